@@ -1,0 +1,147 @@
+// Package engine defines what a backend does for Interlock.
+//
+// Applications use package interlock, which holds everything that is the same
+// for every backend: waiting, renewal, reentrancy, loss, clean-up and the
+// in-process level. An [Engine] makes one attempt and reports what it saw. It
+// never sleeps, never retries and never starts a goroutine on behalf of a lock.
+//
+// What every engine must do is written down as laws in package enginetest; an
+// engine that passes them works with Interlock.
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// An Engine grants locks. All methods are safe for concurrent use, honour ctx,
+// and return within a bound of the engine's own even if ctx has none.
+//
+// An error that matches [ErrUnknown] means that the call may have taken effect;
+// any other error means that it has not.
+type Engine interface {
+	// Acquire makes one attempt to take a lock. It fails with a *[BusyError] if
+	// another holder has it.
+	//
+	// Repeated with the same holder and attempt, it answers as the first time,
+	// with the same fence, and the lease begins anew: a reply lost on the way
+	// never makes a holder look like its own rival. A holder that comes with
+	// another attempt enters once more, keeps the fence, and is counted.
+	Acquire(ctx context.Context, r Request) (Grant, error)
+
+	// Renew lets the lease of each request begin anew. It returns one error for
+	// each, in order: nil, [ErrNotHolder], or what went wrong on the way. A
+	// renewal never shortens a lease and never brings a lock back.
+	Renew(ctx context.Context, rs []Request) []error
+
+	// Release ends the hold that r's attempt began, and no other.
+	Release(ctx context.Context, r Request) (Parting, error)
+
+	// Abandon is Release for an attempt whose outcome is unknown. It also makes
+	// sure, for one lease, that an Acquire of the same attempt still on its way
+	// finds itself refused with [ErrAbandoned]; see Capabilities.Patience for
+	// the one exception.
+	Abandon(ctx context.Context, r Request) (Parting, error)
+
+	// Capabilities tells what else the engine can do. The answer is the same
+	// every time.
+	Capabilities() Capabilities
+}
+
+// A Request names a lock and who asks for it.
+type Request struct {
+	Key string
+
+	// Holder is who asks, in the shape uuid:number. It is new for every
+	// acquisition, unless an owner was named and may enter from many places.
+	Holder string
+
+	// Attempt tells the acquisitions of one holder apart.
+	Attempt string
+
+	// Lease is how long the lock survives its holder.
+	Lease time.Duration
+
+	// Fenced asks for fences that rise strictly, whatever happens to clocks.
+	Fenced bool
+
+	// Room is how many fences after the granted one are the holder's to give
+	// away, so that those of its successors in the same process stay below the
+	// next one the engine grants.
+	Room uint64
+
+	// Retry says that this attempt may have been sent before.
+	Retry bool
+}
+
+// A Grant is the answer to a successful [Engine.Acquire].
+type Grant struct {
+	// Fence grows with every change of holder.
+	Fence uint64
+
+	// Count is how often the holder has entered, as the engine counts: 1, or
+	// more for a named owner.
+	Count int
+}
+
+// An Outcome is what became of a hold that was to be released.
+type Outcome uint8
+
+// The three answers to a release.
+const (
+	Released    Outcome = iota + 1 // it was held, and ended
+	AlreadyFree                    // nobody holds the lock
+	NotYours                       // somebody does, but not through this attempt
+)
+
+// String returns the outcome in words.
+func (o Outcome) String() string {
+	switch o {
+	case Released:
+		return "released"
+	case AlreadyFree:
+		return "already free"
+	case NotYours:
+		return "not yours"
+	}
+	return "no outcome"
+}
+
+// A Parting is the answer to [Engine.Release].
+type Parting struct {
+	Outcome Outcome
+
+	// Count is how many holds of the same holder are left. The lock is free
+	// once it is zero.
+	Count int
+
+	// Listeners is how many processes were told that the lock is free, this
+	// one included if it listens. It is a hint.
+	Listeners int
+}
+
+// Capabilities holds what an engine can do beyond granting locks. A nil field
+// is something that it cannot.
+type Capabilities struct {
+	// Notifier tells waiters when to try again. Without it they poll.
+	Notifier Notifier
+
+	// Patience is how long after it was sent a first Acquire may still be
+	// granted although its attempt was abandoned meanwhile. Who gives up
+	// earlier abandons again when it is over. It is zero for an engine that
+	// never grants an abandoned attempt.
+	Patience time.Duration
+
+	// Shard tells which of its parts an engine keeps a key in, so that one that
+	// is down does not hold up renewals in another. Nil means one part.
+	Shard func(key string) int
+}
+
+// A Notifier tells when a lock may have become free.
+type Notifier interface {
+	// Notify returns a channel that receives when key may have become free,
+	// until stop is called: after each release, and each time the engine begins
+	// to listen, since it may have missed one before. Notifications may be
+	// spurious, merged or missing. Neither Notify nor stop waits for anything.
+	Notify(key string) (wake <-chan struct{}, stop func())
+}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrNotHolder reports a renewal by someone who does not hold the lock.
+	ErrNotHolder = errors.New("engine: not the holder")
+
+	// ErrUnknown reports a call that may have taken effect: it was sent, and no
+	// answer came back.
+	ErrUnknown = errors.New("engine: outcome unknown")
+
+	// ErrUnavailable reports a call that did not take effect because the engine
+	// cannot be reached or does not serve for now. It is worth trying again.
+	ErrUnavailable = errors.New("engine: unavailable")
+
+	// ErrFull reports that the engine has no room for another lock.
+	ErrFull = errors.New("engine: full")
+
+	// ErrOverloaded reports that the engine takes no more connections, or that
+	// none came free in time.
+	ErrOverloaded = errors.New("engine: overloaded")
+
+	// ErrKind reports that a key holds something else than a lock of the kind
+	// that was asked for.
+	ErrKind = errors.New("engine: another kind of thing is at this key")
+
+	// ErrAbandoned reports an Acquire whose attempt was abandoned before it
+	// arrived.
+	ErrAbandoned = errors.New("engine: attempt was abandoned")
+
+	// ErrClosed reports the use of an engine after it was closed.
+	ErrClosed = errors.New("engine: closed")
+)
+
+// A BusyError reports that a lock is held by somebody else.
+type BusyError struct {
+	Holder string        // who has it, or one of them
+	Left   time.Duration // what remains of its lease; zero if unknown
+}
+
+// Error implements error.
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("engine: held by %s for another %v", e.Holder, e.Left)
+}
