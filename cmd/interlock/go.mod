@@ -1,0 +1,3 @@
+module github.com/interlock-go/interlock/cmd/interlock
+
+go 1.26.0
