@@ -1,0 +1,156 @@
+// Package memory is the engine that lives in one process: the default, and the
+// reference every other engine is compared to.
+//
+// It needs no server, starts no goroutine and has nothing to close. What it
+// grants ends with the process, and other processes know nothing of it.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+var (
+	_ engine.Engine   = (*Engine)(nil)
+	_ engine.Notifier = (*Engine)(nil)
+)
+
+// shards is how many parts the keys are spread over, each with a mutex of its
+// own: enough that two of a hundred cores seldom meet.
+const shards = 64
+
+// An Engine grants locks to the goroutines of this process. Use [New].
+type Engine struct {
+	start   time.Time
+	stepped atomic.Int64
+	seed    maphash.Seed
+	room    room
+	shards  [shards]shard
+}
+
+// An Option changes what [New] makes.
+type Option func(*Engine)
+
+// MaxKeys bounds how many locks and tombstones the engine keeps at a time; what
+// goes beyond is refused with [engine.ErrFull]. The default is four million,
+// about a gigabyte.
+func MaxKeys(n int) Option {
+	return func(e *Engine) { e.room.limit = int64(n) }
+}
+
+// New returns an engine in which every lock is free.
+func New(opts ...Option) *Engine {
+	e := &Engine{start: time.Now(), seed: maphash.MakeSeed(), room: room{limit: 4_000_000}}
+	for _, opt := range opts {
+		opt(e)
+	}
+	for i := range e.shards {
+		e.shards[i].open(&e.room)
+	}
+	return e
+}
+
+// Acquire implements [engine.Engine].
+func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	if err := admit(ctx, r); err != nil {
+		return engine.Grant{}, err
+	}
+	g, err := e.acquire(r)
+	if err == errFull {
+		e.shedEverywhere()
+		g, err = e.acquire(r)
+	}
+	return g, e.explain(err)
+}
+
+func (e *Engine) acquire(r engine.Request) (engine.Grant, error) {
+	s, now := e.enter(r.Key)
+	defer s.mu.Unlock()
+	return s.acquire(r, now)
+}
+
+// Renew implements [engine.Engine].
+func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
+	errs := make([]error, len(rs))
+	for i, r := range rs {
+		if errs[i] = admit(ctx, r); errs[i] == nil {
+			errs[i] = e.renew(r)
+		}
+	}
+	return errs
+}
+
+func (e *Engine) renew(r engine.Request) error {
+	s, now := e.enter(r.Key)
+	defer s.mu.Unlock()
+	return s.renew(r, now)
+}
+
+// Release implements [engine.Engine].
+func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	if err := admit(ctx, r); err != nil {
+		return engine.Parting{}, err
+	}
+	s, now := e.enter(r.Key)
+	defer s.mu.Unlock()
+	return s.release(r, now), nil
+}
+
+// Abandon implements [engine.Engine].
+func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	if err := admit(ctx, r); err != nil {
+		return engine.Parting{}, err
+	}
+	p, err := e.abandon(r)
+	if err == errFull {
+		e.shedEverywhere()
+		p, err = e.abandon(r)
+	}
+	return p, e.explain(err)
+}
+
+func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
+	s, now := e.enter(r.Key)
+	defer s.mu.Unlock()
+	return s.abandon(r, now)
+}
+
+// Capabilities implements [engine.Engine].
+func (e *Engine) Capabilities() engine.Capabilities {
+	return engine.Capabilities{Notifier: e}
+}
+
+// enter locks the shard that key belongs to and rids it of some of what is over.
+// The time is read under the mutex, so that within a shard it never runs back.
+func (e *Engine) enter(key string) (s *shard, now int64) {
+	s = &e.shards[maphash.String(e.seed, key)%shards]
+	s.mu.Lock()
+	now = e.now()
+	s.shed(now)
+	return s, now
+}
+
+// shedEverywhere makes room for a lock when the shards that hold what is over
+// are not those that are being used.
+func (e *Engine) shedEverywhere() {
+	for i := range e.shards {
+		s := &e.shards[i]
+		s.mu.Lock()
+		s.shed(e.now())
+		s.mu.Unlock()
+	}
+}
+
+// explain turns errFull into what a person can act on.
+func (e *Engine) explain(err error) error {
+	if err != errFull {
+		return err
+	}
+	return fmt.Errorf("memory: %w: it keeps %d locks and tombstones; shorten the leases, "+
+		"or raise the bound with memory.MaxKeys", engine.ErrFull, e.room.limit)
+}

@@ -1,0 +1,192 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+const lease = 3 * time.Second
+
+func request(key, holder string) engine.Request {
+	return engine.Request{Key: key, Holder: holder, Attempt: "1", Lease: lease}
+}
+
+func acquire(t testing.TB, e *memory.Engine, key, holder string) engine.Grant {
+	t.Helper()
+	g, err := e.Acquire(context.Background(), request(key, holder))
+	if err != nil {
+		t.Fatalf("acquire %q for %s: %v", key, holder, err)
+	}
+	return g
+}
+
+func TestBounds(t *testing.T) {
+	t.Run("a million keys that are over are shed while other keys are used", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const million = 1_000_000
+			e := memory.New()
+			for i := range million {
+				acquire(t, e, fmt.Sprint("old:", i), "ann")
+			}
+			if e.Len() != million {
+				t.Fatalf("the engine keeps %d locks, want %d", e.Len(), million)
+			}
+			time.Sleep(lease)
+			before := e.Len()
+			for i := range million / 2 {
+				acquire(t, e, fmt.Sprint("new:", i), "bob")
+				if after := e.Len(); before > million/2 && after >= before {
+					t.Fatalf("after %d operations the engine keeps %d entries, before the last one %d", i, after, before)
+				} else {
+					before = after
+				}
+			}
+			// Only new keys are left, and a few old ones in shards that
+			// happened to be used less.
+			if e.Len() > million/2+million/100 {
+				t.Errorf("the engine keeps %d entries, want about %d", e.Len(), million/2)
+			}
+		})
+	})
+
+	t.Run("a full engine refuses, says so, and keeps serving those who hold", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := memory.New(memory.MaxKeys(2))
+			acquire(t, e, "a", "ann")
+			acquire(t, e, "b", "ann")
+			_, err := e.Acquire(t.Context(), request("c", "ann"))
+			if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxKeys") {
+				t.Errorf("got %v, want engine.ErrFull and what to do about it", err)
+			}
+			acquire(t, e, "a", "ann")
+			if errs := e.Renew(t.Context(), []engine.Request{request("a", "ann")}); errs[0] != nil {
+				t.Errorf("renewal: %v", errs[0])
+			}
+		})
+	})
+
+	t.Run("a full engine has room again when leases have run out in other shards", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const n = 100 // more than there are shards
+			e := memory.New(memory.MaxKeys(n))
+			for i := range n {
+				acquire(t, e, fmt.Sprint("old:", i), "ann")
+			}
+			time.Sleep(lease)
+			for i := range n {
+				acquire(t, e, fmt.Sprint("new:", i), "bob")
+			}
+		})
+	})
+
+	t.Run("in a full engine a held lock can be abandoned, and an unknown attempt cannot", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := memory.New(memory.MaxKeys(1))
+			acquire(t, e, "a", "ann")
+			if _, err := e.Abandon(t.Context(), request("a", "bob")); !errors.Is(err, engine.ErrFull) {
+				t.Errorf("abandoning an unknown attempt: got %v, want engine.ErrFull", err)
+			}
+			p, err := e.Abandon(t.Context(), request("a", "ann"))
+			if err != nil || p.Outcome != engine.Released {
+				t.Errorf("abandoning a held lock: got %v, %v; want it released", p.Outcome, err)
+			}
+			if e.Len() != 1 {
+				t.Errorf("the engine keeps %d entries, want 1", e.Len())
+			}
+			_, err = e.Acquire(t.Context(), request("a", "ann"))
+			if !errors.Is(err, engine.ErrAbandoned) {
+				t.Errorf("the abandoned attempt: got %v, want engine.ErrAbandoned", err)
+			}
+		})
+	})
+}
+
+func TestClock(t *testing.T) {
+	t.Run("a clock that steps forward ends leases early", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := memory.New()
+			acquire(t, e, "a", "ann")
+			e.Step(lease)
+			acquire(t, e, "a", "bob")
+		})
+	})
+	t.Run("a clock that steps back makes no fence fall", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := memory.New()
+			first := acquire(t, e, "a", "ann")
+			e.Step(-time.Hour)
+			e.Evict("a")
+			if second := acquire(t, e, "a", "bob"); second.Fence <= first.Fence {
+				t.Errorf("the fence went from %d to %d", first.Fence, second.Fence)
+			}
+		})
+	})
+	t.Run("an engine made outside of a bubble works in it", func(t *testing.T) {
+		e := memory.New()
+		acquire(t, e, "a", "ann")
+		synctest.Test(t, func(t *testing.T) {
+			acquire(t, e, "b", "ann")
+			time.Sleep(lease)
+			acquire(t, e, "b", "bob")
+		})
+	})
+}
+
+func TestEvict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := memory.New()
+		acquire(t, e, "a", "ann")
+		e.Evict("a")
+		if e.Len() != 0 {
+			t.Errorf("the engine keeps %d entries, want none", e.Len())
+		}
+		acquire(t, e, "a", "bob")
+	})
+}
+
+func TestAnUncontendedLockCostsTwoAllocationsAtMost(t *testing.T) {
+	e, r := memory.New(), request("a", "ann")
+	n := testing.AllocsPerRun(1000, func() {
+		e.Acquire(context.Background(), r)
+		e.Release(context.Background(), r)
+	})
+	if n > 2 {
+		t.Errorf("%v allocations, want 2 at most", n)
+	}
+}
+
+func BenchmarkUncontended(b *testing.B) {
+	e, r := memory.New(), request("a", "ann")
+	b.ReportAllocs()
+	for b.Loop() {
+		e.Acquire(b.Context(), r)
+		e.Release(b.Context(), r)
+	}
+}
+
+func BenchmarkManyKeys(b *testing.B) {
+	e := memory.New()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			r := request(keys[i%len(keys)], "ann")
+			e.Acquire(context.Background(), r)
+			e.Release(context.Background(), r)
+		}
+	})
+}
+
+var keys = func() (keys [4096]string) {
+	for i := range keys {
+		keys[i] = fmt.Sprint("key:", i)
+	}
+	return keys
+}()
