@@ -1,0 +1,41 @@
+# Everything here works in a fresh clone on a machine with Go; `make test`
+# says which Debian packages it needs and installs them when it may.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo check test test-full laws mutants faults bench fmt lint tidy
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## see it work: no server, no setup
+	go run ./cmd/interlock demo
+
+check: ## what needs no server: format, vet, lint, tidiness, imports, links, snippets
+	@scripts/check
+
+test: ## every test, with the race detector and the short form of the long work
+	@scripts/test
+
+test-full: ## the same with the long work in full
+	@scripts/test full
+
+laws: ## the laws every engine keeps, and how many held on each
+	@scripts/laws
+
+mutants: ## break the engines on purpose; the laws must notice each time
+	@scripts/long mutants
+
+faults: ## cut, delay and repeat what is on the wire; no lock may be granted twice
+	@scripts/long faults
+
+bench: ## measure, beside the other libraries
+	@scripts/long bench
+
+fmt: ## format the Go files, and cut the README's snippets from the examples anew
+	@scripts/fmt
+
+lint: ## the linters named in .golangci.yml
+	@scripts/lint
+
+tidy: ## tidy every go.mod
+	@scripts/tidy mend
