@@ -1,0 +1,60 @@
+package enginetest
+
+import (
+	"context"
+	"time"
+)
+
+// through makes a call the way the fault wants it; nil means as it should be.
+func through[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Context) (T, error)) (none T, _ error) {
+	if x == nil {
+		return call(ctx)
+	}
+	switch x.Do {
+	case LoseReply:
+		call(ctx)
+	case Duplicate:
+		call(ctx)
+		return call(ctx)
+	case Delay:
+		return late(f, ctx, x, call)
+	case Hang:
+		return none, x.error(f.hang(ctx))
+	}
+	return none, x.error(nil)
+}
+
+// late delivers the call when its time has come, whether or not the caller is
+// still there: what is on its way does not know that nobody waits for it.
+// Faulty.Wait waits for the goroutine.
+func late[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Context) (T, error)) (none T, _ error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	f.late.Go(func() {
+		time.Sleep(x.After)
+		value, err := call(context.WithoutCancel(ctx))
+		answered <- answer{value, err}
+	})
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, x.error(context.Cause(ctx))
+	}
+}
+
+// hang returns when the engine is healed, or when ctx is done, and then why.
+func (f *Faulty) hang(ctx context.Context) error {
+	f.mu.Lock()
+	healed := f.healed
+	f.mu.Unlock()
+	select {
+	case <-healed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,149 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Faulty is the villain: an engine that does what the engine inside it does
+// until it is told to fail. It never waits while it holds a mutex, so it works
+// in a synctest bubble, in which it must then be made, too.
+type Faulty struct {
+	inner engine.Engine
+	late  sync.WaitGroup // deliveries that were delayed
+
+	mu     sync.Mutex
+	faults []Fault
+	calls  map[Op]int
+	fired  map[Op]int
+	healed chan struct{} // closed by Heal, which makes a new one
+}
+
+var _ engine.Engine = (*Faulty)(nil)
+
+// NewFaulty returns an engine that works as e does.
+func NewFaulty(e engine.Engine) *Faulty {
+	return &Faulty{inner: e, calls: make(map[Op]int), fired: make(map[Op]int), healed: make(chan struct{})}
+}
+
+// Inject lets calls go wrong from now on. Of several faults that concern a call,
+// the one injected first happens. Inject panics on a fault that cannot happen.
+func (f *Faulty) Inject(x Fault) {
+	x.check()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append(f.faults, x)
+}
+
+// Heal ends all faults and all calls that hang. What is delayed stays on its way.
+func (f *Faulty) Heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = nil
+	close(f.healed)
+	f.healed = make(chan struct{})
+}
+
+// Calls returns how many calls of the given ops came in, or of all if none is
+// given. For OpNotify it counts wake-ups.
+func (f *Faulty) Calls(ops ...Op) int { return f.sum(f.calls, ops) }
+
+// Fired returns how often something went wrong in one of the given ops, or in
+// any if none is given.
+func (f *Faulty) Fired(ops ...Op) int { return f.sum(f.fired, ops) }
+
+// Wait returns when every call that was delayed has been delivered.
+func (f *Faulty) Wait() { f.late.Wait() }
+
+// Step moves the clock of the engine inside. It panics if that has no Step.
+func (f *Faulty) Step(d time.Duration) {
+	s, ok := f.inner.(stepper)
+	if !ok {
+		panic(fmt.Sprintf("enginetest: %T has no clock to step: use memory.Engine, or step the server's", f.inner))
+	}
+	s.Step(d)
+}
+
+type stepper interface{ Step(time.Duration) }
+
+// Acquire implements [engine.Engine].
+func (f *Faulty) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	x := f.next(ctx, OpAcquire, r.Key)
+	return through(f, ctx, x, func(ctx context.Context) (engine.Grant, error) { return f.inner.Acquire(ctx, r) })
+}
+
+// Renew implements [engine.Engine].
+func (f *Faulty) Renew(ctx context.Context, rs []engine.Request) []error {
+	keys := make([]string, len(rs))
+	for i, r := range rs {
+		keys[i] = r.Key
+	}
+	rs = slices.Clone(rs) // a late delivery must not see what its caller does next
+	x := f.next(ctx, OpRenew, keys...)
+	errs, err := through(f, ctx, x, func(ctx context.Context) ([]error, error) { return f.inner.Renew(ctx, rs), nil })
+	if err != nil {
+		errs = slices.Repeat([]error{err}, len(rs))
+	}
+	return errs
+}
+
+// Release implements [engine.Engine].
+func (f *Faulty) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	x := f.next(ctx, OpRelease, r.Key)
+	return through(f, ctx, x, func(ctx context.Context) (engine.Parting, error) { return f.inner.Release(ctx, r) })
+}
+
+// Abandon implements [engine.Engine].
+func (f *Faulty) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	x := f.next(ctx, OpAbandon, r.Key)
+	return through(f, ctx, x, func(ctx context.Context) (engine.Parting, error) { return f.inner.Abandon(ctx, r) })
+}
+
+// Capabilities implements [engine.Engine]. Whatever the engine inside can do goes
+// through Faulty, and can be made to fail.
+func (f *Faulty) Capabilities() engine.Capabilities {
+	c := f.inner.Capabilities()
+	if c.Notifier != nil {
+		c.Notifier = &muffler{faulty: f, inner: c.Notifier}
+	}
+	return c
+}
+
+// next counts a call and returns the fault that it meets, if any. A call whose
+// context is done is never sent, so nothing can happen to it.
+func (f *Faulty) next(ctx context.Context, op Op, keys ...string) *Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls[op]++
+	if ctx.Err() != nil {
+		return nil
+	}
+	i := slices.IndexFunc(f.faults, func(x Fault) bool { return x.concerns(op, keys) })
+	if i < 0 {
+		return nil
+	}
+	f.fired[op]++
+	x := f.faults[i]
+	if x.Times == 1 {
+		f.faults = slices.Delete(f.faults, i, i+1)
+	} else if x.Times > 1 {
+		f.faults[i].Times--
+	}
+	return &x
+}
+
+func (f *Faulty) sum(counts map[Op]int, ops []Op) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for op, c := range counts {
+		if len(ops) == 0 || slices.Contains(ops, op) {
+			n += c
+		}
+	}
+	return n
+}

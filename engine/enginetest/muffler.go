@@ -1,0 +1,60 @@
+package enginetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A muffler is a notifier whose wake-ups can be dropped or delayed.
+type muffler struct {
+	faulty *Faulty
+	inner  engine.Notifier
+}
+
+// Notify implements [engine.Notifier].
+func (m *muffler) Notify(key string) (wake <-chan struct{}, stop func()) {
+	from, stopInner := m.inner.Notify(key)
+	to, stopped := make(chan struct{}, 1), make(chan struct{})
+	go m.pass(key, from, to, stopped) // until stop, which as the contract wants does not wait for it
+	return to, sync.OnceFunc(func() {
+		stopInner()
+		close(stopped)
+	})
+}
+
+// pass hands on what comes, unless a fault wants it otherwise.
+func (m *muffler) pass(key string, from <-chan struct{}, to chan<- struct{}, stopped <-chan struct{}) {
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-from:
+		}
+		x := m.faulty.next(context.Background(), OpNotify, key)
+		if x != nil && x.Do == Mute {
+			continue
+		}
+		if x != nil && !pause(x.After, stopped) {
+			return
+		}
+		select {
+		case to <- struct{}{}:
+		default: // the last one has not been taken yet: they merge
+		}
+	}
+}
+
+// pause reports whether d went by before stopped did.
+func pause(d time.Duration, stopped <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stopped:
+		return false
+	}
+}
