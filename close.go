@@ -1,0 +1,92 @@
+package interlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Close refuses new locks, ends all waiting with [ErrClosed], and waits until
+// every lock is released or ctx is done. What is held then is released all the
+// same; its holders lose it with ErrClosed as the reason, and Close says how
+// many there were. Renewal stops last, and nothing the client started is left
+// when Close returns, unless ctx ended and the engine did not answer for two more
+// seconds.
+//
+// The engine stays open: it belongs to whoever opened it.
+func (c *Client) Close(ctx context.Context) error {
+	if c.core.closed.CompareAndSwap(false, true) {
+		close(c.core.closing)
+	}
+	var err error
+	select {
+	case <-c.core.renewer.empty():
+	case <-ctx.Done():
+		if n := c.core.drop(ErrClosed); n > 0 {
+			err = fmt.Errorf("interlock: closed with %d locks held, and released them: %w", n, context.Cause(ctx))
+		}
+	}
+	ended := c.core.background.wait()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		// Calls on their way have bounds of their own; give those a moment
+		// that ctx, which may be over since long, does not.
+		grace := time.NewTimer(detached)
+		defer grace.Stop()
+		select {
+		case <-ended:
+		case <-grace.C:
+		}
+	}
+	return err
+}
+
+// ReleaseAll takes every lock that this client holds away from its holder, as
+// an operator's last resort, and returns how many there were. The holders'
+// contexts end with [ErrRevoked] as the reason. It waits for the engine, two
+// seconds at most.
+func (c *Client) ReleaseAll() int { return c.core.drop(ErrRevoked) }
+
+// drop ends every hold for the given reason and releases its lock.
+func (c *core) drop(why error) int {
+	leases := c.renewer.all()
+	var (
+		wg   sync.WaitGroup
+		slot = make(chan struct{}, 64) // calls at once
+		n    int
+	)
+	for _, l := range leases {
+		if !l.lose(why) {
+			continue
+		}
+		n++
+		slot <- struct{}{}
+		wg.Add(1)
+		c.spawn(func() {
+			defer func() { <-slot; wg.Done() }()
+			c.dropped(l)
+		})
+	}
+	wg.Wait()
+	return n
+}
+
+// dropped releases the lock of a hold that was taken away.
+func (c *core) dropped(l *lease) {
+	c.stats.dropped.Add(1)
+	parting, err := c.release(l.req)
+	t := l.opts.trace
+	switch {
+	case err != nil:
+		c.stats.releaseFailed.Add(1)
+		if t != nil && t.ReleaseFailed != nil {
+			t.ReleaseFailed(ReleaseFailed{Key: l.req.Key, Holder: l.req.Holder, Err: err})
+		}
+	case parting.Outcome == engine.Released:
+		c.stats.released.Add(1)
+	}
+}

@@ -1,0 +1,131 @@
+package interlock
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+// A Client makes locks on one engine. It is safe for concurrent use, and one is
+// enough for a process.
+type Client struct {
+	core *core
+	opts options
+}
+
+// New returns a Client for e, or for an engine in this process if e is nil.
+// Options given here apply to every lock the client makes.
+//
+// An engine that e wraps or uses is not closed with the client.
+func New(e engine.Engine, opts ...Option) *Client {
+	if e == nil {
+		e = memory.New()
+	}
+	return &Client{core: newCore(e), opts: options{lease: DefaultLease}.with(opts)}
+}
+
+// With returns a Client that applies opts, too, to every lock it makes. It
+// shares everything else with c.
+func (c *Client) With(opts ...Option) *Client {
+	return &Client{core: c.core, opts: c.opts.with(opts)}
+}
+
+// Engine returns the engine that the client was made with.
+func (c *Client) Engine() engine.Engine { return c.core.engine }
+
+// Mutex returns the lock named key. Making one is free: it has no state of its
+// own, and what is wrong with key or opts shows when it is taken.
+func (c *Client) Mutex(key string, opts ...Option) *Mutex {
+	m := &Mutex{core: c.core, opts: c.opts}
+	if len(opts) > 0 {
+		m.opts = c.opts.with(opts)
+	}
+	m.key = m.opts.prefix + key
+	if m.opts.err == nil {
+		m.opts.err = checkKey(m.key)
+	}
+	return m
+}
+
+// A core is what a Client shares with those made from it.
+type core struct {
+	engine engine.Engine
+	caps   engine.Capabilities
+	id     string        // the first part of every holder
+	seq    atomic.Uint64 // the last part of the latest
+	base   time.Time     // the origin of monotonic time
+
+	desk    desk
+	renewer renewer
+	stats   counters
+	warned  warned
+
+	closing    chan struct{} // closed by Close
+	closed     atomic.Bool   // before closing is
+	background background    // acquisitions, clean-ups and renewals on their way
+
+	wallStep atomic.Int64 // what tests add to the wall clock, in nanoseconds
+}
+
+func newCore(e engine.Engine) *core {
+	c := &core{
+		engine:  e,
+		caps:    e.Capabilities(),
+		id:      newID(),
+		base:    time.Now(),
+		closing: make(chan struct{}),
+	}
+	c.desk.init(c)
+	c.renewer.init(c)
+	return c
+}
+
+// call bounds a call that must not depend on its caller's context.
+func (c *core) call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), detached)
+}
+
+// detached bounds every call that is made on nobody's context.
+const detached = 2 * time.Second
+
+// warned remembers which keys have been pointed out, by name, so that a log is
+// not flooded.
+type warned struct {
+	mu    sync.Mutex
+	names map[string]struct{}
+}
+
+const mostWarned = 1000 // names; a program has fewer, or keys without names
+
+// warn points out an untidy key, once for each name (T8).
+func (c *core) warn(key string, t *Trace) {
+	if t == nil || t.Warned == nil {
+		return
+	}
+	problem := untidy(key)
+	if problem == "" {
+		return
+	}
+	name, _, _ := strings.Cut(key, ":")
+	if c.warned.first(name) {
+		t.Warned(Warned{Key: key, Problem: problem})
+	}
+}
+
+func (w *warned) first(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, seen := w.names[name]; seen || len(w.names) >= mostWarned {
+		return false
+	}
+	if w.names == nil {
+		w.names = make(map[string]struct{})
+	}
+	w.names[name] = struct{}{}
+	return true
+}

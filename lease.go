@@ -1,0 +1,196 @@
+package interlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A lease is a lock held in the engine, however often it was entered here. It
+// is also the context its holder works under, so that a hold costs few
+// allocations and ownership needs no table of goroutines.
+type lease struct {
+	context.Context // ends with the hold
+	cancel          context.CancelCauseFunc
+
+	core  *core
+	opts  *options
+	outer *lease // the hold taken before on the way to this context
+
+	grant
+	begun time.Time // when this holder got it
+	first Hold
+
+	// Until when the lock is certainly ours: nanoseconds since core.base, which
+	// stops while the machine sleeps, and on the wall clock, which may be set.
+	// Whichever is over first counts.
+	sureMono, sureWall atomic.Int64
+
+	mu      sync.Mutex
+	entries int
+	ended   error // why the hold is over: ErrReleased or a *LostError
+
+	due dueTimes // the renewer's
+}
+
+func newLease(ctx context.Context, m *Mutex, g grant, now time.Time) *lease {
+	l := &lease{core: m.core, opts: &m.opts, grant: g, begun: now, entries: 1}
+	l.outer, _ = ctx.Value(leaseKey{}).(*lease)
+	l.Context, l.cancel = context.WithCancelCause(ctx)
+	l.first.lease = l
+	l.due.index = -1
+	l.trust(g.sure)
+	return l
+}
+
+// Value finds the lease itself for package interlock.
+func (l *lease) Value(key any) any {
+	if _, ok := key.(leaseKey); ok {
+		return l
+	}
+	return l.Context.Value(key)
+}
+
+// Err tells the truth even if no timer has had the time to: a process that was
+// stopped and goes on sees a lost lock at once.
+func (l *lease) Err() error {
+	if err := l.Context.Err(); err != nil {
+		return err
+	}
+	if l.overdue(time.Now()) {
+		l.lose(ErrExpired)
+	}
+	return l.Context.Err()
+}
+
+// String names the context in messages about it.
+func (l *lease) String() string { return fmt.Sprintf("interlock.Hold(%q)", l.req.Key) }
+
+// trust sets until when the lock is certainly ours.
+func (l *lease) trust(sure time.Time) {
+	l.sureMono.Store(int64(sure.Sub(l.core.base)))
+	l.sureWall.Store(sure.UnixNano() + l.core.wallStep.Load())
+}
+
+// overdue tells whether the lock can no longer be relied on, by either clock.
+func (l *lease) overdue(now time.Time) bool {
+	return int64(now.Sub(l.core.base)) >= l.sureMono.Load() ||
+		now.UnixNano()+l.core.wallStep.Load() >= l.sureWall.Load()
+}
+
+func (l *lease) left() time.Duration {
+	if l.Err() != nil && !l.live() {
+		return 0
+	}
+	return max(0, time.Duration(l.sureMono.Load())-time.Since(l.core.base))
+}
+
+// live tells whether the hold is not over.
+func (l *lease) live() bool {
+	l.mu.Lock()
+	ended := l.ended != nil
+	l.mu.Unlock()
+	return !ended && !l.overdue(time.Now())
+}
+
+// enter takes the lock once more for whoever has its context. It returns
+// neither a hold nor an error if the lease has ended meanwhile.
+func (l *lease) enter(allowed bool) (*Hold, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.ended != nil:
+		return nil, nil //nolint:nilnil // "not this one": the caller goes on
+	case !allowed:
+		return nil, &ContendedError{Key: l.req.Key, Holder: l.req.Holder, Self: true,
+			RetryAfter: max(0, time.Duration(l.sureMono.Load())-time.Since(l.core.base))}
+	}
+	l.entries++
+	return &Hold{lease: l}, nil
+}
+
+// leave takes back one entry, and with the last one releases the lock.
+func (l *lease) leave() error {
+	now := time.Now()
+	l.mu.Lock()
+	l.entries--
+	last, ended := l.entries == 0, l.ended
+	release := last && ended == nil && !l.overdue(now)
+	if release {
+		l.ended = ErrReleased
+	}
+	l.mu.Unlock()
+
+	switch {
+	case release:
+		l.core.renewer.remove(l)
+		l.cancel(ErrReleased)
+		return l.release(now)
+	case ended == nil && last:
+		l.lose(ErrExpired)
+		return context.Cause(l.Context)
+	case last && errors.Is(ended, ErrMaxHold): // it is not renewed, but still in others' way
+		l.core.spawn(func() { _, _ = l.core.release(l.req) })
+	}
+	return ended
+}
+
+// release gives the lock to the next in line or back to the engine (L3, L4).
+func (l *lease) release(now time.Time) error {
+	handed, outcome, err := l.core.desk.leave(l)
+	held := now.Sub(l.begun)
+	s, t := &l.core.stats, l.opts.trace
+	s.live.Add(-1)
+	s.held.Add(int64(held))
+	switch {
+	case err != nil:
+		s.releaseFailed.Add(1)
+		if t != nil && t.ReleaseFailed != nil {
+			t.ReleaseFailed(ReleaseFailed{Key: l.req.Key, Holder: l.req.Holder, Held: held, Err: err})
+		}
+		return fmt.Errorf("interlock: %q was not released and will run out: %w", l.req.Key, err)
+	case outcome != engine.Released:
+		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: ErrNotHolder}
+		s.lost.Add(1)
+		if t != nil && t.Lost != nil {
+			t.Lost(Lost{Key: l.req.Key, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: ErrNotHolder})
+		}
+		return lost
+	}
+	s.released.Add(1)
+	if t != nil && t.Released != nil {
+		t.Released(Released{Key: l.req.Key, Holder: l.req.Holder, Fence: l.fence, Held: held, Handed: handed})
+	}
+	return nil
+}
+
+// lose ends a hold that can no longer be relied on, for the given reason. It
+// reports whether it was this call that did.
+func (l *lease) lose(why error) bool {
+	l.mu.Lock()
+	if l.ended != nil {
+		l.mu.Unlock()
+		return false
+	}
+	lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: why}
+	l.ended = lost
+	l.mu.Unlock()
+
+	l.core.renewer.remove(l)
+	l.cancel(lost)
+	held := time.Since(l.begun)
+	s := &l.core.stats
+	s.live.Add(-1)
+	s.lost.Add(1)
+	s.held.Add(int64(held))
+	if t := l.opts.trace; t != nil && t.Lost != nil {
+		t.Lost(Lost{Key: l.req.Key, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
+	}
+	l.core.desk.vacate(l)
+	return true
+}

@@ -1,0 +1,86 @@
+package interlock
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// release gives a lock back to the engine, on nobody's context, and asks again
+// if the answer is lost: that it is free by then counts as released.
+func (c *core) release(req engine.Request) (engine.Parting, error) {
+	start := time.Now()
+	parting, err := c.engine.Release(context.Background(), req) // bounded by the engine
+	if err == nil {
+		return parting, nil
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), start.Add(detached))
+	defer cancel()
+	unsure := errors.Is(err, engine.ErrUnknown)
+	for tries := 1; worthwhile(err); tries++ {
+		if c.pause(ctx, tries) != nil {
+			return engine.Parting{}, err
+		}
+		parting, err = c.engine.Release(ctx, req)
+		unsure = unsure || errors.Is(err, engine.ErrUnknown)
+	}
+	if err == nil && unsure && parting.Outcome != engine.Released {
+		parting.Outcome = engine.Released // by the call whose answer was lost
+	}
+	return parting, err
+}
+
+// worthwhile tells whether asking again may help.
+func worthwhile(err error) bool {
+	return errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrOverloaded)
+}
+
+// pause waits before an engine that failed is asked again. Unlike rest it does
+// not end early when the client is closed: clean-up is part of closing.
+func (c *core) pause(ctx context.Context, tries int) error {
+	timer := time.NewTimer(Exponential(leastPause, mostPause)(tries))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// cleanUp undoes, in the background, an acquisition that may have happened. It
+// was last asked for at sent.
+func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
+	c.spawn(func() {
+		found, err := c.abandon(req)
+		if left := c.caps.Patience - time.Since(sent); left > 0 {
+			// Until then the engine may still grant what is on its way.
+			timer := time.NewTimer(left + left/driftPart + driftLeast)
+			<-timer.C
+			again, err2 := c.abandon(req)
+			found, err = found || again, err2
+		}
+		c.stats.cleanedUp.Add(1)
+		if t != nil && t.CleanedUp != nil {
+			t.CleanedUp(CleanedUp{Key: req.Key, Holder: req.Holder, Found: found, Err: err})
+		}
+	})
+}
+
+// abandon gives up an attempt, trying for as long as what it may have left
+// behind would last. It reports whether there was something.
+func (c *core) abandon(req engine.Request) (found bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, detached))
+	defer cancel()
+	for tries := 1; ; tries++ {
+		parting, err := c.engine.Abandon(ctx, req)
+		if err == nil || !worthwhile(err) {
+			return parting.Outcome == engine.Released, err
+		}
+		if c.pause(ctx, tries) != nil {
+			return false, err
+		}
+	}
+}
