@@ -54,6 +54,6 @@ modules() {
 written() {
   local dir
   for dir; do
-    [ -n "$(sources "$dir/*.go")" ] || return "$nothing"
+    [ -d "$dir" ] && [ -n "$(sources "$dir/*.go")" ] || return "$nothing"
   done
 }
