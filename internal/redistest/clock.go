@@ -1,0 +1,58 @@
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// SteppedClock is an argument for [Start]: it lets the test move the server's
+// wall clock with [Server.Step]. It needs libfaketime.
+const SteppedClock = "redistest:stepped-clock"
+
+// Step moves the server's wall clock by d, once and for good. Time that redis
+// measures, as for its timers, goes on as before.
+func (s *Server) Step(d time.Duration) {
+	s.t.Helper()
+	if !s.stepped {
+		s.t.Fatal("redistest.Start without redistest.SteppedClock: the clock cannot be moved")
+	}
+	s.step += d
+	s.writeClock()
+}
+
+// clock returns the environment in which the server sees a clock of ours.
+func (s *Server) clock() []string {
+	if !s.stepped {
+		return nil
+	}
+	lib := library("faketime/libfaketime.so.1")
+	if lib == "" {
+		s.t.Fatal("libfaketime is not installed: apt-get install libfaketime")
+	}
+	s.writeClock()
+	return []string{
+		// Debian's redis-server links jemalloc, which asks for the time before
+		// libfaketime is ready and then waits for ever. With the C library
+		// named before it, jemalloc serves nobody.
+		"LD_PRELOAD=" + lib + ":libc.so.6",
+		"FAKETIME_TIMESTAMP_FILE=" + s.clockFile(),
+		"FAKETIME_NO_CACHE=1",
+		"DONT_FAKE_MONOTONIC=1",
+	}
+}
+
+func (s *Server) clockFile() string { return filepath.Join(s.dir, "clock") }
+
+// writeClock replaces the file at once: the server may read it at any time.
+func (s *Server) writeClock() {
+	s.t.Helper()
+	name := s.clockFile()
+	if err := os.WriteFile(name+".new", fmt.Appendf(nil, "%+.6f\n", s.step.Seconds()), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		s.t.Fatal(err)
+	}
+}

@@ -1,0 +1,204 @@
+// Package redistest starts Redis servers for tests: a process of its own for
+// each test that asks, on a free port of the loopback, gone when the test ends.
+//
+// A test that needs Redis fails where there is none. It is never skipped: a
+// green test that did not run proves nothing.
+package redistest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take to answer its first PING. A loaded
+// machine with two cores has been seen to take three seconds.
+const patience = 20 * time.Second
+
+// A Server is a Redis that belongs to one test.
+type Server struct {
+	t    testing.TB
+	port int
+	dir  string
+	args []string
+
+	stepped bool          // whether the clock can be moved
+	step    time.Duration // by how much it has been
+
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has been waited for
+	log    *bytes.Buffer // read only once exited is closed
+}
+
+// Start runs redis-server until the test ends. It saves nothing by itself, so
+// that a restarted server is empty; "--appendonly", "yes" changes that. Other
+// arguments are redis-server's own.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Fatal("redis-server is not installed: apt-get install redis-server")
+	}
+	s := &Server{t: t, dir: t.TempDir()}
+	for _, a := range args {
+		if a == SteppedClock {
+			s.stepped = true
+		} else {
+			s.args = append(s.args, a)
+		}
+	}
+	t.Cleanup(s.end)
+	for range 10 {
+		s.port = freePort(t)
+		err := s.run()
+		if err == nil {
+			return s
+		}
+		if !strings.Contains(s.log.String(), "Address already in use") {
+			t.Fatalf("redis-server did not start: %v\n%s", err, s.log)
+		}
+	}
+	t.Fatalf("no free port in ten tries\n%s", s.log)
+	return nil
+}
+
+// Addr returns the server's host and port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// URL returns the server's address as a redis:// URL.
+func (s *Server) URL() string { return "redis://" + s.Addr() }
+
+// Dir returns the directory in which the server keeps its files.
+func (s *Server) Dir() string { return s.dir }
+
+// Stop halts the server where it stands, with its connections open, until Cont.
+func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+
+// Cont lets a stopped server go on.
+func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
+
+// Kill ends the server as a crash would and waits until it is gone.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.signal(syscall.SIGKILL)
+	<-s.exited
+}
+
+// Restart kills the server, if it still runs, and starts it again on the same
+// port and in the same directory.
+func (s *Server) Restart() {
+	s.t.Helper()
+	if s.running() {
+		s.Kill()
+	}
+	if err := s.run(); err != nil {
+		s.t.Fatalf("redis-server did not start again: %v\n%s", err, s.log)
+	}
+}
+
+// run starts the process and waits until it answers.
+func (s *Server) run() error {
+	args := append([]string{
+		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
+		"--enable-debug-command", "local",
+	}, s.args...)
+	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
+	s.cmd = exec.Command("redis-server", args...)
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	s.cmd.Env = append(os.Environ(), s.clock()...)
+	started := make(chan error)
+	go s.supervise(s.cmd, s.exited, started) // ends with the server, which end() kills and waits for
+	if err := <-started; err != nil {
+		close(s.exited)
+		return err
+	}
+	return s.await()
+}
+
+// await returns once the server answers, or tells why it will not.
+func (s *Server) await() error {
+	for end := time.Now().Add(patience); ; {
+		reply, err := s.Do("PING")
+		if err == nil && reply == "PONG" {
+			return s.itself()
+		}
+		select {
+		case <-s.exited:
+			return errors.New("it ended by itself")
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			s.Kill()
+			return fmt.Errorf("no PONG in %v: %q, %v", patience, reply, err)
+		}
+	}
+}
+
+// itself makes sure that the one who answered is our child: two tests may have
+// been given the same free port.
+func (s *Server) itself() error {
+	reply, err := s.Do("CONFIG", "GET", "dir")
+	if err == nil && strings.Contains(reply, s.dir) {
+		return nil
+	}
+	<-s.exited
+	return fmt.Errorf("another server is on port %d", s.port)
+}
+
+func (s *Server) running() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+func (s *Server) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatalf("signal %v to redis-server: %v", sig, err)
+	}
+}
+
+// end kills the server and shows what it had to say if the test failed.
+func (s *Server) end() {
+	if s.cmd == nil {
+		return
+	}
+	if s.running() {
+		_ = s.cmd.Process.Kill()
+		<-s.exited
+	}
+	if s.t.Failed() {
+		s.t.Logf("redis-server on %s said:\n%s", s.Addr(), s.log)
+	}
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// library finds a shared library that apt has put under /usr/lib.
+func library(pattern string) string {
+	for _, dir := range []string{"/usr/lib/*/", "/usr/lib/", "/usr/local/lib/"} {
+		if found, _ := filepath.Glob(dir + pattern); len(found) > 0 {
+			return found[0]
+		}
+	}
+	return ""
+}

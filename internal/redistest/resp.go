@@ -1,0 +1,88 @@
+package redistest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Do sends one command on a connection of its own and returns the reply as
+// redis-cli would without quotes: an array has one item a line, and what is not
+// there is (nil). An error reply is an error.
+func (s *Server) Do(args ...string) (string, error) {
+	conn, err := net.DialTimeout("tcp", s.Addr(), patience)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	if _, err := io.WriteString(conn, b.String()); err != nil {
+		return "", err
+	}
+	return read(bufio.NewReader(conn))
+}
+
+// Must is Do for a command that has to work.
+func (s *Server) Must(args ...string) string {
+	s.t.Helper()
+	reply, err := s.Do(args...)
+	if err != nil {
+		s.t.Fatalf("%s: %v", strings.Join(args, " "), err)
+	}
+	return reply
+}
+
+func read(r *bufio.Reader) (string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	kind, text := line[0], strings.TrimRight(line[1:], "\r\n")
+	switch kind {
+	case '+', ':':
+		return text, nil
+	case '-':
+		return "", errors.New(text)
+	case '$':
+		return bulk(r, text)
+	case '*':
+		return array(r, text)
+	}
+	return "", fmt.Errorf("%q is no reply", line)
+}
+
+func bulk(r *bufio.Reader, size string) (string, error) {
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 {
+		return "(nil)", err
+	}
+	b := make([]byte, n+2)
+	_, err = io.ReadFull(r, b)
+	return string(b[:n]), err
+}
+
+func array(r *bufio.Reader, size string) (string, error) {
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 {
+		return "(nil)", err
+	}
+	items := make([]string, n)
+	for i := range items {
+		if items[i], err = read(r); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(items, "\n"), nil
+}
