@@ -1,0 +1,107 @@
+package enginetest
+
+import "github.com/interlock-go/interlock/engine"
+
+// How an acquisition that may have happened is cleaned up.
+var abandonLaws = []Law{
+	{"abandon", "abandoning a hold frees the lock", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		if p := b.abandons(a, engine.Released); p.Count != 0 {
+			b.errorf("%d holds are left, want none", p.Count)
+		}
+		b.free(a)
+	}},
+	{"abandon", "abandoning what never arrived finds the lock already free", func(b *bench) {
+		a := b.ask(ann)
+		b.abandons(a, engine.AlreadyFree)
+		b.free(a)
+	}},
+	{"abandon", "abandoning does not touch the hold of another", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		b.abandons(b.ask(bob), engine.NotYours)
+		b.held(a)
+		b.renewed(a)
+	}},
+	{"abandon", "an attempt abandoned after it was granted is refused when repeated", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		b.abandons(a, engine.Released)
+		b.refused(again(a), engine.ErrAbandoned)
+		b.free(a)
+	}},
+	{"abandon", "an attempt abandoned before it arrives is refused", func(b *bench) {
+		a := b.ask(ann)
+		b.abandons(a, engine.AlreadyFree)
+		b.refused(again(a), engine.ErrAbandoned)
+		b.free(a)
+	}},
+	{"abandon", "without patience an abandoned attempt is refused even if it does not say it is repeated", func(b *bench) {
+		if p := b.Capabilities().Patience; p > 0 {
+			b.skip("the engine declares a patience of " + p.String())
+		}
+		a := b.ask(ann)
+		b.abandons(a, engine.AlreadyFree)
+		b.refused(a, engine.ErrAbandoned)
+		b.free(a)
+	}},
+	{"abandon", "an abandoned attempt stays refused for its lease", func(b *bench) {
+		a := b.ask(ann)
+		b.abandons(a, engine.AlreadyFree)
+		b.passMost()
+		b.refused(again(a), engine.ErrAbandoned)
+	}},
+	{"abandon", "an abandoned attempt is forgotten after its lease", func(b *bench) {
+		a := b.ask(ann)
+		b.abandons(a, engine.AlreadyFree)
+		b.pass(2 * b.Lease)
+		b.granted(again(a))
+	}},
+	{"abandon", "abandoning twice lasts from the second time", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		b.abandons(a, engine.Released)
+		b.passMost()
+		b.abandons(a, engine.AlreadyFree)
+		b.passMost()
+		b.refused(again(a), engine.ErrAbandoned)
+	}},
+	{"abandon", "an abandoned attempt does not hinder another attempt of its holder", func(b *bench) {
+		b.abandons(b.ask(ann), engine.AlreadyFree)
+		b.granted(again(b.ask(ann)))
+	}},
+	{"abandon", "an abandoned attempt does not hinder another holder with the same attempt", func(b *bench) {
+		a, c := b.ask(ann), b.ask(bob)
+		c.Attempt = a.Attempt
+		b.abandons(a, engine.AlreadyFree)
+		b.granted(again(c))
+	}},
+	{"abandon", "an abandoned attempt does not hinder itself at another lock", func(b *bench) {
+		a, c := b.askFor("one", ann), b.askFor("two", ann)
+		c.Attempt = a.Attempt
+		b.abandons(a, engine.AlreadyFree)
+		b.granted(again(c))
+	}},
+	{"abandon", "a late abandon does not end the hold of the next", func(b *bench) {
+		a, c := b.ask(ann), b.ask(bob)
+		b.granted(a)
+		b.passAll()
+		b.granted(c)
+		b.abandons(a, engine.NotYours)
+		b.held(c)
+	}},
+	{"abandon", "an abandoned hold cannot be renewed", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		b.abandons(a, engine.Released)
+		b.unrenewed(a)
+		b.free(a)
+	}},
+	{"abandon", "a release after an abandon finds the lock already free", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		b.abandons(a, engine.Released)
+		b.leaves(a, engine.AlreadyFree)
+	}},
+}

@@ -1,0 +1,87 @@
+package enginetest
+
+import "github.com/interlock-go/interlock/engine"
+
+// What an attempt is for: a reply that was lost never makes a holder look like
+// its own rival, and L1's owner value tells acquisitions apart.
+var attemptLaws = []Law{
+	{"attempt", "an attempt that is repeated is granted again", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		b.granted(again(a))
+		b.granted(a) // a client library that retries by itself does not say so
+	}},
+	{"attempt", "an attempt that is repeated keeps its fence", func(b *bench) {
+		a := b.ask(ann)
+		first, second := b.granted(a), b.granted(again(a))
+		if second.Fence != first.Fence {
+			b.errorf("the fence went from %d to %d", first.Fence, second.Fence)
+		}
+	}},
+	{"attempt", "an attempt that is repeated is counted once", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		if g := b.granted(again(a)); g.Count != 1 {
+			b.errorf("the count is %d, want 1", g.Count)
+		}
+		b.leaves(a, engine.Released)
+		b.free(a)
+	}},
+	{"attempt", "an attempt that is repeated begins its lease anew", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		b.passMost()
+		b.granted(again(a))
+		b.passMost()
+		b.held(a)
+	}},
+	{"attempt", "an attempt that is repeated does not shorten its lease", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(lasting(a, 3*b.Lease))
+		b.granted(again(a))
+		b.passAll()
+		b.held(a)
+	}},
+	{"attempt", "an attempt that says it is repeated may be the first to arrive", func(b *bench) {
+		a := again(b.ask(ann))
+		if g := b.granted(a); g.Count != 1 {
+			b.errorf("the count is %d, want 1", g.Count)
+		}
+		b.held(a)
+	}},
+	{"attempt", "an attempt repeated after its lease is refused if another holds the lock", func(b *bench) {
+		a, c := b.ask(ann), b.ask(bob)
+		b.granted(a)
+		b.passAll()
+		b.granted(c)
+		b.busy(again(a))
+		b.held(c)
+	}},
+	{"attempt", "an attempt repeated after its lease is a new hold if the lock is free", func(b *bench) {
+		a := b.ask(ann)
+		first := b.granted(a)
+		b.passAll()
+		second := b.granted(again(a))
+		if second.Count != 1 || second.Fence <= first.Fence {
+			b.errorf("got %+v after %+v, want a count of 1 and a larger fence", second, first)
+		}
+	}},
+	{"attempt", "two holders may use the same attempt", func(b *bench) {
+		a, c := b.ask(ann), b.ask(bob)
+		c.Attempt = a.Attempt
+		b.granted(a)
+		b.busy(c)
+		b.unrenewed(c)
+		b.leaves(c, engine.NotYours)
+		b.held(a)
+	}},
+	{"attempt", "two locks may see the same attempt", func(b *bench) {
+		a, c := b.askFor("one", ann), b.askFor("two", ann)
+		c.Attempt = a.Attempt
+		b.granted(a)
+		b.leaves(c, engine.AlreadyFree)
+		b.granted(c)
+		b.leaves(a, engine.Released)
+		b.held(c)
+	}},
+}

@@ -1,0 +1,175 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// What holds when something goes wrong on the way.
+var faultyLaws = []Law{
+	{"faulty", "every capability of an engine can be made to fail", func(b *bench) {
+		f := NewFaulty(b.Engine)
+		inner, outer := reflect.ValueOf(b.Capabilities()), reflect.ValueOf(f.Capabilities())
+		for i := range inner.NumField() {
+			name := inner.Type().Field(i).Name
+			if inner.Field(i).Kind() != reflect.Interface || inner.Field(i).IsNil() {
+				continue // a fact about the engine, or something that it cannot do
+			}
+			if outer.Field(i).IsNil() || outer.Field(i).Equal(inner.Field(i)) {
+				b.errorf("Faulty does not stand between the caller and the %s", name)
+			} else if fail := failing[name]; fail == nil {
+				b.errorf("nobody knows how %s fails: teach Faulty, and say so in failing", name)
+			} else {
+				fail(b, f)
+			}
+		}
+	}},
+	{"faulty", "every call to an engine can be made to fail", func(b *bench) {
+		f, a := NewFaulty(b.Engine), b.ask(ann)
+		for _, op := range []Op{OpAcquire, OpRenew, OpRelease, OpAbandon} {
+			f.Inject(Fault{Op: op, Do: Refuse, Times: 1})
+		}
+		b.unavailable(second(f.Acquire(b.ctx, a)))
+		b.granted(a)
+		b.unavailable(f.Renew(b.ctx, []engine.Request{a})[0])
+		b.unavailable(second(f.Release(b.ctx, a)))
+		b.unavailable(second(f.Abandon(b.ctx, a)))
+		b.held(a)
+	}},
+	{"faulty", "an acquire whose reply was lost is granted with one fence when repeated", func(b *bench) {
+		f, a := NewFaulty(b.Engine), b.ask(ann)
+		f.Inject(Fault{Op: OpAcquire, Do: LoseReply, Times: 1})
+		b.unknown(second(f.Acquire(b.ctx, a)))
+		b.held(a)
+		first, second := b.granted(again(a)), b.granted(again(a))
+		if first != second || first.Count != 1 {
+			b.errorf("the grants are %+v and %+v, want the same and a count of 1", first, second)
+		}
+	}},
+	{"faulty", "an acquire whose reply was lost can be abandoned", func(b *bench) {
+		f, a := NewFaulty(b.Engine), b.ask(ann)
+		f.Inject(Fault{Op: OpAcquire, Do: LoseReply, Times: 1})
+		b.unknown(second(f.Acquire(b.ctx, a)))
+		b.abandons(a, engine.Released)
+		b.free(a)
+	}},
+	{"faulty", "an acquire delivered twice is one hold", func(b *bench) {
+		f, a := NewFaulty(b.Engine), b.ask(ann)
+		f.Inject(Fault{Op: OpAcquire, Do: Duplicate, Times: 1})
+		if g, err := f.Acquire(b.ctx, a); err != nil || g.Count != 1 {
+			b.fatalf("got %+v, %v; want a count of 1", g, err)
+		}
+		b.leaves(a, engine.Released)
+		b.free(a)
+	}},
+	{"faulty", "an acquire that lands after its clean-up is not granted", func(b *bench) {
+		f, a := NewFaulty(b.Engine), b.ask(ann)
+		a.Retry = b.Capabilities().Patience > 0 // it would be granted otherwise, as declared
+		f.Inject(Fault{Op: OpAcquire, Do: Delay, After: b.Lease / 2, Times: 1})
+		ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
+		defer cancel()
+		b.unknown(second(f.Acquire(ctx, a)))
+		b.abandons(a, engine.AlreadyFree)
+		f.Wait()
+		b.free(a)
+	}},
+	{"faulty", "a late acquire does not disturb who came meanwhile", func(b *bench) {
+		f, a, c := NewFaulty(b.Engine), b.ask(ann), b.ask(bob)
+		f.Inject(Fault{Op: OpAcquire, Do: Delay, After: b.Lease / 4, Times: 1})
+		ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
+		defer cancel()
+		b.unknown(second(f.Acquire(ctx, a)))
+		first := b.granted(c)
+		f.Wait()
+		b.held(c)
+		if g := b.granted(again(c)); g != first {
+			b.errorf("the grant went from %+v to %+v", first, g)
+		}
+	}},
+	{"faulty", "a release whose reply was lost finds the lock already free when repeated", func(b *bench) {
+		f, a := NewFaulty(b.Engine), b.ask(ann)
+		b.granted(a)
+		f.Inject(Fault{Op: OpRelease, Do: LoseReply, Times: 1})
+		b.unknown(second(f.Release(b.ctx, a)))
+		b.leaves(a, engine.AlreadyFree)
+		b.free(a)
+	}},
+	{"faulty", "a release delivered twice ends one entry", func(b *bench) {
+		f, first, second := NewFaulty(b.Engine), b.ask(ann), b.ask(ann)
+		b.granted(first)
+		b.granted(second)
+		f.Inject(Fault{Op: OpRelease, Do: Duplicate, Times: 1})
+		f.Release(b.ctx, first)
+		b.held(second)
+		b.leaves(second, engine.Released)
+	}},
+	{"faulty", "a late release does not end the hold of who came meanwhile", func(b *bench) {
+		f, a, c := NewFaulty(b.Engine), lasting(b.ask(ann), b.Lease/4), lasting(b.ask(bob), 4*b.Lease)
+		b.granted(a)
+		f.Inject(Fault{Op: OpRelease, Do: Delay, After: b.Lease, Times: 1})
+		ctx, cancel := context.WithTimeout(b.ctx, b.Lease/2)
+		defer cancel()
+		b.unknown(second(f.Release(ctx, a)))
+		b.granted(c)
+		f.Wait()
+		b.held(c)
+	}},
+	{"faulty", "a renewal whose reply was lost has happened", func(b *bench) {
+		f, a := NewFaulty(b.Engine), b.ask(ann)
+		b.granted(a)
+		b.passMost()
+		f.Inject(Fault{Op: OpRenew, Do: LoseReply, Times: 1})
+		b.unknown(f.Renew(b.ctx, []engine.Request{a})[0])
+		b.passMost()
+		b.held(a)
+	}},
+	{"faulty", "a late renewal does not bring a lock back", func(b *bench) {
+		f, a := NewFaulty(b.Engine), b.ask(ann)
+		b.granted(a)
+		f.Inject(Fault{Op: OpRenew, Do: Delay, After: b.Lease / 4, Times: 1})
+		ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
+		defer cancel()
+		b.unknown(f.Renew(ctx, []engine.Request{a})[0])
+		b.leaves(a, engine.Released)
+		f.Wait()
+		b.free(a)
+	}},
+}
+
+// failing tells for each capability how it fails.
+var failing = map[string]func(*bench, *Faulty){
+	"Notifier": func(b *bench, f *Faulty) {
+		f.Inject(Fault{Op: OpNotify, Do: Mute})
+		wake, stop := f.Capabilities().Notifier.Notify(b.ask(ann).Key)
+		defer stop()
+		b.waitFor(func() bool { return f.Fired(OpNotify) > 0 })
+		if drain(wake) {
+			b.errorf("a wake-up came through although all are muted")
+		}
+	},
+}
+
+func (b *bench) unknown(err error) {
+	if !errors.Is(err, engine.ErrUnknown) {
+		b.fatalf("error %v, want %v", err, engine.ErrUnknown)
+	}
+}
+
+func (b *bench) unavailable(err error) {
+	if !errors.Is(err, engine.ErrUnavailable) {
+		b.fatalf("error %v, want %v", err, engine.ErrUnavailable)
+	}
+}
+
+// waitFor demands that something becomes true.
+func (b *bench) waitFor(happened func() bool) {
+	for start := time.Now(); !happened(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > 5*time.Second {
+			b.fatalf("it did not happen within 5 s")
+		}
+	}
+}

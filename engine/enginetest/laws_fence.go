@@ -1,0 +1,96 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// The number that grows with every change of holder.
+var fenceLaws = []Law{
+	{"fence", "a fence is above zero", func(b *bench) {
+		if g := b.granted(b.ask(ann)); g.Fence == 0 {
+			b.errorf("the fence is 0")
+		}
+	}},
+	{"fence", "fences rise with every change of holder", func(b *bench) {
+		b.rising(func(r engine.Request) { b.leaves(r, engine.Released) }, ann, bob, ann, eve)
+	}},
+	{"fence", "fences rise when the same holder comes back", func(b *bench) {
+		b.rising(func(r engine.Request) { b.leaves(r, engine.Released) }, ann, ann, ann)
+	}},
+	{"fence", "fences rise when a lease runs out", func(b *bench) {
+		b.rising(func(engine.Request) { b.passAll() }, ann, bob)
+	}},
+	{"fence", "fences rise when a hold is abandoned", func(b *bench) {
+		b.rising(func(r engine.Request) { b.abandons(r, engine.Released) }, ann, bob)
+	}},
+	{"fence", "fences of a fenced lock rise strictly however fast it changes hands", func(b *bench) {
+		var last uint64
+		for i := range 200 {
+			r := b.ask(somebody(i))
+			r.Fenced = true
+			g := b.granted(r)
+			if g.Fence <= last {
+				b.fatalf("grant %d has fence %d after %d", i, g.Fence, last)
+			}
+			last = g.Fence
+			b.leaves(r, engine.Released)
+		}
+	}},
+	{"fence", "a fence leaves the room that was asked for", func(b *bench) {
+		var below uint64
+		for i := range 10 {
+			r := b.ask(somebody(i))
+			r.Fenced, r.Room = true, 1_000_000 // a second, if fences went by time alone
+			g := b.granted(r)
+			if g.Fence <= below {
+				b.fatalf("fence %d is the room of one before it, which goes to %d", g.Fence, below)
+			}
+			below = g.Fence + r.Room
+			b.leaves(r, engine.Released)
+		}
+	}},
+	{"fence", "a fenced attempt that is repeated keeps its fence", func(b *bench) {
+		r := b.ask(ann)
+		r.Fenced, r.Room = true, 1000
+		first, second := b.granted(r), b.granted(again(r))
+		if first.Fence != second.Fence {
+			b.errorf("the fence went from %d to %d", first.Fence, second.Fence)
+		}
+	}},
+	{"fence", "no clock makes the fences of a fenced lock fall", func(b *bench) {
+		clock, ok := b.Engine.(stepper)
+		if !ok {
+			b.skip("the engine has no clock that can be stepped")
+		}
+		r, c := b.ask(ann), b.ask(bob)
+		r.Fenced, c.Fenced = true, true
+		first := b.granted(r)
+		b.leaves(r, engine.Released)
+		clock.Step(-time.Hour)
+		if second := b.granted(c); second.Fence <= first.Fence {
+			b.errorf("the fence went from %d to %d when the clock went back", first.Fence, second.Fence)
+		}
+	}},
+}
+
+// rising demands that each holder gets a larger fence than the one before it,
+// plain and fenced. end is how a hold comes to its end.
+func (b *bench) rising(end func(engine.Request), holders ...string) {
+	for _, name := range []string{"plain", "fenced"} {
+		var last uint64
+		for i, holder := range holders {
+			r := b.askFor(name, holder)
+			r.Fenced = name == "fenced"
+			g := b.granted(r)
+			if g.Fence <= last {
+				b.fatalf("the fence of a %s lock went from %d to %d", name, last, g.Fence)
+			}
+			last = g.Fence
+			if i < len(holders)-1 {
+				end(r)
+			}
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package enginetest
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// What may be asked for and what may not.
+var inputLaws = []Law{
+	{"input", "a request without a key is refused", func(b *bench) {
+		b.nonsense(func(r *engine.Request) { r.Key = "" })
+	}},
+	{"input", "a request without a holder is refused", func(b *bench) {
+		b.nonsense(func(r *engine.Request) { r.Holder = "" })
+	}},
+	{"input", "a request without an attempt is refused", func(b *bench) {
+		b.nonsense(func(r *engine.Request) { r.Attempt = "" })
+	}},
+	{"input", "a request without a lease is refused", func(b *bench) {
+		b.nonsense(func(r *engine.Request) { r.Lease = 0 })
+	}},
+	{"input", "a request with a negative lease is refused", func(b *bench) {
+		b.nonsense(func(r *engine.Request) { r.Lease = -b.Lease })
+	}},
+	{"input", "one bad request in a batch does not spoil the others", func(b *bench) {
+		good, bad := b.ask(ann), b.ask(bob)
+		bad.Attempt = ""
+		b.granted(good)
+		errs := b.Renew(b.ctx, []engine.Request{bad, good})
+		if len(errs) != 2 || errs[0] == nil || errs[1] != nil {
+			b.errorf("the answers are %v, want an error for the first alone", errs)
+		}
+	}},
+	{"input", "odd keys are locks like any other", func(b *bench) {
+		rs := make([]engine.Request, len(oddKeys))
+		for i, key := range oddKeys {
+			rs[i] = lasting(b.askFor(key, ann), 5*b.Lease)
+			b.granted(rs[i])
+		}
+		for _, r := range rs {
+			b.held(r)
+			b.leaves(r, engine.Released)
+			b.free(r)
+		}
+	}},
+	{"input", "keys that look alike are different locks", func(b *bench) {
+		for i, name := range []string{"key", "Key", "key ", " key", "key:", "k\u0435y", "key\x00", "kéy", "ke\u0301y"} {
+			if g := b.granted(b.askFor(name, somebody(i))); g.Count != 1 {
+				b.errorf("%q has been entered %d times", name, g.Count)
+			}
+		}
+	}},
+}
+
+// oddKeys is what people call things.
+var oddKeys = []string{
+	"订单:42", "ключ", "🔒", "with spaces in it", "tab\tand\nnewline", "percent%20", "back\\slash", `"quoted"`,
+	"*", "?", "[a-z]", "{tag}:x", "{tag}:y", "$key$", "a:b::c", strings.Repeat("long", 256),
+}
+
+// nonsense demands that a request which was spoilt is refused by every call, and
+// in no way that would make a caller try again or clean up.
+func (b *bench) nonsense(spoil func(*engine.Request)) {
+	r := b.ask(ann)
+	good := r
+	spoil(&r)
+	b.rejected(second(b.Acquire(b.ctx, r)))
+	b.rejected(second(b.Release(b.ctx, r)))
+	b.rejected(second(b.Abandon(b.ctx, r)))
+	b.rejected(b.renew(r))
+	b.free(good)
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func (b *bench) rejected(err error) {
+	var busy *engine.BusyError
+	if err == nil || errors.As(err, &busy) {
+		b.errorf("error %v, want one that says what is wrong with the request", err)
+	}
+	for _, other := range []error{engine.ErrUnknown, engine.ErrUnavailable, engine.ErrNotHolder, engine.ErrAbandoned} {
+		if errors.Is(err, other) {
+			b.errorf("error %v, want one that says what is wrong with the request", err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package enginetest
+
+import (
+	"math"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// How long a lock survives its holder: R2's "no deadlock when a holder dies".
+var leaseLaws = []Law{
+	{"lease", "a lease runs out", func(b *bench) {
+		b.granted(b.ask(ann))
+		b.passAll()
+		b.granted(b.ask(bob))
+	}},
+	{"lease", "a lease does not run out early", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		b.passMost()
+		b.held(a)
+	}},
+	{"lease", "every lock has a lease of its own", func(b *bench) {
+		short, long := b.askFor("short", ann), lasting(b.askFor("long", ann), 3*b.Lease)
+		b.granted(long)
+		b.granted(short)
+		b.passAll()
+		b.free(short)
+		b.held(long)
+	}},
+	{"lease", "who comes after a lease has run out gets a whole one", func(b *bench) {
+		b.granted(b.ask(ann))
+		b.passAll()
+		c := b.ask(bob)
+		b.granted(c)
+		b.passMost()
+		b.held(c)
+	}},
+	{"lease", "a holder whose lease ran out begins at one", func(b *bench) {
+		b.granted(b.ask(ann))
+		b.passAll()
+		a := b.ask(ann)
+		if g := b.granted(a); g.Count != 1 {
+			b.errorf("the count is %d, want 1", g.Count)
+		}
+		b.leaves(a, engine.Released)
+		b.free(a)
+	}},
+	{"lease", "the longest lease there is does not wrap around", func(b *bench) {
+		a := lasting(b.ask(ann), math.MaxInt64)
+		b.granted(a)
+		b.renewed(a)
+		b.passAll()
+		if left := b.busy(b.ask(bob)).Left; left < 100*365*24*time.Hour {
+			b.errorf("%v are left of 292 years", left)
+		}
+		b.leaves(a, engine.Released) // no lease will do it
+	}},
+}

@@ -1,0 +1,126 @@
+package enginetest
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// What holds when many come at once: S1's one atomic step.
+var raceLaws = []Law{
+	{"race", "of many who ask at once one is granted", func(b *bench) {
+		rs := b.askAll(50)
+		var granted atomic.Int32
+		b.together(len(rs), func(i int) {
+			var busy *engine.BusyError
+			if _, err := b.Acquire(b.ctx, rs[i]); err == nil {
+				granted.Add(1)
+			} else if !errors.As(err, &busy) {
+				b.errorf("acquire %d: %v", i, err)
+			}
+		})
+		if n := granted.Load(); n != 1 {
+			b.errorf("%d were granted", n)
+		}
+	}},
+	{"race", "one attempt sent from many places at once is one hold", func(b *bench) {
+		const n = 20
+		a, grants := again(b.ask(ann)), make([]engine.Grant, n)
+		b.together(n, func(i int) {
+			g, err := b.Acquire(b.ctx, a)
+			if err != nil {
+				b.errorf("acquire %d: %v", i, err)
+			}
+			grants[i] = g
+		})
+		for _, g := range grants {
+			if g.Count != 1 || g.Fence != grants[0].Fence {
+				b.fatalf("the grants are %+v, want them equal", grants)
+			}
+		}
+		b.leaves(a, engine.Released)
+		b.free(a)
+	}},
+	{"race", "of many who release the same hold at once one is told that it did", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		var released atomic.Int32
+		b.together(20, func(int) {
+			p, err := b.Release(b.ctx, a)
+			switch {
+			case err != nil:
+				b.errorf("release: %v", err)
+			case p.Outcome == engine.Released:
+				released.Add(1)
+			case p.Outcome != engine.AlreadyFree:
+				b.errorf("release: %v", p.Outcome)
+			}
+		})
+		if n := released.Load(); n != 1 {
+			b.errorf("%d were told that they released it", n)
+		}
+	}},
+	{"race", "no two hold a lock at a time", func(b *bench) {
+		var inside atomic.Int32
+		b.compete(func(engine.Grant) {
+			if inside.Add(1) != 1 {
+				b.errorf("two are inside")
+			}
+			time.Sleep(time.Millisecond) // give others the time to come in
+			inside.Add(-1)
+		})
+	}},
+	{"race", "fences rise in the order of grants however many compete", func(b *bench) {
+		var last atomic.Uint64
+		b.compete(func(g engine.Grant) {
+			if before := last.Swap(g.Fence); g.Fence <= before {
+				b.errorf("the fence went from %d to %d", before, g.Fence)
+			}
+		})
+	}},
+}
+
+// compete lets eight want the same lock ten times each, and calls inside while
+// one has it.
+func (b *bench) compete(inside func(engine.Grant)) {
+	const many, turns = 8, 10
+	rs := make([][turns]engine.Request, many)
+	for i := range rs {
+		for turn := range turns {
+			r := lasting(b.ask(somebody(i)), 100*b.Lease) // no lease is to run out here
+			r.Fenced = true
+			rs[i][turn] = r
+		}
+	}
+	b.together(many, func(i int) {
+		for turn, r := range rs[i] {
+			g, ok := b.insist(r)
+			if !ok {
+				return
+			}
+			inside(g)
+			if _, err := b.Release(b.ctx, r); err != nil {
+				b.errorf("release %d of %s: %v", turn, who(r.Holder), err)
+			}
+		}
+	})
+}
+
+// insist asks until it is granted, and reports whether it was.
+func (b *bench) insist(r engine.Request) (engine.Grant, bool) {
+	for b.ctx.Err() == nil {
+		g, err := b.Acquire(b.ctx, r)
+		var busy *engine.BusyError
+		if err == nil {
+			return g, true
+		} else if !errors.As(err, &busy) {
+			b.errorf("acquire: %v", err)
+			return g, false
+		}
+		time.Sleep(time.Millisecond)
+	}
+	b.errorf("the lock was not granted within %v", limit)
+	return engine.Grant{}, false
+}

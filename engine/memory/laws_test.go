@@ -1,0 +1,24 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+// TestLaws proves, by topic:
+//
+//	grant, race      R2 mutual exclusion; S1 one atomic step; S2 what is left
+//	attempt          L1 no two acquisitions share an owner value
+//	lease            R2 no deadlock when a holder dies
+//	release          L3 compare and delete, three answers; T4, R2 only the owner
+//	owner            T2 a count for each owner; T4 decremented, deleted at zero
+func TestLaws(t *testing.T) {
+	enginetest.Run(t, enginetest.Harness{
+		Name:    "memory",
+		Open:    func(testing.TB) engine.Engine { return memory.New() },
+		Virtual: true,
+	})
+}
