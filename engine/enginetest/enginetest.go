@@ -85,17 +85,18 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Broken returns the sentences of the laws that an engine breaks, where that is
-// what the test expects: t does not fail.
-func Broken(t *testing.T, h Harness) (sentences []string) {
+// Broken returns the laws that an engine breaks, by sentence, with what was found
+// wrong. It is for tests that expect it: t does not fail.
+func Broken(t *testing.T, h Harness) map[string][]string {
+	broken := make(map[string][]string)
 	for _, l := range Laws() {
 		t.Run(l.Sentence, func(t *testing.T) {
 			if r := h.try(t, l); len(r.broken) > 0 {
-				sentences = append(sentences, l.Sentence)
+				broken[l.Sentence] = r.broken
 			}
 		})
 	}
-	return sentences
+	return broken
 }
 
 // A tally counts what became of the laws.

@@ -1,0 +1,105 @@
+package enginetest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+func TestLawsHoldThroughFaulty(t *testing.T) {
+	enginetest.Run(t, enginetest.Harness{
+		Name:    "memory through Faulty",
+		Open:    func(testing.TB) engine.Engine { return enginetest.NewFaulty(memory.New()) },
+		Virtual: true,
+	})
+}
+
+func TestLawsHoldInRealTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
+	enginetest.Run(t, enginetest.Harness{
+		Name: "memory in real time",
+		Open: func(testing.TB) engine.Engine { return memory.New() },
+	})
+}
+
+func TestEverySentenceIsALawOnce(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, l := range enginetest.Laws() {
+		if seen[l.Sentence] {
+			t.Errorf("%q is there twice", l.Sentence)
+		}
+		seen[l.Sentence] = true
+		if l.Topic == "" || strings.ContainsAny(l.Sentence, "_/#.") {
+			t.Errorf("%q has no topic, or cannot name a test", l.Sentence)
+		}
+	}
+}
+
+// careless releases for anybody, which is what L3 is against.
+type careless struct{ engine.Engine }
+
+func (e careless) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	_, err := e.Engine.Acquire(ctx, r)
+	var busy *engine.BusyError
+	if errors.As(err, &busy) {
+		return engine.Parting{Outcome: engine.Released}, nil
+	}
+	return e.Engine.Release(ctx, r)
+}
+
+// hanging never answers a renewal.
+type hanging struct{ engine.Engine }
+
+func (hanging) Renew(context.Context, []engine.Request) []error { select {} }
+
+// silent cannot notify, and says so.
+type silent struct{ engine.Engine }
+
+func (silent) Capabilities() engine.Capabilities { return engine.Capabilities{} }
+
+func TestBroken(t *testing.T) {
+	broken := func(t *testing.T, e func() engine.Engine) map[string][]string {
+		return enginetest.Broken(t, enginetest.Harness{
+			Name: "broken", Open: func(testing.TB) engine.Engine { return e() }, Virtual: true,
+		})
+	}
+	t.Run("a sound engine breaks no law", func(t *testing.T) {
+		if b := broken(t, func() engine.Engine { return memory.New() }); len(b) > 0 {
+			t.Errorf("it is said to break %q", b)
+		}
+	})
+	t.Run("what an engine declares it cannot do is no broken law", func(t *testing.T) {
+		if b := broken(t, func() engine.Engine { return silent{memory.New()} }); len(b) > 0 {
+			t.Errorf("it is said to break %q", b)
+		}
+	})
+	t.Run("a careless release is found out", func(t *testing.T) {
+		b := broken(t, func() engine.Engine { return careless{memory.New()} })
+		const law = "a release by a stranger is not his to make and changes nothing"
+		if len(b[law]) == 0 {
+			t.Fatalf("it is said to break only %q", b)
+		}
+		if complaint := b[law][0]; !strings.Contains(complaint, law) || !strings.Contains(complaint, "want not yours") {
+			t.Errorf("the complaint is %q, want the law and what was found", complaint)
+		}
+	})
+	t.Run("a call that hangs is found out, and the other laws are still tried", func(t *testing.T) {
+		b := broken(t, func() engine.Engine { return hanging{memory.New()} })
+		if len(b["a renewed lease does not run out"]) == 0 || len(b["a lease runs out"]) > 0 {
+			t.Errorf("it is said to break %q", b)
+		}
+	})
+	t.Run("a panic is found out", func(t *testing.T) {
+		b := broken(t, func() engine.Engine { return careless{} })
+		if len(b) < len(enginetest.Laws())-1 {
+			t.Errorf("it is said to break only %q", b)
+		}
+	})
+}
