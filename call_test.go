@@ -1,0 +1,84 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/interlock-go/interlock"
+)
+
+// T9: execute with a lock, and if it is not to be had: error, zero value,
+// default value or fallback.
+var callLaws = []law{
+	{"Call returns what the work returns (T9)", func(t *testing.T, w *world) {
+		n, err := interlock.Call(t.Context(), w.client.Mutex("k:1"), func(context.Context) (int, error) { return 42, nil })
+		if n != 42 || err != nil {
+			t.Errorf("Call = %d, %v", n, err)
+		}
+		oops := errors.New("oops")
+		n, err = interlock.Call(t.Context(), w.client.Mutex("k:1"), func(context.Context) (int, error) { return 1, oops }, interlock.OrZero[int]())
+		if n != 1 || !errors.Is(err, oops) {
+			t.Errorf("Call = %d, %v: a fallback is not for the work's own failure", n, err)
+		}
+	}},
+	{"a lock that is not to be had is an error, a zero value, a default or a fallback (T9)", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		m := w.client.Mutex("k:1", interlock.Wait(0))
+		work := func(context.Context) (int, error) { t.Error("the work ran"); return 0, nil }
+
+		_, err := interlock.Call(t.Context(), m, work)
+		wantErr(t, err, interlock.ErrContended)
+		if n, err := interlock.Call(t.Context(), m, work, interlock.OrZero[int]()); n != 0 || err != nil {
+			t.Errorf("OrZero: %d, %v", n, err)
+		}
+		if n, err := interlock.Call(t.Context(), m, work, interlock.OrValue(7)); n != 7 || err != nil {
+			t.Errorf("OrValue: %d, %v", n, err)
+		}
+		n, err := interlock.Call(t.Context(), m, work, interlock.OrElse(func(_ context.Context, busy *interlock.ContendedError) (int, error) {
+			if busy.Holder != hold.Holder() {
+				t.Errorf("held by %q", busy.Holder)
+			}
+			return 9, nil
+		}))
+		if n != 9 || err != nil {
+			t.Errorf("OrElse: %d, %v", n, err)
+		}
+		unlock(t, hold)
+	}},
+	{"a fallback is not for a lock held within the work", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("inner:1"))
+		_, err := interlock.Call(t.Context(), w.client.Mutex("outer:1"), func(ctx context.Context) (int, error) {
+			_, _, err := w.client.Mutex("inner:1").TryLock(ctx)
+			return 0, err
+		}, interlock.OrValue(7))
+		wantErr(t, err, interlock.ErrContended)
+		unlock(t, hold)
+	}},
+	{"a function can be wrapped, and locked only where need be (T9)", func(t *testing.T, w *world) {
+		pay := interlock.Wrap(func(order string) interlock.Locker {
+			if order == "free" {
+				return nil
+			}
+			return w.client.Mutex(interlock.Key("pay", order))
+		}, func(_ context.Context, order string) (string, error) {
+			if order != "free" {
+				wantBusy(t, w.another().Mutex(interlock.Key("pay", order)))
+			}
+			return "paid " + order, nil
+		})
+		for _, order := range []string{"42", "free"} {
+			if got, err := pay(t.Context(), order); got != "paid "+order || err != nil {
+				t.Errorf("pay(%q) = %q, %v", order, got, err)
+			}
+		}
+	}},
+	{"the client comes from the context, or is the default", func(t *testing.T, w *world) {
+		if interlock.From(interlock.NewContext(t.Context(), w.client)) != w.client {
+			t.Error("not the client of the context")
+		}
+		if c := interlock.From(t.Context()); c == nil || c != interlock.From(context.Background()) {
+			t.Error("the default is not one client")
+		}
+	}},
+}

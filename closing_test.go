@@ -1,0 +1,170 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+// L2: no leak; live holds are counted; all can be dropped; shutdown drops them.
+var closingLaws = []law{
+	{"ReleaseAll drops every hold of the client, and counts them (L2)", func(t *testing.T, w *world) {
+		var ctxs []context.Context
+		for i := range 200 {
+			ctx, _ := lock(t, w.client.Mutex(fmt.Sprintf("k:%d", i)))
+			ctxs = append(ctxs, ctx)
+		}
+		_, theirs := lock(t, w.another().Mutex("other:1"))
+		if n := w.client.Stats().Live; n != 200 {
+			t.Errorf("%d live holds, want 200", n)
+		}
+		if n := w.client.ReleaseAll(); n != 200 {
+			t.Errorf("dropped %d, want 200", n)
+		}
+		for i, ctx := range ctxs {
+			wantErr(t, context.Cause(ctx), interlock.ErrRevoked)
+			wantErr(t, context.Cause(ctx), interlock.ErrLost)
+			wantFree(t, w.another().Mutex(fmt.Sprintf("k:%d", i)))
+		}
+		if s := w.client.Stats(); s.Live != 0 || s.Dropped != 200 {
+			t.Errorf("live %d, dropped %d", s.Live, s.Dropped)
+		}
+		unlock(t, theirs)
+		wantFree(t, w.client.Mutex("k:1")) // the client goes on
+	}},
+	{"Close waits for holders, and they are not disturbed", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		time.AfterFunc(time.Hour, func() {
+			if ctx.Err() != nil {
+				t.Errorf("lost: %v", context.Cause(ctx))
+			}
+			_ = hold.Unlock()
+		})
+		wantIn(t, time.Hour, time.Hour, func() {
+			if err := w.client.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"Close releases what is still held when its context ends", func(t *testing.T, w *world) {
+		held, hold := lock(t, w.client.Mutex("k:1"))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		wantIn(t, 5*time.Second, 5*time.Second, func() {
+			wantErr(t, w.client.Close(ctx), context.DeadlineExceeded)
+		})
+		wantErr(t, context.Cause(held), interlock.ErrClosed)
+		wantFree(t, w.another().Mutex("k:1"))
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+	}},
+	{"Close with a context that is over releases at once", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		wantIn(t, 0, 0, func() { wantErr(t, w.client.Close(ctx), context.Canceled) })
+		wantFree(t, w.another().Mutex("k:1"))
+		wantErr(t, hold.Unlock(), interlock.ErrClosed)
+	}},
+	{"Close ends all waiting", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		done := make(chan error, 10)
+		for range 10 {
+			go func() {
+				_, _, err := w.client.Mutex("k:1").Lock(t.Context())
+				done <- err
+			}()
+		}
+		synctest.Wait()
+		if err := w.client.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for range 10 {
+			wantErr(t, <-done, interlock.ErrClosed)
+		}
+		unlock(t, hold)
+	}},
+	{"a closed client takes no lock, and says so", func(t *testing.T, w *world) {
+		_ = w.client.Close(t.Context())
+		calls := w.engine.Calls()
+		_, _, err := w.client.Mutex("k:1").Lock(t.Context())
+		wantErr(t, err, interlock.ErrClosed)
+		if w.engine.Calls() != calls {
+			t.Error("the engine was asked")
+		}
+		if err := w.client.Close(t.Context()); err != nil {
+			t.Errorf("to close twice: %v", err)
+		}
+	}},
+	{"a lock granted while the client was being closed is given back", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Second, Times: 1})
+		result := make(chan error, 1)
+		go func() {
+			_, _, err := w.client.Mutex("k:1").Lock(t.Context())
+			result <- err
+		}()
+		synctest.Wait()
+		wantIn(t, time.Second, time.Second, func() { _ = w.client.Close(t.Context()) })
+		wantErr(t, <-result, interlock.ErrClosed)
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"Close waits for clean-up on its way", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply})
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAbandon, Do: enginetest.Delay, After: time.Second, Times: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, _, err := w.client.Mutex("k:1").Lock(ctx)
+		wantErr(t, err, interlock.ErrOutcomeUnknown)
+		if err := w.client.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.engine.Heal()
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"Close waits for a renewal on its way, and none follows", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Delay, After: time.Second})
+		time.Sleep(10*time.Second + time.Millisecond)
+		unlock(t, hold)
+		wantIn(t, 990*time.Millisecond, time.Second, func() { _ = w.client.Close(t.Context()) })
+		n := w.engine.Calls(enginetest.OpRenew)
+		time.Sleep(time.Minute)
+		if w.engine.Calls(enginetest.OpRenew) != n {
+			t.Error("renewed after Close")
+		}
+	}},
+	{"Close does not wait for ever for an engine that is gone", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantIn(t, time.Second, 5*time.Second, func() {
+			if err := w.client.Close(ctx); err == nil {
+				t.Error("no error")
+			}
+		})
+		wantErr(t, hold.Unlock(), interlock.ErrClosed)
+	}},
+	{"a process that is done leaves nothing in the engine", func(t *testing.T, w *world) {
+		c := w.another()
+		for i := range 50 {
+			if _, _, err := c.Mutex(fmt.Sprintf("k:%d", i)).Lock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Close(ctx); err == nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("Close = %v", err)
+		}
+		if n := w.memory.Len(); n != 0 {
+			t.Errorf("%d keys are left", n)
+		}
+	}},
+}

@@ -1,0 +1,157 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+)
+
+// R2 (mutual exclusion, only the holder unlocks), L1, L3, L4, S1.
+var exclusionLaws = []law{
+	{"one at a time holds a lock (R2)", func(t *testing.T, w *world) {
+		inside := 0
+		wantIn(t, 50*time.Second, 50*time.Second, func() {
+			together(50, func(int) {
+				err := w.client.Mutex("k:1").Do(t.Context(), func(context.Context) error {
+					if inside++; inside != 1 {
+						t.Errorf("%d are inside at once", inside)
+					}
+					time.Sleep(time.Second)
+					inside--
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}},
+	{"locks of other keys do not concern it", func(t *testing.T, w *world) {
+		_, a := lock(t, w.client.Mutex("k:1"))
+		_, b := lock(t, w.client.Mutex("k:2"))
+		unlock(t, a)
+		unlock(t, b)
+	}},
+	{"another process is kept out too", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		busy := wantBusy(t, w.another().Mutex("k:1"))
+		if busy.Holder != hold.Holder() {
+			t.Errorf("held by %q, want %q", busy.Holder, hold.Holder())
+		}
+		if busy.RetryAfter <= 0 || busy.RetryAfter > lease {
+			t.Errorf("come back in %v, want at most %v", busy.RetryAfter, lease)
+		}
+		unlock(t, hold)
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"every acquisition has a holder that no other has (L1)", func(t *testing.T, w *world) {
+		seen := map[string]bool{}
+		for _, c := range []*interlock.Client{w.client, w.another(), w.another()} {
+			for range 100 {
+				_, hold := lock(t, c.Mutex("k:1"))
+				if seen[hold.Holder()] {
+					t.Errorf("%q held the lock twice", hold.Holder())
+				}
+				seen[hold.Holder()] = true
+				unlock(t, hold)
+			}
+		}
+	}},
+	{"fences grow with every change of holder", func(t *testing.T, w *world) {
+		var last uint64
+		for range 100 {
+			_, hold := lock(t, w.another().Mutex("k:1"))
+			if hold.Fence() <= last {
+				t.Fatalf("fence went from %d to %d", last, hold.Fence())
+			}
+			last = hold.Fence()
+			unlock(t, hold)
+		}
+	}},
+	{"a lock is released when the work succeeds, fails or panics (L4)", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1")
+		if err := m.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		wantFree(t, w.another().Mutex("k:1"))
+		oops := errors.New("oops")
+		wantErr(t, m.Do(t.Context(), func(context.Context) error { return oops }), oops)
+		wantFree(t, w.another().Mutex("k:1"))
+		func() {
+			defer func() {
+				if r := recover(); r != oops { //nolint:errorlint // a panic value, passed on as it is
+					t.Errorf("recovered %v, want the work's own panic", r)
+				}
+			}()
+			_ = m.Do(t.Context(), func(context.Context) error { panic(oops) })
+		}()
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"to unlock twice is free and says the same", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		unlock(t, hold)
+		calls := w.engine.Calls()
+		_, other := lock(t, w.another().Mutex("k:1"))
+		unlock(t, hold)
+		wantBusy(t, w.another().Mutex("k:1"))
+		if n := w.engine.Calls() - calls; n != 2 {
+			t.Errorf("%d calls, want only those of the others", n)
+		}
+		unlock(t, other)
+	}},
+	{"any goroutine may unlock", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		go func() { _ = hold.Unlock() }()
+		synctest.Wait()
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"an uncontended lock costs two calls (S1)", func(t *testing.T, w *world) {
+		before := w.engine.Calls()
+		wantFree(t, w.client.Mutex("k:1"))
+		if n := w.engine.Calls() - before; n != 2 {
+			t.Errorf("%d calls, want 2: one to acquire, one to release", n)
+		}
+	}},
+	{"the context returned ends with the hold, and says so", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		if ctx.Err() != nil {
+			t.Errorf("ended at once: %v", ctx.Err())
+		}
+		unlock(t, hold)
+		if cause := context.Cause(ctx); cause != interlock.ErrReleased { //nolint:errorlint // identity is the point
+			t.Errorf("cause = %v, want ErrReleased", cause)
+		}
+	}},
+	{"on error the caller keeps its own context", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		type mine struct{}
+		ctx := context.WithValue(t.Context(), mine{}, true)
+		got, none, err := w.client.Mutex("k:1").TryLock(ctx)
+		wantErr(t, err, interlock.ErrContended)
+		if got != ctx || none != nil {
+			t.Errorf("TryLock = %v, %v", got, none)
+		}
+		unlock(t, hold)
+	}},
+	{"nothing is left of a key that nobody wants", func(t *testing.T, w *world) {
+		for range 10 {
+			together(5, func(int) {
+				_ = w.client.Mutex("k:1").Do(t.Context(), func(context.Context) error { return nil })
+			})
+		}
+		synctest.Wait()
+		if n := w.client.Lines(); n != 0 {
+			t.Errorf("%d lines are left", n)
+		}
+		if n := w.client.Leases(); n != 0 {
+			t.Errorf("%d leases are left", n)
+		}
+		if n := w.memory.Len(); n != 0 {
+			t.Errorf("%d keys are left in the engine", n)
+		}
+	}},
+}

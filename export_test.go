@@ -1,0 +1,24 @@
+package interlock
+
+import "time"
+
+// StepWall sets the wall clock ahead as seen by the client, as after a
+// suspension in which the monotonic clock stood still.
+func (c *Client) StepWall(d time.Duration) { c.core.wallStep.Add(int64(d)) }
+
+// Lines returns how many keys the in-process level knows.
+func (c *Client) Lines() (n int) {
+	for i := range c.core.desk.parts {
+		p := &c.core.desk.parts[i]
+		p.mu.Lock()
+		n += len(p.lines)
+		p.mu.Unlock()
+	}
+	return n
+}
+
+// Leases returns how many leases the renewer has in its charge.
+func (c *Client) Leases() int { return len(c.core.renewer.all()) }
+
+// Idle waits until nothing is on its way in the background.
+func (c *Client) Idle() { <-c.core.background.wait() }

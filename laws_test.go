@@ -1,0 +1,158 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+// A law is something true of the client on every engine. Its name is the
+// sentence that a failure is reported under.
+type law struct {
+	sentence string
+	check    func(t *testing.T, w *world)
+}
+
+// A world is a client on an engine that fails on command.
+type world struct {
+	memory  *memory.Engine
+	engine  *enginetest.Faulty
+	client  *interlock.Client
+	clients []*interlock.Client // all of them
+}
+
+// another returns a client of another process on the same engine.
+func (w *world) another(opts ...interlock.Option) *interlock.Client {
+	return w.on(w.engine, opts...)
+}
+
+// on returns a client of another process on an engine of the law's own.
+func (w *world) on(e engine.Engine, opts ...interlock.Option) *interlock.Client {
+	c := interlock.New(e, opts...)
+	w.clients = append(w.clients, c)
+	return c
+}
+
+// TestLaws checks every law in virtual time. What a law leaves behind is part
+// of it: no goroutine, no line, no lease.
+func TestLaws(t *testing.T) {
+	for topic, laws := range map[string][]law{
+		"exclusion": exclusionLaws,
+		"waiting":   waitingLaws,
+		"faults":    faultLaws,
+		"loss":      lossLaws,
+		"watchdog":  watchdogLaws,
+		"ownership": ownershipLaws,
+		"line":      lineLaws,
+		"closing":   closingLaws,
+		"input":     inputLaws,
+		"trace":     traceLaws,
+		"call":      callLaws,
+	} {
+		t.Run(topic, func(t *testing.T) {
+			for _, l := range laws {
+				t.Run(l.sentence, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { checkLaw(t, l) })
+				})
+			}
+		})
+	}
+}
+
+func checkLaw(t *testing.T, l law) {
+	m := memory.New()
+	f := enginetest.NewFaulty(m)
+	w := &world{memory: m, engine: f}
+	w.client = w.another()
+	l.check(t, w)
+	f.Heal()
+	f.Wait()
+	for _, c := range w.clients {
+		c.Idle()
+	}
+	synctest.Wait()
+	for _, c := range w.clients {
+		if n := c.Stats().Live; n != int64(c.Leases()) {
+			t.Errorf("law %q: %d locks are live, but %d leases", l.sentence, n, c.Leases())
+		}
+		if n := c.Stats().Waiting; n != 0 {
+			t.Errorf("law %q: %d waiters are left", l.sentence, n)
+		}
+	}
+}
+
+const lease = 30 * time.Second // the default
+
+func lock(t *testing.T, m *interlock.Mutex) (context.Context, *interlock.Hold) {
+	t.Helper()
+	ctx, hold, err := m.Lock(t.Context())
+	if err != nil {
+		t.Fatalf("Lock(%q): %v", m.Key(), err)
+	}
+	return ctx, hold
+}
+
+func unlock(t *testing.T, h *interlock.Hold) {
+	t.Helper()
+	if err := h.Unlock(); err != nil {
+		t.Fatalf("Unlock(%q): %v", h.Key(), err)
+	}
+}
+
+func wantErr(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Fatalf("got error %v, want one that matches %v", err, target)
+	}
+}
+
+// wantBusy checks that m is held by somebody else.
+func wantBusy(t *testing.T, m *interlock.Mutex) *interlock.ContendedError {
+	t.Helper()
+	_, hold, err := m.TryLock(t.Context())
+	var busy *interlock.ContendedError
+	if !errors.As(err, &busy) {
+		if hold != nil {
+			_ = hold.Unlock()
+		}
+		t.Fatalf("TryLock(%q) = %v, want a ContendedError", m.Key(), err)
+	}
+	return busy
+}
+
+// wantFree checks that m can be taken at once.
+func wantFree(t *testing.T, m *interlock.Mutex) {
+	t.Helper()
+	_, hold, err := m.TryLock(t.Context())
+	if err != nil {
+		t.Fatalf("TryLock(%q) = %v, want it free", m.Key(), err)
+	}
+	unlock(t, hold)
+}
+
+// wantIn checks how much virtual time fn takes.
+func wantIn(t *testing.T, least, most time.Duration, fn func()) {
+	t.Helper()
+	start := time.Now()
+	fn()
+	if d := time.Since(start); d < least || d > most {
+		t.Errorf("took %v, want from %v to %v", d, least, most)
+	}
+}
+
+// together runs fn n times at once and waits.
+func together(n int, fn func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { fn(i) })
+	}
+	wg.Wait()
+}

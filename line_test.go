@@ -1,0 +1,281 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+var lineLaws = []law{
+	{"of a process only one stands at the engine", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		before := w.engine.Calls(enginetest.OpAcquire)
+		for range 100 {
+			go func() {
+				if _, mine, err := w.client.Mutex("k:1").Lock(t.Context()); err == nil {
+					_ = mine.Unlock()
+				}
+			}()
+		}
+		synctest.Wait()
+		if n := w.engine.Calls(enginetest.OpAcquire) - before; n > 2 {
+			t.Errorf("%d attempts for 100 goroutines, want one and one more on listening", n)
+		}
+		if n := w.client.Stats().Waiting; n != 100 {
+			t.Errorf("%d wait, want 100", n)
+		}
+		unlock(t, hold)
+		time.Sleep(time.Second)
+	}},
+	{"a lock passes to the next in line without a word to the engine, eight times in a row", func(t *testing.T, w *world) {
+		const holders = 90
+		before := w.engine.Calls(enginetest.OpAcquire, enginetest.OpRelease)
+		together(holders, func(int) {
+			_ = w.client.Mutex("k:1").Do(t.Context(), func(context.Context) error {
+				time.Sleep(time.Millisecond)
+				return nil
+			})
+		})
+		calls := w.engine.Calls(enginetest.OpAcquire, enginetest.OpRelease) - before
+		if calls != 2*holders/9 {
+			t.Errorf("%d calls for %d holders, want %d", calls, holders, 2*holders/9)
+		}
+		if n := w.client.Stats().Handed; n != holders*8/9 {
+			t.Errorf("%d were handed over, want %d", n, holders*8/9)
+		}
+	}},
+	{"who came first is served first", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		var order []int
+		for i := range 30 {
+			go func() {
+				_ = w.client.Mutex("k:1").Do(t.Context(), func(context.Context) error {
+					order = append(order, i)
+					return nil
+				})
+			}()
+			synctest.Wait()
+		}
+		unlock(t, hold)
+		time.Sleep(time.Second)
+		for i, got := range order {
+			if got != i {
+				t.Fatalf("served in the order %v", order)
+			}
+		}
+		if len(order) != 30 {
+			t.Errorf("%d were served", len(order))
+		}
+	}},
+	{"each holder in line has its own, larger fence", func(t *testing.T, w *world) {
+		other := w.another()
+		var last uint64
+		check := func(hold *interlock.Hold) {
+			if hold.Fence() <= last {
+				t.Errorf("fence went from %d to %d", last, hold.Fence())
+			}
+			last = hold.Fence()
+		}
+		for range 5 {
+			together(20, func(int) {
+				_, hold := lock(t, w.client.Mutex("k:1", interlock.Fenced()))
+				check(hold)
+				unlock(t, hold)
+			})
+			_, hold := lock(t, other.Mutex("k:1", interlock.Fenced()))
+			check(hold)
+			unlock(t, hold)
+		}
+	}},
+	{"each holder in line has its own name", func(t *testing.T, w *world) {
+		ctxs := make(chan context.Context, 10)
+		together(9, func(int) {
+			ctx, hold := lock(t, w.client.Mutex("k:1"))
+			ctxs <- ctx
+			unlock(t, hold)
+		})
+		close(ctxs)
+		for ctx := range ctxs {
+			if ctx.Err() == nil {
+				t.Error("a context outlived its hold")
+			}
+		}
+	}},
+	{"another process gets its chance after nine holders", func(t *testing.T, w *world) {
+		other := w.another()
+		stop := time.Now().Add(10 * time.Second)
+		mine, theirs := 0, 0
+		work := func(c *interlock.Client, n *int) {
+			for time.Now().Before(stop) {
+				_ = c.Mutex("k:1").Do(t.Context(), func(context.Context) error {
+					time.Sleep(time.Millisecond)
+					*n++
+					return nil
+				})
+			}
+		}
+		together(40, func(i int) {
+			if i%2 == 0 {
+				work(w.client, &mine)
+			} else {
+				work(other, &theirs)
+			}
+		})
+		if mine == 0 || theirs == 0 || mine > 2*theirs || theirs > 2*mine {
+			t.Errorf("one process held it %d times, the other %d", mine, theirs)
+		}
+	}},
+	{"a process that locks again at once does not starve another", func(t *testing.T, w *world) {
+		other := w.another()
+		stop := time.Now().Add(10 * time.Second)
+		var counts [2]int
+		together(2, func(i int) {
+			c := []*interlock.Client{w.client, other}[i]
+			for time.Now().Before(stop) {
+				_ = c.Mutex("k:1").Do(t.Context(), func(context.Context) error {
+					time.Sleep(time.Millisecond)
+					counts[i]++
+					return nil
+				})
+			}
+		})
+		if counts[0] < 1000 || counts[1] < 1000 {
+			t.Errorf("held %d and %d times in 10 s", counts[0], counts[1])
+		}
+	}},
+	{"a lock is not passed on with less than three quarters of its lease left", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Watchdog(12*time.Second))
+		_, hold := lock(t, m)
+		got := make(chan *interlock.Hold, 1)
+		go func() {
+			_, mine := lock(t, m)
+			got <- mine
+		}()
+		time.Sleep(3500 * time.Millisecond) // 8.5 s left, to be renewed at 4 s
+		before := w.engine.Calls(enginetest.OpAcquire)
+		unlock(t, hold)
+		mine := <-got
+		if w.engine.Calls(enginetest.OpAcquire) == before {
+			t.Error("passed on without asking the engine")
+		}
+		if mine.Left() < 11*time.Second {
+			t.Errorf("%v left of 12 s", mine.Left())
+		}
+		unlock(t, mine)
+	}},
+	{"an explicit lease is renewed once for the next in line", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Lease(12*time.Second))
+		_, hold := lock(t, m)
+		got := make(chan *interlock.Hold, 1)
+		go func() {
+			_, mine := lock(t, m)
+			got <- mine
+		}()
+		time.Sleep(time.Second)
+		unlock(t, hold)
+		mine := <-got
+		if n := w.engine.Calls(enginetest.OpRenew); n != 1 {
+			t.Errorf("renewed %d times, want once", n)
+		}
+		if mine.Left() < 11*time.Second {
+			t.Errorf("%v left of 12 s", mine.Left())
+		}
+		unlock(t, mine)
+	}},
+	{"a lock is not passed to one with other terms", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		got := make(chan *interlock.Hold, 1)
+		go func() {
+			_, mine := lock(t, w.client.Mutex("k:1", interlock.Lease(time.Second)))
+			got <- mine
+		}()
+		synctest.Wait()
+		unlock(t, hold)
+		mine := <-got
+		if mine.Left() > time.Second {
+			t.Errorf("%v left of 1 s", mine.Left())
+		}
+		time.Sleep(2 * time.Second)
+		wantFree(t, w.another().Mutex("k:1"))
+		_ = mine.Unlock()
+	}},
+	{"a lost lock is not passed on", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		got := make(chan *interlock.Hold, 1)
+		go func() {
+			_, mine := lock(t, w.client.Mutex("k:1"))
+			got <- mine
+		}()
+		synctest.Wait()
+		w.client.StepWall(time.Hour)
+		_ = hold.Unlock()
+		_, theirs, err := w.on(w.memory).Mutex("k:1").TryLock(t.Context())
+		if err == nil {
+			t.Error("the engine still has it")
+			_ = theirs.Unlock()
+		}
+		time.Sleep(lease)
+		unlock(t, <-got)
+	}},
+	{"who leaves the line as its turn comes passes it on", func(t *testing.T, w *world) {
+		for delay := range 40 {
+			_, hold := lock(t, w.client.Mutex("k:1"))
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Nanosecond)
+			go func() {
+				if _, mine, err := w.client.Mutex("k:1").Lock(ctx); err == nil {
+					_ = mine.Unlock()
+				}
+			}()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, mine := lock(t, w.client.Mutex("k:1"))
+				unlock(t, mine)
+			}()
+			time.Sleep(time.Duration(delay) * time.Nanosecond)
+			unlock(t, hold)
+			<-done
+			cancel()
+		}
+		w.client.Idle()
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"one attempt is answered by what the one at the engine finds", func(t *testing.T, w *world) {
+		before := w.engine.Calls(enginetest.OpAcquire)
+		won, lost := 0, 0
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
+		together(1000, func(int) {
+			_, _, err := w.client.Mutex("k:1").TryLock(t.Context())
+			switch {
+			case err == nil:
+				won++
+			case errors.Is(err, interlock.ErrContended):
+				lost++
+			default:
+				t.Error(err)
+			}
+		})
+		if won != 1 || lost != 999 {
+			t.Errorf("%d won and %d lost", won, lost)
+		}
+		if n := w.engine.Calls(enginetest.OpAcquire) - before; n != 1 {
+			t.Errorf("asked %d times, want once", n)
+		}
+	}},
+	{"one attempt made while the lock is being released gets it", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
+		go func() { _ = hold.Unlock() }()
+		synctest.Wait()
+		_, mine, err := w.client.Mutex("k:1").TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, mine)
+	}},
+}

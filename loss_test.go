@@ -1,0 +1,171 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+var lossLaws = []law{
+	{"a lost lock cancels the work, and says why", func(t *testing.T, w *world) {
+		time.AfterFunc(time.Minute, func() { w.memory.Evict("k:1") })
+		start := time.Now()
+		err := w.client.Mutex("k:1").Do(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done()
+			wantErr(t, context.Cause(ctx), interlock.ErrLost)
+			wantErr(t, context.Cause(ctx), interlock.ErrNotHolder)
+			if d := time.Since(start); d > time.Minute+lease/3 {
+				t.Errorf("noticed after %v, want at the next renewal", d)
+			}
+			return nil
+		})
+		var lost *interlock.LostError
+		if !errors.As(err, &lost) || lost.Key != "k:1" || lost.Fence == 0 {
+			t.Errorf("Do = %v, want a LostError", err)
+		}
+	}},
+	{"the work's own error is told beside the loss", func(t *testing.T, w *world) {
+		time.AfterFunc(time.Second, func() { w.memory.Evict("k:1") })
+		oops := errors.New("oops")
+		err := w.client.Mutex("k:1").Do(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done()
+			return oops
+		})
+		wantErr(t, err, oops)
+		wantErr(t, err, interlock.ErrLost)
+	}},
+	{"a holder cut off learns of the loss before the lock can be granted to another", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		time.Sleep(lease) // renewed thrice meanwhile
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang})
+		var learned, granted time.Time
+		go func() {
+			<-ctx.Done()
+			learned = time.Now()
+		}()
+		other := w.on(w.memory) // not cut off
+		_, theirs := lock(t, other.Mutex("k:1"))
+		granted = time.Now()
+		if learned.IsZero() || !learned.Before(granted) {
+			t.Errorf("learned of the loss at %v, but it was granted at %v", learned, granted)
+		}
+		wantErr(t, context.Cause(ctx), interlock.ErrExpired)
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+		unlock(t, theirs)
+	}},
+	{"the deadline counts from before the renewal was sent", func(t *testing.T, w *world) {
+		// The renewal is applied at once, but its answer takes 1.9 s.
+		c := w.on(slowAnswers{w.engine, 1900 * time.Millisecond}, interlock.Watchdog(6*time.Second))
+		ctx, _, err := c.Mutex("k:1").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(4 * time.Second) // renewed at 2 s, answered at 3.9 s
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), interlock.ErrExpired) {
+			t.Errorf("cause = %v", context.Cause(ctx))
+		}
+		wantBusy(t, w.on(w.memory).Mutex("k:1")) // the engine has not let go yet
+		w.engine.Heal()
+	}},
+	{"an explicit lease is not renewed (T3)", func(t *testing.T, w *world) {
+		wantIn(t, 9*time.Second, 10*time.Second, func() {
+			err := w.client.Mutex("k:1", interlock.Lease(10*time.Second)).Do(t.Context(), func(ctx context.Context) error {
+				<-ctx.Done()
+				return nil
+			})
+			wantErr(t, err, interlock.ErrLost)
+			wantErr(t, err, interlock.ErrExpired)
+		})
+		if n := w.engine.Calls(enginetest.OpRenew); n != 0 {
+			t.Errorf("renewed %d times", n)
+		}
+	}},
+	{"a late unlock never removes a successor's lock (L3)", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(time.Second)))
+		time.Sleep(2 * time.Second)
+		_, theirs := lock(t, w.another().Mutex("k:1"))
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+		wantBusy(t, w.another().Mutex("k:1"))
+		unlock(t, theirs)
+	}},
+	{"an unlock that finds the lock gone says that it was lost", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		w.memory.Evict("k:1")
+		wantErr(t, hold.Unlock(), interlock.ErrNotHolder)
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+		if n := w.client.Stats().Lost; n != 1 {
+			t.Errorf("%d losses counted, want 1", n)
+		}
+	}},
+	{"an unlock that finds another holder does not touch its lock", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		w.memory.Evict("k:1")
+		_, theirs := lock(t, w.another().Mutex("k:1"))
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+		wantBusy(t, w.another().Mutex("k:1"))
+		unlock(t, theirs)
+	}},
+	{"a machine that slept finds its locks lost, though its monotonic clock stood still", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		w.client.StepWall(time.Hour)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+			t.Fatal("still believes that it holds the lock after a second")
+		}
+		wantErr(t, context.Cause(ctx), interlock.ErrExpired)
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+	}},
+	{"a process that was stopped and asks its context is told at once", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		w.client.StepWall(time.Hour)
+		if ctx.Err() == nil {
+			t.Error("the context does not know")
+		}
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+	}},
+	{"a wall clock set back does not prolong a lease", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(10*time.Second)))
+		w.client.StepWall(-time.Hour)
+		wantIn(t, 9*time.Second, 10*time.Second, func() { <-ctx.Done() })
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+	}},
+	{"a waiter in line goes on when the holder before it lost the lock", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		got := make(chan *interlock.Hold)
+		go func() {
+			_, mine, err := w.client.Mutex("k:1").Lock(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			got <- mine
+		}()
+		synctest.Wait()
+		w.memory.Evict("k:1")
+		mine := <-got // though the other has not unlocked
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+		wantBusy(t, w.another().Mutex("k:1"))
+		unlock(t, mine)
+	}},
+	{"what was released leaves nothing to lose", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		unlock(t, hold)
+		time.Sleep(2 * lease)
+		if cause := context.Cause(ctx); cause != interlock.ErrReleased { //nolint:errorlint // identity is the point
+			t.Errorf("cause = %v", cause)
+		}
+		if n := w.client.Stats().Lost; n != 0 {
+			t.Errorf("%d losses counted", n)
+		}
+		if hold.Left() != 0 {
+			t.Errorf("%v left", hold.Left())
+		}
+	}},
+}

@@ -1,0 +1,179 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+// T4: release counts down, and only the owner's last one frees the lock.
+var ownershipLaws = []law{
+	{"who has the context may enter again, without a word to the engine", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Reentrant())
+		ctx, outer := lock(t, m)
+		calls := w.engine.Calls()
+		again, inner, err := m.Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again != ctx || inner.Fence() != outer.Fence() {
+			t.Errorf("entered as somebody else: fence %d, want %d", inner.Fence(), outer.Fence())
+		}
+		if n := w.engine.Calls() - calls; n != 0 {
+			t.Errorf("%d calls, want none", n)
+		}
+		unlock(t, inner)
+		unlock(t, outer)
+	}},
+	{"the last one to leave releases, in whatever order (T4)", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Reentrant())
+		ctx, outer := lock(t, m)
+		_, inner, err := m.TryLock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, outer)
+		wantBusy(t, w.another().Mutex("k:1"))
+		if ctx.Err() != nil {
+			t.Error("the context ended with an entry left")
+		}
+		unlock(t, inner)
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"without Reentrant a nested lock fails at once, and says why", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		wantIn(t, 0, 0, func() {
+			_, _, err := w.client.Mutex("k:1").Lock(ctx)
+			var busy *interlock.ContendedError
+			if !errors.As(err, &busy) || !busy.Self {
+				t.Errorf("err = %v, want a ContendedError of its own", err)
+			}
+			if err == nil || !strings.Contains(err.Error(), "Reentrant") {
+				t.Errorf("%q does not say what to do", err)
+			}
+		})
+		unlock(t, hold)
+	}},
+	{"goroutines under the lock share it", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Reentrant())
+		err := m.Do(t.Context(), func(ctx context.Context) error {
+			together(10, func(int) {
+				if err := m.Do(ctx, func(context.Context) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}},
+	{"a context derived from the hold's carries it too", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Reentrant())
+		_ = m.Do(t.Context(), func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return w.client.Mutex("k:2", interlock.Reentrant()).Do(ctx, func(ctx context.Context) error {
+				_, hold, err := m.TryLock(ctx)
+				if err != nil {
+					t.Errorf("not recognised below another lock: %v", err)
+					return nil
+				}
+				return hold.Unlock()
+			})
+		})
+	}},
+	{"WithoutHolds leaves", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Reentrant())
+		_ = m.Do(t.Context(), func(ctx context.Context) error {
+			_, _, err := m.TryLock(interlock.WithoutHolds(ctx))
+			var busy *interlock.ContendedError
+			if !errors.As(err, &busy) || busy.Self {
+				t.Errorf("err = %v, want it to be held by somebody else", err)
+			}
+			return nil
+		})
+	}},
+	{"a context outlives what it carries", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Reentrant())
+		ctx, hold := lock(t, m)
+		unlock(t, hold)
+		_, theirs := lock(t, w.another().Mutex("k:1"))
+		_, _, err := m.TryLock(context.WithoutCancel(ctx))
+		wantErr(t, err, interlock.ErrContended)
+		unlock(t, theirs)
+		_, again, err := m.TryLock(context.WithoutCancel(ctx))
+		if err != nil {
+			t.Fatalf("a stale hold is in the way: %v", err)
+		}
+		unlock(t, again)
+	}},
+	{"a hold of another client or another key is no key", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1", interlock.Reentrant()))
+		_, _, err := w.another().Mutex("k:1", interlock.Reentrant()).TryLock(ctx)
+		wantErr(t, err, interlock.ErrContended)
+		_, other, err := w.client.Mutex("k:2").TryLock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, other)
+		unlock(t, hold)
+	}},
+	{"a named owner enters from elsewhere, and the engine counts", func(t *testing.T, w *world) {
+		as := func(name string) context.Context { return interlock.WithOwner(t.Context(), name) }
+		here, there := w.client.Mutex("k:1"), w.another().Mutex("k:1")
+		_, a, err := here.Lock(as("saga-7"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, b, err := there.TryLock(as("saga-7"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Fence() != b.Fence() || a.Holder() != b.Holder() {
+			t.Error("not the same holder")
+		}
+		if _, _, err := there.TryLock(as("saga-8")); !errors.Is(err, interlock.ErrContended) {
+			t.Errorf("another owner: %v", err)
+		}
+		unlock(t, a)
+		wantBusy(t, w.another().Mutex("k:1"))
+		unlock(t, b)
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+	{"a named owner enters in the same process as well, past those in line", func(t *testing.T, w *world) {
+		ctx := interlock.WithOwner(t.Context(), "saga-7")
+		_, a, err := w.client.Mutex("k:1").Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if _, hold, err := w.client.Mutex("k:1").Lock(t.Context()); err == nil {
+				_ = hold.Unlock()
+			}
+		}()
+		synctest.Wait()
+		_, b, err := w.client.Mutex("k:1").TryLock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, a)
+		unlock(t, b)
+	}},
+	{"a named owner's retried entry is counted once", func(t *testing.T, w *world) {
+		ctx := interlock.WithOwner(t.Context(), "saga-7")
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1})
+		_, a, err := w.client.Mutex("k:1").Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, a)
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+}

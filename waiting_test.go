@@ -1,0 +1,142 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+var waitingLaws = []law{
+	{"a waiter is woken by the release", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		time.AfterFunc(300*time.Millisecond, func() { _ = hold.Unlock() })
+		wantIn(t, 300*time.Millisecond, 301*time.Millisecond, func() {
+			_, mine := lock(t, w.client.Mutex("k:1"))
+			unlock(t, mine)
+		})
+	}},
+	{"a lost wake-up costs a poll, one second at most", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		time.AfterFunc(10*time.Second+time.Millisecond, func() { _ = hold.Unlock() })
+		wantIn(t, 10*time.Second, 11*time.Second+time.Millisecond, func() {
+			_, mine := lock(t, w.client.Mutex("k:1"))
+			unlock(t, mine)
+		})
+	}},
+	{"a dead holder's lock is free when its lease is over (R2)", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
+		_, hold := lock(t, w.another(interlock.Lease(10*time.Second)).Mutex("k:1"))
+		_ = hold // its process died
+		wantIn(t, 10*time.Second, 10*time.Second+50*time.Millisecond, func() {
+			_, mine := lock(t, w.client.Mutex("k:1"))
+			w.engine.Heal()
+			unlock(t, mine)
+		})
+	}},
+	{"Wait bounds the waiting, and says who was in the way", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		wantIn(t, 2*time.Second, 2*time.Second, func() {
+			_, _, err := w.client.Mutex("k:1", interlock.Wait(2*time.Second)).Lock(t.Context())
+			var busy *interlock.ContendedError
+			if !errors.As(err, &busy) || busy.Holder != hold.Holder() || busy.RetryAfter <= 0 {
+				t.Errorf("err = %v", err)
+			}
+			if errors.Is(err, context.DeadlineExceeded) {
+				t.Error("the caller's context is not over")
+			}
+		})
+		unlock(t, hold)
+	}},
+	{"Wait does not bound the work", func(t *testing.T, w *world) {
+		err := w.client.Mutex("k:1", interlock.Wait(time.Second)).Do(t.Context(), func(ctx context.Context) error {
+			time.Sleep(time.Hour)
+			return ctx.Err()
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}},
+	{"Wait of zero is one attempt", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		wantIn(t, 0, 0, func() {
+			_, _, err := w.client.Mutex("k:1", interlock.Wait(0)).Lock(t.Context())
+			wantErr(t, err, interlock.ErrContended)
+		})
+		unlock(t, hold)
+	}},
+	{"a context that ends ends the waiting, and both reasons are told", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantIn(t, time.Second, time.Second, func() {
+			_, _, err := w.client.Mutex("k:1").Lock(ctx)
+			wantErr(t, err, interlock.ErrContended)
+			wantErr(t, err, context.DeadlineExceeded)
+		})
+		unlock(t, hold)
+	}},
+	{"in line too, a context that ends ends the waiting", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		cause := errors.New("changed my mind")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		wantIn(t, time.Second, time.Second, func() {
+			_, _, err := w.client.Mutex("k:1").Lock(ctx)
+			wantErr(t, err, interlock.ErrContended)
+			wantErr(t, err, cause)
+			var busy *interlock.ContendedError
+			if !errors.As(err, &busy) || busy.Holder != hold.Holder() {
+				t.Errorf("err = %v, want it to name %q", err, hold.Holder())
+			}
+		})
+		unlock(t, hold)
+		wantFree(t, w.client.Mutex("k:1"))
+	}},
+	{"Poll waits by its own back-off and does not listen", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		tries := 0
+		backoff := func(n int) time.Duration {
+			if tries++; n != tries {
+				t.Errorf("try %d was called %d", tries, n)
+			}
+			return 4 * time.Second
+		}
+		time.AfterFunc(9*time.Second, func() { _ = hold.Unlock() })
+		wantIn(t, 12*time.Second, 12*time.Second, func() {
+			_, mine := lock(t, w.client.Mutex("k:1", interlock.Poll(backoff)))
+			unlock(t, mine)
+		})
+	}},
+	{"many processes wake for one release, and one gets it", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		const processes = 20
+		got := 0
+		for range processes {
+			c := w.another()
+			go func() {
+				if _, mine, err := c.Mutex("k:1").Lock(t.Context()); err == nil {
+					got++
+					time.Sleep(time.Second)
+					_ = mine.Unlock()
+				}
+			}()
+		}
+		time.Sleep(100 * time.Millisecond)
+		before := w.engine.Calls(enginetest.OpAcquire)
+		unlock(t, hold)
+		synctest.Wait()
+		if got != 1 {
+			t.Errorf("%d got the lock, want 1", got)
+		}
+		if n := w.engine.Calls(enginetest.OpAcquire) - before; n > processes {
+			t.Errorf("one release made %d tries, want one for each of %d processes at most", n, processes)
+		}
+		time.Sleep(time.Minute)
+	}},
+}

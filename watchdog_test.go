@@ -1,0 +1,204 @@
+package interlock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+// T3: without an explicit lease a lock has 30 s and is renewed every 10 s while
+// it is held.
+var watchdogLaws = []law{
+	{"a lock is renewed every third of its lease for as long as it is held (T3)", func(t *testing.T, w *world) {
+		err := w.client.Mutex("k:1").Do(t.Context(), func(ctx context.Context) error {
+			time.Sleep(24*time.Hour + time.Second)
+			return ctx.Err()
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if n := w.engine.Calls(enginetest.OpRenew); n != 8640 {
+			t.Errorf("renewed %d times in a day, want 8640", n)
+		}
+	}},
+	{"renewal goes on when the context is cancelled, and stops at unlock", func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, hold, err := w.client.Mutex("k:1").Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		time.Sleep(time.Hour) // winding down
+		wantBusy(t, w.another().Mutex("k:1"))
+		unlock(t, hold)
+		n := w.engine.Calls(enginetest.OpRenew)
+		time.Sleep(time.Hour)
+		if w.engine.Calls(enginetest.OpRenew) != n {
+			t.Error("renewed after unlock")
+		}
+	}},
+	{"a failed renewal is tried again", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
+		time.Sleep(25 * time.Second)
+		w.engine.Heal()
+		time.Sleep(time.Minute)
+		if ctx.Err() != nil {
+			t.Errorf("lost: %v", context.Cause(ctx))
+		}
+		if n := w.client.Stats().RenewFailed; n < 5 {
+			t.Errorf("%d failed renewals counted, want several", n)
+		}
+		unlock(t, hold)
+	}},
+	{"a renewal that hangs does not end the watchdog", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang, Times: 3})
+		time.Sleep(time.Minute)
+		if ctx.Err() != nil {
+			t.Errorf("lost: %v", context.Cause(ctx))
+		}
+		unlock(t, hold)
+	}},
+	{"a renewal whose answer is lost is no loss", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply, Times: 4})
+		time.Sleep(time.Minute)
+		if ctx.Err() != nil {
+			t.Errorf("lost: %v", context.Cause(ctx))
+		}
+		unlock(t, hold)
+	}},
+	{"many locks are renewed with few calls", func(t *testing.T, w *world) {
+		var holds []*interlock.Hold
+		for i := range 500 {
+			_, hold := lock(t, w.client.Mutex(fmt.Sprintf("k:%d", i)))
+			holds = append(holds, hold)
+		}
+		time.Sleep(10*time.Second + time.Millisecond)
+		if n := w.engine.Calls(enginetest.OpRenew); n > 2 {
+			t.Errorf("%d calls for 500 locks, want one or two", n)
+		}
+		if n := w.client.Stats().Renewed; n != 500 {
+			t.Errorf("%d leases renewed, want 500", n)
+		}
+		for _, hold := range holds {
+			unlock(t, hold)
+		}
+	}},
+	{"one shard that hangs does not hold up renewals on another", func(t *testing.T, w *world) {
+		e := newSharded()
+		c := w.on(e)
+		sick, _ := lock(t, c.Mutex("sick:1"))
+		well, hold := lock(t, c.Mutex("well:1"))
+		e.parts[0].Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang})
+		time.Sleep(5 * time.Minute)
+		if well.Err() != nil {
+			t.Errorf("the lock on the healthy shard was lost: %v", context.Cause(well))
+		}
+		if sick.Err() == nil {
+			t.Error("the lock on the sick shard was not lost")
+		}
+		unlock(t, hold)
+		e.parts[0].Heal()
+	}},
+	{"Watchdog sets the lease that is renewed", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Watchdog(3*time.Second)))
+		if left := hold.Left(); left > 3*time.Second {
+			t.Errorf("%v left of 3 s", left)
+		}
+		time.Sleep(time.Minute)
+		if n := w.client.Stats().Renewed; n < 58 || n > 60 {
+			t.Errorf("renewed %d times in a minute, want every second", n)
+		}
+		unlock(t, hold)
+	}},
+	{"MaxHold ends endless renewal", func(t *testing.T, w *world) {
+		wantIn(t, time.Minute, time.Minute, func() {
+			err := w.client.Mutex("k:1", interlock.MaxHold(time.Minute)).Do(t.Context(), func(ctx context.Context) error {
+				<-ctx.Done()
+				wantErr(t, context.Cause(ctx), interlock.ErrMaxHold)
+				return nil
+			})
+			wantErr(t, err, interlock.ErrLost)
+			wantErr(t, err, interlock.ErrMaxHold)
+		})
+		w.client.Idle()
+		wantFree(t, w.another().Mutex("k:1")) // unlocking it gave it back
+	}},
+	{"who ignores MaxHold keeps the lock one more lease at most", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.MaxHold(time.Minute)))
+		time.Sleep(time.Minute)
+		wantBusy(t, w.another().Mutex("k:1"))
+		time.Sleep(lease)
+		wantFree(t, w.another().Mutex("k:1"))
+		wantErr(t, hold.Unlock(), interlock.ErrMaxHold)
+	}},
+	{"a re-entered lock is renewed like any other", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Reentrant())
+		ctx, outer := lock(t, m)
+		_, inner, err := m.Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, outer)
+		time.Sleep(5 * time.Minute)
+		wantBusy(t, w.another().Mutex("k:1"))
+		unlock(t, inner)
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
+}
+
+// slowAnswers is an engine that does what it is told at once and tells of
+// renewals late.
+type slowAnswers struct {
+	engine.Engine
+	by time.Duration
+}
+
+func (s slowAnswers) Renew(ctx context.Context, rs []engine.Request) []error {
+	errs := s.Engine.Renew(ctx, rs)
+	time.Sleep(s.by)
+	return errs
+}
+
+// sharded is two engines; keys beginning with s are in the first.
+type sharded struct{ parts [2]*enginetest.Faulty }
+
+func newSharded() *sharded {
+	return &sharded{[2]*enginetest.Faulty{enginetest.NewFaulty(memory.New()), enginetest.NewFaulty(memory.New())}}
+}
+
+func (s *sharded) shard(key string) int {
+	if key[0] == 's' {
+		return 0
+	}
+	return 1
+}
+
+func (s *sharded) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	return s.parts[s.shard(r.Key)].Acquire(ctx, r)
+}
+
+// Renew is never called for keys of two shards at once, so the first tells.
+func (s *sharded) Renew(ctx context.Context, rs []engine.Request) []error {
+	return s.parts[s.shard(rs[0].Key)].Renew(ctx, rs)
+}
+
+func (s *sharded) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	return s.parts[s.shard(r.Key)].Release(ctx, r)
+}
+
+func (s *sharded) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	return s.parts[s.shard(r.Key)].Abandon(ctx, r)
+}
+
+func (s *sharded) Capabilities() engine.Capabilities {
+	return engine.Capabilities{Shard: s.shard}
+}
