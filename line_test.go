@@ -3,6 +3,7 @@ package interlock_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,25 +52,21 @@ var lineLaws = []law{
 	}},
 	{"who came first is served first", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
-		var order []int
+		order := make(chan int, 30)
 		for i := range 30 {
 			go func() {
 				_ = w.client.Mutex("k:1").Do(t.Context(), func(context.Context) error {
-					order = append(order, i)
+					order <- i
 					return nil
 				})
 			}()
 			synctest.Wait()
 		}
 		unlock(t, hold)
-		time.Sleep(time.Second)
-		for i, got := range order {
-			if got != i {
-				t.Fatalf("served in the order %v", order)
+		for i := range 30 {
+			if got := <-order; got != i {
+				t.Errorf("number %d was served as number %d", got, i)
 			}
-		}
-		if len(order) != 30 {
-			t.Errorf("%d were served", len(order))
 		}
 	}},
 	{"each holder in line has its own, larger fence", func(t *testing.T, w *world) {
@@ -247,21 +244,21 @@ var lineLaws = []law{
 	}},
 	{"one attempt is answered by what the one at the engine finds", func(t *testing.T, w *world) {
 		before := w.engine.Calls(enginetest.OpAcquire)
-		won, lost := 0, 0
+		var won, lost atomic.Int64
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
 		together(1000, func(int) {
 			_, _, err := w.client.Mutex("k:1").TryLock(t.Context())
 			switch {
 			case err == nil:
-				won++
+				won.Add(1)
 			case errors.Is(err, interlock.ErrContended):
-				lost++
+				lost.Add(1)
 			default:
 				t.Error(err)
 			}
 		})
-		if won != 1 || lost != 999 {
-			t.Errorf("%d won and %d lost", won, lost)
+		if won.Load() != 1 || lost.Load() != 999 {
+			t.Errorf("%d won and %d lost", won.Load(), lost.Load())
 		}
 		if n := w.engine.Calls(enginetest.OpAcquire) - before; n != 1 {
 			t.Errorf("asked %d times, want once", n)

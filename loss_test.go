@@ -43,16 +43,16 @@ var lossLaws = []law{
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.Sleep(lease) // renewed thrice meanwhile
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang})
-		var learned, granted time.Time
+		learned := make(chan time.Time, 1)
 		go func() {
 			<-ctx.Done()
-			learned = time.Now()
+			learned <- time.Now()
 		}()
 		other := w.on(w.memory) // not cut off
 		_, theirs := lock(t, other.Mutex("k:1"))
-		granted = time.Now()
-		if learned.IsZero() || !learned.Before(granted) {
-			t.Errorf("learned of the loss at %v, but it was granted at %v", learned, granted)
+		granted := time.Now()
+		if at := <-learned; !at.Before(granted) {
+			t.Errorf("learned of the loss at %v, but it was granted at %v", at, granted)
 		}
 		wantErr(t, context.Cause(ctx), interlock.ErrExpired)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)

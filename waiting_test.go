@@ -3,6 +3,7 @@ package interlock_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,12 +117,12 @@ var waitingLaws = []law{
 	{"many processes wake for one release, and one gets it", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		const processes = 20
-		got := 0
+		var got atomic.Int64
 		for range processes {
 			c := w.another()
 			go func() {
 				if _, mine, err := c.Mutex("k:1").Lock(t.Context()); err == nil {
-					got++
+					got.Add(1)
 					time.Sleep(time.Second)
 					_ = mine.Unlock()
 				}
@@ -131,8 +132,8 @@ var waitingLaws = []law{
 		before := w.engine.Calls(enginetest.OpAcquire)
 		unlock(t, hold)
 		synctest.Wait()
-		if got != 1 {
-			t.Errorf("%d got the lock, want 1", got)
+		if got.Load() != 1 {
+			t.Errorf("%d got the lock, want 1", got.Load())
 		}
 		if n := w.engine.Calls(enginetest.OpAcquire) - before; n > processes {
 			t.Errorf("one release made %d tries, want one for each of %d processes at most", n, processes)

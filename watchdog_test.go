@@ -34,7 +34,7 @@ var watchdogLaws = []law{
 			t.Fatal(err)
 		}
 		cancel()
-		time.Sleep(time.Hour) // winding down
+		time.Sleep(time.Hour + time.Second) // winding down, between two renewals
 		wantBusy(t, w.another().Mutex("k:1"))
 		unlock(t, hold)
 		n := w.engine.Calls(enginetest.OpRenew)
