@@ -1,0 +1,118 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Rule is something that a history can violate.
+type Rule string
+
+// The rules.
+const (
+	Overlap    Rule = "two holds overlap"
+	FenceFell  Rule = "a fence did not rise"
+	OutOfOrder Rule = "a later one was served first"
+	Starved    Rule = "somebody waited too long"
+	Malformed  Rule = "the history makes no sense"
+)
+
+// A Violation is a place where a history is not as it should be.
+type Violation struct {
+	Rule Rule
+	Line int // the event at which it shows, from 1
+	Key  string
+	Text string // a sentence
+}
+
+// String returns the violation on one line.
+func (v Violation) String() string {
+	return fmt.Sprintf("%s: event %d, key %q: %s", v.Rule, v.Line, v.Key, v.Text)
+}
+
+// A Report is the verdict on a history, with figures.
+type Report struct {
+	Violations []Violation
+
+	Asks, Grants, Lost     int
+	Keys, Who, Processes   int
+	Span                   time.Duration // from the first event to the last
+	WaitP50, WaitP99, Wait time.Duration // from Ask to Enter; Wait is the longest
+	Starved                int           // who waited longer than [Within] allows
+
+	// Jain tells how evenly the grants are spread over all who asked: 1 if
+	// everybody got as many, 1/n if one of n got all.
+	Jain float64
+}
+
+// Err returns nil if nothing was violated, and all that was if something was.
+func (r Report) Err() error {
+	var errs []error
+	for _, v := range r.Violations {
+		errs = append(errs, errors.New("history: "+v.String()))
+	}
+	return errors.Join(errs...)
+}
+
+// String returns the report for people to read.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d asks, %d grants, %d lost; %d keys, %d who asked, %d processes, %v\n",
+		r.Asks, r.Grants, r.Lost, r.Keys, r.Who, r.Processes, r.Span.Round(time.Millisecond))
+	fmt.Fprintf(&b, "waits: half within %v, 99 %% within %v, the longest %v; Jain %.3f; %d starved\n",
+		r.WaitP50, r.WaitP99, r.Wait, r.Jain, r.Starved)
+	if len(r.Violations) == 0 {
+		b.WriteString("verdict: nothing violated")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "verdict: %d violations", len(r.Violations))
+	for i, v := range r.Violations {
+		if i == shown {
+			fmt.Fprintf(&b, "\n  and %d more", len(r.Violations)-shown)
+			break
+		}
+		fmt.Fprintf(&b, "\n  %v", v)
+	}
+	return b.String()
+}
+
+// shown is how many violations a person will read.
+const shown = 20
+
+// close judges who is still waiting at the end, and works out the figures.
+func (j *judge) close(events []Event) Report {
+	r := &j.report
+	if len(events) > 0 {
+		first, last := events[0].At, events[len(events)-1].At
+		r.Span = last.Sub(first)
+		for _, k := range j.keys {
+			for _, ask := range k.asking {
+				j.waited(ask, last)
+			}
+		}
+	}
+	slices.SortStableFunc(r.Violations, func(a, b Violation) int { return cmp.Compare(a.Line, b.Line) })
+	r.Keys, r.Who, r.Processes, r.Jain = len(j.keys), len(j.grants), len(j.processes), jain(j.grants)
+	if n := len(j.waits); n > 0 {
+		slices.Sort(j.waits)
+		r.WaitP50, r.WaitP99, r.Wait = j.waits[(n-1)/2], j.waits[(n-1)*99/100], j.waits[n-1]
+	}
+	return *r
+}
+
+// jain is (Σx)² / (n·Σx²); R. Jain, DEC TR-301, 1984.
+func jain(grants map[string]int) float64 {
+	var sum, squares float64
+	for _, n := range grants {
+		sum += float64(n)
+		squares += float64(n) * float64(n)
+	}
+	if squares == 0 {
+		return 1
+	}
+	return sum * sum / (float64(len(grants)) * squares)
+}
