@@ -7,4 +7,4 @@ require (
 	github.com/redis/rueidis v1.0.79
 )
 
-require golang.org/x/sys v0.48.0 // indirect
+require golang.org/x/sys v0.47.0 // indirect

@@ -108,7 +108,6 @@ func (s *Server) Restart() {
 func (s *Server) run() error {
 	args := append([]string{
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
-		"--enable-debug-command", "local",
 	}, s.args...)
 	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
 	s.cmd = exec.Command("redis-server", args...)

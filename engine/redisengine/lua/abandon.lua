@@ -11,16 +11,23 @@
 
 local lock, holder, attempt = KEYS[1], ARGV[1], 'fence:' .. ARGV[2]
 
--- First of all: if there is no memory for it, nothing has happened.
-redis.call('SET', KEYS[3], '1', 'PX', ARGV[4])
+local function release()
+  local seen = redis.call('HMGET', lock, holder, attempt)
+  if not (seen[1] and seen[2]) then
+    return -redis.call('EXISTS', lock)
+  end
+  if tonumber(seen[1]) > 1 then
+    redis.call('HDEL', lock, attempt)
+    return {redis.call('HINCRBY', lock, holder, -1)}
+  end
+  -- Publishes first, as release.lua does.
+  local told = redis.call(ARGV[3], KEYS[2], '0')
+  redis.call('DEL', lock)
+  return 1 + told
+end
 
-local seen = redis.call('HMGET', lock, holder, attempt)
-if not (seen[1] and seen[2]) then
-  return -redis.call('EXISTS', lock)
-end
-if tonumber(seen[1]) > 1 then
-  redis.call('HDEL', lock, attempt)
-  return {redis.call('HINCRBY', lock, holder, -1)}
-end
-redis.call('DEL', lock)
-return 1 + redis.call(ARGV[3], KEYS[2], '0')
+-- In this order: a server without memory refuses a script's first write if it
+-- takes some, but none after one that did not.
+local parting = release()
+redis.call('SET', KEYS[3], '1', 'PX', ARGV[4])
+return parting

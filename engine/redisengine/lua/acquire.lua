@@ -17,7 +17,7 @@
 --   {4, now}                  the key holds another kind of lock, or none at all
 
 local lock, holder, attempt = KEYS[1], ARGV[1], 'fence:' .. ARGV[2]
-local lease, late = tonumber(ARGV[3]), tonumber(ARGV[4])
+local lease, late = ARGV[3], tonumber(ARGV[4])
 local counter = ARGV[5] and KEYS[2]
 
 local time = redis.call('TIME')
@@ -66,14 +66,14 @@ if seen[3] then
   return {4, now}
 end
 
--- Looks at the first fields only: a lock has few, and what is no lock may have
--- millions.
+-- A lock's fields are holders with their counts, and fences. Only the first few
+-- are looked at: what is no lock may have millions.
 local fields = redis.call('HSCAN', lock, 0, 'COUNT', 16)[2]
 local other, fence
 for i = 1, #fields, 2 do
   if string.sub(fields[i], 1, 6) == 'fence:' then
     fence = tonumber(fields[i + 1])
-  elseif string.find(fields[i + 1], '^[1-9]%d*$') then
+  elseif string.find(fields[i + 1], '^[1-9]%d*$') and (left >= 0 or string.find(fields[i], ':', 1, true)) then
     other = fields[i]
   else
     return {4, now}
@@ -95,7 +95,7 @@ if not seen[2] then
 else
   fence = tonumber(seen[2])
 end
-if left >= 0 and left < lease then
+if left >= 0 and left < tonumber(lease) then
   redis.call('PEXPIRE', lock, lease)
 end
 return {1, fence, count, now}

@@ -21,5 +21,7 @@ if tonumber(seen[1]) > 1 then
   redis.call('HDEL', lock, attempt)
   return {redis.call('HINCRBY', lock, holder, -1)}
 end
+-- Publishes first: a server that forbids it must not leave half a release behind.
+local told = redis.call(ARGV[3], KEYS[2], '0')
 redis.call('DEL', lock)
-return 1 + redis.call(ARGV[3], KEYS[2], '0')
+return 1 + told

@@ -1,0 +1,56 @@
+package redisengine
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// calls are used again and again: a lock that is taken and released allocates
+// nothing but the strings that differ every time.
+var calls = sync.Pool{New: func() any { return new(Call) }}
+
+func newCall(s *Script) *Call {
+	c := calls.Get().(*Call)
+	c.Script = s
+	return c
+}
+
+// free gives c back. What it held is cleared, lest the pool keep it alive.
+func (c *Call) free() {
+	clear(c.Keys)
+	clear(c.Args)
+	c.Keys, c.Args, c.Renewal = c.Keys[:0], c.Args[:0], false
+	calls.Put(c)
+}
+
+func (c *Call) keys(names ...string) { c.Keys = append(c.Keys, names...) }
+func (c *Call) args(args ...string)  { c.Args = append(c.Args, args...) }
+
+// millis writes durations as whole milliseconds, rounded up: a lease must not
+// end before its time, nor be zero. It remembers the last, since most leases of
+// a program are the same.
+type millis struct{ last atomic.Pointer[written] }
+
+type written struct {
+	d    time.Duration
+	text string
+}
+
+func (m *millis) text(d time.Duration) string {
+	if w := m.last.Load(); w != nil && w.d == d {
+		return w.text
+	}
+	w := &written{d, strconv.FormatInt(ceil(d), 10)}
+	m.last.Store(w)
+	return w.text
+}
+
+func ceil(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if d > time.Duration(ms)*time.Millisecond {
+		ms++
+	}
+	return ms
+}

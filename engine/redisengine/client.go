@@ -1,0 +1,88 @@
+package redisengine
+
+import (
+	"context"
+	"strings"
+)
+
+// A Client is what an [Engine] needs of a Redis library. Its methods are safe
+// for concurrent use.
+//
+// An error says what is known: an [ErrorReply] is what the server answered, a
+// *[NotSentError] means that the server was not asked, and after any other the
+// call may have been carried out.
+type Client interface {
+	// Eval runs a script, by its hash, or by its text where the server does not
+	// know it yet. It returns within a bound even if ctx has none. The call is
+	// the engine's again once Eval has returned.
+	Eval(ctx context.Context, c *Call) (Reply, error)
+
+	// Listen opens a connection for messages that are published with m. It
+	// reports each channel on which one arrives to heard, and each on which it
+	// has begun to listen, from one goroutine at a time.
+	Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error)
+
+	// Close ends what the Client has opened by itself, and waits for it. A
+	// library's client that was given to it stays open.
+	Close() error
+}
+
+// A Listener is a connection for messages.
+type Listener interface {
+	// Subscribe and Unsubscribe return when the request has been sent, or at
+	// the latest when it was carried out.
+	Subscribe(ctx context.Context, channels []string) error
+	Unsubscribe(ctx context.Context, channels []string) error
+
+	// Lost is closed when the connection has ended, unless the Listener opens
+	// another by itself and subscribes again.
+	Lost() <-chan struct{}
+
+	// Close ends the connection and waits until heard is not called any more.
+	Close() error
+}
+
+// A Call is a script and what it is given.
+type Call struct {
+	Script *Script
+	Keys   []string
+	Args   []string
+
+	// Renewal says that a lock is lost unless the call gets through soon, so it
+	// must not stand in line for a connection.
+	Renewal bool
+}
+
+// A Reply is what a script returned: an integer, or an array of integers and
+// strings.
+type Reply struct {
+	Int  int64
+	List []Item // nil if it was an integer
+}
+
+// An Item is a part of a [Reply].
+type Item struct {
+	Int  int64
+	Text string
+}
+
+// An ErrorReply is an error that the server answered with.
+type ErrorReply string
+
+// Error implements error.
+func (e ErrorReply) Error() string { return string(e) }
+
+// Code returns the word that the reply begins with, such as NOSCRIPT.
+func (e ErrorReply) Code() string {
+	code, _, _ := strings.Cut(string(e), " ")
+	return code
+}
+
+// A NotSentError means that a call never left the process.
+type NotSentError struct{ Err error }
+
+// Error implements error.
+func (e *NotSentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *NotSentError) Unwrap() error { return e.Err }

@@ -1,0 +1,42 @@
+package redisengine
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// A serverClock estimates the server's clock from its answers, so that a call
+// can say by that clock when it comes too late.
+//
+// The estimate is never ahead of the server, unless that has set its clock back
+// since its last answer: each answer is older than the moment it arrives. Being
+// behind costs a call that comes in time a second trip at worst.
+type serverClock struct {
+	start time.Time
+	ahead atomic.Int64 // the server's µs less ours; unknown before the first answer
+}
+
+const unknown = math.MinInt64
+
+func (c *serverClock) init() {
+	c.start = time.Now()
+	c.ahead.Store(unknown)
+}
+
+// saw notes that an answer has arrived that was given at server, in µs.
+func (c *serverClock) saw(server int64) {
+	c.ahead.Store(server - c.local())
+}
+
+// in returns what the server's clock will show after d, in µs, or 0 if that is
+// not known.
+func (c *serverClock) in(d time.Duration) int64 {
+	ahead := c.ahead.Load()
+	if ahead == unknown {
+		return 0
+	}
+	return c.local() + ahead + d.Microseconds()
+}
+
+func (c *serverClock) local() int64 { return time.Since(c.start).Microseconds() }

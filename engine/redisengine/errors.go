@@ -1,0 +1,121 @@
+package redisengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+var errClosed = fmt.Errorf("redis: %w: it was used after Close", engine.ErrClosed)
+
+// A failure is an error with a text of its own that matches all its causes.
+type failure struct {
+	text   string
+	causes []error
+}
+
+func (f *failure) Error() string   { return f.text }
+func (f *failure) Unwrap() []error { return f.causes }
+
+func fail(name string, text string, causes ...error) error {
+	return &failure{text: fmt.Sprintf("redis: %q: %s", name, text), causes: causes}
+}
+
+func lacking(r *engine.Request) error {
+	return fmt.Errorf("redis: request for %q lacks something: set its Key, Holder, Attempt and a Lease above zero", r.Key)
+}
+
+func abandonedError(name string) error {
+	return fail(name, "the attempt was abandoned before it arrived", engine.ErrAbandoned)
+}
+
+func kindError(name string, cause error) error {
+	return fail(name, "the key holds something else than this kind of lock: use another name, or delete the key if nobody needs it",
+		engine.ErrKind, cause)
+}
+
+// explain says what became of a call that ended with err, and what to do next.
+func (e *Engine) explain(ctx context.Context, name string, s *Script, err error) error {
+	var reply ErrorReply
+	if errors.As(err, &reply) {
+		return answered(name, s, reply)
+	}
+	var unsent *NotSentError
+	if errors.As(err, &unsent) {
+		return e.unsent(ctx, name, unsent.Err)
+	}
+	causes := []error{engine.ErrUnknown, err}
+	if done := ctx.Err(); done != nil {
+		causes = append(causes, done, context.Cause(ctx))
+	}
+	return fail(name, fmt.Sprintf("no answer to %s, so it may have happened: %v", s.Name, err), causes...)
+}
+
+// unsent explains why a call never left.
+func (e *Engine) unsent(ctx context.Context, name string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return fail(name, fmt.Sprintf("gave up before a connection was there: %v", context.Cause(ctx)),
+			ctx.Err(), context.Cause(ctx), err)
+	case errors.Is(err, engine.ErrClosed):
+		return errClosed
+	case errors.Is(err, engine.ErrOverloaded):
+		return fail(name, fmt.Sprintf("no connection came free in time, so nothing was sent: enlarge the client's pool: %v", err),
+			engine.ErrOverloaded, err)
+	}
+	return fail(name, fmt.Sprintf("cannot reach the server, so nothing was sent: %v", err), engine.ErrUnavailable, err)
+}
+
+// A verdict is what an error reply means.
+type verdict struct {
+	err  error  // nil if trying again will not help
+	hint string // what to do
+}
+
+// verdicts are the error replies that have a meaning of their own, by their
+// first word.
+var verdicts = map[string]verdict{
+	"WRONGTYPE":   {engine.ErrKind, "use another name, or delete the key if nobody needs it"},
+	"OOM":         {engine.ErrFull, "raise maxmemory, and leave maxmemory-policy at noeviction"},
+	"LOADING":     {engine.ErrUnavailable, "the server is still reading its data; try again soon"},
+	"BUSY":        {engine.ErrUnavailable, "somebody's script runs too long; see SLOWLOG"},
+	"READONLY":    {engine.ErrUnavailable, "this is a replica; connect to its primary"},
+	"MASTERDOWN":  {engine.ErrUnavailable, "a replica has lost its primary; connect to a primary"},
+	"NOREPLICAS":  {engine.ErrUnavailable, "min-replicas-to-write asks for more replicas than there are"},
+	"TRYAGAIN":    {engine.ErrUnavailable, "the slot is on the move; try again soon"},
+	"CLUSTERDOWN": {engine.ErrUnavailable, "the cluster does not serve this slot for now; see CLUSTER INFO"},
+	"MISCONF":     {engine.ErrUnavailable, "the server cannot save its data and takes no writes; see its log and disk"},
+	"NOAUTH":      {nil, "put the password into the URL: redis://:password@host"},
+	"WRONGPASS":   {nil, "user or password in the URL are wrong; special characters must be escaped, as %40 for @"},
+	"NOPERM":      {nil, "grant the user what docs/redis.md lists under Permissions"},
+	"MOVED":       {nil, "this is a node of a cluster, which needs a client for clusters"},
+	"CROSSSLOT":   {nil, "keys of one lock lie in different slots; please report the lock's name"},
+}
+
+// answered explains an error that the server gave as its answer. Scripts write
+// last, so nothing has happened.
+func answered(name string, s *Script, reply ErrorReply) error {
+	text := string(reply)
+	if v, ok := verdicts[reply.Code()]; ok {
+		return fail(name, fmt.Sprintf("%s: %s: %s", s.Name, v.hint, text), v.err, reply)
+	}
+	if strings.Contains(text, "max number of clients") {
+		return fail(name, "the server takes no more connections: raise its maxclients: "+text, engine.ErrOverloaded, reply)
+	}
+	return fail(name, s.Name+": "+text, reply)
+}
+
+// notOurs reports whether err ends some context, but not ctx: that of whoever
+// was opening the connection that this call would have used.
+func notOurs(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	// A deadline may have been noticed a moment before ctx itself says so.
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > 50*time.Millisecond
+}

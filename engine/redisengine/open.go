@@ -1,0 +1,115 @@
+package redisengine
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// heartbeat is after how much silence a connection is tested. A server that does
+// not answer is given up after the timeout and at most two of these.
+const heartbeat = 500 * time.Millisecond
+
+// Open connects to the server that a URL names:
+//
+//	redis://user:password@host:6379/0?timeout=2s&prefix=shop:
+//
+// rediss:// is the same with TLS. The port is 6379 and the database 0 unless
+// they are given. Parameters, none of them needed:
+//
+//	timeout       how long a call may take (2s)
+//	dial_timeout  how long connecting may take (2s)
+//	client_name   the connection's name in CLIENT LIST (interlock)
+//	prefix        see [Prefix]
+//	publish       publish or spublish, see [Publish]
+//	redisson      true or false, see [Redisson]
+//	tls_ca        a file with the certificates to trust, instead of the system's
+//	tls_name      the name the server's certificate must have, instead of host
+//
+// Options win over parameters. All calls share one connection; a second is
+// opened for messages once somebody waits for a lock.
+func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
+	a, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	e := newEngine(append(a.options, opts...)...)
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, end)()
+	client, err := rueidis.NewClient(e.clientOption(a, life))
+	if client == nil {
+		end()
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	e.use(&rueidisClient{client: client, end: end})
+	if err == nil {
+		err = check(ctx, client, e.publish)
+	}
+	if err != nil {
+		_ = e.Close()
+		return nil, e.refused(ctx, a, err)
+	}
+	return e, nil
+}
+
+func (e *Engine) clientOption(a *address, life context.Context) rueidis.ClientOption {
+	return rueidis.ClientOption{
+		InitAddress:       []string{a.host},
+		Username:          a.user,
+		Password:          a.password,
+		SelectDB:          a.db,
+		ClientName:        a.client,
+		DialCtxFn:         dialing(life, a.tls),
+		Dialer:            net.Dialer{Timeout: a.dial, KeepAlive: heartbeat},
+		ConnWriteTimeout:  e.timeout,
+		MaxFlushDelay:     20 * time.Microsecond, // measured: fewer system calls, and no later answers
+		PipelineMultiplex: -1,                    // one connection: calls of many goroutines share its writes
+		ForceSingleClient: true,
+		DisableCache:      true,
+		DisableRetry:      true, // whoever repeats a call must say so
+		AlwaysPipelining:  true, // else a deadline of one call ends the connection of all
+	}
+}
+
+// refused explains why Open did not work, in place of a lock's name with that
+// of the server.
+func (e *Engine) refused(ctx context.Context, a *address, err error) error {
+	err = rueidisError(ctx, err)
+	var reply ErrorReply
+	if !errors.As(err, &reply) && !errors.Is(err, errServer) {
+		err = &NotSentError{Err: err}
+	}
+	if errors.Is(err, errServer) {
+		return fmt.Errorf("redis: %s: %w", a.host, err)
+	}
+	return e.explain(ctx, a.host, openScript, err)
+}
+
+// openScript stands for Open in the texts of errors.
+var openScript = &Script{Name: "open"}
+
+// dialing returns a function that opens connections until life is done.
+func dialing(life context.Context, config *tls.Config) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+	return func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(life, cancel)()
+		conn, err := dial(ctx, addr, d, config)
+		if err != nil {
+			return nil, &NotSentError{Err: err}
+		}
+		return conn, nil
+	}
+}
+
+func dial(ctx context.Context, addr string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
+	if config == nil {
+		return d.DialContext(ctx, "tcp", addr)
+	}
+	return (&tls.Dialer{NetDialer: d, Config: config}).DialContext(ctx, "tcp", addr)
+}

@@ -1,0 +1,45 @@
+package redisengine
+
+import "time"
+
+// defaultTimeout is how long a call waits for its answer.
+const defaultTimeout = 2 * time.Second
+
+// An Option changes how an engine works. [Open] takes each of them as a
+// parameter of its URL, too.
+type Option func(*Engine)
+
+// Prefix is put before the name of every lock. There is none by default.
+func Prefix(p string) Option {
+	return func(e *Engine) { e.prefix = p }
+}
+
+// Timeout is how long a call may take before its outcome is unknown. The default
+// is 2 s. It is also how late a request may arrive and still be granted; see
+// [engine.Capabilities].
+func Timeout(d time.Duration) Option {
+	return func(e *Engine) { e.timeout = d }
+}
+
+// A PublishMode is the command by which a release is made known.
+type PublishMode string
+
+// The two commands, which do not hear each other: all programs that share a lock
+// must use the same.
+const (
+	Plain   PublishMode = "PUBLISH"
+	Sharded PublishMode = "SPUBLISH" // Redis 7 and later
+)
+
+// Publish chooses the command by which a release is made known. The default is
+// [Plain], as with Redisson outside of a cluster.
+func Publish(m PublishMode) Option {
+	return func(e *Engine) { e.publish = m }
+}
+
+// Redisson says that locks are shared with Redisson's fenced locks: the fence
+// counters then last for ever, as Redisson expects. By default they are kept for
+// two leases, and no less than a minute, after the last one who held the lock.
+func Redisson() Option {
+	return func(e *Engine) { e.redisson = true }
+}

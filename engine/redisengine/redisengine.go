@@ -1,0 +1,110 @@
+// Package redisengine is the engine on Redis and Valkey, from version 6.2 on.
+//
+//	e, err := redisengine.Open(ctx, "redis://localhost:6379")
+//
+// Locks are kept as Redisson keeps them, so programs in Java and in Go exclude
+// and wake each other on locks of the same name; docs/redis.md has the format.
+//
+// # What is not promised
+//
+// A lock is as lasting as what Redis keeps: a server that forgets its data, or a
+// failover to a replica that had not yet heard of a lock, frees it. Leases run by
+// the server's wall clock, and plain fences are its time in microseconds: if that
+// clock is set back, leases last longer and plain fences may repeat themselves.
+// Those of requests with Fenced go through a counter and rise all the same.
+package redisengine
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+var _ engine.Engine = (*Engine)(nil)
+
+// An Engine grants locks that a Redis server keeps. Use [Open], [New] or [On].
+type Engine struct {
+	client   Client
+	prefix   string
+	timeout  time.Duration
+	publish  PublishMode
+	redisson bool
+
+	clock    serverClock
+	lease    millis
+	notifier *notifier
+	closed   atomic.Bool
+}
+
+// New returns an engine on a client of the caller's, who closes it after the
+// engine. The client's ConnWriteTimeout and Dialer.KeepAlive bound how long a
+// call takes without a server that answers: the first and twice the second. Its
+// timeout is to be given with [Timeout] if it is not 2 s.
+func New(client rueidis.Client, opts ...Option) *Engine {
+	return On(&rueidisClient{client: client}, opts...)
+}
+
+// On returns an engine on another Redis library; package goredis has one. The
+// engine closes c.
+func On(c Client, opts ...Option) *Engine {
+	e := newEngine(opts...)
+	e.use(c)
+	return e
+}
+
+func newEngine(opts ...Option) *Engine {
+	e := &Engine{timeout: defaultTimeout, publish: Plain}
+	for _, opt := range opts {
+		opt(e)
+	}
+	e.clock.init()
+	return e
+}
+
+func (e *Engine) use(c Client) {
+	e.client = c
+	e.notifier = newNotifier(c, e.publish)
+}
+
+// Close ends the connections that the engine has opened and waits for them.
+// Calls after it fail with [engine.ErrClosed].
+func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return nil
+	}
+	e.notifier.close()
+	return e.client.Close()
+}
+
+// Capabilities implements [engine.Engine].
+func (e *Engine) Capabilities() engine.Capabilities {
+	return engine.Capabilities{Notifier: e, Patience: e.timeout}
+}
+
+// Notify implements [engine.Notifier].
+func (e *Engine) Notify(key string) (wake <-chan struct{}, stop func()) {
+	name, err := e.name(key)
+	if err != nil {
+		return nil, func() {} // nobody can hold such a lock
+	}
+	return e.notifier.listen(channel(name))
+}
+
+// admit tells why a request is not to be sent, if it is not, and otherwise the
+// name of the lock's key.
+func (e *Engine) admit(ctx context.Context, r *engine.Request) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if e.closed.Load() {
+		return "", errClosed
+	}
+	if r.Holder == "" || r.Attempt == "" || r.Lease <= 0 {
+		return "", lacking(r)
+	}
+	return e.name(r.Key)
+}

@@ -1,0 +1,38 @@
+package redisengine
+
+import (
+	"crypto/sha1" //nolint:gosec // it is how Redis names scripts
+	_ "embed"
+	"encoding/hex"
+)
+
+// A Script is a Lua program that the engine runs on the server. Each is a file
+// in lua/, which tells what it does.
+type Script struct {
+	Name string // the file's, without .lua
+	Text string
+	SHA  string // by which the server knows it
+}
+
+var (
+	//go:embed lua/acquire.lua
+	acquireText string
+	//go:embed lua/renew.lua
+	renewText string
+	//go:embed lua/release.lua
+	releaseText string
+	//go:embed lua/abandon.lua
+	abandonText string
+)
+
+var (
+	acquireScript = script("acquire", acquireText)
+	renewScript   = script("renew", renewText)
+	releaseScript = script("release", releaseText)
+	abandonScript = script("abandon", abandonText)
+)
+
+func script(name, text string) *Script {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // as above
+	return &Script{Name: name, Text: text, SHA: hex.EncodeToString(sum[:])}
+}
