@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -27,6 +28,21 @@ var leaseLaws = []Law{
 		b.passAll()
 		b.free(short)
 		b.held(long)
+	}},
+	{"lease", "leases that run out together all run out", func(b *bench) {
+		rs := make([]engine.Request, 500)
+		for i := range rs {
+			rs[i] = b.askFor(fmt.Sprint(i), ann)
+		}
+		b.together(len(rs), func(i int) { b.Acquire(b.ctx, rs[i]) })
+		b.passAll()
+		b.together(len(rs), func(i int) {
+			r := rs[i]
+			r.Holder = bob
+			if _, err := b.Acquire(b.ctx, r); err != nil {
+				b.errorf("lock %d: %v", i, err)
+			}
+		})
 	}},
 	{"lease", "who comes after a lease has run out gets a whole one", func(b *bench) {
 		b.granted(b.ask(ann))

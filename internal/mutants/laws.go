@@ -1,0 +1,76 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A state is how far a law has come.
+type state string
+
+const (
+	running state = "running"
+	paused  state = "paused" // for others to run beside it
+	passed  state = "passed"
+	failed  state = "failed"
+	skipped state = "skipped"
+)
+
+// laws are the states of the laws, by name: the path of the subtest in TestLaws.
+type laws map[string]state
+
+var (
+	event  = regexp.MustCompile(`^\x16?=== (RUN|PAUSE|CONT) +TestLaws/(.+)$`)
+	result = regexp.MustCompile(`^\x16? *--- (PASS|FAIL|SKIP): TestLaws/(.+) \([0-9.]+s\)$`)
+	states = map[string]state{
+		"RUN": running, "CONT": running, "PAUSE": paused, "PASS": passed, "FAIL": failed, "SKIP": skipped,
+	}
+)
+
+// read makes out what became of the laws from what the tests printed. A test
+// that only groups others is no law.
+func read(out string) laws {
+	found := make(laws)
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\n")
+		m := event.FindStringSubmatch(line)
+		if m == nil {
+			m = result.FindStringSubmatch(line)
+		}
+		if m != nil {
+			found[m[2]] = states[m[1]]
+		}
+	}
+	for name := range found {
+		for group := name; strings.Contains(group, "/"); {
+			group = group[:strings.LastIndex(group, "/")]
+			delete(found, group)
+		}
+	}
+	return found
+}
+
+// having returns the laws in a state, sorted.
+func (l laws) having(s state) (names []string) {
+	for name, is := range l {
+		if is == s {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// pattern matches the laws with these names and nothing else.
+func pattern(names []string) string {
+	var alternatives []string
+	for _, name := range names {
+		parts := strings.Split("TestLaws/"+name, "/")
+		for i, part := range parts {
+			parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+		}
+		alternatives = append(alternatives, strings.Join(parts, "/"))
+	}
+	return strings.Join(alternatives, "|")
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A trial is the laws run on one mutant.
+type trial struct {
+	mutant  mutant
+	root    string
+	dir     string
+	pkg     string
+	tmp     string // for this trial alone
+	timeout time.Duration
+}
+
+// An outcome is which laws held and which did not.
+type outcome struct{ passed, failed []string }
+
+// run compiles the tests with the mutant in them, once, and runs them. If a law
+// brings all of them down, the others are tried without it.
+func (t trial) run(ctx context.Context) (outcome, error) {
+	if err := t.compile(ctx); err != nil {
+		return outcome{}, err
+	}
+	defer os.RemoveAll(t.tmp)
+	o := outcome{}
+	for {
+		laws, crashed, err := t.laws(ctx, "-test.run=^TestLaws$", "-test.skip="+pattern(o.failed))
+		if err != nil {
+			return outcome{}, err
+		}
+		o.passed = laws.having(passed)
+		o.failed = append(o.failed, laws.having(failed)...)
+		if !crashed {
+			return o, nil
+		}
+		culprits, err := t.culprits(ctx, laws.having(running))
+		if err != nil {
+			return outcome{}, err
+		}
+		o.failed = append(o.failed, culprits...)
+	}
+}
+
+// culprits tells which of the laws that were running when all came down are to
+// blame: each is run alone, unless there is only one.
+func (t trial) culprits(ctx context.Context, suspects []string) (guilty []string, _ error) {
+	if len(suspects) == 1 {
+		return suspects, nil
+	}
+	for _, law := range suspects {
+		laws, crashed, err := t.laws(ctx, "-test.run="+pattern([]string{law}))
+		if err != nil {
+			return nil, err
+		}
+		if crashed || laws[law] == failed {
+			guilty = append(guilty, law)
+		}
+	}
+	if len(guilty) == 0 {
+		return nil, errors.New("the tests crash, and no law by itself does it: run them with the mutant by hand")
+	}
+	return guilty, nil
+}
+
+// laws runs the tests, and reports whether they came to an early end.
+func (t trial) laws(ctx context.Context, flags ...string) (laws laws, crashed bool, _ error) {
+	flags = append(flags, "-test.v=test2json", "-test.timeout="+t.timeout.String())
+	cmd := exec.CommandContext(ctx, filepath.Join(t.tmp, "laws.test"), flags...)
+	cmd.Dir = filepath.Join(t.dir, t.pkg)
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return nil, false, ctx.Err()
+	}
+	laws = read(string(out))
+	if len(laws) == 0 {
+		return nil, false, fmt.Errorf("TestLaws ran no laws: %w\n%s", err, out)
+	}
+	return laws, len(laws.having(running)) > 0, nil
+}
+
+// compile builds the test binary with the mutant laid over the source.
+func (t trial) compile(ctx context.Context) error {
+	if err := os.Mkdir(t.tmp, 0o755); err != nil {
+		return err
+	}
+	args := []string{"test", "-c", "-o", filepath.Join(t.tmp, "laws.test")}
+	if t.mutant.file != "" {
+		overlay, err := t.overlay()
+		if err != nil {
+			return err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, t.pkg)...)
+	cmd.Dir = t.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("it does not compile, write it so that it does: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// overlay writes the file as the mutant wants it, and what tells the compiler to
+// read that instead.
+func (t trial) overlay() (string, error) {
+	path := filepath.Join(t.root, t.mutant.file)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(text), t.mutant.old); n != 1 {
+		return "", fmt.Errorf("its old text is %d times in %s, want once: rewrite it to fit the file as it is now:\n%s",
+			n, t.mutant.file, t.mutant.old)
+	}
+	changed := filepath.Join(t.tmp, filepath.Base(path))
+	err = os.WriteFile(changed, []byte(strings.Replace(string(text), t.mutant.old, t.mutant.new, 1)), 0o644)
+	if err != nil {
+		return "", err
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(t.tmp, "overlay.json")
+	return overlay, os.WriteFile(overlay, replace, 0o644)
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// A verdict is which mutant broke which laws.
+type verdict struct {
+	laws  []string            // all that hold on the source as it is
+	kills map[string][]string // by mutant
+}
+
+// print writes a line for each law: by what it has been seen to fail, beginning
+// with the mutant that breaks the fewest laws, which is the one it is there for.
+func (v verdict) print(w io.Writer) {
+	for _, law := range v.laws {
+		fmt.Fprintf(w, "%s → %s\n", strings.ReplaceAll(law, "_", " "), strings.Join(v.killers(law), ", "))
+	}
+}
+
+func (v verdict) killers(law string) (mutants []string) {
+	for mutant, laws := range v.kills {
+		if slices.Contains(laws, law) {
+			mutants = append(mutants, mutant)
+		}
+	}
+	slices.SortFunc(mutants, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(v.kills[a]), len(v.kills[b])), strings.Compare(a, b))
+	})
+	return mutants
+}
+
+func (v verdict) killed() (n int) {
+	for _, laws := range v.kills {
+		if len(laws) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// err tells which mutants survived, and if all were tried, which laws no mutant
+// has broken.
+func (v verdict) err(all bool) error {
+	var errs []error
+	for mutant, laws := range v.kills {
+		if len(laws) == 0 {
+			errs = append(errs, fmt.Errorf("mutant %s survived: write the law that it breaks", mutant))
+		}
+	}
+	for _, law := range v.laws {
+		if all && len(v.killers(law)) == 0 {
+			errs = append(errs, fmt.Errorf("no mutant breaks %q: write one, or drop the law",
+				strings.ReplaceAll(law, "_", " ")))
+		}
+	}
+	return errors.Join(errs...)
+}
