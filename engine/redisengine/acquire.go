@@ -86,5 +86,5 @@ func (e *Engine) counterLife(lease time.Duration) string {
 	if e.redisson {
 		return "0"
 	}
-	return strconv.FormatInt(ceil(max(2*lease, time.Minute)), 10)
+	return strconv.FormatInt(max(2*ceil(lease), 60_000), 10)
 }

@@ -31,7 +31,7 @@ func (e *Engine) part(ctx context.Context, r *engine.Request, s *Script) (engine
 		// A late acquire may be granted for a while after it was sent without
 		// a look at the tombstone; that must not be over before the patience is.
 		c.keys(tombstone(name, r.Holder, r.Attempt))
-		c.args(strconv.FormatInt(ceil(max(r.Lease, 2*e.timeout)), 10))
+		c.args(strconv.FormatInt(max(ceil(r.Lease), 2*ceil(e.timeout)), 10))
 	}
 	reply, err := e.client.Eval(ctx, c)
 	if err != nil {

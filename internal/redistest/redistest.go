@@ -201,3 +201,15 @@ func library(pattern string) string {
 	}
 	return ""
 }
+
+// Version returns the version of the redis-server that [Start] runs.
+func Version(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("redis-server", "--version").Output()
+	if err != nil {
+		t.Fatalf("redis-server is not installed: apt-get install redis-server: %v", err)
+	}
+	_, after, _ := strings.Cut(string(out), "v=")
+	version, _, _ := strings.Cut(after, " ")
+	return version
+}

@@ -1,0 +1,47 @@
+package redisengine_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// TestMain lets more tests run at a time than there are cores: most of what they
+// do is to wait for a lease to run out.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set("12")
+	}
+	os.Exit(m.Run())
+}
+
+// lease is that of the locks in the laws. A tombstone lasts for two timeouts, so
+// it must be forgotten within two leases for the law that says so.
+const lease, timeout = time.Second, 800 * time.Millisecond
+
+func TestLaws(t *testing.T) {
+	t.Parallel()
+	enginetest.Run(t, enginetest.Harness{
+		Name:  "Redis " + redistest.Version(t) + " (rueidis)",
+		Lease: lease,
+		Open: func(t testing.TB) engine.Engine {
+			s := redistest.Start(t, redistest.SteppedClock)
+			return clocked{open(t, s, redisengine.Timeout(timeout)), s}
+		},
+	})
+}
+
+// clocked is an engine whose server has a clock that can be moved.
+type clocked struct {
+	*redisengine.Engine
+	server *redistest.Server
+}
+
+func (c clocked) Step(d time.Duration) { c.server.Step(d) }
