@@ -42,7 +42,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 
 // tryAcquire sends the request. With late zero the server looks for a tombstone.
 func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request, late int64) (Reply, error) {
-	c := newCall(acquireScript)
+	c := e.call(acquireScript)
 	defer c.free()
 	c.keys(name)
 	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), strconv.FormatInt(late, 10))

@@ -11,9 +11,9 @@ import (
 // nothing but the strings that differ every time.
 var calls = sync.Pool{New: func() any { return new(Call) }}
 
-func newCall(s *Script) *Call {
+func (e *Engine) call(s *Script) *Call {
 	c := calls.Get().(*Call)
-	c.Script = s
+	c.Script, c.Timeout = s, e.timeout
 	return c
 }
 

@@ -3,6 +3,7 @@ package redisengine
 import (
 	"context"
 	"strings"
+	"time"
 )
 
 // A Client is what an [Engine] needs of a Redis library. Its methods are safe
@@ -13,8 +14,9 @@ import (
 // call may have been carried out.
 type Client interface {
 	// Eval runs a script, by its hash, or by its text where the server does not
-	// know it yet. It returns within a bound even if ctx has none. The call is
-	// the engine's again once Eval has returned.
+	// know it yet. It sends it once, and returns within the call's timeout and a
+	// second even if ctx has no end. The call is the engine's again once Eval
+	// has returned.
 	Eval(ctx context.Context, c *Call) (Reply, error)
 
 	// Listen opens a connection for messages that are published with m. It
@@ -47,6 +49,10 @@ type Call struct {
 	Script *Script
 	Keys   []string
 	Args   []string
+
+	// Timeout is how long to wait for an answer, unless the library has been
+	// told so before.
+	Timeout time.Duration
 
 	// Renewal says that a lock is lost unless the call gets through soon, so it
 	// must not stand in line for a connection.

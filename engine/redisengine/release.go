@@ -22,7 +22,7 @@ func (e *Engine) part(ctx context.Context, r *engine.Request, s *Script) (engine
 	if err != nil {
 		return engine.Parting{}, err
 	}
-	c := newCall(s)
+	c := e.call(s)
 	defer c.free()
 	ch := channel(name)
 	c.keys(name, ch)

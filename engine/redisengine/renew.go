@@ -42,7 +42,7 @@ func groups(errs []error) [][]int {
 
 // renew sends the requests that group names, and puts their answers into errs.
 func (e *Engine) renew(ctx context.Context, rs []engine.Request, names []string, errs []error, group []int) {
-	c := newCall(renewScript)
+	c := e.call(renewScript)
 	defer c.free()
 	c.Renewal = true
 	for _, i := range group {

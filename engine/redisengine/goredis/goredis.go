@@ -1,0 +1,172 @@
+// Package goredis runs the Redis engine on a go-redis client, for programs that
+// have one already:
+//
+//	e := goredis.New(client)
+//	defer e.Close()
+//
+// Calls use the client's own connections and pass its hooks. Two more are opened
+// beside its pool: one for renewals, so that a pool with no connection left never
+// costs a lock, and one for messages once somebody waits.
+//
+// The client may be for one server or for one behind sentinels. Those for
+// clusters and rings are not supported yet.
+package goredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+// New returns an engine on a client of the caller's, who closes it after the
+// engine. Whatever the client's own timeouts and retries are, a call is sent once
+// and returns within the engine's timeout.
+func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.Engine {
+	return redisengine.On(&adapter{client: client, renewals: reserve(client)}, opts...)
+}
+
+// An adapter is a [redisengine.Client] on go-redis.
+type adapter struct {
+	client   redis.UniversalClient
+	renewals *redis.Client // nil if client is of a kind that has no options to copy
+
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup // those under way
+}
+
+// reserve returns a client with one connection of its own to the same server.
+func reserve(client redis.UniversalClient) *redis.Client {
+	c, ok := client.(*redis.Client)
+	if !ok {
+		return nil
+	}
+	opt := *c.Options()
+	opt.PoolSize, opt.MaxActiveConns, opt.MinIdleConns, opt.MaxIdleConns = 1, 1, 0, 1
+	opt.PipelinePoolSize = -1
+	opt.DialerRetries = 1
+	return redis.NewClient(&opt)
+}
+
+// Close implements [redisengine.Client]. It waits for calls that were given up
+// on and have not ended yet.
+func (a *adapter) Close() error {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.calls.Wait()
+	if a.renewals == nil {
+		return nil
+	}
+	return a.renewals.Close()
+}
+
+// Eval implements [redisengine.Client].
+func (a *adapter) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
+	bounded, cancel := context.WithTimeout(ctx, call.Timeout)
+	defer cancel()
+	reply, err := a.send(bounded, "evalsha", call.Script.SHA, call)
+	if e, ok := errors.AsType[redisengine.ErrorReply](err); ok && e.Code() == "NOSCRIPT" {
+		reply, err = a.send(bounded, "eval", call.Script.Text, call)
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, call.Timeout) // ours, not the caller's
+	}
+	return reply, err
+}
+
+// send returns when the answer is there or ctx is done.
+func (a *adapter) send(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
+	cmd := once{redis.NewCmd(ctx, arguments(command, script, call)...)}
+	select {
+	case err := <-a.process(ctx, cmd, call.Renewal):
+		if err != nil {
+			return redisengine.Reply{}, sorted(err)
+		}
+		return read(cmd.Val())
+	case <-ctx.Done():
+		return redisengine.Reply{}, ctx.Err()
+	}
+}
+
+// process hands cmd to go-redis, which does not look at ctx while it reads. So it
+// has a goroutine, which ends with go-redis's own timeout at the latest; Close
+// waits for it.
+func (a *adapter) process(ctx context.Context, cmd redis.Cmder, renewal bool) <-chan error {
+	answered := make(chan error, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.closed:
+		answered <- redis.ErrClosed
+	case renewal && a.renewals != nil:
+		a.calls.Go(func() { answered <- a.renewals.Process(ctx, cmd) })
+	default:
+		a.calls.Go(func() { answered <- a.client.Process(ctx, cmd) })
+	}
+	return answered
+}
+
+// once is a command that go-redis does not repeat by itself: whoever repeats an
+// acquisition must say so.
+type once struct{ *redis.Cmd }
+
+// NoRetry implements [redis.Cmder].
+func (once) NoRetry() bool { return true }
+
+func arguments(command, script string, call *redisengine.Call) []any {
+	args := make([]any, 0, 3+len(call.Keys)+len(call.Args))
+	args = append(args, command, script, len(call.Keys))
+	for _, k := range call.Keys {
+		args = append(args, k)
+	}
+	for _, a := range call.Args {
+		args = append(args, a)
+	}
+	return args
+}
+
+func read(value any) (redisengine.Reply, error) {
+	if n, ok := value.(int64); ok {
+		return redisengine.Reply{Int: n}, nil
+	}
+	list, ok := value.([]any)
+	if !ok {
+		return redisengine.Reply{}, fmt.Errorf("goredis: %T is no reply of a script of ours", value)
+	}
+	items := make([]redisengine.Item, len(list))
+	for i, v := range list {
+		switch v := v.(type) {
+		case int64:
+			items[i].Int = v
+		case string:
+			items[i].Text = v
+		}
+	}
+	return redisengine.Reply{List: items}, nil
+}
+
+// sorted says of an error what [redisengine.Client] asks for.
+func sorted(err error) error {
+	var reply redis.Error
+	var op *net.OpError
+	switch {
+	case errors.As(err, &reply):
+		return redisengine.ErrorReply(reply.Error())
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		return &redisengine.NotSentError{Err: fmt.Errorf("%w: %w", engine.ErrOverloaded, err)}
+	case errors.Is(err, redis.ErrClosed):
+		return &redisengine.NotSentError{Err: fmt.Errorf("%w: %w", engine.ErrClosed, err)}
+	case errors.As(err, &op) && op.Op == "dial":
+		return &redisengine.NotSentError{Err: err}
+	}
+	return err
+}
