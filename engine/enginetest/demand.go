@@ -40,7 +40,7 @@ func (b *bench) askAll(n int) []engine.Request {
 
 // granted demands that r is granted.
 func (b *bench) granted(r engine.Request) engine.Grant {
-	g, err := b.acquire(r)
+	g, err := b.Acquire(b.ctx, r)
 	if err != nil {
 		b.fatalf("acquire for %s: %v, want a grant", who(r.Holder), err)
 	}
@@ -49,7 +49,7 @@ func (b *bench) granted(r engine.Request) engine.Grant {
 
 // busy demands that r is refused since somebody else has the lock.
 func (b *bench) busy(r engine.Request) *engine.BusyError {
-	g, err := b.acquire(r)
+	g, err := b.Acquire(b.ctx, r)
 	var busy *engine.BusyError
 	if !errors.As(err, &busy) {
 		b.fatalf("acquire for %s: %+v, error %v; want a *engine.BusyError", who(r.Holder), g, err)
@@ -59,7 +59,7 @@ func (b *bench) busy(r engine.Request) *engine.BusyError {
 
 // refused demands that r is refused with an error that matches want.
 func (b *bench) refused(r engine.Request, want error) {
-	if g, err := b.acquire(r); !errors.Is(err, want) {
+	if g, err := b.Acquire(b.ctx, r); !errors.Is(err, want) {
 		b.fatalf("acquire for %s: %+v, error %v; want %v", who(r.Holder), g, err, want)
 	}
 }
@@ -99,7 +99,6 @@ func (b *bench) unrenewed(r engine.Request) {
 
 // leaves demands an outcome of releasing r.
 func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.Parting {
-	defer b.watch(time.Now())
 	p, err := b.Release(b.ctx, r)
 	if err != nil || p.Outcome != want {
 		b.fatalf("release for %s: %v, error %v; want %v", who(r.Holder), p.Outcome, err, want)
@@ -109,7 +108,6 @@ func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.Parting {
 
 // abandons demands an outcome of abandoning r.
 func (b *bench) abandons(r engine.Request, want engine.Outcome) engine.Parting {
-	defer b.watch(time.Now())
 	p, err := b.Abandon(b.ctx, r)
 	if err != nil || p.Outcome != want {
 		b.fatalf("abandon for %s: %v, error %v; want %v", who(r.Holder), p.Outcome, err, want)
@@ -117,13 +115,7 @@ func (b *bench) abandons(r engine.Request, want engine.Outcome) engine.Parting {
 	return p
 }
 
-func (b *bench) acquire(r engine.Request) (engine.Grant, error) {
-	defer b.watch(time.Now())
-	return b.Acquire(b.ctx, r)
-}
-
 func (b *bench) renew(r engine.Request) error {
-	defer b.watch(time.Now())
 	errs := b.Renew(b.ctx, []engine.Request{r})
 	if len(errs) != 1 {
 		b.fatalf("renew of one request has %d answers", len(errs))

@@ -69,22 +69,16 @@ var faultyLaws = []Law{
 	{"faulty", "an acquire that lands after its clean-up is not granted", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		a.Retry = b.Capabilities().Patience > 0 // it would be granted otherwise, as declared
-		f.Inject(Fault{Op: OpAcquire, Do: Delay, After: b.Lease / 2, Times: 1})
-		ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
-		defer cancel()
-		b.unknown(second(f.Acquire(ctx, a)))
+		b.givesUp(f, OpAcquire, func(ctx context.Context) error { return second(f.Acquire(ctx, a)) })
 		b.abandons(a, engine.AlreadyFree)
-		f.Wait()
+		b.arrives(f)
 		b.free(a)
 	}},
 	{"faulty", "a late acquire does not disturb who came meanwhile", func(b *bench) {
 		f, a, c := NewFaulty(b.Engine), b.ask(ann), b.ask(bob)
-		f.Inject(Fault{Op: OpAcquire, Do: Delay, After: b.Lease / 4, Times: 1})
-		ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
-		defer cancel()
-		b.unknown(second(f.Acquire(ctx, a)))
+		b.givesUp(f, OpAcquire, func(ctx context.Context) error { return second(f.Acquire(ctx, a)) })
 		first := b.granted(c)
-		f.Wait()
+		b.arrives(f)
 		b.held(c)
 		if g := b.granted(again(c)); g != first {
 			b.errorf("the grant went from %+v to %+v", first, g)
@@ -108,14 +102,11 @@ var faultyLaws = []Law{
 		b.leaves(second, engine.Released)
 	}},
 	{"faulty", "a late release does not end the hold of who came meanwhile", func(b *bench) {
-		f, a, c := NewFaulty(b.Engine), lasting(b.ask(ann), b.Lease/4), lasting(b.ask(bob), 4*b.Lease)
+		f, a, c := NewFaulty(b.Engine), lasting(b.ask(ann), b.Lease/20), lasting(b.ask(bob), 4*b.Lease)
 		b.granted(a)
-		f.Inject(Fault{Op: OpRelease, Do: Delay, After: b.Lease, Times: 1})
-		ctx, cancel := context.WithTimeout(b.ctx, b.Lease/2)
-		defer cancel()
-		b.unknown(second(f.Release(ctx, a)))
+		b.givesUp(f, OpRelease, func(ctx context.Context) error { return second(f.Release(ctx, a)) })
 		b.granted(c)
-		f.Wait()
+		b.arrives(f)
 		b.held(c)
 	}},
 	{"faulty", "a renewal whose reply was lost has happened", func(b *bench) {
@@ -130,12 +121,9 @@ var faultyLaws = []Law{
 	{"faulty", "a late renewal does not bring a lock back", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		b.granted(a)
-		f.Inject(Fault{Op: OpRenew, Do: Delay, After: b.Lease / 4, Times: 1})
-		ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
-		defer cancel()
-		b.unknown(f.Renew(ctx, []engine.Request{a})[0])
+		b.givesUp(f, OpRenew, func(ctx context.Context) error { return f.Renew(ctx, []engine.Request{a})[0] })
 		b.leaves(a, engine.Released)
-		f.Wait()
+		b.arrives(f)
 		b.free(a)
 	}},
 }
@@ -151,6 +139,22 @@ var failing = map[string]func(*bench, *Faulty){
 			b.errorf("a wake-up came through although all are muted")
 		}
 	},
+}
+
+// givesUp makes a call that will arrive after half a lease, and whose caller does
+// not wait for it.
+func (b *bench) givesUp(f *Faulty, op Op, call func(context.Context) error) {
+	f.Inject(Fault{Op: op, Do: Delay, After: b.Lease / 2, Times: 1})
+	ctx, cancel := context.WithTimeout(b.ctx, b.Lease/10)
+	defer cancel()
+	b.passed += b.Lease / 10
+	b.unknown(call(ctx))
+}
+
+// arrives waits until the call has arrived.
+func (b *bench) arrives(f *Faulty) {
+	b.passed += b.Lease/2 - b.Lease/10
+	f.Wait()
 }
 
 func (b *bench) unknown(err error) {
@@ -169,6 +173,7 @@ func (b *bench) unavailable(err error) {
 func (b *bench) waitFor(happened func() bool) {
 	for start := time.Now(); !happened(); time.Sleep(time.Millisecond) {
 		if time.Since(start) > 5*time.Second {
+			b.passed += 5 * time.Second
 			b.fatalf("it did not happen within 5 s")
 		}
 	}

@@ -7,6 +7,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync/atomic"
@@ -61,7 +62,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 		return engine.Grant{}, err
 	}
 	g, err := e.acquire(r)
-	if err == errFull {
+	if errors.Is(err, errFull) {
 		e.shedEverywhere()
 		g, err = e.acquire(r)
 	}
@@ -107,7 +108,7 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting,
 		return engine.Parting{}, err
 	}
 	p, err := e.abandon(r)
-	if err == errFull {
+	if errors.Is(err, errFull) {
 		e.shedEverywhere()
 		p, err = e.abandon(r)
 	}
@@ -148,7 +149,7 @@ func (e *Engine) shedEverywhere() {
 
 // explain turns errFull into what a person can act on.
 func (e *Engine) explain(err error) error {
-	if err != errFull {
+	if !errors.Is(err, errFull) {
 		return err
 	}
 	return fmt.Errorf("memory: %w: it keeps %d locks and tombstones; shorten the leases, "+

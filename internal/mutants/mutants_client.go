@@ -1,5 +1,135 @@
 package main
 
-// clientMutants are bugs in the root package. The laws that must notice are the
-// subtests of its TestLaws.
-var clientMutants = []mutant{}
+// clientMutants are bugs in the root package, and a few in the engine it is
+// tested on, that it must not hide. The laws that must notice are the subtests
+// of its TestLaws.
+var clientMutants = []mutant{
+	// Exclusion.
+	{"busy-is-granted", "attempt.go", "		if err == nil {\n			g := grant", "		if err == nil || asBusy(err) != nil {\n			g := grant",
+		"a SETNX whose answer nobody looks at"},
+	{"keys-cut", "interlock.go", "m.key = m.opts.prefix + key", "m.key = m.opts.prefix + key[:min(len(key), 1)]",
+		"one lock for everything"},
+	{"holder-repeats", "owner.go", "id := m.core.seq.Add(1)", "id := m.core.seq.Load() + 1",
+		"a holder taken from a thread's id or a clock can repeat"},
+	{"fence-stands", "attempt.go", "fence: got.Fence,", "fence: 1,", "a fence that does not rise is decoration"},
+	{"panic-keeps-lock", "mutex.go", "defer hold.Unlock() //nolint:errcheck // should fn panic; a second Unlock is free", "", "release only where the work returns"},
+	{"unlock-twice", "hold.go", "h.once.Do(func() { h.err = h.lease.leave() })", "h.err = h.lease.leave()", "a deferred second unlock releases another's lock"},
+	{"release-forgotten", "desk.go", "	parting, err := d.core.release(g.req)\n	p.mu.Lock()", "	parting, err := engine.Parting{Outcome: engine.Released}, error(nil)\n	p.mu.Lock()", "the lock runs out instead"},
+	{"release-asked-twice", "release.go", "	if err == nil {\n		return parting, nil\n	}", "	if err == nil {\n		_, _ = c.engine.Release(context.Background(), req)\n		return parting, nil\n	}", "one round trip more for everybody"},
+	{"cancelled-without-cause", "lease.go", "		l.cancel(ErrReleased)\n		return l.release(now)", "		l.cancel(nil)\n		return l.release(now)", "\"context canceled\" and nothing else"},
+	{"cancel-forgotten", "lease.go", "		l.cancel(ErrReleased)\n		return l.release(now)", "		return l.release(now)", "work goes on after unlock"},
+	{"context-taken-away", "mutex.go", "		m.report(err, time.Since(start))\n		return ctx, nil, err", "		m.report(err, time.Since(start))\n		return nil, nil, err", "ctx, hold, err := shadows the caller's ctx"},
+	{"line-stays", "line.go", "	if pause <= 0 {\n		delete(p.lines, key)\n		return\n	}", "	if pause <= 0 {\n		ln.idle = true\n		return\n	}", "a key leaks for every order ever locked"},
+
+	// Waiting.
+	{"deaf", "ear.go", "if e.wake == nil && c.caps.Notifier != nil {", "if false {", "waiters poll"},
+	{"no-poll", "attempt.go", "longestPoll = time.Second", "longestPoll = time.Hour", "a lost wake-up is waited for until the lease ends"},
+	{"lease-end-ignored", "attempt.go", "if busy.Left > 0 && busy.Left < pause {", "if false {", "a dead holder's lock is found free late"},
+	{"wait-ignored", "mutex.go", "if m.opts.bounded && !once {", "if false {", "tryLock(wait) overruns its wait"},
+	{"wait-bounds-work", "mutex.go", "	start := time.Now()\n	m.core.background.begin()", "	if m.opts.bounded && m.opts.wait > 0 {\n		ctx, _ = context.WithTimeout(ctx, m.opts.wait) //nolint:govet\n	}\n	start := time.Now()\n	m.core.background.begin()", "the context of the wait is handed to the work"},
+	{"wait-zero-waits", "mutex.go", "return m.lock(ctx, m.opts.bounded && m.opts.wait == 0)", "return m.lock(ctx, false)", "Wait(0) as no bound"},
+	{"reason-dropped", "line.go", "RetryAfter: s.left(), Err: err}", "RetryAfter: s.left()}", "a deadline looks like a busy lock"},
+	{"rival-unnamed", "line.go", "return &ContendedError{Key: key, Holder: s.holder,", "return &ContendedError{Key: key,", "who holds it?"},
+	{"poll-ignored", "attempt.go", "if m.opts.poll != nil {", "if false {", "the option does nothing"},
+	{"tries-twice", "attempt.go", "	return max(jitter(pause), time.Millisecond), nil\n}", "	if a.tries%2 == 1 {\n		return 0, nil\n	}\n	return max(jitter(pause), time.Millisecond), nil\n}", "a herd on every release"},
+
+	// Faults.
+	{"retry-as-another", "attempt.go", "a.unsure, a.req.Retry = true, true", "a.unsure = true\n		a.req, _ = a.mutex.request(ctx)", "SETNX said \"taken\" to its own holder"},
+	{"no-clean-up", "attempt.go", "if err != nil && a.unsure {", "if false {", "an orphan until the lease ends"},
+	{"clean-up-on-callers-context", "attempt.go", "if err != nil && a.unsure {", "if err != nil && a.unsure && ctx.Err() == nil {", "a cancelled caller leaves its key"},
+	{"clean-up-without-tombstone", "release.go", "c.engine.Abandon(ctx, req)", "c.engine.Release(ctx, req)", "a delayed acquire lands after its clean-up"},
+	{"clean-up-once", "release.go", "if err == nil || !worthwhile(err) {\n			return parting", "if true {\n			return parting", "clean-up needs the engine most when it is down"},
+	{"no-second-chance", "attempt.go", "outage      = 5 * time.Second", "outage      = 0 * time.Second", "a reconnect is an error to the caller"},
+	{"endless-outage", "attempt.go", "outage      = 5 * time.Second", "outage      = time.Hour", "lock() hangs when Redis is down"},
+	{"hot-loop", "attempt.go", "leastPause  = 50 * time.Millisecond\n	mostPause   = time.Second", "leastPause  = time.Millisecond\n	mostPause   = time.Millisecond", "a herd on an engine that is coming up"},
+	{"every-error-an-outage", "attempt.go", "case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrOverloaded):\n	case", "case ctx.Err() == nil:\n	case", "a full engine is asked for five seconds"},
+	{"lost-release-is-lost-lock", "release.go", "		parting.Outcome = engine.Released // by the call whose answer was lost", "", "a lawful unlock says not locked"},
+	{"release-failure-is-failure", "mutex.go", "if lost := hold.Unlock(); errors.Is(lost, ErrLost) {", "if lost := hold.Unlock(); lost != nil {", "a registered user is told that it failed"},
+	{"release-overruns", "release.go", "start.Add(detached))", "start.Add(2*detached))", "two bounds, one after the other"},
+	{"old-grant-taken", "attempt.go", "if g.sure.Sub(time.Now()) >= a.req.Lease/leastLeft {", "if true {", "the lock is lost before the work begins"},
+	{"attempt-not-recognised", "engine/memory/shard.go", "case !l.through(r.Holder, r.Attempt):", "default:", "a repeated call counts twice"},
+	{"outage-told-to-one", "desk.go", "	case f.err != nil:\n		return grant{}, f.err\n", "", "an outage looks like a busy lock"},
+
+	// Loss.
+	{"watchdog-ignores-not-holder", "renewer.go", "			gone = append(gone, l)\n			continue", "			continue", "the holder is told nothing; it learns at unlock"},
+	{"error-replaced-by-loss", "mutex.go", "return errors.Join(err, lost)", "return lost", "why the work failed is gone"},
+	{"lease-believed-too-long", "grant.go", "return sent.Add(lease - lease/driftPart - driftLeast)", "return sent.Add(lease + time.Second)", "no margin for drift, and then some"},
+	{"validity-from-reply", "renewer.go", "	errs := r.core.engine.Renew(ctx, reqs)\n", "	errs := r.core.engine.Renew(ctx, reqs)\n	sent = time.Now()\n", "a slow answer prolongs the belief"},
+	{"explicit-renewed", "renewer.go", "if !l.opts.explicit {", "if true {", "an explicit lease never ends"},
+	{"release-unchecked", "engine/memory/shard.go", "	if !l.through(r.Holder, r.Attempt) {\n		return engine.Parting{Outcome: engine.NotYours}\n	}\n", "", "DEL without looking"},
+	{"late-release-unchecked", "lease.go", "	case last && errors.Is(ended, ErrMaxHold):", "	case last:", "after loss, there is nothing to release"},
+	{"loss-at-unlock-hidden", "lease.go", "case outcome != engine.Released:", "case false:", "a lost lock ends as a success"},
+	{"sleep-unnoticed", "renewer.go", "return ahead > clockSlack", "return false", "a resumed machine believes its leases are young"},
+	{"err-trusts-timers", "lease.go", "	if l.overdue(time.Now()) {\n		l.lose(ErrExpired)\n	}\n	return l.Context.Err()", "	return l.Context.Err()", "one more step after SIGCONT"},
+	{"monotonic-late", "lease.go", "l.sureMono.Store(int64(sure.Sub(l.core.base)))", "l.sureMono.Store(int64(sure.Sub(l.core.base) + time.Hour))", "only the wall clock counts, and it may be set back"},
+	{"loss-blocks-line", "desk.go", "ln != nil && ln.held == l {\n		ln.turnOver", "ln != nil && false {\n		ln.turnOver", "waiters wait for a holder that has lost the lock"},
+	{"renewed-after-unlock", "lease.go", "	case release:\n		l.core.renewer.remove(l)\n", "	case release:\n", "a watchdog that outlives unlock: an immortal lock"},
+
+	// Watchdog.
+	{"renewed-too-often", "renewer.go", "renewPart = 3", "renewPart = 6", "twice the load"},
+	{"watchdog-stops-on-error", "renewer.go", "l.due.renew = time.Now().Add(max(pause, time.Millisecond))", "l.due.renew = time.Time{}", "one failed renewal ends the watchdog"},
+	{"renewal-unbounded", "renewer.go", "ctx, cancel := context.WithTimeout(context.Background(), bound)", "ctx, cancel := context.WithTimeout(context.Background(), time.Hour+bound)", "a renewal that hangs is waited for"},
+	{"any-error-is-loss", "renewer.go", "		if errors.Is(errs[i], engine.ErrNotHolder) {\n			gone", "		if errs[i] != nil {\n			gone", "a cut connection ends every lock"},
+	{"one-at-a-time", "renewer.go", "mostRenewed = 1000", "mostRenewed = 1", "one watchdog too slow with many locks"},
+	{"shards-mixed", "renewer.go", "		shard = r.core.caps.Shard(l.req.Key)\n", "", "one dead shard starves another"},
+	{"watchdog-option-ignored", "options.go", "o.lease, o.explicit = d, false", "o.lease, o.explicit = DefaultLease, false", "lockWatchdogTimeout has no effect"},
+	{"max-hold-ignored", "options.go", "o.maxHold = d", "_ = d", "endless renewal"},
+	{"max-hold-keeps-lock", "lease.go", "		l.core.spawn(func() { _, _ = l.core.release(l.req) })", "", "others wait for a lock that nobody holds"},
+
+	// Ownership.
+	{"ownership-forgotten", "owner.go", "l.core == c && l.req.Key == key {", "false {", "a lock that waits for itself"},
+	{"first-out-releases", "lease.go", "last, ended := l.entries == 0, l.ended", "last, ended := true, l.ended", "the inner unlock releases"},
+	{"always-reentrant", "lease.go", "case !allowed:", "case false:", "the same thread re-enters by surprise"},
+	{"innermost-only", "owner.go", "for ; l != nil; l = l.outer {", "if l != nil {", "two locks held, one recognised"},
+	{"cannot-leave", "owner.go", "return context.WithValue(ctx, leaseKey{}, (*lease)(nil))", "return ctx", "work that must not share shares"},
+	{"stale-key", "lease.go", "case l.ended != nil || l.overdue(time.Now()):", "case false:", "a context smuggles ownership"},
+	{"other-clients-key", "owner.go", "l.core == c && l.req.Key == key {", "l.req.Key == key {", "two engines, one key"},
+	{"name-ignored", "owner.go", "return context.WithValue(ctx, ownerKey{}, name)", "return ctx", "a saga waits for itself"},
+
+	// The line.
+	{"no-line", "desk.go", "		w := ln.push(m.opts.terms())\n		p.mu.Unlock()\n		return d.queue(ctx, m, p, ln, w)", "		p.mu.Unlock()\n		var e ear\n		defer e.close()\n		return m.stand(ctx, false, &e, nil)", "everybody stands at the engine"},
+	{"hogging", "grant.go", "maxHandovers = 8", "maxHandovers = 1 << 30", "a process never lets go"},
+	{"last-come-first-served", "desk.go", "if w := ln.first; w != nil && w.terms == t {", "if w := ln.last; w != nil && w.terms == t {", "the first waits longest"},
+	{"fence-shared", "grant.go", "	g.fence++\n", "", "two holders, one fence"},
+	{"no-courtesy", "line.go", "	return 2*rt + jitter(rt)", "	return 0", "who releases and locks again always wins"},
+	{"passed-on-to-the-end", "grant.go", ">= g.req.Lease*3/4-driftLeast", "> 0", "the next holder has a moment left"},
+	{"explicit-passed-on-old", "desk.go", "(!t.explicit || d.renewed(&g, ln, p, t))", "true", "the next holder inherits what is left"},
+	{"terms-ignored", "desk.go", "if w := ln.first; w != nil && w.terms == t {", "if w := ln.first; w != nil {", "Lease(1s) gets thirty"},
+	{"lost-passed-on", "lease.go", "release := last && ended == nil && !l.overdue(now)", "release := last && ended == nil", "a lost lock changes hands"},
+	{"turn-declined", "desk.go", "		d.decline(m, p, ln, <-w.turn)\n", "		<-w.turn\n", "who leaves takes the turn along"},
+	{"once-waits", "desk.go", "	case once:\n		return d.follow(ctx, m, p, ln) // unlocks\n", "", "TryLock stands in line"},
+	{"release-looks-busy", "desk.go", "	case f.over: // who was there has left, or somebody else has its place\n		return d.take(ctx, m, true)\n", "", "TryLock fails on a lock that is free"},
+
+	// Closing.
+	{"dropped-not-released", "close.go", "	parting, err := c.release(l.req)\n", "	parting, err := engine.Parting{}, error(nil)\n", "a deploy leaves every lock for a lease"},
+	{"dropped-uncounted", "close.go", "	c.stats.dropped.Add(1)\n", "", "clean-ups are to be counted"},
+	{"close-does-not-wait", "close.go", "	case <-c.core.renewer.empty():\n", "	case <-func() chan struct{} { none := make(chan struct{}); close(none); return none }():\n", "handlers lose their locks in a deploy"},
+	{"close-leaves-held", "close.go", "if n := c.core.drop(ErrClosed); n > 0 {", "if n := 0; n > 0 {", "shutdown leaks what is held"},
+	{"close-leaves-waiting", "close.go", "		close(c.core.closing)\n", "", "waiters outlive their client"},
+	{"closed-still-locks", "mutex.go", "	if m.core.closed.Load() {\n		return m.closed()\n	}\n", "", "a lock taken after shutdown"},
+	{"closed-meanwhile-unnoticed", "mutex.go", "if m.core.closed.Load() && l.lose(ErrClosed) {", "if false {", "a lock taken during shutdown"},
+	{"close-returns-early", "close.go", "	ended := c.core.background.wait()\n", "	ended := make(chan struct{})\n	close(ended)\n", "Close returns before renewals stop"},
+	{"detached-unbounded", "interlock.go", "const detached = 2 * time.Second", "const detached = time.Hour", "unlock hangs with the engine"},
+
+	// Input.
+	{"any-key", "interlock.go", "		m.opts.err = checkKey(m.key)\n", "", "CROSSSLOT in Cluster"},
+	{"short-keys-only", "key.go", "maxKey = 1024", "maxKey = 1000", "the bound is documented"},
+	{"any-duration", "options.go", "	if o.err == nil {\n		o.err = fmt", "	if false {\n		o.err = fmt", "Lease(5) is five nanoseconds"},
+	{"over-but-asked", "mutex.go", "	if ctx.Err() != nil {\n		return fmt.Errorf(\"interlock: not asking", "	if false {\n		return fmt.Errorf(\"interlock: not asking", "the cause is lost, and a round trip with it"},
+	{"prefix-replaced", "options.go", "o.prefix += p", "o.prefix = p", "two services share a key"},
+	{"options-leak", "interlock.go", "		m.opts = c.opts.with(opts)\n", "		c.opts = c.opts.with(opts)\n		m.opts = c.opts\n", "one lock's lease is everybody's"},
+
+	// Trace.
+	{"holder-logged", "errors.go", "	return fmt.Sprintf(\"%08x\", h.Sum32())", "	return holder", "who reads the log passes for the holder"},
+	{"warns-always", "interlock.go", "if c.warned.first(name) {", "if true {", "a flooded log"},
+	{"last-trace-wins", "options.go", "o.trace = o.trace.and(t)", "o.trace = t", "metrics stop when logging starts"},
+	{"wait-untold", "mutex.go", "	s.waited.Add(int64(waited))\n", "", "mean wait is zero"},
+	{"clean-up-uncounted", "release.go", "		c.stats.cleanedUp.Add(1)\n", "", "clean-ups are to be counted"},
+
+	// Call.
+	{"result-dropped", "call.go", "result, err = fn(ctx)", "_, err = fn(ctx)", "the work was done for nothing"},
+	{"fallback-ignored", "call.go", "return fallback[0](ctx, busy)", "return result, err", "degraded becomes down"},
+	{"fallback-after-work", "call.go", "if began || len(fallback) == 0", "if len(fallback) == 0", "the work runs, and then its fallback"},
+	{"nil-lock-locks", "call.go", "return lock == nil || ok && m == nil", "return false && ok && m == nil", "conditional locking panics"},
+	{"default-always", "default.go", "if c, ok := ctx.Value(clientKey{}).(*Client); ok {", "if c, ok := ctx.Value(clientKey{}).(*Client); ok && false {", "woven code locks on the wrong engine"},
+}

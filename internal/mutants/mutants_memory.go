@@ -78,8 +78,8 @@ var grantMutants = []mutant{
 		"	l := s.locks[key]\n", "	l := s.locks[key]\n\tfor _, any := range s.locks {\n\t\tl = any\n\t}\n",
 		"keys that share a shard share a lock"},
 	{"one-lock-in-all", memoryGo,
-		"	g, err := e.acquire(r)\n\tif err == errFull {",
-		"	r.Key = \"k\"\n\tg, err := e.acquire(r)\n\tif err == errFull {",
+		"	g, err := e.acquire(r)\n\tif errors.Is(err, errFull) {",
+		"	r.Key = \"k\"\n\tg, err := e.acquire(r)\n\tif errors.Is(err, errFull) {",
 		"the key is left out of the key"},
 }
 
@@ -324,11 +324,11 @@ var inputMutants = []mutant{
 		"		if errs[i] = admit(ctx, r); errs[i] != nil {\n\t\t\tfor j := range errs {\n\t\t\t\terrs[j] = errs[i]\n\t\t\t}\n\t\t\treturn errs\n\t\t} else {\n",
 		"one mistake stops every renewal"},
 	{"keys-are-cut", memoryGo,
-		"	g, err := e.acquire(r)\n\tif err == errFull {", "	r.Key = r.Key[:min(len(r.Key), 64)]\n\tg, err := e.acquire(r)\n\tif err == errFull {",
+		"	g, err := e.acquire(r)\n\tif errors.Is(err, errFull) {", "	r.Key = r.Key[:min(len(r.Key), 64)]\n\tg, err := e.acquire(r)\n\tif errors.Is(err, errFull) {",
 		"a column that is too short"},
 	{"keys-are-folded", memoryGo,
-		"	g, err := e.acquire(r)\n\tif err == errFull {",
-		"	if n := len(r.Key); r.Key[n-1] == ' ' {\n\t\tr.Key = r.Key[:n-1]\n\t}\n\tg, err := e.acquire(r)\n\tif err == errFull {",
+		"	g, err := e.acquire(r)\n\tif errors.Is(err, errFull) {",
+		"	if n := len(r.Key); r.Key[n-1] == ' ' {\n\t\tr.Key = r.Key[:n-1]\n\t}\n\tg, err := e.acquire(r)\n\tif errors.Is(err, errFull) {",
 		"a database that ignores trailing spaces"},
 }
 

@@ -68,7 +68,7 @@ func (s set) try(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 
 	sound, err := s.trial(root, tmp, mutant{name: "none"}).run(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ func (t trial) run(ctx context.Context) (outcome, error) {
 	if err := t.compile(ctx); err != nil {
 		return outcome{}, err
 	}
-	defer os.RemoveAll(t.tmp)
+	defer func() { _ = os.RemoveAll(t.tmp) }()
 	o := outcome{}
 	for {
 		laws, crashed, err := t.laws(ctx, "-test.run=^TestLaws$", "-test.skip="+pattern(o.failed))
