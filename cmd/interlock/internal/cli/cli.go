@@ -1,0 +1,98 @@
+// Package cli is the command line: what can be typed, what is said about it,
+// and with which code it ends.
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+)
+
+// Run carries out a command line and returns the code to exit with.
+func Run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process as if nobody listened
+	p := &program{
+		stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
+		lang: lang.Pick(args, os.Getenv),
+	}
+	root := p.root()
+	root.SetArgs(args)
+	return p.report(root.ExecuteContext(ctx))
+}
+
+// A program is what all commands share.
+type program struct {
+	stdout, stderr *os.File
+	getenv         func(string) string
+	lang           lang.Language
+	color          string
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "interlock",
+		Short:         p.say(lang.About),
+		SilenceErrors: true, // report does that, in the user's language
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs, // else cobra complains before we can
+		RunE:          p.bare,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { p.help(c) })
+	root.SetFlagErrorFunc(p.flagError)
+	flags := root.PersistentFlags()
+	flags.SortFlags = false
+	flags.StringVar(&p.color, "color", "auto", p.say(lang.FlagColor))
+	flags.String("lang", "", p.say(lang.FlagLang)) // read by lang.Pick
+	flags.BoolP("help", "h", false, p.say(lang.FlagHelp))
+	root.PersistentPreRunE = p.check
+	root.AddCommand(p.demo(), p.version())
+	root.SetHelpCommand(p.helpCommand(root))
+	return root
+}
+
+// bare is what happens without a command, or with one that there is not.
+func (p *program) bare(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return p.unknownCommand(c, args[0])
+	}
+	p.help(c)
+	return nil
+}
+
+// check looks at the flags that every command has.
+func (p *program) check(c *cobra.Command, _ []string) error {
+	if code := c.Flag("lang").Value.String(); code != "" {
+		if _, ok := lang.Parse(code); !ok {
+			return p.badValue(c, "lang", code, p.say(lang.OneOf, "en, zh"))
+		}
+	}
+	switch p.color {
+	case "auto", "always", "never":
+		return nil
+	}
+	return p.badValue(c, "color", p.color, p.say(lang.OneOf, "auto, always, never"))
+}
+
+// paint decides whether what goes to f is coloured.
+func (p *program) paint(f *os.File) picture.Paint {
+	switch p.color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb" && picture.Paint(terminal(f))
+}
+
+func (p *program) say(t lang.Text, args ...any) string { return p.lang.Say(t, args...) }

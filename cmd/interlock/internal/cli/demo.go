@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+const (
+	mostClicks = 10_000      // more goroutines than that are no picture
+	longest    = time.Minute // per holder; more than that is a slip of the unit
+
+	redisVariable = "INTERLOCK_REDIS_URL"
+)
+
+// demoFlags are what the demo can be told.
+type demoFlags struct {
+	clicks int
+	hold   time.Duration
+	key    string
+	redis  string
+}
+
+func (p *program) demo() *cobra.Command {
+	var f demoFlags
+	c := &cobra.Command{
+		Use:   "demo [flags]",
+		Short: p.say(lang.AboutDemo),
+		Long:  p.say(lang.AboutDemoLong),
+		Example: "  interlock demo\n" +
+			"  interlock demo --n 24 --hold 20ms\n" +
+			"  interlock demo --redis redis://localhost:6379",
+		Args: p.noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.runDemo(c, &f) },
+	}
+	c.DisableFlagsInUseLine = true
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&f.clicks, "n", 100, p.say(lang.FlagN, mostClicks))
+	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(lang.FlagHold))
+	flags.StringVar(&f.key, "key", "interlock:demo", p.say(lang.FlagKey))
+	flags.StringVar(&f.redis, "redis", "", p.say(lang.FlagRedis))
+	return c
+}
+
+func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
+	if err := p.checkDemo(c, f); err != nil {
+		return err
+	}
+	stages := []demo.Stage{{Name: p.say(lang.Embedded)}}
+	address, from := p.redis(c, f)
+	if address != "" { // first of all, so that a wrong address is known at once
+		e, err := p.open(c, address, from)
+		if err != nil {
+			return err
+		}
+		defer e.Close() //nolint:errcheck // nothing depends on it any more
+		stages = append(stages, demo.Stage{Name: p.say(lang.OnRedis, host(address)), Engine: e})
+	}
+	show := &demo.Demo{
+		Clicks: f.clicks, Hold: f.hold, Key: f.key,
+		Out: p.stdout, Chatter: p.stderr,
+		Language: p.lang, Paint: p.paint(p.stdout), Width: columns(p.stdout, p.getenv),
+	}
+	err := show.Run(c.Context(), stages...)
+	switch {
+	case err != nil && c.Context().Err() == nil && unreachable(err):
+		return &unreachableError{from, err}
+	case err == nil && address == "":
+		fmt.Fprintln(p.stderr, "\n"+p.paint(p.stderr).Dim(p.say(lang.TryRedis)))
+	}
+	return err
+}
+
+func (p *program) checkDemo(c *cobra.Command, f *demoFlags) error {
+	switch {
+	case f.clicks < 1 || f.clicks > mostClicks:
+		return p.badValue(c, "n", fmt.Sprint(f.clicks), p.between(1, mostClicks))
+	case f.hold < 0 || f.hold > longest:
+		return p.badValue(c, "hold", f.hold.String(), p.between(0, longest))
+	}
+	// What is wrong with a key shows when its lock is taken: here, before the
+	// curtain rises.
+	_, hold, err := interlock.New(nil).Mutex(f.key).TryLock(c.Context())
+	if errors.Is(err, interlock.ErrKey) {
+		return p.misuse(c, err.Error(), "")
+	}
+	if err != nil {
+		return err
+	}
+	return hold.Unlock()
+}
+
+// redis returns the address of a Redis, if there is one, and where it is from.
+func (p *program) redis(c *cobra.Command, f *demoFlags) (address, from string) {
+	if c.Flag("redis").Changed {
+		return f.redis, "--redis"
+	}
+	return p.getenv(redisVariable), redisVariable
+}
+
+func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Engine, error) {
+	if !strings.HasPrefix(address, "redis://") && !strings.HasPrefix(address, "rediss://") {
+		return nil, p.misuse(c, p.say(lang.NotRedis, from), "")
+	}
+	e, err := redisengine.Open(c.Context(), address)
+	switch {
+	case err != nil && c.Context().Err() != nil:
+		return nil, context.Cause(c.Context())
+	case err != nil && unreachable(err):
+		return nil, &unreachableError{from, err}
+	}
+	return e, err
+}
+
+// host returns which server an address names, without its password.
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "?"
+	}
+	return u.Host
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+)
+
+// What a command line ends with. Scripts rely on these.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitUnreachable = 5
+	exitVerdict     = 6
+	exitInterrupted = 130 // as shells count: 128 and the number of SIGINT
+)
+
+// An unreachableError is an engine that cannot be reached, and where its address
+// came from.
+type unreachableError struct {
+	from string // --redis or an environment variable
+	err  error
+}
+
+// Error implements error.
+func (e *unreachableError) Error() string { return e.err.Error() }
+
+// Unwrap returns what the engine said.
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// unreachable tells whether err means that the engine is away.
+func unreachable(err error) bool {
+	return errors.Is(err, interlock.ErrUnavailable) || errors.Is(err, interlock.ErrOutcomeUnknown)
+}
+
+// report says what went wrong, if something did, and returns the code.
+func (p *program) report(err error) int {
+	var usage *usageError
+	var away *unreachableError
+	var stopped *demo.InterruptedError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		p.complain(usage.text, usage.hints...)
+		return exitUsage
+	case errors.As(err, &stopped) && stopped.Left > 0:
+		p.complain(p.say(lang.InterruptedLeft, stopped.Left))
+		return exitInterrupted
+	case errors.As(err, &stopped), errors.Is(err, context.Canceled):
+		p.complain(p.say(lang.Interrupted))
+		return exitInterrupted
+	case errors.As(err, &away):
+		p.complain(p.say(lang.Unreachable, away), p.say(lang.UnreachableHint, away.from))
+		return exitUnreachable
+	case errors.Is(err, demo.ErrVerdict):
+		p.complain(p.say(lang.VerdictFailed))
+		return exitVerdict
+	}
+	p.complain(err.Error())
+	return exitError
+}
+
+// complain writes what is wrong, and below it what to do.
+func (p *program) complain(text string, hints ...string) {
+	fmt.Fprintf(p.stderr, "interlock: %s\n", strings.TrimPrefix(text, "interlock: ")) // the library's begin so, too
+	for _, hint := range hints {
+		fmt.Fprintf(p.stderr, "  %s\n", hint)
+	}
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+)
+
+// help explains a command. It is written here since cobra's own knows one
+// language.
+func (p *program) help(c *cobra.Command) {
+	var b strings.Builder
+	about := c.Long
+	if about == "" {
+		about = c.Short
+	}
+	fmt.Fprintf(&b, "%s\n\n%s\n", about, p.say(lang.Usage))
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND\n\n%s\n", c.CommandPath(), p.say(lang.Commands))
+		for _, sub := range c.Commands() {
+			if offered(sub) {
+				fmt.Fprintf(&b, "  %-9s %s\n", sub.Name(), sub.Short)
+			}
+		}
+	} else {
+		fmt.Fprintf(&b, "  %s\n", c.UseLine())
+	}
+	if c.Example != "" {
+		fmt.Fprintf(&b, "\n%s\n%s\n", p.say(lang.Examples), c.Example)
+	}
+	fmt.Fprintf(&b, "\n%s\n", p.say(lang.Flags))
+	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { p.flag(&b, f) })
+	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { p.flag(&b, f) })
+	fmt.Fprintf(&b, "\n%s\n", p.say(lang.ExitCodes))
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "%s\n", p.say(lang.More))
+	}
+	fmt.Fprint(c.OutOrStdout(), b.String())
+}
+
+// offered reports whether help lists a command. To cobra, help itself is none.
+func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() == "help" }
+
+// values are how help calls what a flag takes.
+var values = map[string]string{
+	"color": "WHEN", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
+}
+
+// flag writes the line of one flag.
+func (p *program) flag(b *strings.Builder, f *pflag.Flag) {
+	name := "    --" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", --" + f.Name
+	}
+	if value, ok := values[f.Name]; ok {
+		name += " " + value
+	}
+	fmt.Fprintf(b, "  %-22s %s", name, f.Usage)
+	if f.DefValue != "" && f.Value.Type() != "bool" {
+		b.WriteString(p.say(lang.Default, f.DefValue))
+	}
+	b.WriteByte('\n')
+}
+
+func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: p.say(lang.AboutHelp),
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, rest, _ := root.Find(args) // root takes any arguments, so that nothing can go wrong
+			if len(rest) > 0 {
+				return p.unknownCommand(root, rest[0])
+			}
+			p.help(found)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !linux && !darwin
+
+package cli
+
+import "os"
+
+// terminalColumns does not know here; COLUMNS may.
+func terminalColumns(*os.File) int { return 0 }

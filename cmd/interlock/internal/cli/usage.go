@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+)
+
+// A usageError is a mistake on the command line, with what to do about it.
+type usageError struct {
+	text  string
+	hints []string
+}
+
+// Error implements error.
+func (e *usageError) Error() string { return e.text }
+
+// misuse makes a usageError of what is wrong and, if it is known, what may have
+// been meant.
+func (p *program) misuse(c *cobra.Command, text, meant string) error {
+	var hints []string
+	if meant != "" {
+		hints = append(hints, p.say(lang.DidYouMean, meant))
+	}
+	return &usageError{text, append(hints, p.say(lang.SeeHelp, c.CommandPath()))}
+}
+
+func (p *program) unknownCommand(c *cobra.Command, name string) error {
+	var names []string
+	for _, sub := range c.Commands() {
+		if offered(sub) {
+			names = append(names, sub.Name())
+		}
+	}
+	return p.misuse(c, p.say(lang.UnknownCommand, name), nearest(name, names))
+}
+
+func (p *program) badValue(c *cobra.Command, flag, value, want string) error {
+	return p.misuse(c, p.say(lang.BadValue, flag, value, want), "")
+}
+
+func (p *program) noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return p.misuse(c, p.say(lang.Superfluous, args[0]), "")
+	}
+	return nil
+}
+
+// flagError says in the user's language what pflag found wrong.
+func (p *program) flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var lacking *pflag.ValueRequiredError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		return p.unknownFlag(c, unknown)
+	case errors.As(err, &lacking):
+		return p.misuse(c, p.say(lang.NeedsValue, lacking.GetFlag().Name), "")
+	case errors.As(err, &bad):
+		return p.badValue(c, bad.GetFlag().Name, bad.GetValue(), p.kind(bad.GetFlag()))
+	}
+	return p.misuse(c, err.Error(), "")
+}
+
+func (p *program) unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
+	name := err.GetSpecifiedName()
+	if err.GetSpecifiedShortnames() != "" {
+		// pflag names the first letter only; -hold is more likely a slip of the hand
+		return p.misuse(c, p.say(lang.UnknownFlag, "-"+name), p.nearestFlag(c, err.GetSpecifiedShortnames()))
+	}
+	meant := p.nearestFlag(c, name)
+	if sub, _, err := c.Root().Find([]string{name}); err == nil && sub.Name() == name { // --version
+		meant = sub.CommandPath()
+	}
+	return p.misuse(c, p.say(lang.UnknownFlag, "--"+name), meant)
+}
+
+func (p *program) nearestFlag(c *cobra.Command, name string) string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	name, _, _ = strings.Cut(name, "=")
+	if best := nearest(name, names); best != "" {
+		return "--" + best
+	}
+	return ""
+}
+
+// kind says what values a flag takes.
+func (p *program) kind(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int":
+		return p.say(lang.ANumber)
+	case "duration":
+		return p.say(lang.ADuration)
+	}
+	return p.say(lang.AValue)
+}
+
+// nearest returns the one of names that a slip of the hand has most likely made
+// into typed, or nothing.
+func nearest(typed string, names []string) string {
+	best, least := "", 3 // more slips than two are another word
+	for _, name := range names {
+		d := distance(typed, name)
+		if strings.HasPrefix(name, typed) && typed != "" {
+			d = 1
+		}
+		if d < least && d < len(name) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be put in, left out or replaced to make b
+// of a (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// between names the bounds of a value.
+func (p *program) between(least, most any) string {
+	return p.say(lang.FromTo, fmt.Sprint(least), fmt.Sprint(most))
+}

@@ -1,0 +1,90 @@
+package demo
+
+import (
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/engine/enginetest/history"
+)
+
+// A finding is one line of a verdict.
+type finding struct {
+	mark mark
+	name lang.Text
+	text string
+}
+
+// A mark says what a finding means.
+type mark int
+
+const (
+	figure mark = iota // nothing that could be wrong
+	right
+	wrong
+)
+
+func judged(ok bool) mark {
+	if ok {
+		return right
+	}
+	return wrong
+}
+
+// A Verdict is what became of a storm with a lock.
+type Verdict struct {
+	Clicks, Counter int
+	Report          history.Report
+	Stats           interlock.Stats
+}
+
+// Judge looks at a storm that is over, and at the client that made its lock.
+func Judge(s *Storm, stats interlock.Stats) Verdict {
+	return Verdict{Clicks: s.Clicks, Counter: s.Counter(), Report: history.Check(s.Events()), Stats: stats}
+}
+
+// OK reports whether it was one at a time throughout, and nobody was left out.
+func (v Verdict) OK() bool {
+	return v.Report.Err() == nil && v.Report.Asks == v.Clicks && v.Report.Grants == v.Clicks &&
+		v.Counter == v.Clicks && v.lost() == 0
+}
+
+// lost counts what the holders noticed and what only the engine did.
+func (v Verdict) lost() int { return max(v.Report.Lost, int(v.Stats.Lost)) }
+
+func (v Verdict) findings(l lang.Language) []finding {
+	all := []finding{
+		counted(l, v.Counter, v.Clicks),
+		{judged(v.Report.Grants == v.Clicks), lang.Held, l.Say(lang.HeldOf, v.Report.Grants, v.Report.Asks)},
+	}
+	if n := v.lost(); n > 0 {
+		all = append(all, finding{wrong, lang.Lost, l.Say(lang.LostLocks, n)})
+	}
+	return append(all,
+		v.rule(history.Overlap, lang.Overlaps, l.Say(lang.OverlapsNone), lang.OverlapsSome, l),
+		v.rule(history.FenceFell, lang.Fences, l.Say(lang.FencesRise), lang.FencesFell, l),
+		finding{figure, lang.Waits, l.Say(lang.WaitsFigures, picture.Duration(v.Report.WaitP50), picture.Duration(v.Report.Wait))},
+		finding{figure, lang.Engine, l.Say(lang.EngineAsked, v.Stats.Acquired-v.Stats.Handed, v.Stats.Handed)},
+	)
+}
+
+// rule tells how often a rule of the checker was violated.
+func (v Verdict) rule(r history.Rule, name lang.Text, fine string, some lang.Text, l lang.Language) finding {
+	n := 0
+	for _, violation := range v.Report.Violations {
+		if violation.Rule == r {
+			n++
+		}
+	}
+	if n == 0 {
+		return finding{right, name, fine}
+	}
+	return finding{wrong, name, l.Say(some, n)}
+}
+
+// counted compares the counter with the clicks.
+func counted(l lang.Language, counter, clicks int) finding {
+	if counter == clicks {
+		return finding{right, lang.Counter, l.Say(lang.CounterRight, counter, clicks)}
+	}
+	return finding{wrong, lang.Counter, l.Say(lang.CounterShort, counter, clicks, clicks-counter)}
+}

@@ -1,0 +1,88 @@
+package demo_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+// forgetful is an engine that no longer knows who held a lock.
+type forgetful struct{ engine.Engine }
+
+func (f forgetful) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	p, err := f.Engine.Release(ctx, r)
+	p.Outcome = engine.AlreadyFree
+	return p, err
+}
+
+// monotonous is an engine whose fences are all the same.
+type monotonous struct{ engine.Engine }
+
+func (m monotonous) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	g, err := m.Engine.Acquire(ctx, r)
+	g.Fence = 7
+	return g, err
+}
+
+func TestACarelessEngineIsFoundOut(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		over func(engine.Engine) engine.Engine
+		want string
+	}{
+		{"locks are lost", func(e engine.Engine) engine.Engine { return forgetful{e} }, "✗ lost      locks that ended before they were given up: 2"},
+		{"fences stay", func(e engine.Engine) engine.Engine { return monotonous{e} }, "✗ fences    1 times one did not rise"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				show := demo.Demo{Clicks: 10, Hold: time.Millisecond, Key: "demo:1", Out: &out, Chatter: io.Discard, Width: 60}
+				err := show.Run(t.Context(), demo.Stage{Engine: c.over(memory.New())})
+				if !errors.Is(err, demo.ErrVerdict) {
+					t.Errorf("it ends with %v, want ErrVerdict", err)
+				}
+				for _, want := range []string{c.want, "verdict: NOT one at a time"} {
+					if !strings.Contains(out.String(), want) {
+						t.Errorf("it does not say %q in\n%s", want, &out)
+					}
+				}
+			})
+		})
+	}
+}
+
+// everybody is a lock that excludes nobody: each gets one of its own.
+type everybody struct {
+	*interlock.Mutex
+	client *interlock.Client
+	n      atomic.Int64
+}
+
+func (l *everybody) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
+	return l.client.Mutex("own:" + strconv.FormatInt(l.n.Add(1), 10)).Lock(ctx)
+}
+
+func TestALockThatExcludesNobodyIsFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storm := &demo.Storm{Clicks: 10, Hold: time.Millisecond, Key: "demo:1", Lock: &everybody{client: interlock.New(nil)}}
+		if err := storm.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		v := demo.Judge(storm, interlock.Stats{})
+		if v.OK() || v.Counter != 1 || !strings.Contains(v.Report.String(), "two holds overlap") {
+			t.Errorf("ten inside at once are fine: %v; the counter is %d, the report\n%v", v.OK(), v.Counter, v.Report)
+		}
+	})
+}
