@@ -1,0 +1,75 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func TestDemoOnRedis(t *testing.T) {
+	const key = "interlock:demo"
+	t.Run("the same storm runs on Redis and leaves nothing there", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		r := start(t, nil, "demo", "--redis", s.URL())
+		r.expect(t, 0, "3 · with a lock, on Redis at "+s.Addr(), "verdict: one at a time")
+		if n := strings.Count(r.stdout.String(), "✓ counter   100 of 100 clicks"); n != 2 {
+			t.Errorf("%d counters are right, want 2:\n%s", n, &r.stdout)
+		}
+		if keys := s.Must("KEYS", "*"); keys != "" {
+			t.Errorf("it leaves the keys %q", keys)
+		}
+	})
+	t.Run("the address may come from the environment", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		start(t, []string{"INTERLOCK_REDIS_URL=" + s.URL()}, "demo", "--n=10").expect(t, 0, "Redis at "+s.Addr())
+	})
+	t.Run("a server that is not there is named, with what to do", func(t *testing.T) {
+		t.Parallel()
+		r := start(t, nil, "demo", "--redis", "redis://user:secret@127.0.0.1:1")
+		r.expect(t, 5, "127.0.0.1:1", "connection refused", "start one (redis-server), correct --redis, or leave it out")
+		if strings.Contains(r.stderr.String(), "secret") {
+			t.Errorf("it tells the password:\n%s", &r.stderr)
+		}
+		if r.stdout.String() != "" {
+			t.Errorf("it begins all the same:\n%s", &r.stdout)
+		}
+	})
+	t.Run("a server that is not there, in Chinese and from the environment", func(t *testing.T) {
+		t.Parallel()
+		start(t, []string{"INTERLOCK_REDIS_URL=redis://127.0.0.1:1"}, "demo", "--lang=zh").expect(t, 5, "连不上 Redis", "改正 INTERLOCK_REDIS_URL")
+	})
+	t.Run("a server that stops answering ends the demo", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		r := start(t, nil, "demo", "--n=200", "--hold=10ms", "--redis", s.URL())
+		await(t, "the lock is held", func() bool { return s.Must("EXISTS", key) == "1" })
+		s.Kill()
+		r.expect(t, 5, "Redis cannot be reached")
+	})
+	t.Run("locks taken away by somebody else fail the verdict", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		r := start(t, nil, "demo", "--n=50", "--hold=10ms", "--redis", s.URL())
+		await(t, "the lock is deleted", func() bool { return s.Must("DEL", key) == "1" })
+		r.expect(t, 6, "✗ lost", "verdict: NOT one at a time", "the verdict failed")
+	})
+	t.Run("Ctrl-C gives the lock back", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		r := start(t, nil, "demo", "--n=200", "--hold=10ms", "--redis", s.URL())
+		await(t, "the lock is held", func() bool { return s.Must("EXISTS", key) == "1" })
+		began := time.Now()
+		r.interrupt(t)
+		r.expect(t, 130, "interrupted; every lock was given back")
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %v to end", took)
+		}
+		if keys := s.Must("KEYS", "*"); keys != "" {
+			t.Errorf("it leaves the keys %q", keys)
+		}
+	})
+}

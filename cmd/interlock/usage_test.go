@@ -1,0 +1,67 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args string
+		want []string
+	}{
+		{"an unknown flag", "demo --holld=3ms", []string{"there is no flag --holld", "did you mean --hold?", "interlock demo --help"}},
+		{"one dash for two", "demo -hold=3ms", []string{"did you mean --hold?"}},
+		{"an unknown command", "demmo", []string{`there is no command "demmo"`, "did you mean demo?"}},
+		{"an unknown command to explain", "help demmo", []string{`there is no command "demmo"`, "did you mean demo?"}},
+		{"nothing like a command", "frobnicate", []string{`there is no command "frobnicate"`, "see: interlock --help"}},
+		{"a command for a flag", "--version", []string{"did you mean interlock version?"}},
+		{"a flag without its value", "demo --n", []string{"--n needs a value"}},
+		{"no number", "demo --n=many", []string{`--n: "many" is not a whole number`}},
+		{"too many", "demo --n=10001", []string{`--n: "10001" is not from 1 to 10000`}},
+		{"none", "demo --n=0", []string{`--n: "0" is not from 1 to 10000`}},
+		{"a time without its unit", "demo --hold=3", []string{`--hold: "3" is not a duration such as 3ms`}},
+		{"a time that is none", "demo --hold=-3s", []string{`--hold: "-3s" is not from 0 to 1m0s`}},
+		{"a key that is none", "demo --key={", []string{"bad key", "malformed hash tag"}},
+		{"an address without a scheme", "demo --redis=localhost:6379", []string{"--redis must be a URL such as redis://localhost:6379"}},
+		{"a colour", "demo --color=red", []string{`--color: "red" is not one of auto, always, never`}},
+		{"a language that is not spoken", "demo --lang=fr", []string{`--lang: "fr" is not one of en, zh`}},
+		{"an argument too many", "version 2", []string{`"2" is one argument too many`}},
+		{"a mistake in Chinese", "demo --lang=zh --n=0", []string{`--n："0" 不行，应为 1 到 10000 之间的值`, "查看用法：interlock demo --help"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, nil, strings.Fields(c.args)...)
+			r.expect(t, 2, c.want...)
+			if r.stdout.String() != "" {
+				t.Errorf("it writes to stdout:\n%s", &r.stdout)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"", []string{"Usage:", "demo ", "help ", "version ", "130 interrupted"}},
+		{"--help", []string{"Usage:", "demo "}},
+		{"help", []string{"Usage:", "demo "}},
+		{"help demo", []string{"interlock demo [flags]", "--hold TIME", "(default 3ms)", "INTERLOCK_REDIS_URL"}},
+		{"demo -h", []string{"interlock demo [flags]"}},
+		{"--lang=zh", []string{"用法：", "命令：", "看一百个 goroutine 轮流持有一把锁", "退出码"}},
+		{"demo --help --lang zh", []string{"用法：", "（默认 3ms）"}},
+		{"version", []string{"interlock ", "go1."}},
+	} {
+		t.Run("interlock "+c.args, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, nil, strings.Fields(c.args)...)
+			r.expect(t, 0, c.want...)
+			if r.stderr.String() != "" {
+				t.Errorf("it writes to stderr:\n%s", &r.stderr)
+			}
+		})
+	}
+}
