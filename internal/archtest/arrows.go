@@ -26,6 +26,7 @@ var (
 var arrows = []arrow{
 	{"engine", nil, laws},
 	{"engine/enginetest", []string{"engine"}, []string{"engine/memory"}},
+	{"engine/enginetest/history", nil, nil},
 	{"engine/memory", []string{"engine"}, laws},
 	{"engine/quorum", []string{"engine"}, append([]string{"engine/memory"}, laws...)},
 	{"engine/standby", []string{"engine"}, append([]string{"engine/memory"}, laws...)},
