@@ -10,8 +10,8 @@ import (
 
 // TestLaws proves, by topic:
 //
-//	grant, race      R2 mutual exclusion; S1 one atomic step; S2 what is left
-//	attempt          L1 no two acquisitions share an owner value
+//	grant, race      R2 mutual exclusion; S1 one atomic step
+//	attempt          L1 acquisitions are told apart by their values
 //	lease            R2 no deadlock when a holder dies
 //	release          L3 compare and delete, three answers; T4, R2 only the owner
 //	owner            T2 a count for each owner; T4 decremented, deleted at zero

@@ -39,8 +39,11 @@ type Option func(*Engine)
 
 // MaxKeys bounds how many locks and tombstones the engine keeps at a time; what
 // goes beyond is refused with [engine.ErrFull]. The default is four million,
-// about a gigabyte.
+// about a gigabyte. MaxKeys panics if n is not above zero.
 func MaxKeys(n int) Option {
+	if n <= 0 {
+		panic(fmt.Sprintf("memory: MaxKeys(%d) would refuse every lock: leave it out for the default", n))
+	}
 	return func(e *Engine) { e.room.limit = int64(n) }
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,10 +34,13 @@ func acquire(t testing.TB, e *memory.Engine, key, holder string) engine.Grant {
 func TestBounds(t *testing.T) {
 	t.Run("a million keys that are over are shed while other keys are used", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			const million = 1_000_000
+			million := 1_000_000
+			if testing.Short() {
+				million /= 20
+			}
 			e := memory.New()
 			for i := range million {
-				acquire(t, e, fmt.Sprint("old:", i), "ann")
+				acquire(t, e, "old:"+strconv.Itoa(i), "ann")
 			}
 			if e.Len() != million {
 				t.Fatalf("the engine keeps %d locks, want %d", e.Len(), million)
@@ -42,7 +48,7 @@ func TestBounds(t *testing.T) {
 			time.Sleep(lease)
 			before := e.Len()
 			for i := range million / 2 {
-				acquire(t, e, fmt.Sprint("new:", i), "bob")
+				acquire(t, e, "new:"+strconv.Itoa(i), "bob")
 				if after := e.Len(); before > million/2 && after >= before {
 					t.Fatalf("after %d operations the engine keeps %d entries, before the last one %d", i, after, before)
 				} else {
@@ -106,6 +112,43 @@ func TestBounds(t *testing.T) {
 				t.Errorf("the abandoned attempt: got %v, want engine.ErrAbandoned", err)
 			}
 		})
+	})
+}
+
+// TestSheddingFindsWhatIsOver compares with a map what the engine still keeps
+// after locks of many leases were taken, renewed and released in any order.
+func TestSheddingFindsWhatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, ends := memory.New(), make(map[string]time.Time)
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 50 {
+			for range 2000 {
+				r := request("lock:"+strconv.Itoa(random.IntN(5000)), "ann")
+				r.Lease = time.Duration(1 + random.IntN(int(time.Minute)))
+				switch end := time.Now().Add(r.Lease); random.IntN(3) {
+				case 0:
+					acquire(t, e, r.Key, "ann")
+					if end = time.Now().Add(lease); end.After(ends[r.Key]) {
+						ends[r.Key] = end
+					}
+				case 1:
+					if e.Renew(t.Context(), []engine.Request{r})[0] == nil && end.After(ends[r.Key]) {
+						ends[r.Key] = end
+					}
+				case 2:
+					e.Release(t.Context(), r)
+					delete(ends, r.Key)
+				}
+			}
+			time.Sleep(time.Duration(random.IntN(int(lease))))
+			for i := range 10_000 { // enough to visit every shard many times
+				e.Evict(strconv.Itoa(i))
+			}
+			maps.DeleteFunc(ends, func(_ string, end time.Time) bool { return !time.Now().Before(end) })
+			if e.Len() != len(ends) {
+				t.Fatalf("the engine keeps %d locks, want %d", e.Len(), len(ends))
+			}
+		}
 	})
 }
 

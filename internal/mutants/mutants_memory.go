@@ -17,9 +17,6 @@ const (
 	clockGo  = "engine/memory/clock.go"
 	notifyGo = "engine/memory/notify.go"
 	admitGo  = "engine/memory/request.go"
-	faultyGo = "engine/enginetest/faulty.go"
-	delivery = "engine/enginetest/delivery.go"
-	muffler  = "engine/enginetest/muffler.go"
 )
 
 var grantMutants = []mutant{
@@ -330,22 +327,4 @@ var inputMutants = []mutant{
 		"	g, err := e.acquire(r)\n\tif errors.Is(err, errFull) {",
 		"	if n := len(r.Key); r.Key[n-1] == ' ' {\n\t\tr.Key = r.Key[:n-1]\n\t}\n\tg, err := e.acquire(r)\n\tif errors.Is(err, errFull) {",
 		"a database that ignores trailing spaces"},
-}
-
-var faultyMutants = []mutant{
-	{"notifier-cannot-fail", faultyGo,
-		"	if c.Notifier != nil {\n", "	if false {\n",
-		"a wrapper that forgets a capability"},
-	{"notifier-is-never-muted", muffler,
-		"if x != nil && x.Do == Mute {", "if false {",
-		"a fault that does not happen proves nothing"},
-	{"faults-do-not-fire", faultyGo,
-		"	if i < 0 {\n", "	if true {\n",
-		"a fault that does not happen proves nothing"},
-	{"lost-reply-is-a-refusal", delivery,
-		"	case LoseReply:\n\t\tcall(ctx)\n", "	case LoseReply:\n",
-		"the hardest fault is not made"},
-	{"late-is-on-time", delivery,
-		"time.Sleep(x.After)", "time.Sleep(0)",
-		"the hardest fault is not made"},
 }
