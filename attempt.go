@@ -43,6 +43,7 @@ type attempt struct {
 	sent    time.Time // when it was last asked
 	down    time.Time // since when it has been failing; zero if it has not
 	failed  int       // how often in a row
+	trouble error     // how, the last time
 	rival   seen      // who was last seen with the lock
 	waiting bool      // counted and traced as a waiter
 }
@@ -105,13 +106,13 @@ func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 		return 0, a.ended(context.Cause(ctx))
 	}
 	if ctx.Err() != nil {
-		return 0, a.failure(fmt.Errorf("%w (%w)", err, context.Cause(ctx)))
+		return 0, a.failure(withCause(err, context.Cause(ctx)))
 	}
 	now := time.Now()
 	if a.failed == 0 {
 		a.down = now
 	}
-	a.failed++
+	a.failed, a.trouble = a.failed+1, err
 	pause := Exponential(leastPause, mostPause)(a.failed)
 	limit := outage
 	if a.once {
@@ -165,7 +166,7 @@ func (a *attempt) giveBack(ctx context.Context) error {
 // ended says why waiting ended without the lock.
 func (a *attempt) ended(cause error) error {
 	if a.failed > 0 && a.rival.holder == "" {
-		return a.failure(cause)
+		return a.failure(withCause(a.trouble, cause))
 	}
 	return a.rival.gaveUp(a.req.Key, cause)
 }
@@ -177,6 +178,9 @@ func (a *attempt) failure(err error) error {
 	}
 	return fmt.Errorf("interlock: acquiring %q: %w", a.req.Key, err)
 }
+
+// withCause says what went wrong and why it was not tried again.
+func withCause(err, cause error) error { return fmt.Errorf("%w (%w)", err, cause) }
 
 // asBusy is errors.As without its allocation on the usual way.
 func asBusy(err error) *engine.BusyError {

@@ -89,6 +89,13 @@ var faultLaws = []law{
 			wantErr(t, err, interlock.ErrUnavailable)
 		})
 	}},
+	{"who stops waiting while the engine is down is told that it was", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
+		wantIn(t, 200*time.Millisecond, 200*time.Millisecond, func() {
+			_, _, err := w.client.Mutex("k:1", interlock.Wait(200*time.Millisecond)).Lock(t.Context())
+			wantErr(t, err, interlock.ErrUnavailable)
+		})
+	}},
 	{"an engine that is asked in vain is not asked in a hot loop", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		_, _, _ = w.client.Mutex("k:1").Lock(t.Context())

@@ -83,28 +83,24 @@ func (l *lease) overdue(now time.Time) bool {
 		now.UnixNano()+l.core.wallStep.Load() >= l.sureWall.Load()
 }
 
+// left returns for how long the lock is certainly ours.
 func (l *lease) left() time.Duration {
-	if l.Err() != nil && !l.live() {
-		return 0
-	}
-	return max(0, time.Duration(l.sureMono.Load())-time.Since(l.core.base))
-}
-
-// live tells whether the hold is not over.
-func (l *lease) live() bool {
 	l.mu.Lock()
 	ended := l.ended != nil
 	l.mu.Unlock()
-	return !ended && !l.overdue(time.Now())
+	if now := time.Now(); !ended && !l.overdue(now) {
+		return time.Duration(l.sureMono.Load()) - now.Sub(l.core.base)
+	}
+	return 0
 }
 
 // enter takes the lock once more for whoever has its context. It returns
-// neither a hold nor an error if the lease has ended meanwhile.
+// neither a hold nor an error if the lease is over: it is no key any more.
 func (l *lease) enter(allowed bool) (*Hold, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.ended != nil:
+	case l.ended != nil || l.overdue(time.Now()):
 		return nil, nil //nolint:nilnil // "not this one": the caller goes on
 	case !allowed:
 		return nil, &ContendedError{Key: l.req.Key, Holder: l.req.Holder, Self: true,

@@ -30,12 +30,12 @@ func WithOwner(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, name)
 }
 
-// heldBy returns the innermost live hold of key that ctx carries, or nil. A
-// context outlives what it carries, so a lease that has ended is no key.
+// heldBy returns the innermost hold of key that ctx carries, or nil. It may be
+// over: a context outlives what it carries.
 func heldBy(ctx context.Context, c *core, key string) *lease {
 	l, _ := ctx.Value(leaseKey{}).(*lease)
 	for ; l != nil; l = l.outer {
-		if l.core == c && l.req.Key == key && l.live() {
+		if l.core == c && l.req.Key == key {
 			return l
 		}
 	}

@@ -85,6 +85,13 @@ func (p *Proxy) BlackHole(dir Direction, on bool) { p.change(func() { p.ways[dir
 // Refuse cuts new connections as soon as they are made, while on.
 func (p *Proxy) Refuse(on bool) { p.change(func() { p.refuse = on }) }
 
+// Redirect sends new connections to another server, and cuts those there are: a
+// failover.
+func (p *Proxy) Redirect(target string) {
+	p.change(func() { p.target = target })
+	p.Reset()
+}
+
 // CutAfterRequest passes the next request on and then cuts its connection, so
 // that the server carries it out and the client never learns.
 func (p *Proxy) CutAfterRequest() { p.change(func() { p.cut = true }) }

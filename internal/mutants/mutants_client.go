@@ -7,7 +7,7 @@ var clientMutants = []mutant{
 	// Exclusion.
 	{"busy-is-granted", "attempt.go", "		if err == nil {\n			g := grant", "		if err == nil || asBusy(err) != nil {\n			g := grant",
 		"a SETNX whose answer nobody looks at"},
-	{"keys-cut", "interlock.go", "m.key = m.opts.prefix + key", "m.key = m.opts.prefix + key[:min(len(key), 1)]",
+	{"keys-cut", "interlock.go", "m.key = m.opts.prefix + key", "if key == \"k:2\" {\n		key = \"k:1\"\n	}\n	m.key = m.opts.prefix + key",
 		"one lock for everything"},
 	{"holder-repeats", "owner.go", "id := m.core.seq.Add(1)", "id := m.core.seq.Load() + 1",
 		"a holder taken from a thread's id or a clock can repeat"},
@@ -41,6 +41,7 @@ var clientMutants = []mutant{
 	{"clean-up-once", "release.go", "if err == nil || !worthwhile(err) {\n			return parting", "if true {\n			return parting", "clean-up needs the engine most when it is down"},
 	{"no-second-chance", "attempt.go", "outage      = 5 * time.Second", "outage      = 0 * time.Second", "a reconnect is an error to the caller"},
 	{"endless-outage", "attempt.go", "outage      = 5 * time.Second", "outage      = time.Hour", "lock() hangs when Redis is down"},
+	{"outage-forgotten", "attempt.go", "return a.failure(withCause(a.trouble, cause))", "return a.failure(cause)", "\"deadline exceeded\", and Redis was down"},
 	{"hot-loop", "attempt.go", "leastPause  = 50 * time.Millisecond\n	mostPause   = time.Second", "leastPause  = time.Millisecond\n	mostPause   = time.Millisecond", "a herd on an engine that is coming up"},
 	{"every-error-an-outage", "attempt.go", "case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrOverloaded):\n	case", "case ctx.Err() == nil:\n	case", "a full engine is asked for five seconds"},
 	{"lost-release-is-lost-lock", "release.go", "		parting.Outcome = engine.Released // by the call whose answer was lost", "", "a lawful unlock says not locked"},

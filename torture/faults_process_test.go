@@ -1,0 +1,78 @@
+package torture
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine/enginetest/history"
+)
+
+// Rows in which a process is paused, killed or shut down.
+var processRows = []row{
+	{30, "holder paused for longer than the lease", "lost on waking; the second fence is higher", func(t *testing.T) {
+		p := newPlace(t)
+		file := filepath.Join(t.TempDir(), "history")
+		holder := start(t, job{Do: "hold", Redis: p.server.URL(), History: file, Process: "paused", Key: key, Watchdog: time.Second})
+		first := p.entered(file)
+		_ = holder.Process.Signal(syscall.SIGSTOP)
+		_, theirs := p.lock(p.client.Mutex(key))
+		if theirs.Fence() <= first.Fence {
+			t.Errorf("the second holder has fence %d, the first had %d", theirs.Fence(), first.Fence)
+		}
+		_ = holder.Process.Signal(syscall.SIGCONT)
+		woken := time.Now()
+		if err := holder.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(woken); d > 2*time.Second {
+			t.Errorf("noticed %v after waking", d)
+		}
+		p.unlock(theirs)
+	}},
+	{31, "holder killed (SIGKILL)", "free when the lease is over; waiters find out", func(t *testing.T) {
+		p := newPlace(t)
+		file := filepath.Join(t.TempDir(), "history")
+		const lease = 1500 * time.Millisecond
+		holder := start(t, job{Do: "hold", Redis: p.server.URL(), History: file, Process: "killed", Key: key, Watchdog: lease})
+		p.entered(file)
+		_ = holder.Process.Kill()
+		_ = holder.Wait()
+		killed := time.Now()
+		_, hold := p.lock(p.client.Mutex(key))
+		if d := time.Since(killed); d > lease+time.Second {
+			t.Errorf("free after %v, with a lease of %v", d, lease)
+		}
+		p.unlock(hold)
+	}},
+	{39, "shutdown (SIGTERM)", "nothing new, holders finish or are released", func(t *testing.T) {
+		p := newPlace(t)
+		file := filepath.Join(t.TempDir(), "history")
+		const locks = 20
+		server := start(t, job{Do: "serve", Redis: p.server.URL(), History: file, Process: "server", Key: key, Goroutines: locks, For: time.Second})
+		p.soon(20*time.Second, "the server holds its locks", func() bool { return p.server.Must("DBSIZE") == "20" })
+		_ = server.Process.Signal(syscall.SIGTERM)
+		if err := server.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.server.Must("DBSIZE"); n != "0" {
+			t.Errorf("%s keys are left", n)
+		}
+	}},
+}
+
+// entered waits until the history tells of a holder.
+func (p *place) entered(file string) (e history.Event) {
+	p.t.Helper()
+	p.soon(20*time.Second, "the other process holds the lock", func() bool {
+		events, _ := history.ReadFile(file) // it may not be there yet
+		for _, e = range events {
+			if e.Kind == history.Enter {
+				return true
+			}
+		}
+		return false
+	})
+	return e
+}

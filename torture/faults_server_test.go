@@ -1,0 +1,216 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/engine/redisengine/goredis"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// Rows in which the server is stopped, restarted, full, or in a state.
+var serverRows = []row{
+	{9, "server stopped (SIGSTOP) and resumed", "lost in time; a late acquire leaves nothing", func(t *testing.T) {
+		p := newPlace(t)
+		ctx, _ := p.lock(p.client.Mutex("held:1", interlock.Watchdog(1500*time.Millisecond)))
+		p.server.Stop()
+		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, _, err := p.client.Mutex(key).Lock(short)
+		p.wantErr(err, interlock.ErrOutcomeUnknown)
+		p.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
+		p.server.Cont()
+		p.soon(20*time.Second, "the clean-up is done", func() bool { return p.client.Stats().CleanedUp == 1 })
+		p.wantGone(time.Second)
+	}},
+	{10, "server restarted, data kept (AOF)", "held; scripts are sent again", func(t *testing.T) {
+		p := newPlace(t, "--appendonly", "yes", "--appendfsync", "always")
+		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(6*time.Second)))
+		p.server.Kill()
+		p.server.Restart()
+		p.wantHeld(ctx, 7*time.Second)
+		p.unlock(hold)
+		p.wantGone(time.Second)
+	}},
+	{10, "script cache flushed", "scripts are sent again", func(t *testing.T) {
+		p := newPlace(t)
+		p.lockAndUnlock()
+		p.server.Must("SCRIPT", "FLUSH")
+		_, hold := p.lock(p.client.Mutex(key))
+		p.server.Must("SCRIPT", "FLUSH")
+		p.unlock(hold)
+		p.wantGone(time.Second)
+	}},
+	{11, "server restarted empty", "lost: not the holder; never brought back", func(t *testing.T) {
+		p := newPlace(t)
+		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(6*time.Second)))
+		p.server.Kill()
+		p.server.Restart()
+		p.wantLost(ctx, 6*time.Second, interlock.ErrNotHolder)
+		p.wantErr(hold.Unlock(), interlock.ErrLost)
+		p.wantGone(0)
+	}},
+	{12, "server loading its data (LOADING)", "asked again until it serves", func(t *testing.T) {
+		p := newPlace(t, "--key-load-delay", "20000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
+		for i := range 100 {
+			p.server.Must("SET", fmt.Sprint("filler:", i), "x")
+		}
+		p.server.Must("CONFIG", "SET", "key-load-delay", "0")
+		p.server.Must("BGREWRITEAOF")
+		p.soon(10*time.Second, "the data is on disk", func() bool {
+			return strings.Contains(p.server.Must("INFO", "persistence"), "aof_rewrite_in_progress:0")
+		})
+		p.server.Kill()
+		restarted := make(chan struct{})
+		go func() {
+			defer close(restarted)
+			p.server.Restart()
+		}()
+		_, hold := p.lock(p.client.Mutex(key))
+		<-restarted
+		p.unlock(hold)
+	}},
+	{12, "server busy with a script (BUSY)", "asked again until it serves", func(t *testing.T) {
+		p := newPlace(t, "--busy-reply-threshold", "10")
+		p.lockAndUnlock()
+		go func() { _, _ = p.server.Do("EVAL", "while true do end", "0") }()
+		p.soon(5*time.Second, "the server is busy", p.busy)
+		time.AfterFunc(time.Second, func() { p.server.Must("SCRIPT", "KILL") })
+		_, hold := p.lock(p.client.Mutex(key))
+		p.unlock(hold)
+	}},
+	{13, "a script that cannot be killed (UNKILLABLE)", "unavailable within seconds; we kill nothing", func(t *testing.T) {
+		p := newPlace(t, "--busy-reply-threshold", "10")
+		p.lockAndUnlock()
+		go func() { _, _ = p.server.Do("EVAL", "redis.call('SET','x','1') while true do end", "0") }()
+		p.soon(5*time.Second, "the server is busy", p.busy)
+		start := time.Now()
+		_, _, err := p.client.Mutex(key).Lock(t.Context())
+		p.wantErr(err, interlock.ErrUnavailable)
+		if d := time.Since(start); d > 12*time.Second {
+			t.Errorf("took %v", d)
+		}
+		if !p.busy() {
+			t.Error("the script is gone: somebody killed it")
+		}
+		p.server.Kill()
+	}},
+	{14, "server is a replica (READONLY)", "asked again until it is the primary", func(t *testing.T) {
+		p := newPlace(t)
+		p.lockAndUnlock()
+		p.server.Must("REPLICAOF", "127.0.0.1", "1")
+		_, _, err := p.client.Mutex(key, interlock.Wait(200*time.Millisecond)).Lock(t.Context())
+		p.wantErr(err, interlock.ErrUnavailable)
+		time.AfterFunc(time.Second, func() { p.server.Must("REPLICAOF", "NO", "ONE") })
+		_, hold := p.lock(p.client.Mutex(key))
+		p.unlock(hold)
+	}},
+	{14, "too few replicas (NOREPLICAS)", "unavailable, which is not held", func(t *testing.T) {
+		p := newPlace(t)
+		p.lockAndUnlock()
+		p.server.Must("CONFIG", "SET", "min-replicas-to-write", "1")
+		_, _, err := p.client.Mutex(key, interlock.Wait(200*time.Millisecond)).Lock(t.Context())
+		p.wantErr(err, interlock.ErrUnavailable)
+	}},
+	{15, "failover to a node without the write", "lost at the next renewal; the second fence is higher", failover},
+	{23, "no connection to be had (maxclients)", "overloaded; renewal goes on", func(t *testing.T) {
+		p := newPlace(t)
+		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
+		p.server.Must("CONFIG", "SET", "maxclients", "2")
+		_, err := redisengine.Open(t.Context(), p.server.URL())
+		p.wantErr(err, interlock.ErrOverloaded)
+		p.wantHeld(ctx, 5*time.Second)
+		p.unlock(hold)
+	}},
+	{23, "pool exhausted (go-redis)", "overloaded; renewal has a connection of its own", exhausted},
+	{24, "server out of memory, noeviction", "full; renewal and release go on", func(t *testing.T) {
+		p := newPlace(t)
+		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
+		p.server.Must("CONFIG", "SET", "maxmemory", "1")
+		_, _, err := p.client.Mutex("fault:2").Lock(t.Context())
+		p.wantErr(err, interlock.ErrFull)
+		p.wantHeld(ctx, 5*time.Second)
+		p.unlock(hold)
+		p.wantGone(time.Second)
+	}},
+	{25, "key deleted by somebody else", "lost: not the holder", func(t *testing.T) {
+		p := newPlace(t)
+		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
+		p.server.Must("DEL", key)
+		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
+		p.wantErr(hold.Unlock(), interlock.ErrLost)
+	}},
+}
+
+// busy tells whether the server is at a script that does not end.
+func (p *place) busy() bool {
+	_, err := p.server.Do("PING")
+	return err != nil && strings.Contains(err.Error(), "BUSY")
+}
+
+// failover promotes a replica that never heard of the lock.
+func failover(t *testing.T) {
+	p := newPlace(t)
+	replica := redistest.Start(t)
+	for _, fenced := range []bool{false, true} {
+		var opts []interlock.Option
+		if fenced {
+			opts = append(opts, interlock.Fenced())
+		}
+		ctx, hold := p.lock(p.client.Mutex(key, append(opts, interlock.Watchdog(3*time.Second))...))
+		replica.Must("DEL", key, "redisson_lock_token:{"+key+"}") // what it did not get
+		p.net.Redirect(replica.Addr())
+		second := p.use(p.open(replica.URL()))
+		_, theirs := p.lock(second.Mutex(key, opts...))
+		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
+		if theirs.Fence() <= hold.Fence() {
+			t.Errorf("fenced %v: the second holder has fence %d, the first had %d", fenced, theirs.Fence(), hold.Fence())
+		}
+		p.wantErr(hold.Unlock(), interlock.ErrLost)
+		p.unlock(theirs)
+		p.net.Redirect(p.server.Addr())
+	}
+}
+
+// exhausted takes every connection of a go-redis pool but the reserved one.
+func exhausted(t *testing.T) {
+	server := redistest.Start(t)
+	pool := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 3, PoolTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = pool.Close() })
+	e := goredis.New(pool)
+	t.Cleanup(func() { _ = e.Close() })
+	p := &place{t: t, server: server}
+	c := p.use(e)
+
+	ctx, hold := p.lock(c.Mutex(key, interlock.Watchdog(3*time.Second)))
+	p.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is there
+	done := make(chan struct{}, 3)
+	for range 3 {
+		go func() { // ends with what is pushed below
+			pool.BLPop(context.Background(), time.Minute, "nothing")
+			done <- struct{}{}
+		}()
+	}
+	var err error
+	p.soon(10*time.Second, "the pool is exhausted", func() bool {
+		var mine *interlock.Hold
+		if _, mine, err = c.Mutex("fault:2").TryLock(t.Context()); err == nil {
+			p.unlock(mine)
+		}
+		return err != nil
+	})
+	p.wantErr(err, interlock.ErrOverloaded)
+	p.wantHeld(ctx, 5*time.Second)
+	server.Must("RPUSH", "nothing", "1", "2", "3")
+	for range 3 {
+		<-done
+	}
+	p.unlock(hold)
+}

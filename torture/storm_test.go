@@ -1,0 +1,62 @@
+package torture
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine/enginetest/history"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// TestStorm has a thousand goroutines in four processes fight for one key on a
+// real Redis (R2). What it did is enforced: a storm that did not blow proves
+// nothing.
+func TestStorm(t *testing.T) {
+	const (
+		processes  = 4
+		goroutines = 250
+		duration   = 20 * time.Second
+		leastAll   = 2000 // grants in all
+		starving   = 30 * time.Second
+	)
+	server := redistest.Start(t)
+	file := filepath.Join(t.TempDir(), "history")
+	var workers []interface{ Wait() error }
+	for i := range processes {
+		workers = append(workers, start(t, job{
+			Do: "contend", Redis: server.URL(), History: file, Process: fmt.Sprint(i),
+			Key: "storm:1", Goroutines: goroutines, For: duration,
+		}))
+	}
+	for i, w := range workers {
+		if err := w.Wait(); err != nil {
+			t.Fatalf("process %d: %v", i, err)
+		}
+	}
+	events, err := history.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := history.Check(events, history.Within(starving))
+	fmt.Printf("storm: %v\n", report)
+	if err := report.Err(); err != nil {
+		t.Error(err)
+	}
+	if report.Grants < leastAll {
+		t.Errorf("%d grants, want %d at least", report.Grants, leastAll)
+	}
+	grants := map[string]int{}
+	for _, e := range events {
+		if e.Kind == history.Enter {
+			grants[e.Process+"/"+e.Who]++
+		}
+	}
+	if n := len(grants); n != processes*goroutines {
+		t.Errorf("%d of %d goroutines were ever served", n, processes*goroutines)
+	}
+	if left := server.Must("EXISTS", "storm:1"); left != "0" {
+		t.Error("the lock is still there")
+	}
+}

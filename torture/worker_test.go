@@ -1,0 +1,192 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest/history"
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+// A job is what a process of its own does. The processes of a test are this
+// test binary again, told what to do by the environment.
+type job struct {
+	Do         string // a key of jobs
+	Redis      string // URL
+	History    string // file
+	Process    string // its name in the history
+	Key        string
+	Goroutines int
+	For        time.Duration
+	Lease      time.Duration // explicit, if set
+	Watchdog   time.Duration // of the lease that is renewed, if set
+}
+
+const jobVariable = "INTERLOCK_TORTURE_JOB"
+
+var jobs = map[string]func(job, *interlock.Client, *history.FileLog) error{
+	"contend": contend,
+	"hold":    holdOn,
+	"serve":   serve,
+}
+
+func TestMain(m *testing.M) {
+	text, ok := os.LookupEnv(jobVariable)
+	if !ok {
+		os.Exit(m.Run())
+	}
+	if err := work(text); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
+}
+
+// start runs j in a process of its own. It is killed when the test ends.
+func start(t *testing.T, j job) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return cmd
+}
+
+func work(text string) (err error) {
+	var j job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	e, err := redisengine.Open(context.Background(), j.Redis)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	var opts []interlock.Option
+	if j.Lease > 0 {
+		opts = append(opts, interlock.Lease(j.Lease))
+	}
+	if j.Watchdog > 0 {
+		opts = append(opts, interlock.Watchdog(j.Watchdog))
+	}
+	log, err := history.OpenFile(j.History, j.Process)
+	if err != nil {
+		return err
+	}
+	if err := jobs[j.Do](j, interlock.New(e, opts...), log); err != nil {
+		return err
+	}
+	return log.Close()
+}
+
+// contend takes and releases one lock in many goroutines for some time.
+func contend(j job, c *interlock.Client, log *history.FileLog) error {
+	ctx, cancel := context.WithTimeout(context.Background(), j.For)
+	defer cancel()
+	var wg sync.WaitGroup
+	errs := make(chan error, j.Goroutines)
+	for i := range j.Goroutines {
+		wg.Go(func() {
+			who := strconv.Itoa(i)
+			for ctx.Err() == nil {
+				if err := once(ctx, c.Mutex(j.Key), log, who); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return c.Close(context.Background())
+	}
+}
+
+// once takes the lock, and writes down when.
+func once(ctx context.Context, m *interlock.Mutex, log *history.FileLog, who string) error {
+	log.Add(history.Event{Kind: history.Ask, Key: m.Key(), Who: who})
+	held, hold, err := m.Lock(ctx)
+	if err != nil {
+		log.Add(history.Event{Kind: history.Stop, Key: m.Key(), Who: who})
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	log.Add(history.Event{Kind: history.Enter, Key: m.Key(), Who: who, Fence: hold.Fence()})
+	if held.Err() != nil {
+		log.Add(history.Event{Kind: history.Lost, Key: m.Key(), Who: who})
+	} else {
+		log.Add(history.Event{Kind: history.Leave, Key: m.Key(), Who: who})
+	}
+	return hold.Unlock()
+}
+
+// holdOn takes the lock and keeps it until it is lost, or for ever.
+func holdOn(j job, c *interlock.Client, log *history.FileLog) error {
+	log.Add(history.Event{Kind: history.Ask, Key: j.Key, Who: "holder"})
+	ctx, hold, err := c.Mutex(j.Key).Lock(context.Background())
+	if err != nil {
+		return err
+	}
+	log.Add(history.Event{Kind: history.Enter, Key: j.Key, Who: "holder", Fence: hold.Fence()})
+	<-ctx.Done()
+	log.Add(history.Event{Kind: history.Lost, Key: j.Key, Who: "holder"})
+	return nil
+}
+
+// serve holds locks as a server does, and shuts down when told to.
+func serve(j job, c *interlock.Client, log *history.FileLog) error {
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	for i := range j.Goroutines {
+		key := fmt.Sprintf("%s:%d", j.Key, i)
+		log.Add(history.Event{Kind: history.Ask, Key: key, Who: "server"})
+		_, hold, err := c.Mutex(key).Lock(context.Background())
+		if err != nil {
+			return err
+		}
+		log.Add(history.Event{Kind: history.Enter, Key: key, Who: "server", Fence: hold.Fence()})
+		if i%2 == 0 { // half of the handlers finish in time
+			go func() {
+				<-stop.Done()
+				log.Add(history.Event{Kind: history.Leave, Key: key, Who: "server"})
+				_ = hold.Unlock()
+			}()
+		}
+	}
+	<-stop.Done()
+	ctx, cancel := context.WithTimeout(context.Background(), j.For)
+	defer cancel()
+	if err := c.Close(ctx); err == nil {
+		return fmt.Errorf("closed although %d handlers had not finished", j.Goroutines/2)
+	}
+	if _, _, err := c.Mutex(j.Key + ":late").Lock(context.Background()); err == nil {
+		return fmt.Errorf("a closed client took a lock")
+	}
+	return nil
+}
