@@ -73,7 +73,7 @@ func granted(name string, list []Item) (engine.Grant, error) {
 	case isAbandoned:
 		return engine.Grant{}, abandonedError(name)
 	case isOtherKind:
-		return engine.Grant{}, kindError(name, nil)
+		return engine.Grant{}, kindError(name)
 	}
 	left := time.Duration(max(list[1].Int, 0)) * time.Millisecond
 	return engine.Grant{}, &engine.BusyError{Holder: list[2].Text, Left: left}

@@ -36,9 +36,8 @@ type Listener interface {
 	Subscribe(ctx context.Context, channels []string) error
 	Unsubscribe(ctx context.Context, channels []string) error
 
-	// Lost is closed when the connection has ended, unless the Listener opens
-	// another by itself and subscribes again.
-	Lost() <-chan struct{}
+	// Lost receives, or is closed, when the connection has ended.
+	Lost() <-chan error
 
 	// Close ends the connection and waits until heard is not called any more.
 	Close() error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,9 @@ type failure struct {
 func (f *failure) Error() string   { return f.text }
 func (f *failure) Unwrap() []error { return f.causes }
 
-func fail(name string, text string, causes ...error) error {
+// fail says something about the lock of that name. Causes may be nil.
+func fail(name, text string, causes ...error) error {
+	causes = slices.DeleteFunc(causes, func(err error) bool { return err == nil })
 	return &failure{text: fmt.Sprintf("redis: %q: %s", name, text), causes: causes}
 }
 
@@ -33,9 +36,8 @@ func abandonedError(name string) error {
 	return fail(name, "the attempt was abandoned before it arrived", engine.ErrAbandoned)
 }
 
-func kindError(name string, cause error) error {
-	return fail(name, "the key holds something else than this kind of lock: use another name, or delete the key if nobody needs it",
-		engine.ErrKind, cause)
+func kindError(name string) error {
+	return fail(name, "acquire: "+verdicts["WRONGTYPE"].hint+": the key holds something else than this kind of lock", engine.ErrKind)
 }
 
 // explain says what became of a call that ended with err, and what to do next.
@@ -96,17 +98,25 @@ var verdicts = map[string]verdict{
 	"CROSSSLOT":   {nil, "keys of one lock lie in different slots; please report the lock's name"},
 }
 
-// answered explains an error that the server gave as its answer. Scripts write
-// last, so nothing has happened.
+// phrases are error replies that have no word of their own to begin with.
+var phrases = map[string]verdict{
+	"max number of clients":             {engine.ErrOverloaded, "raise the server's maxclients, or close what nobody needs"},
+	"The user executing the script can": verdicts["NOPERM"], // Redis 7
+}
+
+// answered explains an error that the server gave as its answer. No script fails
+// after it has written, so nothing has happened.
 func answered(name string, s *Script, reply ErrorReply) error {
-	text := string(reply)
-	if v, ok := verdicts[reply.Code()]; ok {
-		return fail(name, fmt.Sprintf("%s: %s: %s", s.Name, v.hint, text), v.err, reply)
+	v, ok := verdicts[reply.Code()]
+	for phrase, meaning := range phrases {
+		if strings.Contains(string(reply), phrase) {
+			v, ok = meaning, true
+		}
 	}
-	if strings.Contains(text, "max number of clients") {
-		return fail(name, "the server takes no more connections: raise its maxclients: "+text, engine.ErrOverloaded, reply)
+	if !ok {
+		return fail(name, fmt.Sprintf("%s: %v", s.Name, reply), reply)
 	}
-	return fail(name, s.Name+": "+text, reply)
+	return fail(name, fmt.Sprintf("%s: %s: %v", s.Name, v.hint, reply), v.err, reply)
 }
 
 // notOurs reports whether err ends some context, but not ctx: that of whoever

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // lease is that of the locks in the laws. A tombstone lasts for two timeouts, so
 // it must be forgotten within two leases for the law that says so.
-const lease, timeout = time.Second, 800 * time.Millisecond
+const lease, timeout = 1500 * time.Millisecond, 1400 * time.Millisecond
 
 func TestLaws(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -76,22 +77,22 @@ func (e *Engine) clientOption(a *address, life context.Context) rueidis.ClientOp
 	}
 }
 
-// refused explains why Open did not work, in place of a lock's name with that
-// of the server.
+// openScript stands for Open in the texts of errors.
+var openScript = &Script{Name: "open"}
+
+// refused explains why Open did not work. Where others name a lock it names the
+// server.
 func (e *Engine) refused(ctx context.Context, a *address, err error) error {
 	err = rueidisError(ctx, err)
 	var reply ErrorReply
-	if !errors.As(err, &reply) && !errors.Is(err, errServer) {
-		err = &NotSentError{Err: err}
+	switch {
+	case errors.Is(err, errServer):
+		return fmt.Errorf("redis: %q: %w", a.host, err)
+	case errors.As(err, &reply):
+		return answered(a.host, openScript, reply)
 	}
-	if errors.Is(err, errServer) {
-		return fmt.Errorf("redis: %s: %w", a.host, err)
-	}
-	return e.explain(ctx, a.host, openScript, err)
+	return e.unsent(ctx, a.host, err)
 }
-
-// openScript stands for Open in the texts of errors.
-var openScript = &Script{Name: "open"}
 
 // dialing returns a function that opens connections until life is done.
 func dialing(life context.Context, config *tls.Config) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
@@ -103,7 +104,7 @@ func dialing(life context.Context, config *tls.Config) func(context.Context, str
 		if err != nil {
 			return nil, &NotSentError{Err: err}
 		}
-		return conn, nil
+		return &greetedConn{Conn: conn}, nil
 	}
 }
 
@@ -112,4 +113,23 @@ func dial(ctx context.Context, addr string, d *net.Dialer, config *tls.Config) (
 		return d.DialContext(ctx, "tcp", addr)
 	}
 	return (&tls.Dialer{NetDialer: d, Config: config}).DialContext(ctx, "tcp", addr)
+}
+
+// A greetedConn notices if the server's first words are that it takes no more
+// connections. It then hangs up, and rueidis would only tell about that.
+type greetedConn struct {
+	net.Conn
+	greeted bool
+}
+
+// Read implements [net.Conn].
+func (c *greetedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if !c.greeted && n > 0 {
+		c.greeted = true
+		if text, ok := strings.CutPrefix(string(b[:min(n, 100)]), "-ERR max number of clients"); ok {
+			return 0, ErrorReply("ERR max number of clients" + strings.TrimRight(text, "\r\n"))
+		}
+	}
+	return n, err
 }

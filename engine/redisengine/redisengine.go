@@ -43,8 +43,12 @@ type Engine struct {
 // New returns an engine on a client of the caller's, who closes it after the
 // engine. The client's ConnWriteTimeout and Dialer.KeepAlive bound how long a
 // call takes without a server that answers: the first and twice the second. Its
-// timeout is to be given with [Timeout] if it is not 2 s.
+// timeout is to be given with [Timeout] if it is not 2 s. A client for a cluster
+// is not supported yet, and New panics.
 func New(client rueidis.Client, opts ...Option) *Engine {
+	if client.Mode() == rueidis.ClientModeCluster {
+		panic("redis: New: a client for a cluster is not supported yet: use one for a single primary")
+	}
 	return On(&rueidisClient{client: client}, opts...)
 }
 

@@ -36,9 +36,8 @@ func (c *rueidisClient) Eval(ctx context.Context, call *Call) (Reply, error) {
 }
 
 func (c *rueidisClient) send(ctx context.Context, command, script string, call *Call) (Reply, error) {
-	result := c.client.Do(ctx, c.client.B().Arbitrary(command, script, numeral(len(call.Keys))).
-		Keys(call.Keys...).Args(call.Args...).Build())
-	m, err := result.ToMessage()
+	m, err := c.client.Do(ctx, c.client.B().Arbitrary(command, script, strconv.Itoa(len(call.Keys))).
+		Keys(call.Keys...).Args(call.Args...).Build()).ToMessage()
 	switch {
 	case err != nil:
 		return Reply{}, rueidisError(ctx, err)
@@ -50,23 +49,22 @@ func (c *rueidisClient) send(ctx context.Context, command, script string, call *
 	if err != nil {
 		return Reply{}, err
 	}
-	items := make([]Item, len(list))
-	for i := range list {
-		if list[i].IsInt64() {
-			items[i].Int, err = list[i].ToInt64()
-		} else {
-			items[i].Text, err = list[i].ToString()
-		}
-		if err != nil {
-			return Reply{}, err
-		}
-	}
-	return Reply{List: items}, nil
+	return Reply{List: items(list)}, nil
 }
 
-// numeral writes a small number without allocating: strconv has those below 100
-// at hand.
-func numeral(n int) string { return strconv.Itoa(n) }
+func items(list []rueidis.RedisMessage) []Item {
+	all := make([]Item, len(list))
+	for i := range list {
+		// What is neither stays empty: no script of ours returns it.
+		all[i].Int, _ = list[i].ToInt64()
+		all[i].Text, _ = list[i].ToString()
+	}
+	return all
+}
+
+// errConnecting takes the place of the end of another context than the caller's,
+// who must not take it for the end of its own.
+var errConnecting = errors.New("it did not answer in time when it was called up")
 
 // rueidisError sorts an error as [Client] asks for.
 func rueidisError(ctx context.Context, err error) error {
@@ -74,8 +72,11 @@ func rueidisError(ctx context.Context, err error) error {
 		return ErrorReply(reply.Error())
 	}
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" || notOurs(ctx, err) {
+	switch {
+	case errors.As(err, &op) && op.Op == "dial":
 		return &NotSentError{Err: err}
+	case notOurs(ctx, err):
+		return &NotSentError{Err: errConnecting}
 	}
 	return err
 }
@@ -83,32 +84,23 @@ func rueidisError(ctx context.Context, err error) error {
 // Listen implements [Client].
 func (c *rueidisClient) Listen(_ context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
 	conn, giveBack := c.client.Dedicate()
-	l := &rueidisListener{conn: conn, mode: m, giveBack: giveBack, lost: make(chan struct{})}
-	ended := conn.SetPubSubHooks(rueidis.PubSubHooks{
-		OnMessage:      func(m rueidis.PubSubMessage) { heard(m.Channel) },
-		OnSubscription: func(s rueidis.PubSubSubscription) { l.subscribed(s, heard) },
+	lost := conn.SetPubSubHooks(rueidis.PubSubHooks{
+		OnMessage: func(m rueidis.PubSubMessage) { heard(m.Channel) },
+		OnSubscription: func(s rueidis.PubSubSubscription) {
+			if s.Kind == "subscribe" || s.Kind == "ssubscribe" {
+				heard(s.Channel)
+			}
+		},
 	})
-	go l.watch(ended) // ends with the connection, for which Close waits
-	return l, nil
+	return &rueidisListener{conn: conn, giveBack: giveBack, mode: m, lost: lost}, nil
 }
 
 // A rueidisListener is a connection that rueidis lends.
 type rueidisListener struct {
 	conn     rueidis.DedicatedClient
-	mode     PublishMode
 	giveBack func()
-	lost     chan struct{}
-}
-
-func (l *rueidisListener) watch(ended <-chan error) {
-	<-ended
-	close(l.lost)
-}
-
-func (l *rueidisListener) subscribed(s rueidis.PubSubSubscription, heard func(string)) {
-	if s.Kind == "subscribe" || s.Kind == "ssubscribe" {
-		heard(s.Channel)
-	}
+	mode     PublishMode
+	lost     <-chan error
 }
 
 // Subscribe implements [Listener].
@@ -128,12 +120,13 @@ func (l *rueidisListener) Unsubscribe(ctx context.Context, channels []string) er
 }
 
 // Lost implements [Listener].
-func (l *rueidisListener) Lost() <-chan struct{} { return l.lost }
+func (l *rueidisListener) Lost() <-chan error { return l.lost }
 
 // Close implements [Listener].
 func (l *rueidisListener) Close() error {
 	l.conn.Close()
-	<-l.lost
+	for range l.lost { //nolint:revive // it is closed after the last call of a hook
+	}
 	l.giveBack()
 	return nil
 }

@@ -15,22 +15,11 @@ import (
 // redis-cli would without quotes: an array has one item a line, and what is not
 // there is (nil). An error reply is an error.
 func (s *Server) Do(args ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", s.Addr(), patience)
+	conn, err := s.send(args)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	if _, err := io.WriteString(conn, b.String()); err != nil {
-		return "", err
-	}
 	return read(bufio.NewReader(conn))
 }
 
@@ -42,6 +31,49 @@ func (s *Server) Must(args ...string) string {
 		s.t.Fatalf("%s: %v", strings.Join(args, " "), err)
 	}
 	return reply
+}
+
+// Subscribe listens on a channel, with SUBSCRIBE or SSUBSCRIBE, until the test
+// ends. Each call of next waits for a message and returns its payload.
+func (s *Server) Subscribe(command, channel string) (next func() string) {
+	s.t.Helper()
+	conn, err := s.send([]string{command, channel})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	r := bufio.NewReader(conn)
+	next = func() string {
+		s.t.Helper()
+		message, err := read(r)
+		if err != nil {
+			s.t.Fatalf("no message on %s: %v", channel, err)
+		}
+		_, payload, _ := strings.Cut(message, "\n"+channel+"\n")
+		return payload
+	}
+	next() // that the subscription was made
+	return next
+}
+
+// send opens a connection and writes a command to it.
+func (s *Server) send(args []string) (net.Conn, error) {
+	conn, err := net.DialTimeout("tcp", s.Addr(), patience)
+	if err != nil {
+		return nil, err
+	}
+	b := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, a := range args {
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	if err = conn.SetDeadline(time.Now().Add(patience)); err == nil {
+		_, err = conn.Write(b)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 func read(r *bufio.Reader) (string, error) {

@@ -8,8 +8,7 @@
 // beside its pool: one for renewals, so that a pool with no connection left never
 // costs a lock, and one for messages once somebody waits.
 //
-// The client may be for one server or for one behind sentinels. Those for
-// clusters and rings are not supported yet.
+// The client may be for one server, or for one behind sentinels.
 package goredis
 
 import (
@@ -28,8 +27,13 @@ import (
 
 // New returns an engine on a client of the caller's, who closes it after the
 // engine. Whatever the client's own timeouts and retries are, a call is sent once
-// and returns within the engine's timeout.
+// and returns within the engine's timeout. Clients for clusters and rings are not
+// supported yet, and New panics.
 func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.Engine {
+	switch client.(type) {
+	case *redis.ClusterClient, *redis.Ring:
+		panic("goredis: New: a client for many servers is not supported yet: use one for a single primary")
+	}
 	return redisengine.On(&adapter{client: client, renewals: reserve(client)}, opts...)
 }
 
@@ -53,6 +57,7 @@ func reserve(client redis.UniversalClient) *redis.Client {
 	opt.PoolSize, opt.MaxActiveConns, opt.MinIdleConns, opt.MaxIdleConns = 1, 1, 0, 1
 	opt.PipelinePoolSize = -1
 	opt.DialerRetries = 1
+	opt.PushNotificationProcessor = nil // it belongs to the other client
 	return redis.NewClient(&opt)
 }
 

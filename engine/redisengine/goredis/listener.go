@@ -19,7 +19,7 @@ const silence = 2 * time.Second
 // Listen implements [redisengine.Client].
 func (a *adapter) Listen(_ context.Context, m redisengine.PublishMode, heard func(channel string)) (redisengine.Listener, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &listener{mode: m, pubsub: a.client.Subscribe(ctx), end: cancel, lost: make(chan struct{})}
+	l := &listener{mode: m, pubsub: a.client.Subscribe(ctx), end: cancel, lost: make(chan error)}
 	go l.run(ctx, heard) // ends with Close, which waits
 	return l, nil
 }
@@ -30,7 +30,7 @@ type listener struct {
 	mode   redisengine.PublishMode
 	pubsub *redis.PubSub
 	end    context.CancelFunc
-	lost   chan struct{}
+	lost   chan error // never sent on
 }
 
 // run receives until the connection is lost.
@@ -81,7 +81,7 @@ func (l *listener) Unsubscribe(ctx context.Context, channels []string) error {
 }
 
 // Lost implements [redisengine.Listener].
-func (l *listener) Lost() <-chan struct{} { return l.lost }
+func (l *listener) Lost() <-chan error { return l.lost }
 
 // Close implements [redisengine.Listener].
 func (l *listener) Close() error {

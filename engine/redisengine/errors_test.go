@@ -1,0 +1,247 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// kinds are the errors by which a caller decides what to do.
+var kinds = []error{
+	engine.ErrUnknown, engine.ErrUnavailable, engine.ErrFull, engine.ErrOverloaded, engine.ErrKind,
+	engine.ErrAbandoned, engine.ErrClosed, engine.ErrNotHolder,
+}
+
+// only demands that err matches want and nothing else of kinds, and that its text
+// has a part that tells a person what to do.
+func only(t *testing.T, err, want error, hint string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want %v", want)
+	}
+	for _, kind := range kinds {
+		if errors.Is(err, kind) != (kind == want) {
+			t.Errorf("%v matches %q, want %v alone", err, kind, want)
+		}
+	}
+	if !strings.HasPrefix(err.Error(), "redis: ") || !strings.Contains(err.Error(), hint) {
+		t.Errorf("%q, want a hint about %q", err, hint)
+	}
+}
+
+// A broken client answers every call with the same error.
+type broken struct{ err error }
+
+func (b broken) Eval(context.Context, *redisengine.Call) (redisengine.Reply, error) {
+	return redisengine.Reply{}, b.err
+}
+
+func (b broken) Listen(context.Context, redisengine.PublishMode, func(string)) (redisengine.Listener, error) {
+	return nil, b.err
+}
+
+func (b broken) Close() error { return nil }
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want error
+		hint string
+	}{
+		{redisengine.ErrorReply("LOADING Redis is loading the dataset in memory"), engine.ErrUnavailable, "reading its data"},
+		{redisengine.ErrorReply("BUSY Redis is busy running a script."), engine.ErrUnavailable, "SLOWLOG"},
+		{redisengine.ErrorReply("READONLY You can't write against a read only replica."), engine.ErrUnavailable, "primary"},
+		{redisengine.ErrorReply("MASTERDOWN Link with MASTER is down"), engine.ErrUnavailable, "primary"},
+		{redisengine.ErrorReply("NOREPLICAS Not enough good replicas to write."), engine.ErrUnavailable, "min-replicas-to-write"},
+		{redisengine.ErrorReply("TRYAGAIN Multiple keys request during rehashing of slot"), engine.ErrUnavailable, "try again"},
+		{redisengine.ErrorReply("CLUSTERDOWN Hash slot not served"), engine.ErrUnavailable, "CLUSTER INFO"},
+		{redisengine.ErrorReply("MISCONF Redis is configured to save RDB snapshots"), engine.ErrUnavailable, "disk"},
+		{redisengine.ErrorReply("OOM command not allowed when used memory > 'maxmemory'."), engine.ErrFull, "maxmemory"},
+		{redisengine.ErrorReply("WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
+		{redisengine.ErrorReply("ERR max number of clients reached"), engine.ErrOverloaded, "maxclients"},
+		{redisengine.ErrorReply("NOAUTH Authentication required."), nil, "redis://:password@host"},
+		{redisengine.ErrorReply("WRONGPASS invalid username-password pair"), nil, "%40"},
+		{redisengine.ErrorReply("NOPERM this user has no permissions"), nil, "docs/redis.md"},
+		{redisengine.ErrorReply("MOVED 3999 127.0.0.1:6381"), nil, "cluster"},
+		{redisengine.ErrorReply("ERR something else"), nil, "something else"},
+		{&redisengine.NotSentError{Err: errors.New("connection refused")}, engine.ErrUnavailable, "cannot reach"},
+		{&redisengine.NotSentError{Err: engine.ErrOverloaded}, engine.ErrOverloaded, "pool"},
+		{&redisengine.NotSentError{Err: engine.ErrClosed}, engine.ErrClosed, "Close"},
+		{io.EOF, engine.ErrUnknown, "may have happened"},
+	} {
+		t.Run(c.err.Error(), func(t *testing.T) {
+			t.Parallel()
+			e, r := redisengine.On(broken{c.err}), ask(t, ann, "a")
+			_, err := e.Acquire(context.Background(), r)
+			only(t, err, c.want, c.hint)
+			_, err = e.Release(context.Background(), r)
+			only(t, err, c.want, c.hint)
+			_, err = e.Abandon(context.Background(), r)
+			only(t, err, c.want, c.hint)
+			only(t, e.Renew(context.Background(), []engine.Request{r})[0], c.want, c.hint)
+			if cause := errors.Unwrap(c.err); cause == nil && !errors.Is(err, c.err) {
+				t.Errorf("%v has lost its cause", err)
+			}
+		})
+	}
+}
+
+// The same from servers that have a reason to complain.
+func TestErrorsOfRealServers(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a full server refuses locks, but renews, releases and abandons those it has", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		a, b, c := ask(t, ann, "a"), ask(t, ann, "b"), ask(t, ann, "c")
+		b.Key, c.Key = b.Key+" 2", c.Key+" 3"
+		granted(t, e, a)
+		granted(t, e, b)
+		s.Must("CONFIG", "SET", "maxmemory", "1")
+		_, err := e.Acquire(context.Background(), c)
+		only(t, err, engine.ErrFull, "maxmemory")
+		renewed(t, e, a, nil)
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		abandoned(t, e, b, engine.Parting{Outcome: engine.Released})
+		refused(t, e, retry(b), engine.ErrAbandoned)
+		_, err = e.Abandon(context.Background(), c)
+		only(t, err, engine.ErrFull, "maxmemory")
+	})
+
+	t.Run("a replica does not serve", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		s.Must("REPLICAOF", "127.0.0.1", "1")
+		_, err := e.Acquire(context.Background(), ask(t, ann, "a"))
+		if !errors.Is(err, engine.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+	})
+
+	t.Run("a server that misses its replicas does not serve", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, "--min-replicas-to-write", "1")
+		_, err := open(t, s).Acquire(context.Background(), ask(t, ann, "a"))
+		only(t, err, engine.ErrUnavailable, "min-replicas-to-write")
+	})
+
+	t.Run("a server that is busy with a script does not serve", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, "--lua-time-limit", "50")
+		e := open(t, s)
+		done := make(chan error)
+		go func() {
+			_, err := s.Do("EVAL", "while true do end", "0")
+			done <- err
+		}()
+		eventually(t, "it is busy", func() bool {
+			_, err := e.Acquire(context.Background(), ask(t, ann, "a"))
+			return errors.Is(err, engine.ErrUnavailable) && strings.Contains(err.Error(), "SLOWLOG")
+		})
+		s.Must("SCRIPT", "KILL")
+		<-done
+	})
+
+	t.Run("a server that takes no more connections is overloaded", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Subscribe("SUBSCRIBE", "x")
+		s.Must("CONFIG", "SET", "maxclients", "1")
+		_, err := redisengine.Open(context.Background(), s.URL())
+		only(t, err, engine.ErrOverloaded, "maxclients")
+	})
+
+	t.Run("a user who may not publish keeps the lock, and learns why", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		_, err := e.Release(context.Background(), r)
+		only(t, err, nil, "docs/redis.md")
+		if s.Must("HGET", r.Key, ann) != "1" {
+			t.Error("half a release was left behind")
+		}
+	})
+
+	t.Run("the permissions that the documentation lists are enough", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must(append([]string{"ACL", "SETUSER", "shop", "on", ">pw"}, permissions...)...)
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		r := fenced(ask(t, ann, "a"), 3)
+		wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+		defer stop()
+		told(t, wake)
+		granted(t, e, r)
+		granted(t, e, retry(r))
+		second := r
+		second.Attempt = "b"
+		granted(t, e, second)
+		busy(t, e, ask(t, bob, "b"))
+		renewed(t, e, r, nil)
+		released(t, e, second, engine.Parting{Outcome: engine.Released, Count: 1})
+		released(t, e, r, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		told(t, wake)
+		abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+	})
+}
+
+// permissions are those of docs/redis.md.
+var permissions = strings.Fields("~* &redisson_lock__channel:* +evalsha +eval +time +exists +pttl +pexpire +get +set +del " +
+	"+hset +hmget +hscan +hdel +hincrby +publish +subscribe +unsubscribe +ping +hello +client|setname")
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	r := ask(t, ann, "a")
+	wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+	told(t, wake)
+	granted(t, e, r)
+	for range 2 {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	_, err := e.Acquire(context.Background(), r)
+	only(t, err, engine.ErrClosed, "Close")
+	_, err = e.Release(context.Background(), r)
+	only(t, err, engine.ErrClosed, "Close")
+	only(t, e.Renew(context.Background(), []engine.Request{r})[0], engine.ErrClosed, "Close")
+	stop()
+	_, stop = e.Capabilities().Notifier.Notify(r.Key)
+	stop()
+	eventually(t, "the connections are gone", func() bool {
+		return !strings.Contains(s.Must("CLIENT", "LIST"), "name=interlock")
+	})
+	if s.Must("EXISTS", r.Key) != "1" {
+		t.Error("closing released a lock")
+	}
+}
+
+func TestDoneContext(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	ctx, cancel := context.WithDeadline(context.Background(), time.Now())
+	defer cancel()
+	_, err := e.Acquire(ctx, ask(t, ann, "a"))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrUnknown) {
+		t.Errorf("got %v", err)
+	}
+	if s.Must("EXISTS", key(t)) != "0" {
+		t.Error("it was sent")
+	}
+}

@@ -1,0 +1,362 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// through opens an engine behind a bad network.
+func through(t *testing.T, s *redistest.Server, opts ...redisengine.Option) (*redisengine.Engine, *faultnet.Proxy) {
+	t.Helper()
+	p := faultnet.New(t, s.Addr())
+	return openURL(t, "redis://"+p.Addr(), opts...), p
+}
+
+// warm lets the server know the scripts, so that a call is one request.
+func warm(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	e, r := open(t, s), engine.Request{Key: "warm", Holder: ann, Attempt: "a", Lease: time.Minute}
+	granted(t, e, r)
+	renewed(t, e, r, nil)
+	released(t, e, r, engine.Parting{Outcome: engine.Released})
+	abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+}
+
+func within(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}
+
+func TestLostReplies(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	warm(t, s)
+
+	t.Run("an acquire whose reply is lost is unknown, and granted when repeated", func(t *testing.T) {
+		t.Parallel()
+		e, p := through(t, s)
+		r := ask(t, ann, "a")
+		released(t, e, r, engine.Parting{Outcome: engine.AlreadyFree}) // the connection is there
+		p.CutAfterRequest()
+		refused(t, e, r, engine.ErrUnknown)
+		if g := granted(t, e, retry(r)); g.Count != 1 {
+			t.Errorf("got %+v", g)
+		}
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+	})
+
+	t.Run("a release whose reply is lost is unknown, and has happened", func(t *testing.T) {
+		t.Parallel()
+		e, p := through(t, s)
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		p.CutAfterRequest()
+		if _, err := e.Release(context.Background(), r); !errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("got %v", err)
+		}
+		eventually(t, "the lock is free", func() bool { return s.Must("EXISTS", r.Key) == "0" })
+		released(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+	})
+
+	t.Run("a renewal whose reply is lost is unknown for every lease in it", func(t *testing.T) {
+		t.Parallel()
+		e, p := through(t, s)
+		a, b := ask(t, ann, "a"), ask(t, ann, "b")
+		granted(t, e, a)
+		p.CutAfterRequest()
+		for _, err := range e.Renew(context.Background(), []engine.Request{a, b}) {
+			if !errors.Is(err, engine.ErrUnknown) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+
+	t.Run("a context that ends while the call is under way makes it unknown, at once", func(t *testing.T) {
+		t.Parallel()
+		e, p := through(t, s)
+		r := ask(t, ann, "a")
+		p.BlackHole(faultnet.Replies, true)
+		cause := errors.New("the user has gone")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(100*time.Millisecond, func() { cancel(cause) })
+		began := time.Now()
+		_, err := e.Acquire(ctx, r)
+		for _, want := range []error{engine.ErrUnknown, context.Canceled, cause} {
+			if !errors.Is(err, want) {
+				t.Errorf("%v does not match %v", err, want)
+			}
+		}
+		if d := time.Since(began); d > 1500*time.Millisecond { // the timeout is 2 s
+			t.Errorf("it took %v", d)
+		}
+	})
+
+	t.Run("a deadline of one call does not cost another its connection", func(t *testing.T) {
+		t.Parallel()
+		e, p := through(t, s)
+		p.Delay(faultnet.Replies, 300*time.Millisecond)
+		before := p.Connections()
+		ctx, cancel := within(50 * time.Millisecond)
+		defer cancel()
+		if _, err := e.Acquire(ctx, ask(t, ann, "a")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		released(t, e, ask(t, bob, "b"), engine.Parting{Outcome: engine.NotYours})
+		if n := p.Connections(); n != before {
+			t.Errorf("%d more connections were made", n-before)
+		}
+	})
+}
+
+// A request that is stuck on its way while its attempt is abandoned must not
+// take the lock when it arrives.
+func TestLateRequests(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	warm(t, s)
+	const patience = 3 * time.Second
+
+	// stuck lets an acquire of r be given up and abandoned before it arrives.
+	stuck := func(t *testing.T, r engine.Request) (arrive func()) {
+		t.Helper()
+		e, p := through(t, s, redisengine.Timeout(patience))
+		granted(t, e, engine.Request{Key: r.Key + " before", Holder: ann, Attempt: "a", Lease: time.Second}) // now it knows the clock
+		arrive = p.Hold(faultnet.Requests)
+		t.Cleanup(arrive)
+		ctx, cancel := within(100 * time.Millisecond)
+		defer cancel()
+		if _, err := e.Acquire(ctx, r); !errors.Is(err, engine.ErrUnknown) {
+			t.Fatalf("got %v", err)
+		}
+		abandoned(t, open(t, s), r, engine.Parting{Outcome: engine.AlreadyFree})
+		return arrive
+	}
+	// settled waits until the server has done n more calls by script.
+	calls := func(t *testing.T) int64 {
+		t.Helper()
+		return number(t, s, "EVAL", "return tonumber(string.match(redis.call('INFO', 'commandstats'), 'cmdstat_evalsha:calls=(%d+)'))", "0")
+	}
+
+	t.Run("one that says it is repeated is refused by the tombstone", func(t *testing.T) {
+		r := retry(ask(t, ann, "a"))
+		arrive := stuck(t, r)
+		before := calls(t)
+		arrive()
+		eventually(t, "it arrives", func() bool { return calls(t) > before })
+		if s.Must("EXISTS", r.Key) != "0" {
+			t.Error("it took the lock")
+		}
+	})
+
+	t.Run("one that does not is refused by the clock once the patience is over", func(t *testing.T) {
+		r := ask(t, ann, "a")
+		arrive := stuck(t, r)
+		<-time.After(patience)
+		before := calls(t)
+		arrive()
+		eventually(t, "it arrives", func() bool { return calls(t) > before })
+		if s.Must("EXISTS", r.Key) != "0" {
+			t.Error("it took the lock")
+		}
+	})
+
+	t.Run("one that does not is granted before that, and abandoned once more", func(t *testing.T) {
+		r := ask(t, ann, "a")
+		arrive := stuck(t, r)
+		arrive()
+		eventually(t, "it takes the lock", func() bool { return s.Must("EXISTS", r.Key) == "1" })
+		abandoned(t, open(t, s), r, engine.Parting{Outcome: engine.Released})
+	})
+
+	t.Run("the patience is what the engine declares", func(t *testing.T) {
+		if got := open(t, s, redisengine.Timeout(patience)).Capabilities().Patience; got != patience {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestServerClock(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
+		t.Run("a clock that is set "+name+" hinders nobody who comes in time", func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, redistest.SteppedClock)
+			e := open(t, s)
+			r := ask(t, ann, "a")
+			for range 3 {
+				granted(t, e, r)
+				released(t, e, r, engine.Parting{Outcome: engine.Released})
+				s.Step(step)
+			}
+		})
+	}
+
+	t.Run("fences of a fenced lock rise however the clock is set", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, redistest.SteppedClock)
+		e := open(t, s)
+		r := fenced(ask(t, ann, "a"), 5)
+		var last uint64
+		for _, step := range []time.Duration{0, -time.Hour, 20 * time.Second, -time.Minute} {
+			s.Step(step)
+			g := granted(t, e, r)
+			if g.Fence <= last {
+				t.Errorf("after a step of %v the fence went from %d to %d", step, last, g.Fence)
+			}
+			last = g.Fence + r.Room
+			released(t, e, r, engine.Parting{Outcome: engine.Released})
+		}
+	})
+}
+
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	const timeout, slack = 500 * time.Millisecond, 2 * time.Second // slack is for a busy machine
+
+	t.Run("a call to a server that has stopped returns within the timeout and a second", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s, redisengine.Timeout(timeout))
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		s.Stop()
+		for i := range 3 { // on the first connection, and on those that take its place
+			began := time.Now()
+			_, err := e.Release(context.Background(), r)
+			d := time.Since(began)
+			t.Logf("call %d: %v after %v", i, err, d)
+			if err == nil || d > timeout+time.Second+slack {
+				t.Errorf("call %d: %v after %v", i, err, d)
+			}
+		}
+		s.Cont()
+		eventually(t, "the engine works again", func() bool {
+			_, err := e.Acquire(context.Background(), retry(r))
+			return err == nil
+		})
+	})
+
+	t.Run("closing does not wait for a server that has stopped", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s, redisengine.Timeout(timeout))
+		wake, stop := e.Capabilities().Notifier.Notify("k")
+		defer stop()
+		told(t, wake)
+		s.Stop()
+		began := time.Now()
+		_ = e.Close()
+		if d := time.Since(began); d > 10*time.Second {
+			t.Errorf("it took %v", d)
+		}
+		s.Cont()
+	})
+}
+
+func TestRestartedServer(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a server that comes back with its data goes on, without its scripts", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+		e := open(t, s)
+		r := ask(t, ann, "a")
+		first := granted(t, e, r)
+		s.Kill()
+		eventually(t, "nobody can connect", func() bool {
+			_, err := e.Acquire(context.Background(), retry(r))
+			return errors.Is(err, engine.ErrUnavailable)
+		})
+		s.Restart()
+		if again := granted(t, e, retry(r)); again != first {
+			t.Errorf("got %+v after %+v", again, first)
+		}
+		renewed(t, e, r, nil)
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+	})
+
+	t.Run("a server that comes back empty has lost the lock, and a renewal says so", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		s.Restart()
+		eventually(t, "the engine works again", func() bool {
+			return errors.Is(e.Renew(context.Background(), []engine.Request{r})[0], engine.ErrNotHolder)
+		})
+		if s.Must("EXISTS", r.Key) != "0" {
+			t.Error("the renewal brought the lock back")
+		}
+	})
+
+	t.Run("a server that forgets its scripts is sent them again", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		for range 2 {
+			r := ask(t, ann, "a")
+			s.Must("SCRIPT", "FLUSH")
+			granted(t, e, r)
+			s.Must("SCRIPT", "FLUSH")
+			renewed(t, e, r, nil)
+			s.Must("SCRIPT", "FLUSH")
+			released(t, e, r, engine.Parting{Outcome: engine.Released})
+			s.Must("SCRIPT", "FLUSH")
+			abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+		}
+	})
+}
+
+func TestBadNetwork(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+
+	t.Run("while nobody can connect nothing is sent, and it says so", func(t *testing.T) {
+		t.Parallel()
+		e, p := through(t, s)
+		p.Refuse(true)
+		p.Reset()
+		r := ask(t, ann, "a")
+		eventually(t, "the connection is found broken", func() bool {
+			_, err := e.Release(context.Background(), r)
+			return err != nil
+		})
+		p.Refuse(false)
+		eventually(t, "the engine works again", func() bool {
+			_, err := e.Acquire(context.Background(), retry(r))
+			return err == nil
+		})
+	})
+
+	t.Run("one caller who gives up connecting does not mislead another", func(t *testing.T) {
+		t.Parallel()
+		e, p := through(t, s)
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		p.BlackHole(faultnet.Replies, true)
+		p.Reset()
+		ctx, cancel := within(200 * time.Millisecond)
+		defer cancel()
+		done := make(chan error)
+		go func() {
+			_, err := e.Release(ctx, r)
+			done <- err
+		}()
+		<-time.After(50 * time.Millisecond)
+		_, err := e.Release(context.Background(), r) // waits for the same connection
+		if !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown) ||
+			errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if err := <-done; err == nil {
+			t.Error("the first was answered")
+		}
+	})
+}

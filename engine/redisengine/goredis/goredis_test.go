@@ -1,0 +1,264 @@
+package goredis_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/engine/redisengine/goredis"
+	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+const ann = "a1100000-0000-4000-8000-00000000000a:1"
+
+func ask(t testing.TB, attempt string) engine.Request {
+	t.Helper()
+	return engine.Request{Key: t.Name(), Holder: ann, Attempt: attempt, Lease: 30 * time.Second}
+}
+
+func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {
+	t.Helper()
+	g, err := e.Acquire(context.Background(), r)
+	if err != nil {
+		t.Fatalf("acquire: %v, want a grant", err)
+	}
+	return g
+}
+
+func renewed(t testing.TB, e engine.Engine, r engine.Request) {
+	t.Helper()
+	if err := e.Renew(context.Background(), []engine.Request{r})[0]; err != nil {
+		t.Errorf("renew: %v", err)
+	}
+}
+
+func released(t testing.TB, e engine.Engine, r engine.Request, want engine.Outcome) {
+	t.Helper()
+	if p, err := e.Release(context.Background(), r); err != nil || p.Outcome != want {
+		t.Errorf("release: %+v, %v; want %v", p, err, want)
+	}
+}
+
+func told(t testing.TB, wake <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-wake:
+	case <-time.After(30 * time.Second):
+		t.Fatal("no wake-up came within 30 s")
+	}
+}
+
+// occupy takes every connection of a pool of one, until free is called.
+func occupy(t *testing.T, client *redis.Client) (free func()) {
+	t.Helper()
+	conn := client.Conn()
+	if err := conn.Ping(context.Background()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = conn.Close() }
+}
+
+func TestPool(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+
+	t.Run("a pool without a free connection is overloaded, and renewals get through", func(t *testing.T) {
+		t.Parallel()
+		e, client := open(t, &redis.Options{Addr: s.Addr(), PoolSize: 1, MaxActiveConns: 1, PoolTimeout: 100 * time.Millisecond})
+		r := ask(t, "a")
+		granted(t, e, r)
+		free := occupy(t, client)
+		_, err := e.Acquire(context.Background(), ask(t, "b"))
+		if !errors.Is(err, engine.ErrOverloaded) || errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("got %v", err)
+		}
+		renewed(t, e, r)
+		free()
+		released(t, e, r, engine.Released)
+	})
+
+	t.Run("the connection for renewals goes with the engine, the client's own stay", func(t *testing.T) {
+		t.Parallel()
+		client := redis.NewClient(&redis.Options{Addr: s.Addr(), ClientName: "shop"})
+		defer client.Close()
+		e := goredis.New(client)
+		r := ask(t, "a")
+		granted(t, e, r)
+		renewed(t, e, r)
+		wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+		defer stop()
+		told(t, wake)
+		if n := strings.Count(s.Must("CLIENT", "LIST"), "name=shop"); n != 3 {
+			t.Errorf("%d connections, want 3", n)
+		}
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if err := client.Ping(context.Background()).Err(); err != nil {
+			t.Errorf("the client was closed, too: %v", err)
+		}
+		for end := time.Now().Add(5 * time.Second); strings.Count(s.Must("CLIENT", "LIST"), "name=shop") != 1; {
+			if time.Now().After(end) {
+				t.Fatalf("the connections are %s", s.Must("CLIENT", "LIST"))
+			}
+		}
+		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a call whose reply is lost is sent once, and its outcome is unknown", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		p := faultnet.New(t, s.Addr())
+		e, _ := open(t, &redis.Options{Addr: p.Addr()})
+		r := ask(t, "a")
+		granted(t, e, r)
+		before := p.Connections()
+		p.CutAfterRequest()
+		_, err := e.Release(context.Background(), r)
+		if !errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("got %v", err)
+		}
+		if n := p.Connections(); n != before {
+			t.Errorf("go-redis opened %d connections to try again", n-before)
+		}
+	})
+
+	t.Run("a server that is not there is unavailable", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		e, _ := open(t, &redis.Options{Addr: l.Addr().String()})
+		_, err = e.Acquire(context.Background(), ask(t, "a"))
+		if !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("acquire: %v", err)
+		}
+		err = e.Renew(context.Background(), []engine.Request{ask(t, "a")})[0]
+		if !errors.Is(err, engine.ErrUnavailable) {
+			t.Errorf("renew: %v", err)
+		}
+	})
+
+	t.Run("a server that has stopped holds up a call for the timeout, or as long as its context", func(t *testing.T) {
+		t.Parallel()
+		const timeout = 1500 * time.Millisecond
+		s := redistest.Start(t)
+		e, _ := open(t, &redis.Options{Addr: s.Addr(), ReadTimeout: 6 * time.Second}, redisengine.Timeout(timeout))
+		r := ask(t, "a")
+		granted(t, e, r)
+		s.Stop()
+		began := time.Now()
+		_, err := e.Acquire(context.Background(), r)
+		if d := time.Since(began); !errors.Is(err, engine.ErrUnknown) || errors.Is(err, context.DeadlineExceeded) || d > timeout+2*time.Second {
+			t.Errorf("%v after %v", err, d)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		began = time.Now()
+		_, err = e.Acquire(ctx, r)
+		if d := time.Since(began); !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, context.Canceled) || d > 1300*time.Millisecond {
+			t.Errorf("%v after %v", err, d)
+		}
+		s.Cont()
+		if err := e.Renew(context.Background(), []engine.Request{r})[0]; err != nil {
+			t.Errorf("renew: %v", err)
+		}
+	})
+
+	t.Run("a server that forgets its scripts is sent them again", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e, _ := open(t, &redis.Options{Addr: s.Addr()})
+		r := ask(t, "a")
+		granted(t, e, r)
+		s.Must("SCRIPT", "FLUSH")
+		renewed(t, e, r)
+		s.Must("SCRIPT", "FLUSH")
+		released(t, e, r, engine.Released)
+	})
+
+	t.Run("an error of the server is told as what it is", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e, _ := open(t, &redis.Options{Addr: s.Addr()})
+		r := ask(t, "a")
+		s.Must("SET", r.Key, "v")
+		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrKind) {
+			t.Errorf("a string: %v", err)
+		}
+		s.Must("CONFIG", "SET", "maxmemory", "1")
+		r.Key += " 2"
+		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrFull) {
+			t.Errorf("a full server: %v", err)
+		}
+		s.Must("CONFIG", "SET", "maxmemory", "0", "min-replicas-to-write", "1")
+		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrUnavailable) {
+			t.Errorf("a lonely server: %v", err)
+		}
+	})
+}
+
+func TestListener(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a subscriber that was killed listens again, and tells everybody", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e, _ := open(t, &redis.Options{Addr: s.Addr()})
+		wake, stop := e.Capabilities().Notifier.Notify("k")
+		defer stop()
+		told(t, wake)
+		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
+		told(t, wake)
+		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
+		told(t, wake)
+	})
+
+	t.Run("a subscriber that hears nothing any more gives its connection up", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		p := faultnet.New(t, s.Addr())
+		e, _ := open(t, &redis.Options{Addr: p.Addr(), DialTimeout: time.Second, ReadTimeout: time.Second})
+		wake, stop := e.Capabilities().Notifier.Notify("k")
+		defer stop()
+		told(t, wake)
+		before := p.Connections()
+		p.BlackHole(faultnet.Replies, true)
+		for end := time.Now().Add(30 * time.Second); p.Connections() == before; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("it waits for ever")
+			}
+		}
+		p.BlackHole(faultnet.Replies, false)
+		told(t, wake)
+	})
+
+	t.Run("sharded channels work as well", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e, _ := open(t, &redis.Options{Addr: s.Addr()}, redisengine.Publish(redisengine.Sharded))
+		wake, stop := e.Capabilities().Notifier.Notify(t.Name())
+		defer stop()
+		told(t, wake)
+		r := ask(t, "a")
+		granted(t, e, r)
+		released(t, e, r, engine.Released)
+		told(t, wake)
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package redisengine_test
+
+const raceEnabled = false

@@ -1,0 +1,218 @@
+package redisengine_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func listen(t *testing.T, e *redisengine.Engine, key string) <-chan struct{} {
+	t.Helper()
+	wake, stop := e.Capabilities().Notifier.Notify(key)
+	t.Cleanup(stop)
+	told(t, wake)
+	return wake
+}
+
+// silent demands that no wake-up comes for a while.
+func silent(t *testing.T, wake <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-wake:
+		t.Error("a wake-up came")
+	case <-time.After(200 * time.Millisecond):
+	}
+}
+
+func TestLostSubscriber(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a subscriber that was killed listens again, and tells everybody", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		one, two := listen(t, e, "one"), listen(t, e, "two")
+		for range 3 {
+			s.Must("CLIENT", "KILL", "TYPE", "pubsub")
+			told(t, one)
+			told(t, two)
+		}
+		s.Must("PUBLISH", channelOf("two"), "0")
+		told(t, two)
+		silent(t, one)
+	})
+
+	t.Run("a subscriber finds a server that was restarted", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		wake := listen(t, e, "k")
+		s.Kill()
+		silent(t, wake)
+		s.Restart()
+		told(t, wake)
+		s.Must("PUBLISH", channelOf("k"), "0")
+		told(t, wake)
+	})
+
+	t.Run("a subscriber that hears nothing any more gives its connection up", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		p := faultnet.New(t, s.Addr())
+		e := openURL(t, "redis://"+p.Addr()+"?timeout=300ms")
+		wake := listen(t, e, "k")
+		before := p.Connections()
+		p.BlackHole(faultnet.Replies, true)
+		eventually(t, "it tries another connection", func() bool { return p.Connections() > before+1 })
+		p.BlackHole(faultnet.Replies, false)
+		told(t, wake)
+		s.Must("PUBLISH", channelOf("k"), "0")
+		told(t, wake)
+	})
+
+	t.Run("who comes while the connection is lost is told when it is back", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		p := faultnet.New(t, s.Addr())
+		e := openURL(t, "redis://"+p.Addr())
+		first := listen(t, e, "first")
+		p.Refuse(true)
+		p.Reset()
+		silent(t, first)
+		second, stop := e.Capabilities().Notifier.Notify("second")
+		defer stop()
+		silent(t, second)
+		p.Refuse(false)
+		told(t, first)
+		told(t, second)
+	})
+}
+
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	subscribers := func(key string) string {
+		_, n, _ := strings.Cut(s.Must("PUBSUB", "NUMSUB", channelOf(key)), "\n")
+		return n
+	}
+
+	t.Run("many who wait for one lock are one subscription, until the last has gone", func(t *testing.T) {
+		t.Parallel()
+		var stops []func()
+		for range 10 {
+			wake, stop := e.Capabilities().Notifier.Notify(key(t))
+			told(t, wake)
+			stops = append(stops, stop)
+		}
+		if n := subscribers(key(t)); n != "1" {
+			t.Errorf("%s subscriptions, want 1", n)
+		}
+		for _, stop := range stops[1:] {
+			stop()
+		}
+		<-time.After(2500 * time.Millisecond) // longer than an idle subscription is kept
+		if n := subscribers(key(t)); n != "1" {
+			t.Errorf("%s subscriptions while one waits, want 1", n)
+		}
+		stops[0]()
+		eventually(t, "the subscription ends", func() bool { return subscribers(key(t)) == "0" })
+		listen(t, e, key(t)) // and can be had again
+	})
+
+	t.Run("a subscription that nobody here uses is not counted as a listener", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+		told(t, wake)
+		stop()
+		granted(t, e, r)
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+	})
+
+	t.Run("a message that somebody made up costs a wake-up and nothing else", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		wake := listen(t, e, r.Key)
+		for _, payload := range []string{"0", "1", "", "nonsense", strings.Repeat("x", 1<<20)} {
+			s.Must("PUBLISH", channelOf(r.Key), payload)
+			told(t, wake)
+			busy(t, e, ask(t, bob, "b"))
+		}
+		renewed(t, e, r, nil)
+	})
+
+	t.Run("five hundred locks are waited for on one connection", func(t *testing.T) {
+		t.Parallel()
+		wakes := make([]<-chan struct{}, 500)
+		for i := range wakes {
+			wake, stop := e.Capabilities().Notifier.Notify(fmt.Sprint(key(t), i))
+			defer stop()
+			wakes[i] = wake
+		}
+		for _, wake := range wakes {
+			told(t, wake)
+		}
+		for i, wake := range wakes {
+			s.Must("PUBLISH", channelOf(fmt.Sprint(key(t), i)), "0")
+			told(t, wake)
+		}
+		if n := strings.Count(s.Must("CLIENT", "LIST", "TYPE", "pubsub"), "name=interlock"); n != 1 {
+			t.Errorf("%d connections, want 1", n)
+		}
+	})
+}
+
+// Not parallel: it counts goroutines.
+func TestNothingIsLeftRunning(t *testing.T) {
+	s := redistest.Start(t)
+	before := runtime.NumGoroutine()
+	for range 5 {
+		e, err := redisengine.Open(context.Background(), s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wake, stop := e.Capabilities().Notifier.Notify("k")
+		told(t, wake)
+		stop()
+		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	eventually(t, "the goroutines have ended", func() bool {
+		stacks = stacks[:runtime.Stack(stacks[:cap(stacks)], true)]
+		return runtime.NumGoroutine() <= before || !strings.Contains(string(stacks), "redisengine.(*")
+	})
+	if n := runtime.NumGoroutine(); n > before {
+		t.Logf("%d goroutines, %d before; rueidis ends its own a little later:\n%s", n, before, stacks)
+	}
+}
+
+// Not parallel: it counts allocations.
+func TestAllocations(t *testing.T) {
+	s := redistest.Start(t)
+	e := open(t, s)
+	r := ask(t, ann, "a")
+	n := testing.AllocsPerRun(500, func() {
+		if _, err := e.Acquire(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Release(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !raceEnabled && n > 2 {
+		t.Errorf("acquire and release allocate %v times, want at most twice", n)
+	}
+}

@@ -1,0 +1,89 @@
+package redisengine_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// pretender returns the address of something that answers HELLO and INFO as a
+// server of the given version, and OK to everything else.
+func pretender(t *testing.T, version string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { pretend(c, version) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	return l.Addr().String()
+}
+
+func pretend(c net.Conn, version string) {
+	defer c.Close()
+	info := "# Server\r\nredis_version:" + version + "\r\nredis_mode:standalone\r\n"
+	for r := bufio.NewReader(c); ; {
+		command, err := request(r)
+		if err != nil {
+			return
+		}
+		switch strings.ToUpper(command) {
+		case "HELLO":
+			_, err = io.WriteString(c, "%2\r\n+version\r\n+"+version+"\r\n+proto\r\n:3\r\n")
+		case "INFO":
+			_, err = fmt.Fprintf(c, "$%d\r\n%s\r\n", len(info), info)
+		case "PING":
+			_, err = io.WriteString(c, "+PONG\r\n")
+		default:
+			_, err = io.WriteString(c, "+OK\r\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// request reads a command and returns its name.
+func request(r *bufio.Reader) (string, error) {
+	parts, err := length(r, '*')
+	if err != nil {
+		return "", err
+	}
+	var name string
+	for i := range parts {
+		n, err := length(r, '$')
+		if err != nil {
+			return "", err
+		}
+		b := make([]byte, n+2)
+		if _, err := io.ReadFull(r, b); err != nil {
+			return "", err
+		}
+		if i == 0 {
+			name = string(b[:n])
+		}
+	}
+	return name, nil
+}
+
+func length(r *bufio.Reader, kind byte) (int, error) {
+	line, err := r.ReadString('\n')
+	if err != nil || line[0] != kind {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return strconv.Atoi(strings.TrimSpace(line[1:]))
+}

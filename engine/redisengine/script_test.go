@@ -1,0 +1,395 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// What the laws cannot see: each branch of the scripts, by what it leaves behind.
+
+func TestAcquireScript(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("a free lock is a hash of holder and fence, with an expiry", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		g := granted(t, e, r)
+		hash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
+		left(t, s, r.Key, r.Lease)
+		if n := s.Must("EXISTS", "redisson_lock_token:{"+r.Key+"}"); n != "0" {
+			t.Error("a plain fence has a counter")
+		}
+	})
+
+	t.Run("a plain fence is the server's time in microseconds", func(t *testing.T) {
+		t.Parallel()
+		g := granted(t, e, ask(t, ann, "a"))
+		if d := time.Since(time.UnixMicro(int64(g.Fence))); d < -time.Second || d > time.Minute {
+			t.Errorf("the fence %d is %v ago", g.Fence, d)
+		}
+	})
+
+	t.Run("a call that comes too late is told so and changes nothing", func(t *testing.T) {
+		t.Parallel()
+		text, err := os.ReadFile("lua/acquire.lua")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.Must("EVAL", string(text), "1", key(t), ann, "a", "30000", "1")
+		if code, now := got[:2], got[2:]; code != "2\n" || len(now) != 16 {
+			t.Errorf("got %q, want 2 and the time", got)
+		}
+		if s.Must("EXISTS", key(t)) != "0" {
+			t.Error("it took the lock")
+		}
+	})
+
+	t.Run("a refusal tells holder and time left, and leaves no trace", func(t *testing.T) {
+		t.Parallel()
+		a := ask(t, ann, "a")
+		g := granted(t, e, a)
+		b := busy(t, e, fenced(ask(t, bob, "b"), 8))
+		if b.Holder != ann || b.Left > a.Lease || b.Left < a.Lease/2 {
+			t.Errorf("got %v", b)
+		}
+		hash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
+		if s.Must("EXISTS", "redisson_lock_token:{"+a.Key+"}") != "0" {
+			t.Error("a refusal moved the counter")
+		}
+	})
+
+	t.Run("a repeated attempt is answered as the first, and the lease begins anew", func(t *testing.T) {
+		t.Parallel()
+		a := ask(t, ann, "a")
+		first := granted(t, e, lasting(a, 5*time.Second))
+		if again := granted(t, e, a); again != first {
+			t.Errorf("got %+v after %+v", again, first)
+		}
+		left(t, s, a.Key, a.Lease)
+		granted(t, e, lasting(a, time.Second))
+		left(t, s, a.Key, a.Lease)
+	})
+
+	t.Run("a holder with another attempt is counted and keeps the fence", func(t *testing.T) {
+		t.Parallel()
+		a, b := fenced(ask(t, ann, "a"), 0), fenced(ask(t, ann, "b"), 0)
+		first := granted(t, e, a)
+		token := s.Must("GET", "redisson_lock_token:{"+a.Key+"}")
+		second := granted(t, e, lasting(b, time.Minute))
+		if second.Count != 2 || second.Fence != first.Fence {
+			t.Errorf("got %+v after %+v", second, first)
+		}
+		fence := fmt.Sprint(first.Fence)
+		hash(t, s, a.Key, map[string]string{ann: "2", "fence:a": fence, "fence:b": fence})
+		left(t, s, a.Key, time.Minute)
+		if now := s.Must("GET", "redisson_lock_token:{"+a.Key+"}"); now != token {
+			t.Errorf("entering again moved the counter from %s to %s", token, now)
+		}
+	})
+
+	t.Run("a holder of whom no fence is known gets one", func(t *testing.T) {
+		t.Parallel()
+		a := ask(t, ann, "a")
+		s.Must("HSET", a.Key, ann, "1")
+		s.Must("PEXPIRE", a.Key, "30000")
+		if g := granted(t, e, a); g.Count != 2 || g.Fence == 0 {
+			t.Errorf("got %+v", g)
+		}
+	})
+
+	t.Run("an owner with very many holds is still the one", func(t *testing.T) {
+		t.Parallel()
+		const many = 1000 // Redis keeps a small hash in another way
+		var first engine.Grant
+		for i := range many {
+			g := granted(t, e, ask(t, ann, strconv.Itoa(i)))
+			if i == 0 {
+				first = g
+			}
+			if g.Count != i+1 || g.Fence != first.Fence {
+				t.Fatalf("entry %d: got %+v after %+v", i, g, first)
+			}
+		}
+		busy(t, e, ask(t, bob, "b"))
+		for i := range many {
+			released(t, e, ask(t, ann, strconv.Itoa(i)), engine.Parting{Outcome: engine.Released, Count: many - 1 - i})
+		}
+	})
+}
+
+func TestFenceCounter(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	counter := func(t *testing.T) string { return "redisson_lock_token:{" + key(t) + "}" }
+
+	t.Run("a counter that is not there begins with the time", func(t *testing.T) {
+		t.Parallel()
+		g := granted(t, e, fenced(ask(t, ann, "a"), 7))
+		if got := number(t, s, "GET", counter(t)); got != int64(g.Fence)+7 {
+			t.Errorf("the counter is %d, want %d", got, g.Fence+7)
+		}
+		left(t, s, counter(t), time.Minute)
+	})
+
+	t.Run("a counter that is behind is moved to the time", func(t *testing.T) {
+		t.Parallel()
+		s.Must("SET", counter(t), "41") // as Redisson leaves it
+		if g := granted(t, e, fenced(ask(t, ann, "a"), 0)); g.Fence < 1e15 {
+			t.Errorf("the fence is %d", g.Fence)
+		}
+	})
+
+	t.Run("a counter that is ahead of the time goes on by one", func(t *testing.T) {
+		t.Parallel()
+		const ahead = 9_000_000_000_000_000
+		s.Must("SET", counter(t), strconv.Itoa(ahead))
+		if g := granted(t, e, fenced(ask(t, ann, "a"), 3)); g != (engine.Grant{Fence: ahead + 1, Count: 1}) {
+			t.Errorf("got %+v", g)
+		}
+		if got := number(t, s, "GET", counter(t)); got != ahead+4 {
+			t.Errorf("the counter is %d, want %d", got, int64(ahead+4))
+		}
+		// The clock must not be learnt from such a fence: every call would
+		// then seem to have time until the year 2255.
+		released(t, e, ask(t, ann, "a"), engine.Parting{Outcome: engine.Released})
+		granted(t, e, ask(t, bob, "b"))
+	})
+
+	t.Run("a counter lasts for two leases if that is more than a minute", func(t *testing.T) {
+		t.Parallel()
+		granted(t, e, lasting(fenced(ask(t, ann, "a"), 0), time.Hour))
+		left(t, s, counter(t), 2*time.Hour)
+	})
+
+	t.Run("a counter lasts as long as its lock is renewed", func(t *testing.T) {
+		t.Parallel()
+		r := fenced(ask(t, ann, "a"), 0)
+		granted(t, e, r)
+		s.Must("PEXPIRE", counter(t), "500")
+		renewed(t, e, r, nil)
+		left(t, s, counter(t), time.Minute)
+	})
+
+	t.Run("a counter shared with Redisson lasts for ever", func(t *testing.T) {
+		t.Parallel()
+		shared := open(t, s, redisengine.Redisson())
+		r := fenced(ask(t, ann, "a"), 0)
+		g := granted(t, shared, r)
+		renewed(t, shared, r, nil)
+		if ms := number(t, s, "PTTL", counter(t)); ms != -1 {
+			t.Errorf("it ends in %d ms", ms)
+		}
+		if next := number(t, s, "INCR", counter(t)); next != int64(g.Fence)+1 {
+			t.Errorf("Redisson's next token is %d after %d", next, g.Fence)
+		}
+	})
+
+	t.Run("a renewal does not give an end to a counter that has none", func(t *testing.T) {
+		t.Parallel()
+		r := fenced(ask(t, ann, "a"), 0)
+		granted(t, e, r)
+		s.Must("PERSIST", counter(t))
+		renewed(t, e, r, nil)
+		if ms := number(t, s, "PTTL", counter(t)); ms != -1 {
+			t.Errorf("it ends in %d ms", ms)
+		}
+	})
+}
+
+func TestOtherKinds(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for name, fill := range map[string][]string{
+		"a string":                       {"SET", "", "v"},
+		"a list":                         {"RPUSH", "", "v"},
+		"a read/write lock that is read": {"HSET", "", "mode", "read", java, "1"},
+		"a read/write lock that is ours": {"HSET", "", "mode", "read", ann, "1", "fence:a", "5"},
+		"a hash of texts":                {"HSET", "", "name", "Ann"},
+		"a hash of numbers that stays":   {"HSET", "", "visits", "3"},
+		"a hash with a count below one":  {"HSET", "", java, "0"},
+	} {
+		t.Run(name+" is no lock to take", func(t *testing.T) {
+			t.Parallel()
+			r := ask(t, ann, "a")
+			fill := append([]string(nil), fill...)
+			fill[1] = r.Key
+			s.Must(fill...)
+			before := s.Must("DUMP", r.Key)
+			refused(t, e, r, engine.ErrKind)
+			refused(t, e, fenced(retry(r), 1), engine.ErrKind)
+			if s.Must("DUMP", r.Key) != before {
+				t.Error("it was changed")
+			}
+		})
+	}
+
+	t.Run("what is no lock is not renewed, and does not hold up others", func(t *testing.T) {
+		t.Parallel()
+		good, bad := ask(t, ann, "a"), ask(t, ann, "b")
+		bad.Key += " 2"
+		granted(t, e, good)
+		s.Must("SET", bad.Key, "v")
+		errs := e.Renew(context.Background(), []engine.Request{bad, good})
+		if !errors.Is(errs[0], engine.ErrNotHolder) || errs[1] != nil {
+			t.Errorf("got %v", errs)
+		}
+	})
+
+	t.Run("what is no lock is not released", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		s.Must("SET", r.Key, "v")
+		if _, err := e.Release(context.Background(), r); !errors.Is(err, engine.ErrKind) {
+			t.Errorf("got %v", err)
+		}
+	})
+
+	t.Run("a lock without an expiry is busy for an unknown time", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		s.Must("HSET", r.Key, java, "2")
+		if b := busy(t, e, r); b.Holder != java || b.Left != 0 {
+			t.Errorf("got %v", b)
+		}
+	})
+}
+
+func TestReleaseScript(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("a release of nothing finds nothing", func(t *testing.T) {
+		t.Parallel()
+		released(t, e, ask(t, ann, "a"), engine.Parting{Outcome: engine.AlreadyFree})
+		if s.Must("EXISTS", key(t)) != "0" {
+			t.Error("it left something behind")
+		}
+	})
+
+	t.Run("a release of Java's lock is not ours to make", func(t *testing.T) {
+		t.Parallel()
+		s.Must("HSET", key(t), java, "1")
+		released(t, e, ask(t, ann, "a"), engine.Parting{Outcome: engine.NotYours})
+		hash(t, s, key(t), map[string]string{java: "1"})
+	})
+
+	t.Run("a release of one of two holds leaves the other, and its lease", func(t *testing.T) {
+		t.Parallel()
+		a, b := ask(t, ann, "a"), ask(t, ann, "b")
+		g := granted(t, e, a)
+		granted(t, e, b)
+		released(t, e, lasting(a, time.Second), engine.Parting{Outcome: engine.Released, Count: 1})
+		hash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
+		left(t, s, a.Key, a.Lease)
+		released(t, e, a, engine.Parting{Outcome: engine.NotYours})
+		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		if s.Must("EXISTS", a.Key) != "0" {
+			t.Error("the last release left something behind")
+		}
+	})
+}
+
+func TestAbandonScript(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("abandoning leaves a tombstone for a lease", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		abandoned(t, e, r, engine.Parting{Outcome: engine.Released})
+		stone := "interlock_abandoned:{" + r.Key + "}:" + ann + ":a"
+		left(t, s, stone, r.Lease)
+		if s.Must("EXISTS", r.Key) != "0" {
+			t.Error("the lock is still there")
+		}
+		refused(t, e, retry(r), engine.ErrAbandoned)
+	})
+
+	t.Run("a tombstone lasts for two timeouts if that is more than a lease", func(t *testing.T) {
+		t.Parallel()
+		r := lasting(ask(t, ann, "a"), time.Second)
+		abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+		left(t, s, "interlock_abandoned:{"+r.Key+"}:"+ann+":a", 4*time.Second)
+	})
+
+	t.Run("abandoning one of two holds leaves the other", func(t *testing.T) {
+		t.Parallel()
+		a, b := ask(t, ann, "a"), ask(t, ann, "b")
+		g := granted(t, e, a)
+		granted(t, e, b)
+		abandoned(t, e, a, engine.Parting{Outcome: engine.Released, Count: 1})
+		hash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
+		refused(t, e, retry(a), engine.ErrAbandoned)
+	})
+
+	t.Run("abandoning touches nobody else", func(t *testing.T) {
+		t.Parallel()
+		s.Must("HSET", key(t), java, "1")
+		abandoned(t, e, ask(t, ann, "a"), engine.Parting{Outcome: engine.NotYours})
+		hash(t, s, key(t), map[string]string{java: "1"})
+	})
+}
+
+func TestRenewScript(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("a renewal lets the lease begin anew and never shortens it", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		granted(t, e, lasting(r, 5*time.Second))
+		renewed(t, e, r, nil)
+		left(t, s, r.Key, r.Lease)
+		renewed(t, e, lasting(r, time.Second), nil)
+		left(t, s, r.Key, r.Lease)
+	})
+
+	t.Run("a lock that was made to last for ever still does", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		s.Must("PERSIST", r.Key)
+		renewed(t, e, r, nil)
+		if ms := number(t, s, "PTTL", r.Key); ms != -1 {
+			t.Errorf("it ends in %d ms", ms)
+		}
+	})
+
+	t.Run("plain and fenced holds may be mixed in any number", func(t *testing.T) {
+		t.Parallel()
+		rs := make([]engine.Request, 250)
+		for i := range rs {
+			rs[i] = ask(t, ann, strconv.Itoa(i))
+			rs[i].Key += strconv.Itoa(i)
+			rs[i].Fenced = i%3 == 0
+			if i%7 != 0 {
+				granted(t, e, lasting(rs[i], 10*time.Second))
+			}
+		}
+		for i, err := range e.Renew(context.Background(), rs) {
+			if held := i%7 != 0; held && err != nil || !held && !errors.Is(err, engine.ErrNotHolder) {
+				t.Errorf("answer %d: %v", i, err)
+			}
+			if i%7 != 0 {
+				left(t, s, rs[i].Key, rs[i].Lease)
+			}
+		}
+	})
+}
