@@ -86,3 +86,17 @@ func TestALockThatExcludesNobodyIsFoundOut(t *testing.T) {
 		}
 	})
 }
+
+func TestALockLostInTheMiddleOfTheWorkEndsTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := interlock.New(nil)
+		storm := &demo.Storm{Clicks: 2, Hold: time.Second, Key: "demo:1", Lock: client.Mutex("demo:1", interlock.Lease(100*time.Millisecond))}
+		if err := storm.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		v := demo.Judge(storm, client.Stats())
+		if v.OK() || v.Report.Lost != 2 || v.Counter != 0 {
+			t.Errorf("two lost locks are fine: %v; the counter is %d, the report\n%v", v.OK(), v.Counter, v.Report)
+		}
+	})
+}
