@@ -53,25 +53,17 @@ func (c *Client) ReleaseAll() int { return c.core.drop(ErrRevoked) }
 
 // drop ends every hold for the given reason and releases its lock.
 func (c *core) drop(why error) int {
-	leases := c.renewer.all()
 	var (
-		wg   sync.WaitGroup
-		slot = make(chan struct{}, 64) // calls at once
-		n    int
+		calls sync.WaitGroup // all at once: an engine that is down must cost one bound, not many
+		n     int
 	)
-	for _, l := range leases {
-		if !l.lose(why) {
-			continue
+	for _, l := range c.renewer.all() {
+		if l.lose(why) {
+			n++
+			calls.Go(func() { c.dropped(l) })
 		}
-		n++
-		slot <- struct{}{}
-		wg.Add(1)
-		c.spawn(func() {
-			defer func() { <-slot; wg.Done() }()
-			c.dropped(l)
-		})
 	}
-	wg.Wait()
+	calls.Wait()
 	return n
 }
 

@@ -53,13 +53,15 @@ func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 // it is unlocked. Pass it on to the work. That ctx ends asks the holder to
 // stop; only Unlock says that it has, and until then the lock is renewed.
 //
-// On error Lock returns ctx itself.
+// An engine that fails is asked again, for five seconds at most. On error Lock
+// returns ctx itself.
 func (m *Mutex) Lock(ctx context.Context) (context.Context, *Hold, error) {
 	return m.lock(ctx, m.opts.bounded && m.opts.wait == 0)
 }
 
 // TryLock makes one attempt. If somebody else holds the lock, the error is a
-// *[ContendedError] that says who, and when to come back.
+// *[ContendedError] that says who, and when to come back. Only an engine that
+// fails is asked again, for two seconds at most.
 func (m *Mutex) TryLock(ctx context.Context) (context.Context, *Hold, error) {
 	return m.lock(ctx, true)
 }

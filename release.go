@@ -76,7 +76,7 @@ func (c *core) abandon(req engine.Request) (found bool, err error) {
 	defer cancel()
 	for tries := 1; ; tries++ {
 		parting, err := c.engine.Abandon(ctx, req)
-		if err == nil || !worthwhile(err) {
+		if err == nil || !worthwhile(err) && !errors.Is(err, engine.ErrFull) { // a tombstone needs room
 			return parting.Outcome == engine.Released, err
 		}
 		if c.pause(ctx, tries) != nil {

@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -138,7 +139,7 @@ func once(ctx context.Context, m *interlock.Mutex, log *history.FileLog, who str
 		return err
 	}
 	log.Add(history.Event{Kind: history.Enter, Key: m.Key(), Who: who, Fence: hold.Fence()})
-	if held.Err() != nil {
+	if errors.Is(context.Cause(held), interlock.ErrLost) {
 		log.Add(history.Event{Kind: history.Lost, Key: m.Key(), Who: who})
 	} else {
 		log.Add(history.Event{Kind: history.Leave, Key: m.Key(), Who: who})

@@ -38,7 +38,7 @@ var clientMutants = []mutant{
 	{"no-clean-up", "attempt.go", "if err != nil && a.unsure {", "if false {", "an orphan until the lease ends"},
 	{"clean-up-on-callers-context", "attempt.go", "if err != nil && a.unsure {", "if err != nil && a.unsure && ctx.Err() == nil {", "a cancelled caller leaves its key"},
 	{"clean-up-without-tombstone", "release.go", "c.engine.Abandon(ctx, req)", "c.engine.Release(ctx, req)", "a delayed acquire lands after its clean-up"},
-	{"clean-up-once", "release.go", "if err == nil || !worthwhile(err) {\n			return parting", "if true {\n			return parting", "clean-up needs the engine most when it is down"},
+	{"clean-up-once", "release.go", "if err == nil || !worthwhile(err) && !errors.Is(err, engine.ErrFull) {", "if true {", "clean-up needs the engine most when it is down"},
 	{"no-second-chance", "attempt.go", "outage      = 5 * time.Second", "outage      = 0 * time.Second", "a reconnect is an error to the caller"},
 	{"endless-outage", "attempt.go", "outage      = 5 * time.Second", "outage      = time.Hour", "lock() hangs when Redis is down"},
 	{"outage-forgotten", "attempt.go", "return a.failure(withCause(a.trouble, cause))", "return a.failure(cause)", "\"deadline exceeded\", and Redis was down"},
