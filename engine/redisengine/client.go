@@ -2,6 +2,7 @@ package redisengine
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 // A Client is what an [Engine] needs of a Redis library. Its methods are safe
 // for concurrent use.
 //
-// An error says what is known: an [ErrorReply] is what the server answered, a
+// An error says what is known: an [ReplyError] is what the server answered, a
 // *[NotSentError] means that the server was not asked, and after any other the
 // call may have been carried out.
 type Client interface {
@@ -71,16 +72,23 @@ type Item struct {
 	Text string
 }
 
-// An ErrorReply is an error that the server answered with.
-type ErrorReply string
+// An ReplyError is an error that the server answered with.
+type ReplyError string
 
 // Error implements error.
-func (e ErrorReply) Error() string { return string(e) }
+func (e ReplyError) Error() string { return string(e) }
 
 // Code returns the word that the reply begins with, such as NOSCRIPT.
-func (e ErrorReply) Code() string {
+func (e ReplyError) Code() string {
 	code, _, _ := strings.Cut(string(e), " ")
 	return code
+}
+
+// NoScript reports whether err is the server's answer that it does not know a
+// script by its hash.
+func NoScript(err error) bool {
+	var e ReplyError
+	return errors.As(err, &e) && e.Code() == "NOSCRIPT"
 }
 
 // A NotSentError means that a call never left the process.

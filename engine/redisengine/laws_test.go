@@ -36,6 +36,9 @@ func TestLaws(t *testing.T) {
 			return clocked{open(t, s, redisengine.Timeout(timeout)), s}
 		},
 	})
+	// What every engine with a patience would have to show, if its requests
+	// could be held up on the way.
+	t.Run("late", lateRequests)
 }
 
 // clocked is an engine whose server has a clock that can be moved.

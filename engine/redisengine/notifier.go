@@ -142,7 +142,7 @@ func (n *notifier) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause/2 + rand.N(pause)): //nolint:gosec // jitter
+		case <-time.After(pause/2 + rand.N(pause)):
 		}
 		pause = min(2*pause, lastRedial)
 	}
@@ -185,7 +185,7 @@ func (n *notifier) attend(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	sweep := time.NewTicker(linger)
 	defer sweep.Stop()
 	for n.subscribe(ctx, l) == nil {

@@ -42,7 +42,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	e := newEngine(append(a.options, opts...)...)
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, end)()
-	client, err := rueidis.NewClient(e.clientOption(a, life))
+	client, err := rueidis.NewClient(e.clientOption(life, a))
 	if client == nil {
 		end()
 		return nil, fmt.Errorf("redis: %w", err)
@@ -58,7 +58,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	return e, nil
 }
 
-func (e *Engine) clientOption(a *address, life context.Context) rueidis.ClientOption {
+func (e *Engine) clientOption(life context.Context, a *address) rueidis.ClientOption {
 	return rueidis.ClientOption{
 		InitAddress:       []string{a.host},
 		Username:          a.user,
@@ -84,7 +84,7 @@ var openScript = &Script{Name: "open"}
 // server.
 func (e *Engine) refused(ctx context.Context, a *address, err error) error {
 	err = rueidisError(ctx, err)
-	var reply ErrorReply
+	var reply ReplyError
 	switch {
 	case errors.Is(err, errServer):
 		return fmt.Errorf("redis: %q: %w", a.host, err)
@@ -128,7 +128,7 @@ func (c *greetedConn) Read(b []byte) (int, error) {
 	if !c.greeted && n > 0 {
 		c.greeted = true
 		if text, ok := strings.CutPrefix(string(b[:min(n, 100)]), "-ERR max number of clients"); ok {
-			return 0, ErrorReply("ERR max number of clients" + strings.TrimRight(text, "\r\n"))
+			return 0, ReplyError("ERR max number of clients" + strings.TrimRight(text, "\r\n"))
 		}
 	}
 	return n, err

@@ -29,7 +29,7 @@ func (c *rueidisClient) Close() error {
 // within ConnWriteTimeout.
 func (c *rueidisClient) Eval(ctx context.Context, call *Call) (Reply, error) {
 	reply, err := c.send(ctx, "EVALSHA", call.Script.SHA, call)
-	if e, ok := err.(ErrorReply); ok && e.Code() == "NOSCRIPT" {
+	if err != nil && NoScript(err) {
 		reply, err = c.send(ctx, "EVAL", call.Script.Text, call)
 	}
 	return reply, err
@@ -69,7 +69,7 @@ var errConnecting = errors.New("it did not answer in time when it was called up"
 // rueidisError sorts an error as [Client] asks for.
 func rueidisError(ctx context.Context, err error) error {
 	if reply, ok := rueidis.IsRedisErr(err); ok {
-		return ErrorReply(reply.Error())
+		return ReplyError(reply.Error())
 	}
 	var op *net.OpError
 	switch {
@@ -125,7 +125,7 @@ func (l *rueidisListener) Lost() <-chan error { return l.lost }
 // Close implements [Listener].
 func (l *rueidisListener) Close() error {
 	l.conn.Close()
-	for range l.lost { //nolint:revive // it is closed after the last call of a hook
+	for range l.lost { // it is closed after the last call of a hook
 	}
 	l.giveBack()
 	return nil

@@ -97,7 +97,7 @@ func (a *address) database(u *url.URL) error {
 func (a *address) parameters(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return errors.New("has parameters that cannot be read: they look like ?timeout=2s&prefix=shop:")
+		return errors.New("has parameters that cannot be read: they look like ?timeout=2s&client_name=shop")
 	}
 	for name, values := range query {
 		set, ok := parameters[name]

@@ -79,7 +79,7 @@ func (a *adapter) Eval(ctx context.Context, call *redisengine.Call) (redisengine
 	bounded, cancel := context.WithTimeout(ctx, call.Timeout)
 	defer cancel()
 	reply, err := a.send(bounded, "evalsha", call.Script.SHA, call)
-	if e, ok := errors.AsType[redisengine.ErrorReply](err); ok && e.Code() == "NOSCRIPT" {
+	if redisengine.NoScript(err) {
 		reply, err = a.send(bounded, "eval", call.Script.Text, call)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -165,7 +165,7 @@ func sorted(err error) error {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &reply):
-		return redisengine.ErrorReply(reply.Error())
+		return redisengine.ReplyError(reply.Error())
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return &redisengine.NotSentError{Err: fmt.Errorf("%w: %w", engine.ErrOverloaded, err)}
 	case errors.Is(err, redis.ErrClosed):

@@ -262,3 +262,15 @@ func TestListener(t *testing.T) {
 		told(t, wake)
 	})
 }
+
+func TestNewForManyServers(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("New takes a client for a cluster")
+		}
+	}()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer client.Close()
+	goredis.New(client)
+}

@@ -1,0 +1,62 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Addr()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	e := redisengine.New(client)
+	r := ask(t, ann, "a")
+	wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+	defer stop()
+	told(t, wake)
+	granted(t, e, r)
+	renewed(t, e, r, nil)
+	released(t, e, r, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	told(t, wake)
+	if err := e.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if err := client.Do(context.Background(), client.B().Ping().Build()).Error(); err != nil {
+		t.Errorf("the client was closed, too: %v", err)
+	}
+}
+
+func TestNewOnACluster(t *testing.T) {
+	t.Parallel()
+	node := redistest.Start(t, "--cluster-enabled", "yes")
+	node.Must("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	eventually(t, "the cluster is up", func() bool {
+		_, err := node.Do("SET", "k", "v")
+		return err == nil
+	})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{node.Addr()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	defer func() {
+		if recover() == nil {
+			t.Error("New takes a client for a cluster")
+		}
+	}()
+	redisengine.New(client)
+}
