@@ -231,8 +231,12 @@ func TestSilentServer(t *testing.T) {
 			_, err := e.Release(context.Background(), r)
 			d := time.Since(began)
 			t.Logf("call %d: %v after %v", i, err, d)
-			if err == nil || d > timeout+time.Second+slack {
-				t.Errorf("call %d: %v after %v", i, err, d)
+			want := engine.ErrUnknown
+			if i > 0 {
+				want = engine.ErrUnavailable // the server has not even greeted
+			}
+			if !errors.Is(err, want) || d > timeout+time.Second+slack {
+				t.Errorf("call %d: %v after %v, want %v", i, err, d, want)
 			}
 		}
 		s.Cont()
@@ -240,6 +244,26 @@ func TestSilentServer(t *testing.T) {
 			_, err := e.Acquire(context.Background(), retry(r))
 			return err == nil
 		})
+	})
+
+	t.Run("a thousand renewals take no longer than one", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s, redisengine.Timeout(timeout))
+		rs := make([]engine.Request, 1000)
+		for i := range rs {
+			rs[i] = ask(t, ann, "a")
+		}
+		s.Stop()
+		began := time.Now()
+		errs := e.Renew(context.Background(), rs)
+		if d := time.Since(began); d > timeout+time.Second+slack {
+			t.Errorf("it took %v", d)
+		}
+		if !errors.Is(errs[0], engine.ErrUnknown) || !errors.Is(errs[999], engine.ErrUnavailable) {
+			t.Errorf("the first is %v, the last %v", errs[0], errs[999])
+		}
+		s.Cont()
 	})
 
 	t.Run("closing does not wait for a server that has stopped", func(t *testing.T) {

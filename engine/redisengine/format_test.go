@@ -164,3 +164,13 @@ func TestKeysThatBreakSlots(t *testing.T) {
 }
 
 func channelOf(name string) string { return "redisson_lock__channel:{" + name + "}" }
+
+func TestHoldersThatBreakTheFormat(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for _, holder := range []string{"mode", "fence:a"} {
+		_, err := e.Acquire(context.Background(), ask(t, holder, "a"))
+		only(t, err, nil, "uuid:number")
+	}
+}

@@ -115,8 +115,8 @@ func dial(ctx context.Context, addr string, d *net.Dialer, config *tls.Config) (
 	return (&tls.Dialer{NetDialer: d, Config: config}).DialContext(ctx, "tcp", addr)
 }
 
-// A greetedConn notices if the server's first words are that it takes no more
-// connections. It then hangs up, and rueidis would only tell about that.
+// A greetedConn knows whether the server has spoken. Until then rueidis sends
+// nothing but its greeting, so a call that fails was not sent.
 type greetedConn struct {
 	net.Conn
 	greeted bool
@@ -125,11 +125,17 @@ type greetedConn struct {
 // Read implements [net.Conn].
 func (c *greetedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if !c.greeted && n > 0 {
+	switch {
+	case c.greeted:
+	case n > 0:
 		c.greeted = true
+		// The server hangs up after these words, and rueidis would only tell
+		// about that.
 		if text, ok := strings.CutPrefix(string(b[:min(n, 100)]), "-ERR max number of clients"); ok {
 			return 0, ReplyError("ERR max number of clients" + strings.TrimRight(text, "\r\n"))
 		}
+	case err != nil:
+		return n, &NotSentError{Err: err}
 	}
 	return n, err
 }

@@ -15,10 +15,15 @@ func Prefix(p string) Option {
 }
 
 // Timeout is how long a call may take before its outcome is unknown. The default
-// is 2 s. It is also how late a request may arrive and still be granted; see
+// is 2 s, also for a d that is not above zero. It is also how late a request may arrive and still be granted; see
 // [engine.Capabilities].
 func Timeout(d time.Duration) Option {
-	return func(e *Engine) { e.timeout = d }
+	return func(e *Engine) {
+		if d <= 0 {
+			d = defaultTimeout
+		}
+		e.timeout = d
+	}
 }
 
 // A PublishMode is the command by which a release is made known.

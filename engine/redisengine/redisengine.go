@@ -16,6 +16,8 @@ package redisengine
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -109,6 +111,9 @@ func (e *Engine) admit(ctx context.Context, r *engine.Request) (string, error) {
 	}
 	if r.Holder == "" || r.Attempt == "" || r.Lease <= 0 {
 		return "", lacking(r)
+	}
+	if r.Holder == "mode" || strings.HasPrefix(r.Holder, "fence:") {
+		return "", fmt.Errorf("redis: holder %q: the name has another meaning in a lock: use one like uuid:number", r.Holder)
 	}
 	return e.name(r.Key)
 }

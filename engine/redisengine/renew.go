@@ -3,6 +3,7 @@ package redisengine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -13,19 +14,27 @@ const batch = 100
 
 // Renew implements [engine.Engine].
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
-	errs := make([]error, len(rs))
-	names := make([]string, len(rs))
+	b := renewals{rs: rs, names: make([]string, len(rs)), errs: make([]error, len(rs))}
 	for i := range rs {
-		names[i], errs[i] = e.admit(ctx, &rs[i])
+		b.names[i], b.errs[i] = e.admit(ctx, &rs[i])
 	}
-	for _, group := range groups(errs) {
-		for len(group) > 0 {
-			n := min(batch, len(group))
-			e.renew(ctx, rs, names, errs, group[:n])
-			group = group[n:]
+	for _, group := range groups(b.errs) {
+		var err error
+		for chosen := range slices.Chunk(group, batch) {
+			if err = e.renew(ctx, &b, chosen, err); err != nil {
+				// The others would fail as well, one timeout after another.
+				err = &NotSentError{Err: err}
+			}
 		}
 	}
-	return errs
+	return b.errs
+}
+
+// renewals are requests with the names of their locks and their answers.
+type renewals struct {
+	rs    []engine.Request
+	names []string
+	errs  []error
 }
 
 // groups returns which requests may share a call: those without an error that
@@ -40,30 +49,40 @@ func groups(errs []error) [][]int {
 	return [][]int{group}
 }
 
-// renew sends the requests that group names, and puts their answers into errs.
-func (e *Engine) renew(ctx context.Context, rs []engine.Request, names []string, errs []error, group []int) {
+// renew notes the answers to the chosen requests, which it sends unless there is
+// an error already. It returns the error that is the answer to all of them.
+func (e *Engine) renew(ctx context.Context, b *renewals, chosen []int, err error) error {
+	var reply Reply
+	if err == nil {
+		reply, err = e.sendRenewals(ctx, b, chosen)
+	}
+	for at, i := range chosen {
+		switch {
+		case err != nil:
+			b.errs[i] = e.explain(ctx, b.names[i], renewScript, err)
+		case reply.List[at].Int == 0:
+			b.errs[i] = engine.ErrNotHolder
+		}
+	}
+	return err
+}
+
+func (e *Engine) sendRenewals(ctx context.Context, b *renewals, chosen []int) (Reply, error) {
 	c := e.call(renewScript)
 	defer c.free()
 	c.Renewal = true
-	for _, i := range group {
-		r, life := &rs[i], "-"
-		c.keys(names[i])
+	for _, i := range chosen {
+		r, name, life := &b.rs[i], b.names[i], "-"
+		c.keys(name)
 		if r.Fenced && !e.redisson {
-			c.keys(counter(names[i]))
+			c.keys(counter(name))
 			life = e.counterLife(r.Lease)
 		}
 		c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), life)
 	}
 	reply, err := e.client.Eval(ctx, c)
-	if err == nil && len(reply.List) != len(group) {
-		err = fmt.Errorf("%d answers to %d renewals", len(reply.List), len(group))
+	if err == nil && len(reply.List) != len(chosen) {
+		err = fmt.Errorf("%d answers to %d renewals", len(reply.List), len(chosen))
 	}
-	for at, i := range group {
-		switch {
-		case err != nil:
-			errs[i] = e.explain(ctx, names[i], renewScript, err)
-		case reply.List[at].Int == 0:
-			errs[i] = engine.ErrNotHolder
-		}
-	}
+	return reply, err
 }
