@@ -57,6 +57,20 @@ func TestDemoOnRedis(t *testing.T) {
 		await(t, "the lock is deleted", func() bool { return s.Must("DEL", key) == "1" })
 		r.expect(t, 6, "✗ lost", "verdict: NOT one at a time", "the verdict failed")
 	})
+	t.Run("Ctrl-C does not wait for a server that is silent, and says what is left there", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		r := start(t, nil, "demo", "--n=4", "--hold=500ms", "--redis", s.URL())
+		await(t, "the lock is held", func() bool { return s.Must("EXISTS", key) == "1" })
+		s.Stop()
+		began := time.Now()
+		r.interrupt(t)
+		r.expect(t, 130, "could not be given back, and run out within 30 s: 1")
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %v to end", took)
+		}
+		s.Cont()
+	})
 	t.Run("Ctrl-C gives the lock back", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)

@@ -42,8 +42,9 @@ func (p *program) demo() *cobra.Command {
 			"  interlock demo --redis redis://localhost:6379",
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runDemo(c, &f) },
+
+		DisableFlagsInUseLine: true, // Use has them
 	}
-	c.DisableFlagsInUseLine = true
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&f.clicks, "n", 100, p.say(lang.FlagN, mostClicks))

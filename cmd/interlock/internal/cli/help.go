@@ -70,6 +70,8 @@ func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: p.say(lang.AboutHelp),
+
+		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, rest, _ := root.Find(args) // root takes any arguments, so that nothing can go wrong
 			if len(rest) > 0 {

@@ -15,6 +15,8 @@ func (p *program) version() *cobra.Command {
 		Use:   "version",
 		Short: p.say(lang.AboutVersion),
 		Args:  p.noArgs,
+
+		DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(c.OutOrStdout(), "interlock %s %s %s/%s\n", built(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err

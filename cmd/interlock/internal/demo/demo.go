@@ -41,7 +41,7 @@ var ErrVerdict = errors.New("verdict failed")
 
 // An InterruptedError means that the demo ended before it was through.
 type InterruptedError struct {
-	Left int // locks that could not be given back
+	Left int // locks that may not have been given back
 	Err  error
 }
 
@@ -101,15 +101,15 @@ func (d *Demo) unlocked(ctx context.Context) error {
 
 // locked is one of the other acts.
 func (d *Demo) locked(ctx context.Context, stage Stage) (Verdict, error) {
-	client := interlock.New(stage.Engine)
+	e := watch(stage.Engine)
+	client := interlock.New(e)
 	s := &Storm{Clicks: d.Clicks, Hold: d.Hold, Key: d.Key, Lock: client.Mutex(d.Key)}
 	err := s.Run(ctx)
 	goodbye(ctx, client)
-	stats := client.Stats()
 	if err != nil {
-		return Verdict{}, d.ended(ctx, err, int(stats.ReleaseFailed))
+		return Verdict{}, d.ended(ctx, err, e.left())
 	}
-	v := Judge(s, stats)
+	v := Judge(s, client.Stats())
 	chart := picture.Chart{Width: d.Width, Rows: 24, Paint: d.Paint, Alarm: !v.OK()}
 	legend := d.say(lang.LegendOne)
 	if each := chart.Each(d.Clicks); each > 1 {
@@ -124,7 +124,7 @@ func (d *Demo) locked(ctx context.Context, stage Stage) (Verdict, error) {
 func goodbye(ctx context.Context, client *interlock.Client) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	_ = client.Close(ctx) // what it could not give back is in its Stats
+	_ = client.Close(ctx) // what it could not give back is known to who watches
 }
 
 // ended tells an interruption from a failure.

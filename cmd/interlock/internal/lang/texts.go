@@ -130,7 +130,7 @@ var (
 	}
 	Interrupted     = Text{"interrupted; every lock was given back", "已中断，所有的锁都已归还"}
 	InterruptedLeft = Text{
-		"interrupted; %d locks could not be given back and will run out within 30 s",
+		"interrupted; locks that could not be given back, and run out within 30 s: %d",
 		"已中断，%d 把锁未能归还，将在 30 秒内自行到期",
 	}
 	VerdictFailed = Text{"the verdict failed", "结论不成立"}
