@@ -72,7 +72,7 @@ func (a *attempt) run(ctx context.Context) (grant, error) {
 		a.tries++
 		if err == nil {
 			g := grant{req: a.req, fence: got.Fence, sent: a.sent, sure: sureUntil(a.sent, a.req.Lease), tries: a.tries, named: a.named}
-			if g.sure.Sub(time.Now()) >= a.req.Lease/leastLeft {
+			if time.Until(g.sure) >= a.req.Lease/leastLeft {
 				return g, nil
 			}
 			err = a.giveBack(ctx)

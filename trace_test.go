@@ -20,18 +20,15 @@ var traceLaws = []law{
 		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		c := w.on(w.engine, interlock.WithTrace(interlock.Log(logger)))
 		m := c.Mutex("order:42")
-		ctx, hold, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, hold := lock(t, m)
 		_, _, _ = w.another(interlock.WithTrace(interlock.Log(logger))).Mutex("order:42").TryLock(t.Context())
 		time.Sleep(10*time.Second + time.Millisecond)
 		unlock(t, hold)
-		ctx, hold, _ = m.Lock(t.Context())
+		ctx, hold := lock(t, m)
 		w.memory.Evict("order:42")
 		<-ctx.Done()
 		_ = hold.Unlock()
-		_, hold, _ = m.Lock(t.Context())
+		_, hold = lock(t, m)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
 		_ = hold.Unlock()
 

@@ -104,10 +104,10 @@ func (p *place) unlock(h *interlock.Hold) {
 }
 
 // soon waits until something becomes true, and fails if it does not.
-func (p *place) soon(within time.Duration, what string, true func() bool) {
+func (p *place) soon(within time.Duration, what string, is func() bool) {
 	p.t.Helper()
 	deadline := time.Now().Add(within)
-	for !true() {
+	for !is() {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("%s: not within %v", what, within)
 		}

@@ -133,10 +133,10 @@ func once(ctx context.Context, m *interlock.Mutex, log *history.FileLog, who str
 	held, hold, err := m.Lock(ctx)
 	if err != nil {
 		log.Add(history.Event{Kind: history.Stop, Key: m.Key(), Who: who})
-		if ctx.Err() != nil {
-			return nil
+		if ctx.Err() == nil {
+			return err
 		}
-		return err
+		return nil //nolint:nilerr // the time is up, which is no failure
 	}
 	log.Add(history.Event{Kind: history.Enter, Key: m.Key(), Who: who, Fence: hold.Fence()})
 	if errors.Is(context.Cause(held), interlock.ErrLost) {

@@ -47,7 +47,7 @@ var clientMutants = []mutant{
 	{"lost-release-is-lost-lock", "release.go", "		parting.Outcome = engine.Released // by the call whose answer was lost", "", "a lawful unlock says not locked"},
 	{"release-failure-is-failure", "mutex.go", "if lost := hold.Unlock(); errors.Is(lost, ErrLost) {", "if lost := hold.Unlock(); lost != nil {", "a registered user is told that it failed"},
 	{"release-overruns", "release.go", "start.Add(detached))", "start.Add(2*detached))", "two bounds, one after the other"},
-	{"old-grant-taken", "attempt.go", "if g.sure.Sub(time.Now()) >= a.req.Lease/leastLeft {", "if true {", "the lock is lost before the work begins"},
+	{"old-grant-taken", "attempt.go", "if time.Until(g.sure) >= a.req.Lease/leastLeft {", "if true {", "the lock is lost before the work begins"},
 	{"attempt-not-recognised", "engine/memory/shard.go", "case !l.through(r.Holder, r.Attempt):", "default:", "a repeated call counts twice"},
 	{"outage-told-to-one", "desk.go", "	case f.err != nil:\n		return grant{}, f.err\n", "", "an outage looks like a busy lock"},
 
