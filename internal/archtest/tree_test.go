@@ -83,11 +83,7 @@ func TestModules(t *testing.T) {
 
 func repository(t *testing.T) (root string, modules []repo.Module) {
 	t.Helper()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := repo.Files(root)
+	root, files, err := repo.Here()
 	if err != nil {
 		t.Fatal(err)
 	}

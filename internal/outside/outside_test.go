@@ -92,11 +92,7 @@ type user struct {
 
 func newUser(t *testing.T) *user {
 	t.Helper()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := repo.Files(root)
+	root, files, err := repo.Here()
 	if err != nil {
 		t.Fatal(err)
 	}

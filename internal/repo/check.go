@@ -22,11 +22,7 @@ func Run(check Check) {
 }
 
 func run(check Check) (bool, error) {
-	root, err := Root()
-	if err != nil {
-		return false, err
-	}
-	files, err := Files(root)
+	root, files, err := Here()
 	if err != nil {
 		return false, err
 	}

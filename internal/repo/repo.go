@@ -16,8 +16,19 @@ import (
 // Path is the module path of the root; every other module's begins with it.
 const Path = "github.com/interlock-go/interlock"
 
-// Root returns the directory of the repository that the process runs in.
-func Root() (string, error) {
+// Here returns the directory of the repository that the process runs in, and
+// its files, committed or not, without those that git ignores: slash-separated,
+// relative to root and sorted.
+func Here() (root string, files []string, err error) {
+	root, err = top()
+	if err != nil {
+		return "", nil, err
+	}
+	files, err = list(root)
+	return root, files, err
+}
+
+func top() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -34,9 +45,7 @@ func Root() (string, error) {
 	}
 }
 
-// Files lists the files of the repository, committed or not, without those
-// that git ignores: slash-separated, relative to root and sorted.
-func Files(root string) ([]string, error) {
+func list(root string) ([]string, error) {
 	git := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	git.Dir = root
 	out, err := git.Output()

@@ -8,11 +8,7 @@ import (
 )
 
 func TestRepository(t *testing.T) {
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := repo.Files(root)
+	_, files, err := repo.Here()
 	if err != nil {
 		t.Fatal(err)
 	}
