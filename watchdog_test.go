@@ -98,9 +98,12 @@ var watchdogLaws = []law{
 		sick, _ := lock(t, c.Mutex("sick:1"))
 		well, hold := lock(t, c.Mutex("well:1"))
 		e.parts[0].Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang})
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5*time.Minute + time.Second)
 		if well.Err() != nil {
 			t.Errorf("the lock on the healthy shard was lost: %v", context.Cause(well))
+		}
+		if n := e.parts[1].Calls(enginetest.OpRenew); n != 30 {
+			t.Errorf("renewed %d times on the healthy shard in 5 min, want 30: every 10 s", n)
 		}
 		if sick.Err() == nil {
 			t.Error("the lock on the sick shard was not lost")
