@@ -51,7 +51,7 @@ func TestRedissonFormat(t *testing.T) {
 		}
 	})
 
-	t.Run("Redisson's own scripts find our lock held, and take it once it is free", func(t *testing.T) {
+	t.Run("Redisson finds our lock held, and takes it once it is free", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		granted(t, e, r)
@@ -85,7 +85,7 @@ func TestRedissonFormat(t *testing.T) {
 		granted(t, e, ask(t, ann, "a"))
 	})
 
-	t.Run("Redisson's fenced script goes on from our counter, and we from its", func(t *testing.T) {
+	t.Run("Redisson's fences go on from ours, and ours from its", func(t *testing.T) {
 		t.Parallel()
 		r := fenced(ask(t, ann, "a"), 8)
 		shared := open(t, s, redisengine.Redisson())
