@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSmoke(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench(t.Context(), []string{"-short"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"### Uncontended", "### Contended", "### Storm", "### The bar", "| redsync |", "| Interlock |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
+func TestServer(t *testing.T) {
+	t.Run("what it starts it ends", func(t *testing.T) {
+		s, err := start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.end()
+		if s.cmd.ProcessState == nil {
+			t.Error("the process was not waited for")
+		}
+	})
+}
+
+// The list of commands that a contender sends is written by hand. MONITOR tells
+// those apart that a client sent from those that a script ran.
+func TestSends(t *testing.T) {
+	s, err := start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.end)
+	calls, err := caught("bench:sends", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range uncontended(calls) {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := c.open(t.Context(), s.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.close()
+			cycle := func() {
+				if err := l.cycle(t.Context(), "bench:sends:1"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cycle() // connects, and loads scripts
+			before, err := s.use(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent := monitored(t, s, cycle)
+			after, err := s.use(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := after.since(before, c.sends).sent; got != sent || sent != 2 {
+				t.Errorf("counted %d commands in a cycle; the client sent %d, and should send 2", got, sent)
+			}
+		})
+	}
+}
+
+// monitored returns how many commands clients send while fn runs, but for those
+// that keep a connection.
+func monitored(t *testing.T, s *server, fn func()) int {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(conn)
+	fmt.Fprint(conn, "MONITOR\r\n")
+	lines.Scan() // OK
+	fn()
+	s.control.Echo(t.Context(), "finish")
+	sent := 0
+	for lines.Scan() { // +1700000000.000000 [0 127.0.0.1:4242] "echo" "finish"
+		_, rest, _ := strings.Cut(lines.Text(), "[")
+		from, rest, _ := strings.Cut(rest, "] ")
+		command, _, _ := strings.Cut(strings.Trim(rest, `"`), `"`)
+		switch {
+		case strings.EqualFold(command, "echo"):
+			return sent
+		case strings.HasSuffix(from, " lua"), chatter[strings.ToLower(command)]:
+		default:
+			sent++
+		}
+	}
+	t.Fatalf("MONITOR ended: %v", lines.Err())
+	return 0
+}
+
+func TestCeiling(t *testing.T) {
+	if _, err := exec.LookPath("redis-benchmark"); err != nil {
+		t.Fatal("redis-benchmark is not installed: apt-get install redis-tools")
+	}
+	s, err := start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.end)
+	calls, err := caught("bench:ceiling:"+randomNumber, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &ceiling{server: s, scripts: calls}
+	before, err := s.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.measure(t.Context(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The locks to be released are made with HSET, too.
+	if got := after.commands["hset"] - before.commands["hset"] - 1000*keysPerRelease; got < 990 {
+		t.Errorf("%d of 1000 acquires were granted", got)
+	}
+	if c.hits[0] < 0.9 {
+		t.Errorf("%.0f %% of the releases found a lock", 100*c.hits[0])
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	t.Run("a percentile is right to 3 %", func(t *testing.T) {
+		var h histogram
+		for us := 1; us <= 10_000; us++ {
+			h.add(time.Duration(us) * time.Microsecond)
+		}
+		for part, want := range map[float64]time.Duration{0.5: 5 * time.Millisecond, 0.99: 9900 * time.Microsecond, 0.001: 11 * time.Microsecond} {
+			if got := h.at(part); got < want*97/100 || got > want*103/100 {
+				t.Errorf("at %v: %v, want %v", part, got, want)
+			}
+		}
+	})
+	t.Run("buckets follow each other", func(t *testing.T) {
+		for i := 1; i < len(histogram{}.counts); i++ {
+			if middle(i) <= middle(i-1) || bucket(middle(i)) != i {
+				t.Fatalf("bucket %d is around %v, which is in %d; the one before is around %v", i, middle(i), bucket(middle(i)), middle(i-1))
+			}
+		}
+	})
+	t.Run("what is too long is counted", func(t *testing.T) {
+		var h histogram
+		h.add(1000 * time.Hour)
+		if h.n != 1 || h.at(0.5) == 0 {
+			t.Errorf("%d counted, at %v", h.n, h.at(0.5))
+		}
+	})
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{4, 1}, 2.5}, {[]float64{9, 1, 2}, 2}} {
+		if got := median(c.values); got != c.want {
+			t.Errorf("median(%v) = %v, want %v", c.values, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// hold is how long the work under a contended lock takes. A sleep takes a
+	// little longer; what it took is measured.
+	hold = time.Millisecond
+
+	// stuck is when a contended run is given up.
+	stuck = 2 * time.Minute
+)
+
+// A scramble is many goroutines that want one lock, again and again, until it
+// was granted so many times.
+type scramble struct {
+	key    string
+	grants int
+
+	inside   atomic.Int32 // holders at this moment: one, or the lock is none
+	overlaps atomic.Int32
+	released atomic.Int64 // when the last holder began to unlock, since start
+	last     atomic.Int32 // who that was
+	granted  atomic.Int32
+	held     atomic.Int64 // nanoseconds, of all holds
+	ended    atomic.Int64 // when the last hold was over, since start
+
+	start time.Time
+	self  atomic.Int32
+	each  []wanter
+	over  func() // called by the last holder, before it unlocks
+	cost
+}
+
+// A wanter is one of the goroutines.
+type wanter struct {
+	grants   int
+	longest  time.Duration
+	handover histogram
+	err      error
+}
+
+// scramble has n goroutines take one lock until it was granted so many times.
+func (f *field) scramble(ctx context.Context, r *row, n, grants int) (*scramble, error) {
+	ctx, cancel := context.WithTimeout(ctx, stuck)
+	defer cancel()
+	runtime.GC()
+	before, err := f.server.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &scramble{key: "bench:scramble", grants: grants, each: make([]wanter, n), start: time.Now()}
+	s.last.Store(-1)
+	var (
+		after  usage
+		failed error
+	)
+	s.over = func() {
+		after, failed = f.server.use(ctx)
+		cancel() // nobody needs to go on
+	}
+	var all sync.WaitGroup
+	for i := range s.each {
+		all.Go(func() { s.each[i].err = s.want(ctx, r.locks, i) })
+	}
+	all.Wait()
+	s.cost = after.since(before, r.sends)
+	if err := errors.Join(failed, s.err()); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	return s, nil
+}
+
+// err says what went wrong, first of all whether two held the lock at once.
+func (s *scramble) err() error {
+	var errs []error
+	if n := s.overlaps.Load(); n > 0 {
+		errs = append(errs, fmt.Errorf("%d of %d grants overlapped with another", n, s.granted.Load()))
+	}
+	if n := int(s.granted.Load()); n < s.grants {
+		errs = append(errs, fmt.Errorf("stuck after %d of %d grants", n, s.grants))
+	}
+	for i := range s.each {
+		errs = append(errs, s.each[i].err)
+	}
+	return errors.Join(errs...)
+}
+
+// want takes the lock again and again until all grants have been given.
+func (s *scramble) want(ctx context.Context, l locks, i int) error {
+	w := &s.each[i]
+	for int(s.granted.Load()) < s.grants {
+		asked := time.Now()
+		unlock, err := l.lock(ctx, s.key)
+		got := time.Now()
+		w.longest = max(w.longest, got.Sub(asked))
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // over, or stuck, which the count shows
+			}
+			return err
+		}
+		if s.inside.Add(1) != 1 {
+			s.overlaps.Add(1)
+		}
+		over := s.work(w, i, got)
+		s.inside.Add(-1)
+		s.released.Store(int64(time.Since(s.start)))
+		if err := unlock(); err != nil {
+			return err
+		}
+		if over {
+			return nil
+		}
+	}
+	return nil
+}
+
+// work is what is done under the lock. It reports whether it was the last time.
+func (s *scramble) work(w *wanter, i int, got time.Time) (over bool) {
+	before := s.last.Swap(int32(i))
+	if before >= 0 {
+		w.handover.add(got.Sub(s.start) - time.Duration(s.released.Load()))
+	}
+	if before == int32(i) {
+		s.self.Add(1)
+	}
+	w.grants++
+	time.Sleep(hold)
+	now := time.Now()
+	s.held.Add(int64(now.Sub(got)))
+	if int(s.granted.Add(1)) != s.grants {
+		return false
+	}
+	s.ended.Store(int64(now.Sub(s.start)))
+	s.over()
+	return true
+}
+
+// gather adds a scramble to the row.
+func (r *row) gather(s *scramble) {
+	var (
+		longest      time.Duration
+		sum, squares float64
+		never        int
+	)
+	for i := range s.each {
+		w := &s.each[i]
+		r.latency.merge(&w.handover)
+		longest = max(longest, w.longest)
+		sum += float64(w.grants)
+		squares += float64(w.grants * w.grants)
+		if w.grants == 0 {
+			never++
+		}
+	}
+	r.self += int(s.self.Load())
+	r.total = append(r.total, float64(s.ended.Load())/float64(s.held.Load()))
+	r.jain = append(r.jain, sum*sum/(float64(len(s.each))*squares))
+	r.starved = append(r.starved, float64(never))
+	r.longest = append(r.longest, millis(longest))
+	r.pay(s.cost, s.grants)
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// machine prints what the figures were measured on, and with.
+func machine(ctx context.Context, w io.Writer, s *server) {
+	fmt.Fprintf(w, "%s, %s/%s, %d processors (%s), %s, Redis %s on the same machine\n\n",
+		time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version(), s.version(ctx))
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return
+	}
+	for _, path := range []string{
+		"github.com/go-redsync/redsync/v4", "github.com/bsm/redislock",
+		"github.com/redis/go-redis/v9", "github.com/redis/rueidis",
+	} {
+		for _, m := range info.Deps {
+			if m.Path == path {
+				fmt.Fprintf(w, "- %s %s\n", m.Path, m.Version)
+			}
+		}
+	}
+}
+
+func (s *server) version(ctx context.Context) string {
+	info, err := s.control.Info(ctx, "server").Result()
+	if err != nil {
+		return err.Error()
+	}
+	return after(info, "redis_version:")
+}
+
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	_, name, _ := strings.Cut(after(string(text), "model name"), ":")
+	return strings.TrimSpace(name)
+}
+
+// after returns the rest of the line behind a prefix.
+func after(text, prefix string) string {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, prefix); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return "unknown"
+}

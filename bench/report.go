@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+)
+
+// cycling measures locks that nobody else wants, with g goroutines, and beside
+// them what the server could do at most.
+func (p plan) cycling(ctx context.Context, out io.Writer, s *server, calls *scripts, g int, b *bar) error {
+	f, err := assemble(ctx, s, selected(uncontended(calls), p.only))
+	if err != nil {
+		return err
+	}
+	defer f.dismiss()
+	var top *ceiling
+	if _, err := exec.LookPath("redis-benchmark"); err == nil && p.only == "" {
+		top = &ceiling{server: s, scripts: calls}
+	}
+	for _, r := range f.rows { // connect, load scripts, warm up
+		if _, err := f.cycle(ctx, r, g, p.slice/5); err != nil {
+			return err
+		}
+	}
+	for range p.rounds {
+		for _, r := range f.rows {
+			t, err := quietest(p.tries, func() (*turn, error) { return f.cycle(ctx, r, g, p.slice) })
+			if err != nil {
+				return err
+			}
+			r.note(t)
+		}
+		f.compare()
+		if top == nil {
+			continue
+		}
+		if err := top.measure(ctx, p.calls); err != nil {
+			return err
+		}
+		if base := f.find(redsyncRow); base != nil {
+			top.ratio = append(top.ratio, top.rate[len(top.rate)-1]/base.rate[len(base.rate)-1])
+		}
+	}
+	b.cycled(f, top, g)
+	cyclingTable(f, top, g, p).print(out)
+	return nil
+}
+
+func cyclingTable(f *field, top *ceiling, g int, p plan) *table {
+	t := &table{
+		title: fmt.Sprintf("Uncontended, keys of their own: %d goroutines", g),
+		columns: []string{"", "cycles/s", "× redsync", "of rounds", "p50 µs", "p99 µs", "allocs/cycle",
+			"commands sent/cycle", "with those in scripts", "Redis CPU µs/cycle", "client CPU µs/cycle"},
+	}
+	var foreign []float64
+	for _, r := range f.rows {
+		foreign = append(foreign, r.foreign...)
+		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), span(r.ratio, "%.1f"),
+			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
+			per(float64(r.mallocs), r.cycles), per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles),
+			microsPer(r.redisCPU, r.cycles), microsPer(r.clientCPU, r.cycles))
+	}
+	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s", p.rounds, p.slice, others(foreign))
+	if top != nil {
+		t.add("*ceiling: redis-benchmark -P 64, our two scripts*", thousands(median(top.rate)), ratio(top.ratio),
+			span(top.ratio, "%.1f"), "", "", "", "2.00", "", "", "")
+		t.remark += fmt.Sprintf(" Ceiling: %s acquires/s and %s releases/s, of which %.0f %% found a lock.",
+			thousands(median(top.acquires)), thousands(median(top.releases)), 100*median(top.hits))
+	}
+	return t
+}
+
+func ratio(ratios []float64) string {
+	if len(ratios) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", median(ratios))
+}
+
+// scrambling measures one key that n goroutines want.
+func (p plan) scrambling(ctx context.Context, out io.Writer, s *server, n int, b *bar) error {
+	f, err := assemble(ctx, s, selected(contended(), p.only))
+	if err != nil {
+		return err
+	}
+	defer f.dismiss()
+	for _, r := range f.rows { // connect, load scripts
+		if err := r.cycle(ctx, "bench:warm-up"); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	for range p.scrambles {
+		for _, r := range f.rows {
+			s, err := quietest(p.tries, func() (*scramble, error) { return f.scramble(ctx, r, n, p.grants) })
+			if err != nil {
+				return err
+			}
+			r.gather(s)
+		}
+	}
+	b.scrambled(f, n)
+	scramblingTable(f, n, p).print(out)
+	return nil
+}
+
+func scramblingTable(f *field, n int, p plan) *table {
+	t := &table{
+		title: fmt.Sprintf("Contended, one key, one process: %d goroutines", n),
+		columns: []string{"", "total / Σ hold", "hand-over p50 µs", "p99 µs", "commands sent/grant", "with those in scripts",
+			"allocs/grant", "to oneself", "Jain", "never granted", "longest wait ms"},
+	}
+	var foreign []float64
+	for _, r := range f.rows {
+		foreign = append(foreign, r.foreign...)
+		t.add(r.name, fmt.Sprintf("%.3f", median(r.total)), micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
+			per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles), per(float64(r.mallocs), r.cycles),
+			fmt.Sprintf("%.0f %%", 100*float64(r.self)/float64(r.cycles)), fmt.Sprintf("%.3f", median(r.jain)),
+			fmt.Sprintf("%.0f of %d", median(r.starved), n), fmt.Sprintf("%.0f", median(r.longest)))
+	}
+	t.remark = fmt.Sprintf("%d rounds of %d grants, each held for a sleep of %v; no two holds overlapped, or this table would not be here. %s",
+		p.scrambles, p.grants, hold, others(foreign))
+	return t
+}
+
+// storming measures one key that a crowd asks for once, at once.
+func (p plan) storming(ctx context.Context, out io.Writer, s *server) error {
+	f, err := assemble(ctx, s, selected(storming(), p.only))
+	if err != nil {
+		return err
+	}
+	defer f.dismiss()
+	for _, r := range f.rows { // connect, load scripts
+		if _, err := f.storm(ctx, r, p.crowd); err != nil {
+			return err
+		}
+	}
+	for range p.storms {
+		for _, r := range f.rows {
+			s, err := f.storm(ctx, r, p.crowd)
+			if err != nil {
+				return err
+			}
+			r.weather(s)
+		}
+	}
+	stormingTable(f, p).print(out)
+	return nil
+}
+
+func stormingTable(f *field, p plan) *table {
+	t := &table{
+		title:   fmt.Sprintf("Storm, one key: %d goroutines ask once, at once", p.crowd),
+		columns: []string{"", "p50 ms", "max ms", "commands sent", "with those in scripts"},
+	}
+	for _, r := range f.rows {
+		t.add(r.name, fmt.Sprintf("%.2f", median(r.took)), fmt.Sprintf("%.2f", slices.Max(r.took)),
+			per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles))
+	}
+	t.remark = fmt.Sprintf("%d rounds, each with exactly one winner, or this table would not be here. The time is until everybody "+
+		"had an answer; the winner's release is among the commands.", p.storms)
+	return t
+}
+
+// others says how much else was going on.
+func others(foreign []float64) string {
+	return fmt.Sprintf("Other programs kept %.2f cores busy (median of the turns; %s).", median(foreign), span(foreign, "%.2f"))
+}
+
+// quiet is how many cores others may keep busy.
+const quiet = 0.25
+
+// quietest measures until nobody disturbs it, but not more often than tries
+// says, and returns what was disturbed least.
+func quietest[T interface{ noise() float64 }](tries int, measure func() (T, error)) (best T, err error) {
+	for try := range tries {
+		got, err := measure()
+		if err != nil {
+			return got, err
+		}
+		if try == 0 || got.noise() < best.noise() {
+			best = got
+		}
+		if best.noise() <= quiet {
+			break
+		}
+	}
+	return best, nil
+}

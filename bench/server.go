@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A server is a Redis of our own on the loopback that keeps nothing on disk.
+type server struct {
+	addr string
+	dir  string
+	cmd  *exec.Cmd
+	log  bytes.Buffer
+
+	exited chan struct{} // closed when the process is gone
+
+	// control is a connection of its own, so that what it asks is told from
+	// what is measured.
+	control *redis.Client
+}
+
+// start runs redis-server. It ends with end, and on Linux with this process.
+func start(ctx context.Context) (*server, error) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return nil, fmt.Errorf("redis-server is not installed: %w", err)
+	}
+	for range 10 {
+		s, err := launch(ctx)
+		if err == nil {
+			return s, nil
+		}
+		if !strings.Contains(err.Error(), "Address already in use") {
+			return nil, err
+		}
+	}
+	return nil, errors.New("no free port in ten tries")
+}
+
+func launch(ctx context.Context) (*server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{addr: net.JoinHostPort("127.0.0.1", port), exited: make(chan struct{})}
+	if s.dir, err = os.MkdirTemp("", "bench"); err != nil {
+		return nil, err
+	}
+	s.cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", "no")
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	started := make(chan error)
+	go supervise(s.cmd, started, s.exited) // ends with the server, which end kills and waits for
+	if err := <-started; err != nil {
+		_ = os.RemoveAll(s.dir)
+		return nil, err
+	}
+	s.control = redis.NewClient(&redis.Options{Addr: s.addr, PoolSize: 1, Protocol: 2, DisableIdentity: true})
+	if err := s.await(ctx); err != nil {
+		s.end()
+		return nil, fmt.Errorf("redis-server did not start: %w\n%s", err, s.log.String())
+	}
+	return s, nil
+}
+
+// await returns once the server answers and is ours: the free port may have been
+// taken by another meanwhile.
+func (s *server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		dir, err := s.control.ConfigGet(ctx, "dir").Result()
+		if err == nil && dir["dir"] == s.dir {
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return errors.New("it ended by itself")
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// end kills the server and waits until it is gone.
+func (s *server) end() {
+	_ = s.control.Close()
+	_ = s.cmd.Process.Kill()
+	<-s.exited
+	_ = os.RemoveAll(s.dir)
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+}
+
+// run starts cmd and waits until it is gone.
+func run(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
+	if err := cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	_ = cmd.Wait()
+	close(exited)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A storm is a crowd that asked once for the same lock at the same time.
+type storm struct {
+	took time.Duration // until everybody had an answer
+	cost
+}
+
+// storm makes one of n goroutines. Who gets the lock keeps it until everybody
+// has an answer, so exactly one must.
+func (f *field) storm(ctx context.Context, r *row, n int) (*storm, error) {
+	var (
+		all    sync.WaitGroup
+		begin  = make(chan struct{})
+		errs   = make([]error, n)
+		unlock = make([]func() error, n)
+	)
+	for i := range n {
+		all.Go(func() {
+			<-begin
+			unlock[i], errs[i] = r.try(ctx, "bench:storm")
+		})
+	}
+	runtime.GC()
+	before, err := f.server.use(ctx)
+	started := time.Now()
+	close(begin)
+	all.Wait()
+	s := &storm{took: time.Since(started)}
+
+	winners := 0
+	for i := range n {
+		if unlock[i] != nil {
+			winners++
+			errs[i] = unlock[i]()
+		}
+	}
+	if winners != 1 {
+		errs = append(errs, fmt.Errorf("%d of %d got the lock at the same time", winners, n))
+	}
+	after, err2 := f.server.use(ctx)
+	if err := errors.Join(append(errs, err, err2)...); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	s.cost = after.since(before, r.sends)
+	return s, nil
+}
+
+// weather adds a storm to the row.
+func (r *row) weather(s *storm) {
+	r.took = append(r.took, millis(s.took))
+	r.pay(s.cost, 1)
+}

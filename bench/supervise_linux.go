@@ -1,0 +1,16 @@
+package main
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// supervise starts cmd and waits for it. The kernel ends it when the thread that
+// started it does, which is why this goroutine keeps its thread.
+func supervise(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	run(cmd, started, exited)
+}

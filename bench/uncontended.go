@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A field is contenders that are measured in turn.
+type field struct {
+	server *server
+	rows   []*row
+}
+
+// A row is a contender and what was measured of it. Where there is a list, it
+// has a value for each round.
+type row struct {
+	contender
+	locks
+
+	cycles              int       // or grants, or rounds of a storm
+	latency             histogram // of cycles, or of hand-overs
+	sent, all           int       // commands
+	mallocs             uint64
+	redisCPU, clientCPU time.Duration
+	foreign             []float64
+
+	// Uncontended: cycles a second, and that as a multiple of redsync's.
+	rate, ratio []float64
+
+	// Contended: the whole time in holds, grants to who had it before, and
+	// waits in ms.
+	total, jain, starved, longest []float64
+	self                          int
+
+	took []float64 // a storm, in ms
+}
+
+// assemble connects every contender.
+func assemble(ctx context.Context, s *server, all []contender) (*field, error) {
+	f := &field{server: s}
+	for _, c := range all {
+		l, err := c.open(ctx, s.addr)
+		if err != nil {
+			f.dismiss()
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		f.rows = append(f.rows, &row{contender: c, locks: l})
+	}
+	return f, nil
+}
+
+func (f *field) dismiss() {
+	for _, r := range f.rows {
+		r.close()
+	}
+}
+
+// find returns the row with the given name, or nil.
+func (f *field) find(name string) *row {
+	for _, r := range f.rows {
+		if r.name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// compare notes how each row did beside redsync in the round that just ended.
+func (f *field) compare() {
+	base := f.find(redsyncRow)
+	if base == nil {
+		return
+	}
+	last := len(base.rate) - 1
+	for _, r := range f.rows {
+		if last < len(r.rate) {
+			r.ratio = append(r.ratio, r.rate[last]/base.rate[last])
+		}
+	}
+}
+
+// A turn is what a contender did when it was its turn.
+type turn struct {
+	latency histogram
+	took    time.Duration
+	cost
+}
+
+// cycle has g goroutines take and release locks that nobody else wants for as
+// long as given, each going round its own keys.
+func (f *field) cycle(ctx context.Context, r *row, g int, slice time.Duration) (*turn, error) {
+	var (
+		all   sync.WaitGroup
+		begin = make(chan struct{})
+		each  = make([]worker, g)
+	)
+	for i := range each {
+		w := &each[i]
+		w.fill(i)
+		all.Go(func() {
+			<-begin
+			w.err = w.work(ctx, r.locks, slice)
+		})
+	}
+	runtime.GC() // what the one before left behind is not this one's
+	before, err := f.server.use(ctx)
+	started := time.Now()
+	close(begin)
+	all.Wait()
+	if err != nil {
+		return nil, err
+	}
+	t := &turn{took: time.Since(started)}
+	after, err := f.server.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.cost = after.since(before, r.sends)
+	for i := range each {
+		if each[i].err != nil {
+			return nil, fmt.Errorf("%s: %w", r.name, each[i].err)
+		}
+		t.latency.merge(&each[i].latency)
+	}
+	return t, nil
+}
+
+// note adds a turn to the row.
+func (r *row) note(t *turn) {
+	r.rate = append(r.rate, float64(t.latency.n)/t.took.Seconds())
+	r.latency.merge(&t.latency)
+	r.pay(t.cost, t.latency.n)
+}
+
+// pay adds what so many cycles cost.
+func (r *row) pay(c cost, cycles int) {
+	r.cycles += cycles
+	r.sent += c.sent
+	r.all += c.all
+	r.mallocs += c.mallocs
+	r.redisCPU += c.redis
+	r.clientCPU += c.client
+	r.foreign = append(r.foreign, c.foreign)
+}
+
+// A worker goes round keys of its own. It allocates nothing by itself.
+type worker struct {
+	keys    [16]string
+	latency histogram
+	err     error
+}
+
+func (w *worker) fill(i int) {
+	for k := range w.keys {
+		w.keys[k] = fmt.Sprintf("bench:%d:%d", i, k)
+	}
+}
+
+func (w *worker) work(ctx context.Context, l locks, slice time.Duration) error {
+	began := time.Now()
+	for i, last := 0, began; last.Sub(began) < slice; i++ {
+		if err := l.cycle(ctx, w.keys[i%len(w.keys)]); err != nil {
+			return err
+		}
+		now := time.Now()
+		w.latency.add(now.Sub(last))
+		last = now
+	}
+	return nil
+}
