@@ -71,13 +71,9 @@ func (c *core) drop(why error) int {
 func (c *core) dropped(l *lease) {
 	c.stats.dropped.Add(1)
 	parting, err := c.release(l.req)
-	t := l.opts.trace
 	switch {
 	case err != nil:
-		c.stats.releaseFailed.Add(1)
-		if t != nil && t.ReleaseFailed != nil {
-			t.ReleaseFailed(ReleaseFailed{Key: l.req.Key, Holder: l.req.Holder, Err: err})
-		}
+		c.unreleased(&l.req, l.opts.trace, time.Since(l.begun), err)
 	case parting.Outcome == engine.Released:
 		c.stats.released.Add(1)
 	}

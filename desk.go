@@ -127,7 +127,9 @@ func (d *desk) decline(m *Mutex, p *part, ln *line, t turn) {
 		return
 	}
 	d.core.spawn(func() {
-		_, _, _ = d.pass(t.grant, m.opts.terms(), ln, p) // nobody is there to be told
+		if _, _, err := d.pass(t.grant, m.opts.terms(), ln, p); err != nil {
+			d.core.unreleased(&t.grant.req, m.opts.trace, 0, err)
+		}
 	})
 }
 
@@ -230,10 +232,8 @@ func (d *desk) renewed(g *grant, ln *line, p *part, t terms) bool {
 	if !wanted {
 		return false
 	}
-	ctx, cancel := d.core.call()
-	defer cancel()
 	sent := time.Now()
-	if errs := d.core.engine.Renew(ctx, []engine.Request{g.req}); errs[0] != nil {
+	if errs := d.core.engine.Renew(d.core.bound.context(), []engine.Request{g.req}); errs[0] != nil {
 		return false
 	}
 	g.sent, g.sure = sent, sureUntil(sent, g.req.Lease)

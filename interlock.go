@@ -1,7 +1,6 @@
 package interlock
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +61,7 @@ type core struct {
 
 	desk    desk
 	renewer renewer
+	bound   bound
 	stats   counters
 	warned  warned
 
@@ -84,14 +84,6 @@ func newCore(e engine.Engine) *core {
 	c.renewer.init(c)
 	return c
 }
-
-// call bounds a call that must not depend on its caller's context.
-func (c *core) call() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), detached)
-}
-
-// detached bounds every call that is made on nobody's context.
-const detached = 2 * time.Second
 
 // warned remembers which keys have been pointed out, by name, so that a log is
 // not flooded.

@@ -145,10 +145,7 @@ func (l *lease) release(now time.Time) error {
 	s.held.Add(int64(held))
 	switch {
 	case err != nil:
-		s.releaseFailed.Add(1)
-		if t != nil && t.ReleaseFailed != nil {
-			t.ReleaseFailed(ReleaseFailed{Key: l.req.Key, Holder: l.req.Holder, Held: held, Err: err})
-		}
+		l.core.unreleased(&l.req, t, held, err)
 		return fmt.Errorf("interlock: %q was not released and will run out: %w", l.req.Key, err)
 	case outcome != engine.Released:
 		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: ErrNotHolder}

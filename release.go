@@ -11,13 +11,11 @@ import (
 // release gives a lock back to the engine, on nobody's context, and asks again
 // if the answer is lost: that it is free by then counts as released.
 func (c *core) release(req engine.Request) (engine.Parting, error) {
-	start := time.Now()
-	parting, err := c.engine.Release(context.Background(), req) // bounded by the engine
+	ctx := c.bound.context()
+	parting, err := c.engine.Release(ctx, req)
 	if err == nil {
 		return parting, nil
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), start.Add(detached))
-	defer cancel()
 	unsure := errors.Is(err, engine.ErrUnknown)
 	for tries := 1; worthwhile(err); tries++ {
 		if c.pause(ctx, tries) != nil {
@@ -30,6 +28,14 @@ func (c *core) release(req engine.Request) (engine.Parting, error) {
 		parting.Outcome = engine.Released // by the call whose answer was lost
 	}
 	return parting, err
+}
+
+// unreleased counts and traces a lock that could not be released (L4).
+func (c *core) unreleased(req *engine.Request, t *Trace, held time.Duration, err error) {
+	c.stats.releaseFailed.Add(1)
+	if t != nil && t.ReleaseFailed != nil {
+		t.ReleaseFailed(ReleaseFailed{Key: req.Key, Holder: req.Holder, Held: held, Err: err})
+	}
 }
 
 // worthwhile tells whether asking again may help.
