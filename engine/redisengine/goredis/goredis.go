@@ -8,7 +8,8 @@
 // beside its pool: one for renewals, so that a pool with no connection left never
 // costs a lock, and one for messages once somebody waits.
 //
-// The client may be for one server, or for one behind sentinels.
+// The client is one for a single server. One behind sentinels works as far as its
+// library goes, and is untested.
 package goredis
 
 import (
