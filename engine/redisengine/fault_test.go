@@ -126,7 +126,10 @@ func lateRequests(t *testing.T) {
 	stuck := func(t *testing.T, r engine.Request) (arrive func()) {
 		t.Helper()
 		e, p := through(t, s, redisengine.Timeout(patience))
-		granted(t, e, engine.Request{Key: r.Key + " before", Holder: ann, Attempt: "a", Lease: time.Second}) // now it knows the clock
+		// Now it knows the clock, which is not what this fence says.
+		before := engine.Request{Key: r.Key + " before", Holder: ann, Attempt: "a", Lease: time.Second, Fenced: true}
+		s.Must("SET", "redisson_lock_token:{"+before.Key+"}", "9000000000000000")
+		granted(t, e, before)
 		arrive = p.Hold(faultnet.Requests)
 		t.Cleanup(arrive)
 		ctx, cancel := within(100 * time.Millisecond)

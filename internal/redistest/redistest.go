@@ -136,7 +136,7 @@ func (s *Server) await() error {
 		}
 		if time.Now().After(end) {
 			s.Kill()
-			return fmt.Errorf("no PONG in %v: %q, %v", patience, reply, err)
+			return fmt.Errorf("no PONG in %v: %q, %w", patience, reply, err)
 		}
 	}
 }
