@@ -3,6 +3,7 @@ package interlock
 import (
 	"context"
 	"hash/maphash"
+	"runtime"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type desk struct {
 type part struct {
 	mu    sync.Mutex
 	lines map[string]*line
+	spare *line // one that has ended, for the next
 }
 
 func (d *desk) init(c *core) {
@@ -34,6 +36,23 @@ func (d *desk) part(key string) *part {
 	return &d.parts[maphash.String(d.seed, key)%uint64(len(d.parts))]
 }
 
+// begin opens the line of a key.
+func (p *part) begin(key string) *line {
+	ln := p.spare
+	if ln == nil {
+		ln = new(line)
+	}
+	p.spare, p.lines[key] = nil, ln
+	return ln
+}
+
+// end closes the line of a key. Nobody is in it, so nobody knows it any more.
+func (p *part) end(key string, ln *line) {
+	delete(p.lines, key)
+	*ln = line{}
+	p.spare = ln
+}
+
 // take gets the lock: at the engine if nobody else of this process is there,
 // otherwise in line, or, if once, by seeing how the one at the engine fares.
 func (d *desk) take(ctx context.Context, m *Mutex, once bool) (grant, error) {
@@ -42,8 +61,7 @@ func (d *desk) take(ctx context.Context, m *Mutex, once bool) (grant, error) {
 	ln := p.lines[m.key]
 	switch {
 	case ln == nil:
-		ln = new(line)
-		p.lines[m.key] = ln
+		ln = p.begin(m.key)
 	case ln.idle:
 		ln.idle = false
 	case once:
@@ -211,6 +229,7 @@ func (d *desk) pass(g grant, t terms, ln *line, p *part) (handed bool, outcome e
 			ln.drop(w)
 			w.turn <- turn{lock: true, grant: g.next()}
 			p.mu.Unlock()
+			runtime.Gosched() // the next holder goes first: it is in everybody's way
 			return true, engine.Released, nil
 		}
 		p.mu.Unlock()

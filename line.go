@@ -153,7 +153,7 @@ func (ln *line) turnOver(p *part, key string, err error, pause time.Duration) {
 	}
 	ln.ear.close()
 	if pause <= 0 {
-		delete(p.lines, key)
+		p.end(key, ln)
 		return
 	}
 	ln.idle, ln.after = true, time.Now().Add(pause)

@@ -27,7 +27,20 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	if !r.Retry {
 		late = e.clock.in(e.timeout)
 	}
+	alone := e.acquires.alone()
+	if !alone && late != 0 && !r.Fenced {
+		fence, err := e.acquires.share(ctx, e.board(name, &r, late))
+		if err != nil {
+			return engine.Grant{}, e.explain(ctx, name, acquireManyScript, err)
+		}
+		if fence > 0 {
+			return engine.Grant{Fence: uint64(fence), Count: 1}, nil
+		}
+	}
 	reply, err := e.tryAcquire(ctx, name, &r, late)
+	if alone {
+		e.acquires.ended(silence(ctx, err))
+	}
 	if err == nil && reply.List != nil && reply.List[0].Int == isLate {
 		reply, err = e.tryAcquire(ctx, name, &r, 0)
 	}
@@ -45,7 +58,7 @@ func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request,
 	c := e.call(acquireScript)
 	defer c.free()
 	c.keys(name)
-	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), strconv.FormatInt(late, 10))
+	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), e.clock.text(late))
 	if r.Fenced {
 		c.keys(counter(name))
 		c.args(strconv.FormatUint(r.Room, 10), e.counterLife(r.Lease))

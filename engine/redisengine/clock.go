@@ -2,6 +2,7 @@ package redisengine
 
 import (
 	"math"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -14,6 +15,7 @@ import (
 // behind costs a call that comes in time a second trip at worst.
 type serverClock struct {
 	start time.Time
+	last  atomic.Pointer[writtenTime]
 	ahead atomic.Int64 // the server's µs less ours; unknown before the first answer
 }
 
@@ -36,7 +38,26 @@ func (c *serverClock) in(d time.Duration) int64 {
 	if ahead == unknown {
 		return 0
 	}
-	return c.local() + ahead + d.Microseconds()
+	return (c.local() + ahead + d.Microseconds()) &^ (coarse - 1)
+}
+
+// coarse is how many µs are not told apart, so that calls of about the same time
+// have the same text for it. Rounded down, a call is late too early at worst.
+const coarse = 1 << 10
+
+// text writes what in returned. It remembers the last.
+func (c *serverClock) text(late int64) string {
+	if w := c.last.Load(); w != nil && w.late == late {
+		return w.text
+	}
+	w := &writtenTime{late, strconv.FormatInt(late, 10)}
+	c.last.Store(w)
+	return w.text
+}
+
+type writtenTime struct {
+	late int64
+	text string
 }
 
 func (c *serverClock) local() int64 { return time.Since(c.start).Microseconds() }

@@ -38,6 +38,8 @@ type Engine struct {
 
 	clock    serverClock
 	lease    millis
+	acquires merger
+	releases merger
 	notifier *notifier
 	closed   atomic.Bool
 }
@@ -68,6 +70,8 @@ func newEngine(opts ...Option) *Engine {
 		opt(e)
 	}
 	e.clock.init()
+	e.acquires.send = e.acquireMany
+	e.releases.send = e.releaseMany
 	return e
 }
 
@@ -83,7 +87,10 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.notifier.close()
-	return e.client.Close()
+	err := e.client.Close()
+	e.acquires.close()
+	e.releases.close()
+	return err
 }
 
 // Capabilities implements [engine.Engine].

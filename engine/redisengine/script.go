@@ -17,19 +17,25 @@ type Script struct {
 var (
 	//go:embed lua/acquire.lua
 	acquireText string
+	//go:embed lua/acquire_many.lua
+	acquireManyText string
 	//go:embed lua/renew.lua
 	renewText string
 	//go:embed lua/release.lua
 	releaseText string
+	//go:embed lua/release_many.lua
+	releaseManyText string
 	//go:embed lua/abandon.lua
 	abandonText string
 )
 
 var (
-	acquireScript = script("acquire", acquireText)
-	renewScript   = script("renew", renewText)
-	releaseScript = script("release", releaseText)
-	abandonScript = script("abandon", abandonText)
+	acquireScript     = script("acquire", acquireText)
+	acquireManyScript = script("acquire_many", acquireManyText)
+	renewScript       = script("renew", renewText)
+	releaseScript     = script("release", releaseText)
+	releaseManyScript = script("release_many", releaseManyText)
+	abandonScript     = script("abandon", abandonText)
 )
 
 func script(name, text string) *Script {

@@ -19,7 +19,7 @@ var clientMutants = []mutant{
 	{"cancelled-without-cause", "lease.go", "		l.cancel(ErrReleased)\n		return l.release(now)", "		l.cancel(nil)\n		return l.release(now)", "\"context canceled\" and nothing else"},
 	{"cancel-forgotten", "lease.go", "		l.cancel(ErrReleased)\n		return l.release(now)", "		return l.release(now)", "work goes on after unlock"},
 	{"context-taken-away", "mutex.go", "		m.report(err, time.Since(start))\n		return ctx, nil, err", "		m.report(err, time.Since(start))\n		return nil, nil, err", "ctx, hold, err := shadows the caller's ctx"},
-	{"line-stays", "line.go", "	if pause <= 0 {\n		delete(p.lines, key)\n		return\n	}", "	if pause <= 0 {\n		ln.idle = true\n		return\n	}", "a key leaks for every order ever locked"},
+	{"line-stays", "line.go", "	if pause <= 0 {\n		p.end(key, ln)\n		return\n	}", "	if pause <= 0 {\n		ln.idle = true\n		return\n	}", "a key leaks for every order ever locked"},
 
 	// Waiting.
 	{"deaf", "ear.go", "if e.wake == nil && c.caps.Notifier != nil {", "if false {", "waiters poll"},

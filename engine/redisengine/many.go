@@ -1,0 +1,80 @@
+package redisengine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// board makes a passenger of a request.
+func (e *Engine) board(name string, r *engine.Request, late int64) *passenger {
+	p := passengers.Get().(*passenger)
+	p.name, p.holder, p.attempt, p.lease, p.late = name, r.Holder, r.Attempt, e.lease.text(r.Lease), late
+	return p
+}
+
+// acquireMany takes the locks of a batch that are free. The answer of each is
+// its fence, or 0 if the lock is not free or the call came too late.
+func (e *Engine) acquireMany(batch []*passenger) error {
+	c := e.call(acquireManyScript)
+	defer c.free()
+	late := int64(math.MaxInt64)
+	c.args("")
+	for _, p := range batch {
+		late = min(late, p.late)
+		c.keys(p.name)
+		c.args(p.holder, p.attempt, p.lease)
+	}
+	c.Args[0] = strconv.FormatInt(late, 10)
+	reply, err := e.client.Eval(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	fence := reply.Int
+	if reply.List != nil {
+		fence = reply.List[0].Int
+	}
+	for _, p := range batch {
+		p.answer = fence
+	}
+	if fence > 0 {
+		e.clock.saw(fence)
+	}
+	for i := 1; i < len(reply.List); i++ {
+		at := reply.List[i].Int
+		if at < 1 || at > int64(len(batch)) {
+			return fmt.Errorf("%s: there is no request number %d", c.Script.Name, at)
+		}
+		batch[at-1].answer = 0
+	}
+	return nil
+}
+
+// releaseMany ends the holds of a batch that are simple. The answer of each is 1
+// and how many listeners were told, or 0 if the hold is not a simple one.
+func (e *Engine) releaseMany(batch []*passenger) error {
+	c := e.call(releaseManyScript)
+	defer c.free()
+	c.args(string(e.publish))
+	for _, p := range batch {
+		c.keys(p.name, channel(p.name))
+		c.args(p.holder, p.attempt)
+	}
+	reply, err := e.client.Eval(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	if reply.List != nil && len(reply.List) != len(batch) {
+		return fmt.Errorf("%s: %d answers to %d requests", c.Script.Name, len(reply.List), len(batch))
+	}
+	for i, p := range batch {
+		p.answer = 1
+		if reply.List != nil {
+			p.answer = reply.List[i].Int
+		}
+	}
+	return nil
+}
