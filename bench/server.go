@@ -27,6 +27,8 @@ type server struct {
 	// control is a connection of its own, so that what it asks is told from
 	// what is measured.
 	control *redis.Client
+
+	vigil *vigil // nil if processors may sleep
 }
 
 // start runs redis-server. It ends with end, and on Linux with this process.
@@ -94,6 +96,7 @@ func (s *server) await(ctx context.Context) error {
 
 // end kills the server and waits until it is gone.
 func (s *server) end() {
+	s.vigil.end()
 	_ = s.control.Close()
 	_ = s.cmd.Process.Kill()
 	<-s.exited

@@ -18,7 +18,7 @@ type usage struct {
 	commands map[string]int // calls by command, inside of scripts or not
 	redis    time.Duration  // CPU of the server
 	client   time.Duration  // CPU of this process
-	machine  time.Duration  // CPU of everybody, this included; 0 if unknown
+	machine  time.Duration  // CPU of everybody, this included, but for the vigil
 	mallocs  uint64
 	at       time.Time
 }
@@ -29,7 +29,7 @@ func (s *server) use(ctx context.Context) (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	u := usage{commands: make(map[string]int), client: ownCPU(), machine: machineCPU()}
+	u := usage{commands: make(map[string]int), client: ownCPU(), machine: machineCPU() - s.vigil.cpu()}
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if command, ok := strings.CutPrefix(name, "cmdstat_"); ok {
@@ -93,8 +93,10 @@ func ownCPU() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// machineCPU returns the time that all processors together have been busy. The
-// kernel counts it in hundredths of a second.
+// tick is the unit in which the kernel counts CPU.
+const tick = 10 * time.Millisecond
+
+// machineCPU returns the time that all processors together have been busy.
 func machineCPU() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -111,5 +113,5 @@ func machineCPU() time.Duration {
 		n, _ := strconv.ParseInt(field, 10, 64)
 		ticks += n
 	}
-	return time.Duration(ticks) * 10 * time.Millisecond
+	return time.Duration(ticks) * tick
 }

@@ -27,8 +27,9 @@ type merger struct {
 	flights sync.WaitGroup           // goroutines of shared trips, one each
 
 	mu      sync.Mutex
-	flying  int          // trips on their way, alone or shared
-	waiting []*passenger // for the next
+	flying  int            // trips on their way, alone or shared
+	waiting []*passenger   // for the next
+	unused  [][]*passenger // batches that have landed, to be filled again
 }
 
 // A passenger is a call that shares a trip.
@@ -63,8 +64,15 @@ func (m *merger) ended(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.strand(err)
-	if batch := m.next(); batch != nil {
-		m.flights.Go(func() { m.fly(batch) }) // ends when nobody waits; close waits for it
+	m.depart(m.next())
+}
+
+// depart begins a shared trip. Its goroutine ends when nobody waits; close waits
+// for it.
+func (m *merger) depart(batch []*passenger) {
+	if batch != nil {
+		m.flights.Add(1)
+		go m.fly(batch)
 	}
 }
 
@@ -74,9 +82,7 @@ func (m *merger) share(ctx context.Context, p *passenger) (int64, error) {
 	m.waiting, p.queued = append(m.waiting, p), true
 	if m.flying < aloneAtMost { // those on their way have ended meanwhile
 		m.flying++
-		if batch := m.next(); batch != nil {
-			m.flights.Go(func() { m.fly(batch) })
-		}
+		m.depart(m.next())
 	}
 	m.mu.Unlock()
 	select {
@@ -116,8 +122,11 @@ func (m *merger) next() []*passenger {
 		m.flying--
 		return nil
 	}
-	batch := make([]*passenger, n)
-	copy(batch, m.waiting)
+	var batch []*passenger
+	if last := len(m.unused) - 1; last >= 0 {
+		batch, m.unused = m.unused[last], m.unused[:last]
+	}
+	batch = append(batch, m.waiting[:n]...)
 	m.waiting = append(m.waiting[:0], m.waiting[n:]...)
 	for _, p := range batch {
 		p.queued = false
@@ -127,6 +136,7 @@ func (m *merger) next() []*passenger {
 
 // fly makes one shared trip after the other until nobody waits.
 func (m *merger) fly(batch []*passenger) {
+	defer m.flights.Done()
 	for batch != nil {
 		err := m.send(batch)
 		for _, p := range batch {
@@ -135,7 +145,9 @@ func (m *merger) fly(batch []*passenger) {
 			}
 			p.landed <- struct{}{}
 		}
+		clear(batch) // they are others' by now
 		m.mu.Lock()
+		m.unused = append(m.unused, batch[:0])
 		m.strand(err)
 		batch = m.next()
 		m.mu.Unlock()
