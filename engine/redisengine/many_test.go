@@ -1,0 +1,224 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// crowd is enough callers at once for most of them to share a trip.
+const crowd = 40
+
+// crowded has a crowd do something at once on a network slow enough for them to
+// meet, and returns how many scripts the server ran for it.
+func crowded(t *testing.T, s *redistest.Server, p *faultnet.Proxy, do func(i int)) int64 {
+	t.Helper()
+	before := scripts(t, s)
+	p.Delay(faultnet.Replies, 30*time.Millisecond)
+	defer p.Delay(faultnet.Replies, 0)
+	var all sync.WaitGroup
+	for i := range crowd {
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
+	return scripts(t, s) - before
+}
+
+func scripts(t *testing.T, s *redistest.Server) (n int64) {
+	t.Helper()
+	for line := range strings.Lines(s.Must("INFO", "commandstats")) {
+		var calls int64
+		if _, err := fmt.Sscanf(line, "cmdstat_evalsha:calls=%d", &calls); err == nil {
+			n += calls
+		}
+	}
+	return n
+}
+
+func shared(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
+	t.Helper()
+	s := redistest.Start(t)
+	p := faultnet.New(t, s.Addr())
+	e := openURL(t, "redis://"+p.Addr())
+	r := engine.Request{Key: "warm:1", Holder: ann, Attempt: "w", Lease: time.Minute}
+	granted(t, e, r) // now the clock is known
+	released(t, e, r, engine.Parting{Outcome: engine.Released})
+	return s, p, e
+}
+
+func one(i int, holder string) engine.Request {
+	return engine.Request{Key: fmt.Sprint("crowd:", i), Holder: fmt.Sprintf("%s%d", holder, i), Attempt: "a", Lease: time.Minute}
+}
+
+func TestCallsMadeAtOnceShareATrip(t *testing.T) {
+	t.Parallel()
+	s, p, e := shared(t)
+	grants := make([]engine.Grant, crowd)
+	trips := crowded(t, s, p, func(i int) {
+		g, err := e.Acquire(context.Background(), one(i, ann))
+		if err != nil {
+			t.Errorf("number %d: %v", i, err)
+		}
+		grants[i] = g
+	})
+	if trips > 8 {
+		t.Errorf("%d scripts took %d locks, want a few", trips, crowd)
+	}
+	for i, g := range grants {
+		r := one(i, ann)
+		hash(t, s, r.Key, map[string]string{r.Holder: "1", "fence:a": fmt.Sprint(g.Fence)})
+		left(t, s, r.Key, r.Lease)
+	}
+	trips = crowded(t, s, p, func(i int) {
+		if got, err := e.Release(context.Background(), one(i, ann)); err != nil || got.Outcome != engine.Released {
+			t.Errorf("number %d: %+v, %v", i, got, err)
+		}
+	})
+	if trips > 8 {
+		t.Errorf("%d scripts released %d locks, want a few", trips, crowd)
+	}
+	if n := s.Must("DBSIZE"); n != "0" {
+		t.Errorf("%s keys are left", n)
+	}
+}
+
+func TestWhoIsNotSimpleIsAskedForAlone(t *testing.T) {
+	t.Parallel()
+	s, p, e := shared(t)
+	for i := range crowd {
+		switch r := one(i, ann); i % 5 {
+		case 1: // somebody else's
+			granted(t, e, one(i, bob))
+		case 2: // entered before
+			r.Attempt = "first"
+			granted(t, e, r)
+		case 3: // no lock at all
+			s.Must("SET", r.Key, "x")
+		}
+	}
+	crowded(t, s, p, func(i int) {
+		g, err := e.Acquire(context.Background(), one(i, ann))
+		var busy *engine.BusyError
+		switch {
+		case i%5 == 1 && errors.As(err, &busy) && busy.Holder == one(i, bob).Holder:
+		case i%5 == 2 && err == nil && g.Count == 2:
+		case i%5 == 3 && errors.Is(err, engine.ErrKind):
+		case (i%5 == 0 || i%5 == 4) && err == nil && g.Count == 1:
+		default:
+			t.Errorf("number %d: %+v, %v", i, g, err)
+		}
+	})
+	crowded(t, s, p, func(i int) {
+		got, err := e.Release(context.Background(), one(i, ann))
+		switch {
+		case i%5 == 1 && got.Outcome == engine.NotYours:
+		case i%5 == 2 && got == engine.Parting{Outcome: engine.Released, Count: 1}:
+		case i%5 == 3 && errors.Is(err, engine.ErrKind):
+		case (i%5 == 0 || i%5 == 4) && got == engine.Parting{Outcome: engine.Released}:
+		default:
+			t.Errorf("number %d: %+v, %v", i, got, err)
+		}
+	})
+}
+
+func TestWhoListensIsToldOfASharedRelease(t *testing.T) {
+	t.Parallel()
+	s, p, e := shared(t)
+	for i := range crowd {
+		granted(t, e, one(i, ann))
+	}
+	other := open(t, s)
+	wakes := make([]<-chan struct{}, crowd)
+	for i := range crowd {
+		wake, stop := other.Notify(one(i, ann).Key)
+		defer stop()
+		told(t, wake) // it listens
+		wakes[i] = wake
+	}
+	crowded(t, s, p, func(i int) {
+		got, err := e.Release(context.Background(), one(i, ann))
+		parts(t, got, err, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	})
+	for _, wake := range wakes {
+		told(t, wake)
+	}
+}
+
+func TestWhoLeavesBeforeATripWasNeverSent(t *testing.T) {
+	t.Parallel()
+	s, p, e := shared(t)
+	release := p.Hold(faultnet.Requests)
+	var alone sync.WaitGroup
+	for i := range 2 { // as many as may go alone
+		alone.Go(func() { _, _ = e.Acquire(context.Background(), one(i, ann)) })
+	}
+	var last int
+	eventually(t, "a call had to wait", func() bool { // it may be before those two, and go alone
+		last++
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		_, err := e.Acquire(ctx, one(10+last, ann))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v, want the end of the context", err)
+		}
+		return !errors.Is(err, engine.ErrUnknown)
+	})
+	release()
+	alone.Wait()
+	if s.Must("EXISTS", one(10+last, ann).Key) != "0" {
+		t.Error("it was sent all the same")
+	}
+}
+
+func TestOneSilenceIsEnoughToWaitFor(t *testing.T) {
+	t.Parallel()
+	s, _, e := shared(t)
+	s.Stop()
+	defer s.Cont()
+	start := time.Now()
+	var all sync.WaitGroup
+	for i := range 3 * crowd {
+		all.Go(func() {
+			_, err := e.Acquire(context.Background(), one(i, ann))
+			if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrUnavailable) {
+				t.Errorf("number %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	if d := time.Since(start); d > 9*time.Second {
+		t.Errorf("took %v, want one timeout or two, however many wait", d)
+	}
+}
+
+func TestManyScripts(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	text, err := os.ReadFile("lua/acquire_many.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const never = "9000000000000000"
+	if got := s.Must("EVAL", string(text), "2", "late:1", "late:2", "1", ann, "a", "60000", bob, "b", "60000"); got != "0" {
+		t.Errorf("too late: got %q, want 0", got)
+	}
+	if s.Must("EXISTS", "late:1", "late:2") != "0" {
+		t.Error("too late, and taken all the same")
+	}
+	// One key twice in a batch: whoever is second must not be let in.
+	got := strings.Split(s.Must("EVAL", string(text), "2", "twice:1", "twice:1", never, ann, "a", "60000", bob, "b", "60000"), "\n")
+	if len(got) != 2 || got[1] != "2" {
+		t.Errorf("got %q, want the time and 2, the one that was not free", got)
+	}
+	hash(t, s, "twice:1", map[string]string{ann: "1", "fence:a": got[0]})
+}
