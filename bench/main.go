@@ -39,6 +39,7 @@ type plan struct {
 	parts string // of uncontended, contended and storm
 	only  string // parts of contenders' names, with semicolons between
 	tries int    // to measure undisturbed
+	awake bool   // keep the processors from sleeping
 
 	goroutines []int // that cycle through keys of their own
 	slice      time.Duration
@@ -56,6 +57,7 @@ type plan struct {
 var (
 	full = plan{
 		tries:      5,
+		awake:      true,
 		goroutines: []int{1, 16, 256}, slice: 300 * time.Millisecond, rounds: 7, calls: 50_000,
 		waiters: []int{2, 64, 256}, grants: 500, scrambles: 3,
 		crowd: 1000, storms: 20,
@@ -80,6 +82,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		n      = flags.String("n", "", "waiters for one key, as 2,64,256")
 		rounds = flags.Int("rounds", 0, "rounds of the uncontended part")
 		slice  = flags.Duration("slice", 0, "how long a turn of the uncontended part takes")
+		sleepy = flags.Bool("sleepy", false, "let processors go to sleep when nothing is to be done")
 		tries  = flags.Int("tries", 0, "how often at most to measure anew if other programs keep the machine busy")
 		cpu    = flags.String("cpuprofile", "", "write a CPU profile to a `file`")
 		mem    = flags.String("memprofile", "", "write a profile of allocations to a `file`")
@@ -92,6 +95,9 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		p = short
 	}
 	p.parts, p.only = *parts, *only
+	if *sleepy {
+		p.awake = false
+	}
 	if *rounds > 0 {
 		p.rounds = *rounds
 	}
@@ -168,6 +174,11 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer s.end()
+	if p.awake {
+		if s.vigil, err = stayAwake(); err != nil {
+			return err
+		}
+	}
 	now, err := s.control.Time(ctx).Result()
 	if err != nil {
 		return err
