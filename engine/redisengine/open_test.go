@@ -63,6 +63,8 @@ func TestBadURLs(t *testing.T) {
 	}
 }
 
+// TestOpen proves S8: what can be set for a Redis client is set by the URL, or
+// docs/redis.md says what takes its place.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
