@@ -188,15 +188,17 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
+		if all := stacks(); strings.Contains(all, "redisengine.(*") {
+			t.Fatalf("Close did not wait for all that it ended:\n%s", all)
+		}
 	}
-	stacks := make([]byte, 1<<20)
-	eventually(t, "the goroutines have ended", func() bool {
-		stacks = stacks[:runtime.Stack(stacks[:cap(stacks)], true)]
-		return runtime.NumGoroutine() <= before || !strings.Contains(string(stacks), "redisengine.(*")
-	})
-	if n := runtime.NumGoroutine(); n > before {
-		t.Logf("%d goroutines, %d before; rueidis ends its own a little later:\n%s", n, before, stacks)
-	}
+	// rueidis ends its own a little later.
+	eventually(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+func stacks() string {
+	b := make([]byte, 1<<20)
+	return string(b[:runtime.Stack(b, true)])
 }
 
 // Not parallel: it counts allocations.
@@ -214,5 +216,49 @@ func TestAllocations(t *testing.T) {
 	})
 	if !raceEnabled && n > 2 {
 		t.Errorf("acquire and release allocate %v times, want at most twice", n)
+	}
+}
+
+// A slowClient has a listener that takes its time to close.
+type slowClient struct {
+	broken
+	listener slowListener
+}
+
+func (c slowClient) Listen(context.Context, redisengine.PublishMode, func(string)) (redisengine.Listener, error) {
+	close(c.listener.opened)
+	return c.listener, nil
+}
+
+type slowListener struct{ opened, closing, mayClose chan struct{} }
+
+func (l slowListener) Subscribe(context.Context, []string) error   { return nil }
+func (l slowListener) Unsubscribe(context.Context, []string) error { return nil }
+func (l slowListener) Lost() <-chan error                          { return nil }
+
+func (l slowListener) Close() error {
+	close(l.closing)
+	<-l.mayClose
+	return nil
+}
+
+func TestCloseWaitsForTheSubscriber(t *testing.T) {
+	t.Parallel()
+	l := slowListener{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	e := redisengine.On(slowClient{listener: l})
+	_, stop := e.Capabilities().Notifier.Notify("k")
+	defer stop()
+	<-l.opened
+	closed := make(chan error)
+	go func() { closed <- e.Close() }()
+	<-l.closing
+	select {
+	case <-closed:
+		t.Error("Close did not wait")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(l.mayClose)
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
 	}
 }

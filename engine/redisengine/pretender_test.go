@@ -2,6 +2,7 @@ package redisengine_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -26,7 +27,11 @@ func pretender(t *testing.T, version string) string {
 			if err != nil {
 				return
 			}
-			serving.Go(func() { pretend(c, version) })
+			stop := context.AfterFunc(t.Context(), func() { c.Close() })
+			serving.Go(func() {
+				defer stop()
+				pretend(c, version)
+			})
 		}
 	})
 	t.Cleanup(func() { l.Close(); serving.Wait() })

@@ -136,7 +136,7 @@ func TestFenceCounter(t *testing.T) {
 
 	t.Run("a counter that is not there begins with the time", func(t *testing.T) {
 		t.Parallel()
-		g := granted(t, e, fenced(ask(t, ann, "a"), 7))
+		g := granted(t, e, lasting(fenced(ask(t, ann, "a"), 7), 5*time.Second))
 		if got := number(t, s, "GET", counter(t)); got != int64(g.Fence)+7 {
 			t.Errorf("the counter is %d, want %d", got, g.Fence+7)
 		}
@@ -231,6 +231,13 @@ func TestOtherKinds(t *testing.T) {
 			}
 		})
 	}
+
+	t.Run("a read/write lock is known for one however many read", func(t *testing.T) {
+		t.Parallel()
+		r := ask(t, ann, "a")
+		s.Must("EVAL", "redis.call('HSET', KEYS[1], 'mode', 'read') for i = 1, 1000 do redis.call('HSET', KEYS[1], 'uuid:' .. i, 1) end", "1", r.Key)
+		refused(t, e, r, engine.ErrKind)
+	})
 
 	t.Run("what is no lock is not renewed, and does not hold up others", func(t *testing.T) {
 		t.Parallel()
