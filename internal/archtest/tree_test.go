@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/archtest"
@@ -44,9 +47,14 @@ func TestImports(t *testing.T) {
 
 // A module file as the go command prints it, and a workspace likewise.
 type modFile struct {
-	Require []json.RawMessage
+	Require []requirement
 	Replace []replace
 	Use     []struct{ DiskPath string }
+}
+
+type requirement struct {
+	Path     string
+	Indirect bool
 }
 
 type replace struct {
@@ -56,13 +64,23 @@ type replace struct {
 // TestModules checks what the module files say of each other.
 func TestModules(t *testing.T) {
 	root, modules := repository(t)
+	text, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons, major := string(text), regexp.MustCompile(`/v[0-9]+$`)
 	for _, m := range modules {
 		file := edit(t, root, "mod", filepath.Join(root, m.Dir, "go.mod"))
 		if len(file.Replace) > 0 {
 			t.Errorf("%s/go.mod replaces a module, which breaks go install …@version", m.Dir)
 		}
 		if m.Dir == "." && len(file.Require) > 0 {
-			t.Errorf("the root module requires %s", file.Require)
+			t.Errorf("the root module requires %v", file.Require)
+		}
+		for _, r := range file.Require {
+			if !r.Indirect && !strings.HasPrefix(r.Path, repo.Path) && !strings.Contains(reasons, "https://"+major.ReplaceAllString(r.Path, "")) {
+				t.Errorf("%s/go.mod requires %s, and docs/dependencies.md does not say why", m.Dir, r.Path)
+			}
 		}
 	}
 
