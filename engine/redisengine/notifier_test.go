@@ -254,7 +254,8 @@ func TestCloseWaitsForTheSubscriber(t *testing.T) {
 	<-l.closing
 	select {
 	case <-closed:
-		t.Error("Close did not wait")
+		close(l.mayClose)
+		t.Fatal("Close did not wait")
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(l.mayClose)
