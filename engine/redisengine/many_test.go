@@ -201,6 +201,41 @@ func TestOneSilenceIsEnoughToWaitFor(t *testing.T) {
 	}
 }
 
+// What one of them may not do is no reason to refuse the others, nor to say of a
+// release that it did not happen.
+func TestOneWhoIsForbiddenDoesNotSpoilATrip(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := faultnet.New(t, s.Addr())
+	s.Must("ACL", "SETUSER", "shop", "on", ">pw", "+@all", "~warm*", "~crowd*", "~*{warm*", "~*{crowd*",
+		"resetchannels", "&*{warm*", "&*{crowd:1*", "&*{crowd:2*")
+	e := openURL(t, "redis://shop:pw@"+p.Addr())
+	r := engine.Request{Key: "warm:1", Holder: ann, Attempt: "w", Lease: time.Minute}
+	granted(t, e, r)
+	released(t, e, r, engine.Parting{Outcome: engine.Released})
+
+	crowded(t, s, p, func(i int) {
+		r := one(i, ann)
+		if i%4 == 0 {
+			r.Key = fmt.Sprint("forbidden:", i)
+		}
+		_, err := e.Acquire(context.Background(), r)
+		if (err != nil) != (i%4 == 0) {
+			t.Errorf("number %d: %v", i, err)
+		}
+	})
+	crowded(t, s, p, func(i int) {
+		if i%4 == 0 {
+			return
+		}
+		allowed := strings.HasPrefix(fmt.Sprint(i), "1") || strings.HasPrefix(fmt.Sprint(i), "2")
+		_, err := e.Release(context.Background(), one(i, ann))
+		if gone := s.Must("EXISTS", one(i, ann).Key) == "0"; gone != allowed || (err == nil) != allowed {
+			t.Errorf("number %d: %v, gone: %v", i, err, gone)
+		}
+	})
+}
+
 func TestManyScripts(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

@@ -23,7 +23,7 @@ const (
 // Few callers do not wait for each other: the first ones go alone, and only who
 // comes while they are on their way is taken along by the next.
 type merger struct {
-	send    func([]*passenger) error // notes the answer of each
+	send    func([]*passenger) error // notes the answer of each; nothing has happened if the server refuses
 	flights sync.WaitGroup           // goroutines of shared trips, one each
 
 	mu      sync.Mutex
@@ -141,7 +141,9 @@ func (m *merger) fly(batch []*passenger) {
 		err := m.send(batch)
 		for _, p := range batch {
 			if err != nil {
-				p.answer, p.err = 0, err
+				// What the server has against one of them is no news for the
+				// others: each asks for itself.
+				p.answer, p.err = 0, silence(context.Background(), err)
 			}
 			p.landed <- struct{}{}
 		}

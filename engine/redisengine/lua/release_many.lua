@@ -14,12 +14,16 @@ local publish = ARGV[1]
 local told, plain = {}, true
 for i = 1, #KEYS / 2 do
   local lock, at = KEYS[2 * i - 1], 2 * i
-  -- Another kind of thing at one key must not hold up the others.
+  -- Another kind of thing at one key, or a channel that is forbidden, must not
+  -- hold up the others.
   local seen = redis.pcall('HMGET', lock, ARGV[at], 'fence:' .. ARGV[at + 1])
   told[i] = 0
   if not seen.err and seen[1] == '1' and seen[2] then
-    told[i] = 1 + redis.call(publish, KEYS[2 * i], '0')
-    redis.call('DEL', lock)
+    local listeners = redis.pcall(publish, KEYS[2 * i], '0')
+    if type(listeners) == 'number' then
+      told[i] = 1 + listeners
+      redis.call('DEL', lock)
+    end
   end
   plain = plain and told[i] == 1
 end
