@@ -9,19 +9,21 @@ var redisMutants = slices.Concat(
 )
 
 const (
-	redisAcquireLua = "engine/redisengine/lua/acquire.lua"
-	redisReleaseLua = "engine/redisengine/lua/release.lua"
-	redisAbandonLua = "engine/redisengine/lua/abandon.lua"
-	redisRenewLua   = "engine/redisengine/lua/renew.lua"
-	redisAcquireGo  = "engine/redisengine/acquire.go"
-	redisReleaseGo  = "engine/redisengine/release.go"
-	redisRenewGo    = "engine/redisengine/renew.go"
-	redisCallGo     = "engine/redisengine/call.go"
-	redisClockGo    = "engine/redisengine/clock.go"
-	redisNamesGo    = "engine/redisengine/names.go"
-	redisEngineGo   = "engine/redisengine/redisengine.go"
-	redisRueidisGo  = "engine/redisengine/rueidis.go"
-	redisNotifierGo = "engine/redisengine/notifier.go"
+	redisAcquireManyLua = "engine/redisengine/lua/acquire_many.lua"
+	redisReleaseManyLua = "engine/redisengine/lua/release_many.lua"
+	redisAcquireLua     = "engine/redisengine/lua/acquire.lua"
+	redisReleaseLua     = "engine/redisengine/lua/release.lua"
+	redisAbandonLua     = "engine/redisengine/lua/abandon.lua"
+	redisRenewLua       = "engine/redisengine/lua/renew.lua"
+	redisAcquireGo      = "engine/redisengine/acquire.go"
+	redisReleaseGo      = "engine/redisengine/release.go"
+	redisRenewGo        = "engine/redisengine/renew.go"
+	redisCallGo         = "engine/redisengine/call.go"
+	redisClockGo        = "engine/redisengine/clock.go"
+	redisNamesGo        = "engine/redisengine/names.go"
+	redisEngineGo       = "engine/redisengine/redisengine.go"
+	redisRueidisGo      = "engine/redisengine/rueidis.go"
+	redisNotifierGo     = "engine/redisengine/notifier.go"
 )
 
 var redisAcquireMutants = []mutant{
@@ -142,9 +144,13 @@ var redisAcquireMutants = []mutant{
 		"w != nil",
 		"the cache of the last lease"},
 	{"clock-ahead", redisClockGo,
-		"return c.local() + ahead + d.Microseconds()",
-		"return c.local() + ahead + d.Microseconds() + 3600e6",
+		"c.local() + ahead + d.Microseconds()",
+		"c.local() + ahead + d.Microseconds() + 3600e6",
 		"a call is in time for ever"},
+	{"shared-trip-takes-all", redisAcquireManyLua,
+		"if redis.call('EXISTS', KEYS[i]) == 0 then",
+		"if true then",
+		"a crowd enters"},
 }
 
 var redisReleaseMutants = []mutant{
@@ -196,6 +202,14 @@ var redisReleaseMutants = []mutant{
 		"Count: int(reply.List[0].Int)}",
 		"}",
 		""},
+	{"shared-release-without-check", redisReleaseManyLua,
+		"if not seen.err and seen[1] == '1' and seen[2] then",
+		"if redis.call('EXISTS', lock) == 1 then",
+		"a crowd releases what is another's"},
+	{"shared-release-again", redisReleaseManyLua,
+		"if not seen.err and seen[1] == '1' and seen[2] then",
+		"if true then",
+		"two are told that they did it"},
 }
 
 var redisAbandonMutants = []mutant{
@@ -369,7 +383,7 @@ var redisNotifyMutants = []mutant{
 		"return e.notifier.listen(channel(name[:1]))",
 		""},
 	{"second-topic-forgotten", redisNotifierGo,
-		"\t\tn.added = append(n.added, ch)\n\t\tn.tell()\n",
-		"\t\tif len(n.topics) == 1 {\n\t\t\tn.added = append(n.added, ch)\n\t\t\tn.tell()\n\t\t}\n",
+		"return l.Subscribe(ctx, added)",
+		"return l.Subscribe(ctx, added[:1])",
 		""},
 }
