@@ -139,6 +139,14 @@ var closingLaws = []law{
 			t.Error("renewed after Close")
 		}
 	}},
+	{"Close waits for a release on its way", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Delay, After: 100 * time.Millisecond})
+		go func() { _ = hold.Unlock() }()
+		synctest.Wait()
+		wantIn(t, 100*time.Millisecond, 100*time.Millisecond, func() { _ = w.client.Close(t.Context()) })
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
 	{"Close does not wait for ever for an engine that is gone", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})

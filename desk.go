@@ -2,6 +2,7 @@ package interlock
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"runtime"
 	"sync"
@@ -85,10 +86,14 @@ func (d *desk) follow(ctx context.Context, m *Mutex, p *part, ln *line) (grant, 
 	}
 	f := ln.join()
 	p.mu.Unlock()
+	patience := time.NewTimer(briefOutage)
+	defer patience.Stop()
 	select {
 	case <-f.done:
+	case <-patience.C:
+		return grant{}, fmt.Errorf("interlock: acquiring %q: %w: no answer yet to somebody who asked before", m.key, engine.ErrUnavailable)
 	case <-ctx.Done():
-		return grant{}, seen{}.gaveUp(m.key, context.Cause(ctx))
+		return grant{}, fmt.Errorf("interlock: acquiring %q: gave up before there was an answer: %w", m.key, context.Cause(ctx))
 	}
 	switch {
 	case f.err != nil:
@@ -101,8 +106,8 @@ func (d *desk) follow(ctx context.Context, m *Mutex, p *part, ln *line) (grant, 
 
 // queue waits in line for a turn.
 func (d *desk) queue(ctx context.Context, m *Mutex, p *part, ln *line, w *waiter) (grant, error) {
-	d.core.stats.waiting.Add(1)
-	defer d.core.stats.waiting.Add(-1)
+	waiting := &d.core.stats.waiting
+	waiting.Add(1)
 	if t := m.opts.trace; t != nil && t.Waiting != nil {
 		p.mu.Lock()
 		s := ln.ahead()
@@ -112,12 +117,14 @@ func (d *desk) queue(ctx context.Context, m *Mutex, p *part, ln *line, w *waiter
 	var ended error
 	select {
 	case turn := <-w.turn:
+		waiting.Add(-1) // who goes on waiting, at the engine, is counted there
 		return d.serve(ctx, m, p, ln, turn)
 	case <-ctx.Done():
 		ended = context.Cause(ctx)
 	case <-d.core.closing:
 		ended = ErrClosed
 	}
+	waiting.Add(-1)
 	p.mu.Lock()
 	s := ln.ahead()
 	inLine := ln.drop(w)
@@ -130,7 +137,10 @@ func (d *desk) queue(ctx context.Context, m *Mutex, p *part, ln *line, w *waiter
 
 // serve takes the turn that came: the lock itself, or the place at the engine.
 func (d *desk) serve(ctx context.Context, m *Mutex, p *part, ln *line, t turn) (grant, error) {
-	if t.lock {
+	switch {
+	case t.err != nil:
+		return grant{}, t.err
+	case t.lock:
 		return t.grant, nil
 	}
 	return d.lead(ctx, m, p, ln, t.pause, false)
@@ -138,6 +148,9 @@ func (d *desk) serve(ctx context.Context, m *Mutex, p *part, ln *line, t turn) (
 
 // decline passes on a turn that came too late.
 func (d *desk) decline(m *Mutex, p *part, ln *line, t turn) {
+	if t.err != nil {
+		return
+	}
 	if !t.lock {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -154,22 +167,27 @@ func (d *desk) decline(m *Mutex, p *part, ln *line, t turn) {
 // lead stands at the engine after a pause. Whatever comes of it, the line goes
 // on: behind the new holder, or with the next one at the engine.
 func (d *desk) lead(ctx context.Context, m *Mutex, p *part, ln *line, pause time.Duration, once bool) (grant, error) {
-	var g grant
-	err := d.core.rest(ctx, pause, nil)
-	if err == nil {
-		g, err = m.stand(ctx, once, &ln.ear, func(busy seen) {
+	var news error // for the others
+	taken := false
+	defer func() { // also if what the caller gave us panics: a Backoff, a Trace
+		if !taken {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			ln.busy = busy
-			ln.land(flight{busy: busy})
-		})
-	} else {
-		err = seen{}.gaveUp(m.key, err)
+			ln.turnOver(p, m.key, news, 0)
+		}
+	}()
+	if err := d.core.rest(ctx, pause, nil); err != nil {
+		return grant{}, seen{}.gaveUp(m.key, err)
 	}
-	if err != nil {
+	g, err := m.stand(ctx, once, &ln.ear, func(busy seen) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		ln.turnOver(p, m.key, err, 0)
+		ln.busy = busy
+		ln.land(flight{busy: busy})
+	})
+	taken = err == nil
+	if ctx.Err() == nil { // that its own context ended is no news
+		news = err
 	}
 	return g, err
 }
@@ -216,14 +234,15 @@ func (d *desk) leave(l *lease) (handed bool, outcome engine.Outcome, err error) 
 	ln.held, ln.busy = nil, seen{}
 	p.mu.Unlock()
 	g := l.grant
-	g.sent, g.sure = l.due.sent, l.core.base.Add(time.Duration(l.sureMono.Load()))
+	g.sent, g.sure = l.due.sent, sureUntil(l.due.sent, l.req.Lease)
 	return d.pass(g, l.opts.terms(), ln, p)
 }
 
 // pass gives a lock that this process holds to the next in line, if the two
 // agree on the terms and its time is not up, and back to the engine otherwise.
 func (d *desk) pass(g grant, t terms, ln *line, p *part) (handed bool, outcome engine.Outcome, err error) {
-	if !d.core.closed.Load() && g.passable(time.Now()) && (!t.explicit || d.renewed(&g, ln, p, t)) {
+	ctx := d.core.bound.context() // one bound for all of it
+	if !d.core.closed.Load() && g.passable(time.Now()) && (!t.explicit || d.renewed(ctx, &g, ln, p, t)) {
 		p.mu.Lock()
 		if w := ln.first; w != nil && w.terms == t {
 			ln.drop(w)
@@ -235,7 +254,7 @@ func (d *desk) pass(g grant, t terms, ln *line, p *part) (handed bool, outcome e
 		p.mu.Unlock()
 	}
 	start := time.Now()
-	parting, err := d.core.release(g.req)
+	parting, err := d.core.releaseWithin(ctx, g.req)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ln.turnOver(p, g.req.Key, nil, ln.courtesy(parting.Listeners, time.Since(start)))
@@ -244,7 +263,7 @@ func (d *desk) pass(g grant, t terms, ln *line, p *part) (handed bool, outcome e
 
 // renewed makes the lease of a lock with an explicit one begin anew for the
 // next in line, if there is one who wants it.
-func (d *desk) renewed(g *grant, ln *line, p *part, t terms) bool {
+func (d *desk) renewed(ctx context.Context, g *grant, ln *line, p *part, t terms) bool {
 	p.mu.Lock()
 	wanted := ln.first != nil && ln.first.terms == t
 	p.mu.Unlock()
@@ -252,7 +271,7 @@ func (d *desk) renewed(g *grant, ln *line, p *part, t terms) bool {
 		return false
 	}
 	sent := time.Now()
-	if errs := d.core.engine.Renew(d.core.bound.context(), []engine.Request{g.req}); errs[0] != nil {
+	if errs := d.core.engine.Renew(ctx, []engine.Request{g.req}); errs[0] != nil {
 		return false
 	}
 	g.sent, g.sure = sent, sureUntil(sent, g.req.Lease)

@@ -48,7 +48,8 @@ var (
 	ErrUnavailable = engine.ErrUnavailable
 
 	// ErrOutcomeUnknown means that the engine was asked and did not answer.
-	// Whatever it may have granted is being given back.
+	// Whatever it may have granted is being given back. An error that matches
+	// it may also match ErrUnavailable, if that is how asking again ended.
 	ErrOutcomeUnknown = engine.ErrUnknown
 
 	// ErrFull means that the engine has no room for another lock.

@@ -89,6 +89,88 @@ var faultLaws = []law{
 			wantErr(t, err, interlock.ErrUnavailable)
 		})
 	}},
+	{"an outage is as long for those in line as for the one ahead of them", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
+		wantIn(t, 3*time.Second, 5*time.Second, func() {
+			together(20, func(int) {
+				if _, _, err := w.client.Mutex("k:1").Lock(t.Context()); !errors.Is(err, interlock.ErrUnavailable) {
+					t.Errorf("err = %v", err)
+				}
+			})
+		})
+	}},
+	{"one attempt behind somebody who waits out an outage is shorter than that", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
+		go func() { _, _, _ = w.client.Mutex("k:1").Lock(t.Context()) }()
+		synctest.Wait()
+		wantIn(t, time.Second, 2*time.Second, func() {
+			_, _, err := w.client.Mutex("k:1").TryLock(t.Context())
+			wantErr(t, err, interlock.ErrUnavailable)
+		})
+		time.Sleep(5 * time.Second)
+	}},
+	{"that somebody else gave up is no answer to one attempt", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Hang, Times: 1})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _, _ = w.client.Mutex("k:1").Lock(ctx) }()
+		synctest.Wait()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, hold, err := w.client.Mutex("k:1").TryLock(t.Context())
+			if err != nil {
+				t.Errorf("nobody has the lock, and nobody ended this context: %v", err)
+				return
+			}
+			unlock(t, hold)
+		}()
+		synctest.Wait()
+		cancel()
+		<-done
+	}},
+	{"a lock that nobody was seen with is not contended", func(t *testing.T, w *world) {
+		e := unsent{w.engine}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _, err := w.on(e).Mutex("k:1").Lock(ctx)
+		wantErr(t, err, context.DeadlineExceeded)
+		if errors.Is(err, interlock.ErrContended) {
+			t.Errorf("%v: nobody has it", err)
+		}
+	}},
+	{"a request that arrives after its repetition was released is not granted", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Hang, Times: 1})
+		ctx, cancel := context.WithCancel(t.Context())
+		var first engine.Request
+		e := &recorded{Engine: w.engine, first: &first}
+		time.AfterFunc(time.Millisecond, w.engine.Heal) // the hanging one is given up, and asked again
+		_, hold, err := w.on(e).Mutex("k:1").Lock(ctx)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, hold)
+		for _, c := range w.clients {
+			c.Idle()
+		}
+		if _, err := w.memory.Acquire(t.Context(), first); !errors.Is(err, engine.ErrAbandoned) {
+			t.Errorf("the late request got %v, want it refused", err)
+		}
+	}},
+	{"what the caller gave us may panic without blocking the key", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			_, _, _ = w.client.Mutex("k:1", interlock.Poll(func(int) time.Duration { panic("a bug of the caller's") })).Lock(t.Context())
+		}()
+		unlock(t, hold)
+		wantFree(t, w.client.Mutex("k:1", interlock.Wait(time.Second)))
+		w.panicked = true
+	}},
 	{"who stops waiting while the engine is down is told that it was", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		wantIn(t, 200*time.Millisecond, 200*time.Millisecond, func() {
@@ -164,6 +246,25 @@ var faultLaws = []law{
 			w.memory.Evict("k:1")
 		}
 	}},
+	{"to unlock takes two seconds at most, with a lease to renew for the next in line", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Lease(time.Minute))
+		_, hold := lock(t, m)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if _, mine, err := m.Lock(ctx); err == nil {
+				_ = mine.Unlock()
+			}
+		}()
+		synctest.Wait()
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang})
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Hang})
+		wantIn(t, 1900*time.Millisecond, 2*time.Second, func() { _ = hold.Unlock() })
+		cancel()
+		w.engine.Heal()
+		<-done
+	}},
 	{"a grant that took most of its lease to arrive is given back", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 950 * time.Millisecond, Times: 1})
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(time.Second)))
@@ -193,6 +294,27 @@ var faultLaws = []law{
 			t.Errorf("%d lines are left", n)
 		}
 	}},
+}
+
+// unsent is an engine that cannot be reached before the caller gives up.
+type unsent struct{ engine.Engine }
+
+func (unsent) Acquire(ctx context.Context, _ engine.Request) (engine.Grant, error) {
+	<-ctx.Done()
+	return engine.Grant{}, ctx.Err()
+}
+
+// recorded is an engine that remembers the first request.
+type recorded struct {
+	engine.Engine
+	first *engine.Request
+}
+
+func (r *recorded) Acquire(ctx context.Context, req engine.Request) (engine.Grant, error) {
+	if r.first.Key == "" {
+		*r.first = req
+	}
+	return r.Engine.Acquire(ctx, req)
 }
 
 // hanging is an engine that does not answer a release for as long as its own

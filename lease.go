@@ -115,22 +115,34 @@ func (l *lease) leave() error {
 	now := time.Now()
 	l.mu.Lock()
 	l.entries--
-	last, ended := l.entries == 0, l.ended
-	release := last && ended == nil && !l.overdue(now)
-	if release {
+	last, lost := l.entries == 0, l.ended != nil || l.overdue(now)
+	if last && !lost {
 		l.ended = ErrReleased
 	}
 	l.mu.Unlock()
 
 	switch {
-	case release:
-		l.core.renewer.remove(l)
-		l.cancel(ErrReleased)
-		return l.release(now)
-	case ended == nil && last:
-		l.lose(ErrExpired)
-		return context.Cause(l.Context)
-	case last && errors.Is(ended, ErrMaxHold): // it is not renewed, but still in others' way
+	case lost:
+		return l.leaveLost(last)
+	case !last:
+		return nil
+	}
+	l.core.background.begin() // before the renewer lets go of it: Close waits for one or the other
+	defer l.core.background.end()
+	l.core.renewer.remove(l)
+	l.cancel(ErrReleased)
+	return l.release(now)
+}
+
+// leaveLost takes back an entry of a lock that was lost. Nobody renews it, but
+// it may still be in others' way, for one lease at most: the last one to leave
+// says that there is no need.
+func (l *lease) leaveLost(last bool) error {
+	l.lose(ErrExpired) // unless that is known
+	l.mu.Lock()
+	ended := l.ended
+	l.mu.Unlock()
+	if last && (errors.Is(ended, ErrMaxHold) || errors.Is(ended, ErrExpired)) {
 		l.core.spawn(func() { _, _ = l.core.release(l.req) })
 	}
 	return ended

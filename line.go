@@ -34,6 +34,7 @@ type turn struct {
 	lock  bool
 	grant grant
 	pause time.Duration // before going to the engine
+	err   error         // or the engine has failed for so long that there is no point
 }
 
 // A flight is the question that the one at the engine has asked. Those who
@@ -146,6 +147,10 @@ func (ln *line) drop(w *waiter) bool {
 func (ln *line) turnOver(p *part, key string, err error, pause time.Duration) {
 	ln.held, ln.busy = nil, seen{}
 	ln.land(flight{err: err, over: err == nil})
+	for w := ln.first; w != nil && err != nil && worthwhile(err); w = ln.first {
+		ln.drop(w)
+		w.turn <- turn{err: err}
+	}
 	if w := ln.first; w != nil {
 		ln.drop(w)
 		w.turn <- turn{pause: pause}

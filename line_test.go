@@ -127,23 +127,45 @@ var lineLaws = []law{
 			t.Errorf("one process held it %d times, the other %d", mine, theirs)
 		}
 	}},
-	{"a process that locks again at once does not starve another", func(t *testing.T, w *world) {
+	{"a process that locks again at once does not get there before another that waits", func(t *testing.T, w *world) {
 		other := w.another()
-		stop := time.Now().Add(10 * time.Second)
-		var counts [2]int
-		together(2, func(i int) {
-			c := []*interlock.Client{w.client, other}[i]
-			for time.Now().Before(stop) {
-				_ = c.Mutex("k:1").Do(t.Context(), func(context.Context) error {
-					time.Sleep(time.Millisecond)
-					counts[i]++
-					return nil
-				})
+		for round := range 50 {
+			_, hold := lock(t, w.client.Mutex("k:1"))
+			order := make(chan string, 2)
+			go func() {
+				_, theirs := lock(t, other.Mutex("k:1"))
+				order <- "other"
+				unlock(t, theirs)
+			}()
+			synctest.Wait() // it listens
+			unlock(t, hold)
+			_, again := lock(t, w.client.Mutex("k:1"))
+			order <- "again"
+			unlock(t, again)
+			if first := <-order; first != "other" {
+				t.Fatalf("round %d: who had the lock got it again at once", round)
 			}
-		})
-		if counts[0] < 1000 || counts[1] < 1000 {
-			t.Errorf("held %d and %d times in 10 s", counts[0], counts[1])
+			<-order
 		}
+	}},
+	{"one who waits is counted once, wherever it stands", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Mutex("k:1"))
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _, _ = w.client.Mutex("k:1").Lock(ctx) }()
+		synctest.Wait()
+		got := make(chan *interlock.Hold, 1)
+		go func() {
+			_, mine := lock(t, w.client.Mutex("k:1"))
+			got <- mine
+		}()
+		synctest.Wait()
+		cancel() // the one at the engine leaves, and the other takes its place
+		synctest.Wait()
+		if n := w.client.Stats().Waiting; n != 1 {
+			t.Errorf("%d wait, want 1", n)
+		}
+		unlock(t, hold)
+		unlock(t, <-got)
 	}},
 	{"a lock is not passed on with less than three quarters of its lease left", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Watchdog(12*time.Second))

@@ -3,6 +3,7 @@ package interlock_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,6 +138,41 @@ var lossLaws = []law{
 		wantIn(t, 9*time.Second, 10*time.Second, func() { <-ctx.Done() })
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
+	{"a sleep that left some of the lease ends the context when that is over, too", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(30*time.Second)))
+		w.client.StepWall(25 * time.Second)
+		wantIn(t, 4*time.Second, 5*time.Second, func() { <-ctx.Done() })
+		wantErr(t, hold.Unlock(), interlock.ErrExpired)
+	}},
+	{"a sleep that left some of the lease is followed by a renewal", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		w.client.StepWall(25 * time.Second)
+		time.Sleep(time.Minute)
+		if ctx.Err() != nil {
+			t.Errorf("lost: %v", context.Cause(ctx))
+		}
+		unlock(t, hold)
+	}},
+	{"an inner entry of a lock that was lost says so", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Reentrant())
+		ctx, outer := lock(t, m)
+		_, inner, err := m.Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.client.StepWall(time.Hour)
+		wantErr(t, inner.Unlock(), interlock.ErrLost)
+		wantErr(t, outer.Unlock(), interlock.ErrLost)
+	}},
+	{"who leaves a lock that was lost takes what is left of it out of the way", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1"))
+		time.Sleep(9 * time.Second)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply}) // it is renewed, and nobody knows
+		<-ctx.Done()
+		wantErr(t, hold.Unlock(), interlock.ErrExpired)
+		w.client.Idle()
+		wantFree(t, w.another().Mutex("k:1"))
+	}},
 	{"a waiter in line goes on when the holder before it lost the lock", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		got := make(chan *interlock.Hold)
@@ -168,4 +204,25 @@ var lossLaws = []law{
 			t.Errorf("%v left", hold.Left())
 		}
 	}},
+}
+
+// TestHandOverAfterSleep is no law: in virtual time the two clocks are one.
+func TestHandOverAfterSleep(t *testing.T) {
+	c := interlock.New(nil)
+	c.MadeBefore(time.Hour)
+	_, hold := lock(t, c.Mutex("k:1"))
+	got := make(chan *interlock.Hold, 1)
+	go func() {
+		_, mine, _ := c.Mutex("k:1").Lock(t.Context())
+		got <- mine
+	}()
+	for c.Stats().Waiting == 0 {
+		runtime.Gosched()
+	}
+	unlock(t, hold)
+	mine := <-got
+	if c.Stats().Handed != 1 || mine.Left() < lease/2 {
+		t.Errorf("handed over %d times, with %v left of %v", c.Stats().Handed, mine.Left(), lease)
+	}
+	unlock(t, mine)
 }

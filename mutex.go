@@ -118,7 +118,7 @@ func (m *Mutex) take(ctx context.Context, once bool) (grant, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, m.opts.wait, errWaited)
 		defer cancel()
 	}
-	if _, named := ctx.Value(ownerKey{}).(string); named {
+	if ownerOf(ctx) != "" {
 		return m.takeNamed(ctx, once)
 	}
 	return m.core.desk.take(ctx, m, once)

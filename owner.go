@@ -25,7 +25,8 @@ func WithoutHolds(ctx context.Context) context.Context {
 // bears the same name, in whatever process, may enter a lock that is held under
 // it; the engine counts the entries, and the last one to leave releases it.
 //
-// A name is a secret shared by those who use it: who knows it gets in.
+// A name is a secret shared by those who use it: who knows it gets in. An empty
+// one names nobody. Under the context of a hold, [Reentrant] decides as ever.
 func WithOwner(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, name)
 }
@@ -52,12 +53,18 @@ func (m *Mutex) request(ctx context.Context) (r engine.Request, named bool) {
 	buf = append(buf, ':')
 	buf = strconv.AppendUint(buf, id, 10)
 	own := string(buf)
-	if name, ok := ctx.Value(ownerKey{}).(string); ok {
+	if name := ownerOf(ctx); name != "" {
 		r.Holder, r.Attempt, r.Room = ownerID(name), own, 0
 		return r, true
 	}
 	r.Holder, r.Attempt = own, own[len(m.core.id)+1:]
 	return r, false
+}
+
+// ownerOf returns the name that ctx gives the owner, or "".
+func ownerOf(ctx context.Context) string {
+	name, _ := ctx.Value(ownerKey{}).(string)
+	return name
 }
 
 // ownerID turns an owner's name into a holder of the usual shape.

@@ -166,6 +166,17 @@ var ownershipLaws = []law{
 		unlock(t, a)
 		unlock(t, b)
 	}},
+	{"an empty name names nobody", func(t *testing.T, w *world) {
+		ctx := interlock.WithOwner(t.Context(), "")
+		_, hold, err := w.client.Mutex("k:1").TryLock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.another().Mutex("k:1").TryLock(ctx); !errors.Is(err, interlock.ErrContended) {
+			t.Errorf("two who forgot their names are both in: %v", err)
+		}
+		unlock(t, hold)
+	}},
 	{"a named owner's retried entry is counted once", func(t *testing.T, w *world) {
 		ctx := interlock.WithOwner(t.Context(), "saga-7")
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1})

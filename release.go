@@ -11,7 +11,13 @@ import (
 // release gives a lock back to the engine, on nobody's context, and asks again
 // if the answer is lost: that it is free by then counts as released.
 func (c *core) release(req engine.Request) (engine.Parting, error) {
-	ctx := c.bound.context()
+	return c.releaseWithin(c.bound.context(), req)
+}
+
+func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Parting, error) {
+	if req.Retry { // what was asked before, and had no answer, may still be on its way
+		defer c.cleanUp(req, nil, time.Now())
+	}
 	parting, err := c.engine.Release(ctx, req)
 	if err == nil {
 		return parting, nil
@@ -60,10 +66,12 @@ func (c *core) pause(ctx context.Context, tries int) error {
 // was last asked for at sent.
 func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
 	c.spawn(func() {
+		left := c.caps.Patience - time.Since(sent) // as of when abandon is sent, not answered
+		over := time.Now().Add(left + left/driftPart + driftLeast)
 		found, err := c.abandon(req)
-		if left := c.caps.Patience - time.Since(sent); left > 0 {
+		if left > 0 {
 			// Until then the engine may still grant what is on its way.
-			timer := time.NewTimer(left + left/driftPart + driftLeast)
+			timer := time.NewTimer(time.Until(over))
 			<-timer.C
 			again, err2 := c.abandon(req)
 			found, err = found || again, err2

@@ -17,11 +17,11 @@ type renewer struct {
 	core *core
 
 	mu      sync.Mutex
-	leases  leaseHeap        // every live lease, what is due next first
-	timer   *time.Timer      // calls fire
-	armed   time.Time        // when it will; zero if it will not
-	flights map[int]*renewal // calls on their way, by shard
-	mono    time.Duration    // what the two clocks showed when last compared
+	leases  leaseHeap         // every live lease, what is due next first
+	timer   *time.Timer       // calls fire
+	armed   time.Time         // when it will; zero if it will not
+	flights map[lane]*renewal // calls on their way
+	mono    time.Duration     // what the two clocks showed when last compared
 	wall    int64
 	drained chan struct{} // closed when the last lease is gone; nil unless asked for
 }
@@ -34,6 +34,13 @@ type dueTimes struct {
 	renew  time.Time // when it is to be renewed; zero if never
 	tried  int       // renewals that failed in a row
 	flying bool      // a renewal is on its way, or waits for one
+}
+
+// A lane is what leases share that are renewed together: the shard, and how long
+// a call may take, so that a short lease does not cut short the call of a long one.
+type lane struct {
+	shard int
+	bound time.Duration
 }
 
 // A renewal is a call on its way to one shard, and who waits for the next.
@@ -55,7 +62,7 @@ const (
 
 func (r *renewer) init(c *core) {
 	r.core = c
-	r.flights = make(map[int]*renewal)
+	r.flights = make(map[lane]*renewal)
 }
 
 // add takes charge of a new lease.
@@ -114,6 +121,10 @@ func (r *renewer) empty() <-chan struct{} {
 // nextDue returns when something must be done about l.
 func (r *renewer) nextDue(l *lease) time.Time {
 	next := r.core.base.Add(time.Duration(l.sureMono.Load()))
+	now := time.Now()
+	if end := now.Add(time.Duration(l.sureWall.Load() - now.UnixNano() - r.core.wallStep.Load())); end.Before(next) {
+		next = end
+	}
 	if !l.due.flying && !l.due.renew.IsZero() && l.due.renew.Before(next) {
 		next = l.due.renew
 	}
@@ -154,6 +165,9 @@ func (r *renewer) fire() {
 	if r.compareClocks(now) {
 		for _, l := range r.leases { // rare: the machine slept
 			l.due.next = now
+			if !l.due.renew.IsZero() {
+				l.due.renew = now
+			}
 		}
 		heap.Init(&r.leases)
 	}
@@ -199,27 +213,27 @@ func (r *renewer) attend(l *lease, now time.Time) (over bool) {
 		return false
 	}
 	l.due.flying = true
-	shard := 0
+	way := lane{bound: min(detached, max(l.req.Lease/renewPart, minLease))}
 	if r.core.caps.Shard != nil {
-		shard = r.core.caps.Shard(l.req.Key)
+		way.shard = r.core.caps.Shard(l.req.Key)
 	}
-	if f := r.flights[shard]; f != nil {
+	if f := r.flights[way]; f != nil {
 		f.waiting = append(f.waiting, l)
 		return false
 	}
 	f := &renewal{waiting: []*lease{l}}
-	r.flights[shard] = f
-	r.core.spawn(func() { r.fly(shard, f) })
+	r.flights[way] = f
+	r.core.spawn(func() { r.fly(way, f) })
 	return false
 }
 
 // fly renews, in one call after the other, whatever waits for it on a shard.
-func (r *renewer) fly(shard int, f *renewal) {
+func (r *renewer) fly(way lane, f *renewal) {
 	for {
 		r.mu.Lock()
 		batch := f.waiting
 		if len(batch) == 0 {
-			delete(r.flights, shard)
+			delete(r.flights, way)
 			r.mu.Unlock()
 			return
 		}
@@ -228,16 +242,15 @@ func (r *renewer) fly(shard int, f *renewal) {
 		}
 		f.waiting = f.waiting[len(batch):]
 		r.mu.Unlock()
-		r.renew(batch)
+		r.renew(batch, way.bound)
 	}
 }
 
 // renew renews a batch of leases with one call.
-func (r *renewer) renew(batch []*lease) {
-	reqs, bound := make([]engine.Request, len(batch)), detached
+func (r *renewer) renew(batch []*lease, bound time.Duration) {
+	reqs := make([]engine.Request, len(batch))
 	for i, l := range batch {
 		reqs[i] = l.req
-		bound = min(bound, max(l.req.Lease/renewPart, minLease))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	sent := time.Now()

@@ -92,6 +92,22 @@ var watchdogLaws = []law{
 			unlock(t, hold)
 		}
 	}},
+	{"a short lease does not cut short the renewal of a long one", func(t *testing.T, w *world) {
+		c := w.on(slowRenewals{w.engine, 150 * time.Millisecond})
+		ctx, hold := lock(t, c.Mutex("long:1", interlock.Watchdog(3*time.Second)))
+		stop := time.Now().Add(20 * time.Second)
+		together(3, func(i int) {
+			for n := 0; time.Now().Before(stop); n++ {
+				_, short := lock(t, c.Mutex(fmt.Sprintf("short:%d:%d", i, n), interlock.Watchdog(300*time.Millisecond)))
+				time.Sleep(time.Duration(250+20*i) * time.Millisecond)
+				_ = short.Unlock()
+			}
+		})
+		if ctx.Err() != nil {
+			t.Errorf("lost: %v", context.Cause(ctx))
+		}
+		unlock(t, hold)
+	}},
 	{"one shard that hangs does not hold up renewals on another", func(t *testing.T, w *world) {
 		e := newSharded()
 		c := w.on(e)
@@ -168,6 +184,25 @@ type slowAnswers struct {
 func (s slowAnswers) Renew(ctx context.Context, rs []engine.Request) []error {
 	errs := s.Engine.Renew(ctx, rs)
 	time.Sleep(s.by)
+	return errs
+}
+
+// slowRenewals is an engine that takes its time to renew, if it is given it.
+type slowRenewals struct {
+	engine.Engine
+	time time.Duration
+}
+
+func (s slowRenewals) Renew(ctx context.Context, rs []engine.Request) []error {
+	select {
+	case <-time.After(s.time):
+		return s.Engine.Renew(ctx, rs)
+	case <-ctx.Done():
+	}
+	errs := make([]error, len(rs))
+	for i := range errs {
+		errs[i] = engine.ErrUnknown
+	}
 	return errs
 }
 

@@ -89,6 +89,9 @@ func granted(name string, list []Item) (engine.Grant, error) {
 		return engine.Grant{}, kindError(name)
 	}
 	left := time.Duration(max(list[1].Int, 0)) * time.Millisecond
+	if list[1].Int == 0 {
+		left = time.Millisecond // less than one is left; zero would mean that it is not known
+	}
 	return engine.Grant{}, &engine.BusyError{Holder: list[2].Text, Left: left}
 }
 
