@@ -212,5 +212,9 @@ func exhausted(t *testing.T) {
 	for range 3 {
 		<-done
 	}
+	p.soon(10*time.Second, "the pool serves again", func() bool {
+		_, mine, err := c.Mutex("fault:2").TryLock(t.Context())
+		return err == nil && mine.Unlock() == nil
+	})
 	p.unlock(hold)
 }
