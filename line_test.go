@@ -233,7 +233,6 @@ var lineLaws = []law{
 		synctest.Wait()
 		w.client.StepWall(time.Hour)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
-		wantBusy(t, w.on(w.memory).Mutex("k:1")) // until its lease is over
 		unlock(t, <-got)
 		if n := w.client.Stats().Handed; n != 0 {
 			t.Errorf("handed over %d times", n)
