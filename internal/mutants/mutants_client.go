@@ -78,8 +78,8 @@ var clientMutants = []mutant{
 	{"max-hold-keeps-lock", "lease.go", "		l.core.spawn(func() { _, _ = l.core.release(l.req) })", "", "others wait for a lock that nobody holds"},
 
 	// Ownership.
-	{"ownership-forgotten", "owner.go", "l.core == c && l.req.Key == key {", "false {", "a lock that waits for itself"},
 	{"first-out-releases", "lease.go", "last, lost := l.entries == 0,", "last, lost := true,", "the inner unlock releases"},
+	{"ownership-forgotten", "owner.go", "l.core == c && l.req.Key == key {", "false {", "a lock that waits for itself"},
 	{"always-reentrant", "lease.go", "case !allowed:", "case false:", "the same thread re-enters by surprise"},
 	{"innermost-only", "owner.go", "for ; l != nil; l = l.outer {", "if l != nil {", "two locks held, one recognised"},
 	{"cannot-leave", "owner.go", "return context.WithValue(ctx, leaseKey{}, (*lease)(nil))", "return ctx", "work that must not share shares"},
