@@ -39,6 +39,11 @@ func TestLaws(t *testing.T) {
 	// What every engine with a patience would have to show, if its requests
 	// could be held up on the way.
 	t.Run("late", lateRequests)
+	// On a network that is slow enough for callers to meet, whatever the machine.
+	t.Run("shared", func(t *testing.T) {
+		t.Run("calls made at once share a trip", TestCallsMadeAtOnceShareATrip)
+		t.Run("who is not simple is asked for alone", TestWhoIsNotSimpleIsAskedForAlone)
+	})
 }
 
 // clocked is an engine whose server has a clock that can be moved.

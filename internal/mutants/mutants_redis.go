@@ -151,6 +151,10 @@ var redisAcquireMutants = []mutant{
 		"if redis.call('EXISTS', KEYS[i]) == 0 then",
 		"if true then",
 		"a crowd enters"},
+	{"nobody-shares-a-trip", "engine/redisengine/merger.go",
+		"aloneAtMost = 2",
+		"aloneAtMost = 1 << 20",
+		"a script for every lock, and half the speed"},
 }
 
 var redisReleaseMutants = []mutant{
