@@ -82,6 +82,7 @@ var lineLaws = []law{
 			together(20, func(int) {
 				_, hold := lock(t, w.client.Mutex("k:1", interlock.Fenced()))
 				check(hold)
+				time.Sleep(time.Millisecond) // for the others to stand in line
 				unlock(t, hold)
 			})
 			_, hold := lock(t, other.Mutex("k:1", interlock.Fenced()))
