@@ -45,7 +45,7 @@ type wanter struct {
 	grants   int
 	longest  time.Duration
 	handover histogram
-	err      error
+	trouble  trouble
 }
 
 // scramble has n goroutines take one lock until it was granted so many times.
@@ -69,7 +69,7 @@ func (f *field) scramble(ctx context.Context, r *row, n, grants int) (*scramble,
 	}
 	var all sync.WaitGroup
 	for i := range s.each {
-		all.Go(func() { s.each[i].err = s.want(ctx, r.locks, i) })
+		all.Go(func() { s.want(ctx, r.locks, i) })
 	}
 	all.Wait()
 	s.cost = after.since(before, r.sends)
@@ -86,27 +86,31 @@ func (s *scramble) err() error {
 		errs = append(errs, fmt.Errorf("%d of %d grants overlapped with another", n, s.granted.Load()))
 	}
 	if n := int(s.granted.Load()); n < s.grants {
-		errs = append(errs, fmt.Errorf("stuck after %d of %d grants", n, s.grants))
-	}
-	for i := range s.each {
-		errs = append(errs, s.each[i].err)
+		errs = append(errs, fmt.Errorf("stuck after %d of %d grants", n, s.grants), s.trouble().first)
 	}
 	return errors.Join(errs...)
 }
 
+func (s *scramble) trouble() (t trouble) {
+	for i := range s.each {
+		t.merge(s.each[i].trouble)
+	}
+	return t
+}
+
 // want takes the lock again and again until all grants have been given.
-func (s *scramble) want(ctx context.Context, l locks, i int) error {
+func (s *scramble) want(ctx context.Context, l locks, i int) {
 	w := &s.each[i]
-	for int(s.granted.Load()) < s.grants {
+	for ctx.Err() == nil { // until over, or stuck, which the count shows
 		asked := time.Now()
 		unlock, err := l.lock(ctx, s.key)
 		got := time.Now()
 		w.longest = max(w.longest, got.Sub(asked))
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil //nolint:nilerr // over, or stuck, which the count shows
+			if ctx.Err() == nil {
+				w.trouble.add(err)
 			}
-			return err
+			continue
 		}
 		if s.inside.Add(1) != 1 {
 			s.overlaps.Add(1)
@@ -115,13 +119,12 @@ func (s *scramble) want(ctx context.Context, l locks, i int) error {
 		s.inside.Add(-1)
 		s.released.Store(int64(time.Since(s.start)))
 		if err := unlock(); err != nil {
-			return err
+			w.trouble.add(err)
 		}
 		if over {
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // work is what is done under the lock. It reports whether it was the last time.
@@ -167,6 +170,7 @@ func (r *row) gather(s *scramble) {
 	r.jain = append(r.jain, sum*sum/(float64(len(s.each))*squares))
 	r.starved = append(r.starved, float64(never))
 	r.longest = append(r.longest, millis(longest))
+	r.trouble.merge(s.trouble())
 	r.pay(s.cost, s.grants)
 }
 

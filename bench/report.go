@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 	"slices"
+	"strings"
 )
 
 // cycling measures locks that nobody else wants, with g goroutines, and beside
@@ -63,7 +64,7 @@ func cyclingTable(f *field, top *ceiling, g int, p plan) *table {
 			per(float64(r.mallocs), r.cycles), per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles),
 			microsPer(r.redisCPU, r.cycles), microsPer(r.clientCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s", p.rounds, p.slice, others(foreign))
+	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
 	if top != nil {
 		t.add("*ceiling: redis-benchmark -P 64, our two scripts*", thousands(median(top.rate)), ratio(top.ratio),
 			span(top.ratio, "%.1f"), "", "", "", "2.00", "", "", "")
@@ -120,8 +121,8 @@ func scramblingTable(f *field, n int, p plan) *table {
 			fmt.Sprintf("%.0f %%", 100*float64(r.self)/float64(r.cycles)), fmt.Sprintf("%.3f", median(r.jain)),
 			fmt.Sprintf("%.0f of %d", median(r.starved), n), fmt.Sprintf("%.0f", median(r.longest)))
 	}
-	t.remark = fmt.Sprintf("%d rounds of %d grants, each held for a sleep of %v; no two holds overlapped, or this table would not be here. %s",
-		p.scrambles, p.grants, hold, others(foreign))
+	t.remark = fmt.Sprintf("%d rounds of %d grants, each held for a sleep of %v; no two holds overlapped, or this table would not be here. %s%s",
+		p.scrambles, p.grants, hold, others(foreign), f.troubles())
 	return t
 }
 
@@ -159,9 +160,20 @@ func stormingTable(f *field, p plan) *table {
 		t.add(r.name, fmt.Sprintf("%.2f", median(r.took)), fmt.Sprintf("%.2f", slices.Max(r.took)),
 			per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, each with exactly one winner, or this table would not be here. The time is until everybody "+
-		"had an answer; the winner's release is among the commands.", p.storms)
+	t.remark = fmt.Sprintf("%d rounds, none with two winners, or this table would not be here. The time is until everybody "+
+		"had an answer; the winner's release is among the commands.%s", p.storms, f.troubles())
 	return t
+}
+
+// troubles tells of calls that failed.
+func (f *field) troubles() string {
+	var text strings.Builder
+	for _, r := range f.rows {
+		if t := r.trouble; t.n > 0 {
+			fmt.Fprintf(&text, " %s: %d calls failed, the first with %q.", r.name, t.n, t.first)
+		}
+	}
+	return text.String()
 }
 
 // others says how much else was going on.

@@ -11,12 +11,13 @@ import (
 
 // A storm is a crowd that asked once for the same lock at the same time.
 type storm struct {
-	took time.Duration // until everybody had an answer
+	took    time.Duration // until everybody had an answer
+	trouble trouble
 	cost
 }
 
 // storm makes one of n goroutines. Who gets the lock keeps it until everybody
-// has an answer, so exactly one must.
+// has an answer, so exactly one must, unless somebody could not be answered.
 func (f *field) storm(ctx context.Context, r *row, n int) (*storm, error) {
 	var (
 		all    sync.WaitGroup
@@ -43,13 +44,16 @@ func (f *field) storm(ctx context.Context, r *row, n int) (*storm, error) {
 			winners++
 			errs[i] = unlock[i]()
 		}
+		if errs[i] != nil {
+			s.trouble.add(errs[i])
+		}
 	}
-	if winners != 1 {
-		errs = append(errs, fmt.Errorf("%d of %d got the lock at the same time", winners, n))
+	if winners > 1 || winners == 0 && s.trouble.n == 0 {
+		return nil, fmt.Errorf("%s: %d of %d got the lock at the same time", r.name, winners, n)
 	}
 	after, err2 := f.server.use(ctx)
-	if err := errors.Join(append(errs, err, err2)...); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.name, err)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
 	}
 	s.cost = after.since(before, r.sends)
 	return s, nil
@@ -58,5 +62,6 @@ func (f *field) storm(ctx context.Context, r *row, n int) (*storm, error) {
 // weather adds a storm to the row.
 func (r *row) weather(s *storm) {
 	r.took = append(r.took, millis(s.took))
+	r.trouble.merge(s.trouble)
 	r.pay(s.cost, 1)
 }

@@ -26,6 +26,7 @@ type row struct {
 	mallocs             uint64
 	redisCPU, clientCPU time.Duration
 	foreign             []float64
+	trouble             trouble
 
 	// Uncontended: cycles a second, and that as a multiple of redsync's.
 	rate, ratio []float64
@@ -36,6 +37,26 @@ type row struct {
 	self                          int
 
 	took []float64 // a storm, in ms
+}
+
+// trouble counts calls that failed, as those do that give up on a server which
+// is slow. They are shown, and are no reason to stop.
+type trouble struct {
+	n     int
+	first error
+}
+
+func (t *trouble) add(err error) {
+	if t.n++; t.first == nil {
+		t.first = err
+	}
+}
+
+func (t *trouble) merge(other trouble) {
+	t.n += other.n
+	if t.first == nil {
+		t.first = other.first
+	}
 }
 
 // assemble connects every contender.
@@ -85,6 +106,7 @@ func (f *field) compare() {
 // A turn is what a contender did when it was its turn.
 type turn struct {
 	latency histogram
+	trouble trouble
 	took    time.Duration
 	cost
 }
@@ -102,7 +124,7 @@ func (f *field) cycle(ctx context.Context, r *row, g int, slice time.Duration) (
 		w.fill(i)
 		all.Go(func() {
 			<-begin
-			w.err = w.work(ctx, r.locks, slice)
+			w.work(ctx, r.locks, slice)
 		})
 	}
 	runtime.GC() // what the one before left behind is not this one's
@@ -120,10 +142,11 @@ func (f *field) cycle(ctx context.Context, r *row, g int, slice time.Duration) (
 	}
 	t.cost = after.since(before, r.sends)
 	for i := range each {
-		if each[i].err != nil {
-			return nil, fmt.Errorf("%s: %w", r.name, each[i].err)
-		}
+		t.trouble.merge(each[i].trouble)
 		t.latency.merge(&each[i].latency)
+	}
+	if t.latency.n == 0 {
+		return nil, fmt.Errorf("%s: nothing works: %w", r.name, t.trouble.first)
 	}
 	return t, nil
 }
@@ -132,6 +155,7 @@ func (f *field) cycle(ctx context.Context, r *row, g int, slice time.Duration) (
 func (r *row) note(t *turn) {
 	r.rate = append(r.rate, float64(t.latency.n)/t.took.Seconds())
 	r.latency.merge(&t.latency)
+	r.trouble.merge(t.trouble)
 	r.pay(t.cost, t.latency.n)
 }
 
@@ -150,7 +174,7 @@ func (r *row) pay(c cost, cycles int) {
 type worker struct {
 	keys    [16]string
 	latency histogram
-	err     error
+	trouble trouble
 }
 
 func (w *worker) fill(i int) {
@@ -159,15 +183,16 @@ func (w *worker) fill(i int) {
 	}
 }
 
-func (w *worker) work(ctx context.Context, l locks, slice time.Duration) error {
+func (w *worker) work(ctx context.Context, l locks, slice time.Duration) {
 	began := time.Now()
 	for i, last := 0, began; last.Sub(began) < slice; i++ {
-		if err := l.cycle(ctx, w.keys[i%len(w.keys)]); err != nil {
-			return err
-		}
+		err := l.cycle(ctx, w.keys[i%len(w.keys)])
 		now := time.Now()
-		w.latency.add(now.Sub(last))
+		if err != nil {
+			w.trouble.add(err)
+		} else {
+			w.latency.add(now.Sub(last))
+		}
 		last = now
 	}
-	return nil
 }
