@@ -198,14 +198,10 @@ func exhausted(t *testing.T) {
 			done <- struct{}{}
 		}()
 	}
-	var err error
-	p.soon(10*time.Second, "the pool is exhausted", func() bool {
-		var mine *interlock.Hold
-		if _, mine, err = c.Mutex("fault:2").TryLock(t.Context()); err == nil {
-			p.unlock(mine)
-		}
-		return err != nil
+	p.soon(10*time.Second, "all of the pool waits at the server", func() bool {
+		return strings.Contains(server.Must("INFO", "clients"), "blocked_clients:3\r")
 	})
+	_, _, err := c.Mutex("fault:2").TryLock(t.Context())
 	p.wantErr(err, interlock.ErrOverloaded)
 	p.wantHeld(ctx, 5*time.Second)
 	server.Must("RPUSH", "nothing", "1", "2", "3")
