@@ -11,6 +11,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -21,7 +22,8 @@ import (
 // any other error means that it has not.
 type Engine interface {
 	// Acquire makes one attempt to take a lock. It fails with a *[BusyError] if
-	// another holder has it.
+	// another holder has it, or if others are to have it first; see
+	// Request.Place.
 	//
 	// Repeated with the same holder and attempt, it answers as the first time,
 	// with the same fence, and the lease begins anew: a reply lost on the way
@@ -34,7 +36,8 @@ type Engine interface {
 	// renewal never shortens a lease and never brings a lock back.
 	Renew(ctx context.Context, rs []Request) []error
 
-	// Release ends the hold that r's attempt began, and no other.
+	// Release ends the hold that r's attempt began, and no other. It also gives
+	// up the place in line that r's holder may have.
 	Release(ctx context.Context, r Request) (Parting, error)
 
 	// Abandon is Release for an attempt whose outcome is unknown. It also makes
@@ -50,7 +53,8 @@ type Engine interface {
 
 // A Request names a lock and who asks for it.
 type Request struct {
-	Key string
+	Key  string
+	Kind Kind
 
 	// Holder is who asks, in the shape uuid:number. It is new for every
 	// acquisition, unless an owner was named and may enter from many places.
@@ -72,6 +76,22 @@ type Request struct {
 
 	// Retry says that this attempt may have been sent before.
 	Retry bool
+
+	// Place is above zero if whoever asks will ask again when refused, and is to
+	// stand in line meanwhile: it is how long the place is kept for one who does
+	// not come back. Its first refusal puts it at the end of the line; each one
+	// after that keeps the place for as long again. A place ends with the grant,
+	// with Release or Abandon, or when nobody has come for it in time, by the
+	// engine's clock.
+	//
+	// Nobody is granted a lock past those who took their place before: a fair
+	// lock, a permit or a write past anybody in line, a read past a writer. Only
+	// a holder that enters once more does not stand in line. Exclusive locks
+	// have no line.
+	Place time.Duration
+
+	// Limit is how many permits there are, or how often a latch is counted down.
+	Limit int
 }
 
 // A Grant is the answer to a successful [Engine.Acquire].
@@ -123,8 +143,17 @@ type Parting struct {
 // Capabilities holds what an engine can do beyond granting locks. A nil field
 // is something that it cannot.
 type Capabilities struct {
+	// Kinds are the kinds of locks there are besides Exclusive.
+	Kinds []Kind
+
 	// Notifier tells waiters when to try again. Without it they poll.
 	Notifier Notifier
+
+	// Latcher counts down latches.
+	Latcher Latcher
+
+	// Inspector lets operators look at locks and take them away.
+	Inspector Inspector
 
 	// Patience is how long after it was sent a first Acquire may still be
 	// granted although its attempt was abandoned meanwhile. Who gives up
@@ -137,11 +166,28 @@ type Capabilities struct {
 	Shard func(key string) int
 }
 
+// Has tells whether the engine has locks of kind k.
+func (c Capabilities) Has(k Kind) bool {
+	return k == Exclusive || slices.Contains(c.Kinds, k)
+}
+
 // A Notifier tells when a lock may have become free.
 type Notifier interface {
-	// Notify returns a channel that receives when key may have become free,
+	// Notify returns a channel that receives when r, as it is, may be granted,
 	// until stop is called: after each release, and each time the engine begins
-	// to listen, since it may have missed one before. Notifications may be
-	// spurious, merged or missing. Neither Notify nor stop waits for anything.
-	Notify(key string) (wake <-chan struct{}, stop func())
+	// to listen, since it may have missed one before. Of those who stand in line
+	// only who comes next has to be told. For a [Latch] it receives when the
+	// latch has opened. Notifications may be spurious, merged or missing.
+	// Neither Notify nor stop waits for anything.
+	Notify(r Request) (wake <-chan struct{}, stop func())
+}
+
+// A Latcher counts down latches: each opens when it has been counted down as
+// often as Request.Limit said when it was first heard of.
+type Latcher interface {
+	// CountDown counts r's attempt, once however often it is sent, and returns
+	// how many are missing. Without an attempt it only looks. A latch nobody has
+	// heard of comes into being closed, with r's limit. It is forgotten a lease
+	// after the last call that counted or looked.
+	CountDown(ctx context.Context, r Request) (left int, err error)
 }

@@ -29,6 +29,14 @@ var (
 	// that was asked for.
 	ErrKind = errors.New("engine: another kind of thing is at this key")
 
+	// ErrUpgrade reports a request to write by a holder that reads: it would
+	// wait for itself.
+	ErrUpgrade = errors.New("engine: a reader cannot come to write")
+
+	// ErrRevoked reports a renewal of a lock that an operator took away. It is a
+	// case of ErrNotHolder.
+	ErrRevoked = fmt.Errorf("engine: revoked by an operator: %w", ErrNotHolder)
+
 	// ErrAbandoned reports an Acquire whose attempt was abandoned before it
 	// arrived.
 	ErrAbandoned = errors.New("engine: attempt was abandoned")
@@ -37,10 +45,12 @@ var (
 	ErrClosed = errors.New("engine: closed")
 )
 
-// A BusyError reports that a lock is held by somebody else.
+// A BusyError reports that a lock is held by somebody else, or to be granted to
+// somebody else first.
 type BusyError struct {
-	Holder string        // who has it, or one of them
-	Left   time.Duration // what remains of its lease; zero if unknown
+	Holder string        // who has it, or one of them; if it is free, who comes first
+	Left   time.Duration // what remains of its lease, or of its place; zero if unknown
+	Ahead  int           // how many stand in line before whoever asked
 }
 
 // Error implements error.

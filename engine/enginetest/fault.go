@@ -18,6 +18,11 @@ const (
 	OpRelease Op = "release"
 	OpAbandon Op = "abandon"
 	OpNotify  Op = "notify"
+
+	OpCountDown Op = "count down"
+	OpInspect   Op = "inspect" // to list locks, or look at one or at clients
+	OpSeize     Op = "seize"
+	OpRegister  Op = "register"
 )
 
 // A Deed is a way to fail.
@@ -71,6 +76,7 @@ func (f Fault) check() {
 	wakeUps := []Deed{Mute, Delay}
 	possible := map[Op][]Deed{
 		OpAcquire: calls, OpRenew: calls, OpRelease: calls, OpAbandon: calls, OpNotify: wakeUps,
+		OpCountDown: calls, OpInspect: calls, OpSeize: calls, OpRegister: calls,
 	}
 	if !slices.Contains(possible[f.Op], f.Do) {
 		panic(fmt.Sprintf("enginetest: %q cannot happen to %q: choose one of %q", f.Do, f.Op, possible[f.Op]))

@@ -111,6 +111,12 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	if c.Notifier != nil {
 		c.Notifier = &muffler{faulty: f, inner: c.Notifier}
 	}
+	if c.Latcher != nil {
+		c.Latcher = &latcher{faulty: f, inner: c.Latcher}
+	}
+	if c.Inspector != nil {
+		c.Inspector = &inspector{faulty: f, inner: c.Inspector}
+	}
 	return c
 }
 

@@ -168,7 +168,7 @@ func TestFaults(t *testing.T) {
 func TestMutedWakeUps(t *testing.T) {
 	villain(t, "wake-ups are dropped until healed", func(t *testing.T, f *enginetest.Faulty, e *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
-		wake, stop := f.Capabilities().Notifier.Notify("k")
+		wake, stop := f.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
 		synctest.Wait()
 		e.Acquire(t.Context(), ann)
@@ -189,7 +189,7 @@ func TestMutedWakeUps(t *testing.T) {
 	villain(t, "a wake-up can be late", func(t *testing.T, f *enginetest.Faulty, _ *memory.Engine) {
 		f.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Delay, After: time.Minute})
 		start := time.Now()
-		wake, stop := f.Capabilities().Notifier.Notify("k")
+		wake, stop := f.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
 		<-wake
 		if time.Since(start) != time.Minute {

@@ -132,7 +132,32 @@ var faultyLaws = []Law{
 var failing = map[string]func(*bench, *Faulty){
 	"Notifier": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpNotify, Do: Mute})
-		wake, stop := f.Capabilities().Notifier.Notify(b.ask(ann).Key)
+		wake, stop := f.Capabilities().Notifier.Notify(b.ask(ann))
+		defer stop()
+		b.waitFor(func() bool { return f.Fired(OpNotify) > 0 })
+		if drain(wake) {
+			b.errorf("a wake-up came through although all are muted")
+		}
+	},
+	"Latcher": func(b *bench, f *Faulty) {
+		f.Inject(Fault{Op: OpCountDown, Do: Refuse, Times: 1})
+		r := b.ask(ann)
+		r.Kind, r.Limit = engine.Latch, 1
+		b.unavailable(second(f.Capabilities().Latcher.CountDown(b.ctx, r)))
+	},
+	"Inspector": func(b *bench, f *Faulty) {
+		i := f.Capabilities().Inspector
+		f.Inject(Fault{Op: OpInspect, Do: Refuse, Times: 3})
+		f.Inject(Fault{Op: OpSeize, Do: Refuse, Times: 1})
+		f.Inject(Fault{Op: OpRegister, Do: Refuse, Times: 1})
+		_, _, err := i.List(b.ctx, "*", "")
+		b.unavailable(err)
+		b.unavailable(second(i.Inspect(b.ctx, "k")))
+		b.unavailable(second(i.Members(b.ctx, nil)))
+		b.unavailable(second(i.Seize(b.ctx, "k")))
+		b.unavailable(i.Register(b.ctx, engine.Member{ID: "m"}, b.Lease))
+		f.Inject(Fault{Op: OpNotify, Do: Mute})
+		wake, stop := i.Watch("m")
 		defer stop()
 		b.waitFor(func() bool { return f.Fired(OpNotify) > 0 })
 		if drain(wake) {

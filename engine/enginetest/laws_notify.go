@@ -157,7 +157,7 @@ func (b *bench) listen(r engine.Request) (wake <-chan struct{}, stop func()) {
 	if n == nil {
 		b.skip("the engine has no notifier")
 	}
-	return n.Notify(r.Key)
+	return n.Notify(r)
 }
 
 // told demands that a wake-up arrives.

@@ -15,10 +15,15 @@ type muffler struct {
 }
 
 // Notify implements [engine.Notifier].
-func (m *muffler) Notify(key string) (wake <-chan struct{}, stop func()) {
-	from, stopInner := m.inner.Notify(key)
+func (m *muffler) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
+	return m.faulty.muffle(r.Key, func(string) (<-chan struct{}, func()) { return m.inner.Notify(r) })
+}
+
+// muffle listens for what is about key, and passes it on as the faults want it.
+func (f *Faulty) muffle(key string, listen func(string) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
+	from, stopInner := listen(key)
 	to, stopped := make(chan struct{}, 1), make(chan struct{})
-	go m.pass(key, from, to, stopped) // until stop, which as the contract wants does not wait for it
+	go f.pass(key, from, to, stopped) // until stop, which as the contract wants does not wait for it
 	return to, sync.OnceFunc(func() {
 		stopInner()
 		close(stopped)
@@ -26,14 +31,14 @@ func (m *muffler) Notify(key string) (wake <-chan struct{}, stop func()) {
 }
 
 // pass hands on what comes, unless a fault wants it otherwise.
-func (m *muffler) pass(key string, from <-chan struct{}, to chan<- struct{}, stopped <-chan struct{}) {
+func (f *Faulty) pass(key string, from <-chan struct{}, to chan<- struct{}, stopped <-chan struct{}) {
 	for {
 		select {
 		case <-stopped:
 			return
 		case <-from:
 		}
-		x := m.faulty.next(context.Background(), OpNotify, key)
+		x := f.next(context.Background(), OpNotify, key)
 		if x != nil && x.Do == Mute {
 			continue
 		}

@@ -1,10 +1,13 @@
 package memory
 
+import "github.com/interlock-go/interlock/engine"
+
 // ears are the channels on which waiters listen, by key.
 type ears map[string]map[chan struct{}]struct{}
 
 // Notify implements [engine.Notifier].
-func (e *Engine) Notify(key string) (wake <-chan struct{}, stop func()) {
+func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
+	key := r.Key
 	s, _ := e.enter(key)
 	defer s.mu.Unlock()
 

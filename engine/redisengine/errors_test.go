@@ -182,7 +182,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 		s.Must(append([]string{"ACL", "SETUSER", "shop", "on", ">pw"}, permissions(t)...)...)
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
 		r := fenced(ask(t, ann, "a"), 3)
-		wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+		wake, stop := e.Capabilities().Notifier.Notify(r)
 		defer stop()
 		told(t, wake)
 		granted(t, e, r)
@@ -219,7 +219,7 @@ func TestClose(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 	r := ask(t, ann, "a")
-	wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+	wake, stop := e.Capabilities().Notifier.Notify(r)
 	told(t, wake)
 	granted(t, e, r)
 	for range 2 {
@@ -233,7 +233,7 @@ func TestClose(t *testing.T) {
 	only(t, err, engine.ErrClosed, "Close")
 	only(t, e.Renew(context.Background(), []engine.Request{r})[0], engine.ErrClosed, "Close")
 	stop()
-	_, stop = e.Capabilities().Notifier.Notify(r.Key)
+	_, stop = e.Capabilities().Notifier.Notify(r)
 	stop()
 	eventually(t, "the connections are gone", func() bool {
 		return !strings.Contains(s.Must("CLIENT", "LIST"), "name=interlock")

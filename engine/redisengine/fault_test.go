@@ -273,7 +273,7 @@ func TestSilentServer(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s, redisengine.Timeout(timeout))
-		wake, stop := e.Capabilities().Notifier.Notify("k")
+		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		defer stop()
 		told(t, wake)
 		s.Stop()

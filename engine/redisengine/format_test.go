@@ -75,7 +75,7 @@ func TestRedissonFormat(t *testing.T) {
 	t.Run("a release by Java wakes us", func(t *testing.T) {
 		t.Parallel()
 		s.Must("EVAL", redissonLock, "1", key(t), "30000", java)
-		wake, stop := e.Capabilities().Notifier.Notify(key(t))
+		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
 		defer stop()
 		told(t, wake)
 		if got := s.Must("EVAL", redissonUnlock, "2", key(t), channelOf(key(t)), "0", "30000", java, "publish"); got != "1" {
@@ -109,7 +109,7 @@ func TestPublishMode(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s, redisengine.Publish(redisengine.Sharded))
 	r := ask(t, ann, "a")
-	wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+	wake, stop := e.Capabilities().Notifier.Notify(r)
 	defer stop()
 	told(t, wake)
 	next := s.Subscribe("SSUBSCRIBE", channelOf(r.Key))
@@ -129,7 +129,7 @@ func TestPrefix(t *testing.T) {
 	s := redistest.Start(t)
 	e := openURL(t, s.URL()+"?prefix=url:", redisengine.Prefix("shop:"))
 	r := engine.Request{Key: "order", Holder: ann, Attempt: "a", Lease: time.Minute, Fenced: true}
-	wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+	wake, stop := e.Capabilities().Notifier.Notify(r)
 	defer stop()
 	told(t, wake)
 	granted(t, e, r)
@@ -152,7 +152,7 @@ func TestKeysThatBreakSlots(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "{42}") {
 			t.Errorf("%q: %v, want an error that shows how", k, err)
 		}
-		wake, stop := e.Capabilities().Notifier.Notify(k)
+		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: k})
 		stop()
 		if wake != nil {
 			t.Errorf("%q can be listened for", k)

@@ -140,7 +140,7 @@ func TestWhoListensIsToldOfASharedRelease(t *testing.T) {
 	other := open(t, s)
 	wakes := make([]<-chan struct{}, crowd)
 	for i := range crowd {
-		wake, stop := other.Notify(one(i, ann).Key)
+		wake, stop := other.Notify(one(i, ann))
 		defer stop()
 		told(t, wake) // it listens
 		wakes[i] = wake

@@ -22,7 +22,7 @@ func TestNew(t *testing.T) {
 	defer client.Close()
 	e := redisengine.New(client)
 	r := ask(t, ann, "a")
-	wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+	wake, stop := e.Capabilities().Notifier.Notify(r)
 	defer stop()
 	told(t, wake)
 	granted(t, e, r)

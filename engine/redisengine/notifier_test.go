@@ -16,7 +16,7 @@ import (
 
 func listen(t *testing.T, e *redisengine.Engine, key string) <-chan struct{} {
 	t.Helper()
-	wake, stop := e.Capabilities().Notifier.Notify(key)
+	wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key})
 	t.Cleanup(stop)
 	told(t, wake)
 	return wake

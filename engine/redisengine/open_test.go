@@ -109,7 +109,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%d connections, want 1", n)
 		}
 		for _, k := range []string{"x", "y", "z"} {
-			wake, stop := e.Capabilities().Notifier.Notify(k)
+			wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: k})
 			defer stop()
 			told(t, wake)
 		}
@@ -177,7 +177,7 @@ func TestOpen(t *testing.T) {
 		defer e.Close()
 		cancel()
 		granted(t, e, ask(t, ann, "a"))
-		wake, stop := e.Capabilities().Notifier.Notify(key(t))
+		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
 		defer stop()
 		told(t, wake)
 	})
@@ -205,7 +205,7 @@ func TestTLS(t *testing.T) {
 
 	e := openURL(t, "rediss://127.0.0.1:"+port+"?tls_ca="+cert+"&tls_name=redis.test&dial_timeout=30s")
 	granted(t, e, ask(t, ann, "a"))
-	wake, stop := e.Capabilities().Notifier.Notify("x")
+	wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "x"})
 	defer stop()
 	told(t, wake)
 

@@ -99,8 +99,8 @@ func (e *Engine) Capabilities() engine.Capabilities {
 }
 
 // Notify implements [engine.Notifier].
-func (e *Engine) Notify(key string) (wake <-chan struct{}, stop func()) {
-	name, err := e.name(key)
+func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
+	name, err := e.name(r.Key)
 	if err != nil {
 		return nil, func() {} // nobody can hold such a lock
 	}
