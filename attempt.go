@@ -144,7 +144,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	if m.opts.poll != nil {
 		return max(m.opts.poll(a.tries), time.Millisecond), nil
 	}
-	a.ear.listen(m.core, a.req.Key)
+	a.ear.listen(m.core, a.req)
 	pause := longestPoll
 	if busy.Left > 0 && busy.Left < pause {
 		pause = busy.Left + time.Millisecond

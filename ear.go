@@ -3,6 +3,8 @@ package interlock
 import (
 	"context"
 	"time"
+
+	"github.com/interlock-go/interlock/engine"
 )
 
 // An ear hears when a lock may have become free. The zero value is closed, and
@@ -13,9 +15,9 @@ type ear struct {
 }
 
 // listen opens the ear, unless the engine has no notifications to offer.
-func (e *ear) listen(c *core, key string) {
+func (e *ear) listen(c *core, r engine.Request) {
 	if e.wake == nil && c.caps.Notifier != nil {
-		e.wake, e.stop = c.caps.Notifier.Notify(key)
+		e.wake, e.stop = c.caps.Notifier.Notify(r)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestLostSubscriber(t *testing.T) {
 		p.Refuse(true)
 		p.Reset()
 		silent(t, first)
-		second, stop := e.Capabilities().Notifier.Notify("second")
+		second, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "second"})
 		defer stop()
 		silent(t, second)
 		p.Refuse(false)
@@ -181,7 +181,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wake, stop := e.Capabilities().Notifier.Notify("k")
+		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 		told(t, wake)
 		stop()
 		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
@@ -247,7 +247,7 @@ func TestCloseWaitsForTheSubscriber(t *testing.T) {
 	t.Parallel()
 	l := slowListener{make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	e := redisengine.On(slowClient{listener: l})
-	_, stop := e.Capabilities().Notifier.Notify("k")
+	_, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
 	defer stop()
 	<-l.opened
 	closed := make(chan error)
