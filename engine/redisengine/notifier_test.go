@@ -109,7 +109,7 @@ func TestSubscriptions(t *testing.T) {
 		t.Parallel()
 		var stops []func()
 		for range 10 {
-			wake, stop := e.Capabilities().Notifier.Notify(key(t))
+			wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
 			told(t, wake)
 			stops = append(stops, stop)
 		}
