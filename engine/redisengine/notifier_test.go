@@ -131,7 +131,7 @@ func TestSubscriptions(t *testing.T) {
 	t.Run("a subscription that nobody here uses is not counted as a listener", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
-		wake, stop := e.Capabilities().Notifier.Notify(r.Key)
+		wake, stop := e.Capabilities().Notifier.Notify(r)
 		told(t, wake)
 		stop()
 		granted(t, e, r)
@@ -155,7 +155,7 @@ func TestSubscriptions(t *testing.T) {
 		t.Parallel()
 		wakes := make([]<-chan struct{}, 500)
 		for i := range wakes {
-			wake, stop := e.Capabilities().Notifier.Notify(fmt.Sprint(key(t), i))
+			wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: fmt.Sprint(key(t), i)})
 			defer stop()
 			wakes[i] = wake
 		}
