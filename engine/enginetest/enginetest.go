@@ -56,7 +56,7 @@ type Law struct {
 // Laws returns all laws, by topic.
 func Laws() []Law {
 	return slices.Concat(grantLaws, attemptLaws, leaseLaws, renewLaws, releaseLaws, abandonLaws,
-		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, faultyLaws)
+		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, fairLaws, placeLaws, faultyLaws)
 }
 
 // Run checks every law, each in a subtest named by its sentence. If all hold it

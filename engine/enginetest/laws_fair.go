@@ -1,0 +1,227 @@
+package enginetest
+
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Who is served when: T1's fair locks, and the click order of T14's flash sale.
+var fairLaws = []Law{
+	{"fair", "a free fair lock is granted to who asks", func(b *bench) {
+		a := b.fair(ann)
+		if g := b.granted(a); g.Count != 1 || g.Fence == 0 {
+			b.errorf("got %+v, want a count of 1 and a fence", g)
+		}
+		b.held(a)
+		b.leaves(a, engine.Released)
+		b.free(a)
+	}},
+	{"fair", "a fair lock is granted in the order in which it was asked for", func(b *bench) {
+		a := b.forLong(b.fair(ann))
+		b.granted(a)
+		line := b.lineOf(3, b.fair)
+		b.leaves(a, engine.Released)
+		b.servedInOrder(line)
+	}},
+	{"fair", "twenty in line are served in order", func(b *bench) {
+		b.patiently(func() {
+			a := b.forLong(b.fair(ann))
+			b.granted(a)
+			line := b.lineOf(20, b.fair)
+			b.leaves(a, engine.Released)
+			b.servedInOrder(line)
+		})
+	}},
+	{"fair", "nobody passes who stands in line even when the lock is free", func(b *bench) {
+		a := b.fair(ann)
+		b.granted(a)
+		c := b.linesUp(b.fair(bob))
+		b.leaves(a, engine.Released)
+		b.busy(b.fair(eve))
+		b.linesUp(b.fair(ann))
+		b.granted(c)
+	}},
+	{"fair", "a refusal of a free lock names who comes first and what is left of its place", func(b *bench) {
+		a := b.fair(ann)
+		b.granted(a)
+		b.busy(placed(b.fair(bob), 2*b.Lease))
+		b.linesUp(b.fair(somebody(1)))
+		b.leaves(a, engine.Released)
+		busy := b.busy(b.fair(eve))
+		b.first(busy, bob)
+		if busy.Left <= b.Lease || busy.Left > 2*b.Lease {
+			b.errorf("%v are said to be left of a place kept for %v", busy.Left, 2*b.Lease)
+		}
+	}},
+	{"fair", "a refusal of a held lock names the holder and not the line", func(b *bench) {
+		a := b.fair(ann)
+		b.granted(a)
+		b.linesUp(b.fair(bob))
+		busy := b.busy(b.fair(eve))
+		b.first(busy, ann)
+		if busy.Left <= 0 || busy.Left > b.Lease {
+			b.errorf("%v are said to be left of a lease of %v", busy.Left, b.Lease)
+		}
+	}},
+	{"fair", "a refusal tells how many are ahead", func(b *bench) {
+		a := b.forLong(b.fair(ann))
+		b.granted(a)
+		for i := range 3 {
+			b.ahead(b.busy(placed(b.fair(somebody(i)), 50*b.Lease)), i)
+		}
+		b.ahead(b.busy(b.fair(eve)), 3)
+	}},
+	{"fair", "those ahead become fewer", func(b *bench) {
+		a := b.forLong(b.fair(ann))
+		b.granted(a)
+		line := b.lineOf(3, b.fair)
+		b.ahead(b.busy(line[2]), 2)
+		b.leaves(a, engine.Released)
+		b.granted(line[0])
+		b.ahead(b.busy(line[2]), 1)
+	}},
+	{"fair", "a fair lock whose lease ran out is granted to the first in line", func(b *bench) {
+		b.granted(b.fair(ann))
+		line := b.lineOf(2, b.fair)
+		b.passAll()
+		b.busy(line[1])
+		b.granted(line[0])
+	}},
+	{"fair", "a fair lock that is renewed is not granted to who stands in line", func(b *bench) {
+		a := b.fair(ann)
+		b.granted(a)
+		c := b.linesUp(b.fair(bob))
+		b.passMost()
+		b.renewed(a)
+		b.passMost()
+		b.busy(c)
+		b.held(a)
+	}},
+	{"fair", "a fair attempt that is repeated keeps its fence though others stand in line", func(b *bench) {
+		a := b.fair(ann)
+		first := b.granted(a)
+		b.linesUp(b.fair(bob))
+		if second := b.granted(again(a)); second != first {
+			b.errorf("the grant went from %+v to %+v", first, second)
+		}
+	}},
+	{"fair", "a holder enters once more past those in line", func(b *bench) {
+		first := b.granted(b.fair(ann))
+		b.linesUp(b.fair(bob))
+		if second := b.granted(b.fair(ann)); second.Count != 2 || second.Fence != first.Fence {
+			b.errorf("got %+v after %+v, want a count of 2 and the same fence", second, first)
+		}
+	}},
+	{"fair", "a named owner of a fair lock leaves as often as it entered", func(b *bench) {
+		one, two := b.fair(ann), b.fair(ann)
+		b.granted(one)
+		b.granted(two)
+		c := b.linesUp(b.fair(bob))
+		if p := b.leaves(one, engine.Released); p.Count != 1 {
+			b.errorf("%d holds are left, want 1", p.Count)
+		}
+		b.busy(c)
+		b.leaves(two, engine.Released)
+		b.granted(c)
+	}},
+	{"fair", "fences rise along the line", func(b *bench) {
+		for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
+			a := demand(b.fair(ann))
+			last := b.granted(a).Fence
+			line := b.lineOf(3, func(holder string) engine.Request { return demand(b.fair(holder)) })
+			b.leaves(a, engine.Released)
+			for _, r := range line {
+				g := b.granted(r)
+				if g.Fence <= last {
+					b.fatalf("the fence went from %d to %d", last, g.Fence)
+				}
+				last = g.Fence
+				b.leaves(r, engine.Released)
+			}
+		}
+	}},
+	{"fair", "a fair lock and an exclusive one on the same key are one lock", func(b *bench) {
+		a, c := b.fair(ann), b.ask(bob)
+		b.granted(a)
+		b.busy(c)
+		b.leaves(a, engine.Released)
+		b.granted(c)
+		b.first(b.busy(b.fair(eve)), bob)
+		b.leaves(c, engine.Released)
+		b.granted(b.fair(eve))
+	}},
+	{"fair", "who asks for an exclusive lock takes its chance past those in line", func(b *bench) {
+		a, c := b.fair(ann), b.ask(eve)
+		b.granted(a)
+		d := b.linesUp(b.fair(bob))
+		b.leaves(a, engine.Released)
+		b.granted(c)
+		b.busy(d)
+		b.leaves(c, engine.Released)
+		b.granted(d)
+	}},
+	{"fair", "who asks for an exclusive lock does not stand in line", func(b *bench) {
+		a := b.fair(ann)
+		b.granted(a)
+		b.busy(placed(b.ask(bob), 50*b.Lease))
+		b.ahead(b.busy(placed(b.fair(eve), 50*b.Lease)), 0)
+		b.leaves(a, engine.Released)
+		b.granted(b.fair(eve))
+	}},
+	{"fair", "the first in line is told of a release", func(b *bench) {
+		a := b.forLong(b.fair(ann))
+		b.granted(a)
+		line := b.lineOf(2, b.fair)
+		for _, r := range line {
+			wake, stop := b.listen(r)
+			defer stop()
+			b.told(wake)
+			b.leaves(a, engine.Released)
+			b.told(wake)
+			b.granted(r)
+			a = r
+		}
+	}},
+	{"fair", "the first in line is told when an exclusive holder leaves", func(b *bench) {
+		a := b.ask(ann)
+		b.granted(a)
+		c := b.linesUp(b.fair(bob))
+		wake, stop := b.listen(c)
+		defer stop()
+		b.told(wake)
+		b.leaves(a, engine.Released)
+		b.told(wake)
+	}},
+	{"fair", "who waits for an exclusive lock is told when a fair holder leaves", func(b *bench) {
+		a, c := b.fair(ann), b.ask(bob)
+		b.granted(a)
+		wake, stop := b.listen(c)
+		defer stop()
+		b.told(wake)
+		b.leaves(a, engine.Released)
+		b.told(wake)
+	}},
+	{"fair", "of many who ask for a fair lock at once one is granted and the others stand in line", func(b *bench) {
+		rs, busy := make([]engine.Request, 20), make([]*engine.BusyError, 20)
+		for i := range rs {
+			rs[i] = placed(b.forLong(b.fair(somebody(i))), 50*b.Lease)
+		}
+		b.together(len(rs), func(i int) { busy[i] = b.refusal(rs[i]) })
+		var ahead []int
+		for _, refusal := range busy {
+			if refusal != nil {
+				ahead = append(ahead, refusal.Ahead)
+			}
+		}
+		slices.Sort(ahead)
+		for i := range len(rs) - 1 {
+			if len(ahead) != len(rs)-1 || ahead[i] != i {
+				b.fatalf("the refused have %d ahead, want 0 to %d", ahead, len(rs)-2)
+			}
+		}
+	}},
+}
+
+// plain is r as it is.
+func plain(r engine.Request) engine.Request { return r }
