@@ -21,6 +21,10 @@ const (
 	outage      = 5 * time.Second
 	briefOutage = 2 * time.Second
 
+	// place is how long the engine keeps the place in line of one who does not
+	// ask again. It is what the death of a waiter costs those behind it.
+	place = 5 * time.Second
+
 	// A grant of which less than 1/leastLeft is left when it arrives is given
 	// back: the engine is too slow for that lease.
 	leastLeft = 10
@@ -31,12 +35,12 @@ var errSlow = errors.New("the engine took so long to answer that little of the l
 // An attempt is one acquisition, asked for until there is an answer. Its id
 // stays the same throughout, so that the engine recognises it.
 type attempt struct {
-	mutex *Mutex
-	req   engine.Request
-	named bool
-	once  bool
-	ear   *ear
-	busy  func(seen) // told of every vain try; may be nil
+	mutex  *Mutex
+	req    engine.Request
+	direct bool
+	once   bool
+	ear    *ear
+	busy   func(seen) // told of every vain try; may be nil
 
 	tries   int       // how often the engine was asked
 	unsure  bool      // an answer was lost, so the lock may be ours
@@ -46,19 +50,24 @@ type attempt struct {
 	trouble error     // how, the last time
 	rival   seen      // who was last seen with the lock
 	waiting bool      // counted and traced as a waiter
+	placed  bool      // the engine keeps a place in line for it
 }
 
 // stand asks the engine until the lock is granted or there is no point in
 // asking again.
 func (m *Mutex) stand(ctx context.Context, once bool, e *ear, busy func(seen)) (grant, error) {
 	a := attempt{mutex: m, once: once, ear: e, busy: busy}
-	a.req, a.named = m.request(ctx)
+	a.req, a.direct = m.request(ctx, once)
 	g, err := a.run(ctx)
 	if a.waiting {
 		m.core.stats.waiting.Add(-1)
 	}
-	if err != nil && a.unsure {
+	switch {
+	case err == nil:
+	case a.unsure:
 		m.core.cleanUp(a.req, m.opts.trace, a.sent)
+	case a.placed:
+		m.core.stepOut(a.req)
 	}
 	return g, err
 }
@@ -71,7 +80,7 @@ func (a *attempt) run(ctx context.Context) (grant, error) {
 		got, err := c.engine.Acquire(ctx, a.req)
 		a.tries++
 		if err == nil {
-			g := grant{req: a.req, fence: got.Fence, sent: a.sent, sure: sureUntil(a.sent, a.req.Lease), tries: a.tries, named: a.named}
+			g := grant{req: a.req, fence: got.Fence, sent: a.sent, sure: sureUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct}
 			if time.Until(g.sure) >= a.req.Lease/leastLeft {
 				return g, nil
 			}
@@ -128,6 +137,7 @@ func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	m := a.mutex
 	a.failed, a.rival = 0, seenBusy(busy)
+	a.placed = a.req.Place > 0
 	if a.busy != nil {
 		a.busy(a.rival)
 	}
@@ -138,11 +148,15 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 		a.waiting = true
 		m.core.stats.waiting.Add(1)
 		if t := m.opts.trace; t != nil && t.Waiting != nil {
-			t.Waiting(Waiting{Key: a.req.Key, Holder: busy.Holder, Left: busy.Left})
+			t.Waiting(Waiting{Key: a.req.Key, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
 		}
 	}
 	if m.opts.poll != nil {
-		return max(m.opts.poll(a.tries), time.Millisecond), nil
+		pause := max(m.opts.poll(a.tries), time.Millisecond)
+		if a.placed { // or the place would be gone before it is asked for again
+			pause = min(pause, place/2)
+		}
+		return pause, nil
 	}
 	a.ear.listen(m.core, a.req)
 	pause := longestPoll
@@ -159,7 +173,8 @@ func (a *attempt) giveBack(ctx context.Context) error {
 	if _, err := m.core.release(a.req); err != nil {
 		m.core.cleanUp(a.req, m.opts.trace, a.sent)
 	}
-	a.req, _ = m.request(ctx)
+	a.req, _ = m.request(ctx, a.once)
+	a.placed = false
 	return fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
 }
 

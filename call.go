@@ -56,6 +56,13 @@ func OrValue[T any](v T) Fallback[T] {
 
 // isNil tells whether no lock was meant, typed or not.
 func isNil(lock Locker) bool {
-	m, ok := lock.(*Mutex)
-	return lock == nil || ok && m == nil
+	switch m := lock.(type) {
+	case nil:
+		return true
+	case *Mutex:
+		return m == nil
+	case *Multi:
+		return m == nil
+	}
+	return false
 }

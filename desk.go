@@ -194,7 +194,7 @@ func (d *desk) lead(ctx context.Context, m *Mutex, p *part, ln *line, pause time
 
 // occupy notes who holds the lock that the line is about.
 func (d *desk) occupy(l *lease) {
-	if l.named {
+	if l.direct {
 		return
 	}
 	p := d.part(l.req.Key)
@@ -219,7 +219,7 @@ func (d *desk) vacate(l *lease) {
 // leave gives up the lock that l held. It reports whether the lock went to the
 // next in line, and otherwise what the engine said.
 func (d *desk) leave(l *lease) (handed bool, outcome engine.Outcome, err error) {
-	if l.named {
+	if l.direct {
 		parting, err := d.core.release(l.req)
 		return false, parting.Outcome, err
 	}

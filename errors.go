@@ -34,6 +34,9 @@ var (
 	// ErrClosed means that the client was closed.
 	ErrClosed = errors.New("interlock: client is closed")
 
+	// ErrNotOpen means that a latch did not open in time.
+	ErrNotOpen = errors.New("interlock: latch is not open")
+
 	// ErrKey means that a key cannot name a lock.
 	ErrKey = errors.New("interlock: bad key")
 
@@ -61,6 +64,10 @@ var (
 	// ErrKind means that another kind of thing is stored under the key.
 	ErrKind = engine.ErrKind
 
+	// ErrUpgrade means that who reads asked to write, and would have waited for
+	// itself. Give up reading first, or write from the start.
+	ErrUpgrade = engine.ErrUpgrade
+
 	// ErrNotHolder is why a lock was lost that the engine no longer knows, or
 	// knows to be somebody else's.
 	ErrNotHolder = engine.ErrNotHolder
@@ -72,6 +79,7 @@ type ContendedError struct {
 	Holder     string        // who has the lock, as the engine calls it
 	Self       bool          // the context passed in holds it already
 	RetryAfter time.Duration // until the holder's lease runs out, unless renewed
+	Ahead      int           // how many stood in line before, as far as the kind has a line
 	Err        error         // why waiting ended; nil after one attempt
 }
 

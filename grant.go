@@ -16,7 +16,7 @@ type grant struct {
 	handovers int       // in a row
 	tries     int       // how often the engine was asked for it
 	handed    bool      // it came from another holder here
-	named     bool      // its holder was named, so that it never stood in line
+	direct    bool      // it never stood in line in this process
 }
 
 const (

@@ -1,6 +1,8 @@
 package interlock
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +27,9 @@ func New(e engine.Engine, opts ...Option) *Client {
 	if e == nil {
 		e = memory.New()
 	}
-	return &Client{core: newCore(e), opts: options{lease: DefaultLease}.with(opts)}
+	c := &Client{core: newCore(e), opts: options{lease: DefaultLease}.with(opts)}
+	c.core.presence.init(c.core, c.opts.name)
+	return c
 }
 
 // With returns a Client that applies opts, too, to every lock it makes. It
@@ -40,6 +44,15 @@ func (c *Client) Engine() engine.Engine { return c.core.engine }
 // Mutex returns the lock named key. Making one is free: it has no state of its
 // own, and what is wrong with key or opts shows when it is taken.
 func (c *Client) Mutex(key string, opts ...Option) *Mutex {
+	m := c.lock(engine.Exclusive, key, opts)
+	if m.opts.fair {
+		m.become(engine.Fair)
+	}
+	return m
+}
+
+// lock returns a lock of the given kind.
+func (c *Client) lock(kind engine.Kind, key string, opts []Option) *Mutex {
 	m := &Mutex{core: c.core, opts: c.opts}
 	if len(opts) > 0 {
 		m.opts = c.opts.with(opts)
@@ -48,7 +61,21 @@ func (c *Client) Mutex(key string, opts ...Option) *Mutex {
 	if m.opts.err == nil {
 		m.opts.err = checkKey(m.key)
 	}
+	m.become(kind)
 	return m
+}
+
+// become makes m a lock of the given kind, if the engine has it.
+func (m *Mutex) become(kind engine.Kind) {
+	m.kind = kind
+	if m.opts.err == nil && !m.core.caps.Has(kind) {
+		m.opts.err = lacks(m.core.engine, kind.String()+" locks")
+	}
+}
+
+// lacks says that an engine cannot do what was asked for.
+func lacks(e engine.Engine, what string) error {
+	return fmt.Errorf("interlock: %T has no %s: %w; use another engine, or do without", e, what, errors.ErrUnsupported)
 }
 
 // A core is what a Client shares with those made from it.
@@ -59,11 +86,12 @@ type core struct {
 	seq    atomic.Uint64 // the last part of the latest
 	base   time.Time     // the origin of monotonic time
 
-	desk    desk
-	renewer renewer
-	bound   bound
-	stats   counters
-	warned  warned
+	desk     desk
+	renewer  renewer
+	presence presence
+	bound    bound
+	stats    counters
+	warned   warned
 
 	closing    chan struct{} // closed by Close
 	closed     atomic.Bool   // before closing is

@@ -17,6 +17,7 @@ import (
 type lease struct {
 	context.Context // ends with the hold
 	cancel          context.CancelCauseFunc
+	parent          context.Context // the one it was taken under
 
 	core  *core
 	opts  *options
@@ -39,7 +40,7 @@ type lease struct {
 }
 
 func newLease(ctx context.Context, m *Mutex, g grant, now time.Time) *lease {
-	l := &lease{core: m.core, opts: &m.opts, grant: g, begun: now, entries: 1}
+	l := &lease{core: m.core, opts: &m.opts, grant: g, parent: ctx, begun: now, entries: 1}
 	l.outer, _ = ctx.Value(leaseKey{}).(*lease)
 	l.Context, l.cancel = context.WithCancelCause(ctx)
 	l.first.lease = l
@@ -66,6 +67,13 @@ func (l *lease) Err() error {
 		l.lose(ErrExpired)
 	}
 	return l.Context.Err()
+}
+
+// live tells whether the lock is still relied on.
+func (l *lease) live() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended == nil && !l.overdue(time.Now())
 }
 
 // String names the context in messages about it.
@@ -160,16 +168,16 @@ func (l *lease) release(now time.Time) error {
 		l.core.unreleased(&l.req, t, held, err)
 		return fmt.Errorf("interlock: %q was not released and will run out: %w", l.req.Key, err)
 	case outcome != engine.Released:
-		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: ErrNotHolder}
+		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: l.core.whyGone(l.req)}
 		s.lost.Add(1)
 		if t != nil && t.Lost != nil {
-			t.Lost(Lost{Key: l.req.Key, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: ErrNotHolder})
+			t.Lost(Lost{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: lost.Err})
 		}
 		return lost
 	}
 	s.released.Add(1)
 	if t != nil && t.Released != nil {
-		t.Released(Released{Key: l.req.Key, Holder: l.req.Holder, Fence: l.fence, Held: held, Handed: handed})
+		t.Released(Released{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Handed: handed})
 	}
 	return nil
 }
@@ -194,7 +202,7 @@ func (l *lease) lose(why error) bool {
 	s.lost.Add(1)
 	s.held.Add(int64(held))
 	if t := l.opts.trace; t != nil && t.Lost != nil {
-		t.Lost(Lost{Key: l.req.Key, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
+		t.Lost(Lost{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
 	}
 	l.core.desk.vacate(l)
 	return true

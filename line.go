@@ -50,6 +50,7 @@ type flight struct {
 type seen struct {
 	holder string
 	until  time.Time // when the lease was to end; zero if unknown
+	ahead  int       // how many stood in line
 }
 
 func seenOf(l *lease) seen {
@@ -57,7 +58,7 @@ func seenOf(l *lease) seen {
 }
 
 func seenBusy(b *engine.BusyError) seen {
-	s := seen{holder: b.Holder}
+	s := seen{holder: b.Holder, ahead: b.Ahead}
 	if b.Left > 0 {
 		s.until = time.Now().Add(b.Left)
 	}
@@ -74,7 +75,7 @@ func (s seen) left() time.Duration {
 
 // contended makes the error that tells of s. Waiting ended because of err.
 func (s seen) contended(key string, err error) *ContendedError {
-	return &ContendedError{Key: key, Holder: s.holder, RetryAfter: s.left(), Err: err}
+	return &ContendedError{Key: key, Holder: s.holder, RetryAfter: s.left(), Ahead: s.ahead, Err: err}
 }
 
 // gaveUp makes the error of somebody who waited in vain for s to end.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/engine"
 )
 
 // A Locker is a lock of any kind.
@@ -16,9 +18,12 @@ type Locker interface {
 
 // A Mutex is a lock that one at a time can hold. It may be shared.
 type Mutex struct {
-	core *core
-	key  string
-	opts options
+	core  *core
+	key   string
+	opts  options
+	kind  engine.Kind
+	limit int    // of a semaphore
+	as    string // on behalf of which holder; empty for a new one
 }
 
 var _ Locker = (*Mutex)(nil)
@@ -34,16 +39,15 @@ func (m *Mutex) Key() string { return m.key }
 // failed is no error of Do: the lease runs out by itself, and the [Trace] is
 // told.
 func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
-	ctx, hold, err := m.Lock(ctx)
+	return do(ctx, m, fn)
+}
+
+func do(ctx context.Context, lock Locker, fn func(context.Context) error) error {
+	ctx, hold, err := lock.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer hold.Unlock() //nolint:errcheck // should fn panic; a second Unlock is free
-	err = fn(ctx)
-	if lost := hold.Unlock(); errors.Is(lost, ErrLost) {
-		return errors.Join(err, lost)
-	}
-	return err
+	return hold.during(ctx, fn)
 }
 
 // Lock waits for the lock until ctx is done, or for as long as [Wait] allows.
@@ -70,12 +74,15 @@ func (m *Mutex) lock(ctx context.Context, once bool) (context.Context, *Hold, er
 	if err := m.usable(ctx); err != nil {
 		return ctx, nil, err
 	}
-	if l := heldBy(ctx, m.core, m.key); l != nil {
-		hold, err := l.enter(m.opts.reentrant)
-		if hold != nil || err != nil {
-			return ctx, hold, err
-		}
+	m, hold, err := m.under(ctx)
+	if hold != nil || err != nil {
+		return ctx, hold, err
 	}
+	return m.obtain(ctx, once)
+}
+
+// obtain takes the lock as somebody new, or on behalf of who it was made for.
+func (m *Mutex) obtain(ctx context.Context, once bool) (context.Context, *Hold, error) {
 	start := time.Now()
 	m.core.background.begin()
 	defer m.core.background.end()
@@ -118,15 +125,16 @@ func (m *Mutex) take(ctx context.Context, once bool) (grant, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, m.opts.wait, errWaited)
 		defer cancel()
 	}
-	if ownerOf(ctx) != "" {
-		return m.takeNamed(ctx, once)
+	if m.kind != engine.Exclusive || ownerOf(ctx) != "" {
+		return m.takeDirectly(ctx, once)
 	}
 	return m.core.desk.take(ctx, m, once)
 }
 
-// takeNamed asks the engine on behalf of a named owner. It does not stand in
-// line here: who is ahead may well be the same owner.
-func (m *Mutex) takeNamed(ctx context.Context, once bool) (grant, error) {
+// takeDirectly asks the engine without standing in line here: the line of a fair
+// lock is the engine's, readers do not wait for each other, and who is ahead of a
+// named owner may well be the same owner.
+func (m *Mutex) takeDirectly(ctx context.Context, once bool) (grant, error) {
 	var e ear
 	defer e.close()
 	return m.stand(ctx, once, &e, nil)
@@ -138,6 +146,7 @@ func (m *Mutex) hold(ctx context.Context, g grant, asked time.Time) *lease {
 	l := newLease(ctx, m, g, now)
 	m.core.desk.occupy(l)
 	m.core.renewer.add(l)
+	m.core.presence.show(now)
 
 	s, waited := &m.core.stats, now.Sub(asked)
 	s.live.Add(1)
@@ -147,7 +156,7 @@ func (m *Mutex) hold(ctx context.Context, g grant, asked time.Time) *lease {
 		s.handed.Add(1)
 	}
 	if t := m.opts.trace; t != nil && t.Acquired != nil {
-		t.Acquired(Acquired{Key: m.key, Holder: g.req.Holder, Fence: g.fence, Lease: g.req.Lease,
+		t.Acquired(Acquired{Key: m.key, Kind: m.kind, Holder: g.req.Holder, Fence: g.fence, Lease: g.req.Lease,
 			Waited: waited, Tries: g.tries, Handed: g.handed})
 	}
 	return l
@@ -160,7 +169,7 @@ func (m *Mutex) report(err error, waited time.Duration) {
 	if errors.As(err, &busy) {
 		s.contended.Add(1)
 		if t != nil && t.Contended != nil {
-			t.Contended(Contended{Key: m.key, Holder: busy.Holder, Left: busy.RetryAfter, Waited: waited, Err: busy.Err})
+			t.Contended(Contended{Key: m.key, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.RetryAfter, Waited: waited, Err: busy.Err})
 		}
 		return
 	}

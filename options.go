@@ -67,6 +67,16 @@ func MaxHold(d time.Duration) Option {
 // releases the lock. Without it a nested lock fails at once.
 func Reentrant() Option { return func(o *options) { o.reentrant = true } }
 
+// Fair makes a [Mutex] go to those who wait in the order in which they came, in
+// whatever process. A waiter that dies costs those behind it five seconds at
+// most. Others who ask for the same key without it take their chance past the
+// line. The other kinds of locks are fair as they are.
+func Fair() Option { return func(o *options) { o.fair = true } }
+
+// Name is what the program calls itself where operators see who holds a lock. It
+// is given to [New]; the default is the name of the executable.
+func Name(name string) Option { return func(o *options) { o.name = name } }
+
 // Fenced asks for fences that rise strictly even if the engine's clock does
 // not. On Redis it costs a key beside the lock.
 func Fenced() Option { return func(o *options) { o.fenced = true } }
@@ -127,7 +137,9 @@ type options struct {
 	bounded   bool
 	maxHold   time.Duration
 	reentrant bool
+	fair      bool
 	fenced    bool
+	name      string
 	poll      Backoff
 	trace     *Trace
 	err       error // the first thing that is wrong

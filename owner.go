@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/interlock-go/interlock/engine"
@@ -31,34 +32,90 @@ func WithOwner(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, name)
 }
 
-// heldBy returns the innermost hold of key that ctx carries, or nil. It may be
-// over: a context outlives what it carries.
-func heldBy(ctx context.Context, c *core, key string) *lease {
+// heldBy returns the innermost hold of key that ctx carries and that is of one of
+// the given kinds, or nil. A context outlives what it carries, so those that are
+// over do not count.
+func heldBy(ctx context.Context, c *core, key string, kinds ...engine.Kind) *lease {
 	l, _ := ctx.Value(leaseKey{}).(*lease)
 	for ; l != nil; l = l.outer {
-		if l.core == c && l.req.Key == key {
+		if l.core == c && l.req.Key == key && slices.Contains(kinds, l.req.Kind) && l.live() {
 			return l
 		}
 	}
 	return nil
 }
 
+// under looks at the holds that ctx carries already. It returns another entry
+// into one of them, or why there is none; otherwise the lock to ask the engine
+// for, since who writes reads as the same holder.
+func (m *Mutex) under(ctx context.Context) (*Mutex, *Hold, error) {
+	if ctx.Value(leaseKey{}) == nil {
+		return m, nil, nil
+	}
+	switch m.kind {
+	case engine.Read:
+		if l := heldBy(ctx, m.core, m.key, engine.Read); l != nil {
+			return m.enter(l)
+		}
+		if w := heldBy(ctx, m.core, m.key, engine.Write); w != nil {
+			writer := *m
+			writer.as = w.req.Holder
+			return &writer, nil, nil
+		}
+	case engine.Write:
+		if l := heldBy(ctx, m.core, m.key, engine.Write); l != nil {
+			return m.enter(l)
+		}
+		if heldBy(ctx, m.core, m.key, engine.Read) != nil {
+			return m, nil, fmt.Errorf("interlock: %q is read under this very context: %w", m.key, ErrUpgrade)
+		}
+	case engine.Permit:
+		if l := heldBy(ctx, m.core, m.key, engine.Permit); l != nil && m.opts.reentrant {
+			return m.enter(l)
+		}
+	default:
+		if l := heldBy(ctx, m.core, m.key, engine.Exclusive, engine.Fair); l != nil {
+			return m.enter(l)
+		}
+	}
+	return m, nil, nil
+}
+
+func (m *Mutex) enter(l *lease) (*Mutex, *Hold, error) {
+	hold, err := l.enter(m.opts.reentrant)
+	return m, hold, err
+}
+
 // request makes the request of a new acquisition. Its holder is one that no
 // other acquisition in any process has (L1), unless ctx names an owner.
-func (m *Mutex) request(ctx context.Context) (r engine.Request, named bool) {
-	r = engine.Request{Key: m.key, Lease: m.opts.lease, Fenced: m.opts.fenced, Room: maxHandovers}
+//
+// Only plain locks stand in line in this process, and pass from hand to hand;
+// others ask directly, and have their places at the engine.
+func (m *Mutex) request(ctx context.Context, once bool) (r engine.Request, direct bool) {
+	r = engine.Request{Key: m.key, Kind: m.kind, Lease: m.opts.lease, Fenced: m.opts.fenced, Limit: m.limit}
+	direct = m.kind != engine.Exclusive
+	if direct && !once {
+		r.Place = place
+	}
 	id := m.core.seq.Add(1)
 	buf := make([]byte, 0, 64)
 	buf = append(buf, m.core.id...)
 	buf = append(buf, ':')
 	buf = strconv.AppendUint(buf, id, 10)
 	own := string(buf)
-	if name := ownerOf(ctx); name != "" {
-		r.Holder, r.Attempt, r.Room = ownerID(name), own, 0
-		return r, true
+	switch name := ownerOf(ctx); {
+	case m.as != "":
+		r.Holder, r.Attempt = m.as, own
+	case name != "":
+		r.Holder, r.Attempt = ownerID(name), own
+		direct = true
+	default:
+		r.Holder, r.Attempt = own, own[len(m.core.id)+1:]
 	}
-	r.Holder, r.Attempt = own, own[len(m.core.id)+1:]
-	return r, false
+	if !direct {
+		r.Room = maxHandovers
+	}
+	return r, direct
 }
 
 // ownerOf returns the name that ctx gives the owner, or "".

@@ -36,6 +36,18 @@ func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Pa
 	return parting, err
 }
 
+// stepOut gives up, in the background, the place in line of somebody who has
+// stopped waiting. If the engine does not hear of it, the place runs out.
+func (c *core) stepOut(req engine.Request) {
+	c.spawn(func() { _, _ = c.release(req) })
+}
+
+// whyGone finds out why the engine did not know a hold that was to be released.
+func (c *core) whyGone(req engine.Request) error {
+	errs := c.engine.Renew(c.bound.context(), []engine.Request{req})
+	return reasonGone(errs[0])
+}
+
 // unreleased counts and traces a lock that could not be released (L4).
 func (c *core) unreleased(req *engine.Request, t *Trace, held time.Duration, err error) {
 	c.stats.releaseFailed.Add(1)

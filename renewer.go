@@ -24,6 +24,7 @@ type renewer struct {
 	mono    time.Duration     // what the two clocks showed when last compared
 	wall    int64
 	drained chan struct{} // closed when the last lease is gone; nil unless asked for
+	ear     ear           // hears that an operator has taken locks away
 }
 
 // dueTimes is what a renewer knows of a lease.
@@ -90,7 +91,16 @@ func (r *renewer) remove(l *lease) {
 		return
 	}
 	heap.Remove(&r.leases, l.due.index)
-	if len(r.leases) == 0 && r.drained != nil {
+	r.emptied()
+}
+
+// emptied does what is due when the last lease is gone.
+func (r *renewer) emptied() {
+	if len(r.leases) > 0 {
+		return
+	}
+	r.ear.close()
+	if r.drained != nil {
 		close(r.drained)
 		r.drained = nil
 	}
@@ -171,6 +181,7 @@ func (r *renewer) fire() {
 		}
 		heap.Init(&r.leases)
 	}
+	seized := r.heed()
 	var over []*lease
 	for len(r.leases) > 0 && !r.leases[0].due.next.After(now) {
 		if l := r.leases[0]; r.attend(l, now) {
@@ -184,6 +195,10 @@ func (r *renewer) fire() {
 	r.arm()
 	r.mu.Unlock()
 
+	r.core.presence.show(now)
+	if len(seized) > 0 {
+		r.core.spawn(func() { r.review(seized) })
+	}
 	for _, l := range over {
 		if l.overdue(time.Now()) {
 			l.lose(ErrExpired)
@@ -198,10 +213,7 @@ func (r *renewer) fire() {
 func (r *renewer) settle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.leases) == 0 && r.drained != nil {
-		close(r.drained)
-		r.drained = nil
-	}
+	r.emptied()
 }
 
 // attend does what is due about l, and reports whether it is over.
@@ -257,7 +269,6 @@ func (r *renewer) renew(batch []*lease, bound time.Duration) {
 	errs := r.core.engine.Renew(ctx, reqs)
 	cancel()
 
-	var gone []*lease
 	r.mu.Lock()
 	for i, l := range batch {
 		l.due.flying = false
@@ -265,8 +276,7 @@ func (r *renewer) renew(batch []*lease, bound time.Duration) {
 			continue // released meanwhile
 		}
 		if errors.Is(errs[i], engine.ErrNotHolder) {
-			gone = append(gone, l)
-			continue
+			continue // lost, see below
 		}
 		r.note(l, sent, errs[i])
 		l.due.next = r.nextDue(l)
@@ -275,8 +285,10 @@ func (r *renewer) renew(batch []*lease, bound time.Duration) {
 	r.arm()
 	r.mu.Unlock()
 
-	for _, l := range gone {
-		l.lose(ErrNotHolder)
+	for i, l := range batch {
+		if errors.Is(errs[i], engine.ErrNotHolder) {
+			l.lose(reasonGone(errs[i]))
+		}
 	}
 	r.tell(batch, errs)
 }
@@ -286,11 +298,16 @@ func (r *renewer) renew(batch []*lease, bound time.Duration) {
 func (r *renewer) note(l *lease, sent time.Time, err error) {
 	if err == nil {
 		l.due.sent, l.due.tried = sent, 0
-		l.due.renew = sent.Add(l.req.Lease / renewPart)
+		if !l.opts.explicit {
+			l.due.renew = sent.Add(l.req.Lease / renewPart)
+		}
 		l.trust(sureUntil(sent, l.req.Lease))
 		return
 	}
 	l.due.tried++
+	if l.opts.explicit {
+		return
+	}
 	pause := Exponential(l.req.Lease/30, mostPause)(l.due.tried)
 	l.due.renew = time.Now().Add(max(pause, time.Millisecond))
 }

@@ -23,13 +23,16 @@ type Trace struct {
 // Waiting is reported when a lock is held by somebody else and waiting begins.
 type Waiting struct {
 	Key    string
+	Kind   Kind
 	Holder string        // who has it
+	Ahead  int           // how many stand in line before, as far as the kind has a line
 	Left   time.Duration // what remains of its lease, as far as known
 }
 
 // Acquired is reported when a lock was taken.
 type Acquired struct {
 	Key    string
+	Kind   Kind
 	Holder string
 	Fence  uint64
 	Lease  time.Duration
@@ -41,7 +44,9 @@ type Acquired struct {
 // Contended is reported when a lock was not to be had.
 type Contended struct {
 	Key    string
+	Kind   Kind
 	Holder string        // who has it, as far as known
+	Ahead  int           // how many stood in line before, as far as the kind has a line
 	Left   time.Duration // what remains of its lease, as far as known
 	Waited time.Duration
 	Err    error // why waiting ended; nil after one attempt
@@ -64,6 +69,7 @@ type Renewed struct {
 // Released is reported when a lock was given up.
 type Released struct {
 	Key    string
+	Kind   Kind
 	Holder string
 	Fence  uint64
 	Held   time.Duration
@@ -82,6 +88,7 @@ type ReleaseFailed struct {
 // Lost is reported when a lock ceased to be held before it was given up.
 type Lost struct {
 	Key    string
+	Kind   Kind
 	Holder string
 	Fence  uint64
 	Held   time.Duration

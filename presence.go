@@ -1,0 +1,49 @@
+package interlock
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// presence makes a client known to operators for as long as it has locks, so
+// that a holder can be named. It costs one call for every half of presenceLife.
+type presence struct {
+	core  *core
+	name  string
+	until atomic.Int64 // nanoseconds since core.base: not to be said again before then
+}
+
+const presenceLife = 2 * DefaultLease
+
+func (p *presence) init(c *core, name string) { p.core, p.name = c, name }
+
+// show says that the client is there, unless it has done so a short while ago.
+// It waits for nothing, and nothing depends on it.
+func (p *presence) show(now time.Time) {
+	if p.core.caps.Inspector == nil {
+		return
+	}
+	at, until := int64(now.Sub(p.core.base)), p.until.Load()
+	if at < until || !p.until.CompareAndSwap(until, at+int64(presenceLife/2)) {
+		return
+	}
+	p.core.spawn(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), detached)
+		defer cancel()
+		_ = p.core.caps.Inspector.Register(ctx, p.member(), presenceLife)
+	})
+}
+
+func (p *presence) member() engine.Member {
+	name := p.name
+	if name == "" && len(os.Args) > 0 {
+		name = filepath.Base(os.Args[0])
+	}
+	host, _ := os.Hostname() // a client without a host is one all the same
+	return engine.Member{ID: p.core.id, Name: name, Host: host, PID: os.Getpid(), Since: p.core.base}
+}
