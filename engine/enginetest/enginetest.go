@@ -56,7 +56,8 @@ type Law struct {
 // Laws returns all laws, by topic.
 func Laws() []Law {
 	return slices.Concat(grantLaws, attemptLaws, leaseLaws, renewLaws, releaseLaws, abandonLaws,
-		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, fairLaws, placeLaws, faultyLaws)
+		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, fairLaws, placeLaws,
+		rwLaws, readerLaws, faultyLaws)
 }
 
 // Run checks every law, each in a subtest named by its sentence. If all hold it

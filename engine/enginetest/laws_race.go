@@ -110,6 +110,35 @@ func (b *bench) compete(inside func(engine.Grant)) {
 	})
 }
 
+// competeAs lets six of each kind want the same lock ten times each, standing in
+// line, and calls inside while one has it.
+func (b *bench) competeAs(kinds []engine.Kind, inside func(engine.Request)) {
+	const each, turns = 6, 10
+	var rs [][turns]engine.Request
+	for range each {
+		for _, kind := range kinds {
+			var mine [turns]engine.Request
+			for turn := range mine {
+				mine[turn] = placed(b.forLong(b.askAs(kind, somebody(len(rs)))), 50*b.Lease)
+			}
+			rs = append(rs, mine)
+		}
+	}
+	b.patiently(func() {
+		b.together(len(rs), func(i int) {
+			for _, r := range rs[i] {
+				if _, ok := b.insist(r); !ok {
+					return
+				}
+				inside(r)
+				if _, err := b.Release(b.ctx, r); err != nil {
+					b.errorf("release for %s: %v", who(r.Holder), err)
+				}
+			}
+		})
+	})
+}
+
 // insist asks until it is granted, and reports whether it was.
 func (b *bench) insist(r engine.Request) (engine.Grant, bool) {
 	for b.ctx.Err() == nil {

@@ -1,0 +1,300 @@
+package enginetest
+
+import (
+	"sync/atomic"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Who may read beside whom, and who may write: T1's read and write locks, and
+// T14's stock that is read beside those who write it.
+var rwLaws = []Law{
+	{"rw", "readers share a lock", func(b *bench) {
+		rs := []engine.Request{b.read(ann), b.read(bob), b.read(eve)}
+		for _, r := range rs {
+			if g := b.granted(r); g.Count != 1 || g.Fence == 0 {
+				b.errorf("got %+v, want a count of 1 and a fence", g)
+			}
+		}
+		for _, r := range rs {
+			b.renewed(r)
+			b.leaves(r, engine.Released)
+		}
+		b.granted(b.write(ann))
+	}},
+	{"rw", "a writer keeps readers out", func(b *bench) {
+		a := b.write(ann)
+		b.granted(a)
+		b.busy(b.read(bob))
+		b.leaves(a, engine.Released)
+		b.granted(b.read(bob))
+	}},
+	{"rw", "a writer keeps writers out", func(b *bench) {
+		a := b.write(ann)
+		b.granted(a)
+		b.busy(b.write(bob))
+		b.leaves(a, engine.Released)
+		b.granted(b.write(bob))
+	}},
+	{"rw", "readers keep writers out until the last has left", func(b *bench) {
+		a, c := b.read(ann), b.read(bob)
+		b.granted(a)
+		b.granted(c)
+		b.busy(b.write(eve))
+		b.leaves(a, engine.Released)
+		b.busy(b.write(eve))
+		b.leaves(c, engine.Released)
+		b.granted(b.write(eve))
+	}},
+	{"rw", "a refusal names the writer and what is left of its lease", func(b *bench) {
+		b.granted(b.write(ann))
+		busy := b.busy(b.read(bob))
+		b.first(busy, ann)
+		if busy.Left <= 0 || busy.Left > b.Lease {
+			b.errorf("%v are said to be left of a lease of %v", busy.Left, b.Lease)
+		}
+	}},
+	{"rw", "a refusal names one of the readers and what is left of its lease", func(b *bench) {
+		b.granted(b.read(ann))
+		b.granted(b.read(bob))
+		busy := b.busy(b.write(eve))
+		b.first(busy, ann, bob)
+		if busy.Left <= 0 || busy.Left > b.Lease {
+			b.errorf("%v are said to be left of a lease of %v", busy.Left, b.Lease)
+		}
+	}},
+	{"rw", "a reader's attempt that is repeated is one hold with one fence", func(b *bench) {
+		a := b.read(ann)
+		b.granted(b.read(bob))
+		first := b.granted(a)
+		b.granted(b.read(eve))
+		if second := b.granted(again(a)); second != first {
+			b.errorf("the grant went from %+v to %+v", first, second)
+		}
+		b.leaves(a, engine.Released)
+		b.leaves(a, engine.NotYours)
+	}},
+	{"rw", "a writer's attempt that is repeated is one hold with one fence", func(b *bench) {
+		a := b.write(ann)
+		first := b.granted(a)
+		if second := b.granted(again(a)); second != first || first.Count != 1 {
+			b.errorf("the grant went from %+v to %+v, want a count of 1", first, second)
+		}
+		b.leaves(a, engine.Released)
+		b.granted(b.write(bob))
+	}},
+	{"rw", "a named owner that reads may read again and is counted", func(b *bench) {
+		one, two := b.read(ann), b.read(ann)
+		first := b.granted(one)
+		if second := b.granted(two); second.Count != 2 || second.Fence != first.Fence {
+			b.errorf("got %+v after %+v, want a count of 2 and the same fence", second, first)
+		}
+		if p := b.leaves(one, engine.Released); p.Count != 1 {
+			b.errorf("%d holds are left, want 1", p.Count)
+		}
+		b.busy(b.write(bob))
+		b.leaves(two, engine.Released)
+		b.granted(b.write(bob))
+	}},
+	{"rw", "a named owner that writes may write again and is counted", func(b *bench) {
+		one, two := b.write(ann), b.write(ann)
+		first := b.granted(one)
+		if second := b.granted(two); second.Count != 2 || second.Fence != first.Fence {
+			b.errorf("got %+v after %+v, want a count of 2 and the same fence", second, first)
+		}
+		b.leaves(one, engine.Released)
+		b.busy(b.write(bob))
+		b.leaves(two, engine.Released)
+		b.granted(b.write(bob))
+	}},
+	{"rw", "the release of one reader leaves the others", func(b *bench) {
+		a, c := b.read(ann), b.read(bob)
+		b.granted(a)
+		b.granted(c)
+		b.leaves(a, engine.Released)
+		b.unrenewed(a)
+		b.renewed(c)
+		b.first(b.busy(b.write(eve)), bob)
+	}},
+	{"rw", "a reader cannot end what another reads", func(b *bench) {
+		a, c := b.read(ann), b.read(bob)
+		b.granted(a)
+		b.leaves(c, engine.NotYours)
+		b.unrenewed(c)
+		b.busy(b.write(eve))
+		b.renewed(a)
+	}},
+	{"rw", "a reader that left finds the lock already free", func(b *bench) {
+		a := b.read(ann)
+		b.leaves(a, engine.AlreadyFree)
+		b.granted(a)
+		b.leaves(a, engine.Released)
+		b.leaves(a, engine.AlreadyFree)
+	}},
+	{"rw", "an abandoned read frees the lock and stays refused", func(b *bench) {
+		a := b.read(ann)
+		b.granted(a)
+		b.abandons(a, engine.Released)
+		b.refused(again(a), engine.ErrAbandoned)
+		b.granted(b.write(bob))
+	}},
+	{"rw", "an abandoned write frees the lock and stays refused", func(b *bench) {
+		a := b.write(ann)
+		b.granted(a)
+		b.abandons(a, engine.Released)
+		b.refused(again(a), engine.ErrAbandoned)
+		b.granted(b.read(bob))
+	}},
+	{"rw", "the fence of a writer is above those of the readers before it", func(b *bench) {
+		b.fencesOf(engine.Read, engine.Write)
+	}},
+	{"rw", "the fence of a reader is above that of the writer before it", func(b *bench) {
+		b.fencesOf(engine.Write, engine.Read)
+	}},
+	{"rw", "the fences of writers rise", func(b *bench) {
+		b.fencesOf(engine.Write, engine.Write)
+	}},
+	{"rw", "a reader that asks to write is refused as one who would wait for itself", func(b *bench) {
+		a := b.read(ann)
+		b.granted(a)
+		b.refused(b.write(ann), engine.ErrUpgrade)
+		b.refused(placed(b.write(ann), 50*b.Lease), engine.ErrUpgrade)
+		b.granted(b.read(bob)) // nobody stands in line
+		b.renewed(a)
+	}},
+	{"rw", "a writer may read", func(b *bench) {
+		first := b.granted(b.write(ann))
+		second := b.granted(b.read(ann))
+		if second.Fence != first.Fence {
+			b.errorf("the fence went from %d to %d", first.Fence, second.Fence)
+		}
+		b.busy(b.read(bob))
+	}},
+	{"rw", "a writer that reads may write again", func(b *bench) {
+		one, two, read := b.write(ann), b.write(ann), b.read(ann)
+		b.granted(one)
+		b.granted(read)
+		b.granted(again(one))
+		b.granted(two)
+		b.leaves(one, engine.Released)
+		b.busy(b.read(bob))
+		b.leaves(two, engine.Released)
+		b.granted(b.read(bob))
+	}},
+	{"rw", "a writer that gives up writing keeps what it reads", func(b *bench) {
+		write, read := b.write(ann), b.read(ann)
+		b.granted(write)
+		before := b.granted(read)
+		b.leaves(write, engine.Released)
+		b.busy(b.write(bob))
+		b.granted(b.read(bob))
+		b.renewed(read)
+		if after := b.granted(again(read)); after.Fence != before.Fence {
+			b.errorf("the fence went from %d to %d", before.Fence, after.Fence)
+		}
+		b.refused(b.write(ann), engine.ErrUpgrade)
+	}},
+	{"rw", "a writer that gives up reading goes on writing", func(b *bench) {
+		write, read := b.write(ann), b.read(ann)
+		b.granted(write)
+		b.granted(read)
+		b.leaves(read, engine.Released)
+		b.unrenewed(read)
+		b.renewed(write)
+		b.busy(b.read(bob))
+		b.leaves(write, engine.Released)
+		b.granted(b.write(bob))
+	}},
+	{"rw", "waiting readers are told when a writer goes on as a reader", func(b *bench) {
+		write, read := b.write(ann), b.read(ann)
+		b.granted(write)
+		b.granted(read)
+		c := b.linesUp(b.read(bob))
+		wake, stop := b.listen(c)
+		defer stop()
+		b.told(wake)
+		b.leaves(write, engine.Released)
+		b.told(wake)
+		b.granted(c)
+	}},
+	{"rw", "all waiting readers are told when a writer leaves", func(b *bench) {
+		a := b.write(ann)
+		b.granted(a)
+		line := b.lineOf(3, b.read)
+		var wakes []<-chan struct{}
+		for _, r := range line {
+			wake, stop := b.listen(r)
+			defer stop()
+			b.told(wake)
+			wakes = append(wakes, wake)
+		}
+		b.leaves(a, engine.Released)
+		for i, wake := range wakes {
+			b.told(wake)
+			b.granted(line[i])
+		}
+	}},
+	{"rw", "a waiting writer is told when the last reader leaves", func(b *bench) {
+		a, c := b.read(ann), b.read(bob)
+		b.granted(a)
+		b.granted(c)
+		d := b.linesUp(b.write(eve))
+		wake, stop := b.listen(d)
+		defer stop()
+		b.told(wake)
+		b.leaves(a, engine.Released)
+		drain(wake)
+		b.leaves(c, engine.Released)
+		b.told(wake)
+		b.granted(d)
+	}},
+	{"rw", "one reader more than there may be is refused as one too many", func(b *bench) {
+		b.patiently(func() {
+			rs := make([]engine.Request, engine.MostReaders)
+			for i := range rs {
+				rs[i] = b.forLong(b.read(somebody(i)))
+			}
+			for from := 0; from < len(rs); from += 100 {
+				b.together(100, func(i int) {
+					if _, err := b.Acquire(b.ctx, rs[from+i]); err != nil {
+						b.errorf("reader %d: %v", from+i, err)
+					}
+				})
+			}
+			b.refused(placed(b.read(eve), 50*b.Lease), engine.ErrFull)
+			b.leaves(rs[0], engine.Released)
+			b.granted(b.read(eve))
+		})
+	}},
+	{"rw", "nobody ever reads beside a writer", func(b *bench) {
+		var readers, writers atomic.Int32
+		b.competeAs([]engine.Kind{engine.Read, engine.Read, engine.Write}, func(r engine.Request) {
+			mine, others := &readers, &writers
+			if r.Kind == engine.Write {
+				mine, others = &writers, &readers
+			}
+			if n := mine.Add(1); others.Load() > 0 || r.Kind == engine.Write && n > 1 {
+				b.errorf("a %s has others beside it", r.Kind)
+			}
+			mine.Add(-1)
+		})
+	}},
+}
+
+// fencesOf demands that who comes second has a larger fence than who came first,
+// plain and fenced.
+func (b *bench) fencesOf(first, second engine.Kind) {
+	for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
+		a, c, d := demand(b.askAs(first, ann)), demand(b.askAs(first, bob)), demand(b.askAs(second, eve))
+		last := b.granted(a).Fence
+		if first == engine.Read {
+			last = max(last, b.granted(c).Fence)
+			b.leaves(c, engine.Released)
+		}
+		b.leaves(a, engine.Released)
+		if g := b.granted(d); g.Fence <= last {
+			b.errorf("the fence went from %d to %d", last, g.Fence)
+		}
+		b.leaves(d, engine.Released)
+	}
+}
