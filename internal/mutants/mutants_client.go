@@ -12,8 +12,8 @@ var clientMutants = []mutant{
 	{"holder-repeats", "owner.go", "id := m.core.seq.Add(1)", "id := m.core.seq.Load() + 1",
 		"a holder taken from a thread's id or a clock can repeat"},
 	{"fence-stands", "attempt.go", "fence: got.Fence,", "fence: got.Fence/got.Fence,", "a fence that does not rise is decoration"},
-	{"panic-keeps-lock", "mutex.go", "defer hold.Unlock() //nolint:errcheck // should fn panic; a second Unlock is free", "", "release only where the work returns"},
-	{"unlock-twice", "hold.go", "h.once.Do(func() { h.err = h.lease.leave() })", "h.err = h.lease.leave()", "a deferred second unlock releases another's lock"},
+	{"panic-keeps-lock", "hold.go", "defer h.Unlock() //nolint:errcheck // should fn panic; a second Unlock is free", "", "release only where the work returns"},
+	{"unlock-twice", "hold.go", "	h.once.Do(func() {\n", "	func(do func()) { do() }(func() {\n", "a deferred second unlock releases another's lock"},
 	{"release-forgotten", "desk.go", "	parting, err := d.core.releaseWithin(ctx, g.req)\n	p.mu.Lock()", "	parting, err := engine.Parting{Outcome: engine.Released}, error(nil)\n	p.mu.Lock()", "the lock runs out instead"},
 	{"release-asked-twice", "release.go", "	if err == nil {\n		return parting, nil\n	}", "	if err == nil {\n		_, _ = c.engine.Release(ctx, req)\n		return parting, nil\n	}", "one round trip more for everybody"},
 	{"cancelled-without-cause", "lease.go", "	l.cancel(ErrReleased)\n	return l.release(now)", "	l.cancel(nil)\n	return l.release(now)", "\"context canceled\" and nothing else"},
@@ -28,15 +28,15 @@ var clientMutants = []mutant{
 	{"wait-ignored", "mutex.go", "if m.opts.bounded && !once {", "if false {", "tryLock(wait) overruns its wait"},
 	{"wait-bounds-work", "mutex.go", "	start := time.Now()\n	m.core.background.begin()", "	if m.opts.bounded && m.opts.wait > 0 {\n		ctx, _ = context.WithTimeout(ctx, m.opts.wait) //nolint:govet\n	}\n	start := time.Now()\n	m.core.background.begin()", "the context of the wait is handed to the work"},
 	{"wait-zero-waits", "mutex.go", "return m.lock(ctx, m.opts.bounded && m.opts.wait == 0)", "return m.lock(ctx, false)", "Wait(0) as no bound"},
-	{"reason-dropped", "line.go", "RetryAfter: s.left(), Err: err}", "RetryAfter: s.left()}", "a deadline looks like a busy lock"},
+	{"reason-dropped", "line.go", "RetryAfter: s.left(), Ahead: s.ahead, Err: err}", "RetryAfter: s.left(), Ahead: s.ahead}", "a deadline looks like a busy lock"},
 	{"rival-unnamed", "line.go", "return &ContendedError{Key: key, Holder: s.holder,", "return &ContendedError{Key: key,", "who holds it?"},
 	{"poll-ignored", "attempt.go", "if m.opts.poll != nil {", "if false {", "the option does nothing"},
 	{"tries-twice", "attempt.go", "	return max(jitter(pause), time.Millisecond), nil\n}", "	if a.tries%2 == 1 {\n		return 0, nil\n	}\n	return max(jitter(pause), time.Millisecond), nil\n}", "a herd on every release"},
 
 	// Faults.
-	{"retry-as-another", "attempt.go", "a.unsure, a.req.Retry = true, true", "a.unsure = true\n		a.req, _ = a.mutex.request(ctx)", "SETNX said \"taken\" to its own holder"},
-	{"no-clean-up", "attempt.go", "if err != nil && a.unsure {", "if false {", "an orphan until the lease ends"},
-	{"clean-up-on-callers-context", "attempt.go", "if err != nil && a.unsure {", "if err != nil && a.unsure && ctx.Err() == nil {", "a cancelled caller leaves its key"},
+	{"retry-as-another", "attempt.go", "a.unsure, a.req.Retry = true, true", "a.unsure = true\n		a.req, _ = a.mutex.request(ctx, a.once)", "SETNX said \"taken\" to its own holder"},
+	{"no-clean-up", "attempt.go", "	case a.unsure:\n", "	case false:\n", "an orphan until the lease ends"},
+	{"clean-up-on-callers-context", "attempt.go", "	case a.unsure:\n", "	case a.unsure && ctx.Err() == nil:\n", "a cancelled caller leaves its key"},
 	{"clean-up-without-tombstone", "release.go", "c.engine.Abandon(ctx, req)", "c.engine.Release(ctx, req)", "a delayed acquire lands after its clean-up"},
 	{"clean-up-once", "release.go", "if err == nil || !worthwhile(err) && !errors.Is(err, engine.ErrFull) {", "if true {", "clean-up needs the engine most when it is down"},
 	{"no-second-chance", "attempt.go", "outage      = 5 * time.Second", "outage      = 0 * time.Second", "a reconnect is an error to the caller"},
@@ -45,7 +45,7 @@ var clientMutants = []mutant{
 	{"hot-loop", "attempt.go", "leastPause  = 50 * time.Millisecond\n	mostPause   = time.Second", "leastPause  = time.Millisecond\n	mostPause   = time.Millisecond", "a herd on an engine that is coming up"},
 	{"every-error-an-outage", "attempt.go", "case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrOverloaded):\n	case", "case ctx.Err() == nil:\n	case", "a full engine is asked for five seconds"},
 	{"lost-release-is-lost-lock", "release.go", "		parting.Outcome = engine.Released // by the call whose answer was lost", "", "a lawful unlock says not locked"},
-	{"release-failure-is-failure", "mutex.go", "if lost := hold.Unlock(); errors.Is(lost, ErrLost) {", "if lost := hold.Unlock(); lost != nil {", "a registered user is told that it failed"},
+	{"release-failure-is-failure", "hold.go", "if lost := h.Unlock(); errors.Is(lost, ErrLost) {", "if lost := h.Unlock(); lost != nil {", "a registered user is told that it failed"},
 	{"release-overruns", "bound.go", "now.Add(detached))", "now.Add(2*detached))", "two bounds, one after the other"},
 	{"declined-release-untold", "desk.go", "			d.core.unreleased(&t.grant.req, m.opts.trace, 0, err)\n", "			_ = err\n", "a leak that no metric shows"},
 	{"old-grant-taken", "attempt.go", "if time.Until(g.sure) >= a.req.Lease/leastLeft {", "if true {", "the lock is lost before the work begins"},
@@ -53,11 +53,11 @@ var clientMutants = []mutant{
 	{"outage-told-to-one", "desk.go", "	case f.err != nil:\n		return grant{}, f.err\n", "", "an outage looks like a busy lock"},
 
 	// Loss.
-	{"watchdog-ignores-not-holder", "renewer.go", "			gone = append(gone, l)\n			continue", "			continue", "the holder is told nothing; it learns at unlock"},
-	{"error-replaced-by-loss", "mutex.go", "return errors.Join(err, lost)", "return lost", "why the work failed is gone"},
+	{"watchdog-ignores-not-holder", "renewer.go", "			l.lose(reasonGone(errs[i]))\n", "", "the holder is told nothing; it learns at unlock"},
+	{"error-replaced-by-loss", "hold.go", "return errors.Join(err, lost)", "return lost", "why the work failed is gone"},
 	{"lease-believed-too-long", "grant.go", "return sent.Add(lease - lease/driftPart - driftLeast)", "return sent.Add(lease + time.Second)", "no margin for drift, and then some"},
 	{"validity-from-reply", "renewer.go", "	errs := r.core.engine.Renew(ctx, reqs)\n", "	errs := r.core.engine.Renew(ctx, reqs)\n	sent = time.Now()\n", "a slow answer prolongs the belief"},
-	{"explicit-renewed", "renewer.go", "if !l.opts.explicit {", "if true {", "an explicit lease never ends"},
+	{"explicit-renewed", "renewer.go", "	if !l.opts.explicit {\n		l.due.renew = l.due.sent", "	if true {\n		l.due.renew = l.due.sent", "an explicit lease never ends"},
 	{"release-unchecked", "engine/memory/shard.go", "	if !l.through(r.Holder, r.Attempt) {\n		return engine.Parting{Outcome: engine.NotYours}\n	}\n", "", "DEL without looking"},
 	{"loss-at-unlock-hidden", "lease.go", "case outcome != engine.Released:", "case outcome == engine.Released+9:", "a lost lock ends as a success"},
 	{"sleep-unnoticed", "renewer.go", "return ahead > clockSlack", "return ahead > 1000*time.Hour", "a resumed machine believes its leases are young"},
@@ -70,7 +70,7 @@ var clientMutants = []mutant{
 	{"renewed-too-often", "renewer.go", "renewPart = 3", "renewPart = 6", "twice the load"},
 	{"watchdog-stops-on-error", "renewer.go", "l.due.renew = time.Now().Add(max(pause, time.Millisecond))", "l.due.renew = time.Now().Add(time.Hour + pause)", "one failed renewal ends the watchdog"},
 	{"renewal-unbounded", "renewer.go", "ctx, cancel := context.WithTimeout(context.Background(), bound)", "ctx, cancel := context.WithTimeout(context.Background(), time.Hour+bound)", "a renewal that hangs is waited for"},
-	{"any-error-is-loss", "renewer.go", "		if errors.Is(errs[i], engine.ErrNotHolder) {\n			gone", "		if errs[i] != nil {\n			gone", "a cut connection ends every lock"},
+	{"any-error-is-loss", "renewer.go", "		if errors.Is(errs[i], engine.ErrNotHolder) {\n			l.lose", "		if errs[i] != nil {\n			l.lose", "a cut connection ends every lock"},
 	{"one-at-a-time", "renewer.go", "mostRenewed = 1000", "mostRenewed = 1", "one watchdog too slow with many locks"},
 	{"shards-mixed", "renewer.go", "		way.shard = r.core.caps.Shard(l.req.Key)\n", "", "one dead shard starves another"},
 	{"watchdog-option-ignored", "options.go", "o.lease, o.explicit = d, false", "o.lease, o.explicit = DefaultLease, false", "lockWatchdogTimeout has no effect"},
@@ -79,12 +79,12 @@ var clientMutants = []mutant{
 
 	// Ownership.
 	{"first-out-releases", "lease.go", "last, lost := l.entries == 0,", "last, lost := true,", "the inner unlock releases"},
-	{"ownership-forgotten", "owner.go", "l.core == c && l.req.Key == key {", "false {", "a lock that waits for itself"},
+	{"ownership-forgotten", "owner.go", "if l.core == c && l.req.Key == key &&", "if false &&", "a lock that waits for itself"},
 	{"always-reentrant", "lease.go", "case !allowed:", "case false:", "the same thread re-enters by surprise"},
 	{"innermost-only", "owner.go", "for ; l != nil; l = l.outer {", "if l != nil {", "two locks held, one recognised"},
 	{"cannot-leave", "owner.go", "return context.WithValue(ctx, leaseKey{}, (*lease)(nil))", "return ctx", "work that must not share shares"},
 	{"stale-key", "lease.go", "case l.ended != nil || l.overdue(time.Now()):", "case false:", "a context smuggles ownership"},
-	{"other-clients-key", "owner.go", "l.core == c && l.req.Key == key {", "l.req.Key == key {", "two engines, one key"},
+	{"other-clients-key", "owner.go", "if l.core == c && l.req.Key == key &&", "if l.req.Key == key &&", "two engines, one key"},
 	{"name-ignored", "owner.go", "return context.WithValue(ctx, ownerKey{}, name)", "return ctx", "a saga waits for itself"},
 
 	// The line.
@@ -131,7 +131,7 @@ var clientMutants = []mutant{
 	{"result-dropped", "call.go", "result, err = fn(ctx)", "_, err = fn(ctx)", "the work was done for nothing"},
 	{"fallback-ignored", "call.go", "return fallback[0](ctx, busy)", "return result, err", "degraded becomes down"},
 	{"fallback-after-work", "call.go", "if began || len(fallback) == 0", "if began && false || len(fallback) == 0", "the work runs, and then its fallback"},
-	{"nil-lock-locks", "call.go", "return lock == nil || ok && m == nil", "return false && ok && m == nil", "conditional locking panics"},
+	{"nil-lock-locks", "call.go", "	case *Mutex:\n		return m == nil", "	case *Mutex:\n		return false", "conditional locking panics"},
 	{"default-always", "default.go", "if c, ok := ctx.Value(clientKey{}).(*Client); ok {", "if c, ok := ctx.Value(clientKey{}).(*Client); ok && false {", "woven code locks on the wrong engine"},
 
 	// Found by somebody who tried to break it.
