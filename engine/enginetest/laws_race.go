@@ -111,8 +111,8 @@ func (b *bench) compete(inside func(engine.Grant)) {
 }
 
 // competeAs lets six of each kind want the same lock ten times each, standing in
-// line, and calls inside while one has it.
-func (b *bench) competeAs(kinds []engine.Kind, inside func(engine.Request)) {
+// line, and calls inside while one has it. The limit is for permits.
+func (b *bench) competeAs(kinds []engine.Kind, limit int, inside func(engine.Request)) {
 	const each, turns = 6, 10
 	var rs [][turns]engine.Request
 	for range each {
@@ -120,6 +120,7 @@ func (b *bench) competeAs(kinds []engine.Kind, inside func(engine.Request)) {
 			var mine [turns]engine.Request
 			for turn := range mine {
 				mine[turn] = placed(b.forLong(b.askAs(kind, somebody(len(rs)))), 50*b.Lease)
+				mine[turn].Limit = limit
 			}
 			rs = append(rs, mine)
 		}

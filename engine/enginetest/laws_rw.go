@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -268,7 +269,7 @@ var rwLaws = []Law{
 	}},
 	{"rw", "nobody ever reads beside a writer", func(b *bench) {
 		var readers, writers atomic.Int32
-		b.competeAs([]engine.Kind{engine.Read, engine.Read, engine.Write}, func(r engine.Request) {
+		b.competeAs([]engine.Kind{engine.Read, engine.Read, engine.Write}, 0, func(r engine.Request) {
 			mine, others := &readers, &writers
 			if r.Kind == engine.Write {
 				mine, others = &writers, &readers
@@ -276,6 +277,7 @@ var rwLaws = []Law{
 			if n := mine.Add(1); others.Load() > 0 || r.Kind == engine.Write && n > 1 {
 				b.errorf("a %s has others beside it", r.Kind)
 			}
+			time.Sleep(time.Millisecond) // give others the time to come in
 			mine.Add(-1)
 		})
 	}},
