@@ -21,8 +21,9 @@ func Within(bound time.Duration) Option {
 	return func(j *judge) { j.bound = bound }
 }
 
-// Check judges a history: no two holds of a key overlap, and fences rise strictly
-// in the order of grants.
+// Check judges a history: no two holds of a key overlap unless both are shared,
+// fences rise strictly in the order of grants, and nobody enters past a [Line].
+// Those who read at a time may have any fences above that of who wrote before.
 func Check(events []Event, opts ...Option) Report {
 	j := &judge{keys: make(map[string]*key), grants: make(map[string]int), processes: make(map[string]bool)}
 	for _, opt := range opts {
@@ -51,16 +52,23 @@ type judge struct {
 
 // A key is the state of one lock.
 type key struct {
-	asking []Event // in order
-	inside []hold  // one, if all is well
-	last   *Event  // the last Enter with a fence
+	asking []Event   // in order
+	line   []Event   // who is in the engine's line, in order
+	inside []hold    // one, if all is well, or several who read
+	last   *Event    // the last Enter with a fence, of one who was to be alone
+	read   *Event    // that with the highest fence, of those who read
+	idle   time.Time // since when nobody is inside
 }
 
 // A hold is somebody inside.
 type hold struct {
 	Event
 	depth int // how often it entered
+	alone int // how many of these times to be alone
 }
+
+// beside reports whether e may happen while h is inside.
+func (h hold) beside(e Event) bool { return e.Shared && h.alone == 0 }
 
 func (j *judge) judge(e Event) {
 	j.processes[e.Process] = true
@@ -82,6 +90,8 @@ func (j *judge) judge(e Event) {
 		j.leaves(k, e)
 	case Stop:
 		j.stops(k, e)
+	case Line:
+		j.linesUp(k, e)
 	default:
 		j.accuse(Malformed, e, "%q is no kind of event", e.Kind)
 	}
@@ -98,24 +108,55 @@ func (j *judge) asks(k *key, e Event) {
 }
 
 func (j *judge) enters(k *key, e Event) {
-	if i := k.find(e); i >= 0 {
-		k.inside[i].depth++ // it has the lock already and entered again
+	i := k.find(e)
+	if i < 0 || !e.Shared && k.inside[i].alone == 0 { // it is new, or reads and came to write
+		for other, h := range k.inside {
+			if other != i && !h.beside(e) {
+				j.accuse(Overlap, e, "%s entered while %s was inside", e.name(), h.name())
+			}
+		}
+	}
+	if i >= 0 { // it has the lock already and enters again
+		k.inside[i].enter(e)
 		k.asking = slices.DeleteFunc(k.asking, sameAs(e))
 		return
 	}
 	j.report.Grants++
 	j.grants[e.name()]++
-	for _, h := range k.inside {
-		j.accuse(Overlap, e, "%s entered while %s was inside", e.name(), h.name())
-	}
-	if e.Fence != 0 {
-		if k.last != nil && e.Fence <= k.last.Fence {
-			j.accuse(FenceFell, e, "%s got fence %d after %s got %d", e.name(), e.Fence, k.last.name(), k.last.Fence)
-		}
-		k.last = &e
-	}
+	j.fences(k, e)
+	j.turn(k, e)
+	j.gap(k, e.At)
 	j.served(k, e)
-	k.inside = append(k.inside, hold{e, 1})
+	k.inside = append(k.inside, hold{Event: e})
+	k.inside[len(k.inside)-1].enter(e)
+}
+
+func (h *hold) enter(e Event) {
+	h.depth++
+	if !e.Shared {
+		h.alone++
+	}
+}
+
+// fences compares the fence of who entered with those before. Readers come at a
+// time, so one of them may have been granted before another and tell of it later.
+func (j *judge) fences(k *key, e Event) {
+	if e.Fence == 0 {
+		return
+	}
+	before := k.last
+	if k.read != nil && !e.Shared && (before == nil || k.read.Fence > before.Fence) {
+		before = k.read
+	}
+	if before != nil && e.Fence <= before.Fence {
+		j.accuse(FenceFell, e, "%s got fence %d after %s got %d", e.name(), e.Fence, before.name(), before.Fence)
+	}
+	switch {
+	case !e.Shared:
+		k.last = &e
+	case k.read == nil || e.Fence > k.read.Fence:
+		k.read = &e
+	}
 }
 
 // served takes who entered out of the line, and looks at who was before it.
@@ -145,18 +186,23 @@ func (j *judge) leaves(k *key, e Event) {
 	}
 	if e.Kind == Lost {
 		j.report.Lost++
-		k.inside[i].depth = 1 // all its entries end at once
+		k.inside[i].depth, k.inside[i].alone = 1, 0 // all its entries end at once
+	} else if !e.Shared {
+		k.inside[i].alone--
 	}
 	if k.inside[i].depth--; k.inside[i].depth == 0 {
 		k.inside = slices.Delete(k.inside, i, i+1)
+		k.idle = e.At
 	}
 }
 
 func (j *judge) stops(k *key, e Event) {
 	if i := slices.IndexFunc(k.asking, sameAs(e)); i >= 0 {
 		j.waited(k.asking[i], e.At)
+		j.gap(k, e.At)
 		k.asking = slices.Delete(k.asking, i, i+1)
 	}
+	k.line = slices.DeleteFunc(k.line, sameAs(e))
 }
 
 // dies ends all that a process held and waited for.
@@ -165,7 +211,11 @@ func (j *judge) dies(e Event) {
 		before := len(k.inside)
 		k.inside = slices.DeleteFunc(k.inside, func(h hold) bool { return h.Process == e.Process })
 		j.report.Lost += before - len(k.inside)
+		if len(k.inside) < before {
+			k.idle = e.At
+		}
 		k.asking = slices.DeleteFunc(k.asking, func(a Event) bool { return a.Process == e.Process })
+		k.line = slices.DeleteFunc(k.line, func(a Event) bool { return a.Process == e.Process })
 	}
 }
 

@@ -8,23 +8,26 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
-// tell makes a history of lines such as "enter k ann 7", a second apart.
+// tell makes a history of lines such as "enter k ann 7", a second apart. The
+// engine calls "ann=a" a, and who reads is marked by a last word, "shared".
 func tell(t *testing.T, lines ...string) []history.Event {
 	t.Helper()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	events := make([]history.Event, len(lines))
 	for i, line := range lines {
+		line, shared := strings.CutSuffix(line, " shared")
 		w := append(strings.Fields(line), "", "", "")
-		process, who, named := strings.Cut(w[2], "/")
+		name, holder, _ := strings.Cut(w[2], "=")
+		process, who, named := strings.Cut(name, "/")
 		if !named {
-			process, who = "", w[2]
+			process, who = "", name
 		}
 		var fence uint64
 		for _, digit := range w[3] {
 			fence = fence*10 + uint64(digit-'0')
 		}
 		events[i] = history.Event{
-			Kind: history.Kind(w[0]), Key: w[1], Process: process, Who: who, Fence: fence,
+			Kind: history.Kind(w[0]), Key: w[1], Process: process, Who: who, Holder: holder, Shared: shared, Fence: fence,
 			At: start.Add(time.Duration(i) * time.Second),
 		}
 	}
@@ -143,6 +146,88 @@ func TestCheckFinds(t *testing.T) {
 			lines: []string{"ask k ann", "ask k ann"},
 		},
 		{
+			sentence: "nothing wrong where several read at a time",
+			lines: []string{"enter k ann 1 shared", "enter k bob 3 shared", "enter k eve 2 shared",
+				"leave k ann shared", "leave k eve shared", "leave k bob shared", "enter k cid 4", "leave k cid", "enter k ann 5 shared"},
+		},
+		{
+			sentence: "one who writes beside one who reads",
+			rule:     history.Overlap, text: "bob entered while ann was inside",
+			lines: []string{"enter k ann 1 shared", "enter k bob 2"},
+		},
+		{
+			sentence: "one who reads beside one who writes",
+			rule:     history.Overlap, text: "bob entered while ann was inside",
+			lines: []string{"enter k ann 1", "enter k bob 2 shared"},
+		},
+		{
+			sentence: "one who writes when one of two readers has left",
+			rule:     history.Overlap, text: "eve entered while bob was inside",
+			lines: []string{"enter k ann 1 shared", "enter k bob 2 shared", "leave k ann shared", "enter k eve 3"},
+		},
+		{
+			sentence: "one who reads and comes to write beside another",
+			rule:     history.Overlap, text: "ann entered while bob was inside",
+			lines: []string{"enter k ann 1 shared", "enter k bob 2 shared", "enter k ann 1"},
+		},
+		{
+			sentence: "nothing wrong where a writer goes on reading beside others",
+			lines:    []string{"enter k ann 1", "enter k ann 1 shared", "leave k ann", "enter k bob 2 shared"},
+		},
+		{
+			sentence: "one who reads beside a writer that reads as well",
+			rule:     history.Overlap, text: "bob entered while ann was inside",
+			lines: []string{"enter k ann 1", "enter k ann 1 shared", "leave k ann shared", "enter k bob 2 shared"},
+		},
+		{
+			sentence: "a reader with a fence that is not above the writer's before it",
+			rule:     history.FenceFell, text: "bob got fence 7 after ann got 7",
+			lines: []string{"enter k ann 7", "leave k ann", "enter k bob 7 shared"},
+		},
+		{
+			sentence: "a writer with a fence that is not above the highest reader's before it",
+			rule:     history.FenceFell, text: "cid got fence 5 after ann got 6",
+			lines: []string{"enter k ann 6 shared", "enter k bob 4 shared", "leave k ann shared", "leave k bob shared", "enter k cid 5"},
+		},
+		{
+			sentence: "nothing wrong where a line is served in order",
+			lines: []string{"line k =a", "line k =b", "line k =c", "enter k ann=a 1", "leave k ann=a", "enter k bob=b 2",
+				"leave k bob=b", "enter k cid=c 3", "leave k cid=c", "enter k ann=d 4"},
+		},
+		{
+			sentence: "one who is served before the first in line",
+			rule:     history.OutOfOrder, text: "a, who comes first in line, still waits when bob enters",
+			lines: []string{"line k =a", "line k =b", "enter k bob=b 1", "leave k bob=b", "enter k ann=a 2"},
+		},
+		{
+			sentence: "one who is served before all who are in line",
+			rule:     history.OutOfOrder, text: "a, who comes first in line, still waits when eve enters",
+			lines: []string{"line k =a", "line k =b", "enter k eve=e 1"},
+		},
+		{
+			sentence: "nothing wrong where the first in line was killed or gave up",
+			lines:    []string{"line k one/=a", "line k two/bob", "line k two/cid", "lost k one/", "stop k two/bob", "enter k two/cid 1"},
+		},
+		{
+			sentence: "nothing wrong where readers in line come in any order",
+			lines:    []string{"line k =a shared", "line k =b shared", "enter k bob=b 1 shared", "enter k eve=e 2 shared", "enter k ann=a 3 shared"},
+		},
+		{
+			sentence: "a reader that is served before a writer in line",
+			rule:     history.OutOfOrder, text: "a, who comes first in line, still waits when bob enters",
+			lines: []string{"line k =a", "line k =b shared", "enter k bob=b 1 shared"},
+		},
+		{
+			sentence: "a writer that is served before a reader in line",
+			rule:     history.OutOfOrder, text: "a, who comes first in line, still waits when bob enters",
+			lines: []string{"line k =a shared", "line k =b", "enter k bob=b 1"},
+		},
+		{
+			sentence: "one who is in line twice",
+			rule:     history.Malformed, text: "a is in line twice",
+			lines: []string{"line k =a", "line k =a"},
+		},
+		{
 			sentence: "an event of no kind",
 			rule:     history.Malformed, text: `"sneeze" is no kind of event`,
 			lines: []string{"sneeze k ann"},
@@ -173,7 +258,7 @@ func TestReport(t *testing.T) {
 		"ask k one/ann", "enter k one/ann 3"))
 	want := history.Report{
 		Asks: 4, Grants: 3, Lost: 1, Keys: 1, Who: 3, Processes: 2, Span: 8 * time.Second,
-		WaitP50: time.Second, WaitP99: time.Second, Wait: 2 * time.Second,
+		WaitP50: time.Second, WaitP99: time.Second, Wait: 2 * time.Second, Gap: 2 * time.Second,
 		Jain: 9.0 / 15, // 2, 1 and 0 grants
 	}
 	if r.Err() != nil || r.String() != want.String() || r.Jain != want.Jain {
@@ -181,6 +266,29 @@ func TestReport(t *testing.T) {
 	}
 	if even := history.Check(tell(t, "enter a ann", "enter b bob")); even.Jain != 1 {
 		t.Errorf("two with as many grants: Jain %v, want 1", even.Jain)
+	}
+}
+
+func TestGap(t *testing.T) {
+	for _, c := range []struct {
+		sentence string
+		want     time.Duration
+		lines    []string
+	}{
+		{"none while somebody is inside", 0, []string{"enter k ann", "ask k bob", "enter j ann", "stop k bob", "leave k ann"}},
+		{"none while nobody asks", 0, []string{"enter k ann", "leave k ann", "enter j ann", "leave j ann", "enter k ann"}},
+		{"from the last leave to the next enter", 3 * time.Second,
+			[]string{"enter k ann", "ask k bob", "leave k ann", "enter j ann", "leave j ann", "enter k bob"}},
+		{"from the first ask if nobody was inside", 2 * time.Second, []string{"ask k ann", "ask k bob", "enter k ann"}},
+		{"from the death of who was inside", 2 * time.Second, []string{"enter k one/ann", "ask k two/bob", "lost k one/", "ask k two/cid", "enter k two/bob"}},
+		{"until who asked gives up", 2 * time.Second, []string{"ask k ann", "enter j ann", "stop k ann"}},
+		{"until the end if nobody comes", 2 * time.Second, []string{"enter k ann", "ask k bob", "leave k ann", "enter j ann", "leave j ann"}},
+	} {
+		t.Run(c.sentence, func(t *testing.T) {
+			if got := history.Check(tell(t, c.lines...)).Gap; got != c.want {
+				t.Errorf("the gap is %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package history records who asked for locks and who held them, and judges
-// whether it was as it should be: no two holds at a time, rising fences, and if
-// asked for, first come, first served.
+// whether it was as it should be: no two holds at a time unless both only read,
+// rising fences, and if asked for, first come, first served.
 //
 //	var log history.Log
 //	log.Add(history.Event{Kind: history.Ask, Key: "k", Who: "ann"})
@@ -33,6 +33,11 @@ const (
 
 	// Stop ends a wait without a grant.
 	Stop Kind = "stop"
+
+	// Line tells who stands in line according to the engine, behind those told of
+	// before. Nobody may then enter past them. It is recorded while the lock is
+	// held, so that the line does not move meanwhile.
+	Line Kind = "line"
 )
 
 // An Event is one line of a history.
@@ -45,6 +50,14 @@ type Event struct {
 	Who     string `json:"who,omitempty"`
 	Process string `json:"process,omitempty"`
 
+	// Holder is what the engine calls who did it. An Enter and a Line that both
+	// have one are about the same if it is the same, whatever Who says.
+	Holder string `json:"holder,omitempty"`
+
+	// Shared says that it is about reading: several may be inside at a time,
+	// though none beside one who is not a reader.
+	Shared bool `json:"shared,omitempty"`
+
 	// Fence is the fence of an Enter. Zero means that there was none.
 	Fence uint64 `json:"fence,omitempty"`
 
@@ -54,8 +67,12 @@ type Event struct {
 
 // name is how a report calls who did it.
 func (e Event) name() string {
-	if e.Process == "" {
-		return e.Who
+	who := e.Who
+	if who == "" {
+		who = e.Holder
 	}
-	return e.Process + "/" + e.Who
+	if e.Process == "" {
+		return who
+	}
+	return e.Process + "/" + who
 }

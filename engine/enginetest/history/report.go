@@ -43,6 +43,7 @@ type Report struct {
 	Span                   time.Duration // from the first event to the last
 	WaitP50, WaitP99, Wait time.Duration // from Ask to Enter; Wait is the longest
 	Starved                int           // who waited longer than [Within] allows
+	Gap                    time.Duration // the longest time for which a lock was free although somebody asked
 
 	// Jain tells how evenly the grants are spread over all who asked: 1 if
 	// everybody got as many, 1/n if one of n got all.
@@ -63,8 +64,8 @@ func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d asks, %d grants, %d lost; %d keys, %d who asked, %d processes, %v\n",
 		r.Asks, r.Grants, r.Lost, r.Keys, r.Who, r.Processes, r.Span.Round(time.Millisecond))
-	fmt.Fprintf(&b, "waits: half within %v, 99 %% within %v, the longest %v; Jain %.3f; %d starved\n",
-		r.WaitP50, r.WaitP99, r.Wait, r.Jain, r.Starved)
+	fmt.Fprintf(&b, "waits: half within %v, 99 %% within %v, the longest %v; gaps up to %v; Jain %.3f; %d starved\n",
+		r.WaitP50, r.WaitP99, r.Wait, r.Gap, r.Jain, r.Starved)
 	if len(r.Violations) == 0 {
 		b.WriteString("verdict: nothing violated")
 		return b.String()
@@ -90,6 +91,7 @@ func (j *judge) close(events []Event) Report {
 		first, last := events[0].At, events[len(events)-1].At
 		r.Span = last.Sub(first)
 		for _, k := range j.keys {
+			j.gap(k, last)
 			for _, ask := range k.asking {
 				j.waited(ask, last)
 			}
