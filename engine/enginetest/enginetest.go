@@ -57,7 +57,8 @@ type Law struct {
 func Laws() []Law {
 	return slices.Concat(grantLaws, attemptLaws, leaseLaws, renewLaws, releaseLaws, abandonLaws,
 		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, fairLaws, placeLaws,
-		rwLaws, readerLaws, permitLaws, latchLaws, faultyLaws)
+		rwLaws, readerLaws, permitLaws, latchLaws, meetLaws, operatorLaws, seizeLaws,
+		memberLaws, faultyLaws)
 }
 
 // Run checks every law, each in a subtest named by its sentence. If all hold it

@@ -1,0 +1,95 @@
+package enginetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// How an operator learns who a holder is: T13's search for a leaked lock goes on
+// where the process runs.
+var memberLaws = []Law{
+	{"member", "a client that registers is known", func(b *bench) {
+		b.registers(b.member(1), 50*b.Lease)
+		b.known([]int{1}, b.member(1))
+	}},
+	{"member", "a client that never registered is not known", func(b *bench) {
+		b.registers(b.member(1), 50*b.Lease)
+		b.known([]int{2})
+		b.known([]int{2, 1, 3}, b.member(1))
+	}},
+	{"member", "only those clients are returned that are asked for", func(b *bench) {
+		b.registers(b.member(1), 50*b.Lease)
+		b.registers(b.member(2), 50*b.Lease)
+		b.known([]int{2}, b.member(2))
+		b.known([]int{1, 2}, b.member(1), b.member(2))
+		b.known(nil)
+	}},
+	{"member", "a client is forgotten when its time is over", func(b *bench) {
+		b.registers(b.member(1), b.Lease)
+		b.registers(b.member(2), 3*b.Lease)
+		b.passAll()
+		b.known([]int{1, 2}, b.member(2))
+	}},
+	{"member", "a client that registers again stays known", func(b *bench) {
+		b.registers(b.member(1), b.Lease)
+		b.passMost()
+		b.registers(b.member(1), b.Lease)
+		b.passMost()
+		b.known([]int{1}, b.member(1))
+	}},
+	{"member", "what a client said last about itself is what is known", func(b *bench) {
+		m := b.member(1)
+		b.registers(m, 50*b.Lease)
+		m.Name = "another shop"
+		b.registers(m, 50*b.Lease)
+		b.known([]int{1}, m)
+	}},
+	{"member", "a registration whose context is done changes nothing", func(b *bench) {
+		b.cancelled(b.inspector().Register(b.done(), b.member(1), b.Lease))
+		b.known([]int{1})
+	}},
+}
+
+// client is the ID of a client that no other law knows.
+func (b *bench) client(n int) string {
+	return fmt.Sprintf("%s-0000-4000-8000-%012d", strings.Split(b.prefix, ":")[1], n)
+}
+
+// member is what that client says about itself.
+func (b *bench) member(n int) engine.Member {
+	return engine.Member{
+		ID: b.client(n), Name: "shop", Host: "host-1", PID: 4711 + n, Since: time.Unix(1_700_000_000, 0),
+	}
+}
+
+// registers makes a client known for a while.
+func (b *bench) registers(m engine.Member, life time.Duration) {
+	if err := b.inspector().Register(b.ctx, m, life); err != nil {
+		b.fatalf("register: %v", err)
+	}
+}
+
+// known demands what is known about some clients.
+func (b *bench) known(asked []int, want ...engine.Member) {
+	ids, left := make([]string, len(asked)), make(map[string]engine.Member)
+	for i, n := range asked {
+		ids[i] = b.client(n)
+	}
+	for _, m := range want {
+		left[m.ID] = m
+	}
+	got, err := b.inspector().Members(b.ctx, ids)
+	if err != nil || len(got) != len(want) {
+		b.fatalf("known are %+v, error %v; want %+v", got, err, want)
+	}
+	for _, m := range got {
+		w := left[m.ID]
+		delete(left, m.ID)
+		if same := m.Since.Equal(w.Since); !same || m.Name != w.Name || m.Host != w.Host || m.PID != w.PID {
+			b.errorf("known is %+v, want %+v", m, w)
+		}
+	}
+}
