@@ -29,6 +29,23 @@
 // without a round trip, eight times in a row at most. Who does not get the
 // lock gets a *[ContendedError]: who has it, and when to come back.
 //
+// # Kinds of locks
+//
+// With [Fair] a [Mutex] goes to those who wait in the order they came, over all
+// processes. An [RWMutex] has many readers or one writer, a [Semaphore] as many
+// holders as it has permits, both first come first served. A [Multi] is several
+// locks taken all or none, a [Striped] a hot key split into several, and a
+// [Latch] lets wait until others are done. Kinds do not mix on one key; that is
+// [ErrKind].
+//
+// Who waits has a place in the engine's line and comes back for it; the place of
+// one that died is given up after five seconds.
+//
+// # Operators
+//
+// [Client.Locks] lists who holds what, and who waits. [Client.ForceRelease] takes
+// a lock away; its holder's context ends with [ErrRevoked] as the reason.
+//
 // # Leases
 //
 // A lock survives its holder by its lease, 30 seconds by default, and is
@@ -39,7 +56,8 @@
 // # Errors
 //
 // Every error can be told apart with [errors.Is]: [ErrContended], [ErrLost],
-// [ErrUnavailable], [ErrOutcomeUnknown], [ErrClosed], [ErrKey], [ErrOption].
+// [ErrUnavailable], [ErrOutcomeUnknown], [ErrClosed], [ErrKey], [ErrOption],
+// [ErrKind], [ErrUpgrade].
 // A lock that was lost before the work returned is part of Do's answer. A
 // release that failed is not: the lease runs out, and the [Trace] is told.
 //

@@ -23,8 +23,15 @@ func (c *Client) Lines() (n int) {
 // Leases returns how many leases the renewer has in its charge.
 func (c *Client) Leases() int { return len(c.core.renewer.all()) }
 
-// Idle waits until nothing is on its way in the background.
-func (c *Client) Idle() { <-c.core.background.wait() }
+// Idle waits until nothing is on its way in the background, and then stops
+// listening for what operators do, as the end of the process would.
+func (c *Client) Idle() {
+	<-c.core.background.wait()
+	r := &c.core.renewer
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ear.close()
+}
 
 // MadeBefore makes the client as old as if the wall clock had gone ahead by d
 // since, while the monotonic one stood still.

@@ -69,7 +69,7 @@ func (c *Client) lock(kind engine.Kind, key string, opts []Option) *Mutex {
 func (m *Mutex) become(kind engine.Kind) {
 	m.kind = kind
 	if m.opts.err == nil && !m.core.caps.Has(kind) {
-		m.opts.err = lacks(m.core.engine, kind.String()+" locks")
+		m.opts.err = lacks(m.core.engine, "locks of kind "+kind.String())
 	}
 }
 

@@ -58,6 +58,13 @@ func TestLaws(t *testing.T) {
 		"input":     inputLaws,
 		"trace":     traceLaws,
 		"call":      callLaws,
+		"fair":      fairLaws,
+		"rwmutex":   rwmutexLaws,
+		"multi":     multiLaws,
+		"semaphore": semaphoreLaws,
+		"latch":     latchLaws,
+		"striped":   stripedLaws,
+		"operator":  operatorLaws,
 	} {
 		t.Run(topic, func(t *testing.T) {
 			for _, l := range laws {
@@ -93,11 +100,17 @@ func checkLaw(t *testing.T, l law) {
 
 const lease = 30 * time.Second // the default
 
-func lock(t *testing.T, m *interlock.Mutex) (context.Context, *interlock.Hold) {
+func lock(t *testing.T, m interlock.Locker) (context.Context, *interlock.Hold) {
 	t.Helper()
-	ctx, hold, err := m.Lock(t.Context())
+	return lockUnder(t, t.Context(), m)
+}
+
+// lockUnder takes a lock under a context that may hold others.
+func lockUnder(t *testing.T, ctx context.Context, m interlock.Locker) (context.Context, *interlock.Hold) {
+	t.Helper()
+	ctx, hold, err := m.Lock(ctx)
 	if err != nil {
-		t.Fatalf("Lock(%q): %v", m.Key(), err)
+		t.Fatalf("Lock: %v", err)
 	}
 	return ctx, hold
 }
@@ -117,7 +130,7 @@ func wantErr(t *testing.T, err, target error) {
 }
 
 // wantBusy checks that m is held by somebody else.
-func wantBusy(t *testing.T, m *interlock.Mutex) *interlock.ContendedError {
+func wantBusy(t *testing.T, m interlock.Locker) *interlock.ContendedError {
 	t.Helper()
 	_, hold, err := m.TryLock(t.Context())
 	var busy *interlock.ContendedError
@@ -125,17 +138,17 @@ func wantBusy(t *testing.T, m *interlock.Mutex) *interlock.ContendedError {
 		if hold != nil {
 			_ = hold.Unlock()
 		}
-		t.Fatalf("TryLock(%q) = %v, want a ContendedError", m.Key(), err)
+		t.Fatalf("TryLock = %v, want a ContendedError", err)
 	}
 	return busy
 }
 
 // wantFree checks that m can be taken at once.
-func wantFree(t *testing.T, m *interlock.Mutex) {
+func wantFree(t *testing.T, m interlock.Locker) {
 	t.Helper()
 	_, hold, err := m.TryLock(t.Context())
 	if err != nil {
-		t.Fatalf("TryLock(%q) = %v, want it free", m.Key(), err)
+		t.Fatalf("TryLock = %v, want it free", err)
 	}
 	unlock(t, hold)
 }

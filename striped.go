@@ -32,7 +32,9 @@ func (c *Client) Striped(key string, n int, opts ...Option) *Striped {
 	if n < 1 || n > mostStripes {
 		bad := fmt.Errorf("%w: Striped(%q, %d): must have from 1 to %d stripes", ErrOption, key, n, mostStripes)
 		s.all.opts.err = bad
-		s.stripes[0].opts.err = bad
+		for _, m := range s.stripes {
+			m.opts.err = bad
+		}
 	}
 	return s
 }

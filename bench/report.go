@@ -88,6 +88,16 @@ func (p plan) scrambling(ctx context.Context, out io.Writer, s *server, n int, b
 		return err
 	}
 	defer f.dismiss()
+	if err := p.contend(ctx, f, n); err != nil {
+		return err
+	}
+	b.scrambled(f, n)
+	scramblingTable(f, n, p).print(out)
+	return nil
+}
+
+// contend lets n goroutines want one key of each contender.
+func (p plan) contend(ctx context.Context, f *field, n int) error {
 	for _, r := range f.rows { // connect, load scripts
 		if err := r.cycle(ctx, "bench:warm-up"); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
@@ -102,8 +112,6 @@ func (p plan) scrambling(ctx context.Context, out io.Writer, s *server, n int, b
 			r.gather(s)
 		}
 	}
-	b.scrambled(f, n)
-	scramblingTable(f, n, p).print(out)
 	return nil
 }
 

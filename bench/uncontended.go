@@ -12,6 +12,7 @@ import (
 type field struct {
 	server *server
 	rows   []*row
+	base   string // the row that others are compared with
 }
 
 // A row is a contender and what was measured of it. Where there is a list, it
@@ -61,7 +62,7 @@ func (t *trouble) merge(other trouble) {
 
 // assemble connects every contender.
 func assemble(ctx context.Context, s *server, all []contender) (*field, error) {
-	f := &field{server: s}
+	f := &field{server: s, base: redsyncRow}
 	for _, c := range all {
 		l, err := c.open(ctx, s.addr)
 		if err != nil {
@@ -89,9 +90,10 @@ func (f *field) find(name string) *row {
 	return nil
 }
 
-// compare notes how each row did beside redsync in the round that just ended.
+// compare notes how each row did beside the one that others are compared with, in
+// the round that just ended.
 func (f *field) compare() {
-	base := f.find(redsyncRow)
+	base := f.find(f.base)
 	if base == nil {
 		return
 	}

@@ -1,0 +1,269 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+// arrivals lets goroutines wait for locks one after the other, and notes in
+// which order they get them.
+type arrivals struct {
+	t    *testing.T
+	done chan struct{} // holds one for each who has ended
+
+	mu     sync.Mutex
+	served []int
+}
+
+func newArrivals(t *testing.T) *arrivals { return &arrivals{t: t, done: make(chan struct{}, 1000)} }
+
+// arrive lets the i-th waiter ask for m, and returns once it waits. It holds the
+// lock for a millisecond.
+func (a *arrivals) arrive(ctx context.Context, i int, m interlock.Locker) {
+	go func() {
+		defer func() { a.done <- struct{}{} }()
+		_, hold, err := m.Lock(ctx)
+		if err != nil {
+			return
+		}
+		a.mu.Lock()
+		a.served = append(a.served, i)
+		a.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		if err := hold.Unlock(); err != nil {
+			a.t.Errorf("waiter %d: %v", i, err)
+		}
+	}()
+	synctest.Wait()
+}
+
+// want waits for n waiters to end, and demands who was served, in order.
+func (a *arrivals) want(n int, served ...int) {
+	a.t.Helper()
+	for range n {
+		<-a.done
+	}
+	if !slices.Equal(a.served, served) {
+		a.t.Errorf("served %v, want %v", a.served, served)
+	}
+}
+
+// T1, T14: first come, first served, whatever process it came to.
+var fairLaws = []law{
+	{"who comes first is served first, across processes (T14)", func(t *testing.T, w *world) {
+		clients := []*interlock.Client{w.client, w.another(), w.another()}
+		_, hold := lock(t, w.another().Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		var want []int
+		for i := range 30 {
+			a.arrive(t.Context(), i, clients[i%3].Mutex("k:1", interlock.Fair()))
+			want = append(want, i)
+		}
+		unlock(t, hold)
+		a.want(30, want...)
+	}},
+	{"a fair lock is handed over by a wake-up, not by a poll", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		for i := range 10 {
+			a.arrive(t.Context(), i, w.another().Mutex("k:1", interlock.Fair()))
+		}
+		unlock(t, hold)
+		wantIn(t, 10*time.Millisecond, 11*time.Millisecond, func() { a.want(10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9) })
+	}},
+	{"a lost wake-up costs a poll, one second at most, and no place", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		for i := range 3 {
+			a.arrive(t.Context(), i, w.another().Mutex("k:1", interlock.Fair()))
+		}
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
+		unlock(t, hold)
+		wantIn(t, 0, 4*time.Second, func() { a.want(3, 0, 1, 2) })
+	}},
+	{"who waits long keeps its place", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
+		time.Sleep(time.Minute)
+		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
+		time.Sleep(time.Minute)
+		unlock(t, hold)
+		a.want(2, 0, 1)
+	}},
+	{"who polls seldom keeps its place", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a, seldom := newArrivals(t), interlock.Poll(func(int) time.Duration { return time.Minute })
+		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair(), seldom))
+		time.Sleep(4 * time.Second)
+		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
+		time.Sleep(20 * time.Second)
+		unlock(t, hold)
+		a.want(2, 0, 1)
+	}},
+	{"a waiter that dies costs those behind it five seconds at most", func(t *testing.T, w *world) {
+		dead := enginetest.NewFaulty(w.memory)
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a, ctx := newArrivals(t), t.Context()
+		cut, cancel := context.WithCancel(ctx)
+		a.arrive(cut, 0, w.on(dead).Mutex("k:1", interlock.Fair()))
+		a.arrive(ctx, 1, w.client.Mutex("k:1", interlock.Fair()))
+		dead.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
+		dead.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
+		cancel()
+		unlock(t, hold)
+		wantIn(t, 3*time.Second, 5*time.Second+50*time.Millisecond, func() { a.want(2, 1) })
+	}},
+	{"a cancelled waiter leaves the line, and costs nobody anything", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		cut, cancel := context.WithCancel(t.Context())
+		a.arrive(cut, 0, w.another().Mutex("k:1", interlock.Fair()))
+		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
+		cancel()
+		synctest.Wait()
+		unlock(t, hold)
+		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 1) })
+	}},
+	{"a waiter whose Wait is over leaves the line", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair(), interlock.Wait(time.Second)))
+		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
+		time.Sleep(2 * time.Second)
+		unlock(t, hold)
+		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 1) })
+	}},
+	{"a grant that comes after its waiter has gone is passed on", func(t *testing.T, w *world) {
+		slow := enginetest.NewFaulty(w.memory)
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		cut, cancel := context.WithCancel(t.Context())
+		a.arrive(cut, 0, w.on(slow).Mutex("k:1", interlock.Fair()))
+		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
+		slow.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 100 * time.Millisecond})
+		unlock(t, hold)
+		synctest.Wait() // the first was woken, and its question is on its way
+		time.Sleep(50 * time.Millisecond)
+		cancel()
+		wantIn(t, 0, 60*time.Millisecond, func() { a.want(2, 1) })
+		slow.Heal()
+		slow.Wait()
+		wantFree(t, w.client.Mutex("k:1", interlock.Fair()))
+	}},
+	{"a question whose answer was lost keeps one place", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 2})
+		a := newArrivals(t)
+		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
+		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
+		time.Sleep(time.Second)
+		if info, err := w.client.Inspect(t.Context(), "k:1"); err != nil || len(info.Waiters) != 2 {
+			t.Errorf("%d wait, error %v; want 2", len(info.Waiters), err)
+		}
+		unlock(t, hold)
+		a.want(2, 0, 1)
+	}},
+	{"TryLock neither waits nor gets past those who do", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
+		_, _, err := w.client.Mutex("k:1", interlock.Fair()).TryLock(t.Context())
+		wantErr(t, err, interlock.ErrContended)
+		unlock(t, hold)
+		a.want(1, 0)
+		wantFree(t, w.client.Mutex("k:1", interlock.Fair()))
+	}},
+	{"who waits is told how many are ahead", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		for i := range 4 {
+			a.arrive(t.Context(), i, w.another().Mutex("k:1", interlock.Fair()))
+		}
+		_, _, err := w.client.Mutex("k:1", interlock.Fair(), interlock.Wait(time.Millisecond)).Lock(t.Context())
+		var busy *interlock.ContendedError
+		if !errors.As(err, &busy) || busy.Ahead != 4 {
+			t.Errorf("%#v, want 4 ahead", busy)
+		}
+		unlock(t, hold)
+		a.want(4, 0, 1, 2, 3)
+	}},
+	{"fair and plain are one lock", func(t *testing.T, w *world) {
+		_, fair := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		wantBusy(t, w.another().Mutex("k:1"))
+		unlock(t, fair)
+		_, plain := lock(t, w.client.Mutex("k:1"))
+		wantBusy(t, w.another().Mutex("k:1", interlock.Fair()))
+		unlock(t, plain)
+	}},
+	{"a fair lock is reentrant under its context", func(t *testing.T, w *world) {
+		m := w.client.Mutex("k:1", interlock.Fair(), interlock.Reentrant())
+		ctx, outer := lock(t, m)
+		a := newArrivals(t)
+		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
+		_, inner := lockUnder(t, ctx, m)
+		unlock(t, inner)
+		unlock(t, outer)
+		a.want(1, 0)
+	}},
+	{"a named owner enters its fair lock from another process, and the engine counts two (T2)", func(t *testing.T, w *world) {
+		ctx := interlock.WithOwner(t.Context(), "order-42")
+		_, first := lockUnder(t, ctx, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
+		_, second := lockUnder(t, ctx, w.another().Mutex("k:1", interlock.Fair()))
+		if info, err := w.client.Inspect(t.Context(), "k:1"); err != nil || len(info.Holders) != 1 || info.Holders[0].Count != 2 {
+			t.Errorf("%+v, error %v; want one holder with a count of 2", info, err)
+		}
+		unlock(t, first)
+		unlock(t, second)
+		a.want(1, 0)
+	}},
+	{"a client's clock is of no consequence for the order", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		fast := w.another()
+		fast.StepWall(time.Hour)
+		a := newArrivals(t)
+		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
+		a.arrive(t.Context(), 1, fast.Mutex("k:1", interlock.Fair()))
+		a.arrive(t.Context(), 2, w.another().Mutex("k:1", interlock.Fair()))
+		time.Sleep(10 * time.Second)
+		unlock(t, hold)
+		a.want(3, 0, 1, 2)
+	}},
+	{"closing the client ends the waiting, and gives up the places", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		leaving, a := w.another(), newArrivals(t)
+		a.arrive(t.Context(), 0, leaving.Mutex("k:1", interlock.Fair()))
+		a.arrive(t.Context(), 1, w.another().Mutex("k:1", interlock.Fair()))
+		if err := leaving.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		unlock(t, hold)
+		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 1) })
+	}},
+	{"a fair lock is renewed and lost like any other", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		time.Sleep(time.Hour)
+		if ctx.Err() != nil {
+			t.Fatalf("lost while it was renewed: %v", context.Cause(ctx))
+		}
+		w.memory.Evict("k:1")
+		time.Sleep(lease)
+		wantErr(t, context.Cause(ctx), interlock.ErrNotHolder)
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+	}},
+	{"an engine without fair locks says so when one is taken", func(t *testing.T, w *world) {
+		m := w.on(plainOnly{w.engine}).Mutex("k:1", interlock.Fair())
+		_, _, err := m.Lock(t.Context())
+		wantErr(t, err, errors.ErrUnsupported)
+	}},
+}

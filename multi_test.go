@@ -1,0 +1,224 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+// T1: several locks, all or none.
+var multiLaws = []law{
+	{"all are held, and all are released", func(t *testing.T, w *world) {
+		keys := []string{"k:3", "k:1", "k:2"}
+		_, hold := lock(t, w.client.Multi(keys))
+		for _, k := range keys {
+			wantBusy(t, w.another().Mutex(k))
+		}
+		if hold.Key() != "k:1,k:2,k:3" || len(hold.Parts()) != 3 || hold.Left() <= 0 {
+			t.Errorf("a hold of %q in %d parts, %v left", hold.Key(), len(hold.Parts()), hold.Left())
+		}
+		unlock(t, hold)
+		for _, k := range keys {
+			wantFree(t, w.another().Mutex(k))
+		}
+		if hold.Left() != 0 {
+			t.Errorf("%v are left of what was released", hold.Left())
+		}
+	}},
+	{"a key given twice is taken once", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Multi([]string{"k:1", "k:2", "k:1"}))
+		if len(hold.Parts()) != 2 {
+			t.Errorf("%d parts, want 2", len(hold.Parts()))
+		}
+		unlock(t, hold)
+	}},
+	{"no keys are no lock", func(t *testing.T, w *world) {
+		_, _, err := w.client.Multi(nil).Lock(t.Context())
+		wantErr(t, err, interlock.ErrKey)
+	}},
+	{"one bad key spoils it all before anything is taken", func(t *testing.T, w *world) {
+		_, _, err := w.client.Multi([]string{"k:1", ""}).Lock(t.Context())
+		wantErr(t, err, interlock.ErrKey)
+		if n := w.engine.Calls(enginetest.OpAcquire); n != 0 {
+			t.Errorf("%d acquisitions, want none", n)
+		}
+	}},
+	{"TryLock takes none if one is held", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}).TryLock(t.Context())
+		var busy *interlock.ContendedError
+		if !errors.As(err, &busy) || busy.Key != "k:2" {
+			t.Errorf("got %v, want to be told that k:2 is held", err)
+		}
+		wantFree(t, w.another().Mutex("k:1"))
+		wantFree(t, w.another().Mutex("k:3"))
+		unlock(t, theirs)
+	}},
+	{"while one is waited for, those before it are held and those after it are not", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		a := newArrivals(t)
+		a.arrive(t.Context(), 1, w.client.Multi([]string{"k:1", "k:2", "k:3"}))
+		wantBusy(t, w.another().Mutex("k:1"))
+		wantFree(t, w.another().Mutex("k:3"))
+		unlock(t, theirs)
+		a.want(1, 1)
+	}},
+	{"two that share keys in another order cannot wait for each other", func(t *testing.T, w *world) {
+		c := []*interlock.Client{w.client, w.another()}
+		orders := [][]string{{"k:1", "k:2", "k:3"}, {"k:3", "k:2", "k:1"}}
+		in := 0
+		together(10, func(i int) {
+			for range 10 {
+				err := c[i%2].Multi(orders[i/2%2]).Do(t.Context(), func(context.Context) error {
+					in++
+					defer func() { in-- }()
+					time.Sleep(time.Millisecond)
+					if in != 1 {
+						t.Errorf("%d hold them all at once", in)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}},
+	{"a hundred free locks are taken all at once", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Millisecond})
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Delay, After: time.Millisecond})
+		var keys []string
+		for i := range 100 {
+			keys = append(keys, fmt.Sprintf("k:%d", i))
+		}
+		wantIn(t, 2*time.Millisecond, 2*time.Millisecond, func() {
+			_, hold := lock(t, w.client.Multi(keys))
+			unlock(t, hold)
+		})
+	}},
+	{"when waiting ends, nothing is kept", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		wantIn(t, time.Second, time.Second, func() {
+			_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}, interlock.Wait(time.Second)).Lock(t.Context())
+			wantErr(t, err, interlock.ErrContended)
+		})
+		wantFree(t, w.another().Mutex("k:1"))
+		wantFree(t, w.another().Mutex("k:3"))
+		unlock(t, theirs)
+	}},
+	{"Wait bounds the wait for all of them together", func(t *testing.T, w *world) {
+		_, one := lock(t, w.another().Mutex("k:1"))
+		_, two := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(700*time.Millisecond, func() { _ = one.Unlock() })
+		wantIn(t, time.Second, time.Second, func() {
+			_, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Wait(time.Second)).Lock(t.Context())
+			wantErr(t, err, interlock.ErrContended)
+		})
+		wantFree(t, w.client.Mutex("k:1"))
+		unlock(t, two)
+	}},
+	{"when the engine fails for one, nothing is kept", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: engine.ErrFull, Key: "k:2"})
+		_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}).Lock(t.Context())
+		wantErr(t, err, interlock.ErrFull)
+		w.engine.Heal()
+		for _, k := range []string{"k:1", "k:2", "k:3"} {
+			wantFree(t, w.another().Mutex(k))
+		}
+	}},
+	{"an acquisition of one whose answer was lost leaves nothing behind", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Key: "k:2"})
+		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).TryLock(t.Context())
+		wantErr(t, err, interlock.ErrOutcomeUnknown)
+		w.engine.Heal()
+		w.client.Idle()
+		for _, k := range []string{"k:1", "k:2"} {
+			wantFree(t, w.another().Mutex(k))
+		}
+	}},
+	{"the loss of one ends the context of all", func(t *testing.T, w *world) {
+		for _, lost := range []string{"k:1", "k:2", "k:3"} {
+			ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2", "k:3"}))
+			w.memory.Evict(lost)
+			time.Sleep(lease)
+			var why *interlock.LostError
+			if !errors.As(context.Cause(ctx), &why) || why.Key != lost {
+				t.Errorf("the cause is %v, want that %s was lost", context.Cause(ctx), lost)
+			}
+			wantErr(t, hold.Unlock(), interlock.ErrLost)
+			w.client.Idle()
+		}
+	}},
+	{"what is held while the rest is waited for is renewed", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(time.Hour, func() { _ = theirs.Unlock() })
+		ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"}))
+		if ctx.Err() != nil {
+			t.Error(context.Cause(ctx))
+		}
+		unlock(t, hold)
+	}},
+	{"explicit leases end together, whenever the locks were taken", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(8*time.Second, func() { _ = theirs.Unlock() })
+		ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"}, interlock.Lease(10*time.Second)))
+		wantIn(t, 9*time.Second, 10*time.Second, func() { <-ctx.Done() })
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+	}},
+	{"under a context that holds one of them, that one is nested", func(t *testing.T, w *world) {
+		ctx, outer := lock(t, w.client.Mutex("k:2"))
+		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(ctx)
+		var busy *interlock.ContendedError
+		if !errors.As(err, &busy) || !busy.Self {
+			t.Errorf("got %v, want a ContendedError of its own", err)
+		}
+		wantFree(t, w.another().Mutex("k:1"))
+		_, inner := lockUnder(t, ctx, w.client.Multi([]string{"k:1", "k:2"}, interlock.Reentrant()))
+		unlock(t, inner)
+		wantBusy(t, w.another().Mutex("k:2"))
+		unlock(t, outer)
+	}},
+	{"a closed client keeps none", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Second})
+		failed := make(chan error)
+		go func() {
+			_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(t.Context())
+			failed <- err
+		}()
+		synctest.Wait()
+		closed := make(chan error)
+		go func() { closed <- w.client.Close(t.Context()) }()
+		wantErr(t, <-failed, interlock.ErrClosed)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		w.engine.Heal()
+		wantFree(t, w.another().Mutex("k:1"))
+		wantFree(t, w.another().Mutex("k:2"))
+	}},
+	{"a panic releases all and is passed on", func(t *testing.T, w *world) {
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			_ = w.client.Multi([]string{"k:1", "k:2"}).Do(t.Context(), func(context.Context) error { panic("boom") })
+		}()
+		wantFree(t, w.another().Mutex("k:1"))
+		wantFree(t, w.another().Mutex("k:2"))
+	}},
+	{"no Multi is no lock for Call", func(t *testing.T, w *world) {
+		var none *interlock.Multi
+		if v, err := interlock.Call(t.Context(), none, func(context.Context) (int, error) { return 7, nil }); v != 7 || err != nil {
+			t.Errorf("got %d, %v", v, err)
+		}
+	}},
+}

@@ -1,0 +1,242 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+// keys returns the keys of the locks that c lists under pattern.
+func keys(t *testing.T, c *interlock.Client, pattern string) []string {
+	t.Helper()
+	var keys []string
+	for lock, err := range c.Locks(t.Context(), pattern) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, lock.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// T13: to find a leaked lock, and to take it away.
+var operatorLaws = []law{
+	{"every lock that is held is listed, whatever its kind", func(t *testing.T, w *world) {
+		var holds []*interlock.Hold
+		for i, m := range []interlock.Locker{
+			w.client.Mutex("a:1"), w.client.Mutex("a:2", interlock.Fair()), w.client.RWMutex("a:3").Read(),
+			w.client.RWMutex("a:4").Write(), w.client.Semaphore("a:5", 2).Permit(),
+		} {
+			_, h := lock(t, m)
+			holds = append(holds, h)
+			info, err := w.another().Inspect(t.Context(), fmt.Sprint("a:", i+1))
+			if err != nil || len(info.Holders) != 1 {
+				t.Fatalf("%+v, error %v; want one holder", info, err)
+			}
+			if got := info.Holders[0]; got.Holder != h.Holder() || got.Fence != h.Fence() || got.Count != 1 || got.Left <= 0 || got.Left > lease {
+				t.Errorf("%s: the holder is %+v, want %s with fence %d", info.Kind, got, h.Holder(), h.Fence())
+			}
+		}
+		if got := keys(t, w.another(), ""); !slices.Equal(got, []string{"a:1", "a:2", "a:3", "a:4", "a:5"}) {
+			t.Errorf("listed %v", got)
+		}
+		for _, h := range holds {
+			unlock(t, h)
+		}
+		if got := keys(t, w.another(), ""); len(got) != 0 {
+			t.Errorf("listed %v after all were released", got)
+		}
+	}},
+	{"a holder can be named", func(t *testing.T, w *world) {
+		shop := w.another(interlock.Name("shop"))
+		_, hold := lock(t, shop.Mutex("a:1"))
+		shop.Idle()
+		info, err := w.client.Inspect(t.Context(), "a:1")
+		if err != nil || len(info.Holders) != 1 || info.Holders[0].Client == nil {
+			t.Fatalf("%+v, error %v; want a holder with a client", info, err)
+		}
+		if c := info.Holders[0].Client; c.Name != "shop" || c.PID == 0 || c.Host == "" || c.Since.IsZero() {
+			t.Errorf("the client is %+v", c)
+		}
+		unlock(t, hold)
+	}},
+	{"a client is known for as long as it holds a lock, however long", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("a:1", interlock.Lease(24*time.Hour)))
+		time.Sleep(10 * time.Hour)
+		info, err := w.another().Inspect(t.Context(), "a:1")
+		if err != nil || len(info.Holders) != 1 || info.Holders[0].Client == nil {
+			t.Errorf("%+v, error %v; want a holder with a client", info, err)
+		}
+		unlock(t, hold)
+	}},
+	{"a busy client makes itself known twice a minute, no more", func(t *testing.T, w *world) {
+		for range 600 {
+			_, hold := lock(t, w.client.Mutex("a:1"))
+			time.Sleep(100 * time.Millisecond)
+			unlock(t, hold)
+		}
+		if n := w.engine.Calls(enginetest.OpRegister); n < 2 || n > 3 {
+			t.Errorf("%d times in a minute", n)
+		}
+	}},
+	{"that nobody can be told costs no lock", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRegister, Do: enginetest.Hang})
+		wantIn(t, 0, 0, func() { wantFree(t, w.client.Mutex("a:1")) })
+	}},
+	{"locks are listed under the client's prefix, by pattern", func(t *testing.T, w *world) {
+		var holds []*interlock.Hold
+		for _, k := range []string{"shop:order:1", "shop:order:2", "shop:user:1", "other:order:1", "sh*p:order:9"} {
+			_, h := lock(t, w.client.Mutex(k))
+			holds = append(holds, h)
+		}
+		shop := w.another(interlock.Prefix("shop:"))
+		for pattern, want := range map[string][]string{
+			"":        {"shop:order:1", "shop:order:2", "shop:user:1"},
+			"order:*": {"shop:order:1", "shop:order:2"},
+			"*:1":     {"shop:order:1", "shop:user:1"},
+			"user:?":  {"shop:user:1"},
+			"none:*":  nil,
+		} {
+			if got := keys(t, shop, pattern); !slices.Equal(got, want) {
+				t.Errorf("%q lists %v, want %v", pattern, got, want)
+			}
+		}
+		if got := keys(t, w.another(interlock.Prefix("sh*p:")), ""); !slices.Equal(got, []string{"sh*p:order:9"}) {
+			t.Errorf("a prefix is no pattern, but lists %v", got)
+		}
+		for _, h := range holds {
+			unlock(t, h)
+		}
+	}},
+	{"who waits is listed in order", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("a:1", interlock.Fair()))
+		a := newArrivals(t)
+		clients := []*interlock.Client{w.another(interlock.Name("first")), w.another(interlock.Name("second"))}
+		for i, c := range clients {
+			wantFree(t, c.Mutex("b:1")) // so that it is known
+			a.arrive(t.Context(), i, c.Mutex("a:1", interlock.Fair()))
+		}
+		info, err := w.client.Inspect(t.Context(), "a:1")
+		if err != nil || len(info.Waiters) != 2 || info.Kind != interlock.KindFair {
+			t.Fatalf("%+v, error %v; want two who wait for a fair lock", info, err)
+		}
+		for i, want := range []string{"first", "second"} {
+			if c := info.Waiters[i].Client; c == nil || c.Name != want {
+				t.Errorf("number %d is %+v, want %s", i, c, want)
+			}
+		}
+		unlock(t, hold)
+		a.want(2, 0, 1)
+	}},
+	{"a lock that is free has no holders", func(t *testing.T, w *world) {
+		if info, err := w.client.Inspect(t.Context(), "a:1"); err != nil || len(info.Holders) != 0 {
+			t.Errorf("%+v, error %v", info, err)
+		}
+		if info, err := w.client.ForceRelease(t.Context(), "a:1"); err != nil || len(info.Holders) != 0 {
+			t.Errorf("%+v, error %v", info, err)
+		}
+	}},
+	{"a lock that is force-released is free at once, and its holder learns within half a second", func(t *testing.T, w *world) {
+		for _, opt := range []interlock.Option{interlock.Watchdog(lease), interlock.Lease(time.Hour)} {
+			ctx, hold := lock(t, w.client.Mutex("a:1", opt))
+			time.Sleep(700 * time.Millisecond)
+			taken, err := w.another().ForceRelease(t.Context(), "a:1")
+			if err != nil || len(taken.Holders) != 1 || taken.Holders[0].Holder != hold.Holder() {
+				t.Fatalf("took %+v, error %v; want it from %s", taken, err, hold.Holder())
+			}
+			wantFree(t, w.another().Mutex("a:1"))
+			wantIn(t, 0, 500*time.Millisecond, func() { <-ctx.Done() })
+			wantErr(t, context.Cause(ctx), interlock.ErrRevoked)
+			wantErr(t, context.Cause(ctx), interlock.ErrLost)
+			wantErr(t, hold.Unlock(), interlock.ErrRevoked)
+		}
+	}},
+	{"all who share a lock lose it, and those who wait get it", func(t *testing.T, w *world) {
+		one, _ := lock(t, w.client.RWMutex("a:1").Read())
+		two, _ := lock(t, w.another().RWMutex("a:1").Read())
+		a := newArrivals(t)
+		a.arrive(t.Context(), 1, w.another().RWMutex("a:1").Write())
+		taken, err := w.another().ForceRelease(t.Context(), "a:1")
+		if err != nil || len(taken.Holders) != 2 {
+			t.Fatalf("took %+v, error %v; want it from two", taken, err)
+		}
+		wantIn(t, 0, 2*time.Millisecond, func() { a.want(1, 1) })
+		<-one.Done()
+		<-two.Done()
+		wantErr(t, context.Cause(one), interlock.ErrRevoked)
+		wantErr(t, context.Cause(two), interlock.ErrRevoked)
+	}},
+	{"if the news is lost, the next renewal tells", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
+		ctx, _ := lock(t, w.client.Mutex("a:1"))
+		if _, err := w.another().ForceRelease(t.Context(), "a:1"); err != nil {
+			t.Fatal(err)
+		}
+		wantIn(t, 0, lease/3, func() { <-ctx.Done() })
+		wantErr(t, context.Cause(ctx), interlock.ErrRevoked)
+	}},
+	{"who unlocks before it has heard is told why", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("a:1"))
+		if _, err := w.another().ForceRelease(t.Context(), "a:1"); err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, hold.Unlock(), interlock.ErrRevoked)
+	}},
+	{"the other locks of the client stay", func(t *testing.T, w *world) {
+		ctx, hold := lock(t, w.client.Mutex("a:1"))
+		lost, _ := lock(t, w.client.Mutex("a:2"))
+		explicit, other := lock(t, w.client.Mutex("a:3", interlock.Lease(10*time.Second)))
+		time.Sleep(time.Second)
+		if _, err := w.another().ForceRelease(t.Context(), "a:2"); err != nil {
+			t.Fatal(err)
+		}
+		<-lost.Done()
+		synctest.Wait()
+		if ctx.Err() != nil || explicit.Err() != nil {
+			t.Errorf("%v, %v", context.Cause(ctx), context.Cause(explicit))
+		}
+		unlock(t, hold)
+		wantIn(t, 8*time.Second, 9*time.Second, func() { <-explicit.Done() }) // not prolonged by the review
+		wantErr(t, other.Unlock(), interlock.ErrExpired)
+	}},
+	{"an engine that fails is told of, and the iteration ends", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpInspect, Do: enginetest.Refuse})
+		n := 0
+		for _, err := range w.client.Locks(t.Context(), "") {
+			n++
+			wantErr(t, err, interlock.ErrUnavailable)
+		}
+		if n != 1 {
+			t.Errorf("%d rounds, want 1", n)
+		}
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSeize, Do: enginetest.LoseReply})
+		_, err := w.client.ForceRelease(t.Context(), "a:1")
+		wantErr(t, err, interlock.ErrOutcomeUnknown)
+	}},
+	{"an iteration can be left early", func(t *testing.T, w *world) {
+		_, one := lock(t, w.client.Mutex("a:1"))
+		_, two := lock(t, w.client.Mutex("a:2"))
+		for range w.client.Locks(t.Context(), "") {
+			break
+		}
+		unlock(t, one)
+		unlock(t, two)
+	}},
+	{"an engine without a view for operators says so", func(t *testing.T, w *world) {
+		c := w.on(plainOnly{w.engine})
+		wantFree(t, c.Mutex("a:1"))
+		_, err := c.ForceRelease(t.Context(), "a:1")
+		wantErr(t, err, errors.ErrUnsupported)
+		for _, err := range c.Locks(t.Context(), "") {
+			wantErr(t, err, errors.ErrUnsupported)
+		}
+	}},
+}

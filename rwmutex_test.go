@@ -1,0 +1,283 @@
+package interlock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+)
+
+// plainOnly is an engine that has nothing but exclusive locks.
+type plainOnly struct{ engine.Engine }
+
+func (plainOnly) Capabilities() engine.Capabilities { return engine.Capabilities{} }
+
+// T1, T14: readers beside readers, a writer alone.
+var rwmutexLaws = []law{
+	{"readers share, and a writer is alone", func(t *testing.T, w *world) {
+		ours, theirs := w.client.RWMutex("k:1"), w.another().RWMutex("k:1")
+		_, one := lock(t, ours.Read())
+		_, two := lock(t, theirs.Read())
+		wantBusy(t, theirs.Write())
+		unlock(t, one)
+		wantBusy(t, theirs.Write())
+		unlock(t, two)
+		_, writer := lock(t, ours.Write())
+		wantBusy(t, theirs.Read())
+		wantBusy(t, theirs.Write())
+		unlock(t, writer)
+		wantFree(t, theirs.Write())
+	}},
+	{"goroutines of one process read together", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1")
+		wantIn(t, time.Second, time.Second, func() {
+			together(20, func(int) {
+				err := m.Read().Do(t.Context(), func(context.Context) error {
+					time.Sleep(time.Second)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}},
+	{"no reader gets in past a writer that waits", func(t *testing.T, w *world) {
+		_, reading := lock(t, w.client.RWMutex("k:1").Read())
+		a := newArrivals(t)
+		a.arrive(t.Context(), 1, w.another().RWMutex("k:1").Write())
+		a.arrive(t.Context(), 2, w.another().RWMutex("k:1").Read())
+		wantBusy(t, w.client.RWMutex("k:1").Read())
+		unlock(t, reading)
+		a.want(2, 1, 2)
+	}},
+	{"no writer gets in past readers that wait", func(t *testing.T, w *world) {
+		_, writing := lock(t, w.client.RWMutex("k:1").Write())
+		a := newArrivals(t)
+		a.arrive(t.Context(), 1, w.another().RWMutex("k:1").Read())
+		a.arrive(t.Context(), 2, w.another().RWMutex("k:1").Write())
+		wantBusy(t, w.client.RWMutex("k:1").Write())
+		unlock(t, writing)
+		a.want(2, 1, 2)
+	}},
+	{"waiting readers go together when the writer leaves", func(t *testing.T, w *world) {
+		_, writing := lock(t, w.client.RWMutex("k:1").Write())
+		a := newArrivals(t)
+		for i := range 10 {
+			a.arrive(t.Context(), i, w.another().RWMutex("k:1").Read())
+		}
+		unlock(t, writing)
+		start := time.Now()
+		for range 10 {
+			<-a.done
+		}
+		if d := time.Since(start); d > 2*time.Millisecond {
+			t.Errorf("took %v, want one after none", d)
+		}
+	}},
+	{"a writer that dies while it waits costs readers five seconds at most", func(t *testing.T, w *world) {
+		dead := enginetest.NewFaulty(w.memory)
+		_, reading := lock(t, w.client.RWMutex("k:1").Read())
+		a := newArrivals(t)
+		cut, cancel := context.WithCancel(t.Context())
+		a.arrive(cut, 1, w.on(dead).RWMutex("k:1").Write())
+		dead.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
+		dead.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
+		cancel()
+		wantIn(t, 3*time.Second, 6*time.Second, func() {
+			_, hold := lock(t, w.another().RWMutex("k:1").Read())
+			unlock(t, hold)
+		})
+		unlock(t, reading)
+		<-a.done
+	}},
+	{"a writer that gives up waiting lets readers in at once", func(t *testing.T, w *world) {
+		_, reading := lock(t, w.client.RWMutex("k:1").Read())
+		a := newArrivals(t)
+		cut, cancel := context.WithCancel(t.Context())
+		a.arrive(cut, 1, w.another().RWMutex("k:1").Write())
+		a.arrive(t.Context(), 2, w.another().RWMutex("k:1").Read())
+		cancel()
+		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 2) })
+		unlock(t, reading)
+	}},
+	{"a reader that asks to write is refused at once, and told why", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1")
+		ctx, reading := lock(t, m.Read())
+		calls := w.engine.Calls(enginetest.OpAcquire)
+		wantIn(t, 0, 0, func() {
+			_, _, err := m.Write().Lock(ctx)
+			wantErr(t, err, interlock.ErrUpgrade)
+		})
+		if n := w.engine.Calls(enginetest.OpAcquire) - calls; n != 0 {
+			t.Errorf("the engine was asked %d times, want none", n)
+		}
+		unlock(t, reading)
+	}},
+	{"a named owner that reads in one process cannot write in another", func(t *testing.T, w *world) {
+		ctx := interlock.WithOwner(t.Context(), "order-42")
+		_, reading := lockUnder(t, ctx, w.client.RWMutex("k:1").Read())
+		_, _, err := w.another().RWMutex("k:1").Write().Lock(ctx)
+		wantErr(t, err, interlock.ErrUpgrade)
+		unlock(t, reading)
+	}},
+	{"a writer may read under its context, and others may not", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1")
+		ctx, writing := lock(t, m.Write())
+		_, reading := lockUnder(t, ctx, m.Read())
+		wantBusy(t, w.another().RWMutex("k:1").Read())
+		unlock(t, reading)
+		wantBusy(t, w.another().RWMutex("k:1").Read())
+		unlock(t, writing)
+		wantFree(t, w.another().RWMutex("k:1").Write())
+	}},
+	{"a downgrade lets no writer in between, and wakes readers", func(t *testing.T, w *world) {
+		_, writing := lock(t, w.client.RWMutex("k:1").Write())
+		a := newArrivals(t)
+		a.arrive(t.Context(), 1, w.another().RWMutex("k:1").Read())
+		ctx, reading, err := writing.Downgrade()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantIn(t, 0, 2*time.Millisecond, func() { a.want(1, 1) })
+		wantBusy(t, w.another().RWMutex("k:1").Write())
+		time.Sleep(time.Hour) // renewed
+		if ctx.Err() != nil {
+			t.Errorf("the reader's context ended: %v", context.Cause(ctx))
+		}
+		unlock(t, reading)
+		wantErr(t, context.Cause(ctx), interlock.ErrReleased)
+		wantFree(t, w.another().RWMutex("k:1").Write())
+	}},
+	{"a downgrade ends the context of the write, and not before the read is there", func(t *testing.T, w *world) {
+		ctx, writing := lock(t, w.client.RWMutex("k:1").Write())
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
+		if _, _, err := writing.Downgrade(); err == nil || ctx.Err() != nil {
+			t.Errorf("error %v, and the context is %v; want an error and the write as it was", err, ctx.Err())
+		}
+		_, reading, err := writing.Downgrade()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, context.Cause(ctx), interlock.ErrReleased)
+		unlock(t, reading)
+	}},
+	{"only who writes can downgrade", func(t *testing.T, w *world) {
+		for _, m := range []interlock.Locker{w.client.Mutex("k:1"), w.client.RWMutex("k:2").Read(), w.client.Multi([]string{"k:3", "k:4"})} {
+			_, hold := lock(t, m)
+			if _, _, err := hold.Downgrade(); err == nil {
+				t.Errorf("%q was downgraded", hold.Key())
+			}
+			unlock(t, hold)
+		}
+	}},
+	{"each side is reentrant under its context, if it is to be", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1", interlock.Reentrant())
+		for _, side := range []interlock.Locker{m.Read(), m.Write()} {
+			ctx, outer := lock(t, side)
+			_, inner := lockUnder(t, ctx, side)
+			unlock(t, inner)
+			unlock(t, outer)
+			wantFree(t, w.another().RWMutex("k:1").Write())
+		}
+	}},
+	{"without Reentrant a nested read fails at once", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1")
+		ctx, reading := lock(t, m.Read())
+		if busy := func() *interlock.ContendedError {
+			_, _, err := m.Read().Lock(ctx)
+			busy, _ := err.(*interlock.ContendedError) //nolint:errorlint // exactly this
+			return busy
+		}(); busy == nil || !busy.Self {
+			t.Errorf("got %v, want a ContendedError of its own", busy)
+		}
+		unlock(t, reading)
+	}},
+	{"a reader that died does not keep writers out for longer than its lease", func(t *testing.T, w *world) {
+		dead := enginetest.NewFaulty(w.memory)
+		gone := w.on(dead, interlock.Watchdog(10*time.Second))
+		_, _ = lock(t, gone.RWMutex("k:1").Read())
+		dead.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
+		_, reading := lock(t, w.client.RWMutex("k:1").Read())
+		time.Sleep(20 * time.Second)
+		unlock(t, reading)
+		wantFree(t, w.another().RWMutex("k:1").Write())
+	}},
+	{"a plain lock and a read/write lock on one key are not mistaken for each other", func(t *testing.T, w *world) {
+		_, plain := lock(t, w.client.Mutex("k:1"))
+		for _, m := range []interlock.Locker{w.client.RWMutex("k:1").Read(), w.client.RWMutex("k:1").Write(), w.client.Semaphore("k:1", 2).Permit()} {
+			_, _, err := m.Lock(t.Context())
+			wantErr(t, err, interlock.ErrKind)
+		}
+		unlock(t, plain)
+		_, reading := lock(t, w.client.RWMutex("k:1").Read())
+		_, _, err := w.client.Mutex("k:1").Lock(t.Context())
+		wantErr(t, err, interlock.ErrKind)
+		unlock(t, reading)
+	}},
+	{"there is room for a thousand readers", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1")
+		var holds []*interlock.Hold
+		for range engine.MostReaders {
+			_, hold := lock(t, m.Read())
+			holds = append(holds, hold)
+		}
+		_, _, err := m.Read().Lock(t.Context())
+		wantErr(t, err, interlock.ErrFull)
+		for _, h := range holds {
+			unlock(t, h)
+		}
+		wantFree(t, m.Write())
+	}},
+	{"writers' fences rise, past those of readers before them", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1", interlock.Fenced())
+		var last uint64
+		for i := range 10 {
+			side := m.Write()
+			if i%2 == 1 {
+				side = m.Read()
+			}
+			_, hold := lock(t, side)
+			if hold.Fence() <= last {
+				t.Errorf("fence %d after %d", hold.Fence(), last)
+			}
+			last = hold.Fence()
+			unlock(t, hold)
+		}
+	}},
+	{"the contexts of many readers end apart", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1")
+		first, one := lock(t, m.Read())
+		second, two := lock(t, m.Read())
+		unlock(t, one)
+		if first.Err() == nil || second.Err() != nil {
+			t.Errorf("the first is %v, the second %v; want the first to have ended", first.Err(), second.Err())
+		}
+		unlock(t, two)
+	}},
+	{"traces say which side", func(t *testing.T, w *world) {
+		var got []string
+		c := w.another(interlock.WithTrace(&interlock.Trace{
+			Acquired: func(e interlock.Acquired) { got = append(got, fmt.Sprint("acquired ", e.Kind)) },
+			Waiting:  func(e interlock.Waiting) { got = append(got, fmt.Sprint("waiting ", e.Kind)) },
+			Released: func(e interlock.Released) { got = append(got, fmt.Sprint("released ", e.Kind)) },
+		}))
+		_, reading := lock(t, c.RWMutex("k:1").Read())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = c.RWMutex("k:1").Write().Do(t.Context(), func(context.Context) error { return nil })
+		}()
+		synctest.Wait()
+		unlock(t, reading)
+		<-done
+		if s := fmt.Sprint(got); s != "[acquired read waiting write released read acquired write released write]" {
+			t.Error(s)
+		}
+	}},
+}

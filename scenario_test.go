@@ -1,0 +1,214 @@
+package interlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/interlock-go/interlock"
+)
+
+// Whoever came first buys first, whatever process the click arrived at; and
+// nobody buys what is sold out.
+func ExampleFair() {
+	stock, sale := 2, client.Mutex("sale:phone", interlock.Fair())
+	buy := func(ctx context.Context, buyer string) error {
+		return sale.Do(ctx, func(ctx context.Context) error {
+			if stock == 0 {
+				return errors.New("sold out")
+			}
+			stock--
+			return nil
+		})
+	}
+	for _, buyer := range []string{"ann", "bob", "eve"} {
+		fmt.Println(buyer, buy(ctx, buyer))
+	}
+	// Output:
+	// ann <nil>
+	// bob <nil>
+	// eve sold out
+}
+
+// Many look at the stock at a time; who changes it is alone.
+func ExampleClient_RWMutex() {
+	stock := map[string]int{"phone": 3}
+	lock := client.RWMutex("stock:phone")
+
+	look := func(ctx context.Context) (n int, err error) {
+		return interlock.Call(ctx, lock.Read(), func(context.Context) (int, error) { return stock["phone"], nil })
+	}
+	take := func(ctx context.Context) error {
+		return lock.Write().Do(ctx, func(context.Context) error {
+			stock["phone"]--
+			return nil
+		})
+	}
+	fmt.Println(look(ctx))
+	fmt.Println(take(ctx))
+	fmt.Println(look(ctx))
+	// Output:
+	// 3 <nil>
+	// <nil>
+	// 2 <nil>
+}
+
+// Who has changed something may go on reading it, with no other writer in
+// between, while other readers come in.
+func ExampleHold_Downgrade() {
+	prices := client.RWMutex("prices:eu")
+	_, hold, err := prices.Write().Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// … write …
+	ctx, reading, err := hold.Downgrade()
+	if err != nil {
+		hold.Unlock()
+		fmt.Println(err)
+		return
+	}
+	defer reading.Unlock()
+	fmt.Println(ctx.Err(), prices.Read().Do(context.Background(), func(context.Context) error { return nil }))
+	// Output: <nil> <nil>
+}
+
+// A transfer needs both accounts. However the two are named, they are taken in
+// the same order, so that two transfers cannot wait for each other.
+func ExampleClient_Multi() {
+	balance := map[string]int{"ann": 100, "bob": 0}
+	transfer := func(ctx context.Context, from, to string, amount int) error {
+		accounts := []string{interlock.Key("account", from), interlock.Key("account", to)}
+		return client.Multi(accounts).Do(ctx, func(context.Context) error {
+			balance[from] -= amount
+			balance[to] += amount
+			return nil
+		})
+	}
+	fmt.Println(transfer(ctx, "ann", "bob", 30), transfer(ctx, "bob", "ann", 10), balance)
+	// Output: <nil> <nil> map[ann:80 bob:20]
+}
+
+// At most three imports at a time, on all machines together.
+func ExampleClient_Semaphore() {
+	imports := client.Semaphore("imports:running", 3)
+	var done sync.WaitGroup
+	for range 5 {
+		done.Go(func() {
+			_ = imports.Do(ctx, func(ctx context.Context) error { return ship(ctx, 1) })
+		})
+	}
+	done.Wait()
+	_, _, err := imports.TryAcquire(ctx)
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// The report is made when all three parts are in, wherever they were made.
+func ExampleClient_Latch() {
+	parts := client.Latch("report:2026-11:parts", 3)
+	for range 3 {
+		go func() { _, _ = parts.CountDown(ctx) }()
+	}
+	fmt.Println(parts.Wait(ctx))
+	// Output: <nil>
+}
+
+// A hot key, split: the stock of one product lies in four parts, and a buyer
+// takes from one that nobody else is at. Only counting needs all of them.
+func ExampleClient_Striped() {
+	parts := [4]int{5, 5, 5, 5}
+	stock := client.Striped("stock:42", len(parts))
+
+	var buyers sync.WaitGroup
+	for range 7 {
+		buyers.Go(func() {
+			_ = stock.Do(ctx, func(_ context.Context, stripe int) error {
+				parts[stripe]--
+				return nil
+			})
+		})
+	}
+	buyers.Wait()
+	left, err := interlock.Call(ctx, stock.All(), func(context.Context) (sum int, err error) {
+		for _, n := range parts {
+			sum += n
+		}
+		return sum, nil
+	})
+	fmt.Println(left, err)
+	// Output: 13 <nil>
+}
+
+// Paying calls booking, and both lock the account: under one context they are
+// one holder.
+func ExampleReentrant_payment() {
+	account := client.Mutex(interlock.Key("account", "ann"), interlock.Reentrant())
+	balance := 100
+	book := func(ctx context.Context, amount int) error {
+		return account.Do(ctx, func(context.Context) error {
+			balance -= amount
+			return nil
+		})
+	}
+	pay := func(ctx context.Context, amount int) error {
+		return account.Do(ctx, func(ctx context.Context) error {
+			if balance < amount {
+				return errors.New("not enough money")
+			}
+			return book(ctx, amount)
+		})
+	}
+	fmt.Println(pay(ctx, 60), balance)
+	fmt.Println(pay(ctx, 60), balance)
+	// Output:
+	// <nil> 40
+	// not enough money 40
+}
+
+// The customer pays while the timer cancels. Whoever comes first decides, and the
+// other sees it.
+func Example_paidAgainstCancelled() {
+	state := "open"
+	settle := func(ctx context.Context, to string) error {
+		return client.Mutex("order:7").Do(ctx, func(context.Context) error {
+			if state != "open" {
+				return errors.New("is settled already")
+			}
+			state = to
+			return nil
+		})
+	}
+	errs := make(chan error, 2)
+	go func() { errs <- settle(ctx, "paid") }()
+	go func() { errs <- settle(ctx, "cancelled") }()
+	first, second := <-errs, <-errs
+	fmt.Println(errors.Join(first, second), state == "paid" || state == "cancelled")
+	// Output: is settled already true
+}
+
+// Who holds what, and since it seems to be stuck, take it away.
+func ExampleClient_ForceRelease() {
+	shop := interlock.New(nil, interlock.Name("shop"), interlock.Prefix("shop:"))
+	working, hold, _ := shop.Mutex("order:42").Lock(ctx)
+	defer hold.Unlock()
+
+	for lock, err := range shop.Locks(ctx, "order:*") {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(lock.Key, lock.Kind, len(lock.Holders))
+	}
+	taken, err := shop.ForceRelease(ctx, "order:42")
+	fmt.Println(taken.Key, len(taken.Holders), err)
+
+	<-working.Done() // within half a second
+	fmt.Println(errors.Is(context.Cause(working), interlock.ErrRevoked))
+	// Output:
+	// shop:order:42 exclusive 1
+	// shop:order:42 1 <nil>
+	// true
+}
