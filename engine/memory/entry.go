@@ -6,8 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An entry is something that a shard keeps for a while: a lock, or the tombstone
-// of an attempt that was abandoned.
+// An entry is something that a shard keeps for a while.
 type entry struct {
 	key     string
 	holder  string
@@ -16,11 +15,25 @@ type entry struct {
 
 	fence   uint64
 	expires int64
-	place   int // in the shard's expiry
-	grave   bool
+	place   int         // in the expiry it belongs to
+	sort    sort        // what it is
+	kind    engine.Kind // of a lock, its family; of one hold among many, or a place in line, its own
+	crowd   *crowd      // those who hold the lock, if there may be many
 }
 
-// identity is what a tombstone is found by.
+// A sort is what an entry is.
+type sort uint8
+
+const (
+	aLock   sort = iota // held by one, or by a crowd
+	aLatch              // counted down by many
+	aGrave              // the tombstone of an attempt that was abandoned
+	aNotice             // a hold that was seized
+	aLine               // those who wait for a lock
+	aClient             // one that made itself known
+)
+
+// identity is what a tombstone or a notice is found by.
 type identity struct{ key, holder, attempt string }
 
 func identityOf(r engine.Request) identity { return identity{r.Key, r.Holder, r.Attempt} }
@@ -49,4 +62,41 @@ func (l *entry) leave(attempt string) int {
 		l.attempt = ""
 	}
 	return l.count()
+}
+
+// held returns what r's holder has of the lock in the way r asks for, or nil.
+func (l *entry) held(r engine.Request) *entry {
+	switch {
+	case l == nil || l.kind != family(r.Kind):
+		return nil
+	case l.crowd != nil:
+		return l.crowd.holds[seatOf(r)]
+	case l.holder == r.Holder:
+		return l
+	}
+	return nil
+}
+
+// hold returns the hold that r's attempt began, or nil.
+func (l *entry) hold(r engine.Request) *entry {
+	if h := l.held(r); h != nil && h.through(r.Holder, r.Attempt) {
+		return h
+	}
+	return nil
+}
+
+// rival returns one who keeps r out, or nil. It does not look at the line.
+func (l *entry) rival(r engine.Request) *entry {
+	if l == nil || l.crowd == nil {
+		return l
+	}
+	return l.crowd.rival(r)
+}
+
+// somebody returns one of those who hold the lock.
+func (l *entry) somebody() *entry {
+	if l.crowd == nil {
+		return l
+	}
+	return l.crowd.somebody()
 }

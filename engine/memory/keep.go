@@ -14,27 +14,17 @@ func (s *shard) keep(e *entry) bool {
 }
 
 func (s *shard) put(e *entry) {
-	if e.grave {
-		s.graves[identity{e.key, e.holder, e.attempt}] = e
-	} else {
-		s.locks[e.key] = e
-	}
+	s.kept.add(e)
 	s.expiry.add(e)
 	s.peak = max(s.peak, len(s.expiry))
 }
 
 // drop takes e out again and gives its room back.
 func (s *shard) drop(e *entry) {
-	s.room.giveBack()
-	if e.grave {
-		delete(s.graves, identity{e.key, e.holder, e.attempt})
-	} else {
-		delete(s.locks, e.key)
-	}
+	s.room.giveBack(s.kept.forget(e))
 	s.expiry.remove(e)
 	if len(s.expiry) == 0 && s.peak > roomy {
-		s.locks, s.graves = make(map[string]*entry), make(map[identity]*entry)
-		s.expiry, s.peak = nil, 0
+		s.kept, s.expiry, s.peak = newKept(), nil, 0
 	}
 }
 
@@ -46,11 +36,27 @@ func (s *shard) prolong(e *entry, until int64) {
 	}
 }
 
-// end drops an entry whose time has come, and tells who waits for it.
-func (s *shard) end(e *entry) {
-	s.drop(e)
-	if !e.grave {
-		s.ears.wake(e.key)
+// cut lets e last until then at most.
+func (s *shard) cut(e *entry, until int64) {
+	if until < e.expires {
+		e.expires = until
+		s.expiry.moved(e)
+	}
+}
+
+// end does what there is to do when the time of e has come, and tells who waits
+// for it.
+func (s *shard) end(e *entry, now int64) {
+	switch {
+	case e.crowd != nil:
+		s.thin(e, now)
+	case e.sort == aLine:
+		s.advance(s.kept.lines[lineID{e.key, e.kind}], now)
+	case e.sort == aLock:
+		s.drop(e)
+		s.beckon(e.key, e.kind)
+	default:
+		s.drop(e)
 	}
 }
 
@@ -61,6 +67,6 @@ func (s *shard) shed(now int64) {
 		if len(s.expiry) == 0 || now < s.expiry[0].expires {
 			return
 		}
-		s.end(s.expiry[0])
+		s.end(s.expiry[0], now)
 	}
 }

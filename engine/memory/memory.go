@@ -17,8 +17,10 @@ import (
 )
 
 var (
-	_ engine.Engine   = (*Engine)(nil)
-	_ engine.Notifier = (*Engine)(nil)
+	_ engine.Engine    = (*Engine)(nil)
+	_ engine.Notifier  = (*Engine)(nil)
+	_ engine.Latcher   = (*Engine)(nil)
+	_ engine.Inspector = (*Engine)(nil)
 )
 
 // shards is how many parts the keys are spread over, each with a mutex of its
@@ -37,9 +39,9 @@ type Engine struct {
 // An Option changes what [New] makes.
 type Option func(*Engine)
 
-// MaxKeys bounds how many locks and tombstones the engine keeps at a time; what
-// goes beyond is refused with [engine.ErrFull]. The default is four million,
-// about a gigabyte. MaxKeys panics if n is not above zero.
+// MaxKeys bounds how many holds, places in line, latches and their counts, and
+// tombstones the engine keeps at a time, all together; what goes beyond is
+// refused with [engine.ErrFull]. The default is four million, about a gigabyte. MaxKeys panics if n is not above zero.
 func MaxKeys(n int) Option {
 	if n <= 0 {
 		panic(fmt.Sprintf("memory: MaxKeys(%d) would refuse every lock: leave it out for the default", n))
@@ -61,7 +63,7 @@ func New(opts ...Option) *Engine {
 
 // Acquire implements [engine.Engine].
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
-	if err := admit(ctx, r); err != nil {
+	if err := admitKind(ctx, r); err != nil {
 		return engine.Grant{}, err
 	}
 	g, err := e.acquire(r)
@@ -126,7 +128,10 @@ func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
 
 // Capabilities implements [engine.Engine].
 func (e *Engine) Capabilities() engine.Capabilities {
-	return engine.Capabilities{Notifier: e}
+	return engine.Capabilities{
+		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch},
+		Notifier: e, Latcher: e, Inspector: e,
+	}
 }
 
 // enter locks the shard that key belongs to and rids it of some of what is over.
@@ -155,6 +160,6 @@ func (e *Engine) explain(err error) error {
 	if !errors.Is(err, errFull) {
 		return err
 	}
-	return fmt.Errorf("memory: %w: it keeps %d locks and tombstones; shorten the leases, "+
+	return fmt.Errorf("memory: %w: it keeps %d holds, places in line and tombstones; shorten the leases, "+
 		"or raise the bound with memory.MaxKeys", engine.ErrFull, e.room.limit)
 }

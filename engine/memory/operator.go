@@ -1,7 +1,8 @@
 package memory
 
-// Evict frees key, whoever holds it, and tells nobody: as the failover of a
-// server might, or an operator who deletes what he should not.
+// Evict frees key, whoever holds it and whatever it is, and tells nobody: as the
+// failover of a server might, or an operator who deletes what he should not. Who
+// stands in line stays there.
 func (e *Engine) Evict(key string) {
 	s, now := e.enter(key)
 	defer s.mu.Unlock()
@@ -10,6 +11,7 @@ func (e *Engine) Evict(key string) {
 	}
 }
 
-// Len returns how many locks and tombstones the engine keeps. Those that are over
-// count until an operation has cleared them away.
+// Len returns how many holds, places in line, latches and their counts, and
+// tombstones the engine keeps. Those that are over count until an operation has
+// cleared them away.
 func (e *Engine) Len() int { return int(e.room.used.Load()) }

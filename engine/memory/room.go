@@ -26,4 +26,4 @@ func (r *room) take() bool {
 // insist takes room whether there is some or not.
 func (r *room) insist() { r.used.Add(1) }
 
-func (r *room) giveBack() { r.used.Add(-1) }
+func (r *room) giveBack(n int) { r.used.Add(int64(-n)) }

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"sync"
-	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -16,8 +15,7 @@ const shedding = 4
 type shard struct {
 	mu     sync.Mutex
 	room   *room
-	locks  map[string]*entry
-	graves map[identity]*entry
+	kept   kept
 	expiry expiry
 	peak   int    // the most entries since the maps were new
 	last   uint64 // the highest fence that was given away
@@ -26,8 +24,7 @@ type shard struct {
 
 func (s *shard) open(r *room) {
 	s.room = r
-	s.locks = make(map[string]*entry)
-	s.graves = make(map[identity]*entry)
+	s.kept = newKept()
 	s.ears = make(ears)
 }
 
@@ -36,63 +33,140 @@ func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 		return engine.Grant{}, engine.ErrAbandoned
 	}
 	l := s.lock(r.Key, now)
-	switch {
-	case l == nil:
-		return s.grant(r, now)
-	case l.holder != r.Holder:
-		return engine.Grant{}, &engine.BusyError{Holder: l.holder, Left: time.Duration(l.expires - now)}
-	case !l.through(r.Holder, r.Attempt):
-		l.more = append(l.more, r.Attempt)
+	if l != nil && l.kind != family(r.Kind) {
+		return engine.Grant{}, another(l, r)
 	}
-	s.prolong(l, after(now, r.Lease))
-	return engine.Grant{Fence: l.fence, Count: l.count()}, nil
+	if h := l.held(r); h != nil {
+		return s.reenter(l, h, r, now), nil
+	}
+	if r.Kind == engine.Write && l != nil && l.crowd.reads(r.Holder) {
+		return engine.Grant{}, engine.ErrUpgrade
+	}
+	if by := s.before(l, r, now); by != nil {
+		return engine.Grant{}, s.refuse(by, r, now)
+	}
+	return s.grant(l, r, now)
 }
 
-// grant gives a lock that is free. The fence goes by the clock, so that it rises
-// over restarts too, and by the one before it, so that no clock makes it fall.
-func (s *shard) grant(r engine.Request, now int64) (engine.Grant, error) {
-	l := &entry{key: r.Key, holder: r.Holder, attempt: r.Attempt, expires: after(now, r.Lease)}
-	if !s.keep(l) {
-		return engine.Grant{}, errFull
+// reenter counts an attempt of who holds the lock already, unless it is one that
+// was repeated.
+func (s *shard) reenter(l, h *entry, r engine.Request, now int64) engine.Grant {
+	if !h.through(r.Holder, r.Attempt) {
+		h.more = append(h.more, r.Attempt)
 	}
-	l.fence = max(s.last+1, uint64(max(now, 0))/1000)
-	s.last = l.fence + r.Room
-	return engine.Grant{Fence: l.fence, Count: 1}, nil
+	s.extend(l, h, after(now, r.Lease))
+	s.giveUp(r, now)
+	return engine.Grant{Fence: h.fence, Count: h.count()}
+}
+
+// before returns who is to have the lock before r, or nil.
+func (s *shard) before(l *entry, r engine.Request, now int64) *entry {
+	if by := l.rival(r); by != nil || r.Kind == engine.Exclusive {
+		return by
+	}
+	if l != nil && l.crowd.writes(r.Holder) {
+		return nil // who writes reads without standing in line
+	}
+	first := s.line(r, now).before(r)
+	if first != nil && l != nil {
+		return l.somebody()
+	}
+	return first
+}
+
+// grant gives a lock that is free, or a part of one.
+func (s *shard) grant(l *entry, r engine.Request, now int64) (engine.Grant, error) {
+	h := &entry{key: r.Key, holder: r.Holder, attempt: r.Attempt, kind: r.Kind, expires: after(now, r.Lease)}
+	switch r.Kind {
+	case engine.Exclusive, engine.Fair:
+		h.kind = engine.Exclusive
+		if !s.keep(h) {
+			return engine.Grant{}, errFull
+		}
+	default:
+		if err := s.join(l, h, seatOf(r)); err != nil {
+			return engine.Grant{}, err
+		}
+	}
+	h.fence = s.fence(l, r, now)
+	if s.giveUp(r, now) && r.Kind == engine.Permit {
+		s.beckon(r.Key, r.Kind) // there may be a permit for the next one, too
+	}
+	return engine.Grant{Fence: h.fence, Count: 1}, nil
+}
+
+// fence returns the number of a new grant. It goes by the clock, so that it rises
+// over restarts too, and by the one before it, so that no clock makes it fall.
+// What a writer reads is no change of holder.
+func (s *shard) fence(l *entry, r engine.Request, now int64) uint64 {
+	if r.Kind == engine.Read && l != nil && l.crowd.writes(r.Holder) {
+		return l.crowd.writer.fence
+	}
+	fence := max(s.last+1, uint64(max(now, 0))/1000)
+	s.last = fence + r.Room
+	return fence
 }
 
 func (s *shard) renew(r engine.Request, now int64) error {
 	l := s.lock(r.Key, now)
-	if l == nil || !l.through(r.Holder, r.Attempt) {
-		return engine.ErrNotHolder
+	h := l.hold(r)
+	if h == nil {
+		return s.lost(r, now)
 	}
-	s.prolong(l, after(now, r.Lease))
+	s.extend(l, h, after(now, r.Lease))
 	return nil
+}
+
+// extend lets h, by which l is held, last until then.
+func (s *shard) extend(l, h *entry, until int64) {
+	if l.crowd == nil {
+		s.prolong(h, until)
+		return
+	}
+	if until > h.expires {
+		h.expires = until
+		l.crowd.expiry.moved(h)
+		s.retime(l)
+	}
 }
 
 func (s *shard) release(r engine.Request, now int64) engine.Parting {
 	l := s.lock(r.Key, now)
+	if s.giveUp(r, now) && (l == nil || l.crowd != nil) {
+		s.beckon(r.Key, family(r.Kind)) // it may have been in the way of others
+	}
 	if l == nil {
 		return engine.Parting{Outcome: engine.AlreadyFree}
 	}
-	if !l.through(r.Holder, r.Attempt) {
+	h := l.hold(r)
+	if h == nil {
 		return engine.Parting{Outcome: engine.NotYours}
 	}
-	if left := l.leave(r.Attempt); left > 0 {
+	if left := h.leave(r.Attempt); left > 0 {
 		return engine.Parting{Outcome: engine.Released, Count: left}
 	}
+	return engine.Parting{Outcome: engine.Released, Listeners: s.leave(l, r)}
+}
+
+// leave ends the last hold that r's holder has of l, and returns how many were
+// told.
+func (s *shard) leave(l *entry, r engine.Request) (told int) {
+	if l.crowd != nil {
+		return s.quit(l, seatOf(r))
+	}
 	s.drop(l)
-	return engine.Parting{Outcome: engine.Released, Listeners: s.ears.wake(r.Key)}
+	return s.beckon(l.key, l.kind)
 }
 
 // abandon leaves the tombstone before it releases: if there is no room for one,
 // nothing has happened.
 func (s *shard) abandon(r engine.Request, now int64) (engine.Parting, error) {
 	until := after(now, r.Lease)
-	stone := &entry{key: r.Key, holder: r.Holder, attempt: r.Attempt, expires: until, grave: true}
-	switch l := s.lock(r.Key, now); {
-	case s.graves[identityOf(r)] != nil:
-		s.prolong(s.graves[identityOf(r)], until)
-	case l != nil && l.through(r.Holder, r.Attempt) && l.count() == 1:
+	stone := &entry{key: r.Key, holder: r.Holder, attempt: r.Attempt, expires: until, sort: aGrave}
+	switch h := s.lock(r.Key, now).hold(r); {
+	case s.kept.graves[identityOf(r)] != nil:
+		s.prolong(s.kept.graves[identityOf(r)], until)
+	case h != nil && h.count() == 1 || s.line(r, now).find(seatOf(r)) >= 0:
 		s.room.insist() // the release below gives back what the tombstone takes
 		s.put(stone)
 	case !s.keep(stone):
@@ -104,19 +178,19 @@ func (s *shard) abandon(r engine.Request, now int64) (engine.Parting, error) {
 // abandoned reports whether there is a tombstone for r. It costs nothing where
 // nobody has abandoned anything.
 func (s *shard) abandoned(r engine.Request, now int64) bool {
-	if len(s.graves) == 0 {
+	if len(s.kept.graves) == 0 {
 		return false
 	}
-	g := s.graves[identityOf(r)]
+	g := s.kept.graves[identityOf(r)]
 	return g != nil && now < g.expires
 }
 
-// lock returns the lock at key, or nil if it is free.
+// lock returns the lock or latch at key, or nil if there is none.
 func (s *shard) lock(key string, now int64) *entry {
-	l := s.locks[key]
+	l := s.kept.locks[key]
 	if l != nil && now >= l.expires {
-		s.end(l)
-		return nil
+		s.end(l, now)
+		return s.kept.locks[key]
 	}
 	return l
 }
