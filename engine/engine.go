@@ -131,8 +131,8 @@ func (o Outcome) String() string {
 type Parting struct {
 	Outcome Outcome
 
-	// Count is how many holds of the same holder are left. The lock is free
-	// once it is zero.
+	// Count is how many holds of the same kind its holder has left, permits
+	// aside. A lock that one has at a time is free once it is zero.
 	Count int
 
 	// Listeners is how many processes were told that the lock is free, this

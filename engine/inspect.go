@@ -6,8 +6,8 @@ import (
 )
 
 // An Inspector lets operators look at locks and take them away. It takes for a
-// lock only what has a lock's shape; asked for anything else by name, it fails
-// with [ErrKind] and touches nothing.
+// lock only what has a lock's shape, which a latch has not; asked for anything
+// else by name, it fails with [ErrKind] and touches nothing.
 type Inspector interface {
 	// List returns some of the locks that are held and whose keys match pattern,
 	// and where to go on: cursor is "" at first, and next is "" at the end. A

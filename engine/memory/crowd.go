@@ -90,10 +90,14 @@ func (s *shard) join(l, h *entry, at seat) error {
 func (s *shard) quit(l *entry, at seat) (told int) {
 	l.crowd.remove(at)
 	s.room.giveBack(1)
-	if len(l.crowd.holds) == 0 {
+	switch {
+	case len(l.crowd.holds) == 0:
 		s.drop(l)
-	} else if s.retime(l); at.kind == engine.Read {
+	case at.kind == engine.Read:
+		s.retime(l)
 		return 0
+	default:
+		s.retime(l)
 	}
 	return s.beckon(l.key, l.kind)
 }

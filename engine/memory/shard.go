@@ -89,8 +89,8 @@ func (s *shard) grant(l *entry, r engine.Request, now int64) (engine.Grant, erro
 		}
 	}
 	h.fence = s.fence(l, r, now)
-	if s.giveUp(r, now) && r.Kind == engine.Permit {
-		s.beckon(r.Key, r.Kind) // there may be a permit for the next one, too
+	if s.giveUp(r, now) && r.Kind == engine.Permit && len(s.kept.locks[r.Key].crowd.holds) < r.Limit {
+		s.beckon(r.Key, r.Kind) // there is a permit for the next one, too
 	}
 	return engine.Grant{Fence: h.fence, Count: 1}, nil
 }
