@@ -49,7 +49,7 @@ var clientMutants = []mutant{
 	{"release-overruns", "bound.go", "now.Add(detached))", "now.Add(2*detached))", "two bounds, one after the other"},
 	{"declined-release-untold", "desk.go", "			d.core.unreleased(&t.grant.req, m.opts.trace, 0, err)\n", "			_ = err\n", "a leak that no metric shows"},
 	{"old-grant-taken", "attempt.go", "if time.Until(g.sure) >= a.req.Lease/leastLeft {", "if true {", "the lock is lost before the work begins"},
-	{"attempt-not-recognised", "engine/memory/shard.go", "case !l.through(r.Holder, r.Attempt):", "default:", "a repeated call counts twice"},
+	{"attempt-not-recognised", "engine/memory/shard.go", "	if !h.through(r.Holder, r.Attempt) {\n		h.more", "	if true {\n		h.more", "a repeated call counts twice"},
 	{"outage-told-to-one", "desk.go", "	case f.err != nil:\n		return grant{}, f.err\n", "", "an outage looks like a busy lock"},
 
 	// Loss.
@@ -58,7 +58,7 @@ var clientMutants = []mutant{
 	{"lease-believed-too-long", "grant.go", "return sent.Add(lease - lease/driftPart - driftLeast)", "return sent.Add(lease + time.Second)", "no margin for drift, and then some"},
 	{"validity-from-reply", "renewer.go", "	errs := r.core.engine.Renew(ctx, reqs)\n", "	errs := r.core.engine.Renew(ctx, reqs)\n	sent = time.Now()\n", "a slow answer prolongs the belief"},
 	{"explicit-renewed", "renewer.go", "	if !l.opts.explicit {\n		l.due.renew = l.due.sent", "	if true {\n		l.due.renew = l.due.sent", "an explicit lease never ends"},
-	{"release-unchecked", "engine/memory/shard.go", "	if !l.through(r.Holder, r.Attempt) {\n		return engine.Parting{Outcome: engine.NotYours}\n	}\n", "", "DEL without looking"},
+	{"release-unchecked", "engine/memory/shard.go", "	if h == nil {\n		return engine.Parting{Outcome: engine.NotYours}\n	}\n", "	if h == nil {\n		h = l\n	}\n", "DEL without looking"},
 	{"loss-at-unlock-hidden", "lease.go", "case outcome != engine.Released:", "case outcome == engine.Released+9:", "a lost lock ends as a success"},
 	{"sleep-unnoticed", "renewer.go", "return ahead > clockSlack", "return ahead > 1000*time.Hour", "a resumed machine believes its leases are young"},
 	{"err-trusts-timers", "lease.go", "	if l.overdue(time.Now()) {\n		l.lose(ErrExpired)\n	}\n	return l.Context.Err()", "	return l.Context.Err()", "one more step after SIGCONT"},
