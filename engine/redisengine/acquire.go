@@ -2,19 +2,22 @@ package redisengine
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What acquire.lua's arrays begin with.
+// What the arrays of acquire.lua and its like begin with.
 const (
 	isBusy = iota
 	isGranted
 	isLate
 	isAbandoned
 	isOtherKind
+	isUpgrade
+	isFull
 )
 
 // Acquire implements [engine.Engine].
@@ -23,10 +26,10 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	if err != nil {
 		return engine.Grant{}, err
 	}
-	var late int64
-	if !r.Retry {
-		late = e.clock.in(e.timeout)
+	if r.Kind != engine.Exclusive {
+		return e.acquireAs(ctx, name, &r)
 	}
+	late := e.late(&r)
 	alone := e.acquires.alone()
 	if !alone && late != 0 && !r.Fenced {
 		fence, err := e.acquires.share(ctx, e.board(name, &r, late))
@@ -41,17 +44,40 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	if alone {
 		e.acquires.ended(silence(ctx, err))
 	}
-	if err == nil && reply.List != nil && reply.List[0].Int == isLate {
+	if err == nil && isTooLate(reply) {
 		reply, err = e.tryAcquire(ctx, name, &r, 0)
 	}
 	if err != nil {
 		return engine.Grant{}, e.explain(ctx, name, acquireScript, err)
 	}
-	if reply.List == nil {
-		return engine.Grant{Fence: uint64(reply.Int), Count: 1}, nil
-	}
-	return granted(name, reply.List)
+	return granted(name, reply)
 }
+
+// acquireAs is Acquire for the other kinds. They share no trips.
+func (e *Engine) acquireAs(ctx context.Context, name string, r *engine.Request) (engine.Grant, error) {
+	if r.Kind == engine.Permit && r.Limit <= 0 {
+		return engine.Grant{}, fmt.Errorf("redis: %q: a semaphore with %d permits grants none: set a Limit above zero", r.Key, r.Limit)
+	}
+	reply, err := e.tryAcquireAs(ctx, name, r, e.late(r))
+	if err == nil && isTooLate(reply) {
+		reply, err = e.tryAcquireAs(ctx, name, r, 0)
+	}
+	if err != nil {
+		return engine.Grant{}, e.explain(ctx, name, kinds[r.Kind].acquire, err)
+	}
+	return granted(name, reply)
+}
+
+// late is when r comes too late, by the server's clock in µs; zero if the server
+// is to look for a tombstone.
+func (e *Engine) late(r *engine.Request) int64 {
+	if r.Retry {
+		return 0
+	}
+	return e.clock.in(e.timeout)
+}
+
+func isTooLate(reply Reply) bool { return reply.List != nil && reply.List[0].Int == isLate }
 
 // tryAcquire sends the request. With late zero the server looks for a tombstone.
 func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request, late int64) (Reply, error) {
@@ -66,6 +92,31 @@ func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request,
 	if late == 0 {
 		c.keys(tombstone(name, r.Holder, r.Attempt))
 	}
+	return e.ask(ctx, c)
+}
+
+// tryAcquireAs is tryAcquire for the other kinds.
+func (e *Engine) tryAcquireAs(ctx context.Context, name string, r *engine.Request, late int64) (Reply, error) {
+	k, life := kinds[r.Kind], "-"
+	c := e.call(k.acquire)
+	defer c.free()
+	c.keys(name)
+	c.keys(k.keys(name)...)
+	if r.Fenced {
+		c.keys(counter(name))
+		life = e.counterLife(r.Lease)
+	}
+	if late == 0 {
+		c.keys(tombstone(name, r.Holder, r.Attempt))
+	}
+	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), e.clock.text(late),
+		e.place.text(min(r.Place, longestPlace)), strconv.FormatUint(r.Room, 10), life)
+	e.kindArgs(c, name, r)
+	return e.ask(ctx, c)
+}
+
+// ask sends a call whose answer also tells the time.
+func (e *Engine) ask(ctx context.Context, c *Call) (Reply, error) {
 	reply, err := e.client.Eval(ctx, c)
 	if err != nil {
 		return reply, err
@@ -78,21 +129,41 @@ func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request,
 	return reply, nil
 }
 
-// granted reads an answer that is an array.
-func granted(name string, list []Item) (engine.Grant, error) {
-	switch list[0].Int {
+// granted reads the answer of acquire.lua and its like.
+func granted(name string, reply Reply) (engine.Grant, error) {
+	if reply.List == nil {
+		return engine.Grant{Fence: uint64(reply.Int), Count: 1}, nil
+	}
+	switch list := reply.List; list[0].Int {
 	case isGranted:
 		return engine.Grant{Fence: uint64(list[1].Int), Count: int(list[2].Int)}, nil
 	case isAbandoned:
 		return engine.Grant{}, abandonedError(name)
 	case isOtherKind:
 		return engine.Grant{}, kindError(name)
+	case isUpgrade:
+		return engine.Grant{}, upgradeError(name)
+	case isFull:
+		return engine.Grant{}, fullError(name)
 	}
-	left := time.Duration(max(list[1].Int, 0)) * time.Millisecond
-	if list[1].Int == 0 {
-		left = time.Millisecond // less than one is left; zero would mean that it is not known
+	return engine.Grant{}, busy(reply.List)
+}
+
+// busy reads a refusal. That of an exclusive lock does not tell who is ahead.
+func busy(list []Item) *engine.BusyError {
+	err := &engine.BusyError{Holder: list[2].Text, Left: left(list[1].Int)}
+	if len(list) > 4 {
+		err.Ahead = int(list[3].Int)
 	}
-	return engine.Grant{}, &engine.BusyError{Holder: list[2].Text, Left: left}
+	return err
+}
+
+// left is a time that the server tells in ms. Below zero there is no end to it.
+func left(ms int64) time.Duration {
+	if ms == 0 {
+		return time.Millisecond // less than one is left; zero would mean that it is not known
+	}
+	return time.Duration(max(ms, 0)) * time.Millisecond
 }
 
 // counterLife is how long a fence counter is kept: long enough for every clock

@@ -40,6 +40,20 @@ func kindError(name string) error {
 	return fail(name, "acquire: "+verdicts["WRONGTYPE"].hint+": the key holds something else than this kind of lock", engine.ErrKind)
 }
 
+func notLock(name string) error {
+	return fail(name, "there is something else than a lock at this key: it was left as it is", engine.ErrKind)
+}
+
+func upgradeError(name string) error {
+	return fail(name, "who reads it asks to write, and would wait for itself: release the read lock first, or take the write lock to begin with",
+		engine.ErrUpgrade)
+}
+
+func fullError(name string) error {
+	return fail(name, fmt.Sprintf("%d read it already: release some, or spread the readers over several locks", engine.MostReaders),
+		engine.ErrFull)
+}
+
 // explain says what became of a call that ended with err, and what to do next.
 func (e *Engine) explain(ctx context.Context, name string, s *Script, err error) error {
 	var reply ReplyError

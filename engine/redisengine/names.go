@@ -3,6 +3,7 @@ package redisengine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -42,8 +43,44 @@ func beside(prefix, name string) string {
 	return prefix + "{" + name + "}"
 }
 
-func channel(name string) string { return beside("redisson_lock__channel:", name) }
-func counter(name string) string { return beside("redisson_lock_token:", name) }
+// Redisson's keys and channels.
+func channel(name string) string     { return beside("redisson_lock__channel:", name) }
+func counter(name string) string     { return beside("redisson_lock_token:", name) }
+func queue(name string) string       { return beside("redisson_lock_queue:", name) }
+func queuePlaces(name string) string { return beside("redisson_lock_timeout:", name) }
+func rwChannel(name string) string   { return beside("redisson_rwlock:", name) }
+
+// space is what the names of readers' keys begin with.
+func space(name string) string { return beside("", name) }
+
+// timeout is the key by which a reader's lease runs.
+func timeout(name, holder string) string { return space(name) + ":" + holder + ":rwlock_timeout:1" }
+
+// Keys and channels of our own.
+func readers(name string) string       { return beside("interlock_readers:", name) }
+func writers(name string) string       { return beside("interlock_writers:", name) }
+func places(name string) string        { return beside("interlock_places:", name) }
+func line(name string) string          { return beside("interlock_line:", name) }
+func permits(name string) string       { return beside("interlock_permits:", name) }
+func revoked(name string) string       { return beside("interlock_revoked:", name) }
+func permitChannel(name string) string { return beside("interlock_semaphore:", name) }
+func latchChannel(name string) string  { return beside("interlock_latch:", name) }
+
+// client is the key of a client that is known, and the channel on which it hears
+// of what was taken from it.
+func client(id string) string { return "interlock_client:" + id }
+
+// beganWith are what the names of keys begin with that belong to a lock.
+var beganWith = []string{
+	"redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:",
+	"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_line:", "interlock_permits:",
+	"interlock_revoked:", "interlock_abandoned:", "interlock_client:",
+}
+
+// belongs reports whether a key is no lock, but a part of one.
+func belongs(name string) bool {
+	return slices.ContainsFunc(beganWith, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
 
 func tombstone(name, holder, attempt string) string {
 	return beside("interlock_abandoned:", name) + ":" + holder + ":" + attempt

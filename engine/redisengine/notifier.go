@@ -47,12 +47,26 @@ func newNotifier(c Client, m PublishMode) *notifier {
 	return &notifier{client: c, mode: m, news: make(chan struct{}, 1), topics: make(map[string]*topic)}
 }
 
-// listen returns a channel that receives after messages on ch, until stop.
-func (n *notifier) listen(ch string) (wake <-chan struct{}, stop func()) {
+// listen returns a channel that receives after messages on some channels, until
+// stop.
+func (n *notifier) listen(channels ...string) (wake <-chan struct{}, stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.start()
 	ear := make(chan struct{}, 1)
+	topics := make([]*topic, len(channels))
+	for i, ch := range channels {
+		topics[i] = n.topic(ch)
+		topics[i].ears[ear] = struct{}{}
+		if topics[i].subscribed {
+			wakeUp(ear) // the lock may have become free before
+		}
+	}
+	return ear, func() { n.leave(topics, ear) }
+}
+
+// topic returns the topic of a channel, which it makes if there is none.
+func (n *notifier) topic(ch string) *topic {
 	t := n.topics[ch]
 	if t == nil {
 		t = &topic{ears: make(map[chan struct{}]struct{})}
@@ -60,19 +74,26 @@ func (n *notifier) listen(ch string) (wake <-chan struct{}, stop func()) {
 		n.added = append(n.added, ch)
 		n.tell()
 	}
-	t.ears[ear] = struct{}{}
-	if t.subscribed {
-		ear <- struct{}{} // the lock may have become free before
-	}
-	return ear, func() { n.leave(t, ear) }
+	return t
 }
 
-func (n *notifier) leave(t *topic, ear chan struct{}) {
+func (n *notifier) leave(topics []*topic, ear chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(t.ears, ear)
-	if len(t.ears) == 0 {
-		t.idle = time.Now()
+	for _, t := range topics {
+		delete(t.ears, ear)
+		if len(t.ears) == 0 {
+			t.idle = time.Now()
+		}
+	}
+}
+
+// wakeUp tells one who listens. Who has not taken the last notice yet needs no
+// other.
+func wakeUp(ear chan struct{}) {
+	select {
+	case ear <- struct{}{}:
+	default:
 	}
 }
 
@@ -124,10 +145,7 @@ func (n *notifier) heard(ch string) {
 	}
 	t.subscribed = true
 	for ear := range t.ears {
-		select {
-		case ear <- struct{}{}:
-		default: // it has not taken the last notice yet, and needs no other
-		}
+		wakeUp(ear)
 	}
 }
 

@@ -26,7 +26,12 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-var _ engine.Engine = (*Engine)(nil)
+var (
+	_ engine.Engine    = (*Engine)(nil)
+	_ engine.Notifier  = (*Engine)(nil)
+	_ engine.Latcher   = (*Engine)(nil)
+	_ engine.Inspector = (*Engine)(nil)
+)
 
 // An Engine grants locks that a Redis server keeps. Use [Open], [New] or [On].
 type Engine struct {
@@ -38,6 +43,7 @@ type Engine struct {
 
 	clock    serverClock
 	lease    millis
+	place    millis
 	acquires merger
 	releases merger
 	notifier *notifier
@@ -95,7 +101,10 @@ func (e *Engine) Close() error {
 
 // Capabilities implements [engine.Engine].
 func (e *Engine) Capabilities() engine.Capabilities {
-	return engine.Capabilities{Notifier: e, Patience: e.timeout}
+	return engine.Capabilities{
+		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit},
+		Notifier: e, Latcher: e, Inspector: e, Patience: e.timeout,
+	}
 }
 
 // Notify implements [engine.Notifier].
@@ -104,23 +113,50 @@ func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	if err != nil {
 		return nil, func() {} // nobody can hold such a lock
 	}
+	switch r.Kind {
+	case engine.Fair:
+		// An exclusive holder knows nothing of who stands in line.
+		return e.notifier.listen(channel(name)+":"+r.Holder, channel(name))
+	case engine.Read, engine.Write:
+		return e.notifier.listen(rwChannel(name))
+	case engine.Permit:
+		return e.notifier.listen(permitChannel(name)+":"+permit(&r), permitChannel(name))
+	case engine.Latch:
+		return e.notifier.listen(latchChannel(name))
+	}
 	return e.notifier.listen(channel(name))
+}
+
+// permit is what a permit is called on the server.
+func permit(r *engine.Request) string { return r.Holder + "/" + r.Attempt }
+
+// usable tells why nothing is to be sent, if so.
+func (e *Engine) usable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if e.closed.Load() {
+		return errClosed
+	}
+	return nil
 }
 
 // admit tells why a request is not to be sent, if it is not, and otherwise the
 // name of the lock's key.
 func (e *Engine) admit(ctx context.Context, r *engine.Request) (string, error) {
-	if err := ctx.Err(); err != nil {
+	if err := e.usable(ctx); err != nil {
 		return "", err
-	}
-	if e.closed.Load() {
-		return "", errClosed
 	}
 	if r.Holder == "" || r.Attempt == "" || r.Lease <= 0 {
 		return "", lacking(r)
 	}
 	if r.Holder == "mode" || strings.HasPrefix(r.Holder, "fence:") {
 		return "", fmt.Errorf("redis: holder %q: the name has another meaning in a lock: use one like uuid:number", r.Holder)
+	}
+	if r.Kind != engine.Exclusive {
+		if err := unfit(r); err != nil {
+			return "", err
+		}
 	}
 	return e.name(r.Key)
 }

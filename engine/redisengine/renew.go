@@ -30,6 +30,12 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	return b.errs
 }
 
+// What renew.lua answers, besides that a lease was renewed.
+const (
+	isOver    = 0
+	isRevoked = 2
+)
+
 // renewals are requests with the names of their locks and their answers.
 type renewals struct {
 	rs    []engine.Request
@@ -60,8 +66,10 @@ func (e *Engine) renew(ctx context.Context, b *renewals, chosen []int, err error
 		switch {
 		case err != nil:
 			b.errs[i] = e.explain(ctx, b.names[i], renewScript, err)
-		case reply.List[at].Int == 0:
+		case reply.List[at].Int == isOver:
 			b.errs[i] = engine.ErrNotHolder
+		case reply.List[at].Int == isRevoked:
+			b.errs[i] = engine.ErrRevoked
 		}
 	}
 	return err
@@ -79,6 +87,18 @@ func (e *Engine) sendRenewals(ctx context.Context, b *renewals, chosen []int) (R
 			life = e.counterLife(r.Lease)
 		}
 		c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), life)
+		switch r.Kind {
+		case engine.Read:
+			c.keys(timeout(name, r.Holder))
+			c.args("read")
+		case engine.Write:
+			c.args("write")
+		case engine.Permit:
+			c.keys(permits(name))
+			c.args("permit")
+		default:
+			c.args("-")
+		}
 	}
 	reply, err := e.client.Eval(ctx, c)
 	if err == nil && len(reply.List) != len(chosen) {

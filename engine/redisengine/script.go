@@ -2,8 +2,9 @@ package redisengine
 
 import (
 	"crypto/sha1" // it is how Redis names scripts
-	_ "embed"
+	"embed"
 	"encoding/hex"
+	"strings"
 )
 
 // A Script is a Lua program that the engine runs on the server. Each is a file
@@ -14,31 +15,39 @@ type Script struct {
 	SHA  string // by which the server knows it
 }
 
+//go:embed lua/*.lua
+var files embed.FS
+
+// Exclusive locks, which have scripts of their own: those must be fast.
 var (
-	//go:embed lua/acquire.lua
-	acquireText string
-	//go:embed lua/acquire_many.lua
-	acquireManyText string
-	//go:embed lua/renew.lua
-	renewText string
-	//go:embed lua/release.lua
-	releaseText string
-	//go:embed lua/release_many.lua
-	releaseManyText string
-	//go:embed lua/abandon.lua
-	abandonText string
+	acquireScript     = script("acquire")
+	acquireManyScript = script("acquire_many")
+	releaseScript     = script("release")
+	releaseManyScript = script("release_many")
+	abandonScript     = script("abandon")
 )
 
 var (
-	acquireScript     = script("acquire", acquireText)
-	acquireManyScript = script("acquire_many", acquireManyText)
-	renewScript       = script("renew", renewText)
-	releaseScript     = script("release", releaseText)
-	releaseManyScript = script("release_many", releaseManyText)
-	abandonScript     = script("abandon", abandonText)
+	renewScript     = script("renew")
+	countDownScript = script("count_down")
+	inspectScript   = script("inspect", "clock", "line", "readwrite", "shape", "inspection")
+	seizeScript     = script("seize", "clock", "line", "readwrite", "shape", "inspection")
+	listScript      = script("list", "shape")
+	publishScript   = script("publish")
+	registerScript  = script("register")
+	membersScript   = script("members")
 )
 
-func script(name, text string) *Script {
-	sum := sha1.Sum([]byte(text))
-	return &Script{Name: name, Text: text, SHA: hex.EncodeToString(sum[:])}
+// script returns the script of that name, behind what it shares with others.
+func script(name string, shared ...string) *Script {
+	var text strings.Builder
+	for _, part := range append(shared, name) {
+		file, err := files.ReadFile("lua/" + part + ".lua")
+		if err != nil {
+			panic(err) // it is not in the program
+		}
+		text.Write(file)
+	}
+	sum := sha1.Sum([]byte(text.String()))
+	return &Script{Name: name, Text: text.String(), SHA: hex.EncodeToString(sum[:])}
 }

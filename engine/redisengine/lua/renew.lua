@@ -1,12 +1,19 @@
 -- Lets many leases begin anew. No lease is shortened, and no lock comes back.
 --
--- KEYS     of each hold in turn: the lock, and its fence counter if it has one
--- ARGV     of each hold in turn: holder, attempt, lease in ms, and the counter's
---          life in ms, or - if it has none
+-- KEYS     of each hold in turn: the lock; its fence counter if it has one; of a
+--          reader its own key, of a permit the permits' fences
+-- ARGV     of each hold in turn: holder, attempt, lease in ms, the counter's life
+--          in ms, or - if it has none, and - for an exclusive or fair lock, or
+--          read, write or permit
 --
--- Returns an array: for each hold 1, or 0 if it is over.
+-- Returns an array: for each hold 1, 0 if it is over, or 2 if it was taken away.
 
 local renewed, key = {}, 0
+
+local function next_key()
+  key = key + 1
+  return KEYS[key]
+end
 
 local function prolong(name, life)
   local left = redis.call('PTTL', name)
@@ -15,23 +22,70 @@ local function prolong(name, life)
   end
 end
 
-for i = 1, #ARGV, 4 do
-  key = key + 1
-  local lock, counter = KEYS[key], nil
-  if ARGV[i + 3] ~= '-' then
-    key = key + 1
-    counter = KEYS[key]
+-- held_as tells whether the attempt holds a read/write lock under a name.
+local function held_as(mode, lock, name, attempt)
+  local seen = redis.pcall('HMGET', lock, 'mode', name, 'fence:' .. name)
+  return not seen.err and seen[1] and (mode == 'read' or seen[1] == mode) and seen[2] and seen[3]
+    and string.find(seen[3] .. ' ', ' ' .. attempt .. ' ', 1, true)
+end
+
+-- prolong_permit lets a permit last for lease ms from now, and its keys no
+-- shorter. It reports whether the permit is there.
+local function prolong_permit(lock, fences, name, lease)
+  local deadline = redis.pcall('ZSCORE', lock, name)
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  if type(deadline) ~= 'string' or tonumber(deadline) <= now then
+    return false
   end
+  -- The key's life comes first: a server without memory refuses a script's first
+  -- write if it takes some.
+  redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), lease + 1))
+  prolong(fences, lease + 1)
+  redis.call('ZADD', lock, math.max(tonumber(deadline), now + lease * 1000), name)
+  return true
+end
+
+-- was_revoked tells whether an operator took the lock away from this attempt.
+local function was_revoked(lock, holder, attempt)
+  local name = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+  return redis.pcall('SISMEMBER', 'interlock_revoked:' .. name, holder .. '/' .. attempt) == 1
+end
+
+for i = 1, #ARGV, 5 do
+  local holder, attempt, lease, life, kind = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local lock = next_key()
+  local counter = life ~= '-' and next_key()
 
   -- Another kind of thing at one key must not hold up the others.
-  local seen = redis.pcall('HMGET', lock, ARGV[i], 'fence:' .. ARGV[i + 1])
-  local held = not seen.err and seen[1] and seen[2]
-  if held then
-    prolong(lock, ARGV[i + 2])
-    if counter then
-      prolong(counter, ARGV[i + 3])
+  local held
+  if kind == '-' then
+    local seen = redis.pcall('HMGET', lock, holder, 'fence:' .. attempt)
+    held = not seen.err and seen[1] and seen[2]
+  elseif kind == 'read' then
+    local own = next_key()
+    held = held_as(kind, lock, holder, attempt) and redis.call('PTTL', own) ~= -2
+    if held then
+      prolong(own, lease)
     end
+  elseif kind == 'write' then
+    held = held_as(kind, lock, holder .. ':write', attempt)
+  else
+    held = prolong_permit(lock, next_key(), holder .. '/' .. attempt, tonumber(lease))
   end
-  renewed[#renewed + 1] = held and 1 or 0
+
+  local answer = 0
+  if held then
+    answer = 1
+    if kind ~= 'permit' then
+      prolong(lock, lease)
+    end
+    if counter then
+      prolong(counter, life)
+    end
+  elseif was_revoked(lock, holder, attempt) then
+    answer = 2
+  end
+  renewed[#renewed + 1] = answer
 end
 return renewed

@@ -1,0 +1,102 @@
+package redisengine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A kind is how the server keeps locks of another kind than Exclusive.
+type kind struct {
+	acquire, release *Script
+
+	// channel is where a release is made known to all.
+	channel func(name string) string
+
+	// keys are those that both scripts are given besides the lock.
+	keys func(name string) []string
+}
+
+var kinds = map[engine.Kind]*kind{
+	engine.Fair: {
+		acquire: script("acquire_fair", "clock", "attempt", "line"),
+		release: script("release_fair", "clock", "parting", "line"),
+		channel: channel,
+		keys:    func(name string) []string { return []string{queue(name), queuePlaces(name)} },
+	},
+	engine.Read: {
+		acquire: script("acquire_read", "clock", "attempt", "line", "arrivals", "readwrite"),
+		release: script("release_read", "clock", "parting", "line", "arrivals", "readwrite"),
+		channel: rwChannel,
+		keys:    func(name string) []string { return []string{readers(name), writers(name), places(name)} },
+	},
+	engine.Write: {
+		acquire: script("acquire_write", "clock", "attempt", "line", "arrivals", "readwrite"),
+		release: script("release_write", "clock", "parting", "line", "arrivals", "readwrite"),
+		channel: rwChannel,
+		keys:    func(name string) []string { return []string{writers(name), readers(name), places(name)} },
+	},
+	engine.Permit: {
+		acquire: script("acquire_permit", "clock", "attempt", "line", "arrivals", "shape"),
+		release: script("release_permit", "clock", "parting", "line", "arrivals"),
+		channel: permitChannel,
+		keys:    func(name string) []string { return []string{permits(name), line(name), places(name)} },
+	},
+}
+
+// longestPlace is how long a place in line is kept at most. Who seems to keep one
+// for longer is taken for a client of another library with a wrong clock.
+const longestPlace = 24 * time.Hour
+
+// kindArgs are those that only locks of r's kind have in their acquire scripts.
+func (e *Engine) kindArgs(c *Call, name string, r *engine.Request) {
+	switch r.Kind {
+	case engine.Read:
+		c.args(strconv.Itoa(engine.MostReaders), space(name))
+	case engine.Write:
+		c.args(space(name))
+	case engine.Permit:
+		c.args(strconv.Itoa(r.Limit), string(e.publish), permitChannel(name))
+	}
+}
+
+// unfit tells what is wrong with a request of another kind than Exclusive.
+func unfit(r *engine.Request) error {
+	switch r.Kind {
+	case engine.Fair:
+		return nil
+	case engine.Read, engine.Write:
+		if strings.HasSuffix(r.Holder, ":write") || strings.Contains(r.Attempt, " ") {
+			return fmt.Errorf("redis: holder %q with attempt %q: a name that ends in :write, or an attempt with a space, "+
+				"has another meaning in a read/write lock: use ones like uuid:number", r.Holder, r.Attempt)
+		}
+		return nil
+	case engine.Permit:
+		if !isHolder(r.Holder) {
+			return fmt.Errorf("redis: holder %q: a permit is known by its holder: use one like uuid:number", r.Holder)
+		}
+		return nil
+	case engine.Latch:
+		return fmt.Errorf("redis: %q: nobody holds a latch: count it down with CountDown", r.Key)
+	}
+	return fmt.Errorf("redis: %q: there are no locks of kind %d: use one of the constants of package engine", r.Key, r.Kind)
+}
+
+// isHolder reports whether a name has the shape uuid:number. shape.lua has the
+// same on the server.
+func isHolder(name string) bool {
+	const uuid = len("00000000-0000-0000-0000-000000000000")
+	if len(name) < uuid+2 || name[uuid] != ':' {
+		return false
+	}
+	for i := range uuid {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (name[i] == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(name[i])) {
+			return false
+		}
+	}
+	return strings.Trim(name[uuid+1:], "0123456789") == ""
+}

@@ -1,0 +1,77 @@
+package redisengine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Register implements [engine.Inspector].
+func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Duration) error {
+	if err := e.usable(ctx); err != nil {
+		return err
+	}
+	if m.ID == "" || life <= 0 {
+		return fmt.Errorf("redis: client %q lacks something: give it an ID, and a life above zero", m.ID)
+	}
+	c := e.call(registerScript)
+	defer c.free()
+	c.keys(client(m.ID))
+	c.args(strconv.FormatInt(ceil(life), 10), "name", m.Name, "host", m.Host,
+		"pid", strconv.Itoa(m.PID), "since", m.Since.UTC().Format(time.RFC3339Nano))
+	if _, err := e.client.Eval(ctx, c); err != nil {
+		return e.explain(ctx, m.ID, registerScript, err)
+	}
+	return nil
+}
+
+// Members implements [engine.Inspector].
+func (e *Engine) Members(ctx context.Context, ids []string) ([]engine.Member, error) {
+	if err := e.usable(ctx); err != nil {
+		return nil, err
+	}
+	var known []engine.Member
+	for some := range slices.Chunk(ids, batch) {
+		found, err := e.members(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, found...)
+	}
+	return known, nil
+}
+
+// members is Members in one call.
+func (e *Engine) members(ctx context.Context, ids []string) (known []engine.Member, err error) {
+	c := e.call(membersScript)
+	defer c.free()
+	for _, id := range ids {
+		c.keys(client(id))
+	}
+	reply, err := e.client.Eval(ctx, c)
+	if err == nil && len(reply.List) != 4*len(ids) {
+		err = fmt.Errorf("%d answers about %d clients", len(reply.List)/4, len(ids))
+	}
+	if err != nil {
+		return nil, e.explain(ctx, ids[0], membersScript, err)
+	}
+	for i, id := range ids {
+		said := reply.List[4*i : 4*i+4]
+		since, err := time.Parse(time.RFC3339Nano, said[3].Text)
+		if err != nil {
+			continue // nobody has registered, or not as we do
+		}
+		pid, _ := strconv.Atoi(said[2].Text)
+		known = append(known, engine.Member{ID: id, Name: said[0].Text, Host: said[1].Text, PID: pid, Since: since})
+	}
+	return known, nil
+}
+
+// Watch implements [engine.Inspector].
+func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
+	return e.notifier.listen(client(id))
+}
