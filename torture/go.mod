@@ -3,6 +3,7 @@ module github.com/interlock-go/interlock/torture
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/interlock-go/interlock v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine/goredis v0.0.0

@@ -1,0 +1,148 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// TestLinear records what a real Redis says to many at a time, with replies lost
+// and calls that arrive late, and demands that there is an order in which all of
+// it makes sense (R2). A history without faults proves little, so they are
+// counted.
+func TestLinear(t *testing.T) {
+	const wanted = 20_000
+	for _, kinds := range [][]engine.Kind{{engine.Exclusive}, {engine.Fair, engine.Fair, engine.Exclusive}, {engine.Read, engine.Read, engine.Write}} {
+		for _, fault := range []string{"replies lost", "connections cut"} {
+			t.Run(fmt.Sprintf("%s locks with %s", kinds[0], fault), func(t *testing.T) {
+				server := redistest.Start(t)
+				r := &recorder{wanted: wanted}
+				fired := villains[fault](t, server, r)
+				r.record(callers, anyOf(kinds))
+				ops, err := r.history()
+				if err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				verdict := porcupine.CheckOperationsTimeout(judge(), ops, 2*time.Minute)
+				fmt.Printf("linear: %s, %s: %s; %d operations, %d granted, %d refused, %d unknown, %d faults, in %v, judged in %v\n",
+					kinds[0], fault, verdict, len(ops), r.said[granted], r.said[busy], r.said[unknown], fired(),
+					start.Sub(r.start).Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
+				if verdict != porcupine.Ok {
+					t.Fatalf("judged %s\n%s", verdict, puzzle(ops))
+				}
+				for what, got := range map[string][2]int{
+					"operations": {len(ops), wanted}, "grants": {r.said[granted], wanted / 10}, "refusals": {r.said[busy], wanted / 20},
+					"lost replies": {r.said[unknown], wanted / 200}, "faults": {fired(), wanted / r.often / 2},
+				} {
+					if got[0] < got[1] {
+						t.Errorf("%d %s, want %d at least", got[0], what, got[1])
+					}
+				}
+				if verdict := porcupine.CheckOperationsTimeout(judge(), forged(ops), 2*time.Minute); verdict != porcupine.Illegal {
+					t.Errorf("without one of its releases it is judged %s", verdict)
+				}
+				if keys := server.Must("KEYS", "linear:*"); keys != "" {
+					t.Errorf("these are left: %s", keys)
+				}
+			})
+		}
+	}
+}
+
+const callers, keys = 32, 24
+
+// anyOf returns who asks for any of some locks, as any of some kinds. Half of the
+// locks have fences that are counted.
+func anyOf(kinds []engine.Kind) func() engine.Request {
+	return func() engine.Request {
+		key := rand.IntN(keys)
+		r := engine.Request{Key: fmt.Sprint("linear:", key), Kind: kinds[rand.IntN(len(kinds))], Lease: stay, Fenced: key%2 == 0}
+		if rand.IntN(5) > 0 {
+			r.Place = stay
+		}
+		return r
+	}
+}
+
+// villains give a recorder an engine and somebody who spoils it, and return how to
+// learn how often they did.
+var villains = map[string]func(*testing.T, *redistest.Server, *recorder) func() int{
+	"replies lost": func(t *testing.T, server *redistest.Server, r *recorder) func() int {
+		f := enginetest.NewFaulty(quick(t, server.Addr()))
+		t.Cleanup(f.Wait)
+		r.engine, r.often = f, 50
+		r.harm = func() {
+			f.Heal() // of what has met no call yet
+			f.Inject(spite[rand.IntN(len(spite))])
+		}
+		return func() int { return f.Fired() }
+	},
+	"connections cut": func(t *testing.T, server *redistest.Server, r *recorder) func() int {
+		net := faultnet.New(t, server.Addr())
+		r.engine, r.often, r.harm = quick(t, net.Addr()), 500, net.CutAfterRequest
+		return func() int { return net.Connections() - 1 }
+	},
+}
+
+var spite = []enginetest.Fault{
+	{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1},
+	{Op: enginetest.OpAcquire, Do: enginetest.Duplicate, Times: 1},
+	{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: late, Times: 1},
+	{Op: enginetest.OpRelease, Do: enginetest.LoseReply, Times: 1},
+	{Op: enginetest.OpRelease, Do: enginetest.Delay, After: late, Times: 1},
+	{Op: enginetest.OpRenew, Do: enginetest.LoseReply, Times: 1},
+	{Op: enginetest.OpAbandon, Do: enginetest.LoseReply, Times: 1},
+}
+
+// quick opens an engine in which what is late is soon too late, so that what is
+// unknown does not stay so for long.
+func quick(t *testing.T, addr string) *redisengine.Engine {
+	t.Helper()
+	e, err := redisengine.Open(t.Context(), "redis://"+addr, redisengine.Timeout(250*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// puzzle returns, of the key that makes no sense, what was found to fit last and
+// what did not fit after it.
+func puzzle(history []porcupine.Operation) string {
+	var b strings.Builder
+	for _, part := range byKey(history) {
+		verdict, info := porcupine.CheckOperationsVerbose(judge(), part, time.Minute)
+		if verdict == porcupine.Ok {
+			continue
+		}
+		fits := 0
+		for _, some := range info.PartialLinearizationsOperations()[0] {
+			if len(some) > fits {
+				fits = len(some)
+				b.Reset()
+				for _, op := range some[max(0, len(some)-20):] {
+					fmt.Fprintf(&b, "fits          %12d %12d %+v → %+v\n", op.Call, op.Return, op.Input, op.Output)
+				}
+			}
+		}
+		last := part[min(fits+20, len(part)-1)].Call
+		for _, op := range part[max(0, fits-20):] {
+			if op.Call <= last {
+				fmt.Fprintf(&b, "around there  %12d %12d %+v → %+v\n", op.Call, op.Return, op.Input, op.Output)
+			}
+		}
+		break
+	}
+	return b.String()
+}
