@@ -92,10 +92,10 @@ var closingLaws = []law{
 	}},
 	{"a closed client takes no lock, and says so", func(t *testing.T, w *world) {
 		_ = w.client.Close(t.Context())
-		calls := w.engine.Calls()
+		calls := w.calls()
 		_, _, err := w.client.Mutex("k:1").Lock(t.Context())
 		wantErr(t, err, interlock.ErrClosed)
-		if w.engine.Calls() != calls {
+		if w.calls() != calls {
 			t.Error("the engine was asked")
 		}
 		if err := w.client.Close(t.Context()); err != nil {

@@ -94,11 +94,11 @@ var exclusionLaws = []law{
 	{"to unlock twice is free and says the same", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		unlock(t, hold)
-		calls := w.engine.Calls()
+		calls := w.calls()
 		_, other := lock(t, w.another().Mutex("k:1"))
 		unlock(t, hold)
 		wantBusy(t, w.another().Mutex("k:1"))
-		if n := w.engine.Calls() - calls; n != 2 {
+		if n := w.calls() - calls; n != 2 {
 			t.Errorf("%d calls, want only those of the others", n)
 		}
 		unlock(t, other)
@@ -110,9 +110,9 @@ var exclusionLaws = []law{
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
 	{"an uncontended lock costs two calls (S1)", func(t *testing.T, w *world) {
-		before := w.engine.Calls()
+		before := w.calls()
 		wantFree(t, w.client.Mutex("k:1"))
-		if n := w.engine.Calls() - before; n != 2 {
+		if n := w.calls() - before; n != 2 {
 			t.Errorf("%d calls, want 2: one to acquire, one to release", n)
 		}
 	}},

@@ -23,7 +23,7 @@ var inputLaws = []law{
 				t.Errorf("Do(%.20q) = %v", key, err)
 			}
 		}
-		if n := w.engine.Calls(); n != 0 {
+		if n := w.calls(); n != 0 {
 			t.Errorf("the engine was asked %d times", n)
 		}
 	}},
@@ -57,7 +57,7 @@ var inputLaws = []law{
 				t.Errorf("With(%s): %v", name, err)
 			}
 		}
-		if n := w.engine.Calls(); n != 0 {
+		if n := w.calls(); n != 0 {
 			t.Errorf("the engine was asked %d times", n)
 		}
 	}},
@@ -69,7 +69,7 @@ var inputLaws = []law{
 			_, _, err := w.client.Mutex("k:1").Lock(ctx)
 			wantErr(t, err, cause)
 		}
-		if n := w.engine.Calls(); n != 0 {
+		if n := w.calls(); n != 0 {
 			t.Errorf("the engine was asked %d times", n)
 		}
 	}},

@@ -43,6 +43,12 @@ func (w *world) on(e engine.Engine, opts ...interlock.Option) *interlock.Client 
 	return c
 }
 
+// calls returns how often the engine was asked about a lock. That a client makes
+// itself known does not count: nobody waits for it.
+func (w *world) calls() int {
+	return w.engine.Calls(enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease, enginetest.OpAbandon)
+}
+
 // TestLaws checks every law in virtual time. What a law leaves behind is part
 // of it: no goroutine, no line, no lease.
 func TestLaws(t *testing.T) {

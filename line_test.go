@@ -196,7 +196,7 @@ var lineLaws = []law{
 			_, mine := lock(t, m)
 			got <- mine
 		}()
-		time.Sleep(time.Second)
+		time.Sleep(400 * time.Millisecond)
 		unlock(t, hold)
 		mine := <-got
 		if n := w.engine.Calls(enginetest.OpRenew); n != 1 {

@@ -84,7 +84,7 @@ var lossLaws = []law{
 			wantErr(t, err, interlock.ErrLost)
 			wantErr(t, err, interlock.ErrExpired)
 		})
-		if n := w.engine.Calls(enginetest.OpRenew); n != 0 {
+		if n := w.client.Stats().Renewed; n != 0 {
 			t.Errorf("renewed %d times", n)
 		}
 	}},

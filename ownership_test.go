@@ -17,7 +17,7 @@ var ownershipLaws = []law{
 	{"who has the context may enter again, without a word to the engine", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Reentrant())
 		ctx, outer := lock(t, m)
-		calls := w.engine.Calls()
+		calls := w.calls()
 		again, inner, err := m.Lock(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -25,7 +25,7 @@ var ownershipLaws = []law{
 		if again != ctx || inner.Fence() != outer.Fence() {
 			t.Errorf("entered as somebody else: fence %d, want %d", inner.Fence(), outer.Fence())
 		}
-		if n := w.engine.Calls() - calls; n != 0 {
+		if n := w.calls() - calls; n != 0 {
 			t.Errorf("%d calls, want none", n)
 		}
 		unlock(t, inner)

@@ -39,10 +39,10 @@ var stripedLaws = []law{
 		}
 	}},
 	{"who comes when all are taken waits for one", func(t *testing.T, w *world) {
-		s := w.client.Striped("k:1", 2)
+		s, others := w.client.Striped("k:1", 2), w.another().Striped("k:1", 2)
 		in := 0
 		together(6, func(int) {
-			err := w.another().Striped("k:1", 2).Do(t.Context(), func(context.Context, int) error {
+			err := others.Do(t.Context(), func(context.Context, int) error {
 				time.Sleep(time.Second)
 				return nil
 			})
