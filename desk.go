@@ -192,6 +192,22 @@ func (d *desk) lead(ctx context.Context, m *Mutex, p *part, ln *line, pause time
 	return g, err
 }
 
+// announce tells those who asked for the lock meanwhile that it has been granted,
+// although its lease is still to be made: two that take several at once would
+// otherwise wait for each other's.
+func (d *desk) announce(g *grant) {
+	if g.direct {
+		return
+	}
+	p := d.part(g.req.Key)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ln := p.lines[g.req.Key]; ln != nil {
+		ln.busy = seen{holder: g.req.Holder, until: g.sure}
+		ln.land(flight{busy: ln.busy})
+	}
+}
+
 // occupy notes who holds the lock that the line is about.
 func (d *desk) occupy(l *lease) {
 	if l.direct {

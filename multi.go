@@ -139,7 +139,11 @@ func (m *Mutex) tryOnce(ctx context.Context) (grant, error) {
 	if err := m.usable(ctx); err != nil {
 		return grant{}, err
 	}
-	return m.take(ctx, true)
+	g, err := m.take(ctx, true)
+	if err == nil {
+		m.core.desk.announce(&g)
+	}
+	return g, err
 }
 
 // giveUp releases a lock that was granted and is not wanted after all.

@@ -51,6 +51,7 @@ var kindMutants = []mutant{
 	{"multi-key-of-first", "hold.go", "	return strings.Join(keys, \",\")\n", "	return keys[0]\n", "which locks?"},
 	{"multi-panic-keeps", "multi.go", "	return do(ctx, m, fn)\n", "	ctx, hold, err := m.Lock(ctx)\n	if err != nil {\n		return err\n	}\n	err = fn(ctx)\n	_ = hold.Unlock()\n	return err\n", "release only where the work returns"},
 	{"nil-multi-locks", "call.go", "	case *Multi:\n		return m == nil\n", "", "conditional locking panics"},
+	{"multi-grant-unannounced", "multi.go", "		m.core.desk.announce(&g)\n", "		_ = g\n", "two wait for each other's answers"},
 
 	// Semaphore.
 	{"limit-forgotten", "owner.go", "Limit: m.limit}", "Limit: 1}", "a semaphore that is a mutex"},
