@@ -47,8 +47,8 @@ func (l *entry) count() int {
 }
 
 // through reports whether attempt is one that the lock is held through.
-func (l *entry) through(holder, attempt string) bool {
-	return l.holder == holder && (l.attempt == attempt || slices.Contains(l.more, attempt))
+func (l *entry) through(attempt string) bool {
+	return l.attempt == attempt || slices.Contains(l.more, attempt)
 }
 
 // leave ends the hold that attempt began and returns how many are left.
@@ -79,7 +79,7 @@ func (l *entry) held(r engine.Request) *entry {
 
 // hold returns the hold that r's attempt began, or nil.
 func (l *entry) hold(r engine.Request) *entry {
-	if h := l.held(r); h != nil && h.through(r.Holder, r.Attempt) {
+	if h := l.held(r); h != nil && h.through(r.Attempt) {
 		return h
 	}
 	return nil

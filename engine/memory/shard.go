@@ -51,7 +51,7 @@ func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 // reenter counts an attempt of who holds the lock already, unless it is one that
 // was repeated.
 func (s *shard) reenter(l, h *entry, r engine.Request, now int64) engine.Grant {
-	if !h.through(r.Holder, r.Attempt) {
+	if !h.through(r.Attempt) {
 		h.more = append(h.more, r.Attempt)
 	}
 	s.extend(l, h, after(now, r.Lease))

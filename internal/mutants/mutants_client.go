@@ -49,7 +49,7 @@ var clientMutants = []mutant{
 	{"release-overruns", "bound.go", "now.Add(detached))", "now.Add(2*detached))", "two bounds, one after the other"},
 	{"declined-release-untold", "desk.go", "			d.core.unreleased(&t.grant.req, m.opts.trace, 0, err)\n", "			_ = err\n", "a leak that no metric shows"},
 	{"old-grant-taken", "attempt.go", "if time.Until(g.sure) >= a.req.Lease/leastLeft {", "if true {", "the lock is lost before the work begins"},
-	{"attempt-not-recognised", "engine/memory/shard.go", "	if !h.through(r.Holder, r.Attempt) {\n		h.more", "	if true {\n		h.more", "a repeated call counts twice"},
+	{"attempt-not-recognised", "engine/memory/shard.go", "	if !h.through(r.Attempt) {\n		h.more", "	if true {\n		h.more", "a repeated call counts twice"},
 	{"outage-told-to-one", "desk.go", "	case f.err != nil:\n		return grant{}, f.err\n", "", "an outage looks like a busy lock"},
 
 	// Loss.
