@@ -1,6 +1,10 @@
 package enginetest
 
-import "github.com/interlock-go/interlock/engine"
+import (
+	"fmt"
+
+	"github.com/interlock-go/interlock/engine"
+)
 
 // What a place in line is: kept for who comes back, and by nobody else. Dead
 // waiters cost one place's time, however many they are. T1, T14.
@@ -207,6 +211,19 @@ var placeLaws = []Law{
 		b.ahead(b.busy(b.fair(eve)), 1)
 		b.leaves(a, engine.Released)
 		b.granted(c)
+	}},
+	{"place", "every lock has a line of its own", func(b *bench) {
+		b.patiently(func() {
+			for i := range 40 {
+				a, c, d := b.forLong(b.fair(ann)), b.fair(bob), b.fair(eve)
+				for _, r := range []*engine.Request{&a, &c, &d} {
+					r.Key += fmt.Sprint(i)
+				}
+				b.granted(a)
+				b.linesUp(c)
+				b.ahead(b.busy(d), 1)
+			}
+		})
 	}},
 	{"place", "of a thousand in line those who live are served in order though half have died", func(b *bench) {
 		b.patiently(func() {

@@ -100,6 +100,13 @@ var readerLaws = []Law{
 		b.leaves(c, engine.Released)
 		b.granted(d)
 	}},
+	{"reader", "a reader refused for a writer who waits is told who reads", func(b *bench) {
+		b.granted(b.read(ann))
+		b.linesUp(b.write(bob))
+		busy := b.busy(b.read(eve))
+		b.first(busy, ann)
+		b.ahead(busy, 1)
+	}},
 	{"reader", "a writer who does not stand in line keeps no reader out", func(b *bench) {
 		b.granted(b.read(ann))
 		b.busy(b.write(bob))

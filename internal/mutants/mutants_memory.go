@@ -6,18 +6,25 @@ import "slices"
 // as well.
 var memoryMutants = slices.Concat(
 	grantMutants, fenceMutants, leaseMutants, renewMutants, releaseMutants, abandonMutants,
-	notifyMutants, inputMutants, faultyMutants,
+	notifyMutants, inputMutants, lineMutants, crowdMutants, latchMutants, meetMutants, operatorMutants,
+	seizeMutants, memberMutants, faultyMutants,
 )
 
 const (
-	memoryGo = "engine/memory/memory.go"
-	shardGo  = "engine/memory/shard.go"
-	lineGo   = "engine/memory/line.go"
-	entryGo  = "engine/memory/entry.go"
-	keepGo   = "engine/memory/keep.go"
-	clockGo  = "engine/memory/clock.go"
-	notifyGo = "engine/memory/notify.go"
-	admitGo  = "engine/memory/request.go"
+	memoryGo  = "engine/memory/memory.go"
+	shardGo   = "engine/memory/shard.go"
+	lineGo    = "engine/memory/line.go"
+	entryGo   = "engine/memory/entry.go"
+	keepGo    = "engine/memory/keep.go"
+	clockGo   = "engine/memory/clock.go"
+	notifyGo  = "engine/memory/notify.go"
+	admitGo   = "engine/memory/request.go"
+	seatGo    = "engine/memory/seat.go"
+	crowdGo   = "engine/memory/crowd.go"
+	latchGo   = "engine/memory/latch.go"
+	inspectGo = "engine/memory/inspect.go"
+	seizeGo   = "engine/memory/seize.go"
+	clientGo  = "engine/memory/client.go"
 )
 
 var grantMutants = []mutant{
