@@ -26,13 +26,13 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	if err != nil {
 		return engine.Grant{}, err
 	}
-	if r.Kind != engine.Exclusive {
-		return e.acquireAs(ctx, name, &r)
+	if r.Kind == engine.Permit && r.Limit <= 0 {
+		return engine.Grant{}, fmt.Errorf("redis: %q: a semaphore with %d permits grants none: set a Limit above zero", r.Key, r.Limit)
 	}
-	late := e.late(&r)
-	alone := e.acquires.alone()
-	if !alone && late != 0 && !r.Fenced {
-		fence, err := e.acquires.share(ctx, e.board(name, &r, late))
+	late, trips := e.late(&r), e.acquires.of(r.Kind)
+	alone := trips != nil && trips.alone()
+	if trips != nil && !alone && late != 0 && !r.Fenced {
+		fence, err := trips.share(ctx, e.board(name, &r, late))
 		if err != nil {
 			return engine.Grant{}, e.explain(ctx, name, acquireManyScript, err)
 		}
@@ -42,30 +42,23 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	}
 	reply, err := e.tryAcquire(ctx, name, &r, late)
 	if alone {
-		e.acquires.ended(silence(ctx, err))
+		trips.ended(silence(ctx, err))
 	}
 	if err == nil && isTooLate(reply) {
 		reply, err = e.tryAcquire(ctx, name, &r, 0)
 	}
 	if err != nil {
-		return engine.Grant{}, e.explain(ctx, name, acquireScript, err)
+		return engine.Grant{}, e.explain(ctx, name, acquireScriptOf(r.Kind), err)
 	}
 	return granted(name, reply)
 }
 
-// acquireAs is Acquire for the other kinds. They share no trips.
-func (e *Engine) acquireAs(ctx context.Context, name string, r *engine.Request) (engine.Grant, error) {
-	if r.Kind == engine.Permit && r.Limit <= 0 {
-		return engine.Grant{}, fmt.Errorf("redis: %q: a semaphore with %d permits grants none: set a Limit above zero", r.Key, r.Limit)
+// acquireScriptOf returns the script that takes a lock of that kind.
+func acquireScriptOf(k engine.Kind) *Script {
+	if k == engine.Exclusive {
+		return acquireScript
 	}
-	reply, err := e.tryAcquireAs(ctx, name, r, e.late(r))
-	if err == nil && isTooLate(reply) {
-		reply, err = e.tryAcquireAs(ctx, name, r, 0)
-	}
-	if err != nil {
-		return engine.Grant{}, e.explain(ctx, name, kinds[r.Kind].acquire, err)
-	}
-	return granted(name, reply)
+	return kinds[k].acquire
 }
 
 // late is when r comes too late, by the server's clock in µs; zero if the server
@@ -81,6 +74,9 @@ func isTooLate(reply Reply) bool { return reply.List != nil && reply.List[0].Int
 
 // tryAcquire sends the request. With late zero the server looks for a tombstone.
 func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request, late int64) (Reply, error) {
+	if r.Kind != engine.Exclusive {
+		return e.tryAcquireAs(ctx, name, r, late)
+	}
 	c := e.call(acquireScript)
 	defer c.free()
 	c.keys(name)

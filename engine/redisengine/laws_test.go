@@ -39,10 +39,19 @@ func TestLaws(t *testing.T) {
 	// What every engine with a patience would have to show, if its requests
 	// could be held up on the way.
 	t.Run("late", lateRequests)
+	// What only Redis has: clocks, keys and other people's things.
+	t.Run("kinds", func(t *testing.T) {
+		t.Run("an abandoned request of any kind is refused when it comes too late", TestKindsThatComeLate)
+		t.Run("every key of every kind has an end", TestEveryKeyHasAnEnd)
+		t.Run("the dead in line are cleared away bit by bit", TestTheDeadInLineAreClearedAwayBitByBit)
+		t.Run("Redisson reads what we write", TestRedissonReadsWhatWeWrite)
+		t.Run("what is no lock is left as it is", TestWhatIsNoLockIsLeftAsItIs)
+	})
 	// On a network that is slow enough for callers to meet, whatever the machine.
 	t.Run("shared", func(t *testing.T) {
 		t.Run("calls made at once share a trip", TestCallsMadeAtOnceShareATrip)
 		t.Run("who is not simple is asked for alone", TestWhoIsNotSimpleIsAskedForAlone)
+		t.Run("a trip takes nobody past the line", TestATripTakesNobodyPastTheLine)
 	})
 }
 

@@ -9,6 +9,31 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
+// sharing is for calls of one sort: those about exclusive locks share trips, and
+// those about fair ones. Locks of other kinds travel alone.
+type sharing struct{ exclusive, fair merger }
+
+func (s *sharing) open(send func(batch []*passenger, fair bool) error) {
+	s.exclusive.send = func(batch []*passenger) error { return send(batch, false) }
+	s.fair.send = func(batch []*passenger) error { return send(batch, true) }
+}
+
+// of returns what calls about locks of that kind share; nil if they do not.
+func (s *sharing) of(k engine.Kind) *merger {
+	switch k {
+	case engine.Exclusive:
+		return &s.exclusive
+	case engine.Fair:
+		return &s.fair
+	}
+	return nil
+}
+
+func (s *sharing) close() {
+	s.exclusive.close()
+	s.fair.close()
+}
+
 // board makes a passenger of a request.
 func (e *Engine) board(name string, r *engine.Request, late int64) *passenger {
 	p := passengers.Get().(*passenger)
@@ -18,14 +43,20 @@ func (e *Engine) board(name string, r *engine.Request, late int64) *passenger {
 
 // acquireMany takes the locks of a batch that are free. The answer of each is
 // its fence, or 0 if the lock is not free or the call came too late.
-func (e *Engine) acquireMany(batch []*passenger) error {
+func (e *Engine) acquireMany(batch []*passenger, fair bool) error {
 	c := e.call(acquireManyScript)
 	defer c.free()
+	if fair {
+		c.Script = acquireFairManyScript
+	}
 	late := int64(math.MaxInt64)
 	c.args("")
 	for _, p := range batch {
 		late = min(late, p.late)
 		c.keys(p.name)
+		if fair {
+			c.keys(queue(p.name))
+		}
 		c.args(p.holder, p.attempt, p.lease)
 	}
 	c.Args[0] = strconv.FormatInt(late, 10)
@@ -55,12 +86,18 @@ func (e *Engine) acquireMany(batch []*passenger) error {
 
 // releaseMany ends the holds of a batch that are simple. The answer of each is 1
 // and how many listeners were told, or 0 if the hold is not a simple one.
-func (e *Engine) releaseMany(batch []*passenger) error {
+func (e *Engine) releaseMany(batch []*passenger, fair bool) error {
 	c := e.call(releaseManyScript)
 	defer c.free()
+	if fair {
+		c.Script = releaseFairManyScript
+	}
 	c.args(string(e.publish))
 	for _, p := range batch {
 		c.keys(p.name, channel(p.name))
+		if fair {
+			c.keys(queue(p.name))
+		}
 		c.args(p.holder, p.attempt)
 	}
 	reply, err := e.client.Eval(context.Background(), c)

@@ -60,75 +60,147 @@ func one(i int, holder string) engine.Request {
 	return engine.Request{Key: fmt.Sprint("crowd:", i), Holder: fmt.Sprintf("%s%d", holder, i), Attempt: "a", Lease: time.Minute}
 }
 
-func TestCallsMadeAtOnceShareATrip(t *testing.T) {
-	t.Parallel()
-	s, p, e := shared(t)
-	grants := make([]engine.Grant, crowd)
-	trips := crowded(t, s, p, func(i int) {
-		g, err := e.Acquire(context.Background(), one(i, ann))
-		if err != nil {
-			t.Errorf("number %d: %v", i, err)
-		}
-		grants[i] = g
-	})
-	if trips > 8 {
-		t.Errorf("%d scripts took %d locks, want a few", trips, crowd)
-	}
-	for i, g := range grants {
-		r := one(i, ann)
-		hash(t, s, r.Key, map[string]string{r.Holder: "1", "fence:a": fmt.Sprint(g.Fence)})
-		left(t, s, r.Key, r.Lease)
-	}
-	trips = crowded(t, s, p, func(i int) {
-		if got, err := e.Release(context.Background(), one(i, ann)); err != nil || got.Outcome != engine.Released {
-			t.Errorf("number %d: %+v, %v", i, got, err)
-		}
-	})
-	if trips > 8 {
-		t.Errorf("%d scripts released %d locks, want a few", trips, crowd)
-	}
-	if n := s.Must("DBSIZE"); n != "0" {
-		t.Errorf("%s keys are left", n)
+// kindly is a request for a lock of another kind.
+func kindly(k engine.Kind, r engine.Request) engine.Request {
+	r.Kind = k
+	return r
+}
+
+// inTurn runs a test for each kind of lock that shares trips.
+func inTurn(t *testing.T, test func(t *testing.T, k engine.Kind)) {
+	for _, k := range []engine.Kind{engine.Exclusive, engine.Fair} {
+		t.Run(k.String(), func(t *testing.T) {
+			t.Parallel()
+			test(t, k)
+		})
 	}
 }
 
-func TestWhoIsNotSimpleIsAskedForAlone(t *testing.T) {
-	t.Parallel()
-	s, p, e := shared(t)
-	for i := range crowd {
-		switch r := one(i, ann); i % 5 {
-		case 1: // somebody else's
-			granted(t, e, one(i, bob))
-		case 2: // entered before
-			r.Attempt = "first"
-			granted(t, e, r)
-		case 3: // no lock at all
-			s.Must("SET", r.Key, "x")
+func TestCallsMadeAtOnceShareATrip(t *testing.T) {
+	inTurn(t, func(t *testing.T, k engine.Kind) {
+		s, p, e := shared(t)
+		grants := make([]engine.Grant, crowd)
+		trips := crowded(t, s, p, func(i int) {
+			g, err := e.Acquire(context.Background(), kindly(k, one(i, ann)))
+			if err != nil {
+				t.Errorf("number %d: %v", i, err)
+			}
+			grants[i] = g
+		})
+		if trips > 8 {
+			t.Errorf("%d scripts took %d locks, want a few", trips, crowd)
 		}
-	}
-	crowded(t, s, p, func(i int) {
-		g, err := e.Acquire(context.Background(), one(i, ann))
-		var busy *engine.BusyError
-		switch {
-		case i%5 == 1 && errors.As(err, &busy) && busy.Holder == one(i, bob).Holder:
-		case i%5 == 2 && err == nil && g.Count == 2:
-		case i%5 == 3 && errors.Is(err, engine.ErrKind):
-		case (i%5 == 0 || i%5 == 4) && err == nil && g.Count == 1:
-		default:
-			t.Errorf("number %d: %+v, %v", i, g, err)
+		for i, g := range grants {
+			r := one(i, ann)
+			hash(t, s, r.Key, map[string]string{r.Holder: "1", "fence:a": fmt.Sprint(g.Fence)})
+			left(t, s, r.Key, r.Lease)
+		}
+		trips = crowded(t, s, p, func(i int) {
+			if got, err := e.Release(context.Background(), kindly(k, one(i, ann))); err != nil || got.Outcome != engine.Released {
+				t.Errorf("number %d: %+v, %v", i, got, err)
+			}
+		})
+		if trips > 8 {
+			t.Errorf("%d scripts released %d locks, want a few", trips, crowd)
+		}
+		if n := s.Must("DBSIZE"); n != "0" {
+			t.Errorf("%s keys are left", n)
 		}
 	})
+}
+
+func TestWhoIsNotSimpleIsAskedForAlone(t *testing.T) {
+	inTurn(t, func(t *testing.T, k engine.Kind) {
+		s, p, e := shared(t)
+		for i := range crowd {
+			switch r := one(i, ann); i % 5 {
+			case 1: // somebody else's
+				granted(t, e, one(i, bob))
+			case 2: // entered before
+				r.Attempt = "first"
+				granted(t, e, r)
+			case 3: // no lock at all
+				s.Must("SET", r.Key, "x")
+			}
+		}
+		crowded(t, s, p, func(i int) {
+			g, err := e.Acquire(context.Background(), kindly(k, one(i, ann)))
+			var busy *engine.BusyError
+			switch {
+			case i%5 == 1 && errors.As(err, &busy) && busy.Holder == one(i, bob).Holder:
+			case i%5 == 2 && err == nil && g.Count == 2:
+			case i%5 == 3 && errors.Is(err, engine.ErrKind):
+			case (i%5 == 0 || i%5 == 4) && err == nil && g.Count == 1:
+			default:
+				t.Errorf("number %d: %+v, %v", i, g, err)
+			}
+		})
+		crowded(t, s, p, func(i int) {
+			got, err := e.Release(context.Background(), kindly(k, one(i, ann)))
+			switch {
+			case i%5 == 1 && got.Outcome == engine.NotYours:
+			case i%5 == 2 && got == engine.Parting{Outcome: engine.Released, Count: 1}:
+			case i%5 == 3 && errors.Is(err, engine.ErrKind):
+			case (i%5 == 0 || i%5 == 4) && got == engine.Parting{Outcome: engine.Released}:
+			default:
+				t.Errorf("number %d: %+v, %v", i, got, err)
+			}
+		})
+	})
+}
+
+// TestATripTakesNobodyPastTheLine lets a crowd ask for fair locks that are free,
+// but for some of which others stand in line.
+func TestATripTakesNobodyPastTheLine(t *testing.T) {
+	t.Parallel()
+	s, p, e := shared(t)
+	waiting := func(i int) engine.Request {
+		r := kindly(engine.Fair, one(i, bob))
+		r.Attempt, r.Place = "w", time.Minute
+		return r
+	}
+	for i := 0; i < crowd; i += 2 {
+		holder := one(i, "c0c00000-0000-4000-8000-00000000000c:")
+		granted(t, e, holder)
+		if _, err := e.Acquire(context.Background(), waiting(i)); err == nil {
+			t.Fatalf("number %d was not made to wait", i)
+		}
+		released(t, e, holder, engine.Parting{Outcome: engine.Released})
+	}
 	crowded(t, s, p, func(i int) {
-		got, err := e.Release(context.Background(), one(i, ann))
-		switch {
-		case i%5 == 1 && got.Outcome == engine.NotYours:
-		case i%5 == 2 && got == engine.Parting{Outcome: engine.Released, Count: 1}:
-		case i%5 == 3 && errors.Is(err, engine.ErrKind):
-		case (i%5 == 0 || i%5 == 4) && got == engine.Parting{Outcome: engine.Released}:
-		default:
+		_, err := e.Acquire(context.Background(), kindly(engine.Fair, one(i, ann)))
+		var busy *engine.BusyError
+		if first := errors.As(err, &busy) && busy.Holder == waiting(i).Holder; first != (i%2 == 0) || err != nil && !first {
+			t.Errorf("number %d: %v", i, err)
+		}
+	})
+	for i := 0; i < crowd; i += 2 {
+		granted(t, e, waiting(i))
+	}
+	for i := 1; i < crowd; i += 2 { // now somebody waits for each
+		if _, err := e.Acquire(context.Background(), waiting(i)); err == nil {
+			t.Fatalf("number %d was not made to wait", i)
+		}
+	}
+	wakes := make([]<-chan struct{}, crowd)
+	for i := 1; i < crowd; i += 2 {
+		wake, stop := e.Notify(waiting(i))
+		defer stop()
+		told(t, wake) // it listens
+		wakes[i] = wake
+	}
+	crowded(t, s, p, func(i int) {
+		r := kindly(engine.Fair, one(i, ann))
+		if i%2 == 0 {
+			r = waiting(i)
+		}
+		if got, err := e.Release(context.Background(), r); err != nil || got.Outcome != engine.Released {
 			t.Errorf("number %d: %+v, %v", i, got, err)
 		}
 	})
+	for i := 1; i < crowd; i += 2 {
+		told(t, wakes[i])
+	}
 }
 
 func TestWhoListensIsToldOfASharedRelease(t *testing.T) {

@@ -44,8 +44,8 @@ type Engine struct {
 	clock    serverClock
 	lease    millis
 	place    millis
-	acquires merger
-	releases merger
+	acquires sharing
+	releases sharing
 	notifier *notifier
 	closed   atomic.Bool
 }
@@ -76,8 +76,8 @@ func newEngine(opts ...Option) *Engine {
 		opt(e)
 	}
 	e.clock.init()
-	e.acquires.send = e.acquireMany
-	e.releases.send = e.releaseMany
+	e.acquires.open(e.acquireMany)
+	e.releases.open(e.releaseMany)
 	return e
 }
 

@@ -13,20 +13,22 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting,
 	if err != nil {
 		return engine.Parting{}, err
 	}
-	if r.Kind != engine.Exclusive {
-		return e.releaseAs(ctx, name, &r, "-")
+	trips := e.releases.of(r.Kind)
+	alone := trips != nil && trips.alone()
+	if trips != nil && !alone {
+		told, err := trips.share(ctx, e.board(name, &r, 0))
+		if err != nil {
+			return engine.Parting{}, e.explain(ctx, name, releaseManyScript, err)
+		}
+		if told > 0 {
+			return e.parted(channel(name), Reply{Int: told}), nil
+		}
 	}
-	if e.releases.alone() {
-		reply, err := e.tryRelease(ctx, name, &r, releaseScript)
-		e.releases.ended(silence(ctx, err))
-		return e.parting(ctx, name, releaseScript, reply, err)
+	p, err := e.part(ctx, name, &r, "-")
+	if alone {
+		trips.ended(silence(ctx, err))
 	}
-	told, err := e.releases.share(ctx, e.board(name, &r, 0))
-	if told > 0 || err != nil {
-		return e.parting(ctx, name, releaseManyScript, Reply{Int: told}, err)
-	}
-	reply, err := e.tryRelease(ctx, name, &r, releaseScript)
-	return e.parting(ctx, name, releaseScript, reply, err)
+	return e.parting(ctx, name, &r, p, err)
 }
 
 // Abandon implements [engine.Engine].
@@ -35,61 +37,50 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting,
 	if err != nil {
 		return engine.Parting{}, err
 	}
-	if r.Kind != engine.Exclusive {
-		return e.releaseAs(ctx, name, &r, e.tombstoneLife(&r))
-	}
-	reply, err := e.tryRelease(ctx, name, &r, abandonScript)
-	return e.parting(ctx, name, abandonScript, reply, err)
+	// A late acquire may be granted for a while after it was sent without a look
+	// at the tombstone; that must not be over before the patience is.
+	life := max(ceil(r.Lease), 2*ceil(e.timeout))
+	reply, err := e.part(ctx, name, &r, strconv.FormatInt(life, 10))
+	return e.parting(ctx, name, &r, reply, err)
 }
 
-// releaseAs is Release for the other kinds, and Abandon if it is told how long a
-// tombstone lasts. They share no trips.
-func (e *Engine) releaseAs(ctx context.Context, name string, r *engine.Request, life string) (engine.Parting, error) {
-	k := kinds[r.Kind]
-	c := e.call(k.release)
+// part sends a release, or an abandon if it is told how long, in ms, the attempt
+// is to stay refused.
+func (e *Engine) part(ctx context.Context, name string, r *engine.Request, life string) (Reply, error) {
+	c := e.call(releaseScript)
 	defer c.free()
-	c.keys(name, k.channel(name))
-	c.keys(k.keys(name)...)
-	c.args(r.Holder, r.Attempt, string(e.publish), life)
+	if k := kinds[r.Kind]; k != nil {
+		c.Script = k.release
+		c.keys(name, k.channel(name))
+		c.keys(k.keys(name)...)
+		c.args(r.Holder, r.Attempt, string(e.publish), life)
+	} else {
+		c.keys(name, channel(name))
+		c.args(r.Holder, r.Attempt, string(e.publish))
+		if life != "-" {
+			c.Script = abandonScript
+			c.args(life)
+		}
+	}
 	if life != "-" {
 		c.keys(tombstone(name, r.Holder, r.Attempt))
 	}
 	if r.Kind == engine.Read || r.Kind == engine.Write {
 		c.args(space(name))
 	}
-	reply, err := e.client.Eval(ctx, c)
-	if err != nil {
-		return engine.Parting{}, e.explain(ctx, name, k.release, err)
-	}
-	return e.parted(k.channel(name), reply), nil
-}
-
-// tombstoneLife is how long, in ms, an attempt stays refused. A late acquire may
-// be granted for a while after it was sent without a look at the tombstone; that
-// must not be over before the patience is.
-func (e *Engine) tombstoneLife(r *engine.Request) string {
-	return strconv.FormatInt(max(ceil(r.Lease), 2*ceil(e.timeout)), 10)
-}
-
-// tryRelease sends the request.
-func (e *Engine) tryRelease(ctx context.Context, name string, r *engine.Request, s *Script) (Reply, error) {
-	c := e.call(s)
-	defer c.free()
-	c.keys(name, channel(name))
-	c.args(r.Holder, r.Attempt, string(e.publish))
-	if s == abandonScript {
-		c.keys(tombstone(name, r.Holder, r.Attempt))
-		c.args(e.tombstoneLife(r))
-	}
 	return e.client.Eval(ctx, c)
 }
 
 // parting reads the answer of release.lua and its like.
-func (e *Engine) parting(ctx context.Context, name string, s *Script, reply Reply, err error) (engine.Parting, error) {
+func (e *Engine) parting(ctx context.Context, name string, r *engine.Request, reply Reply, err error) (engine.Parting, error) {
+	s, ch := releaseScript, channel(name)
+	if k := kinds[r.Kind]; k != nil {
+		s, ch = k.release, k.channel(name)
+	}
 	if err != nil {
 		return engine.Parting{}, e.explain(ctx, name, s, err)
 	}
-	return e.parted(channel(name), reply), nil
+	return e.parted(ch, reply), nil
 }
 
 // parted reads the answer of a release that was made known to all on channel.

@@ -27,6 +27,12 @@ var (
 	abandonScript     = script("abandon")
 )
 
+// Fair locks that nobody waits for share trips, too.
+var (
+	acquireFairManyScript = script("acquire_fair_many")
+	releaseFairManyScript = script("release_fair_many")
+)
+
 var (
 	renewScript     = script("renew")
 	countDownScript = script("count_down")
