@@ -3,6 +3,7 @@ package redisengine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // kinds are the errors by which a caller decides what to do.
 var kinds = []error{
 	engine.ErrUnknown, engine.ErrUnavailable, engine.ErrFull, engine.ErrOverloaded, engine.ErrKind,
-	engine.ErrAbandoned, engine.ErrClosed, engine.ErrNotHolder,
+	engine.ErrAbandoned, engine.ErrClosed, engine.ErrNotHolder, engine.ErrUpgrade,
 }
 
 // only demands that err matches want and nothing else of kinds, and that its text
@@ -88,6 +89,24 @@ func TestErrors(t *testing.T) {
 			_, err = e.Abandon(context.Background(), r)
 			only(t, err, c.want, c.hint)
 			only(t, e.Renew(context.Background(), []engine.Request{r})[0], c.want, c.hint)
+			for _, k := range []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit} {
+				r := as(t, k, ann, "a")
+				_, err := e.Acquire(context.Background(), r)
+				only(t, err, c.want, c.hint)
+				_, err = e.Release(context.Background(), r)
+				only(t, err, c.want, c.hint)
+			}
+			_, err = e.CountDown(context.Background(), as(t, engine.Latch, ann, "a"))
+			only(t, err, c.want, c.hint)
+			_, _, err = e.List(context.Background(), "*", "")
+			only(t, err, c.want, c.hint)
+			_, err = e.Inspect(context.Background(), r.Key)
+			only(t, err, c.want, c.hint)
+			_, err = e.Seize(context.Background(), r.Key)
+			only(t, err, c.want, c.hint)
+			_, err = e.Members(context.Background(), []string{"id"})
+			only(t, err, c.want, c.hint)
+			only(t, e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute), c.want, c.hint)
 			if cause := errors.Unwrap(c.err); cause == nil && !errors.Is(err, c.err) {
 				t.Errorf("%v has lost its cause", err)
 			}
@@ -117,6 +136,43 @@ func TestErrorsOfRealServers(t *testing.T) {
 		_, err = e.Abandon(context.Background(), c)
 		only(t, err, engine.ErrFull, "maxmemory")
 	})
+
+	for _, k := range []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit} {
+		t.Run("a full server refuses a "+k.String()+" lock, but renews, releases and abandons those it has", func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			e := open(t, s)
+			rs := make([]engine.Request, 5)
+			for i := range rs {
+				rs[i] = as(t, k, ann, fmt.Sprint(i))
+				rs[i].Limit = 2
+				if i > 1 { // the first two are of one owner
+					rs[i].Key += fmt.Sprint(i)
+				}
+				if i < 4 {
+					granted(t, e, rs[i])
+				}
+			}
+			s.Must("CONFIG", "SET", "maxmemory", "1")
+			_, err := e.Acquire(context.Background(), rs[4])
+			only(t, err, engine.ErrFull, "maxmemory")
+			if _, err := e.Acquire(context.Background(), placed(as(t, k, bob, "b"), time.Minute)); err == nil {
+				t.Error("one more was granted")
+			}
+			for _, r := range rs[:4] {
+				renewed(t, e, lasting(r, time.Minute), nil)
+			}
+			for _, r := range rs[:3] {
+				if p, err := e.Release(context.Background(), r); err != nil || p.Outcome != engine.Released {
+					t.Errorf("release: %+v, %v", p, err)
+				}
+			}
+			abandoned(t, e, rs[3], engine.Parting{Outcome: engine.Released})
+			refused(t, e, retry(rs[3]), engine.ErrAbandoned)
+			_, err = e.Abandon(context.Background(), rs[4])
+			only(t, err, engine.ErrFull, "maxmemory")
+		})
+	}
 
 	t.Run("a replica does not serve", func(t *testing.T) {
 		t.Parallel()
@@ -197,6 +253,62 @@ func TestErrorsOfRealServers(t *testing.T) {
 		told(t, wake)
 		abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
 	})
+
+	t.Run("the permissions that the documentation lists are enough for every kind", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must(append([]string{"ACL", "SETUSER", "shop", "on", ">pw"}, permissions(t)...)...)
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		everything(t, e)
+		// What a script tries and does without is a permission as well.
+		if log := s.Must("ACL", "LOG"); strings.Contains(log, "\nlua\n") {
+			t.Errorf("refused was %s", log)
+		}
+	})
+}
+
+// everything has every kind of lock taken, waited for, renewed, seen, released,
+// abandoned and taken away.
+func everything(t *testing.T, e *redisengine.Engine) {
+	t.Helper()
+	for _, k := range []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit} {
+		a, b, c := fenced(as(t, k, ann, "a"), 0), placed(as(t, k, bob, "b"), time.Minute), placed(as(t, k, cat, "c"), time.Minute)
+		if k == engine.Read {
+			b.Kind, c.Kind = engine.Write, engine.Write
+		}
+		wake, stop := e.Notify(b)
+		defer stop()
+		told(t, wake)
+		granted(t, e, a)
+		granted(t, e, retry(a))
+		busy(t, e, b)
+		busy(t, e, c)
+		renewed(t, e, a, nil)
+		if l := inspected(t, e, a.Key); len(l.Holders) != 1 || len(l.Waiters) != 2 {
+			t.Errorf("%s: seen is %+v", k, l)
+		}
+		if got := listed(t, e, key(t)+"*"); len(got) != 1 {
+			t.Errorf("%s: listed are %q", k, got)
+		}
+		released(t, e, a, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		told(t, wake)
+		granted(t, e, b)
+		seized(t, e, a.Key)
+		renewed(t, e, b, engine.ErrRevoked)
+		granted(t, e, c)
+		abandoned(t, e, c, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	}
+	latch := as(t, engine.Latch, ann, "a")
+	counts(t, e, latch, 0)
+	wake, stop := e.Watch("id")
+	defer stop()
+	told(t, wake)
+	if err := e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute); err != nil {
+		t.Error(err)
+	}
+	if m, err := e.Members(context.Background(), []string{"id"}); err != nil || len(m) != 1 {
+		t.Errorf("known are %+v, %v", m, err)
+	}
 }
 
 // permissions are those of docs/redis.md, for the names of these tests.

@@ -16,6 +16,8 @@ if seen[3] ~= 'holder' then
   return seen
 end
 
+redis.call('SCARD', KEYS[10]) -- it may be another kind of thing
+
 -- Publishes first: a server that forbids it must not leave half a seizure behind.
 local kind = seen[4]
 if kind == 'exclusive' then

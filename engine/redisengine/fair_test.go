@@ -1,0 +1,274 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func fair(t testing.TB, holder, attempt string) engine.Request {
+	t.Helper()
+	return as(t, engine.Fair, holder, attempt)
+}
+
+// queueOf is what stands in the queue of the lock of this test.
+func queueOf(t testing.TB, s *redistest.Server) string {
+	t.Helper()
+	return strings.ReplaceAll(s.Must("LRANGE", beside(t, "redisson_lock_queue:"), "0", "-1"), "\n", " ")
+}
+
+func TestFairFormat(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("a fair lock that nobody waits for is a hash like any other", func(t *testing.T) {
+		t.Parallel()
+		r := fair(t, ann, "a")
+		g := granted(t, e, r)
+		hash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
+		left(t, s, r.Key, r.Lease)
+		kept(t, s, "$")
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("who waits is in a list, and until when in a sorted set, which end together", func(t *testing.T) {
+		t.Parallel()
+		granted(t, e, fair(t, ann, "a"))
+		busy(t, e, placed(fair(t, bob, "b"), time.Minute))
+		busy(t, e, placed(fair(t, cat, "c"), 5*time.Second))
+		kept(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}")
+		if got := queueOf(t, s); got != bob+" "+cat {
+			t.Errorf("in the queue are %s", got)
+		}
+		until(t, s, s.Must("ZSCORE", beside(t, "redisson_lock_timeout:"), bob), time.Minute)
+		until(t, s, s.Must("ZSCORE", beside(t, "redisson_lock_timeout:"), cat), 5*time.Second)
+		left(t, s, beside(t, "redisson_lock_queue:"), 65*time.Second)
+		left(t, s, beside(t, "redisson_lock_timeout:"), 65*time.Second)
+	})
+
+	t.Run("nothing is left when all have left", func(t *testing.T) {
+		t.Parallel()
+		a, b, c := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute), placed(fair(t, cat, "c"), time.Minute)
+		granted(t, e, a)
+		busy(t, e, b)
+		busy(t, e, c)
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, b, engine.Parting{Outcome: engine.AlreadyFree})
+		granted(t, e, c)
+		kept(t, s, "$")
+		released(t, e, c, engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("a release says 0 to the first in line alone, and to all if there is none", func(t *testing.T) {
+		t.Parallel()
+		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute)
+		all, first := s.Subscribe("SUBSCRIBE", channelOf(a.Key)), s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+bob)
+		second := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+cat)
+		granted(t, e, a)
+		busy(t, e, b)
+		busy(t, e, placed(fair(t, cat, "c"), time.Minute))
+		released(t, e, a, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		if got := first(); got != "0" {
+			t.Errorf("the first is told %q, want 0", got)
+		}
+		released(t, e, b, engine.Parting{Outcome: engine.AlreadyFree})
+		if got := second(); got != "0" {
+			t.Errorf("the next one is told %q, want 0", got)
+		}
+		released(t, e, fair(t, cat, "c"), engine.Parting{Outcome: engine.AlreadyFree})
+		granted(t, e, a)
+		released(t, e, a, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		if got := all(); got != "0" {
+			t.Errorf("all are told %q, want 0", got)
+		}
+	})
+
+	t.Run("a fence counter that is no number's place is noticed before anything is written", func(t *testing.T) {
+		t.Parallel()
+		r := fenced(fair(t, ann, "a"), 1)
+		s.Must("RPUSH", beside(t, "redisson_lock_token:"), "x")
+		s.Must("RPUSH", beside(t, "redisson_lock_queue:"), "stale")
+		refused(t, e, r, engine.ErrKind)
+		if queueOf(t, s) != "stale" || s.Must("EXISTS", r.Key) != "0" {
+			t.Error("something was written")
+		}
+	})
+}
+
+func TestFairWithRedisson(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	lock := func(t *testing.T, owner string) string {
+		t.Helper()
+		return s.Must("EVAL", redissonFair, "3", key(t), beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"),
+			"30000", owner, "5000", strconv.FormatInt(time.Now().UnixMilli(), 10))
+	}
+	unlock := func(t *testing.T, owner string) string {
+		t.Helper()
+		return s.Must("EVAL", redissonFairUnlock, "4", key(t), beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"),
+			channelOf(key(t)), "0", "30000", owner, strconv.FormatInt(time.Now().UnixMilli(), 10), "publish")
+	}
+
+	t.Run("Java waits behind us, is told, and comes before who came later", func(t *testing.T) {
+		t.Parallel()
+		a, c := fair(t, ann, "a"), placed(fair(t, cat, "c"), time.Minute)
+		granted(t, e, a)
+		if got := lock(t, java); got == "(nil)" {
+			t.Fatal("Java got the lock")
+		}
+		if b := busy(t, e, c); b.Ahead != 1 {
+			t.Errorf("ahead are %d, want Java", b.Ahead)
+		}
+		told := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+java)
+		released(t, e, a, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		if got := told(); got != "0" {
+			t.Errorf("Java is told %q", got)
+		}
+		if b := busy(t, e, c); b.Holder != java {
+			t.Errorf("first is %s, want Java", b.Holder)
+		}
+		if got := lock(t, java); got != "(nil)" {
+			t.Errorf("lock by Java: %s, want (nil)", got)
+		}
+	})
+
+	t.Run("we wait behind Java, and are told", func(t *testing.T) {
+		t.Parallel()
+		b := placed(fair(t, bob, "b"), time.Minute)
+		lock(t, java)
+		busy(t, e, b)
+		wake, stop := e.Notify(b)
+		defer stop()
+		told(t, wake)
+		if got := unlock(t, java); got != "1" {
+			t.Errorf("unlock by Java: %s", got)
+		}
+		told(t, wake)
+		granted(t, e, b)
+		if got := lock(t, java); got == "(nil)" {
+			t.Error("Java got in beside us")
+		}
+	})
+}
+
+func TestFairQueueInDisorder(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	queue := func(t *testing.T) string { return beside(t, "redisson_lock_queue:") }
+	places := func(t *testing.T) string { return beside(t, "redisson_lock_timeout:") }
+
+	for _, lost := range []string{"redisson_lock_queue:", "redisson_lock_timeout:"} {
+		t.Run("who waited in a line without "+lost+" stands in line again", func(t *testing.T) {
+			t.Parallel()
+			a, b, c := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute), placed(fair(t, cat, "c"), time.Minute)
+			granted(t, e, a)
+			busy(t, e, b)
+			busy(t, e, c)
+			s.Must("DEL", beside(t, lost))
+			if got := busy(t, e, c); got.Ahead != 0 {
+				t.Errorf("ahead are %d, want none", got.Ahead)
+			}
+			if got := busy(t, e, b); got.Ahead != 1 {
+				t.Errorf("ahead are %d, want 1", got.Ahead)
+			}
+			kept(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}")
+			if got := queueOf(t, s); got != cat+" "+bob {
+				t.Errorf("in the queue are %s, want each once", got)
+			}
+			if n := s.Must("ZCARD", places(t)); n != "2" {
+				t.Errorf("%s have a place, want 2", n)
+			}
+			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			busy(t, e, b)
+			granted(t, e, c)
+		})
+	}
+
+	plant := func(t *testing.T, n int, score func(i int) string) {
+		t.Helper()
+		for i := range n {
+			s.Must("RPUSH", queue(t), somebody(i))
+			if at := score(i); at != "" {
+				s.Must("ZADD", places(t), at, somebody(i))
+			}
+		}
+	}
+	for name, score := range map[string]func(int) string{
+		"of whom nobody knows until when":   func(int) string { return "" },
+		"whose time has long come":          func(i int) string { return strconv.Itoa(1000 + i) },
+		"some of them with places for ever": func(i int) string { return []string{"inf", "", "9e17", "-inf"}[i%4] },
+	} {
+		t.Run("a hundred in line "+name+" hold up nobody for long", func(t *testing.T) {
+			t.Parallel()
+			plant(t, 100, score)
+			r := placed(fair(t, ann, "a"), time.Minute)
+			if b := busy(t, e, r); b.Left > time.Millisecond || b.Ahead != 84 {
+				t.Errorf("got %+v, want to be told to come back at once, behind those that are left", b)
+			}
+			if n := number(t, s, "LLEN", queue(t)); n != 85 {
+				t.Errorf("one call made %d of 100 and one, want 85", n)
+			}
+			kept(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}")
+			getsIn(t, e, r, 7)
+			released(t, e, r, engine.Parting{Outcome: engine.Released})
+			kept(t, s)
+		})
+	}
+
+	t.Run("one in line with a clock an hour fast is waited for, and no key lasts for longer", func(t *testing.T) {
+		t.Parallel()
+		ahead := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
+		plant(t, 1, func(int) string { return ahead })
+		b := busy(t, e, placed(fair(t, ann, "a"), 5*time.Second))
+		if b.Holder != somebody(0) || b.Left < 59*time.Minute || b.Left > time.Hour {
+			t.Errorf("got %+v, want the first and its hour", b)
+		}
+		left(t, s, queue(t), time.Hour+5*time.Second)
+		left(t, s, places(t), time.Hour+5*time.Second)
+	})
+
+	t.Run("a name that stands in line twice leaves it at once", func(t *testing.T) {
+		t.Parallel()
+		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute)
+		granted(t, e, a)
+		busy(t, e, b)
+		s.Must("RPUSH", queue(t), bob)
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		granted(t, e, b)
+		kept(t, s, "$")
+	})
+
+	for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:"} {
+		t.Run("a string in the place of "+prefix+" is refused, and nothing is half done", func(t *testing.T) {
+			t.Parallel()
+			a := fair(t, ann, "a")
+			g := granted(t, e, a)
+			s.Must("SET", beside(t, prefix), "v", "PX", "60000")
+			refused(t, e, placed(fair(t, bob, "b"), time.Minute), engine.ErrKind)
+			refused(t, e, fair(t, ann, "again"), engine.ErrKind)
+			for _, end := range []func(context.Context, engine.Request) (engine.Parting, error){e.Release, e.Abandon} {
+				if p, err := end(context.Background(), a); !errors.Is(err, engine.ErrKind) {
+					t.Errorf("release: %+v, %v", p, err)
+				}
+			}
+			hash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
+			renewed(t, e, a, nil)
+			kept(t, s, "$", strings.ReplaceAll(beside(t, prefix), key(t), "$"))
+			s.Must("DEL", beside(t, prefix))
+			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			kept(t, s)
+		})
+	}
+}

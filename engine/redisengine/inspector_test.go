@@ -1,0 +1,353 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// listed are the keys that are listed, sorted and each once.
+func listed(t testing.TB, e *redisengine.Engine, pattern string) (keys []string) {
+	t.Helper()
+	for cursor := ""; ; {
+		locks, next, err := e.List(context.Background(), pattern, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range locks {
+			keys = append(keys, l.Key)
+		}
+		if cursor = next; cursor == "" {
+			slices.Sort(keys)
+			return slices.Compact(keys)
+		}
+	}
+}
+
+func inspected(t testing.TB, e *redisengine.Engine, key string) engine.Lock {
+	t.Helper()
+	l, err := e.Inspect(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func seized(t testing.TB, e *redisengine.Engine, key string) engine.Lock {
+	t.Helper()
+	l, err := e.Seize(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+
+	t.Run("locks are listed, and nothing else that is there", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		for _, k := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit} {
+			r := fenced(as(t, k, ann, "a"), 0)
+			r.Key = k.String()
+			granted(t, e, r)
+			r.Holder, r.Attempt = bob, "b"
+			if k == engine.Read {
+				r.Kind = engine.Write
+			}
+			busy(t, e, placed(r, time.Minute))
+		}
+		counts(t, e, as(t, engine.Latch, ann, "a"), 0)
+		s.Must("SET", "a string", "v")
+		s.Must("HSET", "a hash", "name", "Ann")
+		s.Must("HSET", "a cart", ann, "1", bob, "2")
+		s.Must("HSET", "a form", ann, "1", "name", "Ann")
+		s.Must("ZADD", "a set", "1", "x")
+		s.Must("ZADD", "a set that stays", "9e15", ann+"/a")
+		s.Must("HSET", "a{b", ann, "1")
+		if err := e.Register(context.Background(), engine.Member{ID: "c", Since: time.Now()}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		seized(t, e, "write")
+		if got, want := listed(t, e, "*"), []string{"exclusive", "fair", "permit", "read"}; !slices.Equal(got, want) {
+			t.Errorf("listed are %q, want %q", got, want)
+		}
+		for name := range strings.SplitSeq(s.Must("KEYS", "*{*"), "\n") {
+			if _, err := e.Inspect(context.Background(), name); !errors.Is(err, engine.ErrKind) && !strings.Contains(fmt.Sprint(err), "braces") {
+				t.Errorf("%s, which belongs to a lock, is taken for one: %v", name, err)
+			}
+		}
+	})
+
+	t.Run("a prefix is a part of no key that is listed, and stands for itself", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e, other := open(t, s, redisengine.Prefix(`s[h]*\:`)), open(t, s)
+		granted(t, e, engine.Request{Key: "order", Holder: ann, Attempt: "a", Lease: time.Minute})
+		granted(t, other, engine.Request{Key: `sh\:order`, Holder: ann, Attempt: "a", Lease: time.Minute})
+		granted(t, other, engine.Request{Key: `shxx:order`, Holder: ann, Attempt: "a", Lease: time.Minute})
+		if got := listed(t, e, "*"); !slices.Equal(got, []string{"order"}) {
+			t.Errorf("listed are %q", got)
+		}
+		if l := inspected(t, e, "order"); l.Key != "order" || len(l.Holders) != 1 {
+			t.Errorf("got %+v", l)
+		}
+		if l := seized(t, e, "order"); l.Key != "order" || s.Must("EXISTS", `s[h]*\:order`) != "0" {
+			t.Errorf("got %+v", l)
+		}
+	})
+
+	t.Run("what a pattern matches is what Redis finds", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		names := []string{"a", "ab", "a*", "a?", "a[b]", "a[", "a]", `a\`, `a\b`, "a^b", "a-z", "[a-z]", "[^b]", "订单"}
+		for _, name := range names {
+			granted(t, e, engine.Request{Key: name, Holder: ann, Attempt: "a", Lease: time.Minute})
+		}
+		for _, pattern := range []string{
+			"*", "a*", "a?", `a\*`, `a\?`, "a[b]", "[a-z]", "[^b]", `a\[b]`, `a\`, `a\\`, `a\\b`, `\a`, "a]", "a[", "a^b", "?*", "订?????", "**", "*b*",
+		} {
+			var want []string
+			for _, name := range names {
+				if engine.Match(pattern, name) {
+					want = append(want, name)
+				}
+			}
+			slices.Sort(want)
+			if got := listed(t, e, pattern); !slices.Equal(got, want) {
+				t.Errorf("%q lists %q, want %q", pattern, got, want)
+			}
+		}
+	})
+
+	t.Run("a place to go on that the server does not know is an error", func(t *testing.T) {
+		t.Parallel()
+		_, _, err := open(t, redistest.Start(t)).List(context.Background(), "*", "x")
+		only(t, err, nil, "cursor")
+	})
+}
+
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("what Java holds and waits for is seen, without a fence", func(t *testing.T) {
+		t.Parallel()
+		s.Must("EVAL", redissonLock, "1", key(t), "30000", java)
+		s.Must("RPUSH", beside(t, "redisson_lock_queue:"), ann)
+		s.Must("ZADD", beside(t, "redisson_lock_timeout:"), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()), ann)
+		l := inspected(t, e, key(t))
+		if len(l.Holders) != 1 || l.Holders[0].Name != java || l.Holders[0].Fence != 0 || l.Holders[0].Count != 1 {
+			t.Errorf("the holders are %+v", l.Holders)
+		}
+		if l.Kind != engine.Fair || len(l.Waiters) != 1 || l.Waiters[0].Name != ann || l.Waiters[0].Left < 50*time.Second {
+			t.Errorf("the waiters are %+v", l.Waiters)
+		}
+	})
+
+	t.Run("what Java reads and writes is seen", func(t *testing.T) {
+		t.Parallel()
+		s.Must("EVAL", redissonRead, "2", key(t), beside(t, "")+":"+java+":rwlock_timeout", "30000", java, java+":write")
+		if l := inspected(t, e, key(t)); l.Kind != engine.Read || len(l.Holders) != 1 || l.Holders[0].Name != java || l.Holders[0].Left < 20*time.Second {
+			t.Errorf("got %+v", l)
+		}
+		if l := seized(t, e, key(t)); len(l.Holders) != 1 {
+			t.Errorf("got %+v", l)
+		}
+		kept(t, s)
+		s.Must("EVAL", redissonWrite, "1", key(t), "30000", java+":write")
+		if l := inspected(t, e, key(t)); l.Kind != engine.Write || len(l.Holders) != 1 || l.Holders[0].Name != java {
+			t.Errorf("got %+v", l)
+		}
+	})
+
+	t.Run("a lock without an end is seen as one", func(t *testing.T) {
+		t.Parallel()
+		s.Must("HSET", key(t), java, "1")
+		if l := inspected(t, e, key(t)); len(l.Holders) != 1 || l.Holders[0].Left != 0 {
+			t.Errorf("got %+v", l)
+		}
+	})
+
+	t.Run("a thousand who wait are seen in order", func(t *testing.T) {
+		t.Parallel()
+		granted(t, e, fair(t, ann, "a"))
+		s.Must("EVAL", `
+for i = 1, 1200 do
+  local name = string.format('50e00000-0000-4000-8000-%012d:1', i)
+  redis.call('RPUSH', KEYS[1], name)
+  redis.call('ZADD', KEYS[2], ARGV[1], name)
+end`, "2", beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()))
+		l := inspected(t, e, key(t))
+		if len(l.Waiters) != 1000 {
+			t.Fatalf("%d are seen, want the first 1000", len(l.Waiters))
+		}
+		for i, w := range l.Waiters {
+			if want := fmt.Sprintf("50e00000-0000-4000-8000-%012d:1", i+1); w.Name != want {
+				t.Fatalf("number %d is %s", i, w.Name)
+			}
+		}
+	})
+
+	t.Run("a hash that is too large for a lock is none", func(t *testing.T) {
+		t.Parallel()
+		s.Must("EVAL", "for i = 1, 11000 do redis.call('HSET', KEYS[1], 'fence:' .. i, i) end", "1", key(t))
+		if _, err := e.Inspect(context.Background(), key(t)); !errors.Is(err, engine.ErrKind) {
+			t.Errorf("got %v", err)
+		}
+	})
+
+	t.Run("listeners are counted however they listen", func(t *testing.T) {
+		t.Parallel()
+		for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
+			e := open(t, s, redisengine.Publish(m))
+			wake, stop := e.Notify(ask(t, bob, "b"))
+			defer stop()
+			told(t, wake)
+			if l := inspected(t, e, key(t)); l.Listeners != 1 {
+				t.Errorf("%s: %d listen, want 1", m, l.Listeners)
+			}
+		}
+	})
+
+	t.Run("a name that cannot be a lock's is refused", func(t *testing.T) {
+		t.Parallel()
+		for _, name := range []string{"", "a{b"} {
+			if _, err := e.Inspect(context.Background(), name); err == nil {
+				t.Errorf("%q was looked at", name)
+			}
+			if _, err := e.Seize(context.Background(), name); err == nil {
+				t.Errorf("%q was taken", name)
+			}
+		}
+	})
+}
+
+func TestSeize(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("a seizure leaves nothing but a note of what was taken", func(t *testing.T) {
+		t.Parallel()
+		granted(t, e, reading(t, ann, "a"))
+		granted(t, e, reading(t, ann, "b"))
+		granted(t, e, reading(t, bob, "b"))
+		seized(t, e, key(t))
+		kept(t, s, "interlock_revoked:{$}")
+		left(t, s, beside(t, "interlock_revoked:"), 2*time.Minute)
+		got := strings.Split(s.Must("SMEMBERS", beside(t, "interlock_revoked:")), "\n")
+		slices.Sort(got)
+		if want := []string{ann + "/a", ann + "/b", bob + "/b"}; !slices.Equal(got, want) {
+			t.Errorf("noted are %q, want %q", got, want)
+		}
+		r := lasting(permit(t, ann, "p", 1), time.Hour)
+		granted(t, e, r)
+		seized(t, e, key(t))
+		kept(t, s, "interlock_revoked:{$}")
+		left(t, s, beside(t, "interlock_revoked:"), 3*time.Hour)
+		renewed(t, e, r, engine.ErrRevoked)
+		renewed(t, e, reading(t, ann, "b"), engine.ErrRevoked)
+		renewed(t, e, reading(t, ann, "c"), engine.ErrNotHolder)
+	})
+
+	t.Run("all who wait for an exclusive lock are told, and the first in line", func(t *testing.T) {
+		t.Parallel()
+		all, first := s.Subscribe("SUBSCRIBE", channelOf(key(t))), s.Subscribe("SUBSCRIBE", channelOf(key(t))+":"+bob)
+		granted(t, e, ask(t, ann, "a"))
+		busy(t, e, placed(fair(t, bob, "b"), time.Minute))
+		seized(t, e, key(t))
+		if a, f := all(), first(); a != "0" || f != "0" {
+			t.Errorf("told %q and %q", a, f)
+		}
+	})
+
+	t.Run("the client of an attempt is told, whoever the holder is said to be", func(t *testing.T) {
+		t.Parallel()
+		own, named := "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
+		for _, k := range []engine.Kind{engine.Exclusive, engine.Read, engine.Permit} {
+			r := as(t, k, named+":0", own+":17")
+			r.Key += k.String()
+			one := s.Subscribe("SUBSCRIBE", "interlock_client:"+own)
+			two := s.Subscribe("SUBSCRIBE", "interlock_client:"+named)
+			granted(t, e, r)
+			seized(t, e, r.Key)
+			if a, b := one(), two(); a != "0" || b != "0" {
+				t.Errorf("%s: told %q and %q", k, a, b)
+			}
+		}
+	})
+
+	t.Run("a seizure is told by the command that was chosen", func(t *testing.T) {
+		t.Parallel()
+		e := open(t, s, redisengine.Publish(redisengine.Sharded))
+		id, _, _ := strings.Cut(ann, ":")
+		wake, stop := e.Watch(id)
+		defer stop()
+		told(t, wake)
+		granted(t, e, ask(t, ann, "a"))
+		seized(t, e, key(t))
+		told(t, wake)
+	})
+
+	t.Run("a user who may not publish takes nothing, and learns why", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		r := ask(t, ann, "a")
+		granted(t, e, r)
+		_, err := e.Seize(context.Background(), r.Key)
+		only(t, err, nil, "docs/redis.md")
+		renewed(t, e, r, nil)
+		kept(t, s, "$")
+	})
+
+	t.Run("a string in the place of the note is no note, and stands in the way of a seizure", func(t *testing.T) {
+		t.Parallel()
+		s.Must("SET", beside(t, "interlock_revoked:"), "v", "PX", "60000")
+		r := ask(t, ann, "a")
+		renewed(t, e, r, engine.ErrNotHolder)
+		granted(t, e, r)
+		if _, err := e.Seize(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
+			t.Errorf("seize: %v", err)
+		}
+		renewed(t, e, r, nil)
+	})
+}
+
+func TestMemberFormat(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	m := engine.Member{ID: "id", Name: "shop", Host: "h", PID: 7, Since: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}
+	if err := e.Register(context.Background(), m, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	hash(t, s, "interlock_client:id", map[string]string{"name": "shop", "host": "h", "pid": "7", "since": "2026-01-02T03:04:05.000006Z"})
+	left(t, s, "interlock_client:id", time.Minute)
+	s.Must("SET", "interlock_client:string", "v")
+	s.Must("HSET", "interlock_client:hash", "name", "x")
+	ids := []string{"string", "hash", "", "id"}
+	for i := range 300 {
+		ids = append(ids, fmt.Sprint(i))
+	}
+	if got, err := e.Members(context.Background(), ids); err != nil || len(got) != 1 || got[0] != m {
+		t.Errorf("known are %+v, %v", got, err)
+	}
+	for _, bad := range []engine.Member{{}, {ID: "x"}} {
+		only(t, e.Register(context.Background(), bad, 0), nil, "life")
+	}
+}

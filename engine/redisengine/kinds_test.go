@@ -1,0 +1,194 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// otherKinds are those that have scripts of their own.
+var otherKinds = []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit}
+
+func TestKindsThatComeLate(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, redistest.SteppedClock)
+	e := open(t, s)
+	granted(t, e, ask(t, ann, "a")) // now the clock is known
+	for _, k := range otherKinds {
+		given, other := as(t, k, ann, "a"), as(t, k, bob, "b")
+		given.Key, other.Key = given.Key+k.String(), other.Key+k.String()
+		abandoned(t, e, given, engine.Parting{Outcome: engine.AlreadyFree})
+		s.Step(5 * time.Second) // as if both had been on their way for so long
+		refused(t, e, given, engine.ErrAbandoned)
+		s.Step(5 * time.Second)
+		granted(t, e, other)
+	}
+}
+
+func TestEveryKeyHasAnEnd(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	ends := func(when string) {
+		t.Helper()
+		for name := range strings.SplitSeq(s.Must("KEYS", "*"), "\n") {
+			if name != "" && s.Must("PTTL", name) == "-1" {
+				t.Errorf("%s has no end %s", name, when)
+			}
+		}
+	}
+	for _, k := range append([]engine.Kind{engine.Exclusive}, otherKinds...) {
+		a, again := fenced(as(t, k, ann, "a"), 0), as(t, k, ann, "again")
+		b, c := placed(as(t, k, bob, "b"), time.Minute), placed(as(t, k, cat, "c"), time.Minute)
+		again.Limit = 2
+		if k == engine.Read {
+			b.Kind = engine.Write
+		}
+		for _, step := range []func(){
+			func() { granted(t, e, a) },
+			func() { granted(t, e, again) },
+			func() { busy(t, e, b) },
+			func() { _, _ = e.Acquire(context.Background(), c) },
+			func() { renewed(t, e, a, nil) },
+			func() { _, _ = e.Release(context.Background(), again) },
+			func() { _, _ = e.Release(context.Background(), a) },
+			func() { _, _ = e.Abandon(context.Background(), c) },
+			func() { _, _ = e.Acquire(context.Background(), b) },
+			func() { seized(t, e, a.Key) },
+		} {
+			step()
+			ends("with a lock of kind " + k.String())
+		}
+	}
+	latch := as(t, engine.Latch, "", "")
+	counts(t, e, latch, 1)
+	ends("once a latch was looked at")
+	latch.Holder, latch.Attempt = ann, "a"
+	counts(t, e, latch, 0)
+	if err := e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute); err != nil {
+		t.Error(err)
+	}
+	ends("at last")
+}
+
+func TestTheDeadInLineAreClearedAwayBitByBit(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for _, line := range []struct {
+		request engine.Request
+		add     []string // puts a name in line
+		count   []string // how many are in it
+		places  string
+		suffix  string
+	}{
+		{fair(t, ann, "a"), []string{"RPUSH", beside(t, "redisson_lock_queue:")}, []string{"LLEN", beside(t, "redisson_lock_queue:")}, "redisson_lock_timeout:", ""},
+		{reading(t, ann, "a"), []string{"ZADD", beside(t, "interlock_writers:"), "1"}, []string{"ZCARD", beside(t, "interlock_writers:")}, "interlock_places:", ":write"},
+		{writing(t, ann, "a"), []string{"ZADD", beside(t, "interlock_readers:"), "1"}, []string{"ZCARD", beside(t, "interlock_readers:")}, "interlock_places:", ""},
+		{permit(t, ann, "a", 1), []string{"ZADD", beside(t, "interlock_line:"), "1"}, []string{"ZCARD", beside(t, "interlock_line:")}, "interlock_places:", "/a"},
+	} {
+		for i := range 100 {
+			s.Must(append(line.add, somebody(i)+line.suffix)...)
+			if i%2 == 0 { // of the others nobody knows until when
+				s.Must("ZADD", beside(t, line.places), "1000", somebody(i)+line.suffix)
+			}
+		}
+		busy(t, e, line.request)
+		if n := number(t, s, line.count...); n != 84 {
+			t.Errorf("%s: one call made %d of 100, want 84", line.request.Kind, n)
+		}
+		getsIn(t, e, line.request, 6)
+		released(t, e, line.request, engine.Parting{Outcome: engine.Released})
+		if n := s.Must("KEYS", "*{*"); n != "" {
+			t.Errorf("%s: left are %s", line.request.Kind, n)
+		}
+	}
+}
+
+func TestRedissonReadsWhatWeWrite(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	a, b := reading(t, ann, "a"), reading(t, bob, "1700000000000000")
+	granted(t, e, a)
+	granted(t, e, b)
+	timeouts := beside(t, "") + ":" + java + ":rwlock_timeout"
+	s.Must("EVAL", redissonRead, "2", a.Key, timeouts, "60000", java, java+":write")
+	unlock := []string{"EVAL", redissonReadUnlock, "4", a.Key, beside(t, "redisson_rwlock:"), timeouts, beside(t, ""), "0", java, "publish"}
+	if got := s.Must(unlock...); got != "0" {
+		t.Errorf("read unlock by Java: %s, want 0", got)
+	}
+	left(t, s, a.Key, a.Lease)
+	renewed(t, e, a, nil)
+	s.Must("EVAL", redissonRead, "2", a.Key, timeouts, "60000", java, java+":write")
+	released(t, e, a, engine.Parting{Outcome: engine.Released})
+	left(t, s, a.Key, time.Minute)
+	released(t, e, b, engine.Parting{Outcome: engine.Released})
+	hash(t, s, a.Key, map[string]string{"mode": "read", java: "1"})
+}
+
+func TestWhatIsNoLockIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for i, fill := range [][]string{
+		{"SET", "", "v"}, {"HSET", "", "name", "Ann"}, {"HSET", "", ann, "1", bob, "1", "x", "y"}, {"ZADD", "", "1", ann + "/a"},
+		{"ZADD", "", "1", "order/42"}, {"HSET", "", "mode", "read", "name", "Ann"}, {"HSET", "", "mode", "dark", ann, "1"},
+	} {
+		fill[1] = key(t) + string(rune('a'+i))
+		s.Must(fill...)
+		if fill[len(fill)-1] == "order/42" {
+			s.Must("PEXPIRE", fill[1], "60000")
+		}
+		before := s.Must("DUMP", fill[1])
+		for _, k := range otherKinds {
+			r := as(t, k, ann, "b")
+			r.Key = fill[1]
+			refused(t, e, r, engine.ErrKind)
+		}
+		for _, look := range []func(context.Context, string) (engine.Lock, error){e.Inspect, e.Seize} {
+			if l, err := look(context.Background(), fill[1]); !errors.Is(err, engine.ErrKind) {
+				t.Errorf("%q: seen is %+v, %v", fill, l, err)
+			}
+		}
+		if got := listed(t, e, "*"); len(got) != 0 {
+			t.Errorf("%q: listed is %q", fill, got)
+		}
+		if s.Must("DUMP", fill[1]) != before {
+			t.Errorf("%q was changed", fill)
+		}
+	}
+}
+
+// Not what a law could see: how the server is asked.
+func TestKindsTakeOneTrip(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	run := func() {
+		for _, k := range otherKinds {
+			r, other := as(t, k, ann, "a"), placed(as(t, k, bob, "b"), time.Minute)
+			if k == engine.Read {
+				other.Kind = engine.Write
+			}
+			granted(t, e, r)
+			busy(t, e, other)
+			if errs := e.Renew(context.Background(), []engine.Request{r, other}); errs[0] != nil || !errors.Is(errs[1], engine.ErrNotHolder) {
+				t.Errorf("%s: %v", k, errs)
+			}
+			_, _ = e.Release(context.Background(), other)
+			_, _ = e.Release(context.Background(), r)
+		}
+	}
+	run() // now the server knows the scripts, and the engine the clock
+	before := scripts(t, s)
+	run()
+	if n := scripts(t, s) - before; n != int64(5*len(otherKinds)) {
+		t.Errorf("%d scripts for %d calls", n, 5*len(otherKinds))
+	}
+}

@@ -1,0 +1,140 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func counts(t testing.TB, e *redisengine.Engine, r engine.Request, want int) {
+	t.Helper()
+	if left, err := e.CountDown(context.Background(), r); err != nil || left != want {
+		t.Errorf("%d are missing, %v; want %d", left, err, want)
+	}
+}
+
+func TestLatchFormat(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("a latch is a hash of who was counted, and says 0 when it opens", func(t *testing.T) {
+		t.Parallel()
+		a, b := as(t, engine.Latch, ann, "a"), as(t, engine.Latch, bob, "a")
+		a.Limit, b.Limit = 2, 2
+		opened := s.Subscribe("SUBSCRIBE", beside(t, "interlock_latch:"))
+		counts(t, e, a, 1)
+		counts(t, e, a, 1)
+		hash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1"})
+		left(t, s, a.Key, a.Lease)
+		counts(t, e, lasting(b, time.Minute), 0)
+		if got := opened(); got != "0" {
+			t.Errorf("the message is %q", got)
+		}
+		left(t, s, a.Key, time.Minute)
+		c := as(t, engine.Latch, cat, "c")
+		counts(t, e, c, 0)
+		hash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1", "counted:" + bob + "/a": "1"})
+		left(t, s, a.Key, time.Minute)
+		kept(t, s, "$")
+	})
+
+	t.Run("who looks makes a latch that has an end", func(t *testing.T) {
+		t.Parallel()
+		counts(t, e, as(t, engine.Latch, "", ""), 1)
+		hash(t, s, key(t), map[string]string{"mode": "latch", "total": "1"})
+		kept(t, s, "$")
+	})
+
+	t.Run("a latch can be counted down and not held", func(t *testing.T) {
+		t.Parallel()
+		r := as(t, engine.Latch, ann, "a")
+		_, err := e.Acquire(context.Background(), r)
+		only(t, err, nil, "CountDown")
+		_, err = e.Release(context.Background(), r)
+		only(t, err, nil, "CountDown")
+		r.Limit = 0
+		_, err = e.CountDown(context.Background(), r)
+		only(t, err, nil, "Limit")
+		if _, err = e.CountDown(context.Background(), engine.Request{Limit: 1, Lease: time.Second}); err == nil {
+			t.Error("a latch without a key was counted down")
+		}
+	})
+
+	t.Run("a user who may not publish leaves the latch closed, and learns why", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		r := as(t, engine.Latch, ann, "a")
+		_, err := e.CountDown(context.Background(), r)
+		only(t, err, nil, "docs/redis.md")
+		if s.Must("EXISTS", r.Key) != "0" {
+			t.Error("half a count was left behind")
+		}
+	})
+}
+
+// What is at a key already is left as it is, whatever asks for it.
+func TestEveryKindIsRefusedByWhatIsNoLock(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for name, fill := range map[string][]string{
+		"a string":                             {"SET", "", "v"},
+		"a list":                               {"RPUSH", "", "v"},
+		"a set":                                {"SADD", "", ann},
+		"a stream":                             {"XADD", "", "*", "a", "b"},
+		"a sorted set that stays":              {"ZADD", "", "1", ann + "/a"},
+		"a sorted set of other things":         {"ZADD", "", "1", "order/42"},
+		"a hash of texts":                      {"HSET", "", "name", "Ann"},
+		"a hash with a mode of its own":        {"HSET", "", "mode", "dark", java, "1"},
+		"a hash with a mode and texts":         {"HSET", "", "mode", "read", "name", "Ann"},
+		"a hash with a mode and a plain fence": {"HSET", "", "mode", "write", "fence:" + ann, "17"},
+	} {
+		for _, k := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch} {
+			t.Run(name+" is no "+k.String()+" lock to take", func(t *testing.T) {
+				t.Parallel()
+				r := as(t, k, ann, "a")
+				fill := append([]string(nil), fill...)
+				fill[1] = r.Key
+				s.Must(fill...)
+				if fill[2] == "1" && fill[3] == "order/42" {
+					s.Must("PEXPIRE", r.Key, "60000")
+				}
+				before := s.Must("DUMP", r.Key)
+				if k == engine.Latch {
+					if _, err := e.CountDown(context.Background(), r); !errors.Is(err, engine.ErrKind) {
+						t.Errorf("got %v", err)
+					}
+				} else {
+					refused(t, e, r, engine.ErrKind)
+					refused(t, e, placed(fenced(retry(r), 1), time.Minute), engine.ErrKind)
+					renewed(t, e, r, engine.ErrNotHolder)
+				}
+				if _, err := e.Inspect(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
+					t.Errorf("inspect: %v", err)
+				}
+				if _, err := e.Seize(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
+					t.Errorf("seize: %v", err)
+				}
+				if s.Must("DUMP", r.Key) != before {
+					t.Error("it was changed")
+				}
+				if k != engine.Latch && k != engine.Permit {
+					if p, err := e.Release(context.Background(), r); err == nil && p.Outcome != engine.NotYours {
+						t.Errorf("release: %v", p.Outcome)
+					}
+				}
+				if s.Must("DUMP", r.Key) != before {
+					t.Error("it was changed by a release")
+				}
+			})
+		}
+	}
+}

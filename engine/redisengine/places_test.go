@@ -1,0 +1,87 @@
+package redisengine_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// cat waits where bob does.
+const cat = "ca700000-0000-4000-8000-00000000000c:1"
+
+// as is a request for another kind of lock, with one permit to give.
+func as(t testing.TB, k engine.Kind, holder, attempt string) engine.Request {
+	t.Helper()
+	r := ask(t, holder, attempt)
+	r.Kind, r.Limit = k, 1
+	return r
+}
+
+func placed(r engine.Request, place time.Duration) engine.Request { r.Place = place; return r }
+
+// somebody is one of any number of holders.
+func somebody(i int) string { return fmt.Sprintf("50e00000-0000-4000-8000-%012d:%d", i, i) }
+
+// beside is the name of a key that belongs to the lock of this test.
+func beside(t testing.TB, prefix string) string {
+	t.Helper()
+	return prefix + "{" + key(t) + "}"
+}
+
+// kept demands which keys the lock of this test has, with $ for its name, and
+// that each has an end.
+func kept(t testing.TB, s *redistest.Server, want ...string) {
+	t.Helper()
+	var names []string
+	for name := range strings.SplitSeq(s.Must("KEYS", "*"+key(t)+"*"), "\n") {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], "$", key(t))
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		t.Errorf("the keys are %q, want %q", names, want)
+	}
+	for _, name := range names {
+		if s.Must("PTTL", name) == "-1" {
+			t.Errorf("%s has no end", name)
+		}
+	}
+}
+
+// until demands that a score is about d after the server's time, in ms.
+func until(t testing.TB, s *redistest.Server, score string, d time.Duration) {
+	t.Helper()
+	var ms, sec, micro int64
+	fmt.Sscan(score, &ms)
+	fmt.Sscan(s.Must("TIME"), &sec, &micro)
+	if left := ms - sec*1000 - micro/1000; left > d.Milliseconds() || left < d.Milliseconds()*2/3 {
+		t.Errorf("%s is in %d ms, want about %d", score, left, d.Milliseconds())
+	}
+}
+
+// getsIn demands that r is granted within a few tries, each of which says to come
+// back at once.
+func getsIn(t testing.TB, e *redisengine.Engine, r engine.Request, tries int) {
+	t.Helper()
+	for i := range tries {
+		g, err := e.Acquire(t.Context(), r)
+		if err == nil && g.Fence > 0 {
+			return
+		}
+		if b, ok := err.(*engine.BusyError); !ok || b.Left > time.Millisecond {
+			t.Fatalf("try %d: %v, want a grant, or to be told to come back at once", i, err)
+		}
+	}
+	t.Fatalf("not granted in %d tries", tries)
+}

@@ -1,0 +1,428 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func reading(t testing.TB, holder, attempt string) engine.Request {
+	t.Helper()
+	return as(t, engine.Read, holder, attempt)
+}
+
+func writing(t testing.TB, holder, attempt string) engine.Request {
+	t.Helper()
+	return as(t, engine.Write, holder, attempt)
+}
+
+// timeoutOf is the key by which a reader's lease runs.
+func timeoutOf(t testing.TB, holder string) string {
+	t.Helper()
+	return beside(t, "") + ":" + holder + ":rwlock_timeout:1"
+}
+
+func TestReadWriteFormat(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("readers are fields of a hash, each with a key for its lease", func(t *testing.T) {
+		t.Parallel()
+		a, b := reading(t, ann, "a"), lasting(reading(t, bob, "b"), time.Minute)
+		g, h := granted(t, e, a), granted(t, e, b)
+		hash(t, s, a.Key, map[string]string{
+			"mode": "read", ann: "1", bob: "1", "fence:" + ann: fmt.Sprintf("#%d a", g.Fence), "fence:" + bob: fmt.Sprintf("#%d b", h.Fence),
+		})
+		kept(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+bob+":rwlock_timeout:1")
+		left(t, s, a.Key, time.Minute)
+		left(t, s, timeoutOf(t, ann), 30*time.Second)
+		left(t, s, timeoutOf(t, bob), time.Minute)
+		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		hash(t, s, a.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d a", g.Fence)})
+		left(t, s, a.Key, 30*time.Second)
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("the writer's field ends in :write", func(t *testing.T) {
+		t.Parallel()
+		r := writing(t, ann, "a")
+		g := granted(t, e, r)
+		hash(t, s, r.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d a", g.Fence)})
+		left(t, s, r.Key, r.Lease)
+		kept(t, s, "$")
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("each entry of an owner who was named is counted and noted", func(t *testing.T) {
+		t.Parallel()
+		one, two, three := reading(t, ann, "a1"), reading(t, ann, "a2"), reading(t, ann, "a3")
+		g := granted(t, e, one)
+		granted(t, e, two)
+		granted(t, e, three)
+		hash(t, s, one.Key, map[string]string{"mode": "read", ann: "3", "fence:" + ann: fmt.Sprintf("#%d a1 a2 a3", g.Fence)})
+		released(t, e, two, engine.Parting{Outcome: engine.Released, Count: 2})
+		hash(t, s, one.Key, map[string]string{"mode": "read", ann: "2", "fence:" + ann: fmt.Sprintf("#%d a1 a3", g.Fence)})
+		released(t, e, three, engine.Parting{Outcome: engine.Released, Count: 1})
+		released(t, e, one, engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("a writer that reads and stops to write is a reader", func(t *testing.T) {
+		t.Parallel()
+		w, r := writing(t, ann, "w"), lasting(reading(t, ann, "r"), time.Minute)
+		g := granted(t, e, w)
+		granted(t, e, r)
+		left(t, s, w.Key, time.Minute)
+		released(t, e, w, engine.Parting{Outcome: engine.Released})
+		hash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
+		left(t, s, w.Key, time.Minute)
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("who waits is in a line by arrival, and until when in another key, which end together", func(t *testing.T) {
+		t.Parallel()
+		a := writing(t, ann, "a")
+		granted(t, e, a)
+		busy(t, e, placed(reading(t, bob, "b"), time.Minute))
+		busy(t, e, placed(writing(t, cat, "c"), 5*time.Second))
+		kept(t, s, "$", "interlock_readers:{$}", "interlock_writers:{$}", "interlock_places:{$}")
+		until(t, s, s.Must("ZSCORE", beside(t, "interlock_places:"), bob), time.Minute)
+		until(t, s, s.Must("ZSCORE", beside(t, "interlock_places:"), cat+":write"), 5*time.Second)
+		for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_places:"} {
+			left(t, s, beside(t, prefix), 65*time.Second)
+		}
+		if r, w := number(t, s, "ZSCORE", beside(t, "interlock_readers:"), bob), number(t, s, "ZSCORE", beside(t, "interlock_writers:"), cat+":write"); r >= w {
+			t.Errorf("the first came at %d, the second at %d", r, w)
+		}
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		granted(t, e, reading(t, bob, "b"))
+		released(t, e, writing(t, cat, "c"), engine.Parting{Outcome: engine.NotYours})
+		released(t, e, reading(t, bob, "b"), engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("a read unlock says 0, a write unlock 1, and so does a writer that goes on reading", func(t *testing.T) {
+		t.Parallel()
+		next := s.Subscribe("SUBSCRIBE", beside(t, "redisson_rwlock:"))
+		r, w := reading(t, ann, "r"), writing(t, ann, "w")
+		listening := engine.Parting{Outcome: engine.Released, Listeners: 1}
+		for _, end := range []struct {
+			held []engine.Request
+			end  engine.Request
+			want string
+		}{{[]engine.Request{r}, r, "0"}, {[]engine.Request{w}, w, "1"}, {[]engine.Request{w, r}, w, "1"}} {
+			for _, h := range end.held {
+				granted(t, e, h)
+			}
+			released(t, e, end.end, listening)
+			if got := next(); got != end.want {
+				t.Errorf("the message is %q, want %s", got, end.want)
+			}
+		}
+	})
+
+	t.Run("a name with a meaning of its own in the hash is refused", func(t *testing.T) {
+		t.Parallel()
+		for _, r := range []engine.Request{reading(t, ann+":write", "a"), writing(t, ann, "a b"), as(t, engine.Permit, "ann", "a")} {
+			_, err := e.Acquire(context.Background(), r)
+			only(t, err, nil, "uuid:number")
+		}
+	})
+}
+
+func TestReadersLeases(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	// crowd makes n readers, of which those that are to be dead have no lease.
+	crowd := func(t *testing.T, n int, dead func(i int) bool) {
+		t.Helper()
+		for i := range n {
+			granted(t, e, reading(t, somebody(i), strconv.Itoa(i)))
+			if dead(i) {
+				s.Must("DEL", timeoutOf(t, somebody(i)))
+			}
+		}
+	}
+
+	t.Run("a renewal prolongs the hash and the reader's own key, and no other", func(t *testing.T) {
+		t.Parallel()
+		a, b := reading(t, ann, "a"), reading(t, bob, "b")
+		granted(t, e, a)
+		granted(t, e, b)
+		renewed(t, e, lasting(b, time.Minute), nil)
+		left(t, s, a.Key, time.Minute)
+		left(t, s, timeoutOf(t, bob), time.Minute)
+		left(t, s, timeoutOf(t, ann), 30*time.Second)
+		renewed(t, e, a, nil)
+		left(t, s, a.Key, time.Minute)
+	})
+
+	t.Run("a reader who leaves puts out those who are dead", func(t *testing.T) {
+		t.Parallel()
+		crowd(t, 10, func(i int) bool { return i%3 == 0 })
+		released(t, e, reading(t, somebody(1), "1"), engine.Parting{Outcome: engine.Released})
+		if n := number(t, s, "HLEN", key(t)); n != 1+2*5 {
+			t.Errorf("%d fields are left, want the mode and two for each of 5", n)
+		}
+		for i := range 10 {
+			if i > 1 && i%3 != 0 {
+				released(t, e, reading(t, somebody(i), strconv.Itoa(i)), engine.Parting{Outcome: engine.Released})
+			}
+		}
+		kept(t, s)
+	})
+
+	t.Run("of many readers one who lives is enough to keep the lock", func(t *testing.T) {
+		t.Parallel()
+		crowd(t, 60, func(int) bool { return false })
+		s.Must("PEXPIRE", key(t), "50000")
+		released(t, e, reading(t, somebody(1), "1"), engine.Parting{Outcome: engine.Released})
+		left(t, s, key(t), 50*time.Second)
+		if b := busy(t, e, writing(t, ann, "a")); b.Holder == "" || b.Left < 20*time.Second {
+			t.Errorf("got %+v", b)
+		}
+	})
+
+	t.Run("a writer puts out a crowd of which all are dead", func(t *testing.T) {
+		t.Parallel()
+		crowd(t, 100, func(int) bool { return true })
+		getsIn(t, e, placed(writing(t, ann, "a"), time.Minute), 40)
+		kept(t, s, "$")
+	})
+
+	t.Run("one who reads among many dead keeps a writer out", func(t *testing.T) {
+		t.Parallel()
+		crowd(t, 60, func(i int) bool { return i != 30 })
+		for range 40 {
+			busy(t, e, writing(t, ann, "a"))
+		}
+		renewed(t, e, reading(t, somebody(30), "30"), nil)
+		if b := busy(t, e, writing(t, ann, "a")); b.Holder != somebody(30) {
+			t.Errorf("held by %s, want the one who lives", b.Holder)
+		}
+	})
+
+	t.Run("with as many readers as may be, the dead make room", func(t *testing.T) {
+		t.Parallel()
+		s.Must("EVAL", `
+redis.call('HSET', KEYS[1], 'mode', 'read')
+redis.call('PEXPIRE', KEYS[1], 60000)
+for i = 1, 1000 do
+  local name = string.format('50e00000-0000-4000-8000-%012d:1', i)
+  redis.call('HSET', KEYS[1], name, 1, 'fence:' .. name, '#1 a')
+  if i ~= 777 then
+    redis.call('SET', '{' .. KEYS[1] .. '}:' .. name .. ':rwlock_timeout:1', 1, 'PX', 60000)
+  end
+end`, "1", key(t))
+		granted(t, e, reading(t, ann, "a"))
+		_, err := e.Acquire(context.Background(), reading(t, bob, "b"))
+		only(t, err, engine.ErrFull, "1000")
+		granted(t, e, reading(t, ann, "again"))
+	})
+
+	t.Run("who is refused because its own lease was over reads anew", func(t *testing.T) {
+		t.Parallel()
+		a, b := reading(t, ann, "a"), reading(t, bob, "b")
+		first := granted(t, e, a)
+		granted(t, e, b)
+		s.Must("DEL", timeoutOf(t, ann))
+		renewed(t, e, a, engine.ErrNotHolder)
+		released(t, e, a, engine.Parting{Outcome: engine.NotYours})
+		if g := granted(t, e, a); g.Count != 1 || g.Fence <= first.Fence {
+			t.Errorf("got %+v after %+v, want one hold with a new fence", g, first)
+		}
+	})
+}
+
+func TestReadWriteWithRedisson(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	timeouts := func(t *testing.T, owner string) string { return beside(t, "") + ":" + owner + ":rwlock_timeout" }
+	read := func(t *testing.T, owner string) string {
+		return s.Must("EVAL", redissonRead, "2", key(t), timeouts(t, owner), "20000", owner, owner+":write")
+	}
+	readUnlock := func(t *testing.T, owner string) string {
+		return s.Must("EVAL", redissonReadUnlock, "4", key(t), beside(t, "redisson_rwlock:"), timeouts(t, owner), beside(t, ""), "0", owner, "publish")
+	}
+	write := func(t *testing.T, owner string) string {
+		return s.Must("EVAL", redissonWrite, "1", key(t), "20000", owner+":write")
+	}
+	writeUnlock := func(t *testing.T, owner string) string {
+		return s.Must("EVAL", redissonWriteUnlock, "2", key(t), beside(t, "redisson_rwlock:"), "1", owner+":write", "publish")
+	}
+
+	t.Run("Java reads beside us, and leaves us reading", func(t *testing.T) {
+		t.Parallel()
+		a := reading(t, ann, "a")
+		granted(t, e, a)
+		for range 2 {
+			if got := read(t, java); got != "(nil)" {
+				t.Fatalf("read by Java: %s", got)
+			}
+		}
+		for range 2 {
+			if got := readUnlock(t, java); got != "0" {
+				t.Fatalf("read unlock by Java: %s, want 0", got)
+			}
+		}
+		left(t, s, a.Key, a.Lease)
+		if got := write(t, java); got == "(nil)" {
+			t.Error("Java writes beside us")
+		}
+		renewed(t, e, a, nil)
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("we read beside Java, and leave it reading", func(t *testing.T) {
+		t.Parallel()
+		a := reading(t, ann, "a")
+		read(t, java)
+		read(t, java)
+		granted(t, e, a)
+		if b := busy(t, e, writing(t, bob, "b")); b.Holder != java && b.Holder != ann {
+			t.Errorf("held by %q", b.Holder)
+		}
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		hash(t, s, a.Key, map[string]string{"mode": "read", java: "2"})
+		left(t, s, a.Key, 20*time.Second)
+		readUnlock(t, java)
+		if b := busy(t, e, writing(t, bob, "b")); b.Holder != java {
+			t.Errorf("held by %q, want Java", b.Holder)
+		}
+		readUnlock(t, java)
+		granted(t, e, writing(t, bob, "b"))
+	})
+
+	t.Run("a reader of ours who died does not keep the lock from Java", func(t *testing.T) {
+		t.Parallel()
+		granted(t, e, reading(t, ann, "a"))
+		read(t, java)
+		s.Must("DEL", timeoutOf(t, ann))
+		if got := readUnlock(t, java); got != "1" {
+			t.Errorf("read unlock by Java: %s, want 1: it is free", got)
+		}
+		if got := write(t, java); got != "(nil)" {
+			t.Errorf("write by Java: %s", got)
+		}
+		for _, r := range []engine.Request{reading(t, ann, "a"), writing(t, ann, "a")} {
+			if b := busy(t, e, r); b.Holder != java {
+				t.Errorf("held by %q, want Java", b.Holder)
+			}
+		}
+	})
+
+	t.Run("Java's write unlock wakes us, and ours Java", func(t *testing.T) {
+		t.Parallel()
+		write(t, java)
+		b := placed(reading(t, bob, "b"), time.Minute)
+		busy(t, e, b)
+		wake, stop := e.Notify(b)
+		defer stop()
+		told(t, wake)
+		if got := writeUnlock(t, java); got != "1" {
+			t.Errorf("write unlock by Java: %s", got)
+		}
+		told(t, wake)
+		granted(t, e, b)
+		if got := writeUnlock(t, java); got != "(nil)" {
+			t.Errorf("write unlock by Java, who does not write: %s", got)
+		}
+	})
+}
+
+func TestReadWriteLineInDisorder(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	for _, lost := range []string{"interlock_writers:", "interlock_places:"} {
+		t.Run("who waited in a line without "+lost+" stands in line again", func(t *testing.T) {
+			t.Parallel()
+			a, b, c := reading(t, ann, "a"), placed(writing(t, bob, "b"), time.Minute), placed(writing(t, cat, "c"), time.Minute)
+			granted(t, e, a)
+			busy(t, e, b)
+			busy(t, e, c)
+			s.Must("DEL", beside(t, lost))
+			busy(t, e, c)
+			if got := busy(t, e, b); got.Ahead != 1 {
+				t.Errorf("ahead are %d, want 1", got.Ahead)
+			}
+			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			busy(t, e, b)
+			granted(t, e, c)
+			kept(t, s, "$", "interlock_writers:{$}", "interlock_places:{$}")
+		})
+	}
+
+	for name, place := range map[string]string{"whose time has come": "1000", "of whom nobody knows until when": ""} {
+		t.Run("a hundred writers in line "+name+" hold up nobody for long", func(t *testing.T) {
+			t.Parallel()
+			for i := range 100 {
+				s.Must("ZADD", beside(t, "interlock_writers:"), strconv.Itoa(i), somebody(i)+":write")
+				if place != "" {
+					s.Must("ZADD", beside(t, "interlock_places:"), place, somebody(i)+":write")
+				}
+			}
+			r := placed(reading(t, ann, "a"), time.Minute)
+			busy(t, e, r)
+			if n := number(t, s, "ZCARD", beside(t, "interlock_writers:")); n != 84 {
+				t.Errorf("one call made %d of 100, want 84", n)
+			}
+			getsIn(t, e, r, 7)
+			released(t, e, r, engine.Parting{Outcome: engine.Released})
+			getsIn(t, e, placed(writing(t, bob, "b"), time.Minute), 2)
+			kept(t, s, "$")
+		})
+	}
+
+	for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_places:"} {
+		t.Run("a string in the place of "+prefix+" is refused, and nothing is half done", func(t *testing.T) {
+			t.Parallel()
+			a := writing(t, ann, "a")
+			granted(t, e, a)
+			before := s.Must("HGETALL", a.Key)
+			s.Must("SET", beside(t, prefix), "v", "PX", "60000")
+			for _, r := range []engine.Request{reading(t, bob, "b"), writing(t, bob, "b")} {
+				if _, err := e.Acquire(context.Background(), placed(r, time.Minute)); !errors.Is(err, engine.ErrKind) {
+					t.Errorf("%s: %v", r.Kind, err)
+				}
+			}
+			if s.Must("HGETALL", a.Key) != before {
+				t.Error("the lock was changed")
+			}
+			kept(t, s, "$", strings.ReplaceAll(beside(t, prefix), key(t), "$"))
+			released(t, e, a, engine.Parting{Outcome: engine.Released})
+		})
+	}
+
+	t.Run("who comes later comes later, also when the clock is set back", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, redistest.SteppedClock)
+		e := open(t, s)
+		a := lasting(reading(t, ann, "a"), 3*time.Hour)
+		granted(t, e, a)
+		b, c := placed(writing(t, bob, "b"), time.Minute), placed(writing(t, cat, "c"), time.Minute)
+		busy(t, e, b)
+		s.Step(-time.Hour)
+		if got := busy(t, e, c); got.Ahead != 1 {
+			t.Errorf("ahead are %d, want 1", got.Ahead)
+		}
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		busy(t, e, c)
+		granted(t, e, b)
+	})
+}
