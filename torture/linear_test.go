@@ -22,13 +22,20 @@ import (
 // counted.
 func TestLinear(t *testing.T) {
 	const wanted = 20_000
-	for _, kinds := range [][]engine.Kind{{engine.Exclusive}, {engine.Fair, engine.Fair, engine.Exclusive}, {engine.Read, engine.Read, engine.Write}} {
+	for _, c := range []struct {
+		locks string
+		kinds []engine.Kind // as which they are asked for
+	}{
+		{"exclusive", []engine.Kind{engine.Exclusive}},
+		{"fair", []engine.Kind{engine.Fair, engine.Fair, engine.Exclusive}},
+		{"read/write", []engine.Kind{engine.Read, engine.Read, engine.Write}},
+	} {
 		for _, fault := range []string{"replies lost", "connections cut"} {
-			t.Run(fmt.Sprintf("%s locks with %s", kinds[0], fault), func(t *testing.T) {
+			t.Run(c.locks+" locks with "+fault, func(t *testing.T) {
 				server := redistest.Start(t)
 				r := &recorder{wanted: wanted}
 				fired := villains[fault](t, server, r)
-				r.record(callers, anyOf(kinds))
+				r.record(callers, anyOf(c.kinds))
 				ops, err := r.history()
 				if err != nil {
 					t.Fatal(err)
@@ -36,7 +43,7 @@ func TestLinear(t *testing.T) {
 				start := time.Now()
 				verdict := porcupine.CheckOperationsTimeout(judge(), ops, 2*time.Minute)
 				fmt.Printf("linear: %s, %s: %s; %d operations, %d granted, %d refused, %d unknown, %d faults, in %v, judged in %v\n",
-					kinds[0], fault, verdict, len(ops), r.said[granted], r.said[busy], r.said[unknown], fired(),
+					c.locks, fault, verdict, len(ops), r.said[granted], r.said[busy], r.said[unknown], fired(),
 					start.Sub(r.start).Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
 				if verdict != porcupine.Ok {
 					t.Fatalf("judged %s\n%s", verdict, puzzle(ops))
@@ -49,7 +56,7 @@ func TestLinear(t *testing.T) {
 						t.Errorf("%d %s, want %d at least", got[0], what, got[1])
 					}
 				}
-				if verdict := porcupine.CheckOperationsTimeout(judge(), forged(ops), 2*time.Minute); verdict != porcupine.Illegal {
+				if verdict := porcupine.CheckOperationsTimeout(judge(), forged(ops), time.Minute); verdict != porcupine.Illegal {
 					t.Errorf("without one of its releases it is judged %s", verdict)
 				}
 				if keys := server.Must("KEYS", "linear:*"); keys != "" {
@@ -60,7 +67,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-const callers, keys = 32, 24
+const callers, keys = 40, 32
 
 // anyOf returns who asks for any of some locks, as any of some kinds. Half of the
 // locks have fences that are counted.
@@ -95,9 +102,10 @@ var villains = map[string]func(*testing.T, *redistest.Server, *recorder) func() 
 	},
 }
 
+// spite is all that can happen to one call. A call that happens twice is two, and
+// cannot be told from here.
 var spite = []enginetest.Fault{
 	{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1},
-	{Op: enginetest.OpAcquire, Do: enginetest.Duplicate, Times: 1},
 	{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: late, Times: 1},
 	{Op: enginetest.OpRelease, Do: enginetest.LoseReply, Times: 1},
 	{Op: enginetest.OpRelease, Do: enginetest.Delay, After: late, Times: 1},
@@ -109,7 +117,7 @@ var spite = []enginetest.Fault{
 // unknown does not stay so for long.
 func quick(t *testing.T, addr string) *redisengine.Engine {
 	t.Helper()
-	e, err := redisengine.Open(t.Context(), "redis://"+addr, redisengine.Timeout(250*time.Millisecond))
+	e, err := redisengine.Open(t.Context(), "redis://"+addr, redisengine.Timeout(300*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,11 +33,11 @@ type recorder struct {
 
 const (
 	// inTime is how long a call may take; one that takes longer is unknown.
-	inTime = 100 * time.Millisecond
+	inTime = 150 * time.Millisecond
 
 	// late is by how much the villain delays some calls, so that they arrive when
 	// they have been given up.
-	late = inTime * 3 / 2
+	late = inTime * 4 / 3
 
 	// stay is longer than any of this takes: no lease and no place runs out.
 	stay = 10 * time.Minute
@@ -215,8 +215,8 @@ func (r *recorder) fail(err error) {
 
 func (r *recorder) now() int64 { return int64(time.Since(r.start)) }
 
-// forged is a history from which one release is missing, from the middle on, of
-// which nothing else can tell.
+// forged is the part of a history up to a grant, without the release of who was
+// alone with the same lock before. Nothing else could tell of that release.
 func forged(history []porcupine.Operation) []porcupine.Operation {
 	doubtful := make(map[int]bool) // attempts
 	for _, op := range history {
@@ -224,9 +224,13 @@ func forged(history []porcupine.Operation) []porcupine.Operation {
 			doubtful[op.Input.(call).attempt] = true
 		}
 	}
-	i := len(history) / 2
-	for doubtful[history[i].Input.(call).attempt] || history[i].Output.(answer).said != engine.Released.String() {
-		i++
-	}
-	return slices.Delete(slices.Clone(history), i, i+1)
+	i := slices.IndexFunc(history, func(op porcupine.Operation) bool {
+		c := op.Input.(call)
+		return !doubtful[c.attempt] && c.kind != engine.Read && op.Output.(answer).said == engine.Released.String()
+	})
+	missing := history[i]
+	n := slices.IndexFunc(history, func(op porcupine.Operation) bool {
+		return op.Input.(call).key == missing.Input.(call).key && op.Output.(answer).said == granted && op.Call > missing.Return
+	})
+	return slices.Delete(slices.Clone(history[:n+1]), i, i+1)
 }
