@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/interlock-go/interlock/engine"
@@ -248,8 +249,8 @@ var placeLaws = []Law{
 // from any goroutine.
 func (b *bench) refusal(r engine.Request) *engine.BusyError {
 	_, err := b.Acquire(b.ctx, r)
-	busy, ok := err.(*engine.BusyError)
-	if err != nil && !ok {
+	var busy *engine.BusyError
+	if err != nil && !errors.As(err, &busy) {
 		b.errorf("acquire for %s: %v, want a grant or a *engine.BusyError", who(r.Holder), err)
 	}
 	return busy

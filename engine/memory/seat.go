@@ -11,8 +11,8 @@ type seat struct {
 
 func seatOf(r engine.Request) seat { return seatAt(r.Kind, r.Holder, r.Attempt) }
 
-// seat is what h, which holds a lock among many or stands in line, is found by.
-func (h *entry) seat() seat { return seatAt(h.kind, h.holder, h.attempt) }
+// seat is what l is found by if it holds a lock among many, or stands in line.
+func (l *entry) seat() seat { return seatAt(l.kind, l.holder, l.attempt) }
 
 func seatAt(kind engine.Kind, holder, attempt string) seat {
 	if kind == engine.Permit {
