@@ -76,6 +76,9 @@ if not reads and not (mode == 'write' and writes) then
       line_up(lines, places, holder, place)
     end
     local ahead = ahead_of(lines, places, holder)
+    if mode == 'read' and writer.unsure then
+      left = 1 -- there are more to be cleared away: come back soon
+    end
     if mode then
       return {0, left, plain(some[1]), ahead, now}
     end

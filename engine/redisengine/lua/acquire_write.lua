@@ -10,7 +10,8 @@ local name = holder .. ':write'
 
 local left = redis.call('PTTL', lock)
 local mode, reads, writes, mark
-local other -- who holds the lock
+local other     -- who holds the lock
+local dead = {} -- fields of readers whose lease is over
 if left ~= -2 then
   mode, reads, writes, mark = unpack(redis.call('HMGET', lock, 'mode', holder, name, 'fence:' .. name))
   local fields, all = sample(lock)
@@ -36,7 +37,6 @@ if left ~= -2 then
   end
   other = mode == 'write' and some[1]
   if mode == 'read' then
-    local dead = {}
     for i = 1, #some, 2 do
       if left_of(some[i], some[i + 1]) ~= -2 then
         other = some[i]
@@ -45,15 +45,11 @@ if left ~= -2 then
       dead[#dead + 1] = some[i]
       dead[#dead + 1] = 'fence:' .. some[i]
     end
-    if not other and all then
-      redis.call('DEL', lock) -- no reader is left whose lease is not over
-      mode, left = false, -2
-    elseif not other then
-      -- There may be more of them: come back soon.
-      left, other = 1, some[1]
-      if #dead > 0 then
-        redis.call('HDEL', lock, unpack(dead))
-      end
+    if not other then
+      -- If those are not all, there may be more of them: come back soon.
+      left, other = all and -2 or 1, some[1]
+    else
+      dead = {}
     end
   end
 end
@@ -63,6 +59,12 @@ if redis.call('EXISTS', lines[1], lines[2]) > 0 then
   writer, reader = look(lines[1], places), look(lines[2], places)
   clear(writer, places)
   clear(reader, places)
+end
+
+if left == -2 and mode then
+  redis.call('DEL', lock) -- no reader is left whose lease is not over
+elseif #dead > 0 then
+  redis.call('HDEL', lock, unpack(dead))
 end
 
 -- Who of those in line comes first.
