@@ -172,6 +172,18 @@ var multiLaws = []law{
 		wantIn(t, 9*time.Second, 10*time.Second, func() { <-ctx.Done() })
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
+	{"what is left of all is what is left of the one that ends first", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(time.Second, func() { _ = theirs.Unlock() })
+		_, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"})) // the first is a second older
+		if left := hold.Left(); left > lease-time.Second {
+			t.Errorf("%v are left, want no more than of the first", left)
+		}
+		if one, two := hold.Parts()[0].Left(), hold.Parts()[1].Left(); hold.Left() > min(one, two) {
+			t.Errorf("%v are left, of the parts %v and %v", hold.Left(), one, two)
+		}
+		unlock(t, hold)
+	}},
 	{"under a context that holds one of them, that one is nested", func(t *testing.T, w *world) {
 		ctx, outer := lock(t, w.client.Mutex("k:2"))
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(ctx)
