@@ -192,7 +192,12 @@ var multiLaws = []law{
 			t.Errorf("got %v, want a ContendedError of its own", err)
 		}
 		wantFree(t, w.another().Mutex("k:1"))
-		_, inner := lockUnder(t, ctx, w.client.Multi([]string{"k:1", "k:2"}, interlock.Reentrant()))
+		m := w.client.Multi([]string{"k:1", "k:2"}, interlock.Reentrant())
+		_, inner := lockUnder(t, ctx, m)
+		unlock(t, inner)
+		if _, inner, err = m.TryLock(ctx); err != nil {
+			t.Fatal(err)
+		}
 		unlock(t, inner)
 		wantBusy(t, w.another().Mutex("k:2"))
 		unlock(t, outer)
@@ -205,8 +210,8 @@ var multiLaws = []law{
 			failed <- err
 		}()
 		synctest.Wait()
-		closed := make(chan error)
-		go func() { closed <- w.client.Close(t.Context()) }()
+		closed := make(chan error, 1)
+		go wantIn(t, time.Second, time.Second, func() { closed <- w.client.Close(t.Context()) })
 		wantErr(t, <-failed, interlock.ErrClosed)
 		if err := <-closed; err != nil {
 			t.Error(err)
@@ -214,6 +219,13 @@ var multiLaws = []law{
 		w.engine.Heal()
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:2"))
+	}},
+	{"who asks for one of several that are being taken is answered once that one is", func(t *testing.T, w *world) {
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 10 * time.Second, Key: "k:1"})
+		a := newArrivals(t)
+		a.arrive(t.Context(), 1, w.client.Multi([]string{"k:1", "k:2"}))
+		wantIn(t, 0, 0, func() { wantBusy(t, w.client.Mutex("k:2")) })
+		a.want(1, 1)
 	}},
 	{"a panic releases all and is passed on", func(t *testing.T, w *world) {
 		func() {

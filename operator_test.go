@@ -55,6 +55,18 @@ var operatorLaws = []law{
 			t.Errorf("listed %v after all were released", got)
 		}
 	}},
+	{"a thousand locks are all listed", func(t *testing.T, w *world) {
+		var want []string
+		for i := range 1000 {
+			key := fmt.Sprintf("a:%03d", i)
+			lock(t, w.client.Mutex(key))
+			want = append(want, key)
+		}
+		if got := keys(t, w.another(), "a:*"); !slices.Equal(got, want) {
+			t.Errorf("%d are listed, want %d", len(got), len(want))
+		}
+		w.client.ReleaseAll()
+	}},
 	{"a holder can be named", func(t *testing.T, w *world) {
 		shop := w.another(interlock.Name("shop"))
 		_, hold := lock(t, shop.Mutex("a:1"))

@@ -19,6 +19,17 @@ type plainOnly struct{ engine.Engine }
 
 func (plainOnly) Capabilities() engine.Capabilities { return engine.Capabilities{} }
 
+// listener is an engine that remembers what it was last asked for.
+type listener struct {
+	engine.Engine
+	last engine.Request
+}
+
+func (l *listener) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	l.last = r
+	return l.Engine.Acquire(ctx, r)
+}
+
 // T1, T14: readers beside readers, a writer alone.
 var rwmutexLaws = []law{
 	{"readers share, and a writer is alone", func(t *testing.T, w *world) {
@@ -261,6 +272,25 @@ var rwmutexLaws = []law{
 			t.Errorf("the first is %v, the second %v; want the first to have ended", first.Err(), second.Err())
 		}
 		unlock(t, two)
+	}},
+	{"what was asked for reaches the engine, whatever the kind", func(t *testing.T, w *world) {
+		e := &listener{Engine: w.engine}
+		c := w.on(e, interlock.Fenced())
+		for kind, m := range map[interlock.Kind]interlock.Locker{
+			interlock.KindExclusive: c.Mutex("k:1"),
+			interlock.KindFair:      c.Mutex("k:2", interlock.Fair()),
+			interlock.KindRead:      c.RWMutex("k:3").Read(),
+			interlock.KindWrite:     c.RWMutex("k:4").Write(),
+			interlock.KindPermit:    c.Semaphore("k:5", 7).Permit(),
+		} {
+			_, hold := lock(t, m)
+			r := e.last
+			if r.Kind != kind || !r.Fenced || r.Lease != lease || (r.Place > 0) != (kind != interlock.KindExclusive) ||
+				(r.Room > 0) != (kind == interlock.KindExclusive) || (r.Limit == 7) != (kind == interlock.KindPermit) {
+				t.Errorf("%s: asked for %+v", kind, r)
+			}
+			unlock(t, hold)
+		}
 	}},
 	{"traces say which side", func(t *testing.T, w *world) {
 		var (

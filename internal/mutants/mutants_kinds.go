@@ -30,7 +30,7 @@ var kindMutants = []mutant{
 	{"nested-read-asks", "owner.go", "		if l := heldBy(ctx, m.core, m.key, engine.Read); l != nil {\n", "		if l := heldBy(ctx, m.core, m.key, engine.Read); l != nil && false {\n", "a read that waits behind a writer that waits for it"},
 	{"kind-untold", "mutex.go", "Acquired{Key: m.key, Kind: m.kind,", "Acquired{Key: m.key,", "which side?"},
 	{"readers-end-together", "owner.go", "	case m.as != \"\":\n", "	case m.kind == engine.Read:\n		r.Holder, r.Attempt = ownerID(\"reader\"), \"1\"\n	case m.as != \"\":\n", "one holder for all readers"},
-	{"fenced-only-when-plain", "owner.go", "Fenced: m.opts.fenced, Limit: m.limit}", "Fenced: m.opts.fenced && m.kind == engine.Exclusive, Limit: m.limit}\n	if m.kind == engine.Read {\n		r.Key += \"\"\n	}", "fences of writers by the clock alone"},
+	{"fenced-only-when-plain", "owner.go", "Fenced: m.opts.fenced, Limit: m.limit}", "Fenced: m.opts.fenced && m.kind == engine.Exclusive, Limit: m.limit}", "fences of writers by the clock alone"},
 
 	// Multi.
 	{"multi-unsorted", "multi.go", "	slices.Sort(keys)\n", "	slices.Reverse(keys)\n", "a deadlock for every pair of transfers"},
