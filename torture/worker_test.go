@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -27,8 +28,12 @@ type job struct {
 	History    string // file
 	Process    string // its name in the history
 	Key        string
+	Kind       interlock.Kind
+	Limit      int // of permits
 	Goroutines int
-	For        time.Duration
+	Writers    int           // of the goroutines
+	For        time.Duration // how long it goes on
+	Hold       time.Duration // how long a lock is held at most
 	Lease      time.Duration // explicit, if set
 	Watchdog   time.Duration // of the lease that is renewed, if set
 }
@@ -39,6 +44,9 @@ var jobs = map[string]func(job, *interlock.Client, *history.FileLog) error{
 	"contend": contend,
 	"hold":    holdOn,
 	"serve":   serve,
+	"queue":   queueUp,
+	"buy":     buy,
+	"share":   share,
 }
 
 func TestMain(m *testing.M) {
@@ -52,8 +60,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// A worker is a process that does a job.
+type worker struct {
+	*exec.Cmd
+	job    job
+	orders io.WriteCloser
+}
+
 // start runs j in a process of its own. It is killed when the test ends.
-func start(t *testing.T, j job) *exec.Cmd {
+func start(t *testing.T, j job) *worker {
 	t.Helper()
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -62,16 +77,24 @@ func start(t *testing.T, j job) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Start(); err != nil {
+	orders, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	})
-	return cmd
+	w := &worker{Cmd: cmd, job: j, orders: orders}
+	t.Cleanup(w.kill)
+	return w
+}
+
+// kill ends the process as a crash would, unless it has ended.
+func (w *worker) kill() {
+	if w.ProcessState == nil {
+		_ = w.Process.Kill()
+		_ = w.Wait()
+	}
 }
 
 func work(text string) (err error) {
@@ -84,7 +107,7 @@ func work(text string) (err error) {
 		return err
 	}
 	defer e.Close()
-	var opts []interlock.Option
+	opts := []interlock.Option{interlock.Name(j.Process)}
 	if j.Lease > 0 {
 		opts = append(opts, interlock.Lease(j.Lease))
 	}
@@ -147,16 +170,37 @@ func once(ctx context.Context, m *interlock.Mutex, log *history.FileLog, who str
 	return hold.Unlock()
 }
 
-// holdOn takes the lock and keeps it until it is lost, or for ever.
-func holdOn(j job, c *interlock.Client, log *history.FileLog) error {
-	log.Add(history.Event{Kind: history.Ask, Key: j.Key, Who: "holder"})
-	ctx, hold, err := c.Mutex(j.Key).Lock(context.Background())
-	if err != nil {
-		return err
+// lock returns the lock that the job is about.
+func (j job) lock(c *interlock.Client) interlock.Locker {
+	switch j.Kind {
+	case interlock.KindFair:
+		return c.Mutex(j.Key, interlock.Fair())
+	case interlock.KindRead:
+		return c.RWMutex(j.Key).Read()
+	case interlock.KindWrite:
+		return c.RWMutex(j.Key).Write()
+	case interlock.KindPermit:
+		return c.Semaphore(j.Key, j.Limit).Permit()
 	}
-	log.Add(history.Event{Kind: history.Enter, Key: j.Key, Who: "holder", Fence: hold.Fence()})
-	<-ctx.Done()
-	log.Add(history.Event{Kind: history.Lost, Key: j.Key, Who: "holder"})
+	return c.Mutex(j.Key)
+}
+
+// holdOn takes the lock and keeps it until it is lost, or for ever; or as many
+// permits as there are goroutines.
+func holdOn(j job, c *interlock.Client, log *history.FileLog) error {
+	var last context.Context
+	for i := range max(1, j.Goroutines) {
+		who := fmt.Sprint("holder", i)
+		log.Add(history.Event{Kind: history.Ask, Key: j.Key, Who: who})
+		ctx, hold, err := j.lock(c).Lock(context.Background())
+		if err != nil {
+			return err
+		}
+		log.Add(history.Event{Kind: history.Enter, Key: j.Key, Who: who, Fence: hold.Fence()})
+		last = ctx
+	}
+	<-last.Done()
+	log.Add(history.Event{Kind: history.Lost, Key: j.Key})
 	return nil
 }
 

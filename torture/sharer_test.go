@@ -1,0 +1,49 @@
+package torture
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest/history"
+)
+
+// share takes and releases a read/write lock in many goroutines for some time, in
+// the first few of them to write.
+func share(j job, c *interlock.Client, log *history.FileLog) error {
+	end := time.Now().Add(j.For)
+	var all sync.WaitGroup
+	errs := make(chan error, j.Goroutines)
+	for i := range j.Goroutines {
+		j := j
+		j.Kind = interlock.KindRead
+		if i < j.Writers {
+			j.Kind = interlock.KindWrite
+		}
+		all.Go(func() {
+			for time.Now().Before(end) {
+				if err := takeOnce(j, c, log, strconv.Itoa(i), j.linger); err != nil {
+					errs <- err
+					return
+				}
+				<-time.After(rand.N(j.Hold))
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return c.Close(context.Background())
+	}
+}
+
+// linger keeps a lock for a while.
+func (j job) linger(*interlock.Hold) error {
+	<-time.After(rand.N(j.Hold + 1))
+	return nil
+}
