@@ -116,7 +116,7 @@ func (m *Multi) sweep(ctx context.Context, once bool) (context.Context, []*Hold,
 		case errs[i] != nil:
 		case failed == nil:
 			l := one.hold(inner, grants[i], start)
-			inner, holds = l, append(holds, &l.first)
+			inner, holds = l, append(holds, &l.first) //nolint:fatcontext // each under the one before, so that the loss of any ends all
 		default:
 			calls.Go(func() { one.giveUp(ctx, grants[i], start) })
 		}

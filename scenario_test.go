@@ -12,23 +12,21 @@ import (
 // Whoever came first buys first, whatever process the click arrived at; and
 // nobody buys what is sold out.
 func ExampleFair() {
-	stock, sale := 2, client.Mutex("sale:phone", interlock.Fair())
+	phones, sale := make([]string, 0, 2), client.Mutex("sale:phone", interlock.Fair())
 	buy := func(ctx context.Context, buyer string) error {
-		return sale.Do(ctx, func(ctx context.Context) error {
-			if stock == 0 {
+		return sale.Do(ctx, func(context.Context) error {
+			if len(phones) == cap(phones) {
 				return errors.New("sold out")
 			}
-			stock--
+			phones = append(phones, buyer)
 			return nil
 		})
 	}
-	for _, buyer := range []string{"ann", "bob", "eve"} {
-		fmt.Println(buyer, buy(ctx, buyer))
-	}
+	fmt.Println(buy(ctx, "ann"), buy(ctx, "bob"), buy(ctx, "eve"))
+	fmt.Println(phones)
 	// Output:
-	// ann <nil>
-	// bob <nil>
-	// eve sold out
+	// <nil> <nil> sold out
+	// [ann bob]
 }
 
 // Many look at the stock at a time; who changes it is alone.

@@ -13,7 +13,7 @@ import (
 
 func TestSmoke(t *testing.T) {
 	var out bytes.Buffer
-	if err := bench(t.Context(), []string{"-short"}, &out); err != nil {
+	if err := bench(t.Context(), []string{"-short", "-parts", "uncontended,contended,storm"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for _, want := range []string{"### Uncontended", "### Contended", "### Storm", "### The bar", "| redsync |", "| Interlock |"} {
@@ -36,6 +36,20 @@ func TestServer(t *testing.T) {
 	})
 }
 
+// T15: what a fair lock costs beside a plain one is measured in one run with it,
+// in turns; what it is depends on the machine, and is in the README.
+func TestKindsAreComparedWithAPlainLock(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench(t.Context(), []string{"-short", "-parts", "kinds"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"cost × plain", "| fair |", "| read |", "| write |", "a fair lock costs at most 1.3× a plain one"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
 // The list of commands that a contender sends is written by hand. MONITOR tells
 // those apart that a client sent from those that a script ran.
 func TestSends(t *testing.T) {
@@ -48,7 +62,7 @@ func TestSends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range uncontended(calls) {
+	for _, c := range append(uncontended(calls), kinds()...) {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := c.open(t.Context(), s.addr)
 			if err != nil {
