@@ -81,13 +81,18 @@ type Request struct {
 	// stand in line meanwhile: it is how long the place is kept for one who does
 	// not come back. Its first refusal puts it at the end of the line; each one
 	// after that keeps the place for as long again. A place ends with the grant,
-	// with Release or Abandon, or when nobody has come for it in time, by the
-	// engine's clock.
+	// and with Release or Abandon.
+	//
+	// When nobody has come for a place in time, by the engine's clock, it has run
+	// out: others are granted the lock past it, and the first of them takes it
+	// away. Who comes back before that, and within as long again, still has it. So
+	// a clock that is set forward a little turns no line around. One that is set
+	// back keeps no place for longer than Place from when somebody next looks.
 	//
 	// Nobody is granted a lock past those who took their place before: a fair
-	// lock, a permit or a write past anybody in line, a read past a writer. Only
-	// a holder that enters once more does not stand in line. Exclusive locks
-	// have no line.
+	// lock, a permit or a write past anybody in line, whatever its limit; a read
+	// past a writer. Only a holder that enters once more does not stand in line.
+	// Exclusive locks have no line.
 	Place time.Duration
 
 	// Limit is how many permits there are, or how often a latch is counted down.

@@ -50,7 +50,7 @@ var (
 type BusyError struct {
 	Holder string        // who has it, or one of them; if it is free, who comes first
 	Left   time.Duration // what remains of its lease, or of its place; zero if unknown
-	Ahead  int           // how many stand in line before whoever asked
+	Ahead  int           // how many stand in line before whoever asked, maybe with places that have run out
 }
 
 // Error implements error.

@@ -18,8 +18,10 @@ type Inspector interface {
 	Inspect(ctx context.Context, key string) (Lock, error)
 
 	// Seize takes the lock at key away from all who hold it, and returns what it
-	// was. Who waits is told. A renewal by those who held it fails with
-	// [ErrRevoked], for a minute at least.
+	// was. Who waits is told, and stays in line. A renewal by those who held it
+	// fails with [ErrRevoked], for a minute at least, and for three times what was
+	// left of their leases. If nobody holds the lock, Seize empties its line: who
+	// stood there is returned and told, and takes a new place when it comes back.
 	Seize(ctx context.Context, key string) (Lock, error)
 
 	// Register makes a client known for a while: the holders whose names begin
@@ -30,7 +32,8 @@ type Inspector interface {
 	Members(ctx context.Context, ids []string) ([]Member, error)
 
 	// Watch returns a channel that receives when a lock has been seized from the
-	// client with that ID, as [Notifier] does.
+	// client with that ID, as [Notifier] does. What a named owner held was its
+	// clients': their attempts begin with their IDs and a colon, too.
 	Watch(id string) (wake <-chan struct{}, stop func())
 }
 

@@ -20,7 +20,8 @@ const (
 
 	// Read is a hold that many may have at the same time, up to [MostReaders],
 	// but none beside a writer. A writer may also read, and keeps that hold when
-	// it gives up writing.
+	// it gives up writing, or when the lease of what it writes has run out: each
+	// of the two has its own.
 	Read
 
 	// Write is a hold that one has, and nobody else reads meanwhile. A holder

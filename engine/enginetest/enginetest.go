@@ -57,7 +57,7 @@ type Law struct {
 func Laws() []Law {
 	return slices.Concat(grantLaws, attemptLaws, leaseLaws, renewLaws, releaseLaws, abandonLaws,
 		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, fairLaws, placeLaws,
-		rwLaws, readerLaws, permitLaws, latchLaws, meetLaws, operatorLaws, seizeLaws,
+		clockLaws, rwLaws, readerLaws, permitLaws, latchLaws, meetLaws, operatorLaws, seizeLaws,
 		memberLaws, faultyLaws)
 }
 

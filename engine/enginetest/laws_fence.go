@@ -60,11 +60,7 @@ var fenceLaws = []Law{
 		}
 	}},
 	{"fence", "no clock makes the fences of a fenced lock fall", func(b *bench) {
-		clock, ok := b.Engine.(stepper)
-		if !ok {
-			b.skip("the engine has no clock that can be stepped")
-		}
-		r, c := b.ask(ann), b.ask(bob)
+		clock, r, c := b.clock(), b.ask(ann), b.ask(bob)
 		r.Fenced, c.Fenced = true, true
 		first := b.granted(r)
 		b.leaves(r, engine.Released)

@@ -176,6 +176,46 @@ var permitLaws = []Law{
 		b.busy(b.permit(ann, 1))
 		b.granted(c)
 	}},
+	{"permit", "a larger limit lets nobody pass who stands in line", func(b *bench) {
+		a, c := b.permit(ann, 2), b.permit(bob, 2)
+		b.granted(a)
+		b.granted(c)
+		first := b.linesUp(b.permit(somebody(1), 1))
+		b.busy(b.permit(eve, 9))
+		later := b.linesUp(b.permit(eve, 9))
+		b.leaves(a, engine.Released)
+		b.busy(b.permit(ann, 9))
+		b.busy(later)
+		b.busy(first)
+		b.leaves(c, engine.Released)
+		b.busy(later)
+		b.granted(first)
+		b.granted(later)
+	}},
+	{"permit", "a larger limit gets its permit when the smaller one before it gives up", func(b *bench) {
+		b.granted(b.permit(ann, 1))
+		first, later := b.linesUp(b.permit(bob, 1)), b.linesUp(b.permit(eve, 2))
+		wake, stop := b.listen(later)
+		defer stop()
+		b.told(wake)
+		b.busy(later)
+		b.leaves(first, engine.NotYours)
+		b.told(wake)
+		b.granted(later)
+	}},
+	{"permit", "who comes next is told of each grant although the one before had a smaller limit", func(b *bench) {
+		a := b.permit(ann, 1)
+		b.granted(a)
+		first, later := b.linesUp(b.permit(bob, 1)), b.linesUp(b.permit(eve, 2))
+		wake, stop := b.listen(later)
+		defer stop()
+		b.told(wake)
+		b.leaves(a, engine.Released)
+		b.busy(later)
+		b.granted(first)
+		b.told(wake)
+		b.granted(later)
+	}},
 	{"permit", "several in line get several permits and each is told", func(b *bench) {
 		one, two := b.permit(ann, 2), b.permit(ann, 2)
 		b.granted(one)

@@ -67,16 +67,32 @@ var placeLaws = []Law{
 		b.first(b.busy(b.fair(eve)), bob)
 		b.granted(c)
 	}},
-	{"place", "who comes back after its place has ended stands at the end of the line", func(b *bench) {
+	{"place", "who comes back before anybody was granted the lock past its place still has it", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		c := placed(b.fair(bob), b.Lease)
 		b.busy(c)
 		d := b.linesUp(b.fair(eve))
 		b.passAll()
-		b.ahead(b.busy(placed(c, 50*b.Lease)), 1)
+		b.busy(d)
+		b.ahead(b.busy(placed(c, 50*b.Lease)), 0)
 		b.leaves(a, engine.Released)
-		b.granted(d)
+		b.busy(d)
+		b.granted(c)
+	}},
+	{"place", "who comes back after another was granted the lock past its place stands at the end of the line", func(b *bench) {
+		a := b.forLong(b.fair(ann))
+		b.granted(a)
+		c := placed(b.fair(bob), b.Lease)
+		b.busy(c)
+		line := b.lineOf(2, b.fair)
+		b.passAll()
+		b.leaves(a, engine.Released)
+		b.granted(line[0])
+		b.ahead(b.busy(placed(c, 50*b.Lease)), 1)
+		b.leaves(line[0], engine.Released)
+		b.busy(c)
+		b.granted(line[1])
 	}},
 	{"place", "who comes back in time keeps its place for ever", func(b *bench) {
 		a := b.forLong(b.fair(ann))
@@ -101,7 +117,8 @@ var placeLaws = []Law{
 		b.passMost()
 		b.busy(c)
 		b.passMost()
-		b.ahead(b.busy(c), 0)
+		b.leaves(a, engine.Released)
+		b.granted(c)
 	}},
 	{"place", "a row of places nobody comes for ends together", func(b *bench) {
 		a := b.forLong(b.fair(ann))
@@ -122,7 +139,6 @@ var placeLaws = []Law{
 		b.busy(placed(b.fair(somebody(2)), b.Lease))
 		third := b.linesUp(b.fair(somebody(3)))
 		b.passAll()
-		b.ahead(b.busy(third), 1)
 		b.leaves(a, engine.Released)
 		b.servedInOrder([]engine.Request{first, third})
 	}},
@@ -132,7 +148,8 @@ var placeLaws = []Law{
 		b.linesUp(b.fair(bob))
 		b.busy(placed(b.fair(somebody(1)), b.Lease/2))
 		b.passAll()
-		b.ahead(b.busy(b.fair(eve)), 1)
+		b.leaves(a, engine.Released)
+		b.first(b.busy(b.fair(eve)), bob)
 	}},
 	{"place", "a release gives up the place", func(b *bench) {
 		a := b.fair(ann)

@@ -88,6 +88,28 @@ var readerLaws = []Law{
 		b.busy(b.write(bob))
 		b.renewed(read)
 	}},
+	{"reader", "what a writer writes ends by itself although it goes on reading", func(b *bench) {
+		b.readsOn()
+		b.granted(b.read(bob))
+		b.busy(b.write(eve))
+	}},
+	{"reader", "a write that ran out cannot be renewed although its writer goes on reading", func(b *bench) {
+		write, read := b.readsOn()
+		b.unrenewed(write)
+		b.renewed(read)
+		b.refused(b.write(ann), engine.ErrUpgrade)
+	}},
+	{"reader", "readers in line are let in when a write ran out although its writer goes on reading", func(b *bench) {
+		write, read := b.write(ann), b.read(ann)
+		b.granted(write)
+		b.granted(read)
+		c := b.linesUp(b.read(bob))
+		b.passMost()
+		b.renewed(read)
+		b.busy(c)
+		b.pass(b.Lease * 7 / 10)
+		b.granted(c)
+	}},
 	{"reader", "a reader does not pass a writer who stands in line", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
@@ -204,4 +226,15 @@ var readerLaws = []Law{
 		b.leaves(c, engine.Released)
 		b.granted(b.read(eve))
 	}},
+}
+
+// readsOn is a writer that reads and renews only that, until the write has run out.
+func (b *bench) readsOn() (write, read engine.Request) {
+	write, read = b.write(ann), b.read(ann)
+	b.granted(write)
+	b.granted(read)
+	b.passMost()
+	b.renewed(read)
+	b.pass(b.Lease * 7 / 10)
+	return write, read
 }

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -82,6 +83,16 @@ var seizeLaws = []Law{
 		b.seize()
 		b.pass(3 * b.Lease)
 		b.revoked(a)
+	}},
+	{"seize", "a seizure is remembered for longer than a long lease", func(b *bench) {
+		clock := b.clock()
+		b.everyKind(func(k engine.Kind) {
+			a := lasting(b.as(k, ann), time.Minute)
+			b.granted(a)
+			b.seize()
+			clock.Step(2 * time.Minute)
+			b.revoked(a)
+		})
 	}},
 	{"seize", "a renewal says that it was a seizure although another has the lock now", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
@@ -176,6 +187,46 @@ var seizeLaws = []Law{
 		b.tookFrom()
 		b.granted(b.ask(bob))
 	}},
+	{"seize", "a seizure of a lock that nobody holds empties the line", func(b *bench) {
+		b.everyLine(func(ask func(string) engine.Request) {
+			b.lineOfFree(ask)
+			c := ask(eve)
+			if l := b.seize(); len(l.Holders) != 0 || len(l.Waiters) != 2 || l.Waiters[0].Name != somebody(0) {
+				b.errorf("it took %+v, want two who stood in line and nobody who held it", l)
+			}
+			b.granted(c)
+			b.leaves(c, engine.Released)
+		})
+	}},
+	{"seize", "who stood in a line that was emptied takes a new place", func(b *bench) {
+		b.everyLine(func(ask func(string) engine.Request) {
+			line, c := b.lineOfFree(ask), b.forLong(ask(eve))
+			b.seize()
+			b.granted(c)
+			b.ahead(b.busy(line[1]), 0)
+			b.ahead(b.busy(line[0]), 1)
+			b.leaves(c, engine.Released)
+			b.servedInOrder([]engine.Request{line[1], line[0]})
+		})
+	}},
+	{"seize", "all who stood in a line that was emptied are told", func(b *bench) {
+		b.everyLine(func(ask func(string) engine.Request) {
+			line := b.lineOfFree(ask)
+			var wakes []<-chan struct{}
+			for _, r := range line {
+				wake, stop := b.listen(r)
+				defer stop()
+				b.told(wake)
+				wakes = append(wakes, wake)
+			}
+			b.seize()
+			for i, wake := range wakes {
+				b.told(wake)
+				b.granted(line[i])
+				b.leaves(line[i], engine.Released)
+			}
+		})
+	}},
 	{"seize", "a seizure takes the lock at its key and no other", func(b *bench) {
 		b.inspector()
 		a, c := b.ask(ann), b.askFor("other", ann)
@@ -216,6 +267,25 @@ var seizeLaws = []Law{
 			b.told(wake)
 		})
 	}},
+	{"seize", "every client through which a named owner entered is told of a seizure", func(b *bench) {
+		i := b.inspector()
+		wakeOne, stopOne := i.Watch(b.client(1))
+		defer stopOne()
+		wakeTwo, stopTwo := i.Watch(b.client(2))
+		defer stopTwo()
+		b.told(wakeOne)
+		b.told(wakeTwo)
+		b.everyKind(func(k engine.Kind) {
+			one, two := b.as(k, "named"), b.as(k, "named")
+			one.Attempt, one.Limit = b.client(1)+":7", 2
+			two.Attempt, two.Limit = b.client(2)+":9", 2
+			b.granted(one)
+			b.granted(two)
+			b.seize()
+			b.told(wakeOne)
+			b.told(wakeTwo)
+		})
+	}},
 	{"seize", "a client that stops watching is not told any more", func(b *bench) {
 		wake, stop := b.inspector().Watch(b.client(1))
 		b.told(wake)
@@ -238,6 +308,24 @@ func (b *bench) everyKind(f func(engine.Kind)) {
 	for _, k := range b.kinds() {
 		f(k)
 	}
+}
+
+// everyLine runs f for each way to ask for a lock that one has at a time and others
+// stand in line for.
+func (b *bench) everyLine(f func(ask func(holder string) engine.Request)) {
+	b.inspector()
+	for _, ask := range []func(string) engine.Request{b.fair, b.write, b.single} {
+		f(ask)
+	}
+}
+
+// lineOfFree is two who stand in line for a lock that nobody holds.
+func (b *bench) lineOfFree(ask func(holder string) engine.Request) []engine.Request {
+	a := b.forLong(ask(ann))
+	b.granted(a)
+	line := b.lineOf(2, ask)
+	b.leaves(a, engine.Released)
+	return line
 }
 
 // seize takes away the lock that most laws are content with.
