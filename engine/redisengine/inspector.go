@@ -14,7 +14,7 @@ import (
 const (
 	// page is about how many keys a call of List looks at: so few that no other
 	// call waits a millisecond behind it.
-	page = 500
+	page = 200
 
 	// remembered is for how long a seizure is told to those who held the lock at
 	// least.

@@ -30,6 +30,46 @@ func TestKindsThatComeLate(t *testing.T) {
 	}
 }
 
+func TestFencesOfEveryKindRise(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, redistest.SteppedClock)
+	e := open(t, s)
+	for _, k := range otherKinds {
+		var last uint64
+		for _, step := range []time.Duration{0, -time.Minute, 20 * time.Second, -time.Hour} {
+			s.Step(step)
+			r := fenced(as(t, k, ann, "a"), 5)
+			g := granted(t, e, r)
+			if g.Fence <= last {
+				t.Errorf("%s: after a step of %v the fence went from %d to %d", k, step, last, g.Fence)
+			}
+			last = g.Fence + r.Room
+			released(t, e, r, engine.Parting{Outcome: engine.Released})
+		}
+	}
+}
+
+func TestNoLeaseIsShortened(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for _, k := range otherKinds {
+		r := as(t, k, ann, "a")
+		granted(t, e, r)
+		granted(t, e, lasting(retry(r), time.Second))
+		renewed(t, e, lasting(r, time.Second), nil)
+		left(t, s, r.Key, r.Lease)
+		switch k {
+		case engine.Read:
+			left(t, s, timeoutOf(t, ann), r.Lease)
+		case engine.Permit:
+			until(t, s, s.Must("ZSCORE", r.Key, ann+"/a")[:13], r.Lease)
+			left(t, s, beside(t, "interlock_permits:"), r.Lease)
+		}
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+	}
+}
+
 func TestEveryKeyHasAnEnd(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -94,8 +134,8 @@ func TestTheDeadInLineAreClearedAwayBitByBit(t *testing.T) {
 	} {
 		for i := range 100 {
 			s.Must(append(line.add, somebody(i)+line.suffix)...)
-			if i%2 == 0 { // of the others nobody knows until when
-				s.Must("ZADD", beside(t, line.places), "1000", somebody(i)+line.suffix)
+			if until := []string{"1000", "inf", ""}[i%3]; until != "" { // of the others nobody knows until when
+				s.Must("ZADD", beside(t, line.places), until, somebody(i)+line.suffix)
 			}
 		}
 		busy(t, e, line.request)
@@ -127,6 +167,11 @@ func TestRedissonReadsWhatWeWrite(t *testing.T) {
 	renewed(t, e, a, nil)
 	s.Must("EVAL", redissonRead, "2", a.Key, timeouts, "60000", java, java+":write")
 	released(t, e, a, engine.Parting{Outcome: engine.Released})
+	left(t, s, a.Key, time.Minute)
+	c := lasting(reading(t, cat, "c"), time.Hour)
+	granted(t, e, c)
+	left(t, s, a.Key, time.Hour)
+	released(t, e, c, engine.Parting{Outcome: engine.Released})
 	left(t, s, a.Key, time.Minute)
 	released(t, e, b, engine.Parting{Outcome: engine.Released})
 	hash(t, s, a.Key, map[string]string{"mode": "read", java: "1"})

@@ -42,6 +42,8 @@ func TestLaws(t *testing.T) {
 	// What only Redis has: clocks, keys and other people's things.
 	t.Run("kinds", func(t *testing.T) {
 		t.Run("an abandoned request of any kind is refused when it comes too late", TestKindsThatComeLate)
+		t.Run("fences of every kind rise however the clock is set", TestFencesOfEveryKindRise)
+		t.Run("neither a repetition nor a renewal shortens a lease", TestNoLeaseIsShortened)
 		t.Run("every key of every kind has an end", TestEveryKeyHasAnEnd)
 		t.Run("the dead in line are cleared away bit by bit", TestTheDeadInLineAreClearedAwayBitByBit)
 		t.Run("Redisson reads what we write", TestRedissonReadsWhatWeWrite)

@@ -1,6 +1,7 @@
 package redisengine_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,7 +80,8 @@ func getsIn(t testing.TB, e *redisengine.Engine, r engine.Request, tries int) {
 		if err == nil && g.Fence > 0 {
 			return
 		}
-		if b, ok := err.(*engine.BusyError); !ok || b.Left > time.Millisecond {
+		var b *engine.BusyError
+		if !errors.As(err, &b) || b.Left > time.Millisecond {
 			t.Fatalf("try %d: %v, want a grant, or to be told to come back at once", i, err)
 		}
 	}

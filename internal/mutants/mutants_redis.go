@@ -6,9 +6,13 @@ import "slices"
 // that must notice are the subtests of its TestLaws, which need a server.
 var redisMutants = slices.Concat(
 	redisAcquireMutants, redisReleaseMutants, redisAbandonMutants, redisRenewMutants, redisAdmitMutants, redisNotifyMutants,
+	redisLineMutants, redisCrowdMutants, redisOperatorMutants,
 )
 
 const (
+	redisDir    = "engine/redisengine/"
+	redisLuaDir = redisDir + "lua/"
+
 	redisAcquireManyLua = "engine/redisengine/lua/acquire_many.lua"
 	redisReleaseManyLua = "engine/redisengine/lua/release_many.lua"
 	redisAcquireLua     = "engine/redisengine/lua/acquire.lua"

@@ -38,6 +38,7 @@ if left ~= -2 then
   over = redis.call('ZRANGE', lock, '-inf', passed, 'BYSCORE', 'LIMIT', 0, 16)
 end
 local fence = tonumber(redis.call('HGET', fences, name))
+local seen = redis.call('EXISTS', line, places) > 0 and look(line, places)
 if #over > 0 then
   redis.call('ZREM', lock, unpack(over))
   redis.call('HDEL', fences, unpack(over))
@@ -52,9 +53,7 @@ if mine and mine > now then
 end
 
 local free, rank = limit - used, 0
-local seen
-if redis.call('EXISTS', line) == 1 then
-  seen = look(line, places)
+if seen then
   clear(seen, places)
   rank = ahead_of({line}, places, name)
 end

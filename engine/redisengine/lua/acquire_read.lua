@@ -62,7 +62,7 @@ end
 -- Who reads or writes already does not stand in line.
 if not reads and not (mode == 'write' and writes) then
   local before, writer
-  local line = redis.call('EXISTS', lines[1], lines[2]) > 0
+  local line = redis.call('EXISTS', lines[1], lines[2], places) > 0
   if line then
     local reader = look(lines[1], places)
     writer = look(lines[2], places)

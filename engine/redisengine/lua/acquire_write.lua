@@ -55,7 +55,7 @@ if left ~= -2 then
 end
 
 local writer, reader
-if redis.call('EXISTS', lines[1], lines[2]) > 0 then
+if redis.call('EXISTS', lines[1], lines[2], places) > 0 then
   writer, reader = look(lines[1], places), look(lines[2], places)
   clear(writer, places)
   clear(reader, places)

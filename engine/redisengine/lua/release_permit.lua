@@ -15,7 +15,7 @@ local held = mine and mine > now
 redis.call('HLEN', fences) -- it may be another kind of thing
 
 local first, stood
-local seen = redis.call('EXISTS', line) == 1 and look(line, places, name)
+local seen = redis.call('EXISTS', line, places) > 0 and look(line, places, name)
 if seen then
   first, stood = seen.first, redis.call('ZSCORE', line, name)
 end
