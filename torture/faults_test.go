@@ -27,7 +27,7 @@ type row struct {
 // Redis, and prints a line for each row (R2).
 func TestFaults(t *testing.T) {
 	var rows []row
-	for _, group := range [][]row{replyRows, serverRows, wakeRows, clockRows, processRows} {
+	for _, group := range [][]row{replyRows, serverRows, wakeRows, clockRows, processRows, lineRows, deathRows, kindRows} {
 		rows = append(rows, group...)
 	}
 	for _, r := range rows {
@@ -85,7 +85,7 @@ func (p *place) use(e *redisengine.Engine) *interlock.Client {
 	return c
 }
 
-func (p *place) lock(m *interlock.Mutex) (context.Context, *interlock.Hold) {
+func (p *place) lock(m interlock.Locker) (context.Context, *interlock.Hold) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
 	defer cancel()
