@@ -175,6 +175,9 @@ func (a *attempt) giveBack(ctx context.Context) error {
 	}
 	a.req, _ = m.request(ctx, a.once)
 	a.placed = false
+	if a.direct {
+		a.ear.close() // it listened for the one before
+	}
 	return fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
 }
 

@@ -208,6 +208,20 @@ func (d *desk) announce(g *grant) {
 	}
 }
 
+// giveBack returns what was granted for m and announced, and is not to be held.
+func (d *desk) giveBack(m *Mutex, g *grant) error {
+	if g.direct {
+		_, err := d.core.release(g.req)
+		return err
+	}
+	p := d.part(g.req.Key)
+	p.mu.Lock()
+	ln := p.lines[g.req.Key]
+	p.mu.Unlock()
+	_, _, err := d.pass(*g, m.opts.terms(), ln, p)
+	return err
+}
+
 // occupy notes who holds the lock that the line is about.
 func (d *desk) occupy(l *lease) {
 	if l.direct {

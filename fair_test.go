@@ -172,6 +172,20 @@ var fairLaws = []law{
 		unlock(t, hold)
 		a.want(2, 0, 1)
 	}},
+	{"who gave back a grant that came late is woken all the same", func(t *testing.T, w *world) {
+		slow := enginetest.NewFaulty(w.memory)
+		c := w.on(slow, interlock.Watchdog(time.Second))
+		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
+		a := newArrivals(t)
+		a.arrive(t.Context(), 0, c.Mutex("k:1", interlock.Fair()))
+		slow.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 990 * time.Millisecond, Times: 1})
+		unlock(t, hold)
+		_, hold = lock(t, w.client.Mutex("k:1", interlock.Fair())) // behind it, and then before it
+		time.Sleep(3 * time.Second)
+		slow.Wait()
+		unlock(t, hold)
+		wantIn(t, time.Millisecond, 2*time.Millisecond, func() { a.want(1, 0) })
+	}},
 	{"TryLock neither waits nor gets past those who do", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)

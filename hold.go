@@ -13,8 +13,10 @@ import (
 type Hold struct {
 	lease *lease
 	parts []*Hold // of a Multi, which has no lease of its own
-	once  sync.Once
-	err   error
+
+	mu   sync.Mutex
+	over bool  // it was unlocked
+	err  error // what came of that
 }
 
 // Key returns the key of the lock. A hold of several has their keys in order,
@@ -83,14 +85,21 @@ func (h *Hold) Left() time.Duration {
 // most. If the lock had been lost by then, the error matches [ErrLost].
 // Calling it again is free and returns the same.
 func (h *Hold) Unlock() error {
-	h.once.Do(func() {
-		if h.lease != nil {
-			h.err = h.lease.leave()
-		} else {
-			h.err = unlockAll(h.parts)
-		}
-	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end()
 	return h.err
+}
+
+// end ends the hold, unless it is over.
+func (h *Hold) end() {
+	switch {
+	case h.over:
+	case h.lease != nil:
+		h.over, h.err = true, h.lease.leave()
+	default:
+		h.over, h.err = true, unlockAll(h.parts)
+	}
 }
 
 // during calls fn while holding the lock, and releases it whatever fn does.

@@ -61,6 +61,13 @@ func (l *Latch) Left(ctx context.Context) (int, error) { return l.ask(ctx, l.req
 // Wait returns nil once the latch is open. If ctx is done before, or the time set
 // by [Wait] is over, the error matches [ErrNotOpen] as well as the reason.
 func (l *Latch) Wait(ctx context.Context) error {
+	if l.opts.bounded && l.opts.wait == 0 { // one look
+		left, err := l.ask(ctx, l.req, briefOutage)
+		if err == nil && left > 0 {
+			err = l.closedStill(left, errWaited)
+		}
+		return err
+	}
 	if l.opts.bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, l.opts.wait, errWaited)
@@ -75,10 +82,15 @@ func (l *Latch) Wait(ctx context.Context) error {
 			return err
 		}
 		e.listen(l.core, l.req)
-		if err := l.core.rest(ctx, jitter(longestPoll), e.wake); err != nil {
-			return fmt.Errorf("%w: %q is to be counted down %d more times: %w", ErrNotOpen, l.req.Key, left, err)
+		pause := min(longestPoll, l.req.Lease/renewPart) // to look is what keeps it from being forgotten
+		if err := l.core.rest(ctx, jitter(pause), e.wake); err != nil {
+			return l.closedStill(left, err)
 		}
 	}
+}
+
+func (l *Latch) closedStill(left int, cause error) error {
+	return fmt.Errorf("%w: %q is to be counted down %d more times: %w", ErrNotOpen, l.req.Key, left, cause)
 }
 
 // ask asks the engine until it answers, for as long as limit.

@@ -81,6 +81,30 @@ var latchLaws = []law{
 			wantErr(t, w.client.Latch("k:1", 2, interlock.Wait(time.Second)).Wait(t.Context()), interlock.ErrNotOpen)
 		})
 	}},
+	{"Wait of zero is one look", func(t *testing.T, w *world) {
+		l := w.client.Latch("k:1", 1, interlock.Wait(0))
+		wantIn(t, 0, 0, func() { wantErr(t, l.Wait(t.Context()), interlock.ErrNotOpen) })
+		if _, err := l.CountDown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}},
+	{"one with a short life that is waited for is not forgotten", func(t *testing.T, w *world) {
+		l := w.client.Latch("k:1", 2, interlock.Lease(100*time.Millisecond))
+		done := make(chan error)
+		go func() { done <- l.Wait(t.Context()) }()
+		for range 2 {
+			time.Sleep(time.Second)
+			if _, err := l.CountDown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}},
 	{"one that is waited for is not forgotten", func(t *testing.T, w *world) {
 		l := w.client.Latch("k:1", 2, interlock.Lease(10*time.Second))
 		if _, err := l.CountDown(t.Context()); err != nil {

@@ -45,6 +45,11 @@ func newLease(ctx context.Context, m *Mutex, g grant, now time.Time) *lease {
 	l.Context, l.cancel = context.WithCancelCause(ctx)
 	l.first.lease = l
 	l.due.index = -1
+	l.due.terms = m.opts.terms()
+	if m.gathered {
+		l.due.terms.explicit, l.due.terms.maxHold = false, 0
+	}
+	l.due.begun = now
 	l.trust(g.sure)
 	return l
 }

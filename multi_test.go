@@ -172,6 +172,70 @@ var multiLaws = []law{
 		wantIn(t, 9*time.Second, 10*time.Second, func() { <-ctx.Done() })
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
+	{"what is held while the rest is waited for is renewed, whatever its lease, and MaxHold begins when all are there", func(t *testing.T, w *world) {
+		for _, opt := range []interlock.Option{interlock.Lease(time.Second), interlock.MaxHold(time.Second)} {
+			_, theirs := lock(t, w.another().Mutex("k:2"))
+			time.AfterFunc(time.Minute, func() { _ = theirs.Unlock() })
+			ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"}, opt))
+			wantIn(t, 900*time.Millisecond, time.Second, func() { <-ctx.Done() })
+			wantErr(t, hold.Unlock(), interlock.ErrLost)
+			w.client.Idle()
+		}
+	}},
+	{"leases that cannot begin together are none", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(5*time.Second, func() {
+			w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
+			_ = theirs.Unlock()
+		})
+		_, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Lease(10*time.Second)).Lock(t.Context())
+		wantErr(t, err, interlock.ErrUnavailable)
+		w.engine.Heal()
+		w.client.Idle()
+		wantFree(t, w.another().Mutex("k:1"))
+		wantFree(t, w.another().Mutex("k:2"))
+	}},
+	{"the loss of one while another is waited for is told as such", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(time.Second, func() { w.memory.Evict("k:1") })
+		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(t.Context())
+		wantErr(t, err, interlock.ErrLost)
+		unlock(t, theirs)
+	}},
+	{"Wait bounds the first look, too", func(t *testing.T, w *world) {
+		for _, do := range []enginetest.Deed{enginetest.Refuse, enginetest.Hang} {
+			w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: do})
+			wantIn(t, 0, 100*time.Millisecond, func() {
+				if _, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Wait(100*time.Millisecond)).Lock(t.Context()); err == nil {
+					t.Error("taken from an engine that is down")
+				}
+			})
+			w.engine.Heal()
+		}
+	}},
+	{"a trace that panics leaves nothing locked", func(t *testing.T, w *world) {
+		for _, bad := range []string{"k:1", "k:2", "k:3"} {
+			boom := interlock.WithTrace(&interlock.Trace{Acquired: func(e interlock.Acquired) {
+				if e.Key == bad {
+					panic("boom")
+				}
+			}})
+			for _, m := range []interlock.Locker{w.client.Multi([]string{"k:1", "k:2", "k:3"}, boom), w.client.Mutex(bad, boom)} {
+				func() {
+					defer func() {
+						if recover() != "boom" {
+							t.Error("the panic was swallowed")
+						}
+					}()
+					_, _, _ = m.Lock(t.Context())
+				}()
+				for _, k := range []string{"k:1", "k:2", "k:3"} {
+					wantFree(t, w.client.Mutex(k))
+					wantFree(t, w.another().Mutex(k))
+				}
+			}
+		}
+	}},
 	{"what is left of all is what is left of the one that ends first", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(time.Second, func() { _ = theirs.Unlock() })

@@ -24,6 +24,10 @@ type Mutex struct {
 	kind  engine.Kind
 	limit int    // of a semaphore
 	as    string // on behalf of which holder; empty for a new one
+
+	// gathered says that the lock is one of several that are being taken. Until
+	// all are there it is renewed, whatever its options say.
+	gathered bool
 }
 
 var _ Locker = (*Mutex)(nil)
@@ -84,11 +88,20 @@ func (m *Mutex) lock(ctx context.Context, once bool) (context.Context, *Hold, er
 // obtain takes the lock as somebody new, or on behalf of who it was made for.
 func (m *Mutex) obtain(ctx context.Context, once bool) (context.Context, *Hold, error) {
 	start := time.Now()
+	inner, hold, err := m.quietly(ctx, once)
+	if err != nil {
+		m.report(err, time.Since(start))
+	}
+	return inner, hold, err
+}
+
+// quietly is obtain without a word about what was not to be had.
+func (m *Mutex) quietly(ctx context.Context, once bool) (context.Context, *Hold, error) {
+	start := time.Now()
 	m.core.background.begin()
 	defer m.core.background.end()
 	g, err := m.take(ctx, once)
 	if err != nil {
-		m.report(err, time.Since(start))
 		return ctx, nil, err
 	}
 	l := m.hold(ctx, g, start)
@@ -156,10 +169,23 @@ func (m *Mutex) hold(ctx context.Context, g grant, asked time.Time) *lease {
 		s.handed.Add(1)
 	}
 	if t := m.opts.trace; t != nil && t.Acquired != nil {
-		t.Acquired(Acquired{Key: m.key, Kind: m.kind, Holder: g.req.Holder, Fence: g.fence, Lease: g.req.Lease,
-			Waited: waited, Tries: g.tries, Handed: g.handed})
+		l.tell(t, waited)
 	}
 	return l
+}
+
+// tell traces that a lock was taken. Should the trace panic, nobody has the hold,
+// so it is released.
+func (l *lease) tell(t *Trace, waited time.Duration) {
+	told := false
+	defer func() {
+		if !told {
+			_ = l.first.Unlock()
+		}
+	}()
+	t.Acquired(Acquired{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Lease: l.req.Lease,
+		Waited: waited, Tries: l.tries, Handed: l.handed})
+	told = true
 }
 
 // report counts and traces a lock that was not taken.

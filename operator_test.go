@@ -99,6 +99,19 @@ var operatorLaws = []law{
 			t.Errorf("%d times in a minute", n)
 		}
 	}},
+	{"a client that is closed, or holds nothing, does not make itself known", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("a:1"))
+		time.Sleep(29*time.Second + 900*time.Millisecond)
+		unlock(t, hold)
+		if err := w.client.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		before := w.engine.Calls(enginetest.OpRegister)
+		time.Sleep(time.Minute)
+		if n := w.engine.Calls(enginetest.OpRegister) - before; n != 0 {
+			t.Errorf("%d times after it was closed", n)
+		}
+	}},
 	{"that nobody can be told costs no lock", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRegister, Do: enginetest.Hang})
 		wantIn(t, 0, 0, func() { wantFree(t, w.client.Mutex("a:1")) })

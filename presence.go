@@ -25,7 +25,7 @@ func (p *presence) init(c *core, name string) { p.core, p.name = c, name }
 // show says that the client is there, unless it has done so a short while ago.
 // It waits for nothing, and nothing depends on it.
 func (p *presence) show(now time.Time) {
-	if p.core.caps.Inspector == nil {
+	if p.core.caps.Inspector == nil || p.core.closed.Load() {
 		return
 	}
 	at, until := int64(now.Sub(p.core.base)), p.until.Load()

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ type dueTimes struct {
 	sent   time.Time // when the lease was last asked for
 	renew  time.Time // when it is to be renewed; zero if never
 	tried  int       // renewals that failed in a row
+	terms  terms     // whether it is to be renewed, and for how long
+	begun  time.Time // since when that counts
 	flying bool      // a renewal is on its way, or waits for one
 }
 
@@ -71,7 +74,7 @@ func (r *renewer) add(l *lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l.due.sent = l.grant.sent
-	if !l.opts.explicit {
+	if !l.due.terms.explicit {
 		l.due.renew = l.due.sent.Add(l.req.Lease / renewPart)
 	}
 	if len(r.leases) == 0 {
@@ -138,8 +141,8 @@ func (r *renewer) nextDue(l *lease) time.Time {
 	if !l.due.flying && !l.due.renew.IsZero() && l.due.renew.Before(next) {
 		next = l.due.renew
 	}
-	if l.opts.maxHold > 0 {
-		if end := l.begun.Add(l.opts.maxHold); end.Before(next) {
+	if most := l.due.terms.maxHold; most > 0 {
+		if end := l.due.begun.Add(most); end.Before(next) {
 			next = end
 		}
 	}
@@ -193,9 +196,12 @@ func (r *renewer) fire() {
 		}
 	}
 	r.arm()
+	live := len(r.leases) > 0
 	r.mu.Unlock()
 
-	r.core.presence.show(now)
+	if live {
+		r.core.presence.show(now)
+	}
 	if len(seized) > 0 {
 		r.core.spawn(func() { r.review(seized) })
 	}
@@ -206,11 +212,60 @@ func (r *renewer) fire() {
 			l.lose(ErrMaxHold)
 		}
 	}
-	r.settle()
+	r.ended()
 }
 
-// settle closes drained if the last lease left by way of fire.
-func (r *renewer) settle() {
+// settle lets the given terms count for leases from now on. If nobody renews them
+// after that, they begin anew together.
+func (r *renewer) settle(leases []*lease, t terms) error {
+	ctx := r.core.bound.context()
+	for tries := 1; t.explicit; tries++ {
+		old := r.older(leases)
+		if len(old) == 0 {
+			break
+		}
+		r.renew(old, detached)
+		for _, l := range old {
+			if !l.live() {
+				return context.Cause(l)
+			}
+		}
+		if len(r.older(old)) > 0 && r.core.pause(ctx, tries) != nil {
+			return fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for _, l := range leases {
+		if l.due.index < 0 {
+			continue // lost meanwhile, which its context says
+		}
+		l.due.terms, l.due.begun = t, now
+		if t.explicit {
+			l.due.renew = time.Time{}
+		}
+		l.due.next = r.nextDue(l)
+		heap.Fix(&r.leases, l.due.index)
+	}
+	r.arm()
+	return nil
+}
+
+// older returns those of some leases that began noticeably before now.
+func (r *renewer) older(leases []*lease) (old []*lease) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range leases {
+		if time.Since(l.due.sent) > l.req.Lease/leastLeft {
+			old = append(old, l)
+		}
+	}
+	return old
+}
+
+// ended closes drained if the last lease left by way of fire.
+func (r *renewer) ended() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.emptied()
@@ -218,7 +273,7 @@ func (r *renewer) settle() {
 
 // attend does what is due about l, and reports whether it is over.
 func (r *renewer) attend(l *lease, now time.Time) (over bool) {
-	if l.overdue(now) || l.opts.maxHold > 0 && now.Sub(l.begun) >= l.opts.maxHold {
+	if most := l.due.terms.maxHold; l.overdue(now) || most > 0 && now.Sub(l.due.begun) >= most {
 		return true
 	}
 	if l.due.flying || l.due.renew.IsZero() || l.due.renew.After(now) {
@@ -298,14 +353,14 @@ func (r *renewer) renew(batch []*lease, bound time.Duration) {
 func (r *renewer) note(l *lease, sent time.Time, err error) {
 	if err == nil {
 		l.due.sent, l.due.tried = sent, 0
-		if !l.opts.explicit {
+		if !l.due.terms.explicit {
 			l.due.renew = sent.Add(l.req.Lease / renewPart)
 		}
 		l.trust(sureUntil(sent, l.req.Lease))
 		return
 	}
 	l.due.tried++
-	if l.opts.explicit {
+	if l.due.terms.explicit {
 		return
 	}
 	pause := Exponential(l.req.Lease/30, mostPause)(l.due.tried)

@@ -39,11 +39,18 @@ var errNotWriting = errors.New("interlock: only who holds the write side of an R
 // Downgrade turns a hold of [RWMutex.Write] into one of Read, without letting
 // another writer in between, and wakes those who wait to read. The context it
 // returns belongs to the new hold and follows the one that Lock was called with;
-// that of h ends as with Unlock. If it fails, h is as it was, unless it was lost.
+// that of h ends as with Unlock, and Unlock of h does nothing more. If it fails, h
+// is as it was, unless it was lost.
 func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 	l := h.lease
 	if l == nil || l.req.Kind != engine.Write {
 		return context.Background(), nil, errNotWriting
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over || !l.live() {
+		h.end() // says what became of it
+		return l, nil, errors.Join(errNotWriting, h.err)
 	}
 	reader := &Mutex{core: l.core, key: l.req.Key, opts: *l.opts, kind: engine.Read, as: l.req.Holder}
 	if err := reader.usable(l.parent); err != nil {
@@ -53,9 +60,12 @@ func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 	if err != nil {
 		return l, nil, err
 	}
-	if err := h.Unlock(); err != nil && errors.Is(err, ErrLost) {
+	switch h.end(); {
+	case errors.Is(h.err, ErrLost):
 		_ = read.Unlock() // it may have been granted to us as to anybody
-		return l.parent, nil, err
+		return l.parent, nil, h.err
+	case h.err != nil: // others would wait for the rest of its lease
+		l.core.cleanUp(l.req, l.opts.trace, l.due.sent)
 	}
 	return ctx, read, nil
 }

@@ -180,6 +180,44 @@ var rwmutexLaws = []law{
 		wantErr(t, context.Cause(ctx), interlock.ErrReleased)
 		unlock(t, reading)
 	}},
+	{"who has given up writing cannot downgrade, and nobody twice", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1")
+		_, writing := lock(t, m.Write())
+		unlock(t, writing)
+		if _, _, err := writing.Downgrade(); err == nil {
+			t.Error("a write that was over went on as a read")
+		}
+		_, writing = lock(t, m.Write())
+		_, reading, err := writing.Downgrade()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := writing.Downgrade(); err == nil {
+			t.Error("a write went on as two reads")
+		}
+		unlock(t, writing) // is free
+		wantBusy(t, w.another().RWMutex("k:1").Write())
+		unlock(t, reading)
+		wantFree(t, w.another().RWMutex("k:1").Write())
+	}},
+	{"a write that was lost does not go on as a read", func(t *testing.T, w *world) {
+		ctx, writing := lock(t, w.client.RWMutex("k:1", interlock.Lease(time.Second)).Write())
+		<-ctx.Done()
+		_, _, err := writing.Downgrade()
+		wantErr(t, err, interlock.ErrLost)
+	}},
+	{"a downgrade whose release is not heard is made up for", func(t *testing.T, w *world) {
+		_, writing := lock(t, w.client.RWMutex("k:1").Write())
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
+		_, reading, err := writing.Downgrade()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.client.Idle()
+		wantFree(t, w.on(w.memory).RWMutex("k:1").Read())
+		w.engine.Heal()
+		unlock(t, reading)
+	}},
 	{"only who writes can downgrade", func(t *testing.T, w *world) {
 		for _, m := range []interlock.Locker{w.client.Mutex("k:1"), w.client.RWMutex("k:2").Read(), w.client.Multi([]string{"k:3", "k:4"})} {
 			_, hold := lock(t, m)

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
+	"time"
 )
 
 // A Striped is a hot key split into several locks: whoever needs any part of
@@ -58,25 +59,70 @@ func (s *Striped) All() *Multi { return s.all }
 
 // Do calls fn while holding any one stripe, and says which. It takes one that is
 // free, from a place in the row that differs each time; if none is, it waits for
-// one of them.
+// one of them, and looks round again every second. With [Reentrant] a stripe that
+// ctx holds is entered again; without it, it takes another.
 func (s *Striped) Do(ctx context.Context, fn func(ctx context.Context, stripe int) error) error {
-	first := rand.IntN(len(s.stripes))
-	i, ctx, hold, err := s.any(ctx, first)
+	i, ctx, hold, err := s.any(ctx)
 	if err != nil {
 		return err
 	}
 	return hold.during(ctx, func(ctx context.Context) error { return fn(ctx, i) })
 }
 
-// any takes a stripe, from the first on.
-func (s *Striped) any(ctx context.Context, first int) (int, context.Context, *Hold, error) {
-	for k := range s.stripes {
-		i := (first + k) % len(s.stripes)
-		inner, hold, err := s.stripes[i].TryLock(ctx)
-		if err == nil || !errors.Is(err, ErrContended) {
+// any takes a stripe.
+func (s *Striped) any(ctx context.Context) (int, context.Context, *Hold, error) {
+	start := time.Now()
+	for {
+		i, inner, hold, err := s.look(ctx)
+		if hold != nil || err != nil && i < 0 {
+			return i, inner, hold, err
+		}
+		m, left := *s.stripes[i], longestPoll
+		if m.opts.bounded {
+			left = min(left, m.opts.wait-time.Since(start))
+		}
+		if left > 0 {
+			m.opts.wait, m.opts.bounded = left, true
+			inner, hold, err = m.quietly(ctx, false)
+		}
+		over := left < longestPoll || ctx.Err() != nil || !errors.Is(err, errWaited)
+		if hold == nil && over {
+			m.report(err, time.Since(start))
+		}
+		if over {
 			return i, inner, hold, err
 		}
 	}
-	inner, hold, err := s.stripes[first].Lock(ctx)
-	return first, inner, hold, err
+}
+
+// look tries one stripe after the other. If none is free, it returns one to wait
+// for, and who has it; if there is none to wait for either, a number below zero.
+func (s *Striped) look(ctx context.Context) (stripe int, _ context.Context, _ *Hold, err error) {
+	stripe = -1
+	for _, i := range rand.Perm(len(s.stripes)) {
+		m := s.stripes[i]
+		if err := m.usable(ctx); err != nil {
+			return -1, ctx, nil, err
+		}
+		m, hold, self := m.under(ctx)
+		if hold != nil {
+			return i, ctx, hold, nil
+		}
+		if self != nil { // ctx has it, and wants another
+			if stripe < 0 {
+				err = self
+			}
+			continue
+		}
+		inner, hold, busy := m.quietly(ctx, true)
+		if busy == nil {
+			return i, inner, hold, nil
+		}
+		if !errors.Is(busy, ErrContended) {
+			m.report(busy, 0)
+			return -1, ctx, nil, busy
+		}
+		stripe, err = i, busy
+	}
+	return stripe, ctx, nil, err
 }

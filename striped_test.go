@@ -2,6 +2,7 @@ package interlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -53,6 +54,67 @@ var stripedLaws = []law{
 		if err := s.All().Do(t.Context(), func(context.Context) error { in++; return nil }); err != nil || in != 1 {
 			t.Error(err)
 		}
+	}},
+	{"who waits gets one that comes free within a second, whichever it is", func(t *testing.T, w *world) {
+		var holds []*interlock.Hold
+		for i := range 4 {
+			_, h := lock(t, w.another().Striped("k:1", 4).Stripe(i))
+			holds = append(holds, h)
+		}
+		for i, h := range holds {
+			d := time.Second
+			if i == 3 {
+				d = time.Hour
+			}
+			time.AfterFunc(d, func() { _ = h.Unlock() })
+		}
+		wantIn(t, time.Second, 3*time.Second, func() {
+			together(20, func(int) {
+				if err := w.client.Striped("k:1", 4).Do(t.Context(), func(context.Context, int) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		time.Sleep(time.Hour)
+	}},
+	{"under a context that holds a stripe another is taken, or with Reentrant the same", func(t *testing.T, w *world) {
+		for range 20 {
+			s := w.client.Striped("k:1", 2)
+			ctx, hold := lock(t, s.Stripe(0))
+			if err := s.Do(ctx, func(_ context.Context, stripe int) error {
+				if stripe != 1 {
+					t.Errorf("stripe %d was taken twice", stripe)
+				}
+				return s.Do(ctx, func(context.Context, int) error { return nil })
+			}); !errors.Is(err, interlock.ErrContended) && err != nil {
+				t.Error(err)
+			}
+			err := w.client.Striped("k:1", 2, interlock.Reentrant()).Do(ctx, func(context.Context, int) error { return nil })
+			if err != nil {
+				t.Error(err)
+			}
+			one := w.client.Striped("k:1", 1)
+			_, _, err = one.Stripe(0).TryLock(ctx)
+			var busy *interlock.ContendedError
+			if !errors.As(err, &busy) || !busy.Self {
+				t.Error(err)
+			}
+			wantIn(t, 0, 0, func() {
+				err := one.Do(ctx, func(context.Context, int) error { return nil })
+				if !errors.As(err, &busy) || !busy.Self {
+					t.Errorf("got %v, want to be told that the context holds it", err)
+				}
+			})
+			unlock(t, hold)
+		}
+	}},
+	{"one who did not get a stripe is told of once", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.another().Striped("k:1", 8).All())
+		_ = w.client.Striped("k:1", 8, interlock.Wait(5*time.Second)).Do(t.Context(), func(context.Context, int) error { return nil })
+		if n := w.client.Stats().Contended; n != 1 {
+			t.Errorf("counted %d times, want once", n)
+		}
+		unlock(t, hold)
 	}},
 	{"all of them keep everybody out", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Striped("k:1", 4).All())
