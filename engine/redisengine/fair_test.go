@@ -40,19 +40,21 @@ func TestFairFormat(t *testing.T) {
 		kept(t, s)
 	})
 
-	t.Run("who waits is in a list, and until when in a sorted set, which end together", func(t *testing.T) {
+	t.Run("who waits is in a list, until when and for how long beside it, and all end together", func(t *testing.T) {
 		t.Parallel()
 		granted(t, e, fair(t, ann, "a"))
 		busy(t, e, placed(fair(t, bob, "b"), time.Minute))
 		busy(t, e, placed(fair(t, cat, "c"), 5*time.Second))
-		kept(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}")
+		kept(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_lengths:{$}")
 		if got := queueOf(t, s); got != bob+" "+cat {
 			t.Errorf("in the queue are %s", got)
 		}
 		until(t, s, s.Must("ZSCORE", beside(t, "redisson_lock_timeout:"), bob), time.Minute)
 		until(t, s, s.Must("ZSCORE", beside(t, "redisson_lock_timeout:"), cat), 5*time.Second)
-		left(t, s, beside(t, "redisson_lock_queue:"), 65*time.Second)
-		left(t, s, beside(t, "redisson_lock_timeout:"), 65*time.Second)
+		hash(t, s, beside(t, "interlock_lengths:"), map[string]string{bob: "60000", cat: "5000"})
+		for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_lengths:"} {
+			left(t, s, beside(t, prefix), 2*time.Minute)
+		}
 	})
 
 	t.Run("nothing is left when all have left", func(t *testing.T) {
@@ -169,6 +171,21 @@ func TestFairQueueInDisorder(t *testing.T) {
 	queue := func(t *testing.T) string { return beside(t, "redisson_lock_queue:") }
 	places := func(t *testing.T) string { return beside(t, "redisson_lock_timeout:") }
 
+	t.Run("a line without lengths is a line, and gets them back", func(t *testing.T) {
+		t.Parallel()
+		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute)
+		granted(t, e, a)
+		busy(t, e, b)
+		s.Must("DEL", beside(t, "interlock_lengths:"))
+		if got := busy(t, e, placed(fair(t, cat, "c"), time.Minute)); got.Ahead != 1 {
+			t.Errorf("ahead are %d, want 1", got.Ahead)
+		}
+		busy(t, e, b)
+		hash(t, s, beside(t, "interlock_lengths:"), map[string]string{bob: "60000", cat: "60000"})
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		granted(t, e, b)
+	})
+
 	for _, lost := range []string{"redisson_lock_queue:", "redisson_lock_timeout:"} {
 		t.Run("who waited in a line without "+lost+" stands in line again", func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +200,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			if got := busy(t, e, b); got.Ahead != 1 {
 				t.Errorf("ahead are %d, want 1", got.Ahead)
 			}
-			kept(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}")
+			kept(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_lengths:{$}")
 			if got := queueOf(t, s); got != cat+" "+bob {
 				t.Errorf("in the queue are %s, want each once", got)
 			}
@@ -220,7 +237,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			if n := number(t, s, "LLEN", queue(t)); n != 85 {
 				t.Errorf("one call made %d of 100 and one, want 85", n)
 			}
-			kept(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}")
+			kept(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_lengths:{$}")
 			getsIn(t, e, r, 7)
 			released(t, e, r, engine.Parting{Outcome: engine.Released})
 			kept(t, s)
@@ -239,6 +256,34 @@ func TestFairQueueInDisorder(t *testing.T) {
 		left(t, s, places(t), time.Hour+5*time.Second)
 	})
 
+	t.Run("who stood in line and died is passed, and taken away by who is granted the lock", func(t *testing.T) {
+		t.Parallel()
+		a, c := fair(t, ann, "a"), placed(fair(t, cat, "c"), time.Minute)
+		granted(t, e, a)
+		for i := range 10 {
+			busy(t, e, placed(fair(t, somebody(i), "b"), time.Minute))
+			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), somebody(i))
+		}
+		if b := busy(t, e, c); b.Ahead != 10 {
+			t.Errorf("ahead are %d, want 10: any of them may still come back", b.Ahead)
+		}
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		granted(t, e, c)
+		kept(t, s, "$")
+	})
+
+	t.Run("a hundred who stood in line and died hold up nobody for long", func(t *testing.T) {
+		t.Parallel()
+		r := placed(fair(t, ann, "a"), time.Minute)
+		for i := range 100 {
+			s.Must("RPUSH", queue(t), somebody(i))
+			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), somebody(i))
+			s.Must("HSET", beside(t, "interlock_lengths:"), somebody(i), "60000")
+		}
+		getsIn(t, e, r, 8)
+		kept(t, s, "$")
+	})
+
 	t.Run("a name that stands in line twice leaves it at once", func(t *testing.T) {
 		t.Parallel()
 		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute)
@@ -250,7 +295,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		kept(t, s, "$")
 	})
 
-	for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:"} {
+	for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_lengths:"} {
 		t.Run("a string in the place of "+prefix+" is refused, and nothing is half done", func(t *testing.T) {
 			t.Parallel()
 			a := fair(t, ann, "a")

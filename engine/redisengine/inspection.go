@@ -62,9 +62,8 @@ func (f inspection) clients() (ids []string) {
 		note(h.Name)
 	}
 	for _, name := range f.attempts {
-		if _, attempt, _ := strings.Cut(name, "/"); isHolder(attempt) {
-			note(attempt)
-		}
+		_, attempt, _ := strings.Cut(name, "/")
+		note(attempt)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)

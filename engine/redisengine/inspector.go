@@ -123,7 +123,8 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 	}
 	c := e.call(s)
 	defer c.free()
-	c.keys(name, channel(name), queue(name), queuePlaces(name), readers(name), writers(name), line(name), places(name), permits(name))
+	c.keys(name, channel(name), queue(name), queuePlaces(name), readers(name), writers(name),
+		line(name), places(name), lengths(name), permits(name))
 	ask := "NUMSUB"
 	if e.publish == Sharded {
 		ask = "SHARDNUMSUB"

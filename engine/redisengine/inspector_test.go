@@ -274,6 +274,44 @@ func TestSeize(t *testing.T) {
 		}
 	})
 
+	t.Run("a line in front of a free lock is taken away, and all in it are told", func(t *testing.T) {
+		t.Parallel()
+		for _, k := range otherKinds {
+			a, b, c := as(t, k, ann, "a"), placed(as(t, k, bob, "b"), time.Minute), placed(as(t, k, cat, "c"), time.Minute)
+			if k == engine.Read {
+				b.Kind = engine.Write
+			}
+			granted(t, e, a)
+			busy(t, e, b)
+			busy(t, e, c)
+			if p, err := e.Release(context.Background(), a); err != nil || p.Outcome != engine.Released {
+				t.Errorf("%s: %+v, %v", k, p, err)
+			}
+			all, one, two := beside(t, "redisson_rwlock:"), "", ""
+			switch k {
+			case engine.Fair:
+				all = channelOf(a.Key)
+				one, two = all+":"+bob, all+":"+cat
+			case engine.Permit:
+				all = beside(t, "interlock_semaphore:")
+				one, two = all+":"+bob+"/b", all+":"+cat+"/c"
+			}
+			told := []func() string{s.Subscribe("SUBSCRIBE", all)}
+			if one != "" {
+				told = append(told, s.Subscribe("SUBSCRIBE", one), s.Subscribe("SUBSCRIBE", two))
+			}
+			if l := seized(t, e, a.Key); len(l.Holders) != 0 || len(l.Waiters) != 2 {
+				t.Errorf("%s: taken was %+v", k, l)
+			}
+			for _, next := range told {
+				if got := next(); got != "0" && got != "1" {
+					t.Errorf("%s: told was %q", k, got)
+				}
+			}
+			kept(t, s)
+		}
+	})
+
 	t.Run("the client of an attempt is told, whoever the holder is said to be", func(t *testing.T) {
 		t.Parallel()
 		own, named := "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"

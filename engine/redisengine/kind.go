@@ -25,25 +25,31 @@ var kinds = map[engine.Kind]*kind{
 		acquire: script("acquire_fair", "clock", "attempt", "line"),
 		release: script("release_fair", "clock", "parting", "line"),
 		channel: channel,
-		keys:    func(name string) []string { return []string{queue(name), queuePlaces(name)} },
+		keys:    func(name string) []string { return []string{queue(name), queuePlaces(name), lengths(name)} },
 	},
 	engine.Read: {
 		acquire: script("acquire_read", "clock", "attempt", "line", "arrivals", "readwrite"),
 		release: script("release_read", "clock", "parting", "line", "arrivals", "readwrite"),
 		channel: rwChannel,
-		keys:    func(name string) []string { return []string{readers(name), writers(name), places(name)} },
+		keys: func(name string) []string {
+			return []string{readers(name), writers(name), places(name), lengths(name)}
+		},
 	},
 	engine.Write: {
 		acquire: script("acquire_write", "clock", "attempt", "line", "arrivals", "readwrite"),
 		release: script("release_write", "clock", "parting", "line", "arrivals", "readwrite"),
 		channel: rwChannel,
-		keys:    func(name string) []string { return []string{writers(name), readers(name), places(name)} },
+		keys: func(name string) []string {
+			return []string{writers(name), readers(name), places(name), lengths(name)}
+		},
 	},
 	engine.Permit: {
 		acquire: script("acquire_permit", "clock", "attempt", "line", "arrivals", "shape"),
 		release: script("release_permit", "clock", "parting", "line", "arrivals"),
 		channel: permitChannel,
-		keys:    func(name string) []string { return []string{permits(name), line(name), places(name)} },
+		keys: func(name string) []string {
+			return []string{permits(name), line(name), places(name), lengths(name)}
+		},
 	},
 }
 
@@ -75,28 +81,12 @@ func unfit(r *engine.Request) error {
 		}
 		return nil
 	case engine.Permit:
-		if !isHolder(r.Holder) {
-			return fmt.Errorf("redis: holder %q: a permit is known by its holder: use one like uuid:number", r.Holder)
+		if strings.Contains(r.Holder, "/") {
+			return fmt.Errorf("redis: holder %q: a slash has another meaning in a permit: use one like uuid:number", r.Holder)
 		}
 		return nil
 	case engine.Latch:
 		return fmt.Errorf("redis: %q: nobody holds a latch: count it down with CountDown", r.Key)
 	}
 	return fmt.Errorf("redis: %q: there are no locks of kind %d: use one of the constants of package engine", r.Key, r.Kind)
-}
-
-// isHolder reports whether a name has the shape uuid:number. shape.lua has the
-// same on the server.
-func isHolder(name string) bool {
-	const uuid = len("00000000-0000-0000-0000-000000000000")
-	if len(name) < uuid+2 || name[uuid] != ':' {
-		return false
-	}
-	for i := range uuid {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (name[i] == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(name[i])) {
-			return false
-		}
-	}
-	return strings.Trim(name[uuid+1:], "0123456789") == ""
 }

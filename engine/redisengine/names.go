@@ -50,16 +50,17 @@ func queue(name string) string       { return beside("redisson_lock_queue:", nam
 func queuePlaces(name string) string { return beside("redisson_lock_timeout:", name) }
 func rwChannel(name string) string   { return beside("redisson_rwlock:", name) }
 
-// space is what the names of readers' keys begin with.
+// space is what the names of the keys begin with by which single leases run.
 func space(name string) string { return beside("", name) }
 
-// timeout is the key by which a reader's lease runs.
-func timeout(name, holder string) string { return space(name) + ":" + holder + ":rwlock_timeout:1" }
+// timeout is the key by which the lease of a reader runs, or of a writer that reads.
+func timeout(name, who string) string { return space(name) + ":" + who + ":rwlock_timeout:1" }
 
 // Keys and channels of our own.
 func readers(name string) string       { return beside("interlock_readers:", name) }
 func writers(name string) string       { return beside("interlock_writers:", name) }
 func places(name string) string        { return beside("interlock_places:", name) }
+func lengths(name string) string       { return beside("interlock_lengths:", name) }
 func line(name string) string          { return beside("interlock_line:", name) }
 func permits(name string) string       { return beside("interlock_permits:", name) }
 func revoked(name string) string       { return beside("interlock_revoked:", name) }
@@ -73,7 +74,7 @@ func client(id string) string { return "interlock_client:" + id }
 // beganWith are what the names of keys begin with that belong to a lock.
 var beganWith = []string{
 	"redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:",
-	"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_line:", "interlock_permits:",
+	"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:", "interlock_line:", "interlock_permits:",
 	"interlock_revoked:", "interlock_abandoned:", "interlock_client:",
 }
 

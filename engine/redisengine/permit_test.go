@@ -62,10 +62,12 @@ func TestPermitFormat(t *testing.T) {
 		granted(t, e, a)
 		busy(t, e, b)
 		busy(t, e, placed(permit(t, bob, "c", 1), 5*time.Second))
-		kept(t, s, "$", "interlock_permits:{$}", "interlock_line:{$}", "interlock_places:{$}")
+		kept(t, s, "$", "interlock_permits:{$}", "interlock_line:{$}", "interlock_places:{$}", "interlock_lengths:{$}")
 		until(t, s, s.Must("ZSCORE", beside(t, "interlock_places:"), bob+"/b"), time.Minute)
-		left(t, s, beside(t, "interlock_line:"), 65*time.Second)
-		left(t, s, beside(t, "interlock_places:"), 65*time.Second)
+		hash(t, s, beside(t, "interlock_lengths:"), map[string]string{bob + "/b": "60000", bob + "/c": "5000"})
+		for _, prefix := range []string{"interlock_line:", "interlock_places:", "interlock_lengths:"} {
+			left(t, s, beside(t, prefix), 2*time.Minute)
+		}
 		first := s.Subscribe("SUBSCRIBE", beside(t, "interlock_semaphore:")+":"+bob+"/b")
 		second := s.Subscribe("SUBSCRIBE", beside(t, "interlock_semaphore:")+":"+bob+"/c")
 		all := s.Subscribe("SUBSCRIBE", beside(t, "interlock_semaphore:"))
@@ -73,7 +75,6 @@ func TestPermitFormat(t *testing.T) {
 		if got := first(); got != "0" {
 			t.Errorf("the first is told %q", got)
 		}
-		b.Limit = 2 // so that another is free when it has its own
 		granted(t, e, b)
 		if got := second(); got != "0" {
 			t.Errorf("the second is told %q", got)
@@ -84,6 +85,17 @@ func TestPermitFormat(t *testing.T) {
 			t.Errorf("all are told %q", got)
 		}
 		kept(t, s)
+	})
+
+	t.Run("a holder that was named otherwise is known by its fence", func(t *testing.T) {
+		t.Parallel()
+		a := permit(t, "named", "a", 2)
+		g := granted(t, e, a)
+		granted(t, e, permit(t, ann, "b", 2))
+		if l := inspected(t, e, a.Key); len(l.Holders) != 2 || l.Holders[0].Name != "named" || l.Holders[0].Fence != g.Fence {
+			t.Errorf("seen is %+v", l)
+		}
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
 	})
 
 	t.Run("a permit whose fence was lost gets another", func(t *testing.T) {
@@ -149,7 +161,7 @@ func TestPermitsInDisorder(t *testing.T) {
 		kept(t, s, "$", "interlock_permits:{$}")
 	})
 
-	for _, prefix := range []string{"interlock_permits:", "interlock_line:", "interlock_places:"} {
+	for _, prefix := range []string{"interlock_permits:", "interlock_line:", "interlock_places:", "interlock_lengths:"} {
 		t.Run("a string in the place of "+prefix+" is refused, and nothing is half done", func(t *testing.T) {
 			t.Parallel()
 			a := permit(t, ann, "a", 1)

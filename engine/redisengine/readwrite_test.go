@@ -83,11 +83,62 @@ func TestReadWriteFormat(t *testing.T) {
 		g := granted(t, e, w)
 		granted(t, e, r)
 		left(t, s, w.Key, time.Minute)
+		kept(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+ann+":write:rwlock_timeout:1")
+		left(t, s, timeoutOf(t, ann), time.Minute)
+		left(t, s, timeoutOf(t, ann+":write"), 30*time.Second)
 		released(t, e, w, engine.Parting{Outcome: engine.Released})
+		kept(t, s, "$", "{$}:"+ann+":rwlock_timeout:1")
 		hash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
 		left(t, s, w.Key, time.Minute)
 		released(t, e, r, engine.Parting{Outcome: engine.Released})
 		kept(t, s)
+	})
+
+	t.Run("a writer that stops to read has the lease of the hash again", func(t *testing.T) {
+		t.Parallel()
+		w, r := writing(t, ann, "w"), lasting(reading(t, ann, "r"), time.Hour)
+		g := granted(t, e, w)
+		granted(t, e, r)
+		renewed(t, e, lasting(w, time.Minute), nil)
+		left(t, s, timeoutOf(t, ann+":write"), time.Minute)
+		left(t, s, w.Key, time.Hour)
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		hash(t, s, w.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d w", g.Fence)})
+		kept(t, s, "$")
+		left(t, s, w.Key, time.Minute)
+		released(t, e, w, engine.Parting{Outcome: engine.Released})
+		kept(t, s)
+	})
+
+	t.Run("a write that ran out is put out by whoever comes", func(t *testing.T) {
+		t.Parallel()
+		w, r := writing(t, ann, "w"), reading(t, ann, "r")
+		granted(t, e, w)
+		g := granted(t, e, r)
+		s.Must("DEL", timeoutOf(t, ann+":write"))
+		renewed(t, e, w, engine.ErrNotHolder)
+		released(t, e, w, engine.Parting{Outcome: engine.NotYours})
+		if l := inspected(t, e, w.Key); l.Kind != engine.Read || len(l.Holders) != 1 || l.Holders[0].Kind != engine.Read {
+			t.Errorf("seen is %+v, want one who reads", l)
+		}
+		if b := busy(t, e, writing(t, bob, "b")); b.Holder != ann {
+			t.Errorf("held by %q", b.Holder)
+		}
+		hash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
+	})
+
+	t.Run("what Java writes does not run out before its hash", func(t *testing.T) {
+		t.Parallel()
+		s.Must("EVAL", redissonWrite, "1", key(t), "20000", java+":write")
+		s.Must("EVAL", redissonRead, "2", key(t), beside(t, "")+":"+java+":rwlock_timeout", "20000", java, java+":write")
+		for _, r := range []engine.Request{reading(t, ann, "a"), writing(t, ann, "a")} {
+			if b := busy(t, e, r); b.Holder != java {
+				t.Errorf("held by %q", b.Holder)
+			}
+		}
+		if l := inspected(t, e, key(t)); l.Kind != engine.Write || len(l.Holders) != 2 || l.Holders[0].Kind != engine.Write {
+			t.Errorf("seen is %+v", l)
+		}
 	})
 
 	t.Run("who waits is in a line by arrival, and until when in another key, which end together", func(t *testing.T) {
@@ -96,11 +147,12 @@ func TestReadWriteFormat(t *testing.T) {
 		granted(t, e, a)
 		busy(t, e, placed(reading(t, bob, "b"), time.Minute))
 		busy(t, e, placed(writing(t, cat, "c"), 5*time.Second))
-		kept(t, s, "$", "interlock_readers:{$}", "interlock_writers:{$}", "interlock_places:{$}")
+		kept(t, s, "$", "interlock_readers:{$}", "interlock_writers:{$}", "interlock_places:{$}", "interlock_lengths:{$}")
 		until(t, s, s.Must("ZSCORE", beside(t, "interlock_places:"), bob), time.Minute)
 		until(t, s, s.Must("ZSCORE", beside(t, "interlock_places:"), cat+":write"), 5*time.Second)
-		for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_places:"} {
-			left(t, s, beside(t, prefix), 65*time.Second)
+		hash(t, s, beside(t, "interlock_lengths:"), map[string]string{bob: "60000", cat + ":write": "5000"})
+		for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:"} {
+			left(t, s, beside(t, prefix), 2*time.Minute)
 		}
 		if r, w := number(t, s, "ZSCORE", beside(t, "interlock_readers:"), bob), number(t, s, "ZSCORE", beside(t, "interlock_writers:"), cat+":write"); r >= w {
 			t.Errorf("the first came at %d, the second at %d", r, w)
@@ -134,7 +186,7 @@ func TestReadWriteFormat(t *testing.T) {
 
 	t.Run("a name with a meaning of its own in the hash is refused", func(t *testing.T) {
 		t.Parallel()
-		for _, r := range []engine.Request{reading(t, ann+":write", "a"), writing(t, ann, "a b"), as(t, engine.Permit, "ann", "a")} {
+		for _, r := range []engine.Request{reading(t, ann+":write", "a"), writing(t, ann, "a b"), as(t, engine.Permit, "ann/1", "a")} {
 			_, err := e.Acquire(context.Background(), r)
 			only(t, err, nil, "uuid:number")
 		}
@@ -364,7 +416,7 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 			released(t, e, a, engine.Parting{Outcome: engine.Released})
 			busy(t, e, b)
 			granted(t, e, c)
-			kept(t, s, "$", "interlock_writers:{$}", "interlock_places:{$}")
+			kept(t, s, "$", "interlock_writers:{$}", "interlock_places:{$}", "interlock_lengths:{$}")
 		})
 	}
 
@@ -389,7 +441,7 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 		})
 	}
 
-	for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_places:"} {
+	for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:"} {
 		t.Run("a string in the place of "+prefix+" is refused, and nothing is half done", func(t *testing.T) {
 			t.Parallel()
 			a := writing(t, ann, "a")

@@ -92,6 +92,7 @@ func (e *Engine) sendRenewals(ctx context.Context, b *renewals, chosen []int) (R
 			c.keys(timeout(name, r.Holder))
 			c.args("read")
 		case engine.Write:
+			c.keys(timeout(name, r.Holder+":write"))
 			c.args("write")
 		case engine.Permit:
 			c.keys(permits(name))

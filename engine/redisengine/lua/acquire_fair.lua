@@ -1,24 +1,14 @@
 -- Makes one attempt to take a lock in the order in which it is asked for.
 --
 -- KEYS  1  the lock        2  the queue: a list of holders
---       3  until when their places are kept: a sorted set
+--       3  until when their places are kept    4  for how long they are
 -- ARGV  those of attempt.lua
 
-local queue, places, mark = KEYS[2], KEYS[3], 'fence:' .. attempt
-
-local function stands_in_line()
-  return redis.call('EXISTS', queue, places) > 0
-end
-
--- Finds the holder before it writes: the queue may be another kind of thing.
-local function leave()
-  redis.call('LPOS', queue, holder)
-  redis.call('ZREM', places, holder)
-  redis.call('LREM', queue, 0, holder)
-end
+local line = {list = true, key = KEYS[2], places = KEYS[3], lengths = KEYS[4]}
+local mark = 'fence:' .. attempt
 
 local left = redis.call('PTTL', lock)
-local other
+local held, fence, other
 if left ~= -2 then
   local seen = redis.call('HMGET', lock, holder, mark, 'mode')
   if seen[3] then
@@ -27,7 +17,6 @@ if left ~= -2 then
   -- A lock's fields are holders with their counts, and fences. Only the first few
   -- are looked at: what is no lock may have millions.
   local fields = redis.call('HSCAN', lock, 0, 'COUNT', 16)[2]
-  local fence
   for i = 1, #fields, 2 do
     if string.sub(fields[i], 1, 6) == 'fence:' then
       fence = tonumber(fields[i + 1])
@@ -40,64 +29,57 @@ if left ~= -2 then
   if not other and not fence then
     return {4, now}
   end
-  if seen[1] then
-    if stands_in_line() then
-      leave()
-    end
-    local count = tonumber(seen[1])
-    if seen[2] then
-      fence = tonumber(seen[2])
-    else
-      count = redis.call('HINCRBY', lock, holder, 1)
-      fence = fence or next_fence()
-      redis.call('HSET', lock, mark, string.format('%.0f', fence))
-    end
-    if left >= 0 and left < tonumber(lease) then
-      redis.call('PEXPIRE', lock, lease)
-    end
-    return {1, fence, count, now}
-  end
+  held = seen[1] and seen
 end
 
-local first, kept, waiting
-if stands_in_line() then
-  local gone
-  first, kept, gone = survey(redis.call('LRANGE', queue, 0, window - 1), places)
-  for _, name in ipairs(gone) do
-    redis.call('ZREM', places, name)
-    redis.call('LREM', queue, 1, name)
+local seen = exists(line) and look(line, holder)
+
+if held then
+  if seen then
+    drop(line, {holder})
   end
-  waiting = redis.call('LLEN', queue) > 0
+  local count = tonumber(held[1])
+  if held[2] then
+    fence = tonumber(held[2])
+  else
+    count = redis.call('HINCRBY', lock, holder, 1)
+    fence = fence or next_fence()
+    redis.call('HSET', lock, mark, string.format('%.0f', fence))
+  end
+  if left >= 0 and left < tonumber(lease) then
+    redis.call('PEXPIRE', lock, lease)
+  end
+  return {1, fence, count, now}
 end
 
-if left == -2 and (first == holder or not waiting) then
-  local fence = next_fence()
-  if stands_in_line() then
-    leave()
+if left == -2 and (not seen or seen.first == holder or not seen.first and not seen.unsure) then
+  if seen then
+    tidy(line, seen)
+    drop(line, seen.passed)
+    drop(line, {holder})
   end
+  fence = next_fence()
   redis.call('HSET', lock, holder, 1, mark, string.format('%.0f', fence))
   redis.call('PEXPIRE', lock, lease)
   return granted(fence, 1)
 end
 
-local ahead = redis.call('LPOS', queue, holder)
+if seen then
+  tidy(line, seen)
+end
+local ahead = seen and redis.call('LPOS', line.key, holder)
 if place > 0 then
-  local mine = tonumber(redis.call('ZSCORE', places, holder))
-  redis.call('ZADD', places, ms + place, holder)
-  if ahead and mine and mine <= ms then
-    -- Nobody came for it in time, and nobody has looked that far since.
-    redis.call('LREM', queue, 0, holder)
+  if ahead and not keeps(line, holder) then
+    redis.call('LREM', line.key, 0, holder) -- nobody has looked that far since it was over
     ahead = false
   end
-  ahead = ahead or redis.call('RPUSH', queue, holder) - 1
-  local keep = life(places, place)
-  redis.call('PEXPIRE', queue, keep)
-  redis.call('PEXPIRE', places, keep)
+  ahead = ahead or redis.call('RPUSH', line.key, holder) - 1
+  keep({line}, holder, place)
 end
-ahead = ahead or redis.call('LLEN', queue)
+ahead = ahead or redis.call('LLEN', line.key)
 
 if left ~= -2 then
   return {0, left, other or '', ahead, now}
 end
--- With nobody among the first, there are more to be cleared away: come back soon.
-return {0, first and kept - ms or 1, first or redis.call('LINDEX', queue, 0), ahead, now}
+-- With nobody among the first, there are more to be taken away: come back soon.
+return {0, seen.first and seen.kept - ms or 1, seen.first or redis.call('LINDEX', line.key, 0) or '', ahead, now}

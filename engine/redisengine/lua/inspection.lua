@@ -5,7 +5,8 @@
 --       3  the queue of a fair lock     4  until when its places are kept
 --       5  the readers in line          6  the writers in line
 --       7  the line for permits         8  until when these three's places are kept
---       9  the permits' fences
+--       9  for how long places are kept in all four lines
+--      10  the permits' fences
 -- ARGV  1  NUMSUB or SHARDNUMSUB, which asks for listeners
 --       #  that of readwrite.lua, last
 --
@@ -18,7 +19,11 @@
 -- are told about.
 local most, told = 10000, 1000
 
-local lock = KEYS[1]
+local lock, fences = KEYS[1], KEYS[10]
+local queue = {list = true, key = KEYS[3], places = KEYS[4], lengths = KEYS[9]}
+local readers = {key = KEYS[5], places = KEYS[8], lengths = KEYS[9]}
+local writers = {key = KEYS[6], places = KEYS[8], lengths = KEYS[9]}
+local line = {key = KEYS[7], places = KEYS[8], lengths = KEYS[9]}
 
 local report = {}
 local attempts = {} -- those through which the lock is held, as in holder/attempt
@@ -30,6 +35,7 @@ local function note(role, kind, name, count, fence, left)
 end
 
 -- see_exclusive notes who holds an exclusive or a fair lock, of which there is one.
+-- Who has no fence must at least be called like a holder.
 local function see_exclusive(fields, left)
   local holder, count, fence
   local entries = {}
@@ -37,13 +43,13 @@ local function see_exclusive(fields, left)
     local field, value = fields[i], fields[i + 1]
     if string.sub(field, 1, 6) == 'fence:' and string.find(value, '^%d+$') then
       fence, entries[#entries + 1] = value, string.sub(field, 7)
-    elseif not holder and is_holder(field) and string.find(value, '^[1-9]%d*$') then
+    elseif not holder and string.find(value, '^[1-9]%d*$') then
       holder, count = field, value
     else
       return nil
     end
   end
-  if not holder then
+  if not holder or not fence and not is_holder(holder) then
     return nil
   end
   for _, entry in ipairs(entries) do
@@ -61,27 +67,28 @@ local function see_readwrite(mode, fields, left)
       marks[string.sub(fields[i], 7)] = fields[i + 1]
     end
   end
-  local found = (mode == 'read' or mode == 'write') and readers_in(fields) or {}
-  if #found == 0 then
+  local members = (mode == 'read' or mode == 'write') and members_of(fields) or {}
+  if #members == 0 then
     return nil
   end
-  for i = 1, #found, 2 do
-    local name, count = found[i], found[i + 1]
-    local holder, kind, its = plain(name), 'write', left
-    if not is_holder(holder) then
+  local over = ran_out(lock, members)
+  for i = 1, #members, 2 do
+    local name, holder, kind = members[i], plain(members[i]), 'read'
+    if not fence_of(marks[name]) and not is_holder(holder) then
       return nil
     end
-    if name == holder then
-      kind, its = 'read', left_of(name, count)
+    local its = left_of(name, members[i + 1])
+    if name ~= holder then
+      kind, its = 'write', name == over and -2 or its == -2 and left or its
     end
     if its ~= -2 then
-      note('holder', kind, holder, count, string.match(marks[name] or '', '^#(%d+)'), its)
+      note('holder', kind, holder, members[i + 1], string.match(marks[name] or '', '^#(%d+)'), its)
       for entry in string.gmatch(marks[name] or '', ' (%S+)') do
         attempts[#attempts + 1] = holder .. '/' .. entry
       end
     end
   end
-  return mode
+  return over and 'read' or mode
 end
 
 -- see_permits notes who has a permit.
@@ -91,7 +98,7 @@ local function see_permits(left)
   end
   local permits = redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
   for i = 1, #permits, 2 do
-    if not is_permit(permits[i]) then
+    if not is_permit(permits[i], fences) then
       return nil
     end
   end
@@ -99,7 +106,7 @@ local function see_permits(left)
     local its = math.ceil((tonumber(permits[i + 1]) - now) / 1000)
     if its > 0 then
       attempts[#attempts + 1] = permits[i]
-      note('holder', 'permit', holder_of(permits[i]), 1, redis.call('HGET', KEYS[9], permits[i]), its)
+      note('holder', 'permit', holder_of(permits[i]), 1, redis.call('HGET', fences, permits[i]), its)
     end
   end
   return 'permit'
@@ -125,27 +132,27 @@ local function see()
   return see_exclusive(fields, left)
 end
 
--- await notes those in a line whose place is kept: names and arrivals in turn.
-local function await(kind, names, places)
-  for i = 1, #names, 2 do
-    local left = (tonumber(redis.call('ZSCORE', places, names[i])) or 0) - ms
-    if left > 0 and left <= longest then
-      note('waiter', kind, kind == 'permit' and holder_of(names[i]) or plain(names[i]), names[i + 1], '0', left)
+-- await notes those in a line whose place is kept.
+local function await(kind, line)
+  local names = line.list and redis.call('LRANGE', line.key, 0, told - 1)
+    or redis.call('ZRANGE', line.key, 0, told - 1)
+  for i, name in ipairs(names) do
+    local left = (tonumber(redis.call('ZSCORE', line.places, name)) or 0) - ms
+    local length = tonumber(redis.call('HGET', line.lengths, name)) or longest
+    if left > 0 and (left <= longest or length < longest) then
+      local came = line.list and i or redis.call('ZSCORE', line.key, name)
+      note('waiter', kind, kind == 'permit' and holder_of(name) or plain(name), came, '0', math.min(left, length))
     end
   end
 end
 
 -- await_all notes who waits, and returns the kind of the first.
 local function await_all()
-  local queue = {}
-  for i, name in ipairs(redis.call('LRANGE', KEYS[3], 0, told - 1)) do
-    queue[2 * i - 1], queue[2 * i] = name, i
-  end
   local before = #report
-  await('fair', queue, KEYS[4])
-  await('read', redis.call('ZRANGE', KEYS[5], 0, told - 1, 'WITHSCORES'), KEYS[8])
-  await('write', redis.call('ZRANGE', KEYS[6], 0, told - 1, 'WITHSCORES'), KEYS[8])
-  await('permit', redis.call('ZRANGE', KEYS[7], 0, told - 1, 'WITHSCORES'), KEYS[8])
+  await('fair', queue)
+  await('read', readers)
+  await('write', writers)
+  await('permit', line)
   return report[before + 2]
 end
 

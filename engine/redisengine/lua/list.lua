@@ -10,15 +10,17 @@ local found = {page[1]}
 for _, name in ipairs(page[2]) do
   -- A user who may not look at a key has no lock there.
   local sort = redis.pcall('TYPE', name).ok
-  local one
+  local some = {}
   if sort == 'hash' then
-    one = redis.pcall('HRANDFIELD', name, 1)[1]
+    some = redis.pcall('HRANDFIELD', name, 4)
   elseif sort == 'zset' then
-    one = redis.pcall('ZRANGE', name, 0, 0)[1]
+    some = redis.pcall('ZRANGE', name, 0, 0)
   end
-  if one and (one == 'mode' or string.sub(one, 1, 6) == 'fence:' or is_permit(one)
-      or is_holder((string.gsub(one, ':write$', '')))) then
-    found[#found + 1] = name
+  for _, one in ipairs(some) do
+    if one == 'mode' or string.sub(one, 1, 6) == 'fence:' or string.find(one, './.') or is_holder(one) then
+      found[#found + 1] = name
+      break
+    end
   end
 end
 return found

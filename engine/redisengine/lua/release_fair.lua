@@ -3,24 +3,23 @@
 --
 -- KEYS  1  the lock        2  its channel: that of somebody in line is this one,
 --                             a colon and the name
---       3  the queue       4  until when places are kept
+--       3  the queue       4  until when places are kept    5  for how long
 -- ARGV  those of parting.lua
 
-local queue, places, mark = KEYS[3], KEYS[4], 'fence:' .. attempt
+local line = {list = true, key = KEYS[3], places = KEYS[4], lengths = KEYS[5]}
+local mark = 'fence:' .. attempt
 
-local seen = redis.call('HMGET', lock, holder, mark)
-local held = seen[1] and seen[2]
-if held and tonumber(seen[1]) > 1 then
+local hold = redis.call('HMGET', lock, holder, mark)
+local held = hold[1] and hold[2]
+if held and tonumber(hold[1]) > 1 then
   redis.call('HDEL', lock, mark)
   return buried({redis.call('HINCRBY', lock, holder, -1), 0})
 end
 
-local first, gone, stood
-local line = redis.call('EXISTS', queue, places) > 0
-if line then
-  stood = redis.call('LPOS', queue, holder)
-  local kept
-  first, kept, gone = survey(redis.call('LRANGE', queue, 0, window - 1), places, holder)
+local seen, first, stood
+if exists(line) then
+  seen = look(line, nil, holder)
+  first, stood = seen.first, redis.call('LPOS', line.key, holder)
 end
 
 -- Publishes first: a server that forbids it must not leave half a release behind.
@@ -34,13 +33,9 @@ end
 if held then
   redis.call('DEL', lock)
 end
-if line then
-  redis.call('ZREM', places, holder)
-  redis.call('LREM', queue, 0, holder)
-  for _, name in ipairs(gone) do
-    redis.call('ZREM', places, name)
-    redis.call('LREM', queue, 1, name)
-  end
+if seen then
+  tidy(line, seen)
+  drop(line, {holder})
 end
 
 if not held then

@@ -4,20 +4,20 @@
 -- KEYS  1  the semaphore   2  its channel: that of somebody in line is this one,
 --                             a colon and the name
 --       3  the permits' fences    4  the line
---       5  until when the places in it are kept
+--       5  until when the places in it are kept    6  for how long they are
 -- ARGV  those of parting.lua
 
-local fences, line, places = KEYS[3], KEYS[4], KEYS[5]
+local fences, line = KEYS[3], {key = KEYS[4], places = KEYS[5], lengths = KEYS[6]}
 local name = holder .. '/' .. attempt
 
 local mine = tonumber(redis.call('ZSCORE', lock, name))
 local held = mine and mine > now
 redis.call('HLEN', fences) -- it may be another kind of thing
 
-local first, stood
-local seen = redis.call('EXISTS', line, places) > 0 and look(line, places, name)
-if seen then
-  first, stood = seen.first, redis.call('ZSCORE', line, name)
+local seen, first, stood
+if exists(line) then
+  seen = look(line, nil, name)
+  first, stood = seen.first, redis.call('ZSCORE', line.key, name)
 end
 
 -- Publishes first: a server that forbids it must not leave half a release behind.
@@ -39,8 +39,8 @@ if mine then
   end
 end
 if seen then
-  clear(seen, places)
-  leave(line, places, name)
+  tidy(line, seen)
+  drop(line, {name})
 end
 
 if held then

@@ -2,16 +2,15 @@
 --
 -- KEYS  1  the lock        2  its channel
 --       3  the readers in line    4  the writers in line
---       5  until when their places are kept
+--       5  until when their places are kept    6  for how long they are
 -- ARGV  those of parting.lua
 --       5  that of readwrite.lua
 
-local lines, places = {KEYS[3], KEYS[4]}, KEYS[5]
-local mark_of = 'fence:' .. holder
+local readers = {key = KEYS[3], places = KEYS[5], lengths = KEYS[6]}
+local mark_of, writer = 'fence:' .. holder, holder .. ':write'
 
-local mode, reads, mark = unpack(redis.call('HMGET', lock, 'mode', holder, mark_of))
-local alive = reads and left_of(holder, reads) ~= -2
-local held = alive and through(mark, attempt)
+local mode, reads, mark, writing = unpack(redis.call('HMGET', lock, 'mode', holder, mark_of, 'fence:' .. writer))
+local held = reads and left_of(holder, reads) ~= -2 and through(mark, attempt)
 
 if held and tonumber(reads) > 1 then
   redis.call('HDEL', lock, mark_of)
@@ -19,35 +18,30 @@ if held and tonumber(reads) > 1 then
   return buried({redis.call('HINCRBY', lock, holder, -1), 0})
 end
 
--- beside returns what is left of the longest lease of those who read beside this
--- holder, -2 if there are none; and the fields of those whose lease is over. With
--- many it is content with one of them, and returns no time.
+-- beside returns what is left of the longest lease of those who are in the lock
+-- beside what this holder reads, -2 if there are none; and the fields of those
+-- whose lease is over. With many it is content with one of them, and returns no
+-- time.
 local function beside()
   local many = redis.call('HLEN', lock) > 64
-  local some = readers_in(many and sample(lock) or redis.call('HGETALL', lock))
+  local members = members_of(many and sample(lock) or redis.call('HGETALL', lock))
   local left, dead = -2, {}
-  if not some then
+  if not members then
     return nil, dead -- somebody has put something else in: it is not ours to judge
   end
-  for i = 1, #some, 2 do
-    if some[i] ~= holder then
-      local its = left_of(some[i], some[i + 1])
+  for i = 1, #members, 2 do
+    if members[i] ~= holder then
+      local its = left_of(members[i], members[i + 1])
       left = math.max(left, its)
       if its == -2 then
-        dead[#dead + 1] = some[i]
-        dead[#dead + 1] = 'fence:' .. some[i]
+        dead[#dead + 1] = members[i]
+        dead[#dead + 1] = 'fence:' .. members[i]
       elseif many then
         break
       end
     end
   end
   return not many and left, dead
-end
-
-if held and mode == 'write' then
-  redis.call('HDEL', lock, holder, mark_of)
-  redis.call('DEL', timeout(holder, 1))
-  return buried({0, 0})
 end
 
 if held then
@@ -60,6 +54,9 @@ if held then
   end
   redis.call('HDEL', lock, holder, mark_of, unpack(dead))
   redis.call('DEL', timeout(holder, 1))
+  if mode == 'write' and writing then
+    redis.call('DEL', timeout(writer, 1)) -- from now on its lease is that of the hash again
+  end
   if left and left >= 0 then
     redis.call('PEXPIRE', lock, math.max(left, 1))
   end
@@ -67,10 +64,11 @@ if held then
 end
 
 local free = redis.call('EXISTS', lock) == 0
-if redis.call('ZSCORE', lines[1], holder) then
-  if free then
+if exists(readers) then
+  look(readers) -- its keys may be other kinds of things
+  if free and redis.call('ZSCORE', readers.key, holder) then
     redis.call(publish, channel, '0')
   end
-  leave(lines[1], places, holder)
+  drop(readers, {holder})
 end
 return buried(free and 0 or -1)

@@ -3,15 +3,15 @@
 --
 -- KEYS  1  the lock        2  its channel
 --       3  the writers in line    4  the readers in line
---       5  until when their places are kept
+--       5  until when their places are kept    6  for how long they are
 -- ARGV  those of parting.lua
 --       5  that of readwrite.lua
 
-local lines, places = {KEYS[3], KEYS[4]}, KEYS[5]
+local writers = {key = KEYS[3], places = KEYS[5], lengths = KEYS[6]}
 local name = holder .. ':write'
 
 local mode, reads, writes, mark = unpack(redis.call('HMGET', lock, 'mode', holder, name, 'fence:' .. name))
-local held = mode == 'write' and writes and through(mark, attempt)
+local held = mode == 'write' and writes and through(mark, attempt) and (not reads or left_of(name, 1) ~= -2)
 local left = reads and left_of(holder, reads) or -2
 
 if held and tonumber(writes) > 1 then
@@ -24,11 +24,10 @@ if held then
   -- Publishes first: a server that forbids it must not leave half a release behind.
   local told = redis.call(publish, channel, '1')
   if left == -2 then
-    redis.call('DEL', lock)
+    redis.call('DEL', lock, timeout(name, 1))
     return buried(1 + told)
   end
-  redis.call('HDEL', lock, name, 'fence:' .. name)
-  redis.call('HSET', lock, 'mode', 'read')
+  stop_writing(lock, name)
   if left >= 0 then
     redis.call('PEXPIRE', lock, math.max(left, 1))
   end
@@ -36,10 +35,11 @@ if held then
 end
 
 local free = redis.call('EXISTS', lock) == 0
-if redis.call('ZSCORE', lines[1], name) then
-  if mode ~= 'write' and redis.call('ZCARD', lines[1]) + redis.call('ZCARD', lines[2]) > 1 then
+if exists(writers) then
+  look(writers) -- its keys may be other kinds of things
+  if mode ~= 'write' and redis.call('ZSCORE', writers.key, name) then
     redis.call(publish, channel, '1') -- those who came after it may be let in by that
   end
-  leave(lines[1], places, name)
+  drop(writers, {name})
 end
 return buried(free and 0 or -1)

@@ -1,7 +1,7 @@
 -- Lets many leases begin anew. No lease is shortened, and no lock comes back.
 --
--- KEYS     of each hold in turn: the lock; its fence counter if it has one; of a
---          reader its own key, of a permit the permits' fences
+-- KEYS     of each hold in turn: the lock; its fence counter if it has one; of who
+--          reads or writes its own key, of a permit the permits' fences
 -- ARGV     of each hold in turn: holder, attempt, lease in ms, the counter's life
 --          in ms, or - if it has none, and - for an exclusive or fair lock, or
 --          read, write or permit
@@ -22,11 +22,20 @@ local function prolong(name, life)
   end
 end
 
--- held_as tells whether the attempt holds a read/write lock under a name.
-local function held_as(mode, lock, name, attempt)
-  local seen = redis.pcall('HMGET', lock, 'mode', name, 'fence:' .. name)
-  return not seen.err and seen[1] and (mode == 'read' or seen[1] == mode) and seen[2] and seen[3]
-    and string.find(seen[3] .. ' ', ' ' .. attempt .. ' ', 1, true)
+-- held_as tells whether the attempt reads or writes under a name, and lets its own
+-- lease begin anew. A writer has one of its own if it reads as well.
+local function held_as(kind, lock, holder, attempt, own, lease)
+  local name = kind == 'write' and holder .. ':write' or holder
+  local seen = redis.pcall('HMGET', lock, 'mode', name, 'fence:' .. name, holder)
+  if seen.err or not (seen[1] and seen[2] and seen[3])
+      or not string.find(seen[3] .. ' ', ' ' .. attempt .. ' ', 1, true) then
+    return false
+  end
+  if kind == 'write' and not seen[4] then
+    return true
+  end
+  prolong(own, lease)
+  return redis.call('PTTL', own) ~= -2
 end
 
 -- prolong_permit lets a permit last for lease ms from now, and its keys no
@@ -62,14 +71,8 @@ for i = 1, #ARGV, 5 do
   if kind == '-' then
     local seen = redis.pcall('HMGET', lock, holder, 'fence:' .. attempt)
     held = not seen.err and seen[1] and seen[2]
-  elseif kind == 'read' then
-    local own = next_key()
-    held = held_as(kind, lock, holder, attempt) and redis.call('PTTL', own) ~= -2
-    if held then
-      prolong(own, lease)
-    end
-  elseif kind == 'write' then
-    held = held_as(kind, lock, holder .. ':write', attempt)
+  elseif kind ~= 'permit' then
+    held = held_as(kind, lock, holder, attempt, next_key(), lease)
   else
     held = prolong_permit(lock, next_key(), holder .. '/' .. attempt, tonumber(lease))
   end

@@ -10,7 +10,8 @@ local function holder_of(permit)
   return string.match(permit, '^[^/]*')
 end
 
--- is_permit tells whether a name is that of a permit: holder/attempt.
-local function is_permit(name)
-  return string.find(name, '/.') and is_holder(holder_of(name))
+-- is_permit tells whether a name is that of a permit: holder/attempt. Holders with
+-- other names have left their fence.
+local function is_permit(name, fences)
+  return string.find(name, './.') and (is_holder(holder_of(name)) or redis.call('HEXISTS', fences, name) == 1)
 end
