@@ -19,8 +19,8 @@ var clockLaws = []Law{
 		b.outlivesTheDead(b.single)
 	}},
 	{"clock", "a clock set back does not let a dead writer keep readers out", func(b *bench) {
-		clock := b.clock()
-		b.granted(b.forLong(b.read(ann)))
+		a, clock := b.forLong(b.read(ann)), b.clock()
+		b.granted(a)
 		b.busy(placed(b.write(bob), b.Lease))
 		clock.Step(-time.Hour)
 		b.busy(placed(b.read(eve), b.Lease))
@@ -28,7 +28,7 @@ var clockLaws = []Law{
 		b.granted(b.read(eve))
 	}},
 	{"clock", "a clock set back ends no place early", func(b *bench) {
-		clock, a := b.clock(), b.forLong(b.fair(ann))
+		a, clock := b.forLong(b.fair(ann)), b.clock()
 		b.granted(a)
 		c := placed(b.fair(bob), b.Lease)
 		b.busy(c)
@@ -65,7 +65,7 @@ func (b *bench) single(holder string) engine.Request { return b.permit(holder, 1
 // outlivesTheDead demands that who comes back gets a free lock once the place of
 // the one before it, who does not, could have ended, though the clock was set back.
 func (b *bench) outlivesTheDead(ask func(holder string) engine.Request) {
-	clock, a := b.clock(), b.forLong(ask(ann))
+	a, clock := b.forLong(ask(ann)), b.clock()
 	b.granted(a)
 	b.busy(placed(ask(bob), b.Lease))
 	c := placed(ask(eve), b.Lease)
@@ -82,7 +82,7 @@ func (b *bench) outlivesTheDead(ask func(holder string) engine.Request) {
 // keepTheirOrder demands that those in line are served in order although the
 // clock says that nobody came for their places, and the last comes back first.
 func (b *bench) keepTheirOrder(ask func(holder string) engine.Request) {
-	clock, a, place := b.clock(), b.forLong(ask(ann)), 4*b.Lease
+	a, clock, place := b.forLong(ask(ann)), b.clock(), 4*b.Lease
 	b.granted(a)
 	var line []engine.Request
 	for i := range 3 {

@@ -85,6 +85,7 @@ var seizeLaws = []Law{
 		b.revoked(a)
 	}},
 	{"seize", "a seizure is remembered for longer than a long lease", func(b *bench) {
+		b.inspector()
 		clock := b.clock()
 		b.everyKind(func(k engine.Kind) {
 			a := lasting(b.as(k, ann), time.Minute)

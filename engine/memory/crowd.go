@@ -87,7 +87,7 @@ func (s *shard) join(l, h *entry, at seat) error {
 
 // quit takes the hold at a seat out of those that l is held by, and tells who may
 // come in its stead. A reader makes way for nobody before the last one.
-func (s *shard) quit(l *entry, at seat) (told int) {
+func (s *shard) quit(l *entry, at seat, now int64) (told int) {
 	l.crowd.remove(at)
 	s.room.giveBack(1)
 	switch {
@@ -99,13 +99,13 @@ func (s *shard) quit(l *entry, at seat) (told int) {
 	default:
 		s.retime(l)
 	}
-	return s.beckon(l.key, l.kind)
+	return s.beckon(l.key, l.kind, now)
 }
 
 // thin rids l of those whose leases are over.
 func (s *shard) thin(l *entry, now int64) {
 	for c := l.crowd; len(c.expiry) > 0 && now >= c.expiry[0].expires; {
-		s.quit(l, c.expiry[0].seat())
+		s.quit(l, c.expiry[0].seat(), now)
 	}
 }
 

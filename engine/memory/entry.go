@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/interlock-go/interlock/engine"
@@ -91,6 +92,14 @@ func (l *entry) rival(r engine.Request) *entry {
 		return l
 	}
 	return l.crowd.rival(r)
+}
+
+// holds are those by which the lock is held.
+func (l *entry) holds() []*entry {
+	if l.crowd == nil {
+		return []*entry{l}
+	}
+	return slices.Collect(maps.Values(l.crowd.holds))
 }
 
 // somebody returns one of those who hold the lock.

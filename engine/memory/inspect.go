@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -84,11 +83,16 @@ func (s *shard) seeLine(seen *engine.Lock, l *entry, now int64) {
 		if q == nil || l != nil && l.kind != q.kind {
 			continue
 		}
+		for _, w := range q.waiters {
+			if !w.over(now) {
+				seen.Waiters = append(seen.Waiters, engine.Waiter{Name: w.holder, Kind: w.kind, Left: time.Duration(w.expires - now)})
+			}
+		}
+		if len(seen.Waiters) == 0 {
+			continue
+		}
 		if l == nil || kind == engine.Fair {
 			seen.Kind = kind
-		}
-		for _, w := range q.waiters {
-			seen.Waiters = append(seen.Waiters, engine.Waiter{Name: w.holder, Kind: w.kind, Left: time.Duration(w.expires - now)})
 		}
 		return
 	}
@@ -96,12 +100,10 @@ func (s *shard) seeLine(seen *engine.Lock, l *entry, now int64) {
 
 // holders are those who hold l, the writer first and then as they came.
 func holders(l *entry, now int64) (all []engine.Holder) {
-	holds := []*entry{l}
-	if l.crowd != nil {
-		holds = slices.SortedFunc(maps.Values(l.crowd.holds), func(a, b *entry) int {
-			return cmp.Or(-cmp.Compare(a.kind, b.kind), cmp.Compare(a.fence, b.fence))
-		})
-	}
+	holds := l.holds()
+	slices.SortFunc(holds, func(a, b *entry) int {
+		return cmp.Or(-cmp.Compare(a.kind, b.kind), cmp.Compare(a.fence, b.fence))
+	})
 	for _, h := range holds {
 		all = append(all, engine.Holder{
 			Name: h.holder, Kind: h.kind, Count: h.count(), Fence: h.fence, Left: time.Duration(h.expires - now),

@@ -51,10 +51,10 @@ func (s *shard) end(e *entry, now int64) {
 	case e.crowd != nil:
 		s.thin(e, now)
 	case e.sort == aLine:
-		s.advance(s.kept.lines[lineID{e.key, e.kind}], now)
+		s.tidy(s.kept.lines[lineID{e.key, e.kind}], now)
 	case e.sort == aLock:
 		s.drop(e)
-		s.beckon(e.key, e.kind)
+		s.beckon(e.key, e.kind, now)
 	default:
 		s.drop(e)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -172,7 +173,7 @@ func visit(e *memory.Engine) {
 func TestSheddingFindsWhoIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, random := memory.New(), rand.New(rand.NewPCG(3, 4))
-		permits, places := make(map[string]time.Time), make(map[string]time.Time)
+		permits, places := make(map[string]time.Time), make(map[string]place)
 		hold := requestAs(engine.Fair, "ann")
 		hold.Lease = 1000 * time.Hour
 		granted(t, e, hold)
@@ -191,7 +192,7 @@ func TestSheddingFindsWhoIsOver(t *testing.T) {
 			e.Inspect(t.Context(), "a") // who stands in line is looked at when somebody asks
 			over := func(_ string, end time.Time) bool { return !time.Now().Before(end) }
 			maps.DeleteFunc(permits, over)
-			maps.DeleteFunc(places, over)
+			maps.DeleteFunc(places, func(name string, p place) bool { return over(name, p.forgotten) })
 			if want := 1 + len(permits) + len(places); e.Len() != want {
 				t.Fatalf("the engine keeps %d entries, want %d", e.Len(), want)
 			}
@@ -217,14 +218,17 @@ func somethingAboutAPermit(e *memory.Engine, what int, name string, span time.Du
 	}
 }
 
-func somethingAboutAPlace(e *memory.Engine, what int, name string, span time.Duration, ends map[string]time.Time) {
+// A place is kept for a while, and forgotten after as long again.
+type place struct{ end, forgotten time.Time }
+
+func somethingAboutAPlace(e *memory.Engine, what int, name string, span time.Duration, places map[string]place) {
 	ctx, r, end := context.Background(), requestAs(engine.Fair, name), time.Now().Add(span)
 	r.Place = span
 	if what == 2 {
 		e.Release(ctx, r)
-		delete(ends, name)
-	} else if e.Acquire(ctx, r); end.After(ends[name]) {
-		ends[name] = end
+		delete(places, name)
+	} else if e.Acquire(ctx, r); end.After(places[name].end) {
+		places[name] = place{end, end.Add(span)}
 	}
 }
 
@@ -275,6 +279,19 @@ func TestASeizureIsRememberedForAMinute(t *testing.T) {
 			t.Errorf("got %v after a minute", err)
 		}
 	})
+}
+
+func TestASeizureIsRememberedHoweverLongTheLease(t *testing.T) {
+	e, r := memory.New(), request("a", "ann")
+	r.Lease = math.MaxInt64
+	granted(t, e, r)
+	if _, err := e.Seize(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	e.Step(1000 * time.Hour)
+	if err := e.Renew(t.Context(), []engine.Request{r})[0]; !errors.Is(err, engine.ErrRevoked) {
+		t.Errorf("got %v, want %v", err, engine.ErrRevoked)
+	}
 }
 
 func TestNobodyHoldsALatch(t *testing.T) {

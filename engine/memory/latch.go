@@ -36,7 +36,7 @@ func (e *Engine) countDown(r engine.Request) (left int, _ error) {
 		return 0, err
 	}
 	s.prolong(&l.entry, after(now, r.Lease))
-	return s.count(l, r.Attempt)
+	return s.count(l, r.Attempt, now)
 }
 
 // latch returns the latch that r is about. It comes into being closed.
@@ -59,7 +59,7 @@ func (s *shard) latch(r engine.Request, now int64) (*latch, error) {
 
 // count counts an attempt, unless it has been counted or is none, and returns how
 // many are missing. Nobody has to be remembered once the latch is open.
-func (s *shard) count(l *latch, attempt string) (left int, _ error) {
+func (s *shard) count(l *latch, attempt string, now int64) (left int, _ error) {
 	if _, counted := l.counted[attempt]; l.open || counted || attempt == "" {
 		return l.missing(), nil
 	}
@@ -70,7 +70,7 @@ func (s *shard) count(l *latch, attempt string) (left int, _ error) {
 	if l.missing() == 0 {
 		s.room.giveBack(len(l.counted))
 		l.open, l.counted = true, nil
-		s.beckon(l.key, l.kind)
+		s.beckon(l.key, l.kind, now)
 	}
 	return l.missing(), nil
 }

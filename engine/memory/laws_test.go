@@ -15,7 +15,8 @@ import (
 //	lease            R2 no deadlock when a holder dies
 //	release          L3 compare and delete, three answers; T4, R2 only the owner
 //	owner            T2 a count for each owner; T4 decremented, deleted at zero
-//	fair, place      T1 fair locks; T14 a sale in the order of the clicks
+//	fair, place, clock
+//	                 T1 fair locks; T14 a sale in the order of the clicks
 //	rw, reader       T1 read and write locks; T14 stock that is read and written
 //	permit, latch    T1 the wider family
 //	meet             T1 the kinds do not mix

@@ -8,12 +8,13 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A line is those who wait for a lock, in order. Each place ends by itself. Its
-// entry ends when the first of them does, or before: who comes back to its place
-// does not look for the others.
+// A line is those who wait for a lock, in order. Its entry ends when something is
+// to be done about the first of them, or before: who comes back to its place does
+// not look for the others.
 type line struct {
 	entry
-	waiters []*entry
+	waiters []*waiter
+	looked  int64 // when somebody last did
 }
 
 // lineID is what a line is found by. Those who wait for locks of another family
@@ -31,41 +32,42 @@ func (s *shard) line(r engine.Request, now int64) *line {
 	}
 	id := lineID{r.Key, family(r.Kind)}
 	q := s.kept.lines[id]
-	if q != nil && now >= q.expires {
-		s.advance(q, now)
-		return s.kept.lines[id]
+	if q != nil && (now >= q.expires || now < q.looked) {
+		s.tidy(q, now)
+		q = s.kept.lines[id]
+	}
+	if q != nil {
+		q.looked = now
 	}
 	return q
 }
 
-// find returns how many stand before that seat, or -1 if nobody waits there.
+// find returns how many places there are before that seat, or -1 if nobody waits
+// there.
 func (q *line) find(at seat) int {
 	if q == nil {
 		return -1
 	}
-	return slices.IndexFunc(q.waiters, func(w *entry) bool { return w.seat() == at })
+	return slices.IndexFunc(q.waiters, func(w *waiter) bool { return w.seat() == at })
 }
 
-func (q *line) len() int {
-	if q == nil {
-		return 0
+// upTo returns those who come before that place, or all if it is none.
+func (q *line) upTo(at int) []*waiter {
+	switch {
+	case q == nil:
+		return nil
+	case at < 0:
+		return q.waiters
 	}
-	return len(q.waiters)
+	return q.waiters[:at]
 }
 
 // before returns the first of those whom r must not pass, or nil. Readers pass
-// each other.
-func (q *line) before(r engine.Request) *entry {
-	if q == nil {
-		return nil
-	}
-	mine := seatOf(r)
-	for _, w := range q.waiters {
-		if w.seat() == mine {
-			return nil
-		}
-		if r.Kind != engine.Read || w.kind == engine.Write {
-			return w
+// each other, and everybody passes those whose places have run out.
+func (q *line) before(r engine.Request, now int64) *entry {
+	for _, w := range q.upTo(q.find(seatOf(r))) {
+		if !w.over(now) && (r.Kind != engine.Read || w.kind == engine.Write) {
+			return &w.entry
 		}
 	}
 	return nil
@@ -78,33 +80,35 @@ func (s *shard) refuse(by *entry, r engine.Request, now int64) error {
 		return busy
 	}
 	q := s.line(r, now)
-	switch at := q.find(seatOf(r)); {
+	at := q.find(seatOf(r))
+	for _, w := range q.upTo(at) {
+		if !w.over(now) {
+			busy.Ahead++
+		}
+	}
+	switch {
+	case r.Place <= 0:
 	case at >= 0:
-		busy.Ahead = at
-		if r.Place > 0 {
-			q.waiters[at].expires = max(q.waiters[at].expires, after(now, r.Place))
-		}
-	default:
-		busy.Ahead = q.len()
-		if r.Place > 0 && !s.lineUp(q, r, after(now, r.Place)) {
-			return errFull
-		}
+		q.waiters[at].keep(r.Place, now)
+	case !s.lineUp(q, r, now):
+		return errFull
 	}
 	return busy
 }
 
 // lineUp puts r at the end of the line, and reports whether there was room.
-func (s *shard) lineUp(q *line, r engine.Request, until int64) bool {
+func (s *shard) lineUp(q *line, r engine.Request, now int64) bool {
 	if !s.room.take() {
 		return false
 	}
+	w := newWaiter(r, now)
 	if q == nil {
-		q = &line{entry: entry{key: r.Key, kind: family(r.Kind), sort: aLine, expires: until}}
+		q = &line{entry: entry{key: r.Key, kind: family(r.Kind), sort: aLine, expires: w.expires}, looked: now}
 		s.kept.lines[lineID{q.key, q.kind}] = q
 		s.put(&q.entry)
 	}
-	q.waiters = append(q.waiters, &entry{key: r.Key, kind: r.Kind, holder: r.Holder, attempt: r.Attempt, expires: until})
-	s.cut(&q.entry, until)
+	q.waiters = append(q.waiters, w)
+	s.cut(&q.entry, w.expires)
 	return true
 }
 
@@ -115,27 +119,54 @@ func (s *shard) giveUp(r engine.Request, now int64) bool {
 	if at < 0 {
 		return false
 	}
-	q.waiters = slices.Delete(q.waiters, at, at+1)
-	s.room.giveBack(1)
-	if len(q.waiters) == 0 {
-		s.drop(&q.entry)
-	}
+	s.remain(q, slices.Delete(q.waiters, at, at+1))
 	return true
 }
 
-// advance rids the line of those who did not come back in time, and tells who
-// comes next then.
-func (s *shard) advance(q *line, now int64) {
-	stood := len(q.waiters)
-	q.waiters = slices.DeleteFunc(q.waiters, func(w *entry) bool { return now >= w.expires })
-	s.room.giveBack(stood - len(q.waiters))
-	if len(q.waiters) == 0 {
+// pass is giveUp for one who is granted the lock: those before it who did not come
+// back in time have lost their places now.
+func (s *shard) pass(r engine.Request, now int64) bool {
+	q := s.line(r, now)
+	if q == nil {
+		return false
+	}
+	at := q.find(seatOf(r))
+	passed := q.upTo(at)
+	end := len(passed)
+	if at >= 0 {
+		end++
+	}
+	alive := slices.DeleteFunc(passed, func(w *waiter) bool { return w.over(now) })
+	s.remain(q, slices.Delete(q.waiters, len(alive), end))
+	return at >= 0
+}
+
+// remain lets only those stay in the line, which ends with the last.
+func (s *shard) remain(q *line, waiters []*waiter) {
+	s.room.giveBack(len(q.waiters) - len(waiters))
+	q.waiters = waiters
+	if len(waiters) == 0 {
 		s.drop(&q.entry)
+	}
+}
+
+// tidy rids the line of those who are forgotten, and tells who comes next if a
+// place has run out. If the clock was set back, no place is kept for longer than
+// it was asked for.
+func (s *shard) tidy(q *line, now int64) {
+	ranOut := false
+	for _, w := range q.waiters {
+		w.expires = min(w.expires, after(now, w.kept))
+		ranOut = ranOut || w.over(now) && q.looked < w.expires
+	}
+	q.looked = now
+	s.remain(q, slices.DeleteFunc(q.waiters, func(w *waiter) bool { return now >= w.forgotten() }))
+	if len(q.waiters) == 0 {
 		return
 	}
-	q.expires = slices.MinFunc(q.waiters, func(a, b *entry) int { return cmp.Compare(a.expires, b.expires) }).expires
+	q.expires = slices.MinFunc(q.waiters, func(a, b *waiter) int { return cmp.Compare(a.due(now), b.due(now)) }).due(now)
 	s.expiry.moved(&q.entry)
-	if len(q.waiters) < stood {
-		s.beckon(q.key, q.kind)
+	if ranOut {
+		s.beckon(q.key, q.kind, now)
 	}
 }

@@ -63,11 +63,19 @@ func (x ears) wake(t topic) int {
 }
 
 // beckon tells who may be granted the lock of that family now: whoever takes its
-// chance, and the first in line. It returns how many they are.
-func (s *shard) beckon(key string, kind engine.Kind) (told int) {
+// chance, and the first in line, with those before it whose places have run out:
+// they may be alive. It returns how many they are.
+func (s *shard) beckon(key string, kind engine.Kind, now int64) (told int) {
 	told = s.ears.wake(topic{key: key, seat: seat{kind: kind}})
-	if q := s.kept.lines[lineID{key, kind}]; q != nil {
-		told += s.ears.wake(topic{key: key, seat: q.waiters[0].seat()})
+	q := s.kept.lines[lineID{key, kind}]
+	if q == nil {
+		return told
+	}
+	for _, w := range q.waiters {
+		told += s.ears.wake(topic{key: key, seat: w.seat()})
+		if !w.over(now) {
+			break
+		}
 	}
 	return told
 }

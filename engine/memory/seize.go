@@ -2,13 +2,13 @@ package memory
 
 import (
 	"context"
-	"strings"
+	"math"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
 
-// remembrance is how long those from whom a lock was seized are told so.
+// remembrance is how long those from whom a lock was seized are told so at least.
 const remembrance = time.Minute
 
 // Seize implements [engine.Inspector].
@@ -16,42 +16,66 @@ func (e *Engine) Seize(ctx context.Context, key string) (engine.Lock, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Lock{}, err
 	}
-	seen, err := e.seize(key)
-	for _, h := range seen.Holders {
-		e.tellClients(h.Name)
+	seen, robbed, err := e.seize(key)
+	for _, name := range robbed {
+		e.tellClients(name)
 	}
 	return seen, err
 }
 
-func (e *Engine) seize(key string) (engine.Lock, error) {
+// seize also returns the names of the holders and attempts that lost the lock.
+func (e *Engine) seize(key string) (seen engine.Lock, robbed []string, err error) {
 	s, now := e.enter(key)
 	defer s.mu.Unlock()
-	seen, err := s.see(key, now)
-	if l := s.lock(key, now); l != nil && err == nil {
-		s.revoke(l, after(now, remembrance))
+	seen, err = s.see(key, now)
+	switch l := s.lock(key, now); {
+	case err != nil:
+	case l != nil:
+		robbed = s.revoke(l, now)
 		s.drop(l)
-		s.beckon(l.key, l.kind)
+		s.beckon(l.key, l.kind, now)
+	case len(seen.Waiters) > 0:
+		s.disperse(s.kept.lines[lineID{key, family(seen.Kind)}])
 	}
-	return seen, err
+	return seen, robbed, err
 }
 
-// revoke leaves a notice for everybody who holds l. There is always room for it:
-// the lock that it is about makes some, and an operator is not to be refused.
-func (s *shard) revoke(l *entry, until int64) {
-	if l.crowd != nil {
-		for _, h := range l.crowd.holds {
-			s.revoke(h, until)
-		}
-		return
+// revoke leaves a notice for everybody who holds l, and returns their names. There
+// is always room for it: the lock that it is about makes some, and an operator is
+// not to be refused.
+func (s *shard) revoke(l *entry, now int64) (robbed []string) {
+	until := after(now, remembrance)
+	for _, h := range l.holds() {
+		left := min(h.expires-now, math.MaxInt64/3)
+		until = max(until, after(now, time.Duration(3*left)))
 	}
-	for _, attempt := range append([]string{l.attempt}, l.more...) {
-		notice := &entry{key: l.key, holder: l.holder, attempt: attempt, expires: until, sort: aNotice}
-		if old := s.kept.notices[identity{l.key, l.holder, attempt}]; old != nil {
-			s.drop(old)
+	for _, h := range l.holds() {
+		robbed = append(robbed, h.holder)
+		for _, attempt := range append([]string{h.attempt}, h.more...) {
+			robbed = append(robbed, attempt)
+			s.note(identity{h.key, h.holder, attempt}, until)
 		}
-		s.room.insist()
-		s.put(notice)
 	}
+	return robbed
+}
+
+// note remembers until then that a hold was seized.
+func (s *shard) note(hold identity, until int64) {
+	if old := s.kept.notices[hold]; old != nil {
+		s.drop(old)
+	}
+	s.room.insist()
+	s.put(&entry{key: hold.key, holder: hold.holder, attempt: hold.attempt, expires: until, sort: aNotice})
+}
+
+// disperse empties a line and tells all who stood there: whoever comes back first
+// is granted the lock.
+func (s *shard) disperse(q *line) {
+	s.ears.wake(topic{key: q.key, seat: seat{kind: q.kind}})
+	for _, w := range q.waiters {
+		s.ears.wake(topic{key: q.key, seat: w.seat()})
+	}
+	s.drop(&q.entry)
 }
 
 // lost tells why r's renewal comes too late.
@@ -67,15 +91,15 @@ func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
 	return e.listen(topic{key: id, client: true})
 }
 
-// tellClients tells those whose holder was robbed: its name begins with their ID
-// and a colon.
-func (e *Engine) tellClients(holder string) {
-	for at := range len(holder) {
-		if !strings.HasPrefix(holder[at:], ":") {
+// tellClients tells those whose holder or attempt was robbed: its name begins with
+// their ID and a colon.
+func (e *Engine) tellClients(name string) {
+	for at := range len(name) {
+		if name[at] != ':' {
 			continue
 		}
-		s, _ := e.enter(holder[:at])
-		s.ears.wake(topic{key: holder[:at], client: true})
+		s, _ := e.enter(name[:at])
+		s.ears.wake(topic{key: name[:at], client: true})
 		s.mu.Unlock()
 	}
 }

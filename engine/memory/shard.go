@@ -67,7 +67,7 @@ func (s *shard) before(l *entry, r engine.Request, now int64) *entry {
 	if l != nil && l.crowd.writes(r.Holder) {
 		return nil // who writes reads without standing in line
 	}
-	first := s.line(r, now).before(r)
+	first := s.line(r, now).before(r, now)
 	if first != nil && l != nil {
 		return l.somebody()
 	}
@@ -89,8 +89,8 @@ func (s *shard) grant(l *entry, r engine.Request, now int64) (engine.Grant, erro
 		}
 	}
 	h.fence = s.fence(l, r, now)
-	if s.giveUp(r, now) && r.Kind == engine.Permit && len(s.kept.locks[r.Key].crowd.holds) < r.Limit {
-		s.beckon(r.Key, r.Kind) // there is a permit for the next one, too
+	if s.pass(r, now) && r.Kind == engine.Permit {
+		s.beckon(r.Key, r.Kind, now) // there may be a permit for the next one, too
 	}
 	return engine.Grant{Fence: h.fence, Count: 1}, nil
 }
@@ -133,7 +133,7 @@ func (s *shard) extend(l, h *entry, until int64) {
 func (s *shard) release(r engine.Request, now int64) engine.Parting {
 	l := s.lock(r.Key, now)
 	if s.giveUp(r, now) && (l == nil || l.crowd != nil) {
-		s.beckon(r.Key, family(r.Kind)) // it may have been in the way of others
+		s.beckon(r.Key, family(r.Kind), now) // it may have been in the way of others
 	}
 	if l == nil {
 		return engine.Parting{Outcome: engine.AlreadyFree}
@@ -145,17 +145,17 @@ func (s *shard) release(r engine.Request, now int64) engine.Parting {
 	if left := h.leave(r.Attempt); left > 0 {
 		return engine.Parting{Outcome: engine.Released, Count: left}
 	}
-	return engine.Parting{Outcome: engine.Released, Listeners: s.leave(l, r)}
+	return engine.Parting{Outcome: engine.Released, Listeners: s.leave(l, r, now)}
 }
 
 // leave ends the last hold that r's holder has of l, and returns how many were
 // told.
-func (s *shard) leave(l *entry, r engine.Request) (told int) {
+func (s *shard) leave(l *entry, r engine.Request, now int64) (told int) {
 	if l.crowd != nil {
-		return s.quit(l, seatOf(r))
+		return s.quit(l, seatOf(r), now)
 	}
 	s.drop(l)
-	return s.beckon(l.key, l.kind)
+	return s.beckon(l.key, l.kind, now)
 }
 
 // abandon leaves the tombstone before it releases: if there is no room for one,
