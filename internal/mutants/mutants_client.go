@@ -13,12 +13,12 @@ var clientMutants = []mutant{
 		"a holder taken from a thread's id or a clock can repeat"},
 	{"fence-stands", "attempt.go", "fence: got.Fence,", "fence: got.Fence/got.Fence,", "a fence that does not rise is decoration"},
 	{"panic-keeps-lock", "hold.go", "defer h.Unlock() //nolint:errcheck // should fn panic; a second Unlock is free", "", "release only where the work returns"},
-	{"unlock-twice", "hold.go", "	h.once.Do(func() {\n", "	func(do func()) { do() }(func() {\n", "a deferred second unlock releases another's lock"},
+	{"unlock-twice", "hold.go", "	case h.over:\n", "	case false:\n", "a deferred second unlock releases another's lock"},
 	{"release-forgotten", "desk.go", "	parting, err := d.core.releaseWithin(ctx, g.req)\n	p.mu.Lock()", "	parting, err := engine.Parting{Outcome: engine.Released}, error(nil)\n	p.mu.Lock()", "the lock runs out instead"},
 	{"release-asked-twice", "release.go", "	if err == nil {\n		return parting, nil\n	}", "	if err == nil {\n		_, _ = c.engine.Release(ctx, req)\n		return parting, nil\n	}", "one round trip more for everybody"},
 	{"cancelled-without-cause", "lease.go", "	l.cancel(ErrReleased)\n	return l.release(now)", "	l.cancel(nil)\n	return l.release(now)", "\"context canceled\" and nothing else"},
 	{"cancel-forgotten", "lease.go", "	l.cancel(ErrReleased)\n	return l.release(now)", "	return l.release(now)", "work goes on after unlock"},
-	{"context-taken-away", "mutex.go", "		m.report(err, time.Since(start))\n		return ctx, nil, err", "		m.report(err, time.Since(start))\n		return nil, nil, err", "ctx, hold, err := shadows the caller's ctx"},
+	{"context-taken-away", "mutex.go", "	if err != nil {\n		m.report(err, time.Since(start))\n", "	if err != nil {\n		inner = nil\n		m.report(err, time.Since(start))\n", "ctx, hold, err := shadows the caller's ctx"},
 	{"line-stays", "line.go", "	if pause <= 0 {\n		p.end(key, ln)\n		return\n	}", "	if pause <= 0 {\n		ln.idle = true\n		return\n	}", "a key leaks for every order ever locked"},
 
 	// Waiting.
@@ -57,7 +57,7 @@ var clientMutants = []mutant{
 	{"error-replaced-by-loss", "hold.go", "return errors.Join(err, lost)", "return lost", "why the work failed is gone"},
 	{"lease-believed-too-long", "grant.go", "return sent.Add(lease - lease/driftPart - driftLeast)", "return sent.Add(lease + time.Second)", "no margin for drift, and then some"},
 	{"validity-from-reply", "renewer.go", "	errs := r.core.engine.Renew(ctx, reqs)\n", "	errs := r.core.engine.Renew(ctx, reqs)\n	sent = time.Now()\n", "a slow answer prolongs the belief"},
-	{"explicit-renewed", "renewer.go", "	if !l.opts.explicit {\n		l.due.renew = l.due.sent", "	if true {\n		l.due.renew = l.due.sent", "an explicit lease never ends"},
+	{"explicit-renewed", "renewer.go", "	if !l.due.terms.explicit {\n		l.due.renew = l.due.sent", "	if true {\n		l.due.renew = l.due.sent", "an explicit lease never ends"},
 	{"release-unchecked", "engine/memory/shard.go", "	if h == nil {\n		return engine.Parting{Outcome: engine.NotYours}\n	}\n", "	if h == nil {\n		h = l\n	}\n", "DEL without looking"},
 	{"loss-at-unlock-hidden", "lease.go", "case outcome != engine.Released:", "case outcome == engine.Released+9:", "a lost lock ends as a success"},
 	{"sleep-unnoticed", "renewer.go", "return ahead > clockSlack", "return ahead > 1000*time.Hour", "a resumed machine believes its leases are young"},
