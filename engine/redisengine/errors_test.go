@@ -298,6 +298,13 @@ func everything(t *testing.T, e *redisengine.Engine) {
 		granted(t, e, c)
 		abandoned(t, e, c, engine.Parting{Outcome: engine.Released, Listeners: 1})
 	}
+	write, read := as(t, engine.Write, ann, "w"), as(t, engine.Read, ann, "r")
+	granted(t, e, write)
+	granted(t, e, read)
+	renewed(t, e, write, nil)
+	busy(t, e, as(t, engine.Read, bob, "b"))
+	released(t, e, write, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	released(t, e, read, engine.Parting{Outcome: engine.Released, Listeners: 1})
 	latch := as(t, engine.Latch, ann, "a")
 	counts(t, e, latch, 0)
 	wake, stop := e.Watch("id")

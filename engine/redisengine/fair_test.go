@@ -145,6 +145,22 @@ func TestFairWithRedisson(t *testing.T) {
 		}
 	})
 
+	t.Run("whom Java has put out of the line by its own reckoning stands in it anew", func(t *testing.T) {
+		t.Parallel()
+		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Second)
+		granted(t, e, a)
+		lock(t, java)
+		busy(t, e, b)
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		lock(t, java) // which moves bob's place five seconds back
+		if got := busy(t, e, b); got.Holder != java || got.Ahead != 0 {
+			t.Errorf("got %+v", got)
+		}
+		unlock(t, java)
+		granted(t, e, b)
+		kept(t, s, "$")
+	})
+
 	t.Run("we wait behind Java, and are told", func(t *testing.T) {
 		t.Parallel()
 		b := placed(fair(t, bob, "b"), time.Minute)
