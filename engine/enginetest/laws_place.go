@@ -219,6 +219,20 @@ var placeLaws = []Law{
 			b.leaves(line[1], engine.Released)
 		}
 	}},
+	{"place", "who comes next is told of a release although the place before it has run out", func(b *bench) {
+		a := b.forLong(b.fair(ann))
+		b.granted(a)
+		b.busy(placed(b.fair(bob), b.Lease))
+		c := b.linesUp(b.fair(eve))
+		wake, stop := b.listen(c)
+		defer stop()
+		b.told(wake)
+		b.passAll()
+		drain(wake)
+		b.leaves(a, engine.Released)
+		b.told(wake)
+		b.granted(c)
+	}},
 	{"place", "a place is kept while another lock of the same holder is released", func(b *bench) {
 		a, other := b.fair(ann), b.fair(bob)
 		other.Key += "other"

@@ -14,6 +14,7 @@ const (
 	memoryGo  = "engine/memory/memory.go"
 	shardGo   = "engine/memory/shard.go"
 	lineGo    = "engine/memory/line.go"
+	waiterGo  = "engine/memory/waiter.go"
 	entryGo   = "engine/memory/entry.go"
 	keepGo    = "engine/memory/keep.go"
 	clockGo   = "engine/memory/clock.go"
@@ -89,8 +90,8 @@ var grantMutants = []mutant{
 		"\tif by := s.before(l, r, now); by != nil {\n\t\tby.holder = r.Holder\n",
 		"the refused one overwrites the holder"},
 	{"refusal-leaves-a-lock", shardGo,
-		"\ts.drop(l)\n\treturn s.beckon(l.key, l.kind)\n",
-		"\ts.drop(l)\n\ts.grant(nil, r, l.expires-int64(r.Lease))\n\treturn s.beckon(l.key, l.kind)\n",
+		"\ts.drop(l)\n\treturn s.beckon(l.key, l.kind, now)\n",
+		"\ts.drop(l)\n\ts.grant(nil, r, l.expires-int64(r.Lease))\n\treturn s.beckon(l.key, l.kind, now)\n",
 		"a released lock stays held by who released it"},
 	{"one-lock-for-all", shardGo,
 		"\tl := s.kept.locks[key]\n",
@@ -219,8 +220,8 @@ var releaseMutants = []mutant{
 		"\tif h = l.held(r); h == nil {\n\t\treturn engine.Parting{Outcome: engine.NotYours}\n\t}\n\tr.Attempt = h.attempt\n",
 		"a retried release ends the next hold of the same owner"},
 	{"release-does-nothing", shardGo,
-		"\ts.drop(l)\n\treturn s.beckon(l.key, l.kind)\n",
-		"\tl.attempt = r.Attempt\n\treturn s.beckon(l.key, l.kind)\n",
+		"\ts.drop(l)\n\treturn s.beckon(l.key, l.kind, now)\n",
+		"\tl.attempt = r.Attempt\n\treturn s.beckon(l.key, l.kind, now)\n",
 		"every lock lasts for its lease"},
 	{"release-ends-all-entries", shardGo,
 		"if left := h.leave(r.Attempt); left > 0 {",
