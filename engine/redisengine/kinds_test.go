@@ -3,6 +3,7 @@ package redisengine_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,27 @@ func TestTheDeadInLineAreClearedAwayBitByBit(t *testing.T) {
 		if n := s.Must("KEYS", "*{*"); n != "" {
 			t.Errorf("%s: left are %s", line.request.Kind, n)
 		}
+	}
+}
+
+func TestWhoComesBackStillHasItsPlace(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for k, places := range map[engine.Kind]string{
+		engine.Fair: "redisson_lock_timeout:", engine.Write: "interlock_places:", engine.Permit: "interlock_places:",
+	} {
+		a, b, c := as(t, k, ann, "a"), placed(as(t, k, bob, "b"), time.Minute), placed(as(t, k, cat, "c"), time.Minute)
+		granted(t, e, a)
+		busy(t, e, b)
+		busy(t, e, c)
+		name := map[engine.Kind]string{engine.Fair: bob, engine.Write: bob + ":write", engine.Permit: bob + "/b"}[k]
+		s.Must("ZADD", beside(t, places), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), name)
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		granted(t, e, b)
+		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		granted(t, e, c)
+		released(t, e, c, engine.Parting{Outcome: engine.Released})
 	}
 }
 

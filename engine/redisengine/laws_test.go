@@ -46,6 +46,7 @@ func TestLaws(t *testing.T) {
 		t.Run("neither a repetition nor a renewal shortens a lease", TestNoLeaseIsShortened)
 		t.Run("every key of every kind has an end", TestEveryKeyHasAnEnd)
 		t.Run("the dead in line are cleared away bit by bit", TestTheDeadInLineAreClearedAwayBitByBit)
+		t.Run("who comes back late but before anybody else has its place", TestWhoComesBackStillHasItsPlace)
 		t.Run("Redisson reads what we write", TestRedissonReadsWhatWeWrite)
 		t.Run("what is no lock is left as it is", TestWhatIsNoLockIsLeftAsItIs)
 	})
