@@ -195,6 +195,16 @@ var multiLaws = []law{
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:2"))
 	}},
+	{"the loss of one, noticed when all are there, is told as such", func(t *testing.T, w *world) {
+		_, theirs := lock(t, w.another().Mutex("k:2"))
+		time.AfterFunc(5*time.Second, func() {
+			w.memory.Evict("k:1")
+			_ = theirs.Unlock()
+		})
+		_, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Lease(10*time.Second)).Lock(t.Context())
+		wantErr(t, err, interlock.ErrLost)
+		wantErr(t, err, interlock.ErrNotHolder)
+	}},
 	{"the loss of one while another is waited for is told as such", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(time.Second, func() { w.memory.Evict("k:1") })

@@ -110,8 +110,8 @@ var kindMutants = []mutant{
 
 	// Found by somebody who tried to break it.
 	{"multi-lost-while-gathering", "lease.go", "	if m.gathered {\n", "	if false {\n", "a Multi cannot wait for longer than its lease"},
-	{"multi-terms-forgotten", "renewer.go", "		l.due.terms, l.due.begun = t, now\n", "", "an explicit lease that never ends"},
-	{"multi-max-hold-from-the-first", "renewer.go", "		l.due.terms, l.due.begun = t, now\n", "		l.due.terms = t\n", "lost before the work begins"},
+	{"multi-terms-forgotten", "renewer.go", "		l.due.terms, l.due.begun = t, now\n", "		l.due.begun = now\n", "an explicit lease that never ends"},
+	{"multi-max-hold-from-the-first", "renewer.go", "		l.due.terms, l.due.begun = t, now\n", "		l.due.terms, l.due.begun = t, l.begun\n		_ = now\n", "lost before the work begins"},
 	{"multi-renewed-for-ever", "renewer.go", "		if t.explicit {\n			l.due.renew = time.Time{}\n		}\n", "", "an explicit lease that never ends"},
 	{"multi-lease-not-renewed", "renewer.go", "		if len(r.older(old)) > 0 && r.core.pause(ctx, tries) != nil {\n			return", "		if len(r.older(old)) > 0 {\n			break\n		}\n		if r.core.pause(ctx, tries) != nil {\n			return", "half of the lease is gone before the work begins"},
 	{"multi-loss-without-reason", "renewer.go", "				return context.Cause(l)\n", "				return l.Err()\n", "context canceled, and nobody cancelled"},
@@ -125,6 +125,6 @@ var kindMutants = []mutant{
 	{"stripe-told-often", "striped.go", "inner, hold, busy := m.quietly(ctx, true)", "inner, hold, busy := m.obtain(ctx, true)", "eight refusals for one"},
 	{"latch-wait-zero", "latch.go", "if l.opts.bounded && l.opts.wait == 0 {", "if false {", "an open latch is closed"},
 	{"latch-looks-seldom", "latch.go", "min(longestPoll, l.req.Lease/renewPart)", "longestPoll", "forgotten while it is waited for"},
-	{"known-after-close", "renewer.go", "	if live {\n		r.core.presence.show(now)\n	}\n", "	r.core.presence.until.Store(0)\n	r.core.presence.show(now)\n", "a call on an engine that is closed"},
+	{"known-after-close", "renewer.go", "	if live {\n		r.core.presence.show(now)\n	}\n", "	_ = live\n	r.core.closed.Store(false)\n	r.core.presence.show(now)\n", "a call on an engine that is closed"},
 	{"listens-for-the-one-before", "attempt.go", "		a.ear.close() // it listened for the one before\n", "", "a second for a wake-up that was sent"},
 }
