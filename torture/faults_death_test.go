@@ -24,7 +24,7 @@ var deathRows = []row{
 		if report := q.served(t); report.Grants != 2 || report.Gap > gap {
 			t.Errorf("%d were served, with a gap of %v", report.Grants, report.Gap)
 		}
-		p.wantNothing(time.Second)
+		p.wantNothing()
 	}},
 	{31, "500 of 1,000 waiters in a fair line killed", "the other 500 in order, 5 s later at most", func(t *testing.T) {
 		const each = 500
@@ -43,7 +43,7 @@ var deathRows = []row{
 		if report.Grants != each+1 || report.Gap > gap {
 			t.Errorf("%d were served, with a gap of %v", report.Grants, report.Gap)
 		}
-		p.wantNothing(time.Second)
+		p.wantNothing()
 	}},
 	{31, "writer killed while it waits", "readers go on, 5 s later at most", func(t *testing.T) {
 		p := newPlace(t)
@@ -65,7 +65,7 @@ var deathRows = []row{
 		}
 		p.unlock(second)
 		p.unlock(reading)
-		p.wantNothing(time.Second)
+		p.wantNothing()
 	}},
 	{31, "reader killed", "a writer gets in when its lease is over", func(t *testing.T) {
 		p := newPlace(t)
@@ -76,7 +76,7 @@ var deathRows = []row{
 			t.Errorf("let in after %v, with a lease of %v", d, lease)
 		}
 		p.unlock(hold)
-		p.wantNothing(time.Second)
+		p.wantNothing()
 	}},
 	{31, "process with permits killed", "they come back when its lease is over", func(t *testing.T) {
 		const permits = 3

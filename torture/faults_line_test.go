@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/redistest"
 )
 
 // The two keys in which Redis has the line of a fair lock.
@@ -31,7 +33,7 @@ var lineRows = []row{
 				t.Errorf("%s was in line, and %s has the lock", before, got.Holder())
 			}
 			p.unlock(got)
-			p.wantNothing(time.Second)
+			p.wantNothing()
 		}
 	}},
 	{11, "server restarted empty, fair waiters", "they line up anew, and go one by one", func(t *testing.T) {
@@ -42,7 +44,7 @@ var lineRows = []row{
 		p.server.Restart()
 		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
 		p.oneByOne(waiting, 5, 10*time.Second)
-		p.wantNothing(time.Second)
+		p.wantNothing()
 	}},
 	{21, "subscribers cut off, fair waiters", "woken all the same, within a poll", func(t *testing.T) {
 		p := newPlace(t)
@@ -64,7 +66,7 @@ var lineRows = []row{
 			p.inLine(5)
 			p.unlock(hold)
 			p.oneByOne(waiting, 5, 5*time.Second)
-			p.wantNothing(time.Second)
+			p.wantNothing()
 		}
 	}},
 	{25, "strangers planted in the line", "cleared away, nobody waits for them", func(t *testing.T) {
@@ -79,7 +81,7 @@ var lineRows = []row{
 		p.soon(5*time.Second, "it stands in line", func() bool { return p.server.Must("LLEN", queueKey) != "60" })
 		p.unlock(hold)
 		p.unlock(p.served(mine, 1500*time.Millisecond))
-		p.wantNothing(time.Second)
+		p.wantNothing()
 	}},
 	{37, "fair waiter gone while its grant is on the way", "passed on to the next", func(t *testing.T) {
 		p := newPlace(t)
@@ -102,7 +104,7 @@ var lineRows = []row{
 		}
 		p.unlock(p.served(next, 5*time.Second))
 		p.soon(10*time.Second, "the clean-up is done", func() bool { return p.client.Stats().CleanedUp == 1 })
-		p.wantNothing(time.Second)
+		p.wantNothing()
 	}},
 }
 
@@ -190,7 +192,7 @@ func (p *place) deafened() {
 }
 
 // wantNothing checks that nothing is left of the lock, nor of its line, soon.
-func (p *place) wantNothing(within time.Duration) {
+func (p *place) wantNothing() {
 	p.t.Helper()
 	var left string
 	defer func() {
@@ -198,18 +200,19 @@ func (p *place) wantNothing(within time.Duration) {
 			p.t.Logf("left: %q", left)
 		}
 	}()
-	p.soon(within, "nothing is left of the lock", func() bool {
-		left = p.remains()
+	p.soon(time.Second, "nothing is left of the lock", func() bool {
+		left = remains(p.server)
 		return left == ""
 	})
 }
 
-// remains returns the keys on the server but those that are to last: of clients,
-// of attempts given up, and of fences.
-func (p *place) remains() string {
+// remains returns the keys on a server but those that are to last: of clients, of
+// attempts given up, and of fences.
+func remains(server *redistest.Server) string {
+	lasting := []string{"interlock_client:", "interlock_abandoned:", "redisson_lock_token:"}
 	var left []string
-	for name := range strings.FieldsSeq(p.server.Must("KEYS", "*")) {
-		if !strings.HasPrefix(name, "interlock_client:") && !strings.HasPrefix(name, "interlock_abandoned:") && !strings.HasPrefix(name, "redisson_lock_token:") {
+	for name := range strings.FieldsSeq(server.Must("KEYS", "*")) {
+		if !slices.ContainsFunc(lasting, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			left = append(left, name)
 		}
 	}

@@ -21,7 +21,6 @@ import (
 // it makes sense (R2). A history without faults proves little, so they are
 // counted.
 func TestLinear(t *testing.T) {
-	const wanted = 20_000
 	for _, c := range []struct {
 		locks string
 		kinds []engine.Kind // as which they are asked for
@@ -33,37 +32,47 @@ func TestLinear(t *testing.T) {
 		for _, fault := range []string{"replies lost", "connections cut"} {
 			t.Run(c.locks+" locks with "+fault, func(t *testing.T) {
 				server := redistest.Start(t)
-				r := &recorder{wanted: wanted}
+				r := &recorder{wanted: 20_000}
 				fired := villains[fault](t, server, r)
 				r.record(callers, anyOf(c.kinds))
 				ops, err := r.history()
 				if err != nil {
 					t.Fatal(err)
 				}
-				start := time.Now()
-				verdict := porcupine.CheckOperationsTimeout(judge(), ops, 2*time.Minute)
-				fmt.Printf("linear: %s, %s: %s; %d operations, %d granted, %d refused, %d unknown, %d faults, in %v, judged in %v\n",
-					c.locks, fault, verdict, len(ops), r.said[granted], r.said[busy], r.said[unknown], fired(),
-					start.Sub(r.start).Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
-				if verdict != porcupine.Ok {
-					t.Fatalf("judged %s\n%s", verdict, puzzle(ops))
-				}
-				for what, got := range map[string][2]int{
-					"operations": {len(ops), wanted}, "grants": {r.said[granted], wanted / 10}, "refusals": {r.said[busy], wanted / 20},
-					"lost replies": {r.said[unknown], wanted / 200}, "faults": {fired(), wanted / r.often / 2},
-				} {
-					if got[0] < got[1] {
-						t.Errorf("%d %s, want %d at least", got[0], what, got[1])
-					}
-				}
-				if verdict := porcupine.CheckOperationsTimeout(judge(), forged(ops), time.Minute); verdict != porcupine.Illegal {
-					t.Errorf("without one of its releases it is judged %s", verdict)
-				}
-				if keys := server.Must("KEYS", "linear:*"); keys != "" {
-					t.Errorf("these are left: %s", keys)
+				judged(t, r, ops, fired())
+				if left := remains(server); left != "" {
+					t.Errorf("these are left: %s", left)
 				}
 			})
 		}
+	}
+}
+
+// judged demands that a history makes sense, and that it would not without one of
+// its releases.
+func judged(t *testing.T, r *recorder, ops []porcupine.Operation, faults int) {
+	t.Helper()
+	start := time.Now()
+	verdict := porcupine.CheckOperationsTimeout(judge(), ops, 2*time.Minute)
+	fmt.Printf("%s: %s; %d operations, %d granted, %d refused, %d unknown, %d faults, in %v, judged in %v\n",
+		t.Name(), verdict, len(ops), r.said[granted], r.said[busy], r.said[unknown], faults,
+		start.Sub(r.start).Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
+	if verdict != porcupine.Ok {
+		t.Fatalf("judged %s\n%s", verdict, puzzle(ops))
+	}
+	for what, n := range map[string]struct{ got, least int }{
+		"operations":   {len(ops), r.wanted},
+		"grants":       {r.said[granted], r.wanted / 10},
+		"refusals":     {r.said[busy], r.wanted / 20},
+		"lost replies": {r.said[unknown], r.wanted / 200},
+		"faults":       {faults, r.wanted / r.often / 2},
+	} {
+		if n.got < n.least {
+			t.Errorf("%d %s, want %d at least", n.got, what, n.least)
+		}
+	}
+	if verdict := porcupine.CheckOperationsTimeout(judge(), forged(ops), time.Minute); verdict != porcupine.Illegal {
+		t.Errorf("without one of its releases it is judged %s", verdict)
 	}
 }
 
@@ -86,7 +95,7 @@ func anyOf(kinds []engine.Kind) func() engine.Request {
 // learn how often they did.
 var villains = map[string]func(*testing.T, *redistest.Server, *recorder) func() int{
 	"replies lost": func(t *testing.T, server *redistest.Server, r *recorder) func() int {
-		f := enginetest.NewFaulty(quick(t, server.Addr()))
+		f := enginetest.NewFaulty(doorman{quick(t, server.Addr())})
 		t.Cleanup(f.Wait)
 		r.engine, r.often = f, 50
 		r.harm = func() {
@@ -97,7 +106,7 @@ var villains = map[string]func(*testing.T, *redistest.Server, *recorder) func() 
 	},
 	"connections cut": func(t *testing.T, server *redistest.Server, r *recorder) func() int {
 		net := faultnet.New(t, server.Addr())
-		r.engine, r.often, r.harm = quick(t, net.Addr()), 500, net.CutAfterRequest
+		r.engine, r.often, r.harm = doorman{quick(t, net.Addr())}, 500, net.CutAfterRequest
 		return func() int { return net.Connections() - 1 }
 	},
 }
@@ -106,9 +115,9 @@ var villains = map[string]func(*testing.T, *redistest.Server, *recorder) func() 
 // cannot be told from here.
 var spite = []enginetest.Fault{
 	{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1},
-	{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: late, Times: 1},
+	{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: tooLate, Times: 1},
 	{Op: enginetest.OpRelease, Do: enginetest.LoseReply, Times: 1},
-	{Op: enginetest.OpRelease, Do: enginetest.Delay, After: late, Times: 1},
+	{Op: enginetest.OpRelease, Do: enginetest.Delay, After: tooLate, Times: 1},
 	{Op: enginetest.OpRenew, Do: enginetest.LoseReply, Times: 1},
 	{Op: enginetest.OpAbandon, Do: enginetest.LoseReply, Times: 1},
 }

@@ -108,7 +108,7 @@ func (q *queue) open(t *testing.T) {
 }
 
 // served waits until all who live have had their turn, and judges how it went.
-func (q *queue) served(t *testing.T, opts ...history.Option) history.Report {
+func (q *queue) served(t *testing.T) history.Report {
 	t.Helper()
 	living := slices.DeleteFunc(slices.Clone(q.workers), func(w *worker) bool { return w.ProcessState != nil })
 	for _, w := range living {
@@ -126,7 +126,7 @@ func (q *queue) served(t *testing.T, opts ...history.Option) history.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := history.Check(events, opts...)
+	report := history.Check(events)
 	if err := report.Err(); err != nil {
 		t.Error(err)
 	}

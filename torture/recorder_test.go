@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -35,9 +36,9 @@ const (
 	// inTime is how long a call may take; one that takes longer is unknown.
 	inTime = 150 * time.Millisecond
 
-	// late is by how much the villain delays some calls, so that they arrive when
-	// they have been given up.
-	late = inTime * 4 / 3
+	// tooLate is by how much some calls are delayed, so that they arrive when they
+	// have been given up.
+	tooLate = inTime * 4 / 3
 
 	// stay is longer than any of this takes: no lease and no place runs out.
 	stay = 10 * time.Minute
@@ -79,8 +80,23 @@ type try struct {
 	*recorder
 	number int
 	req    engine.Request
-	sent   time.Time              // when it was last asked for
 	open   []*porcupine.Operation // of which it is not known what they did
+
+	onTheWay sync.WaitGroup // calls that have not reached the engine, or not left it
+	sent     atomic.Int64   // when the last one reached it
+}
+
+// A doorman is an engine that tells a try when it gets there, whatever delayed it
+// on the way.
+type doorman struct{ engine.Engine }
+
+type tryKey struct{}
+
+func (d doorman) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	a := ctx.Value(tryKey{}).(*try)
+	a.sent.Store(a.now())
+	defer a.onTheWay.Done()
+	return d.Engine.Acquire(ctx, r)
 }
 
 func (r *recorder) attempt(req engine.Request) *try {
@@ -119,8 +135,9 @@ func (a *try) run() {
 // After that it is known that nothing of it can happen any more.
 func (a *try) settle() {
 	a.settled(a.engine.Abandon)
-	over := a.sent.Add(late + a.engine.Capabilities().Patience)
-	<-time.After(time.Until(over) + 20*time.Millisecond)
+	a.onTheWay.Wait()
+	over := a.start.Add(time.Duration(a.sent.Load()) + a.engine.Capabilities().Patience)
+	<-time.After(time.Until(over) + 20*time.Millisecond) // clocks run apart
 	a.settled(a.engine.Abandon)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,9 +162,9 @@ func (a *try) settled(release func(context.Context, engine.Request) (engine.Part
 }
 
 func (a *try) acquire() string {
-	a.sent = time.Now()
+	a.onTheWay.Add(1)
 	said := a.call("acquire", func(ctx context.Context) (answer, error) {
-		g, err := a.engine.Acquire(ctx, a.req)
+		g, err := a.engine.Acquire(context.WithValue(ctx, tryKey{}, a), a.req)
 		if refusal := (*engine.BusyError)(nil); errors.As(err, &refusal) {
 			return answer{said: busy, ahead: refusal.Ahead}, nil
 		}

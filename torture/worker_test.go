@@ -188,7 +188,8 @@ func (j job) lock(c *interlock.Client) interlock.Locker {
 // holdOn takes the lock and keeps it until it is lost, or for ever; or as many
 // permits as there are goroutines.
 func holdOn(j job, c *interlock.Client, log *history.FileLog) error {
-	var last context.Context
+	lost, lose := context.WithCancel(context.Background())
+	defer lose()
 	for i := range max(1, j.Goroutines) {
 		who := fmt.Sprint("holder", i)
 		log.Add(history.Event{Kind: history.Ask, Key: j.Key, Who: who})
@@ -197,9 +198,9 @@ func holdOn(j job, c *interlock.Client, log *history.FileLog) error {
 			return err
 		}
 		log.Add(history.Event{Kind: history.Enter, Key: j.Key, Who: who, Fence: hold.Fence()})
-		last = ctx
+		context.AfterFunc(ctx, lose)
 	}
-	<-last.Done()
+	<-lost.Done()
 	log.Add(history.Event{Kind: history.Lost, Key: j.Key})
 	return nil
 }
