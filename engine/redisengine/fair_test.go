@@ -333,3 +333,24 @@ func TestFairQueueInDisorder(t *testing.T) {
 		})
 	}
 }
+
+// TestAQueueLastsAsLongAsThoseInIt lets a waiter of Redisson's, whose place is
+// kept for minutes, outlast the call of ours that made the queue.
+func TestAQueueLastsAsLongAsThoseInIt(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	held, waits := as(t, engine.Fair, ann, "a"), placed(as(t, engine.Fair, bob, "b"), time.Second)
+	granted(t, e, held)
+	busy(t, e, waits)
+	queue, places := beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:")
+	s.Must("RPUSH", queue, cat)
+	s.Must("ZADD", places, fmt.Sprint(time.Now().Add(5*time.Minute).UnixMilli()), cat)
+	released(t, e, held, engine.Parting{Outcome: engine.Released})
+	granted(t, e, waits)
+	for _, k := range []string{queue, places} {
+		if ms := number(t, s, "PTTL", k); ms < 290_000 {
+			t.Errorf("%s lasts %d ms, want as long as who stands in it", k, ms)
+		}
+	}
+}

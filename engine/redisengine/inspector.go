@@ -32,7 +32,7 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 	}
 	for _, name := range names {
 		key, ours := strings.CutPrefix(name, e.prefix)
-		if !ours || belongs(name) || !engine.Match(pattern, key) {
+		if !ours || key == "" || belongs(name) || !engine.Match(pattern, key) {
 			continue
 		}
 		l, err := e.Inspect(ctx, key)

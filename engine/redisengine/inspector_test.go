@@ -389,3 +389,17 @@ func TestMemberFormat(t *testing.T) {
 		only(t, e.Register(context.Background(), bad, 0), nil, "life")
 	}
 }
+
+func TestALockCalledLikeThePrefixIsNotListed(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	plain, shop := open(t, s), open(t, s, redisengine.Prefix("shop:"))
+	for _, k := range []string{"shop:", "shop:1"} {
+		r := ask(t, ann, "a")
+		r.Key = k
+		granted(t, plain, r)
+	}
+	if got := listed(t, shop, "*"); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("listed is %q, want what has a name after the prefix", got)
+	}
+}

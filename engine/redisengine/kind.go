@@ -28,16 +28,16 @@ var kinds = map[engine.Kind]*kind{
 		keys:    func(name string) []string { return []string{queue(name), queuePlaces(name), lengths(name)} },
 	},
 	engine.Read: {
-		acquire: script("acquire_read", "clock", "attempt", "line", "arrivals", "readwrite"),
-		release: script("release_read", "clock", "parting", "line", "arrivals", "readwrite"),
+		acquire: script("acquire_read", "clock", "attempt", "line", "arrivals", "shape", "readwrite"),
+		release: script("release_read", "clock", "parting", "line", "arrivals", "shape", "readwrite"),
 		channel: rwChannel,
 		keys: func(name string) []string {
 			return []string{readers(name), writers(name), places(name), lengths(name)}
 		},
 	},
 	engine.Write: {
-		acquire: script("acquire_write", "clock", "attempt", "line", "arrivals", "readwrite"),
-		release: script("release_write", "clock", "parting", "line", "arrivals", "readwrite"),
+		acquire: script("acquire_write", "clock", "attempt", "line", "arrivals", "shape", "readwrite"),
+		release: script("release_write", "clock", "parting", "line", "arrivals", "shape", "readwrite"),
 		channel: rwChannel,
 		keys: func(name string) []string {
 			return []string{writers(name), readers(name), places(name), lengths(name)}

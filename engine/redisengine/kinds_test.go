@@ -205,7 +205,8 @@ func TestWhatIsNoLockIsLeftAsItIs(t *testing.T) {
 	e := open(t, s)
 	for i, fill := range [][]string{
 		{"SET", "", "v"}, {"HSET", "", "name", "Ann"}, {"HSET", "", ann, "1", bob, "1", "x", "y"}, {"ZADD", "", "1", ann + "/a"},
-		{"ZADD", "", "1", "order/42"}, {"HSET", "", "mode", "read", "name", "Ann"}, {"HSET", "", "mode", "dark", ann, "1"},
+		{"ZADD", "", "1", "order/42"}, {"HSET", "", "mode", "read", "name", "Ann"}, {"HSET", "", "mode", "read", "retries", "3"}, {"HSET", "", "mode", "read"}, {"HSET", "", "mode", "write", "retries", "3"},
+		{"HSET", "", "mode", "dark", ann, "1"},
 	} {
 		fill[1] = key(t) + string(rune('a'+i))
 		s.Must(fill...)

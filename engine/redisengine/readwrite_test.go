@@ -478,3 +478,43 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 		granted(t, e, b)
 	})
 }
+
+// TestOnlyTheWriterWhoComesNextIsTold looks at the channels: a crowd that is woken
+// by every release asks as often as it is large.
+func TestOnlyTheWriterWhoComesNextIsTold(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	first, second, third := placed(writing(t, bob, "b"), time.Minute), placed(writing(t, cat, "c"), time.Minute), placed(reading(t, somebody(7), "e"), time.Minute)
+	held := reading(t, ann, "a")
+	granted(t, e, held)
+	for _, r := range []engine.Request{first, second, third} {
+		busy(t, e, r)
+	}
+	all := beside(t, "redisson_rwlock:")
+	heard, heardFirst, heardSecond := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write"), s.Subscribe("SUBSCRIBE", all+":"+cat+":write")
+	if _, err := e.Release(context.Background(), held); err != nil {
+		t.Fatal(err)
+	}
+	if got := heardFirst(); got != "0" {
+		t.Errorf("the first writer is told %q, want 0", got)
+	}
+	granted(t, e, first)
+	if _, err := e.Release(context.Background(), first); err != nil {
+		t.Fatal(err)
+	}
+	if got := heardSecond(); got != "1" {
+		t.Errorf("the second writer is told %q, want 1", got)
+	}
+	granted(t, e, second)
+	if _, err := e.Release(context.Background(), second); err != nil {
+		t.Fatal(err)
+	}
+	s.Must("PUBLISH", all, "last")
+	if got := heard(); got != "1" { // a reader comes next
+		t.Errorf("all are told %q, want 1", got)
+	}
+	if got := heard(); got != "last" {
+		t.Errorf("all are told %q, want nothing before", got)
+	}
+}

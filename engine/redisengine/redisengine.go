@@ -117,8 +117,10 @@ func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	case engine.Fair:
 		// An exclusive holder knows nothing of who stands in line.
 		return e.notifier.listen(channel(name)+":"+r.Holder, channel(name))
-	case engine.Read, engine.Write:
+	case engine.Read:
 		return e.notifier.listen(rwChannel(name))
+	case engine.Write:
+		return e.notifier.listen(rwChannel(name)+":"+r.Holder+":write", rwChannel(name))
 	case engine.Permit:
 		return e.notifier.listen(permitChannel(name)+":"+permit(&r), permitChannel(name))
 	case engine.Latch:

@@ -36,8 +36,8 @@ var (
 var (
 	renewScript     = script("renew")
 	countDownScript = script("count_down")
-	inspectScript   = script("inspect", "clock", "line", "readwrite", "shape", "inspection")
-	seizeScript     = script("seize", "clock", "line", "readwrite", "shape", "inspection")
+	inspectScript   = script("inspect", "clock", "line", "shape", "readwrite", "inspection")
+	seizeScript     = script("seize", "clock", "line", "shape", "readwrite", "inspection")
 	listScript      = script("list", "shape")
 	publishScript   = script("publish")
 	registerScript  = script("register")

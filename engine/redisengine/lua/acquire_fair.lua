@@ -57,6 +57,7 @@ if left == -2 and (not seen or seen.first == holder or not seen.first and not se
     tidy(line, seen)
     drop(line, seen.passed)
     drop(line, {holder})
+    outlast(line)
   end
   fence = next_fence()
   redis.call('HSET', lock, holder, 1, mark, string.format('%.0f', fence))

@@ -51,8 +51,8 @@ local mode, reads, mark, writes, writing, members, over
 if left ~= -2 then
   mode, reads, mark, writes, writing = unpack(redis.call('HMGET', lock,
     'mode', holder, 'fence:' .. holder, holder .. ':write', 'fence:' .. holder .. ':write'))
-  members = (mode == 'read' or mode == 'write') and members_of((sample(lock)))
-  if not members then
+  members = (mode == 'read' or mode == 'write') and members_of(lock, (sample(lock)))
+  if not members or left == -1 then
     return {4, now}
   end
   over = mode == 'write' and ran_out(lock, members)

@@ -16,8 +16,8 @@ local dead = {} -- fields of readers whose lease is over
 if left ~= -2 then
   mode, reads, writes, mark = unpack(redis.call('HMGET', lock, 'mode', holder, name, 'fence:' .. name))
   local fields, all = sample(lock)
-  local members = (mode == 'read' or mode == 'write') and members_of(fields)
-  if not members then
+  local members = (mode == 'read' or mode == 'write') and members_of(lock, fields)
+  if not members or left == -1 then
     return {4, now}
   end
   over = mode == 'write' and ran_out(lock, members)

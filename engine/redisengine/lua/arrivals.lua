@@ -34,3 +34,25 @@ local function ahead_of(lines, name)
   end
   return ahead
 end
+
+-- told_on returns the channel on which to tell that a lock is free: that of the
+-- writer who comes first, or else the one that all listen on, who may be Redisson's.
+local function told_on(channel, writers, readers)
+  if redis.call('EXISTS', writers.key) == 0 then
+    return channel
+  end
+  for _, key in ipairs({writers.key, readers.key, writers.places}) do
+    if type(redis.pcall('ZCARD', key)) ~= 'number' then
+      return channel -- another kind of thing, which is no reason to keep the lock
+    end
+  end
+  if type(redis.pcall('HLEN', writers.lengths)) ~= 'number' then
+    return channel
+  end
+  local writer, reader = look(writers), look(readers)
+  if not writer.first or reader.unsure or reader.first
+      and tonumber(redis.call('ZSCORE', readers.key, reader.first)) < tonumber(redis.call('ZSCORE', writers.key, writer.first)) then
+    return channel
+  end
+  return channel .. ':' .. writer.first
+end

@@ -67,7 +67,7 @@ local function see_readwrite(mode, fields, left)
       marks[string.sub(fields[i], 7)] = fields[i + 1]
     end
   end
-  local members = (mode == 'read' or mode == 'write') and members_of(fields) or {}
+  local members = (mode == 'read' or mode == 'write') and members_of(lock, fields) or {}
   if #members == 0 then
     return nil
   end

@@ -80,6 +80,21 @@ local function tidy(line, seen)
   end
 end
 
+-- outlast lets the keys of a line that somebody stands in last no shorter than its
+-- places: others may have come who let them last no longer.
+local function outlast(line)
+  local latest = tonumber(redis.call('ZRANGE', line.places, -1, -1, 'WITHSCORES')[2])
+  if latest and latest > ms then
+    local life = string.format('%.0f', math.min(latest - ms, longest) + 1000)
+    for _, key in ipairs({line.key, line.places, line.lengths}) do
+      local left = redis.call('PTTL', key)
+      if left >= 0 and left < tonumber(life) then
+        redis.call('PEXPIRE', key, life)
+      end
+    end
+  end
+end
+
 -- keeps tells whether name still has its place, if only by coming back.
 local function keeps(line, name)
   local kept = tonumber(redis.call('ZSCORE', line.places, name))

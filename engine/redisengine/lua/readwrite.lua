@@ -33,8 +33,10 @@ local function lasts(name, life)
 end
 
 -- members_of returns who is in some fields of a lock: names and counts in turn. It
--- returns nothing if one of the fields is none of a read/write lock.
-local function members_of(fields)
+-- returns nothing if one of the fields is none of a read/write lock: what others
+-- keep may have a mode, too. Holders that are not called uuid:number have left
+-- their fence.
+local function members_of(lock, fields)
   local found = {}
   for i = 1, #fields, 2 do
     local field, value = fields[i], fields[i + 1]
@@ -43,7 +45,8 @@ local function members_of(fields)
         return nil
       end
     elseif field ~= 'mode' then
-      if not string.find(value, '^[1-9]%d*$') then
+      if not string.find(value, '^[1-9]%d*$')
+          or not is_holder((string.gsub(field, ':write$', ''))) and redis.call('HEXISTS', lock, 'fence:' .. field) == 0 then
         return nil
       end
       found[#found + 1] = field

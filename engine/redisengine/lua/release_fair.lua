@@ -36,6 +36,7 @@ end
 if seen then
   tidy(line, seen)
   drop(line, {holder})
+  outlast(line)
 end
 
 if not held then

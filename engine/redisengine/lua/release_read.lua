@@ -7,6 +7,7 @@
 --       5  that of readwrite.lua
 
 local readers = {key = KEYS[3], places = KEYS[5], lengths = KEYS[6]}
+local writers = {key = KEYS[4], places = KEYS[5], lengths = KEYS[6]}
 local mark_of, writer = 'fence:' .. holder, holder .. ':write'
 
 local mode, reads, mark, writing = unpack(redis.call('HMGET', lock, 'mode', holder, mark_of, 'fence:' .. writer))
@@ -24,7 +25,7 @@ end
 -- time.
 local function beside()
   local many = redis.call('HLEN', lock) > 64
-  local members = members_of(many and sample(lock) or redis.call('HGETALL', lock))
+  local members = members_of(lock, many and sample(lock) or redis.call('HGETALL', lock))
   local left, dead = -2, {}
   if not members then
     return nil, dead -- somebody has put something else in: it is not ours to judge
@@ -48,7 +49,7 @@ if held then
   local left, dead = beside()
   if left == -2 then
     -- Publishes first: a server that forbids it must not leave half a release behind.
-    local told = redis.call(publish, channel, '0')
+    local told = redis.call(publish, told_on(channel, writers, readers), '0')
     redis.call('DEL', lock, timeout(holder, 1))
     return buried(1 + told)
   end

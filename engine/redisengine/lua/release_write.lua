@@ -8,6 +8,7 @@
 --       5  that of readwrite.lua
 
 local writers = {key = KEYS[3], places = KEYS[5], lengths = KEYS[6]}
+local readers = {key = KEYS[4], places = KEYS[5], lengths = KEYS[6]}
 local name = holder .. ':write'
 
 local mode, reads, writes, mark = unpack(redis.call('HMGET', lock, 'mode', holder, name, 'fence:' .. name))
@@ -22,7 +23,7 @@ end
 
 if held then
   -- Publishes first: a server that forbids it must not leave half a release behind.
-  local told = redis.call(publish, channel, '1')
+  local told = redis.call(publish, left == -2 and told_on(channel, writers, readers) or channel, '1')
   if left == -2 then
     redis.call('DEL', lock, timeout(name, 1))
     return buried(1 + told)
