@@ -28,6 +28,8 @@ func WithoutHolds(ctx context.Context) context.Context {
 //
 // A name is a secret shared by those who use it: who knows it gets in. An empty
 // one names nobody. Under the context of a hold, [Reentrant] decides as ever.
+// Those of one name who wait share a place in line; if one gives up, the others
+// take a new one. Each permit of a [Semaphore] is one of its own.
 func WithOwner(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, name)
 }
