@@ -1,4 +1,5 @@
 // Package torture proves what needs more than one part of Interlock: many
-// processes on a real Redis, and every row of the fault matrix. It holds tests
-// only, and nobody imports it.
+// processes on a real Redis, every row of the fault matrix, and that what engines
+// answer with replies lost can have happened in some order. It holds tests only,
+// and nobody imports it.
 package torture

@@ -9,6 +9,10 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
+// lineLife is how long a line in which only the dead stand is kept at most: for
+// as long as their places, and a place's time more.
+const lineLife = 11 * time.Second
+
 // Rows in which a process is killed that is not the holder of an exclusive lock.
 var deathRows = []row{
 	{31, "waiter in a fair line killed", "costs those behind it 5 s at most", func(t *testing.T) {
@@ -24,7 +28,7 @@ var deathRows = []row{
 		if report := q.served(t); report.Grants != 2 || report.Gap > gap {
 			t.Errorf("%d were served, with a gap of %v", report.Grants, report.Gap)
 		}
-		p.wantNothing()
+		p.wantNothing(lineLife)
 	}},
 	{31, "500 of 1,000 waiters in a fair line killed", "the other 500 in order, 5 s later at most", func(t *testing.T) {
 		const each = 500
@@ -32,9 +36,11 @@ var deathRows = []row{
 		q := p.newQueue(t, job{Do: "queue", Key: key, Kind: interlock.KindFair})
 		doomed, living := q.start(t, "doomed"), q.start(t, "living")
 		for range each / 50 { // by turns, so that both are all along the line
+			q.ask(t, living, 49)
 			q.ask(t, doomed, 50)
-			q.ask(t, living, 50)
 		}
+		q.line(t, 2*each-each/50)
+		q.ask(t, living, each/50)
 		q.note(q.line(t, 2*each))
 		q.kill(doomed)
 		q.open(t)
@@ -43,7 +49,7 @@ var deathRows = []row{
 		if report.Grants != each+1 || report.Gap > gap {
 			t.Errorf("%d were served, with a gap of %v", report.Grants, report.Gap)
 		}
-		p.wantNothing()
+		p.wantNothing(lineLife)
 	}},
 	{31, "writer killed while it waits", "readers go on, 5 s later at most", func(t *testing.T) {
 		p := newPlace(t)
@@ -65,7 +71,7 @@ var deathRows = []row{
 		}
 		p.unlock(second)
 		p.unlock(reading)
-		p.wantNothing()
+		p.wantNothing(lineLife)
 	}},
 	{31, "reader killed", "a writer gets in when its lease is over", func(t *testing.T) {
 		p := newPlace(t)
@@ -76,7 +82,7 @@ var deathRows = []row{
 			t.Errorf("let in after %v, with a lease of %v", d, lease)
 		}
 		p.unlock(hold)
-		p.wantNothing()
+		p.wantNothing(lineLife)
 	}},
 	{31, "process with permits killed", "they come back when its lease is over", func(t *testing.T) {
 		const permits = 3

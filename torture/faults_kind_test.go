@@ -21,7 +21,7 @@ var kindRows = []row{
 				t.Errorf("%s of 3 keys are held", n)
 			}
 			p.unlock(hold)
-			p.wantNothing()
+			p.wantNothing(time.Second)
 		}
 	}},
 	{2, "replies for several keys too late (multi)", "none of them; cleaned up", func(t *testing.T) {
@@ -36,7 +36,7 @@ var kindRows = []row{
 		p.net.Reset()
 		// One of three may have waited for a place on the others' trip.
 		p.soon(10*time.Second, "the clean-up is done", func() bool { return p.client.Stats().CleanedUp >= 2 })
-		p.wantNothing()
+		p.wantNothing(time.Second)
 	}},
 	{21, "subscribers cut off, waiting readers", "woken all the same, within a poll", func(t *testing.T) {
 		p := newPlace(t)
@@ -73,7 +73,7 @@ var kindRows = []row{
 		for range 6 {
 			p.unlock(p.served(waiting, 5*time.Second))
 		}
-		p.wantNothing()
+		p.wantNothing(time.Second)
 	}},
 	{44, "taken away by an operator (force-release)", "lost: revoked, within a second; the next one has it", func(t *testing.T) {
 		for _, kind := range []interlock.Kind{interlock.KindExclusive, interlock.KindFair, interlock.KindRead, interlock.KindWrite, interlock.KindPermit} {

@@ -33,7 +33,7 @@ var lineRows = []row{
 				t.Errorf("%s was in line, and %s has the lock", before, got.Holder())
 			}
 			p.unlock(got)
-			p.wantNothing()
+			p.wantNothing(time.Second)
 		}
 	}},
 	{11, "server restarted empty, fair waiters", "they line up anew, and go one by one", func(t *testing.T) {
@@ -44,7 +44,7 @@ var lineRows = []row{
 		p.server.Restart()
 		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
 		p.oneByOne(waiting, 5, 10*time.Second)
-		p.wantNothing()
+		p.wantNothing(time.Second)
 	}},
 	{21, "subscribers cut off, fair waiters", "woken all the same, within a poll", func(t *testing.T) {
 		p := newPlace(t)
@@ -66,7 +66,7 @@ var lineRows = []row{
 			p.inLine(5)
 			p.unlock(hold)
 			p.oneByOne(waiting, 5, 5*time.Second)
-			p.wantNothing()
+			p.wantNothing(time.Second)
 		}
 	}},
 	{25, "strangers planted in the line", "cleared away, nobody waits for them", func(t *testing.T) {
@@ -81,7 +81,7 @@ var lineRows = []row{
 		p.soon(5*time.Second, "it stands in line", func() bool { return p.server.Must("LLEN", queueKey) != "60" })
 		p.unlock(hold)
 		p.unlock(p.served(mine, 1500*time.Millisecond))
-		p.wantNothing()
+		p.wantNothing(time.Second)
 	}},
 	{37, "fair waiter gone while its grant is on the way", "passed on to the next", func(t *testing.T) {
 		p := newPlace(t)
@@ -104,7 +104,7 @@ var lineRows = []row{
 		}
 		p.unlock(p.served(next, 5*time.Second))
 		p.soon(10*time.Second, "the clean-up is done", func() bool { return p.client.Stats().CleanedUp == 1 })
-		p.wantNothing()
+		p.wantNothing(time.Second)
 	}},
 }
 
@@ -192,7 +192,7 @@ func (p *place) deafened() {
 }
 
 // wantNothing checks that nothing is left of the lock, nor of its line, soon.
-func (p *place) wantNothing() {
+func (p *place) wantNothing(within time.Duration) {
 	p.t.Helper()
 	var left string
 	defer func() {
@@ -200,7 +200,7 @@ func (p *place) wantNothing() {
 			p.t.Logf("left: %q", left)
 		}
 	}()
-	p.soon(time.Second, "nothing is left of the lock", func() bool {
+	p.soon(within, "nothing is left of the lock", func() bool {
 		left = remains(p.server)
 		return left == ""
 	})
