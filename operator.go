@@ -94,7 +94,8 @@ func (c *Client) Inspect(ctx context.Context, key string) (LockInfo, error) {
 // operator's last resort, and returns what it was and whose. It is free at once:
 // a holder that works on learns of it within half a second, when its context ends
 // with [ErrRevoked] as the reason, or when it renews, if the engine has no
-// notifications. If there is something else than a lock at the key, it is left
+// notifications. Of a lock that nobody holds it empties the line; who lives takes
+// a new place. If there is something else than a lock at the key, it is left
 // alone and the error matches [ErrKind].
 func (c *Client) ForceRelease(ctx context.Context, key string) (LockInfo, error) {
 	return c.look(ctx, key, "force-releasing", engine.Inspector.Seize)
