@@ -19,7 +19,7 @@ func (r *renewer) heed() []*lease {
 	}
 	if !r.ear.open() {
 		r.ear.wake, r.ear.stop = i.Watch(r.core.id)
-		return nil
+		return slices.Clone(r.leases) // something may have been taken before
 	}
 	select {
 	case <-r.ear.wake:

@@ -26,8 +26,8 @@ var watchdogLaws = []law{
 		if n := w.client.Stats().Renewed; n != 8640 {
 			t.Errorf("renewed %d times in a day, want 8640", n)
 		}
-		if n := w.engine.Calls(enginetest.OpRenew); n != 8641 { // and a look whether an operator has taken it
-			t.Errorf("%d calls in a day, want 8641", n)
+		if n := w.engine.Calls(enginetest.OpRenew); n != 8642 { // and two looks whether an operator has taken it
+			t.Errorf("%d calls in a day, want 8642", n)
 		}
 	}},
 	{"renewal goes on when the context is cancelled, and stops at unlock", func(t *testing.T, w *world) {
@@ -85,8 +85,8 @@ var watchdogLaws = []law{
 			holds = append(holds, hold)
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
-		if n := w.engine.Calls(enginetest.OpRenew); n > 2 {
-			t.Errorf("%d calls for 500 locks, want one or two", n)
+		if n := w.engine.Calls(enginetest.OpRenew); n > 4 { // two of them to look whether an operator has taken something
+			t.Errorf("%d calls for 500 locks, want a few", n)
 		}
 		if n := w.client.Stats().Renewed; n != 500 {
 			t.Errorf("%d leases renewed, want 500", n)
