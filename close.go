@@ -29,6 +29,7 @@ func (c *Client) Close(ctx context.Context) error {
 			err = fmt.Errorf("interlock: closed with %d locks held, and released them: %w", n, context.Cause(ctx))
 		}
 	}
+	c.core.presence.leave()
 	ended := c.core.background.wait()
 	select {
 	case <-ended:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,6 +108,13 @@ var operatorLaws = []law{
 			t.Error(err)
 		}
 		before := w.engine.Calls(enginetest.OpRegister)
+		time.Sleep(time.Second)
+		if n := w.memory.Len(); n != 0 {
+			t.Errorf("the engine keeps %d things for a client that is closed", n)
+		}
+		if members, err := w.engine.Capabilities().Inspector.Members(t.Context(), []string{strings.Split(hold.Holder(), ":")[0]}); err != nil || len(members) != 0 {
+			t.Errorf("it is still known: %v, error %v", members, err)
+		}
 		time.Sleep(time.Minute)
 		if n := w.engine.Calls(enginetest.OpRegister) - before; n != 0 {
 			t.Errorf("%d times after it was closed", n)

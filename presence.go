@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ type presence struct {
 	core  *core
 	name  string
 	until atomic.Int64 // nanoseconds since core.base: not to be said again before then
+	turns sync.Mutex   // so that what is said last is said last
 }
 
 const presenceLife = 2 * DefaultLease
@@ -32,11 +34,22 @@ func (p *presence) show(now time.Time) {
 	if at < until || !p.until.CompareAndSwap(until, at+int64(presenceLife/2)) {
 		return
 	}
-	p.core.spawn(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), detached)
-		defer cancel()
-		_ = p.core.caps.Inspector.Register(ctx, p.member(), presenceLife)
-	})
+	p.core.spawn(func() { p.say(presenceLife) })
+}
+
+// leave lets a client that was closed be forgotten.
+func (p *presence) leave() {
+	if p.until.Swap(0) > 0 {
+		p.core.spawn(func() { p.say(time.Millisecond) })
+	}
+}
+
+func (p *presence) say(life time.Duration) {
+	p.turns.Lock()
+	defer p.turns.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), detached)
+	defer cancel()
+	_ = p.core.caps.Inspector.Register(ctx, p.member(), life)
 }
 
 func (p *presence) member() engine.Member {

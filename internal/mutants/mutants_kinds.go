@@ -86,10 +86,11 @@ var kindMutants = []mutant{
 	{"all-but-one", "striped.go", "	s.all = c.Multi(keys, opts...)\n", "	s.all = c.Multi(keys[1:], opts...)\n	if len(keys) == 1 {\n		s.all = c.Multi(keys, opts...)\n	}\n", "the whole, without a part"},
 
 	// Operators.
-	{"unknown-to-all", "presence.go", "	p.core.spawn(func() {\n", "	if true {\n		return\n	}\n	p.core.spawn(func() {\n", "who is it?"},
+	{"unknown-to-all", "presence.go", "	p.core.spawn(func() { p.say(presenceLife) })\n", "", "who is it?"},
 	{"known-once", "presence.go", "at+int64(presenceLife/2))", "at+int64(24*time.Hour))", "forgotten while it works"},
 	{"known-too-often", "presence.go", "if at < until || !", "if !", "a call for every lock"},
-	{"presence-waited-for", "presence.go", "	p.core.spawn(func() {\n		ctx, cancel", "	func(do func()) { do() }(func() {\n		ctx, cancel", "a lock costs two trips"},
+	{"presence-waited-for", "presence.go", "	p.core.spawn(func() { p.say(presenceLife) })\n", "	p.say(presenceLife)\n", "a lock costs two trips"},
+	{"known-for-ever", "close.go", "	c.core.presence.leave()\n", "", "programs that ended long ago"},
 	{"name-dropped", "presence.go", "	name := p.name\n", "	name := \"\"\n", "interlock.test"},
 	{"prefix-unlisted", "operator.go", "pattern = literally(c.opts.prefix) + pattern", "pattern = \"*\" + pattern", "everybody's locks"},
 	{"prefix-a-pattern", "operator.go", "literally(c.opts.prefix) + pattern", "c.opts.prefix + pattern", "sh*p is shop"},
