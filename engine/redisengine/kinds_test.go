@@ -135,8 +135,12 @@ func TestTheDeadInLineAreClearedAwayBitByBit(t *testing.T) {
 	} {
 		for i := range 100 {
 			s.Must(append(line.add, somebody(i)+line.suffix)...)
-			if until := []string{"1000", "inf", ""}[i%3]; until != "" { // of the others nobody knows until when
+			just := strconv.FormatInt(time.Now().UnixMilli()-1000, 10)
+			if until := []string{"1000", "inf", just, ""}[i%4]; until != "" { // of the others nobody knows until when
 				s.Must("ZADD", beside(t, line.places), until, somebody(i)+line.suffix)
+			}
+			if i%4 == 2 { // it could still come back
+				s.Must("HSET", beside(t, "interlock_lengths:"), somebody(i)+line.suffix, "60000")
 			}
 		}
 		busy(t, e, line.request)
