@@ -97,6 +97,17 @@ var rwLaws = []Law{
 		b.leaves(two, engine.Released)
 		b.granted(b.write(bob))
 	}},
+	{"rw", "what was released is not renewed although its holder reads or writes on", func(b *bench) {
+		for _, ask := range []func(string) engine.Request{b.read, b.write} {
+			one, two := ask(ann), ask(ann)
+			b.granted(one)
+			b.granted(two)
+			b.leaves(one, engine.Released)
+			b.unrenewed(one)
+			b.renewed(two)
+			b.leaves(two, engine.Released)
+		}
+	}},
 	{"rw", "a named owner that writes may write again and is counted", func(b *bench) {
 		one, two := b.write(ann), b.write(ann)
 		first := b.granted(one)
