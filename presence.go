@@ -47,6 +47,9 @@ func (p *presence) leave() {
 func (p *presence) say(life time.Duration) {
 	p.turns.Lock()
 	defer p.turns.Unlock()
+	if p.core.closed.Load() {
+		life = time.Millisecond // whoever has the last turn
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), detached)
 	defer cancel()
 	_ = p.core.caps.Inspector.Register(ctx, p.member(), life)
