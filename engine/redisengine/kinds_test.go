@@ -235,6 +235,11 @@ func TestWhatIsNoLockIsLeftAsItIs(t *testing.T) {
 			t.Errorf("%q was changed", fill)
 		}
 	}
+	cart := key(t) + " cart" // two cannot hold an exclusive lock
+	s.Must("HSET", cart, ann, "1", bob, "2")
+	if l, err := e.Seize(context.Background(), cart); !errors.Is(err, engine.ErrKind) || s.Must("HLEN", cart) != "2" {
+		t.Errorf("a cart was taken: %+v, %v", l, err)
+	}
 }
 
 // Not what a law could see: how the server is asked.

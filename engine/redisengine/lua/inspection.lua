@@ -74,9 +74,6 @@ local function see_readwrite(mode, fields, left)
   local over = ran_out(lock, members)
   for i = 1, #members, 2 do
     local name, holder, kind = members[i], plain(members[i]), 'read'
-    if not fence_of(marks[name]) and not is_holder(holder) then
-      return nil
-    end
     local its = left_of(name, members[i + 1])
     if name ~= holder then
       kind, its = 'write', name == over and -2 or its == -2 and left or its
