@@ -314,6 +314,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 	for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_lengths:"} {
 		t.Run("a string in the place of "+prefix+" is refused, and nothing is half done", func(t *testing.T) {
 			t.Parallel()
+			e := open(t, s) // its own: who shares a trip is not asked about all of the line
 			a := fair(t, ann, "a")
 			g := granted(t, e, a)
 			s.Must("SET", beside(t, prefix), "v", "PX", "60000")
