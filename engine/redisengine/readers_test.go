@@ -1,0 +1,116 @@
+package redisengine_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func TestReadersLeases(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	// crowd makes n readers, of which those that are to be dead have no lease.
+	crowd := func(t *testing.T, n int, dead func(i int) bool) {
+		t.Helper()
+		for i := range n {
+			granted(t, e, reading(t, somebody(i), strconv.Itoa(i)))
+			if dead(i) {
+				s.Must("DEL", timeoutOf(t, somebody(i)))
+			}
+		}
+	}
+
+	t.Run("a renewal prolongs the hash and the reader's own key, and no other", func(t *testing.T) {
+		t.Parallel()
+		a, b := reading(t, ann, "a"), reading(t, bob, "b")
+		granted(t, e, a)
+		granted(t, e, b)
+		renewed(t, e, lasting(b, time.Minute), nil)
+		left(t, s, a.Key, time.Minute)
+		left(t, s, timeoutOf(t, bob), time.Minute)
+		left(t, s, timeoutOf(t, ann), 30*time.Second)
+		renewed(t, e, a, nil)
+		left(t, s, a.Key, time.Minute)
+	})
+
+	t.Run("a reader who leaves puts out those who are dead", func(t *testing.T) {
+		t.Parallel()
+		crowd(t, 10, func(i int) bool { return i%3 == 0 })
+		released(t, e, reading(t, somebody(1), "1"), engine.Parting{Outcome: engine.Released})
+		if n := number(t, s, "HLEN", key(t)); n != 1+2*5 {
+			t.Errorf("%d fields are left, want the mode and two for each of 5", n)
+		}
+		for i := range 10 {
+			if i > 1 && i%3 != 0 {
+				released(t, e, reading(t, somebody(i), strconv.Itoa(i)), engine.Parting{Outcome: engine.Released})
+			}
+		}
+		kept(t, s)
+	})
+
+	t.Run("of many readers one who lives is enough to keep the lock", func(t *testing.T) {
+		t.Parallel()
+		crowd(t, 60, func(int) bool { return false })
+		s.Must("PEXPIRE", key(t), "50000")
+		released(t, e, reading(t, somebody(1), "1"), engine.Parting{Outcome: engine.Released})
+		left(t, s, key(t), 50*time.Second)
+		if b := busy(t, e, writing(t, ann, "a")); b.Holder == "" || b.Left < 20*time.Second {
+			t.Errorf("got %+v", b)
+		}
+	})
+
+	t.Run("a writer puts out a crowd of which all are dead", func(t *testing.T) {
+		t.Parallel()
+		crowd(t, 100, func(int) bool { return true })
+		getsIn(t, e, placed(writing(t, ann, "a"), time.Minute), 40)
+		kept(t, s, "$")
+	})
+
+	t.Run("one who reads among many dead keeps a writer out", func(t *testing.T) {
+		t.Parallel()
+		crowd(t, 60, func(i int) bool { return i != 30 })
+		for range 40 {
+			busy(t, e, writing(t, ann, "a"))
+		}
+		renewed(t, e, reading(t, somebody(30), "30"), nil)
+		if b := busy(t, e, writing(t, ann, "a")); b.Holder != somebody(30) {
+			t.Errorf("held by %s, want the one who lives", b.Holder)
+		}
+	})
+
+	t.Run("with as many readers as may be, the dead make room", func(t *testing.T) {
+		t.Parallel()
+		s.Must("EVAL", `
+redis.call('HSET', KEYS[1], 'mode', 'read')
+redis.call('PEXPIRE', KEYS[1], 60000)
+for i = 1, 1000 do
+  local name = string.format('50e00000-0000-4000-8000-%012d:1', i)
+  redis.call('HSET', KEYS[1], name, 1, 'fence:' .. name, '#1 a')
+  if i ~= 777 then
+    redis.call('SET', '{' .. KEYS[1] .. '}:' .. name .. ':rwlock_timeout:1', 1, 'PX', 60000)
+  end
+end`, "1", key(t))
+		granted(t, e, reading(t, ann, "a"))
+		_, err := e.Acquire(context.Background(), reading(t, bob, "b"))
+		only(t, err, engine.ErrFull, "1000")
+		granted(t, e, reading(t, ann, "again"))
+	})
+
+	t.Run("who is refused because its own lease was over reads anew", func(t *testing.T) {
+		t.Parallel()
+		a, b := reading(t, ann, "a"), reading(t, bob, "b")
+		first := granted(t, e, a)
+		granted(t, e, b)
+		s.Must("DEL", timeoutOf(t, ann))
+		renewed(t, e, a, engine.ErrNotHolder)
+		released(t, e, a, engine.Parting{Outcome: engine.NotYours})
+		if g := granted(t, e, a); g.Count != 1 || g.Fence <= first.Fence {
+			t.Errorf("got %+v after %+v, want one hold with a new fence", g, first)
+		}
+	})
+}
