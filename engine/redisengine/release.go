@@ -21,7 +21,7 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting,
 			return engine.Parting{}, e.explain(ctx, name, releaseManyScript, err)
 		}
 		if told > 0 {
-			return e.parted(channel(name), Reply{Int: told}), nil
+			return e.parted(name, r.Kind, Reply{Int: told}), nil
 		}
 	}
 	p, err := e.part(ctx, name, &r, "-")
@@ -73,18 +73,18 @@ func (e *Engine) part(ctx context.Context, name string, r *engine.Request, life 
 
 // parting reads the answer of release.lua and its like.
 func (e *Engine) parting(ctx context.Context, name string, r *engine.Request, reply Reply, err error) (engine.Parting, error) {
-	s, ch := releaseScript, channel(name)
+	if err == nil {
+		return e.parted(name, r.Kind, reply), nil
+	}
+	s := releaseScript
 	if k := kinds[r.Kind]; k != nil {
-		s, ch = k.release, k.channel(name)
+		s = k.release
 	}
-	if err != nil {
-		return engine.Parting{}, e.explain(ctx, name, s, err)
-	}
-	return e.parted(ch, reply), nil
+	return engine.Parting{}, e.explain(ctx, name, s, err)
 }
 
-// parted reads the answer of a release that was made known to all on channel.
-func (e *Engine) parted(channel string, reply Reply) engine.Parting {
+// parted reads the answer of a release that the server has carried out.
+func (e *Engine) parted(name string, k engine.Kind, reply Reply) engine.Parting {
 	switch {
 	case len(reply.List) > 1: // told to one in line
 		return engine.Parting{Outcome: engine.Released, Count: int(reply.List[0].Int), Listeners: int(reply.List[1].Int)}
@@ -96,8 +96,16 @@ func (e *Engine) parted(channel string, reply Reply) engine.Parting {
 		return engine.Parting{Outcome: engine.AlreadyFree}
 	}
 	p := engine.Parting{Outcome: engine.Released, Listeners: int(reply.Int - 1)}
-	if p.Listeners > 0 && e.notifier.lingers(channel) {
+	if p.Listeners > 0 && e.notifier.lingers(channelOf(k, name)) {
 		p.Listeners--
 	}
 	return p
+}
+
+// channelOf is where the release of a lock of that kind is made known to all.
+func channelOf(k engine.Kind, name string) string {
+	if other := kinds[k]; other != nil {
+		return other.channel(name)
+	}
+	return channel(name)
 }
