@@ -160,8 +160,11 @@ type Capabilities struct {
 	// Inspector lets operators look at locks and take them away.
 	Inspector Inspector
 
-	// Patience is how long after it was sent a first Acquire may still be
-	// granted although its attempt was abandoned meanwhile. Who gives up
+	// Ledger keeps what became of work that is to happen once.
+	Ledger Ledger
+
+	// Patience is how long after it was sent a first Acquire or Claim may still
+	// be granted although its attempt was abandoned meanwhile. Who gives up
 	// earlier abandons again when it is over. It is zero for an engine that
 	// never grants an abandoned attempt.
 	Patience time.Duration
