@@ -7,7 +7,8 @@ import (
 )
 
 var (
-	// ErrNotHolder reports a renewal by someone who does not hold the lock.
+	// ErrNotHolder reports a renewal by someone who does not hold the lock, or
+	// does not have the claim.
 	ErrNotHolder = errors.New("engine: not the holder")
 
 	// ErrUnknown reports a call that may have taken effect: it was sent, and no
@@ -18,7 +19,8 @@ var (
 	// cannot be reached or does not serve for now. It is worth trying again.
 	ErrUnavailable = errors.New("engine: unavailable")
 
-	// ErrFull reports that the engine has no room for another lock.
+	// ErrFull reports that the engine has no room for another lock or
+	// record.
 	ErrFull = errors.New("engine: full")
 
 	// ErrOverloaded reports that the engine takes no more connections, or that
@@ -37,8 +39,8 @@ var (
 	// case of ErrNotHolder.
 	ErrRevoked = fmt.Errorf("engine: revoked by an operator: %w", ErrNotHolder)
 
-	// ErrAbandoned reports an Acquire whose attempt was abandoned before it
-	// arrived.
+	// ErrAbandoned reports an Acquire or a Claim whose attempt was abandoned
+	// before it arrived.
 	ErrAbandoned = errors.New("engine: attempt was abandoned")
 
 	// ErrClosed reports the use of an engine after it was closed.

@@ -23,8 +23,8 @@ type Ledger interface {
 	//
 	// If the record has a fingerprint and c has another, Claim fails with
 	// [ErrMismatch], whatever the state. Repeated with the same attempt while that
-	// has the claim, it answers as the first time, with the same fence, and the
-	// lease begins anew.
+	// has the claim, it answers as the first time, with the same fence, and works
+	// as a renewal. Once the lease has run out it is a claim like any other.
 	Claim(ctx context.Context, c Claim) (Record, error)
 
 	// Renew lets the lease of each claim begin anew, and keeps the mark of its
@@ -34,9 +34,10 @@ type Ledger interface {
 	Renew(ctx context.Context, cs []Claim) []error
 
 	// Settle ends a claim and says what became of the work. Only the attempt that
-	// has the claim can: the answer is Released if it did, also when repeated;
-	// AlreadyFree if its lease has run out and nobody has claimed the key since;
-	// and NotYours if somebody has.
+	// has the claim can: the answer is Released if it did, and again, whatever it
+	// says then, for as long as what it settled is kept, which stays as it is;
+	// AlreadyFree if nothing is known of the key, or its lease has run out and
+	// nobody has claimed the key since; and NotYours if somebody has.
 	Settle(ctx context.Context, s Settlement) (Outcome, error)
 
 	// Lookup returns the record of a key. One of which nothing is known is
@@ -48,8 +49,9 @@ type Ledger interface {
 	// end. A record that is there throughout is listed, maybe more than once.
 	List(ctx context.Context, pattern, cursor string) (records []Record, next string, err error)
 
-	// Watch returns a channel that receives when a claim of the key was settled,
-	// as [Notifier] does, until stop is called.
+	// Watch returns a channel that receives when a claim of the key was settled or
+	// undone, as [Notifier] does, until stop is called. That a lease has run out
+	// it need not tell: Record.Left does.
 	Watch(key string) (wake <-chan struct{}, stop func())
 }
 
@@ -68,13 +70,15 @@ type Claim struct {
 	// Lease is how long the claim survives who made it.
 	Lease time.Duration
 
-	// Retain is how long it is kept that the work began. While it is, a claim
-	// that ran out leaves an [Unknown] outcome behind. Zero means that nothing is
+	// Retain is how long it is kept that the work began, from the grant or the
+	// last renewal. While it is, a claim that ran out leaves an [Unknown] outcome
+	// behind; so it had better be longer than Lease. Zero means that nothing is
 	// kept, and a claim that ran out leaves nothing.
 	Retain time.Duration
 
-	// Take grants the claim even if the outcome of the one before is unknown. It
-	// never takes a claim away from somebody whose lease still runs.
+	// Take grants the claim even if the outcome of the one before is unknown,
+	// whose mark it replaces. It never takes a claim away from somebody whose
+	// lease still runs, and changes nothing about what is Done or Failed.
 	Take bool
 
 	// Retry says that this attempt may have been sent before.
@@ -90,19 +94,22 @@ type Settlement struct {
 	// that the next claim is granted.
 	Outcome State
 
-	// Result is kept with the outcome, as it is.
+	// Result is kept as it is, if the outcome is Done or Failed.
 	Result []byte
 
-	// Retain is for how long, from now; or from when the claim was granted, and
-	// then maybe not at all.
+	// Retain is for how long the outcome is kept, above zero unless that is
+	// Absent: from now; or from when the claim was granted, however often it was
+	// renewed, and then maybe not at all.
 	Retain    time.Duration
 	FromStart bool
 
 	// Abandon goes with Absent, for a claim without an answer: no work was begun
 	// for it. If it was granted it is undone, even if its lease has run out
-	// meanwhile, and its beginning is forgotten. If it is still on its way it is
-	// refused with [ErrAbandoned], for Lease from now and with the exception in
-	// Capabilities.Patience.
+	// meanwhile, and its beginning is forgotten: the answer is Released. But one
+	// that took over an unknown outcome leaves that unknown, for as long as its own
+	// mark would have been kept: what was begun before it may have been done. If
+	// it is still on its way it is refused with [ErrAbandoned], for Lease from now
+	// and with the exception in Capabilities.Patience. What was settled stays.
 	Abandon bool
 	Lease   time.Duration
 }

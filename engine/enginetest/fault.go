@@ -23,6 +23,11 @@ const (
 	OpInspect   Op = "inspect" // to list locks, or look at one or at clients
 	OpSeize     Op = "seize"
 	OpRegister  Op = "register"
+
+	OpClaim      Op = "claim"
+	OpClaimRenew Op = "renew a claim"
+	OpSettle     Op = "settle"  // or abandon a claim
+	OpLookup     Op = "look up" // a record, or list some
 )
 
 // A Deed is a way to fail.
@@ -77,6 +82,7 @@ func (f Fault) check() {
 	possible := map[Op][]Deed{
 		OpAcquire: calls, OpRenew: calls, OpRelease: calls, OpAbandon: calls, OpNotify: wakeUps,
 		OpCountDown: calls, OpInspect: calls, OpSeize: calls, OpRegister: calls,
+		OpClaim: calls, OpClaimRenew: calls, OpSettle: calls, OpLookup: calls,
 	}
 	if !slices.Contains(possible[f.Op], f.Do) {
 		panic(fmt.Sprintf("enginetest: %q cannot happen to %q: choose one of %q", f.Do, f.Op, possible[f.Op]))

@@ -117,6 +117,9 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	if c.Inspector != nil {
 		c.Inspector = &inspector{faulty: f, inner: c.Inspector}
 	}
+	if c.Ledger != nil {
+		c.Ledger = &ledger{faulty: f, inner: c.Ledger}
+	}
 	return c
 }
 

@@ -164,6 +164,26 @@ var failing = map[string]func(*bench, *Faulty){
 			b.errorf("a wake-up came through although all are muted")
 		}
 	},
+	"Ledger": func(b *bench, f *Faulty) {
+		l, c := f.Capabilities().Ledger, b.claim()
+		for op, times := range map[Op]int{OpClaim: 1, OpClaimRenew: 1, OpSettle: 1, OpLookup: 2} {
+			f.Inject(Fault{Op: op, Do: Refuse, Times: times})
+		}
+		b.unavailable(second(l.Claim(b.ctx, c)))
+		b.unavailable(l.Renew(b.ctx, []engine.Claim{c})[0])
+		b.unavailable(second(l.Settle(b.ctx, settled(c, engine.Done))))
+		b.unavailable(second(l.Lookup(b.ctx, c.Key)))
+		_, _, err := l.List(b.ctx, "*", "")
+		b.unavailable(err)
+		f.Inject(Fault{Op: OpNotify, Do: Mute})
+		was := f.Fired(OpNotify)
+		wake, stop := l.Watch(c.Key)
+		defer stop()
+		b.waitFor(func() bool { return f.Fired(OpNotify) > was })
+		if drain(wake) {
+			b.errorf("a wake-up came through although all are muted")
+		}
+	},
 }
 
 // givesUp makes a call that will arrive after half a lease, and whose caller does

@@ -32,6 +32,7 @@ const (
 	aNotice             // a hold that was seized
 	aLine               // those who wait for a lock
 	aClient             // one that made itself known
+	aRecord             // what is known of work that is to happen once
 )
 
 // identity is what a tombstone or a notice is found by.

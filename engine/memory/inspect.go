@@ -20,17 +20,31 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
-	from, err := strconv.Atoi(cmp.Or(cursor, "0"))
-	if err != nil || from < 0 || from >= shards {
-		return nil, "", fmt.Errorf("memory: there is no page %q: begin with an empty cursor", cursor)
+	from, err := shardAt(cursor)
+	if err != nil {
+		return nil, "", err
 	}
 	for ; from < shards && len(locks) < page; from++ {
 		locks = append(locks, e.list(from, pattern)...)
 	}
-	if from < shards {
-		next = strconv.Itoa(from)
+	return locks, cursorAt(from), nil
+}
+
+// shardAt is the number of the shard that a cursor says to go on with.
+func shardAt(cursor string) (int, error) {
+	from, err := strconv.Atoi(cmp.Or(cursor, "0"))
+	if err != nil || from < 0 || from >= shards {
+		return 0, fmt.Errorf("memory: there is no page %q: begin with an empty cursor", cursor)
 	}
-	return locks, next, nil
+	return from, nil
+}
+
+// cursorAt is the cursor that says to go on with a shard, or to end after the last.
+func cursorAt(shard int) string {
+	if shard >= shards {
+		return ""
+	}
+	return strconv.Itoa(shard)
 }
 
 // list returns the locks in one shard.

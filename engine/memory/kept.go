@@ -8,6 +8,7 @@ type kept struct {
 	notices map[identity]*entry
 	lines   map[lineID]*line
 	clients map[string]*client
+	records map[string]*record
 }
 
 func newKept() kept {
@@ -18,6 +19,7 @@ func newKept() kept {
 		notices: make(map[identity]*entry),
 		lines:   make(map[lineID]*line),
 		clients: make(map[string]*client),
+		records: make(map[string]*record),
 	}
 }
 
@@ -58,6 +60,8 @@ func (k *kept) forget(e *entry) (room int) {
 	case aClient:
 		delete(k.clients, e.key)
 		return 0 // clients are counted by themselves
+	case aRecord:
+		delete(k.records, e.key)
 	}
 	return 1
 }

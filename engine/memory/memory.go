@@ -39,9 +39,11 @@ type Engine struct {
 // An Option changes what [New] makes.
 type Option func(*Engine)
 
-// MaxKeys bounds how many holds, places in line, latches and their counts, and
-// tombstones the engine keeps at a time, all together; what goes beyond is
-// refused with [engine.ErrFull]. The default is four million, about a gigabyte. MaxKeys panics if n is not above zero.
+// MaxKeys bounds how many holds, places in line, latches and their counts,
+// records, and tombstones the engine keeps at a time, all together; what goes
+// beyond is refused with [engine.ErrFull]. The default is four million, about a
+// gigabyte, to which come the results that are kept. MaxKeys panics if n is not
+// above zero.
 func MaxKeys(n int) Option {
 	if n <= 0 {
 		panic(fmt.Sprintf("memory: MaxKeys(%d) would refuse every lock: leave it out for the default", n))
@@ -130,7 +132,7 @@ func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch},
-		Notifier: e, Latcher: e, Inspector: e,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e},
 	}
 }
 
@@ -160,6 +162,6 @@ func (e *Engine) explain(err error) error {
 	if !errors.Is(err, errFull) {
 		return err
 	}
-	return fmt.Errorf("memory: %w: it keeps %d holds, places in line and tombstones; shorten the leases, "+
-		"or raise the bound with memory.MaxKeys", engine.ErrFull, e.room.limit)
+	return fmt.Errorf("memory: %w: it keeps %d holds, places in line, records and tombstones; "+
+		"shorten the leases and what is retained, or raise the bound with memory.MaxKeys", engine.ErrFull, e.room.limit)
 }

@@ -7,11 +7,12 @@ type ears map[topic]map[chan struct{}]struct{}
 
 // A topic is what is told together: the release of a lock, or that one who stands
 // in line comes next, or that a latch has opened, or that something was seized
-// from a client.
+// from a client, or that a claim was settled.
 type topic struct {
 	key    string // or the client's ID
 	seat   seat   // of a lock, its family; of one in line, all of it
 	client bool
+	record bool
 }
 
 // topicOf is what r listens for. Those who wait to read or write are told

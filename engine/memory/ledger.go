@@ -1,0 +1,126 @@
+package memory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A ledger is the engine as one that keeps what became of work. It is a type of
+// its own since claims are renewed, listed and watched as locks are.
+type ledger struct{ *Engine }
+
+var _ engine.Ledger = ledger{}
+
+// Claim implements [engine.Ledger].
+func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
+	if err := admitClaim(ctx, &c); err != nil {
+		return engine.Record{}, err
+	}
+	r, err := l.claim(&c)
+	if errors.Is(err, errFull) {
+		l.shedEverywhere()
+		r, err = l.claim(&c)
+	}
+	return r, l.explain(err)
+}
+
+func (l ledger) claim(c *engine.Claim) (engine.Record, error) {
+	s, now := l.enter(c.Key)
+	defer s.mu.Unlock()
+	return s.claim(c, now)
+}
+
+// Renew implements [engine.Ledger].
+func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
+	errs := make([]error, len(cs))
+	for i := range cs {
+		if errs[i] = admitClaim(ctx, &cs[i]); errs[i] == nil {
+			errs[i] = l.renew(&cs[i])
+		}
+	}
+	return errs
+}
+
+func (l ledger) renew(c *engine.Claim) error {
+	s, now := l.enter(c.Key)
+	defer s.mu.Unlock()
+	r := s.record(c.Key, now)
+	if r == nil || !r.runs(c.Attempt, now) {
+		return engine.ErrNotHolder
+	}
+	s.hold(r, c, now)
+	return nil
+}
+
+// Settle implements [engine.Ledger].
+func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome, error) {
+	if err := admitSettlement(ctx, &x); err != nil {
+		return 0, err
+	}
+	o, err := l.settle(&x)
+	if errors.Is(err, errFull) {
+		l.shedEverywhere()
+		o, err = l.settle(&x)
+	}
+	return o, l.explain(err)
+}
+
+func (l ledger) settle(x *engine.Settlement) (engine.Outcome, error) {
+	s, now := l.enter(x.Key)
+	defer s.mu.Unlock()
+	if x.Abandon {
+		return s.disclaim(x, now)
+	}
+	return s.settle(x, now), nil
+}
+
+// Lookup implements [engine.Ledger].
+func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
+	if err := admitLookup(ctx, key); err != nil {
+		return engine.Record{}, err
+	}
+	s, now := l.enter(key)
+	defer s.mu.Unlock()
+	r := s.record(key, now)
+	if r == nil {
+		return engine.Record{Key: key}, nil
+	}
+	return r.seen(now), nil
+}
+
+// List implements [engine.Ledger]. The cursor is the number of the shard to go on
+// with.
+func (l ledger) List(ctx context.Context, pattern, cursor string) (records []engine.Record, next string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	from, err := shardAt(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	for ; from < shards && len(records) < page; from++ {
+		records = append(records, l.list(from, pattern)...)
+	}
+	return records, cursorAt(from), nil
+}
+
+// list returns the records in one shard, without their results.
+func (l ledger) list(shard int, pattern string) (records []engine.Record) {
+	s := &l.shards[shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := l.now()
+	for key, r := range s.kept.records {
+		if now < r.expires && engine.Match(pattern, key) {
+			records = append(records, r.outline(now))
+		}
+	}
+	return records
+}
+
+// Watch implements [engine.Ledger].
+func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
+	return l.listen(topic{key: key, record: true})
+}
