@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/backoff"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 const (
@@ -80,7 +82,7 @@ func (a *attempt) run(ctx context.Context) (grant, error) {
 		got, err := c.engine.Acquire(ctx, a.req)
 		a.tries++
 		if err == nil {
-			g := grant{req: a.req, fence: got.Fence, sent: a.sent, sure: sureUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct}
+			g := grant{req: a.req, fence: got.Fence, sent: a.sent, sure: watchdog.SureUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct}
 			if time.Until(g.sure) >= a.req.Lease/leastLeft {
 				return g, nil
 			}
@@ -163,7 +165,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	if busy.Left > 0 && busy.Left < pause {
 		pause = busy.Left + time.Millisecond
 	}
-	return max(jitter(pause), time.Millisecond), nil
+	return max(backoff.Jitter(pause), time.Millisecond), nil
 }
 
 // giveBack returns a grant that came too late to be of use, and goes on with a

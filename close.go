@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/bound"
 )
 
 // Close refuses new locks, ends all waiting with [ErrClosed], and waits until
@@ -23,20 +24,20 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	var err error
 	select {
-	case <-c.core.renewer.empty():
+	case <-c.core.watchdog.Empty():
 	case <-ctx.Done():
 		if n := c.core.drop(ErrClosed); n > 0 {
 			err = fmt.Errorf("interlock: closed with %d locks held, and released them: %w", n, context.Cause(ctx))
 		}
 	}
 	c.core.presence.leave()
-	ended := c.core.background.wait()
+	ended := c.core.background.Wait()
 	select {
 	case <-ended:
 	case <-ctx.Done():
 		// Calls on their way have bounds of their own; give those a moment
 		// that ctx, which may be over since long, does not.
-		grace := time.NewTimer(detached)
+		grace := time.NewTimer(bound.Detached)
 		defer grace.Stop()
 		select {
 		case <-ended:
@@ -58,8 +59,8 @@ func (c *core) drop(why error) int {
 		calls sync.WaitGroup // all at once: an engine that is down must cost one bound, not many
 		n     int
 	)
-	for _, l := range c.renewer.all() {
-		if l.lose(why) {
+	for _, x := range c.watchdog.All() {
+		if l := x.(*lease); l.lose(why) {
 			n++
 			calls.Go(func() { c.dropped(l) })
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // A desk is the in-process level: of the goroutines that want the same key, one
@@ -157,7 +158,7 @@ func (d *desk) decline(m *Mutex, p *part, ln *line, t turn) {
 		ln.turnOver(p, m.key, nil, 0)
 		return
 	}
-	d.core.spawn(func() {
+	d.core.background.Go(func() {
 		if _, _, err := d.pass(t.grant, m.opts.terms(), ln, p); err != nil {
 			d.core.unreleased(&t.grant.req, m.opts.trace, 0, err)
 		}
@@ -264,14 +265,15 @@ func (d *desk) leave(l *lease) (handed bool, outcome engine.Outcome, err error) 
 	ln.held, ln.busy = nil, seen{}
 	p.mu.Unlock()
 	g := l.grant
-	g.sent, g.sure = l.due.sent, sureUntil(l.due.sent, l.req.Lease)
+	g.sent = l.watch.Sent()
+	g.sure = watchdog.SureUntil(g.sent, g.req.Lease)
 	return d.pass(g, l.opts.terms(), ln, p)
 }
 
 // pass gives a lock that this process holds to the next in line, if the two
 // agree on the terms and its time is not up, and back to the engine otherwise.
 func (d *desk) pass(g grant, t terms, ln *line, p *part) (handed bool, outcome engine.Outcome, err error) {
-	ctx := d.core.bound.context() // one bound for all of it
+	ctx := d.core.bound.Context() // one bound for all of it
 	if !d.core.closed.Load() && g.passable(time.Now()) && (!t.explicit || d.renewed(ctx, &g, ln, p, t)) {
 		p.mu.Lock()
 		if w := ln.first; w != nil && w.terms == t {
@@ -304,6 +306,6 @@ func (d *desk) renewed(ctx context.Context, g *grant, ln *line, p *part, t terms
 	if errs := d.core.engine.Renew(ctx, []engine.Request{g.req}); errs[0] != nil {
 		return false
 	}
-	g.sent, g.sure = sent, sureUntil(sent, g.req.Lease)
+	g.sent, g.sure = sent, watchdog.SureUntil(sent, g.req.Lease)
 	return g.passable(time.Now())
 }

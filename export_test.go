@@ -7,7 +7,7 @@ import (
 
 // StepWall sets the wall clock ahead as seen by the client, as after a
 // suspension in which the monotonic clock stood still.
-func (c *Client) StepWall(d time.Duration) { c.core.wallStep.Add(int64(d)) }
+func (c *Client) StepWall(d time.Duration) { c.core.clock.Step(d) }
 
 // Lines returns how many keys the in-process level knows.
 func (c *Client) Lines() (n int) {
@@ -20,17 +20,14 @@ func (c *Client) Lines() (n int) {
 	return n
 }
 
-// Leases returns how many leases the renewer has in its charge.
-func (c *Client) Leases() int { return len(c.core.renewer.all()) }
+// Leases returns how many leases the watchdog has in its charge.
+func (c *Client) Leases() int { return len(c.core.watchdog.All()) }
 
 // Idle waits until nothing is on its way in the background, and then stops
 // listening for what operators do, as the end of the process would.
 func (c *Client) Idle() {
-	<-c.core.background.wait()
-	r := &c.core.renewer
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ear.close()
+	<-c.core.background.Wait()
+	c.core.seizures.ignore()
 }
 
 // MadeBefore makes the client as old as if the wall clock had gone ahead by d
@@ -38,5 +35,5 @@ func (c *Client) Idle() {
 func (c *Client) MadeBefore(d time.Duration) {
 	// A Time with a monotonic reading has 33 bits of seconds above 30 of
 	// nanoseconds in its first word; no function moves one clock only.
-	*(*uint64)(unsafe.Pointer(&c.core.base)) -= uint64(d/time.Second) << 30
+	*(*uint64)(unsafe.Pointer(&c.core.clock.Base)) -= uint64(d/time.Second) << 30
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // A gathering is several locks on the way to being held all at once.
@@ -113,16 +116,41 @@ func (g *gathering) left() (time.Duration, bool) {
 // settle lets the options of the locks count from now on: all are there, and are
 // to end together.
 func (g *gathering) settle() error {
-	leases := make([]*lease, 0, len(g.holds))
+	wards := make([]watchdog.Ward, 0, len(g.holds))
 	for _, h := range g.holds {
 		if h == &h.lease.first { // one that was entered again keeps its terms
-			leases = append(leases, h.lease)
+			wards = append(wards, h.lease)
 		}
 	}
-	if err := g.core.renewer.settle(leases, g.multi.opts.terms()); err != nil {
-		return fmt.Errorf("interlock: %q could not be taken together with others: %w", g.multi.locks[0].key, err)
+	terms := g.multi.opts.watched()
+	if terms.Explicit {
+		if err := g.core.renewTogether(wards); err != nil {
+			return fmt.Errorf("interlock: %q could not be taken together with others: %w", g.multi.locks[0].key, err)
+		}
 	}
+	g.core.watchdog.Settle(wards, terms)
 	return nil
+}
+
+// renewTogether makes leases that nobody renews after that begin anew together,
+// except those that are new.
+func (c *core) renewTogether(wards []watchdog.Ward) error {
+	ctx := c.bound.Context()
+	for tries := 1; ; tries++ {
+		old := c.watchdog.Older(wards, leastLeft)
+		if len(old) == 0 {
+			return nil
+		}
+		c.watchdog.Renew(old)
+		for _, x := range old {
+			if l := x.(*lease); !l.live() {
+				return context.Cause(l)
+			}
+		}
+		if len(c.watchdog.Older(old, leastLeft)) > 0 && c.pause(ctx, tries) != nil {
+			return fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
+		}
+	}
 }
 
 // giveBack returns what was granted and is not to be held.

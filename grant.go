@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // A grant is a lock as the engine granted it. It may pass from holder to holder
@@ -19,22 +20,9 @@ type grant struct {
 	direct    bool      // it never stood in line in this process
 }
 
-const (
-	// maxHandovers is how many holders in a row may follow the first without
-	// the engine being asked, before other processes get their chance.
-	maxHandovers = 8
-
-	// driftPart and driftLeast are how much earlier than the engine we let a
-	// lease end: clocks run apart by less than 1 % and 2 ms over one lease.
-	driftPart  = 100
-	driftLeast = 2 * time.Millisecond
-)
-
-// sureUntil returns until when a lease is certainly ours that was asked for at
-// sent, whenever the engine may have granted it after that.
-func sureUntil(sent time.Time, lease time.Duration) time.Time {
-	return sent.Add(lease - lease/driftPart - driftLeast)
-}
+// maxHandovers is how many holders in a row may follow the first without the
+// engine being asked, before other processes get their chance.
+const maxHandovers = 8
 
 // next returns the grant as its next holder in this process has it.
 func (g grant) next() grant {
@@ -49,5 +37,5 @@ func (g grant) next() grant {
 // engine. At least three quarters of the lease must be left, so that the next
 // holder is not much worse off than one who asked.
 func (g *grant) passable(now time.Time) bool {
-	return g.handovers < maxHandovers && g.sure.Sub(now) >= g.req.Lease*3/4-driftLeast
+	return g.handovers < maxHandovers && g.sure.Sub(now) >= g.req.Lease*3/4-watchdog.DriftLeast
 }

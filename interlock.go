@@ -6,10 +6,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/internal/background"
+	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // A Client makes locks on one engine. It is safe for concurrent use, and one is
@@ -84,20 +86,19 @@ type core struct {
 	caps   engine.Capabilities
 	id     string        // the first part of every holder
 	seq    atomic.Uint64 // the last part of the latest
-	base   time.Time     // the origin of monotonic time
+	clock  *watchdog.Clock
 
 	desk     desk
-	renewer  renewer
+	watchdog watchdog.Watchdog
+	seizures seizures
 	presence presence
-	bound    bound
+	bound    bound.Bound
 	stats    counters
 	warned   warned
 
-	closing    chan struct{} // closed by Close
-	closed     atomic.Bool   // before closing is
-	background background    // acquisitions, clean-ups and renewals on their way
-
-	wallStep atomic.Int64 // what tests add to the wall clock, in nanoseconds
+	closing    chan struct{}    // closed by Close
+	closed     atomic.Bool      // before closing is
+	background background.Group // acquisitions, clean-ups and renewals on their way
 }
 
 func newCore(e engine.Engine) *core {
@@ -105,11 +106,19 @@ func newCore(e engine.Engine) *core {
 		engine:  e,
 		caps:    e.Capabilities(),
 		id:      newID(),
-		base:    time.Now(),
+		clock:   watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}
 	c.desk.init(c)
-	c.renewer.init(c)
+	c.seizures.core = c
+	c.watchdog.Init(watchdog.Config{
+		Clock:   c.clock,
+		Renew:   c.renew,
+		Shard:   c.caps.Shard,
+		Spawn:   c.background.Go,
+		Tick:    c.tick,
+		Emptied: c.seizures.ignore,
+	})
 	return c
 }
 

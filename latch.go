@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/backoff"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // A Latch is closed until it has been counted down a number of times, and open
@@ -82,8 +84,8 @@ func (l *Latch) Wait(ctx context.Context) error {
 			return err
 		}
 		e.listen(l.core, l.req)
-		pause := min(longestPoll, l.req.Lease/renewPart) // to look is what keeps it from being forgotten
-		if err := l.core.rest(ctx, jitter(pause), e.wake); err != nil {
+		pause := min(longestPoll, l.req.Lease/watchdog.RenewPart) // to look is what keeps it from being forgotten
+		if err := l.core.rest(ctx, backoff.Jitter(pause), e.wake); err != nil {
 			return l.closedStill(left, err)
 		}
 	}

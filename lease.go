@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // A lease is a lock held in the engine, however often it was entered here. It
@@ -24,19 +24,13 @@ type lease struct {
 	outer *lease // the hold taken before on the way to this context
 
 	grant
+	watch watchdog.Lease
 	begun time.Time // when this holder got it
 	first Hold
-
-	// Until when the lock is certainly ours: nanoseconds since core.base, which
-	// stops while the machine sleeps, and on the wall clock, which may be set.
-	// Whichever is over first counts.
-	sureMono, sureWall atomic.Int64
 
 	mu      sync.Mutex
 	entries int
 	ended   error // why the hold is over: ErrReleased or a *LostError
-
-	due dueTimes // the renewer's
 }
 
 func newLease(ctx context.Context, m *Mutex, g grant, now time.Time) *lease {
@@ -44,13 +38,11 @@ func newLease(ctx context.Context, m *Mutex, g grant, now time.Time) *lease {
 	l.outer, _ = ctx.Value(leaseKey{}).(*lease)
 	l.Context, l.cancel = context.WithCancelCause(ctx)
 	l.first.lease = l
-	l.due.index = -1
-	l.due.terms = m.opts.terms()
+	terms := m.opts.watched()
 	if m.gathered {
-		l.due.terms.explicit, l.due.terms.maxHold = false, 0
+		terms = watchdog.Terms{} // until all are there
 	}
-	l.due.begun = now
-	l.trust(g.sure)
+	l.watch.Init(m.core.clock, g.req.Key, g.req.Lease, g.sent, now, terms)
 	return l
 }
 
@@ -68,7 +60,7 @@ func (l *lease) Err() error {
 	if err := l.Context.Err(); err != nil {
 		return err
 	}
-	if l.overdue(time.Now()) {
+	if l.watch.Overdue(time.Now()) {
 		l.lose(ErrExpired)
 	}
 	return l.Context.Err()
@@ -78,33 +70,21 @@ func (l *lease) Err() error {
 func (l *lease) live() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.ended == nil && !l.overdue(time.Now())
+	return l.ended == nil && !l.watch.Overdue(time.Now())
 }
 
 // String names the context in messages about it.
 func (l *lease) String() string { return fmt.Sprintf("interlock.Hold(%q)", l.req.Key) }
-
-// trust sets until when the lock is certainly ours.
-func (l *lease) trust(sure time.Time) {
-	l.sureMono.Store(int64(sure.Sub(l.core.base)))
-	l.sureWall.Store(sure.UnixNano() + l.core.wallStep.Load())
-}
-
-// overdue tells whether the lock can no longer be relied on, by either clock.
-func (l *lease) overdue(now time.Time) bool {
-	return int64(now.Sub(l.core.base)) >= l.sureMono.Load() ||
-		now.UnixNano()+l.core.wallStep.Load() >= l.sureWall.Load()
-}
 
 // left returns for how long the lock is certainly ours.
 func (l *lease) left() time.Duration {
 	l.mu.Lock()
 	ended := l.ended != nil
 	l.mu.Unlock()
-	if now := time.Now(); !ended && !l.overdue(now) {
-		return time.Duration(l.sureMono.Load()) - now.Sub(l.core.base)
+	if ended {
+		return 0
 	}
-	return 0
+	return l.watch.Left(time.Now())
 }
 
 // enter takes the lock once more for whoever has its context. It returns
@@ -113,11 +93,11 @@ func (l *lease) enter(allowed bool) (*Hold, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.ended != nil || l.overdue(time.Now()):
+	case l.ended != nil || l.watch.Overdue(time.Now()):
 		return nil, nil //nolint:nilnil // "not this one": the caller goes on
 	case !allowed:
 		return nil, &ContendedError{Key: l.req.Key, Holder: l.req.Holder, Self: true,
-			RetryAfter: max(0, time.Duration(l.sureMono.Load())-time.Since(l.core.base))}
+			RetryAfter: l.watch.Left(time.Now())}
 	}
 	l.entries++
 	return &Hold{lease: l}, nil
@@ -128,7 +108,7 @@ func (l *lease) leave() error {
 	now := time.Now()
 	l.mu.Lock()
 	l.entries--
-	last, lost := l.entries == 0, l.ended != nil || l.overdue(now)
+	last, lost := l.entries == 0, l.ended != nil || l.watch.Overdue(now)
 	if last && !lost {
 		l.ended = ErrReleased
 	}
@@ -140,9 +120,9 @@ func (l *lease) leave() error {
 	case !last:
 		return nil
 	}
-	l.core.background.begin() // before the renewer lets go of it: Close waits for one or the other
-	defer l.core.background.end()
-	l.core.renewer.remove(l)
+	l.core.background.Begin() // before the watchdog lets go of it: Close waits for one or the other
+	defer l.core.background.End()
+	l.core.watchdog.Remove(l)
 	l.cancel(ErrReleased)
 	return l.release(now)
 }
@@ -156,7 +136,7 @@ func (l *lease) leaveLost(last bool) error {
 	ended := l.ended
 	l.mu.Unlock()
 	if last && (errors.Is(ended, ErrMaxHold) || errors.Is(ended, ErrExpired)) {
-		l.core.spawn(func() { _, _ = l.core.release(l.req) })
+		l.core.background.Go(func() { _, _ = l.core.release(l.req) })
 	}
 	return ended
 }
@@ -199,7 +179,7 @@ func (l *lease) lose(why error) bool {
 	l.ended = lost
 	l.mu.Unlock()
 
-	l.core.renewer.remove(l)
+	l.core.watchdog.Remove(l)
 	l.cancel(lost)
 	held := time.Since(l.begun)
 	s := &l.core.stats

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/backoff"
 )
 
 // A line is where the goroutines of this process that want one key stand. It
@@ -54,7 +55,7 @@ type seen struct {
 }
 
 func seenOf(l *lease) seen {
-	return seen{holder: l.req.Holder, until: l.core.base.Add(time.Duration(l.sureMono.Load()))}
+	return seen{holder: l.req.Holder, until: l.watch.Until()}
 }
 
 func seenBusy(b *engine.BusyError) seen {
@@ -185,5 +186,5 @@ func (ln *line) courtesy(listeners int, roundTrip time.Duration) time.Duration {
 		return 0
 	}
 	rt := min(max(roundTrip, leastCourtesy), 50*time.Millisecond)
-	return 2*rt + jitter(rt)
+	return 2*rt + backoff.Jitter(rt)
 }

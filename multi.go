@@ -63,8 +63,8 @@ func (m *Multi) lock(ctx context.Context, once bool) (context.Context, *Hold, er
 	}
 	g := gathering{multi: m, ctx: ctx, inner: ctx, once: once, start: time.Now()}
 	g.core = m.locks[0].core
-	g.core.background.begin() // until all is in the renewer's charge: Close waits for either
-	defer g.core.background.end()
+	g.core.background.Begin() // until all is in the watchdog's charge: Close waits for either
+	defer g.core.background.End()
 	defer g.disperse() // also if what the caller gave us panics: a Backoff, a Trace
 	if err := g.run(); err != nil {
 		return ctx, nil, err

@@ -98,8 +98,8 @@ func (m *Mutex) obtain(ctx context.Context, once bool) (context.Context, *Hold, 
 // quietly is obtain without a word about what was not to be had.
 func (m *Mutex) quietly(ctx context.Context, once bool) (context.Context, *Hold, error) {
 	start := time.Now()
-	m.core.background.begin()
-	defer m.core.background.end()
+	m.core.background.Begin()
+	defer m.core.background.End()
 	g, err := m.take(ctx, once)
 	if err != nil {
 		return ctx, nil, err
@@ -158,7 +158,7 @@ func (m *Mutex) hold(ctx context.Context, g grant, asked time.Time) *lease {
 	now := time.Now()
 	l := newLease(ctx, m, g, now)
 	m.core.desk.occupy(l)
-	m.core.renewer.add(l)
+	m.core.watchdog.Add(l)
 	m.core.presence.show(now)
 
 	s, waited := &m.core.stats, now.Sub(asked)

@@ -2,8 +2,10 @@ package interlock
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/backoff"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // An Option changes how locks are taken. The name of an option is also its
@@ -112,11 +114,7 @@ type Backoff func(tries int) time.Duration
 // most. Each pause is shortened by up to a quarter at random.
 func Exponential(least, most time.Duration) Backoff {
 	return func(tries int) time.Duration {
-		d := most
-		if tries < 32 && least<<(tries-1) < most && least<<(tries-1) > 0 {
-			d = least << (tries - 1)
-		}
-		return jitter(d)
+		return backoff.Pause(least, most, tries)
 	}
 }
 
@@ -125,8 +123,8 @@ const (
 	// Redisson's lockWatchdogTimeout.
 	DefaultLease = 30 * time.Second
 
-	minLease = 10 * time.Millisecond // less than that is over before a reply is back
-	longest  = 365 * 24 * time.Hour  // more than that is a slip of the unit
+	minLease = watchdog.LeastLease
+	longest  = 365 * 24 * time.Hour // more than that is a slip of the unit
 )
 
 type options struct {
@@ -171,11 +169,7 @@ func (o *options) terms() terms {
 	return terms{lease: o.lease, maxHold: o.maxHold, explicit: o.explicit, fenced: o.fenced}
 }
 
-// jitter shortens d by up to a quarter, so that those who fell asleep together
-// do not wake together.
-func jitter(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	return d - rand.N(d/4+1)
+// watched are those of the options that a watchdog must know.
+func (o *options) watched() watchdog.Terms {
+	return watchdog.Terms{Explicit: o.explicit, MaxHold: o.maxHold}
 }

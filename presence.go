@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/bound"
 )
 
 // presence makes a client known to operators for as long as it has locks, so
@@ -16,7 +17,7 @@ import (
 type presence struct {
 	core  *core
 	name  string
-	until atomic.Int64 // nanoseconds since core.base: not to be said again before then
+	until atomic.Int64 // nanoseconds since core.clock.Base: not to be said again before then
 	turns sync.Mutex   // so that what is said last is said last
 }
 
@@ -30,17 +31,17 @@ func (p *presence) show(now time.Time) {
 	if p.core.caps.Inspector == nil || p.core.closed.Load() {
 		return
 	}
-	at, until := int64(now.Sub(p.core.base)), p.until.Load()
+	at, until := int64(now.Sub(p.core.clock.Base)), p.until.Load()
 	if at < until || !p.until.CompareAndSwap(until, at+int64(presenceLife/2)) {
 		return
 	}
-	p.core.spawn(func() { p.say(presenceLife) })
+	p.core.background.Go(func() { p.say(presenceLife) })
 }
 
 // leave lets a client that was closed be forgotten.
 func (p *presence) leave() {
 	if p.until.Swap(0) > 0 {
-		p.core.spawn(func() { p.say(time.Millisecond) })
+		p.core.background.Go(func() { p.say(time.Millisecond) })
 	}
 }
 
@@ -50,7 +51,7 @@ func (p *presence) say(life time.Duration) {
 	if p.core.closed.Load() {
 		life = time.Millisecond // whoever has the last turn
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), detached)
+	ctx, cancel := context.WithTimeout(context.Background(), bound.Detached)
 	defer cancel()
 	_ = p.core.caps.Inspector.Register(ctx, p.member(), life)
 }
@@ -61,5 +62,5 @@ func (p *presence) member() engine.Member {
 		name = filepath.Base(os.Args[0])
 	}
 	host, _ := os.Hostname() // a client without a host is one all the same
-	return engine.Member{ID: p.core.id, Name: name, Host: host, PID: os.Getpid(), Since: p.core.base}
+	return engine.Member{ID: p.core.id, Name: name, Host: host, PID: os.Getpid(), Since: p.core.clock.Base}
 }

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // release gives a lock back to the engine, on nobody's context, and asks again
 // if the answer is lost: that it is free by then counts as released.
 func (c *core) release(req engine.Request) (engine.Parting, error) {
-	return c.releaseWithin(c.bound.context(), req)
+	return c.releaseWithin(c.bound.Context(), req)
 }
 
 func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Parting, error) {
@@ -39,12 +41,12 @@ func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Pa
 // stepOut gives up, in the background, the place in line of somebody who has
 // stopped waiting. If the engine does not hear of it, the place runs out.
 func (c *core) stepOut(req engine.Request) {
-	c.spawn(func() { _, _ = c.release(req) })
+	c.background.Go(func() { _, _ = c.release(req) })
 }
 
 // whyGone finds out why the engine did not know a hold that was to be released.
 func (c *core) whyGone(req engine.Request) error {
-	errs := c.engine.Renew(c.bound.context(), []engine.Request{req})
+	errs := c.engine.Renew(c.bound.Context(), []engine.Request{req})
 	return reasonGone(errs[0])
 }
 
@@ -77,9 +79,9 @@ func (c *core) pause(ctx context.Context, tries int) error {
 // cleanUp undoes, in the background, an acquisition that may have happened. It
 // was last asked for at sent.
 func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
-	c.spawn(func() {
+	c.background.Go(func() {
 		left := c.caps.Patience - time.Since(sent) // as of when abandon is sent, not answered
-		over := time.Now().Add(left + left/driftPart + driftLeast)
+		over := time.Now().Add(left + watchdog.Drift(left))
 		found, err := c.abandon(req)
 		if left > 0 {
 			// Until then the engine may still grant what is on its way.
@@ -98,7 +100,7 @@ func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
 // abandon gives up an attempt, trying for as long as what it may have left
 // behind would last. It reports whether there was something.
 func (c *core) abandon(req engine.Request) (found bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, detached))
+	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, bound.Detached))
 	defer cancel()
 	for tries := 1; ; tries++ {
 		parting, err := c.engine.Abandon(ctx, req)

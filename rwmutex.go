@@ -65,7 +65,7 @@ func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 		_ = read.Unlock() // it may have been granted to us as to anybody
 		return l.parent, nil, h.err
 	case h.err != nil: // others would wait for the rest of its lease
-		l.core.cleanUp(l.req, l.opts.trace, l.due.sent)
+		l.core.cleanUp(l.req, l.opts.trace, l.watch.Sent())
 	}
 	return ctx, read, nil
 }

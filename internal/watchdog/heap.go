@@ -1,18 +1,18 @@
-package interlock
+package watchdog
 
 // leaseHeap orders leases by what is due next.
-type leaseHeap []*lease
+type leaseHeap []*Lease
 
 func (h leaseHeap) Len() int           { return len(h) }
-func (h leaseHeap) Less(i, j int) bool { return h[i].due.next.Before(h[j].due.next) }
+func (h leaseHeap) Less(i, j int) bool { return h[i].next.Before(h[j].next) }
 func (h leaseHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].due.index, h[j].due.index = i, j
+	h[i].index, h[j].index = i, j
 }
 
 func (h *leaseHeap) Push(x any) {
-	l := x.(*lease)
-	l.due.index = len(*h)
+	l := x.(*Lease)
+	l.index = len(*h)
 	*h = append(*h, l)
 }
 
@@ -20,7 +20,7 @@ func (h *leaseHeap) Pop() any {
 	old := *h
 	l := old[len(old)-1]
 	old[len(old)-1] = nil
-	l.due.index = -1
+	l.index = -1
 	*h = old[:len(old)-1]
 	return l
 }

@@ -1,0 +1,55 @@
+// Package background counts what was started and has not ended, so that whoever
+// closes something can wait for it.
+package background
+
+import "sync"
+
+// A Group counts what is on its way. Unlike a sync.WaitGroup it may be waited for
+// while more begins. The zero value is idle.
+type Group struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n is zero; nil unless somebody waits
+}
+
+// Begin counts one more, until End.
+func (g *Group) Begin() {
+	g.mu.Lock()
+	g.n++
+	g.mu.Unlock()
+}
+
+// End counts one less.
+func (g *Group) End() {
+	g.mu.Lock()
+	g.n--
+	if g.n == 0 && g.idle != nil {
+		close(g.idle)
+		g.idle = nil
+	}
+	g.mu.Unlock()
+}
+
+// Wait returns a channel that is closed once nothing is on its way.
+func (g *Group) Wait() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.n == 0 {
+		none := make(chan struct{})
+		close(none)
+		return none
+	}
+	if g.idle == nil {
+		g.idle = make(chan struct{})
+	}
+	return g.idle
+}
+
+// Go runs fn in a goroutine of its own, which ends when fn does.
+func (g *Group) Go(fn func()) {
+	g.Begin()
+	go func() {
+		defer g.End()
+		fn()
+	}()
+}

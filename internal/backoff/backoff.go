@@ -1,0 +1,27 @@
+// Package backoff says how long to pause before asking again.
+package backoff
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Pause returns how long to pause after the given number of vain tries, counted
+// from 1: it starts at least, doubles, ends at most, and is shortened by up to a
+// quarter at random.
+func Pause(least, most time.Duration, tries int) time.Duration {
+	d := most
+	if tries < 32 && least<<(tries-1) < most && least<<(tries-1) > 0 {
+		d = least << (tries - 1)
+	}
+	return Jitter(d)
+}
+
+// Jitter shortens d by up to a quarter, so that those who fell asleep together
+// do not wake together.
+func Jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d - rand.N(d/4+1)
+}

@@ -1,0 +1,101 @@
+package watchdog
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Terms are whether a lease is renewed, and for how long.
+type Terms struct {
+	Explicit bool          // it is not renewed
+	MaxHold  time.Duration // not after that; zero means for ever
+}
+
+// A Lease is part of what is kept alive: until when it is certainly ours, and
+// what is due. It is made by Init.
+type Lease struct {
+	clock *Clock
+	ward  Ward // whose it is, once it is in a watchdog's charge
+	key   string
+	life  time.Duration // what each renewal asks for
+
+	// Until when it is certainly ours, by either clock. Whichever is over first
+	// counts.
+	sureMono, sureWall atomic.Int64
+
+	// What the watchdog knows, guarded by its mutex.
+	index  int       // in the heap; -1 if not in it
+	next   time.Time // when something is due
+	sent   time.Time // when it was last asked for
+	renew  time.Time // when it is to be renewed; zero if never
+	tried  int       // renewals that failed in a row
+	terms  Terms
+	begun  time.Time // since when those count
+	flying bool      // a renewal is on its way, or waits for one
+}
+
+// Init begins a lease that was asked for at sent. Each renewal asks for life, and
+// the terms count from begun. If the first lease is longer than life, say so with
+// Trust.
+func (l *Lease) Init(c *Clock, key string, life time.Duration, sent, begun time.Time, t Terms) {
+	l.clock, l.key, l.life = c, key, life
+	l.index, l.sent, l.begun, l.terms = -1, sent, begun, t
+	l.Trust(SureUntil(sent, life))
+}
+
+// Trust sets until when the lease is certainly ours.
+func (l *Lease) Trust(sure time.Time) {
+	l.sureMono.Store(l.clock.mono(sure))
+	l.sureWall.Store(l.clock.wall(sure))
+}
+
+// Overdue tells whether the lease can no longer be relied on, by either clock.
+func (l *Lease) Overdue(now time.Time) bool {
+	return l.clock.mono(now) >= l.sureMono.Load() || l.clock.wall(now) >= l.sureWall.Load()
+}
+
+// Left returns for how long the lease is certainly ours; zero if it is overdue.
+func (l *Lease) Left(now time.Time) time.Duration {
+	if l.Overdue(now) {
+		return 0
+	}
+	return time.Duration(l.sureMono.Load() - l.clock.mono(now))
+}
+
+// Until returns until when the lease is certainly ours if neither clock is set
+// and the machine does not sleep.
+func (l *Lease) Until() time.Time { return l.clock.Base.Add(time.Duration(l.sureMono.Load())) }
+
+// Sent returns when the lease was last asked for. Only those may call it who have
+// removed the lease from its watchdog.
+func (l *Lease) Sent() time.Time { return l.sent }
+
+// nextDue returns when something must be done about the lease.
+func (l *Lease) nextDue() time.Time {
+	next, now := l.Until(), time.Now()
+	if end := now.Add(time.Duration(l.sureWall.Load() - l.clock.wall(now))); end.Before(next) {
+		next = end
+	}
+	if !l.flying && !l.renew.IsZero() && l.renew.Before(next) {
+		next = l.renew
+	}
+	if most := l.terms.MaxHold; most > 0 {
+		if end := l.begun.Add(most); end.Before(next) {
+			next = end
+		}
+	}
+	return next
+}
+
+// exceeded tells whether the lease was held for as long as it may be.
+func (l *Lease) exceeded(now time.Time) bool {
+	return l.terms.MaxHold > 0 && now.Sub(l.begun) >= l.terms.MaxHold
+}
+
+// schedule says when to renew a lease that was asked for at sent.
+func (l *Lease) schedule(sent time.Time) {
+	l.sent = sent
+	if !l.terms.Explicit {
+		l.renew = sent.Add(l.life / RenewPart)
+	}
+}
