@@ -32,12 +32,12 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	late, trips := e.late(&r), e.acquires.of(r.Kind)
 	alone := trips != nil && trips.alone()
 	if trips != nil && !alone && late != 0 && !r.Fenced {
-		fence, err := trips.share(ctx, e.board(name, &r, late))
+		reply, err := trips.share(ctx, e.board(name, &r, late))
 		if err != nil {
 			return engine.Grant{}, e.explain(ctx, name, acquireManyScript, err)
 		}
-		if fence > 0 {
-			return engine.Grant{Fence: uint64(fence), Count: 1}, nil
+		if reply.Int > 0 {
+			return engine.Grant{Fence: uint64(reply.Int), Count: 1}, nil
 		}
 	}
 	reply, err := e.tryAcquire(ctx, name, &r, late)

@@ -44,6 +44,10 @@ func notLock(name string) error {
 	return fail(name, "there is something else than a lock at this key: it was left as it is", engine.ErrKind)
 }
 
+func notRecord(name string) error {
+	return fail(name, "there is something else than a record where one would be: it was left as it is", engine.ErrKind)
+}
+
 func upgradeError(name string) error {
 	return fail(name, "who reads it asks to write, and would wait for itself: release the read lock first, or take the write lock to begin with",
 		engine.ErrUpgrade)

@@ -69,7 +69,7 @@ func (e *Engine) acquireMany(batch []*passenger, fair bool) error {
 		fence = reply.List[0].Int
 	}
 	for _, p := range batch {
-		p.answer = fence
+		p.answer.Int = fence
 	}
 	if fence > 0 {
 		e.clock.saw(fence)
@@ -79,7 +79,7 @@ func (e *Engine) acquireMany(batch []*passenger, fair bool) error {
 		if at < 1 || at > int64(len(batch)) {
 			return fmt.Errorf("%s: there is no request number %d", c.Script.Name, at)
 		}
-		batch[at-1].answer = 0
+		batch[at-1].answer.Int = 0
 	}
 	return nil
 }
@@ -108,9 +108,9 @@ func (e *Engine) releaseMany(batch []*passenger, fair bool) error {
 		return fmt.Errorf("%s: %d answers to %d requests", c.Script.Name, len(reply.List), len(batch))
 	}
 	for i, p := range batch {
-		p.answer = 1
+		p.answer.Int = 1
 		if reply.List != nil {
-			p.answer = reply.List[i].Int
+			p.answer.Int = reply.List[i].Int
 		}
 	}
 	return nil

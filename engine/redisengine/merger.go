@@ -38,8 +38,11 @@ type passenger struct {
 	holder, attempt string
 	lease           string // ms
 	late            int64  // µs
+	retain          string // ms; this and what follows is a claim's
+	manner          string // whether it takes over, or what became of it
+	result          string
 
-	answer int64 // what the script said; 0 if the call is to be made alone
+	answer Reply // what the script said; nothing if the call is to be made alone
 	err    error
 	landed chan struct{} // receives when both are set
 	queued bool          // has not left yet; the merger's mutex guards it
@@ -77,7 +80,7 @@ func (m *merger) depart(batch []*passenger) {
 }
 
 // share makes the call together with others, and returns what the script said.
-func (m *merger) share(ctx context.Context, p *passenger) (int64, error) {
+func (m *merger) share(ctx context.Context, p *passenger) (Reply, error) {
 	m.mu.Lock()
 	m.waiting, p.queued = append(m.waiting, p), true
 	if m.flying < aloneAtMost { // those on their way have ended meanwhile
@@ -89,9 +92,9 @@ func (m *merger) share(ctx context.Context, p *passenger) (int64, error) {
 	case <-p.landed:
 	case <-ctx.Done():
 		if m.leave(p) {
-			return 0, &NotSentError{Err: ctx.Err()}
+			return Reply{}, &NotSentError{Err: ctx.Err()}
 		}
-		return 0, ctx.Err() // p is lost to the pool: its answer is still to come
+		return Reply{}, ctx.Err() // p is lost to the pool: its answer is still to come
 	}
 	answer, err := p.answer, p.err
 	*p = passenger{landed: p.landed}
@@ -143,7 +146,7 @@ func (m *merger) fly(batch []*passenger) {
 			if err != nil {
 				// What the server has against one of them is no news for the
 				// others: each asks for itself.
-				p.answer, p.err = 0, silence(context.Background(), err)
+				p.answer, p.err = Reply{}, silence(context.Background(), err)
 			}
 			p.landed <- struct{}{}
 		}
@@ -163,7 +166,7 @@ func (m *merger) strand(err error) {
 		return
 	}
 	for _, p := range m.waiting {
-		p.answer, p.err, p.queued = 0, &NotSentError{Err: err}, false
+		p.answer, p.err, p.queued = Reply{}, &NotSentError{Err: err}, false
 		p.landed <- struct{}{}
 	}
 	m.waiting = m.waiting[:0]

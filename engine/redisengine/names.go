@@ -83,6 +83,37 @@ func belongs(name string) bool {
 	return slices.ContainsFunc(beganWith, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
+// Keys and channels of a record. All have the tag of its name, which stands in
+// braces unless it has its own.
+func (e *Engine) lockEntry(name string) string      { return e.records + "lock:" + braced(name) }
+func (e *Engine) resultEntry(name string) string    { return e.records + "result:" + braced(name) }
+func (e *Engine) settledChannel(name string) string { return e.records + "settled:" + braced(name) }
+
+func (e *Engine) disowned(name, attempt string) string {
+	return e.records + "abandoned:" + braced(name) + ":" + attempt
+}
+
+// braced puts a name in braces unless it has a hash tag of its own. One that looks
+// as if that had been done gets them as well, so that it is not taken for another.
+func braced(name string) string {
+	if strings.IndexByte(name, '{') >= 0 && !inBraces(name) {
+		return name
+	}
+	return "{" + name + "}"
+}
+
+// unbraced undoes braced.
+func unbraced(text string) string {
+	if inBraces(text) {
+		return text[1 : len(text)-1]
+	}
+	return text
+}
+
+func inBraces(text string) bool {
+	return len(text) > 2 && text[0] == '{' && text[len(text)-1] == '}'
+}
+
 func tombstone(name, holder, attempt string) string {
 	return beside("interlock_abandoned:", name) + ":" + holder + ":" + attempt
 }

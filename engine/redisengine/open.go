@@ -27,6 +27,7 @@ const heartbeat = 500 * time.Millisecond
 //	dial_timeout  how long connecting may take (2s)
 //	client_name   the connection's name in CLIENT LIST (interlock)
 //	prefix        see [Prefix]
+//	records       see [Records]
 //	publish       publish or spublish, see [Publish]
 //	redisson      true or false, see [Redisson]
 //	tls_ca        a file with the certificates to trust, instead of the system's

@@ -44,7 +44,7 @@ func TestBadURLs(t *testing.T) {
 		"redis://h?dial_timeout=soon":       "2s or 500ms",
 		"redis://h?publish=loudly":          "publish nor spublish",
 		"redis://h?redisson=maybe":          "true nor false",
-		"redis://h?pool=20":                 "client_name, dial_timeout, prefix, publish, redisson, timeout, tls_ca, tls_name",
+		"redis://h?pool=20":                 "client_name, dial_timeout, prefix, publish, records, redisson, timeout, tls_ca, tls_name",
 		"redis://h?a=%zz":                   "?timeout=2s",
 		"redis://h?tls_ca=/x":               "rediss://",
 		"redis://h?tls_name=x":              "rediss://",

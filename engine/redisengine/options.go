@@ -1,6 +1,10 @@
 package redisengine
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // defaultTimeout is how long a call waits for its answer.
 const defaultTimeout = 2 * time.Second
@@ -12,6 +16,27 @@ type Option func(*Engine)
 // Prefix is put before the name of every lock. There is none by default.
 func Prefix(p string) Option {
 	return func(e *Engine) { e.prefix = p }
+}
+
+// defaultRecords is what the names of records begin with.
+const defaultRecords = "interlock:guard:"
+
+// Records is put before the names of the entries that say what became of work: for
+// the key order:42 those are p + "lock:{order:42}" and p + "result:{order:42}". The
+// default is "interlock:guard:". It panics if p has a brace, since those decide
+// where Redis keeps a key.
+func Records(p string) Option {
+	if err := unfitRecords(p); err != nil {
+		panic("redis: Records: " + err.Error())
+	}
+	return func(e *Engine) { e.records = p }
+}
+
+func unfitRecords(p string) error {
+	if strings.ContainsAny(p, "{}") {
+		return fmt.Errorf("%q has a brace, and those decide where Redis keeps a key: leave them out", p)
+	}
+	return nil
 }
 
 // Timeout is how long a call may take before its outcome is unknown. The default

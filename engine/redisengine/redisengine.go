@@ -37,6 +37,7 @@ var (
 type Engine struct {
 	client   Client
 	prefix   string
+	records  string
 	timeout  time.Duration
 	publish  PublishMode
 	redisson bool
@@ -44,8 +45,13 @@ type Engine struct {
 	clock    serverClock
 	lease    millis
 	place    millis
+	retain   millis
 	acquires sharing
 	releases sharing
+
+	claims      merger
+	settlements merger
+
 	notifier *notifier
 	closed   atomic.Bool
 }
@@ -71,13 +77,15 @@ func On(c Client, opts ...Option) *Engine {
 }
 
 func newEngine(opts ...Option) *Engine {
-	e := &Engine{timeout: defaultTimeout, publish: Plain}
+	e := &Engine{timeout: defaultTimeout, publish: Plain, records: defaultRecords}
 	for _, opt := range opts {
 		opt(e)
 	}
 	e.clock.init()
 	e.acquires.open(e.acquireMany)
 	e.releases.open(e.releaseMany)
+	e.claims.send = e.claimMany
+	e.settlements.send = e.settleMany
 	return e
 }
 
@@ -96,6 +104,8 @@ func (e *Engine) Close() error {
 	err := e.client.Close()
 	e.acquires.close()
 	e.releases.close()
+	e.claims.close()
+	e.settlements.close()
 	return err
 }
 
@@ -103,7 +113,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit},
-		Notifier: e, Latcher: e, Inspector: e, Patience: e.timeout,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Patience: e.timeout,
 	}
 }
 

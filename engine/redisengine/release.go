@@ -3,6 +3,7 @@ package redisengine
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -20,8 +21,8 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting,
 		if err != nil {
 			return engine.Parting{}, e.explain(ctx, name, releaseManyScript, err)
 		}
-		if told > 0 {
-			return e.parted(name, r.Kind, Reply{Int: told}), nil
+		if told.Int > 0 {
+			return e.parted(name, r.Kind, told), nil
 		}
 	}
 	p, err := e.part(ctx, name, &r, "-")
@@ -37,11 +38,15 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting,
 	if err != nil {
 		return engine.Parting{}, err
 	}
-	// A late acquire may be granted for a while after it was sent without a look
-	// at the tombstone; that must not be over before the patience is.
-	life := max(ceil(r.Lease), 2*ceil(e.timeout))
-	reply, err := e.part(ctx, name, &r, strconv.FormatInt(life, 10))
+	reply, err := e.part(ctx, name, &r, e.tombstoneLife(r.Lease))
 	return e.parting(ctx, name, &r, reply, err)
+}
+
+// tombstoneLife is how long an attempt stays refused, in ms. A late one may be
+// granted for a while after it was sent without a look at the tombstone; that must
+// not be over before the patience is.
+func (e *Engine) tombstoneLife(lease time.Duration) string {
+	return strconv.FormatInt(max(ceil(lease), 2*ceil(e.timeout)), 10)
 }
 
 // part sends a release, or an abandon if it is told how long, in ms, the attempt

@@ -33,6 +33,17 @@ var (
 	releaseFairManyScript = script("release_fair_many")
 )
 
+// Work that happens once. Claims and settlements made at once share a trip, so
+// these take many.
+var (
+	claimScript       = script("claim", "record", "outline")
+	settleScript      = script("settle", "record")
+	disclaimScript    = script("disclaim", "record")
+	renewClaimsScript = script("renew_claims", "record")
+	lookupScript      = script("lookup", "record", "outline")
+	listRecordsScript = script("list_records", "record", "outline")
+)
+
 var (
 	renewScript     = script("renew")
 	countDownScript = script("count_down")

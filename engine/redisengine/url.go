@@ -32,6 +32,7 @@ var parameters = map[string]func(a *address, value string) error{
 	"dial_timeout": func(a *address, v string) (err error) { a.dial, err = duration(v); return err },
 	"client_name":  func(a *address, v string) error { a.client = v; return nil },
 	"prefix":       func(a *address, v string) error { a.options = append(a.options, Prefix(v)); return nil },
+	"records":      recordsParameter,
 	"publish":      publishParameter,
 	"redisson":     redissonParameter,
 	"tls_ca":       caParameter,
@@ -132,6 +133,14 @@ func timeoutParameter(a *address, v string) error {
 	d, err := duration(v)
 	a.options = append(a.options, Timeout(d))
 	return err
+}
+
+func recordsParameter(a *address, v string) error {
+	if err := unfitRecords(v); err != nil {
+		return err
+	}
+	a.options = append(a.options, Records(v))
+	return nil
 }
 
 func publishParameter(a *address, v string) error {

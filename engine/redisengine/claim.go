@@ -1,0 +1,143 @@
+package redisengine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// What claim.lua answers besides the states of a record, whose numbers are those
+// of package engine.
+const (
+	isClaimed = iota + int64(engine.Unknown) + 1
+	isDisowned
+	isMismatch
+	isForeign
+)
+
+// recordItems is how many items there are to what is told about a record.
+const recordItems = 6
+
+// lateClaim is when c comes too late, as [Engine.late] is for a request.
+func (e *Engine) lateClaim(c *engine.Claim) int64 {
+	if c.Retry {
+		return 0
+	}
+	return e.clock.in(e.timeout)
+}
+
+func isLateClaim(reply Reply) bool { return len(reply.List) == 1 }
+
+// tryClaim sends a claim by itself. With late zero the server looks for a
+// tombstone.
+func (e *Engine) tryClaim(ctx context.Context, name string, c *engine.Claim, late int64) (Reply, error) {
+	call := e.call(claimScript)
+	defer call.free()
+	call.keys(e.lockEntry(name), e.resultEntry(name))
+	if late == 0 {
+		call.keys(e.disowned(name, c.Attempt))
+	}
+	call.args(e.clock.text(late), ending(c), e.lease.text(c.Lease), e.retain.text(c.Retain), take(c))
+	reply, err := e.client.Eval(ctx, call)
+	if err == nil {
+		e.clock.saw(claimTime(reply))
+	}
+	return reply, err
+}
+
+// claimTime is when an answer of claim.lua was given.
+func claimTime(reply Reply) int64 {
+	if reply.List != nil {
+		return reply.List[0].Int
+	}
+	return reply.Int
+}
+
+// ending is what the entry of a claim ends with: who made it, and for what. Their
+// lengths come first, so they may be anything.
+func ending(c *engine.Claim) string {
+	b := make([]byte, 0, 128)
+	b = strconv.AppendInt(b, int64(len(c.Attempt)), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, int64(len(c.Fingerprint)), 10)
+	b = append(b, ' ')
+	b = append(b, c.Attempt...)
+	b = append(b, c.Fingerprint...)
+	return string(b)
+}
+
+func take(c *engine.Claim) string {
+	if c.Take {
+		return "1"
+	}
+	return "0"
+}
+
+// claimed reads what became of a claim: the fence if it was simply granted, and
+// otherwise what claim.lua says about it.
+func claimed(name string, c *engine.Claim, reply Reply) (engine.Record, error) {
+	if reply.List == nil {
+		return engine.Record{
+			Key: c.Key, State: engine.Running, Granted: true, Fence: uint64(reply.Int), Began: micros(reply.Int),
+			Left: c.Lease, Fingerprint: c.Fingerprint,
+		}, nil
+	}
+	switch reply.List[0].Int {
+	case isDisowned:
+		return engine.Record{}, abandonedError(name)
+	case isMismatch:
+		return engine.Record{}, fail(name, "it was claimed for something else", engine.ErrMismatch)
+	case isForeign:
+		return engine.Record{}, notRecord(name)
+	}
+	return record(c.Key, reply.List), nil
+}
+
+// boardClaim makes a passenger of a claim.
+func (e *Engine) boardClaim(name string, c *engine.Claim, late int64) *passenger {
+	p := passengers.Get().(*passenger)
+	p.name, p.attempt, p.lease, p.late = name, ending(c), e.lease.text(c.Lease), late
+	p.retain, p.manner = e.retain.text(c.Retain), take(c)
+	return p
+}
+
+// claimMany makes the claims of a batch. The answer of each is what [claimed]
+// reads, or nothing if the call came too late.
+func (e *Engine) claimMany(batch []*passenger) error {
+	c := e.call(claimScript)
+	defer c.free()
+	late := int64(math.MaxInt64)
+	c.args("")
+	for _, p := range batch {
+		late = min(late, p.late)
+		c.keys(e.lockEntry(p.name))
+		c.args(p.attempt, p.lease, p.retain, p.manner)
+	}
+	for _, p := range batch {
+		c.keys(e.resultEntry(p.name))
+	}
+	c.Args[0] = e.clock.text(late)
+	reply, err := e.client.Eval(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	now := claimTime(reply)
+	e.clock.saw(now)
+	if isLateClaim(reply) {
+		return nil
+	}
+	for _, p := range batch {
+		p.answer.Int = now
+	}
+	for i := 1; i+recordItems < len(reply.List); i += 1 + recordItems {
+		at := reply.List[i].Int
+		if at < 1 || at > int64(len(batch)) {
+			return fmt.Errorf("%s: there is no claim number %d", c.Script.Name, at)
+		}
+		batch[at-1].answer.List = reply.List[i+1 : i+1+recordItems]
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package redisengine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A ledger is the engine as one that keeps what became of work. It is a type of
+// its own since claims are renewed and listed as locks are.
+type ledger struct{ *Engine }
+
+var _ engine.Ledger = ledger{}
+
+// Claim implements [engine.Ledger].
+func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
+	name, err := l.admitClaim(ctx, &c)
+	if err != nil {
+		return engine.Record{}, err
+	}
+	late := l.lateClaim(&c)
+	alone := l.claims.alone()
+	if !alone && late != 0 {
+		reply, err := l.claims.share(ctx, l.boardClaim(name, &c, late))
+		if err != nil {
+			return engine.Record{}, l.explain(ctx, name, claimScript, err)
+		}
+		if reply.Int != 0 || reply.List != nil {
+			return claimed(name, &c, reply)
+		}
+	}
+	reply, err := l.tryClaim(ctx, name, &c, late)
+	if alone {
+		l.claims.ended(silence(ctx, err))
+	}
+	if err == nil && isLateClaim(reply) {
+		reply, err = l.tryClaim(ctx, name, &c, 0)
+	}
+	if err != nil {
+		return engine.Record{}, l.explain(ctx, name, claimScript, err)
+	}
+	if reply.List != nil {
+		reply.List = reply.List[2:] // behind the time, and that it is the first
+	}
+	return claimed(name, &c, reply)
+}
+
+// Settle implements [engine.Ledger].
+func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
+	name, err := l.admitSettlement(ctx, &s)
+	if err != nil {
+		return 0, err
+	}
+	if s.Abandon {
+		reply, err := l.disclaim(ctx, name, &s)
+		return l.outcome(ctx, name, disclaimScript, reply, err)
+	}
+	shared := len(s.Result) <= mostShared
+	alone := shared && l.settlements.alone()
+	if shared && !alone {
+		reply, err := l.settlements.share(ctx, l.boardSettlement(name, &s))
+		if err != nil {
+			return 0, l.explain(ctx, name, settleScript, err)
+		}
+		if reply.Int != 0 {
+			return l.outcome(ctx, name, settleScript, reply, nil)
+		}
+	}
+	reply, err := l.trySettle(ctx, name, &s)
+	if alone {
+		l.settlements.ended(silence(ctx, err))
+	}
+	return l.outcome(ctx, name, settleScript, reply, err)
+}
+
+// Lookup implements [engine.Ledger].
+func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
+	if err := l.usable(ctx); err != nil {
+		return engine.Record{}, err
+	}
+	name, err := l.name(key)
+	if err != nil {
+		return engine.Record{}, err
+	}
+	c := l.call(lookupScript)
+	defer c.free()
+	c.keys(l.lockEntry(name), l.resultEntry(name))
+	reply, err := l.client.Eval(ctx, c)
+	if err != nil {
+		return engine.Record{}, l.explain(ctx, name, lookupScript, err)
+	}
+	if reply.List[0].Int == isForeign {
+		return engine.Record{}, notRecord(name)
+	}
+	return record(key, reply.List), nil
+}
+
+// Watch implements [engine.Ledger].
+func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
+	name, err := l.name(key)
+	if err != nil {
+		return nil, func() {} // nobody can claim such a key
+	}
+	return l.notifier.listen(l.settledChannel(name))
+}
+
+// admitClaim tells why a claim is not to be sent, if it is not, and otherwise the
+// name of the record.
+func (e *Engine) admitClaim(ctx context.Context, c *engine.Claim) (string, error) {
+	if err := e.usable(ctx); err != nil {
+		return "", err
+	}
+	if c.Attempt == "" || c.Lease <= 0 || c.Retain < 0 {
+		return "", fmt.Errorf("redis: claim of %q lacks something: set its Key, Attempt, a Lease above zero, and a Retain not below it", c.Key)
+	}
+	return e.name(c.Key)
+}
+
+// admitSettlement tells why a settlement is not to be sent, if it is not, and
+// otherwise the name of the record.
+func (e *Engine) admitSettlement(ctx context.Context, s *engine.Settlement) (string, error) {
+	if err := e.usable(ctx); err != nil {
+		return "", err
+	}
+	why := ""
+	switch {
+	case s.Attempt == "":
+		why = "has no attempt: set its Attempt"
+	case s.Outcome == engine.Running || s.Outcome > engine.Unknown:
+		why = "is none: set its Outcome to Done, Failed, Unknown or Absent"
+	case s.Outcome != engine.Absent && s.Retain <= 0:
+		why = "would be forgotten at once: set its Retain above zero"
+	case s.Abandon && s.Outcome != engine.Absent:
+		why = "says what became of work that was never begun: set its Outcome to Absent"
+	case s.Abandon && s.Lease <= 0:
+		why = "has no lease: set its Lease above zero"
+	}
+	if why != "" {
+		return "", fmt.Errorf("redis: the settlement of %q as %s %s", s.Key, s.Outcome, why)
+	}
+	return e.name(s.Key)
+}

@@ -1,0 +1,47 @@
+-- Undoes a claim whose outcome is unknown and for which no work was begun, and
+-- leaves a tombstone by which the attempt is refused should it arrive only now.
+--
+-- KEYS  1  the lock entry   2  the result entry
+--       3  the channel      4  the attempt's tombstone
+-- ARGV  1  attempt          2  PUBLISH or SPUBLISH
+--       3  the tombstone's life in ms
+--
+-- Returns what settle.lua does for one.
+
+local lock, result, attempt = KEYS[1], KEYS[2], ARGV[1]
+
+-- undo forgets the beginning of the attempt's work, but not that of others, of
+-- which nobody knew what became.
+local function undo()
+  local lock_entry, result_entry = redis.call('GET', lock), redis.call('GET', result)
+  local claim, mark = lock_entry and read(lock_entry), result_entry and read(result_entry)
+  if lock_entry and not claim or result_entry and not mark then
+    return 4
+  end
+  local record = claim or mark
+  if not record then
+    return 2
+  elseif record.attempt ~= attempt then
+    return 3
+  elseif not runs(record) then
+    return 1
+  end
+  -- Publishes first, as settle.lua does.
+  redis.call(ARGV[2], KEYS[3], '0')
+  redis.call('DEL', lock)
+  if mark and mark.state == 't' then
+    redis.call('SET', result, '1u' .. string.sub(result_entry, 3), 'KEEPTTL')
+  elseif mark then
+    redis.call('DEL', result)
+  end
+  return 1
+end
+
+local answer = undo()
+if answer == 4 then
+  return answer
+end
+-- Last, as in abandon.lua: a server without memory refuses no write after the
+-- first.
+redis.call('SET', KEYS[4], '1', 'PX', ARGV[3])
+return answer

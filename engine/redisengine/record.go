@@ -1,0 +1,62 @@
+package redisengine
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// record reads what outline.lua has about the record of a key.
+func record(key string, list []Item) engine.Record {
+	state := engine.State(list[0].Int)
+	if state == engine.Absent {
+		return engine.Record{Key: key}
+	}
+	r := engine.Record{
+		Key: key, State: state, Fence: uint64(list[1].Int), Began: micros(list[2].Int), Left: left(list[3].Int), Fingerprint: list[4].Text,
+	}
+	switch {
+	case list[0].Int == isClaimed:
+		r.State, r.Granted = engine.Running, true
+	case state == engine.Done || state == engine.Failed:
+		r.Result = []byte(list[5].Text)
+	}
+	return r
+}
+
+// micros is a time that the server tells in µs.
+func micros(us int64) time.Time { return time.UnixMicro(us) }
+
+// List implements [engine.Ledger].
+func (l ledger) List(ctx context.Context, pattern, cursor string) (records []engine.Record, next string, err error) {
+	if err := l.usable(ctx); err != nil {
+		return nil, "", err
+	}
+	if cursor == "" {
+		cursor = "0"
+	}
+	c := l.call(listRecordsScript)
+	defer c.free()
+	c.args(cursor, glob(l.records, "")+"*:*"+glob(l.prefix, pattern)+"*", strconv.Itoa(page),
+		l.records+"lock:", l.records+"result:")
+	reply, err := l.client.Eval(ctx, c)
+	if err != nil {
+		return nil, "", l.explain(ctx, pattern, listRecordsScript, err)
+	}
+	for some := range slices.Chunk(reply.List[1:], 1+recordItems) {
+		key, ours := strings.CutPrefix(unbraced(some[0].Text), l.prefix)
+		if ours && key != "" && engine.Match(pattern, key) {
+			r := record(key, some[1:])
+			r.Result = nil
+			records = append(records, r)
+		}
+	}
+	if next = reply.List[0].Text; next == "0" {
+		next = ""
+	}
+	return records, next, nil
+}

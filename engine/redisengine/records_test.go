@@ -1,0 +1,246 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// TestRecordFormat is what is on the server, to the byte.
+func TestRecordFormat(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+
+	t.Run("a claim has two entries, and an outcome has one", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "a1")
+		lock, result := "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}"
+		r := claimed(t, e, c)
+		want := fmt.Sprintf("%d %d 2 3 a1pay", r.Fence, r.Began.UnixMicro())
+		if got := s.Must("GET", lock); got != "1r "+want {
+			t.Errorf("the lock entry is %q, want %q", got, "1r "+want)
+		}
+		if got := s.Must("GET", result); got != "1r "+want {
+			t.Errorf("the result entry is %q, want %q", got, "1r "+want)
+		}
+		left(t, s, lock, c.Lease)
+		left(t, s, result, c.Retain)
+		settled(t, e, done(c, "the\x00\r\nbody"), engine.Released)
+		if s.Must("EXISTS", lock) != "0" {
+			t.Error("the lock entry is still there")
+		}
+		if got := s.Must("GET", result); got != "1d "+want+"the\x00\r\nbody" {
+			t.Errorf("the result entry is %q", got)
+		}
+		left(t, s, result, time.Minute)
+		if r := lookedUp(t, e, c.Key, engine.Done); string(r.Result) != "the\x00\r\nbody" || r.Fingerprint != "pay" {
+			t.Errorf("got %+v", r)
+		}
+	})
+
+	t.Run("a claim that retains nothing has no result entry", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "a1")
+		c.Retain = 0
+		claimed(t, e, c)
+		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "1" {
+			t.Error("there is one")
+		}
+	})
+
+	t.Run("a claim over an unknown outcome says so, and is unknown again if it is abandoned", func(t *testing.T) {
+		t.Parallel()
+		c, taken := claim(t, "a1"), claim(t, "a2")
+		result := "interlock:guard:result:{" + c.Key + "}"
+		taken.Take, taken.Fingerprint = true, ""
+		claimed(t, e, c)
+		settled(t, e, engine.Settlement{Key: c.Key, Attempt: "a1", Outcome: engine.Unknown, Result: []byte("x"), Retain: time.Minute}, engine.Released)
+		if got := s.Must("GET", result); !strings.HasPrefix(got, "1u ") || !strings.HasSuffix(got, " 2 3 a1pay") {
+			t.Errorf("the result entry is %q", got)
+		}
+		r := claimed(t, e, taken)
+		want := fmt.Sprintf("%d %d 2 3 a2pay", r.Fence, r.Began.UnixMicro())
+		if got := s.Must("GET", result); got != "1t "+want || r.Fingerprint != "pay" {
+			t.Errorf("the result entry is %q, want %q", got, "1t "+want)
+		}
+		settled(t, e, abandon(taken), engine.Released)
+		if got := s.Must("GET", result); got != "1u "+want {
+			t.Errorf("the result entry is %q, want %q", got, "1u "+want)
+		}
+		left(t, s, result, taken.Retain)
+	})
+
+	t.Run("an abandoned claim leaves a tombstone", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "a1")
+		claimed(t, e, c)
+		settled(t, e, abandon(c), engine.Released)
+		left(t, s, "interlock:guard:abandoned:{"+c.Key+"}:a1", c.Lease)
+		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "0" {
+			t.Error("there is more than that")
+		}
+	})
+
+	t.Run("a settlement says 0 on the channel of the record", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "a1")
+		next := s.Subscribe("SUBSCRIBE", "interlock:guard:settled:{"+c.Key+"}")
+		claimed(t, e, c)
+		settled(t, e, done(c, ""), engine.Released)
+		if got := next(); got != "0" {
+			t.Errorf("the message is %q, want 0", got)
+		}
+	})
+}
+
+func TestRecordNames(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+
+	t.Run("P5: with the seed's prefix the keys are the seed's", func(t *testing.T) {
+		t.Parallel()
+		e := openURL(t, s.URL()+"?records=operation-log:idempotent-")
+		c := claim(t, "a1")
+		c.Key = "p5"
+		claimed(t, e, c)
+		left(t, s, "operation-log:idempotent-lock:{p5}", c.Lease)
+		settled(t, e, done(c, "r"), engine.Released)
+		left(t, s, "operation-log:idempotent-result:{p5}", time.Minute)
+	})
+
+	t.Run("a prefix of keys is a part of the name", func(t *testing.T) {
+		t.Parallel()
+		e := open(t, s, redisengine.Prefix("shop:"), redisengine.Records("once:"))
+		c := claim(t, "a1")
+		c.Key = "order"
+		claimed(t, e, c)
+		if s.Must("EXISTS", "once:lock:{shop:order}", "once:result:{shop:order}") != "2" {
+			t.Error("the entries are not there")
+		}
+	})
+
+	t.Run("names that look alike are not the same", func(t *testing.T) {
+		t.Parallel()
+		e := open(t, s, redisengine.Records("alike:"))
+		for key, name := range map[string]string{
+			"44": "{44}", "{44}": "{{44}}", "{{44}}": "{{{44}}}", "order:{44}": "order:{44}", "{44}:order": "{44}:order", "{4}{4}": "{{4}{4}}",
+		} {
+			c := claim(t, "a1")
+			c.Key, c.Fingerprint = key, key
+			claimed(t, e, c)
+			if s.Must("EXISTS", "alike:lock:"+name) != "1" {
+				t.Errorf("%s is not %s", key, name)
+			}
+		}
+		records, _, err := e.Capabilities().Ledger.List(context.Background(), "*4*", "")
+		if err != nil || len(records) != 6 {
+			t.Errorf("%d are listed, %v", len(records), err)
+		}
+		for _, r := range records {
+			if r.Key != r.Fingerprint {
+				t.Errorf("%s is listed as %s", r.Fingerprint, r.Key)
+			}
+		}
+	})
+
+	t.Run("all keys of a record lie in one slot", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		for _, key := range []string{"44", "{44}", "order:{44}", "{44}:order", "{4}{4}", "a}b{c}"} {
+			c, given := claim(t, "a1"), claim(t, "a2")
+			c.Key, given.Key = key, key
+			claimed(t, e, c)
+			settled(t, e, abandon(given), engine.NotYours)
+			names := strings.Split(s.Must("KEYS", "*"), "\n")
+			for _, name := range names {
+				if tag(name) != tag(names[0]) || tag(name) == "" {
+					t.Errorf("%s: %s and %s lie apart", key, name, names[0])
+				}
+			}
+			if len(names) != 3 {
+				t.Errorf("%s has the keys %q", key, names)
+			}
+			s.Must("FLUSHALL")
+		}
+	})
+
+	t.Run("a prefix with a brace is refused", func(t *testing.T) {
+		t.Parallel()
+		if _, err := redisengine.Open(context.Background(), s.URL()+"?records=a{b"); err == nil || !strings.Contains(err.Error(), "brace") {
+			t.Errorf("got %v", err)
+		}
+		defer func() {
+			if recover() == nil {
+				t.Error("Records does not panic")
+			}
+		}()
+		redisengine.Records("}")
+	})
+}
+
+// tag is what Redis Cluster looks at: from the first { to the next }.
+func tag(name string) string {
+	_, after, _ := strings.Cut(name, "{")
+	tag, _, _ := strings.Cut(after, "}")
+	return tag
+}
+
+// TestWhatIsNoRecordIsLeftAsItIs has something else in the place of each entry.
+func TestWhatIsNoRecordIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for i, foreign := range []struct{ name, set, get string }{
+		{"a string", "SET %s x", "GET %s"},
+		{"a string that is cut off", "SET %s 1d_1_1_2_3_a1pa", "GET %s"},
+		{"a hash", "HSET %s a 1", "HGETALL %s"},
+	} {
+		for _, entry := range []string{"lock", "result"} {
+			for _, retain := range []time.Duration{0, time.Minute} {
+				t.Run(fmt.Sprintf("%s for the %s entry, retain %v", foreign.name, entry, retain), func(t *testing.T) {
+					t.Parallel()
+					c := claim(t, "a1")
+					c.Key, c.Retain = fmt.Sprintf("foreign:%d:%s:%v", i, entry, retain), retain
+					name := "interlock:guard:" + entry + ":{" + c.Key + "}"
+					command := func(text string) []string {
+						words := strings.Split(fmt.Sprintf(text, name), " ")
+						words[len(words)-1] = strings.ReplaceAll(words[len(words)-1], "_", " ")
+						return words
+					}
+					s.Must(command(foreign.set)...)
+					before := s.Must(command(foreign.get)...)
+					unharmed := func(what string, err error) {
+						t.Helper()
+						if !errors.Is(err, engine.ErrKind) {
+							t.Errorf("%s: %v, want ErrKind", what, err)
+						}
+						if after := s.Must(command(foreign.get)...); after != before || s.Must("PTTL", name) != "-1" {
+							t.Errorf("%s made %q of %q", what, after, before)
+						}
+					}
+					l, ctx := e.Capabilities().Ledger, context.Background()
+					_, err := l.Claim(ctx, c)
+					unharmed("claim", err)
+					_, err = l.Lookup(ctx, c.Key)
+					unharmed("lookup", err)
+					_, err = l.Settle(ctx, done(c, "r"))
+					unharmed("settle", err)
+					_, err = l.Settle(ctx, abandon(c))
+					unharmed("abandon", err)
+					if n := s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}"); n != "1" {
+						t.Errorf("there are %s entries", n)
+					}
+				})
+			}
+		}
+	}
+}

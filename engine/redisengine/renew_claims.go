@@ -1,0 +1,63 @@
+package redisengine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Renew implements [engine.Ledger].
+func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
+	names, errs := make([]string, len(cs)), make([]error, len(cs))
+	for i := range cs {
+		names[i], errs[i] = l.admitClaim(ctx, &cs[i])
+	}
+	for _, group := range groups(errs) {
+		var err error
+		for chosen := range slices.Chunk(group, batch) {
+			if err = l.renewClaims(ctx, cs, names, errs, chosen, err); err != nil {
+				// The others would fail as well, one timeout after another.
+				err = &NotSentError{Err: err}
+			}
+		}
+	}
+	return errs
+}
+
+// renewClaims notes the answers to the chosen claims, which it sends unless there
+// is an error already. It returns the error that is the answer to all of them.
+func (e *Engine) renewClaims(ctx context.Context, cs []engine.Claim, names []string, errs []error, chosen []int, err error) error {
+	var reply Reply
+	if err == nil {
+		reply, err = e.sendClaims(ctx, cs, names, chosen)
+	}
+	for at, i := range chosen {
+		switch {
+		case err != nil:
+			errs[i] = e.explain(ctx, names[i], renewClaimsScript, err)
+		case reply.List[at].Int == isOver:
+			errs[i] = engine.ErrNotHolder
+		}
+	}
+	return err
+}
+
+func (e *Engine) sendClaims(ctx context.Context, cs []engine.Claim, names []string, chosen []int) (Reply, error) {
+	c := e.call(renewClaimsScript)
+	defer c.free()
+	c.Renewal = true
+	for _, i := range chosen {
+		c.keys(e.lockEntry(names[i]))
+		c.args(cs[i].Attempt, e.lease.text(cs[i].Lease), e.retain.text(cs[i].Retain))
+	}
+	for _, i := range chosen {
+		c.keys(e.resultEntry(names[i]))
+	}
+	reply, err := e.client.Eval(ctx, c)
+	if err == nil && len(reply.List) != len(chosen) {
+		err = fmt.Errorf("%d answers to %d renewals", len(reply.List), len(chosen))
+	}
+	return reply, err
+}

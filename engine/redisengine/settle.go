@@ -1,0 +1,104 @@
+package redisengine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// mostShared is how large a result may be to share a trip, in bytes: others would
+// wait for it.
+const mostShared = 4 << 10
+
+// outcomes are the states as settle.lua knows them.
+var outcomes = [...]string{engine.Absent: "-", engine.Done: "d", engine.Failed: "f", engine.Unknown: "u"}
+
+// trySettle sends a settlement by itself.
+func (e *Engine) trySettle(ctx context.Context, name string, s *engine.Settlement) (Reply, error) {
+	c := e.call(settleScript)
+	defer c.free()
+	c.keys(e.lockEntry(name), e.resultEntry(name), e.settledChannel(name))
+	c.args(string(e.publish), s.Attempt, outcomes[s.Outcome], e.keeping(s), payload(s))
+	return e.client.Eval(ctx, c)
+}
+
+// disclaim sends a settlement that abandons the claim.
+func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement) (Reply, error) {
+	c := e.call(disclaimScript)
+	defer c.free()
+	c.keys(e.lockEntry(name), e.resultEntry(name), e.settledChannel(name), e.disowned(name, s.Attempt))
+	c.args(s.Attempt, string(e.publish), e.tombstoneLife(s.Lease))
+	return e.client.Eval(ctx, c)
+}
+
+// keeping is for how long an outcome is kept, as settle.lua reads it.
+func (e *Engine) keeping(s *engine.Settlement) string {
+	if s.FromStart {
+		return "@" + strconv.FormatInt(ceil(s.Retain), 10)
+	}
+	return e.retain.text(s.Retain)
+}
+
+// payload is the result that is kept.
+func payload(s *engine.Settlement) string {
+	if s.Outcome == engine.Done || s.Outcome == engine.Failed {
+		return string(s.Result)
+	}
+	return ""
+}
+
+// outcome reads what settle.lua, or its like, answers about one claim.
+func (e *Engine) outcome(ctx context.Context, name string, s *Script, reply Reply, err error) (engine.Outcome, error) {
+	if err != nil {
+		return 0, e.explain(ctx, name, s, err)
+	}
+	answer := reply.Int
+	if reply.List != nil {
+		answer = reply.List[0].Int
+	}
+	if o := engine.Outcome(answer); o <= engine.NotYours {
+		return o, nil
+	}
+	return 0, notRecord(name)
+}
+
+// boardSettlement makes a passenger of a settlement.
+func (e *Engine) boardSettlement(name string, s *engine.Settlement) *passenger {
+	p := passengers.Get().(*passenger)
+	p.name, p.attempt, p.manner, p.retain, p.result = name, s.Attempt, outcomes[s.Outcome], e.keeping(s), payload(s)
+	return p
+}
+
+// settleMany makes the settlements of a batch. The answer of each is what
+// [Engine.outcome] reads, or that it is to be asked for alone.
+func (e *Engine) settleMany(batch []*passenger) error {
+	c := e.call(settleScript)
+	defer c.free()
+	c.args(string(e.publish))
+	for _, p := range batch {
+		c.keys(e.lockEntry(p.name))
+		c.args(p.attempt, p.manner, p.retain, p.result)
+	}
+	for _, p := range batch {
+		c.keys(e.resultEntry(p.name))
+	}
+	for _, p := range batch {
+		c.keys(e.settledChannel(p.name))
+	}
+	reply, err := e.client.Eval(context.Background(), c)
+	if err != nil {
+		return err
+	}
+	if reply.List != nil && len(reply.List) != len(batch) {
+		return fmt.Errorf("%s: %d answers to %d settlements", c.Script.Name, len(reply.List), len(batch))
+	}
+	for i, p := range batch {
+		p.answer = reply
+		if reply.List != nil {
+			p.answer = Reply{Int: reply.List[i].Int}
+		}
+	}
+	return nil
+}
