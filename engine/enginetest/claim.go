@@ -58,20 +58,24 @@ func (b *bench) disclaimed(c engine.Claim, want error) {
 
 // is demands a state of the record that c is about.
 func (b *bench) is(c engine.Claim, want engine.State) engine.Record {
-	r, err := b.ledger().Lookup(b.ctx, c.Key)
-	if err != nil || r.Granted || r.State != want || r.Key != c.Key {
-		b.fatalf("the record is %s, error %v; want %s", text(r), err, want)
+	r := b.lookup(c.Key)
+	if r.Granted || r.State != want || r.Key != c.Key {
+		b.fatalf("the record is %s, want %s", text(r), want)
+	}
+	return r
+}
+
+func (b *bench) lookup(key string) engine.Record {
+	r, err := b.ledger().Lookup(b.ctx, key)
+	if err != nil {
+		b.fatalf("look up: %v", err)
 	}
 	return r
 }
 
 // unchanged demands that the record is as it was, but for the time that is left.
 func (b *bench) unchanged(was engine.Record) {
-	r, err := b.ledger().Lookup(b.ctx, was.Key)
-	if err != nil {
-		b.fatalf("look up: %v", err)
-	}
-	if !same(r, was) || r.Left > was.Left {
+	if r := b.lookup(was.Key); !same(r, was) || r.Left > was.Left {
 		b.fatalf("the record went from %s to %s", text(was), text(r))
 	}
 }

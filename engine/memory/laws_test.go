@@ -22,6 +22,10 @@ import (
 //	meet             T1 the kinds do not mix
 //	operator, seize, member
 //	                 T13 a leaked lock is found and taken away
+//	claim, fingerprint, take, renewal, disclaim
+//	                 work that is to happen once is granted to one
+//	settle, outcome, unknown, record, watch, ledger
+//	                 what became of it is kept, and told
 func TestLaws(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
 		Name:    "memory",

@@ -1,0 +1,133 @@
+package enginetest
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// One key is for one thing.
+var fingerprintLaws = []Law{
+	{"fingerprint", "a claim for something else than the running one is a mismatch", func(b *bench) {
+		b.mismatchedWhen(func(engine.Claim) {})
+	}},
+	{"fingerprint", "a claim for something else than what was done is a mismatch", func(b *bench) {
+		b.mismatchedWhen(func(c engine.Claim) { b.settles(settled(c, engine.Done), engine.Released) })
+	}},
+	{"fingerprint", "a claim for something else than what failed is a mismatch", func(b *bench) {
+		b.mismatchedWhen(func(c engine.Claim) { b.settles(settled(c, engine.Failed), engine.Released) })
+	}},
+	{"fingerprint", "a claim for something else than what is said to be unknown is a mismatch", func(b *bench) {
+		b.mismatchedWhen(func(c engine.Claim) { b.settles(settled(c, engine.Unknown), engine.Released) })
+	}},
+	{"fingerprint", "a claim for something else than what ran out is a mismatch", func(b *bench) {
+		b.mismatchedWhen(func(engine.Claim) { b.passAll() })
+	}},
+	{"fingerprint", "a claim repeated for something else is a mismatch", func(b *bench) {
+		c := about(b.claim(), "this")
+		b.begins(c)
+		b.disclaimed(about(resent(c), "that"), engine.ErrMismatch)
+	}},
+	{"fingerprint", "a mismatch changes nothing", func(b *bench) {
+		c := about(b.claim(), "this")
+		b.begins(c)
+		was := b.is(c, engine.Running)
+		b.passMost()
+		b.disclaimed(about(resent(c), "that"), engine.ErrMismatch)
+		b.disclaimed(about(taking(b.claim()), "that"), engine.ErrMismatch)
+		b.unchanged(was)
+		b.passMost()
+		b.is(c, engine.Unknown)
+	}},
+	{"fingerprint", "who does not say what it is for is told of all", func(b *bench) {
+		c := about(b.claim(), "this")
+		b.begins(c)
+		b.finds(b.claim(), engine.Running)
+		b.begins(about(resent(c), ""))
+		b.settles(settled(c, engine.Done), engine.Released)
+		if r := b.finds(b.claim(), engine.Done); r.Fingerprint != "this" {
+			b.errorf("the record is for %q, want %q", r.Fingerprint, "this")
+		}
+	}},
+	{"fingerprint", "who does not say what it is for takes nothing away", func(b *bench) {
+		c := about(b.claim(), "this")
+		b.begins(c)
+		b.finds(b.claim(), engine.Running)
+		b.begins(about(resent(c), ""))
+		b.keeps(about(c, ""))
+		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
+		b.finds(about(b.claim(), "this"), engine.Running)
+	}},
+	{"fingerprint", "a record that does not say what it is for matches all", func(b *bench) {
+		c := b.claim()
+		b.begins(c)
+		b.finds(about(b.claim(), "this"), engine.Running)
+		b.finds(about(b.claim(), "that"), engine.Running)
+		b.settles(settled(c, engine.Done), engine.Released)
+		b.finds(about(b.claim(), "this"), engine.Done)
+		b.finds(about(b.claim(), "that"), engine.Done)
+	}},
+	{"fingerprint", "of two things under one key at once one is granted and the other a mismatch", func(b *bench) {
+		for range 10 {
+			cs := []engine.Claim{about(b.claim(), "this"), about(b.claim(), "that")}
+			var granted, mismatched atomic.Int32
+			b.together(len(cs), func(i int) {
+				r, err := b.ledger().Claim(b.ctx, cs[i])
+				switch {
+				case err == nil && r.Granted:
+					granted.Add(1)
+				case errors.Is(err, engine.ErrMismatch):
+					mismatched.Add(1)
+				}
+			})
+			if granted.Load() != 1 || mismatched.Load() != 1 {
+				b.fatalf("%d are granted and %d a mismatch, want one each", granted.Load(), mismatched.Load())
+			}
+			for _, c := range cs {
+				if _, err := b.ledger().Settle(b.ctx, settled(c, engine.Absent)); err != nil {
+					b.fatalf("settle: %v", err)
+				}
+			}
+		}
+	}},
+	{"fingerprint", "what a key was for is forgotten with its record", func(b *bench) {
+		c := about(b.claim(), "this")
+		b.begins(c)
+		b.settles(settled(c, engine.Absent), engine.Released)
+		if r := b.is(c, engine.Absent); r.Fingerprint != "" {
+			b.errorf("a record that is absent is for %q", r.Fingerprint)
+		}
+		if r := b.begins(b.claim()); r.Fingerprint != "" {
+			b.errorf("a new claim is for %q, which it did not say", r.Fingerprint)
+		}
+	}},
+	{"fingerprint", "what a key was for is forgotten with a claim that keeps nothing", func(b *bench) {
+		b.begins(retaining(about(b.claim(), "this"), 0))
+		b.passAll()
+		b.begins(about(b.claim(), "that"))
+	}},
+	{"fingerprint", "fingerprints are compared whole", func(b *bench) {
+		for i, f := range []string{"this", "x", "a\x00b", "订单"} {
+			c := about(b.claimOf(oddKeys[i]), f)
+			b.begins(c)
+			for _, other := range []string{f + " ", f + "\x00", f[:len(f)-1] + "\xff", f + f} {
+				b.disclaimed(about(b.claimOf(oddKeys[i]), other), engine.ErrMismatch)
+			}
+			b.finds(about(b.claimOf(oddKeys[i]), f), engine.Running)
+		}
+	}},
+}
+
+// mismatchedWhen demands that after what happens to a claim, another is refused if
+// it is for something else, and only then.
+func (b *bench) mismatchedWhen(happens func(engine.Claim)) {
+	c := about(b.claim(), "this")
+	b.begins(c)
+	happens(c)
+	was := b.lookup(c.Key)
+	b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
+	b.disclaimed(about(taking(b.claim()), "that"), engine.ErrMismatch)
+	b.unchanged(was)
+	b.finds(about(b.claim(), "this"), was.State)
+}

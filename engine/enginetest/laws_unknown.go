@@ -1,0 +1,183 @@
+package enginetest
+
+import "github.com/interlock-go/interlock/engine"
+
+// What is left of a claim whose holder died.
+var unknownLaws = []Law{
+	{"unknown", "who dies after a claim leaves an unknown outcome", func(b *bench) {
+		first := b.begins(about(b.claim(), "this"))
+		b.pass(2 * b.Lease)
+		r := b.finds(b.claim(), engine.Unknown)
+		if r.Fence != first.Fence || !r.Began.Equal(first.Began) || r.Fingerprint != "this" || len(r.Result) > 0 {
+			b.errorf("the record is %s, want that of %s", text(r), text(first))
+		}
+		b.finds(b.claim(), engine.Unknown)
+		b.is(b.claim(), engine.Unknown)
+	}},
+	{"unknown", "who dies after a claim that keeps nothing leaves nothing", func(b *bench) {
+		c := retaining(b.claim(), 0)
+		b.begins(c)
+		b.passAll()
+		b.is(c, engine.Absent)
+		b.begins(b.claim())
+	}},
+	{"unknown", "an unknown outcome is forgotten when its time is over", func(b *bench) {
+		c := retaining(b.claim(), 2*b.Lease)
+		b.begins(c)
+		b.passAll()
+		b.finds(b.claim(), engine.Unknown)
+		b.passAll()
+		b.is(c, engine.Absent)
+		b.begins(b.claim())
+	}},
+	{"unknown", "an unknown outcome tells for how long it is kept", func(b *bench) {
+		b.begins(retaining(b.claim(), 3*b.Lease))
+		b.passAll()
+		for _, r := range []engine.Record{b.finds(b.claim(), engine.Unknown), b.is(b.claim(), engine.Unknown)} {
+			if r.Left <= 0 || r.Left > 3*b.Lease-b.Lease*13/10 {
+				b.errorf("%v are left, want less than the rest of %v", r.Left, 3*b.Lease)
+			}
+		}
+	}},
+	{"unknown", "a claim of what is unknown does not keep it for longer", func(b *bench) {
+		b.begins(retaining(b.claim(), 2*b.Lease))
+		b.passAll()
+		b.finds(retaining(b.claim(), 50*b.Lease), engine.Unknown)
+		b.passAll()
+		b.is(b.claim(), engine.Absent)
+	}},
+	{"unknown", "a claim runs to its end even if its beginning is not kept for so long", func(b *bench) {
+		c := retaining(b.claim(), b.Lease/10)
+		b.begins(c)
+		b.pass(b.Lease / 2)
+		b.finds(b.claim(), engine.Running)
+		b.keeps(retaining(c, 0))
+		b.passAll()
+		b.is(c, engine.Absent)
+	}},
+	{"unknown", "one of many who find nothing after a dead claim is granted it", func(b *bench) {
+		b.begins(retaining(b.claim(), 0))
+		b.passAll()
+		cs := make([]engine.Claim, 20)
+		for i := range cs {
+			cs[i] = b.claim()
+		}
+		b.oneOf(cs)
+	}},
+}
+
+// What may be claimed although nobody knows what became of it.
+var takeLaws = []Law{
+	{"take", "an unknown outcome can be taken over with a higher fence", func(b *bench) {
+		first := b.begins(b.claim())
+		b.passAll()
+		r := b.begins(taking(b.claim()))
+		if r.Fence <= first.Fence || !r.Began.After(first.Began) || r.Left <= 0 || r.Left > b.Lease {
+			b.errorf("%s, began at %v, comes after %s, began at %v", text(r), r.Began, text(first), first.Began)
+		}
+		b.finds(b.claim(), engine.Running)
+	}},
+	{"take", "an outcome that is said to be unknown can be taken over", func(b *bench) {
+		c := b.claim()
+		first := b.begins(c)
+		b.settles(settled(c, engine.Unknown), engine.Released)
+		if r := b.begins(taking(b.claim())); r.Fence <= first.Fence {
+			b.errorf("fence %d comes after %d", r.Fence, first.Fence)
+		}
+	}},
+	{"take", "who takes over can settle", func(b *bench) {
+		b.begins(b.claim())
+		b.passAll()
+		c := taking(b.claim())
+		b.begins(c)
+		b.settles(settled(c, engine.Done), engine.Released)
+		if r := b.is(c, engine.Done); string(r.Result) != "the result" {
+			b.errorf("the record is %s", text(r))
+		}
+	}},
+	{"take", "a running claim is not taken over", func(b *bench) {
+		c := b.claim()
+		b.begins(c)
+		was := b.is(c, engine.Running)
+		b.finds(taking(b.claim()), engine.Running)
+		b.unchanged(was)
+		b.keeps(c)
+	}},
+	{"take", "what was decided is not taken over", func(b *bench) {
+		for _, o := range []engine.State{engine.Done, engine.Failed} {
+			c := b.claimOf(o.String())
+			b.begins(c)
+			b.settles(settled(c, o), engine.Released)
+			was := b.is(c, o)
+			b.finds(taking(b.claimOf(o.String())), o)
+			b.unchanged(was)
+		}
+	}},
+	{"take", "who would take over finds nothing and is granted the claim", func(b *bench) {
+		b.begins(taking(b.claim()))
+	}},
+	{"take", "of many who take over at once one is granted the claim", func(b *bench) {
+		b.begins(b.claim())
+		b.passAll()
+		cs := make([]engine.Claim, 50)
+		for i := range cs {
+			cs[i] = taking(b.claim())
+		}
+		b.oneOf(cs)
+	}},
+	{"take", "who takes over without saying what for keeps what it was for", func(b *bench) {
+		b.begins(about(b.claim(), "this"))
+		b.passAll()
+		if r := b.begins(taking(b.claim())); r.Fingerprint != "this" {
+			b.errorf("the record is for %q, want %q", r.Fingerprint, "this")
+		}
+		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
+	}},
+	{"take", "who takes over says what it is for if nobody has", func(b *bench) {
+		b.begins(b.claim())
+		b.passAll()
+		if r := b.begins(about(taking(b.claim()), "this")); r.Fingerprint != "this" {
+			b.errorf("the record is for %q, want %q", r.Fingerprint, "this")
+		}
+		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
+	}},
+	{"take", "who takes over and keeps nothing leaves nothing", func(b *bench) {
+		b.begins(b.claim())
+		b.passAll()
+		c := retaining(taking(b.claim()), 0)
+		b.begins(c)
+		b.is(c, engine.Running)
+		b.passAll()
+		b.is(c, engine.Absent)
+	}},
+	{"take", "who takes over and dies leaves an unknown outcome", func(b *bench) {
+		b.begins(b.claim())
+		b.passAll()
+		second := b.begins(taking(b.claim()))
+		b.passAll()
+		if r := b.finds(b.claim(), engine.Unknown); r.Fence != second.Fence {
+			b.errorf("the fence is %d, want %d", r.Fence, second.Fence)
+		}
+		b.begins(taking(b.claim()))
+	}},
+	{"take", "from whom was taken over can neither renew nor settle", func(b *bench) {
+		first, second := b.claim(), taking(b.claim())
+		b.begins(first)
+		b.passAll()
+		b.begins(second)
+		was := b.is(second, engine.Running)
+		b.unkept(first)
+		b.settles(settled(first, engine.Done), engine.NotYours)
+		b.finds(resent(first), engine.Running)
+		b.unchanged(was)
+	}},
+	{"take", "a take repeated is granted with the same fence", func(b *bench) {
+		b.begins(b.claim())
+		b.passAll()
+		c := taking(b.claim())
+		first := b.begins(c)
+		if r := b.begins(resent(c)); !same(r, first) {
+			b.errorf("the grant went from %s to %s", text(first), text(r))
+		}
+	}},
+}

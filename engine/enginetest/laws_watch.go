@@ -1,0 +1,125 @@
+package enginetest
+
+import "github.com/interlock-go/interlock/engine"
+
+// When those who wait for an outcome are told to look. As with locks only what
+// must arrive is a law.
+var watchLaws = []Law{
+	{"watch", "who begins to watch is told at once", func(b *bench) {
+		wake, stop := b.watch(b.claim())
+		defer stop()
+		b.told(wake)
+	}},
+	{"watch", "every settlement is told to who watches", func(b *bench) {
+		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent} {
+			c := b.claimOf(o.String())
+			wake, stop := b.watch(c)
+			defer stop()
+			b.told(wake)
+			b.begins(c)
+			b.settles(settled(c, o), engine.Released)
+			b.told(wake)
+			b.is(c, o)
+		}
+	}},
+	{"watch", "an outcome that is not kept is told to who watches", func(b *bench) {
+		c := b.claim()
+		wake, stop := b.watch(c)
+		defer stop()
+		b.told(wake)
+		b.begins(c)
+		b.pass(b.Lease / 4)
+		b.settles(fromStart(settled(c, engine.Done), b.Lease/10), engine.Released)
+		b.told(wake)
+	}},
+	{"watch", "an abandoned claim is told to who watches", func(b *bench) {
+		c := b.claim()
+		wake, stop := b.watch(c)
+		defer stop()
+		b.told(wake)
+		b.begins(c)
+		b.settles(undone(c), engine.Released)
+		b.told(wake)
+	}},
+	{"watch", "a claim abandoned after it ran out is told to who watches", func(b *bench) {
+		c := short(b, b.claim())
+		wake, stop := b.watch(c)
+		defer stop()
+		b.told(wake)
+		b.begins(c)
+		b.pass(b.Lease / 4)
+		b.is(c, engine.Unknown)
+		drain(wake)
+		b.settles(undone(c), engine.Released)
+		b.told(wake)
+	}},
+	{"watch", "all who watch are told", func(b *bench) {
+		c := b.claim()
+		var wakes []<-chan struct{}
+		for range 10 {
+			wake, stop := b.watch(c)
+			defer stop()
+			b.told(wake)
+			wakes = append(wakes, wake)
+		}
+		b.begins(c)
+		b.settles(settled(c, engine.Done), engine.Released)
+		for _, wake := range wakes {
+			b.told(wake)
+		}
+	}},
+	{"watch", "every record has watchers of its own", func(b *bench) {
+		one, two := b.claimOf("one"), b.claimOf("two")
+		wakeOne, stopOne := b.watch(one)
+		defer stopOne()
+		wakeTwo, stopTwo := b.watch(two)
+		defer stopTwo()
+		b.told(wakeOne)
+		b.told(wakeTwo)
+		for c, wake := range map[engine.Claim]<-chan struct{}{one: wakeOne, two: wakeTwo} {
+			b.begins(c)
+			b.settles(settled(c, engine.Done), engine.Released)
+			b.told(wake)
+		}
+	}},
+	{"watch", "who stops watching is not told any more", func(b *bench) {
+		c := b.claim()
+		wake, stop := b.watch(c)
+		b.told(wake)
+		stop()
+		b.pass(b.Lease / 4) // what was on its way has arrived
+		drain(wake)
+		b.begins(c)
+		b.settles(settled(c, engine.Done), engine.Released)
+		b.pass(b.Lease / 4)
+		if drain(wake) {
+			b.errorf("a settlement was told to one who had stopped watching")
+		}
+	}},
+	{"watch", "one who stops watching twice does not silence another", func(b *bench) {
+		c := b.claim()
+		_, stopOne := b.watch(c)
+		wake, stop := b.watch(c)
+		defer stop()
+		b.told(wake)
+		stopOne()
+		stopOne()
+		b.begins(c)
+		b.settles(settled(c, engine.Done), engine.Released)
+		b.told(wake)
+	}},
+	{"watch", "one who watches but does not look holds up nobody", func(b *bench) {
+		_, stop := b.watch(b.claim())
+		defer stop()
+		for range 20 {
+			c := b.claim()
+			b.begins(c)
+			b.settles(settled(c, engine.Absent), engine.Released)
+		}
+	}},
+}
+
+// watch begins to watch the record that c is about.
+func (b *bench) watch(c engine.Claim) (wake <-chan struct{}, stop func()) {
+	return b.ledger().Watch(c.Key)
+}
