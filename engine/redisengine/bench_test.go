@@ -2,7 +2,9 @@ package redisengine_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,6 +37,46 @@ func BenchmarkCycle(b *testing.B) {
 			})
 		})
 	}
+}
+
+// A claim and its settlement with a result of 1 KiB, of a new key each time. See
+// goredis for what one would write by hand.
+func BenchmarkOnce(b *testing.B) {
+	for _, goroutines := range []int{1, 16, 256} {
+		for _, retain := range []time.Duration{0, 5 * time.Second} {
+			b.Run(fmt.Sprintf("goroutines=%d/retain=%v", goroutines, retain), func(b *testing.B) {
+				e := open(b, redistest.Start(b))
+				once(b, e.Capabilities().Ledger, goroutines, retain)
+			})
+		}
+	}
+}
+
+func once(b *testing.B, l engine.Ledger, goroutines int, retain time.Duration) {
+	result := make([]byte, 1<<10)
+	var n atomic.Int64
+	b.ReportAllocs()
+	b.ResetTimer()
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
+				c := engine.Claim{Key: "bench:" + strconv.FormatInt(i, 10), Attempt: "c0ffee00-0000-4000-8000-000000000001:1",
+					Fingerprint: "8b1a9953c4611296", Lease: 30 * time.Second, Retain: retain}
+				if r, err := l.Claim(context.Background(), c); err != nil || !r.Granted {
+					b.Error(r, err)
+				}
+				o, err := l.Settle(context.Background(), engine.Settlement{
+					Key: c.Key, Attempt: c.Attempt, Outcome: engine.Done, Result: result, Retain: 5 * time.Second,
+				})
+				if err != nil || o != engine.Released {
+					b.Error(o, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "cycles/s")
 }
 
 // Each call by itself, one at a time.

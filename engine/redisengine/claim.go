@@ -59,14 +59,19 @@ func claimTime(reply Reply) int64 {
 // ending is what the entry of a claim ends with: who made it, and for what. Their
 // lengths come first, so they may be anything.
 func ending(c *engine.Claim) string {
-	b := make([]byte, 0, 128)
-	b = strconv.AppendInt(b, int64(len(c.Attempt)), 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, int64(len(c.Fingerprint)), 10)
-	b = append(b, ' ')
-	b = append(b, c.Attempt...)
-	b = append(b, c.Fingerprint...)
-	return string(b)
+	return string(measured(measured(make([]byte, 0, 128), c.Attempt), c.Fingerprint))
+}
+
+// who is an attempt as it stands in an entry.
+func who(attempt string) string {
+	return string(measured(make([]byte, 0, 64), attempt))
+}
+
+// measured appends text behind its length.
+func measured(b []byte, text string) []byte {
+	b = strconv.AppendInt(b, int64(len(text)), 10)
+	b = append(b, ':')
+	return append(b, text...)
 }
 
 func take(c *engine.Claim) string {

@@ -24,7 +24,7 @@ func TestRecordFormat(t *testing.T) {
 		c := claim(t, "a1")
 		lock, result := "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}"
 		r := claimed(t, e, c)
-		want := fmt.Sprintf("%d %d 2 3 a1pay", r.Fence, r.Began.UnixMicro())
+		want := fmt.Sprintf("%d %d 2:a13:pay", r.Fence, r.Began.UnixMicro())
 		if got := s.Must("GET", lock); got != "1r "+want {
 			t.Errorf("the lock entry is %q, want %q", got, "1r "+want)
 		}
@@ -63,11 +63,11 @@ func TestRecordFormat(t *testing.T) {
 		taken.Take, taken.Fingerprint = true, ""
 		claimed(t, e, c)
 		settled(t, e, engine.Settlement{Key: c.Key, Attempt: "a1", Outcome: engine.Unknown, Result: []byte("x"), Retain: time.Minute}, engine.Released)
-		if got := s.Must("GET", result); !strings.HasPrefix(got, "1u ") || !strings.HasSuffix(got, " 2 3 a1pay") {
+		if got := s.Must("GET", result); !strings.HasPrefix(got, "1u ") || !strings.HasSuffix(got, " 2:a13:pay") {
 			t.Errorf("the result entry is %q", got)
 		}
 		r := claimed(t, e, taken)
-		want := fmt.Sprintf("%d %d 2 3 a2pay", r.Fence, r.Began.UnixMicro())
+		want := fmt.Sprintf("%d %d 2:a23:pay", r.Fence, r.Began.UnixMicro())
 		if got := s.Must("GET", result); got != "1t "+want || r.Fingerprint != "pay" {
 			t.Errorf("the result entry is %q, want %q", got, "1t "+want)
 		}
@@ -201,7 +201,10 @@ func TestWhatIsNoRecordIsLeftAsItIs(t *testing.T) {
 	e := open(t, s)
 	for i, foreign := range []struct{ name, set, get string }{
 		{"a string", "SET %s x", "GET %s"},
-		{"a string that is cut off", "SET %s 1d_1_1_2_3_a1pa", "GET %s"},
+		{"one that is cut off", "SET %s 1d_0000000000000001_0000000000000001_2:x93:pa", "GET %s"},
+		{"one that is cut off before", "SET %s 1d_0000000000000001_0000000000000001_2:x9", "GET %s"},
+		{"one with a short number", "SET %s 1d_1_0000000000000001_2:x93:pay", "GET %s"},
+		{"one of another version", "SET %s 2d_0000000000000001_0000000000000001_2:x93:pay", "GET %s"},
 		{"a hash", "HSET %s a 1", "HGETALL %s"},
 	} {
 		for _, entry := range []string{"lock", "result"} {

@@ -50,7 +50,7 @@ func (e *Engine) sendClaims(ctx context.Context, cs []engine.Claim, names []stri
 	c.Renewal = true
 	for _, i := range chosen {
 		c.keys(e.lockEntry(names[i]))
-		c.args(cs[i].Attempt, e.lease.text(cs[i].Lease), e.retain.text(cs[i].Retain))
+		c.args(who(cs[i].Attempt), e.lease.text(cs[i].Lease), e.retain.text(cs[i].Retain))
 	}
 	for _, i := range chosen {
 		c.keys(e.resultEntry(names[i]))

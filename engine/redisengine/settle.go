@@ -20,7 +20,7 @@ func (e *Engine) trySettle(ctx context.Context, name string, s *engine.Settlemen
 	c := e.call(settleScript)
 	defer c.free()
 	c.keys(e.lockEntry(name), e.resultEntry(name), e.settledChannel(name))
-	c.args(string(e.publish), s.Attempt, outcomes[s.Outcome], e.keeping(s), payload(s))
+	c.args(string(e.publish), who(s.Attempt), outcomes[s.Outcome], e.keeping(s), payload(s))
 	return e.client.Eval(ctx, c)
 }
 
@@ -29,7 +29,7 @@ func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement
 	c := e.call(disclaimScript)
 	defer c.free()
 	c.keys(e.lockEntry(name), e.resultEntry(name), e.settledChannel(name), e.disowned(name, s.Attempt))
-	c.args(s.Attempt, string(e.publish), e.tombstoneLife(s.Lease))
+	c.args(who(s.Attempt), string(e.publish), e.tombstoneLife(s.Lease))
 	return e.client.Eval(ctx, c)
 }
 
@@ -67,7 +67,7 @@ func (e *Engine) outcome(ctx context.Context, name string, s *Script, reply Repl
 // boardSettlement makes a passenger of a settlement.
 func (e *Engine) boardSettlement(name string, s *engine.Settlement) *passenger {
 	p := passengers.Get().(*passenger)
-	p.name, p.attempt, p.manner, p.retain, p.result = name, s.Attempt, outcomes[s.Outcome], e.keeping(s), payload(s)
+	p.name, p.attempt, p.manner, p.retain, p.result = name, who(s.Attempt), outcomes[s.Outcome], e.keeping(s), payload(s)
 	return p
 }
 

@@ -5,9 +5,9 @@
 --          ARGV[1] is 0, the attempts' tombstones
 -- ARGV  1  µs of this server's clock after which the call comes too late; 0 if the
 --          tombstones are to tell
---       …  of each claim in turn: what its entry ends with, as record.lua has it
---          from a on; lease, ms; retain, ms; and 1 if an unknown outcome is to be
---          taken over, or 0
+--       …  of each claim in turn: what its entry ends with, as record.lua has it,
+--          from the attempt's length on; lease, ms; retain, ms; and 1 if an unknown
+--          outcome is to be taken over, or 0
 --
 -- Returns, with times in µs of this server's clock:
 --   now               all are granted, with now for a fence
@@ -25,81 +25,91 @@ if late > 0 and now > late then
   return {now}
 end
 
-local seen = redis.call('MGET', unpack(KEYS, 1, 2 * n))
+-- Most find nothing, and what they write begins alike.
+local head = string.format('1r %016.0f %016.0f ', now, now)
 
--- Where a lock entry is to be, SET NX notices another kind of thing.
-local foreigners = strangers(seen, n + 1, 2 * n)
-
--- attempt makes the i-th claim, of which these entries are known, and returns what
--- is to be told about it.
-local function attempt(i, lock_entry, result_entry)
-  local lock, result, at = KEYS[i], KEYS[n + i], 4 * i - 2
-  local lease, retain = ARGV[at + 1], ARGV[at + 2]
-  local mine = read('1r 0 0 ' .. ARGV[at])
-  local claim, mark = lock_entry and read(lock_entry), result_entry and read(result_entry)
-  if lock_entry and not claim or result_entry and not mark
-      or foreigners > 0 and not result_entry and redis.call('EXISTS', result) == 1 then
-    return foreign
+-- A new claim needs no look at the lock entry, since SET NX has one. MGET does not
+-- tell another kind of thing from nothing, but EXISTS does.
+local seen, strangers = {}, redis.call('EXISTS', unpack(KEYS, n + 1, 2 * n))
+if strangers > 0 then
+  seen = redis.call('MGET', unpack(KEYS, n + 1, 2 * n))
+  for i = 1, n do
+    strangers = seen[i] and strangers - 1 or strangers
   end
-
-  local record = claim or mark or mine
-  if mine.fingerprint ~= '' and record.fingerprint ~= '' and mine.fingerprint ~= record.fingerprint then
-    return {7, 0, 0, 0, '', ''}
-  end
-  if claim and claim.attempt == mine.attempt then
-    hold(lock, lock_entry, lease, result, result_entry, retain)
-    local granted = running(claim, lock)
-    granted[1] = 5
-    return granted
-  elseif claim then
-    return running(claim, lock)
-  elseif mark and (states[mark.state] < 4 or ARGV[at + 3] == '0') then
-    return over(mark, result, result_entry)
-  end
-
-  local fence, state, rest = now, 'r', ARGV[at]
-  if mark then
-    fence, state = math.max(now, mark.fence + 1), 't'
-    if mine.fingerprint == '' then
-      rest = #mine.attempt .. ' ' .. #mark.fingerprint .. ' ' .. mine.attempt .. mark.fingerprint
-    end
-  end
-  local entry = string.format('1%s %.0f %.0f ', state, fence, now) .. rest
-  if not redis.call('SET', lock, entry, 'NX', 'PX', lease) then
-    -- Somebody who came along has it, or there is another kind of thing.
-    lock_entry = redis.pcall('GET', lock)
-    if type(lock_entry) ~= 'string' then
-      return foreign
-    end
-    return attempt(i, lock_entry, redis.call('GET', result))
-  end
-  if retain ~= '0' then
-    redis.call('SET', result, entry, 'PX', retain)
-  elseif mark then
-    redis.call('DEL', result)
-  end
-  return {5, fence, now, tonumber(lease), record.fingerprint ~= '' and record.fingerprint or mine.fingerprint, ''}
 end
 
--- Most find nothing. What they write begins alike.
-local head = string.format('1r %.0f %.0f ', now, now)
+-- is_strange tells whether another kind of thing is in the place of the i-th result.
+local function is_strange(i)
+  return strangers > 0 and not seen[i] and redis.call('EXISTS', KEYS[n + i]) == 1
+end
+
+-- refuse is the answer to a claim that learns nothing of the record.
+local function refuse(code)
+  return {code, 0, 0, 0, '', ''}
+end
+
+-- take_over grants a claim although nobody knows what became of the one before.
+local function take_over(i, mine, mark)
+  local lease, retain = ARGV[4 * i - 1], ARGV[4 * i]
+  local fence, about = math.max(now, mark.fence + 1), mine.fingerprint
+  if about == '' then
+    about = mark.fingerprint
+  end
+  local entry = string.format('1t %016.0f %016.0f ', fence, now) .. mine.who .. #about .. ':' .. about
+  redis.call('SET', KEYS[i], entry, 'PX', lease)
+  if retain == '0' then
+    redis.call('DEL', KEYS[n + i])
+  else
+    redis.call('SET', KEYS[n + i], entry, 'PX', retain)
+  end
+  return {5, fence, now, tonumber(lease), about, ''}
+end
+
+-- answer tells what becomes of the i-th claim, for which there is something.
+local function answer(i)
+  local lock, result, at = KEYS[i], KEYS[n + i], 4 * i - 2
+  local mine = read(head .. ARGV[at])
+  local lock_entry, claim = peek(lock)
+  local result_entry, mark = peek(result)
+  if lock_entry == true or result_entry == true then
+    return refuse(8)
+  end
+
+  local about = (claim or mark).fingerprint
+  if about ~= '' and mine.fingerprint ~= '' and about ~= mine.fingerprint then
+    return refuse(7)
+  elseif claim then
+    local granted = claim.who == mine.who
+    if granted then
+      hold(lock, lock_entry, ARGV[at + 1], result, result_entry, ARGV[at + 2])
+    end
+    return outline(granted and 5 or 1, claim, lock, '')
+  elseif runs(mark) or mark.state == 'u' then
+    if ARGV[at + 3] == '1' then
+      return take_over(i, mine, mark)
+    end
+    return outline(4, mark, result, '')
+  end
+  return over(mark, result, result_entry)
+end
+
 local others
 for i = 1, n do
   local at = 4 * i - 2
-  local answer
+  local known
   if late == 0 and redis.call('EXISTS', KEYS[2 * n + i]) == 1 then
-    answer = {6, 0, 0, 0, '', ''}
-  elseif seen[i] or seen[n + i] or foreigners > 0
+    known = refuse(6)
+  elseif seen[i] or is_strange(i)
       or not redis.call('SET', KEYS[i], head .. ARGV[at], 'NX', 'PX', ARGV[at + 1]) then
-    answer = attempt(i, seen[i], seen[n + i])
+    known = answer(i)
   elseif ARGV[at + 2] ~= '0' then
     redis.call('SET', KEYS[n + i], head .. ARGV[at], 'PX', ARGV[at + 2])
   end
-  if answer then
+  if known then
     others = others or {now}
     others[#others + 1] = i
     for part = 1, 6 do
-      others[#others + 1] = answer[part]
+      others[#others + 1] = known[part]
     end
   end
 end

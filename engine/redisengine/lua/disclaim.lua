@@ -3,25 +3,25 @@
 --
 -- KEYS  1  the lock entry   2  the result entry
 --       3  the channel      4  the attempt's tombstone
--- ARGV  1  attempt          2  PUBLISH or SPUBLISH
+-- ARGV  1  the attempt, with its length, as in record.lua
+--       2  PUBLISH or SPUBLISH
 --       3  the tombstone's life in ms
 --
 -- Returns what settle.lua does for one.
 
-local lock, result, attempt = KEYS[1], KEYS[2], ARGV[1]
+local lock, result, who = KEYS[1], KEYS[2], ARGV[1]
 
 -- undo forgets the beginning of the attempt's work, but not that of others, of
 -- which nobody knew what became.
 local function undo()
-  local lock_entry, result_entry = redis.call('GET', lock), redis.call('GET', result)
-  local claim, mark = lock_entry and read(lock_entry), result_entry and read(result_entry)
-  if lock_entry and not claim or result_entry and not mark then
-    return 4
-  end
+  local lock_entry, claim = peek(lock)
+  local result_entry, mark = peek(result)
   local record = claim or mark
-  if not record then
+  if lock_entry == true or result_entry == true then
+    return 4
+  elseif not record then
     return 2
-  elseif record.attempt ~= attempt then
+  elseif record.who ~= who then
     return 3
   elseif not runs(record) then
     return 1

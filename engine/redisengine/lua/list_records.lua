@@ -10,12 +10,6 @@
 
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 
--- peek returns what an entry says. A user who may not look at a key has none there.
-local function peek(key)
-  local entry = redis.pcall('GET', key)
-  return type(entry) == 'string' and read(entry)
-end
-
 -- rest returns how the name of an entry ends, or nothing if it is none.
 local function rest(name)
   for _, start in ipairs({ARGV[4], ARGV[5]}) do
@@ -31,8 +25,10 @@ for _, name in ipairs(page[2]) do
   if tail and not known[tail] then
     known[tail] = true
     local lock, result = ARGV[4] .. tail, ARGV[5] .. tail
-    local claim, mark = peek(lock), peek(result)
-    local record = claim and running(claim, lock) or mark and over(mark, result)
+    -- A user who may not look at a key has nothing there.
+    local _, claim = peek(lock)
+    local _, mark = peek(result)
+    local record = claim and outline(1, claim, lock, '') or mark and over(mark, result)
     if record then
       found[#found + 1] = tail
       for part = 1, 6 do

@@ -4,14 +4,13 @@
 --
 -- Returns what outline.lua has.
 
-local seen = redis.call('MGET', KEYS[1], KEYS[2])
-local claim, mark = seen[1] and read(seen[1]), seen[2] and read(seen[2])
-if seen[1] and not claim or seen[2] and not mark or strangers(seen, 1, 2) > 0 then
-  return foreign
-end
-if claim then
-  return running(claim, KEYS[1])
+local lock_entry, claim = peek(KEYS[1])
+local result_entry, mark = peek(KEYS[2])
+if lock_entry == true or result_entry == true then
+  return {8, 0, 0, 0, '', ''}
+elseif claim then
+  return outline(1, claim, KEYS[1], '')
 elseif mark then
-  return over(mark, KEYS[2], seen[2])
+  return over(mark, KEYS[2], result_entry)
 end
-return absent
+return {0, 0, 0, 0, '', ''}

@@ -11,16 +11,9 @@ local function outline(state, record, key, result)
   return {state, record.fence, record.began, redis.call('PTTL', key), record.fingerprint, result}
 end
 
-local absent, foreign = {0, 0, 0, 0, '', ''}, {8, 0, 0, 0, '', ''}
-
--- running is what is told about a claim whose lease runs.
-local function running(record, lock)
-  return outline(1, record, lock, '')
-end
-
 -- over is what is told about a record without a claim. entry is the text it was
 -- read from; nothing if the result is not wanted.
-local function over(record, result, entry)
+local function over(record, key, entry)
   local state = states[record.state]
-  return outline(state, record, result, entry and state < 4 and string.sub(entry, record.result) or '')
+  return outline(state, record, key, entry and state < 4 and string.sub(entry, record.result) or '')
 end

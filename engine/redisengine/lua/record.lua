@@ -3,42 +3,55 @@
 -- Of a record there are two, both of them strings: that of the claim, for as long
 -- as its lease runs, and that of the result. They are written alike:
 --
---   1<state> <fence> <µs> <a> <f> <attempt><fingerprint><result>
+--   1<state> <fence> <µs> <a>:<attempt><f>:<fingerprint><result>
 --
 -- The state is r if the work runs, t if it does although nobody knows what became
 -- of it before, d if it was done, f if it failed, and u if nobody knows. µs is
--- when the claim was granted; a and f are how many bytes the attempt and the
--- fingerprint have. The result is whatever follows, to the end.
+-- when the claim was granted; both numbers have 16 digits. a and f are how many
+-- bytes the attempt and the fingerprint have. The result is whatever follows.
+--
+-- While a claim runs, the result entry is but a mark that it began: it has the text
+-- of the lock entry. Who has the lock entry found the place of the result free, or
+-- with a record in it, and may write there.
 
 -- read returns what an entry says, or nothing if it is somebody else's.
 local function read(entry)
-  local state, fence, began, a, f, at = string.match(entry, '^1([rtdfu]) (%d+) (%d+) (%d+) (%d+) ()')
-  if not at or #entry < at + a + f - 1 then
+  local state, fence, began, a, at = string.match(entry, '^1([rtdfu]) (%d+) (%d+) (%d+):()')
+  local from = at and #fence == 16 and #began == 16 and at + a
+  local f, to = string.match(entry, '^(%d+):()', from or #entry + 1)
+  if not from or not f or #entry < to + f - 1 then
     return nil
   end
   return {
     state = state, fence = tonumber(fence), began = tonumber(began),
-    attempt = string.sub(entry, at, at + a - 1),
-    fingerprint = string.sub(entry, at + a, at + a + f - 1),
-    result = at + a + f, -- where it begins
+    who = string.sub(entry, 38, from - 1), -- the attempt, with its length
+    fingerprint = string.sub(entry, to, to + f - 1),
+    result = to + f, -- where it begins
   }
+end
+
+-- peek returns the entry at a key and what it says, nothing if there is none, and
+-- true if there is something else.
+local function peek(key)
+  local entry = redis.pcall('GET', key)
+  if not entry then
+    return nil
+  end
+  local record = type(entry) == 'string' and read(entry)
+  if not record then
+    return true
+  end
+  return entry, record
+end
+
+-- has tells whether who has the claim that a lock entry is of.
+local function has(who, entry)
+  return entry and string.sub(entry, 38, 37 + #who) == who
 end
 
 -- runs tells whether a record says that its work runs.
 local function runs(record)
   return record.state == 'r' or record.state == 't'
-end
-
--- strangers counts those of some keys at which there is another kind of thing than a
--- string: MGET, which has seen them, does not tell it from nothing.
-local function strangers(seen, from, to)
-  local count = redis.call('EXISTS', unpack(KEYS, from, to))
-  for i = from, to do
-    if seen[i] then
-      count = count - 1
-    end
-  end
-  return count
 end
 
 -- prolong lets a key last for no less than so many ms from now.
@@ -49,14 +62,13 @@ local function prolong(key, life)
   end
 end
 
--- hold lets a claim's lease begin anew, and keeps the mark of its beginning, which
--- has the text of the lock entry.
-local function hold(lock, lock_entry, lease, result, result_entry, retain)
+-- hold lets a claim's lease begin anew, and keeps the mark of its beginning.
+local function hold(lock, entry, lease, result, mark, retain)
   prolong(lock, lease)
-  if retain ~= '0' and result_entry == lock_entry then
+  if retain ~= '0' and mark == entry then
     prolong(result, retain)
   elseif retain ~= '0' then
     -- There may be no memory, or another kind of thing.
-    redis.pcall('SET', result, lock_entry, 'NX', 'PX', retain)
+    redis.pcall('SET', result, entry, 'NX', 'PX', retain)
   end
 end

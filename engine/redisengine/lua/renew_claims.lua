@@ -2,7 +2,8 @@
 -- beginnings. Nothing is shortened, and no claim comes back.
 --
 -- KEYS     of n claims: the lock entries, then the result entries
--- ARGV     of each claim in turn: attempt; lease, ms; retain, ms
+-- ARGV     of each claim in turn: the attempt, with its length, as in record.lua; lease,
+--          ms; retain, ms
 --
 -- Returns an array: for each claim 1, or 0 if it is over.
 
@@ -11,8 +12,7 @@ local seen = redis.call('MGET', unpack(KEYS))
 local renewed = {}
 for i = 1, n do
   local at = 3 * i - 2
-  local claim = seen[i] and read(seen[i])
-  local held = claim and claim.attempt == ARGV[at]
+  local held = has(ARGV[at], seen[i])
   if held then
     hold(KEYS[i], seen[i], ARGV[at + 1], KEYS[n + i], seen[n + i], ARGV[at + 2])
   end

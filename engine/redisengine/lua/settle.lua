@@ -3,9 +3,9 @@
 --
 -- KEYS     of n claims: the lock entries, then the result entries, then the channels
 -- ARGV  1  PUBLISH or SPUBLISH
---       …  of each claim in turn: attempt; d, f or u, as in record.lua, or - if
---          nothing is to be kept; for how many ms, with @ before it if they count
---          from when the claim was granted; and the result
+--       …  of each claim in turn: the attempt, with its length, as in record.lua; d, f
+--          or u, or - if nothing is to be kept; for how many ms, with @ before it if
+--          they count from when the claim was granted; and the result
 --
 -- Returns:
 --   1           all were settled
@@ -14,78 +14,82 @@
 --               something else than a record; 0 if it is to be asked for by itself
 
 local publish, n = ARGV[1], #KEYS / 3
-local seen = redis.call('MGET', unpack(KEYS, 1, 2 * n))
-local foreigners = strangers(seen, 1, 2 * n)
+local seen = redis.call('MGET', unpack(KEYS, 1, n))
 
-local now
--- life is for how many ms the outcome of a claim is kept; not above zero if it is
--- not.
-local function life(retain, claim)
-  if string.sub(retain, 1, 1) ~= '@' then
-    return retain
-  end
-  if not now then
-    local time = redis.call('TIME')
-    now = time[1] * 1000000 + time[2]
-  end
-  local all = tonumber(string.sub(retain, 2))
-  return math.min(all, math.ceil((claim.began - now) / 1000 + all))
+-- since_start is for how many ms an outcome is kept if they count from when the
+-- claim was granted; 0 if they are over. The clock may have been set back.
+local function since_start(entry, ms)
+  local time = redis.call('TIME')
+  local passed = time[1] * 1000000 + time[2] - tonumber(string.sub(entry, 21, 36))
+  return math.max(0, math.min(ms, math.ceil(ms - passed / 1000)))
 end
 
 -- ended tells about a claim that is not, or not any more, the attempt's.
-local function ended(attempt, claim, mark)
+local function ended(i, who)
+  local lock_entry, claim = peek(KEYS[i])
+  local result_entry, mark = peek(KEYS[n + i])
+  if lock_entry == true or result_entry == true then
+    return 4
+  end
   local record = claim or mark
   if not record then
     return 2
-  elseif record.attempt ~= attempt then
+  elseif record.who ~= who then
     return 3
   end
   return runs(record) and 2 or 1
 end
 
--- is_foreign tells whether an entry is somebody else's.
-local function is_foreign(key, entry, record)
-  return entry and not record or foreigners > 0 and not entry and redis.call('EXISTS', key) == 1
-end
-
-local answers, plain = {}, true
-local doomed, kept = {}, {}
-for i = 1, n do
-  local lock, result, at = KEYS[i], KEYS[n + i], 4 * i - 2
-  local lock_entry, result_entry = seen[i], seen[n + i]
-  local claim, mark = lock_entry and read(lock_entry), result_entry and read(result_entry)
-  local answer = 1
-  if is_foreign(lock, lock_entry, claim) or is_foreign(result, result_entry, mark) then
-    answer = 4
-  elseif not claim or claim.attempt ~= ARGV[at] then
-    answer = ended(ARGV[at], claim, mark)
-  else
-    -- Publishes first: a server that forbids it must not leave half a settlement
-    -- behind, and not hold up the others.
-    local told = redis.pcall(publish, KEYS[2 * n + i], '0')
-    if type(told) == 'number' then
-      doomed[#doomed + 1] = lock
-      local state, ms = ARGV[at + 1], life(ARGV[at + 2], claim)
-      if state ~= '-' and tonumber(ms) > 0 then
-        kept[#kept + 1] = {result, '1' .. state .. string.sub(lock_entry, 3) .. ARGV[at + 3], ms}
-      elseif mark then
-        doomed[#doomed + 1] = result
-      end
-    elseif n == 1 then
-      return told
-    else
-      answer = 0
+local answers
+local function note(i, answer)
+  if not answers then
+    answers = {}
+    for before = 1, n do
+      answers[before] = 1
     end
   end
-  answers[i], plain = answer, plain and answer == 1
+  answers[i] = answer
+end
+
+local doomed, heads, lives = {}, {}, {}
+for i = 1, n do
+  local at, entry = 4 * i - 2, seen[i]
+  local state, life = ARGV[at + 1], ARGV[at + 2]
+  -- Publishes first: a server that forbids it must not leave half a settlement
+  -- behind, and not hold up the others.
+  local told = has(ARGV[at], entry) and redis.pcall(publish, KEYS[2 * n + i], '0')
+  if not told then
+    note(i, ended(i, ARGV[at]))
+  elseif type(told) ~= 'number' then
+    if n == 1 then
+      return told
+    end
+    note(i, 0)
+  else
+    doomed[#doomed + 1] = KEYS[i]
+    if string.byte(life) == 64 then -- @
+      life = since_start(entry, tonumber(string.sub(life, 2)))
+    end
+    if state == '-' or life == 0 then
+      doomed[#doomed + 1] = KEYS[n + i]
+    else
+      heads[i], lives[i] = '1' .. state .. string.sub(entry, 3), life
+    end
+  end
 end
 
 -- In this order: a server without memory refuses a script's first write if it
 -- takes some, but none after one that did not.
-if #doomed > 0 then
+if doomed[1] then
   redis.call('DEL', unpack(doomed))
 end
-for _, entry in ipairs(kept) do
-  redis.call('SET', entry[1], entry[2], 'PX', entry[3])
+for i, head in pairs(heads) do
+  local result = ARGV[4 * i + 1]
+  if #result < 256 then
+    redis.call('SET', KEYS[n + i], head .. result, 'PX', lives[i])
+  else -- to put together what is so long is what takes the time
+    redis.call('SET', KEYS[n + i], head, 'PX', lives[i])
+    redis.call('APPEND', KEYS[n + i], result)
+  end
 end
-return plain and 1 or answers
+return answers or 1
