@@ -42,7 +42,7 @@ var arrows = []arrow{
 	{"internal/watchdog", []string{"engine", "internal/backoff", "internal/bound"}, nil},
 
 	{".", append([]string{"engine", "engine/memory"}, parts...), laws},
-	{"guard", append([]string{".", "engine"}, parts...), append([]string{"engine/memory"}, laws...)},
+	{"guard", append([]string{".", "engine", "engine/memory"}, parts...), laws},
 	{"interlockhttp", []string{"guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
 	{"rule", []string{"interlockhttp", "guard", ".", "engine"}, nil},
 	{"gateway", []string{"rule", "interlockhttp", "guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},

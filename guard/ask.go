@@ -1,0 +1,301 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+const (
+	// patience is how long an engine that fails is asked again, after pauses from
+	// leastPause to mostPause, before it counts as down.
+	patience   = 2 * time.Second
+	leastPause = 50 * time.Millisecond
+	mostPause  = time.Second
+
+	// longestPoll bounds how long a waiter relies on being woken.
+	longestPoll = time.Second
+
+	// A claim of which less than 1/leastLeft is left when it arrives is given
+	// back: the engine is too slow for that lease.
+	leastLeft = 10
+)
+
+var errSlow = errors.New("the engine took so long to answer that little of the lease was left; use a longer one")
+
+// stand asks the engine, for all in this process who want the same.
+func (k *call) stand(ctx context.Context, s *seat) (a answer, err error) {
+	c := k.core
+	k.asked = true
+	settled := false
+	defer func() {
+		if !settled { // a panic in somebody's engine must not leave the others waiting
+			c.desk.vacate(s, nil)
+		}
+	}()
+	a, err = k.claim(ctx, c.ledger)
+	if err == nil && c.policy.OnDuplicate == Wait && a.rec.State == engine.Running && !a.rec.Granted {
+		a, err = k.scout(ctx, s, a)
+	}
+	if err != nil && c.policy.OnDown == Local && isDown(err) && ctx.Err() == nil {
+		a, err = k.ask(ctx, c.fallback(), k.request())
+	}
+	settled = true
+	a.seat = s
+	switch {
+	case err != nil:
+		err = k.explain(ctx, err)
+		c.desk.vacate(s, shared(ctx, err))
+		return k.refused(err)
+	case a.rec.Granted:
+		return a, nil // its seat is told when the work begins
+	case a.rec.State == engine.Running:
+		if c.policy.OnDuplicate == Wait {
+			c.desk.vacate(s, nil) // whoever still waits is the next to scout
+		} else {
+			c.desk.tellElsewhere(s, a.rec, a.ledger)
+		}
+	default:
+		c.desk.tell(s, a.rec)
+	}
+	return k.judge(a.rec)
+}
+
+// shared returns what those who wait for the same answer are to be told: nothing
+// if it was this caller who gave up.
+func shared(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// explain turns what an engine said into what a caller is told.
+func (k *call) explain(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, engine.ErrMismatch):
+		return k.mismatch()
+	case errors.Is(err, ErrClosed):
+		return err
+	case ctx.Err() != nil:
+		return k.gaveUp(context.Cause(ctx))
+	case isDown(err):
+		return &DownError{Guard: k.core.policy.Name, Key: k.hash, Err: err}
+	}
+	return fmt.Errorf("guard: claiming %q: %w", k.hash, err)
+}
+
+// claim asks the engine for the claim, and once more to find out what became of
+// an earlier one, if the policy wants that.
+func (k *call) claim(ctx context.Context, l engine.Ledger) (answer, error) {
+	c := k.core
+	if c.policy.OnDown != Closed {
+		if err := c.down.since(c.policy.Local); err != nil {
+			return answer{}, err
+		}
+	}
+	a, err := k.ask(ctx, l, k.request())
+	if err == nil && a.rec.State == engine.Unknown && c.policy.OnUnknown == Resolve {
+		req := k.request()
+		req.Take = true
+		a, err = k.ask(ctx, l, req)
+		a.unknown = true
+	}
+	switch {
+	case err == nil:
+		c.down.over()
+	case isDown(err) && ctx.Err() == nil:
+		c.down.note(err, c.policy.Local)
+	}
+	return a, err
+}
+
+// request is what a new claim asks for.
+func (k *call) request() engine.Claim {
+	p := &k.core.policy
+	r := engine.Claim{Key: k.hash, Attempt: k.core.attempt(), Fingerprint: k.key.Fingerprint, Lease: p.Lease}
+	if p.After == Window {
+		r.Lease = max(p.Lease, p.Window) // if its process dies, repeats are refused all the same
+	}
+	if p.OnUnknown == Rerun {
+		r.Take = true
+	} else {
+		r.Retain = k.retain()
+	}
+	return r
+}
+
+// retain is how long a result is kept.
+func (k *call) retain() time.Duration {
+	retain := k.core.policy.Retain
+	if !k.key.until.IsZero() {
+		retain = max(retain, time.Until(k.key.until)+tokenSlack)
+	}
+	return retain
+}
+
+// ask asks an engine for a claim until there is an answer, or no point in asking
+// again. The attempt stays the same throughout, so that the engine recognises it.
+func (k *call) ask(ctx context.Context, l engine.Ledger, req engine.Claim) (answer, error) {
+	c := k.core
+	begun := time.Now()
+	unsure := false
+	for tries := 1; ; tries++ {
+		a := answer{req: req, sent: time.Now(), ledger: l}
+		c.stats.asked.Add(1)
+		var err error
+		a.rec, err = l.Claim(ctx, req)
+		if err == nil && a.rec.Granted && time.Until(watchdog.SureUntil(a.sent, req.Lease)) < req.Lease/leastLeft {
+			c.cleanUp(l, req, a.sent)
+			return answer{}, fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
+		}
+		if err == nil {
+			return a, nil
+		}
+		if errors.Is(err, engine.ErrUnknown) {
+			unsure, req.Retry = true, true
+		}
+		pause := backoff(tries)
+		if !worthwhile(err) || time.Since(begun)+pause > patience || c.pause(ctx, pause) != nil {
+			if unsure {
+				c.cleanUp(l, req, a.sent)
+			}
+			return answer{}, err
+		}
+	}
+}
+
+// scout waits until another process has settled its claim, or it is over, and
+// asks again. Those in this process who want the same wait for the scout.
+func (k *call) scout(ctx context.Context, s *seat, a answer) (answer, error) {
+	c := k.core
+	wake, stop := a.ledger.Watch(k.hash)
+	defer stop()
+	c.stats.waiting.Add(1)
+	defer c.stats.waiting.Add(-1)
+	end := k.start.Add(c.policy.Wait)
+	for a.rec.State == engine.Running && !a.rec.Granted {
+		c.desk.scout(s, a.rec)
+		pause := longestPoll - rand.N(longestPoll/4)
+		if a.rec.Left > 0 {
+			pause = min(pause, a.rec.Left+time.Millisecond)
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return a, nil
+		}
+		timer := time.NewTimer(min(pause, left))
+		select {
+		case <-wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return answer{}, k.gaveUp(context.Cause(ctx))
+		case <-c.closing:
+			timer.Stop()
+			return answer{}, ErrClosed
+		}
+		timer.Stop()
+		var err error
+		if a, err = k.claim(ctx, c.ledger); err != nil {
+			return answer{}, err
+		}
+	}
+	return a, nil
+}
+
+// cleanUp undoes, in the background, a claim that may have been granted. It was
+// last asked for at sent.
+func (c *core) cleanUp(l engine.Ledger, req engine.Claim, sent time.Time) {
+	c.background.Go(func() {
+		left := c.patience - time.Since(sent)
+		over := time.Now().Add(left + left/100 + 2*time.Millisecond)
+		found, err := c.abandon(l, req)
+		if left > 0 {
+			// Until then the engine may still grant what is on its way.
+			time.Sleep(time.Until(over))
+			var again bool
+			again, err = c.abandon(l, req)
+			found = found || again
+		}
+		c.stats.cleanedUp.Add(1)
+		if t := c.trace; t != nil && t.Cleaned != nil {
+			t.Cleaned(Cleaned{Guard: c.policy.Name, Key: req.Key, Found: found, Err: err})
+		}
+	})
+}
+
+// abandon gives up a claim, trying for as long as what it may have left behind
+// would last. It reports whether there was something.
+func (c *core) abandon(l engine.Ledger, req engine.Claim) (found bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, bound.Detached))
+	defer cancel()
+	for tries := 1; ; tries++ {
+		out, err := l.Settle(ctx, engine.Settlement{Key: req.Key, Attempt: req.Attempt, Abandon: true, Lease: req.Lease})
+		if err == nil || !isDown(err) {
+			return out == engine.Released, err
+		}
+		if c.pause(ctx, backoff(tries)) != nil {
+			return false, err
+		}
+	}
+}
+
+// backoff returns how long to pause after so many vain tries.
+func backoff(tries int) time.Duration {
+	d := mostPause
+	if tries < 5 {
+		d = min(d, leastPause<<(tries-1))
+	}
+	return d - rand.N(d/4)
+}
+
+// pause waits before an engine that failed is asked again.
+func (c *core) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// An outage remembers that the engine was down, so that work which runs all the
+// same does not wait for it each time. One caller at a time looks again.
+type outage struct {
+	err  atomic.Pointer[error]
+	next atomic.Int64 // when to look again, in nanoseconds since 1970
+}
+
+// since returns why the engine is down, unless the caller is to look again.
+func (o *outage) since(local time.Duration) error {
+	err := o.err.Load()
+	if err == nil {
+		return nil
+	}
+	now, next := time.Now(), o.next.Load()
+	if now.UnixNano() >= next && o.next.CompareAndSwap(next, now.Add(local).UnixNano()) {
+		return nil
+	}
+	return *err
+}
+
+func (o *outage) note(err error, local time.Duration) {
+	o.next.Store(time.Now().Add(local).UnixNano())
+	o.err.Store(&err)
+}
+
+func (o *outage) over() {
+	if o.err.Load() != nil {
+		o.err.Store(nil)
+	}
+}

@@ -1,0 +1,151 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A Claim is the right to decide what becomes of a key; or, if that was decided
+// before, the result. It has the shape of a database transaction: defer Abandon,
+// and say what became of the work with Complete or Fail.
+type Claim[T any] struct {
+	claim    claim
+	guard    *Guard[T]
+	value    T
+	replayed bool
+}
+
+// Result returns the result of an earlier call, if there is one. There is nothing
+// to do then, and Complete, Fail and Abandon do nothing.
+func (c *Claim[T]) Result() (result T, ok bool) { return c.value, c.replayed }
+
+// Fence returns a number that grows with every claim of the key, or zero if there
+// is none. Hand it to what the work changes: a store that refuses a number lower
+// than one it has seen cannot be harmed by work that goes on after its claim was
+// lost.
+func (c *Claim[T]) Fence() uint64 { return c.claim.fence }
+
+// Unguarded returns why the work runs unguarded; nil if it does not. See [Open].
+func (c *Claim[T]) Unguarded() error { return c.claim.unguarded }
+
+// Left returns for how long the claim is certainly held unless it is renewed.
+func (c *Claim[T]) Left() time.Duration {
+	if c.claim.ledger == nil || !c.claim.live() {
+		return 0
+	}
+	return c.claim.lease.Left(time.Now())
+}
+
+// Complete says that the work was done, and makes v the result for everybody. It
+// works whatever became of the context, and takes two seconds at most.
+//
+// If the claim had been lost by then, the error matches interlock.ErrLost, and v
+// is not kept. If the engine could not be told, it matches [ErrNotStored]; it is
+// then told in the background for as long as the claim lasts. A result that cannot
+// be kept is no error: that the work was done is kept, and duplicates are told
+// so with a *[NoResultError].
+func (c *Claim[T]) Complete(v T) error {
+	if c.replayed || c.claim.ledger == nil {
+		return c.claim.close()
+	}
+	what, text, why := value, []byte(nil), error(nil)
+	if c.claim.core.policy.After == Keep {
+		text, why = c.guard.encode(v)
+		switch {
+		case errors.Is(why, ErrTooLarge):
+			what = tooLarge
+		case why != nil:
+			what = unencoded
+		}
+	}
+	return c.claim.complete(what, text, why)
+}
+
+// Fail says that the work was not done, for the given reason, and has left
+// nothing behind. Depending on [Policy.OnError] the next call runs, or gets the
+// text of err.
+func (c *Claim[T]) Fail(err error) error {
+	if c.replayed || c.claim.ledger == nil {
+		return c.claim.close()
+	}
+	if err == nil {
+		err = errors.New("failed without saying why")
+	}
+	return c.claim.fail(err)
+}
+
+// Abandon gives the claim up without saying what became of the work: nobody knows
+// then, and [Policy.OnUnknown] says what happens. After Complete or Fail it does
+// nothing, so that it can be deferred.
+func (c *Claim[T]) Abandon() error {
+	if c.replayed || c.claim.ledger == nil {
+		return c.claim.close()
+	}
+	err := c.claim.leaveOpen()
+	if errors.Is(err, ErrSettled) {
+		return nil
+	}
+	return err
+}
+
+// run does the work and settles the claim by what came of it.
+func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error)) (T, error) {
+	defer c.Abandon() //nolint:errcheck // should fn panic or never return; otherwise it is settled by then
+	v, err := fn(ctx)
+	switch {
+	case err == nil:
+		err = c.Complete(v)
+		if errors.Is(err, ErrNotStored) {
+			err = nil // the work was done: that is what counts for its caller
+		}
+		return v, err
+	case errors.Is(err, ErrUnknown), errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
+		return v, c.joined(err, c.Abandon())
+	default:
+		return v, c.joined(err, c.Fail(err))
+	}
+}
+
+// joined returns the work's error, and that the claim was lost before, if so.
+func (c *Claim[T]) joined(err, settled error) error {
+	if isLost(settled) && !isLost(err) {
+		return errors.Join(err, settled)
+	}
+	return err
+}
+
+// encode turns a result into bytes.
+func (g *Guard[T]) encode(v T) ([]byte, error) {
+	text, err := g.codec.Marshal(v)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrCodec, err)
+	case len(text) > g.maxResult:
+		return nil, fmt.Errorf("%w: it has %d bytes, %d are allowed; see MaxResult", ErrTooLarge, len(text), g.maxResult)
+	}
+	return text, nil
+}
+
+// decode returns the result that a record holds, or why it cannot be had.
+func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
+	what, text, err := g.open(key, rec.Result)
+	switch {
+	case err != nil:
+		return v, err
+	case what == tooLarge:
+		return v, ErrTooLarge
+	case what == unencoded:
+		return v, ErrCodec
+	case what != value:
+		return v, fmt.Errorf("%w: none was kept", ErrNoResult)
+	}
+	if err := g.codec.Unmarshal(text, &v); err != nil {
+		var zero T
+		return zero, fmt.Errorf("it does not decode: %w", err)
+	}
+	return v, nil
+}

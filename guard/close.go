@@ -1,0 +1,42 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/internal/bound"
+)
+
+// shut does what Close says.
+func (c *core) shut(ctx context.Context) error {
+	if c.closed.CompareAndSwap(false, true) {
+		close(c.closing)
+	}
+	var err error
+	select {
+	case <-c.dog.Empty():
+	case <-ctx.Done():
+		wards := c.dog.All()
+		for _, w := range wards {
+			w.(*claim).lose(interlock.ErrClosed)
+		}
+		if len(wards) > 0 {
+			err = fmt.Errorf("guard: closed with %d claims at work, which nobody will settle: %w", len(wards), context.Cause(ctx))
+		}
+	}
+	c.desk.close()
+	ended := c.background.Wait()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		grace := time.NewTimer(bound.Detached)
+		defer grace.Stop()
+		select {
+		case <-ended:
+		case <-grace.C:
+		}
+	}
+	return err
+}

@@ -1,0 +1,20 @@
+package guard
+
+import "encoding/json"
+
+// A Codec turns results into bytes and back. Records outlive a release of the
+// program, so a codec must read what an older one wrote; what it cannot read is
+// never replayed, and never run again either.
+type Codec interface {
+	Marshal(v any) ([]byte, error)
+	Unmarshal(data []byte, v any) error
+}
+
+// JSON is the default codec.
+type JSON struct{}
+
+// Marshal implements [Codec].
+func (JSON) Marshal(v any) ([]byte, error) { return json.Marshal(v) }
+
+// Unmarshal implements [Codec].
+func (JSON) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }

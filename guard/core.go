@@ -1,0 +1,229 @@
+package guard
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/internal/background"
+	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+// A core is a guard without the type of its results.
+type core struct {
+	settings
+	policy   Policy
+	ledger   engine.Ledger
+	patience time.Duration
+
+	id   string        // the first part of every attempt
+	seq  atomic.Uint64 // the last part of the latest
+	desk *desk
+	dog  watchdog.Watchdog
+	now  *watchdog.Clock
+
+	bound      bound.Bound
+	background background.Group
+	stats      counters
+	down       outage
+	fallback   func() engine.Ledger // for OnDown Local, made when first needed
+
+	closing chan struct{} // closed by Close
+	closed  atomic.Bool   // before closing is
+}
+
+func newCore(e engine.Engine, p Policy, s settings) (*core, error) {
+	if err := errors.Join(p.Check(), s.err); err != nil {
+		return nil, err
+	}
+	caps := e.Capabilities()
+	if caps.Ledger == nil {
+		return nil, fmt.Errorf("guard: %T keeps no records: %w; use another engine", e, errors.ErrUnsupported)
+	}
+	p = p.WithDefaults()
+	c := &core{
+		settings: s, policy: p, ledger: caps.Ledger, patience: caps.Patience,
+		id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
+		closing: make(chan struct{}),
+	}
+	c.fallback = sync.OnceValue(func() engine.Ledger { return memory.New().Capabilities().Ledger })
+	c.dog.Init(watchdog.Config{Clock: c.now, Renew: c.renew, Shard: caps.Shard, Spawn: c.background.Go})
+	return c, nil
+}
+
+// attempt returns a new name for a claim, which nobody else has.
+func (c *core) attempt() string {
+	var room [48]byte
+	b := append(append(room[:0], c.id...), '-')
+	return string(strconv.AppendUint(b, c.seq.Add(1), 36))
+}
+
+// A call is somebody who wants work to happen once.
+type call struct {
+	core  *core
+	key   Key
+	hash  string // what the engine calls it
+	start time.Time
+	asked bool        // it asked the engine
+	timer *time.Timer // for the end of its wait; nil until it waits
+}
+
+// An answer is what a call may go on with: a claim, or a record to return.
+type answer struct {
+	seat      *seat
+	rec       engine.Record
+	req       engine.Claim  // if granted
+	sent      time.Time     // when it was asked for
+	ledger    engine.Ledger // that granted it
+	unknown   bool          // it was granted in order to find out what became of the one before
+	unguarded error         // why nobody granted it
+}
+
+// begin finds out what a call may do.
+func (k *call) begin(ctx context.Context) (answer, error) {
+	c := k.core
+	for {
+		if c.closed.Load() {
+			return answer{}, ErrClosed
+		}
+		v := c.desk.sit(k.hash)
+		if v.mine {
+			return k.stand(ctx, v.seat)
+		}
+		if v.phase != asking && !matches(v.rec.Fingerprint, k.key.Fingerprint) {
+			return answer{}, k.mismatch()
+		}
+		switch v.phase {
+		case asking:
+			if err := k.rest(ctx, v.changed); err != nil {
+				return answer{}, err
+			}
+			if err := c.desk.why(v.seat); err != nil && k.shares(err) {
+				return k.refused(err)
+			}
+		case running, scouting:
+			if c.policy.OnDuplicate != Wait {
+				return answer{}, k.duplicate(v.rec)
+			}
+			if err := k.queue(ctx, v); err != nil {
+				return answer{}, err
+			}
+		case told, elsewhere:
+			return k.judge(v.rec)
+		}
+	}
+}
+
+// shares tells whether what kept another call from an answer concerns this one.
+func (k *call) shares(err error) bool { return !errors.Is(err, ErrMismatch) }
+
+// refused handles that the engine could not be asked.
+func (k *call) refused(err error) (answer, error) {
+	var down *DownError
+	if errors.As(err, &down) && k.core.policy.OnDown == Open {
+		return answer{unguarded: down.Err}, nil
+	}
+	return answer{}, err
+}
+
+// judge says what a record means for a call that has no claim.
+func (k *call) judge(rec engine.Record) (answer, error) {
+	p := &k.core.policy
+	switch rec.State {
+	case engine.Done:
+		if p.After == Keep && p.OnDuplicate != Refuse {
+			return answer{rec: rec}, nil
+		}
+		return answer{}, k.duplicate(rec)
+	case engine.Failed:
+		return answer{}, k.failedBefore(rec)
+	case engine.Unknown:
+		return answer{}, k.unknown(rec, nil)
+	}
+	return answer{}, k.duplicate(rec)
+}
+
+// queue waits until what is known of a key changes.
+func (k *call) queue(ctx context.Context, v view) error {
+	c := k.core
+	if !c.desk.queue(v.seat) {
+		err := k.duplicate(v.rec)
+		err.Crowded = true
+		return err
+	}
+	defer c.desk.unqueue(v.seat)
+	c.stats.waiting.Add(1)
+	defer c.stats.waiting.Add(-1)
+	if k.timer == nil {
+		k.timer = time.NewTimer(c.policy.Wait - time.Since(k.start))
+	}
+	select {
+	case <-v.changed:
+		return nil
+	case <-k.timer.C:
+		k.timer.Reset(0) // it is over for whoever looks next, too
+		return k.duplicate(v.rec)
+	case <-ctx.Done():
+		return k.gaveUp(context.Cause(ctx))
+	case <-c.closing:
+		return ErrClosed
+	}
+}
+
+// rest waits for an answer that somebody else has asked for.
+func (k *call) rest(ctx context.Context, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return k.gaveUp(context.Cause(ctx))
+	case <-k.core.closing:
+		return ErrClosed
+	}
+}
+
+// matches tells whether two fingerprints may stand for the same.
+func matches(a, b string) bool { return a == "" || b == "" || a == b }
+
+func (k *call) duplicate(rec engine.Record) *DuplicateError {
+	p := &k.core.policy
+	if rec.State == engine.Running && p.After == Window {
+		// The lease says nothing of when a repeat is accepted, but the window does.
+		if left := p.Window - max(0, time.Since(rec.Began)); left > 0 {
+			rec.Left = left
+		}
+	}
+	return &DuplicateError{Guard: p.Name, Key: k.hash, Running: rec.State == engine.Running,
+		RetryAfter: rec.Left, Message: p.Message, Status: p.Status}
+}
+
+func (k *call) mismatch() error { return &MismatchError{Guard: k.core.policy.Name, Key: k.hash} }
+
+func (k *call) unknown(rec engine.Record, why error) error {
+	return &UnknownError{Guard: k.core.policy.Name, Key: k.hash, Fence: rec.Fence, Began: rec.Began, Left: rec.Left, Err: why}
+}
+
+func (k *call) noResult(why error) error {
+	return &NoResultError{Guard: k.core.policy.Name, Key: k.hash, Err: why}
+}
+
+func (k *call) gaveUp(cause error) error {
+	return fmt.Errorf("guard: %q: gave up before there was an answer: %w", k.hash, cause)
+}
+
+// failedBefore returns the error of an earlier call.
+func (k *call) failedBefore(rec engine.Record) error {
+	_, text, err := k.core.open(k.hash, rec.Result)
+	if err != nil {
+		return k.noResult(err)
+	}
+	return &FailedError{Guard: k.core.policy.Name, Key: k.hash, Text: string(text), Left: rec.Left}
+}

@@ -1,0 +1,274 @@
+package guard
+
+import (
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A desk is the in-process level (T10): it knows which keys somebody in this
+// process is asking for, working on, or has just been told of, so that duplicates
+// need not ask the engine.
+type desk struct {
+	local  time.Duration // how long an answer is good for
+	perKey int           // how many may wait for a key
+	inAll  int           // and in all
+
+	mu      sync.Mutex
+	seats   map[string]*seat
+	told    []*seat // seats with an answer, oldest first
+	bytes   int     // of the results they have
+	waiting int
+}
+
+const (
+	// mostTold and mostBytes bound what is remembered of answers: those that do
+	// not fit are asked for again.
+	mostTold  = 10_000
+	mostBytes = 16 << 20
+)
+
+// A seat is what is known here of one key. The desk's mutex guards it.
+type seat struct {
+	key     string
+	phase   phase
+	changed chan struct{} // closed when the phase changes; nil unless somebody waits
+	waiters int
+
+	claim *claim        // who works on it
+	rec   engine.Record // what the engine said, or was told
+	at    time.Time     // when
+	wake  <-chan struct{}
+	stop  func() // ends listening for what others do
+	err   error  // why there is no answer, for all who waited for it
+}
+
+// A phase is how much is known of a key.
+type phase uint8
+
+const (
+	asking    phase = iota // somebody asks the engine: wait for the answer
+	scouting               // somebody waits for another process, for all here
+	running                // somebody here works on it
+	told                   // there is an answer
+	elsewhere              // somebody in another process works on it
+	vacant                 // the seat is not used any more: look again
+)
+
+func newDesk(p Policy, s settings) *desk {
+	return &desk{local: p.Local, perKey: s.perKey, inAll: s.inAll, seats: make(map[string]*seat)}
+}
+
+// A view is what was seen of a seat.
+type view struct {
+	seat    *seat
+	mine    bool // whoever looked is to ask the engine
+	phase   phase
+	rec     engine.Record
+	changed <-chan struct{}
+}
+
+// sit looks at the seat of a key, and takes it if it is free.
+func (d *desk) sit(key string) view {
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(now)
+	s := d.seats[key]
+	if s == nil || s.stale(now, d.local) {
+		return view{seat: d.take(key, s), mine: true}
+	}
+	v := view{seat: s, phase: s.phase, rec: s.rec}
+	switch s.phase {
+	case running:
+		v.rec = s.claim.record(now)
+	case told, elsewhere, scouting:
+		v.rec.Left = max(0, v.rec.Left-now.Sub(s.at))
+	}
+	if s.phase == asking || s.phase == scouting || s.phase == running {
+		if s.changed == nil {
+			s.changed = make(chan struct{})
+		}
+		v.changed = s.changed
+	}
+	return v
+}
+
+// take makes a new seat in place of an old one, which may be nil. What that heard
+// of others it goes on hearing: to listen anew would be news by itself.
+func (d *desk) take(key string, old *seat) *seat {
+	s := &seat{key: key}
+	if old != nil {
+		s.wake, s.stop, old.stop = old.wake, old.stop, nil
+		d.leave(old)
+	}
+	d.seats[key] = s
+	return s
+}
+
+// stale tells whether an answer is not good any more.
+func (s *seat) stale(now time.Time, local time.Duration) bool {
+	if s.phase != told && s.phase != elsewhere {
+		return false
+	}
+	if age := now.Sub(s.at); age >= local || age >= s.rec.Left {
+		return true
+	}
+	select {
+	case <-s.wake: // nil if nobody listens
+		return true
+	default:
+		return false
+	}
+}
+
+// run notes that somebody here works on the key.
+func (d *desk) run(s *seat, c *claim) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.claim = c
+	s.deafen()
+	d.become(s, running)
+}
+
+// scout notes that somebody waits for another process, which has the claim.
+func (d *desk) scout(s *seat, rec engine.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.rec, s.at = rec, time.Now()
+	if s.phase == asking {
+		d.become(s, scouting)
+	}
+}
+
+// tell notes an answer for those who come within the next moments.
+func (d *desk) tell(s *seat, rec engine.Record) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.phase == vacant {
+		return
+	}
+	s.deafen()
+	d.know(s, rec, told)
+}
+
+// tellElsewhere notes that another process has the claim. Once that is settled
+// the answer is not good any more.
+func (d *desk) tellElsewhere(s *seat, rec engine.Record, l engine.Ledger) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.stop == nil {
+		s.wake, s.stop = l.Watch(s.key)
+	}
+	d.know(s, rec, elsewhere)
+}
+
+func (d *desk) know(s *seat, rec engine.Record, p phase) {
+	s.rec, s.at, s.claim = rec, time.Now(), nil
+	d.become(s, p)
+	d.told = append(d.told, s)
+	d.bytes += len(rec.Result)
+	for len(d.told) > mostTold || d.bytes > mostBytes {
+		d.forgetFirst()
+	}
+}
+
+// vacate gives a seat up. Those who wait for it are told err, if it concerns them
+// as well, and otherwise look again.
+func (d *desk) vacate(s *seat, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.err = err
+	d.leave(s)
+}
+
+// evict forgets what was told of a key.
+func (d *desk) evict(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.seats[key]; s != nil && (s.phase == told || s.phase == elsewhere) {
+		d.leave(s)
+	}
+}
+
+// why returns why a seat that was waited for has no answer; nil if it has one.
+func (d *desk) why(s *seat) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return s.err
+}
+
+// forget forgets what was told so long ago that nobody seems to ask any more.
+func (d *desk) forget(now time.Time) {
+	for len(d.told) > 0 && (d.told[0].phase == vacant || now.Sub(d.told[0].at) >= 2*d.local) {
+		d.forgetFirst()
+	}
+}
+
+func (d *desk) forgetFirst() {
+	s := d.told[0]
+	d.told[0] = nil
+	d.told = d.told[1:]
+	d.bytes -= len(s.rec.Result)
+	d.leave(s)
+}
+
+// leave takes a seat away.
+func (d *desk) leave(s *seat) {
+	if s.phase == vacant {
+		return
+	}
+	if d.seats[s.key] == s {
+		delete(d.seats, s.key)
+	}
+	s.deafen()
+	s.claim = nil
+	d.become(s, vacant)
+}
+
+// deafen ends listening for what others do.
+func (s *seat) deafen() {
+	if s.stop != nil {
+		s.stop()
+		s.wake, s.stop = nil, nil
+	}
+}
+
+// become changes the phase of a seat and wakes who waits for it.
+func (d *desk) become(s *seat, p phase) {
+	s.phase = p
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// queue counts somebody who waits for a seat, and reports whether there is room.
+func (d *desk) queue(s *seat) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.waiters >= d.perKey || d.waiting >= d.inAll {
+		return false
+	}
+	s.waiters++
+	d.waiting++
+	return true
+}
+
+// unqueue takes back queue.
+func (d *desk) unqueue(s *seat) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.waiters--
+	d.waiting--
+}
+
+// close forgets all answers, and stops listening.
+func (d *desk) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.told) > 0 {
+		d.forgetFirst()
+	}
+}

@@ -1,0 +1,199 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// cut lets the engine fail from now on.
+func cut(w *world, ops ...enginetest.Op) {
+	if len(ops) == 0 {
+		ops = []enginetest.Op{enginetest.OpClaim, enginetest.OpClaimRenew, enginetest.OpSettle, enginetest.OpLookup}
+	}
+	for _, op := range ops {
+		w.engine.Inject(enginetest.Fault{Op: op, Do: enginetest.Refuse})
+	}
+}
+
+var downLaws = []law{
+	{"by default nothing runs while the engine is down, and the caller is told soon", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", 0)
+		cut(w)
+		start := time.Now()
+		err := fails(t, g, key, j, guard.ErrDown)
+		wantErr(t, err, engine.ErrUnavailable)
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("told after %v", d)
+		}
+		j.want(t, 0)
+		w.engine.Heal()
+		do(t, g, key, j, "a")
+	}},
+	{"a short outage costs a pause", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", 0)
+		cut(w)
+		time.AfterFunc(500*time.Millisecond, w.engine.Heal)
+		do(t, g, key, j, "a")
+		j.want(t, 1)
+	}},
+	{"with open the work runs unguarded, which is said and counted (P7, S5)", func(t *testing.T, w *world) {
+		p := guard.Form("form")
+		var seen []guard.Checked
+		g, j := process[string](t, w, p, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) { seen = append(seen, c) }})), work("a", 0)
+		cut(w)
+		do(t, g, key, j, "a")
+		do(t, g, key, j, "a")
+		_, c := begin(t, g, key)
+		wantErr(t, c.Unguarded(), engine.ErrUnavailable)
+		ok(t, c.Complete("a"))
+		ok(t, c.Abandon())
+		j.want(t, 2)
+		if n := g.Stats().Verdicts[guard.Unguarded]; n != 3 {
+			t.Errorf("%d unguarded, want 3", n)
+		}
+		for _, c := range seen {
+			if c.Verdict != guard.Unguarded || !errors.Is(c.Err, engine.ErrUnavailable) {
+				t.Errorf("traced %+v", c)
+			}
+		}
+		_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) {
+			if _, ok := guard.Fence(ctx); ok {
+				t.Error("unguarded work has a fence")
+			}
+			return "", nil
+		})
+		ok(t, err)
+	}},
+	{"with open, only the first of many waits for an engine that is down", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
+		cut(w)
+		do(t, g, key, j, "a")
+		start := time.Now()
+		for i := range 100 {
+			do(t, g, guard.Of("ann", string(rune('a'+i))), j, "a")
+		}
+		if d := time.Since(start); d > time.Millisecond {
+			t.Errorf("a hundred waited %v", d)
+		}
+		w.engine.Heal()
+		time.Sleep(guard.DefaultLocal)
+		do(t, g, key, j, "a")
+		refused(t, g, key, j)
+	}},
+	{"with local, this process guards by itself until the engine is back", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local}
+		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		cut(w)
+		do(t, g, key, j, "a")
+		time.Sleep(time.Minute)
+		do(t, g, key, j, "a")
+		j.want(t, 1)
+		do(t, other, key, j, "a")
+		j.want(t, 2)
+	}},
+	{"with local, a claim of this process's own is renewed and lasts", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local, Local: time.Millisecond}
+		g, j := process[string](t, w, p), work("a", 5*time.Minute)
+		cut(w)
+		wait := begun(t, g, key, j)
+		time.Sleep(4 * time.Minute)
+		refused(t, g, key, j)
+		v, err := wait()
+		if err != nil || v != "a" {
+			t.Errorf("%q, %v", v, err)
+		}
+		j.want(t, 1)
+	}},
+	{"a result that cannot be stored is returned all the same, and stored when the engine is back", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", 0)
+		cut(w, enginetest.OpSettle)
+		start := time.Now()
+		do(t, g, key, j, "a")
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("returned after %v", d)
+		}
+		if n := g.Stats().Endings[guard.NotStored]; n != 1 {
+			t.Errorf("%d not stored, want 1", n)
+		}
+		do(t, g, key, j, "a") // this process knows
+		time.Sleep(5 * time.Second)
+		w.engine.Heal()
+		time.Sleep(2 * time.Second)
+		do(t, process[string](t, w, order), key, j, "a")
+		if n := g.Stats().Endings[guard.StoredLate]; n != 1 {
+			t.Errorf("%d stored late, want 1", n)
+		}
+		j.want(t, 1)
+	}},
+	{"a claim by hand says that its result was not stored", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		_, c := begin(t, g, key)
+		cut(w, enginetest.OpSettle)
+		wantErr(t, c.Complete("a"), guard.ErrNotStored)
+	}},
+	{"a result that is never stored is an unknown outcome", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, strict), work("a", 0)
+		cut(w, enginetest.OpSettle, enginetest.OpClaimRenew)
+		do(t, g, key, j, "a")
+		time.Sleep(2 * guard.DefaultLease)
+		fails(t, process[string](t, w, strict), key, j, guard.ErrUnknown)
+		j.want(t, 1)
+	}},
+	{"a claim without an answer is taken back, so that nothing is unknown that never began", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, strict), work("a", 0)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply})
+		fails(t, g, key, j, guard.ErrDown)
+		w.engine.Heal()
+		time.Sleep(time.Second)
+		do(t, process[string](t, w, strict), key, j, "a")
+		j.want(t, 1)
+		if n := g.Stats().CleanedUp; n != 1 {
+			t.Errorf("%d cleaned up, want 1", n)
+		}
+	}},
+	{"a claim that lands after its caller has gone is not granted", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, strict), work("a", 0)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: 10 * time.Second, Times: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := g.Do(ctx, key, j.do)
+		wantErr(t, err, context.DeadlineExceeded)
+		time.Sleep(20 * time.Second)
+		do(t, process[string](t, w, strict), key, j, "a")
+		j.want(t, 1)
+	}},
+	{"an engine that is full refuses the work", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", 0)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
+		wantErr(t, fails(t, g, key, j, guard.ErrDown), engine.ErrFull)
+		j.want(t, 0)
+	}},
+	{"if there is no room for a result, that the work was done is kept", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", 0)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
+		do(t, g, key, j, "a")
+		fails(t, process[string](t, w, order), key, j, guard.ErrNoResult)
+		j.want(t, 1)
+	}},
+	{"those who asked together are told together that the engine is down", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", 0)
+		cut(w)
+		start := time.Now()
+		together(50, func(int) { fails(t, g, key, j, guard.ErrDown) })
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("fifty were told after %v", d)
+		}
+	}},
+	{"an engine that makes no sense is no reason to run", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Err: engine.ErrKind, Times: 1})
+		fails(t, g, key, j, engine.ErrKind)
+		j.want(t, 0)
+	}},
+}

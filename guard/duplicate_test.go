@@ -1,0 +1,113 @@
+package guard_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+var duplicateLaws = []law{
+	{"a duplicate of work that runs is refused with the message, the status and the time left (P4, S2)", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", 20*time.Second)
+		wait := begun(t, g, key, j)
+		time.Sleep(5 * time.Second)
+		for _, g := range []*guard.Guard[string]{g, process[string](t, w, order)} {
+			d := refused(t, g, key, j)
+			if !d.Running || d.Status != 409 || d.Message.In("zh-CN") != "操作处理中，请勿重复提交" ||
+				d.Message.In("en") != "operation in progress, please do not submit again" {
+				t.Errorf("refused with %+v", d)
+			}
+			about(t, "the time left", d.RetryAfter, 25*time.Second, time.Second)
+		}
+		_, err := wait()
+		ok(t, err)
+		j.want(t, 1)
+	}},
+	{"with refuse, a duplicate of work that was done is refused as well", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDuplicate: guard.Refuse}
+		g, j := process[string](t, w, p), work("a", 0)
+		do(t, g, key, j, "a")
+		for _, g := range []*guard.Guard[string]{g, process[string](t, w, p)} {
+			if d := refused(t, g, key, j); d.Running || d.RetryAfter != guard.DefaultRetain {
+				t.Errorf("refused with %+v", d)
+			}
+		}
+	}},
+	{"the same key with another payload is refused, in whatever state, and changes nothing", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnError: guard.Keep, OnUnknown: guard.Hold}
+		one, two := key.For([]byte("10 EUR")), key.For([]byte("20 EUR"))
+		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
+		wait := begun(t, g, one, j)
+		fails(t, g, two, j, guard.ErrMismatch)
+		fails(t, other, two, j, guard.ErrMismatch)
+		_, err := wait()
+		ok(t, err)
+		fails(t, g, two, j, guard.ErrMismatch)
+		fails(t, other, two, j, guard.ErrMismatch)
+		do(t, g, one, j, "a")
+		do(t, other, key, j, "a") // without a payload it is not known to be another
+		j.want(t, 1)
+
+		failed := guard.Of("ann", "failed")
+		fails(t, g, failed.For([]byte("x")), &job{err: errNo}, errNo)
+		fails(t, g, failed.For([]byte("y")), j, guard.ErrMismatch)
+		_, c := begin(t, g, guard.Of("ann", "open").For([]byte("x")))
+		ok(t, c.Abandon())
+		fails(t, g, guard.Of("ann", "open").For([]byte("y")), j, guard.ErrMismatch)
+		fails(t, other, guard.Of("ann", "open").For([]byte("y")), j, guard.ErrMismatch)
+	}},
+	{"of two payloads under one key at the same instant one wins, and the other is told so", func(t *testing.T, w *world) {
+		for _, guards := range [][2]*guard.Guard[string]{
+			{process[string](t, w, order), process[string](t, w, order)},
+			func() (both [2]*guard.Guard[string]) {
+				g := process[string](t, w, guard.Policy{Name: "local"})
+				return [2]*guard.Guard[string]{g, g}
+			}(),
+		} {
+			var won, lost atomic.Int64
+			together(2, func(i int) {
+				_, err := guards[i].Do(t.Context(), key.For([]byte{byte(i)}), work("a", time.Second).do)
+				switch {
+				case err == nil:
+					won.Add(1)
+				case errors.Is(err, guard.ErrMismatch):
+					lost.Add(1)
+				default:
+					t.Errorf("Do: %v", err)
+				}
+			})
+			if won.Load() != 1 || lost.Load() != 1 {
+				t.Errorf("%d won and %d were told of the other payload, want 1 and 1", won.Load(), lost.Load())
+			}
+		}
+	}},
+	{"a call whose payload is the record's is not told of another one that was asked for at the same time", func(t *testing.T, w *world) {
+		do(t, process[string](t, w, order), key.For([]byte("right")), work("a", 0), "a")
+		g := process[string](t, w, order)
+		together(2, func(i int) {
+			if i == 0 {
+				fails(t, g, key.For([]byte("wrong")), work("b", 0), guard.ErrMismatch)
+				return
+			}
+			do(t, g, key.For([]byte("right")), work("b", 0), "a")
+		})
+	}},
+	{"errors name the hashed key, never the user's or the client's", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", time.Second)
+		k := guard.Of("secret-user", "secret-key").For([]byte("x"))
+		wait := begun(t, g, k, j)
+		for _, err := range []error{refused(t, g, k, j), fails(t, g, guard.Of("secret-user", "secret-key").For([]byte("y")), j, guard.ErrMismatch)} {
+			if s := err.Error(); !strings.Contains(s, "order:") || strings.Contains(s, "secret") {
+				t.Errorf("the error says %q", s)
+			}
+		}
+		_, err := wait()
+		ok(t, err)
+	}},
+}
+
+var errNo = errors.New("no")

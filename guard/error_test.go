@@ -1,0 +1,66 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+var errorLaws = []law{
+	{"work that failed may be done again at once (P6)", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), &job{err: errNo}
+		fails(t, g, key, j, errNo)
+		fails(t, process[string](t, w, order), key, j, errNo)
+		j.err, j.result = nil, "a"
+		do(t, g, key, j, "a")
+		j.want(t, 3)
+	}},
+	{"after a failure the key may be used with another payload", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		fails(t, g, key.For([]byte("typo")), &job{err: errNo}, errNo)
+		do(t, g, key.For([]byte("mended")), work("a", 0), "a")
+	}},
+	{"with OnError keep, duplicates get the error in its words, and nothing is run", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnError: guard.Keep}
+		g, j := process[string](t, w, p), &job{err: fmt.Errorf("card declined: %w", errNo)}
+		fails(t, g, key, j, errNo)
+		for _, g := range []*guard.Guard[string]{g, process[string](t, w, p)} {
+			var f *guard.FailedError
+			if err := fails(t, g, key, j, guard.ErrFailed); !errors.As(err, &f) || f.Text != "card declined: no" || err.Error() != f.Text {
+				t.Errorf("a duplicate got %#v", err)
+			}
+		}
+		j.want(t, 1)
+		time.Sleep(guard.DefaultRetain)
+		fails(t, g, key, j, errNo)
+		j.want(t, 2)
+	}},
+	{"a claim can be failed by hand, and then abandoned in vain", func(t *testing.T, w *world) {
+		g := process[string](t, w, guard.Policy{Name: "order", OnUnknown: guard.Hold})
+		_, c := begin(t, g, key)
+		ok(t, c.Fail(nil))
+		ok(t, c.Abandon())
+		do(t, g, key, work("a", 0), "a")
+	}},
+	{"the work's value is returned beside its error", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		v, err := g.Do(t.Context(), key, func(context.Context) (string, error) { return "half", errNo })
+		if v != "half" || !errors.Is(err, errNo) {
+			t.Errorf("Do = %q, %v", v, err)
+		}
+	}},
+	{"a very long error is cut before it is kept", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnError: guard.Keep}
+		g := process[string](t, w, p, guard.MaxResult(10))
+		long := errors.New("0123456789abcdef")
+		fails(t, g, key, &job{err: long}, long)
+		var f *guard.FailedError
+		if err := fails(t, g, key, work("a", 0), guard.ErrFailed); !errors.As(err, &f) || f.Text != "0123456789" {
+			t.Errorf("kept %v", err)
+		}
+	}},
+}

@@ -1,0 +1,225 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A Guard makes work that returns a T happen once. It is safe for concurrent use;
+// make one for each operation, and keep it.
+type Guard[T any] struct {
+	*core
+	resolve func(ctx context.Context, key Key) (T, bool, error)
+}
+
+// New returns a Guard that keeps its records where client keeps its locks. It
+// fails if the policy or an option cannot be meant, with all that is wrong, or if
+// the client's engine keeps no records.
+func New[T any](client *interlock.Client, p Policy, opts ...Option) (*Guard[T], error) {
+	s := newSettings(opts)
+	g := &Guard[T]{}
+	if s.resolver != nil {
+		find, ok := s.resolver.(func(context.Context, Key) (T, bool, error))
+		if !ok {
+			s.reject("Resolver: %T does not return what a Guard[%T] does", s.resolver, *new(T))
+		}
+		g.resolve = find
+	}
+	if p.OnUnknown == Resolve && s.resolver == nil {
+		s.reject("OnUnknown %q needs a Resolver", Resolve)
+	}
+	var err error
+	g.core, err = newCore(client.Engine(), p, s)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Must returns g, or panics. It is for guards that are package variables.
+func Must[T any](g *Guard[T], err error) *Guard[T] {
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
+// Do returns the result of fn for key, calling it if nobody has yet. The context
+// fn gets ends when the claim is lost, with an interlock.LostError as its cause.
+//
+// If fn returns an error, so does Do, and [Policy.OnError] says what the next
+// caller gets. If fn panics, does not return, runs out of time or returns an
+// error made by [Doubt], nobody knows what became of it, and [Policy.OnUnknown]
+// says. If the claim was lost before fn returned, the error also matches
+// interlock.ErrLost. That a result could not be stored is no error: see
+// [Trace.Settled].
+func (g *Guard[T]) Do(ctx context.Context, key Key, fn func(context.Context) (T, error)) (T, error) {
+	ctx, claim, err := g.Begin(ctx, key)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	if claim.replayed {
+		return claim.value, nil
+	}
+	return claim.run(ctx, fn)
+}
+
+// Begin claims key, or finds the result of an earlier claim. The context returned
+// is for the work: it ends with the claim. On error it is the caller's own.
+//
+//	ctx, claim, err := orders.Begin(ctx, key)
+//	if err != nil {
+//		return err
+//	}
+//	defer claim.Abandon()
+//	if order, ok := claim.Result(); ok {
+//		return show(order)
+//	}
+//	order, err := place(ctx, cart)
+//	if err != nil {
+//		return errors.Join(err, claim.Fail(err))
+//	}
+//	return claim.Complete(order)
+func (g *Guard[T]) Begin(ctx context.Context, key Key) (context.Context, *Claim[T], error) {
+	k := &call{core: g.core, key: key, start: time.Now()}
+	c := &Claim[T]{guard: g}
+	inner, err := g.begin(ctx, k, c)
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	k.report(c.claim.unguarded, c.replayed, c.claim.fence, err)
+	if err != nil {
+		return ctx, nil, err
+	}
+	return inner, c, nil
+}
+
+func (g *Guard[T]) begin(ctx context.Context, k *call, c *Claim[T]) (context.Context, error) {
+	if err := k.identify(ctx); err != nil {
+		return ctx, err
+	}
+	a, err := k.begin(ctx)
+	switch {
+	case err != nil:
+		return ctx, err
+	case a.unguarded == nil && !a.rec.Granted:
+		v, err := g.decode(k.hash, a.rec)
+		if err != nil {
+			return ctx, k.noResult(err)
+		}
+		c.value, c.replayed = v, true
+		return ctx, nil
+	}
+	c.claim.start(ctx, g.core, a, k.retain())
+	if a.unknown {
+		return g.clarify(ctx, k, c)
+	}
+	return &c.claim, nil
+}
+
+// identify works out what the engine calls the key.
+func (k *call) identify(ctx context.Context) error {
+	c := k.core
+	if err := k.key.check(c.policy.Scope); err != nil {
+		return err
+	}
+	if !k.key.until.IsZero() && c.policy.After != Keep {
+		return fmt.Errorf("%w %q: tokens remember what they were spent on: give it After %q", ErrPolicy, c.policy.Name, Keep)
+	}
+	k.hash = k.key.hash(c.policy.Name, c.policy.Scope, c.secret)
+	if does(ctx, k.hash) {
+		d := k.duplicate(engine.Record{State: engine.Running})
+		d.Self = true
+		return d
+	}
+	return nil
+}
+
+// clarify asks the resolver what became of the work before it is done again.
+func (g *Guard[T]) clarify(ctx context.Context, k *call, c *Claim[T]) (context.Context, error) {
+	known := false
+	defer func() {
+		if !known {
+			_ = c.Abandon() // as unknown as before
+		}
+	}()
+	v, happened, err := g.resolve(&c.claim, k.key)
+	known = err == nil
+	switch {
+	case err != nil:
+		return ctx, k.unknown(engine.Record{Fence: c.claim.fence, Began: c.claim.begun, Left: k.retain()}, err)
+	case !happened:
+		return &c.claim, nil
+	}
+	if err := c.Complete(v); err != nil && !errors.Is(err, ErrNotStored) {
+		return ctx, err
+	}
+	c.value, c.replayed = v, true
+	return ctx, nil
+}
+
+// report counts and traces what a call met.
+func (k *call) report(unguarded error, replayed bool, fence uint64, err error) {
+	c := k.core
+	v := verdictOf(unguarded, replayed, err)
+	waited := time.Since(k.start)
+	c.stats.met(v)
+	c.stats.waited.Add(int64(waited))
+	if !k.asked && k.hash != "" {
+		c.stats.inHouse.Add(1)
+	}
+	if t := c.trace; t != nil && t.Checked != nil {
+		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: fence, Waited: waited, InHouse: !k.asked, Err: err}
+		if err == nil {
+			e.Err = unguarded
+		}
+		var dup *DuplicateError
+		if errors.As(err, &dup) {
+			e.Left = dup.RetryAfter
+		}
+		t.Checked(e)
+	}
+}
+
+// verdictOf puts in a word what a call met.
+func verdictOf(unguarded error, replayed bool, err error) Verdict {
+	switch {
+	case err == nil && unguarded != nil:
+		return Unguarded
+	case err == nil && replayed:
+		return Replayed
+	case err == nil:
+		return Granted
+	case errors.Is(err, ErrDuplicate):
+		return Refused
+	case errors.Is(err, ErrMismatch):
+		return Mismatch
+	case errors.Is(err, ErrUnknown):
+		return Doubtful
+	case errors.Is(err, ErrFailed):
+		return FailedBefore
+	case errors.Is(err, ErrNoResult):
+		return NoResult
+	case errors.Is(err, ErrDown):
+		return Down
+	}
+	return GaveUp
+}
+
+// Stats returns the numbers so far.
+func (g *Guard[T]) Stats() Stats { return g.stats.stats() }
+
+// Policy returns the policy with every default filled in.
+func (g *Guard[T]) Policy() Policy { return g.policy }
+
+// Close refuses new work, ends all waiting with [ErrClosed], and waits until all
+// that runs is settled or ctx is done. What still runs then loses its claim, with
+// interlock.ErrClosed as the reason, and leaves an outcome that nobody knows;
+// Close says how much that was.
+func (g *Guard[T]) Close(ctx context.Context) error { return g.core.shut(ctx) }

@@ -1,0 +1,222 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// A law is something true of guards on every engine. Its name is the sentence
+// that a failure is reported under.
+type law struct {
+	sentence string
+	check    func(t *testing.T, w *world)
+}
+
+// A world is an engine that fails on command, and guards on it.
+type world struct {
+	memory  *memory.Engine
+	engine  *enginetest.Faulty
+	closers []func()
+}
+
+// TestLaws checks every law in virtual time. What a law leaves behind is part of
+// it: no goroutine, no claim, nobody who waits.
+func TestLaws(t *testing.T) {
+	for topic, laws := range map[string][]law{
+		"once":      onceLaws,
+		"duplicate": duplicateLaws,
+		"waiting":   waitingLaws,
+		"window":    windowLaws,
+		"error":     errorLaws,
+		"unknown":   unknownLaws,
+		"loss":      lossLaws,
+		"down":      downLaws,
+		"local":     localLaws,
+		"result":    resultLaws,
+		"operator":  operatorLaws,
+		"closing":   closingLaws,
+		"token":     tokenLaws,
+		"trace":     traceLaws,
+	} {
+		t.Run(topic, func(t *testing.T) {
+			for _, l := range laws {
+				t.Run(l.sentence, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { checkLaw(t, l) })
+				})
+			}
+		})
+	}
+}
+
+func checkLaw(t *testing.T, l law) {
+	m := memory.New()
+	w := &world{memory: m, engine: enginetest.NewFaulty(m)}
+	l.check(t, w)
+	w.engine.Heal()
+	w.engine.Wait()
+	for _, end := range w.closers {
+		end()
+	}
+	synctest.Wait()
+}
+
+// process returns a guard as another process has it, with a level of its own.
+func process[T any](t *testing.T, w *world, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
+	t.Helper()
+	return on[T](t, w, w.engine, p, opts...)
+}
+
+// on returns a guard on an engine of the law's own.
+func on[T any](t *testing.T, w *world, e engine.Engine, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
+	t.Helper()
+	g, err := guard.New[T](interlock.New(e), p, opts...)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	w.closers = append(w.closers, func() {
+		if err := g.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if s := g.Stats(); s.Running != 0 || s.Waiting != 0 {
+			t.Errorf("%d claims run and %d duplicates wait after all", s.Running, s.Waiting)
+		}
+	})
+	return g
+}
+
+// A job is work that counts how often it was done.
+type job struct {
+	mu     sync.Mutex
+	ran    int
+	result string
+	takes  time.Duration
+	err    error
+}
+
+func (j *job) do(ctx context.Context) (string, error) {
+	j.mu.Lock()
+	j.ran++
+	j.mu.Unlock()
+	select {
+	case <-time.After(j.takes):
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	return j.result, j.err
+}
+
+func (j *job) want(t *testing.T, n int) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ran != n {
+		t.Errorf("the work was done %d times, want %d", j.ran, n)
+	}
+}
+
+var (
+	key   = guard.Of("ann", "order-1")
+	order = guard.Policy{Name: "order"}
+)
+
+func work(result string, takes time.Duration) *job { return &job{result: result, takes: takes} }
+
+// do demands that a call returns want.
+func do(t *testing.T, g *guard.Guard[string], k guard.Key, j *job, want string) {
+	t.Helper()
+	if got, err := g.Do(t.Context(), k, j.do); err != nil || got != want {
+		t.Fatalf("Do = %q, %v; want %q", got, err, want)
+	}
+}
+
+// fails demands that a call fails with an error that matches want.
+func fails(t *testing.T, g *guard.Guard[string], k guard.Key, j *job, want error) error {
+	t.Helper()
+	got, err := g.Do(t.Context(), k, j.do)
+	if !errors.Is(err, want) {
+		t.Fatalf("Do = %q, %v; want an error that matches %v", got, err, want)
+	}
+	return err
+}
+
+// refused demands that a call is refused as a duplicate.
+func refused(t *testing.T, g *guard.Guard[string], k guard.Key, j *job) *guard.DuplicateError {
+	t.Helper()
+	var d *guard.DuplicateError
+	if err := fails(t, g, k, j, guard.ErrDuplicate); !errors.As(err, &d) {
+		t.Fatalf("%v is no *DuplicateError", err)
+	}
+	return d
+}
+
+// begin demands a claim.
+func begin(t *testing.T, g *guard.Guard[string], k guard.Key) (context.Context, *guard.Claim[string]) {
+	t.Helper()
+	ctx, c, err := g.Begin(t.Context(), k)
+	if err != nil {
+		t.Fatalf("Begin: %v", err)
+	}
+	if v, ok := c.Result(); ok {
+		t.Fatalf("Begin found the result %q, want a claim", v)
+	}
+	return ctx, c
+}
+
+// begun does a job in the background until the returned function waits for it.
+func begun(t *testing.T, g *guard.Guard[string], k guard.Key, j *job) (wait func() (string, error)) {
+	t.Helper()
+	type answer struct {
+		v   string
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		v, err := g.Do(t.Context(), k, j.do)
+		done <- answer{v, err}
+	}()
+	synctest.Wait()
+	return func() (string, error) {
+		a := <-done
+		return a.v, a.err
+	}
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Fatalf("got error %v, want one that matches %v", err, target)
+	}
+}
+
+// together runs fn n times at once and waits.
+func together(n int, fn func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { fn(i) })
+	}
+	wg.Wait()
+}
+
+func about(t *testing.T, what string, got, want, slack time.Duration) {
+	t.Helper()
+	if got < want-slack || got > want+slack {
+		t.Errorf("%s is %v, want about %v", what, got, want)
+	}
+}

@@ -1,0 +1,122 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/guard"
+)
+
+var lossLaws = []law{
+	{"a lost claim cancels the work with the cause, before anybody else can have the key", func(t *testing.T, w *world) {
+		g, other := process[string](t, w, order), on[string](t, w, w.memory, order)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Hang})
+		var told time.Time
+		wait := make(chan error, 1)
+		go func() {
+			_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) {
+				<-ctx.Done()
+				told = time.Now()
+				wantErr(t, context.Cause(ctx), interlock.ErrExpired)
+				return "late", nil
+			})
+			wait <- err
+		}()
+		synctest.Wait()
+		for {
+			if _, err := other.Do(t.Context(), key, work("a", 0).do); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		granted := time.Now()
+		wantErr(t, <-wait, interlock.ErrLost)
+		if !told.Before(granted) || told.IsZero() {
+			t.Errorf("told at %v, and it was granted at %v", told, granted)
+		}
+	}},
+	{"a late result is refused and counted, and never written over a newer one", func(t *testing.T, w *world) {
+		dies(t, w, order, key) // which completes late
+		g := process[string](t, w, order)
+		do(t, g, key, work("a", 0), "a")
+		late := process[string](t, w, order)
+		k := guard.Of("ann", "2")
+		_, c := begin(t, late, k)
+		w.memory.Step(time.Hour) // the engine's lease is over, and nobody here knows
+		do(t, g, k, work("newer", 0), "newer")
+		err := c.Complete("late")
+		var lost *interlock.LostError
+		if !errors.As(err, &lost) || lost.Fence != c.Fence() {
+			t.Errorf("Complete = %v", err)
+		}
+		if n := late.Stats().Endings[guard.Late]; n != 1 {
+			t.Errorf("%d late, want 1", n)
+		}
+		do(t, late, k, work("b", 0), "newer")
+	}},
+	{"the work's own error is told beside the loss", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		time.AfterFunc(time.Second, func() { w.memory.Step(time.Hour) })
+		_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", errNo })
+		wantErr(t, err, errNo)
+		wantErr(t, err, interlock.ErrLost)
+		wantErr(t, err, interlock.ErrNotHolder)
+		if g.Stats().Lost != 1 {
+			t.Errorf("%d lost, want 1", g.Stats().Lost)
+		}
+	}},
+	{"work that takes longer than MaxHold loses its claim", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", MaxHold: time.Minute, OnUnknown: guard.Hold}
+		g := process[string](t, w, p)
+		start := time.Now()
+		_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) })
+		wantErr(t, err, interlock.ErrMaxHold)
+		about(t, "the work", time.Since(start), time.Minute, time.Millisecond)
+		time.Sleep(guard.DefaultLease)
+		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
+	}},
+	{"renewals that fail for a while are tried again, and the claim is kept", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", time.Minute)
+		wait := begun(t, g, key, j)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		time.Sleep(25 * time.Second)
+		w.engine.Heal()
+		_, err := wait()
+		ok(t, err)
+		if s := g.Stats(); s.Renewed == 0 || s.NotRenewed == 0 {
+			t.Errorf("%d renewed and %d not", s.Renewed, s.NotRenewed)
+		}
+	}},
+	{"a claim is renewed until its result is stored", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", Lease: time.Second}
+		g := process[string](t, w, p)
+		_, c := begin(t, g, key)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Delay, After: 1900 * time.Millisecond})
+		ok(t, c.Complete("a"))
+		do(t, process[string](t, w, p), key, work("b", 0), "a")
+	}},
+	{"a grant that took most of its lease to arrive is given back", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", Lease: time.Second}
+		g, j := process[string](t, w, p), work("a", 0)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: 990 * time.Millisecond, Times: 1})
+		fails(t, g, key, j, guard.ErrDown)
+		j.want(t, 0)
+		time.Sleep(100 * time.Millisecond)
+		do(t, g, key, j, "a")
+	}},
+	{"who looks at the context learns of the loss even before a timer does", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Hang})
+		ctx, c := begin(t, g, key)
+		time.Sleep(guard.DefaultLease)
+		if ctx.Err() == nil || c.Left() != 0 {
+			t.Errorf("%v, %v left", ctx.Err(), c.Left())
+		}
+		wantErr(t, c.Fail(errNo), interlock.ErrLost)
+	}},
+}

@@ -1,0 +1,32 @@
+package guard
+
+import "strings"
+
+// A Message is what a person is told, by language: "en", "zh".
+type Message map[string]string
+
+// DefaultMessage returns what a person is told whose duplicate was refused (P4).
+func DefaultMessage() Message {
+	return Message{
+		"en": "operation in progress, please do not submit again",
+		"zh": "操作处理中，请勿重复提交",
+	}
+}
+
+// In returns the message in the given language, such as "zh-CN": the same one, or
+// else a wider one, or else the English one, or else any.
+func (m Message) In(language string) string {
+	for tag := strings.ToLower(language); tag != ""; {
+		if text, ok := m[tag]; ok {
+			return text
+		}
+		tag = tag[:max(strings.LastIndexByte(tag, '-'), 0)]
+	}
+	if text, ok := m["en"]; ok {
+		return text
+	}
+	for _, text := range m {
+		return text
+	}
+	return ""
+}

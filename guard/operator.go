@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+)
+
+// ErrNotUnknown means that there is nothing to resolve: the outcome is known, or
+// the work still runs, or nobody has heard of it.
+var ErrNotUnknown = errors.New("guard: there is no unknown outcome")
+
+// Status is what is known of a key.
+type Status struct {
+	Key   string        // what the engine calls it
+	State State         // what became of the work
+	Fence uint64        // of the claim that decided or decides
+	Began time.Time     // when that was granted, by the engine's clock
+	Left  time.Duration // of its lease if it runs, and otherwise until it is forgotten
+}
+
+// A State is what is known of a key; see package engine.
+type State = engine.State
+
+// Lookup returns what is known of a key. It changes nothing.
+func (g *Guard[T]) Lookup(ctx context.Context, key Key) (Status, error) {
+	k := &call{core: g.core, key: key}
+	if err := k.identify(ctx); err != nil && !errors.Is(err, ErrDuplicate) {
+		return Status{}, err
+	}
+	rec, err := g.ledger.Lookup(ctx, k.hash)
+	if err != nil {
+		return Status{}, fmt.Errorf("guard: looking up %q: %w", k.hash, err)
+	}
+	return statusOf(rec), nil
+}
+
+// List returns what is known of the guard's keys, of those in one of the given
+// states or of all. It goes through them a few at a time; one may come twice.
+func (g *Guard[T]) List(ctx context.Context, states ...State) iter.Seq2[Status, error] {
+	return g.core.list(ctx, states)
+}
+
+// Resolve says what became of work whose outcome is unknown: that it was done,
+// with result v. It fails with [ErrNotUnknown] if there is no such thing.
+func (g *Guard[T]) Resolve(ctx context.Context, key Key, v T) error {
+	return g.take(ctx, key, func(c *Claim[T]) error { return c.Complete(v) })
+}
+
+// Forget says of work whose outcome is unknown that it did not happen: the next
+// call runs. It fails with [ErrNotUnknown] if there is no such thing.
+func (g *Guard[T]) Forget(ctx context.Context, key Key) error {
+	return g.take(ctx, key, func(c *Claim[T]) error {
+		return c.claim.settle(engine.Settlement{Outcome: engine.Absent}, Freed, nil)
+	})
+}
+
+// take claims a key whose outcome is unknown, so that whoever else looks at it
+// does not decide at the same time, and decides.
+func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) error) error {
+	s, err := g.Lookup(ctx, key)
+	if err != nil {
+		return err
+	}
+	k := &call{core: g.core, key: key, hash: s.Key, start: time.Now()}
+	if s.State != engine.Unknown {
+		return fmt.Errorf("%w at %q: it is %v", ErrNotUnknown, s.Key, s.State)
+	}
+	req := k.request()
+	req.Take, req.Retain, req.Lease = true, k.retain(), g.policy.Lease
+	a, err := k.ask(ctx, g.ledger, req)
+	switch {
+	case err != nil:
+		return k.explain(ctx, err)
+	case !a.rec.Granted:
+		return fmt.Errorf("%w at %q: it is %v by now", ErrNotUnknown, s.Key, a.rec.State)
+	}
+	a.seat = &seat{key: s.Key} // nobody here waits for it
+	c := &Claim[T]{guard: g}
+	c.claim.start(ctx, g.core, a, k.retain())
+	defer g.desk.evict(s.Key)
+	defer c.Abandon() //nolint:errcheck // should decide panic
+	return decide(c)
+}
+
+func (c *core) list(ctx context.Context, states []State) iter.Seq2[Status, error] {
+	return func(yield func(Status, error) bool) {
+		for cursor := ""; ; {
+			recs, next, err := c.ledger.List(ctx, pattern(c.policy.Name), cursor)
+			if err != nil {
+				yield(Status{}, fmt.Errorf("guard: listing %q: %w", c.policy.Name, err))
+				return
+			}
+			for _, rec := range recs {
+				if wanted(rec.State, states) && !yield(statusOf(rec), nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			cursor = next
+		}
+	}
+}
+
+// pattern matches the keys of a guard.
+func pattern(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`).Replace(interlock.Key(name)) + ":*"
+}
+
+func wanted(s State, states []State) bool {
+	for _, w := range states {
+		if s == w {
+			return true
+		}
+	}
+	return len(states) == 0
+}
+
+func statusOf(r engine.Record) Status {
+	return Status{Key: r.Key, State: r.State, Fence: r.Fence, Began: r.Began, Left: r.Left}
+}

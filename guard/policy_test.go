@@ -1,0 +1,175 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/guard"
+)
+
+func TestPolicyDefaults(t *testing.T) {
+	p := guard.Policy{Name: "order"}.WithDefaults()
+	if p.Scope != guard.PerUser || p.After != guard.Keep || p.Retain != 5*time.Minute || p.Lease != 30*time.Second ||
+		p.MaxHold != 15*time.Minute || p.OnDuplicate != guard.Replay || p.Wait != 3*time.Second || p.OnError != guard.Free ||
+		p.OnUnknown != guard.Rerun || p.OnDown != guard.Closed || p.Local != 500*time.Millisecond || p.Status != 409 {
+		t.Errorf("the defaults (P3, P4, P6, T10) are %+v", p)
+	}
+	if p := (guard.Policy{Name: "form", After: guard.Free}).WithDefaults(); p.OnDuplicate != guard.Refuse || p.Status != 429 {
+		t.Errorf("with free they are %+v", p)
+	}
+}
+
+// TestPresets names what P3 and S9 ask for.
+func TestPresets(t *testing.T) {
+	for _, c := range []struct {
+		p             guard.Policy
+		window, lease time.Duration
+		onDown        guard.OnDown
+		onUnknown     guard.OnUnknown
+		scope         guard.Scope
+	}{
+		{guard.Click("x"), time.Second, 30 * time.Second, guard.Open, guard.Rerun, guard.PerUser},
+		{guard.Form("x"), 5 * time.Second, 30 * time.Second, guard.Open, guard.Rerun, guard.PerUser},
+		{guard.Payment("x"), 30 * time.Second, 30 * time.Second, guard.Closed, guard.Hold, guard.PerUser},
+		{guard.Export("x"), 300 * time.Second, 30 * time.Second, guard.Open, guard.Rerun, guard.PerUser},
+		{guard.Short("x"), 0, 10 * time.Second, guard.Closed, guard.Rerun, guard.PerUser},
+		{guard.Long("x"), 0, 5 * time.Minute, guard.Closed, guard.Rerun, guard.PerUser},
+		{guard.Import("x"), 0, 30 * time.Second, guard.Open, guard.Rerun, guard.Global},
+	} {
+		if err := c.p.Check(); err != nil {
+			t.Error(err)
+		}
+		p := c.p.WithDefaults()
+		if p.Window != c.window || p.Lease != c.lease || p.OnDown != c.onDown || p.OnUnknown != c.onUnknown || p.Scope != c.scope {
+			t.Errorf("preset %+v, want %+v", p, c)
+		}
+		if (p.After == guard.Window) != (c.window > 0) {
+			t.Errorf("After %q with a window of %v", p.After, c.window)
+		}
+	}
+}
+
+// TestBadPolicies says of each mistake what is wrong.
+func TestBadPolicies(t *testing.T) {
+	for want, p := range map[string]guard.Policy{
+		"Name has 0 bytes":            {},
+		"Name has 65 bytes":           {Name: strings.Repeat("x", 65)},
+		`Scope "team": choose one of`: {Name: "x", Scope: "team"},
+		`After "never": choose`:       {Name: "x", After: "never"},
+		`OnDuplicate "queue": choose`: {Name: "x", OnDuplicate: "queue"},
+		`OnError "window": choose`:    {Name: "x", OnError: guard.Window},
+		`OnUnknown "retry": choose`:   {Name: "x", OnUnknown: "retry"},
+		`OnDown "ajar": choose`:       {Name: "x", OnDown: "ajar"},
+		`"replay" needs After "keep"`: {Name: "x", After: guard.Free, OnDuplicate: guard.Replay},
+		`"keep" does not go with`:     {Name: "x", After: guard.Window, Window: time.Second, OnError: guard.Keep},
+		"Window 0s: must be":          {Name: "x", After: guard.Window},
+		"Window -1s: must be":         {Name: "x", After: guard.Window, Window: -time.Second},
+		`Window 1s needs After`:       {Name: "x", Window: time.Second},
+		"Retain -1s: must be":         {Name: "x", Retain: -time.Second},
+		"Retain 1ms: must be":         {Name: "x", Retain: time.Millisecond},
+		"Retain 9600h0m0s: must be":   {Name: "x", Retain: 400 * 24 * time.Hour},
+		"Lease -1ns: must be":         {Name: "x", Lease: -1},
+		"Lease 1ms: must be":          {Name: "x", Lease: time.Millisecond},
+		"MaxHold -1s: must be":        {Name: "x", MaxHold: -time.Second},
+		"MaxHold 1s is less than one": {Name: "x", MaxHold: time.Second},
+		"Wait -1s: must be":           {Name: "x", Wait: -time.Second},
+		"Local -1s: must be":          {Name: "x", Local: -time.Second},
+		"Status 200 is no refusal":    {Name: "x", Status: 200},
+	} {
+		g, err := guard.New[int](interlock.New(nil), p)
+		if g != nil || !errors.Is(err, guard.ErrPolicy) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want it to say %q", p, err, want)
+		}
+	}
+	err := guard.Policy{Lease: -1, Retain: -1}.Check()
+	for _, want := range []string{"Name", "Lease", "Retain"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not tell all: %s", err, want)
+		}
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	resolve := guard.Policy{Name: "x", OnUnknown: guard.Resolve}
+	for name, c := range map[string]struct {
+		p   guard.Policy
+		opt guard.Option
+	}{
+		"no codec":       {order, guard.WithCodec(nil)},
+		"no size":        {order, guard.MaxResult(0)},
+		"nobody waits":   {order, guard.MaxWaiting(0, 1)},
+		"no ring":        {order, guard.Encrypt(nil)},
+		"short secret":   {order, guard.HashWith([]byte("short"))},
+		"no resolver":    {resolve, guard.MaxResult(1)},
+		"nil resolver":   {resolve, guard.Resolver[int](nil)},
+		"other resolver": {resolve, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", false, nil })},
+	} {
+		if g, err := guard.New[int](interlock.New(nil), c.p, c.opt); err == nil || g != nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("Must did not panic")
+			}
+		}()
+		guard.Must(guard.New[int](interlock.New(nil), guard.Policy{}))
+	}()
+	guard.Must(guard.New[int](interlock.New(nil), order))
+}
+
+func TestBadSecrets(t *testing.T) {
+	good := secret("good")
+	for name, s := range map[string][]guard.Secret{
+		"no name": {{Key: good.Key}}, "long name": {{Name: strings.Repeat("x", 65), Key: good.Key}},
+		"short key": {{Name: "x", Key: []byte("short")}}, "no key": {{Name: "x"}}, "twice": {good, good},
+	} {
+		if _, err := guard.NewRing(s[0], s[1:]...); err == nil {
+			t.Errorf("NewRing with %s: no error", name)
+		}
+	}
+	long := []byte(strings.Repeat("x", 32))
+	if _, err := guard.NewTokens(0, long); err == nil {
+		t.Error("tokens without a life")
+	}
+	if _, err := guard.NewTokens(time.Hour, long[:15]); err == nil {
+		t.Error("tokens with a secret that can be guessed")
+	}
+	if _, err := guard.NewTokens(time.Hour, long, nil); err == nil {
+		t.Error("tokens with an old secret that can be guessed")
+	}
+}
+
+// forgetful is an engine that keeps no records.
+type forgetful struct{ engine.Engine }
+
+func (f forgetful) Capabilities() engine.Capabilities { return engine.Capabilities{} }
+
+func TestEngineWithoutLedger(t *testing.T) {
+	_, err := guard.New[int](interlock.New(forgetful{memory.New()}), order)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("New = %v", err)
+	}
+}
+
+func TestMessageLanguages(t *testing.T) {
+	m := guard.DefaultMessage()
+	for tag, want := range map[string]string{"zh": m["zh"], "zh-CN": m["zh"], "ZH-hant-tw": m["zh"], "de": m["en"], "": m["en"]} {
+		if got := m.In(tag); got != want {
+			t.Errorf("In(%q) = %q, want %q", tag, got, want)
+		}
+	}
+	if got := (guard.Message{"de": "nein"}).In("fr"); got != "nein" {
+		t.Errorf("the only language is not used: %q", got)
+	}
+	if got := (guard.Message{}).In("fr"); got != "" {
+		t.Errorf("no message is %q", got)
+	}
+}

@@ -1,0 +1,192 @@
+package guard_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// A receipt is a result with something in it.
+type receipt struct {
+	Order string
+	Cents int64
+}
+
+// settled leaves a record behind as if somebody had.
+func settled(t *testing.T, w *world, key string, result []byte) {
+	t.Helper()
+	l := w.memory.Capabilities().Ledger
+	rec, err := l.Claim(t.Context(), engine.Claim{Key: key, Attempt: "x", Lease: time.Minute})
+	if err != nil || !rec.Granted {
+		t.Fatalf("Claim = %+v, %v", rec, err)
+	}
+	_, err = l.Settle(t.Context(), engine.Settlement{Key: key, Attempt: "x", Outcome: engine.Done, Result: result, Retain: time.Hour})
+	ok(t, err)
+}
+
+// stored returns what the engine keeps for a key.
+func stored(t *testing.T, w *world, g *guard.Guard[string], k guard.Key) (string, []byte) {
+	t.Helper()
+	s, err := g.Lookup(t.Context(), k)
+	ok(t, err)
+	rec, err := w.memory.Capabilities().Ledger.Lookup(t.Context(), s.Key)
+	ok(t, err)
+	return s.Key, rec.Result
+}
+
+func ring(t *testing.T, current guard.Secret, older ...guard.Secret) *guard.Ring {
+	t.Helper()
+	r, err := guard.NewRing(current, older...)
+	ok(t, err)
+	return r
+}
+
+func secret(name string) guard.Secret {
+	return guard.Secret{Name: name, Key: []byte(strings.Repeat(name, 32)[:32])}
+}
+
+var resultLaws = []law{
+	{"a result comes back as it was", func(t *testing.T, w *world) {
+		g := process[receipt](t, w, order)
+		want := receipt{"42", 9_007_199_254_740_993}
+		for range 2 {
+			got, err := g.Do(t.Context(), key, func(context.Context) (receipt, error) { return want, nil })
+			if err != nil || got != want {
+				t.Errorf("Do = %+v, %v", got, err)
+			}
+		}
+		got, err := process[receipt](t, w, order).Do(t.Context(), key, nil)
+		if err != nil || got != want {
+			t.Errorf("elsewhere Do = %+v, %v", got, err)
+		}
+	}},
+	{"a result that does not encode is never replayed, and the work never run again", func(t *testing.T, w *world) {
+		g, ran := process[any](t, w, order), 0
+		v, err := g.Do(t.Context(), key, func(context.Context) (any, error) { ran++; return func() {}, nil })
+		if err != nil || v == nil {
+			t.Errorf("the first caller got %v, %v", v, err)
+		}
+		for _, g := range []*guard.Guard[any]{g, process[any](t, w, order)} {
+			_, err = g.Do(t.Context(), key, func(context.Context) (any, error) { ran++; return 1, nil })
+			wantErr(t, err, guard.ErrNoResult)
+			wantErr(t, err, guard.ErrCodec)
+		}
+		if n := g.Stats().Endings[guard.Tombstoned]; ran != 1 || n != 1 {
+			t.Errorf("ran %d times, %d tombstones", ran, n)
+		}
+	}},
+	{"a result that is too large is never replayed, and the work never run again", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order, guard.MaxResult(100)), work(strings.Repeat("x", 99), 0)
+		do(t, g, key, j, j.result)
+		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrTooLarge)
+		wantErr(t, fails(t, process[string](t, w, order), key, j, guard.ErrNoResult), guard.ErrTooLarge)
+		j.want(t, 1)
+		fits := work(strings.Repeat("x", 98), 0)
+		do(t, g, guard.Of("ann", "2"), fits, fits.result)
+		do(t, g, guard.Of("ann", "2"), fits, fits.result)
+	}},
+	{"a result that does not decode is never replayed, and the work never run again", func(t *testing.T, w *world) {
+		do(t, process[string](t, w, order), key, work("no number", 0), "no number")
+		g := process[int](t, w, order)
+		_, err := g.Do(t.Context(), key, func(context.Context) (int, error) { t.Error("it was run"); return 1, nil })
+		wantErr(t, err, guard.ErrNoResult)
+		var bad *json.UnmarshalTypeError
+		if !errors.As(err, &bad) {
+			t.Errorf("%v does not say what the codec said", err)
+		}
+	}},
+	{"a record that was changed, cut, emptied or moved to another key is never replayed, and the work never run again", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order), work("a", 0)
+		do(t, g, key, j, "a")
+		_, good := stored(t, w, g, key)
+		flipped := append([]byte(nil), good...)
+		flipped[len(flipped)-2] ^= 1
+		for name, bad := range map[string][]byte{
+			"moved": good, "flipped": flipped, "cut": good[:len(good)-1], "short": good[:5], "empty": {},
+			"garbage": []byte("garbage"), "newer": append([]byte{9}, good[1:]...), "sealed": {1, 'v', 200, 'x'},
+		} {
+			k := guard.Of("ann", name)
+			s, err := g.Lookup(t.Context(), k)
+			ok(t, err)
+			settled(t, w, s.Key, bad)
+			err = fails(t, g, k, j, guard.ErrNoResult)
+			if !errors.Is(err, guard.ErrCorrupt) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		j.want(t, 1)
+	}},
+	{"an encrypted result does not show, comes back, and cannot be moved to another key", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order, guard.Encrypt(ring(t, secret("k1")))), work("card number", 0)
+		do(t, g, key, j, j.result)
+		time.Sleep(time.Second)
+		do(t, g, key, j, j.result)
+		_, sealed := stored(t, w, g, key)
+		if strings.Contains(string(sealed), "card") || !strings.Contains(string(sealed), "k1") {
+			t.Errorf("stored as %q", sealed)
+		}
+		moved := guard.Of("ann", "moved")
+		s, err := g.Lookup(t.Context(), moved)
+		ok(t, err)
+		settled(t, w, s.Key, sealed)
+		wantErr(t, fails(t, g, moved, j, guard.ErrNoResult), guard.ErrCorrupt)
+		j.want(t, 1)
+	}},
+	{"keys are replaced by putting a new one in front, and a result whose key is gone is not replayed", func(t *testing.T, w *world) {
+		j := work("a", 0)
+		do(t, process[string](t, w, order, guard.Encrypt(ring(t, secret("old")))), key, j, "a")
+		g := process[string](t, w, order, guard.Encrypt(ring(t, secret("new"), secret("old"))))
+		do(t, g, key, j, "a")
+		do(t, g, guard.Of("ann", "2"), j, "a")
+		if _, sealed := stored(t, w, g, guard.Of("ann", "2")); !strings.Contains(string(sealed), "new") {
+			t.Errorf("stored as %q", sealed)
+		}
+		g = process[string](t, w, order, guard.Encrypt(ring(t, secret("new"))))
+		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrSealed)
+		wantErr(t, fails(t, process[string](t, w, order), key, j, guard.ErrNoResult), guard.ErrSealed)
+		j.want(t, 2)
+	}},
+	{"two encryptions of the same differ", func(t *testing.T, w *world) {
+		g := process[string](t, w, guard.Policy{Name: "order", Retain: time.Second}, guard.Encrypt(ring(t, secret("k"))))
+		do(t, g, key, work("a", 0), "a")
+		_, one := stored(t, w, g, key)
+		time.Sleep(2 * time.Second)
+		do(t, g, key, work("a", 0), "a")
+		if _, two := stored(t, w, g, key); string(one) == string(two) {
+			t.Error("they are the same")
+		}
+	}},
+	{"a guard that encrypts does not believe what is not encrypted, errors included", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnError: guard.Keep}
+		plain, j := process[string](t, w, p), work("a", 0)
+		do(t, plain, key, j, "a")
+		fails(t, plain, guard.Of("ann", "2"), &job{err: errNo}, errNo)
+		g := process[string](t, w, p, guard.Encrypt(ring(t, secret("k"))))
+		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrCorrupt)
+		wantErr(t, fails(t, g, guard.Of("ann", "2"), j, guard.ErrNoResult), guard.ErrCorrupt)
+		fails(t, g, guard.Of("ann", "3"), &job{err: errNo}, errNo)
+		time.Sleep(time.Second)
+		fails(t, g, guard.Of("ann", "3"), j, guard.ErrFailed)
+		j.want(t, 1)
+	}},
+	{"another codec is used for what it is given", func(t *testing.T, w *world) {
+		g := process[string](t, w, order, guard.WithCodec(shouting{}))
+		do(t, g, key, work("a", 0), "a")
+		do(t, g, key, work("b", 0), "A")
+	}},
+}
+
+// shouting is a codec whose work shows.
+type shouting struct{}
+
+func (shouting) Marshal(v any) ([]byte, error) { return []byte(strings.ToUpper(v.(string))), nil }
+func (shouting) Unmarshal(b []byte, v any) error {
+	*v.(*string) = string(b)
+	return nil
+}

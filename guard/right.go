@@ -1,0 +1,182 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+// A claim is a [Claim] without the type of its result. It is also the context
+// under which the work is done.
+type claim struct {
+	context.Context // ends with the claim
+	cancel          context.CancelCauseFunc
+	outer           *claim // the one before it on the way to this context
+
+	core      *core
+	ledger    engine.Ledger // that granted it; nil if nobody did
+	unguarded error         // why not
+	seat      *seat
+	req       engine.Claim
+	retain    time.Duration
+	fence     uint64
+	begun     time.Time
+	lease     watchdog.Lease
+
+	mu   sync.Mutex
+	over bool  // it was settled, or is about to be
+	lost error // a *interlock.LostError
+}
+
+type claimKey struct{}
+
+// Fence returns the fence of the claim under which ctx's work is done.
+func Fence(ctx context.Context) (fence uint64, ok bool) {
+	c, ok := ctx.Value(claimKey{}).(*claim)
+	if !ok || c.ledger == nil {
+		return 0, false
+	}
+	return c.fence, true
+}
+
+// start begins the work.
+func (k *claim) start(ctx context.Context, c *core, a answer, retain time.Duration) {
+	k.core, k.ledger, k.unguarded, k.seat, k.req, k.retain = c, a.ledger, a.unguarded, a.seat, a.req, retain
+	k.fence, k.begun = a.rec.Fence, time.Now()
+	k.outer, _ = ctx.Value(claimKey{}).(*claim)
+	k.Context, k.cancel = context.WithCancelCause(ctx)
+	if k.ledger == nil {
+		return
+	}
+	k.lease.Init(c.now, k.req.Key, c.policy.Lease, a.sent, k.begun, watchdog.Terms{MaxHold: c.policy.MaxHold})
+	k.lease.Trust(watchdog.SureUntil(a.sent, k.req.Lease)) // a window's first lease may be longer
+	k.req.Lease = c.policy.Lease
+	c.stats.running.Add(1)
+	c.desk.run(k.seat, k)
+	c.dog.Add(k)
+}
+
+// Value finds the claim itself for package guard.
+func (k *claim) Value(key any) any {
+	if _, ok := key.(claimKey); ok {
+		return k
+	}
+	return k.Context.Value(key)
+}
+
+// Err tells the truth even if no timer has had the time to: a process that was
+// stopped and goes on sees a lost claim at once.
+func (k *claim) Err() error {
+	if err := k.Context.Err(); err != nil || k.ledger == nil {
+		return err
+	}
+	if k.lease.Overdue(time.Now()) {
+		k.lose(interlock.ErrExpired)
+	}
+	return k.Context.Err()
+}
+
+// String names the context in messages about it.
+func (k *claim) String() string { return fmt.Sprintf("guard.Claim(%q)", k.req.Key) }
+
+// does tells whether the work on a key is done under ctx.
+func does(ctx context.Context, key string) bool {
+	c, _ := ctx.Value(claimKey{}).(*claim)
+	for ; c != nil; c = c.outer {
+		if c.req.Key == key && c.ledger != nil && c.live() {
+			return true
+		}
+	}
+	return false
+}
+
+// record is what duplicates in this process are told of the work.
+func (k *claim) record(now time.Time) engine.Record {
+	return engine.Record{State: engine.Running, Fence: k.fence, Began: k.begun, Left: k.lease.Left(now), Fingerprint: k.req.Fingerprint}
+}
+
+// live tells whether the claim is still relied on.
+func (k *claim) live() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.over && k.lost == nil && !k.lease.Overdue(time.Now())
+}
+
+// The watchdog's side.
+func (k *claim) Watched() *watchdog.Lease { return &k.lease }
+func (k *claim) Expired()                 { k.lose(interlock.ErrExpired) }
+func (k *claim) Exceeded()                { k.lose(interlock.ErrMaxHold) }
+
+// Gone is told that the engine does not know the claim any more.
+func (k *claim) Gone(err error) {
+	if errors.Is(err, engine.ErrRevoked) {
+		k.lose(interlock.ErrRevoked)
+		return
+	}
+	k.lose(interlock.ErrNotHolder)
+}
+
+// Renewed is told what came of a renewal.
+func (k *claim) Renewed(err error) {
+	s := &k.core.stats
+	if err == nil {
+		s.renewed.Add(1)
+	} else {
+		s.notRenewed.Add(1)
+	}
+	if t := k.core.trace; t != nil && t.Renewed != nil {
+		t.Renewed(Renewed{Guard: k.core.policy.Name, Key: k.req.Key, Err: err})
+	}
+}
+
+// lose ends a claim that can no longer be relied on. While it is being settled
+// the engine has the last word.
+func (k *claim) lose(why error) {
+	k.mu.Lock()
+	if k.over || k.lost != nil {
+		k.mu.Unlock()
+		return
+	}
+	k.lost = &interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: why}
+	k.mu.Unlock()
+
+	c := k.core
+	c.dog.Remove(k)
+	c.desk.vacate(k.seat, nil)
+	k.cancel(k.lost)
+	took := time.Since(k.begun)
+	c.stats.running.Add(-1)
+	c.stats.lost.Add(1)
+	c.stats.took.Add(int64(took))
+	if t := c.trace; t != nil && t.Lost != nil {
+		t.Lost(Lost{Guard: c.policy.Name, Key: k.req.Key, Fence: k.fence, Took: took, Err: why})
+	}
+}
+
+// renew renews claims with one call to each ledger that granted some.
+func (c *core) renew(ctx context.Context, wards []watchdog.Ward) []error {
+	errs := make([]error, len(wards))
+	todo := make(map[engine.Ledger][]int, 1)
+	for i, w := range wards {
+		l := w.(*claim).ledger
+		todo[l] = append(todo[l], i)
+	}
+	for l, at := range todo {
+		reqs := make([]engine.Claim, len(at))
+		for i, n := range at {
+			reqs[i] = wards[n].(*claim).req
+		}
+		for i, err := range l.Renew(ctx, reqs) {
+			errs[at[i]] = err
+		}
+	}
+	return errs
+}
+
+func isLost(err error) bool { return errors.Is(err, interlock.ErrLost) }

@@ -1,0 +1,180 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+)
+
+// complete settles a claim with what the work did.
+func (k *claim) complete(what content, text []byte, why error) error {
+	p := &k.core.policy
+	s := engine.Settlement{Outcome: engine.Done, Retain: k.retain}
+	switch p.After {
+	case Free:
+		return k.settle(engine.Settlement{Outcome: engine.Absent}, Freed, nil)
+	case Window:
+		what, s.Retain, s.FromStart = nothing, p.Window, true
+	}
+	ending := Completed
+	if why != nil {
+		ending = Tombstoned
+	}
+	return k.settleWith(s, what, text, ending, why)
+}
+
+// fail settles the claim of work that was not done.
+func (k *claim) fail(err error) error {
+	if k.core.policy.OnError == Free {
+		return k.settle(engine.Settlement{Outcome: engine.Absent}, Freed, err)
+	}
+	text := []byte(err.Error())
+	if len(text) > k.core.maxResult {
+		text = text[:k.core.maxResult]
+	}
+	return k.settleWith(engine.Settlement{Outcome: engine.Failed, Retain: k.retain}, failure, text, KeptError, err)
+}
+
+// leaveOpen settles the claim of work of which nobody knows what became.
+func (k *claim) leaveOpen() error {
+	if k.core.policy.OnUnknown == Rerun {
+		return k.settle(engine.Settlement{Outcome: engine.Absent}, Freed, nil)
+	}
+	return k.settle(engine.Settlement{Outcome: engine.Unknown, Retain: k.retain}, LeftOpen, nil)
+}
+
+// settleWith settles a claim with something in an envelope.
+func (k *claim) settleWith(s engine.Settlement, what content, text []byte, e Ending, why error) (err error) {
+	if s.Result, err = k.core.enclose(k.req.Key, what, text); err != nil {
+		// Without randomness there is no encryption. That the work was done
+		// matters more than its result, and is no secret.
+		s.Result, e, why = unsealed(k.req.Key, unencoded, nil), Tombstoned, err
+	}
+	return k.settle(s, e, why)
+}
+
+// settle tells the engine, and everybody in this process, what became of a claim.
+func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
+	c := k.core
+	if err := k.end(); err != nil {
+		if isLost(err) && s.Outcome == engine.Done {
+			k.report(Late, err)
+		}
+		return err
+	}
+	s.Key, s.Attempt = k.req.Key, k.req.Attempt
+	c.background.Begin() // before the watchdog lets go of it: Close waits for one or the other
+	defer c.background.End()
+	out, err := k.tell(c.bound.Context(), s, false)
+	if errors.Is(err, engine.ErrFull) && len(s.Result) > 0 {
+		// There is no room for the result, but maybe for that it was there.
+		s.Result, e, why = unsealed(k.req.Key, tooLarge, nil), Tombstoned, err
+		out, err = k.tell(c.bound.Context(), s, false)
+	}
+	switch {
+	case err != nil:
+		c.background.Go(func() { k.tellLate(s) })
+		err = fmt.Errorf("%w: %w", ErrNotStored, err)
+		k.remember(s)
+		k.finish(NotStored, err)
+		return err
+	case out != engine.Released:
+		lost := &interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: interlock.ErrNotHolder}
+		c.desk.vacate(k.seat, nil)
+		k.finish(Late, lost)
+		return lost
+	}
+	k.remember(s)
+	k.finish(e, why)
+	return nil
+}
+
+// end begins the end of a claim, or tells why it is over.
+func (k *claim) end() error {
+	if k.lease.Overdue(time.Now()) {
+		k.lose(interlock.ErrExpired) // unless that is known
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.over:
+		return ErrSettled
+	case k.lost != nil:
+		k.over = true
+		return k.lost
+	}
+	k.over = true
+	return nil
+}
+
+// tell tells the engine until it has answered, or ctx is done. It is renewed
+// meanwhile.
+func (k *claim) tell(ctx context.Context, s engine.Settlement, unsure bool) (engine.Outcome, error) {
+	for tries := 1; ; tries++ {
+		out, err := k.ledger.Settle(ctx, s)
+		if err == nil && unsure && out == engine.AlreadyFree && (s.Outcome == engine.Absent || s.FromStart) {
+			out = engine.Released // by the call whose answer was lost
+		}
+		if err == nil || !worthwhile(err) {
+			return out, err
+		}
+		unsure = unsure || errors.Is(err, engine.ErrUnknown)
+		if k.core.pause(ctx, backoff(tries)) != nil {
+			return 0, err
+		}
+	}
+}
+
+// tellLate goes on telling the engine after the caller was answered, for as long
+// as the claim can be relied on.
+func (k *claim) tellLate(s engine.Settlement) {
+	ctx, cancel := context.WithDeadline(context.Background(), k.lease.Until())
+	defer cancel()
+	if out, err := k.tell(ctx, s, true); err == nil && out == engine.Released {
+		k.report(StoredLate, nil)
+	}
+}
+
+// remember lets the in-process level answer what is known now.
+func (k *claim) remember(s engine.Settlement) {
+	rec := engine.Record{State: s.Outcome, Fence: k.fence, Began: k.begun, Left: s.Retain, Result: s.Result, Fingerprint: k.req.Fingerprint}
+	if s.FromStart {
+		rec.Left -= time.Since(k.begun)
+	}
+	if s.Outcome == engine.Absent || rec.Left <= 0 {
+		k.core.desk.vacate(k.seat, nil)
+		return
+	}
+	k.core.desk.tell(k.seat, rec)
+}
+
+// finish ends what there was for a claim.
+func (k *claim) finish(e Ending, why error) {
+	c := k.core
+	c.dog.Remove(k)
+	k.cancel(interlock.ErrReleased)
+	c.stats.running.Add(-1)
+	c.stats.took.Add(int64(time.Since(k.begun)))
+	k.report(e, why)
+}
+
+// report counts and traces how a claim ended.
+func (k *claim) report(e Ending, why error) {
+	c := k.core
+	c.stats.ended(e)
+	if t := c.trace; t != nil && t.Settled != nil {
+		t.Settled(Settled{Guard: c.policy.Name, Key: k.req.Key, Ending: e, Fence: k.fence, Took: time.Since(k.begun), Err: why})
+	}
+}
+
+// close ends what nobody granted.
+func (k *claim) close() error {
+	if k.cancel != nil {
+		k.cancel(interlock.ErrReleased)
+	}
+	return nil
+}

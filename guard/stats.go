@@ -1,0 +1,69 @@
+package guard
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats are what a guard has done since it was made. It is what metrics are made
+// of.
+type Stats struct {
+	Running    int64              // claims held now
+	Waiting    int64              // duplicates waiting now
+	Asked      uint64             // claims sent to the engine
+	InHouse    uint64             // calls answered in this process, without asking the engine
+	Verdicts   map[Verdict]uint64 // calls, by what they met
+	Endings    map[Ending]uint64  // claims, by how they ended
+	Lost       uint64             // claims lost while the work ran
+	Renewed    uint64             // claims renewed
+	NotRenewed uint64             // renewals that failed and were tried again
+	CleanedUp  uint64             // claims without an answer that were undone
+	Took       time.Duration      // time from claim to settlement, of all that ended
+	Waited     time.Duration      // time waited, of all calls
+}
+
+// verdicts and endings are all there are, in the order of their counters.
+var (
+	verdicts = [...]Verdict{Granted, Replayed, Refused, Mismatch, Doubtful, FailedBefore, NoResult, Unguarded, Down, GaveUp}
+	endings  = [...]Ending{Completed, Tombstoned, KeptError, Freed, LeftOpen, Late, NotStored, StoredLate}
+)
+
+type counters struct {
+	running, waiting    atomic.Int64
+	asked, inHouse      atomic.Uint64
+	verdicts            [len(verdicts)]atomic.Uint64
+	endings             [len(endings)]atomic.Uint64
+	lost, cleanedUp     atomic.Uint64
+	renewed, notRenewed atomic.Uint64
+	took, waited        atomic.Int64 // nanoseconds
+}
+
+func (c *counters) met(v Verdict)  { count(verdicts[:], c.verdicts[:], v) }
+func (c *counters) ended(e Ending) { count(endings[:], c.endings[:], e) }
+
+func count[W comparable](words []W, counts []atomic.Uint64, word W) {
+	for i, w := range words {
+		if w == word {
+			counts[i].Add(1)
+			return
+		}
+	}
+}
+
+func (c *counters) stats() Stats {
+	s := Stats{
+		Running: c.running.Load(), Waiting: c.waiting.Load(),
+		Asked: c.asked.Load(), InHouse: c.inHouse.Load(),
+		Verdicts: make(map[Verdict]uint64), Endings: make(map[Ending]uint64),
+		Lost: c.lost.Load(), CleanedUp: c.cleanedUp.Load(),
+		Renewed: c.renewed.Load(), NotRenewed: c.notRenewed.Load(),
+		Took: time.Duration(c.took.Load()), Waited: time.Duration(c.waited.Load()),
+	}
+	for i, v := range verdicts {
+		s.Verdicts[v] = c.verdicts[i].Load()
+	}
+	for i, e := range endings {
+		s.Endings[e] = c.endings[i].Load()
+	}
+	return s
+}

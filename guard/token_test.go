@@ -1,0 +1,109 @@
+package guard_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+func tokens(t *testing.T, secret string, older ...string) *guard.Tokens {
+	t.Helper()
+	var rest [][]byte
+	for _, o := range older {
+		rest = append(rest, []byte(strings.Repeat(o, 16)))
+	}
+	ts, err := guard.NewTokens(10*time.Minute, []byte(strings.Repeat(secret, 16)), rest...)
+	ok(t, err)
+	return ts
+}
+
+// redeem demands that a token is good.
+func redeem(t *testing.T, ts *guard.Tokens, token, user, form string) guard.Key {
+	t.Helper()
+	k, err := ts.Redeem(token, user, form)
+	ok(t, err)
+	return k
+}
+
+var tokenLaws = []law{
+	{"a token is spent once, and remembers what on (P1, P6)", func(t *testing.T, w *world) {
+		ts, g, j := tokens(t, "s"), process[string](t, w, order), work("a", time.Second)
+		token := ts.Issue("ann", "checkout")
+		wait := begun(t, g, redeem(t, ts, token, "ann", "checkout"), j)
+		refused(t, g, redeem(t, ts, token, "ann", "checkout"), j)
+		_, err := wait()
+		ok(t, err)
+		do(t, process[string](t, w, order), redeem(t, ts, token, "ann", "checkout"), j, "a")
+		do(t, g, redeem(t, ts, ts.Issue("ann", "checkout"), "ann", "checkout"), j, "a")
+		j.want(t, 2)
+	}},
+	{"a token whose work failed is free again (P6)", func(t *testing.T, w *world) {
+		ts, g := tokens(t, "s"), process[string](t, w, order)
+		k := redeem(t, ts, ts.Issue("ann", "checkout"), "ann", "checkout")
+		fails(t, g, k, &job{err: errNo}, errNo)
+		do(t, g, k, work("a", 0), "a")
+	}},
+	{"a token stays spent for as long as it is good, however short results are kept", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", Retain: time.Second}
+		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
+		token := ts.Issue("ann", "checkout")
+		do(t, g, redeem(t, ts, token, "ann", "checkout"), j, "a")
+		time.Sleep(10*time.Minute - time.Millisecond)
+		do(t, g, redeem(t, ts, token, "ann", "checkout"), j, "a")
+		j.want(t, 1)
+		time.Sleep(time.Millisecond)
+		_, err := ts.Redeem(token, "ann", "checkout")
+		wantErr(t, err, guard.ErrTokenExpired)
+	}},
+	{"tokens of others, of other forms, made up, changed and expired are told apart", func(t *testing.T, w *world) {
+		ts := tokens(t, "s")
+		token := ts.Issue("ann", "checkout")
+		for name, c := range map[string]struct {
+			token, user, form string
+			want              error
+		}{
+			"another user": {token, "bob", "checkout", guard.ErrTokenForeign},
+			"another form": {token, "ann", "refund", guard.ErrTokenForeign},
+			"shifted":      {token, "annc", "heckout", guard.ErrTokenForeign},
+			"made up":      {"made-up", "ann", "checkout", guard.ErrTokenUnknown},
+			"empty":        {"", "ann", "checkout", guard.ErrTokenUnknown},
+			"changed":      {flip(token), "ann", "checkout", guard.ErrTokenUnknown},
+			"longer":       {token + "AAAA", "ann", "checkout", guard.ErrTokenUnknown},
+			"foreign":      {tokens(t, "x").Issue("ann", "checkout"), "ann", "checkout", guard.ErrTokenUnknown},
+			"redis key":    {"interlock:guard:lock:*", "ann", "checkout", guard.ErrTokenUnknown},
+		} {
+			if _, err := ts.Redeem(c.token, c.user, c.form); err != c.want { //nolint:errorlint // exactly this one
+				t.Errorf("%s: %v, want %v", name, err, c.want)
+			}
+		}
+		time.Sleep(ts.Life())
+		_, err := ts.Redeem(token, "ann", "checkout")
+		wantErr(t, err, guard.ErrTokenExpired)
+		_, err = ts.Redeem(token, "bob", "checkout")
+		wantErr(t, err, guard.ErrTokenForeign)
+	}},
+	{"a secret is replaced by putting a new one in front", func(t *testing.T, w *world) {
+		token := tokens(t, "old").Issue("ann", "checkout")
+		redeem(t, tokens(t, "new", "old"), token, "ann", "checkout")
+		_, err := tokens(t, "new").Redeem(token, "ann", "checkout")
+		wantErr(t, err, guard.ErrTokenUnknown)
+		redeem(t, tokens(t, "new"), tokens(t, "new", "old").Issue("ann", "checkout"), "ann", "checkout")
+	}},
+	{"a policy that forgets what was done takes no tokens", func(t *testing.T, w *world) {
+		ts, j := tokens(t, "s"), work("a", 0)
+		k := redeem(t, ts, ts.Issue("ann", "f"), "ann", "f")
+		fails(t, process[string](t, w, guard.Form("form")), k, j, guard.ErrPolicy)
+		j.want(t, 0)
+	}},
+}
+
+// flip changes one character in the middle.
+func flip(token string) string {
+	b := []byte(token)
+	if b[20]++; b[20] == 'Z'+1 || b[20] == 'z'+1 || b[20] == '9'+1 || b[20] == '_'+1 || b[20] == '-'+1 {
+		b[20] = 'A'
+	}
+	return string(b)
+}

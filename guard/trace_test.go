@@ -1,0 +1,87 @@
+package guard_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/guard"
+)
+
+var traceLaws = []law{
+	{"every call is traced with what it met, and every claim with how it ended (L10)", func(t *testing.T, w *world) {
+		var seen []string
+		tr := &guard.Trace{
+			Checked: func(c guard.Checked) { seen = append(seen, fmt.Sprint(c.Guard, " ", c.Verdict, " ", c.InHouse)) },
+			Settled: func(s guard.Settled) { seen = append(seen, fmt.Sprint(s.Ending)) },
+		}
+		g := process[string](t, w, order, guard.WithTrace(tr), guard.WithTrace(&guard.Trace{}))
+		do(t, g, key.For([]byte("x")), work("a", 0), "a")
+		do(t, g, key, work("a", 0), "a")
+		fails(t, g, key.For([]byte("y")), work("a", 0), guard.ErrMismatch)
+		fails(t, g, guard.Of("ann", "2"), &job{err: errNo}, errNo)
+		cut(w)
+		fails(t, g, guard.Of("ann", "3"), work("a", 0), guard.ErrDown)
+		want := []string{"order granted false", "completed", "order replayed true", "order mismatch true",
+			"order granted false", "freed", "order down false"}
+		if !slices.Equal(seen, want) {
+			t.Errorf("traced %q, want %q", seen, want)
+		}
+		s := g.Stats()
+		if s.Verdicts[guard.Granted] != 2 || s.Verdicts[guard.Mismatch] != 1 || s.Endings[guard.Freed] != 1 || s.InHouse != 2 {
+			t.Errorf("counted %+v", s)
+		}
+	}},
+	{"loss, renewal and clean-up are traced", func(t *testing.T, w *world) {
+		var lost, renewed, cleaned int
+		tr := &guard.Trace{
+			Lost:    func(l guard.Lost) { lost++ },
+			Renewed: func(guard.Renewed) { renewed++ },
+			Cleaned: func(c guard.Cleaned) {
+				if c.Found {
+					cleaned++
+				}
+			},
+		}
+		g := process[string](t, w, order, guard.WithTrace(tr))
+		_, c := begin(t, g, key)
+		time.Sleep(guard.DefaultLease)
+		w.memory.Step(time.Hour)
+		time.Sleep(guard.DefaultLease)
+		wantErr(t, c.Abandon(), errLost)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply})
+		fails(t, g, guard.Of("ann", "2"), work("a", 0), guard.ErrDown)
+		w.engine.Heal()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if lost != 1 || renewed == 0 || cleaned != 1 {
+			t.Errorf("traced %d losses, %d renewals, %d clean-ups", lost, renewed, cleaned)
+		}
+	}},
+	{"the log tells key, verdict and time left of every check, and no plain key (L10)", func(t *testing.T, w *world) {
+		var out bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		g, j := process[string](t, w, order, guard.WithTrace(guard.Log(logger))), work("a", time.Second)
+		k := guard.Of("secret-user", "secret-id")
+		wait := begun(t, g, k, j)
+		refused(t, g, k, j)
+		_, err := wait()
+		ok(t, err)
+		cut(w)
+		fails(t, g, guard.Of("secret-user", "2"), j, guard.ErrDown)
+		for _, want := range []string{"verdict=granted", "verdict=refused", "left=29.698s", "key=order:", "ending=completed", "verdict=down", "level=ERROR"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("the log has no %q:\n%s", want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "secret") {
+			t.Errorf("the log has a plain key:\n%s", out.String())
+		}
+	}},
+}

@@ -1,0 +1,201 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/guard"
+)
+
+var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold}
+
+// errLost is what a late result is refused with.
+var errLost = interlock.ErrLost
+
+// dies claims key in a process that is not heard of again.
+func dies(t *testing.T, w *world, p guard.Policy, k guard.Key, opts ...guard.Option) {
+	t.Helper()
+	g := process[string](t, w, p, opts...)
+	_, c := begin(t, g, k)
+	w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+	lease := g.Policy().Lease
+	time.Sleep(2 * lease)
+	w.engine.Heal()
+	wantErr(t, c.Complete("late"), errLost)
+}
+
+// ways are how work ends without anybody knowing what became of it.
+var ways = map[string]func(context.Context) (string, error){
+	"deadline": func(ctx context.Context) (string, error) { return "", context.DeadlineExceeded },
+	"doubt":    func(ctx context.Context) (string, error) { return "", guard.Doubt(errNo) },
+}
+
+var unknownLaws = []law{
+	{"kill after claim, let two leases pass: unknown for all, until Retain is over", func(t *testing.T, w *world) {
+		dies(t, w, strict, key)
+		g, j := process[string](t, w, strict), work("a", 0)
+		for range 3 {
+			var u *guard.UnknownError
+			if err := fails(t, g, key, j, guard.ErrUnknown); !errors.As(err, &u) || u.Fence == 0 || u.Began.IsZero() || u.Left <= 0 {
+				t.Errorf("told %+v", err)
+			}
+			time.Sleep(time.Minute)
+		}
+		j.want(t, 0)
+		time.Sleep(2 * time.Minute)
+		do(t, g, key, j, "a")
+	}},
+	{"by default the next call runs once the lease is over", func(t *testing.T, w *world) {
+		dies(t, w, order, key)
+		g, j := process[string](t, w, order), work("a", 0)
+		do(t, g, key, j, "a")
+		do(t, g, key, j, "a")
+		j.want(t, 1)
+	}},
+	{"work that ran out of time, or says that it does not know, is held", func(t *testing.T, w *world) {
+		for name, way := range ways {
+			g, j, k := process[string](t, w, strict), work("a", 0), guard.Of("ann", name)
+			if _, err := g.Do(t.Context(), k, way); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			fails(t, g, k, j, guard.ErrUnknown)
+			fails(t, process[string](t, w, strict), k, j, guard.ErrUnknown)
+			j.want(t, 0)
+			if n := g.Stats().Endings[guard.LeftOpen]; n != 1 {
+				t.Errorf("%s: %d left open, want 1", name, n)
+			}
+		}
+	}},
+	{"by default it is run again", func(t *testing.T, w *world) {
+		for name, way := range ways {
+			g, j, k := process[string](t, w, order), work("a", 0), guard.Of("ann", name)
+			_, _ = g.Do(t.Context(), k, way)
+			do(t, g, k, j, "a")
+		}
+	}},
+	{"an error of work whose context had ended is no plain failure", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		_, err := g.Do(ctx, key, func(ctx context.Context) (string, error) {
+			cancel(errNo)
+			return "", errors.New("driver: bad connection")
+		})
+		if err == nil {
+			t.Error("no error")
+		}
+		fails(t, g, key, work("a", 0), guard.ErrUnknown)
+	}},
+	{"a panic is passed on, and the outcome held", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, strict), work("a", 0)
+		func() {
+			defer func() {
+				if p := recover(); p != "boom" {
+					t.Errorf("recovered %v", p)
+				}
+			}()
+			_, _ = g.Do(t.Context(), key, func(context.Context) (string, error) { panic("boom") })
+		}()
+		fails(t, g, key, j, guard.ErrUnknown)
+		j.want(t, 0)
+	}},
+	{"a claim that is abandoned without a word is held", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, strict), work("a", 0)
+		_, c := begin(t, g, key)
+		ok(t, c.Abandon())
+		ok(t, c.Abandon())
+		fails(t, process[string](t, w, strict), key, j, guard.ErrUnknown)
+	}},
+	{"an outcome that was left open elsewhere is run again by a policy that reruns, with a larger fence", func(t *testing.T, w *world) {
+		_, c := begin(t, process[string](t, w, strict), key)
+		ok(t, c.Abandon())
+		_, again := begin(t, process[string](t, w, order), key)
+		if again.Fence() <= c.Fence() {
+			t.Errorf("fence %d after %d", again.Fence(), c.Fence())
+		}
+		ok(t, again.Complete("a"))
+		do(t, process[string](t, w, strict), key, work("b", 0), "a")
+	}},
+	{"an unknown outcome is remembered for Retain from the last sign of life", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Minute, Lease: 10 * time.Second}
+		g, j := process[string](t, w, p), work("a", 0)
+		_, c := begin(t, g, key)
+		time.Sleep(5 * time.Minute)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		time.Sleep(50 * time.Second)
+		w.engine.Heal()
+		fails(t, process[string](t, w, p), key, j, guard.ErrUnknown)
+		wantErr(t, c.Complete("late"), errLost)
+	}},
+
+	// Resolve.
+	{"a resolver that finds the work done makes its result everybody's", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		asked := 0
+		find := guard.Resolver(func(ctx context.Context, k guard.Key) (string, bool, error) {
+			asked++
+			if fence, ok := guard.Fence(ctx); !ok || fence == 0 || k != key {
+				t.Errorf("asked for %v with fence %d", k, fence)
+			}
+			return "found", true, nil
+		})
+		dies(t, w, p, key, find)
+		g, j := process[string](t, w, p, find), work("a", 0)
+		do(t, g, key, j, "found")
+		do(t, process[string](t, w, p, find), key, j, "found")
+		j.want(t, 0)
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	}},
+	{"a resolver that finds it not done lets it be done, once", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) {
+			time.Sleep(time.Second)
+			return "", false, nil
+		})
+		dies(t, w, p, key, find)
+		j := work("a", time.Second)
+		guards := make([]*guard.Guard[string], 10)
+		for i := range guards {
+			guards[i] = process[string](t, w, p, find)
+		}
+		together(10, func(i int) {
+			v, err := guards[i].Do(t.Context(), key, j.do)
+			if err != nil && !errors.Is(err, guard.ErrDuplicate) || err == nil && v != "a" {
+				t.Errorf("Do = %q, %v", v, err)
+			}
+		})
+		j.want(t, 1)
+	}},
+	{"a resolver that does not know leaves it unknown, and says why", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", true, errNo })
+		dies(t, w, p, key, find)
+		g, j := process[string](t, w, p, find), work("a", 0)
+		err := fails(t, g, key, j, guard.ErrUnknown)
+		wantErr(t, err, errNo)
+		s, err := g.Lookup(t.Context(), key)
+		if err != nil || s.State != engine.Unknown {
+			t.Errorf("Lookup = %+v, %v", s, err)
+		}
+		j.want(t, 0)
+	}},
+	{"a resolver that panics leaves it unknown", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { panic("boom") })
+		dies(t, w, p, key, find)
+		g := process[string](t, w, p, find)
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = g.Do(t.Context(), key, work("a", 0).do)
+		}()
+		if s, err := g.Lookup(t.Context(), key); err != nil || s.State != engine.Unknown {
+			t.Errorf("Lookup = %+v, %v", s, err)
+		}
+	}},
+}

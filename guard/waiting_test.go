@@ -1,0 +1,145 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/guard"
+)
+
+var patient = guard.Policy{Name: "order", OnDuplicate: guard.Wait}
+
+var waitingLaws = []law{
+	{"a duplicate that waits gets the result the moment it is there, in this process and in others", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
+		start := time.Now()
+		wait := begun(t, g, key, j)
+		together(10, func(i int) {
+			do(t, []*guard.Guard[string]{g, other}[i%2], key, j, "a")
+			if d := time.Since(start); d != 2*time.Second {
+				t.Errorf("it had the result after %v, want 2s", d)
+			}
+		})
+		_, err := wait()
+		ok(t, err)
+		j.want(t, 1)
+	}},
+	{"a duplicate waits no longer than Wait (T10)", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 10*time.Second)
+		wait := begun(t, g, key, j)
+		together(4, func(i int) {
+			start := time.Now()
+			d := refused(t, []*guard.Guard[string]{g, other}[i%2], key, j)
+			if !d.Running {
+				t.Errorf("refused with %+v", d)
+			}
+			about(t, "the wait", time.Since(start), guard.DefaultWait, 10*time.Millisecond)
+		})
+		_, err := wait()
+		ok(t, err)
+		j.want(t, 1)
+	}},
+	{"a lost wake-up is repaired by asking again", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", time.Second)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
+		start := time.Now()
+		wait := begun(t, g, key, j)
+		do(t, other, key, j, "a")
+		if d := time.Since(start); d > 2100*time.Millisecond {
+			t.Errorf("it had the result after %v", d)
+		}
+		_, err := wait()
+		ok(t, err)
+	}},
+	{"without a result to wait for, who waits is the next to run, one after the other", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "form", After: guard.Free, OnDuplicate: guard.Wait, Wait: time.Minute}
+		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
+		start := time.Now()
+		together(6, func(i int) { do(t, []*guard.Guard[string]{g, other}[i%2], key, j, "a") })
+		j.want(t, 6)
+		if d := time.Since(start); d < 6*time.Second || d > 10*time.Second {
+			t.Errorf("six took %v, want 6 s and little more", d)
+		}
+	}},
+	{"a waiter that gives up changes nothing for the one at work, nor for the others who wait", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
+		wait := begun(t, g, key, j)
+		for _, g := range []*guard.Guard[string]{g, other} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			left := make(chan error, 1)
+			go func() { _, err := g.Do(ctx, key, j.do); left <- err }()
+			synctest.Wait()
+			stays := begun(t, g, key, j)
+			cancel(errNo)
+			wantErr(t, <-left, errNo)
+			defer func() {
+				if v, err := stays(); err != nil || v != "a" {
+					t.Errorf("who stayed got %q, %v", v, err)
+				}
+			}()
+		}
+		v, err := wait()
+		if err != nil || v != "a" {
+			t.Errorf("the one at work got %q, %v", v, err)
+		}
+		j.want(t, 1)
+	}},
+	{"a waiter takes over from one that died, and not before its lease is over", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}
+		dead, g, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		_, c := begin(t, dead, key)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		start := time.Now()
+		do(t, g, key, j, "a")
+		about(t, "the wait", time.Since(start), guard.DefaultLease, 50*time.Millisecond)
+		wantErr(t, c.Complete("late"), errLost)
+		do(t, g, key, j, "a")
+	}},
+	{"more than so many do not wait for a key, nor in all", func(t *testing.T, w *world) {
+		g := process[string](t, w, guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}, guard.MaxWaiting(2, 3))
+		j := work("a", 5*time.Second)
+		second := guard.Of("ann", "order-2")
+		first, other := begun(t, g, key, j), begun(t, g, second, j)
+		var crowded, served atomic.Int64
+		try := func(k guard.Key) {
+			_, err := g.Do(t.Context(), k, j.do)
+			var d *guard.DuplicateError
+			switch {
+			case err == nil:
+				served.Add(1)
+			case errors.As(err, &d) && d.Crowded && d.Running:
+				crowded.Add(1)
+			default:
+				t.Errorf("Do: %v", err)
+			}
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); together(3, func(int) { try(key) }) }()
+		synctest.Wait()
+		together(2, func(int) { try(second) })
+		<-done
+		if served.Load() != 3 || crowded.Load() != 2 {
+			t.Errorf("%d waited and %d were turned away, want 3 and 2", served.Load(), crowded.Load())
+		}
+		_, err := first()
+		ok(t, err)
+		_, err = other()
+		ok(t, err)
+	}},
+	{"one that waits for another process speaks for all in its own", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
+		wait := begun(t, g, key, j)
+		before := w.engine.Calls(enginetest.OpClaim)
+		together(100, func(int) { do(t, other, key, j, "a") })
+		if n := w.engine.Calls(enginetest.OpClaim) - before; n > 6 {
+			t.Errorf("a hundred who waited asked the engine %d times", n)
+		}
+		_, err := wait()
+		ok(t, err)
+	}},
+}

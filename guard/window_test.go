@@ -1,0 +1,82 @@
+package guard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/guard"
+)
+
+var windowLaws = []law{
+	{"repeats are refused until the window after the start is over, though the work was done (S9)", func(t *testing.T, w *world) {
+		for _, p := range []guard.Policy{guard.Click("click"), guard.Form("form"), guard.Payment("pay"), guard.Export("export")} {
+			g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 200*time.Millisecond)
+			do(t, g, key, j, "a")
+			d := refused(t, g, key, j)
+			if d.Running || d.Status != 429 {
+				t.Errorf("%s: refused with %+v", p.Name, d)
+			}
+			about(t, p.Name+": the time left", d.RetryAfter, p.Window-200*time.Millisecond, time.Millisecond)
+			time.Sleep(p.Window - 201*time.Millisecond)
+			refused(t, g, key, j)
+			refused(t, other, key, j)
+			time.Sleep(2 * time.Millisecond)
+			do(t, other, key, j, "a")
+			j.want(t, 2)
+		}
+	}},
+	{"repeats are refused for as long as the work takes, if it outlasts the window (L7)", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "timeout", After: guard.Window, Window: 2 * time.Second, Lease: 2 * time.Second}
+		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 3*time.Second)
+		wait := begun(t, g, key, j)
+		time.Sleep(2500 * time.Millisecond)
+		if d := refused(t, g, key, j); !d.Running {
+			t.Errorf("refused with %+v", d)
+		}
+		refused(t, other, key, j)
+		_, err := wait()
+		ok(t, err)
+		do(t, other, key, j, "a")
+		j.want(t, 2)
+	}},
+	{"a process that dies leaves the window closed until it is over", func(t *testing.T, w *world) {
+		p := guard.Export("export")
+		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		_, c := begin(t, g, key)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		time.Sleep(p.Window - time.Millisecond)
+		refused(t, other, key, j)
+		time.Sleep(2 * time.Millisecond)
+		do(t, other, key, j, "a")
+		wantErr(t, c.Complete("late"), errLost)
+	}},
+	{"work that fails frees the window at once (P6)", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Form("form")), &job{err: errNo}
+		fails(t, g, key, j, errNo)
+		fails(t, g, key, j, errNo)
+		j.want(t, 2)
+	}},
+	{"who waits in a window is refused when the work is done", func(t *testing.T, w *world) {
+		p := guard.Form("form")
+		p.OnDuplicate = guard.Wait
+		g, j := process[string](t, w, p), work("a", time.Second)
+		wait := begun(t, g, key, j)
+		start := time.Now()
+		if d := refused(t, g, key, j); d.Running {
+			t.Errorf("refused with %+v", d)
+		}
+		about(t, "the wait", time.Since(start), time.Second, time.Millisecond)
+		_, err := wait()
+		ok(t, err)
+	}},
+	{"the time left of work that runs is what is left of the window", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, guard.Form("form")), process[string](t, w, guard.Form("form")), work("a", time.Second)
+		wait := begun(t, g, key, j)
+		time.Sleep(500 * time.Millisecond)
+		about(t, "the time left", refused(t, g, key, j).RetryAfter, 4500*time.Millisecond, 10*time.Millisecond)
+		about(t, "the time left", refused(t, other, key, j).RetryAfter, 4500*time.Millisecond, 10*time.Millisecond)
+		_, err := wait()
+		ok(t, err)
+	}},
+}
