@@ -34,13 +34,14 @@ func (s *shard) decide(r *record, x *engine.Settlement, now int64) {
 		from = r.began
 	}
 	until := after(from, x.Retain)
-	if x.Outcome == engine.Absent || until <= now {
+	switch {
+	case x.Outcome == engine.Absent || until <= now:
 		s.drop(&r.entry)
-	} else {
-		s.conclude(r, x.Outcome, until)
-	}
-	if x.Outcome == engine.Done || x.Outcome == engine.Failed {
+	case x.Outcome == engine.Unknown:
+		s.conclude(r, engine.Unknown, until)
+	default:
 		r.result = slices.Clone(x.Result)
+		s.conclude(r, x.Outcome, until)
 	}
 	s.ears.wake(topic{key: x.Key, record: true})
 }

@@ -8,6 +8,8 @@ var memoryMutants = slices.Concat(
 	grantMutants, fenceMutants, leaseMutants, renewMutants, releaseMutants, abandonMutants,
 	notifyMutants, inputMutants, lineMutants, crowdMutants, latchMutants, meetMutants, operatorMutants,
 	seizeMutants, memberMutants, faultyMutants,
+	claimMutants, fingerprintMutants, unknownMutants, takeMutants, renewalMutants,
+	settleMutants, outcomeMutants, disclaimMutants, recordMutants, watchMutants, ledgerMutants,
 )
 
 const (
