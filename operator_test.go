@@ -100,7 +100,17 @@ var operatorLaws = []law{
 			t.Errorf("%d times in a minute", n)
 		}
 	}},
-	{"a client that is closed, or holds nothing, does not make itself known", func(t *testing.T, w *world) {
+	{"a client that holds nothing does not make itself known again", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("a:1"))
+		time.Sleep(29*time.Second + 900*time.Millisecond)
+		before := w.engine.Calls(enginetest.OpRegister)
+		unlock(t, hold)
+		time.Sleep(time.Second)
+		if n := w.engine.Calls(enginetest.OpRegister) - before; n != 0 {
+			t.Errorf("%d times after it was free", n)
+		}
+	}},
+	{"a client that is closed does not make itself known", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("a:1"))
 		time.Sleep(29*time.Second + 900*time.Millisecond)
 		unlock(t, hold)

@@ -39,7 +39,7 @@ var arrows = []arrow{
 	{"internal/background", nil, nil},
 	{"internal/backoff", nil, nil},
 	{"internal/bound", nil, nil},
-	{"internal/watchdog", []string{"engine", "internal/backoff", "internal/bound"}, nil},
+	{"internal/watchdog", []string{"engine", "internal/backoff", "internal/bound"}, []string{"internal/background"}},
 
 	{".", append([]string{"engine", "engine/memory"}, parts...), laws},
 	{"guard", append([]string{".", "engine", "engine/memory"}, parts...), laws},

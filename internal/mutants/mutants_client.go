@@ -53,7 +53,7 @@ var clientMutants = []mutant{
 	{"outage-told-to-one", "desk.go", "	case f.err != nil:\n		return grant{}, f.err\n", "", "an outage looks like a busy lock"},
 
 	// Loss.
-	{"watchdog-ignores-not-holder", "internal/watchdog/renewal.go", "			x.Gone(errs[i])\n			w.Remove(x) // unless it has done so itself\n", "", "the holder is told nothing; it learns at unlock"},
+	{"watchdog-ignores-not-holder", "internal/watchdog/renewal.go", "			x.Gone(errs[i])\n			w.Remove(x) // unless it has done so itself\n", "			_ = x\n", "the holder is told nothing; it learns at unlock"},
 	{"error-replaced-by-loss", "hold.go", "return errors.Join(err, lost)", "return lost", "why the work failed is gone"},
 	{"lease-believed-too-long", "internal/watchdog/clock.go", "return sent.Add(lease - Drift(lease))", "return sent.Add(lease + time.Second)", "no margin for drift, and then some"},
 	{"validity-from-reply", "internal/watchdog/renewal.go", "	errs := w.config.Renew(ctx, batch)\n", "	errs := w.config.Renew(ctx, batch)\n	sent = time.Now()\n", "a slow answer prolongs the belief"},

@@ -126,6 +126,7 @@ var kindMutants = []mutant{
 	{"stripe-told-often", "striped.go", "inner, hold, busy := m.quietly(ctx, true)", "inner, hold, busy := m.obtain(ctx, true)", "eight refusals for one"},
 	{"latch-wait-zero", "latch.go", "if l.opts.bounded && l.opts.wait == 0 {", "if false {", "an open latch is closed"},
 	{"latch-looks-seldom", "latch.go", "min(longestPoll, l.req.Lease/watchdog.RenewPart)", "min(longestPoll, l.req.Lease*watchdog.RenewPart)", "forgotten while it is waited for"},
-	{"known-after-close", "ward.go", "	c.presence.show(now)\n", "	c.closed.Store(false)\n	c.presence.show(now)\n", "a call on an engine that is closed"},
+	{"known-after-close", "seizures.go", "	defer s.mu.Unlock()\n	s.ear.close()\n", "	defer s.mu.Unlock()\n	s.ear.close()\n	s.core.closed.Store(false)\n	s.core.presence.show(time.Now())\n", "a call on an engine that is closed"},
+	{"known-for-nothing", "internal/watchdog/watchdog.go", "w.config.Tick != nil && len(w.leases) > 0 {", "w.config.Tick != nil {", "an idle process calls every half minute"},
 	{"listens-for-the-one-before", "attempt.go", "		a.ear.close() // it listened for the one before\n", "", "a second for a wake-up that was sent"},
 }

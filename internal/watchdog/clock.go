@@ -23,16 +23,14 @@ func (c *Clock) mono(t time.Time) int64 { return int64(t.Sub(c.Base)) }
 
 func (c *Clock) wall(t time.Time) int64 { return t.UnixNano() + c.step.Load() }
 
-const (
-	// driftPart and DriftLeast are how much earlier than the engine we let a
-	// lease end: clocks run apart by less than 1 % and 2 ms over one lease.
-	driftPart = 100
+// DriftLeast is by how much two clocks may run apart over no time at all.
+const DriftLeast = 2 * time.Millisecond
 
-	// DriftLeast is how much that is at least.
-	DriftLeast = 2 * time.Millisecond
-)
+// driftPart is which part of a span they may run apart over it: less than 1 %.
+const driftPart = 100
 
-// Drift returns by how much two clocks may run apart over d.
+// Drift returns by how much two clocks may run apart over d. So much earlier than
+// the engine we let a lease end.
 func Drift(d time.Duration) time.Duration { return d/driftPart + DriftLeast }
 
 // SureUntil returns until when a lease is certainly ours that was asked for at

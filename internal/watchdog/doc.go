@@ -40,8 +40,9 @@ type Config struct {
 
 	// Tick, unless it is nil, is called twice a second or more often while there
 	// are wards, and wards returns them. Emptied, likewise, is called when the
-	// last one has left. Both are called one after the other, never at the same
-	// time, with the watchdog locked: they must not wait, nor call it.
+	// last one has left, and perhaps again while there is none. Never two of
+	// these calls at a time: the watchdog is locked meanwhile, so they must not
+	// wait, nor call it.
 	Tick    func(now time.Time, wards func() []Ward)
 	Emptied func()
 }
