@@ -120,7 +120,10 @@ func (k *call) claim(ctx context.Context, l engine.Ledger) (answer, error) {
 // request is what a new claim asks for.
 func (k *call) request() engine.Claim {
 	p := &k.core.policy
-	r := engine.Claim{Key: k.hash, Attempt: k.core.attempt(), Fingerprint: k.key.Fingerprint, Lease: p.Lease}
+	r := engine.Claim{Key: k.hash, Attempt: k.attempt, Fingerprint: k.key.Fingerprint, Lease: p.Lease}
+	if k.attempt = ""; r.Attempt == "" {
+		r.Attempt = k.core.attempt()
+	}
 	if p.After == Window {
 		r.Lease = max(p.Lease, p.Window) // if its process dies, repeats are refused all the same
 	}

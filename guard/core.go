@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/internal/background"
@@ -23,6 +25,8 @@ type core struct {
 	policy   Policy
 	ledger   engine.Ledger
 	patience time.Duration
+
+	escaped string // the policy's name as a part of a key
 
 	id   string        // the first part of every attempt
 	seq  atomic.Uint64 // the last part of the latest
@@ -51,7 +55,7 @@ func newCore(e engine.Engine, p Policy, s settings) (*core, error) {
 	p = p.WithDefaults()
 	c := &core{
 		settings: s, policy: p, ledger: caps.Ledger, patience: caps.Patience,
-		id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
+		escaped: interlock.Key(p.Name), id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}
 	c.fallback = sync.OnceValue(func() engine.Ledger { return memory.New().Capabilities().Ledger })
@@ -62,18 +66,35 @@ func newCore(e engine.Engine, p Policy, s settings) (*core, error) {
 // attempt returns a new name for a claim, which nobody else has.
 func (c *core) attempt() string {
 	var room [48]byte
-	b := append(append(room[:0], c.id...), '-')
-	return string(strconv.AppendUint(b, c.seq.Add(1), 36))
+	return string(c.appendAttempt(room[:0]))
+}
+
+func (c *core) appendAttempt(b []byte) []byte {
+	return strconv.AppendUint(append(append(b, c.id...), '-'), c.seq.Add(1), 36)
+}
+
+// name works out what the engine calls the key of a call, and its first attempt:
+// as one string, since there is one of each in every call.
+func (k *call) name() {
+	c := k.core
+	var room [256]byte
+	b := append(append(room[:0], c.escaped...), ':')
+	sum := k.key.digest(c.policy.Name, c.policy.Scope, c.secret)
+	b = base64.RawURLEncoding.AppendEncode(b, sum[:])
+	n := len(b)
+	both := string(c.appendAttempt(b))
+	k.hash, k.attempt = both[:n], both[n:]
 }
 
 // A call is somebody who wants work to happen once.
 type call struct {
-	core  *core
-	key   Key
-	hash  string // what the engine calls it
-	start time.Time
-	asked bool        // it asked the engine
-	timer *time.Timer // for the end of its wait; nil until it waits
+	core    *core
+	key     Key
+	hash    string // what the engine calls it
+	attempt string // a name for its first claim; "" once that is used
+	start   time.Time
+	asked   bool        // it asked the engine
+	timer   *time.Timer // for the end of its wait; nil until it waits
 }
 
 // An answer is what a call may go on with: a claim, or a record to return.

@@ -132,7 +132,7 @@ func (k *call) identify(ctx context.Context) error {
 	if !k.key.until.IsZero() && c.policy.After != Keep {
 		return fmt.Errorf("%w %q: tokens remember what they were spent on: give it After %q", ErrPolicy, c.policy.Name, Keep)
 	}
-	k.hash = k.key.hash(c.policy.Name, c.policy.Scope, c.secret)
+	k.name()
 	if does(ctx, k.hash) {
 		d := k.duplicate(engine.Record{State: engine.Running})
 		d.Self = true

@@ -72,9 +72,9 @@ func (k *Key) check(s Scope) error {
 	return nil
 }
 
-// hash returns what the engine calls the key: nobody can read from it who did
-// what, and no two keys have the same, whatever their parts hold.
-func (k *Key) hash(name string, s Scope, secret []byte) string {
+// digest returns what tells the key apart from all others: nobody can read from it
+// who did what, and no two keys have the same, whatever their parts hold.
+func (k *Key) digest(name string, s Scope, secret []byte) [sha256.Size]byte {
 	var room [256]byte
 	b := part(room[:0], name)
 	b = part(b, string(s))
@@ -85,18 +85,17 @@ func (k *Key) hash(name string, s Scope, secret []byte) string {
 		b = part(b, k.Route)
 	}
 	b = part(b, k.ID)
-	sum := sha256.Sum256(b)
 	if secret != nil {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write(b)
-		mac.Sum(sum[:0])
+		return keyed(secret, string(b)) // a copy, lest b be made on the heap for all
 	}
-	const most = 3*mostName + 1 + 43 // a name grows when it is escaped
-	var out [most]byte
-	n := copy(out[:], interlock.Key(name))
-	out[n] = ':'
-	base64.RawURLEncoding.Encode(out[n+1:], sum[:])
-	return string(out[:n+1+base64.RawURLEncoding.EncodedLen(len(sum))])
+	return sha256.Sum256(b)
+}
+
+func keyed(secret []byte, s string) (sum [sha256.Size]byte) {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(s))
+	mac.Sum(sum[:0])
+	return sum
 }
 
 // part appends a part and its length, so that a:b and c differ from a and b:c.
