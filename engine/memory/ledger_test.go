@@ -1,0 +1,133 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+func claim(key, attempt string) engine.Claim {
+	return engine.Claim{Key: key, Attempt: attempt, Lease: lease, Retain: time.Hour}
+}
+
+func begin(t *testing.T, e *memory.Engine, c engine.Claim) {
+	t.Helper()
+	if r, err := e.Capabilities().Ledger.Claim(context.Background(), c); err != nil || !r.Granted {
+		t.Fatalf("claim of %q: %+v, error %v", c.Key, r, err)
+	}
+}
+
+func settle(t *testing.T, e *memory.Engine, x engine.Settlement, want engine.Outcome) {
+	t.Helper()
+	if o, err := e.Capabilities().Ledger.Settle(context.Background(), x); err != nil || o != want {
+		t.Fatalf("settle %q: %v, error %v; want %v", x.Key, o, err, want)
+	}
+}
+
+func TestRecordsAreBounded(t *testing.T) {
+	t.Run("a claim for which there is no room is refused with what to do", func(t *testing.T) {
+		e := memory.New(memory.MaxKeys(1))
+		begin(t, e, claim("one", "1"))
+		_, err := e.Capabilities().Ledger.Claim(context.Background(), claim("two", "1"))
+		if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxKeys") {
+			t.Errorf("got %v, want %v and what to do", err, engine.ErrFull)
+		}
+	})
+	t.Run("a settlement always finds room", func(t *testing.T) {
+		e := memory.New(memory.MaxKeys(1))
+		begin(t, e, claim("one", "1"))
+		settle(t, e, engine.Settlement{Key: "one", Attempt: "1", Outcome: engine.Done, Retain: time.Hour}, engine.Released)
+		if e.Len() != 1 {
+			t.Errorf("the engine keeps %d entries, want 1", e.Len())
+		}
+	})
+	t.Run("a claim that was granted can be abandoned even if there is no room", func(t *testing.T) {
+		e := memory.New(memory.MaxKeys(1))
+		begin(t, e, claim("one", "1"))
+		settle(t, e, engine.Settlement{Key: "one", Attempt: "1", Abandon: true, Lease: lease}, engine.Released)
+		if e.Len() != 1 {
+			t.Errorf("the engine keeps %d entries, want the tombstone", e.Len())
+		}
+	})
+	t.Run("abandoning again takes no more room", func(t *testing.T) {
+		e := memory.New(memory.MaxKeys(1))
+		for range 3 {
+			settle(t, e, engine.Settlement{Key: "one", Attempt: "1", Abandon: true, Lease: lease}, engine.AlreadyFree)
+		}
+		_, err := e.Capabilities().Ledger.Settle(context.Background(),
+			engine.Settlement{Key: "one", Attempt: "2", Abandon: true, Lease: lease})
+		if !errors.Is(err, engine.ErrFull) {
+			t.Errorf("got %v, want %v", err, engine.ErrFull)
+		}
+	})
+	t.Run("records that are over make room", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := memory.New(memory.MaxKeys(1))
+			for i := range 5 {
+				key := strconv.Itoa(i)
+				begin(t, e, claim(key, "1"))
+				settle(t, e, engine.Settlement{Key: key, Attempt: "1", Outcome: engine.Done, Retain: lease}, engine.Released)
+				time.Sleep(lease)
+			}
+		})
+	})
+	t.Run("what is settled as nothing leaves nothing", func(t *testing.T) {
+		e := memory.New()
+		begin(t, e, claim("one", "1"))
+		settle(t, e, engine.Settlement{Key: "one", Attempt: "1"}, engine.Released)
+		if e.Len() != 0 {
+			t.Errorf("the engine keeps %d entries, want none", e.Len())
+		}
+	})
+}
+
+func TestEvictForgetsARecord(t *testing.T) {
+	e := memory.New()
+	c := claim("one", "1")
+	begin(t, e, c)
+	e.Evict("one")
+	if errs := e.Capabilities().Ledger.Renew(context.Background(), []engine.Claim{c}); !errors.Is(errs[0], engine.ErrNotHolder) {
+		t.Errorf("got %v, want %v", errs[0], engine.ErrNotHolder)
+	}
+	if e.Len() != 0 {
+		t.Errorf("the engine keeps %d entries, want none", e.Len())
+	}
+}
+
+func BenchmarkLedger(b *testing.B) {
+	ctx, result := context.Background(), []byte("a result of some forty bytes, as many are")
+	for _, outcome := range []engine.State{engine.Absent, engine.Done} {
+		b.Run("claim and settle as "+outcome.String(), func(b *testing.B) {
+			l := memory.New().Capabilities().Ledger
+			x := engine.Settlement{Attempt: "1", Outcome: outcome, Result: result, Retain: time.Millisecond}
+			c, keys := claim("", "1"), make([]string, 100_000)
+			for i := range keys {
+				keys[i] = "order:" + strconv.Itoa(i)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				c.Key = keys[i%len(keys)]
+				x.Key = c.Key
+				_, _ = l.Claim(ctx, c)
+				_, _ = l.Settle(ctx, x)
+			}
+		})
+	}
+	b.Run("find what was done", func(b *testing.B) {
+		l := memory.New().Capabilities().Ledger
+		_, _ = l.Claim(ctx, claim("order", "1"))
+		_, _ = l.Settle(ctx, engine.Settlement{Key: "order", Attempt: "1", Outcome: engine.Done, Result: result, Retain: time.Hour})
+		c := claim("order", "2")
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = l.Claim(ctx, c)
+		}
+	})
+}
