@@ -109,7 +109,7 @@ func (l *Latch) ask(ctx context.Context, r engine.Request, limit time.Duration) 
 		if err == nil {
 			return left, nil
 		}
-		if ctx.Err() == nil && (!worthwhile(err) || time.Since(start) > limit) {
+		if ctx.Err() == nil && (!engine.Temporary(err) || time.Since(start) > limit) {
 			return 0, fmt.Errorf("interlock: latch %q: %w", r.Key, err)
 		}
 		r.Retry = true

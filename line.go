@@ -149,7 +149,7 @@ func (ln *line) drop(w *waiter) bool {
 func (ln *line) turnOver(p *part, key string, err error, pause time.Duration) {
 	ln.held, ln.busy = nil, seen{}
 	ln.land(flight{err: err, over: err == nil})
-	for w := ln.first; w != nil && err != nil && worthwhile(err); w = ln.first {
+	for w := ln.first; w != nil && err != nil && engine.Temporary(err); w = ln.first {
 		ln.drop(w)
 		w.turn <- turn{err: err}
 	}

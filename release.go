@@ -25,7 +25,7 @@ func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Pa
 		return parting, nil
 	}
 	unsure := errors.Is(err, engine.ErrUnknown)
-	for tries := 1; worthwhile(err); tries++ {
+	for tries := 1; engine.Temporary(err); tries++ {
 		if c.pause(ctx, tries) != nil {
 			return engine.Parting{}, err
 		}
@@ -56,11 +56,6 @@ func (c *core) unreleased(req *engine.Request, t *Trace, held time.Duration, err
 	if t != nil && t.ReleaseFailed != nil {
 		t.ReleaseFailed(ReleaseFailed{Key: req.Key, Holder: req.Holder, Held: held, Err: err})
 	}
-}
-
-// worthwhile tells whether asking again may help.
-func worthwhile(err error) bool {
-	return errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrOverloaded)
 }
 
 // pause waits before an engine that failed is asked again. Unlike rest it does
@@ -104,7 +99,7 @@ func (c *core) abandon(req engine.Request) (found bool, err error) {
 	defer cancel()
 	for tries := 1; ; tries++ {
 		parting, err := c.engine.Abandon(ctx, req)
-		if err == nil || !worthwhile(err) && !errors.Is(err, engine.ErrFull) { // a tombstone needs room
+		if err == nil || !engine.Temporary(err) && !errors.Is(err, engine.ErrFull) { // a tombstone needs room
 			return parting.Outcome == engine.Released, err
 		}
 		if c.pause(ctx, tries) != nil {

@@ -47,6 +47,11 @@ var (
 	ErrClosed = errors.New("engine: closed")
 )
 
+// Temporary reports whether asking again may help after err.
+func Temporary(err error) bool {
+	return errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOverloaded)
+}
+
 // A BusyError reports that a lock is held by somebody else, or to be granted to
 // somebody else first.
 type BusyError struct {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/backoff"
 	"github.com/interlock-go/interlock/internal/bound"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -165,8 +165,8 @@ func (k *call) ask(ctx context.Context, l engine.Ledger, req engine.Claim) (answ
 		if errors.Is(err, engine.ErrUnknown) {
 			unsure, req.Retry = true, true
 		}
-		pause := backoff(tries)
-		if !worthwhile(err) || time.Since(begun)+pause > patience || c.pause(ctx, pause) != nil {
+		pause := backoff.Pause(leastPause, mostPause, tries)
+		if !engine.Temporary(err) || time.Since(begun)+pause > patience || c.pause(ctx, pause) != nil {
 			if unsure {
 				c.cleanUp(l, req, a.sent)
 			}
@@ -186,7 +186,7 @@ func (k *call) scout(ctx context.Context, s *seat, a answer) (answer, error) {
 	end := k.start.Add(c.policy.Wait)
 	for a.rec.State == engine.Running && !a.rec.Granted {
 		c.desk.scout(s, a.rec)
-		pause := longestPoll - rand.N(longestPoll/4)
+		pause := backoff.Jitter(longestPoll)
 		if a.rec.Left > 0 {
 			pause = min(pause, a.rec.Left+time.Millisecond)
 		}
@@ -219,7 +219,7 @@ func (k *call) scout(ctx context.Context, s *seat, a answer) (answer, error) {
 func (c *core) cleanUp(l engine.Ledger, req engine.Claim, sent time.Time) {
 	c.background.Go(func() {
 		left := c.patience - time.Since(sent)
-		over := time.Now().Add(left + left/100 + 2*time.Millisecond)
+		over := time.Now().Add(left + watchdog.Drift(left))
 		found, err := c.abandon(l, req)
 		if left > 0 {
 			// Until then the engine may still grant what is on its way.
@@ -245,19 +245,10 @@ func (c *core) abandon(l engine.Ledger, req engine.Claim) (found bool, err error
 		if err == nil || !isDown(err) {
 			return out == engine.Released, err
 		}
-		if c.pause(ctx, backoff(tries)) != nil {
+		if c.pause(ctx, backoff.Pause(leastPause, mostPause, tries)) != nil {
 			return false, err
 		}
 	}
-}
-
-// backoff returns how long to pause after so many vain tries.
-func backoff(tries int) time.Duration {
-	d := mostPause
-	if tries < 5 {
-		d = min(d, leastPause<<(tries-1))
-	}
-	return d - rand.N(d/4)
 }
 
 // pause waits before an engine that failed is asked again.

@@ -170,9 +170,4 @@ func Doubt(err error) error {
 }
 
 // isDown tells whether err means that the engine could not be asked.
-func isDown(err error) bool { return worthwhile(err) || errors.Is(err, engine.ErrFull) }
-
-// worthwhile tells whether asking again may help.
-func worthwhile(err error) bool {
-	return errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrOverloaded)
-}
+func isDown(err error) bool { return engine.Temporary(err) || errors.Is(err, engine.ErrFull) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/backoff"
 )
 
 // complete settles a claim with what the work did.
@@ -61,7 +62,7 @@ func (k *claim) settleWith(s engine.Settlement, what content, text []byte, e End
 func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	c := k.core
 	if err := k.end(); err != nil {
-		if isLost(err) && s.Outcome == engine.Done {
+		if isLost(err) {
 			k.report(Late, err)
 		}
 		return err
@@ -119,11 +120,11 @@ func (k *claim) tell(ctx context.Context, s engine.Settlement, unsure bool) (eng
 		if err == nil && unsure && out == engine.AlreadyFree && (s.Outcome == engine.Absent || s.FromStart) {
 			out = engine.Released // by the call whose answer was lost
 		}
-		if err == nil || !worthwhile(err) {
+		if err == nil || !engine.Temporary(err) {
 			return out, err
 		}
 		unsure = unsure || errors.Is(err, engine.ErrUnknown)
-		if k.core.pause(ctx, backoff(tries)) != nil {
+		if k.core.pause(ctx, backoff.Pause(leastPause, mostPause, tries)) != nil {
 			return 0, err
 		}
 	}

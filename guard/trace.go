@@ -52,7 +52,7 @@ const (
 	KeptError  Ending = "kept error"  // it failed, and its error is kept
 	Freed      Ending = "freed"       // the next call runs
 	LeftOpen   Ending = "left open"   // nobody knows what became of it
-	Late       Ending = "late"        // the claim had been lost, and the result was refused
+	Late       Ending = "late"        // the claim had been lost, and what became of the work is not written down
 	NotStored  Ending = "not stored"  // the engine could not be told
 	StoredLate Ending = "stored late" // the engine could be told in the end, after the caller was answered
 )
