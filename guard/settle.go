@@ -146,8 +146,9 @@ func (k *claim) remember(s engine.Settlement) {
 	if s.FromStart {
 		rec.Left -= time.Since(k.begun)
 	}
-	if s.Outcome == engine.Absent || rec.Left <= 0 {
-		k.core.desk.vacate(k.seat, nil)
+	resolvable := s.Outcome == engine.Unknown && k.core.policy.OnUnknown == Resolve
+	if s.Outcome == engine.Absent || resolvable || rec.Left <= 0 {
+		k.core.desk.vacate(k.seat, nil) // the next call has to ask
 		return
 	}
 	k.core.desk.tell(k.seat, rec)

@@ -185,6 +185,12 @@ var unknownLaws = []law{
 		}
 		j.want(t, 0)
 	}},
+	{"a resolver is asked by the very next call", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
+		_, _ = g.Do(t.Context(), key, ways["doubt"])
+		do(t, g, key, work("a", 0), "found")
+	}},
 	{"a resolver that panics leaves it unknown", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { panic("boom") })

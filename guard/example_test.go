@@ -1,0 +1,215 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+)
+
+var (
+	ctx    = context.Background()
+	client = interlock.New(nil)
+)
+
+type (
+	Cart  struct{ Items int }
+	Order struct{ Number string }
+)
+
+func place(context.Context, Cart) (Order, error) {
+	fmt.Println("placing the order")
+	return Order{Number: "A-1"}, nil
+}
+
+// Whoever sends the same token again gets the order that is there.
+func Example() {
+	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order"}))
+
+	submit := func(user, token string, cart Cart) (Order, error) {
+		return orders.Do(ctx, guard.Of(user, token), func(ctx context.Context) (Order, error) {
+			return place(ctx, cart)
+		})
+	}
+	fmt.Println(submit("ann", "7f9c", Cart{Items: 2}))
+	fmt.Println(submit("ann", "7f9c", Cart{Items: 2}))
+	// Output:
+	// placing the order
+	// {A-1} <nil>
+	// {A-1} <nil>
+}
+
+// What a duplicate is told while the first one is at work.
+func ExampleDuplicateError() {
+	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order-2"}))
+	_, claim, _ := orders.Begin(ctx, guard.Of("ann", "7f9c"))
+	defer claim.Abandon()
+
+	_, err := orders.Do(ctx, guard.Of("ann", "7f9c"), nil)
+	var dup *guard.DuplicateError
+	if errors.As(err, &dup) {
+		fmt.Println(dup.Status, dup.Message.In("en"))
+		fmt.Println(dup.Status, dup.Message.In("zh"))
+	}
+	// Output:
+	// 409 operation in progress, please do not submit again
+	// 409 操作处理中，请勿重复提交
+}
+
+// A key that was used for something else is a mistake of the client's.
+func ExampleKey_For() {
+	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order-3"}))
+	key := guard.Of("ann", "7f9c")
+	pay := func(body string) error {
+		_, err := orders.Do(ctx, key.For([]byte(body)), func(ctx context.Context) (Order, error) { return Order{}, nil })
+		return err
+	}
+	fmt.Println(pay(`{"amount": 10}`))
+	fmt.Println(errors.Is(pay(`{"amount": 99}`), guard.ErrMismatch))
+	// Output:
+	// <nil>
+	// true
+}
+
+// Where a closure does not fit, a claim has the shape of a transaction.
+func ExampleGuard_Begin() {
+	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order-4"}))
+
+	submit := func(ctx context.Context, token string) (Order, error) {
+		ctx, claim, err := orders.Begin(ctx, guard.Of("ann", token))
+		if err != nil {
+			return Order{}, err
+		}
+		defer claim.Abandon() // unless it was settled before
+
+		if order, ok := claim.Result(); ok {
+			return order, nil // somebody was first
+		}
+		order, err := place(ctx, Cart{Items: 2})
+		if err != nil {
+			return Order{}, errors.Join(err, claim.Fail(err))
+		}
+		return order, claim.Complete(order)
+	}
+	fmt.Println(submit(ctx, "7f9c"))
+	fmt.Println(submit(ctx, "7f9c"))
+	// Output:
+	// placing the order
+	// {A-1} <nil>
+	// {A-1} <nil>
+}
+
+// A button that people click twice.
+func ExampleClick() {
+	like := guard.Must(guard.New[int](client, guard.Click("like")))
+	for range 3 {
+		_, err := like.Do(ctx, guard.Of("ann", "post-1"), func(context.Context) (int, error) { return 1, nil })
+		fmt.Println(errors.Is(err, guard.ErrDuplicate))
+	}
+	// Output:
+	// false
+	// true
+	// true
+}
+
+// For money, an outcome that nobody knows is not tried again by itself: here the
+// bank is asked what became of it.
+func ExampleResolver() {
+	policy := guard.Payment("pay")
+	policy.After = guard.Keep // who asks again gets the same receipt
+	policy.Window = 0
+	policy.OnUnknown = guard.Resolve
+	pay := guard.Must(guard.New[string](client, policy,
+		guard.Resolver(func(ctx context.Context, key guard.Key) (receipt string, happened bool, err error) {
+			return "receipt " + key.ID, true, nil // the bank knows it
+		})))
+
+	key := guard.Of("ann", "order-42")
+	_, err := pay.Do(ctx, key, func(context.Context) (string, error) {
+		return "", guard.Doubt(errors.New("the bank did not answer"))
+	})
+	fmt.Println(err)
+	fmt.Println(pay.Do(ctx, key, nil))
+	// Output:
+	// guard: outcome unknown: the bank did not answer
+	// receipt order-42 <nil>
+}
+
+// A token comes with the form, and is good for one submission of it by one user.
+func ExampleTokens() {
+	tokens, err := guard.NewTokens(30*time.Minute, []byte("32 random bytes, the same for all processes"))
+	if err != nil {
+		panic(err)
+	}
+	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order-5"}))
+
+	token := tokens.Issue("ann", "checkout") // sent with the form
+
+	submit := func(user string) (Order, error) {
+		key, err := tokens.Redeem(token, user, "checkout")
+		if err != nil {
+			return Order{}, err
+		}
+		return orders.Do(ctx, key, func(ctx context.Context) (Order, error) { return place(ctx, Cart{}) })
+	}
+	fmt.Println(submit("ann"))
+	fmt.Println(submit("ann"))
+	fmt.Println(submit("bob"))
+	// Output:
+	// placing the order
+	// {A-1} <nil>
+	// {A-1} <nil>
+	// {} guard: token is somebody else's, or for another form
+}
+
+// An import runs once, whoever starts it.
+func ExampleWrap() {
+	imports := guard.Must(guard.New[int](client, guard.Import("import")))
+	run := guard.Wrap(imports, guard.ID, func(_ context.Context, month string) (rows int, err error) {
+		fmt.Println("importing", month)
+		return 1000, nil
+	})
+	fmt.Println(run(ctx, "2026-11"))
+	fmt.Println(run(ctx, "2026-11"))
+	// Output:
+	// importing 2026-11
+	// 1000 <nil>
+	// 1000 <nil>
+}
+
+// Registration has four outcomes (R1).
+func ExampleGuard_Do() {
+	type user struct{ ID int }
+	rows := map[string]int{}
+	users := guard.Must(guard.New[user](client, guard.Policy{
+		Name: "register", Scope: guard.Global, Lease: time.Minute, After: guard.Free,
+	}))
+	exists := errors.New("exists already")
+
+	register := func(ctx context.Context, phone string) string {
+		_, err := users.Do(ctx, guard.ID(phone), func(context.Context) (user, error) {
+			if _, ok := rows[phone]; ok {
+				return user{}, exists
+			}
+			rows[phone] = 1 // INSERT
+			return user{ID: 1}, nil
+		})
+		switch {
+		case err == nil:
+			return "registered"
+		case errors.Is(err, exists):
+			return "exists already"
+		case errors.Is(err, guard.ErrDuplicate):
+			return "being registered, wait"
+		}
+		return "failed"
+	}
+	fmt.Println(register(ctx, "555-0100"))
+	fmt.Println(register(ctx, "555-0100"))
+	// Output:
+	// registered
+	// exists already
+}
