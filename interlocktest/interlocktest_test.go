@@ -1,0 +1,200 @@
+package interlocktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlocktest"
+)
+
+// A recorder is a test whose failures are looked at.
+type recorder struct {
+	testing.TB
+	failures []string
+	cleanups []func()
+}
+
+func (r *recorder) Helper()                   {}
+func (r *recorder) Cleanup(fn func())         { r.cleanups = append(r.cleanups, fn) }
+func (r *recorder) Errorf(f string, a ...any) { r.failures = append(r.failures, fmt.Sprintf(f, a...)) }
+func (r *recorder) Fatalf(f string, a ...any) { r.Errorf(f, a...); panic(r) }
+
+func (r *recorder) end() {
+	for i := len(r.cleanups) - 1; i >= 0; i-- {
+		r.cleanups[i]()
+	}
+}
+
+func (r *recorder) want(t *testing.T, failures ...string) {
+	t.Helper()
+	if len(r.failures) != len(failures) {
+		t.Errorf("it failed with %q, want %q", r.failures, failures)
+		return
+	}
+	for i, f := range failures {
+		if !strings.Contains(r.failures[i], f) {
+			t.Errorf("it failed with %q, want %q", r.failures[i], f)
+		}
+	}
+}
+
+var key = guard.Of("ann", "1")
+
+func TestInterlocktest(t *testing.T) {
+	for sentence, check := range map[string]func(t *testing.T, r *recorder){
+		"what ran once is told from what did not": func(t *testing.T, r *recorder) {
+			c := interlocktest.Count(r, "paying")
+			c.Never()
+			c.Mark()
+			c.Once()
+			r.want(t)
+			c.Mark()
+			c.Once()
+			c.Never()
+			c.Times(2)
+			r.want(t, "paying happened 2 times, want 1", "paying happened 2 times, want 0")
+		},
+		"what ran alone is told from what did not": func(t *testing.T, r *recorder) {
+			c := interlocktest.Count(r, "paying")
+			interlocktest.Together(3, func(int) { defer c.Enter()() })
+			first := c.Enter()
+			first()
+			first()
+			c.Alone()
+			before := len(r.failures)
+			defer c.Enter()()
+			defer c.Enter()()
+			c.Alone()
+			if len(r.failures) != before+1 {
+				t.Errorf("failures %q", r.failures)
+			}
+		},
+		"a lost reply, an answer that is late and a call that comes twice do no harm": func(t *testing.T, r *recorder) {
+			w := interlocktest.New(r)
+			g := interlocktest.Guard[string](w, guard.Policy{Name: "order"})
+			c := interlocktest.Count(r, "placing")
+			w.LoseReply(interlocktest.Claim, 1)
+			w.Duplicate(interlocktest.Settle, 1)
+			for range 3 {
+				if _, err := g.Do(t.Context(), key, func(context.Context) (string, error) { c.Mark(); return "a", nil }); err != nil {
+					t.Error(err)
+				}
+			}
+			c.Once()
+			if w.Fired(interlocktest.Claim) != 1 || w.Fired(interlocktest.Settle) != 1 || w.Calls(interlocktest.Claim) != 2 {
+				t.Errorf("fired %d and %d, %d claims", w.Fired(interlocktest.Claim), w.Fired(interlocktest.Settle), w.Calls(interlocktest.Claim))
+			}
+			w.Delay(interlocktest.Claim, time.Second, 1)
+			start := time.Now()
+			_, _ = g.Do(t.Context(), guard.Of("ann", "2"), func(context.Context) (string, error) { return "a", nil })
+			if d := time.Since(start); d != time.Second {
+				t.Errorf("it took %v", d)
+			}
+			r.end()
+			r.want(t)
+		},
+		"an engine that fails is down until it is healed": func(t *testing.T, r *recorder) {
+			w := interlocktest.New(r)
+			g := interlocktest.Guard[string](w, guard.Policy{Name: "order"})
+			fn := func(context.Context) (string, error) { return "a", nil }
+			for _, fail := range []func(...interlocktest.Op){w.Fail, w.Stall} {
+				fail()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				if _, err := g.Do(ctx, key, fn); !errors.Is(err, guard.ErrDown) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Do = %v", err)
+				}
+				if _, _, err := w.Client().Mutex("k:1").TryLock(ctx); err == nil {
+					t.Error("a lock was granted")
+				}
+				cancel()
+				w.Heal()
+				time.Sleep(time.Minute)
+			}
+			if _, err := g.Do(t.Context(), key, fn); err != nil {
+				t.Error(err)
+			}
+			r.end()
+			r.want(t)
+		},
+		"an engine that forgets takes locks and claims away": func(t *testing.T, r *recorder) {
+			w := interlocktest.New(r)
+			g := interlocktest.Guard[string](w, guard.Policy{Name: "order"})
+			ctx, claim, err := g.Begin(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held, _, err := w.Client().Mutex("k:1").Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Forget()
+			<-ctx.Done()
+			<-held.Done()
+			if err := claim.Complete("a"); !errors.Is(err, interlock.ErrLost) {
+				t.Errorf("Complete = %v", err)
+			}
+			r.end()
+			r.want(t)
+		},
+		"without wake-ups, who waits finds out by asking": func(t *testing.T, r *recorder) {
+			w := interlocktest.New(r)
+			w.Mute()
+			_, hold, err := w.Client().Mutex("k:1").Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(time.Second, func() { _ = hold.Unlock() })
+			start := time.Now()
+			if err := w.Client().Mutex("k:1").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+				t.Error(err)
+			}
+			if d := time.Since(start); d <= time.Second || d > 2*time.Second {
+				t.Errorf("it waited %v", d)
+			}
+			r.end()
+			r.want(t)
+		},
+		"a test that leaves a lock or a claim behind fails": func(t *testing.T, r *recorder) {
+			w := interlocktest.New(r)
+			if _, _, err := w.Client().Mutex("k:1").Lock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := interlocktest.Guard[string](w, guard.Policy{Name: "order"}).Begin(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			r.end()
+			r.want(t, "1 claims at work", "1 locks held")
+		},
+		"a policy that cannot be meant fails the test": func(t *testing.T, r *recorder) {
+			func() {
+				defer func() { _ = recover() }()
+				interlocktest.Guard[string](interlocktest.New(r), guard.Policy{})
+			}()
+			r.want(t, "bad policy")
+		},
+		"whoever makes clients by hand has the same engine": func(t *testing.T, r *recorder) {
+			w := interlocktest.New(r)
+			_, hold, err := interlock.New(w.Engine()).Mutex("k:1").Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := w.Client().Mutex("k:1").TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
+				t.Errorf("TryLock = %v", err)
+			}
+			_ = hold.Unlock()
+			r.end()
+			r.want(t)
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { check(t, &recorder{TB: t}) })
+		})
+	}
+}
