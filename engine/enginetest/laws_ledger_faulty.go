@@ -159,7 +159,7 @@ var ledgerFaultyLaws = []Law{
 		was := b.is(d, engine.Running)
 		b.arrives(f)
 		b.unchanged(was)
-		b.passMost()
+		b.passAll()
 		b.is(d, engine.Unknown)
 	}},
 }
