@@ -50,6 +50,19 @@ func TestKindsAreComparedWithAPlainLock(t *testing.T) {
 	}
 }
 
+// P9: what a guard adds is measured in one run with what people write by hand.
+func TestGuardsAreComparedWithWhatIsWrittenByHand(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench(t.Context(), []string{"-short", "-parts", "guards"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"× by hand", "| " + guardRow + " |", "| " + byHandRow + " |", "two round trips for a first call"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
 // The list of commands that a contender sends is written by hand. MONITOR tells
 // those apart that a client sent from those that a script ran.
 func TestSends(t *testing.T) {
