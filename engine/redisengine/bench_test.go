@@ -39,7 +39,7 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// A claim and its settlement with a result of 1 KiB, of a new key each time. See
+// A claim and its settlement with a result of 100 bytes, of a new key each time. See
 // goredis for what one would write by hand.
 func BenchmarkOnce(b *testing.B) {
 	for _, goroutines := range []int{1, 16, 256} {
@@ -53,7 +53,7 @@ func BenchmarkOnce(b *testing.B) {
 }
 
 func once(b *testing.B, l engine.Ledger, goroutines int, retain time.Duration) {
-	result := make([]byte, 1<<10)
+	result := make([]byte, 100)
 	var n atomic.Int64
 	b.ReportAllocs()
 	b.ResetTimer()

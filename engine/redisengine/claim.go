@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -40,7 +42,7 @@ func (e *Engine) tryClaim(ctx context.Context, name string, c *engine.Claim, lat
 	if late == 0 {
 		call.keys(e.disowned(name, c.Attempt))
 	}
-	call.args(e.clock.text(late), ending(c), e.lease.text(c.Lease), e.retain.text(c.Retain), take(c))
+	call.args(e.clock.text(late), ending(c), e.claimTerms(c))
 	reply, err := e.client.Eval(ctx, call)
 	if err == nil {
 		e.clock.saw(claimTime(reply))
@@ -74,11 +76,37 @@ func measured(b []byte, text string) []byte {
 	return append(b, text...)
 }
 
-func take(c *engine.Claim) string {
-	if c.Take {
-		return "1"
+// terms are texts that differ little from call to call: the last is remembered.
+type terms[T comparable] struct{ last atomic.Pointer[worded[T]] }
+
+type worded[T comparable] struct {
+	of   T
+	text string
+}
+
+func (t *terms[T]) text(of T, write func(T) string) string {
+	if w := t.last.Load(); w != nil && w.of == of {
+		return w.text
 	}
-	return "0"
+	w := &worded[T]{of, write(of)}
+	t.last.Store(w)
+	return w.text
+}
+
+type claimTerms struct {
+	lease, retain time.Duration
+	take          bool
+}
+
+// claimTerms are the terms of a claim, as claim.lua reads them.
+func (e *Engine) claimTerms(c *engine.Claim) string {
+	return e.claimed.text(claimTerms{c.Lease, c.Retain, c.Take}, func(t claimTerms) string {
+		take := 0
+		if t.take {
+			take = 1
+		}
+		return fmt.Sprintf("%d %d %d", ceil(t.lease), ceil(t.retain), take)
+	})
 }
 
 // claimed reads what became of a claim: the fence if it was simply granted, and
@@ -104,8 +132,7 @@ func claimed(name string, c *engine.Claim, reply Reply) (engine.Record, error) {
 // boardClaim makes a passenger of a claim.
 func (e *Engine) boardClaim(name string, c *engine.Claim, late int64) *passenger {
 	p := passengers.Get().(*passenger)
-	p.name, p.attempt, p.lease, p.late = name, ending(c), e.lease.text(c.Lease), late
-	p.retain, p.manner = e.retain.text(c.Retain), take(c)
+	p.name, p.attempt, p.terms, p.late = name, ending(c), e.claimTerms(c), late
 	return p
 }
 
@@ -119,7 +146,7 @@ func (e *Engine) claimMany(batch []*passenger) error {
 	for _, p := range batch {
 		late = min(late, p.late)
 		c.keys(e.lockEntry(p.name))
-		c.args(p.attempt, p.lease, p.retain, p.manner)
+		c.args(p.attempt, p.terms)
 	}
 	for _, p := range batch {
 		c.keys(e.resultEntry(p.name))

@@ -102,7 +102,7 @@ func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
 	if err != nil {
 		return nil, func() {} // nobody can claim such a key
 	}
-	return l.notifier.listen(l.settledChannel(name))
+	return l.notifier.listen(l.lobby, l.settledChannel(name))
 }
 
 // admitClaim tells why a claim is not to be sent, if it is not, and otherwise the

@@ -38,9 +38,7 @@ type passenger struct {
 	holder, attempt string
 	lease           string // ms
 	late            int64  // µs
-	retain          string // ms; this and what follows is a claim's
-	manner          string // whether it takes over, or what became of it
-	result          string
+	terms, result   string // of a claim
 
 	answer Reply // what the script said; nothing if the call is to be made alone
 	err    error

@@ -83,26 +83,26 @@ func belongs(name string) bool {
 	return slices.ContainsFunc(beganWith, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// Keys and channels of a record. All have the tag of its name, which stands in
-// braces unless it has its own.
-func (e *Engine) lockEntry(name string) string      { return e.records + "lock:" + braced(name) }
-func (e *Engine) resultEntry(name string) string    { return e.records + "result:" + braced(name) }
-func (e *Engine) settledChannel(name string) string { return e.records + "settled:" + braced(name) }
+// Keys and channels of a record, which lie in one slot.
+func (e *Engine) lockEntry(name string) string      { return braced(e.locks, name) }
+func (e *Engine) resultEntry(name string) string    { return braced(e.results, name) }
+func (e *Engine) settledChannel(name string) string { return braced(e.lobby+":", name) }
 
 func (e *Engine) disowned(name, attempt string) string {
-	return e.records + "abandoned:" + braced(name) + ":" + attempt
+	return braced(e.records+"abandoned:", name) + ":" + attempt
 }
 
-// braced puts a name in braces unless it has a hash tag of its own. One that looks
-// as if that had been done gets them as well, so that it is not taken for another.
-func braced(name string) string {
+// braced returns a name behind a prefix, in braces unless it has a hash tag of its
+// own. One that looks as if it were in braces already gets them as well, so that it
+// is not taken for another.
+func braced(prefix, name string) string {
 	if strings.IndexByte(name, '{') >= 0 && !inBraces(name) {
-		return name
+		return prefix + name
 	}
-	return "{" + name + "}"
+	return prefix + "{" + name + "}"
 }
 
-// unbraced undoes braced.
+// unbraced undoes braced, but for the prefix.
 func unbraced(text string) string {
 	if inBraces(text) {
 		return text[1 : len(text)-1]

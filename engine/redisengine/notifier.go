@@ -54,13 +54,14 @@ func (n *notifier) listen(channels ...string) (wake <-chan struct{}, stop func()
 	defer n.mu.Unlock()
 	n.start()
 	ear := make(chan struct{}, 1)
-	topics := make([]*topic, len(channels))
+	topics, missed := make([]*topic, len(channels)), true
 	for i, ch := range channels {
 		topics[i] = n.topic(ch)
 		topics[i].ears[ear] = struct{}{}
-		if topics[i].subscribed {
-			wakeUp(ear) // the lock may have become free before
-		}
+		missed = missed && topics[i].subscribed
+	}
+	if missed { // else the server has yet to say yes, which is heard
+		wakeUp(ear) // the lock may have become free before
 	}
 	return ear, func() { n.leave(topics, ear) }
 }

@@ -29,7 +29,9 @@ func Records(p string) Option {
 	if err := unfitRecords(p); err != nil {
 		panic("redis: Records: " + err.Error())
 	}
-	return func(e *Engine) { e.records = p }
+	return func(e *Engine) {
+		e.records, e.locks, e.results, e.lobby = p, p+"lock:", p+"result:", p+"settled"
+	}
 }
 
 func unfitRecords(p string) error {

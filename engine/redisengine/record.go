@@ -42,7 +42,7 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 	c := l.call(listRecordsScript)
 	defer c.free()
 	c.args(cursor, glob(l.records, "")+"*:*"+glob(l.prefix, pattern)+"*", strconv.Itoa(page),
-		l.records+"lock:", l.records+"result:")
+		l.locks, l.results)
 	reply, err := l.client.Eval(ctx, c)
 	if err != nil {
 		return nil, "", l.explain(ctx, pattern, listRecordsScript, err)

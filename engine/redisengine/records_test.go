@@ -37,7 +37,7 @@ func TestRecordFormat(t *testing.T) {
 		if s.Must("EXISTS", lock) != "0" {
 			t.Error("the lock entry is still there")
 		}
-		if got := s.Must("GET", result); got != "1d "+want+"the\x00\r\nbody" {
+		if got := s.Must("GET", result); got != "d1r "+want+"the\x00\r\nbody" {
 			t.Errorf("the result entry is %q", got)
 		}
 		left(t, s, result, time.Minute)
@@ -63,7 +63,7 @@ func TestRecordFormat(t *testing.T) {
 		taken.Take, taken.Fingerprint = true, ""
 		claimed(t, e, c)
 		settled(t, e, engine.Settlement{Key: c.Key, Attempt: "a1", Outcome: engine.Unknown, Result: []byte("x"), Retain: time.Minute}, engine.Released)
-		if got := s.Must("GET", result); !strings.HasPrefix(got, "1u ") || !strings.HasSuffix(got, " 2:a13:pay") {
+		if got := s.Must("GET", result); !strings.HasPrefix(got, "u1r ") || !strings.HasSuffix(got, " 2:a13:pay") {
 			t.Errorf("the result entry is %q", got)
 		}
 		r := claimed(t, e, taken)
@@ -72,8 +72,8 @@ func TestRecordFormat(t *testing.T) {
 			t.Errorf("the result entry is %q, want %q", got, "1t "+want)
 		}
 		settled(t, e, abandon(taken), engine.Released)
-		if got := s.Must("GET", result); got != "1u "+want {
-			t.Errorf("the result entry is %q, want %q", got, "1u "+want)
+		if got := s.Must("GET", result); got != "u1t "+want {
+			t.Errorf("the result entry is %q, want %q", got, "u1t "+want)
 		}
 		left(t, s, result, taken.Retain)
 	})
@@ -92,6 +92,7 @@ func TestRecordFormat(t *testing.T) {
 	t.Run("a settlement says 0 on the channel of the record", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "a1")
+		s.Subscribe("SUBSCRIBE", "interlock:guard:settled") // else nobody is told
 		next := s.Subscribe("SUBSCRIBE", "interlock:guard:settled:{"+c.Key+"}")
 		claimed(t, e, c)
 		settled(t, e, done(c, ""), engine.Released)
@@ -201,10 +202,10 @@ func TestWhatIsNoRecordIsLeftAsItIs(t *testing.T) {
 	e := open(t, s)
 	for i, foreign := range []struct{ name, set, get string }{
 		{"a string", "SET %s x", "GET %s"},
-		{"one that is cut off", "SET %s 1d_0000000000000001_0000000000000001_2:x93:pa", "GET %s"},
-		{"one that is cut off before", "SET %s 1d_0000000000000001_0000000000000001_2:x9", "GET %s"},
-		{"one with a short number", "SET %s 1d_1_0000000000000001_2:x93:pay", "GET %s"},
-		{"one of another version", "SET %s 2d_0000000000000001_0000000000000001_2:x93:pay", "GET %s"},
+		{"one that is cut off", "SET %s d1r_0000000000000001_0000000000000001_2:x93:pa", "GET %s"},
+		{"one that is cut off before", "SET %s d1r_0000000000000001_0000000000000001_2:x9", "GET %s"},
+		{"one with a short number", "SET %s d1r_1_0000000000000001_2:x93:pay", "GET %s"},
+		{"one of another version", "SET %s d2r_0000000000000001_0000000000000001_2:x93:pay", "GET %s"},
 		{"a hash", "HSET %s a 1", "HGETALL %s"},
 	} {
 		for _, entry := range []string{"lock", "result"} {

@@ -38,6 +38,9 @@ type Engine struct {
 	client   Client
 	prefix   string
 	records  string
+	locks    string // what the names of lock entries begin with
+	results  string // and of result entries
+	lobby    string // the channel of who listens for settlements
 	timeout  time.Duration
 	publish  PublishMode
 	redisson bool
@@ -49,6 +52,8 @@ type Engine struct {
 	acquires sharing
 	releases sharing
 
+	claimed     terms[claimTerms]
+	settled     terms[settlementTerms]
 	claims      merger
 	settlements merger
 
@@ -77,7 +82,8 @@ func On(c Client, opts ...Option) *Engine {
 }
 
 func newEngine(opts ...Option) *Engine {
-	e := &Engine{timeout: defaultTimeout, publish: Plain, records: defaultRecords}
+	e := &Engine{timeout: defaultTimeout, publish: Plain}
+	Records(defaultRecords)(e)
 	for _, opt := range opts {
 		opt(e)
 	}

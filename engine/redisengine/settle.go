@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -19,8 +20,9 @@ var outcomes = [...]string{engine.Absent: "-", engine.Done: "d", engine.Failed: 
 func (e *Engine) trySettle(ctx context.Context, name string, s *engine.Settlement) (Reply, error) {
 	c := e.call(settleScript)
 	defer c.free()
-	c.keys(e.lockEntry(name), e.resultEntry(name), e.settledChannel(name))
-	c.args(string(e.publish), who(s.Attempt), outcomes[s.Outcome], e.keeping(s), payload(s))
+	c.keys(e.lockEntry(name), e.resultEntry(name))
+	e.lobbyArgs(c)
+	c.args(who(s.Attempt), e.settlementTerms(s), payload(s))
 	return e.client.Eval(ctx, c)
 }
 
@@ -33,12 +35,30 @@ func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement
 	return e.client.Eval(ctx, c)
 }
 
-// keeping is for how long an outcome is kept, as settle.lua reads it.
-func (e *Engine) keeping(s *engine.Settlement) string {
-	if s.FromStart {
-		return "@" + strconv.FormatInt(ceil(s.Retain), 10)
+// lobbyArgs tells settle.lua how to let others know.
+func (e *Engine) lobbyArgs(c *Call) {
+	ask := "NUMSUB"
+	if e.publish == Sharded {
+		ask = "SHARDNUMSUB"
 	}
-	return e.retain.text(s.Retain)
+	c.args(string(e.publish), ask, e.lobby, e.locks)
+}
+
+type settlementTerms struct {
+	outcome   engine.State
+	retain    time.Duration
+	fromStart bool
+}
+
+// settlementTerms are the terms of a settlement, as settle.lua reads them.
+func (e *Engine) settlementTerms(s *engine.Settlement) string {
+	return e.settled.text(settlementTerms{s.Outcome, s.Retain, s.FromStart}, func(t settlementTerms) string {
+		from := ""
+		if t.fromStart {
+			from = "@"
+		}
+		return outcomes[t.outcome] + from + strconv.FormatInt(ceil(t.retain), 10)
+	})
 }
 
 // payload is the result that is kept.
@@ -67,7 +87,7 @@ func (e *Engine) outcome(ctx context.Context, name string, s *Script, reply Repl
 // boardSettlement makes a passenger of a settlement.
 func (e *Engine) boardSettlement(name string, s *engine.Settlement) *passenger {
 	p := passengers.Get().(*passenger)
-	p.name, p.attempt, p.manner, p.retain, p.result = name, who(s.Attempt), outcomes[s.Outcome], e.keeping(s), payload(s)
+	p.name, p.attempt, p.terms, p.result = name, who(s.Attempt), e.settlementTerms(s), payload(s)
 	return p
 }
 
@@ -76,16 +96,13 @@ func (e *Engine) boardSettlement(name string, s *engine.Settlement) *passenger {
 func (e *Engine) settleMany(batch []*passenger) error {
 	c := e.call(settleScript)
 	defer c.free()
-	c.args(string(e.publish))
+	e.lobbyArgs(c)
 	for _, p := range batch {
 		c.keys(e.lockEntry(p.name))
-		c.args(p.attempt, p.manner, p.retain, p.result)
+		c.args(p.attempt, p.terms, p.result)
 	}
 	for _, p := range batch {
 		c.keys(e.resultEntry(p.name))
-	}
-	for _, p := range batch {
-		c.keys(e.settledChannel(p.name))
 	}
 	reply, err := e.client.Eval(context.Background(), c)
 	if err != nil {

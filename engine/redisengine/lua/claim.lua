@@ -6,8 +6,8 @@
 -- ARGV  1  µs of this server's clock after which the call comes too late; 0 if the
 --          tombstones are to tell
 --       …  of each claim in turn: what its entry ends with, as record.lua has it,
---          from the attempt's length on; lease, ms; retain, ms; and 1 if an unknown
---          outcome is to be taken over, or 0
+--          from the attempt's length on; and its terms: lease, ms, retain, ms, and 1
+--          if an unknown outcome is to be taken over, or 0, with spaces between them
 --
 -- Returns, with times in µs of this server's clock:
 --   now               all are granted, with now for a fence
@@ -20,13 +20,26 @@
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local late, n = tonumber(ARGV[1]), (#ARGV - 1) / 4
+local late, n = tonumber(ARGV[1]), (#ARGV - 1) / 2
 if late > 0 and now > late then
   return {now}
 end
 
 -- Most find nothing, and what they write begins alike.
 local head = string.format('1r %016.0f %016.0f ', now, now)
+
+-- Most have the same terms, too: these are those that were read before.
+local known_terms = {}
+local function terms_of(i)
+  local text = ARGV[2 * i + 1]
+  local terms = known_terms[text]
+  if not terms then
+    local lease, retain, take = string.match(text, '^(%d+) (%d+) ([01])$')
+    terms = {lease = lease, retain = retain ~= '0' and retain, take = take == '1'}
+    known_terms[text] = terms
+  end
+  return terms
+end
 
 -- A new claim needs no look at the lock entry, since SET NX has one. MGET does not
 -- tell another kind of thing from nothing, but EXISTS does.
@@ -49,26 +62,25 @@ local function refuse(code)
 end
 
 -- take_over grants a claim although nobody knows what became of the one before.
-local function take_over(i, mine, mark)
-  local lease, retain = ARGV[4 * i - 1], ARGV[4 * i]
+local function take_over(i, terms, mine, mark)
   local fence, about = math.max(now, mark.fence + 1), mine.fingerprint
   if about == '' then
     about = mark.fingerprint
   end
   local entry = string.format('1t %016.0f %016.0f ', fence, now) .. mine.who .. #about .. ':' .. about
-  redis.call('SET', KEYS[i], entry, 'PX', lease)
-  if retain == '0' then
-    redis.call('DEL', KEYS[n + i])
+  redis.call('SET', KEYS[i], entry, 'PX', terms.lease)
+  if terms.retain then
+    redis.call('SET', KEYS[n + i], entry, 'PX', terms.retain)
   else
-    redis.call('SET', KEYS[n + i], entry, 'PX', retain)
+    redis.call('DEL', KEYS[n + i])
   end
-  return {5, fence, now, tonumber(lease), about, ''}
+  return {5, fence, now, tonumber(terms.lease), about, ''}
 end
 
 -- answer tells what becomes of the i-th claim, for which there is something.
-local function answer(i)
-  local lock, result, at = KEYS[i], KEYS[n + i], 4 * i - 2
-  local mine = read(head .. ARGV[at])
+local function answer(i, terms)
+  local lock, result = KEYS[i], KEYS[n + i]
+  local mine = read(head .. ARGV[2 * i])
   local lock_entry, claim = peek(lock)
   local result_entry, mark = peek(result)
   if lock_entry == true or result_entry == true then
@@ -81,29 +93,25 @@ local function answer(i)
   elseif claim then
     local granted = claim.who == mine.who
     if granted then
-      hold(lock, lock_entry, ARGV[at + 1], result, result_entry, ARGV[at + 2])
+      hold(lock, lock_entry, terms.lease, result, result_entry, terms.retain)
     end
     return outline(granted and 5 or 1, claim, lock, '')
-  elseif runs(mark) or mark.state == 'u' then
-    if ARGV[at + 3] == '1' then
-      return take_over(i, mine, mark)
-    end
-    return outline(4, mark, result, '')
+  elseif terms.take and not states[mark.outcome] then
+    return take_over(i, terms, mine, mark)
   end
   return over(mark, result, result_entry)
 end
 
 local others
 for i = 1, n do
-  local at = 4 * i - 2
-  local known
+  local terms, known = terms_of(i)
   if late == 0 and redis.call('EXISTS', KEYS[2 * n + i]) == 1 then
     known = refuse(6)
   elseif seen[i] or is_strange(i)
-      or not redis.call('SET', KEYS[i], head .. ARGV[at], 'NX', 'PX', ARGV[at + 1]) then
-    known = answer(i)
-  elseif ARGV[at + 2] ~= '0' then
-    redis.call('SET', KEYS[n + i], head .. ARGV[at], 'PX', ARGV[at + 2])
+      or not redis.call('SET', KEYS[i], head .. ARGV[2 * i], 'NX', 'PX', terms.lease) then
+    known = answer(i, terms)
+  elseif terms.retain then
+    redis.call('SET', KEYS[n + i], head .. ARGV[2 * i], 'PX', terms.retain)
   end
   if known then
     others = others or {now}

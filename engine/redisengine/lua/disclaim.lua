@@ -23,14 +23,14 @@ local function undo()
     return 2
   elseif record.who ~= who then
     return 3
-  elseif not runs(record) then
+  elseif record.outcome ~= '' then
     return 1
   end
   -- Publishes first, as settle.lua does.
   redis.call(ARGV[2], KEYS[3], '0')
   redis.call('DEL', lock)
-  if mark and mark.state == 't' then
-    redis.call('SET', result, '1u' .. string.sub(result_entry, 3), 'KEEPTTL')
+  if mark and mark.how == 't' then
+    redis.call('SET', result, 'u' .. result_entry, 'KEEPTTL')
   elseif mark then
     redis.call('DEL', result)
   end

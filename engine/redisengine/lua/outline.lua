@@ -5,7 +5,7 @@
 -- The state is 0 if nothing is known, 1 if the work runs, 2 if it was done, 3 if
 -- it failed, 4 if nobody knows, and 8 if there is something else than a record.
 
-local states = {d = 2, f = 3, u = 4, r = 4, t = 4}
+local states = {d = 2, f = 3}
 
 local function outline(state, record, key, result)
   return {state, record.fence, record.began, redis.call('PTTL', key), record.fingerprint, result}
@@ -14,6 +14,6 @@ end
 -- over is what is told about a record without a claim. entry is the text it was
 -- read from; nothing if the result is not wanted.
 local function over(record, key, entry)
-  local state = states[record.state]
-  return outline(state, record, key, entry and state < 4 and string.sub(entry, record.result) or '')
+  local state = states[record.outcome]
+  return outline(state or 4, record, key, entry and state and string.sub(entry, record.result) or '')
 end

@@ -3,12 +3,13 @@
 -- Of a record there are two, both of them strings: that of the claim, for as long
 -- as its lease runs, and that of the result. They are written alike:
 --
---   1<state> <fence> <µs> <a>:<attempt><f>:<fingerprint><result>
+--   <outcome>1<how> <fence> <µs> <a>:<attempt><f>:<fingerprint><result>
 --
--- The state is r if the work runs, t if it does although nobody knows what became
--- of it before, d if it was done, f if it failed, and u if nobody knows. µs is
--- when the claim was granted; both numbers have 16 digits. a and f are how many
--- bytes the attempt and the fingerprint have. The result is whatever follows.
+-- The outcome is d if the work was done, f if it failed, u if nobody knows, and
+-- missing before that. 1 is the version. How is r, or t if nobody knew what became
+-- of the claim before. µs is when the claim was granted; both numbers have 16
+-- digits. a and f are how many bytes the attempt and the fingerprint have. The
+-- result is whatever follows.
 --
 -- While a claim runs, the result entry is but a mark that it began: it has the text
 -- of the lock entry. Who has the lock entry found the place of the result free, or
@@ -16,15 +17,15 @@
 
 -- read returns what an entry says, or nothing if it is somebody else's.
 local function read(entry)
-  local state, fence, began, a, at = string.match(entry, '^1([rtdfu]) (%d+) (%d+) (%d+):()')
+  local outcome, how, fence, began, start, a, at = string.match(entry, '^([dfu]?)1([rt]) (%d+) (%d+) ()(%d+):()')
   local from = at and #fence == 16 and #began == 16 and at + a
   local f, to = string.match(entry, '^(%d+):()', from or #entry + 1)
   if not from or not f or #entry < to + f - 1 then
     return nil
   end
   return {
-    state = state, fence = tonumber(fence), began = tonumber(began),
-    who = string.sub(entry, 38, from - 1), -- the attempt, with its length
+    outcome = outcome, how = how, fence = tonumber(fence), began = tonumber(began),
+    who = string.sub(entry, start, from - 1), -- the attempt, with its length
     fingerprint = string.sub(entry, to, to + f - 1),
     result = to + f, -- where it begins
   }
@@ -46,12 +47,7 @@ end
 
 -- has tells whether who has the claim that a lock entry is of.
 local function has(who, entry)
-  return entry and string.sub(entry, 38, 37 + #who) == who
-end
-
--- runs tells whether a record says that its work runs.
-local function runs(record)
-  return record.state == 'r' or record.state == 't'
+  return entry and string.find(entry, who, 38, true) == 38
 end
 
 -- prolong lets a key last for no less than so many ms from now.
@@ -62,12 +58,13 @@ local function prolong(key, life)
   end
 end
 
--- hold lets a claim's lease begin anew, and keeps the mark of its beginning.
+-- hold lets a claim's lease begin anew, and keeps the mark of its beginning if that
+-- is to be retained.
 local function hold(lock, entry, lease, result, mark, retain)
   prolong(lock, lease)
-  if retain ~= '0' and mark == entry then
+  if retain and mark == entry then
     prolong(result, retain)
-  elseif retain ~= '0' then
+  elseif retain then
     -- There may be no memory, or another kind of thing.
     redis.pcall('SET', result, entry, 'NX', 'PX', retain)
   end

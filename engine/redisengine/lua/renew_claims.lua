@@ -14,7 +14,7 @@ for i = 1, n do
   local at = 3 * i - 2
   local held = has(ARGV[at], seen[i])
   if held then
-    hold(KEYS[i], seen[i], ARGV[at + 1], KEYS[n + i], seen[n + i], ARGV[at + 2])
+    hold(KEYS[i], seen[i], ARGV[at + 1], KEYS[n + i], seen[n + i], ARGV[at + 2] ~= '0' and ARGV[at + 2])
   end
   renewed[i] = held and 1 or 0
 end

@@ -1,11 +1,15 @@
 -- Ends claims and says what became of their work, each for itself, and tells who
 -- listens.
 --
--- KEYS     of n claims: the lock entries, then the result entries, then the channels
+-- KEYS     of n claims: the lock entries, then the result entries
 -- ARGV  1  PUBLISH or SPUBLISH
---       …  of each claim in turn: the attempt, with its length, as in record.lua; d, f
---          or u, or - if nothing is to be kept; for how many ms, with @ before it if
---          they count from when the claim was granted; and the result
+--       2  NUMSUB or SHARDNUMSUB, which asks for listeners
+--       3  the lobby: a channel on which everybody is who listens for a settlement
+--       4  what the names of lock entries begin with, and behind the lobby's and a
+--          colon those of channels go on alike
+--       …  of each claim in turn: the attempt, with its length, as in record.lua; its
+--          terms: d, f or u, or - if nothing is to be kept, and for how many ms, with
+--          @ before them if they count from when the claim was granted; and the result
 --
 -- Returns:
 --   1           all were settled
@@ -13,8 +17,31 @@
 --               out; 3 if somebody else has claimed the key since; 4 if there is
 --               something else than a record; 0 if it is to be asked for by itself
 
-local publish, n = ARGV[1], #KEYS / 3
+local n = #KEYS / 2
 local seen = redis.call('MGET', unpack(KEYS, 1, n))
+
+-- A user who may not ask who listens tells all who might.
+local lobby = redis.pcall('PUBSUB', ARGV[2], ARGV[3])
+local alone = not lobby.err and lobby[2] == 0
+
+-- tell lets those know who wait for the i-th claim, and returns how many they are,
+-- or an error.
+local function tell(i)
+  return redis.pcall(ARGV[1], ARGV[3] .. ':' .. string.sub(KEYS[i], #ARGV[4] + 1), '0')
+end
+
+-- Most have the same terms: these are those that were read before.
+local known_terms = {}
+local function terms_of(i)
+  local text = ARGV[3 * i + 3]
+  local terms = known_terms[text]
+  if not terms then
+    local state, from, life = string.match(text, '^(.)(@?)(%d+)$')
+    terms = {outcome = state ~= '-' and state, from_start = from == '@', life = life}
+    known_terms[text] = terms
+  end
+  return terms
+end
 
 -- since_start is for how many ms an outcome is kept if they count from when the
 -- claim was granted; 0 if they are over. The clock may have been set back.
@@ -37,7 +64,7 @@ local function ended(i, who)
   elseif record.who ~= who then
     return 3
   end
-  return runs(record) and 2 or 1
+  return record.outcome == '' and 2 or 1
 end
 
 local answers
@@ -51,15 +78,14 @@ local function note(i, answer)
   answers[i] = answer
 end
 
-local doomed, heads, lives = {}, {}, {}
+local doomed, lives = {}, {}
 for i = 1, n do
-  local at, entry = 4 * i - 2, seen[i]
-  local state, life = ARGV[at + 1], ARGV[at + 2]
+  local who, terms, entry = ARGV[3 * i + 2], terms_of(i), seen[i]
   -- Publishes first: a server that forbids it must not leave half a settlement
   -- behind, and not hold up the others.
-  local told = has(ARGV[at], entry) and redis.pcall(publish, KEYS[2 * n + i], '0')
+  local told = has(who, entry) and (alone and 0 or tell(i))
   if not told then
-    note(i, ended(i, ARGV[at]))
+    note(i, ended(i, who))
   elseif type(told) ~= 'number' then
     if n == 1 then
       return told
@@ -67,13 +93,11 @@ for i = 1, n do
     note(i, 0)
   else
     doomed[#doomed + 1] = KEYS[i]
-    if string.byte(life) == 64 then -- @
-      life = since_start(entry, tonumber(string.sub(life, 2)))
-    end
-    if state == '-' or life == 0 then
-      doomed[#doomed + 1] = KEYS[n + i]
+    local life = terms.from_start and since_start(entry, tonumber(terms.life)) or terms.life
+    if terms.outcome and life ~= 0 then
+      lives[i] = life
     else
-      heads[i], lives[i] = '1' .. state .. string.sub(entry, 3), life
+      doomed[#doomed + 1] = KEYS[n + i]
     end
   end
 end
@@ -83,13 +107,7 @@ end
 if doomed[1] then
   redis.call('DEL', unpack(doomed))
 end
-for i, head in pairs(heads) do
-  local result = ARGV[4 * i + 1]
-  if #result < 256 then
-    redis.call('SET', KEYS[n + i], head .. result, 'PX', lives[i])
-  else -- to put together what is so long is what takes the time
-    redis.call('SET', KEYS[n + i], head, 'PX', lives[i])
-    redis.call('APPEND', KEYS[n + i], result)
-  end
+for i, life in pairs(lives) do
+  redis.call('SET', KEYS[n + i], terms_of(i).outcome .. seen[i] .. ARGV[3 * i + 4], 'PX', life)
 end
 return answers or 1
