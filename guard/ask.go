@@ -60,10 +60,10 @@ func (k *call) stand(ctx context.Context, s *seat) (a answer, err error) {
 		if c.policy.OnDuplicate == Wait {
 			c.desk.vacate(s, nil) // whoever still waits is the next to scout
 		} else {
-			c.desk.tellElsewhere(s, a.rec, a.ledger)
+			c.desk.tellElsewhere(s, a)
 		}
 	default:
-		c.desk.tell(s, a.rec)
+		c.desk.tell(s, a.rec, a.got)
 	}
 	return k.judge(a.rec)
 }
@@ -148,14 +148,18 @@ func (k *call) retain() time.Duration {
 // again. The attempt stays the same throughout, so that the engine recognises it.
 func (k *call) ask(ctx context.Context, l engine.Ledger, req engine.Claim) (answer, error) {
 	c := k.core
-	begun := time.Now()
+	var begun time.Time
 	unsure := false
 	for tries := 1; ; tries++ {
 		a := answer{req: req, sent: time.Now(), ledger: l}
+		if tries == 1 {
+			begun = a.sent
+		}
 		c.stats.asked.Add(1)
 		var err error
 		a.rec, err = l.Claim(ctx, req)
-		if err == nil && a.rec.Granted && time.Until(watchdog.SureUntil(a.sent, req.Lease)) < req.Lease/leastLeft {
+		a.got = time.Now()
+		if err == nil && a.rec.Granted && watchdog.SureUntil(a.sent, req.Lease).Sub(a.got) < req.Lease/leastLeft {
 			c.cleanUp(l, req, a.sent)
 			return answer{}, fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
 		}
@@ -166,7 +170,7 @@ func (k *call) ask(ctx context.Context, l engine.Ledger, req engine.Claim) (answ
 			unsure, req.Retry = true, true
 		}
 		pause := backoff.Pause(leastPause, mostPause, tries)
-		if !engine.Temporary(err) || time.Since(begun)+pause > patience || c.pause(ctx, pause) != nil {
+		if !engine.Temporary(err) || a.got.Sub(begun)+pause > patience || c.pause(ctx, pause) != nil {
 			if unsure {
 				c.cleanUp(l, req, a.sent)
 			}

@@ -103,6 +103,7 @@ type answer struct {
 	rec       engine.Record
 	req       engine.Claim  // if granted
 	sent      time.Time     // when it was asked for
+	got       time.Time     // and when it came
 	ledger    engine.Ledger // that granted it
 	unknown   bool          // it was granted in order to find out what became of the one before
 	unguarded error         // why nobody granted it
@@ -111,11 +112,11 @@ type answer struct {
 // begin finds out what a call may do.
 func (k *call) begin(ctx context.Context) (answer, error) {
 	c := k.core
-	for {
+	for now := k.start; ; now = time.Now() {
 		if c.closed.Load() {
 			return answer{}, ErrClosed
 		}
-		v := c.desk.sit(k.hash)
+		v := c.desk.sit(k.hash, now)
 		if v.mine {
 			return k.stand(ctx, v.seat)
 		}

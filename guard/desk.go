@@ -70,8 +70,7 @@ type view struct {
 }
 
 // sit looks at the seat of a key, and takes it if it is free.
-func (d *desk) sit(key string) view {
-	now := time.Now()
+func (d *desk) sit(key string, now time.Time) view {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forget(now)
@@ -143,29 +142,29 @@ func (d *desk) scout(s *seat, rec engine.Record) {
 }
 
 // tell notes an answer for those who come within the next moments.
-func (d *desk) tell(s *seat, rec engine.Record) {
+func (d *desk) tell(s *seat, rec engine.Record, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s.phase == vacant {
 		return
 	}
 	s.deafen()
-	d.know(s, rec, told)
+	d.know(s, rec, told, now)
 }
 
 // tellElsewhere notes that another process has the claim. Once that is settled
 // the answer is not good any more.
-func (d *desk) tellElsewhere(s *seat, rec engine.Record, l engine.Ledger) {
+func (d *desk) tellElsewhere(s *seat, a answer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s.stop == nil {
-		s.wake, s.stop = l.Watch(s.key)
+		s.wake, s.stop = a.ledger.Watch(s.key)
 	}
-	d.know(s, rec, elsewhere)
+	d.know(s, a.rec, elsewhere, a.got)
 }
 
-func (d *desk) know(s *seat, rec engine.Record, p phase) {
-	s.rec, s.at, s.claim = rec, time.Now(), nil
+func (d *desk) know(s *seat, rec engine.Record, p phase, now time.Time) {
+	s.rec, s.at, s.claim = rec, now, nil
 	d.become(s, p)
 	d.told = append(d.told, s)
 	d.bytes += len(rec.Result)

@@ -93,7 +93,7 @@ func (g *Guard[T]) Begin(ctx context.Context, key Key) (context.Context, *Claim[
 	if k.timer != nil {
 		k.timer.Stop()
 	}
-	k.report(c.claim.unguarded, c.replayed, c.claim.fence, err)
+	k.report(&c.claim, c.replayed, err)
 	if err != nil {
 		return ctx, nil, err
 	}
@@ -165,19 +165,24 @@ func (g *Guard[T]) clarify(ctx context.Context, k *call, c *Claim[T]) (context.C
 }
 
 // report counts and traces what a call met.
-func (k *call) report(unguarded error, replayed bool, fence uint64, err error) {
+func (k *call) report(granted *claim, replayed bool, err error) {
 	c := k.core
-	v := verdictOf(unguarded, replayed, err)
-	waited := time.Since(k.start)
+	v := verdictOf(granted.unguarded, replayed, err)
+	var waited time.Duration
+	if v == Granted {
+		waited = granted.begun.Sub(k.start)
+	} else {
+		waited = time.Since(k.start)
+	}
 	c.stats.met(v)
 	c.stats.waited.Add(int64(waited))
 	if !k.asked && k.hash != "" {
 		c.stats.inHouse.Add(1)
 	}
 	if t := c.trace; t != nil && t.Checked != nil {
-		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: fence, Waited: waited, InHouse: !k.asked, Err: err}
+		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, InHouse: !k.asked, Err: err}
 		if err == nil {
-			e.Err = unguarded
+			e.Err = granted.unguarded
 		}
 		var dup *DuplicateError
 		if errors.As(err, &dup) {

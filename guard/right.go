@@ -48,10 +48,11 @@ func Fence(ctx context.Context) (fence uint64, ok bool) {
 // start begins the work.
 func (k *claim) start(ctx context.Context, c *core, a answer, retain time.Duration) {
 	k.core, k.ledger, k.unguarded, k.seat, k.req, k.retain = c, a.ledger, a.unguarded, a.seat, a.req, retain
-	k.fence, k.begun = a.rec.Fence, time.Now()
+	k.fence, k.begun = a.rec.Fence, a.got
 	k.outer, _ = ctx.Value(claimKey{}).(*claim)
 	k.Context, k.cancel = context.WithCancelCause(ctx)
 	if k.ledger == nil {
+		k.begun = time.Now()
 		return
 	}
 	k.lease.Init(c.now, k.req.Key, c.policy.Lease, a.sent, k.begun, watchdog.Terms{MaxHold: c.policy.MaxHold})

@@ -80,17 +80,19 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	case err != nil:
 		c.background.Go(func() { k.tellLate(s) })
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
-		k.remember(s)
-		k.finish(NotStored, err)
+		now := time.Now()
+		k.remember(s, now)
+		k.finish(NotStored, err, now)
 		return err
 	case out != engine.Released:
 		lost := &interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: interlock.ErrNotHolder}
 		c.desk.vacate(k.seat, nil)
-		k.finish(Late, lost)
+		k.finish(Late, lost, time.Now())
 		return lost
 	}
-	k.remember(s)
-	k.finish(e, why)
+	now := time.Now()
+	k.remember(s, now)
+	k.finish(e, why, now)
 	return nil
 }
 
@@ -141,26 +143,26 @@ func (k *claim) tellLate(s engine.Settlement) {
 }
 
 // remember lets the in-process level answer what is known now.
-func (k *claim) remember(s engine.Settlement) {
+func (k *claim) remember(s engine.Settlement, now time.Time) {
 	rec := engine.Record{State: s.Outcome, Fence: k.fence, Began: k.begun, Left: s.Retain, Result: s.Result, Fingerprint: k.req.Fingerprint}
 	if s.FromStart {
-		rec.Left -= time.Since(k.begun)
+		rec.Left -= now.Sub(k.begun)
 	}
 	resolvable := s.Outcome == engine.Unknown && k.core.policy.OnUnknown == Resolve
 	if s.Outcome == engine.Absent || resolvable || rec.Left <= 0 {
 		k.core.desk.vacate(k.seat, nil) // the next call has to ask
 		return
 	}
-	k.core.desk.tell(k.seat, rec)
+	k.core.desk.tell(k.seat, rec, now)
 }
 
 // finish ends what there was for a claim.
-func (k *claim) finish(e Ending, why error) {
+func (k *claim) finish(e Ending, why error, now time.Time) {
 	c := k.core
 	c.dog.Remove(k)
 	k.cancel(interlock.ErrReleased)
 	c.stats.running.Add(-1)
-	c.stats.took.Add(int64(time.Since(k.begun)))
+	c.stats.took.Add(int64(now.Sub(k.begun)))
 	k.report(e, why)
 }
 
