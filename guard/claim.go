@@ -94,8 +94,14 @@ func (c *Claim[T]) Abandon() error {
 
 // run does the work and settles the claim by what came of it.
 func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error)) (T, error) {
-	defer c.Abandon() //nolint:errcheck // should fn panic or never return; otherwise it is settled by then
+	returned := false
+	defer func() {
+		if !returned { // fn has panicked, or ended its goroutine
+			_ = c.Abandon()
+		}
+	}()
 	v, err := fn(ctx)
+	returned = true
 	switch {
 	case err == nil:
 		err = c.Complete(v)
