@@ -107,6 +107,18 @@ func TestErrors(t *testing.T) {
 			_, err = e.Members(context.Background(), []string{"id"})
 			only(t, err, c.want, c.hint)
 			only(t, e.Register(context.Background(), engine.Member{ID: "id"}, time.Minute), c.want, c.hint)
+			l, claim := e.Capabilities().Ledger, claim(t, "a")
+			_, err = l.Claim(context.Background(), claim)
+			only(t, err, c.want, c.hint)
+			_, err = l.Settle(context.Background(), done(claim, "r"))
+			only(t, err, c.want, c.hint)
+			_, err = l.Settle(context.Background(), abandon(claim))
+			only(t, err, c.want, c.hint)
+			only(t, l.Renew(context.Background(), []engine.Claim{claim})[0], c.want, c.hint)
+			_, err = l.Lookup(context.Background(), claim.Key)
+			only(t, err, c.want, c.hint)
+			_, _, err = l.List(context.Background(), "*", "")
+			only(t, err, c.want, c.hint)
 			if cause := errors.Unwrap(c.err); cause == nil && !errors.Is(err, c.err) {
 				t.Errorf("%v has lost its cause", err)
 			}
@@ -254,6 +266,32 @@ func TestErrorsOfRealServers(t *testing.T) {
 		abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
 	})
 
+	t.Run("the permissions that the documentation lists are enough for records", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must(append([]string{"ACL", "SETUSER", "shop", "on", ">pw"}, permissions(t)...)...)
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		c := claim(t, "a")
+		wake, stop := e.Capabilities().Ledger.Watch(c.Key)
+		defer stop()
+		told(t, wake)
+		claimed(t, e, c)
+		claimed(t, e, c)
+		reclaimed(t, e, c, nil)
+		lookedUp(t, e, c.Key, engine.Running)
+		settled(t, e, done(c, "r"), engine.Released)
+		told(t, wake)
+		c.Attempt, c.Retry = "b", true
+		found(t, e, c, engine.Done)
+		settled(t, e, abandon(c), engine.NotYours)
+		if records, _, err := e.Capabilities().Ledger.List(context.Background(), "*", ""); err != nil || len(records) != 1 {
+			t.Errorf("listed are %+v, %v", records, err)
+		}
+		if log := s.Must("ACL", "LOG"); strings.Contains(log, "\nlua\n") {
+			t.Errorf("refused was %s", log)
+		}
+	})
+
 	t.Run("the permissions that the documentation lists are enough for every kind", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
@@ -351,6 +389,14 @@ func TestClose(t *testing.T) {
 	_, err = e.Release(context.Background(), r)
 	only(t, err, engine.ErrClosed, "Close")
 	only(t, e.Renew(context.Background(), []engine.Request{r})[0], engine.ErrClosed, "Close")
+	_, err = e.Capabilities().Ledger.Claim(context.Background(), claim(t, "a"))
+	only(t, err, engine.ErrClosed, "Close")
+	_, err = e.Capabilities().Ledger.Settle(context.Background(), done(claim(t, "a"), "r"))
+	only(t, err, engine.ErrClosed, "Close")
+	_, err = e.Capabilities().Ledger.Lookup(context.Background(), key(t))
+	only(t, err, engine.ErrClosed, "Close")
+	_, _, err = e.Capabilities().Ledger.List(context.Background(), "*", "")
+	only(t, err, engine.ErrClosed, "Close")
 	stop()
 	_, stop = e.Capabilities().Notifier.Notify(r)
 	stop()

@@ -39,6 +39,7 @@ func TestLaws(t *testing.T) {
 	// What every engine with a patience would have to show, if its requests
 	// could be held up on the way.
 	t.Run("late", lateRequests)
+	t.Run("late claims", lateClaims)
 	// What only Redis has: clocks, keys and other people's things.
 	t.Run("kinds", func(t *testing.T) {
 		t.Run("an abandoned request of any kind is refused when it comes too late", TestKindsThatComeLate)
@@ -50,11 +51,25 @@ func TestLaws(t *testing.T) {
 		t.Run("Redisson reads what we write", TestRedissonReadsWhatWeWrite)
 		t.Run("what is no lock is left as it is", TestWhatIsNoLockIsLeftAsItIs)
 	})
+	t.Run("records", func(t *testing.T) {
+		t.Run("the entries are as written down", TestRecordFormat)
+		t.Run("the names are as written down", TestRecordNames)
+		t.Run("what is no record is left as it is", TestWhatIsNoRecordIsLeftAsItIs)
+		t.Run("a server without memory settles what it has", TestALedgerWithoutMemory)
+		t.Run("records do not mind the clock", TestRecordsAndTheClock)
+		t.Run("who listens is told, and nobody else", TestTheLobby)
+		t.Run("a claim that is late or there twice is not granted", TestClaimScript)
+	})
 	// On a network that is slow enough for callers to meet, whatever the machine.
 	t.Run("shared", func(t *testing.T) {
 		t.Run("calls made at once share a trip", TestCallsMadeAtOnceShareATrip)
 		t.Run("who is not simple is asked for alone", TestWhoIsNotSimpleIsAskedForAlone)
 		t.Run("a trip takes nobody past the line", TestATripTakesNobodyPastTheLine)
+		t.Run("claims made at once share a trip", TestClaimsMadeAtOnceShareATrip)
+		t.Run("every answer of a trip is complete", TestEveryAnswerOfATripIsComplete)
+		t.Run("of a crowd for one key one has it", TestOfACrowdForOneKeyOneHasIt)
+		t.Run("one who may not publish does not spoil a trip", TestOneWhoMayNotPublishDoesNotSpoilATrip)
+		t.Run("a large result travels alone", TestALargeResultTravelsAlone)
 	})
 }
 

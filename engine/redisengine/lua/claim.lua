@@ -107,11 +107,16 @@ for i = 1, n do
   local terms, known = terms_of(i)
   if late == 0 and redis.call('EXISTS', KEYS[2 * n + i]) == 1 then
     known = refuse(6)
-  elseif seen[i] or is_strange(i)
-      or not redis.call('SET', KEYS[i], head .. ARGV[2 * i], 'NX', 'PX', terms.lease) then
-    known = answer(i, terms)
-  elseif terms.retain then
-    redis.call('SET', KEYS[n + i], head .. ARGV[2 * i], 'PX', terms.retain)
+  else
+    local set = not seen[i] and not is_strange(i)
+      and redis.pcall('SET', KEYS[i], head .. ARGV[2 * i], 'NX', 'PX', terms.lease)
+    if not set or set.err and redis.call('EXISTS', KEYS[i]) == 1 then
+      known = answer(i, terms)
+    elseif set.err then
+      return set -- there is no memory, so nothing was written before
+    elseif terms.retain then
+      redis.call('SET', KEYS[n + i], head .. ARGV[2 * i], 'PX', terms.retain)
+    end
   end
   if known then
     others = others or {now}

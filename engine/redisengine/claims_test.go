@@ -1,0 +1,248 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// sharedLedger is shared, with the scripts of a ledger known to the server.
+func sharedLedger(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
+	t.Helper()
+	s, p, e := shared(t)
+	warmLedger(t, e)
+	return s, p, e
+}
+
+// warmLedger lets the server know the scripts, so that a call is one request.
+func warmLedger(t *testing.T, e *redisengine.Engine) {
+	t.Helper()
+	c := engine.Claim{Key: "warm", Attempt: "w", Lease: time.Minute}
+	claimed(t, e, c)
+	reclaimed(t, e, c, nil)
+	settled(t, e, engine.Settlement{Key: c.Key, Attempt: c.Attempt}, engine.Released)
+	settled(t, e, abandon(engine.Claim{Key: "warm", Attempt: "x", Lease: time.Millisecond}), engine.AlreadyFree)
+	lookedUp(t, e, "warm", engine.Absent)
+}
+
+// numbered is one of a crowd of claims.
+func numbered(i int) engine.Claim {
+	return engine.Claim{Key: fmt.Sprint("crowd:", i), Attempt: fmt.Sprint("a", i), Fingerprint: "f", Lease: time.Minute, Retain: time.Hour}
+}
+
+func TestClaimsMadeAtOnceShareATrip(t *testing.T) {
+	t.Parallel()
+	s, p, e := sharedLedger(t)
+	records := make([]engine.Record, crowd)
+	trips := crowded(t, s, p, func(i int) { records[i] = claimed(t, e, numbered(i)) })
+	if trips > 8 {
+		t.Errorf("%d scripts made %d claims, want a few", trips, crowd)
+	}
+	for i, r := range records {
+		c := numbered(i)
+		lock, want := "interlock:guard:lock:{"+c.Key+"}", fmt.Sprintf("1r %d %d %d:%s1:f", r.Fence, r.Fence, len(c.Attempt), c.Attempt)
+		if got := s.Must("GET", lock); got != want || r.Began.UnixMicro() != int64(r.Fence) {
+			t.Errorf("number %d is %q, want %q", i, got, want)
+		}
+		left(t, s, lock, c.Lease)
+		left(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
+	}
+	trips = crowded(t, s, p, func(i int) { settled(t, e, done(numbered(i), fmt.Sprint("result ", i)), engine.Released) })
+	if trips > 8 {
+		t.Errorf("%d scripts settled %d claims, want a few", trips, crowd)
+	}
+	for i := range records {
+		if r := lookedUp(t, e, numbered(i).Key, engine.Done); string(r.Result) != fmt.Sprint("result ", i) {
+			t.Errorf("number %d has the result %q", i, r.Result)
+		}
+	}
+}
+
+// TestEveryAnswerOfATripIsComplete has a crowd find all there is to find: nobody
+// must ask a second time.
+func TestEveryAnswerOfATripIsComplete(t *testing.T) {
+	t.Parallel()
+	s, p, e := sharedLedger(t)
+	before := func(i int) engine.Claim {
+		c := numbered(i)
+		c.Attempt = "before"
+		return c
+	}
+	outcome := func(i int, o engine.State) engine.Settlement {
+		x := done(before(i), fmt.Sprint("result ", i))
+		x.Outcome = o
+		return x
+	}
+	mine := func(i int) engine.Claim {
+		c := numbered(i)
+		c.Take = i%10 == 6
+		if i%10 == 7 {
+			c.Fingerprint = "g"
+		}
+		return c
+	}
+	records := make([]engine.Record, crowd)
+	for i := range crowd {
+		switch i % 10 {
+		case 1, 7:
+			records[i] = claimed(t, e, before(i))
+		case 2, 3, 4, 6:
+			records[i] = claimed(t, e, before(i))
+			settled(t, e, outcome(i, map[int]engine.State{2: engine.Done, 3: engine.Failed, 4: engine.Unknown, 6: engine.Unknown}[i%10]), engine.Released)
+		case 5:
+			records[i] = claimed(t, e, numbered(i))
+		case 8:
+			s.Must("HSET", "interlock:guard:result:{"+numbered(i).Key+"}", "a", "1")
+		case 9:
+			s.Must("HSET", "interlock:guard:lock:{"+numbered(i).Key+"}", "a", "1")
+		}
+	}
+	trips := crowded(t, s, p, func(i int) {
+		r, err := e.Capabilities().Ledger.Claim(context.Background(), mine(i))
+		known := r.Key == mine(i).Key && r.Fence == records[i].Fence && r.Began.Equal(records[i].Began) && r.Fingerprint == "f" && r.Left > 0
+		ok := false
+		switch i % 10 {
+		case 0:
+			ok = err == nil && r.Granted && r.Fence > 0
+		case 1:
+			ok = err == nil && known && r.State == engine.Running && !r.Granted
+		case 2:
+			ok = err == nil && known && r.State == engine.Done && string(r.Result) == fmt.Sprint("result ", i)
+		case 3:
+			ok = err == nil && known && r.State == engine.Failed && string(r.Result) == fmt.Sprint("result ", i)
+		case 4:
+			ok = err == nil && known && r.State == engine.Unknown && r.Result == nil
+		case 5:
+			ok = err == nil && known && r.Granted
+		case 6:
+			ok = err == nil && r.Granted && r.Fence > records[i].Fence && r.Left == time.Minute
+		case 7:
+			ok = errors.Is(err, engine.ErrMismatch)
+		case 8, 9:
+			ok = errors.Is(err, engine.ErrKind)
+		}
+		if !ok {
+			t.Errorf("number %d: %+v, %v; it was %+v", i, r, err, records[i])
+		}
+	})
+	if trips > 8 {
+		t.Errorf("%d scripts answered %d claims, want a few", trips, crowd)
+	}
+
+	trips = crowded(t, s, p, func(i int) {
+		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(mine(i), "new"))
+		want := engine.Released
+		if i%10 != 0 && i%10 != 5 && i%10 != 6 {
+			want = engine.NotYours
+		}
+		if i%10 >= 8 && !errors.Is(err, engine.ErrKind) || i%10 < 8 && (err != nil || o != want) {
+			t.Errorf("number %d: %v, %v; want %v", i, o, err, want)
+		}
+	})
+	if trips > 8 {
+		t.Errorf("%d scripts answered %d settlements, want a few", trips, crowd)
+	}
+}
+
+func TestOfACrowdForOneKeyOneHasIt(t *testing.T) {
+	t.Parallel()
+	s, p, e := sharedLedger(t)
+	for _, take := range []bool{false, true} {
+		c := engine.Claim{Key: fmt.Sprint("one:", take), Attempt: "before", Lease: time.Minute, Retain: time.Hour, Take: take}
+		if take {
+			claimed(t, e, c)
+			settled(t, e, engine.Settlement{Key: c.Key, Attempt: "before", Outcome: engine.Unknown, Retain: time.Hour}, engine.Released)
+		}
+		var granted atomic.Int64
+		crowded(t, s, p, func(i int) {
+			c := c
+			c.Attempt = fmt.Sprint("a", i)
+			r, err := e.Capabilities().Ledger.Claim(context.Background(), c)
+			if err != nil || r.State != engine.Running {
+				t.Errorf("number %d: %+v, %v", i, r, err)
+			}
+			if r.Granted {
+				granted.Add(1)
+			}
+		})
+		if granted.Load() != 1 {
+			t.Errorf("%d have it", granted.Load())
+		}
+	}
+}
+
+// What one of them may not do is no reason to refuse the others.
+func TestOneWhoMayNotPublishDoesNotSpoilATrip(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := faultnet.New(t, s.Addr())
+	s.Must("ACL", "SETUSER", "shop", "on", ">pw", "+@all", "~*", "resetchannels", "&interlock:guard:settled", "&*{warm*", "&*{crowd:1*", "&*{crowd:2*")
+	e := openURL(t, "redis://shop:pw@"+p.Addr())
+	warmLedger(t, e)
+	s.Subscribe("SUBSCRIBE", "interlock:guard:settled")
+	crowded(t, s, p, func(i int) { claimed(t, e, numbered(i)) })
+	crowded(t, s, p, func(i int) {
+		allowed := strings.HasPrefix(fmt.Sprint(i), "1") || strings.HasPrefix(fmt.Sprint(i), "2")
+		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(numbered(i), "r"))
+		gone := s.Must("EXISTS", "interlock:guard:lock:{"+numbered(i).Key+"}") == "0"
+		if gone != allowed || (err == nil) != allowed || (o == engine.Released) != allowed {
+			t.Errorf("number %d: %v, %v, gone: %v", i, o, err, gone)
+		}
+		if !allowed {
+			only(t, err, nil, "docs/redis.md")
+		}
+	})
+}
+
+func TestALargeResultTravelsAlone(t *testing.T) {
+	t.Parallel()
+	s, p, e := sharedLedger(t)
+	crowded(t, s, p, func(i int) { claimed(t, e, numbered(i)) })
+	result := strings.Repeat("0123456789abcdef", 1<<10)
+	trips := crowded(t, s, p, func(i int) { settled(t, e, done(numbered(i), result), engine.Released) })
+	if trips < crowd {
+		t.Errorf("%d scripts settled %d claims, want one for each", trips, crowd)
+	}
+	if r := lookedUp(t, e, numbered(1).Key, engine.Done); string(r.Result) != result {
+		t.Errorf("%d bytes are kept", len(r.Result))
+	}
+}
+
+// TestClaimScript tries what no two clocks and no merger would bring about.
+func TestClaimScript(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	var text string
+	for _, part := range []string{"record", "outline", "claim"} {
+		file, err := os.ReadFile("lua/" + part + ".lua")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(file)
+	}
+	const never, terms = "9000000000000000", "60000 60000 0"
+	if got := s.Must("EVAL", text, "4", "l1", "l2", "r1", "r2", "1", "1:a0:", terms, "1:b0:", terms); strings.Contains(got, "\n") || got == "" {
+		t.Errorf("too late: got %q, want the time", got)
+	}
+	if s.Must("EXISTS", "l1", "l2", "r1", "r2") != "0" {
+		t.Error("too late, and claimed all the same")
+	}
+	// One key twice in a batch: whoever is second must not be let in.
+	got := strings.Split(s.Must("EVAL", text, "4", "l1", "l1", "r1", "r1", never, "1:a0:", terms, "1:b0:", terms), "\n")
+	if len(got) != 8 || got[1] != "2" || got[2] != "1" || got[3] != got[0] {
+		t.Errorf("got %q, want the time, 2, and that it runs", got)
+	}
+	if entry := s.Must("GET", "l1"); entry != "1r "+got[0]+" "+got[0]+" 1:a0:" {
+		t.Errorf("the entry is %q", entry)
+	}
+}

@@ -1,0 +1,263 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func TestALedgerWithoutMemory(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	cs := make([]engine.Claim, 8)
+	for i := range cs {
+		cs[i] = numbered(i)
+		if i%2 == 1 {
+			cs[i].Retain = 0
+		}
+	}
+	for _, c := range cs[:7] {
+		claimed(t, e, c)
+	}
+	settled(t, e, done(cs[6], "kept"), engine.Released)
+	s.Must("CONFIG", "SET", "maxmemory", "1")
+
+	_, err := e.Capabilities().Ledger.Claim(context.Background(), cs[7])
+	only(t, err, engine.ErrFull, "maxmemory")
+	if r := found(t, e, engine.Claim{Key: cs[6].Key, Attempt: "b", Lease: time.Minute}, engine.Done); string(r.Result) != "kept" {
+		t.Errorf("the result is %q", r.Result)
+	}
+	for _, c := range cs[:6] {
+		c.Lease = time.Hour
+		reclaimed(t, e, c, nil)
+		claimed(t, e, c) // once more
+		left(t, s, "interlock:guard:lock:{"+c.Key+"}", time.Hour)
+	}
+	result := strings.Repeat("r", 10_000)
+	for i, c := range cs[:4] {
+		settled(t, e, done(c, result[i:]), engine.Released)
+		if r := lookedUp(t, e, c.Key, engine.Done); string(r.Result) != result[i:] {
+			t.Errorf("%d bytes are kept", len(r.Result))
+		}
+	}
+	for _, c := range cs[4:6] {
+		settled(t, e, abandon(c), engine.Released)
+		lookedUp(t, e, c.Key, engine.Absent)
+	}
+	_, err = e.Capabilities().Ledger.Settle(context.Background(), abandon(cs[7]))
+	only(t, err, engine.ErrFull, "maxmemory")
+}
+
+func TestALedgerWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	for range 2 {
+		s.Must("SCRIPT", "FLUSH")
+		warmLedger(t, e)
+	}
+	if _, _, err := e.Capabilities().Ledger.List(context.Background(), "*", ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// lateClaims are stuck on their way while their attempt is abandoned. They must not
+// be granted when they arrive.
+func lateClaims(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	warmLedger(t, open(t, s))
+	const patience = 3 * time.Second
+	lock := func(c engine.Claim) string { return "interlock:guard:lock:{" + c.Key + "}" }
+
+	stuck := func(t *testing.T, c engine.Claim) (arrive func()) {
+		t.Helper()
+		e, p := through(t, s, redisengine.Timeout(patience))
+		claimed(t, e, engine.Claim{Key: c.Key + " before", Attempt: "a", Lease: time.Second}) // now it knows the clock
+		arrive = p.Hold(faultnet.Requests)
+		t.Cleanup(arrive)
+		ctx, cancel := within(100 * time.Millisecond)
+		defer cancel()
+		if _, err := e.Capabilities().Ledger.Claim(ctx, c); !errors.Is(err, engine.ErrUnknown) {
+			t.Fatalf("got %v", err)
+		}
+		settled(t, open(t, s), abandon(c), engine.AlreadyFree)
+		return arrive
+	}
+
+	t.Run("a claim that says it is repeated is refused by the tombstone", func(t *testing.T) {
+		c := claim(t, "a")
+		c.Retry = true
+		arrive := stuck(t, c)
+		before := scripts(t, s)
+		arrive()
+		eventually(t, "it arrives", func() bool { return scripts(t, s) > before })
+		if s.Must("EXISTS", lock(c)) != "0" {
+			t.Error("it was granted")
+		}
+		if _, err := open(t, s).Capabilities().Ledger.Claim(context.Background(), c); !errors.Is(err, engine.ErrAbandoned) {
+			t.Errorf("got %v", err)
+		}
+	})
+
+	t.Run("a claim that does not is refused by the clock once the patience is over", func(t *testing.T) {
+		c := claim(t, "a")
+		arrive := stuck(t, c)
+		<-time.After(patience)
+		before := scripts(t, s)
+		arrive()
+		eventually(t, "it arrives", func() bool { return scripts(t, s) > before })
+		if s.Must("EXISTS", lock(c)) != "0" {
+			t.Error("it was granted")
+		}
+	})
+
+	t.Run("a claim that does not is granted before that, and abandoned once more", func(t *testing.T) {
+		c := claim(t, "a")
+		arrive := stuck(t, c)
+		arrive()
+		eventually(t, "it is granted", func() bool { return s.Must("EXISTS", lock(c)) == "1" })
+		settled(t, open(t, s), abandon(c), engine.Released)
+	})
+
+	t.Run("a claim that is late and was not abandoned is granted", func(t *testing.T) {
+		s := redistest.Start(t, redistest.SteppedClock)
+		e := open(t, s)
+		warmLedger(t, e)
+		s.Step(time.Hour)
+		claimed(t, e, claim(t, "a"))
+	})
+}
+
+func TestRecordsAndTheClock(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, redistest.SteppedClock)
+	e := open(t, s)
+
+	t.Run("fences of a record rise however the clock is set", func(t *testing.T) {
+		c := claim(t, "a0")
+		c.Take = true
+		last := claimed(t, e, c)
+		for i, step := range []time.Duration{-time.Hour, 20 * time.Second, -time.Minute} {
+			settled(t, e, engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Unknown, Retain: 9 * time.Hour}, engine.Released)
+			s.Step(step)
+			c.Attempt = fmt.Sprint("a", i+1)
+			r := claimed(t, e, c)
+			if r.Fence != last.Fence+1 {
+				t.Errorf("after a step of %v the fence went from %d to %d", step, last.Fence, r.Fence)
+			}
+			if again := claimed(t, e, c); again.Fence != r.Fence || !again.Began.Equal(r.Began) {
+				t.Errorf("repeated it is %+v, after %+v", again, r)
+			}
+			last = r
+		}
+	})
+
+	t.Run("what is kept from the start ends as long after it, and not later if the clock is set back", func(t *testing.T) {
+		for _, x := range []struct {
+			step, want time.Duration
+		}{{20 * time.Second, 40 * time.Second}, {-time.Hour, time.Minute}} {
+			c := claim(t, "a")
+			c.Key += x.step.String()
+			c.Lease = time.Hour
+			claimed(t, e, c)
+			s.Step(x.step)
+			y := done(c, "r")
+			y.FromStart = true
+			settled(t, e, y, engine.Released)
+			left(t, s, "interlock:guard:result:{"+c.Key+"}", x.want)
+		}
+	})
+
+	t.Run("what was to be kept for less time than has passed is not", func(t *testing.T) {
+		c := claim(t, "a")
+		c.Lease = time.Hour
+		claimed(t, e, c)
+		s.Step(2 * time.Minute)
+		y := done(c, "r")
+		y.FromStart = true
+		settled(t, e, y, engine.Released)
+		if n := s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}"); n != "0" {
+			t.Errorf("%s entries are left", n)
+		}
+	})
+}
+
+func TestTheLobby(t *testing.T) {
+	t.Parallel()
+	for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			e := open(t, s, redisengine.Publish(m))
+			published := func() int {
+				return strings.Count(s.Must("INFO", "commandstats"), "cmdstat_"+strings.ToLower(string(m))+":")
+			}
+			c := claim(t, "a")
+			claimed(t, e, c)
+			settled(t, e, done(c, "r"), engine.Released)
+			if published() != 0 {
+				t.Error("nobody listens, and all the same it was published")
+			}
+			c.Key += "2"
+			claimed(t, e, c)
+			wake, stop := open(t, s, redisengine.Publish(m)).Capabilities().Ledger.Watch(c.Key)
+			defer stop()
+			told(t, wake) // that it listens, on both channels
+			listening := func() bool {
+				command := map[redisengine.PublishMode]string{redisengine.Plain: "NUMSUB", redisengine.Sharded: "SHARDNUMSUB"}[m]
+				return s.Must("PUBSUB", command, "interlock:guard:settled") == "interlock:guard:settled\n1" &&
+					strings.HasSuffix(s.Must("PUBSUB", command, "interlock:guard:settled:{"+c.Key+"}"), "\n1")
+			}
+			eventually(t, "it listens", listening)
+			for len(wake) > 0 {
+				<-wake
+			}
+			settled(t, e, done(c, "r"), engine.Released)
+			told(t, wake)
+			if published() != 1 {
+				t.Error("nothing was published")
+			}
+		})
+	}
+
+	t.Run("who may not ask who listens tells all who might", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "&*", "+@all", "-pubsub")
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		c := claim(t, "a")
+		next := s.Subscribe("SUBSCRIBE", "interlock:guard:settled:{"+c.Key+"}")
+		claimed(t, e, c)
+		settled(t, e, done(c, "r"), engine.Released)
+		if got := next(); got != "0" {
+			t.Errorf("the message is %q", got)
+		}
+	})
+
+	t.Run("who may not publish keeps the claim, and learns why", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
+		s.Subscribe("SUBSCRIBE", "interlock:guard:settled")
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		for i, settle := range []func(engine.Claim) engine.Settlement{
+			func(c engine.Claim) engine.Settlement { return done(c, "r") }, abandon,
+		} {
+			c := numbered(i)
+			claimed(t, e, c)
+			_, err := e.Capabilities().Ledger.Settle(context.Background(), settle(c))
+			only(t, err, nil, "docs/redis.md")
+			lookedUp(t, e, c.Key, engine.Running)
+		}
+	})
+}
