@@ -130,7 +130,7 @@ func (k *call) request() engine.Claim {
 	if p.OnUnknown == Rerun {
 		r.Take = true
 	} else {
-		r.Retain = k.retain()
+		r.Retain = r.Lease + k.retain() // from when the lease runs out
 	}
 	return r
 }

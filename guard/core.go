@@ -120,7 +120,7 @@ func (k *call) begin(ctx context.Context) (answer, error) {
 		if v.mine {
 			return k.stand(ctx, v.seat)
 		}
-		if v.phase != asking && !matches(v.rec.Fingerprint, k.key.Fingerprint) {
+		if !matches(v.rec.Fingerprint, k.key.Fingerprint) { // while it is asked for, it has none
 			return answer{}, k.mismatch()
 		}
 		switch v.phase {

@@ -83,8 +83,13 @@ var downLaws = []law{
 		}
 		w.engine.Heal()
 		time.Sleep(guard.DefaultLocal)
+		before := g.Stats().Verdicts[guard.Unguarded]
 		do(t, g, key, j, "a")
 		refused(t, g, key, j)
+		do(t, g, guard.Of("bob", "1"), j, "a")
+		if n := g.Stats().Verdicts[guard.Unguarded] - before; n != 0 {
+			t.Errorf("%d ran unguarded with the engine back", n)
+		}
 	}},
 	{"with local, this process guards by itself until the engine is back", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/guard"
 )
 
@@ -31,10 +32,13 @@ var duplicateLaws = []law{
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Refuse}
 		g, j := process[string](t, w, p), work("a", 0)
 		do(t, g, key, j, "a")
-		for _, g := range []*guard.Guard[string]{g, process[string](t, w, p)} {
-			if d := refused(t, g, key, j); d.Running || d.RetryAfter != guard.DefaultRetain {
-				t.Errorf("refused with %+v", d)
+		start, other := time.Now(), process[string](t, w, p)
+		for _, g := range []*guard.Guard[string]{g, g, other, other} {
+			left := guard.DefaultRetain - time.Since(start)
+			if d := refused(t, g, key, j); d.Running || d.RetryAfter != left {
+				t.Errorf("refused with %+v, want %v left", d, left)
 			}
+			time.Sleep(100 * time.Millisecond)
 		}
 	}},
 	{"the same key with another payload is refused, in whatever state, and changes nothing", func(t *testing.T, w *world) {
@@ -88,13 +92,11 @@ var duplicateLaws = []law{
 	{"a call whose payload is the record's is not told of another one that was asked for at the same time", func(t *testing.T, w *world) {
 		do(t, process[string](t, w, order), key.For([]byte("right")), work("a", 0), "a")
 		g := process[string](t, w, order)
-		together(2, func(i int) {
-			if i == 0 {
-				fails(t, g, key.For([]byte("wrong")), work("b", 0), guard.ErrMismatch)
-				return
-			}
-			do(t, g, key.For([]byte("right")), work("b", 0), "a")
-		})
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
+		wrong := begun(t, g, key.For([]byte("wrong")), work("b", 0))
+		do(t, g, key.For([]byte("right")), work("b", 0), "a")
+		_, err := wrong()
+		wantErr(t, err, guard.ErrMismatch)
 	}},
 	{"errors name the hashed key, never the user's or the client's", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Second)

@@ -109,11 +109,19 @@ var lossLaws = []law{
 		time.Sleep(100 * time.Millisecond)
 		do(t, g, key, j, "a")
 	}},
-	{"who looks at the context learns of the loss even before a timer does", func(t *testing.T, w *world) {
+	{"after a loss the next call in the same process is as good as one elsewhere", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Hang})
-		ctx, c := begin(t, g, key)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		_, c := begin(t, g, key)
 		time.Sleep(guard.DefaultLease)
+		do(t, g, key, work("a", 0), "a")
+		wantErr(t, c.Complete("late"), interlock.ErrLost)
+		do(t, g, key, work("b", 0), "a")
+	}},
+	{"who looks at the context after the machine slept learns of the loss before a timer does", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		ctx, c := begin(t, g, key)
+		g.StepWall(time.Hour)
 		if ctx.Err() == nil || c.Left() != 0 {
 			t.Errorf("%v, %v left", ctx.Err(), c.Left())
 		}

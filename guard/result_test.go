@@ -104,22 +104,25 @@ var resultLaws = []law{
 	{"a record that was changed, cut, emptied or moved to another key is never replayed, and the work never run again", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		do(t, g, key, j, "a")
-		_, good := stored(t, w, g, key)
+		hash, good := stored(t, w, g, key)
 		flipped := append([]byte(nil), good...)
 		flipped[len(flipped)-2] ^= 1
 		for name, bad := range map[string][]byte{
-			"moved": good, "flipped": flipped, "cut": good[:len(good)-1], "short": good[:5], "empty": {},
+			"flipped": flipped, "cut": good[:len(good)-1], "short": good[:5], "empty": {},
 			"garbage": []byte("garbage"), "newer": append([]byte{9}, good[1:]...), "sealed": {1, 'v', 200, 'x'},
 		} {
-			k := guard.Of("ann", name)
-			s, err := g.Lookup(t.Context(), k)
-			ok(t, err)
-			settled(t, w, s.Key, bad)
-			err = fails(t, g, k, j, guard.ErrNoResult)
-			if !errors.Is(err, guard.ErrCorrupt) {
+			w.memory.Evict(hash)
+			settled(t, w, hash, bad)
+			time.Sleep(guard.DefaultLocal)
+			if err := fails(t, g, key, j, guard.ErrNoResult); !errors.Is(err, guard.ErrCorrupt) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+		moved := guard.Of("ann", "moved")
+		s, err := g.Lookup(t.Context(), moved)
+		ok(t, err)
+		settled(t, w, s.Key, good)
+		wantErr(t, fails(t, g, moved, j, guard.ErrNoResult), guard.ErrCorrupt)
 		j.want(t, 1)
 	}},
 	{"an encrypted result does not show, comes back, and cannot be moved to another key", func(t *testing.T, w *world) {
@@ -147,6 +150,8 @@ var resultLaws = []law{
 		if _, sealed := stored(t, w, g, guard.Of("ann", "2")); !strings.Contains(string(sealed), "new") {
 			t.Errorf("stored as %q", sealed)
 		}
+		time.Sleep(guard.DefaultLocal)
+		do(t, g, guard.Of("ann", "2"), j, "a")
 		g = process[string](t, w, order, guard.Encrypt(ring(t, secret("new"))))
 		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrSealed)
 		wantErr(t, fails(t, process[string](t, w, order), key, j, guard.ErrNoResult), guard.ErrSealed)

@@ -126,9 +126,19 @@ var unknownLaws = []law{
 		_, c := begin(t, g, key)
 		time.Sleep(5 * time.Minute)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
-		time.Sleep(50 * time.Second)
+		time.Sleep(65 * time.Second)
 		w.engine.Heal()
 		fails(t, process[string](t, w, p), key, j, guard.ErrUnknown)
+		wantErr(t, c.Complete("late"), errLost)
+		time.Sleep(6 * time.Second)
+		do(t, process[string](t, w, p), key, j, "a")
+	}},
+	{"an unknown outcome is seen even if it is remembered for less than a lease", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Second}
+		_, c := begin(t, process[string](t, w, p), key)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		time.Sleep(guard.DefaultLease + time.Millisecond)
+		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
 		wantErr(t, c.Complete("late"), errLost)
 	}},
 
@@ -184,6 +194,19 @@ var unknownLaws = []law{
 			t.Errorf("Lookup = %+v, %v", s, err)
 		}
 		j.want(t, 0)
+	}},
+	{"what a resolver found is a result like any other", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })
+		dies(t, w, p, key, find)
+		_, c, err := process[string](t, w, p, find).Begin(t.Context(), key)
+		ok(t, err)
+		if v, found := c.Result(); !found || v != "found" {
+			t.Errorf("Result = %q, %v", v, found)
+		}
+		ok(t, c.Complete("x"))
+		ok(t, c.Fail(errNo))
+		ok(t, c.Abandon())
 	}},
 	{"a resolver is asked by the very next call", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}

@@ -2,8 +2,7 @@ package guard_test
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +65,20 @@ var waitingLaws = []law{
 			t.Errorf("six took %v, want 6 s and little more", d)
 		}
 	}},
+	{"who waits for another process goes on waiting when one that came before gives up", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 4*time.Second)
+		wait := begun(t, g, key, j)
+		first := begun(t, other, key, j)
+		time.Sleep(2 * time.Second)
+		second := begun(t, other, key, j)
+		_, err := first()
+		wantErr(t, err, guard.ErrDuplicate)
+		if v, err := second(); err != nil || v != "a" {
+			t.Errorf("the second got %q, %v", v, err)
+		}
+		_, err = wait()
+		ok(t, err)
+	}},
 	{"a waiter that gives up changes nothing for the one at work, nor for the others who wait", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
 		wait := begun(t, g, key, j)
@@ -75,8 +88,12 @@ var waitingLaws = []law{
 			go func() { _, err := g.Do(ctx, key, j.do); left <- err }()
 			synctest.Wait()
 			stays := begun(t, g, key, j)
+			start := time.Now()
 			cancel(errNo)
 			wantErr(t, <-left, errNo)
+			if d := time.Since(start); d > 0 {
+				t.Errorf("it left after %v", d)
+			}
 			defer func() {
 				if v, err := stays(); err != nil || v != "a" {
 					t.Errorf("who stayed got %q, %v", v, err)
@@ -100,36 +117,28 @@ var waitingLaws = []law{
 		wantErr(t, c.Complete("late"), errLost)
 		do(t, g, key, j, "a")
 	}},
-	{"more than so many do not wait for a key, nor in all", func(t *testing.T, w *world) {
+	{"more than so many do not wait for a key, nor in all, until others have left", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}, guard.MaxWaiting(2, 3))
-		j := work("a", 5*time.Second)
-		second := guard.Of("ann", "order-2")
-		first, other := begun(t, g, key, j), begun(t, g, second, j)
-		var crowded, served atomic.Int64
-		try := func(k guard.Key) {
-			_, err := g.Do(t.Context(), k, j.do)
-			var d *guard.DuplicateError
-			switch {
-			case err == nil:
-				served.Add(1)
-			case errors.As(err, &d) && d.Crowded && d.Running:
-				crowded.Add(1)
-			default:
-				t.Errorf("Do: %v", err)
+		for round := range 2 {
+			j := work("a", 5*time.Second)
+			one, two := guard.Of("ann", fmt.Sprint("one", round)), guard.Of("ann", fmt.Sprint("two", round))
+			waits := []func() (string, error){begun(t, g, one, j), begun(t, g, two, j)}
+			crowded := func(k guard.Key) {
+				t.Helper()
+				if d := refused(t, g, k, j); !d.Crowded || !d.Running {
+					t.Errorf("refused with %+v", d)
+				}
+			}
+			waits = append(waits, begun(t, g, one, j), begun(t, g, one, j))
+			crowded(one)
+			waits = append(waits, begun(t, g, two, j))
+			crowded(two)
+			for _, wait := range waits {
+				if v, err := wait(); err != nil || v != "a" {
+					t.Errorf("it got %q, %v", v, err)
+				}
 			}
 		}
-		done := make(chan struct{})
-		go func() { defer close(done); together(3, func(int) { try(key) }) }()
-		synctest.Wait()
-		together(2, func(int) { try(second) })
-		<-done
-		if served.Load() != 3 || crowded.Load() != 2 {
-			t.Errorf("%d waited and %d were turned away, want 3 and 2", served.Load(), crowded.Load())
-		}
-		_, err := first()
-		ok(t, err)
-		_, err = other()
-		ok(t, err)
 	}},
 	{"one that waits for another process speaks for all in its own", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)

@@ -51,6 +51,23 @@ var windowLaws = []law{
 		do(t, other, key, j, "a")
 		wantErr(t, c.Complete("late"), errLost)
 	}},
+	{"a process that dies late leaves the window closed no longer than it was said", func(t *testing.T, w *world) {
+		p := guard.Export("export")
+		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		_, c := begin(t, g, key)
+		time.Sleep(100 * time.Second) // renewed meanwhile
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		time.Sleep(p.Window - 101*time.Second)
+		refused(t, other, key, j)
+		time.Sleep(2 * time.Second)
+		do(t, other, key, j, "a")
+		wantErr(t, c.Complete("late"), errLost)
+	}},
+	{"an engine that cannot be reached for less than the window takes no claim away", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Export("export")), work("a", time.Minute)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		do(t, g, key, j, "a")
+	}},
 	{"work that fails frees the window at once (P6)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), &job{err: errNo}
 		fails(t, g, key, j, errNo)

@@ -37,6 +37,7 @@ func sets() []set {
 	return []set{
 		{"memory", ".", "./engine/memory", 30 * time.Second, memoryMutants},
 		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants)},
+		{"guard", ".", "./guard", 15 * time.Second, guardMutants},
 		{"redis", "engine/redisengine", ".", 4 * time.Minute, redisMutants},
 	}
 }
@@ -47,7 +48,7 @@ func find(name string) (set, error) {
 			return s, nil
 		}
 	}
-	return set{}, fmt.Errorf("there is no set %q: use memory, client or redis", name)
+	return set{}, fmt.Errorf("there is no set %q: use memory, client, guard or redis", name)
 }
 
 func matching(ms []mutant, match *regexp.Regexp) []mutant {
