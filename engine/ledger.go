@@ -119,8 +119,10 @@ type Record struct {
 	Key         string
 	State       State
 	Granted     bool          // the claim that was asked for has it; the state is Running
+	Took        bool          // it was granted over an unknown outcome
 	Fence       uint64        // of the claim that decided or decides; it grows with every one
 	Began       time.Time     // when that was granted
+	Age         time.Duration // how long ago that is
 	Left        time.Duration // of its lease if Running, and otherwise until the record ends
 	Fingerprint string
 	Result      []byte // if Done or Failed

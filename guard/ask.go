@@ -34,20 +34,18 @@ var errSlow = errors.New("the engine took so long to answer that little of the l
 func (k *call) stand(ctx context.Context, s *seat) (a answer, err error) {
 	c := k.core
 	k.asked = true
-	settled := false
+	answered := false
 	defer func() {
-		if !settled { // a panic in somebody's engine must not leave the others waiting
+		if !answered { // a panic in somebody's engine must not leave the others waiting
 			c.desk.vacate(s, nil)
 		}
 	}()
-	a, err = k.claim(ctx, c.ledger)
-	if err == nil && c.policy.OnDuplicate == Wait && a.rec.State == engine.Running && !a.rec.Granted {
-		a, err = k.scout(ctx, s, a)
+	a, err = k.claimOrWait(ctx, s, c.local.knows(k.hash))
+	if c.policy.OnDown == Local && isDown(err) && ctx.Err() == nil {
+		c.local.used.Store(true)
+		a, err = k.claimOrWait(ctx, s, true)
 	}
-	if err != nil && c.policy.OnDown == Local && isDown(err) && ctx.Err() == nil {
-		a, err = k.ask(ctx, c.fallback(), k.request())
-	}
-	settled = true
+	answered = true
 	a.seat = s
 	switch {
 	case err != nil:
@@ -67,6 +65,18 @@ func (k *call) stand(ctx context.Context, s *seat) (a answer, err error) {
 	}
 	return k.judge(a.rec)
 }
+
+// claimOrWait asks a ledger for the claim, and waits for it if the policy says so.
+func (k *call) claimOrWait(ctx context.Context, s *seat, local bool) (answer, error) {
+	a, err := k.claim(ctx, local)
+	if err == nil && k.core.policy.OnDuplicate == Wait && taken(a) {
+		return k.scout(ctx, s, a)
+	}
+	return a, err
+}
+
+// taken tells whether somebody else has the claim.
+func taken(a answer) bool { return a.rec.State == engine.Running && !a.rec.Granted }
 
 // shared returns what those who wait for the same answer are to be told: nothing
 // if it was this caller who gave up.
@@ -94,25 +104,26 @@ func (k *call) explain(ctx context.Context, err error) error {
 
 // claim asks the engine for the claim, and once more to find out what became of
 // an earlier one, if the policy wants that.
-func (k *call) claim(ctx context.Context, l engine.Ledger) (answer, error) {
+func (k *call) claim(ctx context.Context, local bool) (answer, error) {
 	c := k.core
-	if c.policy.OnDown != Closed {
+	if c.policy.OnDown != Closed && !local {
 		if err := c.down.since(c.policy.Local); err != nil {
 			return answer{}, err
 		}
 	}
-	a, err := k.ask(ctx, l, k.request())
+	a, err := k.ask(ctx, local, k.request())
 	if err == nil && a.rec.State == engine.Unknown && c.policy.OnUnknown == Resolve {
 		req := k.request()
 		req.Take = true
-		a, err = k.ask(ctx, l, req)
+		a, err = k.ask(ctx, local, req)
 		a.unknown = true
 	}
 	switch {
-	case err == nil:
-		c.down.over()
-	case isDown(err) && ctx.Err() == nil:
+	case local || ctx.Err() != nil:
+	case isDown(err):
 		c.down.note(err, c.policy.Local)
+	default: // a refusal is an answer, too
+		c.down.over()
 	}
 	return a, err
 }
@@ -120,7 +131,7 @@ func (k *call) claim(ctx context.Context, l engine.Ledger) (answer, error) {
 // request is what a new claim asks for.
 func (k *call) request() engine.Claim {
 	p := &k.core.policy
-	r := engine.Claim{Key: k.hash, Attempt: k.attempt, Fingerprint: k.key.Fingerprint, Lease: p.Lease}
+	r := engine.Claim{Key: k.hash, Attempt: k.attempt, Fingerprint: k.print, Lease: p.Lease}
 	if k.attempt = ""; r.Attempt == "" {
 		r.Attempt = k.core.attempt()
 	}
@@ -146,12 +157,13 @@ func (k *call) retain() time.Duration {
 
 // ask asks an engine for a claim until there is an answer, or no point in asking
 // again. The attempt stays the same throughout, so that the engine recognises it.
-func (k *call) ask(ctx context.Context, l engine.Ledger, req engine.Claim) (answer, error) {
+func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (answer, error) {
 	c := k.core
+	l := c.at(local)
 	var begun time.Time
 	unsure := false
 	for tries := 1; ; tries++ {
-		a := answer{req: req, sent: time.Now(), ledger: l}
+		a := answer{req: req, sent: time.Now(), ledger: l, local: local}
 		if tries == 1 {
 			begun = a.sent
 		}
@@ -164,6 +176,9 @@ func (k *call) ask(ctx context.Context, l engine.Ledger, req engine.Claim) (answ
 			return answer{}, fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
 		}
 		if err == nil {
+			if unsure && !a.rec.Granted { // what was asked before may still be on its way
+				c.cleanUp(l, req, a.sent)
+			}
 			return a, nil
 		}
 		if errors.Is(err, engine.ErrUnknown) {
@@ -188,11 +203,11 @@ func (k *call) scout(ctx context.Context, s *seat, a answer) (answer, error) {
 	c.stats.waiting.Add(1)
 	defer c.stats.waiting.Add(-1)
 	end := k.start.Add(c.policy.Wait)
-	for a.rec.State == engine.Running && !a.rec.Granted {
+	for taken(a) {
 		c.desk.scout(s, a.rec)
 		pause := backoff.Jitter(longestPoll)
-		if a.rec.Left > 0 {
-			pause = min(pause, a.rec.Left+time.Millisecond)
+		if left := a.rec.Left - time.Since(a.got); left > 0 {
+			pause = min(pause, left+time.Millisecond)
 		}
 		left := time.Until(end)
 		if left <= 0 {
@@ -210,8 +225,13 @@ func (k *call) scout(ctx context.Context, s *seat, a answer) (answer, error) {
 			return answer{}, ErrClosed
 		}
 		timer.Stop()
-		var err error
-		if a, err = k.claim(ctx, c.ledger); err != nil {
+		next, err := k.claim(ctx, a.local)
+		switch {
+		case err == nil:
+			a = next
+		case isDown(err) && ctx.Err() == nil && a.rec.Left > time.Since(a.got):
+			// Somebody is known to be at work, whatever the engine says now.
+		default:
 			return answer{}, err
 		}
 	}

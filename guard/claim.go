@@ -109,11 +109,18 @@ func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error))
 			err = nil // the work was done: that is what counts for its caller
 		}
 		return v, err
-	case errors.Is(err, ErrUnknown), errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
+	case errors.Is(err, ErrUnknown), timedOut(err), ctx.Err() != nil:
 		return v, c.joined(err, c.Abandon())
 	default:
 		return v, c.joined(err, c.Fail(err))
 	}
+}
+
+// timedOut tells whether err says that something took too long: a deadline of a
+// context, of a connection, or of whatever else has the method for it.
+func timedOut(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
 }
 
 // joined returns the work's error, and that the claim was lost before, if so.
@@ -146,6 +153,8 @@ func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
 		return v, ErrTooLarge
 	case what == unencoded:
 		return v, ErrCodec
+	case what == noRoom:
+		return v, ErrNoRoom
 	case what != value:
 		return v, fmt.Errorf("%w: none was kept", ErrNoResult)
 	}

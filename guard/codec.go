@@ -5,6 +5,9 @@ import "encoding/json"
 // A Codec turns results into bytes and back. Records outlive a release of the
 // program, so a codec must read what an older one wrote; what it cannot read is
 // never replayed, and never run again either.
+//
+// What Marshal returns is not its any more; what Unmarshal is given it must copy
+// if it keeps it.
 type Codec interface {
 	Marshal(v any) ([]byte, error)
 	Unmarshal(data []byte, v any) error

@@ -3,17 +3,16 @@ package guard
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/internal/background"
 	"github.com/interlock-go/interlock/internal/bound"
 	"github.com/interlock-go/interlock/internal/watchdog"
@@ -38,7 +37,7 @@ type core struct {
 	background background.Group
 	stats      counters
 	down       outage
-	fallback   func() engine.Ledger // for OnDown Local, made when first needed
+	local      fallback
 
 	closing chan struct{} // closed by Close
 	closed  atomic.Bool   // before closing is
@@ -58,7 +57,6 @@ func newCore(e engine.Engine, p Policy, s settings) (*core, error) {
 		escaped: interlock.Key(p.Name), id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}
-	c.fallback = sync.OnceValue(func() engine.Ledger { return memory.New().Capabilities().Ledger })
 	c.dog.Init(watchdog.Config{Clock: c.now, Renew: c.renew, Shard: caps.Shard, Spawn: c.background.Go})
 	return c, nil
 }
@@ -84,6 +82,20 @@ func (k *call) name() {
 	n := len(b)
 	both := string(c.appendAttempt(b))
 	k.hash, k.attempt = both[:n], both[n:]
+	if k.key.Fingerprint != "" {
+		k.print = k.fingerprint()
+	}
+}
+
+// fingerprint returns what the engine is told of a fingerprint: of two records it
+// differs although their payloads are the same, and it cannot be looked up.
+func (k *call) fingerprint() string {
+	b := part(part(nil, k.hash), k.key.Fingerprint)
+	sum := sha256.Sum256(b)
+	if k.core.secret != nil {
+		sum = keyed(k.core.secret, string(b))
+	}
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // A call is somebody who wants work to happen once.
@@ -91,6 +103,7 @@ type call struct {
 	core    *core
 	key     Key
 	hash    string // what the engine calls it
+	print   string // what it is told of the fingerprint
 	attempt string // a name for its first claim; "" once that is used
 	start   time.Time
 	asked   bool        // it asked the engine
@@ -105,6 +118,7 @@ type answer struct {
 	sent      time.Time     // when it was asked for
 	got       time.Time     // and when it came
 	ledger    engine.Ledger // that granted it
+	local     bool          // which is that of this process
 	unknown   bool          // it was granted in order to find out what became of the one before
 	unguarded error         // why nobody granted it
 }
@@ -112,6 +126,9 @@ type answer struct {
 // begin finds out what a call may do.
 func (k *call) begin(ctx context.Context) (answer, error) {
 	c := k.core
+	if k.key.expired {
+		return k.recall(ctx)
+	}
 	for now := k.start; ; now = time.Now() {
 		if c.closed.Load() {
 			return answer{}, ErrClosed
@@ -120,7 +137,7 @@ func (k *call) begin(ctx context.Context) (answer, error) {
 		if v.mine {
 			return k.stand(ctx, v.seat)
 		}
-		if !matches(v.rec.Fingerprint, k.key.Fingerprint) { // while it is asked for, it has none
+		if !matches(v.rec.Fingerprint, k.print) { // while it is asked for, it has none
 			return answer{}, k.mismatch()
 		}
 		switch v.phase {
@@ -142,6 +159,21 @@ func (k *call) begin(ctx context.Context) (answer, error) {
 			return k.judge(v.rec)
 		}
 	}
+}
+
+// recall finds what a token was spent on that has expired since. It begins nothing.
+func (k *call) recall(ctx context.Context) (answer, error) {
+	k.asked = true
+	rec, err := k.core.ledger.Lookup(ctx, k.hash)
+	switch {
+	case err != nil:
+		return answer{}, k.explain(ctx, err)
+	case rec.State == engine.Absent:
+		return answer{}, ErrTokenExpired
+	case !matches(rec.Fingerprint, k.print):
+		return answer{}, k.mismatch()
+	}
+	return k.judge(rec)
 }
 
 // shares tells whether what kept another call from an answer concerns this one.
@@ -219,7 +251,7 @@ func (k *call) duplicate(rec engine.Record) *DuplicateError {
 	p := &k.core.policy
 	if rec.State == engine.Running && p.After == Window {
 		// The lease says nothing of when a repeat is accepted, but the window does.
-		if left := p.Window - max(0, time.Since(rec.Began)); left > 0 {
+		if left := p.Window - rec.Age; left > 0 {
 			rec.Left = left
 		}
 	}
@@ -243,7 +275,10 @@ func (k *call) gaveUp(cause error) error {
 
 // failedBefore returns the error of an earlier call.
 func (k *call) failedBefore(rec engine.Record) error {
-	_, text, err := k.core.open(k.hash, rec.Result)
+	what, text, err := k.core.open(k.hash, rec.Result)
+	if err == nil && what != failure {
+		err = fmt.Errorf("%w: it holds something else than an error", ErrCorrupt)
+	}
 	if err != nil {
 		return k.noResult(err)
 	}

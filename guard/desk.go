@@ -20,6 +20,9 @@ type desk struct {
 	told    []*seat // seats with an answer, oldest first
 	bytes   int     // of the results they have
 	waiting int
+	timer   *time.Timer // forgets what nobody asks for
+	armed   bool
+	closed  bool
 }
 
 const (
@@ -84,6 +87,7 @@ func (d *desk) sit(key string, now time.Time) view {
 		v.rec = s.claim.record(now)
 	case told, elsewhere, scouting:
 		v.rec.Left = max(0, v.rec.Left-now.Sub(s.at))
+		v.rec.Age += now.Sub(s.at)
 	}
 	if s.phase == asking || s.phase == scouting || s.phase == running {
 		if s.changed == nil {
@@ -168,9 +172,32 @@ func (d *desk) know(s *seat, rec engine.Record, p phase, now time.Time) {
 	d.become(s, p)
 	d.told = append(d.told, s)
 	d.bytes += len(rec.Result)
-	for len(d.told) > mostTold || d.bytes > mostBytes {
+	for len(d.told) > mostTold || d.bytes > mostBytes || d.closed && len(d.told) > 0 {
 		d.forgetFirst()
 	}
+	d.arm()
+}
+
+// arm sets the timer, unless it is set or there is nothing to forget.
+func (d *desk) arm() {
+	switch {
+	case d.armed || len(d.told) == 0:
+		return
+	case d.timer == nil:
+		d.timer = time.AfterFunc(2*d.local, d.tidy)
+	default:
+		d.timer.Reset(2 * d.local)
+	}
+	d.armed = true
+}
+
+// tidy forgets what nobody asks for any more, so that an idle guard keeps nothing.
+func (d *desk) tidy() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.armed = false
+	d.forget(time.Now())
+	d.arm()
 }
 
 // vacate gives a seat up. Those who wait for it are told err, if it concerns them
@@ -267,7 +294,11 @@ func (d *desk) unqueue(s *seat) {
 func (d *desk) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.closed = true
 	for len(d.told) > 0 {
 		d.forgetFirst()
+	}
+	if d.timer != nil {
+		d.timer.Stop()
 	}
 }

@@ -102,6 +102,83 @@ var downLaws = []law{
 		do(t, other, key, j, "a")
 		j.want(t, 2)
 	}},
+	{"with local, what this process knows is not forgotten when the engine goes, nor when it comes back", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
+		g, j := process[string](t, w, p), work("a", 0)
+		before, during, unstored, lost := guard.Of("ann", "1"), guard.Of("ann", "2"), guard.Of("ann", "3"), guard.Of("ann", "4")
+		do(t, g, before, j, "a")
+		_, c := begin(t, g, unstored)
+		_, gone := begin(t, g, lost)
+		time.Sleep(time.Second)
+		cut(w)
+		wantErr(t, c.Complete("a"), guard.ErrNotStored)
+		do(t, g, during, j, "a")
+		time.Sleep(2 * guard.DefaultLease)
+		for _, k := range []guard.Key{before, during, unstored} {
+			do(t, g, k, j, "a")
+		}
+		wantErr(t, gone.Complete("late"), errLost)
+		fails(t, g, lost, j, guard.ErrUnknown)
+		w.engine.Heal()
+		time.Sleep(time.Second)
+		do(t, g, before, j, "a")
+		do(t, g, during, j, "a")
+		do(t, g, unstored, j, "a")
+		j.want(t, 2)
+	}},
+	{"with local, waiting and resolving go on in this process", func(t *testing.T, w *world) {
+		cut(w)
+		g, j := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Local, OnDuplicate: guard.Wait}), work("a", time.Second)
+		together(5, func(int) { do(t, g, key, j, "a") })
+		j.want(t, 1)
+		p := guard.Policy{Name: "pay", OnDown: guard.Local, OnUnknown: guard.Resolve}
+		pay := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
+		_, _ = pay.Do(t.Context(), key, ways["doubt"])
+		do(t, pay, key, j, "found")
+	}},
+	{"who waits for another process that is known to be at work does not run for a blip", func(t *testing.T, w *world) {
+		for _, down := range []guard.OnDown{guard.Local, guard.Open} {
+			p := guard.Policy{Name: "order" + string(down), OnDown: down, OnDuplicate: guard.Wait}
+			g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 2*time.Second)
+			wait := begun(t, g, key, j)
+			waits := begun(t, other, key, j)
+			cut(w)
+			time.AfterFunc(1500*time.Millisecond, w.engine.Heal)
+			if v, err := waits(); err != nil || v != "a" {
+				t.Errorf("%s: who waited got %q, %v", down, v, err)
+			}
+			_, err := wait()
+			ok(t, err)
+			j.want(t, 1)
+		}
+	}},
+	{"an engine that refuses for a reason of its own is not down", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
+		_, c := begin(t, process[string](t, w, guard.Form("form")), key.For([]byte("x")))
+		cut(w)
+		do(t, g, guard.Of("bob", "1"), j, "a")
+		w.engine.Heal()
+		time.Sleep(guard.DefaultLocal)
+		fails(t, g, key.For([]byte("y")), j, guard.ErrMismatch)
+		before := g.Stats().Verdicts[guard.Unguarded]
+		do(t, g, guard.Of("bob", "2"), j, "a")
+		if n := g.Stats().Verdicts[guard.Unguarded] - before; n != 0 {
+			t.Error("it ran unguarded, with an engine that has answered")
+		}
+		ok(t, c.Fail(nil))
+	}},
+	{"a claim that is still on its way when another is known to have the key is taken back", func(t *testing.T, w *world) {
+		g, other := process[string](t, w, strict), on[string](t, w, w.memory, strict)
+		_, c := begin(t, other, key)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Hang, Times: 1})
+		time.AfterFunc(time.Second, w.engine.Heal) // no answer, and the next one says who has it
+		refused(t, g, key, work("a", 0))
+		time.Sleep(time.Second)
+		if n := g.Stats().CleanedUp; n != 1 {
+			t.Errorf("%d cleaned up, want 1", n)
+		}
+		ok(t, c.Complete("a"))
+	}},
 	{"with local, a claim of this process's own is renewed and lasts", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, Local: time.Millisecond}
 		g, j := process[string](t, w, p), work("a", 5*time.Minute)
@@ -183,7 +260,7 @@ var downLaws = []law{
 		g, j := process[string](t, w, order), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
 		do(t, g, key, j, "a")
-		fails(t, process[string](t, w, order), key, j, guard.ErrNoResult)
+		wantErr(t, fails(t, process[string](t, w, order), key, j, guard.ErrNoResult), guard.ErrNoRoom)
 		j.want(t, 1)
 	}},
 	{"those who asked together are told together that the engine is down", func(t *testing.T, w *world) {

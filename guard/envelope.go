@@ -13,6 +13,9 @@ var (
 	// ErrTooLarge is why a result was not kept that is larger than [MaxResult].
 	ErrTooLarge = errors.New("guard: result was too large to be kept")
 
+	// ErrNoRoom is why a result was not kept for which the engine had no memory.
+	ErrNoRoom = errors.New("guard: there was no room for the result")
+
 	// ErrCodec is why a result was not kept that did not encode.
 	ErrCodec = errors.New("guard: result did not encode")
 
@@ -36,6 +39,7 @@ const (
 	nothing   content = 'w' // a window keeps no result
 	tooLarge  content = 'l'
 	unencoded content = 'e'
+	noRoom    content = 'n'
 )
 
 // An envelope is what is stored as the result of a claim:

@@ -56,11 +56,13 @@ var errorLaws = []law{
 	{"a very long error is cut before it is kept", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g := process[string](t, w, p, guard.MaxResult(10))
-		long := errors.New("0123456789abcdef")
-		fails(t, g, key, &job{err: long}, long)
-		var f *guard.FailedError
-		if err := fails(t, g, key, work("a", 0), guard.ErrFailed); !errors.As(err, &f) || f.Text != "0123456789" {
-			t.Errorf("kept %v", err)
+		for text, want := range map[string]string{"0123456789abcdef": "0123456789", "一二三四五": "一二三"} {
+			long, k := errors.New(text), guard.Of("ann", text)
+			fails(t, g, k, &job{err: long}, long)
+			var f *guard.FailedError
+			if err := fails(t, g, k, work("a", 0), guard.ErrFailed); !errors.As(err, &f) || f.Text != want {
+				t.Errorf("kept %v, want %q", err, want)
+			}
 		}
 	}},
 }

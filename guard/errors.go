@@ -51,7 +51,7 @@ type DuplicateError struct {
 	Running    bool          // the work still runs; otherwise it was done
 	Self       bool          // it is this very context that does it
 	Crowded    bool          // too many wait for it already
-	RetryAfter time.Duration // how long it may at most be until a repeat is accepted or answered
+	RetryAfter time.Duration // until a repeat is accepted; of work that runs what is left of its lease, which is renewed
 	Message    Message       // for a person
 	Status     int           // for an HTTP answer
 }

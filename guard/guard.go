@@ -30,8 +30,8 @@ func New[T any](client *interlock.Client, p Policy, opts ...Option) (*Guard[T], 
 		}
 		g.resolve = find
 	}
-	if p.OnUnknown == Resolve && s.resolver == nil {
-		s.reject("OnUnknown %q needs a Resolver", Resolve)
+	if (p.OnUnknown == Resolve) != (s.resolver != nil) {
+		s.reject("a Resolver and OnUnknown %q need each other", Resolve)
 	}
 	var err error
 	g.core, err = newCore(client.Engine(), p, s)
@@ -49,7 +49,8 @@ func Must[T any](g *Guard[T], err error) *Guard[T] {
 	return g
 }
 
-// Do returns the result of fn for key, calling it if nobody has yet. The context
+// Do returns the result of fn for key, calling it if nobody has yet. Whoever calls
+// it gets what fn returned; who comes later, what the codec made of that. The context
 // fn gets ends when the claim is lost, with an interlock.LostError as its cause.
 //
 // If fn returns an error, so does Do, and [Policy.OnError] says what the next
@@ -89,11 +90,24 @@ func (g *Guard[T]) Do(ctx context.Context, key Key, fn func(context.Context) (T,
 func (g *Guard[T]) Begin(ctx context.Context, key Key) (context.Context, *Claim[T], error) {
 	k := &call{core: g.core, key: key, start: time.Now()}
 	c := &Claim[T]{guard: g}
+	g.background.Begin() // Close waits for the answer, and then for the work
+	defer g.background.End()
 	inner, err := g.begin(ctx, k, c)
 	if k.timer != nil {
 		k.timer.Stop()
 	}
+	if err == nil && g.closed.Load() && c.claim.ledger != nil && !c.replayed {
+		_ = c.claim.settle(engine.Settlement{Outcome: engine.Absent}, Freed, ErrClosed) // nothing has begun
+		inner, err = ctx, ErrClosed
+	}
+	told := false
+	defer func() {
+		if !told { // somebody's trace has panicked
+			_ = c.Abandon()
+		}
+	}()
 	k.report(&c.claim, c.replayed, err)
+	told = true
 	if err != nil {
 		return ctx, nil, err
 	}

@@ -29,7 +29,9 @@ type Key struct {
 	// two different things. See [Key.For].
 	Fingerprint string
 
-	until time.Time // a token's end, before which it must not be forgotten
+	until   time.Time // a token's end, before which it must not be forgotten
+	expired bool      // that is over: only what it was spent on can be had
+	hashed  string    // what the engine calls it, if that is all that is known
 }
 
 // Of returns the key of what user asks for under id.
@@ -37,6 +39,11 @@ func Of(user, id string) Key { return Key{User: user, ID: id} }
 
 // ID returns a key for a guard whose scope is [Global].
 func ID(id string) Key { return Key{ID: id} }
+
+// Hashed returns the key that the engine calls so, as [Guard.List], errors and logs
+// tell it. It is for operators, who do not know whose it is: for [Guard.Lookup],
+// [Guard.Resolve] and [Guard.Forget].
+func Hashed(key string) Key { return Key{hashed: key} }
 
 // For returns k with the fingerprint of a payload: of all its parts, and of where
 // each ends. A caller who uses the ID again with another payload is refused with
@@ -60,6 +67,8 @@ const mostPart = 1024
 // check refuses what cannot tell one piece of work from another.
 func (k *Key) check(s Scope) error {
 	switch {
+	case k.hashed != "":
+		return fmt.Errorf("%w: %q is what the engine calls one; give its user and ID", interlock.ErrKey, k.hashed)
 	case k.ID == "":
 		return fmt.Errorf("%w: its ID is empty; use what the client sent, or a business key such as an order number", interlock.ErrKey)
 	case s != Global && k.User == "":

@@ -109,6 +109,37 @@ var lossLaws = []law{
 		time.Sleep(100 * time.Millisecond)
 		do(t, g, key, j, "a")
 	}},
+	{"a release whose reply was lost is a success, although somebody else has the key by then", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "form", After: guard.Free, OnDuplicate: guard.Wait}
+		g, other := process[string](t, w, p), on[string](t, w, w.memory, p)
+		_, c := begin(t, g, key)
+		next := begun(t, other, key, work("b", time.Second))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.LoseReply, Times: 1})
+		ok(t, c.Complete("a"))
+		_, err := next()
+		ok(t, err)
+	}},
+	{"a release that was never heard is no success once the lease is over", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Lease: time.Second}
+		g := process[string](t, w, p)
+		_, c := begin(t, g, key)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Hang, Times: 1})
+		time.AfterFunc(1200*time.Millisecond, w.engine.Heal)
+		wantErr(t, c.Fail(nil), interlock.ErrLost)
+		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
+	}},
+	{"a renewal does not shorten what a window's first lease has promised", func(t *testing.T, w *world) {
+		g := process[string](t, w, guard.Export("export"))
+		ctx, c := begin(t, g, key)
+		time.Sleep(15 * time.Second) // renewed once
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+		time.Sleep(time.Minute)
+		if ctx.Err() != nil {
+			t.Errorf("lost: %v", context.Cause(ctx))
+		}
+		ok(t, c.Complete("a"))
+	}},
 	{"after a loss the next call in the same process is as good as one elsewhere", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})

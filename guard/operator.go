@@ -31,7 +31,7 @@ type State = engine.State
 // Lookup returns what is known of a key. It changes nothing.
 func (g *Guard[T]) Lookup(ctx context.Context, key Key) (Status, error) {
 	k := &call{core: g.core, key: key}
-	if err := k.identify(ctx); err != nil && !errors.Is(err, ErrDuplicate) {
+	if err := k.find(ctx); err != nil {
 		return Status{}, err
 	}
 	rec, err := g.ledger.Lookup(ctx, k.hash)
@@ -39,6 +39,22 @@ func (g *Guard[T]) Lookup(ctx context.Context, key Key) (Status, error) {
 		return Status{}, fmt.Errorf("guard: looking up %q: %w", k.hash, err)
 	}
 	return statusOf(rec), nil
+}
+
+// find works out what the engine calls a key that an operator asks for.
+func (k *call) find(ctx context.Context) error {
+	if k.key.hashed == "" {
+		err := k.identify(ctx)
+		if errors.Is(err, ErrDuplicate) { // the operator is the one at work
+			return nil
+		}
+		return err
+	}
+	if !strings.HasPrefix(k.key.hashed, k.core.escaped+":") {
+		return fmt.Errorf("%w: %q is not one of %q", interlock.ErrKey, k.key.hashed, k.core.policy.Name)
+	}
+	k.hash = k.key.hashed
+	return nil
 }
 
 // List returns what is known of the guard's keys, of those in one of the given
@@ -74,12 +90,15 @@ func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) err
 	}
 	req := k.request()
 	req.Take, req.Retain, req.Lease = true, k.retain(), g.policy.Lease
-	a, err := k.ask(ctx, g.ledger, req)
+	a, err := k.ask(ctx, false, req)
 	switch {
 	case err != nil:
 		return k.explain(ctx, err)
 	case !a.rec.Granted:
 		return fmt.Errorf("%w at %q: it is %v by now", ErrNotUnknown, s.Key, a.rec.State)
+	case !a.rec.Took:
+		g.cleanUp(a.ledger, a.req, a.sent)
+		return fmt.Errorf("%w at %q: it is absent by now", ErrNotUnknown, s.Key)
 	}
 	a.seat = &seat{key: s.Key} // nobody here waits for it
 	c := &Claim[T]{guard: g}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/guard"
 )
 
@@ -46,6 +49,44 @@ var operatorLaws = []law{
 		wantErr(t, g.Forget(t.Context(), key), guard.ErrNotUnknown)
 		do(t, g, key, j, "a")
 		j.want(t, 1)
+	}},
+	{"an operator who comes too late decides nothing", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict)
+		late := process[string](t, w, strict)
+		leave(t, g, key)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
+		decided := make(chan error, 1)
+		go func() { decided <- late.Resolve(t.Context(), key, "made up") }()
+		synctest.Wait()
+		ok(t, on[string](t, w, w.memory, strict).Forget(t.Context(), key))
+		wantErr(t, <-decided, guard.ErrNotUnknown)
+		time.Sleep(time.Second)
+		if s, err := g.Lookup(t.Context(), key); err != nil || s.State != engine.Absent {
+			t.Errorf("Lookup = %+v, %v", s, err)
+		}
+	}},
+	{"what is listed can be looked up and resolved as it is listed", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict)
+		leave(t, g, key)
+		leave(t, g, guard.Of("ann", "2"))
+		n := 0
+		for s, err := range g.List(t.Context(), engine.Unknown) {
+			ok(t, err)
+			if again, err := g.Lookup(t.Context(), guard.Hashed(s.Key)); err != nil || again.State != engine.Unknown {
+				t.Errorf("Lookup = %+v, %v", again, err)
+			}
+			if n++; n == 1 {
+				ok(t, g.Resolve(t.Context(), guard.Hashed(s.Key), "by hand"))
+			} else {
+				ok(t, g.Forget(t.Context(), guard.Hashed(s.Key)))
+			}
+		}
+		if n != 2 {
+			t.Errorf("%d listed, want 2", n)
+		}
+		_, err := g.Lookup(t.Context(), guard.Hashed("refund:x"))
+		wantErr(t, err, interlock.ErrKey)
+		fails(t, g, guard.Hashed("order:x"), work("a", 0), interlock.ErrKey)
 	}},
 	{"of two operators one decides", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, strict), process[string](t, w, strict)
@@ -132,6 +173,47 @@ var closingLaws = []law{
 		}
 		ok(t, <-closed)
 		j.want(t, 1)
+	}},
+	{"no work begins after a guard was closed", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, strict), work("a", time.Minute)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
+		asking := begun(t, g, key, j)
+		start := time.Now()
+		ok(t, g.Close(context.Background()))
+		if d := time.Since(start); d != time.Second {
+			t.Errorf("Close returned after %v, with a call on its way", d)
+		}
+		_, err := asking()
+		wantErr(t, err, guard.ErrClosed)
+		j.want(t, 0)
+		do(t, process[string](t, w, strict), key, j, "a")
+	}},
+	{"a guard that is closed waits for what runs unguarded, too", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Form("form")), work("a", time.Minute)
+		cut(w)
+		wait := begun(t, g, key, j)
+		time.Sleep(3 * time.Second)
+		start := time.Now()
+		ok(t, g.Close(context.Background()))
+		if d := time.Since(start); d < 55*time.Second {
+			t.Errorf("Close returned after %v", d)
+		}
+		_, err := wait()
+		ok(t, err)
+	}},
+	{"an idle guard listens for nothing and remembers nothing", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", time.Second)
+		for i := range 20 {
+			k := guard.Of("ann", fmt.Sprint(i))
+			wait := begun(t, g, k, j)
+			refused(t, other, k, j)
+			_, err := wait()
+			ok(t, err)
+		}
+		time.Sleep(5 * time.Second)
+		if n, m := g.Seats(), other.Seats(); n != 0 || m != 0 {
+			t.Errorf("%d and %d keys are remembered", n, m)
+		}
 	}},
 	{"who waits is told when the guard is closed", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: 2 * time.Hour}

@@ -3,7 +3,10 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Policy says what a [Guard] does. Its fields have the same names in a
@@ -93,7 +96,7 @@ type OnDuplicate string
 const (
 	Refuse OnDuplicate = "refuse" // a *DuplicateError
 	Replay OnDuplicate = "replay" // a *DuplicateError while the work runs, and its result afterwards
-	Wait   OnDuplicate = "wait"   // the result, waiting for it if need be; or its own turn if none is kept
+	Wait   OnDuplicate = "wait"   // the result, waiting for it if need be; if none is kept, its own turn, or a refusal while the window lasts
 )
 
 // An OnUnknown is what happens if nobody knows what became of the work: it
@@ -189,6 +192,9 @@ func (p Policy) checkWords() []error {
 	if p.Name == "" || len(p.Name) > mostName {
 		errs = append(errs, fmt.Errorf("Name has %d bytes: give it 1 to %d, such as %q", len(p.Name), mostName, "order"))
 	}
+	if !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl) {
+		errs = append(errs, fmt.Errorf("Name %q has characters that cannot be read; use letters", p.Name))
+	}
 	if p.OnDuplicate == Replay && p.After != Keep {
 		errs = append(errs, fmt.Errorf("OnDuplicate %q needs After %q: nothing else keeps a result", Replay, Keep))
 	}
@@ -215,6 +221,9 @@ func (p Policy) checkTimes(given Policy) []error {
 		errs = append(errs, within("Window", p.Window, shortest))
 	case given.Window != 0:
 		errs = append(errs, fmt.Errorf("Window %v needs After %q: without it nothing is refused that long", given.Window, Window))
+	}
+	if given.Wait != 0 && p.OnDuplicate != Wait {
+		errs = append(errs, fmt.Errorf("Wait %v needs OnDuplicate %q: without it nobody waits", given.Wait, Wait))
 	}
 	if p.MaxHold < p.Lease {
 		errs = append(errs, fmt.Errorf("MaxHold %v is less than one Lease of %v: shorten the lease", p.MaxHold, p.Lease))

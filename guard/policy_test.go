@@ -78,6 +78,9 @@ func TestBadPolicies(t *testing.T) {
 		"Lease 1ms: must be":          {Name: "x", Lease: time.Millisecond},
 		"MaxHold -1s: must be":        {Name: "x", MaxHold: -time.Second},
 		"MaxHold 1s is less than one": {Name: "x", MaxHold: time.Second},
+		`Wait 1s needs OnDuplicate`:   {Name: "x", Wait: time.Second},
+		"cannot be read":              {Name: "x\n"},
+		`Name "\xff" has`:             {Name: "\xff"},
 		"Wait -1s: must be":           {Name: "x", Wait: -time.Second},
 		"Local -1s: must be":          {Name: "x", Local: -time.Second},
 		"Status 200 is no refusal":    {Name: "x", Status: 200},
@@ -107,6 +110,7 @@ func TestBadOptions(t *testing.T) {
 		"no ring":        {order, guard.Encrypt(nil)},
 		"short secret":   {order, guard.HashWith([]byte("short"))},
 		"no resolver":    {resolve, guard.MaxResult(1)},
+		"idle resolver":  {order, guard.Resolver(func(context.Context, guard.Key) (int, bool, error) { return 0, false, nil })},
 		"nil resolver":   {resolve, guard.Resolver[int](nil)},
 		"other resolver": {resolve, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", false, nil })},
 	} {

@@ -19,7 +19,7 @@ func Form(name string) Policy {
 // [Guard.Resolve] to look at; nothing runs unguarded.
 //
 // Where the client sends a key and is to get the same answer again, set After to
-// [Keep].
+// [Keep] and Window to zero.
 func Payment(name string) Policy {
 	return Policy{Name: name, After: Window, Window: 30 * time.Second, OnUnknown: Hold, Retain: 24 * time.Hour, OnDown: Closed}
 }

@@ -91,6 +91,36 @@ var resultLaws = []law{
 		do(t, g, guard.Of("ann", "2"), fits, fits.result)
 		do(t, g, guard.Of("ann", "2"), fits, fits.result)
 	}},
+	{"a kept error that is none is never shown", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnError: guard.Keep}
+		g := process[string](t, w, p)
+		do(t, g, key, work("card number", 0), "card number")
+		hash, good := stored(t, w, g, key)
+		w.memory.Evict(hash)
+		l := w.memory.Capabilities().Ledger
+		_, err := l.Claim(t.Context(), engine.Claim{Key: hash, Attempt: "x", Lease: time.Minute})
+		ok(t, err)
+		_, err = l.Settle(t.Context(), engine.Settlement{Key: hash, Attempt: "x", Outcome: engine.Failed, Result: good, Retain: time.Hour})
+		ok(t, err)
+		time.Sleep(guard.DefaultLocal)
+		wantErr(t, fails(t, g, key, work("a", 0), guard.ErrNoResult), guard.ErrCorrupt)
+	}},
+	{"the engine cannot tell two payloads that are the same, nor read one", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		var seen []string
+		for _, id := range []string{"1", "2"} {
+			k := guard.Of("ann", id)
+			k.Fingerprint = "10 EUR"
+			do(t, g, k, work("a", 0), "a")
+			hash, _ := stored(t, w, g, k)
+			rec, err := w.memory.Capabilities().Ledger.Lookup(t.Context(), hash)
+			ok(t, err)
+			seen = append(seen, rec.Fingerprint)
+		}
+		if seen[0] == seen[1] || strings.Contains(seen[0], "EUR") || seen[0] == "" {
+			t.Errorf("the engine was told %q", seen)
+		}
+	}},
 	{"a result that does not decode is never replayed, and the work never run again", func(t *testing.T, w *world) {
 		do(t, process[string](t, w, order), key, work("no number", 0), "no number")
 		g := process[int](t, w, order)

@@ -21,6 +21,7 @@ type claim struct {
 
 	core      *core
 	ledger    engine.Ledger // that granted it; nil if nobody did
+	local     bool          // it is that of this process
 	unguarded error         // why not
 	seat      *seat
 	req       engine.Claim
@@ -32,6 +33,8 @@ type claim struct {
 	mu   sync.Mutex
 	over bool  // it was settled, or is about to be
 	lost error // a *interlock.LostError
+
+	unsure bool // an answer to its settlement was lost; who settles it knows
 }
 
 type claimKey struct{}
@@ -48,11 +51,16 @@ func Fence(ctx context.Context) (fence uint64, ok bool) {
 // start begins the work.
 func (k *claim) start(ctx context.Context, c *core, a answer, retain time.Duration) {
 	k.core, k.ledger, k.unguarded, k.seat, k.req, k.retain = c, a.ledger, a.unguarded, a.seat, a.req, retain
+	k.local = a.local
 	k.fence, k.begun = a.rec.Fence, a.got
+	if a.rec.Fingerprint != "" {
+		k.req.Fingerprint = a.rec.Fingerprint // the record's, which this call may not have known
+	}
 	k.outer, _ = ctx.Value(claimKey{}).(*claim)
 	k.Context, k.cancel = context.WithCancelCause(ctx)
 	if k.ledger == nil {
 		k.begun = time.Now()
+		c.background.Begin() // Close waits for it
 		return
 	}
 	k.lease.Init(c.now, k.req.Key, c.policy.Lease, a.sent, k.begun, watchdog.Terms{MaxHold: c.policy.MaxHold})
@@ -99,7 +107,7 @@ func does(ctx context.Context, key string) bool {
 
 // record is what duplicates in this process are told of the work.
 func (k *claim) record(now time.Time) engine.Record {
-	return engine.Record{State: engine.Running, Fence: k.fence, Began: k.begun, Left: k.lease.Left(now), Fingerprint: k.req.Fingerprint}
+	return engine.Record{State: engine.Running, Fence: k.fence, Began: k.begun, Age: now.Sub(k.begun), Left: k.lease.Left(now), Fingerprint: k.req.Fingerprint}
 }
 
 // live tells whether the claim is still relied on.
@@ -149,6 +157,9 @@ func (k *claim) lose(why error) {
 
 	c := k.core
 	c.dog.Remove(k)
+	if c.policy.OnUnknown != Rerun {
+		c.mirror(k, engine.Settlement{Key: k.req.Key, Attempt: k.req.Attempt, Outcome: engine.Unknown, Retain: k.retain})
+	}
 	c.desk.vacate(k.seat, nil)
 	k.cancel(k.lost)
 	took := time.Since(k.begun)
@@ -160,23 +171,34 @@ func (k *claim) lose(why error) {
 	}
 }
 
-// renew renews claims with one call to each ledger that granted some.
+// renew renews claims with one call to the engine, and one to the ledger of this
+// process if that has granted some.
 func (c *core) renew(ctx context.Context, wards []watchdog.Ward) []error {
 	errs := make([]error, len(wards))
-	todo := make(map[engine.Ledger][]int, 1)
-	for i, w := range wards {
-		l := w.(*claim).ledger
-		todo[l] = append(todo[l], i)
-	}
-	for l, at := range todo {
-		reqs := make([]engine.Claim, len(at))
-		for i, n := range at {
+	renew := func(l engine.Ledger, which []int) {
+		if len(which) == 0 {
+			return
+		}
+		reqs := make([]engine.Claim, len(which))
+		for i, n := range which {
 			reqs[i] = wards[n].(*claim).req
 		}
 		for i, err := range l.Renew(ctx, reqs) {
-			errs[at[i]] = err
+			errs[which[i]] = err
 		}
 	}
+	var here, there []int
+	for i, w := range wards {
+		if w.(*claim).local {
+			here = append(here, i)
+		} else {
+			there = append(there, i)
+		}
+	}
+	if len(here) > 0 {
+		renew(c.local.open(), here)
+	}
+	renew(c.ledger, there)
 	return errs
 }
 

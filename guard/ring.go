@@ -10,8 +10,9 @@ import (
 
 // A Ring holds the keys with which results are encrypted, by AES-GCM and bound to
 // the record they belong to. The first one given encrypts; all of them decrypt,
-// so that a key is replaced by putting a new one in front, and the old one is
-// dropped when the last record it wrote has run out.
+// so that a key is replaced in three steps: add the new one behind the old one in
+// every process, put it in front, and drop the old one when the last record that
+// it wrote has run out.
 type Ring struct {
 	current string
 	aeads   map[string]cipher.AEAD

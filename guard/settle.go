@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock"
@@ -33,11 +34,11 @@ func (k *claim) fail(err error) error {
 	if k.core.policy.OnError == Free {
 		return k.settle(engine.Settlement{Outcome: engine.Absent}, Freed, err)
 	}
-	text := []byte(err.Error())
+	text := err.Error()
 	if len(text) > k.core.maxResult {
-		text = text[:k.core.maxResult]
+		text = strings.ToValidUTF8(text[:k.core.maxResult], "")
 	}
-	return k.settleWith(engine.Settlement{Outcome: engine.Failed, Retain: k.retain}, failure, text, KeptError, err)
+	return k.settleWith(engine.Settlement{Outcome: engine.Failed, Retain: k.retain}, failure, []byte(text), KeptError, err)
 }
 
 // leaveOpen settles the claim of work of which nobody knows what became.
@@ -70,11 +71,14 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	s.Key, s.Attempt = k.req.Key, k.req.Attempt
 	c.background.Begin() // before the watchdog lets go of it: Close waits for one or the other
 	defer c.background.End()
-	out, err := k.tell(c.bound.Context(), s, false)
+	out, err := k.tell(c.bound.Context(), s)
 	if errors.Is(err, engine.ErrFull) && len(s.Result) > 0 {
 		// There is no room for the result, but maybe for that it was there.
-		s.Result, e, why = unsealed(k.req.Key, tooLarge, nil), Tombstoned, err
-		out, err = k.tell(c.bound.Context(), s, false)
+		s.Result, e, why = unsealed(k.req.Key, noRoom, nil), Tombstoned, err
+		out, err = k.tell(c.bound.Context(), s)
+	}
+	if err != nil || out == engine.Released {
+		c.mirror(k, s)
 	}
 	switch {
 	case err != nil:
@@ -114,18 +118,22 @@ func (k *claim) end() error {
 	return nil
 }
 
-// tell tells the engine until it has answered, or ctx is done. It is renewed
+// tell tells the engine until it has answered, or ctx is done. The claim is renewed
 // meanwhile.
-func (k *claim) tell(ctx context.Context, s engine.Settlement, unsure bool) (engine.Outcome, error) {
+func (k *claim) tell(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
 	for tries := 1; ; tries++ {
+		// If nothing is kept, a call whose answer was lost leaves no trace: that
+		// the claim is gone means that it was heard, as long as nothing else can
+		// have ended it.
+		heard := k.unsure && (s.Outcome == engine.Absent || s.FromStart) && !k.lease.Overdue(time.Now())
 		out, err := k.ledger.Settle(ctx, s)
-		if err == nil && unsure && out == engine.AlreadyFree && (s.Outcome == engine.Absent || s.FromStart) {
-			out = engine.Released // by the call whose answer was lost
+		if err == nil && heard {
+			out = engine.Released
 		}
 		if err == nil || !engine.Temporary(err) {
 			return out, err
 		}
-		unsure = unsure || errors.Is(err, engine.ErrUnknown)
+		k.unsure = k.unsure || errors.Is(err, engine.ErrUnknown)
 		if k.core.pause(ctx, backoff.Pause(leastPause, mostPause, tries)) != nil {
 			return 0, err
 		}
@@ -137,7 +145,7 @@ func (k *claim) tell(ctx context.Context, s engine.Settlement, unsure bool) (eng
 func (k *claim) tellLate(s engine.Settlement) {
 	ctx, cancel := context.WithDeadline(context.Background(), k.lease.Until())
 	defer cancel()
-	if out, err := k.tell(ctx, s, true); err == nil && out == engine.Released {
+	if out, err := k.tell(ctx, s); err == nil && out == engine.Released {
 		k.report(StoredLate, nil)
 	}
 }
@@ -177,8 +185,13 @@ func (k *claim) report(e Ending, why error) {
 
 // close ends what nobody granted.
 func (k *claim) close() error {
-	if k.cancel != nil {
+	k.mu.Lock()
+	open := k.cancel != nil && !k.over
+	k.over = true
+	k.mu.Unlock()
+	if open {
 		k.cancel(interlock.ErrReleased)
+		k.core.background.End()
 	}
 	return nil
 }

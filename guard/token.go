@@ -83,7 +83,9 @@ func (t *Tokens) Issue(user, form string) string {
 // was refused, or whose work failed, may use it again. Redeem itself spends
 // nothing.
 //
-// The error matches [ErrTokenUnknown], [ErrTokenForeign] or [ErrTokenExpired].
+// The error matches [ErrTokenUnknown] or [ErrTokenForeign]. A token that has
+// expired still finds what it was spent on, for as long as that is kept; if it was
+// not, the guard answers with [ErrTokenExpired].
 func (t *Tokens) Redeem(token, user, form string) (Key, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != tokenSize {
@@ -97,10 +99,10 @@ func (t *Tokens) Redeem(token, user, form string) (Key, error) {
 		return Key{}, ErrTokenForeign
 	}
 	until := time.UnixMilli(int64(binary.BigEndian.Uint64(raw[tokenID:]))) //nolint:gosec // signed by us
-	if !time.Now().Before(until) {
-		return Key{}, ErrTokenExpired
-	}
-	return Key{User: user, Route: form, ID: base64.RawURLEncoding.EncodeToString(raw[:tokenID]), until: until}, nil
+	return Key{
+		User: user, Route: form, ID: base64.RawURLEncoding.EncodeToString(raw[:tokenID]),
+		until: until, expired: !time.Now().Before(until),
+	}, nil
 }
 
 // signer returns the secret that a token was signed with, or nil.

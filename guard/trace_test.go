@@ -38,6 +38,22 @@ var traceLaws = []law{
 			t.Errorf("counted %+v", s)
 		}
 	}},
+	{"a trace that panics leaves no claim behind", func(t *testing.T, w *world) {
+		g := process[string](t, w, order, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) {
+			if c.Verdict == guard.Granted {
+				panic("boom")
+			}
+		}}))
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			_, _, _ = g.Begin(t.Context(), key)
+		}()
+		do(t, process[string](t, w, order), key, work("a", 0), "a")
+	}},
 	{"loss, renewal and clean-up are traced", func(t *testing.T, w *world) {
 		var lost, renewed, cleaned int
 		tr := &guard.Trace{

@@ -3,6 +3,8 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -32,6 +34,7 @@ func dies(t *testing.T, w *world, p guard.Policy, k guard.Key, opts ...guard.Opt
 // ways are how work ends without anybody knowing what became of it.
 var ways = map[string]func(context.Context) (string, error){
 	"deadline": func(ctx context.Context) (string, error) { return "", context.DeadlineExceeded },
+	"network":  func(ctx context.Context) (string, error) { return "", fmt.Errorf("read: %w", os.ErrDeadlineExceeded) },
 	"doubt":    func(ctx context.Context) (string, error) { return "", guard.Doubt(errNo) },
 }
 
@@ -133,13 +136,18 @@ var unknownLaws = []law{
 		time.Sleep(6 * time.Second)
 		do(t, process[string](t, w, p), key, j, "a")
 	}},
-	{"an unknown outcome is seen even if it is remembered for less than a lease", func(t *testing.T, w *world) {
-		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Second}
-		_, c := begin(t, process[string](t, w, p), key)
-		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
-		time.Sleep(guard.DefaultLease + time.Millisecond)
-		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
-		wantErr(t, c.Complete("late"), errLost)
+	{"an unknown outcome is seen even if it is remembered for less than a lease, or a window", func(t *testing.T, w *world) {
+		for _, p := range []guard.Policy{
+			{Name: "order", OnUnknown: guard.Hold, Retain: time.Second},
+			{Name: "form", OnUnknown: guard.Hold, After: guard.Window, Window: 10 * time.Minute},
+		} {
+			_, c := begin(t, process[string](t, w, p), key)
+			w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
+			time.Sleep(max(guard.DefaultLease, p.Window) + time.Millisecond)
+			fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
+			wantErr(t, c.Complete("late"), errLost)
+			w.engine.Heal()
+		}
 	}},
 
 	// Resolve.
@@ -194,6 +202,16 @@ var unknownLaws = []law{
 			t.Errorf("Lookup = %+v, %v", s, err)
 		}
 		j.want(t, 0)
+	}},
+	{"what is taken over stays what it was for, also in this process", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })
+		g := process[string](t, w, p, find)
+		_, c := begin(t, g, key.For([]byte("x")))
+		ok(t, c.Abandon())
+		do(t, g, key, work("a", 0), "found")
+		fails(t, g, key.For([]byte("y")), work("a", 0), guard.ErrMismatch)
+		do(t, g, key.For([]byte("x")), work("a", 0), "found")
 	}},
 	{"what a resolver found is a result like any other", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}

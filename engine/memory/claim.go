@@ -27,7 +27,7 @@ func (s *shard) claim(c *engine.Claim, now int64) (engine.Record, error) {
 		return r.seen(now), nil
 	}
 	granted := r.outline(now)
-	granted.Granted = true
+	granted.Granted, granted.Took = true, r.took
 	return granted, nil
 }
 

@@ -54,7 +54,7 @@ func (r *record) outline(now int64) engine.Record {
 		until = r.lease
 	}
 	return engine.Record{
-		Key: r.key, State: state, Fence: r.fence, Began: time.Unix(0, r.began),
+		Key: r.key, State: state, Fence: r.fence, Began: time.Unix(0, r.began), Age: time.Duration(now - r.began),
 		Left: time.Duration(until - now), Fingerprint: r.fingerprint,
 	}
 }

@@ -108,7 +108,9 @@ func (l *Lease) note(sent time.Time, err error) {
 	if err == nil {
 		l.tried = 0
 		l.schedule(sent)
-		l.Trust(SureUntil(sent, l.life))
+		if sure := SureUntil(sent, l.life); sure.After(l.Until()) { // the first lease may have been longer
+			l.Trust(sure)
+		}
 		return
 	}
 	l.tried++
