@@ -31,19 +31,7 @@ func (c *Client) Close(ctx context.Context) error {
 		}
 	}
 	c.core.presence.leave()
-	ended := c.core.background.Wait()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		// Calls on their way have bounds of their own; give those a moment
-		// that ctx, which may be over since long, does not.
-		grace := time.NewTimer(bound.Detached)
-		defer grace.Stop()
-		select {
-		case <-ended:
-		case <-grace.C:
-		}
-	}
+	c.core.background.Drain(ctx, bound.Detached)
 	return err
 }
 

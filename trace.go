@@ -1,6 +1,10 @@
 package interlock
 
-import "time"
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/trace"
+)
 
 // A Trace is told what happens to locks. Nil functions are skipped. They are
 // called in the goroutine where it happens, so they must be quick and must not
@@ -119,25 +123,15 @@ func (t *Trace) and(u *Trace) *Trace {
 		return t
 	}
 	return &Trace{
-		Waiting:       both(t.Waiting, u.Waiting),
-		Acquired:      both(t.Acquired, u.Acquired),
-		Contended:     both(t.Contended, u.Contended),
-		Failed:        both(t.Failed, u.Failed),
-		Renewed:       both(t.Renewed, u.Renewed),
-		Released:      both(t.Released, u.Released),
-		ReleaseFailed: both(t.ReleaseFailed, u.ReleaseFailed),
-		Lost:          both(t.Lost, u.Lost),
-		CleanedUp:     both(t.CleanedUp, u.CleanedUp),
-		Warned:        both(t.Warned, u.Warned),
+		Waiting:       trace.Both(t.Waiting, u.Waiting),
+		Acquired:      trace.Both(t.Acquired, u.Acquired),
+		Contended:     trace.Both(t.Contended, u.Contended),
+		Failed:        trace.Both(t.Failed, u.Failed),
+		Renewed:       trace.Both(t.Renewed, u.Renewed),
+		Released:      trace.Both(t.Released, u.Released),
+		ReleaseFailed: trace.Both(t.ReleaseFailed, u.ReleaseFailed),
+		Lost:          trace.Both(t.Lost, u.Lost),
+		CleanedUp:     trace.Both(t.CleanedUp, u.CleanedUp),
+		Warned:        trace.Both(t.Warned, u.Warned),
 	}
-}
-
-func both[E any](f, g func(E)) func(E) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func(e E) { f(e); g(e) }
 }

@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/internal/bound"
@@ -27,16 +26,6 @@ func (c *core) shut(ctx context.Context) error {
 		}
 	}
 	c.desk.close()
-	ended := c.background.Wait()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		grace := time.NewTimer(bound.Detached)
-		defer grace.Stop()
-		select {
-		case <-ended:
-		case <-grace.C:
-		}
-	}
+	c.background.Drain(ctx, bound.Detached)
 	return err
 }

@@ -1,6 +1,10 @@
 package guard
 
-import "time"
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/trace"
+)
 
 // A Trace is told what a guard does. Nil functions are skipped. They are called
 // in the goroutine where it happens, so they must be quick. Keys are as the engine
@@ -100,20 +104,10 @@ func (t *Trace) and(u *Trace) *Trace {
 		return t
 	}
 	return &Trace{
-		Checked: both(t.Checked, u.Checked),
-		Settled: both(t.Settled, u.Settled),
-		Renewed: both(t.Renewed, u.Renewed),
-		Lost:    both(t.Lost, u.Lost),
-		Cleaned: both(t.Cleaned, u.Cleaned),
+		Checked: trace.Both(t.Checked, u.Checked),
+		Settled: trace.Both(t.Settled, u.Settled),
+		Renewed: trace.Both(t.Renewed, u.Renewed),
+		Lost:    trace.Both(t.Lost, u.Lost),
+		Cleaned: trace.Both(t.Cleaned, u.Cleaned),
 	}
-}
-
-func both[E any](f, g func(E)) func(E) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func(e E) { f(e); g(e) }
 }

@@ -2,7 +2,11 @@
 // closes something can wait for it.
 package background
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 // A Group counts what is on its way. Unlike a sync.WaitGroup it may be waited for
 // while more begins. The zero value is idle.
@@ -52,4 +56,22 @@ func (g *Group) Go(fn func()) {
 		defer g.End()
 		fn()
 	}()
+}
+
+// Drain waits until nothing is on its way, or ctx is done and a grace is over: what
+// is on its way has bounds of its own, and may need a moment that ctx, which may
+// have been over for long, does not give.
+func (g *Group) Drain(ctx context.Context, grace time.Duration) {
+	ended := g.Wait()
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
 }

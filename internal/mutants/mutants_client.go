@@ -109,7 +109,7 @@ var clientMutants = []mutant{
 	{"close-leaves-waiting", "close.go", "		close(c.core.closing)\n", "", "waiters outlive their client"},
 	{"closed-still-locks", "mutex.go", "	if m.core.closed.Load() {\n		return m.closed()\n	}\n", "", "a lock taken after shutdown"},
 	{"closed-meanwhile-unnoticed", "mutex.go", "if m.core.closed.Load() && l.lose(ErrClosed) {", "if false {", "a lock taken during shutdown"},
-	{"close-returns-early", "close.go", "	ended := c.core.background.Wait()\n", "	ended := make(chan struct{})\n	close(ended)\n", "Close returns before renewals stop"},
+	{"close-returns-early", "close.go", "	c.core.background.Drain(ctx, bound.Detached)\n", "	_ = bound.Detached\n", "Close returns before renewals stop"},
 	{"detached-unbounded", "internal/bound/bound.go", "Detached = 2 * time.Second", "Detached = time.Hour", "unlock hangs with the engine"},
 
 	// Input.
