@@ -154,10 +154,9 @@ var onceLaws = []law{
 	}},
 	{"the context of the work ends with it", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		var inner context.Context
-		_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) { inner = ctx; return "a", nil })
-		ok(t, err)
-		wantErr(t, context.Cause(inner), interlock.ErrReleased)
+		ctx, c := begin(t, g, key)
+		ok(t, c.Complete("a"))
+		wantErr(t, context.Cause(ctx), interlock.ErrReleased)
 	}},
 	{"a claim has the shape of a transaction", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)

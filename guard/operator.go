@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,14 +135,7 @@ func pattern(name string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`).Replace(interlock.Key(name)) + ":*"
 }
 
-func wanted(s State, states []State) bool {
-	for _, w := range states {
-		if s == w {
-			return true
-		}
-	}
-	return len(states) == 0
-}
+func wanted(s State, states []State) bool { return len(states) == 0 || slices.Contains(states, s) }
 
 func statusOf(r engine.Record) Status {
 	return Status{Key: r.Key, State: r.State, Fence: r.Fence, Began: r.Began, Left: r.Left}

@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -190,19 +191,19 @@ func (p Policy) checkWords() []error {
 		oneOf("OnDown", p.OnDown, Closed, Open, Local),
 	}
 	if p.Name == "" || len(p.Name) > mostName {
-		errs = append(errs, fmt.Errorf("Name has %d bytes: give it 1 to %d, such as %q", len(p.Name), mostName, "order"))
+		errs = append(errs, wrong("Name", "has %d bytes: give it 1 to %d, such as %q", len(p.Name), mostName, "order"))
 	}
 	if !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl) {
-		errs = append(errs, fmt.Errorf("Name %q has characters that cannot be read; use letters", p.Name))
+		errs = append(errs, wrong("Name", "%q has characters that cannot be read; use letters", p.Name))
 	}
 	if p.OnDuplicate == Replay && p.After != Keep {
-		errs = append(errs, fmt.Errorf("OnDuplicate %q needs After %q: nothing else keeps a result", Replay, Keep))
+		errs = append(errs, wrong("OnDuplicate", "%q needs After %q: nothing else keeps a result", Replay, Keep))
 	}
 	if p.After == Window && p.OnError == Keep {
-		errs = append(errs, fmt.Errorf("OnError %q does not go with After %q: there is no result to keep beside the window", Keep, Window))
+		errs = append(errs, wrong("OnError", "%q does not go with After %q: there is no result to keep beside the window", Keep, Window))
 	}
 	if p.Status < 400 || p.Status > 599 {
-		errs = append(errs, fmt.Errorf("Status %d is no refusal: choose one from 400 to 599", p.Status))
+		errs = append(errs, wrong("Status", "%d is no refusal: choose one from 400 to 599", p.Status))
 	}
 	return errs
 }
@@ -220,29 +221,32 @@ func (p Policy) checkTimes(given Policy) []error {
 	case p.After == Window:
 		errs = append(errs, within("Window", p.Window, shortest))
 	case given.Window != 0:
-		errs = append(errs, fmt.Errorf("Window %v needs After %q: without it nothing is refused that long", given.Window, Window))
+		errs = append(errs, wrong("Window", "%v needs After %q: without it nothing is refused that long", given.Window, Window))
 	}
 	if given.Wait != 0 && p.OnDuplicate != Wait {
-		errs = append(errs, fmt.Errorf("Wait %v needs OnDuplicate %q: without it nobody waits", given.Wait, Wait))
+		errs = append(errs, wrong("Wait", "%v needs OnDuplicate %q: without it nobody waits", given.Wait, Wait))
 	}
 	if p.MaxHold < p.Lease {
-		errs = append(errs, fmt.Errorf("MaxHold %v is less than one Lease of %v: shorten the lease", p.MaxHold, p.Lease))
+		errs = append(errs, wrong("MaxHold", "%v is less than one Lease of %v: shorten the lease", p.MaxHold, p.Lease))
 	}
 	return errs
 }
 
 func oneOf[V ~string](field string, value V, words ...V) error {
-	for _, w := range words {
-		if value == w {
-			return nil
-		}
+	if slices.Contains(words, value) {
+		return nil
 	}
-	return fmt.Errorf("%s %q: choose one of %q", field, value, words)
+	return wrong(field, "%q: choose one of %q", value, words)
 }
 
 func within(field string, d, least time.Duration) error {
 	if d < least || d > longest {
-		return fmt.Errorf("%s %v: must be from %v to %v", field, d, least, longest)
+		return wrong(field, "%v: must be from %v to %v", d, least, longest)
 	}
 	return nil
+}
+
+// wrong says what is wrong with a field.
+func wrong(field, format string, args ...any) error {
+	return fmt.Errorf("%s %s", field, fmt.Sprintf(format, args...))
 }

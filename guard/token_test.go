@@ -19,10 +19,10 @@ func tokens(t *testing.T, secret string, older ...string) *guard.Tokens {
 	return ts
 }
 
-// redeem demands that a token is good.
-func redeem(t *testing.T, ts *guard.Tokens, token, user, form string) guard.Key {
+// redeem demands that a token of Ann's is good.
+func redeem(t *testing.T, ts *guard.Tokens, token, form string) guard.Key {
 	t.Helper()
-	k, err := ts.Redeem(token, user, form)
+	k, err := ts.Redeem(token, "ann", form)
 	ok(t, err)
 	return k
 }
@@ -31,17 +31,17 @@ var tokenLaws = []law{
 	{"a token is spent once, and remembers what on (P1, P6)", func(t *testing.T, w *world) {
 		ts, g, j := tokens(t, "s"), process[string](t, w, order), work("a", time.Second)
 		token := ts.Issue("ann", "checkout")
-		wait := begun(t, g, redeem(t, ts, token, "ann", "checkout"), j)
-		refused(t, g, redeem(t, ts, token, "ann", "checkout"), j)
+		wait := begun(t, g, redeem(t, ts, token, "checkout"), j)
+		refused(t, g, redeem(t, ts, token, "checkout"), j)
 		_, err := wait()
 		ok(t, err)
-		do(t, process[string](t, w, order), redeem(t, ts, token, "ann", "checkout"), j, "a")
-		do(t, g, redeem(t, ts, ts.Issue("ann", "checkout"), "ann", "checkout"), j, "a")
+		do(t, process[string](t, w, order), redeem(t, ts, token, "checkout"), j, "a")
+		do(t, g, redeem(t, ts, ts.Issue("ann", "checkout"), "checkout"), j, "a")
 		j.want(t, 2)
 	}},
 	{"a token whose work failed is free again (P6)", func(t *testing.T, w *world) {
 		ts, g := tokens(t, "s"), process[string](t, w, order)
-		k := redeem(t, ts, ts.Issue("ann", "checkout"), "ann", "checkout")
+		k := redeem(t, ts, ts.Issue("ann", "checkout"), "checkout")
 		fails(t, g, k, &job{err: errNo}, errNo)
 		do(t, g, k, work("a", 0), "a")
 	}},
@@ -49,25 +49,25 @@ var tokenLaws = []law{
 		p := guard.Policy{Name: "order", Retain: time.Second}
 		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
 		token := ts.Issue("ann", "checkout")
-		do(t, g, redeem(t, ts, token, "ann", "checkout"), j, "a")
+		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
 		time.Sleep(10*time.Minute - time.Millisecond)
-		do(t, g, redeem(t, ts, token, "ann", "checkout"), j, "a")
+		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
 		j.want(t, 1)
 	}},
 	{"a token that has expired finds what it was spent on, and begins nothing", func(t *testing.T, w *world) {
 		ts, g, j := tokens(t, "s"), process[string](t, w, order), work("a", 0)
 		spent, unspent := ts.Issue("ann", "checkout"), ts.Issue("ann", "checkout")
 		time.Sleep(ts.Life() - time.Second)
-		do(t, g, redeem(t, ts, spent, "ann", "checkout").For([]byte("x")), j, "a")
+		do(t, g, redeem(t, ts, spent, "checkout").For([]byte("x")), j, "a")
 		time.Sleep(2 * time.Second)
-		do(t, g, redeem(t, ts, spent, "ann", "checkout"), j, "a")
-		fails(t, g, redeem(t, ts, spent, "ann", "checkout").For([]byte("y")), j, guard.ErrMismatch)
-		fails(t, g, redeem(t, ts, unspent, "ann", "checkout"), j, guard.ErrTokenExpired)
+		do(t, g, redeem(t, ts, spent, "checkout"), j, "a")
+		fails(t, g, redeem(t, ts, spent, "checkout").For([]byte("y")), j, guard.ErrMismatch)
+		fails(t, g, redeem(t, ts, unspent, "checkout"), j, guard.ErrTokenExpired)
 		cut(w)
-		fails(t, g, redeem(t, ts, spent, "ann", "checkout"), j, guard.ErrDown)
+		fails(t, g, redeem(t, ts, spent, "checkout"), j, guard.ErrDown)
 		w.engine.Heal()
 		time.Sleep(guard.DefaultRetain)
-		fails(t, g, redeem(t, ts, spent, "ann", "checkout"), j, guard.ErrTokenExpired)
+		fails(t, g, redeem(t, ts, spent, "checkout"), j, guard.ErrTokenExpired)
 		j.want(t, 1)
 	}},
 	{"tokens of others, of other forms, made up, changed and expired are told apart", func(t *testing.T, w *world) {
@@ -92,20 +92,20 @@ var tokenLaws = []law{
 			}
 		}
 		time.Sleep(ts.Life())
-		fails(t, process[string](t, w, order), redeem(t, ts, token, "ann", "checkout"), work("a", 0), guard.ErrTokenExpired)
+		fails(t, process[string](t, w, order), redeem(t, ts, token, "checkout"), work("a", 0), guard.ErrTokenExpired)
 		_, err := ts.Redeem(token, "bob", "checkout")
 		wantErr(t, err, guard.ErrTokenForeign)
 	}},
 	{"a secret is replaced by putting a new one in front", func(t *testing.T, w *world) {
 		token := tokens(t, "old").Issue("ann", "checkout")
-		redeem(t, tokens(t, "new", "old"), token, "ann", "checkout")
+		redeem(t, tokens(t, "new", "old"), token, "checkout")
 		_, err := tokens(t, "new").Redeem(token, "ann", "checkout")
 		wantErr(t, err, guard.ErrTokenUnknown)
-		redeem(t, tokens(t, "new"), tokens(t, "new", "old").Issue("ann", "checkout"), "ann", "checkout")
+		redeem(t, tokens(t, "new"), tokens(t, "new", "old").Issue("ann", "checkout"), "checkout")
 	}},
 	{"a policy that forgets what was done takes no tokens", func(t *testing.T, w *world) {
 		ts, j := tokens(t, "s"), work("a", 0)
-		k := redeem(t, ts, ts.Issue("ann", "f"), "ann", "f")
+		k := redeem(t, ts, ts.Issue("ann", "f"), "f")
 		fails(t, process[string](t, w, guard.Form("form")), k, j, guard.ErrPolicy)
 		j.want(t, 0)
 	}},

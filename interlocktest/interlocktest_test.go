@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,8 +28,8 @@ func (r *recorder) Errorf(f string, a ...any) { r.failures = append(r.failures, 
 func (r *recorder) Fatalf(f string, a ...any) { r.Errorf(f, a...); panic(r) }
 
 func (r *recorder) end() {
-	for i := len(r.cleanups) - 1; i >= 0; i-- {
-		r.cleanups[i]()
+	for _, fn := range slices.Backward(r.cleanups) {
+		fn()
 	}
 }
 
