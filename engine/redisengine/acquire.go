@@ -37,7 +37,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 			return engine.Grant{}, e.explain(ctx, name, acquireManyScript, err)
 		}
 		if reply.Int > 0 {
-			return engine.Grant{Fence: uint64(reply.Int), Count: 1}, nil
+			return granted(name, reply)
 		}
 	}
 	reply, err := e.tryAcquire(ctx, name, &r, late)

@@ -78,6 +78,31 @@ func TestRecordFormat(t *testing.T) {
 		left(t, s, result, taken.Retain)
 	})
 
+	t.Run("a claim that takes over and retains nothing leaves no mark of the one before", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "a1")
+		claimed(t, e, c)
+		settled(t, e, engine.Settlement{Key: c.Key, Attempt: "a1", Outcome: engine.Unknown, Retain: time.Minute}, engine.Released)
+		c.Attempt, c.Take, c.Retain = "a2", true, 0
+		claimed(t, e, c)
+		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "1" {
+			t.Error("there is one")
+		}
+		settled(t, e, abandon(c), engine.Released)
+		lookedUp(t, e, c.Key, engine.Absent)
+	})
+
+	t.Run("a fingerprint that looks like an attempt is none", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "a1")
+		c.Fingerprint = "2:a2"
+		claimed(t, e, c)
+		c.Attempt = "a2"
+		reclaimed(t, e, c, engine.ErrNotHolder)
+		settled(t, e, done(c, "r"), engine.NotYours)
+		lookedUp(t, e, c.Key, engine.Running)
+	})
+
 	t.Run("an abandoned claim leaves a tombstone", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "a1")
@@ -171,6 +196,37 @@ func TestRecordNames(t *testing.T) {
 				t.Errorf("%s has the keys %q", key, names)
 			}
 			s.Must("FLUSHALL")
+		}
+	})
+
+	t.Run("all records are listed, and nothing else", func(t *testing.T) {
+		t.Parallel()
+		e := open(t, s, redisengine.Prefix("shop:"), redisengine.Records("lists:"))
+		running, kept, abandoned := numbered(1), numbered(2), numbered(3)
+		running.Retain = 0
+		claimed(t, e, running)
+		claimed(t, e, kept)
+		settled(t, e, done(kept, "r"), engine.Released)
+		settled(t, e, abandon(abandoned), engine.AlreadyFree)
+		s.Must("SET", "lists:result:{shop:crowd:4}", "x")
+		s.Must("HSET", "lists:lock:{shop:crowd:5}", "a", "1")
+		s.Must("SET", "lists:lock:{other:crowd:6}", s.Must("GET", "lists:lock:{shop:crowd:1}"))
+		states := make(map[string]engine.State)
+		for cursor, first := "", true; cursor != "" || first; first = false {
+			var records []engine.Record
+			var err error
+			if records, cursor, err = e.Capabilities().Ledger.List(context.Background(), "crowd*", cursor); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range records {
+				states[r.Key] = r.State
+				if r.Result != nil || r.Left <= 0 || r.Fence == 0 {
+					t.Errorf("listed is %+v", r)
+				}
+			}
+		}
+		if want := map[string]engine.State{"crowd:1": engine.Running, "crowd:2": engine.Done}; fmt.Sprint(states) != fmt.Sprint(want) {
+			t.Errorf("listed are %v, want %v", states, want)
 		}
 	})
 

@@ -6,7 +6,7 @@ import "slices"
 // that must notice are the subtests of its TestLaws, which need a server.
 var redisMutants = slices.Concat(
 	redisAcquireMutants, redisReleaseMutants, redisAbandonMutants, redisRenewMutants, redisAdmitMutants, redisNotifyMutants,
-	redisLineMutants, redisCrowdMutants, redisOperatorMutants,
+	redisLineMutants, redisCrowdMutants, redisOperatorMutants, redisLedgerMutants,
 )
 
 const (
@@ -246,12 +246,12 @@ var redisAbandonMutants = []mutant{
 		"return -1",
 		"a clean-up that worked is reported as one that did not"},
 	{"tombstone-for-a-moment", redisReleaseGo,
-		"strconv.FormatInt(life, 10)",
-		"strconv.FormatInt(life-life+1, 10)",
+		"strconv.FormatInt(max(ceil(lease), 2*ceil(e.timeout)), 10)",
+		"strconv.FormatInt(1, 10)",
 		"a delayed acquire lands after its clean-up"},
 	{"tombstone-for-ever", redisReleaseGo,
-		"max(ceil(r.Lease), 2*ceil(e.timeout))",
-		"1000*ceil(r.Lease)",
+		"max(ceil(lease), 2*ceil(e.timeout))",
+		"1000*ceil(lease)",
 		"memory fills with the dead"},
 	{"tombstone-of-the-holder", redisNamesGo,
 		"\":\" + holder + \":\" + attempt",
@@ -367,7 +367,7 @@ var redisNotifyMutants = []mutant{
 		"if false {",
 		"a release before SUBSCRIBE is missed"},
 	{"joining-is-not-told", redisNotifierGo,
-		"\t\t\twakeUp(ear) // the lock may have become free before\n",
+		"\t\twakeUp(ear) // the lock may have become free before\n",
 		"",
 		"who begins to listen misses a release just before"},
 	{"one-ear-is-told", redisNotifierGo,

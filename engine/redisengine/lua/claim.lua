@@ -53,7 +53,7 @@ end
 
 -- is_strange tells whether another kind of thing is in the place of the i-th result.
 local function is_strange(i)
-  return strangers > 0 and not seen[i] and redis.call('EXISTS', KEYS[n + i]) == 1
+  return not seen[i] and redis.call('EXISTS', KEYS[n + i]) == 1
 end
 
 -- refuse is the answer to a claim that learns nothing of the record.
@@ -108,7 +108,7 @@ for i = 1, n do
   if late == 0 and redis.call('EXISTS', KEYS[2 * n + i]) == 1 then
     known = refuse(6)
   else
-    local set = not seen[i] and not is_strange(i)
+    local set = not seen[i] and (strangers == 0 or not is_strange(i))
       and redis.pcall('SET', KEYS[i], head .. ARGV[2 * i], 'NX', 'PX', terms.lease)
     if not set or set.err and redis.call('EXISTS', KEYS[i]) == 1 then
       known = answer(i, terms)
