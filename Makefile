@@ -25,7 +25,7 @@ laws: ## the laws every engine keeps, and how many held on each
 mutants: ## break the engines on purpose; the laws must notice each time
 	@scripts/long mutants
 
-faults: ## cut, delay and repeat what is on the wire; no lock may be granted twice
+faults: ## cut, delay and repeat what is on the wire; no lock may be granted, no work be done twice
 	@scripts/long faults
 
 torture: ## many processes at one lock, in order, and what they saw judged

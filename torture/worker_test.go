@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/guard"
 )
 
 // A job is what a process of its own does. The processes of a test are this
@@ -36,6 +37,11 @@ type job struct {
 	Hold       time.Duration // how long a lock is held at most
 	Lease      time.Duration // explicit, if set
 	Watchdog   time.Duration // of the lease that is renewed, if set
+
+	Policy  guard.Policy // of the guard, for those in guardJobs
+	Journal string       // file to which they write
+	From    int          // with which piece of work they begin
+	Pause   time.Duration
 }
 
 const jobVariable = "INTERLOCK_TORTURE_JOB"
@@ -114,11 +120,15 @@ func work(text string) (err error) {
 	if j.Watchdog > 0 {
 		opts = append(opts, interlock.Watchdog(j.Watchdog))
 	}
+	c := interlock.New(e, opts...)
+	if do, ok := guardJobs[j.Do]; ok {
+		return do(j, c)
+	}
 	log, err := history.OpenFile(j.History, j.Process)
 	if err != nil {
 		return err
 	}
-	if err := jobs[j.Do](j, interlock.New(e, opts...), log); err != nil {
+	if err := jobs[j.Do](j, c, log); err != nil {
 		return err
 	}
 	return log.Close()

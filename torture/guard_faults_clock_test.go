@@ -1,0 +1,72 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// Rows in which the clock of a guard's server is wrong.
+var guardClockRows = []row{
+	{26, "server's clock set ahead", "unknown at once, never done again; the first is told", func(t *testing.T) {
+		p := newPost(t, strict(3*time.Second), redistest.SteppedClock)
+		ctx, claim := p.begin(p.guard)
+		p.server.Step(31 * time.Second)
+		p.wantUnknown(0)
+		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
+		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
+		p.wantState(engine.Unknown)
+		p.know(p.guard) // calls are not taken for late ones for long
+	}},
+	{26, "the same, and the policy is rerun", "done again, with a higher fence; the first refused", func(t *testing.T) {
+		policy := strict(3 * time.Second)
+		policy.OnUnknown = guard.Rerun
+		p := newPost(t, policy, redistest.SteppedClock)
+		_, claim := p.begin(p.guard)
+		p.server.Step(31 * time.Second)
+		var fence uint64
+		result, err := p.other.Do(t.Context(), order, func(ctx context.Context) (string, error) {
+			fence, _ = guard.Fence(ctx)
+			return p.work(ctx)
+		})
+		if err != nil || fence <= claim.Fence() {
+			t.Fatalf("%v; fence %d, and the first had %d", err, fence, claim.Fence())
+		}
+		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
+		p.wantReplay(order, result)
+	}},
+	{27, "server's clock set back", "held; stored; replayed", func(t *testing.T) {
+		p := newPost(t, strict(3*time.Second), redistest.SteppedClock)
+		ctx, claim := p.begin(p.guard)
+		p.server.Step(-time.Hour)
+		p.wantHeld(ctx, 4*time.Second)
+		p.complete(claim)
+		p.wantReplay(order, "result 1")
+	}},
+	{27, "the same, and whoever had the claim is gone", "duplicates refused for that much longer, then unknown", func(t *testing.T) {
+		p := newPost(t, strict(2*time.Second), redistest.SteppedClock)
+		ctx, _ := p.begin(p.guard)
+		p.cut()
+		p.server.Step(-time.Hour)
+		p.wantLost(ctx, 3*time.Second, interlock.ErrExpired)
+		for range 3 {
+			_, err := p.other.Do(t.Context(), order, p.work)
+			var duplicate *guard.DuplicateError
+			if !errors.As(err, &duplicate) || !duplicate.Running || duplicate.RetryAfter < 59*time.Minute {
+				t.Fatalf("got %v, want that it is being done for an hour more", err)
+			}
+		}
+		p.server.Step(time.Hour)
+		p.wantUnknown(5 * time.Second)
+	}},
+	{28, "client's clock set, or its machine suspended", "as for locks, whose watchdog it has (in virtual time)", func(t *testing.T) {
+		proveLaw(t, "loss/a_wall_clock_set_back_does_not_prolong_a_lease")
+		proveLaw(t, "loss/a_machine_that_slept_finds_its_locks_lost,_though_its_monotonic_clock_stood_still")
+	}},
+}

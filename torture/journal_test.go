@@ -1,0 +1,44 @@
+package torture
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// note appends what happened to a journal, in one step, so that several processes
+// can write to the same one and what a killed process has written stays.
+func note(path string, entry any) error {
+	line, err := json.Marshal(entry)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.Write(append(line, '\n'))
+	return err
+}
+
+// entries returns what a journal has. One that nobody has written to is empty.
+func entries[E any](path string) ([]E, error) {
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []E
+	for i, line := range bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
+		var e E
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("%s:%d is no entry: %w", path, i+1, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
