@@ -2,7 +2,7 @@
 # says which Debian packages it needs and installs them when it may.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults torture bench fmt lint tidy
+.PHONY: help demo check test test-full laws mutants faults guards torture bench fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ mutants: ## break the engines on purpose; the laws must notice each time
 
 faults: ## cut, delay and repeat what is on the wire; no lock may be granted, no work be done twice
 	@scripts/long faults
+
+guards: ## processes killed at their work, storms of duplicates, registrations: everything once
+	@scripts/long guards
 
 torture: ## many processes at one lock, in order, and what they saw judged
 	@scripts/long storm

@@ -19,6 +19,10 @@ var guardJobs = map[string]func(job, *interlock.Client) error{
 	"crash":     crashOne,
 	"store":     storeOne,
 	"guard all": guardAll,
+	"submit":    submit,
+	"work":      workThrough,
+	"load":      load,
+	"register":  registerAll,
 }
 
 // A step is what a process with a guard has come to.

@@ -40,6 +40,7 @@ type job struct {
 
 	Policy  guard.Policy // of the guard, for those in guardJobs
 	Journal string       // file to which they write
+	Table   string       // file of a database
 	From    int          // with which piece of work they begin
 	Pause   time.Duration
 }

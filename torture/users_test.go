@@ -1,0 +1,188 @@
+package torture
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // a table that several processes share
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// users is a table in a file. It has no unique index: nothing but the guard stands
+// between two who register the same phone.
+type users struct{ db *sql.DB }
+
+func openUsers(path string) (users, error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(20000)&_pragma=synchronous(OFF)")
+	if err != nil {
+		return users{}, err
+	}
+	db.SetMaxOpenConns(8) // as a service has
+	_, err = db.Exec("CREATE TABLE IF NOT EXISTS users (id INTEGER PRIMARY KEY, phone TEXT)")
+	return users{db}, err
+}
+
+func (u users) count(ctx context.Context, phone string) (n int, err error) {
+	err = u.db.QueryRowContext(ctx, "SELECT count(*) FROM users WHERE phone = ?", phone).Scan(&n)
+	return n, err
+}
+
+// What becomes of a registration.
+const (
+	registered      = "registered"
+	existsAlready   = "exists already"
+	beingRegistered = "being registered"
+	failedToo       = "failed"
+)
+
+// register looks whether there is such a user, and makes one if not.
+func (u users) register(ctx context.Context, phone string) (string, error) {
+	n, err := u.count(ctx, phone)
+	switch {
+	case err != nil:
+		return failedToo, err
+	case n > 0:
+		return existsAlready, nil
+	}
+	time.Sleep(2 * time.Millisecond) // the password is hashed
+	if _, err := u.db.ExecContext(ctx, "INSERT INTO users (phone) VALUES (?)", phone); err != nil {
+		return failedToo, err
+	}
+	return registered, nil
+}
+
+// registerGuarded is register for one at a time, wherever they are.
+func (u users) registerGuarded(ctx context.Context, g *guard.Guard[string], phone string) (string, error) {
+	ctx, claim, err := g.Begin(ctx, guard.ID(phone))
+	switch {
+	case errors.Is(err, guard.ErrDuplicate):
+		return beingRegistered, nil
+	case err != nil:
+		return failedToo, err
+	}
+	defer claim.Abandon() //nolint:errcheck // nothing is left to be done
+	if _, ok := claim.Result(); ok {
+		return existsAlready, nil
+	}
+	outcome, err := u.register(ctx, phone)
+	if err != nil {
+		return failedToo, errors.Join(err, claim.Fail(err))
+	}
+	return outcome, claim.Complete(outcome)
+}
+
+// registerAll is a process in which many register the same phone, guarded if it
+// has a policy.
+func registerAll(j job, c *interlock.Client) error {
+	u, err := openUsers(j.Table)
+	if err != nil {
+		return err
+	}
+	defer u.db.Close()
+	if _, err := u.count(context.Background(), ""); err != nil {
+		return err
+	}
+	register := func() (string, error) { return u.register(context.Background(), j.Key) }
+	if j.Policy.Name != "" {
+		g, err := guard.New[string](c, j.Policy)
+		if err != nil {
+			return err
+		}
+		register = func() (string, error) { return u.registerGuarded(context.Background(), g, j.Key) }
+	}
+	return j.ride(func() string {
+		outcome, err := register()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "registration:", err)
+		}
+		return outcome
+	})
+}
+
+// TestR1 registers one phone number many times at once, in several processes and
+// with no unique index in the table (R1): there is one user then, and everybody is
+// told what is true.
+func TestR1(t *testing.T) {
+	const processes, callers, phone = 3, 200, "13800138000"
+	t.Run("R1 without a guard there are several users: the race is real", func(t *testing.T) {
+		for range 10 {
+			r := newRegistration(t, processes, phone, guard.Policy{})
+			outcomes := r.wave(20, 20, 20)
+			r.print("R1, no guard:", outcomes)
+			if r.rows() > 1 {
+				return
+			}
+		}
+		t.Error("one row each time, in ten tries: what is guarded proves nothing")
+	})
+	t.Run("R1 with a guard there is one", func(t *testing.T) {
+		r := newRegistration(t, processes, phone, guard.Policy{Name: "register", Scope: guard.Global, Lease: guard.DefaultLease * 2})
+		first := r.wave(callers, callers, callers)
+		r.print("R1, at once:", first)
+		if first.sum() != processes*callers || first[registered] != 1 || first[failedToo] != 0 {
+			t.Errorf("%v: want 1 registered and none failed of %d", first, processes*callers)
+		}
+		again := r.wave(callers, callers, callers)
+		r.print("R1, once more:", again)
+		if again[existsAlready] != processes*callers {
+			t.Errorf("%v: want that all exist already", again)
+		}
+		r.server.Must(append([]string{"DEL"}, r.records()...)...) // the table knows, even if nobody else does
+		r.wantHeld(context.Background(), guard.DefaultLocal)
+		late := r.wave(callers, callers, callers)
+		r.print("R1, records lost:", late)
+		if late.sum() != processes*callers || late[existsAlready] == 0 || late[registered]+late[failedToo] != 0 {
+			t.Errorf("%v: want none registered and none failed", late)
+		}
+		if rows := r.rows(); rows != 1 {
+			t.Errorf("there are %d users, want 1", rows)
+		}
+	})
+}
+
+// A registration is a table, and processes in which people register.
+type registration struct {
+	*sea
+	*post
+	table users
+	phone string
+}
+
+func newRegistration(t *testing.T, processes int, phone string, policy guard.Policy) *registration {
+	t.Helper()
+	r := &registration{post: &post{place: &place{t: t, server: redistest.Start(t)}}, phone: phone}
+	path := filepath.Join(t.TempDir(), "users.db")
+	var err error
+	if r.table, err = openUsers(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.table.db.Close() })
+	r.sea = newSea(t, processes, job{Do: "register", Redis: r.server.URL(), Policy: policy, Key: phone, Table: path})
+	return r
+}
+
+// rows returns how many users have the phone.
+func (r *registration) rows() int {
+	n, err := r.table.count(context.Background(), r.phone)
+	if err != nil {
+		r.post.t.Fatal(err)
+	}
+	return n
+}
+
+func (r *registration) print(what string, outcomes tally) {
+	fmt.Printf("%-18s", what)
+	for _, outcome := range []string{registered, existsAlready, beingRegistered, failedToo} {
+		fmt.Printf(" %d %s,", outcomes[outcome], outcome)
+	}
+	fmt.Printf(" %d in all; rows: %d\n", outcomes.sum(), r.rows())
+}
