@@ -23,7 +23,8 @@ func note(path string, entry any) error {
 	return err
 }
 
-// entries returns what a journal has. One that nobody has written to is empty.
+// entries returns what a journal has. One that nobody has written to is empty, and
+// a last line that was not finished, since its process was killed, does not count.
 func entries[E any](path string) ([]E, error) {
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
@@ -32,8 +33,9 @@ func entries[E any](path string) ([]E, error) {
 	if err != nil {
 		return nil, err
 	}
+	lines := bytes.Split(text, []byte("\n"))
 	var all []E
-	for i, line := range bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
+	for i, line := range lines[:len(lines)-1] {
 		var e E
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("%s:%d is no entry: %w", path, i+1, err)
