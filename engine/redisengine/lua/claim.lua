@@ -26,7 +26,8 @@ if late > 0 and now > late then
 end
 
 -- Most find nothing, and what they write begins alike.
-local head = string.format('1r %016.0f %016.0f ', now, now)
+local text = string.format('%016.0f ', now)
+local head = '1r ' .. text .. text
 
 -- Most have the same terms, too: these are those that were read before.
 local known_terms = {}
