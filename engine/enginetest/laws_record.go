@@ -9,6 +9,18 @@ import (
 
 // What is seen of a key by one who only looks.
 var recordLaws = []Law{
+	{"record", "a record tells how long ago its claim was granted, whether it runs or is over", func(b *bench) {
+		c := b.claim()
+		b.begins(c)
+		b.passMost()
+		running := []engine.Record{b.finds(b.claim(), engine.Running), b.is(c, engine.Running)}
+		b.settles(settled(c, engine.Done), engine.Released)
+		for _, r := range append(running, b.finds(b.claim(), engine.Done), b.is(c, engine.Done)) {
+			if r.Age < b.Lease*6/10 || r.Age > b.Lease {
+				b.errorf("%s was granted %v ago, want most of %v", text(r), r.Age, b.Lease)
+			}
+		}
+	}},
 	{"record", "a key of which nothing is known is absent", func(b *bench) {
 		c := b.claim()
 		if r := b.is(c, engine.Absent); !same(r, engine.Record{Key: c.Key, Began: r.Began}) || r.Left != 0 {

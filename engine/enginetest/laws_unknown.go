@@ -14,6 +14,19 @@ var unknownLaws = []Law{
 		b.finds(b.claim(), engine.Unknown)
 		b.is(b.claim(), engine.Unknown)
 	}},
+	{"unknown", "who is granted a claim learns whether it was over an unknown outcome", func(b *bench) {
+		first := b.begins(taking(b.claim()))
+		b.passAll()
+		c := taking(b.claim())
+		second, again := b.begins(c), b.begins(c)
+		fresh := b.begins(taking(b.claimOf("other")))
+		if first.Took || !second.Took || !again.Took || fresh.Took {
+			b.errorf("told %v at first, %v and %v of the one after, and %v elsewhere", first.Took, second.Took, again.Took, fresh.Took)
+		}
+		if r := b.finds(b.claim(), engine.Running); r.Took {
+			b.errorf("somebody else is told that it was granted")
+		}
+	}},
 	{"unknown", "who dies after a claim that keeps nothing leaves nothing", func(b *bench) {
 		c := retaining(b.claim(), 0)
 		b.begins(c)

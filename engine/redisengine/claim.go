@@ -18,6 +18,7 @@ const (
 	isDisowned
 	isMismatch
 	isForeign
+	isTaken
 )
 
 // recordItems is how many items there are to what is told about a record.
@@ -109,16 +110,16 @@ func (e *Engine) claimTerms(c *engine.Claim) string {
 	})
 }
 
-// claimed reads what became of a claim: the fence if it was simply granted, and
-// otherwise what claim.lua says about it.
-func claimed(name string, c *engine.Claim, reply Reply) (engine.Record, error) {
-	if reply.List == nil {
+// claimed reads what became of a claim: the fence, which is also the time, if it
+// was simply granted, and otherwise what claim.lua says about it.
+func claimed(name string, c *engine.Claim, now int64, about []Item) (engine.Record, error) {
+	if about == nil {
 		return engine.Record{
-			Key: c.Key, State: engine.Running, Granted: true, Fence: uint64(reply.Int), Began: micros(reply.Int),
+			Key: c.Key, State: engine.Running, Granted: true, Fence: uint64(now), Began: micros(now),
 			Left: c.Lease, Fingerprint: c.Fingerprint,
 		}, nil
 	}
-	switch reply.List[0].Int {
+	switch about[0].Int {
 	case isDisowned:
 		return engine.Record{}, abandonedError(name)
 	case isMismatch:
@@ -126,7 +127,7 @@ func claimed(name string, c *engine.Claim, reply Reply) (engine.Record, error) {
 	case isForeign:
 		return engine.Record{}, notRecord(name)
 	}
-	return record(c.Key, reply.List), nil
+	return record(c.Key, now, about), nil
 }
 
 // boardClaim makes a passenger of a claim.

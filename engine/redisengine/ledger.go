@@ -27,7 +27,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 			return engine.Record{}, l.explain(ctx, name, claimScript, err)
 		}
 		if reply.Int != 0 || reply.List != nil {
-			return claimed(name, &c, reply)
+			return claimed(name, &c, reply.Int, reply.List)
 		}
 	}
 	reply, err := l.tryClaim(ctx, name, &c, late)
@@ -40,10 +40,11 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	if err != nil {
 		return engine.Record{}, l.explain(ctx, name, claimScript, err)
 	}
+	now := claimTime(reply)
 	if reply.List != nil {
 		reply.List = reply.List[2:] // behind the time, and that it is the first
 	}
-	return claimed(name, &c, reply)
+	return claimed(name, &c, now, reply.List)
 }
 
 // Settle implements [engine.Ledger].
@@ -93,7 +94,7 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	if reply.List[0].Int == isForeign {
 		return engine.Record{}, notRecord(name)
 	}
-	return record(key, reply.List), nil
+	return record(key, reply.List[recordItems].Int, reply.List), nil
 }
 
 // Watch implements [engine.Ledger].

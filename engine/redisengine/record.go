@@ -10,18 +10,20 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// record reads what outline.lua has about the record of a key.
-func record(key string, list []Item) engine.Record {
+// record reads what outline.lua has about the record of a key, in an answer that was
+// given at now, in µs.
+func record(key string, now int64, list []Item) engine.Record {
 	state := engine.State(list[0].Int)
 	if state == engine.Absent {
 		return engine.Record{Key: key}
 	}
 	r := engine.Record{
 		Key: key, State: state, Fence: uint64(list[1].Int), Began: micros(list[2].Int), Left: left(list[3].Int), Fingerprint: list[4].Text,
+		Age: time.Duration(now-list[2].Int) * time.Microsecond,
 	}
 	switch {
-	case list[0].Int == isClaimed:
-		r.State, r.Granted = engine.Running, true
+	case list[0].Int == isClaimed || list[0].Int == isTaken:
+		r.State, r.Granted, r.Took = engine.Running, true, list[0].Int == isTaken
 	case state == engine.Done || state == engine.Failed:
 		r.Result = []byte(list[5].Text)
 	}
@@ -47,10 +49,11 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 	if err != nil {
 		return nil, "", l.explain(ctx, pattern, listRecordsScript, err)
 	}
-	for some := range slices.Chunk(reply.List[1:], 1+recordItems) {
+	now := reply.List[1].Int
+	for some := range slices.Chunk(reply.List[2:], 1+recordItems) {
 		key, ours := strings.CutPrefix(unbraced(some[0].Text), l.prefix)
 		if ours && key != "" && engine.Match(pattern, key) {
-			r := record(key, some[1:])
+			r := record(key, now, some[1:])
 			r.Result = nil
 			records = append(records, r)
 		}

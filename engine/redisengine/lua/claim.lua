@@ -14,8 +14,8 @@
 --   {now, i, …, j …}  all but the i-th, the j-th …, counted from 1, behind each of
 --                     which follows what outline.lua has. Its state may also be 5 if
 --                     the claim is granted, with another fence or for the second
---                     time, 6 if it was abandoned, and 7 if its fingerprint is not
---                     the record's
+--                     time, 6 if it was abandoned, 7 if its fingerprint is not the
+--                     record's, and 9 if it is granted over an unknown outcome
 --   {now}             too late, all of them: ask again with the tombstones
 
 local time = redis.call('TIME')
@@ -75,7 +75,7 @@ local function take_over(i, terms, mine, mark)
   else
     redis.call('DEL', KEYS[n + i])
   end
-  return {5, fence, now, tonumber(terms.lease), about, ''}
+  return {9, fence, now, tonumber(terms.lease), about, ''}
 end
 
 -- answer tells what becomes of the i-th claim, for which there is something.
@@ -96,7 +96,7 @@ local function answer(i, terms)
     if granted then
       hold(lock, lock_entry, terms.lease, result, result_entry, terms.retain)
     end
-    return outline(granted and 5 or 1, claim, lock, '')
+    return outline(not granted and 1 or claim.how == 't' and 9 or 5, claim, lock, '')
   elseif terms.take and not states[mark.outcome] then
     return take_over(i, terms, mine, mark)
   end

@@ -5,9 +5,11 @@
 --       4  what the names of lock entries begin with
 --       5  what those of result entries do
 --
--- Returns an array: where to go on, 0 at the end; and of each record how its
--- entries' names end, and what outline.lua has, without the result.
+-- Returns an array: where to go on, 0 at the end; the time in µs of this server's
+-- clock; and of each record how its entries' names end, and what outline.lua has,
+-- without the result.
 
+local time = redis.call('TIME')
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 
 -- rest returns how the name of an entry ends, or nothing if it is none.
@@ -19,7 +21,7 @@ local function rest(name)
   end
 end
 
-local found, known = {page[1]}, {}
+local found, known = {page[1], time[1] * 1000000 + time[2]}, {}
 for _, name in ipairs(page[2]) do
   local tail = rest(name)
   if tail and not known[tail] then

@@ -2,15 +2,23 @@
 --
 -- KEYS  1  the lock entry   2  the result entry
 --
--- Returns what outline.lua has.
+-- Returns what outline.lua has, and the time in µs of this server's clock.
+
+local time = redis.call('TIME')
+
+-- dated returns what is told about the record, with the time behind it.
+local function dated(record)
+  record[#record + 1] = time[1] * 1000000 + time[2]
+  return record
+end
 
 local lock_entry, claim = peek(KEYS[1])
 local result_entry, mark = peek(KEYS[2])
 if lock_entry == true or result_entry == true then
-  return {8, 0, 0, 0, '', ''}
+  return dated({8, 0, 0, 0, '', ''})
 elseif claim then
-  return outline(1, claim, KEYS[1], '')
+  return dated(outline(1, claim, KEYS[1], ''))
 elseif mark then
-  return over(mark, KEYS[2], result_entry)
+  return dated(over(mark, KEYS[2], result_entry))
 end
-return {0, 0, 0, 0, '', ''}
+return dated({0, 0, 0, 0, '', ''})
