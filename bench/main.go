@@ -225,8 +225,10 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 	}
 	if slices.Contains(parts, "guards") {
 		for _, g := range p.goroutines {
-			if err := p.guarding(ctx, out, s, g, &b); err != nil {
-				return err
+			for _, l := range loads {
+				if err := p.guarding(ctx, out, s, l, g, &b); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -54,7 +55,8 @@ func (c *Claim[T]) Complete(v T) error {
 	}
 	what, text, why := value, []byte(nil), error(nil)
 	if c.claim.core.policy.After == Keep {
-		text, why = c.guard.encode(v)
+		c.value = v
+		text, why = c.guard.encode(&c.value)
 		switch {
 		case errors.Is(why, ErrTooLarge):
 			what = tooLarge
@@ -132,8 +134,12 @@ func (c *Claim[T]) joined(err, settled error) error {
 }
 
 // encode turns a result into bytes.
-func (g *Guard[T]) encode(v T) ([]byte, error) {
-	text, err := g.codec.Marshal(v)
+func (g *Guard[T]) encode(v *T) (text []byte, err error) {
+	if _, ok := g.codec.(JSON); ok {
+		text, err = json.Marshal(v) // as if it were *v, which would have to be copied
+	} else {
+		text, err = g.codec.Marshal(*v)
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrCodec, err)

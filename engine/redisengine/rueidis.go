@@ -55,9 +55,13 @@ func (c *rueidisClient) send(ctx context.Context, command, script string, call *
 func items(list []rueidis.RedisMessage) []Item {
 	all := make([]Item, len(list))
 	for i := range list {
-		// What is neither stays empty: no script of ours returns it.
-		all[i].Int, _ = list[i].ToInt64()
-		all[i].Text, _ = list[i].ToString()
+		// What is neither stays empty: no script of ours returns it. To ask for the
+		// wrong one makes an error, which costs more than the rest.
+		if m := &list[i]; m.IsInt64() {
+			all[i].Int, _ = m.ToInt64()
+		} else if m.IsString() {
+			all[i].Text, _ = m.ToString()
+		}
 	}
 	return all
 }

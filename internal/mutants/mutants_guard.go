@@ -168,5 +168,5 @@ var guardMutants = []mutant{
 	{"cut-seal-panics", "guard/ring.go", "	if len(envelope) < start+nonceSize {\n", "	if false {\n", "a slice out of range"},
 	{"plain-is-believed", "guard/envelope.go", "	if c.ring != nil && (what == value || what == failure) {\n", "	if false {\n", "who can write can forge"},
 	{"plain-errors-are-believed", "guard/envelope.go", "	if c.ring != nil && (what == value || what == failure) {\n", "	if c.ring != nil && what == value {\n", "who can write can forge an error"},
-	{"codec-ignored", "guard/claim.go", "	text, err := g.codec.Marshal(v)\n", "	text, err := JSON{}.Marshal(v)\n", "the option does nothing"},
+	{"codec-ignored", "guard/claim.go", "		text, err = g.codec.Marshal(*v)\n", "		text, err = JSON{}.Marshal(*v)\n", "the option does nothing"},
 }
