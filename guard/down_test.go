@@ -70,6 +70,34 @@ var downLaws = []law{
 		})
 		ok(t, err)
 	}},
+	{"with local, only the first of many waits for an engine that is down", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Local}), work("a", 0)
+		cut(w)
+		do(t, g, key, j, "a")
+		start := time.Now()
+		for i := range 100 {
+			do(t, g, guard.Of("ann", string(rune('a'+i))), j, "a")
+		}
+		if d := time.Since(start); d > time.Millisecond {
+			t.Errorf("a hundred waited %v", d)
+		}
+	}},
+	{"a caller that gives up says nothing of the engine", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
+		giveUp := func() {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := g.Do(ctx, key, j.do)
+			wantErr(t, err, context.DeadlineExceeded)
+		}
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Hang, Times: 1})
+		giveUp()
+		do(t, g, guard.Of("bob", "1"), j, "a")
+		if n := g.Stats().Verdicts[guard.Unguarded]; n != 0 {
+			t.Error("it ran unguarded, for one that had no patience")
+		}
+	}},
 	{"with open, only the first of many waits for an engine that is down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
 		cut(w)
@@ -106,7 +134,7 @@ var downLaws = []law{
 		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
 		g, j := process[string](t, w, p), work("a", 0)
 		before, during, unstored, lost := guard.Of("ann", "1"), guard.Of("ann", "2"), guard.Of("ann", "3"), guard.Of("ann", "4")
-		do(t, g, before, j, "a")
+		do(t, g, before.For([]byte("x")), j, "a")
 		_, c := begin(t, g, unstored)
 		_, gone := begin(t, g, lost)
 		time.Sleep(time.Second)
@@ -117,14 +145,66 @@ var downLaws = []law{
 		for _, k := range []guard.Key{before, during, unstored} {
 			do(t, g, k, j, "a")
 		}
+		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
 		wantErr(t, gone.Complete("late"), errLost)
 		fails(t, g, lost, j, guard.ErrUnknown)
 		w.engine.Heal()
 		time.Sleep(time.Second)
+		ok(t, on[string](t, w, w.memory, p).Resolve(t.Context(), lost, "by hand"))
+		do(t, g, lost, j, "by hand")
 		do(t, g, before, j, "a")
 		do(t, g, during, j, "a")
 		do(t, g, unstored, j, "a")
 		j.want(t, 2)
+	}},
+	{"with local, what is known last counts: not a doubt of before, nor a late result", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
+		g, other, j := process[string](t, w, p), on[string](t, w, w.memory, p), work("a", 0)
+		doubt, late := guard.Of("ann", "1"), guard.Of("ann", "2")
+		_, c := begin(t, g, doubt)
+		cut(w, enginetest.OpClaimRenew)
+		time.Sleep(guard.DefaultLease)
+		wantErr(t, c.Complete("late"), errLost)
+		ok(t, other.Forget(t.Context(), doubt))
+		do(t, g, doubt, j, "a")
+		w.engine.Heal()
+		_, c = begin(t, g, late)
+		w.memory.Step(2 * guard.DefaultLease)
+		ok(t, other.Resolve(t.Context(), late, "by hand"))
+		wantErr(t, c.Complete("late"), errLost)
+		time.Sleep(guard.DefaultLocal)
+		cut(w)
+		do(t, g, doubt, j, "a")
+		do(t, g, late, j, "a")
+		j.want(t, 2)
+	}},
+	{"with local, a window is as long as without", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "form", After: guard.Window, Window: 20 * time.Second, OnDown: guard.Local}
+		g, j := process[string](t, w, p), work("a", 10*time.Second)
+		do(t, g, key, j, "a")
+		cut(w)
+		time.Sleep(7 * time.Second) // and two more to find out
+		refused(t, g, key, j)
+		time.Sleep(3 * time.Second)
+		do(t, g, key, j, "a")
+		j.want(t, 2)
+	}},
+	{"with local, a waiter takes over from one that lost its claim, and not before its lease is over", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local, OnDuplicate: guard.Wait, Wait: time.Minute, MaxHold: guard.DefaultLease}
+		for back, k := range map[bool]guard.Key{false: key, true: guard.Of("ann", "2")} {
+			g, j := process[string](t, w, p), work("a", 0)
+			cut(w)
+			ctx, c := begin(t, g, k)
+			<-ctx.Done()
+			if back {
+				w.engine.Heal()
+				time.Sleep(guard.DefaultLocal)
+			}
+			start := time.Now()
+			do(t, g, k, j, "a")
+			about(t, "the wait", time.Since(start), 20*time.Second, 10*time.Second)
+			wantErr(t, c.Complete("late"), errLost)
+		}
 	}},
 	{"with local, waiting and resolving go on in this process", func(t *testing.T, w *world) {
 		cut(w)
@@ -250,6 +330,16 @@ var downLaws = []law{
 		do(t, process[string](t, w, strict), key, j, "a")
 		j.want(t, 1)
 	}},
+	{"a claim that the engine grants after it was taken back is taken back again", func(t *testing.T, w *world) {
+		late := &laggard{Ledger: w.memory.Capabilities().Ledger}
+		g, j := on[string](t, w, lagging{w.memory, late}, strict), work("a", 0)
+		fails(t, g, key, j, guard.ErrDown)
+		time.Sleep(6 * time.Second)
+		do(t, process[string](t, w, strict), key, j, "a")
+		if n := g.Stats().CleanedUp; n != 1 {
+			t.Errorf("%d cleaned up, want 1", n)
+		}
+	}},
 	{"an engine that is full refuses the work", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
@@ -278,4 +368,36 @@ var downLaws = []law{
 		fails(t, g, key, j, engine.ErrKind)
 		j.want(t, 0)
 	}},
+}
+
+// lagging is an engine that may grant a claim after it was abandoned, and says so.
+type lagging struct {
+	engine.Engine
+	ledger *laggard
+}
+
+func (l lagging) Capabilities() engine.Capabilities {
+	c := l.Engine.Capabilities()
+	c.Ledger, c.Patience = l.ledger, 5*time.Second
+	return c
+}
+
+// A laggard answers no claim, and grants the last one when it is abandoned.
+type laggard struct {
+	engine.Ledger
+	last *engine.Claim
+}
+
+func (l *laggard) Claim(_ context.Context, c engine.Claim) (engine.Record, error) {
+	l.last = &c
+	return engine.Record{}, engine.ErrUnknown
+}
+
+func (l *laggard) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
+	if l.last == nil {
+		return l.Ledger.Settle(ctx, s)
+	}
+	_, err := l.Ledger.Claim(ctx, *l.last)
+	l.last = nil
+	return engine.AlreadyFree, err
 }

@@ -129,6 +129,16 @@ var lossLaws = []law{
 		wantErr(t, c.Fail(nil), interlock.ErrLost)
 		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
 	}},
+	{"a result that was never heard is no success if somebody else has the key by then", func(t *testing.T, w *world) {
+		g, other := process[string](t, w, order), on[string](t, w, w.memory, order)
+		_, c := begin(t, g, key)
+		w.memory.Step(time.Hour) // the engine's lease is over, and nobody here knows
+		do(t, other, key, work("newer", 0), "newer")
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Hang, Times: 1})
+		time.AfterFunc(time.Second, w.engine.Heal)
+		wantErr(t, c.Complete("late"), interlock.ErrLost)
+		do(t, g, key, work("a", 0), "newer")
+	}},
 	{"a renewal does not shorten what a window's first lease has promised", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Export("export"))
 		ctx, c := begin(t, g, key)

@@ -179,7 +179,7 @@ var onceLaws = []law{
 		do(t, g, key, work("d", 0), "a")
 	}},
 	{"a claim whose reply was lost is recognised when it is repeated", func(t *testing.T, w *world) {
-		g, j := process[string](t, w, order), work("a", 0)
+		g, j := process[string](t, w, order), work("a", time.Second)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 2})
 		do(t, g, key, j, "a")
 		do(t, process[string](t, w, order), key, j, "a")
@@ -189,6 +189,7 @@ var onceLaws = []law{
 		for _, p := range []guard.Policy{order, {Name: "free", After: guard.Free}, {Name: "window", After: guard.Window, Window: time.Millisecond * 10}} {
 			g, j := process[string](t, w, p), work("a", 20*time.Millisecond)
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.LoseReply, Times: 2})
+			w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Refuse, Times: 1})
 			do(t, g, key, j, "a")
 			if n := g.Stats().Endings[guard.NotStored] + g.Stats().Endings[guard.Late]; n != 0 {
 				t.Errorf("%s: %d results are said not to be stored", p.Name, n)

@@ -65,6 +65,19 @@ var operatorLaws = []law{
 			t.Errorf("Lookup = %+v, %v", s, err)
 		}
 	}},
+	{"an operator whose codec panics decides nothing", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict, guard.WithCodec(panicking{}))
+		leave(t, g, key)
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			_ = g.Resolve(t.Context(), key, "by hand")
+		}()
+		ok(t, process[string](t, w, strict).Resolve(t.Context(), key, "by hand"))
+	}},
 	{"what is listed can be looked up and resolved as it is listed", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		leave(t, g, key)
@@ -91,6 +104,9 @@ var operatorLaws = []law{
 	{"of two operators one decides", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, strict), process[string](t, w, strict)
 		leave(t, g, key)
+		for _, op := range []enginetest.Op{enginetest.OpClaim, enginetest.OpSettle} { // so that they meet at every step
+			w.engine.Inject(enginetest.Fault{Op: op, Do: enginetest.Delay, After: time.Second})
+		}
 		errs := make([]error, 2)
 		together(2, func(i int) { errs[i] = []*guard.Guard[string]{g, other}[i].Resolve(t.Context(), key, fmt.Sprint(i)) })
 		if (errs[0] == nil) == (errs[1] == nil) {
@@ -159,6 +175,11 @@ var operatorLaws = []law{
 	}},
 }
 
+// panicking is a codec with a bug.
+type panicking struct{ guard.JSON }
+
+func (panicking) Marshal(any) ([]byte, error) { panic("boom") }
+
 var closingLaws = []law{
 	{"a guard that is closed lets what runs end, and refuses what is new", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Minute)
@@ -179,6 +200,14 @@ var closingLaws = []law{
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
 		asking := begun(t, g, key, j)
 		start := time.Now()
+		go func() {
+			_, err := g.Do(t.Context(), key, j.do)
+			wantErr(t, err, guard.ErrClosed)
+			if d := time.Since(start); d != 0 {
+				t.Errorf("who waited for the answer was told after %v", d)
+			}
+		}()
+		synctest.Wait()
 		ok(t, g.Close(context.Background()))
 		if d := time.Since(start); d != time.Second {
 			t.Errorf("Close returned after %v, with a call on its way", d)
@@ -215,17 +244,36 @@ var closingLaws = []law{
 			t.Errorf("%d and %d keys are remembered", n, m)
 		}
 	}},
+	{"a guard that is closed remembers nothing, not even what comes in late", func(t *testing.T, w *world) {
+		g, other, j := process[string](t, w, order), on[string](t, w, w.memory, order), work("a", 0)
+		late := guard.Of("ann", "late")
+		do(t, other, late, j, "a")
+		do(t, g, key, j, "a")
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
+		asking := begun(t, g, late, j)
+		ok(t, g.Close(context.Background()))
+		if v, err := asking(); err != nil || v != "a" {
+			t.Errorf("who asked before got %q, %v", v, err)
+		}
+		if n := g.Seats(); n != 0 {
+			t.Errorf("%d keys are remembered", n)
+		}
+	}},
 	{"who waits is told when the guard is closed", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: 2 * time.Hour}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
 		wait := begun(t, g, key, j)
 		here, there := begun(t, g, key, j), begun(t, other, key, j)
 		queued := begun(t, other, key, j)
+		start := time.Now()
 		go func() { _ = g.Close(context.Background()) }()
 		go func() { _ = other.Close(context.Background()) }()
 		for _, w := range []func() (string, error){here, there, queued} {
 			_, err := w()
 			wantErr(t, err, guard.ErrClosed)
+		}
+		if d := time.Since(start); d != 0 {
+			t.Errorf("they were told after %v", d)
 		}
 		_, err := wait()
 		ok(t, err)
@@ -238,6 +286,7 @@ var closingLaws = []law{
 		wantErr(t, g.Close(ctx), context.DeadlineExceeded)
 		_, err := wait()
 		wantErr(t, err, errLost)
+		wantErr(t, err, interlock.ErrClosed)
 		time.Sleep(guard.DefaultLease)
 		fails(t, process[string](t, w, strict), key, j, guard.ErrUnknown)
 	}},

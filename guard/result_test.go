@@ -2,6 +2,9 @@ package guard_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -119,6 +122,28 @@ var resultLaws = []law{
 		}
 		if seen[0] == seen[1] || strings.Contains(seen[0], "EUR") || seen[0] == "" {
 			t.Errorf("the engine was told %q", seen)
+		}
+	}},
+	{"with a secret, nobody finds out a payload by trying", func(t *testing.T, w *world) {
+		for secret, want := range map[string]bool{"": true, strings.Repeat("s", 16): false} {
+			var opts []guard.Option
+			if secret != "" {
+				opts = append(opts, guard.HashWith([]byte(secret)))
+			}
+			g, k := process[string](t, w, order, opts...), key
+			k.Fingerprint = "10 EUR"
+			do(t, g, k, work("a", 0), "a")
+			hash, _ := stored(t, w, g, k)
+			rec, err := w.memory.Capabilities().Ledger.Lookup(t.Context(), hash)
+			ok(t, err)
+			var tried []byte
+			for _, part := range []string{hash, "10 EUR"} {
+				tried = append(binary.BigEndian.AppendUint32(tried, uint32(len(part))), part...)
+			}
+			sum := sha256.Sum256(tried)
+			if found := rec.Fingerprint == base64.RawURLEncoding.EncodeToString(sum[:]); found != want {
+				t.Errorf("with the secret %q it was found: %v", secret, found)
+			}
 		}
 	}},
 	{"a result that does not decode is never replayed, and the work never run again", func(t *testing.T, w *world) {

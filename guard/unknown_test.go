@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"testing"
 	"time"
@@ -35,7 +36,10 @@ func dies(t *testing.T, w *world, p guard.Policy, k guard.Key, opts ...guard.Opt
 var ways = map[string]func(context.Context) (string, error){
 	"deadline": func(ctx context.Context) (string, error) { return "", context.DeadlineExceeded },
 	"network":  func(ctx context.Context) (string, error) { return "", fmt.Errorf("read: %w", os.ErrDeadlineExceeded) },
-	"doubt":    func(ctx context.Context) (string, error) { return "", guard.Doubt(errNo) },
+	"answer": func(ctx context.Context) (string, error) { // whose own Timeout does not look that deep
+		return "", &url.Error{Op: "Post", Err: fmt.Errorf("reading the answer: %w", context.DeadlineExceeded)}
+	},
+	"doubt": func(ctx context.Context) (string, error) { return "", guard.Doubt(errNo) },
 }
 
 var unknownLaws = []law{

@@ -66,15 +66,19 @@ var waitingLaws = []law{
 		}
 	}},
 	{"who waits for another process goes on waiting when one that came before gives up", func(t *testing.T, w *world) {
-		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 4*time.Second)
+		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 4500*time.Millisecond)
 		wait := begun(t, g, key, j)
 		first := begun(t, other, key, j)
-		time.Sleep(2 * time.Second)
+		time.Sleep(time.Second)
 		second := begun(t, other, key, j)
 		_, err := first()
 		wantErr(t, err, guard.ErrDuplicate)
-		if v, err := second(); err != nil || v != "a" {
-			t.Errorf("the second got %q, %v", v, err)
+		time.Sleep(500 * time.Millisecond)
+		third := begun(t, other, key, j)
+		_, err = second()
+		wantErr(t, err, guard.ErrDuplicate)
+		if v, err := third(); err != nil || v != "a" {
+			t.Errorf("the third got %q, %v", v, err)
 		}
 		_, err = wait()
 		ok(t, err)
@@ -116,6 +120,19 @@ var waitingLaws = []law{
 		about(t, "the wait", time.Since(start), guard.DefaultLease, 50*time.Millisecond)
 		wantErr(t, c.Complete("late"), errLost)
 		do(t, g, key, j, "a")
+	}},
+	{"who waits is told that the engine is down once the one at work may be gone", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour}
+		g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 2*time.Minute)
+		wait := begun(t, g, key, j)
+		cut(w, enginetest.OpClaimRenew)
+		start := time.Now()
+		time.AfterFunc(time.Millisecond, func() { cut(w) })
+		fails(t, other, key, j, guard.ErrDown)
+		about(t, "the wait", time.Since(start), guard.DefaultLease, 3*time.Second)
+		_, err := wait()
+		ok(t, err)
+		j.want(t, 1)
 	}},
 	{"more than so many do not wait for a key, nor in all, until others have left", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}, guard.MaxWaiting(2, 3))
