@@ -15,7 +15,9 @@ func TestDemo(t *testing.T) {
 		r.expect(t, 0,
 			"1 · without a lock", "of 100 clicks: ", "✗ at once",
 			"2 · with a lock, on the embedded engine", "✓ counter   100 of 100 clicks", "✓ held      100 of 100 who asked",
-			"✓ overlaps  0", "✓ fences    rising", "  waits     half within", "  engine    granted", "verdict: one at a time")
+			"✓ overlaps  0", "✓ fences    rising", "  waits     half within", "  engine    granted", "verdict: one at a time",
+			"3 · one order, submitted 100 times, on the embedded engine", "✗ look first    orders placed: ", "✓ with a guard  orders placed: 1",
+			"✓ answered      100 of 100 got that order", "  engine        claimed 1; 99 were answered in process", "verdict: it happened once")
 		if !strings.Contains(r.stderr.String(), "--redis") || strings.Contains(r.stdout.String(), "--redis") {
 			t.Errorf("how to go on is not said on stderr alone:\n%s\n%s", &r.stdout, &r.stderr)
 		}

@@ -14,7 +14,8 @@ func TestDemoOnRedis(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		r := start(t, nil, "demo", "--redis", s.URL())
-		r.expect(t, 0, "3 · with a lock, on Redis at "+s.Addr(), "verdict: one at a time")
+		r.expect(t, 0, "3 · with a lock, on Redis at "+s.Addr(), "verdict: one at a time",
+			"5 · one order, submitted 100 times, on Redis at "+s.Addr(), "verdict: it happened once")
 		if n := strings.Count(r.stdout.String(), "✓ counter   100 of 100 clicks"); n != 2 {
 			t.Errorf("%d counters are right, want 2:\n%s", n, &r.stdout)
 		}
@@ -84,12 +85,13 @@ func TestDemoOnRedis(t *testing.T) {
 	})
 }
 
-// leavesNothing demands that no lock is left. Who it was, and that an acquisition
-// was given up, may be remembered for a while.
+// leavesNothing demands that no lock is left. Who it was, that an acquisition was
+// given up, and what was ordered, may be remembered for a while.
 func leavesNothing(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	for key := range strings.FieldsSeq(s.Must("KEYS", "*")) {
-		known := strings.HasPrefix(key, "interlock_client:") || strings.HasPrefix(key, "interlock_abandoned:")
+		known := strings.HasPrefix(key, "interlock_client:") || strings.HasPrefix(key, "interlock_abandoned:") ||
+			strings.HasPrefix(key, "interlock:guard:result:")
 		if !known || s.Must("PTTL", key) == "-1" {
 			t.Errorf("it leaves the key %q", key)
 		}

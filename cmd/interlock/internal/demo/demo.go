@@ -1,5 +1,6 @@
 // Package demo shows what a lock is for: the same storm of clicks on one
-// counter, without a lock and with one, as pictures.
+// counter, without a lock and with one, as pictures. And what a guard is for: one
+// order that is submitted many times at once.
 package demo
 
 import (
@@ -36,7 +37,8 @@ type Stage struct {
 	Engine engine.Engine // nil for the embedded one
 }
 
-// ErrVerdict means that a storm with a lock was not one at a time.
+// ErrVerdict means that a storm with a lock was not one at a time, or that an order
+// with a guard was not placed once.
 var ErrVerdict = errors.New("verdict failed")
 
 // An InterruptedError means that the demo ended before it was through.
@@ -51,7 +53,8 @@ func (e *InterruptedError) Error() string { return "interrupted: " + e.Err.Error
 // Unwrap returns why.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// Run shows the storm without a lock, and then with one on each stage.
+// Run shows the storm without a lock, and then with one on each stage; and then, on
+// each stage, the order.
 func (d *Demo) Run(ctx context.Context, stages ...Stage) error {
 	d.announce(len(stages))
 	if err := d.print(d.Paint.Bold("interlock demo") + "\n" + d.intro() + "\n"); err != nil {
@@ -68,6 +71,13 @@ func (d *Demo) Run(ctx context.Context, stages ...Stage) error {
 		}
 		failed = failed || !v.OK()
 	}
+	for _, stage := range stages {
+		once, err := d.ordered(ctx, stage)
+		if err != nil {
+			return err
+		}
+		failed = failed || !once
+	}
 	if failed {
 		return ErrVerdict
 	}
@@ -79,7 +89,7 @@ const patience = 3 * time.Second
 
 // announce warns of a demo that takes its time.
 func (d *Demo) announce(stages int) {
-	if long := time.Duration(d.Clicks*stages) * d.Hold; long > patience {
+	if long := time.Duration((d.Clicks+2)*stages) * d.Hold; long > patience {
 		fmt.Fprintln(d.Chatter, d.Paint.Dim(d.say(lang.Long, picture.Duration(long.Round(time.Second)))))
 	}
 }

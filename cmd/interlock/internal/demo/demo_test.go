@@ -83,6 +83,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}{
 		{"without a lock", 50 * time.Millisecond},
 		{"with one", 250 * time.Millisecond},
+		{"in the middle of an order", 10*time.Second + 250*time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -53,6 +53,16 @@ var (
 	Passed = Text{"verdict: one at a time", "结论：一次只有一个"}
 	Broken = Text{"verdict: NOT one at a time", "结论：没有做到一次只有一个"}
 
+	Ordered      = Text{"one order, submitted %d times, on %s", "同一笔订单，同时提交 %d 次：%s"}
+	LookedFirst  = Text{"look first", "先查再下单"}
+	WithGuard    = Text{"with a guard", "用 guard"}
+	OrdersPlaced = Text{"orders placed: %d", "下单 %d 笔"}
+	Answered     = Text{"answered", "应答"}
+	AnsweredSame = Text{"%d of %d got that order", "%[2]d 次提交，%[1]d 次得到这笔订单"}
+	EngineClaims = Text{"claimed %d; %d were answered in process", "申请 %d 次，另有 %d 次在进程内直接应答"}
+	OncePassed   = Text{"verdict: it happened once", "结论：只发生了一次"}
+	OnceBroken   = Text{"verdict: it did NOT happen once", "结论：没有做到只发生一次"}
+
 	Long     = Text{"this takes about %s; Ctrl-C ends it", "大约需要 %s，按 Ctrl-C 可随时结束"}
 	TryRedis = Text{
 		"the same on Redis: interlock demo --redis redis://localhost:6379",
@@ -77,8 +87,8 @@ var (
 	}
 
 	About = Text{
-		"Interlock makes an operation happen one at a time, however many processes try.",
-		"Interlock 让一个操作一次只发生一个，无论有多少进程同时来抢。",
+		"Interlock makes an operation happen once, and one at a time, however many processes try.",
+		"Interlock 让一个操作只发生一次、一次只发生一个，无论有多少进程同时来抢。",
 	}
 	AboutDemo = Text{
 		"watch a hundred goroutines take turns on one lock",
@@ -87,10 +97,11 @@ var (
 	AboutDemoLong = Text{
 		`Demo lets many goroutines click on one counter: first without a lock, then with
 one on the embedded engine, and then on Redis if it is given one. Pictures show
-who waited and who held. The verdict is that of the checker the tests use.`,
+who waited and who held. The verdict is that of the checker the tests use. Then
+one order is submitted as many times at once, with a guard and without.`,
 		`demo 让许多 goroutine 同时点击一个计数器：先不加锁，再用内嵌引擎加锁，
 给了 Redis 的话再用 Redis 加锁。图上能看到谁在等、谁持有；
-结论由测试所用的同一个检查器给出。`,
+结论由测试所用的同一个检查器给出。最后把同一笔订单同时提交同样多次，先不用 guard，再用 guard。`,
 	}
 	AboutVersion = Text{"print the version", "显示版本"}
 	AboutHelp    = Text{"explain a command", "查看命令说明"}
