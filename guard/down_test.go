@@ -218,12 +218,12 @@ var downLaws = []law{
 	}},
 	{"who waits for another process that is known to be at work does not run for a blip", func(t *testing.T, w *world) {
 		for _, down := range []guard.OnDown{guard.Local, guard.Open} {
-			p := guard.Policy{Name: "order" + string(down), OnDown: down, OnDuplicate: guard.Wait}
-			g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 2*time.Second)
+			p := guard.Policy{Name: "order" + string(down), OnDown: down, OnDuplicate: guard.Wait, Wait: time.Minute}
+			g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 7*time.Second)
 			wait := begun(t, g, key, j)
 			waits := begun(t, other, key, j)
 			cut(w)
-			time.AfterFunc(1500*time.Millisecond, w.engine.Heal)
+			time.AfterFunc(6*time.Second, w.engine.Heal)
 			if v, err := waits(); err != nil || v != "a" {
 				t.Errorf("%s: who waited got %q, %v", down, v, err)
 			}

@@ -9,6 +9,7 @@ var guardMutants = []mutant{
 	{"result-not-kept", "guard/settle.go", "	case Free:\n		return k.settle", "	case Free, Keep:\n		return k.settle", "SETNX and DEL, and nothing is remembered"},
 	{"users-do-not-count", "guard/key.go", "	if s != Global {\n		b = part(b, k.User)", "	if false {\n		b = part(b, k.User)", "user B receives user A's reply"},
 	{"users-always-count", "guard/key.go", "	if s != Global {\n		b = part(b, k.User)", "	if true {\n		b = part(b, k.User)", "an import runs once for each user"},
+	{"guards-do-not-count", "guard/core.go", "	b := append(append(room[:0], c.escaped...), ':')\n	sum := k.key.digest(c.policy.Name,", "	b := append(append(room[:0], \"guard\"...), ':')\n	sum := k.key.digest(\"guard\",", "ordered, so it cannot be refunded"},
 	{"routes-do-not-count", "guard/key.go", "	if s == PerRoute {\n		b", "	if false {\n		b", "paid, so it cannot be cancelled"},
 	{"retain-from-the-claim", "guard/settle.go", "s := engine.Settlement{Outcome: engine.Done, Retain: k.retain}", "s := engine.Settlement{Outcome: engine.Done, Retain: k.retain, FromStart: true}", "the result inherits what is left of the claim"},
 	{"free-keeps", "guard/settle.go", "	case Free:\n		return k.settle(engine.Settlement{Outcome: engine.Absent}, Freed, nil)\n	case Window:", "	case Free:\n		s.Retain = k.core.policy.Lease\n	case Window:", "accepted again when the window is over, not when it is done"},
@@ -124,6 +125,7 @@ var guardMutants = []mutant{
 	{"overdue-not-seen", "guard/right.go", "	if k.lease.Overdue(time.Now()) {\n		k.lose(interlock.ErrExpired)\n	}\n	return k.Context.Err()", "	return k.Context.Err()", "a process that slept goes on"},
 	{"overdue-has-time-left", "guard/claim.go", "	if c.claim.ledger == nil || !c.claim.live() {\n		return 0\n	}\n	return c.claim.lease.Left(time.Now())", "	return c.claim.core.policy.Lease", "thirty seconds for ever"},
 	{"lost-seat-kept", "guard/right.go", "	c.desk.vacate(k.seat, nil)\n	k.cancel(k.lost)", "	k.cancel(k.lost)", "here it runs for ever"},
+	{"failed-renewals-not-counted", "guard/right.go", "		s.notRenewed.Add(1)\n", "", "on the brink of a loss, and nobody knows"},
 	{"loss-counted-twice", "guard/right.go", "	if k.over || k.lost != nil {\n", "	if k.over {\n", "running is below zero"},
 
 	// Down.
@@ -157,6 +159,7 @@ var guardMutants = []mutant{
 	{"unguarded-has-a-fence", "guard/right.go", "	if !ok || c.ledger == nil {\n		return 0, false", "	if !ok {\n		return 0, false", "a fence that nobody granted"},
 	{"unguarded-not-told", "guard/guard.go", "	case err == nil && unguarded != nil:\n		return Unguarded\n", "", "unprotected, and nobody knows"},
 	{"unstored-is-failure", "guard/claim.go", "		if errors.Is(err, ErrNotStored) {\n			err = nil // the work was done: that is what counts for its caller\n		}\n", "", "a registered user is told that it failed"},
+	{"unstored-not-said", "guard/settle.go", "		k.finish(NotStored, err, now)\n		return err\n", "		k.finish(NotStored, err, now)\n		return nil\n", "by hand, and nobody knows"},
 	{"unstored-not-counted", "guard/settle.go", "		k.finish(NotStored, err, now)\n", "		k.finish(Completed, nil, now)\n", "forgotten, and nobody knows"},
 	{"unstored-given-up", "guard/settle.go", "		c.background.Go(func() { k.tellLate(s) })\n", "", "a blip at the wrong moment runs it twice"},
 	{"unstored-not-remembered", "guard/settle.go", "		k.remember(s, now)\n		k.finish(NotStored", "		c.desk.vacate(k.seat, nil)\n		k.finish(NotStored", "even this process has forgotten"},
@@ -183,6 +186,7 @@ var guardMutants = []mutant{
 	{"elsewhere-not-told", "guard/ask.go", "			c.desk.tellElsewhere(s, a)\n", "			c.desk.vacate(s, nil)\n", "every refusal asks the engine"},
 	{"listens-anew", "guard/desk.go", "		s.wake, s.stop, old.stop = old.wake, old.stop, nil\n", "", "to listen is news by itself"},
 	{"results-pile-up", "guard/desk.go", "	for len(d.told) > mostTold || d.bytes > mostBytes || d.closed", "	for len(d.told) > mostTold || d.closed", "a gigabyte in half a second"},
+	{"results-decoded-once", "guard/codec.go", "func (JSON) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }", "func (JSON) Unmarshal(data []byte, v any) error {\n	p, ok := v.(*[]string)\n	if !ok {\n		return json.Unmarshal(data, v)\n	}\n	if *p, ok = seen[string(data)]; ok {\n		return nil\n	}\n	err := json.Unmarshal(data, p)\n	seen[string(data)] = *p\n	return err\n}\n\nvar seen = make(map[string][]string)", "one changes it, and all see"},
 	{"in-house-not-counted", "guard/guard.go", "		c.stats.inHouse.Add(1)\n", "", "how well does it work?"},
 
 	// Results.
@@ -209,6 +213,7 @@ var guardMutants = []mutant{
 
 	// Operators.
 	{"late-operator-decides", "guard/operator.go", "	case !a.rec.Took:\n", "	case false:\n", "a result that was made up, for work that never was"},
+	{"decided-before-is-decided", "guard/operator.go", "		return fmt.Errorf(\"%w at %q: it is %v\", ErrNotUnknown, s.Key, s.State)\n", "		return nil\n", "resolved, it is said, and it is as it was"},
 	{"late-operator-stays", "guard/operator.go", "		g.cleanUp(a.ledger, a.req, a.sent)\n", "", "refused for a lease, and for no reason"},
 	{"operators-are-one", "guard/operator.go", "	req.Take, req.Retain, req.Lease = true, k.retain(), g.policy.Lease\n", "	req.Take, req.Retain, req.Lease = true, k.retain(), g.policy.Lease\n	req.Attempt = \"operator\"\n", "two results for one order"},
 	{"decision-not-told-here", "guard/operator.go", "	defer g.desk.evict(s.Key)\n", "", "resolved, and unknown where it was asked for"},
