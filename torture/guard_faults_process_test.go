@@ -108,9 +108,7 @@ var guardProcessRows = []row{
 		w := p.start(job{Do: "guard all", Policy: p.policy, Goroutines: keys})
 		p.soon(20*time.Second, "the process has its claims", func() bool { return len(p.steps(w)) == keys })
 		_ = w.Process.Signal(syscall.SIGTERM)
-		if err := w.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		p.ended(w)
 		for i := range keys {
 			want := []engine.State{engine.Done, engine.Unknown}[i%2]
 			p.soon(5*time.Second, fmt.Sprint(i, " is ", want), func() bool {
@@ -157,13 +155,21 @@ func (p *post) woken(w *worker) {
 	p.t.Helper()
 	_ = w.Process.Signal(syscall.SIGCONT)
 	start := time.Now()
-	if err := w.Wait(); err != nil {
-		p.t.Fatal(err)
-	}
+	p.ended(w)
 	if d := time.Since(start); d > 2*time.Second {
 		p.t.Errorf("noticed %v after waking", d)
 	}
 	if steps := p.steps(w); steps[len(steps)-1].Did != lost {
 		p.t.Errorf("it did %v", steps)
+	}
+}
+
+// ended waits until a process has ended well, and kills it if it does not.
+func (p *post) ended(w *worker) {
+	p.t.Helper()
+	late := time.AfterFunc(20*time.Second, func() { _ = w.Process.Kill() })
+	defer late.Stop()
+	if err := w.Wait(); err != nil {
+		p.t.Fatalf("process %s: %v", w.job.Process, err)
 	}
 }
