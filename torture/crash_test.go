@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,8 +50,8 @@ func TestCrash(t *testing.T) {
 // A crash is processes that are killed.
 type crash struct {
 	*post
-	journal string
-	kills   int
+	journals string // a directory with a journal for each process
+	kills    int
 
 	mu     sync.Mutex
 	phases tally           // kills, by what they fell into
@@ -66,9 +66,9 @@ func newCrash(t *testing.T, policy guard.Policy) *crash {
 	t.Helper()
 	server := redistest.Start(t)
 	c := &crash{
-		post:    &post{place: &place{t: t, server: server}, policy: policy},
-		journal: filepath.Join(t.TempDir(), "journal"),
-		phases:  tally{}, fences: map[uint64]bool{}, graves: map[string]bool{},
+		post:     &post{place: &place{t: t, server: server}, policy: policy},
+		journals: t.TempDir(),
+		phases:   tally{}, fences: map[uint64]bool{}, graves: map[string]bool{},
 	}
 	c.other = newGuard(t, c.use(c.open(server.URL())), policy)
 	return c
@@ -84,7 +84,10 @@ func (c *crash) kill(n int) {
 			from := 0
 			for life := range n / lines {
 				w := c.live(line, life, from)
-				from = max(0, c.died(w)-3)
+				from = max(0, c.died(w)-1)
+				if life%5 == 4 { // by then most leases are over
+					from = max(0, from-7)
+				}
 			}
 		})
 	}
@@ -95,15 +98,16 @@ func (c *crash) kill(n int) {
 
 // live has a process work through the keys of a line from one on, and kills it.
 func (c *crash) live(line, life, from int) *worker {
+	process := fmt.Sprint(line, ".", life)
 	w := start(c.t, job{
-		Do: "work", Redis: c.server.URL(), Policy: c.policy, Journal: c.journal,
-		Process: fmt.Sprint(line, ".", life), Key: fmt.Sprint(line), From: from, Pause: 20 * time.Millisecond,
+		Do: "work", Redis: c.server.URL(), Policy: c.policy, Journal: filepath.Join(c.journals, process),
+		Process: process, Key: fmt.Sprint(line), From: from, Pause: 20 * time.Millisecond,
 	})
 	deadline := time.Now().Add(30 * time.Second)
 	for len(c.of(w.job.Process)) == 0 && time.Now().Before(deadline) {
 		time.Sleep(2 * time.Millisecond) // until it is at work
 	}
-	time.Sleep(rand.N(160 * time.Millisecond)) // any instant of some pieces of work
+	time.Sleep(rand.N(250 * time.Millisecond)) // any instant of some pieces of work
 	w.kill()
 	return w
 }
@@ -127,18 +131,25 @@ func (c *crash) died(w *worker) (n int) {
 	return n
 }
 
-// all returns the steps of all processes, in order.
-func (c *crash) all() []step {
-	steps, err := entries[step](c.journal)
+// of returns the steps of one process.
+func (c *crash) of(process string) []step {
+	steps, err := entries[step](filepath.Join(c.journals, process))
 	if err != nil {
 		c.t.Error(err)
 	}
 	return steps
 }
 
-// of returns the steps of one process.
-func (c *crash) of(process string) []step {
-	return slices.DeleteFunc(c.all(), func(s step) bool { return s.Process != process })
+// all returns the steps of all processes.
+func (c *crash) all() (steps []step) {
+	journals, err := os.ReadDir(c.journals)
+	if err != nil {
+		c.t.Error(err)
+	}
+	for _, j := range journals {
+		steps = append(steps, c.of(j.Name())...)
+	}
+	return steps
 }
 
 // The phases of a piece of work, as kills fall into them.
@@ -268,7 +279,7 @@ func (c *crash) finish() {
 	for _, s := range c.all() {
 		keys[s.Key]++
 	}
-	j := job{Journal: c.journal, Process: "last"}
+	j := job{Journal: filepath.Join(c.journals, "last"), Process: "last"}
 	for key := range keys {
 		c.soon(5*time.Second, key+" is done", func() bool {
 			_, err := c.other.Do(c.t.Context(), guard.Of("ada", key), func(ctx context.Context) (string, error) {

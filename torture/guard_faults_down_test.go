@@ -70,7 +70,7 @@ func goneBefore(t *testing.T, on guard.OnDown) {
 		if err != nil {
 			return false
 		}
-		defer claim.Abandon() //nolint:errcheck // there is nothing to be done about it
+		defer claim.Abandon()
 		_, err = p.other.Do(t.Context(), key, p.work)
 		return errors.Is(err, guard.ErrDuplicate)
 	})

@@ -62,7 +62,7 @@ func guardOne(j job, c *interlock.Client) error {
 	}
 	<-ctx.Done()
 	if err := claim.Complete("late"); !errors.Is(err, interlock.ErrLost) {
-		return fmt.Errorf("settled after the claim was lost: %v", err)
+		return fmt.Errorf("settled after the claim was lost: %w", err)
 	}
 	return j.note(j.Key, lost, claim.Fence())
 }
@@ -133,7 +133,7 @@ func guardAll(j job, c *interlock.Client) error {
 		return fmt.Errorf("closed although %d handlers had not finished", j.Goroutines/2)
 	}
 	if _, _, err := g.Begin(context.Background(), guard.Of("ada", "late")); !errors.Is(err, guard.ErrClosed) {
-		return fmt.Errorf("a closed guard said %v", err)
+		return fmt.Errorf("a closed guard did not say so: %w", err)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (u users) registerGuarded(ctx context.Context, g *guard.Guard[string], phon
 	case err != nil:
 		return failedToo, err
 	}
-	defer claim.Abandon() //nolint:errcheck // nothing is left to be done
+	defer claim.Abandon()
 	if _, ok := claim.Result(); ok {
 		return existsAlready, nil
 	}
