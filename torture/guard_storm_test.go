@@ -46,7 +46,11 @@ type storm struct {
 
 func (s storm) blow(t *testing.T, on guard.OnDuplicate) {
 	const callers = 1000
-	p := newPost(t, guard.Policy{Name: "storm", OnDuplicate: on, Wait: 20 * time.Second})
+	policy := guard.Policy{Name: "storm", OnDuplicate: on}
+	if on == guard.Wait {
+		policy.Wait = 20 * time.Second
+	}
+	p := newPost(t, policy)
 	p.know(p.guard)
 	p.know(p.other)
 	silence := p.listen()
