@@ -6,6 +6,8 @@ var guardMutants = []mutant{
 	// Once.
 	{"refusal-is-a-grant", "guard/guard.go", "	case a.unguarded == nil && !a.rec.Granted:\n", "	case a.unguarded == nil && !a.rec.Granted && a.rec.State == engine.Running:\n",
 		"whoever is not refused runs"},
+	{"running-is-a-grant", "guard/ask.go", "	case a.rec.Granted:\n", "	case a.rec.Granted || a.rec.State == engine.Running:\n", "taken elsewhere, so let us begin here"},
+	{"running-is-unknown", "guard/core.go", "		return answer{}, k.unknown(rec, nil)\n	}\n	return answer{}, k.duplicate(rec)\n", "	}\n	return answer{}, k.unknown(rec, nil)\n", "somebody is called at night for what is being done"},
 	{"result-not-kept", "guard/settle.go", "	case Free:\n		return k.settle", "	case Free, Keep:\n		return k.settle", "SETNX and DEL, and nothing is remembered"},
 	{"users-do-not-count", "guard/key.go", "	if s != Global {\n		b = part(b, k.User)", "	if false {\n		b = part(b, k.User)", "user B receives user A's reply"},
 	{"users-always-count", "guard/key.go", "	if s != Global {\n		b = part(b, k.User)", "	if true {\n		b = part(b, k.User)", "an import runs once for each user"},
@@ -159,7 +161,7 @@ var guardMutants = []mutant{
 	{"unguarded-has-a-fence", "guard/right.go", "	if !ok || c.ledger == nil {\n		return 0, false", "	if !ok {\n		return 0, false", "a fence that nobody granted"},
 	{"unguarded-not-told", "guard/guard.go", "	case err == nil && unguarded != nil:\n		return Unguarded\n", "", "unprotected, and nobody knows"},
 	{"unstored-is-failure", "guard/claim.go", "		if errors.Is(err, ErrNotStored) {\n			err = nil // the work was done: that is what counts for its caller\n		}\n", "", "a registered user is told that it failed"},
-	{"unstored-not-said", "guard/settle.go", "		k.finish(NotStored, err, now)\n		return err\n", "		k.finish(NotStored, err, now)\n		return nil\n", "by hand, and nobody knows"},
+	{"unstored-not-said", "guard/settle.go", "		err = fmt.Errorf(\"%w: %w\", ErrNotStored, err)\n", "		err = fmt.Errorf(\"guard: it was not stored: %w\", err)\n", "by hand, and nobody knows"},
 	{"unstored-not-counted", "guard/settle.go", "		k.finish(NotStored, err, now)\n", "		k.finish(Completed, nil, now)\n", "forgotten, and nobody knows"},
 	{"unstored-given-up", "guard/settle.go", "		c.background.Go(func() { k.tellLate(s) })\n", "", "a blip at the wrong moment runs it twice"},
 	{"unstored-not-remembered", "guard/settle.go", "		k.remember(s, now)\n		k.finish(NotStored", "		c.desk.vacate(k.seat, nil)\n		k.finish(NotStored", "even this process has forgotten"},
