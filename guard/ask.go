@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/backoff"
-	"github.com/interlock-go/interlock/internal/bound"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -191,129 +189,5 @@ func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (answer, e
 			}
 			return answer{}, err
 		}
-	}
-}
-
-// scout waits until another process has settled its claim, or it is over, and
-// asks again. Those in this process who want the same wait for the scout.
-func (k *call) scout(ctx context.Context, s *seat, a answer) (answer, error) {
-	c := k.core
-	wake, stop := a.ledger.Watch(k.hash)
-	defer stop()
-	c.stats.waiting.Add(1)
-	defer c.stats.waiting.Add(-1)
-	end := k.start.Add(c.policy.Wait)
-	for taken(a) {
-		c.desk.scout(s, a.rec)
-		pause := backoff.Jitter(longestPoll)
-		if left := a.rec.Left - time.Since(a.got); left > 0 {
-			pause = min(pause, left+time.Millisecond)
-		}
-		left := time.Until(end)
-		if left <= 0 {
-			return a, nil
-		}
-		timer := time.NewTimer(min(pause, left))
-		select {
-		case <-wake:
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return answer{}, k.gaveUp(context.Cause(ctx))
-		case <-c.closing:
-			timer.Stop()
-			return answer{}, ErrClosed
-		}
-		timer.Stop()
-		next, err := k.claim(ctx, a.local)
-		switch {
-		case err == nil:
-			a = next
-		case isDown(err) && ctx.Err() == nil && a.rec.Left > time.Since(a.got):
-			// Somebody is known to be at work, whatever the engine says now.
-		default:
-			return answer{}, err
-		}
-	}
-	return a, nil
-}
-
-// cleanUp undoes, in the background, a claim that may have been granted. It was
-// last asked for at sent.
-func (c *core) cleanUp(l engine.Ledger, req engine.Claim, sent time.Time) {
-	c.background.Go(func() {
-		left := c.patience - time.Since(sent)
-		over := time.Now().Add(left + watchdog.Drift(left))
-		found, err := c.abandon(l, req)
-		if left > 0 {
-			// Until then the engine may still grant what is on its way.
-			time.Sleep(time.Until(over))
-			var again bool
-			again, err = c.abandon(l, req)
-			found = found || again
-		}
-		c.stats.cleanedUp.Add(1)
-		if t := c.trace; t != nil && t.Cleaned != nil {
-			t.Cleaned(Cleaned{Guard: c.policy.Name, Key: req.Key, Found: found, Err: err})
-		}
-	})
-}
-
-// abandon gives up a claim, trying for as long as what it may have left behind
-// would last. It reports whether there was something.
-func (c *core) abandon(l engine.Ledger, req engine.Claim) (found bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, bound.Detached))
-	defer cancel()
-	for tries := 1; ; tries++ {
-		out, err := l.Settle(ctx, engine.Settlement{Key: req.Key, Attempt: req.Attempt, Abandon: true, Lease: req.Lease})
-		if err == nil || !isDown(err) {
-			return out == engine.Released, err
-		}
-		if c.pause(ctx, backoff.Pause(leastPause, mostPause, tries)) != nil {
-			return false, err
-		}
-	}
-}
-
-// pause waits before an engine that failed is asked again.
-func (c *core) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// An outage remembers that the engine was down, so that work which runs all the
-// same does not wait for it each time. One caller at a time looks again.
-type outage struct {
-	err  atomic.Pointer[error]
-	next atomic.Int64 // when to look again, in nanoseconds since 1970
-}
-
-// since returns why the engine is down, unless the caller is to look again.
-func (o *outage) since(local time.Duration) error {
-	err := o.err.Load()
-	if err == nil {
-		return nil
-	}
-	now, next := time.Now(), o.next.Load()
-	if now.UnixNano() >= next && o.next.CompareAndSwap(next, now.Add(local).UnixNano()) {
-		return nil
-	}
-	return *err
-}
-
-func (o *outage) note(err error, local time.Duration) {
-	o.next.Store(time.Now().Add(local).UnixNano())
-	o.err.Store(&err)
-}
-
-func (o *outage) over() {
-	if o.err.Load() != nil {
-		o.err.Store(nil)
 	}
 }

@@ -206,6 +206,13 @@ var downLaws = []law{
 			wantErr(t, c.Complete("late"), errLost)
 		}
 	}},
+	{"with local, work that outlasted its window leaves nothing in the way", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "form", After: guard.Window, Window: 2 * time.Second, OnDown: guard.Local}
+		g, j := process[string](t, w, p), work("a", 3*time.Second)
+		do(t, g, key, j, "a")
+		cut(w)
+		do(t, g, key, j, "a")
+	}},
 	{"with local, waiting and resolving go on in this process", func(t *testing.T, w *world) {
 		cut(w)
 		g, j := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Local, OnDuplicate: guard.Wait}), work("a", time.Second)

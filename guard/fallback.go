@@ -48,12 +48,15 @@ func (c *core) mirror(k *claim, s engine.Settlement) {
 	}
 	if s.FromStart {
 		s.Retain, s.FromStart = s.Retain-time.Since(k.begun), false
+		if s.Retain <= 0 {
+			return
+		}
 	}
 	ctx := context.Background()
 	rec, err := c.local.open().Claim(ctx, engine.Claim{
 		Key: s.Key, Attempt: s.Attempt, Fingerprint: k.req.Fingerprint, Lease: c.policy.Lease, Take: true,
 	})
-	if err == nil && rec.Granted && s.Retain > 0 {
+	if err == nil && rec.Granted {
 		_, _ = c.local.open().Settle(ctx, s) // it has no reason to fail, and nobody would know what to do
 	}
 }

@@ -96,8 +96,8 @@ func (g *Guard[T]) Begin(ctx context.Context, key Key) (context.Context, *Claim[
 	if k.timer != nil {
 		k.timer.Stop()
 	}
-	if err == nil && g.closed.Load() && c.claim.ledger != nil && !c.replayed {
-		_ = c.claim.settle(engine.Settlement{Outcome: engine.Absent}, Freed, ErrClosed) // nothing has begun
+	if err == nil && g.closed.Load() && !c.replayed {
+		c.claim.retract()
 		inner, err = ctx, ErrClosed
 	}
 	told := false

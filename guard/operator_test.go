@@ -217,6 +217,15 @@ var closingLaws = []law{
 		j.want(t, 0)
 		do(t, process[string](t, w, strict), key, j, "a")
 	}},
+	{"no work begins unguarded after a guard was closed", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Form("form")), work("a", time.Minute)
+		cut(w)
+		asking := begun(t, g, key, j)
+		ok(t, g.Close(context.Background()))
+		_, err := asking()
+		wantErr(t, err, guard.ErrClosed)
+		j.want(t, 0)
+	}},
 	{"a guard that is closed waits for what runs unguarded, too", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", time.Minute)
 		cut(w)

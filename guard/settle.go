@@ -183,6 +183,15 @@ func (k *claim) report(e Ending, why error) {
 	}
 }
 
+// retract ends a claim for which nothing has begun.
+func (k *claim) retract() {
+	if k.ledger == nil {
+		_ = k.close()
+		return
+	}
+	_ = k.settle(engine.Settlement{Outcome: engine.Absent}, Freed, ErrClosed)
+}
+
 // close ends what nobody granted.
 func (k *claim) close() error {
 	k.mu.Lock()

@@ -1,0 +1,226 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A call is somebody who wants work to happen once.
+type call struct {
+	core    *core
+	key     Key
+	hash    string // what the engine calls it
+	print   string // what it is told of the fingerprint
+	attempt string // a name for its first claim; "" once that is used
+	start   time.Time
+	asked   bool        // it asked the engine
+	timer   *time.Timer // for the end of its wait; nil until it waits
+}
+
+// An answer is what a call may go on with: a claim, or a record to return.
+type answer struct {
+	seat      *seat
+	rec       engine.Record
+	req       engine.Claim  // if granted
+	sent      time.Time     // when it was asked for
+	got       time.Time     // and when it came
+	ledger    engine.Ledger // that granted it
+	local     bool          // which is that of this process
+	unknown   bool          // it was granted in order to find out what became of the one before
+	unguarded error         // why nobody granted it
+}
+
+// name works out what the engine calls the key of a call, and its first attempt:
+// as one string, since there is one of each in every call.
+func (k *call) name() {
+	c := k.core
+	var room [256]byte
+	b := append(append(room[:0], c.escaped...), ':')
+	sum := k.key.digest(c.policy.Name, c.policy.Scope, c.secret)
+	b = base64.RawURLEncoding.AppendEncode(b, sum[:])
+	n := len(b)
+	both := string(c.appendAttempt(b))
+	k.hash, k.attempt = both[:n], both[n:]
+	if k.key.Fingerprint != "" {
+		k.print = k.fingerprint()
+	}
+}
+
+// fingerprint returns what the engine is told of a fingerprint: of two records it
+// differs although their payloads are the same, and it cannot be looked up.
+func (k *call) fingerprint() string {
+	b := part(part(nil, k.hash), k.key.Fingerprint)
+	sum := sha256.Sum256(b)
+	if k.core.secret != nil {
+		sum = keyed(k.core.secret, string(b))
+	}
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// begin finds out what a call may do.
+func (k *call) begin(ctx context.Context) (answer, error) {
+	c := k.core
+	if k.key.expired {
+		return k.recall(ctx)
+	}
+	for now := k.start; ; now = time.Now() {
+		if c.closed.Load() {
+			return answer{}, ErrClosed
+		}
+		v := c.desk.sit(k.hash, now)
+		if v.mine {
+			return k.stand(ctx, v.seat)
+		}
+		if !matches(v.rec.Fingerprint, k.print) { // while it is asked for, it has none
+			return answer{}, k.mismatch()
+		}
+		switch v.phase {
+		case asking:
+			if err := k.rest(ctx, v.changed); err != nil {
+				return answer{}, err
+			}
+			if err := c.desk.why(v.seat); err != nil && k.shares(err) {
+				return k.refused(err)
+			}
+		case running, scouting:
+			if c.policy.OnDuplicate != Wait {
+				return answer{}, k.duplicate(v.rec)
+			}
+			if err := k.queue(ctx, v); err != nil {
+				return answer{}, err
+			}
+		case told, elsewhere:
+			return k.judge(v.rec)
+		}
+	}
+}
+
+// recall finds what a token was spent on that has expired since. It begins nothing.
+func (k *call) recall(ctx context.Context) (answer, error) {
+	k.asked = true
+	rec, err := k.core.ledger.Lookup(ctx, k.hash)
+	switch {
+	case err != nil:
+		return answer{}, k.explain(ctx, err)
+	case rec.State == engine.Absent:
+		return answer{}, ErrTokenExpired
+	case !matches(rec.Fingerprint, k.print):
+		return answer{}, k.mismatch()
+	}
+	return k.judge(rec)
+}
+
+// shares tells whether what kept another call from an answer concerns this one.
+func (k *call) shares(err error) bool { return !errors.Is(err, ErrMismatch) }
+
+// refused handles that the engine could not be asked.
+func (k *call) refused(err error) (answer, error) {
+	var down *DownError
+	if errors.As(err, &down) && k.core.policy.OnDown == Open {
+		return answer{unguarded: down.Err}, nil
+	}
+	return answer{}, err
+}
+
+// judge says what a record means for a call that has no claim.
+func (k *call) judge(rec engine.Record) (answer, error) {
+	p := &k.core.policy
+	switch rec.State {
+	case engine.Done:
+		if p.After == Keep && p.OnDuplicate != Refuse {
+			return answer{rec: rec}, nil
+		}
+		return answer{}, k.duplicate(rec)
+	case engine.Failed:
+		return answer{}, k.failedBefore(rec)
+	case engine.Unknown:
+		return answer{}, k.unknown(rec, nil)
+	}
+	return answer{}, k.duplicate(rec)
+}
+
+// queue waits until what is known of a key changes.
+func (k *call) queue(ctx context.Context, v view) error {
+	c := k.core
+	if !c.desk.queue(v.seat) {
+		err := k.duplicate(v.rec)
+		err.Crowded = true
+		return err
+	}
+	defer c.desk.unqueue(v.seat)
+	c.stats.waiting.Add(1)
+	defer c.stats.waiting.Add(-1)
+	if k.timer == nil {
+		k.timer = time.NewTimer(c.policy.Wait - time.Since(k.start))
+	}
+	select {
+	case <-v.changed:
+		return nil
+	case <-k.timer.C:
+		k.timer.Reset(0) // it is over for whoever looks next, too
+		return k.duplicate(v.rec)
+	case <-ctx.Done():
+		return k.gaveUp(context.Cause(ctx))
+	case <-c.closing:
+		return ErrClosed
+	}
+}
+
+// rest waits for an answer that somebody else has asked for.
+func (k *call) rest(ctx context.Context, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return k.gaveUp(context.Cause(ctx))
+	case <-k.core.closing:
+		return ErrClosed
+	}
+}
+
+// matches tells whether two fingerprints may stand for the same.
+func matches(a, b string) bool { return a == "" || b == "" || a == b }
+
+func (k *call) duplicate(rec engine.Record) *DuplicateError {
+	p := &k.core.policy
+	if rec.State == engine.Running && p.After == Window {
+		// The lease says nothing of when a repeat is accepted, but the window does.
+		if left := p.Window - rec.Age; left > 0 {
+			rec.Left = left
+		}
+	}
+	return &DuplicateError{Guard: p.Name, Key: k.hash, Running: rec.State == engine.Running,
+		RetryAfter: rec.Left, Message: p.Message, Status: p.Status}
+}
+
+func (k *call) mismatch() error { return &MismatchError{Guard: k.core.policy.Name, Key: k.hash} }
+
+func (k *call) unknown(rec engine.Record, why error) error {
+	return &UnknownError{Guard: k.core.policy.Name, Key: k.hash, Fence: rec.Fence, Began: rec.Began, Left: rec.Left, Err: why}
+}
+
+func (k *call) noResult(why error) error {
+	return &NoResultError{Guard: k.core.policy.Name, Key: k.hash, Err: why}
+}
+
+func (k *call) gaveUp(cause error) error {
+	return fmt.Errorf("guard: %q: gave up before there was an answer: %w", k.hash, cause)
+}
+
+// failedBefore returns the error of an earlier call.
+func (k *call) failedBefore(rec engine.Record) error {
+	what, text, err := k.core.open(k.hash, rec.Result)
+	if err == nil && what != failure {
+		err = fmt.Errorf("%w: it holds something else than an error", ErrCorrupt)
+	}
+	if err != nil {
+		return k.noResult(err)
+	}
+	return &FailedError{Guard: k.core.policy.Name, Key: k.hash, Text: string(text), Left: rec.Left}
+}
