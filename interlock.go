@@ -40,6 +40,9 @@ func (c *Client) With(opts ...Option) *Client {
 	return &Client{core: c.core, opts: c.opts.with(opts)}
 }
 
+// Prefix returns what the client puts before every key; see the option [Prefix].
+func (c *Client) Prefix() string { return c.opts.prefix }
+
 // Engine returns the engine that the client was made with.
 func (c *Client) Engine() engine.Engine { return c.core.engine }
 

@@ -38,7 +38,7 @@ func (k *call) stand(ctx context.Context, s *seat) (a answer, err error) {
 			c.desk.vacate(s, nil)
 		}
 	}()
-	a, err = k.claimOrWait(ctx, s, c.local.knows(k.hash))
+	a, err = k.claimOrWait(ctx, s, c.local.decided(k.hash).State != engine.Absent)
 	if c.policy.OnDown == Local && isDown(err) && ctx.Err() == nil {
 		c.local.used.Store(true)
 		a, err = k.claimOrWait(ctx, s, true)
@@ -109,12 +109,17 @@ func (k *call) claim(ctx context.Context, local bool) (answer, error) {
 			return answer{}, err
 		}
 	}
+	if local {
+		if rec := c.local.remembers(k.hash); rec.State != engine.Absent {
+			return k.remembered(ctx, rec)
+		}
+	}
 	a, err := k.ask(ctx, local, k.request())
 	if err == nil && a.rec.State == engine.Unknown && c.policy.OnUnknown == Resolve {
-		req := k.request()
+		before, req := a.rec, k.request()
 		req.Take = true
 		a, err = k.ask(ctx, local, req)
-		a.unknown = true
+		a.unknown = &before
 	}
 	switch {
 	case local || ctx.Err() != nil:
@@ -123,6 +128,20 @@ func (k *call) claim(ctx context.Context, local bool) (answer, error) {
 	default: // a refusal is an answer, too
 		c.down.over()
 	}
+	return a, err
+}
+
+// remembered answers with what this process knows while the engine is down. An
+// outcome that nobody knew is still for the resolver, if there is one.
+func (k *call) remembered(ctx context.Context, rec engine.Record) (answer, error) {
+	switch {
+	case !matches(rec.Fingerprint, k.print):
+		return answer{}, engine.ErrMismatch
+	case rec.State != engine.Unknown || k.core.policy.OnUnknown != Resolve:
+		return answer{rec: rec, ledger: k.core.at(true), local: true, got: time.Now()}, nil
+	}
+	a, err := k.ask(ctx, true, k.request())
+	a.unknown = &rec
 	return a, err
 }
 

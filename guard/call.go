@@ -27,13 +27,13 @@ type call struct {
 type answer struct {
 	seat      *seat
 	rec       engine.Record
-	req       engine.Claim  // if granted
-	sent      time.Time     // when it was asked for
-	got       time.Time     // and when it came
-	ledger    engine.Ledger // that granted it
-	local     bool          // which is that of this process
-	unknown   bool          // it was granted in order to find out what became of the one before
-	unguarded error         // why nobody granted it
+	req       engine.Claim   // if granted
+	sent      time.Time      // when it was asked for
+	got       time.Time      // and when it came
+	ledger    engine.Ledger  // that granted it
+	local     bool           // which is that of this process
+	unknown   *engine.Record // it was granted in order to find out what became of that
+	unguarded error          // why nobody granted it
 }
 
 // name works out what the engine calls the key of a call, and its first attempt:
@@ -67,7 +67,9 @@ func (k *call) fingerprint() string {
 func (k *call) begin(ctx context.Context) (answer, error) {
 	c := k.core
 	if k.key.expired {
-		return k.recall(ctx)
+		if a, err := k.recall(ctx); c.policy.OnUnknown != Resolve || !errors.Is(err, ErrUnknown) {
+			return a, err
+		}
 	}
 	for now := k.start; ; now = time.Now() {
 		if c.closed.Load() {
@@ -104,7 +106,7 @@ func (k *call) begin(ctx context.Context) (answer, error) {
 // recall finds what a token was spent on that has expired since. It begins nothing.
 func (k *call) recall(ctx context.Context) (answer, error) {
 	k.asked = true
-	rec, err := k.core.ledger.Lookup(ctx, k.hash)
+	rec, err := k.lookup(ctx)
 	switch {
 	case err != nil:
 		return answer{}, k.explain(ctx, err)
@@ -114,6 +116,22 @@ func (k *call) recall(ctx context.Context) (answer, error) {
 		return answer{}, k.mismatch()
 	}
 	return k.judge(rec)
+}
+
+// lookup returns what is known of the key: by this process, if it has decided
+// about it or the engine is down, and otherwise by the engine.
+func (k *call) lookup(ctx context.Context) (engine.Record, error) {
+	c := k.core
+	if rec := c.local.decided(k.hash); rec.State != engine.Absent {
+		return rec, nil
+	}
+	rec, err := c.ledger.Lookup(ctx, k.hash)
+	if c.policy.OnDown == Local && isDown(err) && ctx.Err() == nil {
+		if rec := c.local.remembers(k.hash); rec.State != engine.Absent {
+			return rec, nil
+		}
+	}
+	return rec, err
 }
 
 // shares tells whether what kept another call from an answer concerns this one.

@@ -70,12 +70,19 @@ func (c *Claim[T]) Complete(v T) error {
 // Fail says that the work was not done, for the given reason, and has left
 // nothing behind. Depending on [Policy.OnError] the next call runs, or gets the
 // text of err.
+//
+// If err says that something took too long, or was made by [Doubt], or if the
+// claim's context has ended, that is not so sure: then Fail is Abandon, unless err
+// was made by [NotDone].
 func (c *Claim[T]) Fail(err error) error {
 	if c.replayed || c.claim.ledger == nil {
 		return c.claim.close()
 	}
 	if err == nil {
 		err = errors.New("failed without saying why")
+	}
+	if doubtful(&c.claim, err) {
+		return c.claim.leaveOpen()
 	}
 	return c.claim.fail(err)
 }
@@ -96,26 +103,23 @@ func (c *Claim[T]) Abandon() error {
 
 // run does the work and settles the claim by what came of it.
 func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error)) (T, error) {
-	returned := false
-	defer func() {
-		if !returned { // fn has panicked, or ended its goroutine
-			_ = c.Abandon()
-		}
-	}()
+	defer c.Abandon() //nolint:errcheck // should something panic, or fn not return; otherwise it is settled by then
 	v, err := fn(ctx)
-	returned = true
-	switch {
-	case err == nil:
-		err = c.Complete(v)
-		if errors.Is(err, ErrNotStored) {
-			err = nil // the work was done: that is what counts for its caller
-		}
-		return v, err
-	case errors.Is(err, ErrUnknown), timedOut(err), ctx.Err() != nil:
-		return v, c.joined(err, c.Abandon())
-	default:
+	if err != nil {
 		return v, c.joined(err, c.Fail(err))
 	}
+	err = c.Complete(v)
+	if errors.Is(err, ErrNotStored) {
+		err = nil // the work was done: that is what counts for its caller
+	}
+	return v, err
+}
+
+// doubtful tells whether work that returned err under ctx may have had its effect
+// all the same.
+func doubtful(ctx context.Context, err error) bool {
+	var sure *notDoneError
+	return !errors.As(err, &sure) && (errors.Is(err, ErrUnknown) || timedOut(err) || ctx.Err() != nil)
 }
 
 // timedOut tells whether err says that something took too long: a deadline of a
@@ -135,6 +139,11 @@ func (c *Claim[T]) joined(err, settled error) error {
 
 // encode turns a result into bytes.
 func (g *Guard[T]) encode(v *T) (text []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the work was done, whatever its result does
+			text, err = nil, fmt.Errorf("%w: it panicked: %v", ErrCodec, p)
+		}
+	}()
 	if _, ok := g.codec.(JSON); ok {
 		text, err = json.Marshal(v) // as if it were *v, which would have to be copied
 	} else {

@@ -31,17 +31,25 @@ func (c *core) cleanUp(l engine.Ledger, req engine.Claim, sent time.Time) {
 	})
 }
 
+// longestCleanUp bounds for how long an engine that is down is told that a claim was
+// given up.
+const longestCleanUp = 15 * time.Minute
+
 // abandon gives up a claim, trying for as long as what it may have left behind
-// would last. It reports whether there was something.
+// would last: the lease, and the mark that it began. A guard that is being closed
+// tries for a lease. It reports whether there was something.
 func (c *core) abandon(l engine.Ledger, req engine.Claim) (found bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, bound.Detached))
+	lease := max(req.Lease, bound.Detached)
+	ctx, cancel := context.WithTimeout(context.Background(), max(lease, min(req.Retain, longestCleanUp)))
 	defer cancel()
+	begun := time.Now()
 	for tries := 1; ; tries++ {
 		out, err := l.Settle(ctx, engine.Settlement{Key: req.Key, Attempt: req.Attempt, Abandon: true, Lease: req.Lease})
 		if err == nil || !isDown(err) {
 			return out == engine.Released, err
 		}
-		if c.pause(ctx, backoff.Pause(leastPause, mostPause, tries)) != nil {
+		late := c.closed.Load() && time.Since(begun) > lease
+		if late || c.pause(ctx, backoff.Pause(leastPause, mostPause, tries)) != nil {
 			return false, err
 		}
 	}

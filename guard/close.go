@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/interlock-go/interlock"
@@ -27,5 +28,11 @@ func (c *core) shut(ctx context.Context) error {
 	}
 	c.desk.close()
 	c.background.Drain(ctx, bound.Detached)
+	if n := c.unstored.Load(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("guard: closed with %d results that the engine could not be told of: %w", n, ErrNotStored))
+	}
+	if n := c.unguarded.Load(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("guard: closed while %d still run unguarded", n))
+	}
 	return err
 }

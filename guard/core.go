@@ -22,7 +22,7 @@ type core struct {
 	ledger   engine.Ledger
 	patience time.Duration
 
-	escaped string // the policy's name as a part of a key
+	escaped string // the policy's name as a part of a key, behind the client's prefix
 
 	id   string        // the first part of every attempt
 	seq  atomic.Uint64 // the last part of the latest
@@ -36,14 +36,18 @@ type core struct {
 	down       outage
 	local      fallback
 
+	unstored  atomic.Int64 // results that the engine is still being told of, or was not when the guard was closed
+	unguarded atomic.Int64 // work that nobody granted, and that runs
+
 	closing chan struct{} // closed by Close
 	closed  atomic.Bool   // before closing is
 }
 
-func newCore(e engine.Engine, p Policy, s settings) (*core, error) {
-	if err := errors.Join(p.Check(), s.err); err != nil {
+func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
+	if err := errors.Join(p.Check(), errors.Join(s.errs...)); err != nil {
 		return nil, err
 	}
+	e := client.Engine()
 	caps := e.Capabilities()
 	if caps.Ledger == nil {
 		return nil, fmt.Errorf("guard: %T keeps no records: %w; use another engine", e, errors.ErrUnsupported)
@@ -51,7 +55,7 @@ func newCore(e engine.Engine, p Policy, s settings) (*core, error) {
 	p = p.WithDefaults()
 	c := &core{
 		settings: s, policy: p, ledger: caps.Ledger, patience: caps.Patience,
-		escaped: interlock.Key(p.Name), id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
+		escaped: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}
 	c.dog.Init(watchdog.Config{Clock: c.now, Renew: c.renew, Shard: caps.Shard, Spawn: c.background.Go})

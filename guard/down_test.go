@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -205,6 +206,55 @@ var downLaws = []law{
 			about(t, "the wait", time.Since(start), 20*time.Second, 10*time.Second)
 			wantErr(t, c.Complete("late"), errLost)
 		}
+	}},
+	{"with local, what only this process knows is not forgotten when the engine is back", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
+		g, j := process[string](t, w, p), work("a", 0)
+		open, unstored := guard.Of("ann", "1"), guard.Of("ann", "2")
+		_, c := begin(t, g, unstored)
+		cut(w)
+		wantErr(t, c.Complete("a"), guard.ErrNotStored)
+		time.Sleep(guard.DefaultLease)
+		w.engine.Heal()
+		time.Sleep(time.Second)
+		do(t, g, unstored, j, "a") // nothing else was asked in the outage
+		cut(w)
+		_, _ = g.Do(t.Context(), open, ways["doubt"])
+		w.engine.Heal()
+		time.Sleep(time.Second)
+		fails(t, g, open, j, guard.ErrUnknown)
+		ok(t, g.Resolve(t.Context(), open, "by hand"))
+		do(t, g, open, j, "by hand")
+		j.want(t, 0)
+	}},
+	{"with local, what an operator has decided is not brought back by an outage", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
+		g, j := process[string](t, w, p), work("a", 0)
+		_, c := begin(t, g, key)
+		ok(t, c.Abandon())
+		ok(t, g.Forget(t.Context(), key))
+		cut(w)
+		do(t, g, key, j, "a")
+	}},
+	{"with local, of a large result only that it was there is remembered here", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local}
+		g, j := process[string](t, w, p), work(strings.Repeat("x", 5000), 0)
+		do(t, g, key, j, j.result)
+		time.Sleep(time.Second)
+		cut(w)
+		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrNoRoom)
+		j.want(t, 1)
+	}},
+	{"a claim without an answer is taken back even after a long outage", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, strict), work("a", 0)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 1})
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse})
+		cut(w, enginetest.OpSettle)
+		fails(t, g, key, j, guard.ErrDown)
+		time.Sleep(2 * time.Minute)
+		w.engine.Heal()
+		time.Sleep(2 * time.Second)
+		do(t, process[string](t, w, strict), key, j, "a")
 	}},
 	{"with local, work that outlasted its window leaves nothing in the way", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Window, Window: 2 * time.Second, OnDown: guard.Local}

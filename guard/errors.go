@@ -38,7 +38,7 @@ var (
 	ErrDown = errors.New("guard: engine is down")
 
 	// ErrClosed means that the guard was closed.
-	ErrClosed = errors.New("guard: closed")
+	ErrClosed = errors.New("guard: closed; make another one, or begin nothing during shutdown")
 
 	// ErrSettled means that a claim was settled before.
 	ErrSettled = errors.New("guard: claim was settled before")
@@ -62,11 +62,11 @@ func (e *DuplicateError) Error() string {
 	case e.Self:
 		return fmt.Sprintf("guard: %q is being done by this very context; it would wait for itself", e.Key)
 	case e.Crowded:
-		return fmt.Sprintf("guard: %q is being done, and too many wait for it; try again in %v", e.Key, e.RetryAfter)
+		return fmt.Sprintf("guard: %q is being done, and too many wait for it; try again in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
 	case e.Running:
-		return fmt.Sprintf("guard: %q is being done; try again in %v", e.Key, e.RetryAfter)
+		return fmt.Sprintf("guard: %q is being done; try again in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("guard: %q was done; a repeat is accepted in %v", e.Key, e.RetryAfter)
+	return fmt.Sprintf("guard: %q was done; a repeat is accepted in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
 }
 
 // Is makes every DuplicateError match [ErrDuplicate].
@@ -95,7 +95,7 @@ type UnknownError struct {
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	s := fmt.Sprintf("guard: nobody knows what became of %q, begun at %s; find out, then say it with Resolve",
+	s := fmt.Sprintf("guard: nobody knows what became of %q, begun at %s; find out, then say it with Resolve or Forget",
 		e.Key, e.Began.UTC().Format(time.RFC3339))
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -168,6 +168,22 @@ func Doubt(err error) error {
 	}
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
+
+// NotDone returns err as that of work which is sure that nothing has happened,
+// although err itself, or the end of its context, leaves that open: a connection
+// that was never made, a transaction that was rolled back. [Policy.OnError] then
+// says what happens.
+func NotDone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notDoneError{err}
+}
+
+type notDoneError struct{ err error }
+
+func (e *notDoneError) Error() string { return e.err.Error() }
+func (e *notDoneError) Unwrap() error { return e.err }
 
 // isDown tells whether err means that the engine could not be asked.
 func isDown(err error) bool { return engine.Temporary(err) || errors.Is(err, engine.ErrFull) }

@@ -162,7 +162,7 @@ func ExampleTokens() {
 	// placing the order
 	// {A-1} <nil>
 	// {A-1} <nil>
-	// {} guard: token is somebody else's, or for another form
+	// {} guard: token is somebody else's, or for another form; ask for a new one
 }
 
 // An import runs once, whoever starts it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/interlock-go/interlock"
@@ -26,15 +27,21 @@ func New[T any](client *interlock.Client, p Policy, opts ...Option) (*Guard[T], 
 	if s.resolver != nil {
 		find, ok := s.resolver.(func(context.Context, Key) (T, bool, error))
 		if !ok {
-			s.reject("Resolver: %T does not return what a Guard[%T] does", s.resolver, *new(T))
+			s.reject("Resolver: %T does not return what a Guard[%v] does", s.resolver, reflect.TypeFor[T]())
 		}
 		g.resolve = find
 	}
-	if (p.OnUnknown == Resolve) != (s.resolver != nil) {
-		s.reject("a Resolver and OnUnknown %q need each other", Resolve)
+	switch {
+	case p.OnUnknown == Resolve && s.resolver == nil:
+		s.reject("OnUnknown %q needs a Resolver: pass one to New", Resolve)
+	case p.OnUnknown != Resolve && s.resolver != nil:
+		s.reject("a Resolver is only asked with OnUnknown %q: set it in the policy", Resolve)
+	}
+	if client == nil {
+		return nil, fmt.Errorf("guard: there is no client: use interlock.New(nil) for an engine in this process")
 	}
 	var err error
-	g.core, err = newCore(client.Engine(), p, s)
+	g.core, err = newCore(client, p, s)
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +104,13 @@ func (g *Guard[T]) Begin(ctx context.Context, key Key) (context.Context, *Claim[
 		k.timer.Stop()
 	}
 	if err == nil && g.closed.Load() && !c.replayed {
-		c.claim.retract()
+		c.claim.retract(ErrClosed)
 		inner, err = ctx, ErrClosed
 	}
 	told := false
 	defer func() {
-		if !told { // somebody's trace has panicked
-			_ = c.Abandon()
+		if !told && c.claim.core != nil && !c.replayed { // somebody's trace has panicked
+			c.claim.retract(nil)
 		}
 	}()
 	k.report(&c.claim, c.replayed, err)
@@ -131,8 +138,12 @@ func (g *Guard[T]) begin(ctx context.Context, k *call, c *Claim[T]) (context.Con
 		return ctx, nil
 	}
 	c.claim.start(ctx, g.core, a, k.retain())
-	if a.unknown {
-		return g.clarify(ctx, k, c)
+	switch {
+	case a.unknown != nil:
+		return g.clarify(ctx, k, c, a.unknown)
+	case k.key.expired:
+		c.claim.retract(ErrTokenExpired)
+		return ctx, ErrTokenExpired
 	}
 	return &c.claim, nil
 }
@@ -156,7 +167,7 @@ func (k *call) identify(ctx context.Context) error {
 }
 
 // clarify asks the resolver what became of the work before it is done again.
-func (g *Guard[T]) clarify(ctx context.Context, k *call, c *Claim[T]) (context.Context, error) {
+func (g *Guard[T]) clarify(ctx context.Context, k *call, c *Claim[T], before *engine.Record) (context.Context, error) {
 	known := false
 	defer func() {
 		if !known {
@@ -167,7 +178,10 @@ func (g *Guard[T]) clarify(ctx context.Context, k *call, c *Claim[T]) (context.C
 	known = err == nil
 	switch {
 	case err != nil:
-		return ctx, k.unknown(engine.Record{Fence: c.claim.fence, Began: c.claim.begun, Left: k.retain()}, err)
+		return ctx, k.unknown(*before, err)
+	case !happened && k.key.expired:
+		c.claim.retract(ErrTokenExpired)
+		return ctx, ErrTokenExpired
 	case !happened:
 		return &c.claim, nil
 	}

@@ -61,6 +61,7 @@ func (k *claim) start(ctx context.Context, c *core, a answer, retain time.Durati
 	if k.ledger == nil {
 		k.begun = time.Now()
 		c.background.Begin() // Close waits for it
+		c.unguarded.Add(1)
 		return
 	}
 	k.lease.Init(c.now, k.req.Key, c.policy.Lease, a.sent, k.begun, watchdog.Terms{MaxHold: c.policy.MaxHold})
@@ -158,7 +159,7 @@ func (k *claim) lose(why error) {
 	c := k.core
 	c.dog.Remove(k)
 	if c.policy.OnUnknown != Rerun {
-		c.mirror(k, engine.Settlement{Key: k.req.Key, Attempt: k.req.Attempt, Outcome: engine.Unknown, Retain: k.retain})
+		c.mirror(k, engine.Settlement{Key: k.req.Key, Attempt: k.req.Attempt, Outcome: engine.Unknown, Retain: k.retain}, true)
 	}
 	c.desk.vacate(k.seat, nil)
 	k.cancel(k.lost)
@@ -196,7 +197,7 @@ func (c *core) renew(ctx context.Context, wards []watchdog.Ward) []error {
 		}
 	}
 	if len(here) > 0 {
-		renew(c.local.open(), here)
+		renew(c.local.ledger(), here)
 	}
 	renew(c.ledger, there)
 	return errs

@@ -150,6 +150,17 @@ var lossLaws = []law{
 		}
 		ok(t, c.Complete("a"))
 	}},
+	{"a renewal counts by both clocks, though the first lease was longer", func(t *testing.T, w *world) {
+		g := process[string](t, w, guard.Export("export"))
+		ctx, c := begin(t, g, key)
+		time.Sleep(time.Second)
+		g.StepWall(4*time.Minute + 50*time.Second) // the machine slept, and the window's lease is nearly over
+		time.Sleep(time.Minute)                    // renewed meanwhile
+		if ctx.Err() != nil {
+			t.Errorf("lost: %v", context.Cause(ctx))
+		}
+		ok(t, c.Complete("a"))
+	}},
 	{"after a loss the next call in the same process is as good as one elsewhere", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})

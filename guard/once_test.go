@@ -68,6 +68,27 @@ var onceLaws = []law{
 		do(t, g, guard.Key{User: "ann", Route: "pay", ID: "1"}, j, "a")
 		j.want(t, 2)
 	}},
+	{"guards of clients with different prefixes do not meet, nor see each other", func(t *testing.T, w *world) {
+		client := interlock.New(w.engine)
+		one := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-a:")), order))
+		two := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-b:")), order))
+		do(t, one, key, work("secret of a", 0), "secret of a")
+		do(t, two, key, work("b", 0), "b")
+		for _, g := range []*guard.Guard[string]{one, two} {
+			n := 0
+			for s, err := range g.List(t.Context()) {
+				ok(t, err)
+				if _, err := g.Lookup(t.Context(), guard.Hashed(s.Key)); err != nil {
+					t.Error(err)
+				}
+				n++
+			}
+			if n != 1 {
+				t.Errorf("%d records are listed, want its own", n)
+			}
+		}
+		w.closers = append(w.closers, func() { _ = one.Close(context.Background()); _ = two.Close(context.Background()) })
+	}},
 	{"guards of different names do not meet", func(t *testing.T, w *world) {
 		j := work("a", 0)
 		do(t, process[string](t, w, order), key, j, "a")

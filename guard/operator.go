@@ -35,7 +35,7 @@ func (g *Guard[T]) Lookup(ctx context.Context, key Key) (Status, error) {
 	if err := k.find(ctx); err != nil {
 		return Status{}, err
 	}
-	rec, err := g.ledger.Lookup(ctx, k.hash)
+	rec, err := k.lookup(ctx)
 	if err != nil {
 		return Status{}, fmt.Errorf("guard: looking up %q: %w", k.hash, err)
 	}
@@ -67,6 +67,11 @@ func (g *Guard[T]) List(ctx context.Context, states ...State) iter.Seq2[Status, 
 // Resolve says what became of work whose outcome is unknown: that it was done,
 // with result v. It fails with [ErrNotUnknown] if there is no such thing.
 func (g *Guard[T]) Resolve(ctx context.Context, key Key, v T) error {
+	if g.policy.After == Keep {
+		if _, err := g.encode(&v); err != nil {
+			return err // better said now than kept as a tombstone
+		}
+	}
 	return g.take(ctx, key, func(c *Claim[T]) error { return c.Complete(v) })
 }
 
@@ -89,9 +94,11 @@ func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) err
 	if s.State != engine.Unknown {
 		return fmt.Errorf("%w at %q: it is %v", ErrNotUnknown, s.Key, s.State)
 	}
-	req := k.request()
-	req.Take, req.Retain, req.Lease = true, k.retain(), g.policy.Lease
-	a, err := k.ask(ctx, false, req)
+	// A token's record is kept for longer than others; who has only its hash does
+	// not know that it is one.
+	req, retain := k.request(), max(k.retain(), s.Left)
+	req.Take, req.Retain, req.Lease = true, retain, g.policy.Lease
+	a, err := k.ask(ctx, g.local.decided(s.Key).State == engine.Unknown, req)
 	switch {
 	case err != nil:
 		return k.explain(ctx, err)
@@ -103,7 +110,7 @@ func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) err
 	}
 	a.seat = &seat{key: s.Key} // nobody here waits for it
 	c := &Claim[T]{guard: g}
-	c.claim.start(ctx, g.core, a, k.retain())
+	c.claim.start(ctx, g.core, a, retain)
 	defer g.desk.evict(s.Key)
 	defer c.Abandon() //nolint:errcheck // should decide panic
 	return decide(c)
@@ -112,7 +119,7 @@ func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) err
 func (c *core) list(ctx context.Context, states []State) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		for cursor := ""; ; {
-			recs, next, err := c.ledger.List(ctx, pattern(c.policy.Name), cursor)
+			recs, next, err := c.ledger.List(ctx, pattern(c.escaped), cursor)
 			if err != nil {
 				yield(Status{}, fmt.Errorf("guard: listing %q: %w", c.policy.Name, err))
 				return
@@ -131,8 +138,8 @@ func (c *core) list(ctx context.Context, states []State) iter.Seq2[Status, error
 }
 
 // pattern matches the keys of a guard.
-func pattern(name string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`).Replace(interlock.Key(name)) + ":*"
+func pattern(escaped string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`).Replace(escaped) + ":*"
 }
 
 func wanted(s State, states []State) bool { return len(states) == 0 || slices.Contains(states, s) }

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -65,18 +66,15 @@ var operatorLaws = []law{
 			t.Errorf("Lookup = %+v, %v", s, err)
 		}
 	}},
-	{"an operator whose codec panics decides nothing", func(t *testing.T, w *world) {
-		g := process[string](t, w, strict, guard.WithCodec(panicking{}))
-		leave(t, g, key)
-		func() {
-			defer func() {
-				if recover() != "boom" {
-					t.Error("the panic was swallowed")
-				}
-			}()
-			_ = g.Resolve(t.Context(), key, "by hand")
-		}()
-		ok(t, process[string](t, w, strict).Resolve(t.Context(), key, "by hand"))
+	{"an operator whose result does not encode decides nothing", func(t *testing.T, w *world) {
+		for _, opt := range []guard.Option{guard.WithCodec(panicking{}), guard.MaxResult(1)} {
+			g := process[string](t, w, strict, opt)
+			leave(t, g, key)
+			if err := g.Resolve(t.Context(), key, "by hand"); !errors.Is(err, guard.ErrCodec) && !errors.Is(err, guard.ErrTooLarge) {
+				t.Errorf("Resolve = %v", err)
+			}
+			ok(t, g.Forget(t.Context(), key))
+		}
 	}},
 	{"what is listed can be looked up and resolved as it is listed", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
@@ -238,6 +236,17 @@ var closingLaws = []law{
 		}
 		_, err := wait()
 		ok(t, err)
+	}},
+	{"a guard that is closed with results that nobody could be told says so", func(t *testing.T, w *world) {
+		g, err := guard.New[string](interlock.New(w.engine), order)
+		ok(t, err)
+		_, c := begin(t, g, key)
+		cut(w)
+		wantErr(t, c.Complete("a"), guard.ErrNotStored)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		wantErr(t, g.Close(ctx), guard.ErrNotStored)
+		time.Sleep(guard.DefaultLease) // it is still tried
 	}},
 	{"an idle guard listens for nothing and remembers nothing", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", time.Second)

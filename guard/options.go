@@ -18,7 +18,7 @@ type settings struct {
 	secret    []byte
 	trace     *Trace
 	resolver  any // a func(context.Context, Key) (T, bool, error)
-	err       error
+	errs      []error
 }
 
 func newSettings(opts []Option) settings {
@@ -30,9 +30,7 @@ func newSettings(opts []Option) settings {
 }
 
 func (s *settings) reject(format string, args ...any) {
-	if s.err == nil {
-		s.err = fmt.Errorf("guard: "+format, args...)
-	}
+	s.errs = append(s.errs, fmt.Errorf("guard: "+format, args...))
 }
 
 // WithCodec sets how results are turned into bytes. The default is [JSON].

@@ -27,7 +27,8 @@ type Policy struct {
 	Window time.Duration
 
 	// Retain is how long a result is kept, and for how long an unknown outcome is
-	// remembered. The default is 5 minutes.
+	// remembered: after that the work may be done again. The default is 5 minutes,
+	// or a day if OnUnknown is Hold or Resolve.
 	Retain time.Duration
 
 	// Lease is how long a claim survives whoever has it. It is renewed, three
@@ -107,7 +108,7 @@ type OnUnknown string
 // What happens then.
 const (
 	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice
-	Hold    OnUnknown = "hold"    // an *UnknownError for everybody, for Policy.Retain or until Guard.Resolve
+	Hold    OnUnknown = "hold"    // an *UnknownError for everybody, for Policy.Retain, or until Guard.Resolve or Guard.Forget
 	Resolve OnUnknown = "resolve" // the next call asks the [Resolver] first
 )
 
@@ -124,6 +125,7 @@ const (
 // The defaults of a [Policy].
 const (
 	DefaultRetain  = 5 * time.Minute
+	DefaultHeld    = 24 * time.Hour // Retain with Hold or Resolve
 	DefaultLease   = 30 * time.Second
 	DefaultMaxHold = 15 * time.Minute
 	DefaultWait    = 3 * time.Second
@@ -141,12 +143,16 @@ var ErrPolicy = errors.New("guard: bad policy")
 func (p Policy) WithDefaults() Policy {
 	fill(&p.Scope, PerUser)
 	fill(&p.After, Keep)
-	fill(&p.Retain, DefaultRetain)
+	fill(&p.OnUnknown, Rerun)
+	if p.OnUnknown == Rerun {
+		fill(&p.Retain, DefaultRetain)
+	} else {
+		fill(&p.Retain, DefaultHeld)
+	}
 	fill(&p.Lease, DefaultLease)
 	fill(&p.MaxHold, max(DefaultMaxHold, p.Lease))
 	fill(&p.Wait, DefaultWait)
 	fill(&p.OnError, Free)
-	fill(&p.OnUnknown, Rerun)
 	fill(&p.OnDown, Closed)
 	fill(&p.Local, DefaultLocal)
 	if p.After == Keep {
@@ -221,7 +227,7 @@ func (p Policy) checkTimes(given Policy) []error {
 	case p.After == Window:
 		errs = append(errs, within("Window", p.Window, shortest))
 	case given.Window != 0:
-		errs = append(errs, wrong("Window", "%v needs After %q: without it nothing is refused that long", given.Window, Window))
+		errs = append(errs, wrong("Window", "%v needs After %q: without it nothing is refused that long; set it to zero", given.Window, Window))
 	}
 	if given.Wait != 0 && p.OnDuplicate != Wait {
 		errs = append(errs, wrong("Wait", "%v needs OnDuplicate %q: without it nobody waits", given.Wait, Wait))

@@ -18,8 +18,7 @@ func Form(name string) Policy {
 // the start; what nobody knows the outcome of is held for a day, for a person or
 // [Guard.Resolve] to look at; nothing runs unguarded.
 //
-// Where the client sends a key and is to get the same answer again, set After to
-// [Keep] and Window to zero.
+// Where the client sends a key and is to get the same answer again, use [Charge].
 func Payment(name string) Policy {
 	return Policy{Name: name, After: Window, Window: 30 * time.Second, OnUnknown: Hold, Retain: 24 * time.Hour, OnDown: Closed}
 }
@@ -40,8 +39,16 @@ func Long(name string) Policy {
 	return Policy{Name: name, Lease: 5 * time.Minute, MaxHold: time.Hour}
 }
 
-// Import returns the policy of a job that runs once for everybody, whoever starts
-// it. It passes if the engine is down.
+// Charge returns the policy for money where the client sends a key of its own, as
+// with Stripe: who sends it again within a day gets the same result; what nobody
+// knows the outcome of is held for a day; nothing runs unguarded. Give the key the
+// fingerprint of the request with [Key.For].
+func Charge(name string) Policy {
+	return Policy{Name: name, After: Keep, Retain: 24 * time.Hour, OnUnknown: Hold, OnDown: Closed}
+}
+
+// Import returns the policy of a job that runs once a day for everybody, whoever
+// starts it, and for up to half a day. It passes if the engine is down.
 func Import(name string) Policy {
-	return Policy{Name: name, Scope: Global, OnDown: Open}
+	return Policy{Name: name, Scope: Global, Retain: 24 * time.Hour, MaxHold: 12 * time.Hour, OnDown: Open}
 }

@@ -84,6 +84,28 @@ var resultLaws = []law{
 			t.Errorf("ran %d times, %d tombstones", ran, n)
 		}
 	}},
+	{"a result whose codec panics is never replayed, and the work never run again", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, order, guard.WithCodec(panicking{})), work("a", 0)
+		do(t, g, key, j, "a")
+		fails(t, g, key, j, guard.ErrNoResult)
+		fails(t, process[string](t, w, order), key, j, guard.ErrNoResult)
+		j.want(t, 1)
+	}},
+	{"an error that panics when it is read leaves no claim behind", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Policy{Name: "order", OnError: guard.Keep}), &job{err: (*brokenError)(nil)}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			_, _ = g.Do(t.Context(), key, j.do)
+		}()
+		if n := g.Stats().Running; n != 0 {
+			t.Errorf("%d claims run", n)
+		}
+		do(t, g, key, work("a", 0), "a")
+	}},
 	{"a result that is too large is never replayed, and the work never run again", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order, guard.MaxResult(100)), work(strings.Repeat("x", 99), 0)
 		do(t, g, key, j, j.result)
@@ -250,3 +272,8 @@ func (shouting) Unmarshal(b []byte, v any) error {
 	*v.(*string) = string(b)
 	return nil
 }
+
+// A brokenError cannot be read if it is nil, as happens to those who return one.
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }

@@ -78,10 +78,11 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 		out, err = k.tell(c.bound.Context(), s)
 	}
 	if err != nil || out == engine.Released {
-		c.mirror(k, s)
+		c.mirror(k, s, err == nil)
 	}
 	switch {
 	case err != nil:
+		c.unstored.Add(1)
 		c.background.Go(func() { k.tellLate(s) })
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
 		now := time.Now()
@@ -102,6 +103,12 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 
 // end begins the end of a claim, or tells why it is over.
 func (k *claim) end() error {
+	k.mu.Lock()
+	if k.over {
+		k.mu.Unlock()
+		return ErrSettled
+	}
+	k.mu.Unlock()
 	if k.lease.Overdue(time.Now()) {
 		k.lose(interlock.ErrExpired) // unless that is known
 	}
@@ -145,8 +152,12 @@ func (k *claim) tell(ctx context.Context, s engine.Settlement) (engine.Outcome, 
 func (k *claim) tellLate(s engine.Settlement) {
 	ctx, cancel := context.WithDeadline(context.Background(), k.lease.Until())
 	defer cancel()
-	if out, err := k.tell(ctx, s); err == nil && out == engine.Released {
+	out, err := k.tell(ctx, s)
+	if err == nil && out == engine.Released {
 		k.report(StoredLate, nil)
+	}
+	if err == nil || !k.core.closed.Load() {
+		k.core.unstored.Add(-1) // otherwise Close tells
 	}
 }
 
@@ -184,12 +195,12 @@ func (k *claim) report(e Ending, why error) {
 }
 
 // retract ends a claim for which nothing has begun.
-func (k *claim) retract() {
+func (k *claim) retract(why error) {
 	if k.ledger == nil {
 		_ = k.close()
 		return
 	}
-	_ = k.settle(engine.Settlement{Outcome: engine.Absent}, Freed, ErrClosed)
+	_ = k.settle(engine.Settlement{Outcome: engine.Absent}, Freed, why)
 }
 
 // close ends what nobody granted.
@@ -200,6 +211,7 @@ func (k *claim) close() error {
 	k.mu.Unlock()
 	if open {
 		k.cancel(interlock.ErrReleased)
+		k.core.unguarded.Add(-1)
 		k.core.background.End()
 	}
 	return nil

@@ -17,7 +17,7 @@ var (
 
 	// ErrTokenForeign means that a token was issued to another user, or for
 	// another form.
-	ErrTokenForeign = errors.New("guard: token is somebody else's, or for another form")
+	ErrTokenForeign = errors.New("guard: token is somebody else's, or for another form; ask for a new one")
 
 	// ErrTokenExpired means that a token is too old.
 	ErrTokenExpired = errors.New("guard: token has expired; ask for a new one")

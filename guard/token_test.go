@@ -1,6 +1,8 @@
 package guard_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +100,48 @@ var tokenLaws = []law{
 		fails(t, process[string](t, w, order), redeem(t, ts, token, "checkout"), work("a", 0), guard.ErrTokenExpired)
 		_, err := ts.Redeem(token, "bob", "checkout")
 		wantErr(t, err, guard.ErrTokenForeign)
+	}},
+	{"a token stays spent when an operator who has only its hash says that it was", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Minute}
+		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
+		token := ts.Issue("ann", "checkout")
+		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), ways["doubt"])
+		for s, err := range g.List(t.Context()) {
+			ok(t, err)
+			ok(t, g.Resolve(t.Context(), guard.Hashed(s.Key), "by hand"))
+		}
+		time.Sleep(9 * time.Minute)
+		do(t, g, redeem(t, ts, token, "checkout"), j, "by hand")
+		j.want(t, 0)
+	}},
+	{"an expired token of which nobody knows what it was spent on is for the resolver", func(t *testing.T, w *world) {
+		for _, happened := range []bool{true, false} {
+			p := guard.Policy{Name: fmt.Sprint("order-", happened), OnUnknown: guard.Resolve}
+			g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", happened, nil }))
+			ts, j := tokens(t, "s"), work("a", 0)
+			token := ts.Issue("ann", "checkout")
+			_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), ways["doubt"])
+			time.Sleep(ts.Life())
+			if happened {
+				do(t, g, redeem(t, ts, token, "checkout"), j, "found")
+			} else {
+				fails(t, g, redeem(t, ts, token, "checkout"), j, guard.ErrTokenExpired)
+				fails(t, g, redeem(t, ts, token, "checkout"), j, guard.ErrTokenExpired)
+			}
+			j.want(t, 0)
+		}
+	}},
+	{"a token spent in an outage, and expired since, finds what it was spent on", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local}
+		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
+		token := ts.Issue("ann", "checkout")
+		time.Sleep(ts.Life() - 5*time.Second)
+		cut(w)
+		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
+		w.engine.Heal()
+		time.Sleep(10 * time.Second)
+		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
+		j.want(t, 1)
 	}},
 	{"a secret is replaced by putting a new one in front", func(t *testing.T, w *world) {
 		token := tokens(t, "old").Issue("ann", "checkout")

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold}
+var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: guard.DefaultRetain}
 
 // errLost is what a late result is refused with.
 var errLost = interlock.ErrLost
@@ -83,6 +83,46 @@ var unknownLaws = []law{
 			g, j, k := process[string](t, w, order), work("a", 0), guard.Of("ann", name)
 			_, _ = g.Do(t.Context(), k, way)
 			do(t, g, k, j, "a")
+		}
+	}},
+	{"a claim that is failed with a doubt, a timeout, or after its context has ended is held as well", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict)
+		for i, err := range []error{guard.Doubt(errNo), context.DeadlineExceeded, fmt.Errorf("read: %w", os.ErrDeadlineExceeded), errNo} {
+			k := guard.Of("ann", fmt.Sprint(i))
+			ctx, cancel := context.WithCancel(t.Context())
+			_, c, beginErr := g.Begin(ctx, k)
+			ok(t, beginErr)
+			if i == 3 {
+				cancel()
+			}
+			ok(t, c.Fail(err))
+			fails(t, g, k, work("a", 0), guard.ErrUnknown)
+			cancel()
+		}
+	}},
+	{"work that is sure that nothing has happened may be done again, whatever its error says", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict)
+		_, err := g.Do(t.Context(), key, func(context.Context) (string, error) {
+			return "", guard.NotDone(fmt.Errorf("dial: %w", os.ErrDeadlineExceeded))
+		})
+		wantErr(t, err, os.ErrDeadlineExceeded)
+		do(t, g, key, work("a", 0), "a")
+		if guard.NotDone(nil) != nil || guard.Doubt(nil) != nil {
+			t.Error("nothing went wrong, and there is an error")
+		}
+	}},
+	{"a resolver that fails again and again is told of the work it is about, and so is the caller", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", false, errNo }))
+		_, c := begin(t, g, key)
+		fence, began := c.Fence(), time.Now()
+		ok(t, c.Abandon())
+		for range 2 {
+			time.Sleep(time.Minute)
+			var u *guard.UnknownError
+			if err := fails(t, g, key, work("a", 0), guard.ErrUnknown); !errors.As(err, &u) || u.Fence < fence || u.Began.Before(began) {
+				t.Errorf("told %+v", err)
+			}
 		}
 	}},
 	{"an error of work whose context had ended is no plain failure", func(t *testing.T, w *world) {

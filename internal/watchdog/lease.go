@@ -49,6 +49,19 @@ func (l *Lease) Trust(sure time.Time) {
 	l.sureWall.Store(l.clock.wall(sure))
 }
 
+// later returns sure, or until when the lease is certainly ours already if that is
+// later: the first one may have been longer than a renewal asks for. What is left
+// of it is what either clock says, the one with less, counted from now: one of them
+// may have been set meanwhile.
+func (l *Lease) later(sure time.Time) time.Time {
+	now := time.Now()
+	left := min(l.sureMono.Load()-l.clock.mono(now), l.sureWall.Load()-l.clock.wall(now))
+	if until := now.Add(time.Duration(left)); until.After(sure) {
+		return until
+	}
+	return sure
+}
+
 // Overdue tells whether the lease can no longer be relied on, by either clock.
 func (l *Lease) Overdue(now time.Time) bool {
 	return l.clock.mono(now) >= l.sureMono.Load() || l.clock.wall(now) >= l.sureWall.Load()

@@ -108,9 +108,7 @@ func (l *Lease) note(sent time.Time, err error) {
 	if err == nil {
 		l.tried = 0
 		l.schedule(sent)
-		if sure := SureUntil(sent, l.life); sure.After(l.Until()) { // the first lease may have been longer
-			l.Trust(sure)
-		}
+		l.Trust(l.later(SureUntil(sent, l.life)))
 		return
 	}
 	l.tried++
