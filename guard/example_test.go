@@ -118,9 +118,7 @@ func ExampleClick() {
 // For money, an outcome that nobody knows is not tried again by itself: here the
 // bank is asked what became of it.
 func ExampleResolver() {
-	policy := guard.Payment("pay")
-	policy.After = guard.Keep // who asks again gets the same receipt
-	policy.Window = 0
+	policy := guard.Charge("pay") // who asks again gets the same receipt
 	policy.OnUnknown = guard.Resolve
 	pay := guard.Must(guard.New[string](client, policy,
 		guard.Resolver(func(ctx context.Context, key guard.Key) (receipt string, happened bool, err error) {

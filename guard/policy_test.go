@@ -37,6 +37,7 @@ func TestPresets(t *testing.T) {
 		{guard.Click("x"), time.Second, 30 * time.Second, guard.Open, guard.Rerun, guard.PerUser},
 		{guard.Form("x"), 5 * time.Second, 30 * time.Second, guard.Open, guard.Rerun, guard.PerUser},
 		{guard.Payment("x"), 30 * time.Second, 30 * time.Second, guard.Closed, guard.Hold, guard.PerUser},
+		{guard.Charge("x"), 0, 30 * time.Second, guard.Closed, guard.Hold, guard.PerUser},
 		{guard.Export("x"), 300 * time.Second, 30 * time.Second, guard.Open, guard.Rerun, guard.PerUser},
 		{guard.Short("x"), 0, 10 * time.Second, guard.Closed, guard.Rerun, guard.PerUser},
 		{guard.Long("x"), 0, 5 * time.Minute, guard.Closed, guard.Rerun, guard.PerUser},

@@ -88,7 +88,7 @@ var (
 
 	About = Text{
 		"Interlock makes an operation happen once, and one at a time, however many processes try.",
-		"Interlock 让一个操作只发生一次、一次只发生一个，无论有多少进程同时来抢。",
+		"Interlock 让一个操作只发生一次、同一时刻只有一个在执行，无论有多少进程同时来抢。",
 	}
 	AboutDemo = Text{
 		"watch a hundred goroutines take turns on one lock",

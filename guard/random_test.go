@@ -1,0 +1,436 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/guard"
+)
+
+var (
+	seeds = flag.Int("guard.seeds", 200, "how many random histories of guards to try")
+	seed  = flag.Uint64("guard.seed", 0, "the only one to try, and to tell about")
+
+	ghosts = flag.Bool("guard.ghosts", true, "demand that what never began is not said to be unknown")
+)
+
+// TestRandom lets two or three processes, with callers who give up, operators, work
+// of every kind and an engine that fails in every way, do as they please for some
+// minutes of virtual time. With OnUnknown Hold or Resolve, and OnDown Closed, no key
+// has two effects, nobody gets what is another's, and what happened is known in the
+// end, or known to be unknown.
+func TestRandom(t *testing.T) {
+	if *seed != 0 {
+		synctest.Test(t, func(t *testing.T) { randomHistory(t, *seed, true) })
+		return
+	}
+	for s := range uint64(*seeds) {
+		if synctest.Test(t, func(t *testing.T) { randomHistory(t, s+1, false) }); t.Failed() {
+			t.Fatalf("seed %d", s+1)
+		}
+	}
+}
+
+// A fate is what really became of one key.
+type fate struct {
+	mu      sync.Mutex
+	effects []string      // the results
+	began   int           // how often work began
+	working int           // how many are at it
+	stored  bool          // somebody was told that its result is kept
+	operate chan struct{} // one operator at a time: a mutex would stop the bubble's time
+}
+
+func (f *fate) enter() { f.mu.Lock(); f.working++; f.began++; f.mu.Unlock() }
+func (f *fate) leave() { f.mu.Lock(); f.working--; f.mu.Unlock() }
+func (f *fate) keep()  { f.mu.Lock(); f.stored = true; f.mu.Unlock() }
+func (f *fate) happen(v string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.effects = append(f.effects, v)
+}
+func (f *fate) truth() (v string, happened, busy bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.effects) > 0 {
+		return f.effects[0], true, f.working > 0
+	}
+	return "", false, f.working > 0
+}
+
+type history struct {
+	t       *testing.T
+	seed    uint64
+	loud    bool
+	start   time.Time
+	policy  guard.Policy
+	engine  *enginetest.Faulty
+	memory  *memory.Engine
+	guards  []*guard.Guard[string]
+	closed  []atomic.Bool
+	fates   []*fate
+	stepped bool // clocks are set
+	doubled bool // settlements may arrive twice, and of nothing that is kept the second answer is that it is gone
+}
+
+func (h *history) say(format string, args ...any) {
+	if h.loud {
+		h.t.Logf("%9.3fs %s", time.Since(h.start).Seconds(), fmt.Sprintf(format, args...))
+	}
+}
+
+func (h *history) wrong(format string, args ...any) {
+	h.t.Errorf("seed %d at %.3fs: %s", h.seed, time.Since(h.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+func span(r *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(r.Int64N(int64(most))) + 1
+}
+
+func (h *history) key(i int) guard.Key { return guard.Of("ann", fmt.Sprintf("k%d", i)) }
+
+func newHistory(t *testing.T, seed uint64, loud bool) (*history, *rand.Rand) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	m := memory.New()
+	h := &history{t: t, seed: seed, loud: loud, start: time.Now(), memory: m, engine: enginetest.NewFaulty(m)}
+	h.policy = guard.Policy{
+		Name: "random", Retain: 24 * time.Hour,
+		Lease:       pick(r, time.Second, 5*time.Second, 30*time.Second),
+		OnDuplicate: pick(r, guard.Refuse, guard.Replay, guard.Wait),
+		OnError:     pick(r, guard.Free, guard.Keep),
+		OnUnknown:   pick(r, guard.Hold, guard.Hold, guard.Resolve),
+		MaxHold:     pick(r, 0, 45*time.Second),
+	}
+	h.stepped = h.policy.OnUnknown == guard.Hold && r.IntN(3) == 0
+	h.doubled = r.IntN(2) == 0
+	for range 1 + r.IntN(8) {
+		h.fates = append(h.fates, &fate{operate: make(chan struct{}, 1)})
+	}
+	n := 2 + r.IntN(2)
+	h.closed = make([]atomic.Bool, n)
+	for range n {
+		var opts []guard.Option
+		if h.policy.OnUnknown == guard.Resolve {
+			opts = append(opts, guard.Resolver(h.resolve(rand.New(rand.NewPCG(seed, 2)))))
+		}
+		g, err := guard.New[string](interlock.New(h.engine), h.policy, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.guards = append(h.guards, g)
+	}
+	h.say("%+v, %d guards, stepped %v", h.policy, n, h.stepped)
+	return h, r
+}
+
+// resolve tells the truth, if it tells anything.
+func (h *history) resolve(r *rand.Rand) func(context.Context, guard.Key) (string, bool, error) {
+	var mu sync.Mutex
+	return func(ctx context.Context, key guard.Key) (string, bool, error) {
+		mu.Lock()
+		d, how := span(r, time.Second), r.IntN(6)
+		mu.Unlock()
+		sleep(ctx, d)
+		var i int
+		_, _ = fmt.Sscanf(key.ID, "k%d", &i)
+		v, happened, _ := h.fates[i].truth()
+		switch {
+		case how == 0:
+			return "", false, errors.New("the bank is closed")
+		case ctx.Err() != nil:
+			return "", false, ctx.Err()
+		}
+		h.say("resolver: %s happened: %v", key.ID, happened)
+		return v, happened, nil
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+var (
+	errDeclined = errors.New("declined")
+	errLeft     = errors.New("the caller has left")
+)
+
+// job returns work on the i-th key, as random as its maker.
+func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context) (string, error) {
+	f, how, before, after := h.fates[i], r.IntN(12), span(r, pick(r, time.Second, 10*time.Second, time.Minute)), span(r, time.Second)
+	v := fmt.Sprintf("k%d/%s/%d", i, about, r.Uint32())
+	return func(ctx context.Context) (string, error) {
+		f.enter()
+		defer f.leave()
+		if h.closed[g].Load() {
+			h.wrong("work of guard %d begins after Close has returned", g)
+		}
+		h.say("guard %d works on k%d, how %d", g, i, how)
+		if how == 0 { // takes no notice of its context; a resolver would be told too early
+			if h.policy.OnUnknown == guard.Resolve {
+				return "", errDeclined
+			}
+			time.Sleep(before)
+		} else if sleep(ctx, before); ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		switch how {
+		case 1, 2:
+			return "", errDeclined
+		case 3:
+			return "", guard.Doubt(errDeclined)
+		case 4:
+			panic("not done")
+		}
+		f.happen(v)
+		h.say("guard %d: effect on k%d", g, i)
+		switch how {
+		case 5:
+			return "", guard.Doubt(errDeclined)
+		case 6:
+			panic("done")
+		case 7:
+			return "", context.DeadlineExceeded
+		case 8, 9:
+			if sleep(ctx, after); ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+		}
+		return v, nil
+	}
+}
+
+// call is somebody who wants work to be done.
+func (h *history) call(r *rand.Rand) {
+	defer func() {
+		if p := recover(); p != nil && p != "done" && p != "not done" {
+			panic(p)
+		}
+	}()
+	g, i, about := r.IntN(len(h.guards)), r.IntN(len(h.fates)), pick(r, "", "a", "a", "a", "b")
+	key := h.key(i)
+	if about != "" {
+		key = key.For([]byte(about))
+	}
+	ctx := h.t.Context()
+	if r.IntN(3) == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, span(r, 20*time.Second))
+		defer cancel()
+	} else if r.IntN(2) == 0 {
+		inner, cancel := context.WithCancelCause(ctx)
+		timer := time.AfterFunc(span(r, 20*time.Second), func() { cancel(errLeft) })
+		defer timer.Stop()
+		ctx = inner
+	}
+	job := h.job(r, g, i, about)
+	var v string
+	var err error
+	if r.IntN(4) > 0 {
+		v, err = h.guards[g].Do(ctx, key, job)
+	} else {
+		v, err = h.transact(ctx, h.guards[g], h.fates[i], key, job)
+	}
+	h.say("guard %d k%d/%s: %q, %v", g, i, about, v, err)
+	if err != nil {
+		return
+	}
+	part := strings.Split(v, "/")
+	if len(part) != 3 || part[0] != fmt.Sprintf("k%d", i) {
+		h.wrong("a caller for k%d got %q", i, v)
+	} else if about != "" && part[1] != "" && part[1] != about {
+		h.wrong("a caller for k%d/%s got %q", i, about, v)
+	}
+	if truth, happened, _ := h.fates[i].truth(); !happened || truth != v {
+		h.wrong("a caller got %q, but what happened is %q, %v", v, truth, happened)
+	}
+}
+
+// transact does a job in the other shape.
+func (h *history) transact(ctx context.Context, g *guard.Guard[string], f *fate, key guard.Key, job func(context.Context) (string, error)) (string, error) {
+	ctx, claim, err := g.Begin(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	defer claim.Abandon()
+	if v, ok := claim.Result(); ok {
+		return v, nil
+	}
+	v, err := job(ctx)
+	sure := !h.stepped && claim.Left() > 3*time.Second // longer than it takes to tell the engine
+	switch {
+	case err == nil:
+		switch err = claim.Complete(v); {
+		case err == nil:
+			f.keep()
+		case errors.Is(err, guard.ErrNotStored):
+			err = nil
+		case sure:
+			h.wrong("Complete: %v", err)
+		}
+		return v, err
+	case errors.Is(err, errDeclined) && !errors.Is(err, guard.ErrUnknown):
+		failed := claim.Fail(err)
+		if sure && !h.doubled && failed != nil && !errors.Is(failed, guard.ErrNotStored) {
+			h.wrong("Fail: %v", failed)
+		}
+		return "", errors.Join(err, failed)
+	}
+	return "", err
+}
+
+// operator says what became of work, and never anything but the truth.
+func (h *history) operator(r *rand.Rand) {
+	g, i := h.guards[r.IntN(len(h.guards))], r.IntN(len(h.fates))
+	f := h.fates[i]
+	f.operate <- struct{}{}
+	defer func() { <-f.operate }()
+	ctx, cancel := context.WithTimeout(h.t.Context(), span(r, 10*time.Second))
+	defer cancel()
+	key := h.key(i)
+	s, err := g.Lookup(ctx, key)
+	if err == nil && r.IntN(2) == 0 {
+		key = guard.Hashed(s.Key)
+	}
+	v, happened, busy := f.truth()
+	switch {
+	case err != nil || s.State != engine.Unknown || busy:
+	case happened:
+		h.say("Resolve k%d: %v", i, g.Resolve(ctx, key, v))
+	default:
+		h.say("Forget k%d: %v", i, g.Forget(ctx, key))
+	}
+}
+
+// mischief lets something go wrong.
+func (h *history) mischief(r *rand.Rand) {
+	op := pick(r, enginetest.OpClaim, enginetest.OpClaimRenew, enginetest.OpSettle, enginetest.OpSettle, enginetest.OpLookup, enginetest.OpNotify)
+	f := enginetest.Fault{Op: op, Times: 1 + r.IntN(4), After: span(r, h.policy.Lease*9/10)}
+	f.Do = pick(r, enginetest.Refuse, enginetest.LoseReply, enginetest.Delay, enginetest.Duplicate, enginetest.Hang)
+	if f.Do == enginetest.Duplicate && op == enginetest.OpSettle && !h.doubled {
+		f.Do = enginetest.LoseReply
+	}
+	if op == enginetest.OpNotify {
+		f.Do = pick(r, enginetest.Mute, enginetest.Delay)
+	}
+	if r.IntN(4) == 0 && op != enginetest.OpNotify && f.Do != enginetest.Delay {
+		f.Times = 0
+	}
+	switch {
+	case h.stepped && r.IntN(4) == 0:
+		d := span(r, 2*h.policy.Lease)
+		h.say("the engine's clock is set ahead by %v", d)
+		h.engine.Step(d)
+	case h.stepped && r.IntN(4) == 0:
+		d := span(r, 2*h.policy.Lease)
+		h.say("a wall clock is set ahead by %v", d)
+		h.guards[r.IntN(len(h.guards))].StepWall(d)
+	case r.IntN(3) == 0:
+		h.say("healed")
+		h.engine.Heal()
+	default:
+		h.say("%s: %s, %d times, %v", f.Op, f.Do, f.Times, f.After)
+		h.engine.Inject(f)
+	}
+}
+
+// end closes a guard, and demands that this comes to an end.
+func (h *history) end(g int, within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	start := time.Now()
+	err := h.guards[g].Close(ctx)
+	h.say("guard %d closed: %v", g, err)
+	if d := time.Since(start); d > within+3*time.Second {
+		h.wrong("Close(%v) took %v", within, d)
+	}
+	h.closed[g].Store(true)
+}
+
+func randomHistory(t *testing.T, seed uint64, loud bool) {
+	h, r := newHistory(t, seed, loud)
+	var all sync.WaitGroup
+	do := func(fn func(*rand.Rand)) {
+		own := rand.New(rand.NewPCG(r.Uint64(), 3))
+		all.Go(func() { fn(own) })
+	}
+	early := r.IntN(2) == 0
+	for range 20 + r.IntN(60) {
+		switch n := r.IntN(20); {
+		case n < 11:
+			for range 1 + r.IntN(4) {
+				do(h.call)
+			}
+		case n < 13:
+			do(h.operator)
+		case n < 14 && early:
+			early = false
+			g, within := r.IntN(len(h.guards)), span(r, pick(r, time.Second, 30*time.Second))
+			do(func(*rand.Rand) { h.end(g, within) })
+		default:
+			h.mischief(r)
+		}
+		time.Sleep(span(r, pick(r, 10*time.Millisecond, time.Second, 10*time.Second)))
+	}
+	h.engine.Heal()
+	h.say("healed for good")
+	all.Wait()
+	time.Sleep(5 * time.Minute) // until what is cleaned up in the background is
+	h.engine.Wait()
+	h.settled()
+	for g := range h.guards {
+		h.end(g, time.Minute)
+		if s := h.guards[g].Stats(); s.Running != 0 || s.Waiting != 0 || h.guards[g].Seats() != 0 {
+			h.wrong("guard %d is closed, and %d run, %d wait, %d seats are taken", g, s.Running, s.Waiting, h.guards[g].Seats())
+		}
+	}
+}
+
+// settled demands that what is known of every key is true, and that whoever comes
+// now is told.
+func (h *history) settled() {
+	for i, f := range h.fates {
+		v, happened, busy := f.truth()
+		if len(f.effects) > 1 {
+			h.wrong("k%d has the effects %q", i, f.effects)
+		}
+		s, err := h.guards[0].Lookup(context.Background(), h.key(i))
+		switch {
+		case err != nil || busy:
+			h.wrong("k%d: %v, busy: %v", i, err, busy)
+		case s.State == engine.Running:
+			h.wrong("k%d is still running, for %v", i, s.Left)
+		case *ghosts && !h.stepped && s.State == engine.Unknown && f.began == 0:
+			h.wrong("nobody is said to know what became of k%d, and nothing ever began", i)
+		case f.stored && s.State != engine.Done:
+			h.wrong("k%d is %v, but its result was said to be kept", i, s.State)
+		case happened && s.State != engine.Done && s.State != engine.Unknown, !happened && s.State == engine.Done:
+			h.wrong("k%d is %v, but happened: %v", i, s.State, happened)
+		}
+		for g := range h.guards {
+			if h.closed[g].Load() || s.State != engine.Done || h.policy.OnDuplicate == guard.Refuse {
+				continue
+			}
+			if got, err := h.guards[g].Do(context.Background(), h.key(i), nil); err != nil || got != v {
+				h.wrong("k%d is done, and guard %d answers %q, %v; want %q", i, g, got, err, v)
+			}
+		}
+	}
+}
