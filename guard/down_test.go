@@ -147,6 +147,8 @@ var downLaws = []law{
 			do(t, g, k, j, "a")
 		}
 		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
+		time.Sleep(guard.DefaultLocal) // also if nobody has just asked
+		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
 		wantErr(t, gone.Complete("late"), errLost)
 		fails(t, g, lost, j, guard.ErrUnknown)
 		w.engine.Heal()
@@ -256,6 +258,24 @@ var downLaws = []law{
 		time.Sleep(2 * time.Second)
 		do(t, process[string](t, w, strict), key, j, "a")
 	}},
+	{"a claim without an answer is not taken back for ever, nor for longer than a lease by a guard that is closed", func(t *testing.T, w *world) {
+		lose := func(k guard.Key) *guard.Guard[string] {
+			g := process[string](t, w, guard.Policy{Name: "order", OnUnknown: guard.Hold})
+			w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 1})
+			cut(w, enginetest.OpClaim, enginetest.OpSettle)
+			fails(t, g, k, work("a", 0), guard.ErrDown)
+			return g
+		}
+		g := lose(key)
+		time.Sleep(16 * time.Minute)
+		if n := g.Stats().CleanedUp; n != 1 {
+			t.Errorf("%d given up after a quarter of an hour, want 1", n)
+		}
+		w.engine.Heal()
+		g, start := lose(guard.Of("ann", "2")), time.Now()
+		ok(t, g.Close(context.Background()))
+		about(t, "closing", time.Since(start), guard.DefaultLease, 5*time.Second)
+	}},
 	{"with local, work that outlasted its window leaves nothing in the way", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Window, Window: 2 * time.Second, OnDown: guard.Local}
 		g, j := process[string](t, w, p), work("a", 3*time.Second)
@@ -272,6 +292,14 @@ var downLaws = []law{
 		pay := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
 		_, _ = pay.Do(t.Context(), key, ways["doubt"])
 		do(t, pay, key, j, "found")
+	}},
+	{"with local, an outcome that was unknown before an outage is for the resolver in it", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "pay", OnDown: guard.Local, OnUnknown: guard.Resolve}
+		g, j := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })), work("a", 0)
+		_, _ = g.Do(t.Context(), key, ways["doubt"])
+		cut(w)
+		do(t, g, key, j, "found")
+		j.want(t, 0)
 	}},
 	{"who waits for another process that is known to be at work does not run for a blip", func(t *testing.T, w *world) {
 		for _, down := range []guard.OnDown{guard.Local, guard.Open} {

@@ -161,6 +161,19 @@ var lossLaws = []law{
 		}
 		ok(t, c.Complete("a"))
 	}},
+	{"a renewal is trusted for no longer than the clock says that has seen more", func(t *testing.T, w *world) {
+		g := process[string](t, w, guard.Export("export"))
+		ctx, c := begin(t, g, key)
+		time.Sleep(time.Second)
+		g.StepWall(4*time.Minute + 30*time.Second)
+		time.Sleep(guard.DefaultLease / 2) // renewed meanwhile
+		cut(w, enginetest.OpClaimRenew)
+		time.Sleep(guard.DefaultLease)
+		if ctx.Err() == nil {
+			t.Error("still trusted, though by one clock the lease is over")
+		}
+		wantErr(t, c.Complete("a"), errLost)
+	}},
 	{"after a loss the next call in the same process is as good as one elsewhere", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})

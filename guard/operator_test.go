@@ -75,6 +75,10 @@ var operatorLaws = []law{
 			}
 			ok(t, g.Forget(t.Context(), key))
 		}
+		window := guard.Policy{Name: "form", After: guard.Window, Window: time.Minute, OnUnknown: guard.Hold}
+		g := process[string](t, w, window, guard.WithCodec(panicking{}))
+		leave(t, g, key)
+		ok(t, g.Resolve(t.Context(), key, "nobody keeps it"))
 	}},
 	{"what is listed can be looked up and resolved as it is listed", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
@@ -247,6 +251,27 @@ var closingLaws = []law{
 		defer cancel()
 		wantErr(t, g.Close(ctx), guard.ErrNotStored)
 		time.Sleep(guard.DefaultLease) // it is still tried
+	}},
+	{"a guard that is closed and gives up telling a result says so", func(t *testing.T, w *world) {
+		g, err := guard.New[string](interlock.New(w.engine), order)
+		ok(t, err)
+		_, c := begin(t, g, key)
+		cut(w)
+		wantErr(t, c.Complete("a"), guard.ErrNotStored)
+		wantErr(t, g.Close(context.Background()), guard.ErrNotStored)
+	}},
+	{"a guard that is closed while something runs unguarded says so", func(t *testing.T, w *world) {
+		g, err := guard.New[string](interlock.New(w.engine), guard.Form("form"))
+		ok(t, err)
+		cut(w)
+		_, c := begin(t, g, key)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if g.Close(ctx) == nil {
+			t.Error("closed, it says, and something runs")
+		}
+		ok(t, c.Complete("a"))
+		ok(t, g.Close(context.Background()))
 	}},
 	{"an idle guard listens for nothing and remembers nothing", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", time.Second)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/guard"
 )
 
@@ -142,6 +143,33 @@ var tokenLaws = []law{
 		time.Sleep(10 * time.Second)
 		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
 		j.want(t, 1)
+	}},
+	{"a token that has expired finds in an outage what it was spent on before", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDown: guard.Local}
+		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
+		token := ts.Issue("ann", "checkout")
+		time.Sleep(ts.Life() - 5*time.Second)
+		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
+		cut(w)
+		time.Sleep(10 * time.Second)
+		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
+		j.want(t, 1)
+	}},
+	{"an expired token begins nothing if what was unknown of it is forgotten meanwhile", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })
+		ts, g, j := tokens(t, "s"), process[string](t, w, p, find), work("a", 0)
+		other := on[string](t, w, w.memory, p, find)
+		token := ts.Issue("ann", "checkout")
+		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), ways["doubt"])
+		time.Sleep(ts.Life())
+		expired := redeem(t, ts, token, "checkout")
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
+		wait := begun(t, g, expired, j)
+		ok(t, other.Forget(t.Context(), expired))
+		_, err := wait()
+		wantErr(t, err, guard.ErrTokenExpired)
+		j.want(t, 0)
 	}},
 	{"a secret is replaced by putting a new one in front", func(t *testing.T, w *world) {
 		token := tokens(t, "old").Issue("ann", "checkout")

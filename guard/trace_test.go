@@ -39,7 +39,7 @@ var traceLaws = []law{
 		}
 	}},
 	{"a trace that panics leaves no claim behind", func(t *testing.T, w *world) {
-		g := process[string](t, w, order, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) {
+		g := process[string](t, w, strict, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) {
 			if c.Verdict == guard.Granted {
 				panic("boom")
 			}
@@ -52,7 +52,7 @@ var traceLaws = []law{
 			}()
 			_, _, _ = g.Begin(t.Context(), key)
 		}()
-		do(t, process[string](t, w, order), key, work("a", 0), "a")
+		do(t, process[string](t, w, strict), key, work("a", 0), "a") // nothing had begun
 	}},
 	{"loss, renewal and clean-up are traced", func(t *testing.T, w *world) {
 		var lost, renewed, cleaned int

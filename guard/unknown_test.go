@@ -111,17 +111,33 @@ var unknownLaws = []law{
 			t.Error("nothing went wrong, and there is an error")
 		}
 	}},
+	{"unless the policy says for how long, what is unknown is held for a day, and a result kept for five minutes", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, guard.Policy{Name: "pay", OnUnknown: guard.Hold}), work("a", 0)
+		_, c := begin(t, g, key)
+		ok(t, c.Abandon())
+		time.Sleep(23 * time.Hour)
+		fails(t, g, key, j, guard.ErrUnknown)
+		time.Sleep(time.Hour)
+		do(t, g, key, j, "a")
+		again := process[string](t, w, order)
+		do(t, again, key, j, "a")
+		time.Sleep(guard.DefaultRetain)
+		do(t, again, key, j, "a")
+		j.want(t, 3)
+	}},
 	{"a resolver that fails again and again is told of the work it is about, and so is the caller", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", false, errNo }))
 		_, c := begin(t, g, key)
 		fence, began := c.Fence(), time.Now()
 		ok(t, c.Abandon())
-		for range 2 {
+		for i := range 2 {
 			time.Sleep(time.Minute)
 			var u *guard.UnknownError
 			if err := fails(t, g, key, work("a", 0), guard.ErrUnknown); !errors.As(err, &u) || u.Fence < fence || u.Began.Before(began) {
 				t.Errorf("told %+v", err)
+			} else if i == 0 && (u.Fence != fence || !u.Began.Equal(began)) {
+				t.Errorf("told of %d since %v, want the work: %d since %v", u.Fence, u.Began, fence, began)
 			}
 		}
 	}},

@@ -108,6 +108,11 @@ var guardMutants = []mutant{
 	{"resolver-alone-no-more", "guard/ask.go", "		req.Take = true\n		a, err = k.ask(ctx, local, req)\n		a.unknown = &before\n", "		a.req, a.rec.Granted, a.unknown = req, true, &before\n", "ten resolvers at once"},
 	{"unresolved-is-told-here", "guard/settle.go", "	resolvable := s.Outcome == engine.Unknown && k.core.policy.OnUnknown == Resolve\n", "	resolvable := false\n", "the resolver is asked half a second late"},
 	{"result-of-resolver-lost", "guard/guard.go", "	c.value, c.replayed = v, true\n	return ctx, nil\n}\n\n// report", "	c.replayed = true\n	return ctx, nil\n}\n\n// report", "found, and not returned"},
+	{"by-hand-doubt-is-failure", "guard/claim.go", "	if doubtful(&c.claim, err) {\n", "	if false {\n", "a timeout, and by hand it is run again"},
+	{"not-done-is-doubt", "guard/claim.go", "return !errors.As(err, &sure) && (", "return (!errors.As(err, &sure) || true) && (", "nobody answered the phone, and it is held for a day"},
+	{"resolver-error-names-another", "guard/guard.go", "k.unknown(*before, err)", "k.unknown(engine.Record{Fence: c.claim.fence, Began: c.claim.begun, Left: k.retain()}, err)", "which one is it about? the one who asked"},
+	{"held-for-minutes", "guard/policy.go", "		fill(&p.Retain, DefaultHeld)\n", "		fill(&p.Retain, DefaultRetain)\n", "held until the operator has had a coffee"},
+	{"kept-for-a-day", "guard/policy.go", "	if p.OnUnknown == Rerun {\n		fill", "	if p.OnUnknown == \"never\" {\n		fill", "every result for a day"},
 
 	// Loss.
 	{"loss-not-told", "guard/lease.go", "	k.cancel(k.lost)\n", "", "the work goes on beside its successor"},
@@ -129,6 +134,9 @@ var guardMutants = []mutant{
 	{"lost-seat-kept", "guard/lease.go", "	c.desk.vacate(k.seat, nil)\n	k.cancel(k.lost)", "	k.cancel(k.lost)", "here it runs for ever"},
 	{"failed-renewals-not-counted", "guard/lease.go", "		s.notRenewed.Add(1)\n", "", "on the brink of a loss, and nobody knows"},
 	{"loss-counted-twice", "guard/lease.go", "	if k.over || k.lost != nil {\n", "	if k.over {\n", "running is below zero"},
+	{"longer-lease-by-one-clock", "internal/watchdog/renewal.go", "		l.Trust(l.later(SureUntil(sent, l.life)))\n", "		if sure := SureUntil(sent, l.life); sure.After(l.Until()) {\n			l.Trust(sure)\n		}\n", "the machine slept, and renewals do not count"},
+	{"longer-lease-by-the-other-clock", "internal/watchdog/lease.go", "	left := min(l.sureMono.Load()-l.clock.mono(now), l.sureWall.Load()-l.clock.wall(now))\n", "	left := l.sureMono.Load() - l.clock.mono(now)\n", "a renewal forgets that the machine slept"},
+	{"longer-lease-cut-short", "internal/watchdog/lease.go", "; until.After(sure) {\n		return until", "; false {\n		return until", "a renewal takes away what was left of the window"},
 
 	// Down.
 	{"down-runs", "guard/call.go", "errors.As(err, &down) && k.core.policy.OnDown == Open {", "errors.As(err, &down) {", "fail open for money"},
@@ -178,6 +186,19 @@ var guardMutants = []mutant{
 	{"no-room-is-too-large", "guard/settle.go", "unsealed(k.req.Key, noRoom, nil)", "unsealed(k.req.Key, tooLarge, nil)", "somebody raises MaxResult, and it is worse"},
 	{"outage-told-one-by-one", "guard/ask.go", "		c.desk.vacate(s, shared(ctx, err))\n", "		c.desk.vacate(s, nil)\n", "fifty times two seconds"},
 	{"every-error-is-down", "guard/ask.go", "	case isDown(err):\n		return &DownError", "	case err != nil:\n		return &DownError", "nonsense runs unguarded"},
+	{"local-seen-is-decided", "guard/fallback.go", "	if !told {\n", "	if !told || len(s.Result) <= largestSeen {\n", "what another did since is not seen"},
+	{"local-unstored-unnoted", "guard/fallback.go", "		f.used.Store(true)\n", "", "only this process knows, and it does not look"},
+	{"local-unstored-is-seen", "guard/fallback.go", "		to = f.own\n", "", "only this process knows, and it asks the engine"},
+	{"local-brings-back-what-was-forgotten", "guard/fallback.go", "	f.seen.Evict(s.Key)\n", "", "forgotten by hand, and unknown in the next outage"},
+	{"local-keeps-what-is-large", "guard/fallback.go", "	} else if len(s.Result) > largestSeen {\n", "	} else if false {\n", "ten thousand results of a megabyte"},
+	{"local-forgets-what-is-large", "guard/fallback.go", "		s.Result = unsealed(s.Key, noRoom, nil)\n", "		return\n", "too large to remember, so it is done again"},
+	{"local-does-not-remember", "guard/ask.go", "rec := c.local.remembers(k.hash); rec.State != engine.Absent {", "rec := c.local.remembers(k.hash); rec.State == engine.Running {", "an outage, and the morning's orders are placed again"},
+	{"local-remembers-for-any-payload", "guard/ask.go", "	case !matches(rec.Fingerprint, k.print):\n", "	case false:\n", "another amount is replayed in an outage"},
+	{"local-does-not-resolve-what-was-unknown", "guard/ask.go", "	case rec.State != engine.Unknown || k.core.policy.OnUnknown != Resolve:\n", "	case true:\n", "unknown for as long as the outage"},
+	{"local-runs-what-was-unknown", "guard/ask.go", "	a.unknown = &rec\n", "	_ = rec\n", "unknown before the outage, and done again in it"},
+	{"long-outage-leaves-claims", "guard/cleanup.go", "max(lease, min(req.Retain, longestCleanUp))", "lease", "unknown for a day, though nothing ever began"},
+	{"cleaned-up-for-a-day", "guard/cleanup.go", "max(lease, min(req.Retain, longestCleanUp))", "max(lease, req.Retain)", "a goroutine for each call of a long outage"},
+	{"closing-cleans-up-for-long", "guard/cleanup.go", "c.closed.Load() && time.Since(begun) > lease", "false && time.Since(begun) > lease", "a quarter of an hour to shut down"},
 
 	// The in-process level.
 	{"no-desk", "guard/desk.go", "	if s == nil || s.stale(now, d.local) {\n", "	if s == nil || true {\n", "every duplicate asks the engine"},
@@ -212,6 +233,8 @@ var guardMutants = []mutant{
 	{"plain-is-believed", "guard/envelope.go", "	if c.ring != nil && (what == value || what == failure) {\n", "	if false {\n", "who can write can forge"},
 	{"plain-errors-are-believed", "guard/envelope.go", "	if c.ring != nil && (what == value || what == failure) {\n", "	if c.ring != nil && what == value {\n", "who can write can forge an error"},
 	{"codec-ignored", "guard/claim.go", "		text, err = g.codec.Marshal(*v)\n", "		text, err = JSON{}.Marshal(*v)\n", "the option does nothing"},
+	{"codec-panic-goes-on", "guard/claim.go", "		if p := recover(); p != nil { // the work", "		if p := any(nil); p != nil { // the work", "paid, and a bug in a codec pays again"},
+	{"codec-panic-is-nothing", "guard/claim.go", "			text, err = nil, fmt.Errorf(\"%w: it panicked: %v\", ErrCodec, p)\n", "			text, err = nil, nil\n", "an empty result, and nobody knows why"},
 
 	// Operators.
 	{"late-operator-decides", "guard/operator.go", "	case !a.rec.Took:\n", "	case false:\n", "a result that was made up, for work that never was"},
@@ -230,6 +253,14 @@ var guardMutants = []mutant{
 	{"list-goes-on", "guard/operator.go", "wanted(rec.State, states) && !yield(statusOf(rec), nil) {\n					return\n", "wanted(rec.State, states) && !yield(statusOf(rec), nil) {\n					continue\n", "break in a range over it is a panic"},
 	{"list-hides-the-outage", "guard/operator.go", "				yield(Status{}, fmt.Errorf(\"guard: listing %q: %w\", c.policy.Name, err))\n", "				yield(Status{}, nil)\n", "nothing is unknown, while nothing is known"},
 	{"lookup-hides-the-outage", "guard/operator.go", "		return Status{}, fmt.Errorf(\"guard: looking up %q: %w\", k.hash, err)\n", "		return Status{Key: k.hash}, nil\n", "absent, says an engine that is down"},
+	{"hashed-token-kept-as-others", "guard/operator.go", "k.request(), max(k.retain(), s.Left)\n", "k.request(), k.retain()\n", "resolved by its hash, and the token is good again"},
+	{"hashed-token-settled-as-others", "guard/operator.go", "	c.claim.start(ctx, g.core, a, retain)\n", "	c.claim.start(ctx, g.core, a, k.retain())\n", "resolved by its hash, and the token is good again"},
+	{"operator-leaves-a-tombstone", "guard/operator.go", "	if g.policy.After == Keep {\n		if _, err := g.encode", "	if false {\n		if _, err := g.encode", "a typo, and the result can never be given"},
+	{"operator-encodes-for-nobody", "guard/operator.go", "	if g.policy.After == Keep {\n		if _, err := g.encode", "	if true {\n		if _, err := g.encode", "refused for a result that nobody keeps"},
+	{"operator-asks-elsewhere", "guard/operator.go", "k.ask(ctx, g.local.decided(s.Key).State == engine.Unknown, req)", "k.ask(ctx, false, req)", "unknown here, and the engine knows nothing of it"},
+	{"operator-looks-elsewhere", "guard/operator.go", "	rec, err := k.lookup(ctx)\n", "	rec, err := g.ledger.Lookup(ctx, k.hash)\n", "unknown to its callers, and absent to the operator"},
+	{"list-without-prefix", "guard/operator.go", "pattern(c.escaped)", "pattern(interlock.Key(c.policy.Name))", "nothing is unknown, with a prefix"},
+	{"prefix-does-not-count", "guard/core.go", "client.Prefix() + interlock.Key(p.Name)", "interlock.Key(p.Name)", "one tenant receives another's reply"},
 
 	// Closing.
 	{"closed-is-open", "guard/call.go", "		if c.closed.Load() {\n", "		if false {\n", "what is shut down begins anew"},
@@ -250,6 +281,12 @@ var guardMutants = []mutant{
 	{"desk-tidied-once", "guard/desk.go", "	d.armed = false\n", "", "the first hour is forgotten, and the rest is not"},
 	{"closed-desk-remembers", "guard/desk.go", "	d.closed = true\n", "", "closed, and holds what came in late"},
 	{"closed-desk-keeps", "guard/desk.go", "	d.closed = true\n	for len(d.told) > 0 {\n", "	d.closed = true\n	for false {\n", "closed, and still listening"},
+	{"close-hides-what-is-unstored", "guard/close.go", "	if n := c.unstored.Load(); n > 0 {\n", "	if n := c.unstored.Load(); n < 0 {\n", "the work was done, and nobody will know"},
+	{"close-hides-what-it-gave-up", "guard/settle.go", "	if err == nil || !k.core.closed.Load() {\n", "	if true {\n", "Close waited, in vain, and does not say so"},
+	{"close-tells-old-stories", "guard/settle.go", "	if err == nil || !k.core.closed.Load() {\n", "	if err == nil {\n", "a result of last week, at every shutdown"},
+	{"stored-late-is-unstored", "guard/settle.go", "		k.core.unstored.Add(-1) // otherwise Close tells\n", "", "stored, and Close says it was not"},
+	{"close-hides-what-is-unguarded", "guard/close.go", "	if n := c.unguarded.Load(); n > 0 {\n", "	if n := c.unguarded.Load(); n < 0 {\n", "cut off, and nobody is told"},
+	{"unguarded-for-ever", "guard/settle.go", "		k.core.unguarded.Add(-1)\n", "", "it ended, and Close says it runs"},
 
 	// Tokens.
 	{"tokens-are-the-same", "guard/token.go", "	if _, err := rand.Read(token); err != nil {\n		panic(err) // it never fails, says its documentation\n	}\n", "	_ = rand.Read\n", "one form for all"},
@@ -268,6 +305,13 @@ var guardMutants = []mutant{
 	{"expired-token-hides-the-outage", "guard/call.go", "	case err != nil:\n		return answer{}, k.explain(ctx, err)\n	case rec", "	case err != nil:\n		return answer{}, ErrTokenExpired\n	case rec", "paid, and told to begin anew"},
 	{"expired-token-in-house", "guard/call.go", "func (k *call) recall(ctx context.Context) (answer, error) {\n	k.asked = true\n", "func (k *call) recall(ctx context.Context) (answer, error) {\n", "answered here, it is said, by one who asked"},
 	{"token-never-expires", "guard/token.go", "expired: !time.Now().Before(until),", "expired: false,", "a form of last year"},
+	{"expired-token-of-an-outage", "guard/call.go", "	rec, err := k.lookup(ctx)\n", "	rec, err := k.core.ledger.Lookup(ctx, k.hash)\n", "paid in an outage, and told to begin anew"},
+	{"expired-token-in-an-outage", "guard/call.go", "		if rec := c.local.remembers(k.hash); rec.State != engine.Absent {\n", "		if rec := c.local.remembers(k.hash); rec.State == engine.Running {\n", "this process did it, and says it cannot know"},
+	{"lookup-passes-by-what-is-decided", "guard/call.go", "	if rec := c.local.decided(k.hash); rec.State != engine.Absent {\n", "	if rec := c.local.decided(k.hash); rec.State == engine.Running {\n", "done in the outage, and absent after it"},
+	{"expired-token-not-resolved", "guard/call.go", "; c.policy.OnUnknown != Resolve || !errors.Is(err, ErrUnknown) {", "; true {", "unknown for ever, with a resolver at hand"},
+	{"expired-token-runs-if-not-done", "guard/guard.go", "	case !happened && k.key.expired:\n", "	case !happened && false:\n", "a form of last year"},
+	{"expired-token-holds-the-claim", "guard/guard.go", "	case !happened && k.key.expired:\n		c.claim.retract(ErrTokenExpired)\n", "	case !happened && k.key.expired:\n", "renewed for ever, for nothing"},
+	{"expired-token-runs-if-forgotten", "guard/guard.go", "	case k.key.expired:\n		c.claim.retract(", "	case false:\n		c.claim.retract(", "a form of last year"},
 
 	// Traces.
 	{"panic-in-a-trace-dangles", "guard/guard.go", "		if !told && c.claim.core != nil && !c.replayed { // somebody's trace has panicked\n", "		if !told && false {\n", "a bug in a metric, and the key is stuck"},
@@ -280,4 +324,5 @@ var guardMutants = []mutant{
 	{"left-not-logged", "guard/guard.go", "			e.Left = dup.RetryAfter\n", "", "refused until when? (L10)"},
 	{"outage-logged-as-usual", "guard/log.go", "	default:\n		logger.Error(\"guard: checked\"", "	default:\n		logger.Debug(\"guard: checked\"", "down, at debug level"},
 	{"plain-key-logged", "guard/guard.go", "		e := Checked{Guard: c.policy.Name, Key: k.hash,", "		e := Checked{Guard: c.policy.Name, Key: k.key.ID,", "a client's key in the log"},
+	{"panic-in-a-trace-is-unknown", "guard/guard.go", "			c.claim.retract(nil)\n", "			_ = c.Abandon()\n", "a bug in a metric, and the key is held for a day"},
 }
