@@ -98,7 +98,7 @@ func (c *core) mirror(k *claim, s engine.Settlement, told bool) {
 	}
 	ctx, l := context.Background(), to.Capabilities().Ledger
 	rec, err := l.Claim(ctx, engine.Claim{
-		Key: s.Key, Attempt: s.Attempt, Fingerprint: k.req.Fingerprint, Lease: c.policy.Lease, Take: true,
+		Key: s.Key, Attempt: s.Attempt, Fingerprint: k.req.Fingerprint, Lease: c.policy.Lease,
 	})
 	if err == nil && rec.Granted {
 		_, _ = l.Settle(ctx, s) // it has no reason to fail, and nobody would know what to do

@@ -112,7 +112,6 @@ func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) err
 	c := &Claim[T]{guard: g}
 	c.claim.start(ctx, g.core, a, retain)
 	defer g.desk.evict(s.Key)
-	defer c.Abandon() //nolint:errcheck // should decide panic
 	return decide(c)
 }
 

@@ -286,11 +286,13 @@ var unknownLaws = []law{
 		ok(t, c.Fail(errNo))
 		ok(t, c.Abandon())
 	}},
-	{"a resolver is asked by the very next call", func(t *testing.T, w *world) {
-		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
-		g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
-		_, _ = g.Do(t.Context(), key, ways["doubt"])
-		do(t, g, key, work("a", 0), "found")
+	{"a resolver is asked by the very next call, and its result returned even where none is kept", func(t *testing.T, w *world) {
+		for _, after := range []guard.After{guard.Keep, guard.Free} {
+			p := guard.Policy{Name: "order-" + string(after), OnUnknown: guard.Resolve, After: after}
+			g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
+			_, _ = g.Do(t.Context(), key, ways["doubt"])
+			do(t, g, key, work("a", 0), "found")
+		}
 	}},
 	{"a resolver that panics leaves it unknown", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
