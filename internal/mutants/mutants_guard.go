@@ -127,7 +127,7 @@ var guardMutants = []mutant{
 	{"error-replaced-by-loss", "guard/claim.go", "		return errors.Join(err, settled)\n", "		return settled\n", "why the work failed is gone"},
 	{"no-max-hold", "guard/lease.go", "watchdog.Terms{MaxHold: c.policy.MaxHold}", "watchdog.Terms{}", "a hung job is kept alive for ever"},
 	{"not-renewed-while-settling", "guard/settle.go", "	s.Key, s.Attempt = k.req.Key, k.req.Attempt\n", "	s.Key, s.Attempt = k.req.Key, k.req.Attempt\n	c.dog.Remove(k)\n", "heartbeat stopped, then complete"},
-	{"old-grant-taken", "guard/ask.go", "watchdog.SureUntil(a.sent, req.Lease).Sub(a.got) < req.Lease/leastLeft {", "false {", "the claim is lost before the work begins"},
+	{"old-grant-taken", "guard/ask.go", "watchdog.SureUntil(a.sent, req.Lease).Sub(a.got) < req.Lease/leastLeft {", "watchdog.SureUntil(a.sent, req.Lease).Sub(a.got) < -req.Lease {", "the claim is lost before the work begins"},
 	{"old-grant-left-behind", "guard/ask.go", "			c.cleanUp(l, req, a.sent)\n			return answer{}, fmt.Errorf", "			return answer{}, fmt.Errorf", "refused, and in the way for a lease"},
 	{"overdue-not-seen", "guard/lease.go", "	if k.lease.Overdue(time.Now()) {\n		k.lose(interlock.ErrExpired)\n	}\n	return k.Context.Err()", "	return k.Context.Err()", "a process that slept goes on"},
 	{"overdue-has-time-left", "guard/claim.go", "	if c.claim.ledger == nil || !c.claim.live() {\n		return 0\n	}\n	return c.claim.lease.Left(time.Now())", "	return c.claim.core.policy.Lease", "thirty seconds for ever"},
