@@ -273,8 +273,9 @@ func (d *desk) leave(l *lease) (handed bool, outcome engine.Outcome, err error) 
 // pass gives a lock that this process holds to the next in line, if the two
 // agree on the terms and its time is not up, and back to the engine otherwise.
 func (d *desk) pass(g grant, t terms, ln *line, p *part) (handed bool, outcome engine.Outcome, err error) {
-	ctx := d.core.bound.Context() // one bound for all of it
-	if !d.core.closed.Load() && g.passable(time.Now()) && (!t.explicit || d.renewed(ctx, &g, ln, p, t)) {
+	now := time.Now()
+	ctx := d.core.bound.Context(now) // one bound for all of it
+	if !d.core.closed.Load() && g.passable(now) && (!t.explicit || d.renewed(ctx, &g, ln, p, t)) {
 		p.mu.Lock()
 		if w := ln.first; w != nil && w.terms == t {
 			ln.drop(w)

@@ -135,7 +135,7 @@ func (g *gathering) settle() error {
 // renewTogether makes leases that nobody renews after that begin anew together,
 // except those that are new.
 func (c *core) renewTogether(wards []watchdog.Ward) error {
-	ctx := c.bound.Context()
+	ctx := c.bound.Context(time.Now())
 	for tries := 1; ; tries++ {
 		old := c.watchdog.Older(wards, leastLeft)
 		if len(old) == 0 {

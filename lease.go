@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/ending"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -15,9 +16,8 @@ import (
 // is also the context its holder works under, so that a hold costs few
 // allocations and ownership needs no table of goroutines.
 type lease struct {
-	context.Context // ends with the hold
-	cancel          context.CancelCauseFunc
-	parent          context.Context // the one it was taken under
+	ending.Context                 // ends with the hold
+	parent         context.Context // the one it was taken under
 
 	core  *core
 	opts  *options
@@ -36,7 +36,7 @@ type lease struct {
 func newLease(ctx context.Context, m *Mutex, g grant, now time.Time) *lease {
 	l := &lease{core: m.core, opts: &m.opts, grant: g, parent: ctx, begun: now, entries: 1}
 	l.outer, _ = ctx.Value(leaseKey{}).(*lease)
-	l.Context, l.cancel = context.WithCancelCause(ctx)
+	l.Init(ctx)
 	l.first.lease = l
 	terms := m.opts.watched()
 	if m.gathered {
@@ -123,7 +123,7 @@ func (l *lease) leave() error {
 	l.core.background.Begin() // before the watchdog lets go of it: Close waits for one or the other
 	defer l.core.background.End()
 	l.core.watchdog.Remove(l)
-	l.cancel(ErrReleased)
+	l.End(ErrReleased)
 	return l.release(now)
 }
 
@@ -180,7 +180,7 @@ func (l *lease) lose(why error) bool {
 	l.mu.Unlock()
 
 	l.core.watchdog.Remove(l)
-	l.cancel(lost)
+	l.End(lost)
 	held := time.Since(l.begun)
 	s := &l.core.stats
 	s.live.Add(-1)

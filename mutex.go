@@ -158,7 +158,7 @@ func (m *Mutex) hold(ctx context.Context, g grant, asked time.Time) *lease {
 	now := time.Now()
 	l := newLease(ctx, m, g, now)
 	m.core.desk.occupy(l)
-	m.core.watchdog.Add(l)
+	m.core.watchdog.Add(l, now)
 	m.core.presence.show(now)
 
 	s, waited := &m.core.stats, now.Sub(asked)

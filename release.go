@@ -13,7 +13,7 @@ import (
 // release gives a lock back to the engine, on nobody's context, and asks again
 // if the answer is lost: that it is free by then counts as released.
 func (c *core) release(req engine.Request) (engine.Parting, error) {
-	return c.releaseWithin(c.bound.Context(), req)
+	return c.releaseWithin(c.bound.Context(time.Now()), req)
 }
 
 func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Parting, error) {
@@ -46,7 +46,7 @@ func (c *core) stepOut(req engine.Request) {
 
 // whyGone finds out why the engine did not know a hold that was to be released.
 func (c *core) whyGone(req engine.Request) error {
-	errs := c.engine.Renew(c.bound.Context(), []engine.Request{req})
+	errs := c.engine.Renew(c.bound.Context(time.Now()), []engine.Request{req})
 	return reasonGone(errs[0])
 }
 

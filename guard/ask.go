@@ -29,7 +29,7 @@ const (
 var errSlow = errors.New("the engine took so long to answer that little of the lease was left; use a longer one")
 
 // stand asks the engine, for all in this process who want the same.
-func (k *call) stand(ctx context.Context, s *seat) (a answer, err error) {
+func (k *call) stand(ctx context.Context, s *seat) (*answer, error) {
 	c := k.core
 	k.asked = true
 	answered := false
@@ -38,19 +38,19 @@ func (k *call) stand(ctx context.Context, s *seat) (a answer, err error) {
 			c.desk.vacate(s, nil)
 		}
 	}()
-	a, err = k.claimOrWait(ctx, s, c.local.decided(k.hash).State != engine.Absent)
+	a, err := k.claimOrWait(ctx, s, c.local.decided(k.hash) != engine.Absent)
 	if c.policy.OnDown == Local && isDown(err) && ctx.Err() == nil {
 		c.local.used.Store(true)
 		a, err = k.claimOrWait(ctx, s, true)
 	}
 	answered = true
-	a.seat = s
 	switch {
 	case err != nil:
 		err = k.explain(ctx, err)
 		c.desk.vacate(s, shared(ctx, err))
 		return k.refused(err)
 	case a.rec.Granted:
+		a.seat = s
 		return a, nil // its seat is told when the work begins
 	case a.rec.State == engine.Running:
 		if c.policy.OnDuplicate == Wait {
@@ -61,11 +61,11 @@ func (k *call) stand(ctx context.Context, s *seat) (a answer, err error) {
 	default:
 		c.desk.tell(s, a.rec, a.got)
 	}
-	return k.judge(a.rec)
+	return k.judge()
 }
 
 // claimOrWait asks a ledger for the claim, and waits for it if the policy says so.
-func (k *call) claimOrWait(ctx context.Context, s *seat, local bool) (answer, error) {
+func (k *call) claimOrWait(ctx context.Context, s *seat, local bool) (*answer, error) {
 	a, err := k.claim(ctx, local)
 	if err == nil && k.core.policy.OnDuplicate == Wait && taken(a) {
 		return k.scout(ctx, s, a)
@@ -74,7 +74,7 @@ func (k *call) claimOrWait(ctx context.Context, s *seat, local bool) (answer, er
 }
 
 // taken tells whether somebody else has the claim.
-func taken(a answer) bool { return a.rec.State == engine.Running && !a.rec.Granted }
+func taken(a *answer) bool { return a.rec.State == engine.Running && !a.rec.Granted }
 
 // shared returns what those who wait for the same answer are to be told: nothing
 // if it was this caller who gave up.
@@ -102,11 +102,11 @@ func (k *call) explain(ctx context.Context, err error) error {
 
 // claim asks the engine for the claim, and once more to find out what became of
 // an earlier one, if the policy wants that.
-func (k *call) claim(ctx context.Context, local bool) (answer, error) {
+func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	c := k.core
 	if c.policy.OnDown != Closed && !local {
 		if err := c.down.since(c.policy.Local); err != nil {
-			return answer{}, err
+			return nil, err
 		}
 	}
 	if local {
@@ -118,8 +118,9 @@ func (k *call) claim(ctx context.Context, local bool) (answer, error) {
 	if err == nil && a.rec.State == engine.Unknown && c.policy.OnUnknown == Resolve {
 		before, req := a.rec, k.request()
 		req.Take = true
-		a, err = k.ask(ctx, local, req)
-		a.unknown = &before
+		if a, err = k.ask(ctx, local, req); err == nil {
+			a.unknown = &before
+		}
 	}
 	switch {
 	case local || ctx.Err() != nil:
@@ -133,15 +134,18 @@ func (k *call) claim(ctx context.Context, local bool) (answer, error) {
 
 // remembered answers with what this process knows while the engine is down. An
 // outcome that nobody knew is still for the resolver, if there is one.
-func (k *call) remembered(ctx context.Context, rec engine.Record) (answer, error) {
+func (k *call) remembered(ctx context.Context, rec engine.Record) (*answer, error) {
 	switch {
 	case !matches(rec.Fingerprint, k.print):
-		return answer{}, engine.ErrMismatch
+		return nil, engine.ErrMismatch
 	case rec.State != engine.Unknown || k.core.policy.OnUnknown != Resolve:
-		return answer{rec: rec, ledger: k.core.at(true), local: true, got: time.Now()}, nil
+		k.answer = answer{rec: rec, ledger: k.core.at(true), local: true, got: time.Now()}
+		return &k.answer, nil
 	}
 	a, err := k.ask(ctx, true, k.request())
-	a.unknown = &rec
+	if err == nil {
+		a.unknown = &rec
+	}
 	return a, err
 }
 
@@ -172,15 +176,26 @@ func (k *call) retain() time.Duration {
 	return retain
 }
 
+// since returns from when a lease counts that is asked for now: from the latest
+// look at the clock before it.
+func (k *call) since() time.Time {
+	sent := k.looked
+	if k.looked = (time.Time{}); sent.IsZero() {
+		sent = time.Now()
+	}
+	return sent
+}
+
 // ask asks an engine for a claim until there is an answer, or no point in asking
 // again. The attempt stays the same throughout, so that the engine recognises it.
-func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (answer, error) {
+func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (*answer, error) {
 	c := k.core
 	l := c.at(local)
 	var begun time.Time
 	unsure := false
 	for tries := 1; ; tries++ {
-		a := answer{req: req, sent: time.Now(), ledger: l, local: local}
+		a := &k.answer
+		a.req, a.sent, a.ledger, a.local, a.unknown = req, k.since(), l, local, nil
 		if tries == 1 {
 			begun = a.sent
 		}
@@ -190,7 +205,7 @@ func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (answer, e
 		a.got = time.Now()
 		if err == nil && a.rec.Granted && watchdog.SureUntil(a.sent, req.Lease).Sub(a.got) < req.Lease/leastLeft {
 			c.cleanUp(l, req, a.sent)
-			return answer{}, fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
+			return nil, fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
 		}
 		if err == nil {
 			if unsure && !a.rec.Granted { // what was asked before may still be on its way
@@ -206,7 +221,7 @@ func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (answer, e
 			if unsure {
 				c.cleanUp(l, req, a.sent)
 			}
-			return answer{}, err
+			return nil, err
 		}
 	}
 }

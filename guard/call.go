@@ -19,8 +19,10 @@ type call struct {
 	print   string // what it is told of the fingerprint
 	attempt string // a name for its first claim; "" once that is used
 	start   time.Time
+	looked  time.Time   // when it last saw that it is to ask; zero once it has
 	asked   bool        // it asked the engine
 	timer   *time.Timer // for the end of its wait; nil until it waits
+	answer  answer      // the last one: it is large, so it stays where it is
 }
 
 // An answer is what a call may go on with: a claim, or a record to return.
@@ -64,7 +66,7 @@ func (k *call) fingerprint() string {
 }
 
 // begin finds out what a call may do.
-func (k *call) begin(ctx context.Context) (answer, error) {
+func (k *call) begin(ctx context.Context) (*answer, error) {
 	c := k.core
 	if k.key.expired {
 		if a, err := k.recall(ctx); c.policy.OnUnknown != Resolve || !errors.Is(err, ErrUnknown) {
@@ -73,57 +75,60 @@ func (k *call) begin(ctx context.Context) (answer, error) {
 	}
 	for now := k.start; ; now = time.Now() {
 		if c.closed.Load() {
-			return answer{}, ErrClosed
+			return nil, ErrClosed
 		}
 		v := c.desk.sit(k.hash, now)
 		if v.mine {
+			k.looked = now
 			return k.stand(ctx, v.seat)
 		}
 		if !matches(v.rec.Fingerprint, k.print) { // while it is asked for, it has none
-			return answer{}, k.mismatch()
+			return nil, k.mismatch()
 		}
 		switch v.phase {
 		case asking:
 			if err := k.rest(ctx, v.changed); err != nil {
-				return answer{}, err
+				return nil, err
 			}
 			if err := c.desk.why(v.seat); err != nil && k.shares(err) {
 				return k.refused(err)
 			}
 		case running, scouting:
 			if c.policy.OnDuplicate != Wait {
-				return answer{}, k.duplicate(v.rec)
+				return nil, k.duplicate(v.rec)
 			}
 			if err := k.queue(ctx, v); err != nil {
-				return answer{}, err
+				return nil, err
 			}
 		case told, elsewhere:
-			return k.judge(v.rec)
+			k.answer.rec = v.rec
+			return k.judge()
 		}
 	}
 }
 
 // recall finds what a token was spent on that has expired since. It begins nothing.
-func (k *call) recall(ctx context.Context) (answer, error) {
+func (k *call) recall(ctx context.Context) (*answer, error) {
 	k.asked = true
 	rec, err := k.lookup(ctx)
 	switch {
 	case err != nil:
-		return answer{}, k.explain(ctx, err)
+		return nil, k.explain(ctx, err)
 	case rec.State == engine.Absent:
-		return answer{}, ErrTokenExpired
+		return nil, ErrTokenExpired
 	case !matches(rec.Fingerprint, k.print):
-		return answer{}, k.mismatch()
+		return nil, k.mismatch()
 	}
-	return k.judge(rec)
+	k.answer.rec = rec
+	return k.judge()
 }
 
 // lookup returns what is known of the key: by this process, if it has decided
 // about it or the engine is down, and otherwise by the engine.
 func (k *call) lookup(ctx context.Context) (engine.Record, error) {
 	c := k.core
-	if rec := c.local.decided(k.hash); rec.State != engine.Absent {
-		return rec, nil
+	if c.local.decided(k.hash) != engine.Absent {
+		return recordIn(c.local.own, k.hash), nil
 	}
 	rec, err := c.ledger.Lookup(ctx, k.hash)
 	if c.policy.OnDown == Local && isDown(err) && ctx.Err() == nil {
@@ -138,29 +143,30 @@ func (k *call) lookup(ctx context.Context) (engine.Record, error) {
 func (k *call) shares(err error) bool { return !errors.Is(err, ErrMismatch) }
 
 // refused handles that the engine could not be asked.
-func (k *call) refused(err error) (answer, error) {
+func (k *call) refused(err error) (*answer, error) {
 	var down *DownError
 	if errors.As(err, &down) && k.core.policy.OnDown == Open {
-		return answer{unguarded: down.Err}, nil
+		k.answer = answer{unguarded: down.Err}
+		return &k.answer, nil
 	}
-	return answer{}, err
+	return nil, err
 }
 
-// judge says what a record means for a call that has no claim.
-func (k *call) judge(rec engine.Record) (answer, error) {
-	p := &k.core.policy
+// judge says what the record of an answer means for a call that has no claim.
+func (k *call) judge() (*answer, error) {
+	p, rec := &k.core.policy, &k.answer.rec
 	switch rec.State {
 	case engine.Done:
 		if p.After == Keep && p.OnDuplicate != Refuse {
-			return answer{rec: rec}, nil
+			return &k.answer, nil
 		}
-		return answer{}, k.duplicate(rec)
+		return nil, k.duplicate(*rec)
 	case engine.Failed:
-		return answer{}, k.failedBefore(rec)
+		return nil, k.failedBefore(*rec)
 	case engine.Unknown:
-		return answer{}, k.unknown(rec, nil)
+		return nil, k.unknown(*rec, nil)
 	}
-	return answer{}, k.duplicate(rec)
+	return nil, k.duplicate(*rec)
 }
 
 // queue waits until what is known of a key changes.

@@ -94,9 +94,12 @@ func (c *Claim[T]) Abandon() error {
 	if c.replayed || c.claim.ledger == nil {
 		return c.claim.close()
 	}
+	if c.claim.fate.Load() == settled {
+		return nil
+	}
 	err := c.claim.leaveOpen()
 	if errors.Is(err, ErrSettled) {
-		return nil
+		return nil // meanwhile
 	}
 	return err
 }

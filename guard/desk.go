@@ -115,7 +115,7 @@ func (d *desk) tell(s *seat, rec engine.Record, now time.Time) {
 
 // tellElsewhere notes that another process has the claim. Once that is settled
 // the answer is not good any more.
-func (d *desk) tellElsewhere(s *seat, a answer) {
+func (d *desk) tellElsewhere(s *seat, a *answer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s.stop == nil {
@@ -202,9 +202,7 @@ func (d *desk) leave(s *seat) {
 	if s.phase == vacant {
 		return
 	}
-	if d.seats[s.key] == s {
-		delete(d.seats, s.key)
-	}
+	delete(d.seats, s.key)
 	s.deafen()
 	s.claim = nil
 	d.become(s, vacant)

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 )
 
 var (
@@ -55,9 +54,6 @@ const (
 	checksum = 16 // bytes of it
 )
 
-// scratch is for what a checksum is taken of.
-var scratch = sync.Pool{New: func() any { return new([]byte) }}
-
 // enclose returns the envelope for text.
 func (c *core) enclose(key string, what content, text []byte) ([]byte, error) {
 	if c.ring != nil {
@@ -101,14 +97,8 @@ func (c *core) open(key string, envelope []byte) (content, []byte, error) {
 
 // sumOf returns the checksum of a text in its place.
 func sumOf(key string, what content, text []byte) [sha256.Size]byte {
-	b := scratch.Get().(*[]byte)
-	defer scratch.Put(b)
-	*b = append(place((*b)[:0], key, what), text...)
-	sum := sha256.Sum256(*b)
-	if cap(*b) > 1<<16 {
-		*b = nil // too large to be kept for the next one
-	}
-	return sum
+	var room [512]byte // enough for most
+	return sha256.Sum256(append(place(room[:0], key, what), text...))
 }
 
 // place appends what says where an envelope belongs.

@@ -43,11 +43,11 @@ func (f *fallback) open() *fallback {
 func (f *fallback) ledger() engine.Ledger { return f.open().own.Capabilities().Ledger }
 
 // decided returns what this process has decided about a key by itself.
-func (f *fallback) decided(key string) engine.Record {
+func (f *fallback) decided(key string) engine.State {
 	if !f.used.Load() {
-		return engine.Record{Key: key}
+		return engine.Absent
 	}
-	return recordIn(f.open().own, key)
+	return recordIn(f.open().own, key).State
 }
 
 // remembers returns what this process knows of a key while the engine is down, if

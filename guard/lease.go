@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/ending"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // A claim is a [Claim] without the type of its result. It is also the context
 // under which the work is done.
 type claim struct {
-	context.Context // ends with the claim
-	cancel          context.CancelCauseFunc
-	outer           *claim // the one before it on the way to this context
+	ending.Context        // ends with the claim
+	outer          *claim // the one before it on the way to this context
 
 	core      *core
 	ledger    engine.Ledger // that granted it; nil if nobody did
@@ -30,12 +30,16 @@ type claim struct {
 	begun     time.Time
 	lease     watchdog.Lease
 
-	mu   sync.Mutex
-	over bool  // it was settled, or is about to be
-	lost error // a *interlock.LostError
+	fate atomic.Pointer[fate] // nil while it is open
 
 	unsure bool // an answer to its settlement was lost; who settles it knows
 }
+
+// A fate is why a claim is not open any more.
+type fate struct{ lost interlock.LostError }
+
+// settled is the fate of a claim that was settled, or is about to be.
+var settled = new(fate)
 
 type claimKey struct{}
 
@@ -49,7 +53,7 @@ func Fence(ctx context.Context) (fence uint64, ok bool) {
 }
 
 // start begins the work.
-func (k *claim) start(ctx context.Context, c *core, a answer, retain time.Duration) {
+func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Duration) {
 	k.core, k.ledger, k.unguarded, k.seat, k.req, k.retain = c, a.ledger, a.unguarded, a.seat, a.req, retain
 	k.local = a.local
 	k.fence, k.begun = a.rec.Fence, a.got
@@ -57,7 +61,7 @@ func (k *claim) start(ctx context.Context, c *core, a answer, retain time.Durati
 		k.req.Fingerprint = a.rec.Fingerprint // the record's, which this call may not have known
 	}
 	k.outer, _ = ctx.Value(claimKey{}).(*claim)
-	k.Context, k.cancel = context.WithCancelCause(ctx)
+	k.Init(ctx)
 	if k.ledger == nil {
 		k.begun = time.Now()
 		c.background.Begin() // Close waits for it
@@ -69,7 +73,7 @@ func (k *claim) start(ctx context.Context, c *core, a answer, retain time.Durati
 	k.req.Lease = c.policy.Lease
 	c.stats.running.Add(1)
 	c.desk.run(k.seat, k)
-	c.dog.Add(k)
+	c.dog.Add(k, k.begun)
 }
 
 // Value finds the claim itself for package guard.
@@ -113,9 +117,7 @@ func (k *claim) record(now time.Time) engine.Record {
 
 // live tells whether the claim is still relied on.
 func (k *claim) live() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return !k.over && k.lost == nil && !k.lease.Overdue(time.Now())
+	return k.fate.Load() == nil && !k.lease.Overdue(time.Now())
 }
 
 // The watchdog's side.
@@ -148,21 +150,17 @@ func (k *claim) Renewed(err error) {
 // lose ends a claim that can no longer be relied on. While it is being settled
 // the engine has the last word.
 func (k *claim) lose(why error) {
-	k.mu.Lock()
-	if k.over || k.lost != nil {
-		k.mu.Unlock()
+	f := &fate{interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: why}}
+	if !k.fate.CompareAndSwap(nil, f) {
 		return
 	}
-	k.lost = &interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: why}
-	k.mu.Unlock()
-
 	c := k.core
 	c.dog.Remove(k)
 	if c.policy.OnUnknown != Rerun {
 		c.mirror(k, engine.Settlement{Key: k.req.Key, Attempt: k.req.Attempt, Outcome: engine.Unknown, Retain: k.retain}, true)
 	}
 	c.desk.vacate(k.seat, nil)
-	k.cancel(k.lost)
+	k.End(&f.lost)
 	took := time.Since(k.begun)
 	c.stats.running.Add(-1)
 	c.stats.lost.Add(1)

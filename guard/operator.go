@@ -98,7 +98,7 @@ func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) err
 	// not know that it is one.
 	req, retain := k.request(), max(k.retain(), s.Left)
 	req.Take, req.Retain, req.Lease = true, retain, g.policy.Lease
-	a, err := k.ask(ctx, g.local.decided(s.Key).State == engine.Unknown, req)
+	a, err := k.ask(ctx, g.local.decided(s.Key) == engine.Unknown, req)
 	switch {
 	case err != nil:
 		return k.explain(ctx, err)

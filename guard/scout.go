@@ -9,7 +9,7 @@ import (
 
 // scout waits until another process has settled its claim, or it is over, and
 // asks again. Those in this process who want the same wait for the scout.
-func (k *call) scout(ctx context.Context, s *seat, a answer) (answer, error) {
+func (k *call) scout(ctx context.Context, s *seat, a *answer) (*answer, error) {
 	c := k.core
 	wake, stop := a.ledger.Watch(k.hash)
 	defer stop()
@@ -32,20 +32,21 @@ func (k *call) scout(ctx context.Context, s *seat, a answer) (answer, error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return answer{}, k.gaveUp(context.Cause(ctx))
+			return nil, k.gaveUp(context.Cause(ctx))
 		case <-c.closing:
 			timer.Stop()
-			return answer{}, ErrClosed
+			return nil, ErrClosed
 		}
 		timer.Stop()
-		next, err := k.claim(ctx, a.local)
+		last := *a
+		next, err := k.claim(ctx, last.local)
 		switch {
 		case err == nil:
 			a = next
-		case isDown(err) && ctx.Err() == nil && a.rec.Left > time.Since(a.got):
-			// Somebody is known to be at work, whatever the engine says now.
+		case isDown(err) && ctx.Err() == nil && last.rec.Left > time.Since(last.got):
+			*a = last // somebody is known to be at work, whatever the engine says now
 		default:
-			return answer{}, err
+			return nil, err
 		}
 	}
 	return a, nil

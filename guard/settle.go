@@ -61,8 +61,8 @@ func (k *claim) settleWith(s engine.Settlement, what content, text []byte, e End
 
 // settle tells the engine, and everybody in this process, what became of a claim.
 func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
-	c := k.core
-	if err := k.end(); err != nil {
+	c, now := k.core, time.Now()
+	if err := k.end(now); err != nil {
 		if isLost(err) {
 			k.report(Late, err)
 		}
@@ -71,58 +71,51 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	s.Key, s.Attempt = k.req.Key, k.req.Attempt
 	c.background.Begin() // before the watchdog lets go of it: Close waits for one or the other
 	defer c.background.End()
-	out, err := k.tell(c.bound.Context(), s)
+	out, err := k.tell(c.bound.Context(now), s)
 	if errors.Is(err, engine.ErrFull) && len(s.Result) > 0 {
 		// There is no room for the result, but maybe for that it was there.
 		s.Result, e, why = unsealed(k.req.Key, noRoom, nil), Tombstoned, err
-		out, err = k.tell(c.bound.Context(), s)
+		out, err = k.tell(c.bound.Context(time.Now()), s)
 	}
 	if err != nil || out == engine.Released {
 		c.mirror(k, s, err == nil)
 	}
+	now = time.Now()
 	switch {
 	case err != nil:
 		c.unstored.Add(1)
 		c.background.Go(func() { k.tellLate(s) })
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
-		now := time.Now()
 		k.remember(s, now)
 		k.finish(NotStored, err, now)
 		return err
 	case out != engine.Released:
 		lost := &interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: interlock.ErrNotHolder}
 		c.desk.vacate(k.seat, nil)
-		k.finish(Late, lost, time.Now())
+		k.finish(Late, lost, now)
 		return lost
 	}
-	now := time.Now()
 	k.remember(s, now)
 	k.finish(e, why, now)
 	return nil
 }
 
 // end begins the end of a claim, or tells why it is over.
-func (k *claim) end() error {
-	k.mu.Lock()
-	if k.over {
-		k.mu.Unlock()
+func (k *claim) end(now time.Time) error {
+	if k.fate.Load() == settled {
 		return ErrSettled
 	}
-	k.mu.Unlock()
-	if k.lease.Overdue(time.Now()) {
+	if k.lease.Overdue(now) {
 		k.lose(interlock.ErrExpired) // unless that is known
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	switch {
-	case k.over:
+	switch f := k.fate.Swap(settled); f {
+	case nil:
+		return nil
+	case settled:
 		return ErrSettled
-	case k.lost != nil:
-		k.over = true
-		return k.lost
+	default:
+		return &f.lost
 	}
-	k.over = true
-	return nil
 }
 
 // tell tells the engine until it has answered, or ctx is done. The claim is renewed
@@ -179,7 +172,7 @@ func (k *claim) remember(s engine.Settlement, now time.Time) {
 func (k *claim) finish(e Ending, why error, now time.Time) {
 	c := k.core
 	c.dog.Remove(k)
-	k.cancel(interlock.ErrReleased)
+	k.End(interlock.ErrReleased)
 	c.stats.running.Add(-1)
 	c.stats.took.Add(int64(now.Sub(k.begun)))
 	k.report(e, why)
@@ -205,12 +198,8 @@ func (k *claim) retract(why error) {
 
 // close ends what nobody granted.
 func (k *claim) close() error {
-	k.mu.Lock()
-	open := k.cancel != nil && !k.over
-	k.over = true
-	k.mu.Unlock()
-	if open {
-		k.cancel(interlock.ErrReleased)
+	if k.Begun() && k.fate.Swap(settled) == nil {
+		k.End(interlock.ErrReleased)
 		k.core.unguarded.Add(-1)
 		k.core.background.End()
 	}

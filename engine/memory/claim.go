@@ -7,14 +7,14 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-func (s *shard) claim(c *engine.Claim, now int64) (engine.Record, error) {
-	if s.abandoned(engine.Request{Key: c.Key, Attempt: c.Attempt, Retry: c.Retry}, now) {
+func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, error) {
+	if s.abandoned(identity{key: c.Key, attempt: c.Attempt}, now) {
 		return engine.Record{}, engine.ErrAbandoned
 	}
-	r := s.record(c.Key, now)
+	r := s.record(c.Key, hash, now)
 	switch {
 	case r == nil:
-		if r = s.newRecord(c, now); r == nil {
+		if r = s.newRecord(c, hash, now); r == nil {
 			return engine.Record{}, errFull
 		}
 	case !r.is(c.Fingerprint):
@@ -32,14 +32,14 @@ func (s *shard) claim(c *engine.Claim, now int64) (engine.Record, error) {
 }
 
 // newRecord returns the record of a first claim, or nil if there is no room.
-func (s *shard) newRecord(c *engine.Claim, now int64) *record {
-	r := &record{entry: entry{key: c.Key, sort: aRecord}}
+func (s *shard) newRecord(c *engine.Claim, hash uint64, now int64) *record {
+	r := &record{entry: entry{key: c.Key, hash: hash, sort: aRecord}}
 	r.begin(c, now)
 	if !s.keep(&r.entry) {
 		return nil
 	}
-	s.kept.records[c.Key] = r
-	r.fence = s.fence(nil, engine.Request{}, now)
+	s.kept.records.add(r)
+	r.fence = s.nextFence(0, now)
 	return r
 }
 
@@ -48,7 +48,7 @@ func (s *shard) newRecord(c *engine.Claim, now int64) *record {
 func (s *shard) take(r *record, c *engine.Claim, now int64) {
 	r.begin(c, now)
 	r.took = true
-	r.fence = s.fence(nil, engine.Request{}, now)
+	r.fence = s.nextFence(0, now)
 	s.expiry.moved(&r.entry)
 }
 

@@ -33,7 +33,7 @@ func (c *crowd) somebody() *entry {
 	if c.writer != nil {
 		return c.writer
 	}
-	return c.expiry[0]
+	return c.expiry.first()
 }
 
 // reads reports whether holder is among those who read.
@@ -104,13 +104,13 @@ func (s *shard) quit(l *entry, at seat, now int64) (told int) {
 
 // thin rids l of those whose leases are over.
 func (s *shard) thin(l *entry, now int64) {
-	for c := l.crowd; len(c.expiry) > 0 && now >= c.expiry[0].expires; {
-		s.quit(l, c.expiry[0].seat(), now)
+	for c := l.crowd; c.expiry.over(now); {
+		s.quit(l, c.expiry.first().seat(), now)
 	}
 }
 
 // retime lets l end when the first of those who hold it does.
 func (s *shard) retime(l *entry) {
-	l.expires = l.crowd.expiry[0].expires
+	l.expires = l.crowd.expiry.first().expires
 	s.expiry.moved(l)
 }

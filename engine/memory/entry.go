@@ -14,6 +14,7 @@ type entry struct {
 	attempt string   // the first one; nearly always the only one
 	more    []string // further attempts of a named owner
 
+	hash    uint64 // of the key; records have it
 	fence   uint64
 	expires int64
 	place   int         // in the expiry it belongs to

@@ -64,9 +64,9 @@ func (s *shard) end(e *entry, now int64) {
 // so that nothing ever has to look at all.
 func (s *shard) shed(now int64) {
 	for range shedding {
-		if len(s.expiry) == 0 || now < s.expiry[0].expires {
+		if !s.expiry.over(now) {
 			return
 		}
-		s.end(s.expiry[0], now)
+		s.end(s.expiry.first(), now)
 	}
 }

@@ -8,7 +8,7 @@ type kept struct {
 	notices map[identity]*entry
 	lines   map[lineID]*line
 	clients map[string]*client
-	records map[string]*record
+	records records
 }
 
 func newKept() kept {
@@ -19,7 +19,7 @@ func newKept() kept {
 		notices: make(map[identity]*entry),
 		lines:   make(map[lineID]*line),
 		clients: make(map[string]*client),
-		records: make(map[string]*record),
+		records: newRecords(),
 	}
 }
 
@@ -61,7 +61,7 @@ func (k *kept) forget(e *entry) (room int) {
 		delete(k.clients, e.key)
 		return 0 // clients are counted by themselves
 	case aRecord:
-		delete(k.records, e.key)
+		k.records.remove(e)
 	}
 	return 1
 }

@@ -27,9 +27,9 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 }
 
 func (l ledger) claim(c *engine.Claim) (engine.Record, error) {
-	s, now := l.enter(c.Key)
+	s, hash, now := l.find(c.Key)
 	defer s.mu.Unlock()
-	return s.claim(c, now)
+	return s.claim(c, hash, now)
 }
 
 // Renew implements [engine.Ledger].
@@ -44,9 +44,9 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 }
 
 func (l ledger) renew(c *engine.Claim) error {
-	s, now := l.enter(c.Key)
+	s, hash, now := l.find(c.Key)
 	defer s.mu.Unlock()
-	r := s.record(c.Key, now)
+	r := s.record(c.Key, hash, now)
 	if r == nil || !r.runs(c.Attempt, now) {
 		return engine.ErrNotHolder
 	}
@@ -68,12 +68,13 @@ func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome
 }
 
 func (l ledger) settle(x *engine.Settlement) (engine.Outcome, error) {
-	s, now := l.enter(x.Key)
+	s, hash, now := l.find(x.Key)
 	defer s.mu.Unlock()
+	r := s.record(x.Key, hash, now)
 	if x.Abandon {
-		return s.disclaim(x, now)
+		return s.disclaim(r, x, now)
 	}
-	return s.settle(x, now), nil
+	return s.settle(r, x, now), nil
 }
 
 // Lookup implements [engine.Ledger].
@@ -81,9 +82,9 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	if err := admitLookup(ctx, key); err != nil {
 		return engine.Record{}, err
 	}
-	s, now := l.enter(key)
+	s, hash, now := l.find(key)
 	defer s.mu.Unlock()
-	r := s.record(key, now)
+	r := s.record(key, hash, now)
 	if r == nil {
 		return engine.Record{Key: key}, nil
 	}
@@ -112,8 +113,8 @@ func (l ledger) list(shard int, pattern string) (records []engine.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := l.now()
-	for key, r := range s.kept.records {
-		if now < r.expires && engine.Match(pattern, key) {
+	for r := range s.kept.records.all {
+		if now < r.expires && engine.Match(pattern, r.key) {
 			records = append(records, r.outline(now))
 		}
 	}

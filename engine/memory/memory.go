@@ -139,11 +139,18 @@ func (e *Engine) Capabilities() engine.Capabilities {
 // enter locks the shard that key belongs to and rids it of some of what is over.
 // The time is read under the mutex, so that within a shard it never runs back.
 func (e *Engine) enter(key string) (s *shard, now int64) {
-	s = &e.shards[maphash.String(e.seed, key)%shards]
+	s, _, now = e.find(key)
+	return s, now
+}
+
+// find is enter for those who also need the hash of the key.
+func (e *Engine) find(key string) (s *shard, hash uint64, now int64) {
+	hash = maphash.String(e.seed, key)
+	s = &e.shards[hash%shards]
 	s.mu.Lock()
 	now = e.now()
 	s.shed(now)
-	return s, now
+	return s, hash, now
 }
 
 // shedEverywhere makes room for a lock when the shards that hold what is over

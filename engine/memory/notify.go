@@ -54,6 +54,9 @@ func (e *Engine) deafen(t topic, ear chan struct{}) {
 // wake tells all who listen for t, and returns how many they are. One who has
 // not yet taken the last notice needs no other.
 func (x ears) wake(t topic) int {
+	if len(x) == 0 {
+		return 0
+	}
 	for ear := range x[t] {
 		select {
 		case ear <- struct{}{}:

@@ -4,12 +4,12 @@ package memory
 // tells nobody: as the failover of a server might, or an operator who deletes what
 // he should not. Who stands in line stays there.
 func (e *Engine) Evict(key string) {
-	s, now := e.enter(key)
+	s, hash, now := e.find(key)
 	defer s.mu.Unlock()
 	if l := s.lock(key, now); l != nil {
 		s.drop(l)
 	}
-	if r := s.record(key, now); r != nil {
+	if r := s.record(key, hash, now); r != nil {
 		s.drop(&r.entry)
 	}
 }

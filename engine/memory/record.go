@@ -60,8 +60,8 @@ func (r *record) outline(now int64) engine.Record {
 }
 
 // record returns the record at key, or nil if there is none.
-func (s *shard) record(key string, now int64) *record {
-	r := s.kept.records[key]
+func (s *shard) record(key string, hash uint64, now int64) *record {
+	r := s.kept.records.find(key, hash)
 	if r != nil && now >= r.expires {
 		s.drop(&r.entry)
 		return nil

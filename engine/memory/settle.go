@@ -8,10 +8,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// settle ends the claim of x's attempt. What was settled stays as it is: there is
+// settle ends the claim of x's attempt, whose record is r, if there is one. What was settled stays as it is: there is
 // no way back from an outcome.
-func (s *shard) settle(x *engine.Settlement, now int64) engine.Outcome {
-	r := s.record(x.Key, now)
+func (s *shard) settle(r *record, x *engine.Settlement, now int64) engine.Outcome {
 	switch {
 	case r == nil:
 		return engine.AlreadyFree
@@ -55,14 +54,13 @@ func (s *shard) conclude(r *record, outcome engine.State, until int64) {
 // disclaim undoes the claim of x's attempt, or sees to it that it is refused if it
 // is still on its way. The tombstone comes first: if there is no room for one,
 // nothing has happened.
-func (s *shard) disclaim(x *engine.Settlement, now int64) (engine.Outcome, error) {
-	r := s.record(x.Key, now)
+func (s *shard) disclaim(r *record, x *engine.Settlement, now int64) (engine.Outcome, error) {
 	undo := r != nil && r.attempt == x.Attempt && r.state == engine.Running
 	if !s.bury(identity{key: x.Key, attempt: x.Attempt}, after(now, x.Lease), undo && !r.owes(now)) {
 		return 0, errFull
 	}
 	if !undo {
-		return s.settle(x, now), nil
+		return s.settle(r, x, now), nil
 	}
 	if r.owes(now) {
 		s.conclude(r, engine.Unknown, r.kept)

@@ -29,7 +29,7 @@ func (s *shard) open(r *room) {
 }
 
 func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
-	if s.abandoned(r, now) {
+	if s.abandoned(identityOf(r), now) {
 		return engine.Grant{}, engine.ErrAbandoned
 	}
 	l := s.lock(r.Key, now)
@@ -102,8 +102,13 @@ func (s *shard) fence(l *entry, r engine.Request, now int64) uint64 {
 	if r.Kind == engine.Read && l != nil && l.crowd.writes(r.Holder) {
 		return l.crowd.writer.fence
 	}
+	return s.nextFence(r.Room, now)
+}
+
+// nextFence returns a number above all before it, and leaves room for some more.
+func (s *shard) nextFence(room uint64, now int64) uint64 {
 	fence := max(s.last+1, uint64(max(now, 0))/1000)
-	s.last = fence + r.Room
+	s.last = fence + room
 	return fence
 }
 
@@ -175,13 +180,13 @@ func (s *shard) abandon(r engine.Request, now int64) (engine.Parting, error) {
 	return s.release(r, now), nil
 }
 
-// abandoned reports whether there is a tombstone for r. It costs nothing where
+// abandoned reports whether there is a tombstone for an attempt. It costs nothing where
 // nobody has abandoned anything.
-func (s *shard) abandoned(r engine.Request, now int64) bool {
+func (s *shard) abandoned(who identity, now int64) bool {
 	if len(s.kept.graves) == 0 {
 		return false
 	}
-	g := s.kept.graves[identityOf(r)]
+	g := s.kept.graves[who]
 	return g != nil && now < g.expires
 }
 

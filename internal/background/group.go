@@ -5,48 +5,52 @@ package background
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // A Group counts what is on its way. Unlike a sync.WaitGroup it may be waited for
 // while more begins. The zero value is idle.
 type Group struct {
+	n       atomic.Int64
+	awaited atomic.Bool // somebody waits; set before n is looked at
+
 	mu   sync.Mutex
-	n    int
 	idle chan struct{} // closed when n is zero; nil unless somebody waits
 }
 
 // Begin counts one more, until End.
-func (g *Group) Begin() {
-	g.mu.Lock()
-	g.n++
-	g.mu.Unlock()
-}
+func (g *Group) Begin() { g.n.Add(1) }
 
 // End counts one less.
 func (g *Group) End() {
+	if g.n.Add(-1) == 0 && g.awaited.Load() {
+		g.tell()
+	}
+}
+
+// tell tells who waits that nothing is on its way, unless something has begun.
+func (g *Group) tell() {
 	g.mu.Lock()
-	g.n--
-	if g.n == 0 && g.idle != nil {
+	defer g.mu.Unlock()
+	if g.n.Load() == 0 && g.idle != nil {
 		close(g.idle)
 		g.idle = nil
+		g.awaited.Store(false)
 	}
-	g.mu.Unlock()
 }
 
 // Wait returns a channel that is closed once nothing is on its way.
 func (g *Group) Wait() <-chan struct{} {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.n == 0 {
-		none := make(chan struct{})
-		close(none)
-		return none
-	}
 	if g.idle == nil {
 		g.idle = make(chan struct{})
 	}
-	return g.idle
+	idle := g.idle
+	g.awaited.Store(true)
+	g.mu.Unlock()
+	g.tell()
+	return idle
 }
 
 // Go runs fn in a goroutine of its own, which ends when fn does.

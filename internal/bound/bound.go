@@ -24,9 +24,8 @@ type shared struct {
 	fresh time.Time          // until when it is handed out
 }
 
-// Context returns a context that ends after 1.9 to 2 s.
-func (b *Bound) Context() context.Context {
-	now := time.Now()
+// Context returns a context that ends 1.9 to 2 s after now.
+func (b *Bound) Context(now time.Time) context.Context {
 	if c := b.last.Load(); c != nil && now.Before(c.fresh) {
 		return c
 	}

@@ -21,6 +21,9 @@ func (c *Clock) Step(d time.Duration) { c.step.Add(int64(d)) }
 
 func (c *Clock) mono(t time.Time) int64 { return int64(t.Sub(c.Base)) }
 
+// at returns the time that mono returned something for.
+func (c *Clock) at(mono int64) time.Time { return c.Base.Add(time.Duration(mono)) }
+
 func (c *Clock) wall(t time.Time) int64 { return t.UnixNano() + c.step.Load() }
 
 // DriftLeast is by how much two clocks may run apart over no time at all.

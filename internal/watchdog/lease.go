@@ -1,6 +1,7 @@
 package watchdog
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -23,23 +24,28 @@ type Lease struct {
 	// counts.
 	sureMono, sureWall atomic.Int64
 
-	// What the watchdog knows, guarded by its mutex.
+	// What the watchdog knows, guarded by its mutex. Most times are by the
+	// monotonic clock.
+	sent   time.Time // when it was last asked for, by both clocks
 	index  int       // in the heap; -1 if not in it
-	next   time.Time // when something is due
-	sent   time.Time // when it was last asked for
-	renew  time.Time // when it is to be renewed; zero if never
-	tried  int       // renewals that failed in a row
+	next   int64     // when something is due
+	renew  int64     // when it is to be renewed; never if it is not
 	terms  Terms
-	begun  time.Time // since when those count
-	flying bool      // a renewal is on its way, or waits for one
+	begun  int64 // since when those count
+	tried  int32 // renewals that failed in a row
+	flying bool  // a renewal is on its way, or waits for one
 }
+
+// never is later than anything.
+const never = math.MaxInt64
 
 // Init begins a lease that was asked for at sent. Each renewal asks for life, and
 // the terms count from begun. If the first lease is longer than life, say so with
 // Trust.
 func (l *Lease) Init(c *Clock, key string, life time.Duration, sent, begun time.Time, t Terms) {
 	l.clock, l.key, l.life = c, key, life
-	l.index, l.sent, l.begun, l.terms = -1, sent, begun, t
+	l.index, l.sent, l.begun, l.terms = -1, sent, c.mono(begun), t
+	l.renew = never
 	l.Trust(SureUntil(sent, life))
 }
 
@@ -77,38 +83,33 @@ func (l *Lease) Left(now time.Time) time.Duration {
 
 // Until returns until when the lease is certainly ours if neither clock is set
 // and the machine does not sleep.
-func (l *Lease) Until() time.Time { return l.clock.Base.Add(time.Duration(l.sureMono.Load())) }
+func (l *Lease) Until() time.Time { return l.clock.at(l.sureMono.Load()) }
 
 // Sent returns when the lease was last asked for. Only those may call it who have
 // removed the lease from its watchdog.
 func (l *Lease) Sent() time.Time { return l.sent }
 
 // nextDue returns when something must be done about the lease.
-func (l *Lease) nextDue() time.Time {
-	next, now := l.Until(), time.Now()
-	if end := now.Add(time.Duration(l.sureWall.Load() - l.clock.wall(now))); end.Before(next) {
-		next = end
-	}
-	if !l.flying && !l.renew.IsZero() && l.renew.Before(next) {
-		next = l.renew
+func (l *Lease) nextDue(now time.Time) int64 {
+	next := min(l.sureMono.Load(), l.clock.mono(now)+l.sureWall.Load()-l.clock.wall(now))
+	if !l.flying {
+		next = min(next, l.renew)
 	}
 	if most := l.terms.MaxHold; most > 0 {
-		if end := l.begun.Add(most); end.Before(next) {
-			next = end
-		}
+		next = min(next, l.begun+int64(most))
 	}
 	return next
 }
 
 // exceeded tells whether the lease was held for as long as it may be.
-func (l *Lease) exceeded(now time.Time) bool {
-	return l.terms.MaxHold > 0 && now.Sub(l.begun) >= l.terms.MaxHold
+func (l *Lease) exceeded(now int64) bool {
+	return l.terms.MaxHold > 0 && now-l.begun >= int64(l.terms.MaxHold)
 }
 
 // schedule says when to renew a lease that was asked for at sent.
 func (l *Lease) schedule(sent time.Time) {
 	l.sent = sent
 	if !l.terms.Explicit {
-		l.renew = sent.Add(l.life / RenewPart)
+		l.renew = l.clock.mono(sent.Add(l.life / RenewPart))
 	}
 }

@@ -113,7 +113,7 @@ func (l *Lease) note(sent time.Time, err error) {
 	}
 	l.tried++
 	if !l.terms.Explicit {
-		pause := backoff.Pause(l.life/30, mostPause, l.tried)
-		l.renew = time.Now().Add(max(pause, time.Millisecond))
+		pause := backoff.Pause(l.life/30, mostPause, int(l.tried))
+		l.renew = l.clock.mono(time.Now().Add(max(pause, time.Millisecond)))
 	}
 }

@@ -16,9 +16,9 @@ func (w *Watchdog) Settle(wards []Ward, t Terms) {
 		if l.index < 0 {
 			continue // lost meanwhile, which it knows
 		}
-		l.terms, l.begun = t, now
+		l.terms, l.begun = t, l.clock.mono(now)
 		if t.Explicit {
-			l.renew = time.Time{}
+			l.renew = never
 		}
 		w.reorder(l)
 	}

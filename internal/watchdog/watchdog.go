@@ -14,7 +14,7 @@ type Watchdog struct {
 	mu      sync.Mutex
 	leases  leaseHeap         // every live lease, what is due next first
 	timer   *time.Timer       // calls fire
-	armed   time.Time         // when it will; zero if it will not
+	armed   int64             // when it will; never if it will not
 	flights map[lane]*renewal // calls on their way
 	mono    int64             // what the two clocks showed when last compared
 	wall    int64
@@ -33,19 +33,20 @@ const (
 func (w *Watchdog) Init(c Config) {
 	w.config = c
 	w.flights = make(map[lane]*renewal)
+	w.armed = never
 }
 
-// Add takes charge of a ward whose lease has begun.
-func (w *Watchdog) Add(x Ward) {
+// Add takes charge of a ward whose lease has begun by now.
+func (w *Watchdog) Add(x Ward, now time.Time) {
 	l := x.Watched()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.ward = x
 	l.schedule(l.sent)
 	if len(w.leases) == 0 {
-		w.compareClocks(time.Now())
+		w.compareClocks(now)
 	}
-	l.next = l.nextDue()
+	l.next = l.nextDue(now)
 	heap.Push(&w.leases, l)
 	w.arm()
 }
@@ -113,15 +114,12 @@ func (w *Watchdog) arm() {
 	if len(w.leases) == 0 {
 		return
 	}
-	at := w.leases[0].next
-	if tick := w.config.Clock.Base.Add(time.Duration(w.mono) + clockTick); tick.Before(at) {
-		at = tick
-	}
-	if !w.armed.IsZero() && !at.Before(w.armed) {
+	at := min(w.leases[0].next, w.mono+int64(clockTick))
+	if at >= w.armed {
 		return
 	}
 	w.armed = at
-	if d := time.Until(at); w.timer == nil {
+	if d := time.Until(w.config.Clock.at(at)); w.timer == nil {
 		w.timer = time.AfterFunc(d, w.fire)
 	} else {
 		w.timer.Reset(d)
@@ -131,7 +129,7 @@ func (w *Watchdog) arm() {
 // fire does what is due.
 func (w *Watchdog) fire() {
 	w.mu.Lock()
-	w.armed = time.Time{}
+	w.armed = never
 	now := time.Now()
 	if w.compareClocks(now) {
 		w.hurry(now)
@@ -157,10 +155,11 @@ func (w *Watchdog) fire() {
 
 // hurry makes everything due now. That is rare: the machine slept.
 func (w *Watchdog) hurry(now time.Time) {
+	at := w.config.Clock.mono(now)
 	for _, l := range w.leases {
-		l.next = now
-		if !l.renew.IsZero() {
-			l.renew = now
+		l.next = at
+		if l.renew != never {
+			l.renew = at
 		}
 	}
 	heap.Init(&w.leases)
@@ -168,14 +167,15 @@ func (w *Watchdog) hurry(now time.Time) {
 
 // attend renews what is due, and takes out what is over.
 func (w *Watchdog) attend(now time.Time) (over []*Lease) {
-	for len(w.leases) > 0 && !w.leases[0].next.After(now) {
+	at := w.config.Clock.mono(now)
+	for len(w.leases) > 0 && w.leases[0].next <= at {
 		l := w.leases[0]
-		if l.Overdue(now) || l.exceeded(now) {
+		if l.Overdue(now) || l.exceeded(at) {
 			heap.Pop(&w.leases)
 			over = append(over, l)
 			continue
 		}
-		if !l.flying && !l.renew.IsZero() && !l.renew.After(now) {
+		if !l.flying && l.renew <= at {
 			w.launch(l)
 		}
 		w.reorder(l)
@@ -185,7 +185,7 @@ func (w *Watchdog) attend(now time.Time) (over []*Lease) {
 
 // reorder puts a lease where it belongs after something about it has changed.
 func (w *Watchdog) reorder(l *Lease) {
-	l.next = l.nextDue()
+	l.next = l.nextDue(time.Now())
 	heap.Fix(&w.leases, l.index)
 }
 

@@ -72,7 +72,7 @@ func (k *kennel) ward(t watchdog.Terms) *ward {
 	x := &ward{kennel: k}
 	now := time.Now()
 	x.lease.Init(k.clock, "k:1", life, now, now, t)
-	k.Add(x)
+	k.Add(x, now)
 	return x
 }
 
@@ -144,7 +144,7 @@ func TestWatchdog(t *testing.T) {
 			now := time.Now()
 			x.lease.Init(k.clock, "k:1", life, now, now, watchdog.Terms{Explicit: true})
 			x.lease.Trust(watchdog.SureUntil(now, 2*life))
-			k.Add(x)
+			k.Add(x, now)
 			pass(life + life/2)
 			if _, told := k.seen(); len(told) > 0 {
 				t.Errorf("it was told %q", told)
