@@ -1,6 +1,15 @@
 package interlockhttp
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/guard"
@@ -34,9 +43,17 @@ const (
 	Closing           Code = "closing"            // 503: this server is shutting down
 )
 
+// DefaultDocs is where the kinds of problems are explained, unless [Problem.Docs]
+// says otherwise.
+const DefaultDocs = "https://github.com/interlock-go/interlock/blob/main/docs/problems.md"
+
 // A Problem is what a client is told that does not get an answer of the handler:
 // an RFC 9457 problem, in the language and form that it asks for.
-type Problem struct {
+//
+// A client may repeat the request by itself if both Retryable and SameKey are
+// true: it cannot be done twice then. If only Retryable is true, it is for a
+// person to say that it is to be done once more.
+type Problem struct { //nolint:errname // it is what RFC 9457 calls it, and an error besides
 	Code       Code
 	Status     int           // of the answer
 	Retryable  bool          // the same request may succeed later
@@ -50,4 +67,167 @@ type Problem struct {
 	Message guard.Message // takes the place of the detail, if there is one
 	Docs    string        // where the kinds of problems are explained: the type is that, and # and the code
 	Err     error         // what is behind it; for logs, and never sent
+}
+
+// Error implements error. It is for logs: a client gets other words.
+func (p *Problem) Error() string {
+	_, text := p.speak(nil)
+	why := text.detail
+	if p.Err != nil {
+		why = p.Err.Error()
+	}
+	return fmt.Sprintf("interlockhttp: %s (%d): %s", p.Code, p.status(), why)
+}
+
+// Unwrap returns what is behind the problem.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// A kind is what the problems of a code have in common.
+type kind struct {
+	status             int
+	retryable, sameKey bool
+}
+
+// kinds has one for each code. The same key is asked for wherever an earlier
+// attempt with it may have been done: who answers a timeout with a repeat, and gets
+// one of these, would pay twice with another key. So it is false only where a new
+// key is what is needed.
+var kinds = map[Code]kind{
+	KeyMissing:        {status: 400},
+	KeyInvalid:        {status: 400},
+	BodyBroken:        {status: 400, sameKey: true},
+	UserMissing:       {status: 401, sameKey: true},
+	TokenUnknown:      {status: 403},
+	TokenForeign:      {status: 403},
+	BodyLate:          {status: 408, retryable: true, sameKey: true},
+	InProgress:        {status: 409, retryable: true, sameKey: true},
+	Duplicate:         {status: 429, retryable: true}, // and then it is done again: a new intent
+	OutcomeUnknown:    {status: 409, sameKey: true},
+	ResultUnavailable: {status: 409, sameKey: true},
+	FailedBefore:      {status: 409},
+	TokenExpired:      {status: 410},
+	BodyTooLarge:      {status: 413},
+	KeyReused:         {status: 422},
+	Locked:            {status: 423, retryable: true, sameKey: true},
+	TooManyWaiters:    {status: 429, retryable: true, sameKey: true},
+	RecordCorrupt:     {status: 500, sameKey: true},
+	StoreUnavailable:  {status: 503, retryable: true, sameKey: true},
+	Closing:           {status: 503, retryable: true, sameKey: true},
+}
+
+// newProblem returns a problem as those of its code usually are.
+func newProblem(c Code) *Problem {
+	k := kinds[c]
+	p := &Problem{Code: c, Retryable: k.retryable, SameKey: k.sameKey}
+	p.Status = p.status()
+	return p
+}
+
+// status returns the status of the answer: that of the problem if it says that there
+// is one, or else that of its code.
+func (p *Problem) status() int {
+	if p.Status >= 400 && p.Status <= 599 {
+		return p.Status
+	}
+	if k, ok := kinds[p.Code]; ok {
+		return k.status
+	}
+	return 500
+}
+
+// mostRead is how much of an answer ReadProblem looks at. Ours have less than 2 KiB.
+const mostRead = 64 << 10
+
+// ReadProblem returns the problem that a response tells of, if it does: it is
+// application/problem+json, or application/json with a status of 400 or more and the
+// type and code of a problem from this package. A problem of somebody else's has no
+// code, or one that is not in this package.
+//
+// The body can still be read from its beginning, and is to be closed as always.
+// One of more than 64 KiB is not taken for a problem.
+func ReadProblem(resp *http.Response) (*Problem, bool) {
+	if resp == nil || resp.Body == nil || resp.ContentLength > mostRead {
+		return nil, false
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	ours := media == plainJSON && resp.StatusCode >= 400 // less may be a stream, which is not to be held up
+	if media != problemJSON && !ours {
+		return nil, false
+	}
+	var m map[string]json.RawMessage
+	if text, ok := peek(resp); !ok || json.Unmarshal(text, &m) != nil || m == nil {
+		return nil, false
+	}
+	code := member[Code](m, "code")
+	docs, is := strings.CutSuffix(member[string](m, "type"), "#"+string(code))
+	if ours && (!is || code == "") {
+		return nil, false
+	}
+	p := &Problem{
+		Code:           code,
+		Status:         resp.StatusCode,
+		Retryable:      member[bool](m, "retryable"),
+		SameKey:        member[bool](m, "same_key"),
+		RetryAfter:     retryAfter(m, resp.Header),
+		OriginalStatus: member[int](m, "original_status"),
+		Location:       resp.Header.Get("Location"),
+	}
+	if is {
+		p.Docs = docs
+	}
+	p.FirstSeen, _ = time.Parse(time.RFC3339, member[string](m, "first_seen"))
+	if detail := member[string](m, "detail"); detail != "" {
+		language, _, _ := strings.Cut(resp.Header.Get("Content-Language"), ",")
+		if !isTag(language) {
+			language = "en"
+		}
+		p.Message = guard.Message{strings.ToLower(language): detail}
+	}
+	return p, true
+}
+
+// peek returns the body of a response, if it is not too long and does not break off,
+// and puts back what it read.
+func peek(resp *http.Response) (text []byte, ok bool) {
+	body := resp.Body
+	text, err := io.ReadAll(io.LimitReader(body, mostRead+1))
+	rest := io.Reader(body)
+	if err != nil {
+		rest = broken{err}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), rest), body}
+	return text, err == nil && len(text) <= mostRead
+}
+
+// A broken reader is where a body broke off.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// member returns a member of a problem. One of another type counts as not there
+// (RFC 9457 3.1).
+func member[T any](m map[string]json.RawMessage, name string) (v T) {
+	if json.Unmarshal(m[name], &v) != nil {
+		return *new(T)
+	}
+	return v
+}
+
+// retryAfter returns how long to wait: by the member, which is finer, or else by the
+// header, which others may have set.
+func retryAfter(m map[string]json.RawMessage, h http.Header) time.Duration {
+	if ms := member[int64](m, "retry_after_ms"); ms > 0 {
+		return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	}
+	value := h.Get("Retry-After")
+	if s, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return time.Duration(min(max(s, 0), math.MaxInt64/int64(time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
 }

@@ -1,0 +1,131 @@
+package interlockhttp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+func TestLanguages(t *testing.T) {
+	ours := []string{"en", "zh"}
+	for _, c := range []struct {
+		accept  string
+		offered []string
+		want    string
+	}{
+		{"", ours, "en"},
+		{"zh", ours, "zh"},
+		{"ZH-cn", ours, "zh"},
+		{"zh-CN,zh;q=0.9,en;q=0.8", ours, "zh"},
+		{"zh-Hant", ours, "zh"},
+		{"zh-Hant-TW, en;q=0.9", ours, "zh"},
+		{"zh-TW, en;q=0.9, zh;q=0.8", ours, "zh"}, // RFC 4647 3.4: zh-TW is looked up first
+		{"en-US,en;q=0.9,zh;q=0.8", ours, "en"},
+		{"en;q=0.5, zh;q=0.6", ours, "zh"},
+		{"zh;q=0.5, en;q=0.5", ours, "zh"}, // the first of equals
+		{"fr", ours, "en"},
+		{"fr, zh;q=0.1", ours, "zh"},
+		{"fr;q=1.0, *;q=0.5", ours, "en"},
+		{"*", ours, "en"},
+		{"*;q=0.1, zh", ours, "zh"},
+		{"*, zh;q=0.1", ours, "en"},
+		{"en;q=0, *", ours, "zh"},
+		{"zh;q=0", ours, "en"},
+		{"en-GB;q=0, en", ours, "en"},
+		{"zhx", ours, "en"},
+		{"z", ours, "en"},
+		{"zh;q=nan, en;q=0.1", ours, "en"},
+		{"zh;q=2", ours, "en"},
+		{"zh;q=-1", ours, "en"},
+		{"zh;q", ours, "en"},
+		{"zh ; Q=0.3 , en ;q=0.2", ours, "zh"},
+		{",,;;,zh,", ours, "zh"},
+		{"ja", []string{"en", "ja", "zh"}, "ja"},
+		{"ja", []string{"en", "ja-JP"}, "ja-JP"},
+		{"zh-Hant-HK", []string{"en", "zh", "zh-hant"}, "zh-hant"},
+		{"zh", []string{"en", "zh-hant", "zh"}, "zh"},
+		{"zh-hant", []string{"zh", "zh-hant-tw"}, "zh-hant-tw"},
+		{"en", []string{"zh"}, "zh"},
+		{"en", []string{""}, ""},
+	} {
+		if got := liked([]string{c.accept}, c.offered); got != c.want {
+			t.Errorf("%q of %q: %q, want %q", c.accept, c.offered, got, c.want)
+		}
+	}
+	if got := liked([]string{"fr", "en;q=0.1", "zh"}, ours); got != "zh" {
+		t.Errorf("of several lines: %q", got)
+	}
+}
+
+func TestSpeak(t *testing.T) {
+	for name, c := range map[string]struct {
+		problem  Problem
+		accept   string
+		language string
+		text     words
+	}{
+		"without a message it is our words": {Problem{Code: Locked}, "zh-CN", "zh", zh[Locked]},
+		"a message takes the place of the detail": {
+			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "zh": "慢一点"}}, "zh-CN", "zh", words{zh[Duplicate].title, "慢一点"}},
+		"a message is told in English to those who do not mind": {
+			Problem{Code: Duplicate, Message: guard.Message{"ar": "ببطء", "en": "slow down", "de": "langsam"}}, "", "en", words{en[Duplicate].title, "slow down"}},
+		"a message may be in another language, with an English title": {
+			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "ja": "ゆっくり"}}, "ja-JP,en;q=0.5", "ja", words{en[Duplicate].title, "ゆっくり"}},
+		"the title is in the language of the message": {
+			Problem{Code: Duplicate, Message: guard.Message{"zh-CN": "慢一点"}}, "en", "zh-CN", words{zh[Duplicate].title, "慢一点"}},
+		"the title is Chinese for any Chinese": {
+			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "ZH-Hant": "慢一點"}}, "zh-TW, zh-hant", "ZH-Hant", words{zh[Duplicate].title, "慢一點"}},
+		"an empty message is none": {
+			Problem{Code: Locked, Message: guard.Message{"zh": ""}}, "zh", "zh", zh[Locked]},
+		"a language in which the message is empty is not offered": {
+			Problem{Code: Locked, Message: guard.Message{"zh": "", "en": "wait"}}, "zh", "en", words{en[Locked].title, "wait"}},
+		"a code of the service's own is told by its status": {
+			Problem{Code: "quota", Status: 429}, "zh", "zh", words{"Too Many Requests", "Too Many Requests"}},
+		"or by its name": {
+			Problem{Code: "quota", Status: 599}, "", "en", words{"quota", "quota"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			language, text := c.problem.speak([]string{c.accept})
+			if language != c.language || text != c.text {
+				t.Errorf("%s %q, want %s %q", language, text, c.language, c.text)
+			}
+		})
+	}
+}
+
+func TestWishes(t *testing.T) {
+	t.Run("a comma or semicolon in quotes is part of a parameter", func(t *testing.T) {
+		got := wishes([]string{`text/plain;x="a,b;q=0.9\",";q=0.5, text/html`})
+		if len(got) != 2 || got[0] != (wish{"text/plain", 0.5}) || got[1] != (wish{"text/html", 1}) {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("a quote that does not end takes the rest", func(t *testing.T) {
+		if got := wishes([]string{`text/plain;x="a, text/html`}); len(got) != 1 || got[0] != (wish{"text/plain", 1}) {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("of a long header the beginning is read", func(t *testing.T) {
+		got := wishes([]string{"zh;q=0.5," + strings.Repeat("x", mostWished), "en"})
+		if len(got) != 1 || got[0] != (wish{"zh", 0.5}) {
+			t.Errorf("%v", got)
+		}
+		if got := wishes([]string{strings.Repeat("x", mostWished+1)}); got != nil {
+			t.Errorf("%v", got)
+		}
+		if got := wishes([]string{strings.Repeat("zh,", 1<<20)}); len(got) != mostWished/3 {
+			t.Errorf("%d were read", len(got))
+		}
+	})
+}
+
+func TestTags(t *testing.T) {
+	for tag, want := range map[string]bool{
+		"en": true, "zh-Hant-TW": true, "x-1": true, "": false, "en\r\nX: y": false, "中文": false, "en, zh": false, strings.Repeat("x", 36): false,
+	} {
+		if got := isTag(tag); got != want {
+			t.Errorf("%q: %v", tag, got)
+		}
+	}
+}

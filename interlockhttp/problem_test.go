@@ -1,0 +1,322 @@
+package interlockhttp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+	"unicode"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+// codes returns every Code there is, read from the source so that none is forgotten.
+func codes(t *testing.T) []Code {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Code
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if name, ok := spec.Type.(*ast.Ident); !ok || name.Name != "Code" {
+			return true
+		}
+		for _, v := range spec.Values {
+			text, err := strconv.Unquote(v.(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, Code(text))
+		}
+		return true
+	})
+	if len(all) < 20 {
+		t.Fatalf("only %d codes were found: %q", len(all), all)
+	}
+	return all
+}
+
+func TestEveryCode(t *testing.T) {
+	pages := map[string]string{}
+	for _, name := range []string{"problems.md", "problems.zh-CN.md"} {
+		text, err := os.ReadFile("../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[name] = string(text)
+	}
+	for _, c := range codes(t) {
+		t.Run(string(c), func(t *testing.T) {
+			k := kinds[c]
+			if k.status < 400 || k.status > 599 {
+				t.Errorf("has the status %d", k.status)
+			}
+			for tag, all := range map[string]map[Code]words{"en": en, "zh": zh} {
+				w := all[c]
+				if w.title == "" || w.detail == "" {
+					t.Errorf("has no words in %s", tag)
+				}
+				if isHan := strings.ContainsFunc(w.title, han) && strings.ContainsFunc(w.detail, han); isHan != (tag == "zh") {
+					t.Errorf("is not told in %s: %q", tag, w)
+				}
+			}
+			for name, page := range pages {
+				_, section, ok := strings.Cut(page, "\n## "+string(c)+"\n")
+				section, _, _ = strings.Cut(section, "\n## ")
+				if !ok {
+					t.Errorf("has no section in %s", name)
+				} else if !strings.Contains(section, facts(name, k)) {
+					t.Errorf("is not %q in %s:\n%s", facts(name, k), name, section)
+				}
+			}
+		})
+	}
+	if n := len(codes(t)); len(kinds) != n || len(en) != n || len(zh) != n {
+		t.Errorf("%d codes, but %d kinds, and words for %d and %d", n, len(kinds), len(en), len(zh))
+	}
+}
+
+func han(r rune) bool { return unicode.Is(unicode.Han, r) }
+
+// facts returns the line that the docs say of a kind.
+func facts(page string, k kind) string {
+	yes := map[bool]string{true: "yes", false: "no"}
+	line := "Status %d · retryable: %s · same key: %s"
+	if page == "problems.zh-CN.md" {
+		yes = map[bool]string{true: "是", false: "否"}
+		line = "状态码 %d · 可重试：%s · 同一个键：%s"
+	}
+	return fmt.Sprintf(line, k.status, yes[k.retryable], yes[k.sameKey])
+}
+
+func TestKinds(t *testing.T) {
+	t.Run("what is told while the work runs is the guard's message", func(t *testing.T) {
+		for tag, text := range guard.DefaultMessage() {
+			if got := wordsOf(InProgress, tag).detail; got != text {
+				t.Errorf("%s: %q, want %q", tag, got, text)
+			}
+		}
+	})
+	t.Run("a client repeats by itself only what cannot be done twice", func(t *testing.T) {
+		for c, want := range map[Code]bool{
+			InProgress: true, StoreUnavailable: true, Closing: true, TooManyWaiters: true, Locked: true, BodyLate: true,
+			Duplicate: false, OutcomeUnknown: false, ResultUnavailable: false, RecordCorrupt: false, KeyReused: false, FailedBefore: false,
+		} {
+			if p := newProblem(c); (p.Retryable && p.SameKey) != want {
+				t.Errorf("%s: retryable %v, same key %v", c, p.Retryable, p.SameKey)
+			}
+		}
+	})
+	t.Run("a new key is never advised where the work may have been done", func(t *testing.T) {
+		for _, c := range []Code{BodyBroken, UserMissing, OutcomeUnknown, ResultUnavailable, RecordCorrupt} {
+			if !newProblem(c).SameKey {
+				t.Errorf("%s advises a new key", c)
+			}
+		}
+	})
+	t.Run("a new problem has the code and the status", func(t *testing.T) {
+		if p := newProblem(KeyReused); p.Code != KeyReused || p.Status != http.StatusUnprocessableEntity || p.Retryable || p.SameKey {
+			t.Errorf("%+v", p)
+		}
+		if p := newProblem("quota"); p.Code != "quota" || p.Status != http.StatusInternalServerError {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+func TestProblemIsAnError(t *testing.T) {
+	p := newProblem(InProgress)
+	if got, want := p.Error(), "interlockhttp: in_progress (409): operation in progress, please do not submit again"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	cause := &guard.DownError{Guard: "orders", Key: "k", Err: io.ErrUnexpectedEOF}
+	var err error = &Problem{Code: StoreUnavailable, Err: cause}
+	if got, want := err.Error(), "interlockhttp: store_unavailable (503): "+cause.Error(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if !errors.Is(err, guard.ErrDown) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error("what is behind the problem is not found")
+	}
+	if got := (&Problem{Code: Duplicate, Message: guard.Message{"zh": "太快了"}}).Error(); got != "interlockhttp: duplicate (429): 太快了" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A reply is a response to read.
+type reply struct {
+	status             int
+	media, after, text string
+}
+
+func (a reply) read() (*Problem, bool) {
+	return ReadProblem(&http.Response{
+		StatusCode: a.status, ContentLength: -1, Body: io.NopCloser(strings.NewReader(a.text)),
+		Header: http.Header{"Content-Type": {a.media}, "Retry-After": {a.after}},
+	})
+}
+
+func TestReadProblem(t *testing.T) {
+	t.Run("what was sent is read", func(t *testing.T) {
+		for _, accept := range []string{"", "application/json"} {
+			sent := &Problem{
+				Code: ResultUnavailable, Status: 418, Retryable: true, SameKey: true, RetryAfter: 1500 * time.Millisecond,
+				FirstSeen: time.Date(2025, 11, 11, 0, 0, 1, 250e6, time.UTC), OriginalStatus: 201, Location: "/orders/7",
+				Message: guard.Message{"zh": "已下单"}, Docs: "https://example.com/problems", Err: io.EOF,
+			}
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders", nil)
+			r.Header.Set("Accept", accept)
+			sent.ServeHTTP(w, r)
+			resp := w.Result()
+			got, ok := ReadProblem(resp)
+			if !ok {
+				t.Fatalf("no problem in %s", w.Body)
+			}
+			text := got.Message["zh"]
+			want := *sent
+			want.Err, want.Message, got.Message = nil, nil, nil
+			if text != "已下单" || !got.FirstSeen.Equal(want.FirstSeen) {
+				t.Errorf("%q, first seen %v", text, got.FirstSeen)
+			}
+			got.FirstSeen = want.FirstSeen
+			if g, w := *got, want; g.Code != w.Code || g.Status != w.Status || g.Retryable != w.Retryable || g.SameKey != w.SameKey ||
+				g.RetryAfter != w.RetryAfter || g.OriginalStatus != w.OriginalStatus || g.Location != w.Location || g.Docs != w.Docs {
+				t.Errorf("%+v, want %+v", g, w)
+			}
+		}
+	})
+	t.Run("other answers are not taken for problems", func(t *testing.T) {
+		ours := `{"type":"https://example.com/p#locked","code":"locked"}`
+		for name, c := range map[string]reply{
+			"text":                 {status: 409, media: "text/plain", text: ours},
+			"no type":              {status: 409, text: ours},
+			"a success":            {status: 200, media: plainJSON, text: ours},
+			"a code of a business": {status: 409, media: plainJSON, text: `{"code":"locked","account":7}`},
+			"another type":         {status: 409, media: plainJSON, text: `{"type":"https://example.com/p#x","code":"locked"}`},
+			"an empty code":        {status: 409, media: plainJSON, text: `{"type":"https://example.com/p#","code":""}`},
+			"a list":               {status: 409, media: problemJSON, text: `[]`},
+			"null":                 {status: 409, media: problemJSON, text: `null`},
+			"what is broken off":   {status: 409, media: problemJSON, text: ours[:20]},
+			"what is followed":     {status: 409, media: problemJSON, text: ours + "x"},
+			"what is too long":     {status: 409, media: problemJSON, text: ours + strings.Repeat(" ", mostRead)},
+		} {
+			if p, ok := c.read(); ok || p != nil {
+				t.Errorf("%s is one: %+v", name, p)
+			}
+		}
+		head := http.Header{"Content-Type": {problemJSON}}
+		for name, resp := range map[string]*http.Response{
+			"nothing":               nil,
+			"no body":               {StatusCode: 409, Header: head},
+			"what says it is large": {StatusCode: 409, Header: head, Body: io.NopCloser(strings.NewReader(ours)), ContentLength: mostRead + 1},
+		} {
+			if p, ok := ReadProblem(resp); ok || p != nil {
+				t.Errorf("%s is one: %+v", name, p)
+			}
+		}
+		for _, media := range []string{"application/json", "application/problem+json; charset=utf-8", "Application/Problem+JSON"} {
+			if p, ok := (reply{status: 409, media: media, text: ours}).read(); !ok || p.Code != Locked || p.Docs != "https://example.com/p" {
+				t.Errorf("%s is none: %+v", media, p)
+			}
+		}
+	})
+	t.Run("somebody else's problem has no code", func(t *testing.T) {
+		p, ok := reply{status: 403, media: problemJSON, text: `{"type":"https://example.com/credit","title":"No credit","detail":"balance 30","code":7,"retryable":"yes","status":"403"}`}.read()
+		if !ok || p.Code != "" || p.Status != 403 || p.Retryable || p.Docs != "" || p.Message["en"] != "balance 30" {
+			t.Errorf("%+v, %v", p, ok)
+		}
+	})
+	t.Run("the header says how long to wait if the body does not", func(t *testing.T) {
+		for value, want := range map[string]time.Duration{
+			"7": 7 * time.Second, "": 0, "-1": 0, "soon": 0, "9999999999999": 9223372036 * time.Second,
+			"Wed, 21 Oct 2015 07:28:00 GMT": 0,
+		} {
+			if p, ok := (reply{503, problemJSON, value, `{}`}).read(); !ok || p.RetryAfter != want {
+				t.Errorf("%q: %+v, want %v", value, p, want)
+			}
+		}
+		if p, ok := (reply{503, problemJSON, "7", `{"retry_after_ms":1}`}).read(); !ok || p.RetryAfter != time.Millisecond {
+			t.Errorf("%+v, want 1ms", p)
+		}
+		date := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+		if p, ok := (reply{503, problemJSON, date, `{}`}).read(); !ok || p.RetryAfter < 50*time.Minute || p.RetryAfter > time.Hour {
+			t.Errorf("%+v, want an hour", p)
+		}
+	})
+}
+
+func TestReadProblemLeavesTheBody(t *testing.T) {
+	head := http.Header{"Content-Type": {problemJSON}}
+	t.Run("also what is beyond the bound", func(t *testing.T) {
+		for _, n := range []int{0, 1, mostRead, mostRead + 1, 3 * mostRead} {
+			want := bytes.Repeat([]byte("x"), n)
+			body := &watched{Reader: bytes.NewReader(want)}
+			resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: body}
+			ReadProblem(resp)
+			got, err := io.ReadAll(resp.Body)
+			if !bytes.Equal(got, want) || err != nil {
+				t.Errorf("%d bytes left of %d, %v", len(got), n, err)
+			}
+			if body.closed || resp.Body.Close() != nil || !body.closed {
+				t.Error("closing does not close the original")
+			}
+		}
+	})
+	t.Run("and what is too long is not read to the end", func(t *testing.T) {
+		body := &watched{Reader: strings.NewReader(strings.Repeat("x", 3*mostRead))}
+		resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: body}
+		ReadProblem(resp)
+		if rest, _ := io.ReadAll(body); len(rest) < mostRead {
+			t.Errorf("only %d bytes were left unread", len(rest))
+		}
+	})
+	t.Run("and the error with which it breaks off", func(t *testing.T) {
+		for _, text := range []string{"", `{"code":"locked"}`} {
+			resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: io.NopCloser(&failsOnce{io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF)), nil})}
+			if p, ok := ReadProblem(resp); ok {
+				t.Errorf("half a body is a problem: %+v", p)
+			}
+			got, err := io.ReadAll(resp.Body)
+			if string(got) != text || !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%q, %v; want %q, %v", got, err, text, io.ErrUnexpectedEOF)
+			}
+		}
+	})
+}
+
+// watched is a body that knows whether it was closed.
+type watched struct {
+	io.Reader
+	closed bool
+}
+
+func (c *watched) Close() error { c.closed = true; return nil }
+
+// failsOnce is a reader that tells its error once, and then ends.
+type failsOnce struct {
+	io.Reader
+	err error
+}
+
+func (o *failsOnce) Read(b []byte) (n int, err error) {
+	if o.err != nil {
+		return 0, io.EOF
+	}
+	n, o.err = o.Reader.Read(b)
+	return n, o.err
+}

@@ -1,0 +1,210 @@
+package interlockhttp_test
+
+import (
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// told returns the answer that tells of a problem to a request with the given headers.
+func told(p *interlockhttp.Problem, headers ...string) *httptest.ResponseRecorder {
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders", nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	p.ServeHTTP(w, r)
+	return w
+}
+
+func TestRender(t *testing.T) {
+	t.Run("the members are in their order", func(t *testing.T) {
+		w := told(&interlockhttp.Problem{
+			Code: interlockhttp.ResultUnavailable, Status: 410, Retryable: true, SameKey: true, RetryAfter: 1500*time.Millisecond + 1,
+			FirstSeen:      time.Date(2025, 11, 11, 8, 0, 0, 120e6, time.FixedZone("CST", 8*3600)),
+			OriginalStatus: 201, Err: io.EOF, Docs: "https://example.com/problems",
+		})
+		want := `{"type":"https://example.com/problems#result_unavailable","title":"Done before, answer not kept","status":410,` +
+			`"detail":"This was done before, and its answer was not kept. Do not repeat it with a new key: look up what came of it.",` +
+			`"code":"result_unavailable","retryable":true,"same_key":true,"retry_after_ms":1501,"first_seen":"2025-11-11T00:00:00.12Z","original_status":201}` + "\n"
+		if got := w.Body.String(); got != want {
+			t.Errorf("\n%s, want\n%s", got, want)
+		}
+		if w.Code != http.StatusGone {
+			t.Errorf("%d", w.Code)
+		}
+	})
+	t.Run("what is not known is not said", func(t *testing.T) {
+		w := told(&interlockhttp.Problem{Code: interlockhttp.KeyReused, RetryAfter: -time.Second}, "Accept-Language", "zh-CN")
+		want := `{"type":"` + interlockhttp.DefaultDocs + `#key_reused","title":"幂等键已用于其他请求","status":422,` +
+			`"detail":"新的请求请使用新的幂等键；如需重试原请求，请确保请求内容与原来完全一致。","code":"key_reused","retryable":false,"same_key":false}` + "\n"
+		if got := w.Body.String(); got != want {
+			t.Errorf("\n%s, want\n%s", got, want)
+		}
+	})
+	t.Run("a message cannot be taken for HTML, nor break the JSON", func(t *testing.T) {
+		w := told(&interlockhttp.Problem{Code: interlockhttp.Duplicate, Message: guard.Message{"en": "<script>\"\\&\x00\xff\u2028"}})
+		if got, want := w.Body.String(), `"detail":"\u003cscript\u003e\"\\\u0026\u0000\ufffd\u2028"`; !strings.Contains(got, want) {
+			t.Errorf("%s has no %s", got, want)
+		}
+	})
+	t.Run("a status that tells of no problem is that of the code", func(t *testing.T) {
+		for _, s := range []int{-1, 0, 99, 101, 200, 204, 304, 399, 600, 1000} {
+			if w := told(&interlockhttp.Problem{Code: interlockhttp.Locked, Status: s}); w.Code != http.StatusLocked || !strings.Contains(w.Body.String(), `"status":423,`) {
+				t.Errorf("%d: %d %s", s, w.Code, w.Body)
+			}
+		}
+	})
+	t.Run("a time that RFC 3339 cannot write is left out", func(t *testing.T) {
+		for _, at := range []time.Time{{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
+			if w := told(&interlockhttp.Problem{Code: interlockhttp.Locked, FirstSeen: at}); strings.Contains(w.Body.String(), "first_seen") {
+				t.Errorf("%v: %s", at, w.Body)
+			}
+		}
+	})
+	t.Run("a HEAD request gets the headers alone", func(t *testing.T) {
+		w := httptest.NewRecorder()
+		(&interlockhttp.Problem{Code: interlockhttp.Locked}).ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/", nil))
+		if w.Body.Len() != 0 || w.Code != http.StatusLocked || w.Header().Get("Content-Length") == "0" {
+			t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)
+		}
+	})
+}
+
+func TestProblemHeaders(t *testing.T) {
+	p := &interlockhttp.Problem{Code: interlockhttp.InProgress, Retryable: true, RetryAfter: time.Second + 1, Location: "/订单/7"}
+	t.Run("they are these", func(t *testing.T) {
+		w := told(p, "Accept-Language", "zh-TW")
+		want := http.Header{
+			"Cache-Control":          {"no-store"},
+			"Content-Language":       {"zh"},
+			"Content-Type":           {"application/problem+json"},
+			"Link":                   {`<` + interlockhttp.DefaultDocs + `#in_progress>; rel="describedby"; type="text/html"`},
+			"Location":               {"/%E8%AE%A2%E5%8D%95/7"},
+			"Retry-After":            {"2"},
+			"Vary":                   {"Accept, Accept-Language"},
+			"X-Content-Type-Options": {"nosniff"},
+		}
+		want.Set("Content-Length", strconv.Itoa(w.Body.Len()))
+		if !maps.EqualFunc(w.Header(), want, slices.Equal) {
+			t.Errorf("%v, want %v", w.Header(), want)
+		}
+	})
+	t.Run("what a handler said of its answer goes, and the rest stays", func(t *testing.T) {
+		w := httptest.NewRecorder()
+		for _, name := range []string{
+			"Content-Type", "Content-Encoding", "Content-Range", "ETag", "Last-Modified", "Trailer", "Transfer-Encoding",
+			"Content-Length", "Location", "Retry-After", "Content-Language", "Content-Disposition", "Link", "Vary", "X-Request-Id", "Set-Cookie", "Cache-Control",
+		} {
+			w.Header().Set(name, "old")
+		}
+		w.Header()[http.TrailerPrefix+"Sum"] = []string{"old"}
+		(&interlockhttp.Problem{Code: interlockhttp.KeyReused}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
+		var kept []string
+		for name, values := range w.Header() {
+			if slices.Contains(values, "old") {
+				kept = append(kept, name)
+			}
+		}
+		slices.Sort(kept)
+		if want := []string{"Link", "Set-Cookie", "Vary", "X-Request-Id"}; !slices.Equal(kept, want) {
+			t.Errorf("%q were kept, want %q", kept, want)
+		}
+		if len(w.Header()["Link"]) != 2 || len(w.Header()["Vary"]) != 2 {
+			t.Errorf("%v", w.Header())
+		}
+	})
+	t.Run("who may come again is told when, and never too early", func(t *testing.T) {
+		for _, c := range []struct {
+			retryable bool
+			after     time.Duration
+			want      string
+		}{
+			{true, 0, "1"}, {true, -time.Hour, "1"}, {true, 1, "1"}, {true, time.Second, "1"}, {true, time.Second + 1, "2"},
+			{true, math.MaxInt64, "9223372037"}, {false, time.Minute, ""}, {false, 0, ""},
+		} {
+			w := told(&interlockhttp.Problem{Code: interlockhttp.Locked, Retryable: c.retryable, RetryAfter: c.after})
+			if got := w.Header().Get("Retry-After"); got != c.want {
+				t.Errorf("%v, %v: %q, want %q", c.retryable, c.after, got, c.want)
+			}
+		}
+	})
+	t.Run("nothing from outside becomes a header of its own", func(t *testing.T) {
+		w := told(&interlockhttp.Problem{
+			Code: "a\r\nX: y>", Docs: "https://example.com/ä b\r\nX: y", Location: "/a\r\nX: y", Message: guard.Message{"en\r\nX: y": "hi"},
+		})
+		if got := w.Header(); got.Get("Location") != "" || got.Get("Content-Language") != "" ||
+			!strings.HasPrefix(got.Get("Link"), "<https://example.com/%C3%A4%20b%0D%0AX:%20y#a%0D%0AX:%20y%3E>;") {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestForms(t *testing.T) {
+	const problem, json, text = "application/problem+json", "application/json", "text/plain; charset=utf-8"
+	for accept, want := range map[string]string{
+		"":                                      problem,
+		"*/*":                                   problem, // curl
+		"application/problem+json":              problem,
+		"application/*":                         problem,
+		"application/json":                      json,
+		"Application/JSON ; charset=utf-8":      json,
+		"application/json, text/plain":          json,
+		"application/json, text/plain, */*":     problem, // axios
+		"application/json, application/*;q=0.1": problem,
+		"application/json, */*;q=0.1":           problem,
+		"application/json, application/problem+json":    problem,
+		"application/json, text/plain;q=0.9, */*;q=0.1": problem,
+		"application/problem+json;q=0, */*":             json,
+		"application/problem+json;q=0.1, text/html":     problem,
+		"text/plain":            text,
+		"text/*":                text,
+		"text/plain, */*;q=0.1": text,
+		"text/plain, */*":       problem,
+		"text/plain;q=0.5, application/json;q=0.4": text,
+		"text/plain;q=0.4, application/json;q=0.5": json,
+		"text/plain;q=0, text/*":                   problem,
+		"text/plain;q=0":                           problem,
+		"application/*;q=0, */*":                   text,
+		"text/html":                                problem,
+		"text/html, text/plain;q=0.9, */*;q=0.8":   text,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8": problem, // a browser
+		"image/png":                 problem,
+		";;;,,,q=,\"":               problem,
+		"text/plain;q=x":            problem,
+		"text/plain;q=0.1;q=0":      text,
+		strings.Repeat("a/b,", 1e5): problem,
+		strings.Repeat("\"", 1e5):   problem,
+		"text/plain," + strings.Repeat("a/b;q=0.1,", 1e5): text,
+	} {
+		w := told(&interlockhttp.Problem{Code: interlockhttp.Locked}, "Accept", accept)
+		if got := w.Header().Get("Content-Type"); got != want {
+			t.Errorf("%.80q gets %s, want %s", accept, got, want)
+		}
+		if json := strings.HasPrefix(w.Body.String(), "{"); json == (want == text) {
+			t.Errorf("%.80q gets %q as %s", accept, w.Body, want)
+		}
+	}
+	w := told(&interlockhttp.Problem{Code: interlockhttp.Locked}, "Accept", "text/html", "Accept", "text/plain")
+	if got := w.Header().Get("Content-Type"); got != text {
+		t.Errorf("two lines get %s", got)
+	}
+}
+
+func TestText(t *testing.T) {
+	w := told(&interlockhttp.Problem{Code: interlockhttp.Duplicate, Message: guard.Message{"zh": "慢一点\x1b[2J\xff\nok"}},
+		"Accept", "text/plain", "Accept-Language", "zh")
+	want := "重复提交\n慢一点\uFFFD[2J\uFFFD\nok\n" + interlockhttp.DefaultDocs + "#duplicate\n"
+	if got := w.Body.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
