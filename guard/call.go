@@ -57,12 +57,13 @@ func (k *call) name() {
 // fingerprint returns what the engine is told of a fingerprint: of two records it
 // differs although their payloads are the same, and it cannot be looked up.
 func (k *call) fingerprint() string {
-	b := part(part(nil, k.hash), k.key.Fingerprint)
+	var room [256]byte
+	b := part(part(room[:0], k.hash), k.key.Fingerprint)
 	sum := sha256.Sum256(b)
 	if k.core.secret != nil {
 		sum = keyed(k.core.secret, string(b))
 	}
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+	return string(base64.RawURLEncoding.AppendEncode(room[:0], sum[:]))
 }
 
 // begin finds out what a call may do.

@@ -87,6 +87,15 @@ func (c *Claim[T]) Fail(err error) error {
 	return c.claim.fail(err)
 }
 
+// Free says that nothing has happened, so that the next call runs, whatever
+// [Policy.OnError] says.
+func (c *Claim[T]) Free() error {
+	if c.replayed || c.claim.ledger == nil {
+		return c.claim.close()
+	}
+	return c.claim.settle(engine.Settlement{Outcome: engine.Absent}, Freed, nil)
+}
+
 // Abandon gives the claim up without saying what became of the work: nobody knows
 // then, and [Policy.OnUnknown] says what happens. After Complete or Fail it does
 // nothing, so that it can be deferred.

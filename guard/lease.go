@@ -61,6 +61,9 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 		k.req.Fingerprint = a.rec.Fingerprint // the record's, which this call may not have known
 	}
 	k.outer, _ = ctx.Value(claimKey{}).(*claim)
+	if c.detached {
+		ctx = context.WithoutCancel(ctx)
+	}
 	k.Init(ctx)
 	if k.ledger == nil {
 		k.begun = time.Now()

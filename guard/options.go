@@ -18,6 +18,7 @@ type settings struct {
 	secret    []byte
 	trace     *Trace
 	resolver  any // a func(context.Context, Key) (T, bool, error)
+	detached  bool
 	errs      []error
 }
 
@@ -97,6 +98,13 @@ func HashWith(secret []byte) Option {
 // WithTrace reports what happens to t as well as to any trace set before.
 func WithTrace(t *Trace) Option {
 	return func(s *settings) { s.trace = s.trace.and(t) }
+}
+
+// Detached lets work go on when its caller has gone: its context ends with the
+// claim, and not with the context it was begun under. It keeps that one's values.
+// A caller who only waits is still let go with its own context.
+func Detached() Option {
+	return func(s *settings) { s.detached = true }
 }
 
 // Resolver sets who finds out what became of work whose outcome is unknown, for a

@@ -1,0 +1,262 @@
+package interlockhttp
+
+import (
+	"io"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"strings"
+)
+
+// A capture is the ResponseWriter that a handler gets. It keeps all that net/http
+// promises its handlers; and it keeps what they say.
+//
+// Strictly, nothing goes out before the handler is done and what it said is stored.
+// Otherwise all goes out as it comes. What cannot be kept, since it is too large,
+// or flushed, or the connection is taken over, goes out as it comes from then on.
+type capture struct {
+	http.ResponseWriter
+	method  string
+	most    int         // bytes of the body that may be kept
+	passes  bool        // what is written goes out
+	keeps   bool        // and is kept
+	marker  marker      // says in the header what is to be known; nil if nothing
+	before  http.Header // what was in the header before the handler
+	status  int         // zero until it is known
+	header  snapshot    // as it was then
+	length  int64       // that the handler has announced; -1 if it has not
+	wrote   int64       // bytes of the body
+	body    []byte      // as far as it is kept
+	why     string      // why it is not
+	stolen  bool        // the connection was taken over
+	broken  error       // what went wrong when it went out
+	measure [1]string   // the length, once it is known
+}
+
+// A marker says in the header of an answer, before it goes out, what is to be known
+// about it.
+type marker interface{ mark(h http.Header) }
+
+func (c *capture) mark(h http.Header) {
+	if c.marker != nil {
+		c.marker.mark(h)
+	}
+}
+
+// begin notes what there was before the handler.
+func (c *capture) begin(w http.ResponseWriter, method string, by marker) {
+	c.ResponseWriter, c.method, c.length, c.marker = w, method, -1, by
+	if h := w.Header(); len(h) > 0 {
+		c.before = h.Clone()
+	}
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (c *capture) WriteHeader(status int) {
+	switch {
+	case c.stolen || c.status != 0:
+		if c.passes || c.stolen {
+			c.ResponseWriter.WriteHeader(status) // which has something to say about that
+		}
+		return
+	case status < 100 || status > 999:
+		c.ResponseWriter.WriteHeader(status) // which panics, as it should
+		return
+	case status < 200 && status != http.StatusSwitchingProtocols:
+		c.ResponseWriter.WriteHeader(status) // it is not the answer yet
+		return
+	}
+	c.status = status
+	h := c.Header()
+	c.header.take(h)
+	if text := h.Get("Content-Length"); text != "" {
+		n, err := strconv.ParseInt(textproto.TrimString(text), 10, 64)
+		if err == nil && n >= 0 {
+			c.length = n
+		}
+	}
+	switch {
+	case status == http.StatusSwitchingProtocols:
+		c.pass(upgraded)
+	case c.passes:
+		c.mark(h)
+		c.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements io.Writer.
+func (c *capture) Write(p []byte) (int, error) { return capturing(c, p, c.ResponseWriter.Write) }
+
+// WriteString implements io.StringWriter.
+func (c *capture) WriteString(s string) (int, error) {
+	return capturing(c, s, func(s string) (int, error) { return io.WriteString(c.ResponseWriter, s) })
+}
+
+func capturing[T ~string | ~[]byte](c *capture, p T, write func(T) (int, error)) (int, error) {
+	if c.stolen {
+		return write(p) // which says that it is
+	}
+	if c.status == 0 {
+		c.WriteHeader(http.StatusOK)
+	}
+	switch {
+	case len(p) == 0:
+		return 0, nil
+	case !hasBody(c.status):
+		return 0, http.ErrBodyNotAllowed
+	case c.length >= 0 && c.wrote+int64(len(p)) > c.length:
+		return 0, http.ErrContentLength
+	}
+	if c.keeps && len(c.body)+len(p) > c.most {
+		c.pass(tooLong)
+	}
+	c.wrote += int64(len(p))
+	if c.keeps && c.method != http.MethodHead {
+		c.body = append(c.body, p...)
+	}
+	if !c.passes {
+		return len(p), nil
+	}
+	n, err := write(p)
+	c.noteBroken(err)
+	return n, err
+}
+
+func (c *capture) noteBroken(err error) {
+	if c.broken == nil {
+		c.broken = err
+	}
+}
+
+// pass lets everything out from now on, and keeps it no more.
+func (c *capture) pass(why string) {
+	if c.keeps {
+		c.keeps, c.why = false, why
+	}
+	if c.passes {
+		c.body = nil
+		return
+	}
+	c.passes = true
+	c.restore()
+	c.mark(c.Header())
+	c.ResponseWriter.WriteHeader(c.status)
+	if len(c.body) > 0 {
+		_, err := c.ResponseWriter.Write(c.body)
+		c.noteBroken(err)
+		c.body = nil
+	}
+}
+
+// restore makes the header what it was when the status was set: what a handler
+// changes after that counts for nothing, except for trailers.
+func (c *capture) restore() {
+	h := c.Header()
+	for name := range h {
+		if !strings.HasPrefix(name, http.TrailerPrefix) {
+			delete(h, name)
+		}
+	}
+	for _, f := range c.header.fields {
+		h[f.name] = f.values
+	}
+}
+
+// ReadFrom implements io.ReaderFrom, for io.Copy: what goes out anyway may take the
+// short way.
+func (c *capture) ReadFrom(src io.Reader) (int64, error) {
+	if c.status == 0 {
+		c.WriteHeader(http.StatusOK)
+	}
+	if to, ok := c.ResponseWriter.(io.ReaderFrom); ok && c.passes && !c.keeps && c.length < 0 && !c.stolen && hasBody(c.status) {
+		n, err := to.ReadFrom(src)
+		c.wrote += n
+		c.noteBroken(err)
+		return n, err
+	}
+	return io.Copy(struct{ io.Writer }{c}, src)
+}
+
+// end notes what the handler has not said: it has returned.
+func (c *capture) end() {
+	if c.status == 0 && !c.stolen {
+		c.WriteHeader(http.StatusOK)
+	}
+	if c.passes || len(c.body) == 0 {
+		return
+	}
+	if !c.header.has("Content-Type") && len(c.header.values("Content-Encoding")) == 0 {
+		c.header.add("Content-Type", []string{http.DetectContentType(c.body)})
+	}
+}
+
+// send lets out what was kept back.
+func (c *capture) send() {
+	if c.passes || c.stolen {
+		return
+	}
+	trailer := c.trailer()
+	c.restore()
+	h := c.Header()
+	c.mark(h)
+	if len(trailer) == 0 && c.length < 0 && hasBody(c.status) && h["Transfer-Encoding"] == nil && c.method != http.MethodHead {
+		c.measure[0] = strconv.Itoa(len(c.body))
+		h["Content-Length"] = c.measure[:]
+	}
+	c.ResponseWriter.WriteHeader(c.status)
+	if len(c.body) > 0 {
+		_, err := c.ResponseWriter.Write(c.body)
+		c.noteBroken(err)
+	}
+	for name, values := range trailer {
+		h[name] = values
+	}
+}
+
+// trailer returns the fields that follow the body, announced or not.
+func (c *capture) trailer() http.Header {
+	var trailer http.Header
+	h := c.Header()
+	add := func(name string, values []string) {
+		if trailer == nil {
+			trailer = make(http.Header)
+		}
+		trailer[name] = values
+	}
+	for _, list := range c.header.values("Trailer") {
+		for name := range strings.SplitSeq(list, ",") {
+			name = http.CanonicalHeaderKey(textproto.TrimString(name))
+			if values := h[name]; len(values) > 0 {
+				add(name, values)
+			}
+		}
+	}
+	for name, values := range h {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			add(name, values)
+		}
+	}
+	return trailer
+}
+
+// response makes r what is kept of the answer.
+func (c *capture) response(r *Response, s *settings) {
+	if c.broken != nil && c.why == "" {
+		c.why = brokenOff // the handler may have stopped when it saw that
+	}
+	*r = Response{Status: c.status, Body: c.body, Omitted: c.why, kept: &c.header, by: s, before: c.before}
+	if r.Status == 0 {
+		r.Status = http.StatusSwitchingProtocols // said on a connection that was taken over
+	}
+	for name, values := range c.trailer() {
+		if r.Trailer == nil {
+			r.Trailer = make(http.Header)
+		}
+		r.Trailer[strings.TrimPrefix(name, http.TrailerPrefix)] = values
+	}
+}
+
+// hasBody tells whether an answer with that status has a body.
+func hasBody(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}

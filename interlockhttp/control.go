@@ -1,0 +1,58 @@
+package interlockhttp
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"time"
+)
+
+// What a handler reaches through [http.ResponseController], or by asking what its
+// ResponseWriter can do. There is no Unwrap: past the capture nothing would be
+// kept, and an upgraded connection be taken for an empty answer.
+
+// Flush implements [http.Flusher].
+func (c *capture) Flush() { _ = c.FlushError() }
+
+// FlushError lets out what was written. Strictly that means that the answer cannot
+// be stored before it is sent, so it is not kept.
+func (c *capture) FlushError() error {
+	if c.status == 0 && !c.stolen {
+		c.WriteHeader(http.StatusOK)
+	}
+	if !c.passes {
+		c.pass(streamed)
+	}
+	return c.control().Flush()
+}
+
+// Hijack implements [http.Hijacker]. What is said on the connection then is not an
+// answer that could be kept.
+func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := c.control().Hijack()
+	if err == nil {
+		c.stolen, c.keeps, c.why, c.body = true, false, upgraded, nil
+	}
+	return conn, rw, err
+}
+
+// SetReadDeadline is for [http.ResponseController].
+func (c *capture) SetReadDeadline(t time.Time) error { return c.control().SetReadDeadline(t) }
+
+// SetWriteDeadline is for [http.ResponseController].
+func (c *capture) SetWriteDeadline(t time.Time) error { return c.control().SetWriteDeadline(t) }
+
+// EnableFullDuplex is for [http.ResponseController].
+func (c *capture) EnableFullDuplex() error { return c.control().EnableFullDuplex() }
+
+// Push implements [http.Pusher].
+func (c *capture) Push(target string, opts *http.PushOptions) error {
+	if p, ok := c.ResponseWriter.(http.Pusher); ok {
+		return p.Push(target, opts)
+	}
+	return http.ErrNotSupported
+}
+
+func (c *capture) control() *http.ResponseController {
+	return http.NewResponseController(c.ResponseWriter)
+}

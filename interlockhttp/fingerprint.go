@@ -1,0 +1,231 @@
+package interlockhttp
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A digest is what is taken of a request: of all its parts, and of where each of
+// them ends.
+type digest struct {
+	buf  []byte
+	hash hash.Hash // once the buffer is full, or if there is a secret
+}
+
+var digests = sync.Pool{New: func() any { return &digest{buf: make([]byte, 0, 2048)} }}
+
+// newDigest returns one from the pool, where it belongs afterwards.
+func newDigest(secret []byte) *digest {
+	d := digests.Get().(*digest)
+	d.buf, d.hash = d.buf[:0], nil
+	if secret != nil {
+		d.hash = hmac.New(sha256.New, secret)
+	}
+	return d
+}
+
+func (d *digest) part(s string) {
+	d.length(len(s))
+	d.text(s)
+}
+
+func (d *digest) bytes(b []byte) {
+	d.length(len(b))
+	if len(d.buf)+len(b) <= cap(d.buf) {
+		d.buf = append(d.buf, b...)
+		return
+	}
+	d.spill()
+	d.hash.Write(b)
+}
+
+func (d *digest) length(n int) {
+	if len(d.buf)+8 > cap(d.buf) {
+		d.spill()
+	}
+	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(n)) //nolint:gosec // a length
+}
+
+func (d *digest) text(s string) {
+	if len(d.buf)+len(s) <= cap(d.buf) {
+		d.buf = append(d.buf, s...)
+		return
+	}
+	d.spill()
+	_, _ = io.WriteString(d.hash, s)
+}
+
+func (d *digest) spill() {
+	if d.hash == nil {
+		d.hash = sha256.New()
+	}
+	d.hash.Write(d.buf)
+	d.buf = d.buf[:0]
+}
+
+func (d *digest) sum() string {
+	if d.hash == nil {
+		sum := sha256.Sum256(d.buf)
+		d.buf = append(d.buf[:0], sum[:]...)
+	} else {
+		d.spill()
+		d.buf = d.hash.Sum(d.buf[:0])
+	}
+	var room [64]byte
+	return string(base64.RawURLEncoding.AppendEncode(room[:0], d.buf))
+}
+
+// fingerprintVersion is a part of every fingerprint: if what it covers is changed,
+// so is this.
+const fingerprintVersion = "1"
+
+// fingerprint returns what tells a request from others, made with the n-th secret:
+// its method, its route and what is in its path, its query, and the whole body with
+// its type.
+func (r *request) fingerprint(n int) (string, error) {
+	body, err := r.buffered()
+	if err != nil {
+		return "", err
+	}
+	var secret []byte
+	if n < len(r.settings.secrets) {
+		secret = r.settings.secrets[n]
+	}
+	d := newDigest(secret)
+	defer digests.Put(d)
+	if of := r.settings.fingerprint; of != nil {
+		d.bytes(of(r.Request, body))
+		return d.sum(), nil
+	}
+	d.part(fingerprintVersion)
+	d.part(r.Method)
+	d.part(r.Pattern)
+	d.part(r.URL.EscapedPath())
+	d.query(r.URL.RawQuery, r.settings.ignored)
+	d.content(r.Request, body)
+	return d.sum(), nil
+}
+
+// query takes the query, in an order of its own: that of the names says nothing,
+// that of values of one name does.
+func (d *digest) query(raw string, ignored []string) {
+	if raw == "" {
+		d.length(0)
+		return
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		d.part(raw) // whatever it means
+		return
+	}
+	for _, name := range ignored {
+		delete(values, name)
+	}
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	d.length(len(names))
+	for _, name := range names {
+		d.part(name)
+		d.length(len(values[name]))
+		for _, value := range values[name] {
+			d.part(value)
+		}
+	}
+}
+
+// content takes the body and its type. What was compressed is taken as it came.
+func (d *digest) content(r *http.Request, body []byte) {
+	kind := r.Header.Get("Content-Type")
+	d.part(r.Header.Get("Content-Encoding"))
+	if r.PostForm != nil && len(body) == 0 {
+		d.form(r) // somebody has read it before us
+		return
+	}
+	if len(kind) > 10 && strings.EqualFold(kind[:10], "multipart/") {
+		media, params, err := mime.ParseMediaType(kind)
+		if err == nil && d.parts(media, params["boundary"], body) {
+			return
+		}
+	}
+	d.part(kind)
+	d.bytes(body)
+}
+
+// parts takes a multipart body part by part: what stands between them differs from
+// try to try. It reports whether it could be read; if not, nothing was taken.
+func (d *digest) parts(media, boundary string, body []byte) bool {
+	all := newDigest(nil)
+	defer digests.Put(all)
+	parts := multipart.NewReader(bytes.NewReader(body), boundary)
+	for {
+		p, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			d.part(media)
+			d.part(all.sum())
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		text, err := io.ReadAll(p)
+		if err != nil {
+			return false
+		}
+		all.part(p.Header.Get("Content-Disposition"))
+		all.part(p.Header.Get("Content-Type"))
+		all.part(p.Header.Get("Content-Transfer-Encoding"))
+		all.bytes(text)
+	}
+}
+
+// form takes a form that somebody has read before us.
+func (d *digest) form(r *http.Request) {
+	d.part("form")
+	d.query(r.PostForm.Encode(), nil)
+	if r.MultipartForm == nil {
+		return
+	}
+	names := make([]string, 0, len(r.MultipartForm.File))
+	for name := range r.MultipartForm.File {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, file := range r.MultipartForm.File[name] {
+			d.part(name)
+			d.part(file.Filename)
+			d.file(file)
+		}
+	}
+}
+
+func (d *digest) file(header *multipart.FileHeader) {
+	f, err := header.Open()
+	if err != nil {
+		d.part(err.Error())
+		return
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		d.part(err.Error())
+		return
+	}
+	d.bytes(sum.Sum(nil))
+}

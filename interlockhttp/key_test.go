@@ -1,0 +1,196 @@
+package interlockhttp_test
+
+import (
+	"bytes"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// TestDraft sends what draft-ietf-httpapi-idempotency-key-header-07 has as examples,
+// word for word, and gets what it says.
+func TestDraft(t *testing.T) {
+	const key = `"8e03978e-40d5-43dd-bc93-6894a57f9324"`
+	s := open(t, kept, nil)
+	first := s.post(key, "x").is(201, "order 1 of x")
+	s.post(key, "x").replays(first)
+	s.post(strings.Trim(key, `"`), "x").replays(first)
+	if got := s.post(key, "x").header.Get("Idempotency-Key"); got != key {
+		t.Errorf("the key comes back as %s", got)
+	}
+	missing := s.post("", "x", without("Idempotency-Key"))
+	missing.problem(400, interlockhttp.KeyMissing)
+	reused := s.post(key, "y")
+	reused.problem(422, interlockhttp.KeyReused)
+	for _, a := range []answer{missing, reused} {
+		if link := a.header.Get("Link"); !strings.Contains(link, `rel="describedby"; type="text/html"`) {
+			t.Errorf("the link is %q", link)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	long := strings.Repeat("k", 255)
+	for name, c := range map[string]struct {
+		edit edit
+		same string // the key that it is; "" if it is refused
+	}{
+		"bare":                            {with("Idempotency-Key", "abc"), "abc"},
+		"quoted":                          {with("Idempotency-Key", `"abc"`), "abc"},
+		"with an escaped quotation mark":  {with("Idempotency-Key", `"a\"c"`), `"a\"c"`},
+		"with a space, quoted":            {with("Idempotency-Key", `"a c"`), `"a c"`},
+		"with parameters":                 {with("Idempotency-Key", `"abc";v=1; x="y;z";q`), "abc"},
+		"of 255 bytes":                    {with("Idempotency-Key", long), long},
+		"of 255 bytes, quoted":            {with("Idempotency-Key", `"`+long+`"`), long},
+		"in an alias":                     {both(without("Idempotency-Key"), with("Idempotent-Token", "abc")), "abc"},
+		"in the X- alias":                 {both(without("Idempotency-Key"), with("X-Idempotency-Key", "abc")), "abc"},
+		"in two aliases, alike":           {both(with("Idempotency-Key", `"abc"`), with("X-Idempotency-Key", "abc")), "abc"},
+		"in two aliases, unlike":          {both(with("Idempotency-Key", "abc"), with("X-Idempotency-Key", "abd")), ""},
+		"twice":                           {with("Idempotency-Key", "abc", "abc"), ""},
+		"a list":                          {with("Idempotency-Key", `"abc", "abd"`), ""},
+		"a bare list":                     {with("Idempotency-Key", `abc,abd`), ""},
+		"empty":                           {with("Idempotency-Key", ""), ""},
+		"empty, quoted":                   {with("Idempotency-Key", `""`), ""},
+		"of 256 bytes":                    {with("Idempotency-Key", long+"k"), ""},
+		"of 256 bytes, quoted":            {with("Idempotency-Key", `"`+long+`k"`), ""},
+		"with a space":                    {with("Idempotency-Key", "a c"), ""},
+		"not closed":                      {with("Idempotency-Key", `"abc`), ""},
+		"closed too early":                {with("Idempotency-Key", `"abc"d`), ""},
+		"with another escape":             {with("Idempotency-Key", `"a\nc"`), ""},
+		"that ends in an escape":          {with("Idempotency-Key", `"abc\`), ""},
+		"with bad parameters":             {with("Idempotency-Key", `"abc";=1`), ""},
+		"with a quotation mark inside":    {with("Idempotency-Key", `a"c`), ""},
+		"with \\xff":                      {with("Idempotency-Key", "k\xff\xfe"), ""},
+		"with \\xff, quoted":              {with("Idempotency-Key", "\"k\xff\""), ""},
+		"in Chinese":                      {with("Idempotency-Key", "订单"), ""},
+		"that proxies are told to remove": {both(with("Idempotency-Key", "abc"), with("Connection", "close, idempotency-key")), ""},
+		"with a control byte":             {with("Idempotency-Key", "a\x01c"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, kept, nil)
+			a := s.ask("", "x", c.edit)
+			if c.same == "" {
+				a.problem(400, interlockhttp.KeyInvalid)
+				s.ran(0)
+				return
+			}
+			a.is(201, "order 1 of x")
+			s.ask(c.same, "x").replays(a)
+		})
+	}
+}
+
+func both(edits ...edit) edit {
+	return func(r *http.Request) {
+		for _, e := range edits {
+			e(r)
+		}
+	}
+}
+
+func TestQuoted(t *testing.T) {
+	s := open(t, kept, nil, interlockhttp.Quoted())
+	s.ask("abc", "x").problem(400, interlockhttp.KeyInvalid)
+	s.ask(`"abc"`, "x").is(201, "order 1 of x")
+}
+
+// TestAnonymous says that a key which is nobody's must be hard to guess.
+func TestAnonymous(t *testing.T) {
+	s := open(t, guard.Policy{Scope: guard.Global}, nil)
+	s.ask("123456789012345", "x").problem(400, interlockhttp.KeyInvalid)
+	first := s.ask("1234567890123456", "x", without("X-User"))
+	s.ask("1234567890123456", "x", as("bob")).replays(first)
+
+	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.LeastKey(3))
+	s.ask("12", "x").problem(400, interlockhttp.KeyInvalid)
+	s.ask("123", "x").is(201, "order 1 of x")
+}
+
+func TestSources(t *testing.T) {
+	form := func(fields ...string) edit {
+		return func(r *http.Request) {
+			var b bytes.Buffer
+			m := multipart.NewWriter(&b)
+			for i := 0; i < len(fields); i += 2 {
+				_ = m.WriteField(fields[i], fields[i+1])
+			}
+			_ = m.Close()
+			body(b.String(), m.FormDataContentType())(r)
+		}
+	}
+	encoded := func(text string) edit { return body(text, "application/x-www-form-urlencoded") }
+	object := func(text string) edit { return body(text, "application/json") }
+	at := func(path string) edit { return func(r *http.Request) { r.URL.Path = path } }
+	query := func(q string) edit { return func(r *http.Request) { r.URL.RawQuery = q } }
+
+	for name, c := range map[string]struct {
+		source  interlockhttp.Source
+		good    edit // has a key
+		other   edit // has another
+		invalid []edit
+		missing []edit
+	}{
+		"a cookie": {
+			interlockhttp.Cookie("once"), with("Cookie", "a=b; once=k1"), with("Cookie", "once=k2"),
+			[]edit{with("Cookie", "once=k1; once=k2"), with("Cookie", "once=a,b")}, []edit{with("Cookie", "a=b")}},
+		"the path": {interlockhttp.PathValue("id"), at("/orders/订单1"), at("/orders/2"), []edit{at("/orders/a\x01b")}, nil},
+		"the query": {
+			interlockhttp.Query("id"), query("id=1&x=y"), query("id=2&x=y"),
+			[]edit{query("id=1&id=2"), query("id=%00"), query("id=%zz"), query("id=" + strings.Repeat("x", 256))}, []edit{query("x=y"), query("id=")}},
+		"a form": {
+			interlockhttp.FormField("id"), encoded("id=1&x=y"), encoded("id=2&x=y"),
+			[]edit{encoded("id=1&id=2"), encoded("id=%zz")}, []edit{encoded("x=y"), object(`{"id": 1}`)}},
+		"a multipart form": {
+			interlockhttp.FormField("id"), form("id", "1", "x", "y"), form("id", "2", "x", "y"),
+			[]edit{form("id", "1", "id", "2"), form("id", strings.Repeat("x", 300))}, []edit{form("x", "y")}},
+		"JSON": {
+			interlockhttp.JSONField("order.items.1.id"), object(`{"order": {"items": [{"id": 1}, {"id": "a"}]}}`), object(`{"order": {"items": [{"id": 1}, {"id": 9007199254740993}]}}`),
+			[]edit{
+				object(`{"order": {"items": [1, {"id": "a", "id": "b"}]}}`), object(`{"order": {}, "order": {"items": [1, {"id": "a"}]}}`),
+				object(`{"order": {"items": [1, {"id": "a"}]}} {}`), object(`{"order"`), object(strings.Repeat("[", 200)), object(``),
+			},
+			[]edit{object(`{}`), object(`{"order": {"items": [1, {"id": null}]}}`), object(`{"order": {"items": [1, {"id": {}}]}}`), object(`[]`), object(`"order"`), object(`{"order": {"items": [1, {"id": ""}]}}`)}},
+		"a function": {
+			interlockhttp.Func(func(r *http.Request) (string, error) {
+				if r.Header.Get("A") == "bad" {
+					return "", fmt.Errorf("bad")
+				}
+				return r.Header.Get("A"), nil
+			}), with("A", "1"), with("A", "2"), []edit{with("A", "bad")}, []edit{with("B", "1")}},
+		"two together": {
+			interlockhttp.Each(interlockhttp.Query("a"), interlockhttp.Query("b")), query("a=1:1&b=2"), query("a=1&b=1:2"),
+			[]edit{query("a=1&a=1&b=2")}, []edit{query("a=1"), query("b=1")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, guard.Policy{After: guard.Window, Window: guard.DefaultRetain}, nil, interlockhttp.Key(c.source))
+			if a := s.ask("", "", c.good); a.status != 201 {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+			s.ask("", "", c.good).problem(429, interlockhttp.Duplicate)
+			if a := s.ask("", "", c.other); a.status != 201 {
+				t.Errorf("another key: got %d %s", a.status, a.body)
+			}
+			for _, e := range c.invalid {
+				s.ask("", "", e).problem(400, interlockhttp.KeyInvalid)
+			}
+			for _, e := range c.missing {
+				s.ask("", "", e).problem(400, interlockhttp.KeyMissing)
+			}
+			s.ran(2)
+		})
+	}
+}
+
+// body replaces the body of a request.
+func body(text, kind string) edit {
+	return func(r *http.Request) {
+		fresh, _ := http.NewRequest(r.Method, r.URL.String(), strings.NewReader(text)) //nolint:noctx // only its body is used
+		r.Body, r.ContentLength, r.GetBody = fresh.Body, fresh.ContentLength, fresh.GetBody
+		r.Header.Set("Content-Type", kind)
+	}
+}

@@ -1,0 +1,79 @@
+package interlockhttp
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/interlock-go/interlock"
+)
+
+// Lock returns a middleware that lets one request at a time do something: of those
+// with the same key, the others wait, or are refused with 423 if the lock's options
+// or their own contexts do not let them. The lock's key is name and what source finds.
+//
+//	pay, err := interlockhttp.Lock(client, "pay", interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(3*time.Second)))
+//	…
+//	mux.Handle("POST /orders/{id}/pay", pay(handler))
+//
+// A request that has no key is refused. If the lock is lost, the handler's context
+// ends.
+func Lock(client *interlock.Client, name string, source Source, opts ...Option) (func(http.Handler) http.Handler, error) {
+	s := newSettings(opts)
+	switch {
+	case client == nil:
+		s.reject("there is no client: use interlock.New(nil) for an engine in this process")
+	case name == "":
+		s.reject("Lock: give it a name, such as %q", "pay")
+	}
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if s.methods != nil && !s.guards(r.Method) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			q := &request{Request: r, w: w, settings: s, next: next}
+			q.lock(client, name, source)
+		})
+	}, nil
+}
+
+// lock answers the request while nobody else does.
+func (q *request) lock(client *interlock.Client, name string, source Source) {
+	id, err := source.find(q)
+	switch {
+	case errors.Is(err, errNoKey) && q.settings.optional:
+		q.unread()
+		q.next.ServeHTTP(q.w, q.Request)
+		return
+	case err != nil:
+		q.settings.tell(q.w, q.Request, noKey(err))
+		return
+	}
+	ctx, hold, err := client.Mutex(interlock.Key(name, id), q.settings.locks...).Lock(q.Context())
+	if err != nil {
+		if q.Context().Err() == nil {
+			q.settings.tell(q.w, q.Request, contended(err))
+		}
+		return
+	}
+	defer hold.Unlock() //nolint:errcheck // who traces the client hears of it
+	q.unread()
+	q.next.ServeHTTP(q.w, q.Request.WithContext(ctx))
+}
+
+// contended puts into a problem why there is no lock.
+func contended(err error) *Problem {
+	var busy *interlock.ContendedError
+	switch {
+	case errors.As(err, &busy):
+		p := problemOf(Locked, err)
+		p.RetryAfter = busy.RetryAfter
+		return p
+	case errors.Is(err, interlock.ErrContended):
+		return problemOf(Locked, err)
+	}
+	return problemOf(plainCode(err), err)
+}

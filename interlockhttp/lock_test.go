@@ -1,0 +1,121 @@
+package interlockhttp_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+func TestLock(t *testing.T) {
+	pay := func(id, body string) *http.Request {
+		return httptest.NewRequest(http.MethodPost, "/orders/"+id+"/pay", strings.NewReader(body))
+	}
+	serve := func(h http.Handler, r *http.Request) answer {
+		mux := http.NewServeMux()
+		mux.Handle("POST /orders/{id}/pay", h)
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		return read(t, w.Result())
+	}
+	lock := func(t *testing.T, c *interlock.Client, source interlockhttp.Source, opts ...interlockhttp.Option) func(http.Handler) http.Handler {
+		t.Helper()
+		wrap, err := interlockhttp.Lock(c, "pay", source, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wrap
+	}
+	t.Run("requests with the same key run one at a time", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			at, most := 0, 0
+			h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				at++
+				most = max(most, at)
+				time.Sleep(time.Second)
+				at--
+			}))
+			start := time.Now()
+			var done sync.WaitGroup
+			for range 3 {
+				done.Go(func() { serve(h, pay("7", "")) })
+			}
+			done.Wait()
+			if took := time.Since(start); most != 1 || took < 3*time.Second {
+				t.Errorf("%d at a time, in %v", most, took)
+			}
+		})
+	})
+	t.Run("one that may not wait is refused with 423", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := interlock.New(nil)
+			h := lock(t, c, interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(time.Second)))(http.NotFoundHandler())
+			_, hold, err := c.Mutex(interlock.Key("pay", "7")).Lock(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := serve(h, pay("7", ""))
+			if p := a.problem(423, interlockhttp.Locked); !p.Retryable || a.header.Get("Retry-After") == "" {
+				t.Errorf("it says %+v with %v", p, a.header)
+			}
+			if a := serve(h, pay("8", "")); a.status != 404 {
+				t.Errorf("another key: %d", a.status)
+			}
+			if err := hold.Unlock(); err != nil {
+				t.Error(err)
+			}
+			if a := serve(h, pay("7", "")); a.status != 404 {
+				t.Errorf("when it is free: %d", a.status)
+			}
+		})
+	})
+	t.Run("the handler has the lock, and the whole body", func(t *testing.T) {
+		c := interlock.New(nil)
+		h := lock(t, c, interlockhttp.JSONField("id"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, _, err := c.Mutex(interlock.Key("pay", "a")).TryLock(r.Context()); err == nil {
+				t.Error("the lock is free")
+			}
+			_, _ = io.Copy(w, r.Body)
+		}))
+		const text = `{"id": "a", "cents": 100}`
+		if a := serve(h, pay("7", text)); a.body != text {
+			t.Errorf("got %d %q", a.status, a.body)
+		}
+		serve(h, pay("7", `{}`)).problem(400, interlockhttp.KeyMissing)
+	})
+	t.Run("a panic releases it", func(t *testing.T) {
+		c := interlock.New(nil)
+		h := lock(t, c, interlockhttp.PathValue("id"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
+		func() {
+			defer func() { _ = recover() }()
+			serve(h, pay("7", ""))
+		}()
+		if _, _, err := c.Mutex(interlock.Key("pay", "7")).TryLock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a client that is closed is a server that shuts down", func(t *testing.T) {
+		c := interlock.New(nil)
+		h := lock(t, c, interlockhttp.PathValue("id"))(http.NotFoundHandler())
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		serve(h, pay("7", "")).problem(503, interlockhttp.Closing)
+	})
+	t.Run("what cannot be meant is refused", func(t *testing.T) {
+		if _, err := interlockhttp.Lock(nil, "pay", interlockhttp.PathValue("id")); err == nil {
+			t.Error("without a client")
+		}
+		if _, err := interlockhttp.Lock(interlock.New(nil), "", interlockhttp.PathValue("id")); err == nil {
+			t.Error("without a name")
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package interlockhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// A Middleware guards the handlers that it wraps. It is safe for concurrent use;
+// make one for each kind of operation.
+type Middleware struct {
+	settings *settings
+	policy   guard.Policy
+	guard    *guard.Guard[*Response]
+	expires  []string     // for how long answers are kept
+	pace     atomic.Int64 // how long handlers take, in nanoseconds
+}
+
+// Once returns a middleware that answers a request which comes again, with the same
+// key, with the answer to the first. The policy's After must be [guard.Keep], which
+// is the default.
+//
+// An answer is kept if its status is 2xx or 3xx. One that is 4xx says that nothing
+// was done: the next request runs; unless the policy's OnError is [guard.Keep], and
+// the answer is not only about the sender, as 401, 403 and 429 are. One that is 5xx
+// leaves open what was done, as a panic does: the policy's OnUnknown says what
+// happens. A handler that knows better says so with [Settle].
+//
+// The handler does not notice if its client goes away. It has read the body before,
+// and its context ends when the claim is lost, or after the policy's MaxHold.
+func Once(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware, error) {
+	s := newSettings(opts)
+	if p.After != "" && p.After != guard.Keep {
+		s.reject("Once keeps answers: leave out After %q, or use Submit", p.After)
+	}
+	if s.source == nil {
+		source := Header()
+		s.source = &source
+		if p.Scope == guard.Global && s.least == 0 && s.tokens == nil {
+			s.least = leastAnonymous
+		}
+	}
+	return newMiddleware(client, p, s)
+}
+
+// Submit returns a middleware that refuses a request which comes again: while the
+// first one runs and, if the policy's After is [guard.Window], until the window is
+// over (L9). Unless [Key] says otherwise, two requests are the same if they say the
+// same.
+func Submit(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware, error) {
+	s := newSettings(opts)
+	switch p.After {
+	case "", guard.Keep:
+		s.reject("Submit keeps no answers: give the policy After %q or %q, or use Once", guard.Free, guard.Window)
+	}
+	if s.source == nil {
+		source := Content()
+		s.source = &source
+	}
+	if s.tokens != nil {
+		s.reject("WithTokens: tokens remember the answer, so they need Once")
+	}
+	return newMiddleware(client, p, s)
+}
+
+// Must returns m, or panics. It is for middleware that is made when a program starts.
+func Must(m *Middleware, err error) *Middleware {
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Middleware, error) {
+	if s.user == nil && p.Scope != guard.Global {
+		s.reject("whose requests are they? Pass User(…), or give the policy the scope %q if a key is the same whoever sends it", guard.Global)
+	}
+	if s.tokens != nil && s.user == nil {
+		s.reject("WithTokens: a token is somebody's: pass User(…)")
+	}
+	if s.methods == nil {
+		s.methods = []string{http.MethodPost, http.MethodPatch}
+	}
+	if s.shadow != nil {
+		s.tee = true
+		if p.OnDuplicate == guard.Wait {
+			p.OnDuplicate = guard.Replay // nobody waits for what is not enforced
+		}
+	}
+	if err := errors.Join(s.err(), p.Check()); err != nil {
+		return nil, err
+	}
+	const overhead = 64 << 10 // of header fields
+	opts := append([]guard.Option{guard.WithCodec(wire{}), guard.MaxResult(s.maxResponse + overhead), guard.Detached()}, s.guard...)
+	g, err := guard.New[*Response](client, p, opts...)
+	if err != nil {
+		return nil, err
+	}
+	m := &Middleware{settings: s, guard: g, policy: g.Policy()}
+	if m.keeps() {
+		m.expires = []string{seconds(m.policy.Retain)}
+	}
+	return m, nil
+}
+
+// keeps tells whether answers are kept at all.
+func (m *Middleware) keeps() bool { return m.policy.After == guard.Keep }
+
+// Wrap returns next, guarded.
+func (m *Middleware) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !m.settings.guards(r.Method) || m.within(r.Context()) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		q := &request{Request: r, w: w, middleware: m, settings: m.settings, next: next}
+		q.serve()
+	})
+}
+
+// Guard returns the guard behind the middleware, for those who look a key up, or
+// decide about an outcome that nobody knows. What it calls a key is in the problems
+// that it returns, hashed.
+func (m *Middleware) Guard() *guard.Guard[*Response] { return m.guard }
+
+// Close refuses new requests, and waits until those that run are settled or ctx is
+// done. Call it after the server's Shutdown, and before the client's Close.
+func (m *Middleware) Close(ctx context.Context) error { return m.guard.Close(ctx) }
+
+// within tells whether a request is in this middleware's hands already: it may have
+// been put in two places.
+func (m *Middleware) within(ctx context.Context) bool {
+	d, _ := ctx.Value(decisionKey{}).(*decision)
+	for ; d != nil; d = d.outer {
+		if d.middleware == m {
+			return true
+		}
+	}
+	return false
+}
+
+// pause returns when to come back for something that runs. What is left of its lease
+// says little, since that is renewed; how long others took says more.
+func (m *Middleware) pause(left time.Duration) time.Duration {
+	return max(time.Second, min(time.Duration(m.pace.Load()), left))
+}
+
+// took notes how long a handler took. It is a mean in which the last ones count most.
+func (m *Middleware) took(d time.Duration) {
+	pace := m.pace.Load()
+	m.pace.Store(pace + (int64(d)-pace)/8) // should another one do so meanwhile, one is left out
+}

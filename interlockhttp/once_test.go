@@ -1,0 +1,360 @@
+package interlockhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+var kept = guard.Policy{}
+
+func TestOnce(t *testing.T) {
+	t.Run("a request that comes again gets the answer to the first", func(t *testing.T) {
+		s := open(t, kept, nil)
+		first := s.post("k-1", "two shoes").is(201, "order 1 of two shoes")
+		s.post("k-1", "two shoes").replays(first)
+		s.post("k-2", "two shoes").is(201, "order 2 of two shoes")
+		s.ran(2)
+	})
+	t.Run("the key of another user is another key", func(t *testing.T) {
+		s := open(t, kept, nil)
+		s.post("k-1", "x").is(201, "order 1 of x")
+		s.post("k-1", "x", as("bob")).is(201, "order 2 of x")
+	})
+	t.Run("a key that is used for another request is refused", func(t *testing.T) {
+		s := open(t, kept, nil)
+		s.post("k-1", "x")
+		p := s.post("k-1", "y").problem(422, interlockhttp.KeyReused)
+		if p.Retryable {
+			t.Error("it says to try again")
+		}
+		s.ran(1)
+	})
+	t.Run("other methods pass", func(t *testing.T) {
+		s := open(t, kept, nil)
+		for i := range 2 {
+			s.post("k-1", "", func(r *http.Request) { r.Method = http.MethodPut }).is(201, fmt.Sprintf("order %d of ", i+1))
+		}
+		s.post("k-1", "x", with("X-HTTP-Method-Override", "GET")).is(201, "order 3 of x")
+		s.post("k-1", "x", with("X-HTTP-Method-Override", "GET")).replays(answer{t: t, status: 201, body: "order 3 of x", header: http.Header{"Location": {"/orders/3"}}})
+	})
+	t.Run("unless they are to be guarded, too", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Methods(http.MethodPut))
+		put := func(r *http.Request) { r.Method = http.MethodPut }
+		first := s.post("k-1", "x", put)
+		s.post("k-1", "x", put).replays(first)
+	})
+	t.Run("a request without a key is refused", func(t *testing.T) {
+		s := open(t, kept, nil)
+		s.post("", "x", without("Idempotency-Key")).problem(400, interlockhttp.KeyMissing)
+		s.ran(0)
+	})
+	t.Run("unless keys are optional", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Optional())
+		s.post("", "x", without("Idempotency-Key")).is(201, "order 1 of x")
+		s.post("", "x", without("Idempotency-Key")).is(201, "order 2 of x")
+		first := s.post("k-1", "x")
+		s.post("k-1", "x").replays(first)
+	})
+	t.Run("a request of nobody is refused", func(t *testing.T) {
+		s := open(t, kept, nil)
+		s.post("k-1", "x", without("X-User")).problem(401, interlockhttp.UserMissing)
+		s.ran(0)
+	})
+	t.Run("a 4xx frees the key", func(t *testing.T) {
+		s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); string(body) == "bad" {
+				http.Error(w, "no", http.StatusBadRequest)
+			}
+		})
+		if a := s.post("k-1", "bad").is(400, "no\n"); a.header.Get("Idempotency-Stored") != "false" {
+			t.Errorf("it does not say that it is not stored: %v", a.header)
+		}
+		s.post("k-1", "good").is(200, "")
+	})
+	t.Run("and is kept if the policy says so, unless it is about the sender", func(t *testing.T) {
+		s := open(t, guard.Policy{OnError: guard.Keep}, nil)
+		for _, c := range []struct {
+			status int
+			kept   bool
+		}{{400, true}, {402, true}, {404, true}, {409, true}, {422, true}, {401, false}, {403, false}, {408, false}, {421, false}, {425, false}, {429, false}} {
+			s.handler = func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, s.runs.Add(1))
+			}
+			h := s.once.Wrap(s.handler)
+			first, again := httptest.NewRecorder(), httptest.NewRecorder()
+			key := fmt.Sprint("k-", c.status)
+			h.ServeHTTP(first, s.request(key, "x"))
+			h.ServeHTTP(again, s.request(key, "x"))
+			if got := again.Header().Get("Idempotent-Replayed") == "true"; got != c.kept || again.Code != c.status {
+				t.Errorf("%d was kept: %v, want %v", c.status, got, c.kept)
+			}
+		}
+	})
+	t.Run("a 5xx leaves open what was done", func(t *testing.T) {
+		s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+		s.post("k-1", "x").is(503, "")
+		if p := s.post("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
+			t.Errorf("it says %+v", p)
+		}
+	})
+	t.Run("a handler says what its status does not", func(t *testing.T) {
+		var outcome interlockhttp.Outcome
+		status := 0
+		s := open(t, guard.Policy{OnUnknown: guard.Hold}, nil)
+		h := s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !interlockhttp.Settle(r.Context(), outcome) {
+				t.Error("nobody hears it")
+			}
+			w.WriteHeader(status)
+		}))
+		for i, c := range []struct {
+			outcome interlockhttp.Outcome
+			status  int
+			again   int // the status of a repeat
+		}{
+			{interlockhttp.Kept, 404, 404},
+			{interlockhttp.Kept, 500, 500},
+			{interlockhttp.Private, 200, 409},
+			{interlockhttp.NotDone, 503, 503},
+			{interlockhttp.InDoubt, 200, 409},
+		} {
+			outcome, status = c.outcome, c.status
+			for _, want := range []int{c.status, c.again} {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, s.request(fmt.Sprint("k-", i), "x"))
+				if w.Code != want {
+					t.Errorf("outcome %d with %d: got %d, want %d", c.outcome, c.status, w.Code, want)
+				}
+			}
+		}
+		if interlockhttp.Settle(context.Background(), interlockhttp.Kept) {
+			t.Error("somebody hears it who has no request")
+		}
+	})
+	t.Run("two middlewares that are one guard a request once", func(t *testing.T) {
+		s := open(t, kept, nil)
+		h := s.once.Wrap(s.once.Wrap(s.handler))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, s.request("k-1", "x"))
+		if w.Code != 201 {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+		s.ran(1)
+	})
+	t.Run("two that are not both do", func(t *testing.T) {
+		s := open(t, kept, nil)
+		outer := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "outer"}, interlockhttp.User(signedIn)))
+		h := outer.Wrap(s.once.Wrap(s.handler))
+		for range 2 {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, s.request("k-1", "x"))
+			if w.Code != 201 || w.Body.String() != "order 1 of x" {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+		}
+	})
+}
+
+func TestRunning(t *testing.T) {
+	// busy opens a shop whose handler waits until it is let go.
+	busy := func(t *testing.T, p guard.Policy, opts ...interlockhttp.Option) (s *shop, began, leave chan struct{}) {
+		began, leave = make(chan struct{}), make(chan struct{})
+		s = open(t, p, nil, opts...)
+		inner := s.handler
+		s.mux = http.NewServeMux()
+		s.mux.Handle("/orders", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			began <- struct{}{}
+			<-leave
+			inner(w, r)
+		})))
+		return s, began, leave
+	}
+	t.Run("a duplicate of what runs is told to come back", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, began, leave := busy(t, kept)
+			var first answer
+			var done sync.WaitGroup
+			done.Go(func() { first = s.ask("k-1", "x") })
+			<-began
+			a := s.ask("k-1", "x")
+			p := a.problem(409, interlockhttp.InProgress)
+			if !p.Retryable || !p.SameKey || p.RetryAfter < 1000 || a.header.Get("Retry-After") == "" || p.Detail != guard.DefaultMessage()["en"] {
+				t.Errorf("it says %+v with %v", p, a.header)
+			}
+			s.ask("k-1", "y").problem(422, interlockhttp.KeyReused) // before it is said that something runs
+			close(leave)
+			done.Wait()
+			s.ask("k-1", "x").replays(first)
+			s.ran(1)
+		})
+	})
+	t.Run("or waits for the answer, if the policy says so", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute})
+			answers := make([]answer, 3)
+			var done sync.WaitGroup
+			for i := range answers {
+				done.Go(func() { answers[i] = s.ask("k-1", "x") })
+			}
+			<-began
+			synctest.Wait()
+			close(leave)
+			done.Wait()
+			replayed := 0
+			for _, a := range answers {
+				if a.status != 201 || a.body != "order 1 of x" {
+					t.Errorf("got %d %q", a.status, a.body)
+				}
+				if a.header.Get("Idempotent-Replayed") == "true" {
+					replayed++
+				}
+			}
+			if replayed != 2 {
+				t.Errorf("%d are replays, want 2", replayed)
+			}
+		})
+	})
+	t.Run("the handler goes on when its client has gone, and the answer is kept", func(t *testing.T) {
+		s, began, leave := busy(t, kept)
+		ctx, hangUp := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url()+"/orders", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = s.request("k-1", "").Header
+		gone := make(chan error)
+		go func() {
+			resp, err := s.server.Client().Do(r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			gone <- err
+		}()
+		<-began
+		hangUp()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Fatalf("the client did not hang up: %v", err)
+		}
+		close(leave)
+		if err := s.once.Close(t.Context()); err != nil { // it waits for the handler
+			t.Error(err)
+		}
+		s.ran(1)
+		n := 0
+		for x, err := range s.once.Guard().List(t.Context(), engine.Done) {
+			if n++; err != nil || x.State != engine.Done {
+				t.Errorf("the record is %v, %v", x.State, err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d answers are kept, want 1", n)
+		}
+	})
+	t.Run("its context does not end with the request's, but with MaxHold", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var cause error
+			s := open(t, guard.Policy{MaxHold: time.Minute, OnUnknown: guard.Hold}, func(w http.ResponseWriter, r *http.Request) {
+				<-r.Context().Done()
+				cause = context.Cause(r.Context())
+			})
+			ctx, hangUp := context.WithCancel(context.Background())
+			r := s.request("k-1", "x").WithContext(ctx)
+			start := time.Now()
+			time.AfterFunc(time.Second, hangUp)
+			w := httptest.NewRecorder()
+			s.mux.ServeHTTP(w, r)
+			if !errors.Is(cause, interlock.ErrMaxHold) || time.Since(start) != time.Minute {
+				t.Errorf("it ended after %v: %v", time.Since(start), cause)
+			}
+			if w.Header().Get("Idempotency-Stored") != "false" {
+				t.Error("it says that a late answer is stored")
+			}
+			time.Sleep(guard.DefaultLease) // what is left of the claim runs out
+			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
+		})
+	})
+	t.Run("who waits is let go with its own context", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Hour})
+			var done sync.WaitGroup
+			done.Go(func() { s.ask("k-1", "x") })
+			<-began
+			ctx, hangUp := context.WithCancel(context.Background())
+			w := httptest.NewRecorder()
+			done.Go(func() { s.mux.ServeHTTP(w, s.request("k-1", "x").WithContext(ctx)) })
+			synctest.Wait()
+			hangUp()
+			synctest.Wait()
+			if w.Body.Len() > 0 || len(w.Header()) > 0 {
+				t.Errorf("nobody listens, and it is told %s", w.Body)
+			}
+			close(leave)
+			done.Wait()
+			s.ran(1)
+		})
+	})
+	t.Run("a server that shuts down refuses new requests, and waits for those that run", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, began, leave := busy(t, kept)
+			var done sync.WaitGroup
+			done.Go(func() { s.ask("k-1", "x").is(201, "order 1 of x") })
+			<-began
+			closed := make(chan error, 1)
+			go func() { closed <- s.once.Close(context.Background()) }()
+			synctest.Wait()
+			if a := s.ask("k-2", "x"); a.header.Get("Retry-After") == "" {
+				t.Error("it is not told when to come back")
+			} else {
+				a.problem(503, interlockhttp.Closing)
+			}
+			select {
+			case <-closed:
+				t.Error("it does not wait")
+			default:
+			}
+			close(leave)
+			done.Wait()
+			if err := <-closed; err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	t.Run("a panic leaves open what was done, and goes on", func(t *testing.T) {
+		for _, value := range []any{"boom", http.ErrAbortHandler} {
+			s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "half")
+				panic(value)
+			})
+			func() {
+				defer func() {
+					if p := recover(); p != value {
+						t.Errorf("recovered %v, want %v", p, value)
+					}
+				}()
+				w := httptest.NewRecorder()
+				defer func() {
+					if w.Body.Len() > 0 {
+						t.Errorf("half an answer went out: %q", w.Body)
+					}
+				}()
+				s.mux.ServeHTTP(w, s.request("k-1", "x"))
+			}()
+			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
+		}
+	})
+}

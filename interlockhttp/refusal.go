@@ -1,0 +1,95 @@
+package interlockhttp
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// refuse tells the client why it gets no answer.
+func (q *request) refuse(err error) {
+	p := q.middleware.problem(err)
+	q.mark(q.w.Header())
+	q.settings.tell(q.w, q.Request, p)
+}
+
+// problem puts into a problem what a guard said.
+func (m *Middleware) problem(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var (
+		duplicate *guard.DuplicateError
+		unknown   *guard.UnknownError
+		noResult  *guard.NoResultError
+	)
+	switch {
+	case errors.As(err, &duplicate):
+		return m.refusal(duplicate)
+	case errors.As(err, &unknown):
+		p = problemOf(OutcomeUnknown, err)
+		p.FirstSeen = unknown.Began
+	case errors.As(err, &noResult):
+		p = problemOf(ResultUnavailable, err)
+		if !errors.Is(err, guard.ErrTooLarge) && !errors.Is(err, guard.ErrNoRoom) && !errors.Is(err, guard.ErrCodec) {
+			p = problemOf(RecordCorrupt, err)
+		}
+	default:
+		p = problemOf(plainCode(err), err)
+	}
+	return p
+}
+
+// plainCode returns the code of what needs no more words.
+func plainCode(err error) Code {
+	for _, c := range []struct {
+		err  error
+		code Code
+	}{
+		{guard.ErrMismatch, KeyReused},
+		{guard.ErrFailed, FailedBefore},
+		{guard.ErrTokenUnknown, TokenUnknown},
+		{guard.ErrTokenForeign, TokenForeign},
+		{guard.ErrTokenExpired, TokenExpired},
+		{guard.ErrClosed, Closing},
+		{interlock.ErrClosed, Closing},
+		{interlock.ErrKey, KeyInvalid},
+	} {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	return StoreUnavailable
+}
+
+// refusal puts into a problem that somebody else was first.
+func (m *Middleware) refusal(e *guard.DuplicateError) *Problem {
+	code := Duplicate
+	switch {
+	case e.Crowded:
+		code = TooManyWaiters
+	case e.Running:
+		code = InProgress
+	}
+	p := problemOf(code, e)
+	p.RetryAfter, p.Message = e.RetryAfter, e.Message
+	if code != TooManyWaiters {
+		p.Status = e.Status
+	}
+	if e.Running && m.policy.After != guard.Window {
+		p.RetryAfter = m.pause(e.RetryAfter)
+	}
+	return p
+}
+
+// problemOf returns a problem with what is behind it.
+func problemOf(c Code, err error) *Problem {
+	p := newProblem(c)
+	p.Err = err
+	return p
+}
+
+func lengthOf(body []byte) string { return strconv.Itoa(len(body)) }

@@ -1,0 +1,237 @@
+package interlockhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+// A request is one that is guarded, and all there is to it.
+type request struct {
+	*http.Request
+	w          http.ResponseWriter
+	middleware *Middleware
+	settings   *settings
+	next       http.Handler
+
+	body     buffer
+	rest     []byte // what was read of a body that could not be had
+	echo     string // the field the key came in
+	decision decision
+	capture  capture
+	response Response // that is kept
+	unstored bool     // who repeats it does not get this answer
+}
+
+var errPass = errors.New("interlockhttp: the request has no key, and needs none")
+
+// serve answers the request.
+func (q *request) serve() {
+	if q.settings.shadow != nil {
+		q.observe()
+		return
+	}
+	key, err := q.identify()
+	switch {
+	case errors.Is(err, errPass):
+		q.unread()
+		q.next.ServeHTTP(q.w, q.Request)
+		return
+	case err != nil:
+		q.refuse(err)
+		return
+	}
+	ctx, claim, err := q.begin(q.Context(), key)
+	if err != nil {
+		if q.Context().Err() == nil { // otherwise nobody listens any more
+			q.refuse(err)
+		}
+		return
+	}
+	if response, ok := claim.Result(); ok {
+		q.replay(response)
+		return
+	}
+	q.run(ctx, claim)
+}
+
+// identify returns the key of the request. Nothing has been claimed when it fails.
+func (q *request) identify() (guard.Key, error) {
+	s, p := q.settings, &q.middleware.policy
+	key := guard.Key{Route: q.route()}
+	if s.user != nil {
+		key.User = s.user(q.Request)
+	}
+	if key.User == "" && p.Scope != guard.Global {
+		return key, newProblem(UserMissing)
+	}
+	text, err := s.source.find(q)
+	switch {
+	case errors.Is(err, errNoKey) && s.optional:
+		return key, errPass
+	case err != nil:
+		return key, noKey(err)
+	case len(text) < s.least:
+		return key, problemOf(KeyInvalid, errShortKey)
+	}
+	key.ID = text
+	if s.tokens != nil {
+		if key, err = s.tokens.Redeem(text, key.User, s.form); err != nil {
+			return key, err
+		}
+	}
+	if err := q.rewind(); err != nil {
+		return key, noKey(err)
+	}
+	if q.middleware.keeps() {
+		key.Fingerprint, err = q.fingerprint(0)
+	}
+	return key, err
+}
+
+var errShortKey = errors.New("it is so short that it could be guessed")
+
+// noKey explains why there is no key.
+func noKey(err error) *Problem {
+	var body *bodyError
+	switch {
+	case errors.Is(err, errTooLarge):
+		return problemOf(BodyTooLarge, err)
+	case errors.As(err, &body) && isLate(err):
+		return problemOf(BodyLate, err)
+	case errors.As(err, &body):
+		return problemOf(BodyBroken, err)
+	case errors.Is(err, errNoKey):
+		return problemOf(KeyMissing, err)
+	}
+	return problemOf(KeyInvalid, err)
+}
+
+// route names the operation, for a policy in whose scope it is.
+func (q *request) route() string {
+	if q.middleware.policy.Scope != guard.PerRoute {
+		return ""
+	}
+	if q.Pattern != "" {
+		return q.Method + " " + q.Pattern
+	}
+	return q.Method + " " + q.URL.Path
+}
+
+// begin claims the key. A request that was made before the secret was changed is
+// recognised by the older one.
+func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *guard.Claim[*Response], error) {
+	inner, claim, err := q.middleware.guard.Begin(ctx, key)
+	for n := 1; n < len(q.settings.secrets) && key.Fingerprint != "" && errors.Is(err, guard.ErrMismatch); n++ {
+		if key.Fingerprint, err = q.fingerprint(n); err == nil {
+			inner, claim, err = q.middleware.guard.Begin(ctx, key)
+		}
+	}
+	return inner, claim, err
+}
+
+// run has the handler answer. Should it panic, nobody knows what it has done, and
+// the panic goes on.
+func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
+	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic
+	start := time.Now()
+	q.unstored = claim.Unguarded() != nil
+	c := &q.capture
+	c.most, c.keeps = q.settings.maxResponse, q.middleware.keeps()
+	c.passes = q.settings.tee || !c.keeps
+	if q.unstored {
+		q.w.Header().Set(fieldUnguarded, "true")
+	}
+	c.begin(q.w, q.Method, q)
+	r := q.work(ctx)
+	q.next.ServeHTTP(c, r)
+	q.handBack(r)
+	c.end()
+	q.settle(claim)
+	q.middleware.took(time.Since(start))
+	c.send()
+}
+
+// work returns the request as the handler gets it: whole, and with a context that
+// does not end when the client goes. It cannot be sent again: what a proxy does with
+// it, it does once.
+func (q *request) work(ctx context.Context) *http.Request {
+	outer, _ := q.Context().Value(decisionKey{}).(*decision)
+	q.decision = decision{Context: ctx, middleware: q.middleware, outer: outer}
+	r := q.Request.WithContext(&q.decision)
+	r.ContentLength, r.TransferEncoding, r.GetBody = int64(len(q.body.data)), nil, nil
+	if r.Body != nil && r.Body != http.NoBody {
+		q.body.Reset(q.body.data)
+		r.Body = &q.body
+	}
+	return r
+}
+
+// handBack tells the server, and those outside of us, what was found out about the
+// request: the server removes the files of a form.
+func (q *request) handBack(r *http.Request) {
+	if q.MultipartForm == nil {
+		q.MultipartForm = r.MultipartForm
+	}
+	if q.Pattern == "" {
+		q.Pattern = r.Pattern
+	}
+}
+
+// mark says in the header of an answer what is to be known about it.
+func (q *request) mark(h http.Header) {
+	if q.echo != "" {
+		h[fieldKey] = q.Header[q.echo]
+	}
+	if !q.middleware.keeps() {
+		return
+	}
+	if q.unstored || q.capture.why != "" || q.capture.passes && !q.keepsStatus(q.capture.status) {
+		h[fieldStored] = notStored
+		return
+	}
+	h[fieldExpires] = q.middleware.expires
+}
+
+var notStored, replayed, noStore = []string{"false"}, []string{"true"}, []string{"no-store"}
+
+// replay answers with what was kept.
+func (q *request) replay(r *Response) {
+	switch allow := q.settings.allow; {
+	case r.Omitted != "":
+		p := newProblem(ResultUnavailable)
+		p.OriginalStatus, p.Location = r.Status, r.Header.Get("Location")
+		q.refuse(p)
+		return
+	case allow != nil && !allow(q.Request, r):
+		q.refuse(newProblem(ResultUnavailable))
+		return
+	}
+	h := q.w.Header()
+	q.mark(h)
+	r.write(q.w, h)
+}
+
+// write sends an answer again.
+func (r *Response) write(w http.ResponseWriter, h http.Header) {
+	for name, values := range r.Header {
+		h[name] = values
+	}
+	h[fieldReplayed], h["Cache-Control"] = replayed, noStore
+	for name := range r.Trailer {
+		h.Add("Trailer", name)
+	}
+	if hasBody(r.Status) && len(r.Trailer) == 0 {
+		h.Set("Content-Length", lengthOf(r.Body))
+	}
+	w.WriteHeader(r.Status)
+	if hasBody(r.Status) {
+		_, _ = w.Write(r.Body) // it can be asked for again
+	}
+	for name, values := range r.Trailer {
+		h[name] = values
+	}
+}

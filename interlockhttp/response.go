@@ -1,0 +1,215 @@
+package interlockhttp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+)
+
+// A Response is what is kept of the answer to a request.
+type Response struct {
+	Status  int
+	Header  http.Header // what the handler said, without what is only for the first caller
+	Body    []byte
+	Trailer http.Header
+
+	// Omitted is why the body was not kept: the request was done, and is not done
+	// again, but who repeats it is told only that, the status, and the Location.
+	Omitted string
+
+	// Instead of Header, what a capture has seen, and who says what of it is kept.
+	kept   *snapshot
+	by     *settings
+	before http.Header
+}
+
+// fields calls yield for the header fields that are kept, in the order of their
+// names.
+func (r *Response) fields(yield func(name string, values []string)) {
+	if r.kept != nil {
+		for _, f := range r.kept.fields {
+			if r.keeps(f) {
+				yield(f.name, f.values)
+			}
+		}
+		return
+	}
+	var room [16]string
+	names := slices.AppendSeq(room[:0], maps.Keys(r.Header))
+	slices.Sort(names)
+	for _, name := range names {
+		yield(name, r.Header[name])
+	}
+}
+
+// keeps tells whether a field is kept: what the handler said, that was not there
+// before it. Of an answer without its body, it is where it was to be found.
+func (r *Response) keeps(f field) bool {
+	switch {
+	case len(f.values) == 0 || !r.by.keepsField(f.name) || slices.Equal(f.values, r.before[f.name]):
+		return false
+	}
+	return r.Omitted == "" || f.name == "Location"
+}
+
+// Why a body is not kept.
+const (
+	tooLong   = "too large"
+	streamed  = "streamed"
+	upgraded  = "upgraded" // the connection was taken over
+	brokenOff = "broken off"
+	private   = "private" // the handler said so
+)
+
+var errResponse = errors.New("interlockhttp: stored answer is malformed")
+
+// wire is the codec of responses: fixed, versioned, and with nothing in it that
+// names a type.
+//
+//	version | status | omitted | header | trailer | body
+//
+// Numbers are unsigned varints; texts and lists begin with their lengths.
+type wire struct{}
+
+const wireVersion = 1
+
+// Marshal implements guard.Codec.
+func (wire) Marshal(v any) ([]byte, error) {
+	r, ok := v.(*Response)
+	if !ok || r == nil || r.Status < 100 || r.Status > 999 {
+		return nil, fmt.Errorf("interlockhttp: %T is no answer to keep", v)
+	}
+	fields, size := 0, 16+len(r.Omitted)+sizeOf(r.Trailer)
+	r.fields(func(name string, values []string) {
+		fields++
+		size += sizeOfField(name, values)
+	})
+	body := r.Body
+	if r.Omitted != "" {
+		body = nil
+	}
+	b := make([]byte, 0, size+len(body))
+	b = append(b, wireVersion)
+	b = binary.AppendUvarint(b, uint64(r.Status)) //nolint:gosec // three digits
+	b = appendText(b, r.Omitted)
+	b = binary.AppendUvarint(b, uint64(fields)) //nolint:gosec // a count
+	r.fields(func(name string, values []string) { b = appendField(b, name, values) })
+	b = binary.AppendUvarint(b, uint64(len(r.Trailer)))
+	for name, values := range r.Trailer {
+		b = appendField(b, name, values)
+	}
+	return appendText(b, body), nil
+}
+
+func sizeOf(h http.Header) int {
+	n := 0
+	for name, values := range h {
+		n += sizeOfField(name, values)
+	}
+	return n
+}
+
+func sizeOfField(name string, values []string) int {
+	n := 6 + len(name)
+	for _, value := range values {
+		n += 4 + len(value)
+	}
+	return n
+}
+
+func appendText[T ~string | ~[]byte](b []byte, text T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+func appendField(b []byte, name string, values []string) []byte {
+	b = appendText(b, name)
+	b = binary.AppendUvarint(b, uint64(len(values)))
+	for _, value := range values {
+		b = appendText(b, value)
+	}
+	return b
+}
+
+// Unmarshal implements guard.Codec.
+func (wire) Unmarshal(data []byte, v any) error {
+	into, ok := v.(**Response)
+	if !ok {
+		return fmt.Errorf("interlockhttp: %T cannot take an answer", v)
+	}
+	d := decoder{data: data}
+	if d.byte() != wireVersion {
+		return fmt.Errorf("%w: it has another version", errResponse)
+	}
+	r := &Response{Status: d.number(), Omitted: string(d.text()), Header: d.header(), Trailer: d.header()}
+	r.Body = slices.Clone(d.text())
+	if d.bad || len(d.data) > 0 || r.Status < 100 || r.Status > 999 {
+		return errResponse
+	}
+	*into = r
+	return nil
+}
+
+// A decoder reads what may be anything.
+type decoder struct {
+	data []byte
+	bad  bool
+}
+
+func (d *decoder) byte() byte {
+	if len(d.data) == 0 {
+		d.bad = true
+		return 0
+	}
+	c := d.data[0]
+	d.data = d.data[1:]
+	return c
+}
+
+// number returns a number that is not larger than what is left: it counts bytes, or
+// things that have one at least, or it is a status.
+func (d *decoder) number() int {
+	n, size := binary.Uvarint(d.data)
+	if size <= 0 || n > uint64(max(len(d.data), 999)) {
+		d.bad, d.data = true, nil
+		return 0
+	}
+	d.data = d.data[size:]
+	return int(n) //nolint:gosec // it is small
+}
+
+func (d *decoder) text() []byte {
+	n := d.number()
+	if n > len(d.data) {
+		d.bad, d.data = true, nil
+		return nil
+	}
+	text := d.data[:n]
+	d.data = d.data[n:]
+	return text
+}
+
+func (d *decoder) header() http.Header {
+	n := d.number()
+	if n == 0 || n > len(d.data) {
+		d.bad = d.bad || n > 0
+		return nil
+	}
+	h := make(http.Header, min(n, 32))
+	for range n {
+		name := string(d.text())
+		count := d.number()
+		if d.bad || count > len(d.data) {
+			d.bad = true
+			return nil
+		}
+		values := make([]string, 0, min(count, 8))
+		for range count {
+			values = append(values, string(d.text()))
+		}
+		h[name] = values
+	}
+	return h
+}

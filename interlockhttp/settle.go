@@ -1,0 +1,97 @@
+package interlockhttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+// An Outcome is what a handler says of what it did, if its status does not.
+type Outcome uint8
+
+// The outcomes.
+const (
+	byStatus Outcome = iota
+	Kept             // it was done, and the answer is to be kept, whatever its status
+	Private          // it was done, and the answer is nobody's but this caller's: it is not kept
+	NotDone          // nothing was done: the next request runs, whatever the status
+	InDoubt          // nobody knows: the policy's OnUnknown says what happens, whatever the status
+)
+
+// Settle says what became of the request that ctx belongs to. The last word counts;
+// it reports whether there was somebody to hear it.
+func Settle(ctx context.Context, o Outcome) bool {
+	d, _ := ctx.Value(decisionKey{}).(*decision)
+	if d == nil {
+		return false
+	}
+	d.outcome = o
+	return true
+}
+
+// A decision is the context of a handler, on which it may say what became of the
+// request.
+type decision struct {
+	context.Context
+	middleware *Middleware
+	outer      *decision // the request may be in the hands of several
+	outcome    Outcome
+}
+
+type decisionKey struct{}
+
+// Value finds the decision itself for package interlockhttp.
+func (d *decision) Value(key any) any {
+	if _, ok := key.(decisionKey); ok {
+		return d
+	}
+	return d.Context.Value(key)
+}
+
+// personal are statuses of answers that are about who asks, or when, and not about
+// what was asked.
+var personal = map[int]bool{
+	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusProxyAuthRequired: true,
+	http.StatusRequestTimeout: true, http.StatusMisdirectedRequest: true, http.StatusTooEarly: true,
+	http.StatusTooManyRequests: true, 499: true,
+}
+
+// keepsStatus tells whether an answer with that status is kept, unless its handler
+// says otherwise.
+func (q *request) keepsStatus(status int) bool { return q.outcome(status) == Kept }
+
+func (q *request) outcome(status int) Outcome {
+	switch {
+	case q.decision.outcome != byStatus:
+		return q.decision.outcome
+	case status >= 500:
+		return InDoubt
+	case status < 400:
+		return Kept
+	case personal[status] || q.middleware.policy.OnError != guard.Keep:
+		return NotDone
+	}
+	return Kept
+}
+
+// settle says what became of the request, before the answer goes out.
+func (q *request) settle(claim *guard.Claim[*Response]) {
+	r := &q.response
+	q.capture.response(r, q.settings)
+	var err error
+	outcome := q.outcome(r.Status)
+	switch outcome {
+	case Kept:
+		err = claim.Complete(r)
+	case Private:
+		r.Omitted = private
+		err = claim.Complete(r)
+	case NotDone:
+		err = claim.Free()
+	default:
+		err = claim.Abandon()
+	}
+	// The answer is true, whatever became of storing it.
+	q.unstored = q.unstored || outcome != Kept || r.Omitted != "" || err != nil
+}

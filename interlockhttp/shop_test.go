@@ -1,0 +1,218 @@
+package interlockhttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// A shop takes orders over HTTP, each once.
+type shop struct {
+	t       *testing.T
+	runs    atomic.Int64 // how often the handler ran
+	handler http.HandlerFunc
+	once    *interlockhttp.Middleware
+	mux     *http.ServeMux
+	server  *httptest.Server
+}
+
+// order is a handler that answers with a number of its own.
+func (s *shop) order(w http.ResponseWriter, r *http.Request) {
+	n := s.runs.Add(1)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Location", fmt.Sprintf("/orders/%d", n))
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, "order %d of %s", n, body)
+}
+
+// signedIn is how the shop knows its users: as a proxy that has authenticated them
+// says it.
+func signedIn(r *http.Request) string { return r.Header.Get("X-User") }
+
+// open opens a shop on an engine of its own, with a handler, or else with order.
+func open(t *testing.T, p guard.Policy, handler http.HandlerFunc, opts ...interlockhttp.Option) *shop {
+	t.Helper()
+	return openOn(t, nil, p, handler, opts...)
+}
+
+func openOn(t *testing.T, e engine.Engine, p guard.Policy, handler http.HandlerFunc, opts ...interlockhttp.Option) *shop {
+	t.Helper()
+	s := &shop{t: t, handler: handler, mux: http.NewServeMux()}
+	if handler == nil {
+		s.handler = s.order
+	}
+	p.Name = "orders"
+	build := interlockhttp.Once
+	if p.After == guard.Free || p.After == guard.Window {
+		build = interlockhttp.Submit
+	}
+	client := interlock.New(e)
+	var err error
+	s.once, err = build(client, p, append([]interlockhttp.Option{interlockhttp.User(signedIn)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mux.Handle("/orders", s.once.Wrap(s.handler))
+	s.mux.Handle("/orders/{id}", s.once.Wrap(s.handler))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if s.server != nil {
+			s.server.Close()
+		}
+		_ = s.once.Close(ctx)
+		_ = client.Close(ctx)
+	})
+	return s
+}
+
+// url returns where the shop is, on a server of its own.
+func (s *shop) url() string {
+	if s.server == nil {
+		s.server = httptest.NewServer(s.mux)
+	}
+	return s.server.URL
+}
+
+// An edit changes a request before it is sent.
+type edit func(*http.Request)
+
+func with(name string, values ...string) edit {
+	return func(r *http.Request) { r.Header[http.CanonicalHeaderKey(name)] = values }
+}
+
+func without(name string) edit { return func(r *http.Request) { r.Header.Del(name) } }
+
+func as(user string) edit { return with("X-User", user) }
+
+// request is ann's order, as it is sent.
+func (s *shop) request(key, body string, edits ...edit) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(body))
+	r.Header.Set("X-User", "ann")
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", key)
+	for _, e := range edits {
+		e(r)
+	}
+	return r
+}
+
+// An answer is what came back.
+type answer struct {
+	t       *testing.T
+	status  int
+	header  http.Header
+	body    string
+	trailer http.Header
+}
+
+// ask asks the shop without a network, so that time may be virtual.
+func (s *shop) ask(key, body string, edits ...edit) answer {
+	s.t.Helper()
+	w := httptest.NewRecorder()
+	s.mux.ServeHTTP(w, s.request(key, body, edits...))
+	return read(s.t, w.Result())
+}
+
+// post asks the shop over a real connection.
+func (s *shop) post(key, body string, edits ...edit) answer {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url()+"/orders", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header = s.request(key, "").Header
+	for _, e := range edits {
+		e(r)
+	}
+	resp, err := s.server.Client().Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return read(s.t, resp)
+}
+
+func read(t *testing.T, resp *http.Response) answer {
+	t.Helper()
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{t, resp.StatusCode, resp.Header, string(body), resp.Trailer}
+}
+
+// is checks that an answer is the handler's own.
+func (a answer) is(status int, body string) answer {
+	a.t.Helper()
+	if a.status != status || a.body != body {
+		a.t.Errorf("got %d %q, want %d %q", a.status, a.body, status, body)
+	}
+	if a.header.Get("Idempotent-Replayed") != "" {
+		a.t.Error("it says that it is a replay")
+	}
+	return a
+}
+
+// replays checks that an answer is another one once more.
+func (a answer) replays(first answer) answer {
+	a.t.Helper()
+	if a.status != first.status || a.body != first.body || a.header.Get("Location") != first.header.Get("Location") {
+		a.t.Errorf("got %d %q, want %d %q again", a.status, a.body, first.status, first.body)
+	}
+	if a.header.Get("Idempotent-Replayed") != "true" || a.header.Get("Cache-Control") != "no-store" {
+		a.t.Errorf("it does not say that it is a replay: %v", a.header)
+	}
+	return a
+}
+
+// A told is what a problem says.
+type told struct {
+	Type, Title, Detail, Code string
+	Status                    int
+	Retryable                 bool
+	SameKey                   bool      `json:"same_key"`
+	RetryAfter                int64     `json:"retry_after_ms"`
+	FirstSeen                 time.Time `json:"first_seen"`
+	OriginalStatus            int       `json:"original_status"`
+}
+
+// problem checks that an answer is a problem of that kind.
+func (a answer) problem(status int, code interlockhttp.Code) told {
+	a.t.Helper()
+	var p told
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+		a.t.Fatalf("got %d %q, want the problem %s: %v", a.status, a.body, code, err)
+	}
+	if a.status != status || p.Status != status || p.Code != string(code) {
+		a.t.Errorf("got %d with %+v, want %d %s", a.status, p, status, code)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		a.t.Errorf("its type is %q", got)
+	}
+	return p
+}
+
+// ran checks how often the handler ran.
+func (s *shop) ran(n int64) {
+	s.t.Helper()
+	if got := s.runs.Load(); got != n {
+		s.t.Errorf("the handler ran %d times, want %d", got, n)
+	}
+}

@@ -1,0 +1,73 @@
+package interlockhttp_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+func TestSubmit(t *testing.T) {
+	t.Run("L9 a repeat within the window is refused, with the seconds left", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, guard.Form(""), nil)
+			s.ask("", "x").is(201, "order 1 of x")
+			time.Sleep(1500 * time.Millisecond)
+			a := s.ask("", "x", with("Accept-Language", "zh-CN"))
+			p := a.problem(429, interlockhttp.Duplicate)
+			if got := a.header.Get("Retry-After"); got != "4" || p.RetryAfter != 3500 || p.Detail != "操作处理中，请勿重复提交" {
+				t.Errorf("it is told %+v, and to come back in %s s", p, got)
+			}
+			s.ask("", "y").is(201, "order 2 of y")
+			s.ask("", "x", as("bob")).is(201, "order 3 of x")
+			time.Sleep(3500 * time.Millisecond)
+			s.ask("", "x").is(201, "order 4 of x")
+		})
+	})
+	t.Run("L9 the rule names the status and the message", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := guard.Form("")
+			p.Status, p.Message = 418, guard.Message{"en": "easy", "zh": "慢点"}
+			s := open(t, p, nil)
+			s.ask("", "x")
+			if got := s.ask("", "x", with("Accept-Language", "zh")).problem(418, interlockhttp.Duplicate); got.Detail != "慢点" {
+				t.Errorf("it says %q", got.Detail)
+			}
+		})
+	})
+	t.Run("L5 without a window the next one is accepted when the first is done", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, guard.Policy{After: guard.Free}, nil)
+			slow := s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(time.Second)
+				s.order(w, r)
+			}))
+			s.mux = http.NewServeMux()
+			s.mux.Handle("/orders", slow)
+			var done sync.WaitGroup
+			done.Go(func() { s.ask("", "x").is(201, "order 1 of x") })
+			time.Sleep(time.Second / 2)
+			s.ask("", "x").problem(429, interlockhttp.InProgress)
+			done.Wait()
+			s.ask("", "x").is(201, "order 2 of x")
+		})
+	})
+	t.Run("a form that was refused may be corrected and sent again", func(t *testing.T) {
+		s := open(t, guard.Form(""), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) })
+		s.ask("", "x").is(400, "")
+		s.ask("", "x").is(400, "")
+	})
+	t.Run("its answers go out as they come, and say nothing of being stored", func(t *testing.T) {
+		s := open(t, guard.Form(""), func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = w.Write(make([]byte, 2<<20))
+		})
+		if a := s.post("", "x"); len(a.body) != 2<<20 || a.header.Get("Idempotency-Stored") != "" {
+			t.Errorf("%d bytes with %v", len(a.body), a.header)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package interlockhttp
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+// TokenHandler issues tokens for form, to whom user says it is (P1): GET returns
+//
+//	{"token": "…", "expires_in": 300, "header": "Idempotent-Token"}
+//
+// The client sends the token along with the form, and a middleware with [WithTokens]
+// lets it be spent once.
+func TokenHandler(t *guard.Tokens, form string, user func(*http.Request) string, opts ...Option) http.Handler {
+	s := newSettings(opts)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["Cache-Control"] = noStore
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		who := user(r)
+		if who == "" {
+			s.tell(w, r, newProblem(UserMissing))
+			return
+		}
+		text, err := json.Marshal(struct {
+			Token   string `json:"token"`
+			Expires int64  `json:"expires_in"`
+			Header  string `json:"header"`
+		}{t.Issue(who, form), int64(t.Life().Seconds()), "Idempotent-Token"})
+		if err != nil {
+			panic(err) // two texts and a number
+		}
+		h.Set("Content-Type", "application/json")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Length", lengthOf(text))
+		_, _ = w.Write(text)
+	})
+}
