@@ -182,8 +182,8 @@ func (a answer) replays(first answer) answer {
 	return a
 }
 
-// A told is what a problem says.
-type told struct {
+// A notice is what a problem says.
+type notice struct {
 	Type, Title, Detail, Code string
 	Status                    int
 	Retryable                 bool
@@ -194,9 +194,9 @@ type told struct {
 }
 
 // problem checks that an answer is a problem of that kind.
-func (a answer) problem(status int, code interlockhttp.Code) told {
+func (a answer) problem(status int, code interlockhttp.Code) notice {
 	a.t.Helper()
-	var p told
+	var p notice
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
 		a.t.Fatalf("got %d %q, want the problem %s: %v", a.status, a.body, code, err)
 	}
