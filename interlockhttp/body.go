@@ -29,14 +29,14 @@ type buffer struct {
 func (*buffer) Close() error { return nil }
 
 // buffered returns the whole body.
-func (r *request) buffered() ([]byte, error) {
-	b := &r.body
+func (q *request) buffered() ([]byte, error) {
+	b := &q.body
 	if b.done {
 		return b.data, nil
 	}
-	data, err := r.readBody()
+	data, err := q.readBody()
 	if err != nil {
-		r.rest = data // in shadow mode the handler gets it all the same
+		q.rest = data // in shadow mode the handler gets it all the same
 		return nil, &bodyError{err}
 	}
 	b.data, b.done = data, true
@@ -45,23 +45,23 @@ func (r *request) buffered() ([]byte, error) {
 
 // readBody reads the body. It makes room for what has come, and not for what the
 // client says will.
-func (r *request) readBody() ([]byte, error) {
-	most := r.settings.maxBody
+func (q *request) readBody() ([]byte, error) {
+	most := q.settings.maxBody
 	switch {
-	case r.Body == nil || r.Body == http.NoBody:
+	case q.Body == nil || q.Body == http.NoBody:
 		return nil, nil
-	case r.ContentLength > most:
+	case q.ContentLength > most:
 		return nil, errTooLarge
 	}
-	if d := r.settings.bodyWithin; d > 0 {
-		c := http.NewResponseController(r.w)
+	if d := q.settings.bodyWithin; d > 0 {
+		c := http.NewResponseController(q.w)
 		if c.SetReadDeadline(time.Now().Add(d)) == nil {
 			defer c.SetReadDeadline(time.Time{}) //nolint:errcheck // it could be set before
 		}
 	}
 	const first = 32 << 10
-	room := min(max(r.ContentLength, 0)+1, first) // one more, to see the end
-	if r.ContentLength < 0 {
+	room := min(max(q.ContentLength, 0)+1, first) // one more, to see the end
+	if q.ContentLength < 0 {
 		room = 512
 	}
 	data := make([]byte, 0, room)
@@ -69,7 +69,7 @@ func (r *request) readBody() ([]byte, error) {
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
 		}
-		n, err := r.Body.Read(data[len(data):cap(data)])
+		n, err := q.Body.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		switch {
 		case int64(len(data)) > most:
@@ -83,28 +83,28 @@ func (r *request) readBody() ([]byte, error) {
 }
 
 // rewind lets the body be read from its beginning.
-func (r *request) rewind() error {
-	data, err := r.buffered()
+func (q *request) rewind() error {
+	data, err := q.buffered()
 	if err != nil {
 		return err
 	}
-	r.body.Reset(data)
-	if r.Body != nil {
-		r.Body = &r.body
+	q.body.Reset(data)
+	if q.Body != nil {
+		q.Body = &q.body
 	}
 	return nil
 }
 
 // unread gives a body back of which a part was read.
-func (r *request) unread() {
+func (q *request) unread() {
 	switch {
-	case r.body.done:
-		_ = r.rewind()
-	case len(r.rest) > 0:
-		r.Body = struct {
+	case q.body.done:
+		_ = q.rewind()
+	case len(q.rest) > 0:
+		q.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(bytes.NewReader(r.rest), r.Body), r.Body}
+		}{io.MultiReader(bytes.NewReader(q.rest), q.Body), q.Body}
 	}
 }
 

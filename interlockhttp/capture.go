@@ -2,6 +2,7 @@ package interlockhttp
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"strconv"
@@ -208,9 +209,7 @@ func (c *capture) send() {
 		_, err := c.ResponseWriter.Write(c.body)
 		c.noteBroken(err)
 	}
-	for name, values := range trailer {
-		h[name] = values
-	}
+	maps.Copy(h, trailer)
 }
 
 // trailer returns the fields that follow the body, announced or not.

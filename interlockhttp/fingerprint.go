@@ -95,27 +95,27 @@ const fingerprintVersion = "1"
 // fingerprint returns what tells a request from others, made with the n-th secret:
 // its method, its route and what is in its path, its query, and the whole body with
 // its type.
-func (r *request) fingerprint(n int) (string, error) {
-	body, err := r.buffered()
+func (q *request) fingerprint(n int) (string, error) {
+	body, err := q.buffered()
 	if err != nil {
 		return "", err
 	}
 	var secret []byte
-	if n < len(r.settings.secrets) {
-		secret = r.settings.secrets[n]
+	if n < len(q.settings.secrets) {
+		secret = q.settings.secrets[n]
 	}
 	d := newDigest(secret)
 	defer digests.Put(d)
-	if of := r.settings.fingerprint; of != nil {
-		d.bytes(of(r.Request, body))
+	if of := q.settings.fingerprint; of != nil {
+		d.bytes(of(q.Request, body))
 		return d.sum(), nil
 	}
 	d.part(fingerprintVersion)
-	d.part(r.Method)
-	d.part(r.Pattern)
-	d.part(r.URL.EscapedPath())
-	d.query(r.URL.RawQuery, r.settings.ignored)
-	d.content(r.Request, body)
+	d.part(q.Method)
+	d.part(q.Pattern)
+	d.part(q.URL.EscapedPath())
+	d.query(q.URL.RawQuery, q.settings.ignored)
+	d.content(q.Request, body)
 	return d.sum(), nil
 }
 
@@ -221,7 +221,7 @@ func (d *digest) file(header *multipart.FileHeader) {
 		d.part(err.Error())
 		return
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it is only read
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
 		d.part(err.Error())

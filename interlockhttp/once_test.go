@@ -106,7 +106,7 @@ func TestOnce(t *testing.T) {
 		}
 	})
 	t.Run("a 5xx leaves open what was done", func(t *testing.T) {
-		s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+		s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 		s.post("k-1", "x").is(503, "")
 		if p := s.post("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
 			t.Errorf("it says %+v", p)

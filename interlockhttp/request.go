@@ -3,6 +3,7 @@ package interlockhttp
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"time"
 
@@ -127,7 +128,7 @@ func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *g
 	inner, claim, err := q.middleware.guard.Begin(ctx, key)
 	for n := 1; n < len(q.settings.secrets) && key.Fingerprint != "" && errors.Is(err, guard.ErrMismatch); n++ {
 		if key.Fingerprint, err = q.fingerprint(n); err == nil {
-			inner, claim, err = q.middleware.guard.Begin(ctx, key)
+			inner, claim, err = q.middleware.guard.Begin(ctx, key) //nolint:fatcontext // each begins from ctx anew
 		}
 	}
 	return inner, claim, err
@@ -217,9 +218,7 @@ func (q *request) replay(r *Response) {
 
 // write sends an answer again.
 func (r *Response) write(w http.ResponseWriter, h http.Header) {
-	for name, values := range r.Header {
-		h[name] = values
-	}
+	maps.Copy(h, r.Header)
 	h[fieldReplayed], h["Cache-Control"] = replayed, noStore
 	for name := range r.Trailer {
 		h.Add("Trailer", name)
@@ -231,7 +230,5 @@ func (r *Response) write(w http.ResponseWriter, h http.Header) {
 	if hasBody(r.Status) {
 		_, _ = w.Write(r.Body) // it can be asked for again
 	}
-	for name, values := range r.Trailer {
-		h[name] = values
-	}
+	maps.Copy(h, r.Trailer)
 }

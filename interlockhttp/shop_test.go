@@ -171,7 +171,7 @@ func (a answer) is(status int, body string) answer {
 }
 
 // replays checks that an answer is another one once more.
-func (a answer) replays(first answer) answer {
+func (a answer) replays(first answer) {
 	a.t.Helper()
 	if a.status != first.status || a.body != first.body || a.header.Get("Location") != first.header.Get("Location") {
 		a.t.Errorf("got %d %q, want %d %q again", a.status, a.body, first.status, first.body)
@@ -179,7 +179,6 @@ func (a answer) replays(first answer) answer {
 	if a.header.Get("Idempotent-Replayed") != "true" || a.header.Get("Cache-Control") != "no-store" {
 		a.t.Errorf("it does not say that it is a replay: %v", a.header)
 	}
-	return a
 }
 
 // A notice is what a problem says.

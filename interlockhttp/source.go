@@ -35,30 +35,30 @@ func Header(names ...string) Source {
 	for i, name := range names {
 		canonical[i] = textproto.CanonicalMIMEHeaderKey(name)
 	}
-	return Source{canonical[0], func(r *request) (string, error) { return r.header(canonical) }}
+	return Source{canonical[0], func(q *request) (string, error) { return q.header(canonical) }}
 }
 
-func (r *request) header(names []string) (string, error) {
+func (q *request) header(names []string) (string, error) {
 	found := ""
 	for _, name := range names {
-		values := r.Header[name]
+		values := q.Header[name]
 		if len(values) == 0 {
 			continue
 		}
 		if len(values) > 1 {
 			return "", errTwoKeys
 		}
-		key, err := parseKey(values[0], r.settings.strict)
+		key, err := parseKey(values[0], q.settings.strict)
 		switch {
 		case err != nil:
 			return "", err
 		case found != "" && found != key:
 			return "", errTwoKeys
-		case r.dropped(name):
+		case q.dropped(name):
 			return "", fmt.Errorf("the field Connection says to remove %s", name)
 		}
 		if found == "" {
-			found, r.echo = key, name
+			found, q.echo = key, name
 		}
 	}
 	if found == "" {
@@ -69,8 +69,8 @@ func (r *request) header(names []string) (string, error) {
 
 // dropped tells whether the request asks proxies to remove a field: they and we
 // would not agree about what it is.
-func (r *request) dropped(name string) bool {
-	for _, value := range r.Header["Connection"] {
+func (q *request) dropped(name string) bool {
+	for _, value := range q.Header["Connection"] {
 		for option := range strings.SplitSeq(value, ",") {
 			if strings.EqualFold(textproto.TrimString(option), name) {
 				return true
@@ -82,8 +82,8 @@ func (r *request) dropped(name string) bool {
 
 // Cookie finds the key in a cookie.
 func Cookie(name string) Source {
-	return Source{"the cookie " + name, func(r *request) (string, error) {
-		cookies := r.CookiesNamed(name)
+	return Source{"the cookie " + name, func(q *request) (string, error) {
+		cookies := q.CookiesNamed(name)
 		switch len(cookies) {
 		case 0:
 			return "", errNoKey
@@ -97,13 +97,13 @@ func Cookie(name string) Source {
 // PathValue finds the key in the path: in what a wildcard of the route's pattern
 // matched.
 func PathValue(name string) Source {
-	return Source{"{" + name + "} in the path", func(r *request) (string, error) { return only(r.PathValue(name)) }}
+	return Source{"{" + name + "} in the path", func(q *request) (string, error) { return only(q.PathValue(name)) }}
 }
 
 // Query finds the key in the query of the URL.
 func Query(name string) Source {
-	return Source{name + " in the query", func(r *request) (string, error) {
-		values, err := url.ParseQuery(r.URL.RawQuery)
+	return Source{name + " in the query", func(q *request) (string, error) {
+		values, err := url.ParseQuery(q.URL.RawQuery)
 		if err != nil {
 			return "", err
 		}
@@ -113,8 +113,8 @@ func Query(name string) Source {
 
 // FormField finds the key in a field of the form that is the body.
 func FormField(name string) Source {
-	return Source{name + " in the form", func(r *request) (string, error) {
-		values, err := r.formField(name)
+	return Source{name + " in the form", func(q *request) (string, error) {
+		values, err := q.formField(name)
 		if err != nil {
 			return "", err
 		}
@@ -127,8 +127,8 @@ func FormField(name string) Source {
 // which of two counts is something that programs do not agree on.
 func JSONField(path string) Source {
 	steps := strings.Split(path, ".")
-	return Source{path + " in the body", func(r *request) (string, error) {
-		body, err := r.buffered()
+	return Source{path + " in the body", func(q *request) (string, error) {
+		body, err := q.buffered()
 		if err != nil {
 			return "", err
 		}
@@ -143,12 +143,12 @@ func JSONField(path string) Source {
 // Func finds the key by a function of the caller's. An empty key means that there
 // is none. The function may read the body; the handler gets it all the same.
 func Func(find func(*http.Request) (string, error)) Source {
-	return Source{"a key", func(r *request) (string, error) {
-		if err := r.rewind(); err != nil {
+	return Source{"a key", func(q *request) (string, error) {
+		if err := q.rewind(); err != nil {
 			return "", err
 		}
-		key, err := find(r.Request)
-		if err := errors.Join(err, r.rewind()); err != nil {
+		key, err := find(q.Request)
+		if err := errors.Join(err, q.rewind()); err != nil {
 			return "", err
 		}
 		return only(key)
@@ -158,7 +158,7 @@ func Func(find func(*http.Request) (string, error)) Source {
 // Content makes the request its own key: two that say the same are the same. It is
 // what [Submit] goes by, unless it is told otherwise.
 func Content() Source {
-	return Source{"the request", func(r *request) (string, error) { return r.fingerprint(0) }}
+	return Source{"the request", func(q *request) (string, error) { return q.fingerprint(0) }}
 }
 
 // Each makes a key of several: all of them must be there.
@@ -167,10 +167,10 @@ func Each(sources ...Source) Source {
 	for i, s := range sources {
 		names[i] = s.name
 	}
-	return Source{strings.Join(names, " and "), func(r *request) (string, error) {
+	return Source{strings.Join(names, " and "), func(q *request) (string, error) {
 		var b strings.Builder
 		for _, s := range sources {
-			part, err := s.find(r)
+			part, err := s.find(q)
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", s.name, err)
 			}
@@ -194,15 +194,15 @@ func only(values ...string) (string, error) {
 }
 
 // formField returns the values of a field in the form that is the body.
-func (r *request) formField(name string) ([]string, error) {
-	if r.PostForm != nil { // somebody has read the form before us
-		return r.PostForm[name], nil
+func (q *request) formField(name string) ([]string, error) {
+	if q.PostForm != nil { // somebody has read the form before us
+		return q.PostForm[name], nil
 	}
-	body, err := r.buffered()
+	body, err := q.buffered()
 	if err != nil {
 		return nil, err
 	}
-	media, params, err := mime.ParseMediaType(r.Request.Header.Get("Content-Type"))
+	media, params, err := mime.ParseMediaType(q.Request.Header.Get("Content-Type"))
 	switch {
 	case err == nil && media == "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(body))

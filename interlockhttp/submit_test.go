@@ -57,7 +57,7 @@ func TestSubmit(t *testing.T) {
 		})
 	})
 	t.Run("a form that was refused may be corrected and sent again", func(t *testing.T) {
-		s := open(t, guard.Form(""), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) })
+		s := open(t, guard.Form(""), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
 		s.ask("", "x").is(400, "")
 		s.ask("", "x").is(400, "")
 	})
