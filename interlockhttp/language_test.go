@@ -39,7 +39,7 @@ func TestLanguages(t *testing.T) {
 		{"zh;q=2", ours, "en"},
 		{"zh;q=-1", ours, "en"},
 		{"zh;q", ours, "en"},
-		{"zh ; Q=0.3 , en ;q=0.2", ours, "zh"},
+		{"zh ; Q=0.1 , en ;q=0.2", ours, "en"},
 		{",,;;,zh,", ours, "zh"},
 		{"ja", []string{"en", "ja", "zh"}, "ja"},
 		{"ja", []string{"en", "ja-JP"}, "ja-JP"},
@@ -94,6 +94,15 @@ func TestSpeak(t *testing.T) {
 	}
 }
 
+func TestThoseWhoDoNotMindAllGetTheSameLanguage(t *testing.T) {
+	p := &Problem{Code: Locked, Message: guard.Message{"ja": "a", "de": "b", "fr": "c", "zh": "d"}}
+	for range 50 { // a map has no order
+		if language, _ := p.speak(nil); language != "de" {
+			t.Fatalf("this time it is %s", language)
+		}
+	}
+}
+
 func TestWishes(t *testing.T) {
 	t.Run("a comma or semicolon in quotes is part of a parameter", func(t *testing.T) {
 		got := wishes([]string{`text/plain;x="a,b;q=0.9\",";q=0.5, text/html`})
@@ -103,6 +112,11 @@ func TestWishes(t *testing.T) {
 	})
 	t.Run("a quote that does not end takes the rest", func(t *testing.T) {
 		if got := wishes([]string{`text/plain;x="a, text/html`}); len(got) != 1 || got[0] != (wish{"text/plain", 1}) {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("what is empty is no wish", func(t *testing.T) {
+		if got := wishes([]string{",, ,;q=0.5,zh,", ""}); len(got) != 1 || got[0] != (wish{"zh", 1}) {
 			t.Errorf("%v", got)
 		}
 	})

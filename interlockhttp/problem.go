@@ -209,10 +209,8 @@ func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
 // member returns a member of a problem. One of another type counts as not there
 // (RFC 9457 3.1).
-func member[T any](m map[string]json.RawMessage, name string) (v T) {
-	if json.Unmarshal(m[name], &v) != nil {
-		return *new(T)
-	}
+func member[T bool | int | int64 | string | Code](m map[string]json.RawMessage, name string) (v T) {
+	_ = json.Unmarshal(m[name], &v) // which leaves v alone then
 	return v
 }
 

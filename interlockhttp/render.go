@@ -181,12 +181,13 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// printable returns s without what a terminal could take for a command.
+// printable returns s without what a terminal could take for a command, and without
+// what is not UTF-8.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
+	}, s)
 }

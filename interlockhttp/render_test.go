@@ -1,11 +1,14 @@
 package interlockhttp_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,13 +173,14 @@ func TestForms(t *testing.T) {
 		"text/*":                text,
 		"text/plain, */*;q=0.1": text,
 		"text/plain, */*":       problem,
-		"text/plain;q=0.5, application/json;q=0.4": text,
-		"text/plain;q=0.4, application/json;q=0.5": json,
-		"text/plain;q=0, text/*":                   problem,
-		"text/plain;q=0":                           problem,
-		"application/*;q=0, */*":                   text,
-		"text/html":                                problem,
-		"text/html, text/plain;q=0.9, */*;q=0.8":   text,
+		"text/plain;q=0.5, application/json;q=0.4":                                 text,
+		"text/plain;q=0.4, application/json;q=0.5":                                 json,
+		"text/plain;q=0.9, text/plain;format=flowed;q=0.1, application/json;q=0.5": text,
+		"text/plain;q=0, text/*":                                                   problem,
+		"text/plain;q=0":                                                           problem,
+		"application/*;q=0, */*":                                                   text,
+		"text/html":                                                                problem,
+		"text/html, text/plain;q=0.9, */*;q=0.8":                                   text,
 		"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8": problem, // a browser
 		"image/png":                 problem,
 		";;;,,,q=,\"":               problem,
@@ -206,5 +210,38 @@ func TestText(t *testing.T) {
 	want := "重复提交\n慢一点\uFFFD[2J\uFFFD\nok\n" + interlockhttp.DefaultDocs + "#duplicate\n"
 	if got := w.Body.String(); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestTheExampleInTheDocsIsReal(t *testing.T) {
+	p := &interlockhttp.Problem{
+		Code: interlockhttp.InProgress, Retryable: true, SameKey: true,
+		RetryAfter: 2400 * time.Millisecond, FirstSeen: time.Date(2025, 11, 11, 0, 0, 1, 250e6, time.UTC),
+	}
+	for name, language := range map[string]string{"problems.md": "en", "problems.zh-CN.md": "zh-CN"} {
+		page, err := os.ReadFile("../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, example, _ := strings.Cut(string(page), "```\nHTTP/1.1 409 Conflict\n")
+		example, _, _ = strings.Cut(example, "```\n")
+		head, body, _ := strings.Cut(example, "\n\n")
+		w := told(p, "Accept-Language", language)
+		var want bytes.Buffer
+		if err := json.Indent(&want, w.Body.Bytes(), "", "  "); err != nil || w.Code != http.StatusConflict {
+			t.Fatal(w.Code, err)
+		}
+		if body != want.String() {
+			t.Errorf("%s shows\n%s, want\n%s", name, body, &want)
+		}
+		w.Header().Del("Content-Length") // says nothing here
+		var lines []string
+		for key, values := range w.Header() {
+			lines = append(lines, key+": "+values[0])
+		}
+		slices.Sort(lines)
+		if want := strings.Join(lines, "\n"); head != want {
+			t.Errorf("%s shows\n%s, want\n%s", name, head, want)
+		}
 	}
 }
