@@ -44,7 +44,7 @@ var arrows = []arrow{
 
 	{".", append([]string{"engine", "engine/memory"}, parts...), laws},
 	{"guard", append([]string{".", "engine", "engine/memory"}, parts...), laws},
-	{"interlockhttp", []string{"guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
+	{"interlockhttp", []string{"guard", ".", "engine", "internal/backoff"}, []string{"engine/memory", "interlocktest"}},
 	{"rule", []string{"interlockhttp", "guard", ".", "engine"}, nil},
 	{"gateway", []string{"rule", "interlockhttp", "guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
 	{"interlocktest", []string{".", "guard", "engine", "engine/enginetest", "engine/memory"}, nil},

@@ -1,0 +1,368 @@
+package interlockhttp_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+var errReset = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+
+func TestWhatIsRetried(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first line
+		again bool
+	}{
+		{"a reset connection", fails(errReset), true},
+		{"a refused connection", fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), true},
+		{"an answer that ends before it begins", fails(io.EOF), true},
+		{"an answer that breaks off", fails(io.ErrUnexpectedEOF), true},
+		{"a timeout of the transport's own", fails(&net.DNSError{IsTimeout: true}), true},
+		{"an error that nobody knows", fails(errors.New("http: server closed idle connection")), true},
+		{"a certificate that is not good", fails(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), false},
+		{"a certificate for another name", fails(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "pay.example"}), false},
+		{"a server that does not speak TLS", fails(tls.RecordHeaderError{Msg: "no TLS"}), false},
+
+		{"200", says(200), false},
+		{"201", says(201, "Retry-After: 1"), false},
+		{"303", says(303), false},
+		{"400", says(400), false},
+		{"401", says(401), false},
+		{"402", says(402), false},
+		{"404", says(404), false},
+		{"408", says(408), true},
+		{"409", says(409), false},
+		{"409 with a Retry-After", says(409, "Retry-After: 1"), true},
+		{"410", says(410), false},
+		{"422", says(422, "Retry-After: 1"), false},
+		{"423", says(423, "Retry-After: 1"), false},
+		{"425", says(425), true},
+		{"429", says(429), true},
+		{"500", says(500), true},
+		{"501", says(501), false},
+		{"502", says(502), true},
+		{"503", says(503), true},
+		{"504", says(504), true},
+		{"505", says(505), false},
+
+		{"a problem: the request is in progress", complains(409, `{"code":"in_progress","retryable":true,"same_key":true}`), true},
+		{"the same with another status", complains(423, `{"code":"in_progress","retryable":true,"same_key":true}`), true},
+		{"a problem: something is locked", complains(423, `{"code":"locked","retryable":true,"same_key":true}`), true},
+		{"a problem: the store is down", complains(503, `{"code":"store_unavailable","retryable":true,"same_key":true}`), true},
+		{"a problem: the outcome is unknown", complains(409, `{"code":"outcome_unknown","retryable":false}`, "Retry-After: 1"), false},
+		{"another conflict, which is retryable", complains(409, `{"code":"failed_before","retryable":true,"same_key":true}`, "Retry-After: 1"), false},
+		{"a problem that says not to", complains(503, `{"code":"record_corrupt","retryable":false,"same_key":true}`), false},
+		{"a problem that takes a new key", complains(429, `{"code":"too_many_waiters","retryable":true,"same_key":false}`), false},
+		{"a problem: it was done a moment ago", complains(429, `{"code":"duplicate","retryable":true,"same_key":true}`), false},
+		{"a problem of somebody else's", complains(503, `{"title":"down for maintenance"}`), true},
+		{"a conflict of somebody else's", complains(409, `{"title":"version conflict"}`, "Retry-After: 1"), false},
+		{"a problem with a code of somebody else's", complains(503, `{"code":"DB_DOWN"}`), true},
+	} {
+		alone(c.name, t, func(t *testing.T) {
+			s, want := &stage{lines: []line{c.first, says(299)}}, 1
+			status, err := post(t, transport(s), strings.NewReader("body"))
+			if c.again {
+				want = 2
+				if status != 299 || err != nil {
+					t.Errorf("the second answer is %d, %v", status, err)
+				}
+			}
+			s.want(t, want)
+		})
+	}
+}
+
+func TestRetryPauses(t *testing.T) {
+	shortly := interlockhttp.Pauses(time.Millisecond, 2*time.Millisecond)
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when a bubble begins
+	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
+	for _, c := range []struct {
+		name string
+		line line
+		want time.Duration
+	}{
+		{"as many seconds as the server says", says(503, "Retry-After: 7"), 7 * time.Second},
+		{"until the time that the server says", says(503, "Retry-After: "+at(9*time.Second)), 9 * time.Second},
+		{"by the server's clock, if it tells the time", says(503, "Retry-After: "+at(time.Hour+3*time.Second), "Date: "+at(time.Hour)), 3 * time.Second},
+		{"not for a time that is over", says(503, "Retry-After: "+at(-9*time.Second)), 0},
+		{"not for a negative one", says(503, "Retry-After: -7"), 0},
+		{"not for garbage", says(503, "Retry-After: soon"), 0},
+		{"not for a fraction, which the field does not have", says(503, "Retry-After: 7.5"), 0},
+		{"no longer than MaxRetryAfter", says(503, "Retry-After: 3600"), 20 * time.Second},
+		{"no longer, with more digits than a number has", says(503, "Retry-After: 99999999999999999999999"), 20 * time.Second},
+		{"as exactly as the problem says", complains(409, `{"code":"in_progress","retryable":true,"same_key":true,"retry_after_ms":1250}`, "Retry-After: 2"), 1250 * time.Millisecond},
+	} {
+		alone("the pause is "+c.name, t, func(t *testing.T) {
+			s := &stage{lines: []line{c.line, says(200)}}
+			rt := transport(s, shortly, interlockhttp.MaxRetryAfter(20*time.Second), interlockhttp.OnRetry(func(r interlockhttp.Retry) {
+				if r.After < c.want {
+					t.Errorf("said to pause for %v", r.After)
+				}
+			}))
+			if status, err := post(t, rt, nil); status != 200 || err != nil {
+				t.Fatal(status, err)
+			}
+			if took := s.seen[1].at.Sub(s.seen[0].at); took < c.want || took > c.want+time.Millisecond {
+				t.Errorf("paused for %v, want %v and up to a millisecond of jitter", took, c.want)
+			}
+		})
+	}
+	alone("there is jitter on what the server says, and never less than that", t, func(t *testing.T) {
+		var first time.Duration
+		differs := false
+		for i := range 20 {
+			s := &stage{lines: []line{says(503, "Retry-After: 1"), says(200)}}
+			_, _ = post(t, transport(s), nil)
+			took := s.seen[1].at.Sub(s.seen[0].at)
+			if took < time.Second {
+				t.Errorf("paused for %v", took)
+			}
+			if i == 0 {
+				first = took
+			}
+			differs = differs || took != first
+		}
+		if !differs {
+			t.Error("all pauses are the same")
+		}
+	})
+	alone("without a word from the server, pauses double up to a bound, and chance shortens them", t, func(t *testing.T) {
+		longest := make([]time.Duration, 5)
+		for range 200 {
+			s := &stage{lines: []line{says(503)}}
+			_, _ = post(t, transport(s, interlockhttp.Attempts(6), interlockhttp.Pauses(100*time.Millisecond, 500*time.Millisecond)), nil)
+			s.want(t, 6)
+			for i := range longest {
+				longest[i] = max(longest[i], s.seen[i+1].at.Sub(s.seen[i].at))
+			}
+		}
+		for i, most := range []int{100, 200, 400, 500, 500} {
+			if most := time.Duration(most) * time.Millisecond; longest[i] > most || longest[i] < most*3/4 {
+				t.Errorf("of 200 pauses number %d, the longest is %v, want nearly %v", i+1, longest[i], most)
+			}
+		}
+	})
+	alone("the end of the context ends a pause at once, with its cause", t, func(t *testing.T) {
+		errShutdown := errors.New("shutting down")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		start := time.Now()
+		time.AfterFunc(3*time.Second, func() { cancel(errShutdown) })
+		s := &stage{lines: []line{says(503, "Retry-After: 10")}}
+		_, err := postWith(ctx, t, transport(s), strings.NewReader("body"))
+		var gaveUp *interlockhttp.GaveUpError
+		if !errors.Is(err, errShutdown) || !errors.As(err, &gaveUp) || gaveUp.Tries != 1 || !gaveUp.Sent {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		s.want(t, 1)
+	})
+}
+
+func TestRetryBounds(t *testing.T) {
+	every := func(d time.Duration) interlockhttp.TransportOption { return interlockhttp.Pauses(d, d) }
+	minute := says(503, "Retry-After: 60")
+	alone("by default there are four tries, and the last answer is returned", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(500), says(502), says(503), saysBody(504, "still busy")}}
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", strings.NewReader("body"))
+		resp, err := transport(s).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if b, err := io.ReadAll(resp.Body); resp.StatusCode != http.StatusGatewayTimeout || string(b) != "still busy" || err != nil {
+			t.Errorf("the last answer is %d, %q, %v", resp.StatusCode, b, err)
+		}
+		s.want(t, 4)
+	})
+	alone("a problem that was read is still there for the caller", t, func(t *testing.T) {
+		s := &stage{lines: []line{complains(409, `{"code":"outcome_unknown","retryable":false}`)}}
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
+		resp, err := transport(s).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if b, err := io.ReadAll(resp.Body); !bytes.Contains(b, []byte("outcome_unknown")) || err != nil {
+			t.Errorf("the body is %q, %v", b, err)
+		}
+	})
+	alone("Attempts bounds the tries", t, func(t *testing.T) {
+		for n := 1; n < 6; n++ {
+			s := &stage{lines: []line{fails(errReset)}}
+			_, err := post(t, transport(s, interlockhttp.Attempts(n)), nil)
+			var gaveUp *interlockhttp.GaveUpError
+			if !errors.As(err, &gaveUp) || gaveUp.Tries != n {
+				t.Errorf("with %d attempts: %v", n, err)
+			}
+			s.want(t, n)
+		}
+	})
+	alone("by default no retry begins after 30 seconds", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(503, "Retry-After: 8")}}
+		start := time.Now()
+		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond)), nil)
+		s.want(t, 4) // after 0, 8, 16 and 24 seconds
+		if took := time.Since(start); took >= 25*time.Second {
+			t.Errorf("it gave up after %v, and knew after 24s", took)
+		}
+	})
+	alone("RetryFor bounds the time", t, func(t *testing.T) {
+		s := &stage{lines: []line{minute}}
+		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(10*time.Minute)), nil)
+		s.want(t, 10)
+	})
+	alone("a pause that would outlast the context's deadline is not begun", t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		s, start := &stage{lines: []line{says(503, "Retry-After: 6")}}, time.Now()
+		if status, err := postWith(ctx, t, transport(s), nil); status != 503 || err != nil {
+			t.Errorf("got %d, %v", status, err)
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		s.want(t, 1)
+	})
+	alone("by default a key is good for a day", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(503, "Retry-After: 3600")}}
+		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond),
+			interlockhttp.RetryFor(100*time.Hour), interlockhttp.MaxRetryAfter(2*time.Hour)), nil)
+		s.want(t, 24)
+	})
+	alone("no retry begins after the Lifetime of the key", t, func(t *testing.T) {
+		s := &stage{lines: []line{minute}}
+		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond),
+			interlockhttp.RetryFor(time.Hour), interlockhttp.Lifetime(3*time.Minute)), nil)
+		s.want(t, 3)
+	})
+	alone("a server that said when it forgets the key is not asked after that", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(503, "Retry-After: 60", "Idempotency-Expires: 240"), minute}}
+		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(time.Hour)), nil)
+		s.want(t, 4)
+	})
+	alone("of two times to forget, the earlier one counts, and garbage does not", t, func(t *testing.T) {
+		s := &stage{lines: []line{
+			says(503, "Retry-After: 60", "Idempotency-Expires: 300"), says(503, "Retry-After: 60", "Idempotency-Expires: 150"),
+			says(503, "Retry-After: 60", "Idempotency-Expires: 86400"), says(503, "Retry-After: 60", "Idempotency-Expires: -1"),
+		}}
+		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(time.Hour)), nil)
+		s.want(t, 3)
+	})
+	alone("the caller's own end is not retried", t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) { cancel(); return nil, ctx.Err() }}}
+		never := interlockhttp.OnRetry(func(r interlockhttp.Retry) { t.Errorf("reported %+v", r) })
+		if _, err := postWith(ctx, t, transport(s, never), nil); !errors.Is(err, context.Canceled) || !errors.Is(err, guard.ErrUnknown) {
+			t.Errorf("got %v", err)
+		}
+		s.want(t, 1)
+	})
+	alone("an end before the beginning sends nothing", t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errReset)
+		s, body := &stage{lines: []line{says(200)}}, &plain{Reader: strings.NewReader("body")}
+		if _, err := postWith(ctx, t, transport(s), body); !errors.Is(err, errReset) {
+			t.Errorf("got %v", err)
+		}
+		if s.want(t, 0); body.closed == 0 {
+			t.Error("the body is still open")
+		}
+	})
+}
+
+func TestGaveUpError(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for _, c := range []struct {
+		name  string
+		lines []line
+		cause error
+		sent  bool
+		text  string
+	}{
+		{"an answer that never comes leaves the outcome unknown", []line{fails(errReset)}, syscall.ECONNRESET, true, "after 4 tries; the outcome is unknown"},
+		{"who was never connected has sent nothing", []line{fails(refused)}, syscall.ECONNREFUSED, false, "after 4 tries; nothing was sent"},
+		{"one try that may have arrived is enough to know nothing", []line{fails(errReset), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
+		{"an answer that said to come back is no outcome", []line{says(503), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
+		{"the wrong server was told nothing", []line{fails(x509.UnknownAuthorityError{})}, nil, false, "after 1 try; nothing was sent"},
+	} {
+		alone(c.name, t, func(t *testing.T) {
+			ctx := interlockhttp.WithKey(t.Context(), "secret-key")
+			_, err := postWith(ctx, t, transport(&stage{lines: c.lines}), strings.NewReader("body"))
+			var gaveUp *interlockhttp.GaveUpError
+			if !errors.As(err, &gaveUp) || gaveUp.Sent != c.sent || gaveUp.Key != "secret-key" {
+				t.Fatalf("got %#v", err)
+			}
+			if c.cause != nil && !errors.Is(err, c.cause) {
+				t.Errorf("%v does not lead to its cause", err)
+			}
+			if errors.Is(err, guard.ErrUnknown) != c.sent {
+				t.Errorf("matches guard.ErrUnknown: %v, want %v", !c.sent, c.sent)
+			}
+			if text := fmt.Sprintf("%+v", err); !strings.Contains(text, c.text) || strings.Contains(text, "secret") {
+				t.Errorf("it says %q", text)
+			}
+		})
+	}
+}
+
+func TestOnRetry(t *testing.T) {
+	alone("every pause is reported before it begins, and keys are not", t, func(t *testing.T) {
+		var got []interlockhttp.Retry
+		start := time.Now()
+		heard := interlockhttp.OnRetry(func(r interlockhttp.Retry) {
+			if len(got) == 0 && time.Since(start) != 0 {
+				t.Error("reported late")
+			}
+			got = append(got, r)
+		})
+		s := &stage{lines: []line{
+			fails(errReset), says(503, "Retry-After: 2"), complains(409, `{"code":"in_progress","retryable":true,"same_key":true}`), says(200),
+		}}
+		ctx := interlockhttp.WithKey(t.Context(), "secret-key")
+		if status, err := postWith(ctx, t, transport(s, heard), nil); status != 200 || err != nil {
+			t.Fatal(status, err)
+		}
+		want := []interlockhttp.Retry{
+			{Attempt: 1, Err: errReset}, {Attempt: 2, Status: 503}, {Attempt: 3, Status: 409, Code: interlockhttp.InProgress},
+		}
+		for i, r := range got {
+			if r.After != s.seen[i+1].at.Sub(s.seen[i].at) {
+				t.Errorf("said to pause for %v, and paused for %v", r.After, s.seen[i+1].at.Sub(s.seen[i].at))
+			}
+			if strings.Contains(fmt.Sprintf("%#v", r), "secret") {
+				t.Errorf("%#v tells the key", r)
+			}
+			if r.Intent == "" || r.Intent != got[0].Intent {
+				t.Errorf("the intent is %q, and was %q", r.Intent, got[0].Intent)
+			}
+			if r.After, r.Intent = 0, ""; r != want[i] {
+				t.Errorf("retry %d is %+v, want %+v", i+1, r, want[i])
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%d retries reported", len(got))
+		}
+	})
+	alone("what is not retried is not reported", t, func(t *testing.T) {
+		never := interlockhttp.OnRetry(func(r interlockhttp.Retry) { t.Errorf("reported %+v", r) })
+		_, _ = post(t, transport(&stage{lines: []line{says(503)}}, never, interlockhttp.Attempts(1)), nil)
+		_, _ = post(t, transport(&stage{lines: []line{says(400)}}, never), nil)
+		_, _ = post(t, transport(&stage{lines: []line{says(503, "Retry-After: 40")}}, never), nil)
+	})
+}

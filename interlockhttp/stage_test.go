@@ -1,0 +1,125 @@
+package interlockhttp_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// A stage is a RoundTripper that answers as it is told, and remembers what it was
+// sent. The last of its lines answers all that comes after.
+type stage struct {
+	lines []line
+
+	mu   sync.Mutex
+	seen []sending
+}
+
+type (
+	line    func(*http.Request) (*http.Response, error)
+	sending struct {
+		at    time.Time
+		field []string // the values of the key's field, in whichever case
+		body  string
+		req   *http.Request
+	}
+)
+
+func (s *stage) RoundTrip(req *http.Request) (*http.Response, error) {
+	got := sending{at: time.Now(), req: req}
+	for name, values := range req.Header {
+		if strings.EqualFold(name, "Idempotency-Key") {
+			got.field = append(got.field, values...)
+		}
+	}
+	if req.Body != nil {
+		b, err := io.ReadAll(req.Body)
+		req.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		got.body = string(b)
+	}
+	s.mu.Lock()
+	s.seen = append(s.seen, got)
+	act := s.lines[min(len(s.seen), len(s.lines))-1]
+	s.mu.Unlock()
+	return act(req)
+}
+
+// says answers with a status and a header, given as "Name: value".
+func says(status int, header ...string) line {
+	return saysBody(status, "", header...)
+}
+
+func saysBody(status int, body string, header ...string) line {
+	return func(req *http.Request) (*http.Response, error) {
+		h := make(http.Header)
+		for _, f := range header {
+			name, value, _ := strings.Cut(f, ": ")
+			h.Add(name, value)
+		}
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
+	}
+}
+
+// complains answers with a problem.
+func complains(status int, problem string, header ...string) line {
+	return saysBody(status, problem, append(header, "Content-Type: application/problem+json")...)
+}
+
+func fails(err error) line {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+// post sends a request for which the stage is set, and returns its status.
+func post(t *testing.T, rt http.RoundTripper, body io.Reader) (int, error) {
+	t.Helper()
+	return postWith(t.Context(), t, rt, body)
+}
+
+func postWith(ctx context.Context, t *testing.T, rt http.RoundTripper, body io.Reader) (int, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://pay.example/charges", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode, nil
+}
+
+func (s *stage) want(t *testing.T, sends int) {
+	t.Helper()
+	if len(s.seen) != sends {
+		t.Errorf("sent %d times, want %d", len(s.seen), sends)
+	}
+}
+
+// alone runs f with time that passes only while everybody waits.
+func alone(name string, t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// plain hides what kind of reader it is from net/http, so that there is no GetBody.
+type plain struct {
+	io.Reader
+	closed int
+}
+
+func (p *plain) Close() error { p.closed++; return nil }
+
+func transport(s *stage, opts ...interlockhttp.TransportOption) *interlockhttp.Transport {
+	return interlockhttp.NewTransport(s, opts...)
+}

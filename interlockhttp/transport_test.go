@@ -1,0 +1,431 @@
+package interlockhttp_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+func TestOneKeyForEachIntent(t *testing.T) {
+	uuid := regexp.MustCompile(`^"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"$`)
+	alone("all tries of a request have one key, and two requests have two", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(503)}}
+		rt := transport(s)
+		_, _ = post(t, rt, strings.NewReader("body"))
+		_, _ = post(t, rt, strings.NewReader("body"))
+		s.want(t, 8)
+		for i, seen := range s.seen {
+			if len(seen.field) != 1 || !uuid.MatchString(seen.field[0]) || seen.field[0] != s.seen[i/4*4].field[0] {
+				t.Errorf("send %d has the key %q", i+1, seen.field)
+			}
+		}
+		if s.seen[0].field[0] == s.seen[4].field[0] {
+			t.Error("two intents have the same key")
+		}
+	})
+	alone("a context names the intent, so that it can be asked again later", t, func(t *testing.T) {
+		s, key := &stage{lines: []line{says(200)}}, interlockhttp.NewKey()
+		for range 2 {
+			_, _ = postWith(interlockhttp.WithKey(t.Context(), key), t, transport(s), nil)
+		}
+		for _, seen := range s.seen {
+			if len(seen.field) != 1 || seen.field[0] != `"`+key+`"` {
+				t.Errorf("sent with %q, want %q", seen.field, key)
+			}
+			if sent, ok := interlockhttp.KeyFrom(seen.req.Context()); sent != key || !ok {
+				t.Errorf("KeyFrom returns %q, %v", sent, ok)
+			}
+		}
+	})
+	for _, name := range []string{"Idempotency-Key", "idempotency-key", "IDEMPOTENCY-KEY"} {
+		alone("a request that has a key keeps it, with its name written as "+name, t, func(t *testing.T) {
+			for _, value := range []string{"bare", `"quoted \" here"`} {
+				s := &stage{lines: []line{says(503)}}
+				req, _ := http.NewRequestWithContext(interlockhttp.WithKey(t.Context(), "other"), http.MethodPost, "http://pay.example/", http.NoBody)
+				req.Header[name] = []string{value}
+				resp, err := transport(s).RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				s.want(t, 4)
+				for _, seen := range s.seen {
+					if len(seen.field) != 1 || seen.field[0] != value {
+						t.Errorf("sent with %q, want %q", seen.field, value)
+					}
+				}
+				if key, _ := interlockhttp.KeyFrom(resp.Request.Context()); key != "bare" && key != `quoted " here` {
+					t.Errorf("KeyFrom returns %q", key)
+				}
+			}
+		})
+	}
+	for _, c := range []struct {
+		name, key, want string
+		opts            []interlockhttp.TransportOption
+	}{
+		{"a key is sent as a quoted string", "order 7", `"order 7"`, nil},
+		{"what has a meaning in a quoted string is escaped", `a"b\c`, `"a\"b\\c"`, nil},
+		{"a bare key is sent as it is", "order-7", "order-7", []interlockhttp.TransportOption{interlockhttp.Bare()}},
+		{"a key of 255 bytes is sent", strings.Repeat("k", 255), `"` + strings.Repeat("k", 255) + `"`, nil},
+	} {
+		alone(c.name, t, func(t *testing.T) {
+			s := &stage{lines: []line{says(200)}}
+			if _, err := postWith(interlockhttp.WithKey(t.Context(), c.key), t, transport(s, c.opts...), nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.seen[0].field; len(got) != 1 || got[0] != c.want {
+				t.Errorf("sent as %q, want %q", got, c.want)
+			}
+		})
+	}
+	bare := []interlockhttp.TransportOption{interlockhttp.Bare()}
+	for _, c := range []struct {
+		name, key string
+		opts      []interlockhttp.TransportOption
+	}{
+		{"an empty key", "", nil},
+		{"a key with a line break", "a\r\nX-Admin: yes", nil},
+		{"a key with a tab", "a\tb", nil},
+		{"a key with a DEL", "a\x7f", nil},
+		{"a key that is not ASCII", "bestellung-für-7", nil},
+		{"a key of 256 bytes", strings.Repeat("k", 256), nil},
+		{"a bare key with a space", "order 7", bare},
+		{"a bare key with a quotation mark", `"order`, bare},
+		{"a bare key with a comma", "a,b", bare},
+	} {
+		alone(c.name+" is refused before anything is sent", t, func(t *testing.T) {
+			s, body := &stage{lines: []line{says(200)}}, &plain{Reader: strings.NewReader("body")}
+			_, err := postWith(interlockhttp.WithKey(t.Context(), c.key), t, transport(s, c.opts...), body)
+			if err == nil {
+				t.Error("it was sent")
+			} else if c.key != "" && strings.Contains(err.Error(), c.key) {
+				t.Errorf("%q tells the key", err)
+			}
+			if s.want(t, 0); body.closed == 0 {
+				t.Error("the body is still open")
+			}
+			if c.opts != nil {
+				return
+			}
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
+			req.Header.Set("Idempotency-Key", c.key)
+			if resp, err := transport(s).RoundTrip(req); err == nil {
+				resp.Body.Close()
+				t.Error("it was sent when the request had it")
+			}
+			s.want(t, 0)
+		})
+	}
+	alone("a request with two keys is refused", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(200)}}
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
+		req.Header["Idempotency-Key"], req.Header["idempotency-key"] = []string{"a"}, []string{"b"}
+		if resp, err := transport(s).RoundTrip(req); err == nil {
+			resp.Body.Close()
+			t.Error("it was sent")
+		}
+		s.want(t, 0)
+	})
+	alone("a request that is redirected keeps its key", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(307, "Location: /elsewhere"), says(503), says(200)}}
+		client := &http.Client{Transport: transport(s)}
+		resp, err := client.Post("http://pay.example/", "text/plain", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		s.want(t, 3)
+		for _, seen := range s.seen {
+			if len(seen.field) != 1 || seen.field[0] != s.seen[0].field[0] || seen.body != "body" {
+				t.Errorf("sent %q with %q", seen.body, seen.field)
+			}
+		}
+	})
+}
+
+func TestTransportOptions(t *testing.T) {
+	alone("KeyHeader names another field", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(200)}}
+		_, _ = postWith(interlockhttp.WithKey(t.Context(), "k"), t, transport(s, interlockhttp.KeyHeader("Request-Token")), nil)
+		if got := inLowerCase(s.seen[0].req, "Request-Token"); len(got) != 1 || got[0] != `"k"` || len(s.seen[0].field) != 0 {
+			t.Errorf("the header is %q", s.seen[0].req.Header)
+		}
+	})
+	for _, c := range []struct {
+		method string
+		keyed  bool
+		opts   []interlockhttp.TransportOption
+	}{
+		{"POST", true, nil},
+		{"PATCH", true, nil},
+		{"GET", false, nil},
+		{"PUT", false, nil},
+		{"DELETE", false, nil},
+		{"DELETE", true, []interlockhttp.TransportOption{interlockhttp.KeyedMethods("DELETE")}},
+		{"POST", false, []interlockhttp.TransportOption{interlockhttp.KeyedMethods("DELETE")}},
+	} {
+		alone("requests have keys by their methods: "+c.method, t, func(t *testing.T) {
+			s := &stage{lines: []line{says(503)}}
+			req, _ := http.NewRequestWithContext(interlockhttp.WithKey(t.Context(), "k"), c.method, "http://pay.example/", http.NoBody)
+			resp, err := transport(s, c.opts...).RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if keyed := len(s.seen[0].field) == 1; keyed != c.keyed || (len(s.seen) > 1) != c.keyed {
+				t.Errorf("has a key: %v, and was sent %d times", keyed, len(s.seen))
+			}
+			if !c.keyed && s.seen[0].req != req {
+				t.Error("it did not pass through as it was")
+			}
+		})
+	}
+	for name, opt := range map[string]func() interlockhttp.TransportOption{
+		"no header":              func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("") },
+		"a header with a space":  func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("My Key") },
+		"a method with a space":  func() interlockhttp.TransportOption { return interlockhttp.KeyedMethods("PO ST") },
+		"no attempts":            func() interlockhttp.TransportOption { return interlockhttp.Attempts(0) },
+		"no time":                func() interlockhttp.TransportOption { return interlockhttp.RetryFor(0) },
+		"no lifetime":            func() interlockhttp.TransportOption { return interlockhttp.Lifetime(-1) },
+		"no patience":            func() interlockhttp.TransportOption { return interlockhttp.MaxRetryAfter(0) },
+		"no pause":               func() interlockhttp.TransportOption { return interlockhttp.Pauses(0, 1) },
+		"pauses that shrink":     func() interlockhttp.TransportOption { return interlockhttp.Pauses(2, 1) },
+		"less memory than none":  func() interlockhttp.TransportOption { return interlockhttp.MaxReplay(-1) },
+		"nobody to report it to": func() interlockhttp.TransportOption { return interlockhttp.OnRetry(nil) },
+	} {
+		t.Run("an option that makes no sense panics: "+name, func(t *testing.T) {
+			defer func() {
+				if said, _ := recover().(string); !strings.HasPrefix(said, "interlockhttp: ") {
+					t.Errorf("it panics with %q", said)
+				}
+			}()
+			interlockhttp.NewTransport(nil, opt())
+		})
+	}
+}
+
+func TestTransportBodies(t *testing.T) {
+	big := strings.Repeat("x", 1<<20)
+	for _, c := range []struct {
+		name  string
+		body  string
+		get   bool
+		long  int64 // what the request says its length is
+		sends int
+		opts  []interlockhttp.TransportOption
+	}{
+		{"a body that can be had again is not read ahead, however large", big + "y", true, 1<<20 + 1, 4, nil},
+		{"a body is kept in memory up to 1 MiB", big, false, -1, 4, nil},
+		{"a larger one is sent once", big + "y", false, -1, 1, nil},
+		{"a larger one that says so is sent once", big + "y", false, 1<<20 + 1, 1, nil},
+		{"MaxReplay bounds what is kept: within", "four", false, -1, 4, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
+		{"MaxReplay bounds what is kept: beyond", "fives", false, -1, 1, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
+		{"an empty body is one, too", "", false, -1, 4, nil},
+	} {
+		for _, failing := range []line{fails(errReset), says(503)} {
+			alone(c.name, t, func(t *testing.T) {
+				s, body := &stage{lines: []line{failing}}, &plain{Reader: strings.NewReader(c.body)}
+				req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
+				req.ContentLength = c.long
+				opened := 0
+				var again []*plain
+				if c.get {
+					req.GetBody = func() (io.ReadCloser, error) {
+						opened++
+						again = append(again, &plain{Reader: strings.NewReader(c.body)})
+						return again[len(again)-1], nil
+					}
+				}
+				if resp, err := transport(s, c.opts...).RoundTrip(req); err == nil {
+					resp.Body.Close()
+				}
+				s.want(t, c.sends)
+				for i, seen := range s.seen {
+					if seen.body != c.body {
+						t.Errorf("send %d has %d bytes, want %d", i+1, len(seen.body), len(c.body))
+					}
+					if again := seen.req.GetBody != nil; again != (c.sends > 1) {
+						t.Errorf("send %d can be had again by net/http, which may find that it wrote nothing: %v", i+1, again)
+					}
+					if n := seen.req.ContentLength; c.sends > 1 && n != int64(len(c.body)) {
+						t.Errorf("send %d says that it has %d bytes, and has %d", i+1, n, len(c.body))
+					}
+				}
+				if body.closed == 0 {
+					t.Error("the body is still open")
+				}
+				for _, b := range again {
+					if b.closed == 0 {
+						t.Error("a body that was had again is still open")
+					}
+				}
+			})
+		}
+	}
+	alone("a body that says that it is too large to be kept is not read before it is sent", t, func(t *testing.T) {
+		body, passed := &plain{Reader: strings.NewReader(big + "y")}, false
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			passed = req.Body == body
+			req.Body.Close()
+			return says(200)(req)
+		})
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
+		req.ContentLength = 1<<20 + 1
+		resp, err := interlockhttp.NewTransport(base).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); !passed {
+			t.Error("it was")
+		}
+	})
+	alone("a body that cannot be read is not sent", t, func(t *testing.T) {
+		s, body := &stage{lines: []line{says(200)}}, &plain{Reader: io.MultiReader(strings.NewReader("bo"), brokenBody{})}
+		if _, err := post(t, transport(s), body); !errors.Is(err, errReset) {
+			t.Errorf("got %v", err)
+		}
+		if s.want(t, 0); body.closed == 0 {
+			t.Error("the body is still open")
+		}
+	})
+	alone("a body that cannot be had again ends the retries, with the last answer", t, func(t *testing.T) {
+		s := &stage{lines: []line{saysBody(503, "busy")}}
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", &plain{Reader: strings.NewReader("body")})
+		req.GetBody = func() (io.ReadCloser, error) { return nil, errReset }
+		resp, err := transport(s).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if b, _ := io.ReadAll(resp.Body); string(b) != "busy" {
+			t.Errorf("the last answer is %q", b)
+		}
+		s.want(t, 1)
+	})
+	alone("a body that was had again for a retry that does not come is closed", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(503)}}
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
+		again := &plain{Reader: strings.NewReader("body")}
+		req.Body, req.GetBody = &plain{Reader: strings.NewReader("body")}, func() (io.ReadCloser, error) { return again, nil }
+		ctx, cancel := contextAfter(t, time.Millisecond)
+		defer cancel()
+		resp, err := transport(s, interlockhttp.Pauses(time.Hour, time.Hour), interlockhttp.RetryFor(2*time.Hour)).RoundTrip(req.WithContext(ctx))
+		if err == nil {
+			resp.Body.Close()
+		}
+		if again.closed == 0 {
+			t.Error("it is still open")
+		}
+	})
+}
+
+func TestTransportContract(t *testing.T) {
+	alone("the caller's request is not touched", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(503)}}
+		body := &plain{Reader: strings.NewReader("body")}
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
+		req.Header.Set("X-Idempotency-Key", "alias")
+		resp, err := transport(s).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if len(req.Header) != 1 || req.Header.Get("X-Idempotency-Key") != "alias" || req.Body != body || req.GetBody != nil || req.ContentLength != 0 {
+			t.Errorf("it is now %+v", req)
+		}
+		if got := inLowerCase(s.seen[3].req, "X-Idempotency-Key"); len(got) != 1 || got[0] != "alias" {
+			t.Errorf("the alias did not come along: %q", s.seen[3].req.Header)
+		}
+	})
+	alone("answers in between are read up to a bound, and closed", t, func(t *testing.T) {
+		small, large := &plain{Reader: strings.NewReader("busy")}, &plain{Reader: strings.NewReader(strings.Repeat("x", 1<<20))}
+		answers := []*plain{small, large}
+		s := &stage{lines: []line{
+			func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: small}, nil
+			},
+			func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: large}, nil
+			},
+			says(200),
+		}}
+		if status, err := post(t, transport(s), nil); status != 200 || err != nil {
+			t.Fatal(status, err)
+		}
+		for _, a := range answers {
+			if a.closed == 0 {
+				t.Error("an answer is still open")
+			}
+		}
+		if left, _ := io.Copy(io.Discard, small); left != 0 {
+			t.Errorf("%d bytes of a small answer are left", left)
+		}
+		if left, _ := io.Copy(io.Discard, large); left < 1<<20-128<<10 {
+			t.Errorf("only %d bytes of a large answer are left", left)
+		}
+	})
+	alone("an answer that stalls holds up the retry for two seconds", t, func(t *testing.T) {
+		r, w := io.Pipe()
+		defer w.Close()
+		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: r}, nil
+		}, says(200)}}
+		start := time.Now()
+		if status, err := post(t, transport(s, interlockhttp.Pauses(1, 1)), nil); status != 200 || err != nil {
+			t.Fatal(status, err)
+		}
+		if took := time.Since(start).Round(time.Second); took != 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+	alone("many goroutines may use it at once", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(503)}}
+		rt := transport(s)
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() { _, _ = post(t, rt, strings.NewReader("body")) })
+		}
+		wg.Wait()
+		keys := make(map[string]int)
+		for _, seen := range s.seen {
+			keys[seen.field[0]]++
+		}
+		if s.want(t, 200); len(keys) != 50 {
+			t.Errorf("%d keys for 50 intents", len(keys))
+		}
+	})
+	t.Run("CloseIdleConnections passes through", func(t *testing.T) {
+		idle := &idler{}
+		(&http.Client{Transport: interlockhttp.NewTransport(idle)}).CloseIdleConnections()
+		interlockhttp.NewTransport(&stage{}).CloseIdleConnections()
+		if idle.closed != 1 {
+			t.Errorf("called %d times", idle.closed)
+		}
+	})
+}
+
+// inLowerCase returns what net/http does not find under a name.
+func inLowerCase(req *http.Request, name string) []string { return req.Header[strings.ToLower(name)] }
+
+type brokenBody struct{}
+
+func (brokenBody) Read([]byte) (int, error) { return 0, errReset }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+type idler struct {
+	stage
+	closed int
+}
+
+func (i *idler) CloseIdleConnections() { i.closed++ }

@@ -1,0 +1,237 @@
+package interlockhttp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+var soon = interlockhttp.Pauses(time.Millisecond, 5*time.Millisecond)
+
+// A client of its own, so that no connection comes from another test.
+func wire(t *testing.T, opts ...interlockhttp.TransportOption) (*http.Client, *http.Transport) {
+	base := &http.Transport{}
+	t.Cleanup(base.CloseIdleConnections)
+	return &http.Client{Transport: interlockhttp.NewTransport(base, append(opts, soon)...), Timeout: 20 * time.Second}, base
+}
+
+// net/http sends a request that it takes for idempotent again, when a connection
+// that it used before breaks. What is sent behind our back is neither counted nor
+// paced.
+func TestNetHTTPDoesNotRetryBehindOurBack(t *testing.T) {
+	for name, make := range map[string]func() io.Reader{
+		"with a body that can be had again": func() io.Reader { return strings.NewReader("body") },
+		"with a body that is kept":          func() io.Reader { return io.MultiReader(strings.NewReader("body")) },
+		"without a body":                    func() io.Reader { return nil },
+	} {
+		for _, field := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+			t.Run("a send is a send, "+name+" and in "+field, func(t *testing.T) {
+				t.Parallel()
+				var seen, retried atomic.Int64
+				server := httptest.NewServer(everySecondDies(&seen))
+				defer server.Close()
+				client, _ := wire(t, interlockhttp.KeyHeader(field), interlockhttp.OnRetry(func(interlockhttp.Retry) { retried.Add(1) }))
+				const intents = 10
+				for range intents {
+					req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, make())
+					resp, err := client.Do(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+				if retried.Load() == 0 {
+					t.Error("no connection broke")
+				}
+				if seen.Load() != intents+retried.Load() {
+					t.Errorf("the server saw %d requests; we know of %d and %d retries", seen.Load(), intents, retried.Load())
+				}
+			})
+		}
+	}
+}
+
+// everySecondDies answers the first request on a connection, and hangs up on the
+// second when it has read it.
+func everySecondDies(seen *atomic.Int64) http.Handler {
+	var used sync.Map
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.Add(1)
+		io.Copy(io.Discard, r.Body)
+		if _, again := used.LoadOrStore(r.RemoteAddr, true); again {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				conn.Close()
+			}
+			return
+		}
+		io.WriteString(w, "done")
+	})
+}
+
+func TestTheServerSeesOneKeyAndOneBody(t *testing.T) {
+	for name, start := range map[string]func(*httptest.Server){
+		"HTTP/1": func(s *httptest.Server) { s.StartTLS() },
+		"HTTP/2": func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() },
+	} {
+		t.Run("over "+name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var keys, bodies []string
+			conns := make(map[string]bool)
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				b, _ := io.ReadAll(r.Body)
+				mu.Lock()
+				keys, bodies = append(keys, r.Header.Values("Idempotency-Key")...), append(bodies, string(b))
+				conns[r.RemoteAddr] = true
+				n := len(bodies)
+				mu.Unlock()
+				if n < 4 {
+					http.Error(w, strings.Repeat("busy ", 1000), http.StatusServiceUnavailable)
+				}
+			}))
+			start(server)
+			defer server.Close()
+			client := server.Client()
+			client.Transport = interlockhttp.NewTransport(client.Transport, soon)
+			resp, err := client.Post(server.URL, "text/plain", io.MultiReader(strings.NewReader("pay 7 "), strings.NewReader("euros")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if len(keys) != 4 || len(bodies) != 4 || resp.StatusCode != http.StatusOK {
+				t.Fatalf("the server saw the keys %q and the bodies %q", keys, bodies)
+			}
+			for i := range keys {
+				if keys[i] != keys[0] || bodies[i] != "pay 7 euros" {
+					t.Errorf("send %d: %q with key %q", i+1, bodies[i], keys[i])
+				}
+			}
+			if len(conns) != 1 {
+				t.Errorf("%d connections for one request: answers in between were not read", len(conns))
+			}
+		})
+	}
+}
+
+func TestTransportErrorsAsTheyAre(t *testing.T) {
+	sends := func(t *testing.T, base http.RoundTripper, req *http.Request) (int, error) {
+		tries := 1
+		rt := interlockhttp.NewTransport(base, soon, interlockhttp.OnRetry(func(interlockhttp.Retry) { tries++ }))
+		resp, err := rt.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+			t.Fatalf("it was answered with %d", resp.StatusCode)
+		}
+		return tries, err
+	}
+	request := func(t *testing.T, url string) *http.Request {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return req
+	}
+	t.Run("a refused connection is tried again, and nothing was sent", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		tries, err := sends(t, &http.Transport{}, request(t, "http://"+l.Addr().String()))
+		var gaveUp *interlockhttp.GaveUpError
+		if tries != 4 || !errors.Is(err, syscall.ECONNREFUSED) || !errors.As(err, &gaveUp) || gaveUp.Sent {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
+	t.Run("a connection that is hung up on is tried again, and may have been heard", func(t *testing.T) {
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+		defer server.Close()
+		tries, err := sends(t, &http.Transport{DisableKeepAlives: true}, request(t, server.URL))
+		var gaveUp *interlockhttp.GaveUpError
+		if tries != 4 || !errors.As(err, &gaveUp) || !gaveUp.Sent {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
+	t.Run("a server that is too slow for the transport is tried again", func(t *testing.T) {
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body) // so that the server notices when the client is gone
+			<-r.Context().Done()
+		}))
+		defer server.Close()
+		tries, err := sends(t, &http.Transport{ResponseHeaderTimeout: 10 * time.Millisecond}, request(t, server.URL))
+		var netErr net.Error
+		if tries != 4 || !errors.As(err, &netErr) || !netErr.Timeout() {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
+	t.Run("a certificate that nobody vouches for is not", func(t *testing.T) {
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.StartTLS()
+		defer server.Close()
+		tries, err := sends(t, &http.Transport{}, request(t, server.URL))
+		var gaveUp *interlockhttp.GaveUpError
+		if tries != 1 || !errors.As(err, &gaveUp) || gaveUp.Sent {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
+	t.Run("a server without TLS is not, if TLS is asked for", func(t *testing.T) {
+		server := httptest.NewServer(http.NotFoundHandler())
+		defer server.Close()
+		if tries, err := sends(t, &http.Transport{}, request(t, "https"+strings.TrimPrefix(server.URL, "http"))); tries != 1 {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
+	for name, spoil := range map[string]func(*http.Request){
+		"an unsupported scheme":         func(r *http.Request) { r.URL.Scheme = "gopher" },
+		"no host":                       func(r *http.Request) { r.URL.Host = "" },
+		"no URL":                        func(r *http.Request) { r.URL = nil },
+		"a header with a line break":    func(r *http.Request) { r.Header.Set("X-Note", "a\nb") },
+		"a header whose name is no one": func(r *http.Request) { r.Header["X Note"] = []string{"a"} },
+	} {
+		t.Run("a request that is malformed is not: "+name, func(t *testing.T) {
+			req := request(t, "http://127.0.0.1:1/")
+			spoil(req)
+			tries, err := sends(t, &http.Transport{}, req)
+			var gaveUp *interlockhttp.GaveUpError
+			if tries != 1 || errors.As(err, &gaveUp) || errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("%d tries, %v", tries, err)
+			}
+		})
+	}
+	t.Run("the caller's own timeout is not", func(t *testing.T) {
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}))
+		defer server.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		tries, err := sends(t, &http.Transport{}, request(t, server.URL).WithContext(ctx))
+		if tries != 1 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
+}
+
+// contextAfter returns a context that is cancelled after d, without a deadline that
+// anybody could see coming.
+func contextAfter(t *testing.T, d time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	timer := time.AfterFunc(d, cancel)
+	return ctx, func() { timer.Stop(); cancel() }
+}
