@@ -215,3 +215,10 @@ func (s *shop) ran(n int64) {
 		s.t.Errorf("the handler ran %d times, want %d", got, n)
 	}
 }
+
+func decode(t *testing.T, w *httptest.ResponseRecorder, into any) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
+		t.Fatalf("%s: %v", w.Body, err)
+	}
+}

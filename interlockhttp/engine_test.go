@@ -1,0 +1,119 @@
+package interlockhttp_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/interlocktest"
+)
+
+// TestEngine has the engine fail before, while and after a handler runs.
+func TestEngine(t *testing.T) {
+	for name, test := range map[string]func(*testing.T, *interlocktest.World){
+		"S5 when it is down before, nothing runs, and the client is told to come back": func(t *testing.T, w *interlocktest.World) {
+			s := openOn(t, w.Engine(), kept, nil)
+			w.Fail()
+			a := s.ask("k-1", "x")
+			if p := a.problem(503, interlockhttp.StoreUnavailable); !p.Retryable || !p.SameKey || a.header.Get("Retry-After") == "" {
+				t.Errorf("it says %+v with %v", p, a.header)
+			}
+			s.ran(0)
+			w.Heal()
+			s.ask("k-1", "x").is(201, "order 1 of x")
+		},
+		"S5 P7 when the policy says so the request passes, and the answer says it": func(t *testing.T, w *interlocktest.World) {
+			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, nil)
+			w.Fail()
+			for range 2 {
+				a := s.ask("k-1", "x")
+				if a.status != 201 || a.header.Get("Idempotency-Stored") != "false" || a.header.Get("Interlock-Unguarded") != "true" {
+					t.Errorf("got %d with %v", a.status, a.header)
+				}
+			}
+			s.ran(2)
+			if n := s.once.Guard().Stats().Verdicts[guard.Unguarded]; n != 2 {
+				t.Errorf("%d were counted", n)
+			}
+		},
+		"when the answer to the claim is lost, the request runs once": func(t *testing.T, w *interlocktest.World) {
+			s := openOn(t, w.Engine(), kept, nil)
+			w.LoseReply(interlocktest.Claim, 1)
+			first := s.ask("k-1", "x").is(201, "order 1 of x")
+			if w.Fired() == 0 {
+				t.Fatal("nothing went wrong")
+			}
+			s.ask("k-1", "x").replays(first)
+		},
+		"when it fails while the handler runs, the answer is delivered and not called stored": func(t *testing.T, w *interlocktest.World) {
+			s := openOn(t, w.Engine(), guard.Policy{OnUnknown: guard.Hold}, func(rw http.ResponseWriter, _ *http.Request) {
+				w.Fail()
+				_, _ = rw.Write([]byte("paid"))
+			})
+			if a := s.ask("k-1", "x").is(200, "paid"); a.header.Get("Idempotency-Stored") != "false" || a.header.Get("Idempotency-Expires") != "" {
+				t.Errorf("it says %v", a.header)
+			}
+			w.Heal()
+			time.Sleep(time.Minute)
+			again := s.ask("k-1", "x") // told late, or not at all: but not done again
+			if again.status != 409 && again.body != "paid" {
+				t.Errorf("got %d %q", again.status, again.body)
+			}
+		},
+		"when the claim is lost, the handler's context ends and its answer is not stored": func(t *testing.T, w *interlocktest.World) {
+			s := openOn(t, w.Engine(), guard.Policy{OnUnknown: guard.Hold}, func(rw http.ResponseWriter, r *http.Request) {
+				w.Stall()
+				<-r.Context().Done()
+				_, _ = rw.Write([]byte("late"))
+			})
+			if a := s.ask("k-1", "x").is(200, "late"); a.header.Get("Idempotency-Stored") != "false" {
+				t.Errorf("it says %v", a.header)
+			}
+			w.Heal()
+			time.Sleep(time.Minute)
+			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
+		},
+		"when there is no room for the answer, the request is not done again": func(t *testing.T, w *interlocktest.World) {
+			s := openOn(t, w.Engine(), kept, nil, interlockhttp.Guarding(guard.MaxResult(10)))
+			s.ask("k-1", "x").is(201, "order 1 of x")
+			s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable)
+			s.ran(1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, interlocktest.New(t)) })
+		})
+	}
+}
+
+// TestRecords puts something else in the place of answers.
+func TestRecords(t *testing.T) {
+	// spoiled opens a shop whose answer is read by somebody who does not understand it.
+	key := func(b byte) *guard.Ring {
+		ring, err := guard.NewRing(guard.Secret{Name: string(rune(0x60 + b)), Key: []byte{31: b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ring
+	}
+	for name, opt := range map[string]guard.Option{
+		"that is sealed with a key nobody has": guard.Encrypt(key(2)),
+		"that does not decode":                 guard.WithCodec(guard.JSON{}),
+	} {
+		t.Run("an answer "+name+" is neither replayed nor done again", func(t *testing.T) {
+			e := memory.New()
+			writer := openOn(t, e, kept, nil, interlockhttp.Guarding(guard.Encrypt(key(1))))
+			writer.ask("k-1", "x").is(201, "order 1 of x")
+			reader := openOn(t, e, kept, nil, interlockhttp.Guarding(guard.Encrypt(key(1)), opt))
+			p := reader.ask("k-1", "x").problem(500, interlockhttp.RecordCorrupt)
+			if p.Retryable {
+				t.Error("it says to try again")
+			}
+			reader.ran(0)
+		})
+	}
+}

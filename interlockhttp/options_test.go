@@ -1,0 +1,102 @@
+package interlockhttp_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// TestConstruction refuses what cannot be meant, with all that is wrong.
+func TestConstruction(t *testing.T) {
+	user := interlockhttp.User(signedIn)
+	for name, build := range map[string]func(*interlock.Client) (*interlockhttp.Middleware, error){
+		"nobody's requests": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"})
+		},
+		"a window for Once": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Form("a"), user)
+		},
+		"answers for Submit": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Submit(c, guard.Policy{Name: "a"}, user)
+		},
+		"a policy without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{}, user)
+		},
+		"guarding GET": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("GET"))
+		},
+		"bodies of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxBody(0))
+		},
+		"answers of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxResponse(0))
+		},
+		"bodies in no time": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyWithin(-1))
+		},
+		"a short secret": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Secrets([]byte("short")))
+		},
+		"a problem that is a success": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Status(interlockhttp.InProgress, 200))
+		},
+		"keys of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.LeastKey(256))
+		},
+		"a shadow nobody sees": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Shadow(nil))
+		},
+		"no tokens": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.WithTokens(nil, "form"))
+		},
+		"no client": func(*interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(nil, guard.Policy{Name: "a"}, user)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := build(interlock.New(nil))
+			if err == nil || m != nil {
+				t.Error("it is accepted")
+			}
+			defer func() {
+				if recover() == nil {
+					t.Error("Must does not panic")
+				}
+			}()
+			interlockhttp.Must(m, err)
+		})
+	}
+}
+
+// TestAnswers says that statuses and words are the service's to choose.
+func TestAnswers(t *testing.T) {
+	s := open(t, kept, nil,
+		interlockhttp.Status(interlockhttp.KeyReused, 409), interlockhttp.Docs("https://example.com/errors"),
+		interlockhttp.Message(interlockhttp.KeyReused, guard.Message{"en": "no", "zh": "不"}))
+	s.ask("k-1", "x")
+	p := s.ask("k-1", "y", with("Accept-Language", "zh")).problem(409, interlockhttp.KeyReused)
+	if p.Detail != "不" || p.Type != "https://example.com/errors#key_reused" {
+		t.Errorf("it says %+v", p)
+	}
+	s = open(t, kept, nil, interlockhttp.Answer(func(w http.ResponseWriter, _ *http.Request, p *interlockhttp.Problem) {
+		w.WriteHeader(p.Status)
+		_, _ = w.Write([]byte("mine: " + p.Code))
+	}))
+	s.ask("", "x").is(400, "mine: key_invalid")
+}
+
+// TestAllow asks whether who repeats a request may still see the answer.
+func TestAllow(t *testing.T) {
+	allowed := true
+	s := open(t, kept, nil, interlockhttp.Allow(func(_ *http.Request, r *interlockhttp.Response) bool { return allowed && r.Status == 201 }))
+	first := s.ask("k-1", "x")
+	s.ask("k-1", "x").replays(first)
+	allowed = false
+	if p := s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 0 {
+		t.Errorf("it says %+v", p)
+	}
+	s.ran(1)
+}

@@ -1,0 +1,86 @@
+package interlockhttp_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/interlocktest"
+)
+
+func TestShadow(t *testing.T) {
+	var reports []interlockhttp.Shadowed
+	shadow := func(t *testing.T, w *interlocktest.World, p guard.Policy, opts ...interlockhttp.Option) *shop {
+		reports = nil
+		return openOn(t, w.Engine(), p, nil, append(opts, interlockhttp.Shadow(func(s interlockhttp.Shadowed) { reports = append(reports, s) }))...)
+	}
+	only := func(t *testing.T, code interlockhttp.Code) {
+		t.Helper()
+		if len(reports) != 1 || reports[0].Problem == nil || reports[0].Problem.Code != code || reports[0].Guard != "orders" || reports[0].Route != "/orders" {
+			t.Errorf("it reports %+v, want %s", reports, code)
+		}
+		reports = nil
+	}
+	t.Run("every request runs, and what would have happened is reported", func(t *testing.T) {
+		s := shadow(t, interlocktest.New(t), kept)
+		s.post("k-1", "x").is(201, "order 1 of x")
+		if len(reports) > 0 {
+			t.Errorf("of the first it reports %+v", reports)
+		}
+		if a := s.post("k-1", "x").is(201, "order 2 of x"); a.header.Get("Idempotency-Key") != "" || a.header.Get("Idempotency-Expires") != "" {
+			t.Errorf("the answer shows that somebody is there: %v", a.header)
+		}
+		if len(reports) != 1 || reports[0].Replay == nil || string(reports[0].Replay.Body) != "order 1 of x" {
+			t.Errorf("it reports %+v", reports)
+		}
+		reports = nil
+		s.post("k-1", "y").is(201, "order 3 of y")
+		only(t, interlockhttp.KeyReused)
+		s.post("", "x", without("Idempotency-Key")).is(201, "order 4 of x")
+		only(t, interlockhttp.KeyMissing)
+		s.post("a b", "x").is(201, "order 5 of x")
+		only(t, interlockhttp.KeyInvalid)
+		s.post("k-2", "x", without("X-User")).is(201, "order 6 of x")
+		only(t, interlockhttp.UserMissing)
+	})
+	t.Run("a body that would be refused is passed on whole", func(t *testing.T) {
+		s := shadow(t, interlocktest.New(t), kept, interlockhttp.MaxBody(10))
+		s.post("k-1", "more than ten bytes").is(201, "order 1 of more than ten bytes")
+		only(t, interlockhttp.BodyTooLarge)
+		chunked := func(r *http.Request) { r.ContentLength = -1 }
+		s.post("k-2", "more than ten bytes", chunked).is(201, "order 2 of more than ten bytes")
+		only(t, interlockhttp.BodyTooLarge)
+	})
+	t.Run("an engine that is down holds nobody up for long", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := interlocktest.New(t)
+			s := shadow(t, w, guard.Policy{OnDuplicate: guard.Wait})
+			w.Stall()
+			start := time.Now()
+			s.ask("k-1", "x").is(201, "order 1 of x")
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			w.Heal()
+		})
+	})
+	t.Run("the handler's context is the request's own", func(t *testing.T) {
+		w := interlocktest.New(t)
+		ctx, hangUp := context.WithCancel(t.Context())
+		var err error
+		s := shadow(t, w, kept)
+		h := s.once.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			hangUp()
+			err = r.Context().Err()
+		}))
+		h.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x").WithContext(ctx))
+		if err == nil {
+			t.Error("it went on")
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package interlockhttp_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+func TestTokens(t *testing.T) {
+	tokens, err := guard.NewTokens(time.Hour, make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func(t *testing.T, user, form string) string {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodGet, "/idempotent-token", http.NoBody)
+		r.Header.Set("X-User", user)
+		w := httptest.NewRecorder()
+		interlockhttp.TokenHandler(tokens, form, signedIn).ServeHTTP(w, r)
+		var got struct {
+			Token, Header string
+			Expires       int `json:"expires_in"`
+		}
+		decode(t, w, &got)
+		if w.Code != 200 || got.Expires != 3600 || got.Header != "Idempotent-Token" || w.Header().Get("Cache-Control") != "no-store" {
+			t.Fatalf("got %d %s with %v", w.Code, w.Body, w.Header())
+		}
+		return got.Token
+	}
+	shop := func(t *testing.T) *shop { return open(t, kept, nil, interlockhttp.WithTokens(tokens, "order")) }
+	spend := func(token string) edit { return both(without("Idempotency-Key"), with("Idempotent-Token", token)) }
+
+	t.Run("P1 a token is spent once, and remembers its answer", func(t *testing.T) {
+		s := shop(t)
+		token := issue(t, "ann", "order")
+		first := s.ask("", "x", spend(token)).is(201, "order 1 of x")
+		s.ask("", "x", spend(token)).replays(first)
+		s.ask("", "y", spend(token)).problem(422, interlockhttp.KeyReused)
+		s.ran(1)
+	})
+	t.Run("P1 one that was not issued, is another's or for another form is told apart", func(t *testing.T) {
+		s := shop(t)
+		s.ask("", "x", spend("made-up")).problem(403, interlockhttp.TokenUnknown)
+		s.ask("", "x", spend(issue(t, "bob", "order"))).problem(403, interlockhttp.TokenForeign)
+		s.ask("", "x", spend(issue(t, "ann", "refund"))).problem(403, interlockhttp.TokenForeign)
+		s.ran(0)
+	})
+	t.Run("P1 one that has expired is refused, unless it was spent", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := shop(t)
+			spent, unspent := issue(t, "ann", "order"), issue(t, "ann", "order")
+			first := s.ask("", "x", spend(spent))
+			time.Sleep(time.Hour)
+			s.ask("", "x", spend(unspent)).problem(410, interlockhttp.TokenExpired)
+			s.ask("", "x", spend(spent)).replays(first)
+		})
+	})
+	t.Run("P1 nobody gets none, and only GET does", func(t *testing.T) {
+		h := interlockhttp.TokenHandler(tokens, "order", signedIn)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+		read(t, w.Result()).problem(401, interlockhttp.UserMissing)
+		w = httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", http.NoBody))
+		if w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("got %d", w.Code)
+		}
+	})
+}
