@@ -75,9 +75,10 @@ func (m *Middleware) refusal(e *guard.DuplicateError) *Problem {
 		code = InProgress
 	}
 	p := problemOf(code, e)
-	p.RetryAfter, p.Message = e.RetryAfter, e.Message
+	p.RetryAfter = e.RetryAfter
+	p.SameKey = p.SameKey && m.keeps() // otherwise a repeat is done anew, which nobody may do for the client
 	if code != TooManyWaiters {
-		p.Status = e.Status
+		p.Status, p.Message = e.Status, e.Message
 	}
 	if e.Running && m.policy.After != guard.Window {
 		p.RetryAfter = m.pause(e.RetryAfter)

@@ -51,7 +51,9 @@ func TestSubmit(t *testing.T) {
 			var done sync.WaitGroup
 			done.Go(func() { s.ask("", "x").is(201, "order 1 of x") })
 			time.Sleep(time.Second / 2)
-			s.ask("", "x").problem(429, interlockhttp.InProgress)
+			if p := s.ask("", "x").problem(429, interlockhttp.InProgress); p.SameKey {
+				t.Error("a client may repeat it by itself, which would do it twice")
+			}
 			done.Wait()
 			s.ask("", "x").is(201, "order 2 of x")
 		})

@@ -1,0 +1,193 @@
+package interlockhttp_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+var client = interlock.New(nil)
+
+// send sends a request to a handler, and prints what comes back.
+func send(h http.Handler, path, key, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("X-User", "ann")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// A client that sends an order again, with the same key, gets the answer to the
+// first (P10).
+func ExampleOnce() {
+	placed := 0
+	placeOrder := func(w http.ResponseWriter, _ *http.Request) {
+		placed++
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"order": "A-%d"}`, placed)
+	}
+
+	orders, err := interlockhttp.Once(client, guard.Charge("orders"), interlockhttp.User(signedIn))
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", orders.Wrap(http.HandlerFunc(placeOrder)))
+
+	for range 2 {
+		answer := send(mux, "/orders", `"8e03978e-40d5-43dd-bc93-6894a57f9324"`, `{"sku": "shoe", "n": 2}`)
+		fmt.Println(answer.Code, answer.Body, answer.Header().Get("Idempotent-Replayed") == "true")
+	}
+	fmt.Println(send(mux, "/orders", "8e03978e-40d5-43dd-bc93-6894a57f9324", `{"sku": "shoe", "n": 3}`).Code)
+	fmt.Println("placed", placed)
+	// Output:
+	// 201 {"order": "A-1"} false
+	// 201 {"order": "A-1"} true
+	// 422
+	// placed 1
+}
+
+// A button that is clicked five times pays once (P10): what the page sends is the
+// same each time, and that is enough to know it by.
+func ExampleSubmit() {
+	paid := 0
+	pay := func(http.ResponseWriter, *http.Request) { paid++ }
+
+	payments := interlockhttp.Must(interlockhttp.Submit(client, guard.Payment("pay"), interlockhttp.User(signedIn)))
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders/{id}/pay", payments.Wrap(http.HandlerFunc(pay)))
+
+	for range 5 {
+		answer := send(mux, "/orders/42/pay", "", "")
+		fmt.Println(answer.Code)
+	}
+	fmt.Println("paid", paid)
+	// Output:
+	// 200
+	// 429
+	// 429
+	// 429
+	// 429
+	// paid 1
+}
+
+// An import runs once a day, whoever starts it, and however many do (P10).
+func ExampleOnce_import() {
+	imported := 0
+	imports := interlockhttp.Must(interlockhttp.Once(client, guard.Import("import"),
+		interlockhttp.Key(interlockhttp.Query("day"))))
+	mux := http.NewServeMux()
+	mux.Handle("POST /import", imports.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		imported++
+		fmt.Fprintf(w, "imported %s", r.FormValue("day"))
+	})))
+
+	var admins sync.WaitGroup
+	for range 10 {
+		admins.Go(func() { send(mux, "/import?day=2026-11-15", "", "") })
+	}
+	admins.Wait()
+	fmt.Println(send(mux, "/import?day=2026-11-15", "", "").Body)
+	fmt.Println("imports:", imported)
+	// Output:
+	// imported 2026-11-15
+	// imports: 1
+}
+
+// Requests about one order are handled one at a time.
+func ExampleLock() {
+	one, err := interlockhttp.Lock(client, "order", interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(time.Second)))
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders/{id}/cancel", one(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "cancelled")
+	})))
+	fmt.Println(send(mux, "/orders/42/cancel", "", "").Body)
+	// Output: cancelled
+}
+
+// A page gets a token along with its form, and sends it back: it can be spent once.
+func ExampleTokenHandler() {
+	tokens, err := guard.NewTokens(time.Hour, []byte("thirty-two bytes, best random…"))
+	if err != nil {
+		panic(err)
+	}
+	orders := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("token-orders"),
+		interlockhttp.User(signedIn), interlockhttp.WithTokens(tokens, "order")))
+	mux := http.NewServeMux()
+	mux.Handle("GET /idempotent-token", interlockhttp.TokenHandler(tokens, "order", signedIn))
+	mux.Handle("POST /orders", orders.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "placed")
+	})))
+	fmt.Println(send(mux, "/orders", "made-up", "").Code)
+	fmt.Println(send(mux, "/orders", tokens.Issue("ann", "order"), "").Body)
+	// Output:
+	// 403
+	// placed
+}
+
+// Before it is enforced, see what it would do.
+func ExampleShadow() {
+	orders := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("shadow-orders"), interlockhttp.User(signedIn),
+		interlockhttp.Shadow(func(s interlockhttp.Shadowed) {
+			if s.Problem != nil {
+				fmt.Println("would have been refused:", s.Problem.Code)
+			} else {
+				fmt.Println("would have got the answer to an earlier one:", s.Replay.Status)
+			}
+		})))
+	h := orders.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fmt.Println("runs") }))
+	send(h, "/orders", "k-1", "two shoes")
+	send(h, "/orders", "k-1", "two shoes")
+	send(h, "/orders", "", "two shoes")
+	// Output:
+	// runs
+	// would have got the answer to an earlier one: 200
+	// runs
+	// would have been refused: key_missing
+	// runs
+}
+
+// A handler that knows better than its status says so.
+func ExampleSettle() {
+	orders := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("settled-orders"), interlockhttp.User(signedIn)))
+	tries := 0
+	h := orders.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if tries++; tries == 1 {
+			interlockhttp.Settle(r.Context(), interlockhttp.NotDone) // the bank was never called
+			http.Error(w, "the bank is closed", http.StatusServiceUnavailable)
+		}
+	}))
+	fmt.Println(send(h, "/orders", "k-1", "").Code)
+	fmt.Println(send(h, "/orders", "k-1", "").Code)
+	// Output:
+	// 503
+	// 200
+}
+
+// A server that ends lets its requests end first.
+func ExampleMiddleware_Close() {
+	orders := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("closed-orders"), interlockhttp.User(signedIn)))
+	server := &http.Server{Handler: orders.Wrap(http.NotFoundHandler()), ReadHeaderTimeout: time.Second}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	fmt.Println(server.Shutdown(ctx)) // nobody new
+	fmt.Println(orders.Close(ctx))    // those whose clients have gone, too
+	// Output:
+	// <nil>
+	// <nil>
+}
