@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,21 @@ func TestGuardsAreComparedWithWhatIsWrittenByHand(t *testing.T) {
 	}
 }
 
+func TestMiddlewareIsComparedWithOthers(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench(t.Context(), []string{"-short", "-parts", "http", "-g", "1,16"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, row := range []string{bareRow, onceRow, fiberBareRow, fiberRow, onceRedisRow, setnxRow} {
+		if !strings.Contains(out.String(), "| "+row+" |") {
+			t.Errorf("no row %q in\n%s", row, &out)
+		}
+	}
+	if !strings.Contains(out.String(), "adds under 5 µs to a handler") {
+		t.Errorf("the bar is not spoken of in\n%s", &out)
+	}
+}
+
 // The list of commands that a contender sends is written by hand. MONITOR tells
 // those apart that a client sent from those that a script ran.
 func TestSends(t *testing.T) {
@@ -75,7 +91,7 @@ func TestSends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range append(uncontended(calls), kinds()...) {
+	for _, c := range slices.Concat(uncontended(calls), kinds(), onRedis()) {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := c.open(t.Context(), s.addr)
 			if err != nil {

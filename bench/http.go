@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// What the bar asks of a middleware on the embedded engine, beyond the handler.
+const (
+	mostAddedMicros = 5.0
+	mostAddedAllocs = 15.0
+)
+
+// The rows of the tables about HTTP.
+const (
+	bareRow      = "net/http, bare handler"
+	onceRow      = "net/http, Interlock Once, embedded engine"
+	fiberBareRow = "fiber, bare handler"
+	fiberRow     = "fiber, its idempotency, in memory"
+	onceRedisRow = "Interlock Once"
+	setnxRow     = "by hand on go-redis: SETNX, then SET"
+)
+
+// inProcess are the rows of the table about what a middleware adds. A handler is
+// called as its server would, without a network.
+func inProcess() []contender {
+	return []contender{
+		served(bareRow, nil, func(context.Context, string) (http.Handler, func(), error) {
+			return http.HandlerFunc(sell), func() {}, nil
+		}),
+		served(onceRow, nil, func(context.Context, string) (http.Handler, func(), error) { return once(memory.New()) }),
+		fibered(fiberBareRow, false),
+		fibered(fiberRow, true),
+	}
+}
+
+// onRedis are the rows of the table about middleware on Redis.
+func onRedis() []contender {
+	return []contender{
+		served(onceRedisRow, scriptCalls, func(ctx context.Context, addr string) (http.Handler, func(), error) {
+			e, err := redisengine.Open(ctx, "redis://"+addr)
+			if err != nil {
+				return nil, nil, err
+			}
+			h, end, err := once(e)
+			return h, func() { end(); _ = e.Close() }, err
+		}),
+		served(setnxRow, []string{"set", "setnx", "get"}, setnx),
+	}
+}
+
+const (
+	soldText   = `{"order":"2026-0001","cents":4200,"placed":"2026-11-15T12:00:00Z"}`
+	wishedText = `{"sku":"shoe","n":2}`
+)
+
+// sell is the handler: it does nothing, so that what is around it shows.
+func sell(w http.ResponseWriter, _ *http.Request) {
+	w.Header()["Content-Type"] = jsonType
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, soldText)
+}
+
+var jsonType = []string{"application/json"}
+
+// once is the handler behind our middleware.
+func once(e engine.Engine) (http.Handler, func(), error) {
+	m, err := interlockhttp.Once(interlock.New(e), guard.Policy{Name: "bench", Retain: kept},
+		interlockhttp.User(func(*http.Request) string { return "ann" }))
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.Wrap(http.HandlerFunc(sell)), func() { _ = m.Close(context.Background()) }, nil
+}
+
+// setnx is the handler behind a middleware as people write it: SETNX claims the key,
+// SET keeps the answer, and who finds the key taken looks what is there. It has no
+// user, no fingerprint, no owner, no renewal and no unknown outcome.
+func setnx(_ context.Context, addr string) (http.Handler, func(), error) {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := "bench:http:" + r.Header.Get("Idempotency-Key")
+		first, err := client.SetNX(r.Context(), key, "running", lifetime).Result()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		if !first {
+			text, err := client.Get(r.Context(), key).Result()
+			if err != nil || text == "running" {
+				w.WriteHeader(http.StatusConflict)
+				return
+			}
+			_, _ = io.WriteString(w, text)
+			return
+		}
+		c := &recorder{ResponseWriter: w}
+		sell(c, r)
+		_ = client.Set(r.Context(), key, c.body, kept).Err()
+	})
+	return h, func() { _ = client.Close() }, nil
+}
+
+// recorder is how such a middleware keeps an answer.
+type recorder struct {
+	http.ResponseWriter
+	body []byte
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.body = append(r.body, p...)
+	return r.ResponseWriter.Write(p)
+}
+
+// served is a handler that is called as a server calls it, each time with a key of
+// its own.
+func served(name string, sends []string, open func(ctx context.Context, addr string) (http.Handler, func(), error)) contender {
+	return contender{name: name, sends: sends, open: func(ctx context.Context, addr string) (locks, error) {
+		h, end, err := open(ctx, addr)
+		if err != nil {
+			return locks{}, err
+		}
+		next := fresh()
+		callers := sync.Pool{New: func() any { return newCaller() }}
+		return locks{close: end, cycle: func(context.Context, string) error {
+			c := callers.Get().(*caller)
+			defer callers.Put(c)
+			return c.call(h, next(1))
+		}}, nil
+	}}
+}
+
+// A caller is a request that is made again and again, and where its answer goes.
+type caller struct {
+	request *http.Request
+	body    strings.Reader
+	key     []string
+	header  http.Header
+	status  int
+}
+
+func newCaller() *caller {
+	c := &caller{key: make([]string, 1), header: make(http.Header)}
+	c.request, _ = http.NewRequest(http.MethodPost, "/orders", &c.body) //nolint:noctx // there is nothing to cancel
+	c.request.Header = http.Header{"Content-Type": jsonType, "Idempotency-Key": c.key}
+	return c
+}
+
+var errStatus = errors.New("the handler did not answer as it should")
+
+func (c *caller) call(h http.Handler, key string) error {
+	c.key[0] = key
+	c.body.Reset(wishedText)
+	c.request.Body, c.request.ContentLength = c, int64(len(wishedText))
+	clear(c.header)
+	h.ServeHTTP(c, c.request)
+	if c.status != http.StatusCreated {
+		return errStatus
+	}
+	return nil
+}
+
+func (c *caller) Read(p []byte) (int, error)        { return c.body.Read(p) }
+func (c *caller) Close() error                      { return nil }
+func (c *caller) Header() http.Header               { return c.header }
+func (c *caller) WriteHeader(status int)            { c.status = status }
+func (c *caller) Write(p []byte) (int, error)       { return len(p), nil }
+func (c *caller) WriteString(s string) (int, error) { return len(s), nil }
+
+// requesting measures middleware.
+func (p plan) requesting(ctx context.Context, out io.Writer, s *server, g int, b *bar) error {
+	rows, base := onRedis(), setnxRow
+	if g == 1 {
+		rows, base = append(inProcess(), rows...), bareRow
+	}
+	f, err := assemble(ctx, s, selected(rows, p.only))
+	if err != nil {
+		return err
+	}
+	defer f.dismiss()
+	f.base = base
+	for _, r := range f.rows { // connect, load scripts, warm up
+		if _, err := f.cycle(ctx, r, g, p.slice/5); err != nil {
+			return err
+		}
+	}
+	if err := p.rotate(ctx, f, g); err != nil {
+		return err
+	}
+	if g == 1 {
+		b.added(f)
+	}
+	requestingTable(f, g, p).print(out)
+	return nil
+}
+
+// added says what our middleware adds to a handler.
+func (b *bar) added(f *field) {
+	bare, ours := f.find(bareRow), f.find(onceRow)
+	if bare == nil || ours == nil || bare.cycles == 0 || ours.cycles == 0 {
+		return
+	}
+	took := micro(ours.latency.at(0.5)) - micro(bare.latency.at(0.5))
+	allocs := float64(ours.mallocs)/float64(ours.cycles) - float64(bare.mallocs)/float64(bare.cycles)
+	b.line(took < mostAddedMicros, "Once on the embedded engine adds under %.0f µs to a handler: %.1f µs", mostAddedMicros, took)
+	b.line(allocs <= mostAddedAllocs, "and at most %.0f allocations: %.2f", mostAddedAllocs, allocs)
+}
+
+func micro(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func requestingTable(f *field, g int, p plan) *table {
+	t := &table{
+		title: fmt.Sprintf("Requests, each with a new key, without a network: %d goroutines", g),
+		columns: []string{"", "requests/s", "× " + f.base, "p50 µs", "added µs", "p99 µs", "allocs", "added allocs",
+			"commands sent", "Redis CPU µs"},
+	}
+	var foreign []float64
+	for _, r := range f.rows {
+		foreign = append(foreign, r.foreign...)
+		bare := f.find(bareRow)
+		if strings.HasPrefix(r.name, "fiber") {
+			bare = f.find(fiberBareRow)
+		}
+		took, allocs := "–", "–"
+		if bare != nil && bare != r && bare.cycles > 0 && r.cycles > 0 {
+			took = fmt.Sprintf("%.1f", micro(r.latency.at(0.5))-micro(bare.latency.at(0.5)))
+			allocs = fmt.Sprintf("%.1f", float64(r.mallocs)/float64(r.cycles)-float64(bare.mallocs)/float64(bare.cycles))
+		}
+		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), micros(r.latency.at(0.5)), took, micros(r.latency.at(0.99)),
+			per(float64(r.mallocs), r.cycles), allocs, per(float64(r.sent), r.cycles), microsPer(r.redisCPU, r.cycles))
+	}
+	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	return t
+}
