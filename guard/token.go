@@ -88,7 +88,7 @@ func (t *Tokens) Issue(user, form string) string {
 // not, the guard answers with [ErrTokenExpired].
 func (t *Tokens) Redeem(token, user, form string) (Key, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) != tokenSize {
+	if err != nil || len(raw) != tokenSize || len(token) != base64.RawURLEncoding.EncodedLen(tokenSize) { // line ends are passed over
 		return Key{}, ErrTokenUnknown
 	}
 	secret := t.signer(raw)
