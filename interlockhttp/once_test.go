@@ -43,6 +43,16 @@ func TestOnce(t *testing.T) {
 		}
 		s.ran(1)
 	})
+	t.Run("P8 a handler is the same with a guard and without: it knows nothing of it", func(t *testing.T) {
+		s := open(t, kept, nil)
+		bare, guarded := httptest.NewRecorder(), httptest.NewRecorder()
+		s.handler(bare, s.request("k-1", "x"))
+		s.runs.Store(0)
+		s.mux.ServeHTTP(guarded, s.request("k-1", "x"))
+		if bare.Code != guarded.Code || bare.Body.String() != guarded.Body.String() || bare.Header().Get("Location") != guarded.Header().Get("Location") {
+			t.Errorf("got %d %s, want %d %s", guarded.Code, guarded.Body, bare.Code, bare.Body)
+		}
+	})
 	t.Run("other methods pass", func(t *testing.T) {
 		s := open(t, kept, nil)
 		for i := range 2 {
@@ -184,7 +194,7 @@ func TestRunning(t *testing.T) {
 		})))
 		return s, began, leave
 	}
-	t.Run("a duplicate of what runs is told to come back", func(t *testing.T) {
+	t.Run("P4 a duplicate of what runs is told to come back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, leave := busy(t, kept)
 			var first answer
