@@ -5,7 +5,7 @@ import "slices"
 // memoryMutants are bugs in engine/memory, and in Faulty, which the laws stand on
 // as well.
 var memoryMutants = slices.Concat(
-	grantMutants, fenceMutants, leaseMutants, renewMutants, releaseMutants, abandonMutants,
+	grantMutants, fenceMutants, leaseMutants, renewMutants, releaseMutants, abandonMutants, expiryMutants,
 	notifyMutants, inputMutants, lineMutants, crowdMutants, latchMutants, meetMutants, operatorMutants,
 	seizeMutants, memberMutants, faultyMutants,
 	claimMutants, fingerprintMutants, unknownMutants, takeMutants, renewalMutants,
