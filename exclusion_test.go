@@ -126,6 +126,21 @@ var exclusionLaws = []law{
 			t.Errorf("cause = %v, want ErrReleased", cause)
 		}
 	}},
+	{"its cause is what ended it first: the unlock, or the caller who left", func(t *testing.T, w *world) {
+		left := errors.New("the caller left")
+		for _, first := range []error{interlock.ErrReleased, left} {
+			parent, leave := context.WithCancelCause(t.Context())
+			ctx, hold := lockUnder(t, parent, w.client.Mutex("k:1"))
+			if first == left { //nolint:errorlint // identity is the point
+				leave(left)
+			}
+			unlock(t, hold)
+			leave(left)
+			if cause := context.Cause(ctx); cause != first { //nolint:errorlint // identity is the point
+				t.Errorf("cause = %v, want %v", cause, first)
+			}
+		}
+	}},
 	{"on error the caller keeps its own context", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		type mine struct{}

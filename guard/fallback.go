@@ -42,7 +42,7 @@ func (f *fallback) open() *fallback {
 
 func (f *fallback) ledger() engine.Ledger { return f.open().own.Capabilities().Ledger }
 
-// decided returns what this process has decided about a key by itself.
+// decided returns how this process has decided about a key by itself.
 func (f *fallback) decided(key string) engine.State {
 	if !f.used.Load() {
 		return engine.Absent

@@ -27,7 +27,8 @@ type claim struct {
 	req       engine.Claim
 	retain    time.Duration
 	fence     uint64
-	begun     time.Time
+	began     int64     // by the engine's clock, as its record says: nanoseconds since 1970
+	begun     time.Time // by this process's, which durations are taken from
 	lease     watchdog.Lease
 
 	fate atomic.Pointer[fate] // nil while it is open
@@ -56,7 +57,7 @@ func Fence(ctx context.Context) (fence uint64, ok bool) {
 func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Duration) {
 	k.core, k.ledger, k.unguarded, k.seat, k.req, k.retain = c, a.ledger, a.unguarded, a.seat, a.req, retain
 	k.local = a.local
-	k.fence, k.begun = a.rec.Fence, a.got
+	k.fence, k.began, k.begun = a.rec.Fence, a.rec.Began.UnixNano(), a.got
 	if a.rec.Fingerprint != "" {
 		k.req.Fingerprint = a.rec.Fingerprint // the record's, which this call may not have known
 	}
@@ -115,7 +116,7 @@ func does(ctx context.Context, key string) bool {
 
 // record is what duplicates in this process are told of the work.
 func (k *claim) record(now time.Time) engine.Record {
-	return engine.Record{State: engine.Running, Fence: k.fence, Began: k.begun, Age: now.Sub(k.begun), Left: k.lease.Left(now), Fingerprint: k.req.Fingerprint}
+	return engine.Record{State: engine.Running, Fence: k.fence, Began: time.Unix(0, k.began), Age: now.Sub(k.begun), Left: k.lease.Left(now), Fingerprint: k.req.Fingerprint}
 }
 
 // live tells whether the claim is still relied on.

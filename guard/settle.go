@@ -156,7 +156,7 @@ func (k *claim) tellLate(s engine.Settlement) {
 
 // remember lets the in-process level answer what is known now.
 func (k *claim) remember(s engine.Settlement, now time.Time) {
-	rec := engine.Record{State: s.Outcome, Fence: k.fence, Began: k.begun, Left: s.Retain, Result: s.Result, Fingerprint: k.req.Fingerprint}
+	rec := engine.Record{State: s.Outcome, Fence: k.fence, Began: time.Unix(0, k.began), Left: s.Retain, Result: s.Result, Fingerprint: k.req.Fingerprint}
 	if s.FromStart {
 		rec.Left -= now.Sub(k.begun)
 	}

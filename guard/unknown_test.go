@@ -141,6 +141,24 @@ var unknownLaws = []law{
 			}
 		}
 	}},
+	{"whoever is told that nobody knows is told since when by one clock, the engine's", func(t *testing.T, w *world) {
+		w.memory.Step(time.Hour)
+		g, other := process[string](t, w, strict), process[string](t, w, strict)
+		began := time.Now().Add(time.Hour)
+		_, c := begin(t, g, key)
+		time.Sleep(time.Second)
+		ok(t, c.Abandon())
+		asked := claims(w)
+		for _, from := range []*guard.Guard[string]{g, other} { // in the process that did it, and from the engine
+			var u *guard.UnknownError
+			if err := fails(t, from, key, work("a", 0), guard.ErrUnknown); !errors.As(err, &u) || !u.Began.Equal(began) {
+				t.Errorf("told %+v, want since %v", err, began)
+			}
+		}
+		if n := claims(w) - asked; n != 1 {
+			t.Errorf("%d asked the engine, want 1", n)
+		}
+	}},
 	{"an error of work whose context had ended is no plain failure", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		ctx, cancel := context.WithCancelCause(t.Context())

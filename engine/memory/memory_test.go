@@ -240,3 +240,22 @@ var keys = func() (keys [4096]string) {
 	}
 	return keys
 }()
+
+func TestListeners(t *testing.T) {
+	t.Run("a release counts those who listen for its lock, and not for others", func(t *testing.T) {
+		e := memory.New()
+		for i := range 1000 { // so that there are some wherever the lock is
+			_, stop := e.Capabilities().Notifier.Notify(request("other:"+strconv.Itoa(i), "bob"))
+			defer stop()
+		}
+		for want := range 3 {
+			acquire(t, e, "k", "ann")
+			p, err := e.Release(context.Background(), request("k", "ann"))
+			if err != nil || p.Listeners != want {
+				t.Errorf("%d are said to listen, error %v; want %d", p.Listeners, err, want)
+			}
+			_, stop := e.Capabilities().Notifier.Notify(request("k", "bob"))
+			defer stop()
+		}
+	})
+}

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// settle ends the claim of x's attempt, whose record is r, if there is one. What was settled stays as it is: there is
-// no way back from an outcome.
+// settle ends the claim of x's attempt, whose record is r, if there is one. What
+// was settled stays as it is: there is no way back from an outcome.
 func (s *shard) settle(r *record, x *engine.Settlement, now int64) engine.Outcome {
 	switch {
 	case r == nil:

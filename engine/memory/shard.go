@@ -180,8 +180,8 @@ func (s *shard) abandon(r engine.Request, now int64) (engine.Parting, error) {
 	return s.release(r, now), nil
 }
 
-// abandoned reports whether there is a tombstone for an attempt. It costs nothing where
-// nobody has abandoned anything.
+// abandoned reports whether there is a tombstone for an attempt. It costs nothing
+// where nobody has abandoned anything.
 func (s *shard) abandoned(who identity, now int64) bool {
 	if len(s.kept.graves) == 0 {
 		return false

@@ -21,7 +21,7 @@ var (
 )
 
 // parts are what locks and guards are made of.
-var parts = []string{"internal/background", "internal/backoff", "internal/bound", "internal/trace", "internal/watchdog"}
+var parts = []string{"internal/background", "internal/backoff", "internal/bound", "internal/ending", "internal/trace", "internal/watchdog"}
 
 // arrows is section "Parts" of docs/design.md as a table. The most exact line
 // for a package counts; a package without a line is an error, so that a new one
@@ -39,6 +39,7 @@ var arrows = []arrow{
 	{"internal/background", nil, nil},
 	{"internal/backoff", nil, nil},
 	{"internal/bound", nil, nil},
+	{"internal/ending", nil, nil},
 	{"internal/trace", nil, nil},
 	{"internal/watchdog", []string{"engine", "internal/backoff", "internal/bound"}, []string{"internal/background"}},
 

@@ -16,8 +16,8 @@ var clientMutants = []mutant{
 	{"unlock-twice", "hold.go", "	case h.over:\n", "	case false:\n", "a deferred second unlock releases another's lock"},
 	{"release-forgotten", "desk.go", "	parting, err := d.core.releaseWithin(ctx, g.req)\n	p.mu.Lock()", "	parting, err := engine.Parting{Outcome: engine.Released}, error(nil)\n	p.mu.Lock()", "the lock runs out instead"},
 	{"release-asked-twice", "release.go", "	if err == nil {\n		return parting, nil\n	}", "	if err == nil {\n		_, _ = c.engine.Release(ctx, req)\n		return parting, nil\n	}", "one round trip more for everybody"},
-	{"cancelled-without-cause", "lease.go", "	l.cancel(ErrReleased)\n	return l.release(now)", "	l.cancel(nil)\n	return l.release(now)", "\"context canceled\" and nothing else"},
-	{"cancel-forgotten", "lease.go", "	l.cancel(ErrReleased)\n	return l.release(now)", "	return l.release(now)", "work goes on after unlock"},
+	{"cancelled-without-cause", "lease.go", "	l.End(ErrReleased)\n	return l.release(now)", "	l.End(nil)\n	return l.release(now)", "\"context canceled\" and nothing else"},
+	{"cancel-forgotten", "lease.go", "	l.End(ErrReleased)\n	return l.release(now)", "	return l.release(now)", "work goes on after unlock"},
 	{"context-taken-away", "mutex.go", "	if err != nil {\n		m.report(err, time.Since(start))\n", "	if err != nil {\n		inner = nil\n		m.report(err, time.Since(start))\n", "ctx, hold, err := shadows the caller's ctx"},
 	{"line-stays", "line.go", "	if pause <= 0 {\n		p.end(key, ln)\n		return\n	}", "	if pause <= 0 {\n		ln.idle = true\n		return\n	}", "a key leaks for every order ever locked"},
 
@@ -57,18 +57,18 @@ var clientMutants = []mutant{
 	{"error-replaced-by-loss", "hold.go", "return errors.Join(err, lost)", "return lost", "why the work failed is gone"},
 	{"lease-believed-too-long", "internal/watchdog/clock.go", "return sent.Add(lease - Drift(lease))", "return sent.Add(lease + time.Second)", "no margin for drift, and then some"},
 	{"validity-from-reply", "internal/watchdog/renewal.go", "	errs := w.config.Renew(ctx, batch)\n", "	errs := w.config.Renew(ctx, batch)\n	sent = time.Now()\n", "a slow answer prolongs the belief"},
-	{"explicit-renewed", "internal/watchdog/lease.go", "	if !l.terms.Explicit {\n		l.renew = sent", "	if true {\n		l.renew = sent", "an explicit lease never ends"},
+	{"explicit-renewed", "internal/watchdog/lease.go", "	if !l.terms.Explicit {\n		l.renew = l.clock.mono(sent", "	if true {\n		l.renew = l.clock.mono(sent", "an explicit lease never ends"},
 	{"release-unchecked", "engine/memory/shard.go", "	if h == nil {\n		return engine.Parting{Outcome: engine.NotYours}\n	}\n", "	if h == nil {\n		h = l\n	}\n", "DEL without looking"},
 	{"loss-at-unlock-hidden", "lease.go", "case outcome != engine.Released:", "case outcome == engine.Released+9:", "a lost lock ends as a success"},
 	{"sleep-unnoticed", "internal/watchdog/watchdog.go", "return ahead > clockSlack", "return ahead > 1000*time.Hour", "a resumed machine believes its leases are young"},
 	{"err-trusts-timers", "lease.go", "	if l.watch.Overdue(time.Now()) {\n		l.lose(ErrExpired)\n	}\n	return l.Context.Err()", "	return l.Context.Err()", "one more step after SIGCONT"},
 	{"monotonic-late", "internal/watchdog/lease.go", "l.sureMono.Store(l.clock.mono(sure))", "l.sureMono.Store(l.clock.mono(sure) + int64(time.Hour))", "only the wall clock counts, and it may be set back"},
 	{"loss-blocks-line", "desk.go", "ln != nil && ln.held == l {\n		ln.turnOver", "ln != nil && false {\n		ln.turnOver", "waiters wait for a holder that has lost the lock"},
-	{"renewed-after-unlock", "lease.go", "	l.core.watchdog.Remove(l)\n	l.cancel(ErrReleased)", "	l.cancel(ErrReleased)", "a watchdog that outlives unlock: an immortal lock"},
+	{"renewed-after-unlock", "lease.go", "	l.core.watchdog.Remove(l)\n	l.End(ErrReleased)", "	l.End(ErrReleased)", "a watchdog that outlives unlock: an immortal lock"},
 
 	// Watchdog.
 	{"renewed-too-often", "internal/watchdog/renewal.go", "RenewPart = 3", "RenewPart = 6", "twice the load"},
-	{"watchdog-stops-on-error", "internal/watchdog/renewal.go", "l.renew = time.Now().Add(max(pause, time.Millisecond))", "l.renew = time.Now().Add(time.Hour + pause)", "one failed renewal ends the watchdog"},
+	{"watchdog-stops-on-error", "internal/watchdog/renewal.go", "l.renew = l.clock.mono(time.Now().Add(max(pause, time.Millisecond)))", "l.renew = l.clock.mono(time.Now().Add(time.Hour + pause))", "one failed renewal ends the watchdog"},
 	{"renewal-unbounded", "internal/watchdog/renewal.go", "context.WithTimeout(context.Background(), within)", "context.WithTimeout(context.Background(), time.Hour+within)", "a renewal that hangs is waited for"},
 	{"any-error-is-loss", "internal/watchdog/renewal.go", "		if errors.Is(errs[i], engine.ErrNotHolder) {\n			x.Gone", "		if errs[i] != nil {\n			x.Gone", "a cut connection ends every lock"},
 	{"one-at-a-time", "internal/watchdog/renewal.go", "MostRenewed = 1000", "MostRenewed = 1", "one watchdog too slow with many locks"},
@@ -135,8 +135,8 @@ var clientMutants = []mutant{
 	{"default-always", "default.go", "if c, ok := ctx.Value(clientKey{}).(*Client); ok {", "if c, ok := ctx.Value(clientKey{}).(*Client); ok && false {", "woven code locks on the wrong engine"},
 
 	// Found by somebody who tried to break it.
-	{"part-of-a-sleep-unnoticed", "internal/watchdog/lease.go", "l.clock.wall(now))); end.Before(next) {", "l.clock.wall(now))); false && end.Before(next) {", "the context outlives the lease by as long as the machine slept"},
-	{"no-renewal-after-a-sleep", "internal/watchdog/watchdog.go", "		if !l.renew.IsZero() {\n			l.renew = now", "		if false {\n			l.renew = now", "lost, though it could have been saved"},
+	{"part-of-a-sleep-unnoticed", "internal/watchdog/lease.go", "min(l.sureMono.Load(), l.clock.mono(now)+l.sureWall.Load()-l.clock.wall(now))", "l.sureMono.Load()", "the context outlives the lease by as long as the machine slept"},
+	{"no-renewal-after-a-sleep", "internal/watchdog/watchdog.go", "		if l.renew != never {\n			l.renew = at", "		if false {\n			l.renew = at", "lost, though it could have been saved"},
 	{"inner-loss-hidden", "lease.go", "l.ended != nil || l.watch.Overdue(now)\n	if last", "l.ended != nil || l.entries == 0 && l.watch.Overdue(now)\n	if last", "an entry ends as if nothing had happened"},
 	{"lost-left-in-the-way", "lease.go", "(errors.Is(ended, ErrMaxHold) || errors.Is(ended, ErrExpired))", "errors.Is(ended, ErrMaxHold)", "a renewal that nobody heard of blocks others for a lease"},
 	{"close-forgets-releases", "lease.go", "	l.core.background.Begin() // before the watchdog lets go of it: Close waits for one or the other\n	defer l.core.background.End()\n", "", "the engine is closed under a release"},

@@ -95,7 +95,7 @@ var crowdMutants = []mutant{
 		"\tfor _, any := range l.crowd.holds {\n\t\tany.expires = min(any.expires, h.expires)\n\t\tl.crowd.expiry.moved(any)\n\t}\n\tl.crowd.add(at, h)\n",
 		"PEXPIRE with the lease of who came last"},
 	{"crowd-ends-with-its-first", crowdGo,
-		"\t\ts.quit(l, c.expiry[0].seat(), now)\n",
+		"\t\ts.quit(l, c.expiry.first().seat(), now)\n",
 		"\t\ts.drop(l)\n\t\ts.beckon(l.key, l.kind, now)\n\t\treturn\n",
 		"the shortest lease ends all"},
 	{"readers-without-bound", crowdGo,

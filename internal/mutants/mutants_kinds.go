@@ -111,9 +111,9 @@ var kindMutants = []mutant{
 
 	// Found by somebody who tried to break it.
 	{"multi-lost-while-gathering", "lease.go", "	if m.gathered {\n", "	if false {\n", "a Multi cannot wait for longer than its lease"},
-	{"multi-terms-forgotten", "internal/watchdog/settle.go", "		l.terms, l.begun = t, now\n", "		l.begun = now\n", "an explicit lease that never ends"},
-	{"multi-max-hold-from-the-first", "internal/watchdog/settle.go", "		l.terms, l.begun = t, now\n", "		l.terms = t\n		_ = now\n", "lost before the work begins"},
-	{"multi-renewed-for-ever", "internal/watchdog/settle.go", "		if t.Explicit {\n			l.renew = time.Time{}\n		}\n", "", "an explicit lease that never ends"},
+	{"multi-terms-forgotten", "internal/watchdog/settle.go", "		l.terms, l.begun = t, l.clock.mono(now)\n", "		l.begun = l.clock.mono(now)\n", "an explicit lease that never ends"},
+	{"multi-max-hold-from-the-first", "internal/watchdog/settle.go", "		l.terms, l.begun = t, l.clock.mono(now)\n", "		l.terms = t\n		_ = now\n", "lost before the work begins"},
+	{"multi-renewed-for-ever", "internal/watchdog/settle.go", "		if t.Explicit {\n			l.renew = never\n		}\n", "", "an explicit lease that never ends"},
 	{"multi-lease-not-renewed", "gathering.go", "		if len(c.watchdog.Older(old, leastLeft)) > 0 && c.pause(ctx, tries) != nil {\n			return", "		if len(c.watchdog.Older(old, leastLeft)) > 0 {\n			return nil\n		}\n		if c.pause(ctx, tries) != nil {\n			return", "half of the lease is gone before the work begins"},
 	{"multi-loss-without-reason", "gathering.go", "				return context.Cause(l)\n", "				return l.Err()\n", "context canceled, and nobody cancelled"},
 	{"multi-sweep-unbounded", "gathering.go", "if left, bounded := g.left(); bounded && left > 0 {", "if left, bounded := g.left(); bounded && left < 0 {", "Wait(100ms) takes as long as the engine likes"},

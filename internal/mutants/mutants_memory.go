@@ -5,11 +5,11 @@ import "slices"
 // memoryMutants are bugs in engine/memory, and in Faulty, which the laws stand on
 // as well.
 var memoryMutants = slices.Concat(
-	grantMutants, fenceMutants, leaseMutants, renewMutants, releaseMutants, abandonMutants,
+	grantMutants, fenceMutants, leaseMutants, renewMutants, releaseMutants, abandonMutants, expiryMutants,
 	notifyMutants, inputMutants, lineMutants, crowdMutants, latchMutants, meetMutants, operatorMutants,
 	seizeMutants, memberMutants, faultyMutants,
 	claimMutants, fingerprintMutants, unknownMutants, takeMutants, renewalMutants,
-	settleMutants, outcomeMutants, disclaimMutants, recordMutants, watchMutants, ledgerMutants,
+	settleMutants, outcomeMutants, disclaimMutants, recordMutants, watchMutants, ledgerMutants, villainMutants,
 )
 
 const (
@@ -119,7 +119,7 @@ var fenceMutants = []mutant{
 		"fence := uint64(now) / 1000",
 		"two grants in a microsecond, or a clock that is set back"},
 	{"fence-forgets-its-room", shardGo,
-		"s.last = fence + r.Room",
+		"s.last = fence + room",
 		"s.last = fence",
 		"a local successor and the next holder get the same fence"},
 	{"retry-gets-a-new-fence", shardGo,
@@ -269,12 +269,12 @@ var abandonMutants = []mutant{
 		"\tif true {\n",
 		"a delayed acquire lands after its clean-up"},
 	{"tombstone-only-for-retries", shardGo,
-		"\tif len(s.kept.graves) == 0 {\n",
-		"\tif len(s.kept.graves) == 0 || !r.Retry {\n",
+		"\tif s.abandoned(",
+		"\tif r.Retry && s.abandoned(",
 		"a patience that was not declared"},
 	{"tombstone-only-for-first-tries", shardGo,
-		"\tif len(s.kept.graves) == 0 {\n",
-		"\tif len(s.kept.graves) == 0 || r.Retry {\n",
+		"\tif s.abandoned(",
+		"\tif !r.Retry && s.abandoned(",
 		"the retry is let in"},
 	{"tombstone-for-the-key", entryGo,
 		"return identity{r.Key, r.Holder, r.Attempt} }", "return identity{key: r.Key} }",
@@ -331,8 +331,8 @@ var notifyMutants = []mutant{
 		"\treturn 0\n",
 		"a process never yields to another"},
 	{"somebody-is-always-counted", notifyGo,
-		"\treturn len(x[t])\n",
-		"\treturn len(x[t]) + 1\n",
+		"\tif len(x) == 0 {\n\t\treturn 0\n\t}\n\tfor ear := range x[t] {\n\t\tselect {\n\t\tcase ear <- struct{}{}:\n\t\tdefault:\n\t\t}\n\t}\n\treturn len(x[t])\n",
+		"\tfor ear := range x[t] {\n\t\tselect {\n\t\tcase ear <- struct{}{}:\n\t\tdefault:\n\t\t}\n\t}\n\treturn len(x[t]) + 1\n",
 		"a process yields to nobody"},
 	{"stop-does-nothing", notifyGo,
 		"\tdelete(s.ears[t], ear)\n",

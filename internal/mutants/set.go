@@ -36,7 +36,7 @@ type set struct {
 func sets() []set {
 	return []set{
 		{"memory", ".", "./engine/memory", 30 * time.Second, memoryMutants},
-		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants)},
+		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants, endingMutants)},
 		{"guard", ".", "./guard", 15 * time.Second, guardMutants},
 		{"redis", "engine/redisengine", ".", 4 * time.Minute, redisMutants},
 	}

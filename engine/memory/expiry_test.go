@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestExpiry lets entries come, go and change their times at random, growing to a
+// hundred or so and shrinking to none by turns, and looks at every place after
+// each step. It is inside the package since a wrong order shows outside only as
+// memory that is freed late.
+func TestExpiry(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var x expiry
+		var in []*entry
+		for step := range 2000 {
+			growing := step/300%2 == 0
+			switch i := r.IntN(max(1, len(in))); {
+			case len(in) == 0 || growing && r.IntN(3) > 0:
+				e := &entry{expires: r.Int64N(200)} // so few that some are the same
+				x.add(e)
+				in = append(in, e)
+			case r.IntN(2) == 0:
+				in[i].expires = r.Int64N(200)
+				x.moved(in[i])
+			default:
+				x.remove(in[i])
+				in[i] = in[len(in)-1]
+				in = in[:len(in)-1]
+			}
+			if why := disorder(x, in); why != "" {
+				t.Fatalf("seed %d, step %d: %s", seed, step, why)
+			}
+		}
+	}
+}
+
+// disorder tells what is wrong with an expiry that has these entries.
+func disorder(x expiry, in []*entry) string {
+	if len(x) != len(in) {
+		return "it has lost count"
+	}
+	if rest := x[:cap(x)][len(x):]; len(rest) > 0 && rest[0].entry != nil {
+		return "it holds on to what was removed last"
+	}
+	if len(in) == 0 {
+		if x.over(1 << 62) {
+			return "nothing is over"
+		}
+		return ""
+	}
+	soonest := in[0].expires
+	for _, e := range in {
+		soonest = min(soonest, e.expires)
+		switch {
+		case e.place >= len(x) || x[e.place].entry != e:
+			return "an entry is not in its place"
+		case x[e.place].at != e.expires:
+			return "an entry is there with another time"
+		}
+	}
+	switch {
+	case x.first().expires != soonest:
+		return "its first is not the soonest"
+	case x.over(soonest - 1):
+		return "something is over too soon"
+	case !x.over(soonest):
+		return "something is over, and it does not know"
+	}
+	return ""
+}
