@@ -294,7 +294,7 @@ var guardMutants = []mutant{
 	{"token-user-not-bound", "guard/token.go", "	mac.Write(part(part(nil, user), form))\n", "	mac.Write(part(nil, form))\n", "Ann's token in Bob's hands"},
 	{"token-form-not-bound", "guard/token.go", "	mac.Write(part(part(nil, user), form))\n", "	mac.Write(part(nil, user))\n", "a token for the newsletter pays"},
 	{"token-parts-run-together", "guard/token.go", "	mac.Write(part(part(nil, user), form))\n", "	mac.Write([]byte(user + form))\n", "ann and heckout are annc and heckout"},
-	{"token-of-any-length", "guard/token.go", "	if err != nil || len(raw) != tokenSize {\n", "	if err != nil {\n", "a slice out of range"},
+	{"token-of-any-length", "guard/token.go", "	if err != nil || len(raw) != tokenSize || len(token) != base64.RawURLEncoding.EncodedLen(tokenSize) {", "	if err != nil {", "a slice out of range"},
 	{"token-not-remembered", "guard/ask.go", "	if !k.key.until.IsZero() {\n", "	if false {\n", "spent, forgotten, and spent again"},
 	{"old-token-secrets-dropped", "guard/token.go", "	for _, s := range t.secrets {\n", "	for _, s := range t.secrets[:1] {\n", "a new secret, and all open forms are void"},
 	{"old-token-secret-signs", "guard/token.go", "	token = append(token, t.sign(t.secrets[0], token)...)\n", "	token = append(token, t.sign(t.secrets[len(t.secrets)-1], token)...)\n", "a secret that cannot be dropped"},
