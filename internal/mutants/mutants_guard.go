@@ -47,7 +47,7 @@ var guardMutants = []mutant{
 	{"fingerprint-forgotten-when-done", "guard/settle.go", "Result: s.Result, Fingerprint: k.req.Fingerprint}", "Result: s.Result}", "for half a second anything goes"},
 	{"fingerprint-forgotten-when-taken-over", "guard/lease.go", "	if a.rec.Fingerprint != \"\" {\n", "	if false {\n", "who does not say what for is what it was for"},
 	{"fingerprint-in-plain", "guard/call.go", "		k.print = k.fingerprint()\n", "		k.print = k.key.Fingerprint\n", "the amount is in Redis for all to read"},
-	{"same-payload-shows", "guard/call.go", "	b := part(part(nil, k.hash), k.key.Fingerprint)\n", "	b := part(nil, k.key.Fingerprint)\n", "who paid the same amount?"},
+	{"same-payload-shows", "guard/call.go", "	b := part(part(room[:0], k.hash), k.key.Fingerprint)\n", "	b := part(nil, k.key.Fingerprint)\n", "who paid the same amount?"},
 	{"fingerprint-can-be-tried", "guard/call.go", "	if k.core.secret != nil {\n		sum = keyed(", "	if false {\n		sum = keyed(", "a thousand amounts, and one of them fits"},
 	{"plain-key-in-errors", "guard/call.go", "	return &DuplicateError{Guard: p.Name, Key: k.hash,", "	return &DuplicateError{Guard: p.Name, Key: k.key.ID,", "a client's key in the log"},
 
