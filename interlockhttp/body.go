@@ -45,7 +45,7 @@ func (q *request) buffered() ([]byte, error) {
 
 // readBody reads the body. It makes room for what has come, and not for what the
 // client says will.
-func (q *request) readBody() ([]byte, error) {
+func (q *request) readBody() (data []byte, err error) {
 	most := q.settings.maxBody
 	switch {
 	case q.Body == nil || q.Body == http.NoBody:
@@ -56,7 +56,11 @@ func (q *request) readBody() ([]byte, error) {
 	if d := q.settings.bodyWithin; d > 0 {
 		c := http.NewResponseController(q.w)
 		if c.SetReadDeadline(time.Now().Add(d)) == nil {
-			defer c.SetReadDeadline(time.Time{}) //nolint:errcheck // it could be set before
+			defer func() {
+				if err == nil { // otherwise the server would wait for the rest before it answers
+					_ = c.SetReadDeadline(time.Time{})
+				}
+			}()
 		}
 	}
 	const first = 32 << 10
@@ -64,7 +68,7 @@ func (q *request) readBody() ([]byte, error) {
 	if q.ContentLength < 0 {
 		room = 512
 	}
-	data := make([]byte, 0, room)
+	data = make([]byte, 0, room)
 	for {
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
@@ -97,6 +101,9 @@ func (q *request) rewind() error {
 
 // unread gives a body back of which a part was read.
 func (q *request) unread() {
+	if !q.body.done && q.settings.bodyWithin > 0 {
+		_ = http.NewResponseController(q.w).SetReadDeadline(time.Time{}) // who reads on has no part in it
+	}
 	switch {
 	case q.body.done:
 		_ = q.rewind()
