@@ -9,6 +9,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -92,6 +93,10 @@ func (d *digest) sum() string {
 // so is this.
 const fingerprintVersion = "1"
 
+// errBodyGone is a mistake in how a service is put together. All bodies would be the
+// same, and one request be answered with what was said to another.
+var errBodyGone = errors.New("somebody has read the body before this middleware, and not put it back")
+
 // fingerprint returns what tells a request from others, made with the n-th secret:
 // its method, its route and what is in its path, its query, and the whole body with
 // its type.
@@ -109,6 +114,9 @@ func (q *request) fingerprint(n int) (string, error) {
 	if of := q.settings.fingerprint; of != nil {
 		d.bytes(of(q.Request, body))
 		return d.sum(), nil
+	}
+	if q.ContentLength > 0 && len(body) == 0 && q.PostForm == nil {
+		return "", &bodyError{errBodyGone}
 	}
 	d.part(fingerprintVersion)
 	d.part(q.Method)
@@ -128,7 +136,8 @@ func (d *digest) query(raw string, ignored []string) {
 	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		d.part(raw) // whatever it means
+		d.length(-1) // no number of names
+		d.part(raw)  // whatever it means
 		return
 	}
 	for _, name := range ignored {
@@ -141,62 +150,78 @@ func (d *digest) query(raw string, ignored []string) {
 	slices.Sort(names)
 	d.length(len(names))
 	for _, name := range names {
-		d.part(name)
-		d.length(len(values[name]))
-		for _, value := range values[name] {
-			d.part(value)
-		}
+		d.field(name, values[name])
 	}
 }
 
-// content takes the body and its type. What was compressed is taken as it came.
+// content takes the body and its type. What was compressed is taken as it came. It
+// says first in which way it is taken, so that what is taken in one way is not what
+// is taken in another.
 func (d *digest) content(r *http.Request, body []byte) {
-	kind := r.Header.Get("Content-Type")
-	d.part(r.Header.Get("Content-Encoding"))
+	kind := strings.Join(r.Header["Content-Type"], ", ")
+	d.part(strings.Join(r.Header["Content-Encoding"], ", "))
 	if r.PostForm != nil && len(body) == 0 {
+		d.part("form")
 		d.form(r) // somebody has read it before us
 		return
 	}
 	if len(kind) > 10 && strings.EqualFold(kind[:10], "multipart/") {
-		media, params, err := mime.ParseMediaType(kind)
-		if err == nil && d.parts(media, params["boundary"], body) {
+		if sum, ok := partsOf(kind, body); ok {
+			d.part("parts")
+			d.part(sum)
 			return
 		}
 	}
+	d.part("body")
 	d.part(kind)
 	d.bytes(body)
 }
 
-// parts takes a multipart body part by part: what stands between them differs from
-// try to try. It reports whether it could be read; if not, nothing was taken.
-func (d *digest) parts(media, boundary string, body []byte) bool {
-	all := newDigest(nil)
-	defer digests.Put(all)
-	parts := multipart.NewReader(bytes.NewReader(body), boundary)
+// partsOf takes a multipart body part by part: what stands between them differs from
+// try to try. It reports whether it could be read.
+func partsOf(kind string, body []byte) (string, bool) {
+	media, params, err := mime.ParseMediaType(kind)
+	if err != nil {
+		return "", false
+	}
+	d := newDigest(nil)
+	defer digests.Put(d)
+	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	delete(params, "boundary")
+	d.part(media)
+	d.length(len(params))
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		d.part(name)
+		d.part(params[name])
+	}
 	for {
 		p, err := parts.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			d.part(media)
-			d.part(all.sum())
-			return true
+		if err == io.EOF { //nolint:errorlint // wrapped, it means that the body broke off
+			return d.sum(), true
 		}
 		if err != nil {
-			return false
+			return "", false
 		}
 		text, err := io.ReadAll(p)
 		if err != nil {
-			return false
+			return "", false
 		}
-		all.part(p.Header.Get("Content-Disposition"))
-		all.part(p.Header.Get("Content-Type"))
-		all.part(p.Header.Get("Content-Transfer-Encoding"))
-		all.bytes(text)
+		d.length(len(p.Header))
+		inOrder(http.Header(p.Header), d.field)
+		d.bytes(text)
+	}
+}
+
+func (d *digest) field(name string, values []string) {
+	d.part(name)
+	d.length(len(values))
+	for _, value := range values {
+		d.part(value)
 	}
 }
 
 // form takes a form that somebody has read before us.
 func (d *digest) form(r *http.Request) {
-	d.part("form")
 	d.query(r.PostForm.Encode(), nil)
 	if r.MultipartForm == nil {
 		return

@@ -88,9 +88,11 @@ func (q *request) identify() (guard.Key, error) {
 		return key, noKey(err)
 	}
 	if q.middleware.keeps() {
-		key.Fingerprint, err = q.fingerprint(0)
+		if key.Fingerprint, err = q.fingerprint(0); err != nil {
+			return key, noKey(err)
+		}
 	}
-	return key, err
+	return key, nil
 }
 
 var errShortKey = errors.New("it is so short that it could be guessed")
