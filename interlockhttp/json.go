@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 var errTwoMembers = errors.New("the body has two members of that name")
@@ -21,6 +23,8 @@ func lookUp(body []byte, path []string) (string, error) {
 		return "", err
 	case found == "":
 		return "", errNoKey
+	case strings.ContainsRune(found, utf8.RuneError):
+		return "", errBadByte // it may stand for anything that is no text
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return "", errors.New("something follows the JSON in the body")
@@ -60,16 +64,20 @@ func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
 func walkObject(d *json.Decoder, path []string, depth int) (found string, err error) {
 	seen := false
 	for d.More() {
-		name, err := d.Token()
+		token, err := d.Token()
 		if err != nil {
 			return "", fmt.Errorf("the body is no JSON: %w", err)
 		}
 		below := []string(nil)
-		if len(path) > 0 && name == path[0] {
+		name, _ := token.(string)
+		if len(path) > 0 && strings.EqualFold(name, path[0]) { // as encoding/json has it for structs
 			if seen {
 				return "", errTwoMembers
 			}
-			seen, below = true, path[1:]
+			seen = true
+			if name == path[0] {
+				below = path[1:]
+			}
 		}
 		value, err := walk(d, below, depth)
 		if err != nil {
