@@ -1,12 +1,15 @@
 package interlockhttp
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"net/http"
 	"net/textproto"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // A capture is the ResponseWriter that a handler gets. It keeps all that net/http
@@ -15,8 +18,13 @@ import (
 // Strictly, nothing goes out before the handler is done and what it said is stored.
 // Otherwise all goes out as it comes. What cannot be kept, since it is too large,
 // or flushed, or the connection is taken over, goes out as it comes from then on.
+//
+// A handler may leave somebody behind who writes on. What was kept is not changed by
+// that, nor what goes out.
 type capture struct {
 	http.ResponseWriter
+	mu      sync.Mutex
+	over    atomic.Bool // the handler has returned
 	method  string
 	most    int         // bytes of the body that may be kept
 	passes  bool        // what is written goes out
@@ -26,7 +34,7 @@ type capture struct {
 	status  int         // zero until it is known
 	header  snapshot    // as it was then
 	length  int64       // that the handler has announced; -1 if it has not
-	wrote   int64       // bytes of the body
+	wrote   int64       // bytes of the body, with those that were refused
 	body    []byte      // as far as it is kept
 	why     string      // why it is not
 	stolen  bool        // the connection was taken over
@@ -52,8 +60,27 @@ func (c *capture) begin(w http.ResponseWriter, method string, by marker) {
 	}
 }
 
+var errOver = errors.New("interlockhttp: the handler has returned")
+
+// Header implements [http.ResponseWriter].
+func (c *capture) Header() http.Header {
+	h := c.ResponseWriter.Header()
+	if c.over.Load() {
+		return make(http.Header) // h goes out now
+	}
+	return h
+}
+
 // WriteHeader implements [http.ResponseWriter].
 func (c *capture) WriteHeader(status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over.Load() {
+		c.writeHeader(status)
+	}
+}
+
+func (c *capture) writeHeader(status int) {
 	switch {
 	case c.stolen || c.status != 0:
 		if c.passes || c.stolen {
@@ -68,20 +95,23 @@ func (c *capture) WriteHeader(status int) {
 		return
 	}
 	c.status = status
-	h := c.Header()
+	h := c.ResponseWriter.Header()
 	c.header.take(h)
 	if text := h.Get("Content-Length"); text != "" {
-		n, err := strconv.ParseInt(textproto.TrimString(text), 10, 64)
+		n, err := strconv.ParseInt(text, 10, 64)
 		if err == nil && n >= 0 {
 			c.length = n
 		}
 	}
+	if status == http.StatusSwitchingProtocols {
+		c.drop(upgraded)
+	}
 	switch {
-	case status == http.StatusSwitchingProtocols:
-		c.pass(upgraded)
 	case c.passes:
 		c.mark(h)
 		c.ResponseWriter.WriteHeader(status)
+	case status == http.StatusSwitchingProtocols:
+		c.pass(upgraded)
 	}
 }
 
@@ -94,24 +124,28 @@ func (c *capture) WriteString(s string) (int, error) {
 }
 
 func capturing[T ~string | ~[]byte](c *capture, p T, write func(T) (int, error)) (int, error) {
-	if c.stolen {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.over.Load():
+		return 0, errOver
+	case c.stolen:
 		return write(p) // which says that it is
-	}
-	if c.status == 0 {
-		c.WriteHeader(http.StatusOK)
+	case c.status == 0:
+		c.writeHeader(http.StatusOK)
 	}
 	switch {
 	case len(p) == 0:
 		return 0, nil
 	case !hasBody(c.status):
 		return 0, http.ErrBodyNotAllowed
-	case c.length >= 0 && c.wrote+int64(len(p)) > c.length:
+	}
+	if c.wrote += int64(len(p)); c.length >= 0 && c.wrote > c.length {
 		return 0, http.ErrContentLength
 	}
 	if c.keeps && len(c.body)+len(p) > c.most {
 		c.pass(tooLong)
 	}
-	c.wrote += int64(len(p))
 	if c.keeps && c.method != http.MethodHead {
 		c.body = append(c.body, p...)
 	}
@@ -129,78 +163,31 @@ func (c *capture) noteBroken(err error) {
 	}
 }
 
-// pass lets everything out from now on, and keeps it no more.
-func (c *capture) pass(why string) {
+// drop keeps the answer no more.
+func (c *capture) drop(why string) {
 	if c.keeps {
 		c.keeps, c.why = false, why
 	}
-	if c.passes {
-		c.body = nil
-		return
-	}
-	c.passes = true
-	c.restore()
-	c.mark(c.Header())
-	c.ResponseWriter.WriteHeader(c.status)
-	if len(c.body) > 0 {
-		_, err := c.ResponseWriter.Write(c.body)
-		c.noteBroken(err)
-		c.body = nil
-	}
 }
 
-// restore makes the header what it was when the status was set: what a handler
-// changes after that counts for nothing, except for trailers.
-func (c *capture) restore() {
-	h := c.Header()
-	for name := range h {
-		if !strings.HasPrefix(name, http.TrailerPrefix) {
-			delete(h, name)
-		}
+// pass lets everything out from now on, and keeps it no more.
+func (c *capture) pass(why string) {
+	c.drop(why)
+	if !c.passes {
+		c.passes = true
+		c.release(false)
 	}
-	for _, f := range c.header.fields {
-		h[f.name] = f.values
-	}
+	c.body = nil
 }
 
-// ReadFrom implements io.ReaderFrom, for io.Copy: what goes out anyway may take the
-// short way.
-func (c *capture) ReadFrom(src io.Reader) (int64, error) {
-	if c.status == 0 {
-		c.WriteHeader(http.StatusOK)
-	}
-	if to, ok := c.ResponseWriter.(io.ReaderFrom); ok && c.passes && !c.keeps && c.length < 0 && !c.stolen && hasBody(c.status) {
-		n, err := to.ReadFrom(src)
-		c.wrote += n
-		c.noteBroken(err)
-		return n, err
-	}
-	return io.Copy(struct{ io.Writer }{c}, src)
-}
-
-// end notes what the handler has not said: it has returned.
-func (c *capture) end() {
-	if c.status == 0 && !c.stolen {
-		c.WriteHeader(http.StatusOK)
-	}
-	if c.passes || len(c.body) == 0 {
-		return
-	}
-	if !c.header.has("Content-Type") && len(c.header.values("Content-Encoding")) == 0 {
-		c.header.add("Content-Type", []string{http.DetectContentType(c.body)})
-	}
-}
-
-// send lets out what was kept back.
-func (c *capture) send() {
-	if c.passes || c.stolen {
-		return
-	}
+// release lets out what was kept back. If that is all there will be, its length can
+// be said.
+func (c *capture) release(all bool) {
 	trailer := c.trailer()
 	c.restore()
-	h := c.Header()
+	h := c.ResponseWriter.Header()
 	c.mark(h)
-	if len(trailer) == 0 && c.length < 0 && hasBody(c.status) && h["Transfer-Encoding"] == nil && c.method != http.MethodHead {
+	if all && len(trailer) == 0 && c.length < 0 && hasBody(c.status) && h["Transfer-Encoding"] == nil && c.method != http.MethodHead {
 		c.measure[0] = strconv.Itoa(len(c.body))
 		h["Content-Length"] = c.measure[:]
 	}
@@ -212,10 +199,84 @@ func (c *capture) send() {
 	maps.Copy(h, trailer)
 }
 
+// restore makes the header what it was when the status was set: what a handler
+// changes after that counts for nothing, except for trailers.
+func (c *capture) restore() {
+	h := c.ResponseWriter.Header()
+	for name := range h {
+		if !strings.HasPrefix(name, http.TrailerPrefix) {
+			delete(h, name)
+		}
+	}
+	for _, f := range c.header.fields {
+		h[f.name] = f.values
+	}
+}
+
+// ReadFrom implements io.ReaderFrom, for io.Copy: what goes out anyway may take the
+// short way. As in net/http that is not for what comes first: its type is looked for,
+// and if there is nothing, nothing was said.
+func (c *capture) ReadFrom(src io.Reader) (int64, error) {
+	const first = 512 // bytes that tell the type
+	n, err := io.Copy(struct{ io.Writer }{c}, io.LimitReader(src, first))
+	if err != nil || n < first {
+		return n, err
+	}
+	rest := io.Copy
+	if to, ok := c.ResponseWriter.(io.ReaderFrom); ok && c.shortcut() {
+		rest = func(_ io.Writer, src io.Reader) (int64, error) { return to.ReadFrom(src) }
+	}
+	m, err := rest(struct{ io.Writer }{c}, src)
+	return n + m, err
+}
+
+// shortcut tells whether nobody needs to see what is written.
+func (c *capture) shortcut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.passes && !c.keeps && c.length < 0 && !c.stolen && !c.over.Load()
+}
+
+// end notes what the handler has not said: it has returned.
+func (c *capture) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.status == 0 && !c.stolen {
+		c.writeHeader(http.StatusOK)
+	}
+	c.over.Store(true)
+	if len(c.body) > 0 {
+		c.sniff()
+	}
+	if c.length > int64(len(c.body)) && hasBody(c.status) && c.method != http.MethodHead {
+		c.drop(brokenOff) // the client sees that something is missing
+	}
+}
+
+// sniff notes which type net/http gives to an answer that has none, from what there
+// is of it when it goes out. If it gives none, a replay is not to have one either.
+func (c *capture) sniff() {
+	if !c.keeps || !hasBody(c.status) || c.header.has("Content-Type") {
+		return
+	}
+	var kind []string
+	if len(c.body) > 0 && c.header.first("Content-Encoding") == "" && c.header.first("Transfer-Encoding") == "" {
+		kind = []string{http.DetectContentType(c.body)}
+	}
+	c.header.add("Content-Type", kind)
+}
+
+// send lets out what was kept back.
+func (c *capture) send() {
+	if !c.passes && !c.stolen {
+		c.release(true)
+	}
+}
+
 // trailer returns the fields that follow the body, announced or not.
 func (c *capture) trailer() http.Header {
 	var trailer http.Header
-	h := c.Header()
+	h := c.ResponseWriter.Header()
 	add := func(name string, values []string) {
 		if trailer == nil {
 			trailer = make(http.Header)
@@ -248,10 +309,14 @@ func (c *capture) response(r *Response, s *settings) {
 		r.Status = http.StatusSwitchingProtocols // said on a connection that was taken over
 	}
 	for name, values := range c.trailer() {
+		name = http.CanonicalHeaderKey(strings.TrimPrefix(name, http.TrailerPrefix))
+		if !s.keepsField(name) {
+			continue // it is not for others because it comes late
+		}
 		if r.Trailer == nil {
 			r.Trailer = make(http.Header)
 		}
-		r.Trailer[strings.TrimPrefix(name, http.TrailerPrefix)] = values
+		r.Trailer[name] = append(r.Trailer[name], values...)
 	}
 }
 

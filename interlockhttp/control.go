@@ -17,21 +17,38 @@ func (c *capture) Flush() { _ = c.FlushError() }
 // FlushError lets out what was written. Strictly that means that the answer cannot
 // be stored before it is sent, so it is not kept.
 func (c *capture) FlushError() error {
-	if c.status == 0 && !c.stolen {
-		c.WriteHeader(http.StatusOK)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.over.Load():
+		return errOver
+	case c.stolen:
+		return http.ErrHijacked
+	case c.status == 0:
+		c.writeHeader(http.StatusOK)
 	}
 	if !c.passes {
 		c.pass(streamed)
 	}
+	c.sniff()
 	return c.control().Flush()
 }
 
 // Hijack implements [http.Hijacker]. What is said on the connection then is not an
 // answer that could be kept.
 func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over.Load() {
+		return nil, nil, errOver
+	}
+	if c.status != 0 {
+		c.pass(upgraded) // afterwards it could not be sent
+	}
 	conn, rw, err := c.control().Hijack()
 	if err == nil {
-		c.stolen, c.keeps, c.why, c.body = true, false, upgraded, nil
+		c.drop(upgraded)
+		c.stolen, c.body = true, nil
 	}
 	return conn, rw, err
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // A Response is what is kept of the answer to a request.
@@ -37,19 +38,29 @@ func (r *Response) fields(yield func(name string, values []string)) {
 		}
 		return
 	}
+	inOrder(r.Header, yield)
+}
+
+// inOrder calls yield for the fields of a header, in the order of their names.
+func inOrder(h http.Header, yield func(name string, values []string)) {
 	var room [16]string
-	names := slices.AppendSeq(room[:0], maps.Keys(r.Header))
+	names := slices.AppendSeq(room[:0], maps.Keys(h))
 	slices.Sort(names)
 	for _, name := range names {
-		yield(name, r.Header[name])
+		yield(name, h[name])
 	}
 }
 
 // keeps tells whether a field is kept: what the handler said, that was not there
 // before it. Of an answer without its body, it is where it was to be found.
 func (r *Response) keeps(f field) bool {
+	before, was := r.before[f.name]
 	switch {
-	case len(f.values) == 0 || !r.by.keepsField(f.name) || slices.Equal(f.values, r.before[f.name]):
+	case was && slices.Equal(f.values, before), !r.by.keepsField(f.name):
+		return false
+	case len(f.values) == 0 && f.name != "Content-Type": // none, even though net/http would find one
+		return false
+	case strings.HasPrefix(f.name, http.TrailerPrefix):
 		return false
 	}
 	return r.Omitted == "" || f.name == "Location"
@@ -71,7 +82,8 @@ var errResponse = errors.New("interlockhttp: stored answer is malformed")
 //
 //	version | status | omitted | header | trailer | body
 //
-// Numbers are unsigned varints; texts and lists begin with their lengths.
+// Numbers are unsigned varints; texts and lists begin with their lengths, and fields
+// are in the order of their names: an answer has one form.
 type wire struct{}
 
 const wireVersion = 1
@@ -82,25 +94,23 @@ func (wire) Marshal(v any) ([]byte, error) {
 	if !ok || r == nil || r.Status < 100 || r.Status > 999 {
 		return nil, fmt.Errorf("interlockhttp: %T is no answer to keep", v)
 	}
-	fields, size := 0, 16+len(r.Omitted)+sizeOf(r.Trailer)
+	body, trailer := r.Body, r.Trailer
+	if r.Omitted != "" {
+		body, trailer = nil, nil
+	}
+	fields, size := 0, 16+len(r.Omitted)+sizeOf(trailer)
 	r.fields(func(name string, values []string) {
 		fields++
 		size += sizeOfField(name, values)
 	})
-	body := r.Body
-	if r.Omitted != "" {
-		body = nil
-	}
 	b := make([]byte, 0, size+len(body))
 	b = append(b, wireVersion)
 	b = binary.AppendUvarint(b, uint64(r.Status)) //nolint:gosec // three digits
 	b = appendText(b, r.Omitted)
 	b = binary.AppendUvarint(b, uint64(fields)) //nolint:gosec // a count
 	r.fields(func(name string, values []string) { b = appendField(b, name, values) })
-	b = binary.AppendUvarint(b, uint64(len(r.Trailer)))
-	for name, values := range r.Trailer {
-		b = appendField(b, name, values)
-	}
+	b = binary.AppendUvarint(b, uint64(len(trailer)))
+	inOrder(trailer, func(name string, values []string) { b = appendField(b, name, values) })
 	return appendText(b, body), nil
 }
 
@@ -198,18 +208,31 @@ func (d *decoder) header() http.Header {
 		return nil
 	}
 	h := make(http.Header, min(n, 32))
-	for range n {
+	last := ""
+	for i := range n {
 		name := string(d.text())
-		count := d.number()
-		if d.bad || count > len(d.data) {
+		values := d.texts()
+		if d.bad || i > 0 && name <= last {
 			d.bad = true
 			return nil
 		}
-		values := make([]string, 0, min(count, 8))
-		for range count {
-			values = append(values, string(d.text()))
-		}
-		h[name] = values
+		h[name], last = values, name
 	}
 	return h
+}
+
+func (d *decoder) texts() []string {
+	n := d.number()
+	if n > len(d.data) {
+		d.bad = true
+		return nil
+	}
+	texts := make([]string, 0, min(n, 8))
+	for range n {
+		if d.bad {
+			return nil
+		}
+		texts = append(texts, string(d.text()))
+	}
+	return texts
 }

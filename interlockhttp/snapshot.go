@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
-// A snapshot is what a header was when the status was set.
+// A snapshot is what a header was when the status was set. It has the texts, and not
+// only the lists, which a handler may write to.
 type snapshot struct {
-	room   [8]field // enough for most
-	fields []field  // in the order of their names
+	room   [8]field  // enough for most
+	texts  [8]string // for the lists
+	fields []field   // in the order of their names
 }
 
 type field struct {
@@ -19,8 +21,11 @@ type field struct {
 
 func (s *snapshot) take(h http.Header) {
 	s.fields = s.room[:0]
+	texts := s.texts[:0]
 	for name, values := range h {
-		s.fields = append(s.fields, field{name, values})
+		n := len(texts)
+		texts = append(texts, values...)
+		s.fields = append(s.fields, field{name, texts[n:len(texts):len(texts)]})
 	}
 	slices.SortFunc(s.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 }
@@ -39,6 +44,13 @@ func (s *snapshot) values(name string) []string {
 		return s.fields[i].values
 	}
 	return nil
+}
+
+func (s *snapshot) first(name string) string {
+	if values := s.values(name); len(values) > 0 {
+		return values[0]
+	}
+	return ""
 }
 
 func (s *snapshot) add(name string, values []string) {
