@@ -134,14 +134,14 @@ func capturing[T ~string | ~[]byte](c *capture, p T, write func(T) (int, error))
 	case c.status == 0:
 		c.writeHeader(http.StatusOK)
 	}
-	switch {
-	case len(p) == 0:
+	if len(p) == 0 {
 		return 0, nil
-	case !hasBody(c.status):
-		return 0, http.ErrBodyNotAllowed
 	}
-	if c.wrote += int64(len(p)); c.length >= 0 && c.wrote > c.length {
-		return 0, http.ErrContentLength
+	if err := c.refuses(int64(len(p))); err != nil {
+		if c.passes {
+			return write(p) // which refuses it, too, and closes the connection if it must
+		}
+		return 0, err
 	}
 	if c.keeps && len(c.body)+len(p) > c.most {
 		c.pass(tooLong)
@@ -155,6 +155,18 @@ func capturing[T ~string | ~[]byte](c *capture, p T, write func(T) (int, error))
 	n, err := write(p)
 	c.noteBroken(err)
 	return n, err
+}
+
+// refuses tells why n more bytes may not be written, as net/http has it: what was
+// refused counts.
+func (c *capture) refuses(n int64) error {
+	if !hasBody(c.status) {
+		return http.ErrBodyNotAllowed
+	}
+	if c.wrote += n; c.length >= 0 && c.wrote > c.length {
+		return http.ErrContentLength
+	}
+	return nil
 }
 
 func (c *capture) noteBroken(err error) {

@@ -2,6 +2,7 @@ package interlockhttp
 
 import (
 	"bufio"
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -31,7 +32,11 @@ func (c *capture) FlushError() error {
 		c.pass(streamed)
 	}
 	c.sniff()
-	return c.control().Flush()
+	err := c.control().Flush()
+	if !errors.Is(err, http.ErrNotSupported) {
+		c.noteBroken(err)
+	}
+	return err
 }
 
 // Hijack implements [http.Hijacker]. What is said on the connection then is not an

@@ -1,0 +1,494 @@
+package interlockhttp_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing/iotest"
+	"time"
+)
+
+// A fate is what becomes of a request that comes again.
+type fate int
+
+const (
+	same    fate = iota // it gets the same answer
+	gone                // it is told that it was done, and that the answer is not there
+	unknown             // it is told that nobody knows
+	anew                // it runs
+)
+
+// An act is a handler, and what is known of it.
+type act struct {
+	name    string
+	handler func(w http.ResponseWriter, r *http.Request, saw func(...any))
+
+	// What becomes of a request that comes again.
+	strictly, teed fate
+
+	// Fields of the first answer that no other caller gets, as they begin.
+	private []string
+
+	// How the answer differs from net/http's, and why.
+	unlike func(w way, want *reply)
+
+	// A trailer that a replay has, and the first answer under Tee did not: net/http
+	// had no room for it.
+	lateTrailer []string
+
+	// Why it is not for HTTP/2.
+	notForH2 string
+}
+
+var (
+	medium = strings.Repeat("0123456789abcdef", 256)        // more than net/http holds back
+	long   = strings.Repeat("0123456789abcdef", mostKept/8) // twice what is kept
+)
+
+const rawConnection = "HTTP/2 has no connection to take over"
+
+var acts = slices.Concat(plainActs, lengthActs, typeActs, flushActs, trailerActs, fieldActs, connectionActs, panicActs)
+
+var plainActs = []act{
+	{name: "nothing at all", handler: func(http.ResponseWriter, *http.Request, func(...any)) {}},
+	{name: "a header, and no write", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Location", "/orders/1")
+	}},
+	{name: "a status, and no write", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Location", "/orders/1")
+		w.WriteHeader(http.StatusAccepted)
+	}},
+	{name: "several writes", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.WriteHeader(http.StatusCreated)
+		for _, text := range []string{"one ", "", "two ", "three"} {
+			saw(w.Write([]byte(text)))
+			saw(io.WriteString(w, text))
+		}
+	}},
+	{name: "an empty write, which sets the status", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(w.Write(nil))
+		w.WriteHeader(http.StatusAccepted)
+	}},
+	{name: "the body of the request", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
+		saw(io.Copy(w, r.Body))
+		saw(r.ContentLength, r.TransferEncoding, r.GetBody == nil)
+	}},
+	{name: "the status twice", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.WriteHeader(http.StatusCreated)
+		w.WriteHeader(http.StatusAccepted)
+		w.WriteHeader(7) // nobody looks any more
+	}},
+	{name: "a header that is changed after the status", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		h := w.Header()
+		h.Set("X-Set", "then")
+		h.Set("X-Deleted", "then")
+		h["X-Written"] = []string{"then"}
+		w.WriteHeader(http.StatusCreated)
+		h.Set("X-Set", "now")
+		h.Set("X-New", "now")
+		h.Del("X-Deleted")
+		h["X-Written"][0] = "now"
+		fmt.Fprint(w, "created")
+	}},
+	{name: "early hints", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Set("X-Final", "yes")
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, "created")
+	}},
+	{name: "all that is not an answer yet", notForH2: "its 100 is the server's own", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		for status := 100; status < 200; status++ {
+			if status != http.StatusSwitchingProtocols {
+				w.WriteHeader(status)
+			}
+		}
+		fmt.Fprint(w, "at last")
+	}},
+	{name: "early hints when it is too late", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.WriteHeader(http.StatusCreated)
+		w.WriteHeader(http.StatusEarlyHints)
+	}},
+	{name: "204 with a body", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.WriteHeader(http.StatusNoContent)
+		saw(w.Write([]byte("no")))
+		saw(io.WriteString(w, "no"))
+		saw(io.Copy(w, strings.NewReader("no")))
+	}},
+	{name: "304", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Etag", `"1"`)
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Length", "5")
+		w.WriteHeader(http.StatusNotModified)
+		saw(w.Write([]byte("no")))
+	}},
+	{name: "a redirect", handler: func(w http.ResponseWriter, r *http.Request, _ func(...any)) {
+		http.Redirect(w, r, "/orders/1", http.StatusSeeOther)
+	}},
+	{name: "an error of the client's", strictly: anew, teed: anew, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		http.Error(w, "no", http.StatusBadRequest)
+	}},
+	{name: "an error of the server's", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		http.Error(w, "no", http.StatusBadGateway)
+	}},
+	{name: "a body larger than what is kept, at once", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(io.WriteString(w, long))
+	}},
+	{name: "a body larger than what is kept, by and by", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Location", "/orders/1")
+		w.WriteHeader(http.StatusCreated)
+		w.Header().Set("X-Late", "yes")
+		for part := range slices.Chunk([]byte(long), 1000) {
+			saw(w.Write(part))
+		}
+	}},
+	{name: "a body as large as what is kept", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(io.WriteString(w, long[:mostKept]))
+	}},
+	{name: "a copy from a file", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		f, err := os.Open("testdata/fuzz/FuzzProblemRead/usual")
+		saw(err)
+		defer f.Close()
+		saw(io.Copy(w, f))
+	}},
+	{name: "a copy from a file larger than what is kept", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		f, err := os.Open("../LICENSE")
+		saw(err)
+		defer f.Close()
+		saw(io.Copy(w, f))
+	}},
+	{name: "a copy of nothing, and a status", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(io.Copy(w, struct{ io.Reader }{strings.NewReader("")}))
+		w.WriteHeader(http.StatusCreated)
+	}},
+	{name: "a copy from what breaks off", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(io.Copy(w, io.MultiReader(strings.NewReader(medium), iotest.ErrReader(errors.New("broken off")))))
+	}},
+	{name: "a copy in two parts", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.WriteHeader(http.StatusCreated)
+		saw(io.CopyN(w, strings.NewReader(medium), 700))
+		saw(io.Copy(w, struct{ io.Reader }{strings.NewReader(medium)}))
+	}},
+	{name: "http.ServeContent", handler: func(w http.ResponseWriter, r *http.Request, _ func(...any)) {
+		http.ServeContent(w, r, "a.txt", time.Unix(1e9, 0), strings.NewReader(medium))
+	}},
+}
+
+var lengthActs = []act{
+	{name: "a length that is right", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Content-Length", "5")
+		saw(w.Write([]byte("12345")))
+		saw(w.Write(nil))
+	}},
+	{name: "a length that is exceeded", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Content-Length", "5")
+		saw(w.Write([]byte("12345")))
+		saw(w.Write([]byte("6")))
+	}, unlike: func(w way, want *reply) {
+		// Strictly, net/http does not learn of what was too much, and the client has
+		// all that it was promised.
+		if w == strict {
+			want.open = true
+		}
+	}, notForH2: "it has an error of its own for that"},
+	{name: "a length that is exceeded at once", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Content-Length", "5")
+		saw(w.Write([]byte("123456")))
+		saw(w.Write([]byte("12345"))) // which would fit, but what was refused counts
+		saw(io.Copy(w, strings.NewReader("1")))
+	}, notForH2: "it has an error of its own for that"},
+	{name: "a length that is not reached", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Content-Length", "5")
+		saw(w.Write([]byte("123")))
+	}},
+	{name: "a length that is none", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Content-Length", " 5")
+		saw(w.Write([]byte("1234567")))
+	}},
+	{name: "a length without a body, for 204", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Content-Length", "5")
+		w.WriteHeader(http.StatusNoContent)
+	}},
+	{name: "a transfer coding of its own", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Transfer-Encoding", "identity")
+		saw(w.Write([]byte("<html>until the end")))
+	}, notForH2: "it has no transfer codings"},
+	{name: "chunks that are asked for", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Transfer-Encoding", "chunked")
+		w.Header().Set("Content-Type", "text/plain")
+		saw(w.Write([]byte("in chunks")))
+	}, notForH2: "it has no transfer codings"},
+}
+
+var typeActs = []act{
+	{name: "a type that is found in text", handler: writes("plain text")},
+	{name: "a type that is found in HTML", handler: writes("<!doctype html><title>x</title>")},
+	{name: "a type that is found in what is long", handler: writes("\x89PNG\x0d\x0a\x1a\x0a" + medium)},
+	{name: "a type that is found in several writes", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		for _, text := range []string{"<", "html", ">"} {
+			fmt.Fprint(w, text)
+		}
+	}},
+	{name: "no type, since the handler wants none", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header()["Content-Type"] = nil
+		fmt.Fprint(w, "<html>")
+	}},
+	{name: "an empty type", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Content-Type", "")
+		fmt.Fprint(w, "<html>")
+	}},
+	{name: "no type, since it is compressed", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Content-Encoding", "br")
+		fmt.Fprint(w, "<html>")
+	}},
+	{name: "a type, although an empty coding is named", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Content-Encoding", "")
+		fmt.Fprint(w, "<html>")
+	}},
+}
+
+var flushActs = []act{
+	{name: "a flush before all", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(http.NewResponseController(w).Flush())
+		w.Header().Set("X-Late", "yes")
+		w.WriteHeader(http.StatusAccepted)
+		fmt.Fprint(w, "<html>")
+	}},
+	{name: "a flush between writes", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.WriteHeader(http.StatusCreated)
+		w.Header().Set("X-Late", "yes")
+		for _, text := range []string{"<", "html", ">"} {
+			saw(w.Write([]byte(text)))
+			w.(http.Flusher).Flush()
+		}
+	}},
+	{name: "a flush after all", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		fmt.Fprint(w, "<html>")
+		saw(http.NewResponseController(w).Flush())
+	}},
+	{name: "a flush of 204", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.WriteHeader(http.StatusNoContent)
+		saw(http.NewResponseController(w).Flush())
+	}},
+	{name: "a flush of an error of the client's", strictly: anew, teed: anew, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.WriteHeader(http.StatusConflict)
+		saw(http.NewResponseController(w).Flush())
+	}},
+	{name: "a flush, and a copy", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(http.NewResponseController(w).Flush())
+		saw(io.Copy(w, strings.NewReader(long)))
+		saw(io.Copy(w, struct{ io.Reader }{strings.NewReader(long)}))
+		saw(io.WriteString(w, "end"))
+	}},
+}
+
+var trailerActs = []act{
+	{name: "a trailer that was announced", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Trailer", "x-sum, X-Unused")
+		w.Header().Add("Trailer", "X-More")
+		fmt.Fprint(w, "body")
+		w.Header().Set("X-Sum", "42")
+		w.Header()["X-More"] = []string{"1", "2"}
+		w.Header().Set("X-Other", "not a trailer")
+	}},
+	{name: "a trailer that was not announced", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		fmt.Fprint(w, medium) // net/http has no room for it after a body whose length it knows
+		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
+	}},
+	{name: "a trailer that was not announced, of a short answer", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		fmt.Fprint(w, "body")
+		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
+	}, unlike: func(w way, want *reply) {
+		// net/http has announced a length by then; strictly, nothing is announced yet,
+		// and what the handler has said is sent.
+		if w == strict && want.framing == "length" {
+			want.framing, want.trailer = "chunks", []string{"X-Sum: 42"}
+		}
+	}, lateTrailer: []string{"X-Sum: 42"}},
+	{name: "a trailer that is there before the body", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set(http.TrailerPrefix+"X-Sum", "41")
+		fmt.Fprint(w, "body")
+		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
+	}},
+	{name: "trailers of both kinds", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Trailer", "X-Sum")
+		w.Header().Set("X-Sum", "both before and after")
+		fmt.Fprint(w, "body")
+		w.Header().Set("X-Sum", "42")
+		w.Header().Set(http.TrailerPrefix+"X-Time", "7")
+	}},
+	{name: "trailers and a flush", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Trailer", "X-Before, X-After")
+		fmt.Fprint(w, "body")
+		w.Header().Set("X-Before", "1")
+		w.Header().Set(http.TrailerPrefix+"X-Time", "7")
+		saw(http.NewResponseController(w).Flush())
+		w.Header().Set("X-After", "2")
+	}},
+	{name: "trailers of a body larger than what is kept", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Trailer", "X-Before, X-After")
+		fmt.Fprint(w, "body")
+		w.Header().Set("X-Before", "1")
+		fmt.Fprint(w, long)
+		w.Header().Set("X-After", "2")
+	}},
+	{name: "a trailer of an empty body", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Trailer", "X-Sum")
+		w.WriteHeader(http.StatusCreated)
+		w.Header().Set("X-Sum", "0")
+	}},
+}
+
+var fieldActs = []act{
+	{name: "fields for the first caller only", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		h := w.Header()
+		h.Add("Set-Cookie", "session=1")
+		h.Add("Set-Cookie", "theme=dark")
+		h.Set("WWW-Authenticate", "Basic")
+		h.Set("X-Request-Id", "r-1")
+		h.Set("RateLimit-Remaining", "7")
+		h.Set("Server", "shop")
+		h.Set("X-Kept", "yes")
+	}, private: []string{"Set-Cookie:", "Www-Authenticate:", "X-Request-Id:", "Ratelimit-Remaining:", "Server:"}},
+	{name: "fields with several values", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header()["Link"] = []string{"</a>; rel=next", "</b>; rel=prev", ""}
+		w.Header()["X-None"] = []string{}
+	}},
+	{name: "fields with names of other forms", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header()["set-cookie"] = []string{"session=1"}
+		w.Header()["x-odd"] = []string{"1"}
+		w.Header()["X-ODD"] = []string{"2"}
+	}, private: []string{"Set-Cookie:"}, notForH2: "its names have one form"},
+	{name: "fields that are no fields", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("X-Lines", "a\r\nX-Injected: b")
+		w.Header()["no field"] = []string{"x"}
+	}},
+	{name: "more fields than there is room for", handler: fields(9)},
+	{name: "very many fields", handler: fields(300)},
+	{name: "connection: close", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Connection", "close")
+		fmt.Fprint(w, "bye")
+	}},
+	{name: "a date of its own", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header()["Date"] = nil
+		fmt.Fprint(w, "when?")
+	}},
+}
+
+var connectionActs = []act{
+	{name: "a connection that is taken over", strictly: gone, teed: gone, handler: hijacks(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+		return w.(http.Hijacker).Hijack()
+	}), notForH2: rawConnection},
+	{name: "a connection that is taken over through the controller", strictly: gone, teed: gone, handler: hijacks(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+		return http.NewResponseController(w).Hijack()
+	}), notForH2: rawConnection},
+	{name: "a connection that is taken over after the header", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Content-Length", "8")
+		w.WriteHeader(http.StatusCreated)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		saw(err)
+		defer conn.Close()
+		fmt.Fprint(conn, "hijacked")
+	}, notForH2: rawConnection},
+	{name: "another protocol", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "echo")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		saw(w.Write([]byte("no")))
+		conn, _, err := http.NewResponseController(w).Hijack()
+		saw(err)
+		defer conn.Close()
+		fmt.Fprint(conn, "in another protocol")
+	}, notForH2: rawConnection},
+	{name: "another protocol, and nothing said in it", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "silence")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	}, notForH2: rawConnection},
+	{name: "deadlines and full duplex", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
+		_, _ = io.ReadAll(r.Body)
+		c := http.NewResponseController(w)
+		saw(c.SetReadDeadline(time.Now().Add(time.Hour)), c.SetWriteDeadline(time.Now().Add(time.Hour)))
+		saw(c.EnableFullDuplex())
+		fmt.Fprint(w, "in time")
+	}},
+	{name: "a flush after a deadline", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		c := http.NewResponseController(w)
+		saw(c.SetWriteDeadline(time.Unix(1, 0)))
+		fmt.Fprint(w, "too late")
+		saw(errors.Is(c.Flush(), os.ErrDeadlineExceeded))
+	}, notForH2: "what is left of the connection is up to it"},
+}
+
+var panicActs = []act{
+	{name: "a panic before all", strictly: unknown, teed: unknown, handler: func(http.ResponseWriter, *http.Request, func(...any)) {
+		panic("before")
+	}},
+	{name: "a panic after a write", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(io.WriteString(w, "half"))
+		panic("after")
+	}},
+	{name: "a panic after a flush", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(io.WriteString(w, "half"))
+		saw(http.NewResponseController(w).Flush())
+		panic("after")
+	}},
+	{name: "a handler that aborts", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		w.WriteHeader(http.StatusCreated)
+		panic(http.ErrAbortHandler)
+	}},
+	{name: "a status that is none", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		defer func() {
+			p := recover()
+			saw(p)
+			panic(p)
+		}()
+		w.WriteHeader(99)
+	}},
+	{name: "a status that is none, and is recovered from", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		func() {
+			defer func() { saw(recover()) }()
+			w.WriteHeader(1000)
+		}()
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, "all the same")
+	}},
+}
+
+func writes(text string) func(http.ResponseWriter, *http.Request, func(...any)) {
+	return func(w http.ResponseWriter, _ *http.Request, saw func(...any)) { saw(io.WriteString(w, text)) }
+}
+
+func fields(n int) func(http.ResponseWriter, *http.Request, func(...any)) {
+	return func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+		for i := range n {
+			w.Header().Add(fmt.Sprintf("X-Field-%03d", i), "a")
+			w.Header().Add(fmt.Sprintf("X-Field-%03d", i), "b")
+		}
+		fmt.Fprint(w, n)
+	}
+}
+
+// hijacks takes the connection over, and answers by itself.
+func hijacks(how func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)) func(http.ResponseWriter, *http.Request, func(...any)) {
+	return func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		conn, rw, err := how(w)
+		saw(err)
+		defer conn.Close()
+		w.Header().Set("X-Lost", "yes")
+		w.WriteHeader(http.StatusTeapot)
+		saw(w.Write([]byte("lost")))
+		saw(io.WriteString(w, "lost"))
+		saw(io.Copy(w, strings.NewReader("lost")))
+		_, _, err = how(w)
+		saw(errors.Is(err, http.ErrHijacked))
+		fmt.Fprint(rw, "HTTP/1.1 201 Created\r\nContent-Length: 8\r\n\r\nhijacked")
+		saw(rw.Flush())
+	}
+}
