@@ -175,12 +175,11 @@ func (c *caller) call(h http.Handler, key string) error {
 	return nil
 }
 
-func (c *caller) Read(p []byte) (int, error)        { return c.body.Read(p) }
-func (c *caller) Close() error                      { return nil }
-func (c *caller) Header() http.Header               { return c.header }
-func (c *caller) WriteHeader(status int)            { c.status = status }
-func (c *caller) Write(p []byte) (int, error)       { return len(p), nil }
-func (c *caller) WriteString(s string) (int, error) { return len(s), nil }
+func (c *caller) Read(p []byte) (int, error)  { return c.body.Read(p) }
+func (c *caller) Close() error                { return nil }
+func (c *caller) Header() http.Header         { return c.header }
+func (c *caller) WriteHeader(status int)      { c.status = status }
+func (c *caller) Write(p []byte) (int, error) { return len(p), nil }
 
 // requesting measures middleware.
 func (p plan) requesting(ctx context.Context, out io.Writer, s *server, g int, b *bar) error {
