@@ -11,7 +11,13 @@ import (
 // refuse tells the client why it gets no answer.
 func (q *request) refuse(err error) {
 	p := q.middleware.problem(err)
-	q.mark(q.w.Header())
+	h := q.w.Header()
+	if q.echo != "" {
+		h[fieldKey] = q.Header[q.echo]
+	}
+	if p.SameKey && q.middleware.keeps() {
+		h[fieldExpires] = q.middleware.expires // for how long it is worth coming back
+	}
 	q.settings.tell(q.w, q.Request, p)
 }
 
