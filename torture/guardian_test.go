@@ -23,6 +23,7 @@ var guardJobs = map[string]func(job, *interlock.Client) error{
 	"work":      workThrough,
 	"load":      load,
 	"register":  registerAll,
+	"shop":      keepShop,
 }
 
 // A step is what a process with a guard has come to.
