@@ -2,7 +2,7 @@
 # says which Debian packages it needs and installs them when it may.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults guards fuzz torture bench fmt lint tidy
+.PHONY: help demo check test test-full laws mutants faults guards http fuzz torture bench fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ faults: ## cut, delay and repeat what is on the wire; no lock may be granted, no
 
 guards: ## processes killed at their work, storms of duplicates, registrations: everything once
 	@scripts/long guards
+
+http: ## servers behind a round-robin: storms, a load, and what is killed, paused or cut off meanwhile
+	@scripts/long http
 
 fuzz: ## a minute of odd input for everything that reads what others send
 	@scripts/long fuzz

@@ -13,26 +13,26 @@ import (
 var httpProcessRows = []row{
 	{30, "process paused for longer than the lease (hold)", "unknown; its late answer is not stored", func(t *testing.T) {
 		c := openShops(t, 3, held(time.Second), 0)
-		got := c.begin(t.Context(), 0, "k")
-		c.signal(0, syscall.SIGSTOP)
+		got := c.begin(t.Context(), "k")
+		c.signal(syscall.SIGSTOP)
 		for _, shop := range []int{1, 2} {
-			c.until(20*time.Second, shop, "k", outcomeUnknown, inProgress)
+			c.until(shop, "k", outcomeUnknown, inProgress)
 		}
-		c.open(0)
-		c.signal(0, syscall.SIGCONT)
+		c.open()
+		c.signal(syscall.SIGCONT)
 		c.wantUnstored(<-got)
 		for shop := range c.shops {
-			c.until(20*time.Second, shop, "k", outcomeUnknown)
+			c.until(shop, "k", outcomeUnknown)
 		}
 		c.wantTaken("k", 1)
 	}},
 	{30, "the same (rerun)", "executed again; the late answer is not stored, nor the record changed", func(t *testing.T) {
 		c := openShops(t, 3, rerun(time.Second), 0)
-		got := c.begin(t.Context(), 0, "k")
-		c.signal(0, syscall.SIGSTOP)
-		second := c.wantStored(c.until(20*time.Second, 1, "k", executed, inProgress))
-		c.open(0)
-		c.signal(0, syscall.SIGCONT)
+		got := c.begin(t.Context(), "k")
+		c.signal(syscall.SIGSTOP)
+		second := c.wantStored(c.until(1, "k", executed, inProgress))
+		c.open()
+		c.signal(syscall.SIGCONT)
 		if late := c.wantUnstored(<-got); late.body == second.body {
 			t.Errorf("both answered %q", late.body)
 		}
@@ -43,13 +43,13 @@ var httpProcessRows = []row{
 	}},
 	{31, "process killed (SIGKILL) at work (hold)", "refused until the lease is over, then unknown; never executed again", func(t *testing.T) {
 		c := openShops(t, 3, held(2*time.Second), 0)
-		got := c.begin(t.Context(), 0, "k")
+		got := c.begin(t.Context(), "k")
 		c.shops[0].kill()
 		if r := <-got; r.err == nil {
 			t.Errorf("the client of a dead process got %d %q", r.status, r.body)
 		}
 		for _, shop := range []int{1, 2} {
-			c.until(20*time.Second, shop, "k", outcomeUnknown, inProgress)
+			c.until(shop, "k", outcomeUnknown, inProgress)
 		}
 		c.wantTaken("k", 1)
 	}},
@@ -57,11 +57,10 @@ var httpProcessRows = []row{
 		const lease = 2 * time.Second
 		c := openShops(t, 3, rerun(lease), 0)
 		asked := time.Now()
-		got := c.begin(t.Context(), 0, "k")
+		got := c.begin(t.Context(), "k")
 		c.shops[0].kill()
 		<-got
-		c.want(c.order(1, "k"), inProgress)
-		first := c.wantStored(c.until(20*time.Second, 1, "k", executed, inProgress))
+		first := c.wantStored(c.until(1, "k", executed, inProgress))
 		if d := c.sales(taken, "k")[1].At.Sub(asked); d < lease {
 			t.Errorf("executed again after %v, with a lease of %v", d, lease)
 		}
@@ -70,8 +69,8 @@ var httpProcessRows = []row{
 	}},
 	{39, "shutdown (SIGTERM) while it works", "the client gets its answer, which is stored; exit code 0", func(t *testing.T) {
 		c := openShops(t, 2, held(5*time.Second), 0)
-		got := c.begin(t.Context(), 0, "k")
-		c.signal(0, syscall.SIGTERM)
+		got := c.begin(t.Context(), "k")
+		c.signal(syscall.SIGTERM)
 		c.soon(20*time.Second, "nobody is let in any more", func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(c.shops[0].url, "http://"))
 			if err == nil {
@@ -80,18 +79,19 @@ var httpProcessRows = []row{
 			return err != nil
 		})
 		c.want(c.order(1, "k"), inProgress)
-		c.open(0)
+		c.open()
 		first := c.wantStored(<-got)
-		c.ended(0)
+		c.ended()
 		c.wantReplay(1, "k", first)
 		c.wantTaken("k", 1)
 	}},
 }
 
-// ended waits until the process of a shop has ended by itself, with exit code 0.
-func (c *chain) ended(shop int) {
+// ended waits until the process of the first shop has ended by itself, with exit
+// code 0.
+func (c *chain) ended() {
 	c.t.Helper()
-	w := c.shops[shop].worker
+	w := c.shops[0].worker
 	late := time.AfterFunc(40*time.Second, func() { _ = w.Process.Kill() })
 	defer late.Stop()
 	if err := w.Wait(); err != nil {

@@ -56,7 +56,7 @@ var httpDownRows = []row{
 		c.wantTaken("k", 0)
 		c.wantLogged(0, `"level":"ERROR"`, `"verdict":"down"`)
 		c.server.Restart()
-		first := c.wantStored(c.until(20*time.Second, 0, "k", executed, down))
+		first := c.wantStored(c.until(0, "k", executed, down))
 		c.backTo(1)
 		c.wantReplay(1, "k", first)
 		c.wantTaken("k", 1)
@@ -81,41 +81,43 @@ var httpDownRows = []row{
 		c.wantReplay(1, "later", first)
 	}},
 	{5, "Redis gone during, back within the lease", "answered, not stored; stored late, and replayed", func(t *testing.T) {
-		c := openShops(t, 2, held(15*time.Second), 0, durable...)
-		got := c.begin(t.Context(), 0, "k")
+		p := held(15 * time.Second)
+		p.Local = 5 * time.Second // half a second is short where many tests run
+		c := openShops(t, 2, p, 0, durable...)
+		got := c.begin(t.Context(), "k")
 		c.server.Kill()
-		c.open(0)
+		c.open()
 		first := c.wantUnstored(<-got)
 		c.want(c.order(0, "k"), replayed) // this process knows
 		c.server.Restart()
-		c.until(20*time.Second, 1, "k", replayed, down, inProgress)
+		c.until(1, "k", replayed, down, inProgress)
 		c.wantReplay(1, "k", first)
 		c.wantTaken("k", 1)
 	}},
 	{6, "Redis gone during, back after the lease", "answered, not stored; unknown, and not executed again", func(t *testing.T) {
 		const lease = 2 * time.Second
 		c := openShops(t, 2, held(lease), 0, durable...)
-		got := c.begin(t.Context(), 0, "k")
+		got := c.begin(t.Context(), "k")
 		c.server.Kill()
 		gone := time.Now()
 		c.soon(20*time.Second, "the lease is over", func() bool { return time.Since(gone) > lease })
-		c.open(0)
+		c.open()
 		c.wantUnstored(<-got)
 		c.server.Restart()
 		for shop := range c.shops {
-			c.until(20*time.Second, shop, "k", outcomeUnknown, down)
+			c.until(shop, "k", outcomeUnknown, down)
 		}
 		c.wantTaken("k", 1)
 	}},
 	{5, "Redis gone after", "replayed in the process for a moment, then 503; replayed when it is back", func(t *testing.T) {
 		p := held(5 * time.Second)
-		p.Local = 3 * time.Second // half a second is short where many tests run
+		p.Local = 3 * time.Second
 		c := openShops(t, 2, p, 0, durable...)
 		first := c.wantStored(c.order(0, "k"))
 		c.server.Kill()
 		c.wantReplay(0, "k", first)
 		c.want(c.order(1, "k"), down)
-		c.until(20*time.Second, 0, "k", down, replayed)
+		c.until(0, "k", down, replayed)
 		c.server.Restart()
 		for shop := range c.shops {
 			c.backTo(shop)
@@ -132,7 +134,7 @@ var httpDownRows = []row{
 		}
 		c.wantTaken("k", 0)
 		c.server.Cont()
-		first := c.until(20*time.Second, 0, "k", executed, down, inProgress)
+		first := c.until(0, "k", executed, down, inProgress)
 		c.backTo(1)
 		c.wantReplay(1, "k", first)
 		c.wantTaken("k", 1)

@@ -56,7 +56,7 @@ func keepShop(j job, c *interlock.Client) error {
 		if input.Scan() {
 			close(k.gate)
 		}
-		for input.Scan() { //nolint:revive // there is nothing more to say
+		for input.Scan() { // there is nothing more to say
 		}
 	}()
 	log, err := os.OpenFile(logOf(j), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)

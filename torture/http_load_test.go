@@ -88,8 +88,8 @@ func (h haul) print(what string) {
 // TestHTTPLoad has three processes answer 1,000 requests per second, of which one in
 // five is a duplicate (S4). Every order is executed once, and nobody gets an error.
 // It prints what the guard adds, beside the same handler without one (P9: less than
-// 10 ms). A figure is no promise, so of those nothing is asserted but that most of the
-// rate was reached.
+// 10 ms). A figure is no promise: nothing is asserted but that the rate does not break
+// down.
 func TestHTTPLoad(t *testing.T) {
 	during, before := time.Minute, 20*time.Second
 	if testing.Short() {
@@ -120,8 +120,8 @@ func TestHTTPLoad(t *testing.T) {
 				(guarded.share(0.5) - plain.share(0.5)).Round(10*time.Microsecond), (guarded.share(0.99) - plain.share(0.99)).Round(10*time.Microsecond))
 			c.wantOnce(load, guarded.replies)
 			c.wantExecutions(load, known)
-			if guarded.rate() < perSecond/2 {
-				t.Errorf("%.0f requests per second were answered, of %d", guarded.rate(), perSecond)
+			if guarded.rate() < plain.rate()/4 { // other tests may run beside this one
+				t.Errorf("%.0f requests per second were answered; without a guard, %.0f", guarded.rate(), plain.rate())
 			}
 		})
 	})

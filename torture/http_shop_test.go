@@ -176,34 +176,34 @@ func (r reply) ending() string {
 }
 
 // order sends an order to a shop of the chain.
-func (c *chain) order(shop int, key string, fields ...string) reply {
+func (c *chain) order(shop int, key string) reply {
 	c.t.Helper()
-	return c.send(c.t.Context(), c.shops[shop].url+"/orders", key, "one book", fields...)
+	return c.send(c.t.Context(), c.shops[shop].url+"/orders", key, "one book")
 }
 
-// begin sends a slow order, and returns when its handler has begun. What came of it
-// can be had later.
-func (c *chain) begin(ctx context.Context, shop int, key string) <-chan reply {
+// begin sends a slow order to the first shop, the one that things happen to, and
+// returns when its handler has begun. What came of it can be had later.
+func (c *chain) begin(ctx context.Context, key string) <-chan reply {
 	c.t.Helper()
 	got := make(chan reply, 1)
 	before := len(c.sales(taken, key))
-	go func() { got <- c.send(ctx, c.shops[shop].url+"/orders", key, "one book", "X-Slow") }() // bounded by the client's timeout
+	go func() { got <- c.send(ctx, c.shops[0].url+"/orders", key, "one book", "X-Slow") }() // bounded by the client's timeout
 	c.soon(20*time.Second, "the handler is at work", func() bool { return len(c.sales(taken, key)) == before+1 })
 	return got
 }
 
-// open lets the slow orders of a shop be done.
-func (c *chain) open(shop int) {
+// open lets the slow orders of the first shop be done.
+func (c *chain) open() {
 	c.t.Helper()
-	if _, err := fmt.Fprintln(c.shops[shop].orders, "open"); err != nil {
+	if _, err := fmt.Fprintln(c.shops[0].orders, "open"); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// signal tells the process of a shop something.
-func (c *chain) signal(shop int, s syscall.Signal) {
+// signal tells the process of the first shop something.
+func (c *chain) signal(s syscall.Signal) {
 	c.t.Helper()
-	if err := c.shops[shop].Process.Signal(s); err != nil {
+	if err := c.shops[0].Process.Signal(s); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -266,9 +266,9 @@ func (c *chain) wantTaken(key string, n int) {
 
 // until sends an order to a shop again and again, until it ends in a way; before, it
 // may end only in the others that are given.
-func (c *chain) until(within time.Duration, shop int, key, ending string, before ...string) (r reply) {
+func (c *chain) until(shop int, key, ending string, before ...string) (r reply) {
 	c.t.Helper()
-	c.soon(within, fmt.Sprintf("shop %d answers: %s", shop, ending), func() bool {
+	c.soon(20*time.Second, fmt.Sprintf("shop %d answers: %s", shop, ending), func() bool {
 		r = c.order(shop, key)
 		return c.isAny(r, append(before, ending)...) == ending
 	})

@@ -2,6 +2,7 @@ package torture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -131,13 +132,10 @@ func (c *chain) crowd(n int, address, key, body string) []reply {
 func (c *chain) isAny(r reply, endings ...string) string {
 	c.t.Helper()
 	got := r.ending()
-	for _, e := range endings {
-		if got == e {
-			return got
-		}
+	if !slices.Contains(endings, got) {
+		c.t.Fatalf("%s, want one of %q: %q", got, endings, r.body)
 	}
-	c.t.Fatalf("%s, want one of %q: %q", got, endings, r.body)
-	return ""
+	return got
 }
 
 func endings(replies []reply) tally {
