@@ -14,16 +14,16 @@ var httpClientRows = []row{
 	{37, "client gone before its request was sent", "not executed; executed once when it asks again", func(t *testing.T) {
 		c := openShops(t, 2, held(5*time.Second), 0)
 		conn := c.dial(0)
-		c.write(conn, strings.TrimSuffix(handWritten("k"), "book")) // less than was announced
+		c.write(conn, strings.TrimSuffix(handWritten(book), "book")) // less than was announced
 		conn.Close()
-		first := c.wantStored(c.until(1, "k", executed))
-		c.wantReplay(0, "k", first)
-		c.wantTaken("k", 1)
+		first := c.wantStored(c.until(1, executed))
+		c.wantReplay(0, book, first)
+		c.wantTaken(book, 1)
 	}},
 	{37, "client gone as soon as it has sent", "executed once at most; the answer is there when it asks again", func(t *testing.T) {
 		c := openShops(t, 2, held(5*time.Second), 0)
 		for n := range 20 {
-			key := fmt.Sprint("k", n)
+			key := fmt.Sprint(book, n)
 			conn := c.dial(0)
 			c.write(conn, handWritten(key))
 			conn.Close()
@@ -40,28 +40,28 @@ var httpClientRows = []row{
 	{37, "client gone during the handler", "which goes on; the answer is stored, and there when it asks again", func(t *testing.T) {
 		c := openShops(t, 2, held(5*time.Second), 0)
 		ctx, hangUp := context.WithCancel(t.Context())
-		got := c.begin(ctx, "k")
+		got := c.begin(ctx)
 		hangUp()
 		if r := <-got; r.err == nil {
 			t.Fatalf("the client had gone, and got %d %q", r.status, r.body)
 		}
-		c.want(c.order(1, "k"), inProgress)
+		c.want(c.order(1, book), inProgress)
 		c.open()
-		first := c.until(1, "k", replayed, inProgress)
-		c.wantReplay(0, "k", first)
-		c.wantTaken("k", 1)
+		first := c.until(1, replayed, inProgress)
+		c.wantReplay(0, book, first)
+		c.wantTaken(book, 1)
 	}},
 	{37, "client gone after the handler, nothing read", "the answer is there when it asks again", func(t *testing.T) {
 		c := openShops(t, 2, held(5*time.Second), 0)
 		conn := c.dial(0)
-		c.write(conn, handWritten("k"))
-		c.soon(20*time.Second, "it is executed", func() bool { return len(c.sales(taken, "k")) == 1 })
-		c.until(1, "k", replayed, inProgress)
+		c.write(conn, handWritten(book))
+		c.soon(20*time.Second, "it is executed", func() bool { return len(c.sales(taken, book)) == 1 })
+		c.until(1, replayed, inProgress)
 		conn.Close()
 		for shop := range c.shops {
-			c.want(c.order(shop, "k"), replayed)
+			c.want(c.order(shop, book), replayed)
 		}
-		c.wantTaken("k", 1)
+		c.wantTaken(book, 1)
 	}},
 }
 

@@ -13,63 +13,63 @@ import (
 var httpProcessRows = []row{
 	{30, "process paused for longer than the lease (hold)", "unknown; its late answer is not stored", func(t *testing.T) {
 		c := openShops(t, 3, held(time.Second), 0)
-		got := c.begin(t.Context(), "k")
+		got := c.begin(t.Context())
 		c.signal(syscall.SIGSTOP)
 		for _, shop := range []int{1, 2} {
-			c.until(shop, "k", outcomeUnknown, inProgress)
+			c.until(shop, outcomeUnknown, inProgress)
 		}
 		c.open()
 		c.signal(syscall.SIGCONT)
 		c.wantUnstored(<-got)
 		for shop := range c.shops {
-			c.until(shop, "k", outcomeUnknown)
+			c.until(shop, outcomeUnknown)
 		}
-		c.wantTaken("k", 1)
+		c.wantTaken(book, 1)
 	}},
 	{30, "the same (rerun)", "executed again; the late answer is not stored, nor the record changed", func(t *testing.T) {
 		c := openShops(t, 3, rerun(time.Second), 0)
-		got := c.begin(t.Context(), "k")
+		got := c.begin(t.Context())
 		c.signal(syscall.SIGSTOP)
-		second := c.wantStored(c.until(1, "k", executed, inProgress))
+		second := c.wantStored(c.until(1, executed, inProgress))
 		c.open()
 		c.signal(syscall.SIGCONT)
 		if late := c.wantUnstored(<-got); late.body == second.body {
 			t.Errorf("both answered %q", late.body)
 		}
 		for shop := range c.shops {
-			c.wantReplay(shop, "k", second)
+			c.wantReplay(shop, book, second)
 		}
-		c.wantTaken("k", 2)
+		c.wantTaken(book, 2)
 	}},
 	{31, "process killed (SIGKILL) at work (hold)", "refused until the lease is over, then unknown; never executed again", func(t *testing.T) {
 		c := openShops(t, 3, held(2*time.Second), 0)
-		got := c.begin(t.Context(), "k")
+		got := c.begin(t.Context())
 		c.shops[0].kill()
 		if r := <-got; r.err == nil {
 			t.Errorf("the client of a dead process got %d %q", r.status, r.body)
 		}
 		for _, shop := range []int{1, 2} {
-			c.until(shop, "k", outcomeUnknown, inProgress)
+			c.until(shop, outcomeUnknown, inProgress)
 		}
-		c.wantTaken("k", 1)
+		c.wantTaken(book, 1)
 	}},
 	{31, "the same (rerun)", "executed again when the lease is over, and not before", func(t *testing.T) {
 		const lease = 2 * time.Second
 		c := openShops(t, 3, rerun(lease), 0)
 		asked := time.Now()
-		got := c.begin(t.Context(), "k")
+		got := c.begin(t.Context())
 		c.shops[0].kill()
 		<-got
-		first := c.wantStored(c.until(1, "k", executed, inProgress))
-		if d := c.sales(taken, "k")[1].At.Sub(asked); d < lease {
+		first := c.wantStored(c.until(1, executed, inProgress))
+		if d := c.sales(taken, book)[1].At.Sub(asked); d < lease {
 			t.Errorf("executed again after %v, with a lease of %v", d, lease)
 		}
-		c.wantReplay(2, "k", first)
-		c.wantTaken("k", 2)
+		c.wantReplay(2, book, first)
+		c.wantTaken(book, 2)
 	}},
 	{39, "shutdown (SIGTERM) while it works", "the client gets its answer, which is stored; exit code 0", func(t *testing.T) {
 		c := openShops(t, 2, held(5*time.Second), 0)
-		got := c.begin(t.Context(), "k")
+		got := c.begin(t.Context())
 		c.signal(syscall.SIGTERM)
 		c.soon(20*time.Second, "nobody is let in any more", func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(c.shops[0].url, "http://"))
@@ -78,12 +78,12 @@ var httpProcessRows = []row{
 			}
 			return err != nil
 		})
-		c.want(c.order(1, "k"), inProgress)
+		c.want(c.order(1, book), inProgress)
 		c.open()
 		first := c.wantStored(<-got)
 		c.ended()
-		c.wantReplay(1, "k", first)
-		c.wantTaken("k", 1)
+		c.wantReplay(1, book, first)
+		c.wantTaken(book, 1)
 	}},
 }
 

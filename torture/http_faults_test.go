@@ -48,18 +48,18 @@ var httpDownRows = []row{
 		c := openShops(t, 2, held(5*time.Second), 0)
 		c.server.Kill()
 		for shop := range c.shops {
-			r := c.want(c.order(shop, "k"), down)
+			r := c.want(c.order(shop, book), down)
 			if r.header.Get("Retry-After") == "" || !r.problem.Retryable || !r.problem.SameKey {
 				t.Errorf("it does not say to come back: %v %q", r.header, r.body)
 			}
 		}
-		c.wantTaken("k", 0)
+		c.wantTaken(book, 0)
 		c.wantLogged(0, `"level":"ERROR"`, `"verdict":"down"`)
 		c.server.Restart()
-		first := c.wantStored(c.until(0, "k", executed, down))
+		first := c.wantStored(c.until(0, executed, down))
 		c.backTo(1)
-		c.wantReplay(1, "k", first)
-		c.wantTaken("k", 1)
+		c.wantReplay(1, book, first)
+		c.wantTaken(book, 1)
 	}},
 	{5, "S5 Redis gone before (open)", "executed, marked and logged as unguarded; guarded when it is back", func(t *testing.T) {
 		p := held(5 * time.Second)
@@ -67,12 +67,12 @@ var httpDownRows = []row{
 		c := openShops(t, 2, p, 0)
 		c.server.Kill()
 		for range 2 { // nobody guards
-			r := c.wantUnstored(c.order(0, "k"))
+			r := c.wantUnstored(c.order(0, book))
 			if got := r.header.Get("Interlock-Unguarded"); got != "true" {
 				t.Errorf("Interlock-Unguarded is %q", got)
 			}
 		}
-		c.wantTaken("k", 2)
+		c.wantTaken(book, 2)
 		c.wantLogged(0, `"level":"WARN"`, `"verdict":"unguarded"`)
 		c.server.Restart()
 		c.backTo(0)
@@ -84,20 +84,20 @@ var httpDownRows = []row{
 		p := held(15 * time.Second)
 		p.Local = 5 * time.Second // half a second is short where many tests run
 		c := openShops(t, 2, p, 0, durable...)
-		got := c.begin(t.Context(), "k")
+		got := c.begin(t.Context())
 		c.server.Kill()
 		c.open()
 		first := c.wantUnstored(<-got)
-		c.want(c.order(0, "k"), replayed) // this process knows
+		c.want(c.order(0, book), replayed) // this process knows
 		c.server.Restart()
-		c.until(1, "k", replayed, down, inProgress)
-		c.wantReplay(1, "k", first)
-		c.wantTaken("k", 1)
+		c.until(1, replayed, down, inProgress)
+		c.wantReplay(1, book, first)
+		c.wantTaken(book, 1)
 	}},
 	{6, "Redis gone during, back after the lease", "answered, not stored; unknown, and not executed again", func(t *testing.T) {
 		const lease = 2 * time.Second
 		c := openShops(t, 2, held(lease), 0, durable...)
-		got := c.begin(t.Context(), "k")
+		got := c.begin(t.Context())
 		c.server.Kill()
 		gone := time.Now()
 		c.soon(20*time.Second, "the lease is over", func() bool { return time.Since(gone) > lease })
@@ -105,39 +105,39 @@ var httpDownRows = []row{
 		c.wantUnstored(<-got)
 		c.server.Restart()
 		for shop := range c.shops {
-			c.until(shop, "k", outcomeUnknown, down)
+			c.until(shop, outcomeUnknown, down)
 		}
-		c.wantTaken("k", 1)
+		c.wantTaken(book, 1)
 	}},
 	{5, "Redis gone after", "replayed in the process for a moment, then 503; replayed when it is back", func(t *testing.T) {
 		p := held(5 * time.Second)
 		p.Local = 3 * time.Second
 		c := openShops(t, 2, p, 0, durable...)
-		first := c.wantStored(c.order(0, "k"))
+		first := c.wantStored(c.order(0, book))
 		c.server.Kill()
-		c.wantReplay(0, "k", first)
-		c.want(c.order(1, "k"), down)
-		c.until(0, "k", down, replayed)
+		c.wantReplay(0, book, first)
+		c.want(c.order(1, book), down)
+		c.until(0, down, replayed)
 		c.server.Restart()
 		for shop := range c.shops {
 			c.backTo(shop)
-			c.wantReplay(shop, "k", first)
+			c.wantReplay(shop, book, first)
 		}
-		c.wantTaken("k", 1)
+		c.wantTaken(book, 1)
 	}},
 	{9, "Redis stopped (SIGSTOP) and resumed", "503 within seconds, nothing executed; then executed once", func(t *testing.T) {
 		c := openShops(t, 2, held(5*time.Second), 0)
 		c.server.Stop()
-		r := c.want(c.order(0, "k"), down)
+		r := c.want(c.order(0, book), down)
 		if r.took > 10*time.Second {
 			t.Errorf("it took %v", r.took)
 		}
-		c.wantTaken("k", 0)
+		c.wantTaken(book, 0)
 		c.server.Cont()
-		first := c.until(0, "k", executed, down, inProgress)
+		first := c.until(0, executed, down, inProgress)
 		c.backTo(1)
-		c.wantReplay(1, "k", first)
-		c.wantTaken("k", 1)
+		c.wantReplay(1, book, first)
+		c.wantTaken(book, 1)
 	}},
 }
 

@@ -175,20 +175,23 @@ func (r reply) ending() string {
 	return executed
 }
 
+// book is the key of the order that things happen to.
+const book = "book-1"
+
 // order sends an order to a shop of the chain.
 func (c *chain) order(shop int, key string) reply {
 	c.t.Helper()
 	return c.send(c.t.Context(), c.shops[shop].url+"/orders", key, "one book")
 }
 
-// begin sends a slow order to the first shop, the one that things happen to, and
-// returns when its handler has begun. What came of it can be had later.
-func (c *chain) begin(ctx context.Context, key string) <-chan reply {
+// begin sends the order for the book to the first shop, the one that things happen
+// to, and returns when its slow handler has begun. What came of it can be had later.
+func (c *chain) begin(ctx context.Context) <-chan reply {
 	c.t.Helper()
 	got := make(chan reply, 1)
-	before := len(c.sales(taken, key))
-	go func() { got <- c.send(ctx, c.shops[0].url+"/orders", key, "one book", "X-Slow") }() // bounded by the client's timeout
-	c.soon(20*time.Second, "the handler is at work", func() bool { return len(c.sales(taken, key)) == before+1 })
+	before := len(c.sales(taken, book))
+	go func() { got <- c.send(ctx, c.shops[0].url+"/orders", book, "one book", "X-Slow") }() // bounded by the client's timeout
+	c.soon(20*time.Second, "the handler is at work", func() bool { return len(c.sales(taken, book)) == before+1 })
 	return got
 }
 
@@ -264,12 +267,12 @@ func (c *chain) wantTaken(key string, n int) {
 	}
 }
 
-// until sends an order to a shop again and again, until it ends in a way; before, it
-// may end only in the others that are given.
-func (c *chain) until(shop int, key, ending string, before ...string) (r reply) {
+// until sends the order for the book to a shop again and again, until it ends in a
+// way; before, it may end only in the others that are given.
+func (c *chain) until(shop int, ending string, before ...string) (r reply) {
 	c.t.Helper()
 	c.soon(20*time.Second, fmt.Sprintf("shop %d answers: %s", shop, ending), func() bool {
-		r = c.order(shop, key)
+		r = c.order(shop, book)
 		return c.isAny(r, append(before, ending)...) == ending
 	})
 	return r
