@@ -56,10 +56,10 @@ var httpClientRows = []row{
 		conn := c.dial(0)
 		c.write(conn, handWritten(book))
 		c.soon(20*time.Second, "it is executed", func() bool { return len(c.sales(taken, book)) == 1 })
-		c.until(1, replayed, inProgress)
+		first := c.until(1, replayed, inProgress)
 		conn.Close()
 		for shop := range c.shops {
-			c.want(c.order(shop, book), replayed)
+			c.wantReplay(shop, book, first)
 		}
 		c.wantTaken(book, 1)
 	}},

@@ -242,10 +242,15 @@ func (c *chain) wantStored(r reply) reply {
 }
 
 // wantReplay checks that a shop gives an answer again, byte for byte: with every
-// field, but for those about the answer itself.
+// field, but for those about the answer itself. Where the shop has not heard yet that
+// the order is done, it says for a moment that somebody is at it.
 func (c *chain) wantReplay(shop int, key string, first reply) {
 	c.t.Helper()
-	again := c.want(c.order(shop, key), replayed)
+	var again reply
+	c.soon(20*time.Second, fmt.Sprintf("shop %d has heard of the end", shop), func() bool {
+		again = c.order(shop, key)
+		return c.isAny(again, replayed, inProgress) == replayed
+	})
 	if again.status != first.status || again.body != first.body {
 		c.t.Fatalf("shop %d answered %d %q, want %d %q", shop, again.status, again.body, first.status, first.body)
 	}
