@@ -48,6 +48,7 @@ var httpClientRows = []row{
 		c.want(c.order(1, book), inProgress)
 		c.open()
 		first := c.until(1, replayed, inProgress)
+		c.wantEnded(false)
 		c.wantReplay(0, book, first)
 		c.wantTaken(book, 1)
 	}},

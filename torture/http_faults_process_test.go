@@ -21,6 +21,7 @@ var httpProcessRows = []row{
 		c.open()
 		c.signal(syscall.SIGCONT)
 		c.wantUnstored(<-got)
+		c.wantEnded(true)
 		for shop := range c.shops {
 			c.until(shop, outcomeUnknown)
 		}
@@ -36,6 +37,7 @@ var httpProcessRows = []row{
 		if late := c.wantUnstored(<-got); late.body == second.body {
 			t.Errorf("both answered %q", late.body)
 		}
+		c.wantEnded(true)
 		for shop := range c.shops {
 			c.wantReplay(shop, book, second)
 		}
@@ -82,6 +84,7 @@ var httpProcessRows = []row{
 		c.open()
 		first := c.wantStored(<-got)
 		c.ended()
+		c.wantEnded(false)
 		c.wantReplay(1, book, first)
 		c.wantTaken(book, 1)
 	}},

@@ -88,6 +88,7 @@ var httpDownRows = []row{
 		c.server.Kill()
 		c.open()
 		first := c.wantUnstored(<-got)
+		c.wantEnded(false)
 		c.want(c.order(0, book), replayed) // this process knows
 		c.server.Restart()
 		c.until(1, replayed, down, inProgress)
@@ -103,6 +104,7 @@ var httpDownRows = []row{
 		c.soon(20*time.Second, "the lease is over", func() bool { return time.Since(gone) > lease })
 		c.open()
 		c.wantUnstored(<-got)
+		c.wantEnded(true)
 		c.server.Restart()
 		for shop := range c.shops {
 			c.until(shop, outcomeUnknown, down)

@@ -34,6 +34,7 @@ type sale struct {
 	Addr    string // where it listens
 	Key     string // of the order
 	Body    string
+	Ended   bool // the handler's context, before the handler
 	At      time.Time
 }
 
@@ -41,6 +42,7 @@ type sale struct {
 const (
 	opened = "opened"
 	taken  = "taken" // the handler has begun
+	served = "served"
 )
 
 // keepShop takes orders, each once, until it is told to shut down: by a signal, or
@@ -129,17 +131,21 @@ func (k *keeper) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := fmt.Sprint(k.job.Process, "-", k.taken.Add(1))
-	if err := k.note(sale{Did: taken, Key: r.Header.Get("Idempotency-Key"), Body: string(body)}); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	order := sale{Did: taken, Key: r.Header.Get("Idempotency-Key"), Body: string(body)}
+	err = k.note(order)
 	if r.Header.Get("X-Slow") == "" {
 		time.Sleep(k.job.Pause) // the work
 	} else {
-		select { // not the context, which ends when the claim is lost: it is an order that notices nothing
+		select { // not the context: it is an order that notices nothing
 		case <-k.gate:
 		case <-time.After(time.Minute):
 		}
+		order.Did, order.Ended = served, r.Context().Err() != nil
+		err = errors.Join(err, k.note(order))
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
 	}
 	h := w.Header()
 	h.Set("Location", "/orders/"+id)

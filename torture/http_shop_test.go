@@ -272,6 +272,14 @@ func (c *chain) wantTaken(key string, n int) {
 	}
 }
 
+// wantEnded checks whether the context of the slow handler had ended before it.
+func (c *chain) wantEnded(want bool) {
+	c.t.Helper()
+	if all := c.sales(served, book); len(all) != 1 || all[0].Ended != want {
+		c.t.Fatalf("the handler's context had ended before it: want %v once, got %+v", want, all)
+	}
+}
+
 // until sends the order for the book to a shop again and again, until it ends in a
 // way; before, it may end only in the others that are given.
 func (c *chain) until(shop int, ending string, before ...string) (r reply) {
