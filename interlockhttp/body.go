@@ -53,7 +53,7 @@ func (q *request) readBody() (data []byte, err error) {
 	case q.ContentLength > most:
 		return nil, errTooLarge
 	}
-	if d := q.settings.bodyWithin; d > 0 {
+	if d := q.settings.bodyWithin; d > 0 && q.settings.shadow == nil { // when it is over, net/http ends the request's context
 		c := http.NewResponseController(q.w)
 		if c.SetReadDeadline(time.Now().Add(d)) == nil {
 			defer func() {
@@ -101,9 +101,6 @@ func (q *request) rewind() error {
 
 // unread gives a body back of which a part was read.
 func (q *request) unread() {
-	if !q.body.done && q.settings.bodyWithin > 0 {
-		_ = http.NewResponseController(q.w).SetReadDeadline(time.Time{}) // who reads on has no part in it
-	}
 	switch {
 	case q.body.done:
 		_ = q.rewind()

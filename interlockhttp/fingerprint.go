@@ -186,6 +186,9 @@ func partsOf(kind string, body []byte) (string, bool) {
 	}
 	d := newDigest(nil)
 	defer digests.Put(d)
+	if !closed(body, params["boundary"]) {
+		return "", false
+	}
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 	delete(params, "boundary")
 	d.part(media)
@@ -196,7 +199,7 @@ func partsOf(kind string, body []byte) (string, bool) {
 	}
 	for {
 		p, err := parts.NextRawPart()
-		if err == io.EOF { //nolint:errorlint // wrapped, it means that the body broke off
+		if errors.Is(err, io.EOF) {
 			return d.sum(), true
 		}
 		if err != nil {
@@ -210,6 +213,13 @@ func partsOf(kind string, body []byte) (string, bool) {
 		inOrder(http.Header(p.Header), d.field)
 		d.bytes(text)
 	}
+}
+
+// closed tells whether a multipart body has an end. For one that broke off, the
+// reader of package multipart says the same as for one that is over.
+func closed(body []byte, boundary string) bool {
+	end := []byte("\n--" + boundary + "--")
+	return bytes.HasPrefix(body, end[1:]) || bytes.Contains(body, end)
 }
 
 func (d *digest) field(name string, values []string) {

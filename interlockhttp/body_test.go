@@ -1,0 +1,208 @@
+package interlockhttp_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// speak opens a connection to the shop, and begins to send ann's order.
+func (s *shop) speak(rest string) net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url(), "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(patience))
+	fmt.Fprintf(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nIdempotency-Key: k-1\r\n%s", rest)
+	return conn
+}
+
+// hear reads an answer.
+func (s *shop) hear(conn net.Conn) answer {
+	s.t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return read(s.t, resp)
+}
+
+// chunked makes the body of a request one of unknown length.
+func chunked(text string) edit {
+	return func(r *http.Request) {
+		r.Body, r.ContentLength, r.GetBody = io.NopCloser(strings.NewReader(text)), -1, nil
+	}
+}
+
+func TestBody(t *testing.T) {
+	t.Run("one that is too large is refused before it comes", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.MaxBody(10))
+		conn := s.speak("Content-Length: 1000000\r\n\r\n")
+		s.hear(conn).problem(413, interlockhttp.BodyTooLarge)
+		s.post("k-1", strings.Repeat("x", 11)).problem(413, interlockhttp.BodyTooLarge)
+		s.ran(0)
+		s.post("k-1", strings.Repeat("x", 10)).is(201, "order 1 of xxxxxxxxxx")
+	})
+	t.Run("and in chunks, when it has become so", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.MaxBody(10))
+		s.post("k-1", "", chunked(strings.Repeat("x", 11))).problem(413, interlockhttp.BodyTooLarge)
+		s.post("k-1", "", chunked(strings.Repeat("x", 1<<20))).problem(413, interlockhttp.BodyTooLarge)
+		s.ran(0)
+		s.post("k-1", "", chunked(strings.Repeat("x", 10))).is(201, "order 1 of xxxxxxxxxx")
+	})
+	t.Run("a large one is taken as a whole", func(t *testing.T) {
+		text := strings.Repeat("0123456789", 100_000)
+		s := open(t, kept, nil)
+		first := s.post("k-1", text).is(201, "order 1 of "+text)
+		s.post("k-1", "", chunked(text)).replays(first) // it says the same
+		s.post("k-1", text[:len(text)-1]+"X").problem(422, interlockhttp.KeyReused)
+	})
+	t.Run("one that breaks off claims nothing", func(t *testing.T) {
+		for name, head := range map[string]string{
+			"with a length": "Content-Length: 10\r\n\r\nhalf",
+			"in chunks":     "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+		} {
+			s := open(t, kept, nil)
+			conn := s.speak(head)
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			s.hear(conn).problem(400, interlockhttp.BodyBroken)
+			s.ran(0)
+			if n := s.once.Guard().Stats().Verdicts[guard.Granted]; n > 0 {
+				t.Errorf("%s: the key was claimed", name)
+			}
+			s.post("k-1", "x").is(201, "order 1 of x")
+		}
+	})
+	t.Run("one in chunks that are none is refused", func(t *testing.T) {
+		s := open(t, kept, nil)
+		s.hear(s.speak("Transfer-Encoding: chunked\r\n\r\nzz\r\n")).problem(400, interlockhttp.BodyBroken)
+		s.ran(0)
+	})
+	t.Run("one that comes too late is not waited for", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.BodyWithin(50*time.Millisecond))
+		for _, head := range []string{"Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "Content-Length: 10\r\n\r\n"} {
+			start := time.Now()
+			p := s.hear(s.speak(head)).problem(408, interlockhttp.BodyLate)
+			if took := time.Since(start); took > patience/2 || !p.Retryable || !p.SameKey {
+				t.Errorf("after %v it says %+v", took, p)
+			}
+		}
+		s.ran(0)
+		s.post("k-1", "x").is(201, "order 1 of x")
+	})
+	t.Run("and one that came in time leaves no deadline behind", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.BodyWithin(50*time.Millisecond))
+		conn := s.speak("Content-Length: 1\r\n\r\nx")
+		s.hear(conn).is(201, "order 1 of x")
+		<-time.After(100 * time.Millisecond)
+		fmt.Fprint(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nIdempotency-Key: k-2\r\nContent-Length: 1\r\n\r\nx")
+		s.hear(conn).is(201, "order 2 of x")
+	})
+	t.Run("who only watches does not hurry it", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.BodyWithin(time.Millisecond), interlockhttp.Shadow(func(r interlockhttp.Shadowed) {
+			t.Errorf("reported %+v", r)
+		}))
+		conn := s.speak("Content-Length: 8\r\n\r\nhalf")
+		<-time.After(50 * time.Millisecond)
+		fmt.Fprint(conn, "half")
+		s.hear(conn).is(201, "order 1 of halfhalf")
+	})
+	t.Run("one that is asked for is asked for once", func(t *testing.T) {
+		s := open(t, kept, nil)
+		conn := s.speak("Expect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+		br := bufio.NewReader(conn)
+		for _, want := range []string{"HTTP/1.1 100 Continue\r\n", "\r\n"} {
+			if line, err := br.ReadString('\n'); line != want {
+				t.Fatalf("got %q, %v", line, err)
+			}
+		}
+		fmt.Fprint(conn, "x")
+		resp, err := http.ReadResponse(br, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read(t, resp).is(201, "order 1 of x")
+	})
+	t.Run("and one that is too large is not asked for", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.MaxBody(10))
+		s.hear(s.speak("Expect: 100-continue\r\nContent-Length: 11\r\n\r\n")).problem(413, interlockhttp.BodyTooLarge)
+	})
+	t.Run("none is none", func(t *testing.T) {
+		s := open(t, kept, nil)
+		first := s.hear(s.speak("\r\n")).is(201, "order 1 of ")
+		s.hear(s.speak("Content-Length: 0\r\n\r\n")).replays(first)
+		s.hear(s.speak("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).replays(first)
+	})
+	t.Run("the handler knows how long it is, and cannot send it again", func(t *testing.T) {
+		s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {
+			text, err := io.ReadAll(r.Body)
+			if r.ContentLength != int64(len(text)) || r.TransferEncoding != nil || r.GetBody != nil || err != nil || r.Body.Close() != nil {
+				t.Errorf("%d bytes of %d, %v, %v", len(text), r.ContentLength, r.TransferEncoding, err)
+			}
+			if n, err := r.Body.Read(make([]byte, 1)); n != 0 || err == nil {
+				t.Errorf("%d bytes follow, %v", n, err)
+			}
+			_, _ = w.Write(text)
+		})
+		s.post("k-1", "hello").is(200, "hello")
+		s.post("k-2", "", chunked("hello")).is(200, "hello")
+		s.post("k-3", "").is(200, "")
+		s.ask("k-4", "hello", func(r *http.Request) {
+			r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
+		}).is(200, "hello")
+	})
+	t.Run("without a key it reaches the handler all the same", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Optional(), interlockhttp.Key(interlockhttp.JSONField("id")))
+		s.post("", `{"n":1}`).is(201, `order 1 of {"n":1}`)
+		s.post("", "", chunked(`{"n":1}`)).is(201, `order 2 of {"n":1}`)
+	})
+}
+
+func TestFilesOfAFormAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	files := func() int {
+		found, err := filepath.Glob(filepath.Join(dir, "multipart-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseMultipartForm(0); err != nil {
+			t.Error(err)
+		}
+		if files() == 0 {
+			t.Error("there is no file")
+		}
+		f, _, err := r.FormFile("scan")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		_, _ = io.Copy(w, f)
+	}, interlockhttp.MaxBody(32<<20))
+	large := strings.Repeat("PNG", 4<<20) // more than a form has in memory, whatever is asked for
+	if a := s.post("k-1", "", uploads("a.png", large)); a.status != 200 || len(a.body) != len(large) {
+		t.Errorf("got %d with %d bytes", a.status, len(a.body))
+	}
+	s.server.Close() // which waits until the request is over
+	s.server = nil
+	if n := files(); n > 0 {
+		t.Errorf("%d files are left", n)
+	}
+}

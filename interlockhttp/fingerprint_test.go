@@ -1,0 +1,204 @@
+package interlockhttp_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// at sends a request elsewhere.
+func at(target string) edit {
+	return func(r *http.Request) {
+		u, err := url.Parse(target)
+		if err != nil {
+			panic(err)
+		}
+		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = u.Path, u.RawPath, u.RawQuery
+	}
+}
+
+// uploads makes a request a form with a file, and with a boundary of its own.
+func uploads(file, text string) edit {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	_ = w.WriteField("note", "urgent")
+	part, _ := w.CreateFormFile("scan", file)
+	_, _ = io.WriteString(part, text)
+	_ = w.Close()
+	return body(b.String(), w.FormDataContentType())
+}
+
+func zipped(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return b.String()
+}
+
+func all(edits ...edit) edit {
+	return func(r *http.Request) {
+		for _, e := range edits {
+			e(r)
+		}
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	const plain = "text/plain"
+	multi := func(text string) edit { return body(text, "multipart/form-data; boundary=b") }
+	for _, c := range []struct {
+		name       string
+		first, now edit
+		same       bool
+		opts       []interlockhttp.Option
+	}{
+		{name: "another body", first: body("x", plain), now: body("y", plain)},
+		{name: "a body that goes on", first: body(strings.Repeat("x", 1<<17)+"y", plain), now: body(strings.Repeat("x", 1<<17)+"z", plain)},
+		{name: "a number that floats cannot tell", first: body("9007199254740993", "application/json"), now: body("9007199254740992", "application/json")},
+		{name: "spaces in JSON", first: body(`{"a":1}`, "application/json"), now: body(`{"a": 1}`, "application/json")},
+		{name: "another type", first: body("x", plain), now: body("x", "text/html")},
+		{name: "no body", first: body("", plain), now: body("x", plain)},
+		{name: "no body, twice", first: body("", plain), now: body("", plain), same: true},
+		{name: "another method", first: as("ann"), now: func(r *http.Request) { r.Method = http.MethodPatch }},
+		{name: "another path", first: at("/orders/1"), now: at("/orders/2")},
+		{name: "another route", first: at("/orders"), now: at("/orders/1")},
+		{name: "the same path", first: at("/orders/1"), now: at("/orders/1"), same: true},
+		{name: "a path with a slash that is none", first: at("/orders/a%2Fb"), now: at("/orders/a%2fb")},
+		{name: "another order of names in the query", first: at("/orders?a=1&b=2"), now: at("/orders?b=2&a=1"), same: true},
+		{name: "another form of the query", first: at("/orders?a=%41"), now: at("/orders?a=A"), same: true},
+		{name: "another value in the query", first: at("/orders?a=1"), now: at("/orders?a=2")},
+		{name: "another order of values in the query", first: at("/orders?a=1&a=2"), now: at("/orders?a=2&a=1")},
+		{name: "a query", first: at("/orders"), now: at("/orders?a=1")},
+		{name: "a query that is none", first: at("/orders?a=%zz"), now: at("/orders?a=%zy")},
+		{name: "what in the query is ignored", first: at("/orders?a=1&ts=1"), now: at("/orders?ts=2&a=1"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts", "trace")}},
+		{name: "what in the query is ignored, and nothing else", first: at("/orders?ts=1"), now: at("/orders"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts")}},
+		{name: "what in the query is not ignored", first: at("/orders?a=1&ts=1"), now: at("/orders?a=2&ts=1"), opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts")}},
+		{name: "another coding", first: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), now: body("x", plain)},
+		{name: "another name of the coding", first: all(body("x", plain), with("Content-Encoding", "gzip")), now: all(body("x", plain), with("Content-Encoding", "br"))},
+		{name: "the same coding", first: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), now: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), same: true},
+		{name: "another boundary", first: uploads("a.png", "PNG"), now: uploads("a.png", "PNG"), same: true},
+		{name: "another file", first: uploads("a.png", "PNG"), now: uploads("a.png", "GIF")},
+		{name: "another name of the file", first: uploads("a.png", "PNG"), now: uploads("b.png", "PNG")},
+		{name: "another field of a part", first: multi("--b\r\nContent-ID: 1\r\n\r\nx\r\n--b--\r\n"), now: multi("--b\r\nContent-ID: 2\r\n\r\nx\r\n--b--\r\n")},
+		{name: "another kind of parts", first: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/mixed; boundary=b"), now: multi("--b\r\n\r\nx\r\n--b--\r\n")},
+		{name: "a part more", first: multi("--b\r\n\r\nx\r\n--b--\r\n"), now: multi("--b\r\n\r\nx\r\n--b\r\n\r\ny\r\n--b--\r\n")},
+		{name: "parts that are none", first: multi("charge 1"), now: multi("charge 2")},
+		{name: "parts that break off in the text", first: multi("--b\r\n\r\nx"), now: multi("--b\r\n\r\ny")},
+		{name: "parts that break off in the head", first: multi("--b\r\n\r\nx\r\n--b\r\nA: 1"), now: multi("--b\r\n\r\nx\r\n--b\r\nA: 2")},
+		{name: "other fields of the request", first: with("User-Agent", "a"), now: with("User-Agent", "b"), same: true},
+		{
+			name: "what the service does not look at", first: body("1 at noon", plain), now: body("1 at dawn", plain), same: true,
+			opts: []interlockhttp.Option{interlockhttp.Fingerprint(func(_ *http.Request, body []byte) []byte { return body[:1] })},
+		},
+		{
+			name: "what the service looks at", first: body("1 at noon", plain), now: body("2 at noon", plain),
+			opts: []interlockhttp.Option{interlockhttp.Fingerprint(func(_ *http.Request, body []byte) []byte { return body[:1] })},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, kept, nil, c.opts...)
+			first := s.ask("k-1", "x", c.first)
+			if first.status != 201 {
+				t.Fatalf("got %d %s", first.status, first.body)
+			}
+			again := s.ask("k-1", "x", c.now)
+			if c.same {
+				again.replays(first)
+			} else {
+				again.problem(422, interlockhttp.KeyReused)
+			}
+			s.ran(1)
+		})
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	secret := func(n byte) []byte { return bytes.Repeat([]byte{n}, 32) }
+	secrets := func(newest byte, older ...byte) interlockhttp.Option {
+		var rest [][]byte
+		for _, n := range older {
+			rest = append(rest, secret(n))
+		}
+		return interlockhttp.Secrets(secret(newest), rest...)
+	}
+	t.Run("a request from before a change of secrets is recognised", func(t *testing.T) {
+		e := memory.New()
+		first := openOn(t, e, kept, nil, secrets(1)).ask("k-1", "x").is(201, "order 1 of x")
+		for _, opt := range []interlockhttp.Option{secrets(2, 1), secrets(3, 2, 1), secrets(1)} {
+			s := openOn(t, e, kept, nil, opt)
+			s.ask("k-1", "x").replays(first)
+			s.ask("k-1", "y").problem(422, interlockhttp.KeyReused)
+			s.ran(0)
+		}
+	})
+	t.Run("and is another one without the older secret", func(t *testing.T) {
+		e := memory.New()
+		openOn(t, e, kept, nil, secrets(1)).ask("k-1", "x")
+		for _, opts := range [][]interlockhttp.Option{{secrets(2)}, nil} {
+			s := openOn(t, e, kept, nil, opts...)
+			s.ask("k-1", "x").problem(422, interlockhttp.KeyReused)
+			s.ran(0)
+		}
+	})
+	t.Run("what is new is made with the newest", func(t *testing.T) {
+		e := memory.New()
+		first := openOn(t, e, kept, nil, secrets(2, 1)).ask("k-1", "x")
+		openOn(t, e, kept, nil, secrets(2)).ask("k-1", "x").replays(first)
+	})
+}
+
+func TestAFormThatSomebodyHasReadBefore(t *testing.T) {
+	const encoded = "application/x-www-form-urlencoded"
+	// parsed opens a shop in front of which somebody reads forms.
+	parsed := func(t *testing.T, read func(*http.Request) error) *shop {
+		s := open(t, kept, nil)
+		inner := s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "order %d of %v", s.runs.Add(1), r.PostForm)
+		}))
+		s.mux = http.NewServeMux()
+		s.mux.Handle("/orders", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := read(r); err != nil {
+				t.Error(err)
+			}
+			inner.ServeHTTP(w, r)
+		}))
+		return s
+	}
+	multi := func(r *http.Request) error { return r.ParseMultipartForm(16) } // bytes: files are on disk
+	t.Run("counts as it was read", func(t *testing.T) {
+		s := parsed(t, (*http.Request).ParseForm)
+		first := s.ask("k-1", "", body("item=shoes&n=2", encoded)).is(200, "order 1 of map[item:[shoes] n:[2]]")
+		s.ask("k-1", "", body("n=2&item=shoes", encoded)).replays(first)
+		s.ask("k-1", "", body("item=shoes&n=3", encoded)).problem(422, interlockhttp.KeyReused)
+	})
+	t.Run("with its files", func(t *testing.T) {
+		s := parsed(t, multi)
+		first := s.post("k-1", "", uploads("a.png", strings.Repeat("PNG", 100))).is(200, "order 1 of map[note:[urgent]]")
+		s.post("k-1", "", uploads("a.png", strings.Repeat("PNG", 100))).replays(first)
+		s.post("k-1", "", uploads("a.png", strings.Repeat("GIF", 100))).problem(422, interlockhttp.KeyReused)
+		s.post("k-1", "", uploads("b.png", strings.Repeat("PNG", 100))).problem(422, interlockhttp.KeyReused)
+	})
+	t.Run("and JSON is not a form", func(t *testing.T) {
+		s := parsed(t, (*http.Request).ParseForm)
+		s.ask("k-1", `{"n":1}`).is(200, "order 1 of map[]")
+		s.ask("k-1", `{"n":2}`).problem(422, interlockhttp.KeyReused)
+	})
+	t.Run("but a body that is gone cannot be told from another", func(t *testing.T) {
+		s := parsed(t, func(r *http.Request) error {
+			_, err := io.ReadAll(r.Body)
+			return err
+		})
+		s.post("k-1", "x").problem(400, interlockhttp.BodyBroken)
+		s.ran(0)
+	})
+}

@@ -1,0 +1,108 @@
+package interlockhttp
+
+import (
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// asked returns the fingerprint of a request.
+func asked(t *testing.T, method, path, query, kind string, body []byte) string {
+	t.Helper()
+	r := &http.Request{
+		Method: method, URL: &url.URL{Path: path, RawQuery: query}, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {kind}}, Body: http.NoBody,
+	}
+	q := &request{Request: r, settings: newSettings(nil)}
+	q.body.data, q.body.done = body, true
+	sum, err := q.fingerprint(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// FuzzFingerprint makes two requests of anything: they have the same fingerprint if,
+// and only if, they say the same.
+func FuzzFingerprint(f *testing.F) {
+	f.Fuzz(func(t *testing.T, method1, path1, query1, kind1 string, body1 []byte, method2, path2, query2, kind2 string, body2 []byte) {
+		one := asked(t, method1, path1, query1, kind1, body1)
+		two := asked(t, method2, path2, query2, kind2, body2)
+		if one != asked(t, method1, path1, query1, kind1, bytes.Clone(body1)) {
+			t.Error("the same request has another fingerprint")
+		}
+		if strings.HasPrefix(strings.ToLower(kind1), "multipart/") || strings.HasPrefix(strings.ToLower(kind2), "multipart/") {
+			return // what it says is not in its bytes; see FuzzFingerprintOfParts
+		}
+		same := method1 == method2 && (&url.URL{Path: path1}).EscapedPath() == (&url.URL{Path: path2}).EscapedPath() &&
+			sameQuery(query1, query2) && kind1 == kind2 && bytes.Equal(body1, body2)
+		if (one == two) != same {
+			t.Errorf("%s %s?%s %s %q and %s %s?%s %s %q have the same fingerprint: %v",
+				method1, path1, query1, kind1, body1, method2, path2, query2, kind2, body2, one == two)
+		}
+	})
+}
+
+func sameQuery(a, b string) bool {
+	one, err1 := url.ParseQuery(a)
+	two, err2 := url.ParseQuery(b)
+	if err1 != nil || err2 != nil {
+		return a == b
+	}
+	return reflect.DeepEqual(one, two)
+}
+
+// FuzzFingerprintOfParts makes forms of anything, each in two ways: they have the
+// same fingerprint. With another file, or cut off, they do not.
+func FuzzFingerprintOfParts(f *testing.F) {
+	f.Fuzz(func(t *testing.T, name, value, file, text, other string, cut int) {
+		kind, body := upload(t, name, value, file, text)
+		if _, ok := partsOf(kind, body); !ok {
+			return // a name that no form can have
+		}
+		kind2, body2 := upload(t, name, value, file, text)
+		one := asked(t, http.MethodPost, "/", "", kind, body)
+		if one != asked(t, http.MethodPost, "/", "", kind2, body2) {
+			t.Error("with another boundary it is another request")
+		}
+		kind3, body3 := upload(t, name, value, file, other)
+		if (one == asked(t, http.MethodPost, "/", "", kind3, body3)) != (text == other) {
+			t.Errorf("a file with %q and one with %q are the same: %v", text, other, text != other)
+		}
+		// Without the last line it is broken off.
+		last := bytes.LastIndex(body, []byte("\r\n--"))
+		if n := max(0, cut) % (last + 1); one == asked(t, http.MethodPost, "/", "", kind, body[:n]) {
+			t.Errorf("%d bytes of %d are the whole form", n, len(body))
+		} else if n > 0 && asked(t, http.MethodPost, "/", "", kind, body[:n]) == asked(t, http.MethodPost, "/", "", kind, body[:n-1]) {
+			t.Errorf("%d bytes and %d are the same", n, n-1)
+		}
+	})
+}
+
+// upload returns a multipart form, with its type.
+func upload(t *testing.T, name, value, file, text string) (string, []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	head := textproto.MIMEHeader{}
+	head.Set("Content-Disposition", multipart.FileContentDisposition("upload", file))
+	part, err := w.CreatePart(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := part.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.WriteField(name, value); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return w.FormDataContentType(), b.Bytes()
+}

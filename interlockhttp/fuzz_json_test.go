@@ -1,0 +1,69 @@
+package interlockhttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzJSONField looks something up in anything. What is found is what encoding/json
+// finds there, unless it is there twice.
+func FuzzJSONField(f *testing.F) {
+	f.Fuzz(func(t *testing.T, body []byte, path string) {
+		steps := strings.Split(path, ".")
+		got, err := lookUp(body, steps)
+		if (got != "") != (err == nil) {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if errors.Is(err, errTwoMembers) {
+			return
+		}
+		want, found := decoded(body, steps)
+		switch {
+		case err == nil && (!found || got != want):
+			t.Errorf("%s in %s is %q, want %q, %v", path, body, got, want, found)
+		case errors.Is(err, errNoKey) && found && want != "":
+			t.Errorf("%s in %s is not found, want %q", path, body, want)
+		case err != nil && found && want != "" && !strings.ContainsRune(want, utf8.RuneError) && depth(body) < mostDeep:
+			t.Errorf("%s in %s: %v, want %q", path, body, err, want)
+		}
+	})
+}
+
+// decoded finds it as encoding/json does.
+func decoded(body []byte, steps []string) (string, bool) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if !json.Valid(body) || d.Decode(&v) != nil {
+		return "", false
+	}
+	for _, step := range steps {
+		switch t := v.(type) {
+		case map[string]any:
+			v = t[step]
+		case []any:
+			n, err := strconv.Atoi(step)
+			if err != nil || n < 0 || n >= len(t) || strconv.Itoa(n) != step {
+				return "", false
+			}
+			v = t[n]
+		default:
+			return "", false
+		}
+	}
+	switch t := v.(type) {
+	case string:
+		return t, true
+	case json.Number:
+		return t.String(), true
+	}
+	return "", false
+}
+
+// depth is how deep JSON is nested at most.
+func depth(body []byte) int { return bytes.Count(body, []byte("[")) + bytes.Count(body, []byte("{")) }

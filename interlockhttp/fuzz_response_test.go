@@ -1,0 +1,115 @@
+package interlockhttp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// FuzzResponse reads anything as a stored answer. What can be read is the same when
+// it is stored again; and what cannot costs no more than there is of it.
+func FuzzResponse(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var r *Response
+		err := wire{}.Unmarshal(data, &r)
+		runtime.ReadMemStats(&after)
+		// A text takes 16 bytes besides what is in it, and a list grows by doubling.
+		// Other goroutines of the test take some, too.
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(64*len(data)+1<<20); got > most {
+			t.Errorf("%d bytes took %d", len(data), got)
+		}
+		if err != nil {
+			if r != nil {
+				t.Errorf("%v, and yet %+v", err, r)
+			}
+			return
+		}
+		first, err := wire{}.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again *Response
+		if err := (wire{}).Unmarshal(first, &again); err != nil {
+			t.Fatalf("%+v cannot be read again: %v", r, err)
+		}
+		if r.Omitted != "" {
+			r.Body, r.Trailer = nil, nil // which are not stored then
+		}
+		if !equal(r, again) {
+			t.Errorf("%+v became %+v", r, again)
+		}
+		second, err := wire{}.Marshal(again)
+		if err != nil || !bytes.Equal(first, second) {
+			t.Errorf("%q became %q, %v", first, second, err)
+		}
+	})
+}
+
+// FuzzResponseKept stores answers, and reads them.
+func FuzzResponseKept(f *testing.F) {
+	f.Fuzz(func(t *testing.T, status int, header, trailer string, body []byte) {
+		r := &Response{Status: status, Header: headerOf(header), Trailer: headerOf(trailer), Body: body}
+		data, err := wire{}.Marshal(r)
+		if status < 100 || status > 999 {
+			if err == nil {
+				t.Errorf("%d is a status", status)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again *Response
+		if err := (wire{}).Unmarshal(data, &again); err != nil || !equal(r, again) {
+			t.Errorf("%+v became %+v, %v", r, again, err)
+		}
+		for n := range data {
+			if err := (wire{}).Unmarshal(data[:n], &again); err == nil {
+				t.Fatalf("%d bytes of %d are an answer", n, len(data))
+			}
+			if n > 100 {
+				break // the rest is the same again
+			}
+		}
+	})
+}
+
+// headerOf makes a header of lines of words, the first of which is the name.
+func headerOf(text string) http.Header {
+	h := make(http.Header)
+	for line := range strings.Lines(text) {
+		words := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+		h[words[0]] = words[1:]
+	}
+	return h
+}
+
+func equal(a, b *Response) bool {
+	same := func(a, b http.Header) bool { return maps.EqualFunc(a, b, slices.Equal[[]string]) }
+	return a.Status == b.Status && a.Omitted == b.Omitted && same(a.Header, b.Header) && same(a.Trailer, b.Trailer) && bytes.Equal(a.Body, b.Body)
+}
+
+func TestACountThatLiesCostsNothing(t *testing.T) {
+	head := []byte{wireVersion, 200, 1, 0} // the status has two bytes
+	for name, data := range map[string][]byte{
+		"of fields": binary.AppendUvarint(head, 1<<40),
+		"of values": append(binary.AppendUvarint(head, 1), append([]byte{1, 'a'}, binary.AppendUvarint(nil, 1<<40)...)...),
+		"of a text": append(binary.AppendUvarint(head, 1), binary.AppendUvarint(nil, 1<<40)...),
+	} {
+		var r *Response
+		if n := testing.AllocsPerRun(10, func() {
+			if (wire{}).Unmarshal(data, &r) == nil {
+				t.Errorf("a count %s is believed", name)
+			}
+		}); n > 10 {
+			t.Errorf("a count %s that lies takes %v allocations", name, n)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package interlockhttp
+
+import (
+	"maps"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"strings"
+)
+
+// send lets out what was kept back.
+func (c *capture) send() {
+	if !c.passes && !c.stolen {
+		c.release(true)
+	}
+}
+
+// release lets out what was kept back. If that is all there will be, its length can
+// be said.
+func (c *capture) release(all bool) {
+	trailer := c.trailer()
+	c.restore()
+	h := c.ResponseWriter.Header()
+	c.mark(h)
+	if all && len(trailer) == 0 && c.length < 0 && hasBody(c.status) && h["Transfer-Encoding"] == nil && c.method != http.MethodHead {
+		c.measure[0] = strconv.Itoa(len(c.body))
+		h["Content-Length"] = c.measure[:]
+	}
+	c.ResponseWriter.WriteHeader(c.status)
+	if len(c.body) > 0 {
+		_, err := c.ResponseWriter.Write(c.body)
+		c.noteBroken(err)
+	}
+	maps.Copy(h, trailer)
+}
+
+// restore makes the header what it was when the status was set: what a handler
+// changes after that counts for nothing, except for trailers.
+func (c *capture) restore() {
+	h := c.ResponseWriter.Header()
+	for name := range h {
+		if !strings.HasPrefix(name, http.TrailerPrefix) {
+			delete(h, name)
+		}
+	}
+	for _, f := range c.header.fields {
+		h[f.name] = f.values
+	}
+}
+
+// trailer returns the fields that follow the body, announced or not.
+func (c *capture) trailer() http.Header {
+	var trailer http.Header
+	h := c.ResponseWriter.Header()
+	add := func(name string, values []string) {
+		if trailer == nil {
+			trailer = make(http.Header)
+		}
+		trailer[name] = values
+	}
+	for _, list := range c.header.values("Trailer") {
+		for name := range strings.SplitSeq(list, ",") {
+			name = http.CanonicalHeaderKey(textproto.TrimString(name))
+			if values := h[name]; len(values) > 0 {
+				add(name, values)
+			}
+		}
+	}
+	for name, values := range h {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			add(name, values)
+		}
+	}
+	return trailer
+}
