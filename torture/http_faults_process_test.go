@@ -9,7 +9,7 @@ import (
 )
 
 // Rows in which the process of a server is killed, paused or shut down while a
-// handler is at work.
+// handler is at work, or the handler panics.
 var httpProcessRows = []row{
 	{30, "process paused for longer than the lease (hold)", "unknown; its late answer is not stored", func(t *testing.T) {
 		c := openShops(t, 3, held(time.Second), 0)
@@ -69,6 +69,21 @@ var httpProcessRows = []row{
 		c.wantReplay(2, book, first)
 		c.wantTaken(book, 2)
 	}},
+	{32, "handler panics (hold)", "unknown at once, and never executed again", func(t *testing.T) {
+		c := openShops(t, 2, held(time.Minute), 0)
+		c.panics()
+		for shop := range c.shops {
+			c.want(c.order(shop, book), outcomeUnknown)
+		}
+		c.wantTaken(book, 1)
+	}},
+	{32, "the same (rerun)", "executed again at once", func(t *testing.T) {
+		c := openShops(t, 2, rerun(time.Minute), 0)
+		c.panics()
+		first := c.wantStored(c.order(1, book))
+		c.wantReplay(0, book, first)
+		c.wantTaken(book, 2)
+	}},
 	{39, "shutdown (SIGTERM) while it works", "the client gets its answer, which is stored; exit code 0", func(t *testing.T) {
 		c := openShops(t, 2, held(5*time.Second), 0)
 		got := c.begin(t.Context())
@@ -88,6 +103,16 @@ var httpProcessRows = []row{
 		c.wantReplay(1, book, first)
 		c.wantTaken(book, 1)
 	}},
+}
+
+// panics has the handler of the first shop panic.
+func (c *chain) panics() {
+	c.t.Helper()
+	r := c.send(c.t.Context(), c.shops[0].url+"/orders", book, "one book", "X-Panic")
+	if r.err == nil {
+		c.t.Fatalf("the handler had panicked, and the client got %d %q", r.status, r.body)
+	}
+	c.wantTaken(book, 1)
 }
 
 // ended waits until the process of the first shop has ended by itself, with exit

@@ -133,15 +133,18 @@ func (k *keeper) take(w http.ResponseWriter, r *http.Request) {
 	id := fmt.Sprint(k.job.Process, "-", k.taken.Add(1))
 	order := sale{Did: taken, Key: r.Header.Get("Idempotency-Key"), Body: string(body)}
 	err = k.note(order)
-	if r.Header.Get("X-Slow") == "" {
-		time.Sleep(k.job.Pause) // the work
-	} else {
+	switch {
+	case r.Header.Get("X-Panic") != "":
+		panic(http.ErrAbortHandler) // of which the server makes no fuss
+	case r.Header.Get("X-Slow") != "":
 		select { // not the context: it is an order that notices nothing
 		case <-k.gate:
 		case <-time.After(time.Minute):
 		}
 		order.Did, order.Ended = served, r.Context().Err() != nil
 		err = errors.Join(err, k.note(order))
+	default:
+		time.Sleep(k.job.Pause) // the work
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
