@@ -12,8 +12,9 @@
 // [Transport] is the other side: a client that sends one key for each intent, and
 // retries with it when that is safe.
 //
-// Put the middleware behind authentication and rate limits, and in front of
-// compression: what it stores is what the handler said.
+// Put the middleware behind authentication, rate limits, CORS and compression, next
+// to the handler: what it stores is what the handler said, and what the others say
+// is for each request anew.
 //
 // It is not promised that a handler is not interrupted half-way: a process may be
 // killed. What becomes of such a request is for [guard.Policy.OnUnknown] to say.

@@ -159,8 +159,9 @@ func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 }
 
 // work returns the request as the handler gets it: whole, and with a context that
-// does not end when the client goes. It cannot be sent again: what a proxy does with
-// it, it does once.
+// does not end when the client goes. Its body cannot be sent again: what a proxy does
+// with it, it does once. A request without a body net/http sends again all the same,
+// since it sees the key, unless the proxy's transport is a [Transport].
 func (q *request) work(ctx context.Context) *http.Request {
 	outer, _ := q.Context().Value(decisionKey{}).(*decision)
 	q.decision = decision{Context: ctx, middleware: q.middleware, outer: outer}

@@ -103,6 +103,28 @@ func TestRecordFormat(t *testing.T) {
 		lookedUp(t, e, c.Key, engine.Running)
 	})
 
+	t.Run("a claim without an end runs until somebody ends it", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "a1")
+		claimed(t, e, c)
+		s.Must("PERSIST", "interlock:guard:lock:{"+c.Key+"}")
+		other := claim(t, "a2")
+		other.Take = true
+		found(t, e, other, engine.Running)
+		lookedUp(t, e, c.Key, engine.Running)
+		settled(t, e, done(other, "r"), engine.NotYours)
+		settled(t, e, done(c, "r"), engine.Released)
+	})
+
+	t.Run("a lease that is no whole second is not rounded to one", func(t *testing.T) {
+		t.Parallel()
+		c := claim(t, "a1")
+		c.Lease, c.Retain = 1700*time.Millisecond, 1900*time.Millisecond
+		claimed(t, e, c)
+		left(t, s, "interlock:guard:lock:{"+c.Key+"}", c.Lease)
+		left(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
+	})
+
 	t.Run("an abandoned claim leaves a tombstone", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "a1")

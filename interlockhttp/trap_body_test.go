@@ -1,0 +1,48 @@
+package interlockhttp_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// TestTrapFingerprints sends two requests with one key that are easily taken for
+// one.
+func TestTrapFingerprints(t *testing.T) {
+	packed := func(level int) edit {
+		var b bytes.Buffer
+		z, _ := gzip.NewWriterLevel(&b, level)
+		_, _ = io.WriteString(z, strings.Repeat("text ", 100))
+		_ = z.Close()
+		return both(body(b.String(), "text/plain"), with("Content-Encoding", "gzip"))
+	}
+	object := func(text string) edit { return body(text, "application/json") }
+	for name, c := range map[string]struct{ first, second edit }{
+		"a member that is there twice is not one that is there once": {object(`{"n":1,"n":2}`), object(`{"n":2}`)},
+		"what is compressed is compared as it came":                  {packed(1), packed(9)},
+		"where the query ends and the body begins cannot be shifted": {both(at("/orders?a"), object("b=c")), both(at("/orders?a=b"), object("c"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, kept, nil)
+			s.ask("k-1", "x", c.first)
+			s.ask("k-1", "x", c.second).problem(422, interlockhttp.KeyReused)
+			s.ran(1)
+		})
+	}
+}
+
+// TestTrapFingerprintIsStable pins what a request is known by: with another one,
+// honest repeats would be refused after a deployment.
+func TestTrapFingerprintIsStable(t *testing.T) {
+	e := &spy{Engine: memory.New()}
+	openOn(t, e, kept, nil).ask("k-1", `{"n":1}`)
+	const want = "Fingerprint:zz4q0geIfNwHm13m63Rj-NlAkbx6C08f7mr86sd2nxc "
+	if !strings.Contains(e.heard.String(), want) {
+		t.Errorf("the engine was told %s, want %s", e.heard.String(), want)
+	}
+}

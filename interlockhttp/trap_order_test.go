@@ -1,0 +1,215 @@
+package interlockhttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// A witness looks at what is stored when an answer begins to go out, and then
+// breaks the line.
+type witness struct {
+	*httptest.ResponseRecorder
+	look func()
+}
+
+func (w *witness) WriteHeader(status int) {
+	w.look()
+	w.ResponseRecorder.WriteHeader(status)
+}
+
+func (w *witness) Write([]byte) (int, error) { return 0, errors.New("the client has hung up") }
+
+// TestTrapOrder is about what happens before what.
+func TestTrapOrder(t *testing.T) {
+	t.Run("an answer is stored before it goes out, and stays so if it does not arrive", func(t *testing.T) {
+		s := open(t, kept, nil)
+		stored := func() (n int) {
+			for _, err := range s.once.Guard().List(t.Context(), engine.Done) {
+				if n++; err != nil {
+					t.Error(err)
+				}
+			}
+			return n
+		}
+		looks := 0
+		w := &witness{httptest.NewRecorder(), func() {
+			if looks++; stored() != 1 {
+				t.Error("it goes out before it is stored")
+			}
+		}}
+		s.mux.ServeHTTP(w, s.request("k-1", "x"))
+		if looks != 1 || w.Body.Len() > 0 {
+			t.Fatalf("the answer went out %d times", looks)
+		}
+		if stored() != 1 {
+			t.Error("that it did not arrive has deleted it")
+		}
+		s.ask("k-1", "x").replays(answer{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
+		s.ran(1)
+	})
+	t.Run("an answer that broke off as it was written is not taken for a whole one", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Tee())
+		s.mux.ServeHTTP(&witness{httptest.NewRecorder(), func() {}}, s.request("k-1", "x"))
+		if p := s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 201 {
+			t.Errorf("it says %+v", p)
+		}
+		s.ran(1)
+	})
+	t.Run("a buffer that the handler uses again is not in the answer", func(t *testing.T) {
+		buf := make([]byte, 4)
+		s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
+			for _, text := range []string{"one ", "two ", "six "} {
+				copy(buf, text)
+				_, _ = w.Write(buf)
+			}
+			clear(buf)
+		})
+		first := s.ask("k-1", "x").is(200, "one two six ")
+		copy(buf, "nine")
+		s.ask("k-1", "x").replays(first)
+	})
+	t.Run("of two bodies under one key at the same instant one wins, and the other is a key reused", func(t *testing.T) {
+		for round := range 100 {
+			s := open(t, kept, nil)
+			bodies := []string{"one", "two"}
+			answers := make([]answer, 2)
+			start := make(chan struct{})
+			var done sync.WaitGroup
+			for i, body := range bodies {
+				done.Go(func() {
+					<-start
+					answers[i] = s.ask("k-1", body)
+				})
+			}
+			close(start)
+			done.Wait()
+			winner := 0
+			if answers[1].status == 201 {
+				winner = 1
+			}
+			answers[winner].is(201, "order 1 of "+bodies[winner])
+			answers[1-winner].problem(422, interlockhttp.KeyReused)
+			s.ran(1)
+			if t.Failed() {
+				t.Fatalf("in round %d", round)
+			}
+		}
+	})
+	t.Run("a form that was refused is corrected under the same key", func(t *testing.T) {
+		s := open(t, kept, nil)
+		s.mux.Handle("/form", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil || !strings.Contains(string(body), "@") {
+				http.Error(w, "no address", http.StatusBadRequest)
+				return
+			}
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprintf(w, "account %d", s.runs.Add(1))
+		})))
+		form := at("/form")
+		s.ask("k-1", "ann", form).is(400, "no address\n")
+		s.ask("k-1", "ann at example", form).is(400, "no address\n")
+		first := s.ask("k-1", "ann@example.com", form).is(201, "account 1")
+		s.ask("k-1", "ann@example.com", form).replays(first)
+		s.ask("k-1", "ann", form).problem(422, interlockhttp.KeyReused)
+	})
+	t.Run("an answer is kept for as long as it says, from when it was there", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, guard.Policy{Retain: time.Hour, Lease: 10 * time.Second, MaxHold: time.Hour}, nil)
+			s.mux.Handle("/slow", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(30 * time.Minute) // many leases, and half of what it is kept for
+				s.order(w, r)
+			})))
+			slow := at("/slow")
+			first := s.ask("k-1", "x", slow)
+			if got := first.header.Get("Idempotency-Expires"); got != "3600" {
+				t.Errorf("it says that it is kept for %q s", got)
+			}
+			time.Sleep(time.Hour - time.Millisecond)
+			s.ask("k-1", "x", slow).replays(first)
+			time.Sleep(time.Millisecond)
+			s.ask("k-1", "x", slow).is(201, "order 2 of x")
+		})
+	})
+}
+
+// A proxy behind the middleware sends a request on once, although net/http takes
+// one with a key for safe to send again: its body cannot be had twice.
+func TestTrapResends(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		via  func(http.RoundTripper) http.RoundTripper
+	}{
+		"a request with a body is sent on once": {"x", func(rt http.RoundTripper) http.RoundTripper { return rt }},
+		"one without is, by a transport of ours": {"", func(rt http.RoundTripper) http.RoundTripper {
+			return interlockhttp.NewTransport(rt, interlockhttp.Attempts(1))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var seen atomic.Int64
+			upstream := httptest.NewServer(everySecondDies(&seen))
+			defer upstream.Close()
+			target, err := url.Parse(upstream.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			base := &http.Transport{}
+			defer base.CloseIdleConnections()
+			s := open(t, guard.Policy{OnUnknown: guard.Hold}, (&httputil.ReverseProxy{
+				Transport:    c.via(base),
+				Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
+				ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+			}).ServeHTTP)
+			s.post("k-1", c.body).is(200, "done")
+			s.post("k-2", c.body).is(502, "") // the line broke after it was sent
+			s.post("k-2", c.body).problem(409, interlockhttp.OutcomeUnknown)
+			if seen.Load() != 2 {
+				t.Errorf("upstream has seen %d requests, want 2", seen.Load())
+			}
+		})
+	}
+}
+
+// A handler that calls others does not use its client's key for that by accident:
+// two calls of it would be one to somebody else's guard.
+func TestTrapKeysOfCallsWithin(t *testing.T) {
+	below := &stage{lines: []line{says(200)}}
+	client := &http.Client{Transport: interlockhttp.NewTransport(below)}
+	s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) {
+		for _, path := range []string{"/charge", "/ship"} {
+			req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, "http://below.example"+path, http.NoBody)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+		}
+	})
+	s.ask("k-1", "x").is(200, "")
+	below.want(t, 2)
+	charge, ship := below.seen[0].field, below.seen[1].field
+	if len(charge) != 1 || len(ship) != 1 || charge[0] == ship[0] || strings.Contains(charge[0]+ship[0], "k-1") {
+		t.Errorf("the keys are %q and %q", charge, ship)
+	}
+}

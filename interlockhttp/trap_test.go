@@ -1,0 +1,143 @@
+package interlockhttp_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// The tests whose names begin with TestTrap are those that docs/traps.md has no
+// better place for.
+
+// TestTrapIdentity is about whose a key is, and for what.
+func TestTrapIdentity(t *testing.T) {
+	t.Run("where a user ends and a key begins cannot be shifted", func(t *testing.T) {
+		s := open(t, kept, nil)
+		n := 0
+		for _, c := range []struct{ user, key string }{
+			{"a", "b:c"}, {"a:b", "c"}, {"a:b:c", "d"}, {"a", "b|c"}, {"a|b", "c"}, {"a", "{b}c"}, {"a{b}", "c"}, {"a%3Ab", "c"},
+		} {
+			n++
+			s.ask(c.key, "x", as(c.user)).is(201, fmt.Sprintf("order %d of x", n))
+		}
+	})
+	t.Run("by default a key that was used on another route is refused there", func(t *testing.T) {
+		s := open(t, kept, nil)
+		s.ask("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
+		s.ask("k-1", "x").problem(422, interlockhttp.KeyReused)
+		s.ask("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
+		s.ran(1)
+	})
+	t.Run("with its route in the key it is free on another one, but not for another thing on the same", func(t *testing.T) {
+		s := open(t, guard.Policy{Scope: guard.PerRoute}, nil)
+		patch := func(r *http.Request) { r.Method = http.MethodPatch }
+		s.ask("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
+		s.ask("k-1", "x").is(201, "order 2 of x")
+		s.ask("k-1", "x", patch).is(201, "order 3 of x")
+		s.ask("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
+		s.ran(3)
+	})
+	t.Run("two tenants with one user name and one key are two", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.User(func(r *http.Request) string {
+			return r.Header.Get("X-Tenant") + "/" + r.Header.Get("X-User")
+		}))
+		red, blue := with("X-Tenant", "red"), with("X-Tenant", "blue")
+		first := s.ask("k-1", "x", red).is(201, "order 1 of x")
+		second := s.ask("k-1", "x", blue).is(201, "order 2 of x")
+		s.ask("k-1", "x", red).replays(first)
+		s.ask("k-1", "x", blue).replays(second)
+		s.ran(2)
+	})
+	t.Run("what a client says of itself is in no key", func(t *testing.T) {
+		type account struct{}
+		s := open(t, kept, nil, interlockhttp.User(func(r *http.Request) string {
+			user, _ := r.Context().Value(account{}).(string)
+			return user
+		}))
+		signIn := func(user string) edit {
+			return func(r *http.Request) { *r = *r.WithContext(context.WithValue(r.Context(), account{}, user)) }
+		}
+		claims := both(with("X-User", "bob"), with("X-Tenant-Id", "blue"), with("Forwarded", "for=192.0.2.1"), with("Authorization", "Bearer of-bob"))
+		first := s.ask("k-1", "x", signIn("ann")).is(201, "order 1 of x")
+		s.ask("k-1", "x", signIn("ann"), claims).replays(first)
+		s.ask("k-1", "x", signIn("bob")).is(201, "order 2 of x")
+		s.ask("k-1", "x", claims).problem(401, interlockhttp.UserMissing)
+	})
+	t.Run("who guesses another's key learns nothing, running or done", func(t *testing.T) {
+		began, leave := make(chan struct{}), make(chan struct{})
+		s := open(t, kept, nil)
+		s.mux.Handle("/slow", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if signedIn(r) == "ann" {
+				began <- struct{}{}
+				<-leave
+			}
+			s.order(w, r)
+		})))
+		var done sync.WaitGroup
+		done.Go(func() { s.ask("1", "x", at("/slow")) })
+		<-began
+		unused := s.ask("2", "guess", as("bob"), at("/slow")).is(201, "order 1 of guess")
+		running := s.ask("1", "guess", as("bob"), at("/slow")).is(201, "order 2 of guess")
+		close(leave)
+		done.Wait()
+		over := s.ask("1", "guess", as("eve"), at("/slow")).is(201, "order 4 of guess")
+		for _, a := range []answer{running, over} {
+			if len(a.header) != len(unused.header) {
+				t.Errorf("it can be told apart: %v from %v", a.header, unused.header)
+			}
+		}
+	})
+	t.Run("who may not sign in any more gets no answer of before", func(t *testing.T) {
+		blocked := false
+		s := open(t, kept, nil)
+		behind := s.mux
+		s.mux = http.NewServeMux()
+		s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			if blocked {
+				http.Error(w, "who are you?", http.StatusUnauthorized)
+				return
+			}
+			behind.ServeHTTP(w, r)
+		})
+		first := s.ask("k-1", "x")
+		s.ask("k-1", "x").replays(first)
+		blocked = true
+		s.ask("k-1", "x").is(401, "who are you?\n")
+		s.ran(1)
+	})
+	t.Run("the same body of another user, or under another key, is no duplicate", func(t *testing.T) {
+		s := open(t, guard.Form(""), nil)
+		s.ask("", "x").is(201, "order 1 of x")
+		s.ask("", "x", as("bob")).is(201, "order 2 of x")
+		o := open(t, kept, nil)
+		o.ask("k-1", "x").is(201, "order 1 of x")
+		o.ask("k-2", "x").is(201, "order 2 of x")
+	})
+}
+
+// TestTrapGlobalKeys says that nobody gets keys which are everybody's by leaving
+// something out.
+func TestTrapGlobalKeys(t *testing.T) {
+	if _, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders"}); err == nil || !strings.Contains(err.Error(), "whose requests are they?") {
+		t.Errorf("it is accepted: %v", err)
+	}
+	m, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders", Scope: guard.Global})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
+	r.Header.Set("Idempotency-Key", "short")
+	m.Wrap(http.NotFoundHandler()).ServeHTTP(w, r)
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("a key that can be guessed is answered with %d", w.Code)
+	}
+}
