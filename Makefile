@@ -2,7 +2,7 @@
 # says which Debian packages it needs and installs them when it may.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults guards http fuzz torture bench fmt lint tidy
+.PHONY: help demo check test test-full laws mutants faults guards http fuzz torture bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ torture: ## many processes at one lock, in order, and what they saw judged
 
 bench: ## measure, beside the other libraries
 	@scripts/long bench
+
+traps: ## the traps of idempotency, each with the test that nobody falls into it
+	@go run ./internal/traps
 
 fmt: ## format the Go files, and cut the README's snippets from the examples anew
 	@scripts/fmt
