@@ -37,8 +37,9 @@ type house struct {
 
 // A night is one run of a handler.
 type night struct {
-	saw  []string // what its calls returned
-	done chan struct{}
+	ran  bool          // the handler was reached
+	saw  []string      // what its calls returned
+	done chan struct{} // closed when all is over, what is stored included
 }
 
 // mostKept is how much of a body the house keeps.
@@ -64,7 +65,13 @@ func openHouse(t *testing.T) *house {
 	}
 	mux.HandleFunc("/ping", func(http.ResponseWriter, *http.Request) {})
 	h.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Outer", r.Header.Get("X-Run")) // as a middleware outside of ours does
+		run := r.Header.Get("X-Run")
+		n := &night{done: make(chan struct{})}
+		h.mu.Lock()
+		h.nights[run] = n
+		h.mu.Unlock()
+		defer close(n.done)
+		w.Header().Set("X-Outer", run) // as a middleware outside of ours does
 		mux.ServeHTTP(w, r)
 	}))
 	h.server.Config.ErrorLog = log.New(io.Discard, "", 0) // panics, and calls that come too late
@@ -80,28 +87,27 @@ func openHouse(t *testing.T) *house {
 // play returns the handler of an act.
 func (h *house) play(a act) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := &night{done: make(chan struct{})}
 		h.mu.Lock()
-		h.nights[r.Header.Get("X-Run")] = n
+		n := h.nights[r.Header.Get("X-Run")]
 		h.mu.Unlock()
-		defer close(n.done)
+		n.ran = true
 		a.handler(w, r, func(results ...any) { n.saw = append(n.saw, fmt.Sprint(results...)) })
 	})
 }
 
-// night returns the run that a request caused, once it is over; nil if there was none.
+// night returns the run of a request, once it is over; nil if no handler was reached.
 func (h *house) night(t *testing.T, run string) *night {
 	t.Helper()
 	h.mu.Lock()
 	n := h.nights[run]
 	h.mu.Unlock()
-	if n == nil {
-		return nil
-	}
 	select {
 	case <-n.done:
 	case <-time.After(patience):
 		t.Fatal("the handler does not return")
+	}
+	if !n.ran {
+		return nil
 	}
 	return n
 }
@@ -303,5 +309,20 @@ func TestWhoWritesOnAfterTheHandlerChangesNothing(t *testing.T) {
 				t.Error("what came too late is in the replay")
 			}
 		})
+	}
+}
+
+func TestATrailerForTheFirstCallerIsNotReplayed(t *testing.T) {
+	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "Set-Cookie, X-Sum")
+		fmt.Fprint(w, "done")
+		w.Header().Set("Set-Cookie", "session=1")
+		w.Header().Set("X-Sum", "42")
+	})
+	first := s.post("k-1", "x").is(200, "done")
+	again := s.post("k-1", "x")
+	again.replays(first)
+	if first.trailer.Get("Set-Cookie") == "" || again.trailer.Get("Set-Cookie") != "" || again.trailer.Get("X-Sum") != "42" {
+		t.Errorf("first %v, again %v", first.trailer, again.trailer)
 	}
 }

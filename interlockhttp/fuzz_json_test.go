@@ -67,3 +67,11 @@ func decoded(body []byte, steps []string) (string, bool) {
 
 // depth is how deep JSON is nested at most.
 func depth(body []byte) int { return bytes.Count(body, []byte("[")) + bytes.Count(body, []byte("{")) }
+
+func TestAMemberThatIsThereTwiceIsRefused(t *testing.T) {
+	for _, body := range []string{`{"id":"a","id":"b"}`, `{"id":"a","ID":"b"}`, `{"Id":"b","id":"a"}`} {
+		if got, err := lookUp([]byte(body), []string{"id"}); !errors.Is(err, errTwoMembers) {
+			t.Errorf("in %s it is %q, %v", body, got, err)
+		}
+	}
+}

@@ -70,6 +70,9 @@ func FuzzResponseKept(f *testing.F) {
 		if err := (wire{}).Unmarshal(data, &again); err != nil || !equal(r, again) {
 			t.Errorf("%+v became %+v, %v", r, again, err)
 		}
+		if err := (wire{}).Unmarshal(append(data, 0), &again); err == nil {
+			t.Error("something may follow an answer")
+		}
 		for n := range data {
 			if err := (wire{}).Unmarshal(data[:n], &again); err == nil {
 				t.Fatalf("%d bytes of %d are an answer", n, len(data))
