@@ -25,7 +25,7 @@ func TestTrapFingerprints(t *testing.T) {
 	for name, c := range map[string]struct{ first, second edit }{
 		"a member that is there twice is not one that is there once": {object(`{"n":1,"n":2}`), object(`{"n":2}`)},
 		"what is compressed is compared as it came":                  {packed(1), packed(9)},
-		"where the query ends and the body begins cannot be shifted": {both(at("/orders?a"), object("b=c")), both(at("/orders?a=b"), object("c"))},
+		"where the path ends and the query begins cannot be shifted": {at("/orders/ab"), at("/orders/a?b")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, kept, nil)
