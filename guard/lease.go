@@ -96,6 +96,9 @@ func (k *claim) Err() error {
 	}
 	if k.lease.Overdue(time.Now()) {
 		k.lose(interlock.ErrExpired)
+		if f := k.fate.Load(); f != nil && f != settled {
+			<-k.Done() // the watchdog may have been faster, and be about to say so
+		}
 	}
 	return k.Context.Err()
 }

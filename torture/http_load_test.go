@@ -164,9 +164,6 @@ func (c *chain) wantOnce(load []arrival, replies []reply) {
 		answers[a.key] = append(answers[a.key], replies[i])
 	}
 	for key, all := range answers {
-		if runs[key] != 1 {
-			c.t.Fatalf("order %s was executed %d times", key, runs[key])
-		}
 		var first reply
 		for _, r := range all {
 			if c.isAny(r, executed, replayed, inProgress) == executed {
@@ -176,6 +173,9 @@ func (c *chain) wantOnce(load []arrival, replies []reply) {
 		counts := endings(all)
 		if counts[executed] != 1 {
 			c.t.Fatalf("order %s: %v, want one that was executed", key, counts)
+		}
+		if runs[key] != 1 {
+			c.t.Fatalf("order %s was executed %d times", key, runs[key])
 		}
 		for _, r := range all {
 			if r.ending() == replayed && (r.body != first.body || r.header.Get("Location") != first.header.Get("Location")) {

@@ -131,7 +131,7 @@ var guardMutants = []mutant{
 	{"not-renewed-while-settling", "guard/settle.go", "	s.Key, s.Attempt = k.req.Key, k.req.Attempt\n", "	s.Key, s.Attempt = k.req.Key, k.req.Attempt\n	c.dog.Remove(k)\n", "heartbeat stopped, then complete"},
 	{"old-grant-taken", "guard/ask.go", "watchdog.SureUntil(a.sent, req.Lease).Sub(a.got) < req.Lease/leastLeft {", "watchdog.SureUntil(a.sent, req.Lease).Sub(a.got) < -req.Lease {", "the claim is lost before the work begins"},
 	{"old-grant-left-behind", "guard/ask.go", "			c.cleanUp(l, req, a.sent)\n			return nil, fmt.Errorf", "			return nil, fmt.Errorf", "refused, and in the way for a lease"},
-	{"overdue-not-seen", "guard/lease.go", "	if k.lease.Overdue(time.Now()) {\n		k.lose(interlock.ErrExpired)\n	}\n	return k.Context.Err()", "	return k.Context.Err()", "a process that slept goes on"},
+	{"overdue-not-seen", "guard/lease.go", "	if k.lease.Overdue(time.Now()) {\n		k.lose(interlock.ErrExpired)\n		if", "	if false {\n		if", "a process that slept goes on"},
 	{"overdue-has-time-left", "guard/claim.go", "	if c.claim.ledger == nil || !c.claim.live() {\n		return 0\n	}\n	return c.claim.lease.Left(time.Now())", "	return c.claim.core.policy.Lease", "thirty seconds for ever"},
 	{"lost-seat-kept", "guard/lease.go", "	c.desk.vacate(k.seat, nil)\n	k.End(&f.lost)", "	k.End(&f.lost)", "here it runs for ever"},
 	{"failed-renewals-not-counted", "guard/lease.go", "		s.notRenewed.Add(1)\n", "", "on the brink of a loss, and nobody knows"},
