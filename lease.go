@@ -60,8 +60,8 @@ func (l *lease) Err() error {
 	if err := l.Context.Err(); err != nil {
 		return err
 	}
-	if l.watch.Overdue(time.Now()) {
-		l.lose(ErrExpired)
+	if l.watch.Overdue(time.Now()) && !l.lose(ErrExpired) {
+		<-l.Done() // somebody was faster, and is about to end it
 	}
 	return l.Context.Err()
 }
