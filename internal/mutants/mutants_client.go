@@ -61,7 +61,7 @@ var clientMutants = []mutant{
 	{"release-unchecked", "engine/memory/shard.go", "	if h == nil {\n		return engine.Parting{Outcome: engine.NotYours}\n	}\n", "	if h == nil {\n		h = l\n	}\n", "DEL without looking"},
 	{"loss-at-unlock-hidden", "lease.go", "case outcome != engine.Released:", "case outcome == engine.Released+9:", "a lost lock ends as a success"},
 	{"sleep-unnoticed", "internal/watchdog/watchdog.go", "return ahead > clockSlack", "return ahead > 1000*time.Hour", "a resumed machine believes its leases are young"},
-	{"err-trusts-timers", "lease.go", "	if l.watch.Overdue(time.Now()) {\n		l.lose(ErrExpired)\n	}\n	return l.Context.Err()", "	return l.Context.Err()", "one more step after SIGCONT"},
+	{"err-trusts-timers", "lease.go", "	if l.watch.Overdue(time.Now()) && !l.lose(ErrExpired) {\n", "	if false {\n", "one more step after SIGCONT"},
 	{"monotonic-late", "internal/watchdog/lease.go", "l.sureMono.Store(l.clock.mono(sure))", "l.sureMono.Store(l.clock.mono(sure) + int64(time.Hour))", "only the wall clock counts, and it may be set back"},
 	{"loss-blocks-line", "desk.go", "ln != nil && ln.held == l {\n		ln.turnOver", "ln != nil && false {\n		ln.turnOver", "waiters wait for a holder that has lost the lock"},
 	{"renewed-after-unlock", "lease.go", "	l.core.watchdog.Remove(l)\n	l.End(ErrReleased)", "	l.End(ErrReleased)", "a watchdog that outlives unlock: an immortal lock"},
