@@ -27,18 +27,19 @@ type Response struct {
 	before http.Header
 }
 
-// fields calls yield for the header fields that are kept, in the order of their
+// fields appends the header fields that are kept to a list, in the order of their
 // names.
-func (r *Response) fields(yield func(name string, values []string)) {
-	if r.kept != nil {
-		for _, f := range r.kept.fields {
-			if r.keeps(f) {
-				yield(f.name, f.values)
-			}
-		}
-		return
+func (r *Response) fields(list []field) []field {
+	if r.kept == nil {
+		inOrder(r.Header, func(name string, values []string) { list = append(list, field{name, values}) })
+		return list
 	}
-	inOrder(r.Header, yield)
+	for _, f := range r.kept.fields {
+		if r.keeps(f) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // inOrder calls yield for the fields of a header, in the order of their names.
@@ -98,17 +99,19 @@ func (wire) Marshal(v any) ([]byte, error) {
 	if r.Omitted != "" {
 		body, trailer = nil, nil
 	}
-	fields, size := 0, 16+len(r.Omitted)+sizeOf(trailer)
-	r.fields(func(name string, values []string) {
-		fields++
-		size += sizeOfField(name, values)
-	})
+	var room [16]field // enough for most
+	fields, size := r.fields(room[:0]), 16+len(r.Omitted)+sizeOf(trailer)
+	for _, f := range fields {
+		size += sizeOfField(f.name, f.values)
+	}
 	b := make([]byte, 0, size+len(body))
 	b = append(b, wireVersion)
 	b = binary.AppendUvarint(b, uint64(r.Status)) //nolint:gosec // three digits
 	b = appendText(b, r.Omitted)
-	b = binary.AppendUvarint(b, uint64(fields)) //nolint:gosec // a count
-	r.fields(func(name string, values []string) { b = appendField(b, name, values) })
+	b = binary.AppendUvarint(b, uint64(len(fields)))
+	for _, f := range fields {
+		b = appendField(b, f.name, f.values)
+	}
 	b = binary.AppendUvarint(b, uint64(len(trailer)))
 	inOrder(trailer, func(name string, values []string) { b = appendField(b, name, values) })
 	return appendText(b, body), nil
