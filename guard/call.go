@@ -68,13 +68,14 @@ func (k *call) fingerprint() string {
 
 // begin finds out what a call may do.
 func (k *call) begin(ctx context.Context) (*answer, error) {
-	c := k.core
+	c, now := k.core, k.start
 	if k.key.expired {
 		if a, err := k.recall(ctx); c.policy.OnUnknown != Resolve || !errors.Is(err, ErrUnknown) {
 			return a, err
 		}
+		now = time.Now() // the engine was asked
 	}
-	for now := k.start; ; now = time.Now() {
+	for ; ; now = time.Now() {
 		if c.closed.Load() {
 			return nil, ErrClosed
 		}

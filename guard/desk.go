@@ -202,7 +202,9 @@ func (d *desk) leave(s *seat) {
 	if s.phase == vacant {
 		return
 	}
-	delete(d.seats, s.key)
+	if d.seats[s.key] == s { // an operator has a seat beside the one that is there
+		delete(d.seats, s.key)
+	}
 	s.deafen()
 	s.claim = nil
 	d.become(s, vacant)

@@ -66,6 +66,43 @@ var operatorLaws = []law{
 			t.Errorf("Lookup = %+v, %v", s, err)
 		}
 	}},
+	{"what an operator has decided is forgotten, and not what others were told of it", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, strict), work("a", 0)
+		leave(t, g, key)
+		ok(t, g.Resolve(t.Context(), key, "by hand"))
+		time.Sleep(2*guard.DefaultLocal - time.Millisecond)
+		asked := claims(w)
+		do(t, g, key, j, "by hand")
+		time.Sleep(time.Millisecond)
+		do(t, g, key, j, "by hand")
+		if n := claims(w) - asked; n != 1 {
+			t.Errorf("%d asked the engine, want 1", n)
+		}
+	}},
+	{"who waited while an operator decided is still the one who asks for all here", func(t *testing.T, w *world) {
+		p := strict
+		p.OnDuplicate, p.Wait = guard.Wait, time.Minute
+		g, j := process[string](t, w, p), work("a", 10*time.Second)
+		leave(t, g, key)
+		time.Sleep(guard.DefaultLocal)
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Delay, After: time.Second, Times: 1})
+		decided := make(chan error, 1)
+		go func() { decided <- g.Forget(t.Context(), key) }()
+		synctest.Wait()
+		first := begun(t, g, key, j)
+		ok(t, <-decided)
+		time.Sleep(2 * time.Second)
+		asked := claims(w)
+		second := begun(t, g, key, j)
+		for _, wait := range []func() (string, error){first, second} {
+			_, err := wait()
+			ok(t, err)
+		}
+		if n := claims(w) - asked; n != 0 {
+			t.Errorf("%d asked the engine for what runs here", n)
+		}
+		j.want(t, 1)
+	}},
 	{"an operator whose result does not encode decides nothing", func(t *testing.T, w *world) {
 		for _, opt := range []guard.Option{guard.WithCodec(panicking{}), guard.MaxResult(1)} {
 			g := process[string](t, w, strict, opt)

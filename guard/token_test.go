@@ -171,6 +171,18 @@ var tokenLaws = []law{
 		wantErr(t, err, guard.ErrTokenExpired)
 		j.want(t, 0)
 	}},
+	{"however long it took to find what an expired token was spent on, an engine that fails then is asked again", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
+		g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
+		ts, j := tokens(t, "s"), work("a", 0)
+		token := ts.Issue("ann", "checkout")
+		_, _ = g.Do(t.Context(), redeem(t, ts, token, "checkout"), ways["doubt"])
+		time.Sleep(ts.Life())
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpLookup, Do: enginetest.Delay, After: 2 * time.Second, Times: 1})
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Times: 1})
+		do(t, g, redeem(t, ts, token, "checkout"), j, "found")
+		j.want(t, 0)
+	}},
 	{"a secret is replaced by putting a new one in front", func(t *testing.T, w *world) {
 		token := tokens(t, "old").Issue("ann", "checkout")
 		redeem(t, tokens(t, "new", "old"), token, "checkout")
