@@ -84,7 +84,7 @@ func (w *Watchdog) renew(batch []Ward, within time.Duration) {
 			continue // released meanwhile, or lost, see below
 		}
 		l.note(sent, errs[i])
-		w.reorder(l)
+		w.reorder(l, time.Now())
 	}
 	w.arm()
 	w.mu.Unlock()

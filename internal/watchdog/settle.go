@@ -20,7 +20,7 @@ func (w *Watchdog) Settle(wards []Ward, t Terms) {
 		if t.Explicit {
 			l.renew = never
 		}
-		w.reorder(l)
+		w.reorder(l, now)
 	}
 	w.arm()
 }

@@ -43,6 +43,9 @@ func (w *Watchdog) Add(x Ward, now time.Time) {
 	defer w.mu.Unlock()
 	l.ward = x
 	l.schedule(l.sent)
+	if w.config.Clock.mono(now) < w.mono {
+		now = time.Now() // the clocks were compared since, and a sleep in between is not found again
+	}
 	if len(w.leases) == 0 {
 		w.compareClocks(now)
 	}
@@ -178,14 +181,14 @@ func (w *Watchdog) attend(now time.Time) (over []*Lease) {
 		if !l.flying && l.renew <= at {
 			w.launch(l)
 		}
-		w.reorder(l)
+		w.reorder(l, now) // as of the same moment, or a clock set meanwhile would keep it due for ever
 	}
 	return over
 }
 
 // reorder puts a lease where it belongs after something about it has changed.
-func (w *Watchdog) reorder(l *Lease) {
-	l.next = l.nextDue(time.Now())
+func (w *Watchdog) reorder(l *Lease, now time.Time) {
+	l.next = l.nextDue(now)
 	heap.Fix(&w.leases, l.index)
 }
 
