@@ -12,7 +12,7 @@ import (
 
 // A Claim is the right to decide what becomes of a key; or, if that was decided
 // before, the result. It has the shape of a database transaction: defer Abandon,
-// and say what became of the work with Complete or Fail.
+// and say what became of the work with Complete, Fail or Free.
 type Claim[T any] struct {
 	claim    claim
 	guard    *Guard[T]
@@ -21,7 +21,7 @@ type Claim[T any] struct {
 }
 
 // Result returns the result of an earlier call, if there is one. There is nothing
-// to do then, and Complete, Fail and Abandon do nothing.
+// to do then, and Complete, Fail, Free and Abandon do nothing.
 func (c *Claim[T]) Result() (result T, ok bool) { return c.value, c.replayed }
 
 // Fence returns a number that grows with every claim of the key, or zero if there
@@ -97,8 +97,8 @@ func (c *Claim[T]) Free() error {
 }
 
 // Abandon gives the claim up without saying what became of the work: nobody knows
-// then, and [Policy.OnUnknown] says what happens. After Complete or Fail it does
-// nothing, so that it can be deferred.
+// then, and [Policy.OnUnknown] says what happens. After Complete, Fail or Free it
+// does nothing, so that it can be deferred.
 func (c *Claim[T]) Abandon() error {
 	if c.replayed || c.claim.ledger == nil {
 		return c.claim.close()
