@@ -144,6 +144,8 @@ func (c *core) renewTogether(wards []watchdog.Ward) error {
 		c.watchdog.Renew(old)
 		for _, x := range old {
 			if l := x.(*lease); !l.live() {
+				_ = l.Err() // which ends it if nobody else has
+				<-l.Done()
 				return context.Cause(l)
 			}
 		}

@@ -121,7 +121,7 @@ type Record struct {
 	Granted     bool          // the claim that was asked for has it; the state is Running
 	Took        bool          // it was granted over an unknown outcome
 	Fence       uint64        // of the claim that decided or decides; it grows with every one
-	Began       time.Time     // when that was granted
+	Began       time.Time     // when that was granted, by the engine's clock; never zero if there is one
 	Age         time.Duration // how long ago that is
 	Left        time.Duration // of its lease if Running, and otherwise until the record ends
 	Fingerprint string

@@ -12,7 +12,8 @@ import (
 
 // A Claim is the right to decide what becomes of a key; or, if that was decided
 // before, the result. It has the shape of a database transaction: defer Abandon,
-// and say what became of the work with Complete, Fail or Free.
+// and say what became of the work with Complete, Fail or Free. It is for one
+// goroutine at a time.
 type Claim[T any] struct {
 	claim    claim
 	guard    *Guard[T]

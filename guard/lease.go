@@ -62,7 +62,7 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 		k.req.Fingerprint = a.rec.Fingerprint // the record's, which this call may not have known
 	}
 	k.outer, _ = ctx.Value(claimKey{}).(*claim)
-	if c.detached {
+	if c.detached && a.ledger != nil { // otherwise there is no claim that would end it
 		ctx = context.WithoutCancel(ctx)
 	}
 	k.Init(ctx)

@@ -102,7 +102,8 @@ func WithTrace(t *Trace) Option {
 
 // Detached lets work go on when its caller has gone: its context ends with the
 // claim, and not with the context it was begun under. It keeps that one's values.
-// A caller who only waits is still let go with its own context.
+// A caller who only waits is still let go with its own context, and work that runs
+// unguarded ends with its caller's, as it would without a guard.
 func Detached() Option {
 	return func(s *settings) { s.detached = true }
 }

@@ -1,7 +1,9 @@
 package interlockhttp_test
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +40,20 @@ func TestEngine(t *testing.T) {
 			s.ran(2)
 			if n := s.once.Guard().Stats().Verdicts[guard.Unguarded]; n != 2 {
 				t.Errorf("%d were counted", n)
+			}
+		},
+		"a request that runs unguarded ends with its client's context": func(t *testing.T, w *interlocktest.World) {
+			ctx, hangUp := context.WithCancel(t.Context())
+			var err error
+			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, func(_ http.ResponseWriter, r *http.Request) {
+				hangUp()
+				<-r.Context().Done()
+				err = r.Context().Err()
+			})
+			w.Fail()
+			s.mux.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x").WithContext(ctx))
+			if err == nil {
+				t.Error("it went on, with nothing that would end it")
 			}
 		},
 		"when the answer to the claim is lost, the request runs once": func(t *testing.T, w *interlocktest.World) {

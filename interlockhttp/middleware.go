@@ -32,7 +32,8 @@ type Middleware struct {
 // happens. A handler that knows better says so with [Settle].
 //
 // The handler does not notice if its client goes away. It has read the body before,
-// and its context ends when the claim is lost, or after the policy's MaxHold.
+// and its context ends when the claim is lost, or after the policy's MaxHold. One that
+// runs unguarded is as it would be without a middleware.
 func Once(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware, error) {
 	s := newSettings(opts)
 	if p.After != "" && p.After != guard.Keep {
