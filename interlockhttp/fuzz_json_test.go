@@ -60,13 +60,39 @@ func decoded(body []byte, steps []string) (string, bool) {
 	case string:
 		return t, true
 	case json.Number:
-		return t.String(), true
+		n, err := plainNumber(t.String())
+		return n, err == nil
 	}
 	return "", false
 }
 
 // depth is how deep JSON is nested at most.
 func depth(body []byte) int { return bytes.Count(body, []byte("[")) + bytes.Count(body, []byte("{")) }
+
+// TestNumbers says that a number is one key, however it is written.
+func TestNumbers(t *testing.T) {
+	long := strings.Repeat("9", mostKey)
+	for text, want := range map[string]string{
+		"1": "1", "1.0": "1", "1e0": "1", "10E-1": "1", "0.1e+1": "1", "100": "100", "1e2": "100",
+		"12.50": "12.5", "1250e-2": "12.5", "-12.5": "-12.5", "0.001": "0.001", "1e-3": "0.001",
+		"0": "0", "-0": "0", "0.00": "0", "0e999999999999999999999": "0", long: long,
+		"9007199254740993": "9007199254740993", // which a float64 has not
+		"1e256":            "", "1e-256": "", "1e999999999999999999999": "", long + "9": "", "0." + long: "",
+	} {
+		got, err := lookUp([]byte(`{"n":`+text+`}`), []string{"n"})
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s is %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestAMemberInAnotherCaseIsRefused(t *testing.T) {
+	for _, body := range []string{`{"ID":"a"}`, `{"Id":{"id":"a"}}`} {
+		if got, err := lookUp([]byte(body), []string{"id"}); !errors.Is(err, errOtherCase) {
+			t.Errorf("in %s it is %q, %v", body, got, err)
+		}
+	}
+}
 
 func TestAMemberThatIsThereTwiceIsRefused(t *testing.T) {
 	for _, body := range []string{`{"id":"a","id":"b"}`, `{"id":"a","ID":"b"}`, `{"Id":"b","id":"a"}`} {

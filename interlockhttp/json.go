@@ -2,6 +2,7 @@ package interlockhttp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-var errTwoMembers = errors.New("the body has two members of that name")
+var (
+	errTwoMembers = errors.New("the body has two members of that name")
+	errOtherCase  = errors.New("the body has a member of that name, but for its case")
+	errNumber     = errors.New("the number in the body has too many digits")
+)
 
 // lookUp returns the text or number at a path in JSON.
 func lookUp(body []byte, path []string) (string, error) {
@@ -53,7 +58,9 @@ func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
 	case string:
 		found = t
 	case json.Number:
-		found = t.String()
+		if path != nil && len(path) == 0 {
+			return plainNumber(t.String())
+		}
 	}
 	if path == nil || len(path) > 0 {
 		return "", nil
@@ -61,8 +68,37 @@ func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
 	return found, nil
 }
 
+// plainNumber returns a number as everybody writes it: 1, 1.0 and 10e-1 are the same
+// to those who read it, so they are one key.
+func plainNumber(n string) (string, error) {
+	n, minus := strings.CutPrefix(n, "-")
+	n, exponent, _ := strings.Cut(strings.ToLower(n), "e")
+	whole, fraction, _ := strings.Cut(n, ".")
+	shift, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return "0", nil
+	}
+	if err != nil || max(len(n), shift, -shift) > mostKey {
+		return "", errNumber
+	}
+	point := len(digits) - len(fraction) + shift // digits before it
+	digits = strings.TrimRight(digits, "0")
+	sign := ""
+	if minus {
+		sign = "-"
+	}
+	switch {
+	case point <= 0:
+		return sign + "0." + strings.Repeat("0", -point) + digits, nil
+	case point < len(digits):
+		return sign + digits[:point] + "." + digits[point:], nil
+	}
+	return sign + digits + strings.Repeat("0", point-len(digits)), nil
+}
+
 func walkObject(d *json.Decoder, path []string, depth int) (found string, err error) {
-	seen := false
+	seen, different := false, false
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
@@ -74,8 +110,9 @@ func walkObject(d *json.Decoder, path []string, depth int) (found string, err er
 			if seen {
 				return "", errTwoMembers
 			}
-			seen = true
-			if name == path[0] {
+			if seen = true; name != path[0] {
+				different = true
+			} else {
 				below = path[1:]
 			}
 		}
@@ -86,6 +123,9 @@ func walkObject(d *json.Decoder, path []string, depth int) (found string, err er
 		if below != nil {
 			found = value
 		}
+	}
+	if different { // the handler may take it for what is looked for, or not
+		return "", errOtherCase
 	}
 	_, err = d.Token()
 	return found, err
