@@ -2,6 +2,7 @@ package interlockhttp
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,7 +28,11 @@ func bodyOf(req *http.Request, most int64) (replay, error) {
 	case req.ContentLength > most:
 		return replay{first: req.Body}, nil
 	}
+	unblock := context.AfterFunc(req.Context(), func() { _ = req.Body.Close() }) // which ends a Read, as net/http has it
 	kept, err := io.ReadAll(io.LimitReader(req.Body, most+1))
+	if !unblock() {
+		return replay{}, fmt.Errorf("interlockhttp: the body of the request did not come in time, so nothing was sent: %w", context.Cause(req.Context()))
+	}
 	if err != nil {
 		return replay{}, fmt.Errorf("interlockhttp: the body of the request cannot be read, so nothing was sent: %w", err)
 	}

@@ -1,6 +1,7 @@
 package interlockhttp_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -409,6 +410,16 @@ func TestTransportContract(t *testing.T) {
 		if idle.closed != 1 {
 			t.Errorf("called %d times", idle.closed)
 		}
+	})
+	alone("a body that does not come holds a request up for as long as its context lasts", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(200)}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		body, _ := io.Pipe()
+		if _, err := postWith(ctx, t, transport(s), body); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		s.want(t, 0)
 	})
 }
 
