@@ -3,6 +3,7 @@ package interlockhttp_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -201,4 +202,31 @@ func TestAFormThatSomebodyHasReadBefore(t *testing.T) {
 		s.post("k-1", "x").problem(400, interlockhttp.BodyBroken)
 		s.ran(0)
 	})
+	t.Run("also if it was looked for a form before, and was none", func(t *testing.T) {
+		s := parsed(t, func(r *http.Request) error {
+			_, err := io.ReadAll(r.Body)
+			return errors.Join(r.ParseForm(), err)
+		})
+		s.post("k-1", `{"n":1}`).problem(400, interlockhttp.BodyBroken)
+		s.ran(0)
+	})
+}
+
+func TestPathsThatWereMadeTheSame(t *testing.T) {
+	s := open(t, kept, nil)
+	inner := s.mux
+	s.mux = http.NewServeMux()
+	for _, version := range []string{"/v1", "/v2"} {
+		s.mux.Handle(version+"/", http.StripPrefix(version, inner))
+	}
+	to := func(target string) edit {
+		return func(r *http.Request) {
+			at(target)(r)
+			r.RequestURI = target
+		}
+	}
+	first := s.ask("k-1", "x", to("/v1/orders")).is(201, "order 1 of x")
+	s.ask("k-1", "x", to("/v1/orders?")).replays(first)
+	s.ask("k-1", "x", to("/v2/orders")).problem(422, interlockhttp.KeyReused)
+	s.ran(1)
 }
