@@ -61,6 +61,24 @@ func TestBody(t *testing.T) {
 		s.ran(0)
 		s.post("k-1", "", chunked(strings.Repeat("x", 10))).is(201, "order 1 of xxxxxxxxxx")
 	})
+	t.Run("or for somebody before us", func(t *testing.T) {
+		s := open(t, kept, nil)
+		inner := s.mux
+		s.mux = http.NewServeMux()
+		s.mux.Handle("/", http.MaxBytesHandler(inner, 10))
+		s.post("k-1", "", chunked(strings.Repeat("x", 11))).problem(413, interlockhttp.BodyTooLarge)
+		s.ran(0)
+	})
+	t.Run("one of very many parts is not taken apart", func(t *testing.T) {
+		s := open(t, kept, nil)
+		parts := func(boundary string) edit {
+			return body(strings.Repeat("--"+boundary+"\r\n\r\n\r\n", 10_001)+"--"+boundary+"--\r\n", "multipart/form-data; boundary="+boundary)
+		}
+		s.ask("k-1", "", parts("a"))
+		s.ask("k-1", "", parts("b")).problem(422, interlockhttp.KeyReused)
+		s = open(t, kept, nil, interlockhttp.Key(interlockhttp.FormField("id")))
+		s.ask("", "", parts("a")).problem(400, interlockhttp.KeyInvalid)
+	})
 	t.Run("a large one is taken as a whole", func(t *testing.T) {
 		text := strings.Repeat("0123456789", 100_000)
 		s := open(t, kept, nil)

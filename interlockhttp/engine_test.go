@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +93,20 @@ func TestEngine(t *testing.T) {
 			w.Heal()
 			time.Sleep(time.Minute)
 			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
+		},
+		"when the header of an answer is too large, it is not called stored, and not done again": func(t *testing.T, w *interlocktest.World) {
+			s := openOn(t, w.Engine(), kept, func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("X-Large", strings.Repeat("x", 2<<20))
+				rw.Header().Set("Location", "/orders/1")
+				rw.WriteHeader(http.StatusCreated)
+			})
+			if a := s.ask("k-1", "x").is(201, ""); a.header.Get("Idempotency-Stored") != "false" {
+				t.Error("it says that it is stored")
+			}
+			a := s.ask("k-1", "x")
+			if p := a.problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 201 || a.header.Get("Location") != "/orders/1" {
+				t.Errorf("it says %+v with %v", p, a.header)
+			}
 		},
 		"when there is no room for the answer, the request is not done again": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, nil, interlockhttp.Guarding(guard.MaxResult(10)))

@@ -109,6 +109,13 @@ func TestAnonymous(t *testing.T) {
 	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.LeastKey(3))
 	s.ask("12", "x").problem(400, interlockhttp.KeyInvalid)
 	s.ask("123", "x").is(201, "order 1 of x")
+
+	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.Key(interlockhttp.Header("My-Key")))
+	s.ask("", "x", with("My-Key", "123")).problem(400, interlockhttp.KeyInvalid)
+	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.Key(interlockhttp.Cookie("key")))
+	s.ask("", "x", with("Cookie", "key=123")).problem(400, interlockhttp.KeyInvalid)
+	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.Key(interlockhttp.JSONField("order"))) // not of the client's choice
+	s.ask("", `{"order":7}`).is(201, `order 1 of {"order":7}`)
 }
 
 func TestSources(t *testing.T) {

@@ -25,6 +25,8 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 	case name == "":
 		s.reject("Lock: give it a name, such as %q", "pay")
 	}
+	s.check(source)
+	s.onlyLocks()
 	if err := s.err(); err != nil {
 		return nil, err
 	}
@@ -38,6 +40,27 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 			q.lock(client, name, source)
 		})
 	}, nil
+}
+
+// onlyLocks refuses options that a lock does nothing about.
+func (s *settings) onlyLocks() {
+	for _, o := range []struct {
+		name string
+		set  bool
+	}{
+		{"User", s.user != nil},
+		{"Key", s.source != nil},
+		{"LeastKey", s.least != 0},
+		{"Tee", s.tee},
+		{"Shadow", s.shadow != nil},
+		{"WithTokens", s.tokens != nil},
+		{"Allow", s.allow != nil},
+		{"Guarding", s.guard != nil},
+	} {
+		if o.set {
+			s.reject("%s: it is for Once and Submit, and does nothing for a Lock", o.name)
+		}
+	}
 }
 
 // lock answers the request while nobody else does.
@@ -54,14 +77,14 @@ func (q *request) lock(client *interlock.Client, name string, source Source) {
 	}
 	ctx, hold, err := client.Mutex(interlock.Key(name, id), q.settings.locks...).Lock(q.Context())
 	if err != nil {
-		if q.Context().Err() == nil {
-			q.settings.tell(q.w, q.Request, contended(err))
-		}
+		q.settings.tell(q.w, q.Request, contended(err)) // nobody hears it if the client has left; silence would be a 200
 		return
 	}
 	defer hold.Unlock() //nolint:errcheck // who traces the client hears of it
 	q.unread()
-	q.next.ServeHTTP(q.w, q.Request.WithContext(ctx))
+	r := q.Request.WithContext(ctx)
+	q.next.ServeHTTP(q.w, r)
+	q.handBack(r)
 }
 
 // contended puts into a problem why there is no lock.

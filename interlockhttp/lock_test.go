@@ -110,7 +110,45 @@ func TestLock(t *testing.T) {
 		}
 		serve(h, pay("7", "")).problem(503, interlockhttp.Closing)
 	})
+	t.Run("one whose own time is over is refused, and not answered with nothing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := interlock.New(nil)
+			h := lock(t, c, interlockhttp.PathValue("id"))(http.NotFoundHandler())
+			_, hold, err := c.Mutex(interlock.Key("pay", "7")).Lock(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer hold.Unlock()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			serve(h, pay("7", "").WithContext(ctx)).problem(423, interlockhttp.Locked)
+		})
+	})
+	t.Run("the server hears of the files of a form, so that it removes them", func(t *testing.T) {
+		h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if err := r.ParseMultipartForm(1); err != nil {
+				t.Error(err)
+			}
+		}))
+		r := pay("7", "")
+		uploads("a.png", "PNG")(r)
+		if serve(h, r); r.MultipartForm == nil {
+			t.Error("it does not")
+		}
+	})
 	t.Run("what cannot be meant is refused", func(t *testing.T) {
+		for name, opt := range map[string]interlockhttp.Option{
+			"whose it is": interlockhttp.User(signedIn),
+			"a shadow":    interlockhttp.Shadow(func(interlockhttp.Shadowed) {}),
+			"a method":    interlockhttp.Methods("post"),
+		} {
+			if _, err := interlockhttp.Lock(interlock.New(nil), "pay", interlockhttp.PathValue("id"), opt); err == nil {
+				t.Errorf("with %s", name)
+			}
+		}
+		if _, err := interlockhttp.Lock(interlock.New(nil), "pay", interlockhttp.Source{}); err == nil {
+			t.Error("without a source")
+		}
 		if _, err := interlockhttp.Lock(nil, "pay", interlockhttp.PathValue("id")); err == nil {
 			t.Error("without a client")
 		}

@@ -42,9 +42,6 @@ func Once(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware
 	if s.source == nil {
 		source := Header()
 		s.source = &source
-		if p.Scope == guard.Global && s.least == 0 && s.tokens == nil {
-			s.least = leastAnonymous
-		}
 	}
 	return newMiddleware(client, p, s)
 }
@@ -84,6 +81,13 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 	if s.tokens != nil && s.user == nil {
 		s.reject("WithTokens: a token is somebody's: pass User(…)")
 	}
+	if s.locks != nil {
+		s.reject("Locking: it is for Lock")
+	}
+	if p.Scope == guard.Global && s.least == 0 && s.tokens == nil {
+		s.leastChosen = leastAnonymous
+	}
+	s.check(*s.source)
 	if s.methods == nil {
 		s.methods = []string{http.MethodPost, http.MethodPatch}
 	}
@@ -96,7 +100,6 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 	if err := errors.Join(s.err(), p.Check()); err != nil {
 		return nil, err
 	}
-	const overhead = 64 << 10 // of header fields
 	opts := append([]guard.Option{guard.WithCodec(wire{}), guard.MaxResult(s.maxResponse + overhead), guard.Detached()}, s.guard...)
 	g, err := guard.New[*Response](client, p, opts...)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock"
@@ -23,6 +24,7 @@ type settings struct {
 	optional    bool
 	strict      bool // about quotation marks
 	least       int  // bytes of a key
+	leastChosen int  // of one that its client chose
 	maxBody     int64
 	maxResponse int
 	bodyWithin  time.Duration
@@ -47,6 +49,12 @@ type settings struct {
 const (
 	defaultMaxBody     = 1 << 20
 	defaultMaxResponse = 1 << 20
+
+	// mostResponse is less than the 512 MiB that Redis takes.
+	mostResponse = 256 << 20
+
+	// overhead is how many bytes the header of an answer may have that is kept.
+	overhead = 64 << 10
 
 	// leastAnonymous is how many bytes a key has at least that is nobody's: a
 	// shorter one could be guessed.
@@ -86,6 +94,9 @@ func Methods(names ...string) Option {
 			case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 				s.reject("Methods(%q): it changes nothing, so there is nothing to guard", name)
 			}
+			if !isToken(name) || name != strings.ToUpper(name) {
+				s.reject("Methods(%q): no request has it: methods are in capital letters", name)
+			}
 		}
 		s.methods = names
 	}
@@ -99,8 +110,8 @@ func Optional() Option { return func(s *settings) { s.optional = true } }
 func Quoted() Option { return func(s *settings) { s.strict = true } }
 
 // LeastKey sets how many bytes a key has at least. The default is 1, or 16 if the
-// policy's scope is [guard.Global] and clients choose the key: nobody should be able
-// to guess another's.
+// policy's scope is [guard.Global] and clients choose the key, in a header or a
+// cookie: nobody should be able to guess another's.
 func LeastKey(n int) Option {
 	return func(s *settings) {
 		if n < 1 || n > mostKey {
@@ -125,8 +136,8 @@ func MaxBody(n int64) Option {
 // only that it was there is kept. The default is 1 MiB.
 func MaxResponse(n int) Option {
 	return func(s *settings) {
-		if n < 1 {
-			s.reject("MaxResponse(%d): must be above zero", n)
+		if n < 1 || n > mostResponse {
+			s.reject("MaxResponse(%d): must be from 1 to %d", n, mostResponse)
 		}
 		s.maxResponse = n
 	}
@@ -145,7 +156,9 @@ func BodyWithin(d time.Duration) Option {
 
 // Tee sends answers as the handler writes them, and stores them afterwards. By
 // default an answer is stored first, so that a client which has it can rely on
-// getting the same one again.
+// getting the same one again; one that its handler flushes is then not kept. An
+// [net/http/httputil.ReverseProxy] flushes what comes without a length, so it is
+// best used with Tee.
 func Tee() Option { return func(s *settings) { s.tee = true } }
 
 // Secrets makes fingerprints of requests depend on a secret, so that who sees the

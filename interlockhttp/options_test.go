@@ -1,6 +1,7 @@
 package interlockhttp_test
 
 import (
+	"math"
 	"net/http"
 	"testing"
 
@@ -52,6 +53,30 @@ func TestConstruction(t *testing.T) {
 		"no tokens": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.WithTokens(nil, "form"))
 		},
+		"a source of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Source{}))
+		},
+		"a function that is none": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Func(nil)))
+		},
+		"several sources, but none": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Each()))
+		},
+		"several sources, one of them none": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Each(interlockhttp.Header(), interlockhttp.Source{})))
+		},
+		"a field without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Header("")))
+		},
+		"a method that no request has": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("post"))
+		},
+		"answers of any size": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxResponse(math.MaxInt))
+		},
+		"options of a lock": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Locking(interlock.Wait(1)))
+		},
 		"no client": func(*interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(nil, guard.Policy{Name: "a"}, user)
 		},
@@ -99,4 +124,15 @@ func TestAllow(t *testing.T) {
 		t.Errorf("it says %+v", p)
 	}
 	s.ran(1)
+	t.Run("also if only where it is was kept", func(t *testing.T) {
+		s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/orders/1")
+			_ = http.NewResponseController(w).Flush()
+		}, interlockhttp.Allow(func(*http.Request, *interlockhttp.Response) bool { return false }))
+		s.ask("k-1", "x")
+		a := s.ask("k-1", "x")
+		if p := a.problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 0 || a.header.Get("Location") != "" {
+			t.Errorf("it says %+v with %v", p, a.header)
+		}
+	})
 }

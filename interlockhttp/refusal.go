@@ -1,6 +1,7 @@
 package interlockhttp
 
 import (
+	"context"
 	"errors"
 	"strconv"
 
@@ -19,6 +20,17 @@ func (q *request) refuse(err error) {
 		h[fieldExpires] = q.middleware.expires // for how long it is worth coming back
 	}
 	q.settings.tell(q.w, q.Request, p)
+}
+
+// cutShort returns err, or what it means if the request's own context ended while it
+// waited: it need not be the client who ended it. Who waits for another request does
+// so because that is at work.
+func (q *request) cutShort(err error) error {
+	p := &q.middleware.policy
+	if q.Context().Err() == nil || p.OnDuplicate != guard.Wait || !errors.Is(err, context.Cause(q.Context())) {
+		return err
+	}
+	return q.middleware.refusal(&guard.DuplicateError{Guard: p.Name, Running: true, Message: p.Message, Status: p.Status})
 }
 
 // problem puts into a problem what a guard said.

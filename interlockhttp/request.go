@@ -47,9 +47,7 @@ func (q *request) serve() {
 	}
 	ctx, claim, err := q.begin(q.Context(), key)
 	if err != nil {
-		if q.Context().Err() == nil { // otherwise nobody listens any more
-			q.refuse(err)
-		}
+		q.refuse(q.cutShort(err)) // should the client have left, nobody hears it; silence would be a 200
 		return
 	}
 	if response, ok := claim.Result(); ok {
@@ -99,9 +97,12 @@ var errShortKey = errors.New("it is so short that it could be guessed")
 
 // noKey explains why there is no key.
 func noKey(err error) *Problem {
-	var body *bodyError
+	var (
+		body    *bodyError
+		tooLong *http.MaxBytesError // of a limit that somebody set before us
+	)
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, errTooLarge), errors.As(err, &tooLong):
 		return problemOf(BodyTooLarge, err)
 	case errors.As(err, &body) && isLate(err):
 		return problemOf(BodyLate, err)
@@ -149,6 +150,7 @@ func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 		q.w.Header().Set(fieldUnguarded, "true")
 	}
 	c.begin(q.w, q.Method, q)
+	defer c.over.Store(true) // should it panic
 	r := q.work(ctx)
 	q.next.ServeHTTP(c, r)
 	q.handBack(r)
@@ -205,13 +207,13 @@ var notStored, replayed, noStore = []string{"false"}, []string{"true"}, []string
 // replay answers with what was kept.
 func (q *request) replay(r *Response) {
 	switch allow := q.settings.allow; {
+	case allow != nil && !allow(q.Request, r):
+		q.refuse(newProblem(ResultUnavailable))
+		return
 	case r.Omitted != "":
 		p := newProblem(ResultUnavailable)
 		p.OriginalStatus, p.Location = r.Status, r.Header.Get("Location")
 		q.refuse(p)
-		return
-	case allow != nil && !allow(q.Request, r):
-		q.refuse(newProblem(ResultUnavailable))
 		return
 	}
 	h := q.w.Header()

@@ -64,7 +64,7 @@ func (r *Response) keeps(f field) bool {
 	case strings.HasPrefix(f.name, http.TrailerPrefix):
 		return false
 	}
-	return r.Omitted == "" || f.name == "Location"
+	return r.Omitted == "" || f.name == "Location" && r.Omitted != private
 }
 
 // Why a body is not kept.
@@ -115,6 +115,16 @@ func (wire) Marshal(v any) ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(len(trailer)))
 	inOrder(trailer, func(name string, values []string) { b = appendField(b, name, values) })
 	return appendText(b, body), nil
+}
+
+// bulk returns how many bytes the header and the trailer of an answer have at most when
+// they are encoded.
+func (r *Response) bulk() int {
+	n := sizeOf(r.Trailer)
+	for _, f := range r.kept.fields {
+		n += sizeOfField(f.name, f.values)
+	}
+	return n
 }
 
 func sizeOf(h http.Header) int {

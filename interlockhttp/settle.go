@@ -1,8 +1,10 @@
 package interlockhttp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/interlock-go/interlock/guard"
 )
@@ -19,24 +21,34 @@ const (
 	InDoubt          // nobody knows: the policy's OnUnknown says what happens, whatever the status
 )
 
-// Settle says what became of the request that ctx belongs to. The last word counts;
-// it reports whether there was somebody to hear it.
+// Settle says what became of the request that ctx belongs to. The last word counts,
+// until the handler has returned; it reports whether there was somebody to hear it.
+// That is the innermost middleware, if there are several.
 func Settle(ctx context.Context, o Outcome) bool {
 	d, _ := ctx.Value(decisionKey{}).(*decision)
 	if d == nil {
 		return false
 	}
-	d.outcome = o
-	return true
+	for {
+		switch was := d.outcome.Load(); {
+		case was == decided:
+			return false
+		case d.outcome.CompareAndSwap(was, uint32(o)):
+			return true
+		}
+	}
 }
+
+// decided is instead of an outcome when nothing more is heard.
+const decided = 1 << 8
 
 // A decision is the context of a handler, on which it may say what became of the
 // request.
 type decision struct {
 	context.Context
 	middleware *Middleware
-	outer      *decision // the request may be in the hands of several
-	outcome    Outcome
+	outer      *decision     // the request may be in the hands of several
+	outcome    atomic.Uint32 // an Outcome, or decided: a handler may have left somebody behind
 }
 
 type decisionKey struct{}
@@ -53,18 +65,22 @@ func (d *decision) Value(key any) any {
 // what was asked.
 var personal = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusProxyAuthRequired: true,
-	http.StatusRequestTimeout: true, http.StatusMisdirectedRequest: true, http.StatusTooEarly: true,
-	http.StatusTooManyRequests: true, 499: true,
+	http.StatusRequestTimeout: true, http.StatusMisdirectedRequest: true, http.StatusLocked: true,
+	http.StatusTooEarly: true, http.StatusTooManyRequests: true, 499: true,
 }
 
 // keepsStatus tells whether an answer with that status is kept, unless its handler
 // says otherwise.
-func (q *request) keepsStatus(status int) bool { return q.outcome(status) == Kept }
+func (q *request) keepsStatus(status int) bool {
+	return q.outcome(status, q.decision.outcome.Load()) == Kept
+}
 
-func (q *request) outcome(status int) Outcome {
+// outcome returns what became of the request: what the handler said of it, or else
+// what its status says.
+func (q *request) outcome(status int, said uint32) Outcome {
 	switch {
-	case q.decision.outcome != byStatus:
-		return q.decision.outcome
+	case said != uint32(byStatus):
+		return Outcome(said) //nolint:gosec // it was one
 	case status >= 500:
 		return InDoubt
 	case status < 400:
@@ -80,7 +96,10 @@ func (q *request) settle(claim *guard.Claim[*Response]) {
 	r := &q.response
 	q.capture.response(r, q.settings)
 	var err error
-	outcome := q.outcome(r.Status)
+	if r.bulk() > overhead {
+		r.Omitted = cmp.Or(r.Omitted, tooLong)
+	}
+	outcome := q.outcome(r.Status, q.decision.outcome.Swap(decided))
 	switch outcome {
 	case Kept:
 		err = claim.Complete(r)

@@ -14,10 +14,18 @@ import (
 	"strings"
 )
 
-// A Source is where the key of a request is found.
+// A Source is where the key of a request is found. The functions that return one
+// make it; its zero value finds nothing, and is refused.
 type Source struct {
 	name string // for whoever sent none
 	find func(*request) (string, error)
+}
+
+// check refuses what would find no key in any request.
+func (s *settings) check(source Source) {
+	if source.find == nil {
+		s.reject("the source of the key finds nothing: use Header, PathValue or another one, with what it needs")
+	}
 }
 
 // DefaultHeaders are the fields in which [Once] looks for a key.
@@ -33,6 +41,9 @@ func Header(names ...string) Source {
 	}
 	canonical := make([]string, len(names))
 	for i, name := range names {
+		if !isToken(name) {
+			return Source{}
+		}
 		canonical[i] = textproto.CanonicalMIMEHeaderKey(name)
 	}
 	return Source{canonical[0], func(q *request) (string, error) { return q.header(canonical) }}
@@ -48,7 +59,7 @@ func (q *request) header(names []string) (string, error) {
 		if len(values) > 1 {
 			return "", errTwoKeys
 		}
-		key, err := parseKey(values[0], q.settings.strict)
+		key, err := q.chosen(values[0], q.settings.strict)
 		switch {
 		case err != nil:
 			return "", err
@@ -65,6 +76,16 @@ func (q *request) header(names []string) (string, error) {
 		return "", errNoKey
 	}
 	return found, nil
+}
+
+// chosen returns a key that the client has chosen. Where all clients share their keys,
+// nobody should be able to guess another's.
+func (q *request) chosen(value string, strict bool) (string, error) {
+	key, err := parseKey(value, strict)
+	if err == nil && len(key) < q.settings.leastChosen {
+		err = errShortKey
+	}
+	return key, err
 }
 
 // dropped tells whether the request asks proxies to remove a field: they and we
@@ -88,7 +109,7 @@ func Cookie(name string) Source {
 		case 0:
 			return "", errNoKey
 		case 1:
-			return parseKey(cookies[0].Value, false)
+			return q.chosen(cookies[0].Value, false)
 		}
 		return "", errTwoKeys
 	}}
@@ -143,6 +164,9 @@ func JSONField(path string) Source {
 // Func finds the key by a function of the caller's. An empty key means that there
 // is none. The function may read the body; the handler gets it all the same.
 func Func(find func(*http.Request) (string, error)) Source {
+	if find == nil {
+		return Source{}
+	}
 	return Source{"a key", func(q *request) (string, error) {
 		if err := q.rewind(); err != nil {
 			return "", err
@@ -165,7 +189,12 @@ func Content() Source {
 func Each(sources ...Source) Source {
 	names := make([]string, len(sources))
 	for i, s := range sources {
-		names[i] = s.name
+		if names[i] = s.name; s.find == nil {
+			return Source{}
+		}
+	}
+	if len(sources) == 0 {
+		return Source{}
 	}
 	return Source{strings.Join(names, " and "), func(q *request) (string, error) {
 		var b strings.Builder
@@ -216,13 +245,15 @@ func (q *request) formField(name string) ([]string, error) {
 // partsNamed returns the parts of a multipart form that have a name.
 func partsNamed(body []byte, boundary, name string) (values []string, err error) {
 	parts := multipart.NewReader(bytes.NewReader(body), boundary)
-	for {
+	for n := 0; ; n++ {
 		p, err := parts.NextPart()
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return values, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
+		case n == mostParts:
+			return nil, multipart.ErrMessageTooLarge
 		}
 		if p.FormName() != name || p.FileName() != "" {
 			continue

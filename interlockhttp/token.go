@@ -12,9 +12,19 @@ import (
 //	{"token": "…", "expires_in": 300, "header": "Idempotent-Token"}
 //
 // The client sends the token along with the form, and a middleware with [WithTokens]
-// lets it be spent once.
+// lets it be spent once. Without tokens or user it panics, or if an option cannot be
+// meant.
 func TokenHandler(t *guard.Tokens, form string, user func(*http.Request) string, opts ...Option) http.Handler {
 	s := newSettings(opts)
+	switch {
+	case t == nil:
+		s.reject("TokenHandler: there are no tokens: make them with guard.NewTokens")
+	case user == nil:
+		s.reject("TokenHandler: a token is somebody's: pass a function that says whose")
+	}
+	if err := s.err(); err != nil {
+		panic(err)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h["Cache-Control"] = noStore

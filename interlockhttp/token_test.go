@@ -71,4 +71,22 @@ func TestTokens(t *testing.T) {
 			t.Errorf("got %d", w.Code)
 		}
 	})
+	t.Run("what cannot be meant panics when it is made", func(t *testing.T) {
+		for name, build := range map[string]func(){
+			"no tokens": func() { interlockhttp.TokenHandler(nil, "order", signedIn) },
+			"nobody":    func() { interlockhttp.TokenHandler(tokens, "order", nil) },
+			"a bad status": func() {
+				interlockhttp.TokenHandler(tokens, "order", signedIn, interlockhttp.Status(interlockhttp.UserMissing, 200))
+			},
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s is accepted", name)
+					}
+				}()
+				build()
+			}()
+		}
+	})
 }
