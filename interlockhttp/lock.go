@@ -3,6 +3,7 @@ package interlockhttp
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/interlock-go/interlock"
 )
@@ -30,6 +31,7 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 	if err := s.err(); err != nil {
 		return nil, err
 	}
+	pace := &pace{}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if s.methods != nil && !s.guards(r.Method) {
@@ -37,7 +39,7 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 				return
 			}
 			q := &request{Request: r, w: w, settings: s, next: next}
-			q.lock(client, name, source)
+			q.lock(client, name, source, pace)
 		})
 	}, nil
 }
@@ -64,7 +66,7 @@ func (s *settings) onlyLocks() {
 }
 
 // lock answers the request while nobody else does.
-func (q *request) lock(client *interlock.Client, name string, source Source) {
+func (q *request) lock(client *interlock.Client, name string, source Source, pace *pace) {
 	id, err := source.find(q)
 	switch {
 	case errors.Is(err, errNoKey) && q.settings.optional:
@@ -77,23 +79,25 @@ func (q *request) lock(client *interlock.Client, name string, source Source) {
 	}
 	ctx, hold, err := client.Mutex(interlock.Key(name, id), q.settings.locks...).Lock(q.Context())
 	if err != nil {
-		q.settings.tell(q.w, q.Request, contended(err)) // nobody hears it if the client has left; silence would be a 200
+		q.settings.tell(q.w, q.Request, contended(err, pace)) // nobody hears it if the client has left; silence would be a 200
 		return
 	}
 	defer hold.Unlock() //nolint:errcheck // who traces the client hears of it
 	q.unread()
+	start := time.Now()
 	r := q.Request.WithContext(ctx)
 	q.next.ServeHTTP(q.w, r)
 	q.handBack(r)
+	pace.took(time.Since(start))
 }
 
 // contended puts into a problem why there is no lock.
-func contended(err error) *Problem {
+func contended(err error, pace *pace) *Problem {
 	var busy *interlock.ContendedError
 	switch {
 	case errors.As(err, &busy):
 		p := problemOf(Locked, err)
-		p.RetryAfter = busy.RetryAfter
+		p.RetryAfter = pace.pause(busy.RetryAfter)
 		return p
 	case errors.Is(err, interlock.ErrContended):
 		return problemOf(Locked, err)

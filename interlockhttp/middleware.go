@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
-	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
@@ -17,8 +15,8 @@ type Middleware struct {
 	settings *settings
 	policy   guard.Policy
 	guard    *guard.Guard[*Response]
-	expires  []string     // for how long answers are kept
-	pace     atomic.Int64 // how long handlers take, in nanoseconds
+	expires  []string // for how long answers are kept
+	pace     pace
 }
 
 // Once returns a middleware that answers a request which comes again, with the same
@@ -146,16 +144,4 @@ func (m *Middleware) within(ctx context.Context) bool {
 		}
 	}
 	return false
-}
-
-// pause returns when to come back for something that runs. What is left of its lease
-// says little, since that is renewed; how long others took says more.
-func (m *Middleware) pause(left time.Duration) time.Duration {
-	return max(time.Second, min(time.Duration(m.pace.Load()), left))
-}
-
-// took notes how long a handler took. It is a mean in which the last ones count most.
-func (m *Middleware) took(d time.Duration) {
-	pace := m.pace.Load()
-	m.pace.Store(pace + (int64(d)-pace)/8) // should another one do so meanwhile, one is left out
 }

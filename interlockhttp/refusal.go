@@ -99,7 +99,7 @@ func (m *Middleware) refusal(e *guard.DuplicateError) *Problem {
 		p.Status, p.Message = e.Status, e.Message
 	}
 	if e.Running && m.policy.After != guard.Window {
-		p.RetryAfter = m.pause(e.RetryAfter)
+		p.RetryAfter = m.pace.pause(e.RetryAfter)
 	}
 	return p
 }

@@ -156,7 +156,7 @@ func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	q.handBack(r)
 	c.end()
 	q.settle(claim)
-	q.middleware.took(time.Since(start))
+	q.middleware.pace.took(time.Since(start))
 	c.send()
 }
 
@@ -165,15 +165,21 @@ func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 // with it, it does once. A request without a body net/http sends again all the same,
 // since it sees the key, unless the proxy's transport is a [Transport].
 func (q *request) work(ctx context.Context) *http.Request {
-	outer, _ := q.Context().Value(decisionKey{}).(*decision)
-	q.decision = decision{Context: ctx, middleware: q.middleware, outer: outer}
-	r := q.Request.WithContext(&q.decision)
+	r := q.decided(ctx)
 	r.ContentLength, r.TransferEncoding, r.GetBody = int64(len(q.body.data)), nil, nil
 	if r.Body != nil && r.Body != http.NoBody {
 		q.body.Reset(q.body.data)
 		r.Body = &q.body
 	}
 	return r
+}
+
+// decided returns the request with a context on which its handler may say what became
+// of it, and by which the middleware knows it again.
+func (q *request) decided(ctx context.Context) *http.Request {
+	outer, _ := q.Context().Value(decisionKey{}).(*decision)
+	q.decision = decision{Context: ctx, middleware: q.middleware, outer: outer}
+	return q.Request.WithContext(&q.decision)
 }
 
 // handBack tells the server, and those outside of us, what was found out about the

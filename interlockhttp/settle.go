@@ -31,7 +31,7 @@ func Settle(ctx context.Context, o Outcome) bool {
 	}
 	for {
 		switch was := d.outcome.Load(); {
-		case was == decided:
+		case was == past:
 			return false
 		case d.outcome.CompareAndSwap(was, uint32(o)):
 			return true
@@ -39,8 +39,8 @@ func Settle(ctx context.Context, o Outcome) bool {
 	}
 }
 
-// decided is instead of an outcome when nothing more is heard.
-const decided = 1 << 8
+// past is instead of an outcome when nothing more is heard.
+const past = 1 << 8
 
 // A decision is the context of a handler, on which it may say what became of the
 // request.
@@ -48,7 +48,7 @@ type decision struct {
 	context.Context
 	middleware *Middleware
 	outer      *decision     // the request may be in the hands of several
-	outcome    atomic.Uint32 // an Outcome, or decided: a handler may have left somebody behind
+	outcome    atomic.Uint32 // an Outcome, or past: a handler may have left somebody behind
 }
 
 type decisionKey struct{}
@@ -99,7 +99,7 @@ func (q *request) settle(claim *guard.Claim[*Response]) {
 	if r.bulk() > overhead {
 		r.Omitted = cmp.Or(r.Omitted, tooLong)
 	}
-	outcome := q.outcome(r.Status, q.decision.outcome.Swap(decided))
+	outcome := q.outcome(r.Status, q.decision.outcome.Swap(past))
 	switch outcome {
 	case Kept:
 		err = claim.Complete(r)

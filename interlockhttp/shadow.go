@@ -28,15 +28,17 @@ func (q *request) observe() {
 	claim := q.observed(ctx)
 	cancel()
 	q.unread()
+	r := q.decided(q.Context())
+	defer q.handBack(r)
 	if claim == nil {
-		q.next.ServeHTTP(q.w, q.Request)
+		q.next.ServeHTTP(q.w, r)
 		return
 	}
 	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic
 	c := &q.capture
 	c.most, c.keeps, c.passes = q.settings.maxResponse, q.middleware.keeps(), true
 	c.begin(q.w, q.Method, nil)
-	q.next.ServeHTTP(c, q.Request)
+	q.next.ServeHTTP(c, r)
 	c.end()
 	q.settle(claim)
 }

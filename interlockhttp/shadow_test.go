@@ -69,6 +69,21 @@ func TestShadow(t *testing.T) {
 			w.Heal()
 		})
 	})
+	t.Run("a handler is heard, and a request that comes through it twice is one", func(t *testing.T) {
+		s := shadow(t, interlocktest.New(t), kept)
+		s.mux = http.NewServeMux()
+		s.mux.Handle("/orders", s.once.Wrap(s.once.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if !interlockhttp.Settle(r.Context(), interlockhttp.NotDone) {
+				t.Error("nobody hears it")
+			}
+		}))))
+		for range 2 {
+			s.ask("k-1", "x").is(200, "")
+		}
+		if len(reports) > 0 {
+			t.Errorf("it reports %+v", reports)
+		}
+	})
 	t.Run("the handler's context is the request's own", func(t *testing.T) {
 		w := interlocktest.New(t)
 		ctx, hangUp := context.WithCancel(t.Context())

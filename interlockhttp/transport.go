@@ -17,7 +17,7 @@ import (
 // the request, redirects included.
 //
 // It is retried after transport errors, after 408, 425, 429, 500, 502, 503 and 504,
-// and after a [Problem] that says that the same request is at work ([InProgress]) or
+// after a 409 that is no problem and has a Retry-After, and after a [Problem] that says that the same request is at work ([InProgress]) or
 // waits for a lock ([Locked]). It is not after a problem that says that this is of no
 // use, or takes another key. [Attempts], [RetryFor], [Lifetime] and the deadline of
 // the request's context bound it; when they are reached, the last answer is
