@@ -86,8 +86,8 @@ func (q *request) lock(client *interlock.Client, name string, source Source, pac
 	q.unread()
 	start := time.Now()
 	r := q.Request.WithContext(ctx)
+	defer q.handBack(r)
 	q.next.ServeHTTP(q.w, r)
-	q.handBack(r)
 	pace.took(time.Since(start))
 }
 

@@ -178,6 +178,22 @@ func TestOnce(t *testing.T) {
 		status = 200
 		s.ask("k-1", "x").is(200, "")
 	})
+	t.Run("the files of a form are known outside also when the handler panics", func(t *testing.T) {
+		s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) {
+			if err := r.ParseMultipartForm(1); err != nil {
+				t.Error(err)
+			}
+			panic("boom")
+		})
+		r := s.request("k-1", "", uploads("a.png", "PNG"))
+		func() {
+			defer func() { _ = recover() }() // as those do who answer with 500
+			s.mux.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		if r.MultipartForm == nil {
+			t.Error("nobody can remove them")
+		}
+	})
 	t.Run("two middlewares that are one guard a request once", func(t *testing.T) {
 		s := open(t, kept, nil)
 		h := s.once.Wrap(s.once.Wrap(s.handler))

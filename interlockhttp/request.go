@@ -152,8 +152,8 @@ func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	c.begin(q.w, q.Method, q)
 	defer c.over.Store(true) // should it panic
 	r := q.work(ctx)
+	defer q.handBack(r)
 	q.next.ServeHTTP(c, r)
-	q.handBack(r)
 	c.end()
 	q.settle(claim)
 	q.middleware.pace.took(time.Since(start))
