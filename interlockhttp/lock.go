@@ -18,6 +18,10 @@ import (
 //
 // A request that has no key is refused. If the lock is lost, the handler's context
 // ends.
+//
+// The lock is held for as long as the handler runs, so a client that sends slowly, or
+// reads slowly, holds up the others. With [MaxBody] or [BodyWithin] the body is read
+// before; for the answer there is the server's WriteTimeout.
 func Lock(client *interlock.Client, name string, source Source, opts ...Option) (func(http.Handler) http.Handler, error) {
 	s := newSettings(opts)
 	switch {
@@ -68,6 +72,9 @@ func (s *settings) onlyLocks() {
 // lock answers the request while nobody else does.
 func (q *request) lock(client *interlock.Client, name string, source Source, pace *pace) {
 	id, err := source.find(q)
+	if err == nil && q.settings.readsFirst {
+		err = q.rewind()
+	}
 	switch {
 	case errors.Is(err, errNoKey) && q.settings.optional:
 		q.unread()

@@ -125,6 +125,28 @@ func TestLock(t *testing.T) {
 			serve(h, pay("7", "").WithContext(ctx)).problem(423, interlockhttp.Locked)
 		})
 	})
+	t.Run("a body that comes slowly is waited for before the lock is taken, if it is bounded", func(t *testing.T) {
+		for name, opt := range map[string]interlockhttp.Option{"in bytes": interlockhttp.MaxBody(10), "in time": interlockhttp.BodyWithin(time.Minute)} {
+			c := interlock.New(nil)
+			h := lock(t, c, interlockhttp.PathValue("id"), opt)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+			r := pay("7", "text")
+			text := r.Body
+			r.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
+				_, hold, err := c.Mutex(interlock.Key("pay", "7")).TryLock(t.Context())
+				if err != nil {
+					t.Errorf("%s: it holds the lock: %v", name, err)
+					return 0, err
+				}
+				_ = hold.Unlock()
+				return text.Read(p)
+			}))
+			if a := serve(h, r); a.body != "text" {
+				t.Errorf("%s: got %d %q", name, a.status, a.body)
+			}
+		}
+		h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"), interlockhttp.MaxBody(10))(http.NotFoundHandler())
+		serve(h, pay("7", "more than ten bytes")).problem(413, interlockhttp.BodyTooLarge)
+	})
 	t.Run("the server hears of the files of a form, so that it removes them", func(t *testing.T) {
 		h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if err := r.ParseMultipartForm(1); err != nil {
@@ -158,3 +180,7 @@ func TestLock(t *testing.T) {
 		}
 	})
 }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -26,6 +26,7 @@ type settings struct {
 	least       int  // bytes of a key
 	leastChosen int  // of one that its client chose
 	maxBody     int64
+	readsFirst  bool // the body, before a lock is asked for
 	maxResponse int
 	bodyWithin  time.Duration
 	tee         bool
@@ -122,13 +123,14 @@ func LeastKey(n int) Option {
 }
 
 // MaxBody bounds the body of a request, in bytes, all of which is read before the
-// handler runs. A larger one is refused. The default is 1 MiB.
+// handler runs. A larger one is refused. The default is 1 MiB; [Lock] reads no body
+// that it does not look into, unless this or [BodyWithin] is set.
 func MaxBody(n int64) Option {
 	return func(s *settings) {
 		if n < 1 {
 			s.reject("MaxBody(%d): must be above zero", n)
 		}
-		s.maxBody = n
+		s.maxBody, s.readsFirst = n, true
 	}
 }
 
@@ -150,7 +152,7 @@ func BodyWithin(d time.Duration) Option {
 		if d <= 0 {
 			s.reject("BodyWithin(%v): must be above zero", d)
 		}
-		s.bodyWithin = d
+		s.bodyWithin, s.readsFirst = d, true
 	}
 }
 
