@@ -9,8 +9,9 @@ import (
 )
 
 // Lock returns a middleware that lets one request at a time do something: of those
-// with the same key, the others wait, or are refused with 423 if the lock's options
-// or their own contexts do not let them. The lock's key is name and what source finds.
+// with the same key, the others wait for up to 10 seconds, or for as long as
+// interlock.Wait among the lock's options and their own contexts let them, and are
+// refused with 423. The lock's key is name and what source finds.
 //
 //	pay, err := interlockhttp.Lock(client, "pay", interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(3*time.Second)))
 //	…
@@ -35,6 +36,7 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 	if err := s.err(); err != nil {
 		return nil, err
 	}
+	s.locks = append([]interlock.Option{interlock.Wait(lockWait)}, s.locks...)
 	pace := &pace{}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +49,10 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 		})
 	}, nil
 }
+
+// lockWait is how long a request waits for a lock, unless it is told otherwise: the
+// client should hear of it before it hangs up.
+const lockWait = 10 * time.Second
 
 // onlyLocks refuses options that a lock does nothing about.
 func (s *settings) onlyLocks() {

@@ -78,6 +78,22 @@ func TestLock(t *testing.T) {
 			}
 		})
 	})
+	t.Run("nobody waits for ever", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := interlock.New(nil)
+			h := lock(t, c, interlockhttp.PathValue("id"))(http.NotFoundHandler())
+			_, hold, err := c.Mutex(interlock.Key("pay", "7")).Lock(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer hold.Unlock()
+			start := time.Now()
+			serve(h, pay("7", "")).problem(423, interlockhttp.Locked)
+			if took := time.Since(start); took != 10*time.Second {
+				t.Errorf("it waited for %v", took)
+			}
+		})
+	})
 	t.Run("the handler has the lock, and the whole body", func(t *testing.T) {
 		c := interlock.New(nil)
 		h := lock(t, c, interlockhttp.JSONField("id"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
