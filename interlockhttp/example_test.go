@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock"
@@ -31,13 +32,6 @@ func send(h http.Handler, path, key, body string) *httptest.ResponseRecorder {
 // A client that sends an order again, with the same key, gets the answer to the
 // first (P10).
 func ExampleOnce() {
-	placed := 0
-	placeOrder := func(w http.ResponseWriter, _ *http.Request) {
-		placed++
-		w.WriteHeader(http.StatusCreated)
-		fmt.Fprintf(w, `{"order": "A-%d"}`, placed)
-	}
-
 	orders, err := interlockhttp.Once(client, guard.Charge("orders"), interlockhttp.User(signedIn))
 	if err != nil {
 		panic(err)
@@ -45,17 +39,33 @@ func ExampleOnce() {
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders", orders.Wrap(http.HandlerFunc(placeOrder)))
 
-	for range 2 {
-		answer := send(mux, "/orders", `"8e03978e-40d5-43dd-bc93-6894a57f9324"`, `{"sku": "shoe", "n": 2}`)
-		fmt.Println(answer.Code, answer.Body, answer.Header().Get("Idempotent-Replayed") == "true")
-	}
-	fmt.Println(send(mux, "/orders", "8e03978e-40d5-43dd-bc93-6894a57f9324", `{"sku": "shoe", "n": 3}`).Code)
-	fmt.Println("placed", placed)
+	const key = `"8e03978e-40d5-43dd-bc93-6894a57f9324"`
+	show(send(mux, "/orders", key, `{"sku": "shoe", "n": 2}`))
+	show(send(mux, "/orders", key, `{"sku": "shoe", "n": 2}`)) // once more
+	show(send(mux, "/orders", key, `{"sku": "shoe", "n": 3}`)) // something else
 	// Output:
-	// 201 {"order": "A-1"} false
-	// 201 {"order": "A-1"} true
-	// 422
-	// placed 1
+	// 201 {"order": "A-1"}
+	// 201 {"order": "A-1"} Idempotent-Replayed: true
+	// 422 key_reused
+}
+
+var placed atomic.Int64
+
+func placeOrder(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"order": "A-%d"}`, placed.Add(1))
+}
+
+// show prints an answer.
+func show(w *httptest.ResponseRecorder) {
+	what := w.Body.String()
+	if p, ok := interlockhttp.ReadProblem(w.Result()); ok {
+		what = string(p.Code)
+	}
+	if replayed := w.Header().Get("Idempotent-Replayed"); replayed != "" {
+		what += " Idempotent-Replayed: " + replayed
+	}
+	fmt.Println(w.Code, what)
 }
 
 // A button that is clicked five times pays once (P10): what the page sends is the

@@ -3,6 +3,7 @@ package interlockhttp_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -55,4 +56,49 @@ func ExampleTransport() {
 	// try 2 was answered with 503
 	// 201 Created
 	// 3 requests with one key: true
+}
+
+// What a client has to do for it: keep the key with what it is for.
+func ExampleNewTransport() {
+	bank, ctx := overloadedBank(), context.Background()
+	defer bank.Close()
+
+	client := &http.Client{Transport: interlockhttp.NewTransport(nil)}
+
+	payment := Payment{Order: "A-1", Cents: 700, Key: interlockhttp.NewKey()} // stored before it is sent
+	req, err := http.NewRequestWithContext(interlockhttp.WithKey(ctx, payment.Key), http.MethodPost, bank.URL, payment.JSON())
+	if err != nil {
+		panic(err)
+	}
+	resp, err := client.Do(req) // as often as need be
+	if err != nil {
+		panic(err) // it says whether the outcome is unknown
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.Status)
+	// Output: 201 Created
+}
+
+// A Payment is what a shop has in its database.
+type Payment struct {
+	Order string
+	Cents int
+	Key   string
+}
+
+// JSON is what the bank wants to know.
+func (p Payment) JSON() io.Reader {
+	return strings.NewReader(fmt.Sprintf(`{"order":%q,"cents":%d}`, p.Order, p.Cents))
+}
+
+// overloadedBank answers the second time.
+func overloadedBank() *httptest.Server {
+	var asked atomic.Int64
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
 }
