@@ -73,6 +73,19 @@ var callLaws = []law{
 			}
 		}
 	}},
+	{"no lock means that none is needed", func(t *testing.T, w *world) {
+		var mutex *interlock.Mutex
+		var multi *interlock.Multi
+		for _, none := range []interlock.Locker{nil, mutex, multi} {
+			n, err := interlock.Call(t.Context(), none, func(context.Context) (int, error) { return 42, nil })
+			if n != 42 || err != nil {
+				t.Errorf("without a lock of type %T: %d, %v", none, n, err)
+			}
+		}
+		if n := w.client.Stats().Acquired; n != 0 {
+			t.Errorf("%d locks were taken", n)
+		}
+	}},
 	{"the client comes from the context, or is the default", func(t *testing.T, w *world) {
 		if interlock.From(interlock.NewContext(t.Context(), w.client)) != w.client {
 			t.Error("not the client of the context")

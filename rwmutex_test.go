@@ -119,6 +119,14 @@ var rwmutexLaws = []law{
 		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 2) })
 		unlock(t, reading)
 	}},
+	{"who has stopped reading may write, whatever its context still carries", func(t *testing.T, w *world) {
+		m := w.client.RWMutex("k:1")
+		ctx, reading := lock(t, m.Read())
+		unlock(t, reading)
+		_, writing, err := m.Write().TryLock(context.WithoutCancel(ctx))
+		wantErr(t, err, nil)
+		unlock(t, writing)
+	}},
 	{"a reader that asks to write is refused at once, and told why", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		ctx, reading := lock(t, m.Read())

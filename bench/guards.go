@@ -223,11 +223,6 @@ func (p plan) guarding(ctx context.Context, out io.Writer, s *server, l load, g 
 	}
 	defer f.dismiss()
 	f.base = byHandRow
-	for _, r := range f.rows { // connect, load scripts, warm up
-		if _, err := f.cycle(ctx, r, g, p.slice/5); err != nil {
-			return err
-		}
-	}
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
 	}

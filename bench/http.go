@@ -193,11 +193,6 @@ func (p plan) requesting(ctx context.Context, out io.Writer, s *server, g int, b
 	}
 	defer f.dismiss()
 	f.base = base
-	for _, r := range f.rows { // connect, load scripts, warm up
-		if _, err := f.cycle(ctx, r, g, p.slice/5); err != nil {
-			return err
-		}
-	}
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
 	}

@@ -66,11 +66,6 @@ func (p plan) comparing(ctx context.Context, out io.Writer, s *server, g int, b 
 	}
 	defer f.dismiss()
 	f.base = plainRow
-	for _, r := range f.rows { // connect, load scripts, warm up
-		if _, err := f.cycle(ctx, r, g, p.slice/5); err != nil {
-			return err
-		}
-	}
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
 	}
@@ -82,8 +77,14 @@ func (p plan) comparing(ctx context.Context, out io.Writer, s *server, g int, b 
 	return nil
 }
 
-// rotate gives everybody its turns.
+// rotate lets everybody connect, load scripts and warm up, and then gives everybody
+// its turns.
 func (p plan) rotate(ctx context.Context, f *field, g int) error {
+	for _, r := range f.rows {
+		if _, err := f.cycle(ctx, r, g, p.slice/5); err != nil {
+			return err
+		}
+	}
 	for range p.rounds {
 		for _, r := range f.rows {
 			t, err := quietest(p.tries, func() (*turn, error) { return f.cycle(ctx, r, g, p.slice) })

@@ -28,7 +28,7 @@ func (s *settings) check(source Source) {
 	}
 }
 
-// DefaultHeaders are the fields in which [Once] looks for a key.
+// defaultHeaders are the fields in which [Once] looks for a key.
 var defaultHeaders = []string{"Idempotency-Key", "X-Idempotency-Key", "Idempotent-Token"}
 
 // Header finds the key in a header field; which ones is for the caller to say, and

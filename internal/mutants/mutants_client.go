@@ -83,7 +83,7 @@ var clientMutants = []mutant{
 	{"always-reentrant", "lease.go", "case !allowed:", "case false:", "the same thread re-enters by surprise"},
 	{"innermost-only", "owner.go", "for ; l != nil; l = l.outer {", "if l != nil {", "two locks held, one recognised"},
 	{"cannot-leave", "owner.go", "return context.WithValue(ctx, leaseKey{}, (*lease)(nil))", "return ctx", "work that must not share shares"},
-	{"stale-key", "lease.go", "case l.ended != nil || l.watch.Overdue(time.Now()):", "case false:", "a context smuggles ownership"},
+	{"stale-key", "owner.go", "slices.Contains(kinds, l.req.Kind) && l.live() {", "slices.Contains(kinds, l.req.Kind) {", "a context smuggles ownership"},
 	{"other-clients-key", "owner.go", "if l.core == c && l.req.Key == key &&", "if l.req.Key == key &&", "two engines, one key"},
 	{"name-ignored", "owner.go", "return context.WithValue(ctx, ownerKey{}, name)", "return ctx", "a saga waits for itself"},
 
