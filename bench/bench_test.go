@@ -104,20 +104,35 @@ func TestSends(t *testing.T) {
 				}
 			}
 			cycle() // connects, and loads scripts
-			before, err := s.use(t.Context())
-			if err != nil {
-				t.Fatal(err)
+			// A client of ours says once, in the background, that it is there: by a
+			// call that the server may not know, and by one more. Of three rounds
+			// one is undisturbed.
+			var told []string
+			for range 3 {
+				counted, sent := sends(t, s, c, cycle)
+				if counted == sent && sent == 2 {
+					return
+				}
+				told = append(told, fmt.Sprintf("counted %d commands, the client sent %d", counted, sent))
 			}
-			sent := monitored(t, s, cycle)
-			after, err := s.use(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := after.since(before, c.sends).sent; got != sent || sent != 2 {
-				t.Errorf("counted %d commands in a cycle; the client sent %d, and should send 2", got, sent)
-			}
+			t.Errorf("a cycle should send 2 commands: %s", strings.Join(told, "; "))
 		})
 	}
+}
+
+// sends returns how many commands of a cycle are counted, and how many were sent.
+func sends(t *testing.T, s *server, c contender, cycle func()) (counted, sent int) {
+	t.Helper()
+	before, err := s.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent = monitored(t, s, cycle)
+	after, err := s.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after.since(before, c.sends).sent, sent
 }
 
 // monitored returns how many commands clients send while fn runs, but for those
