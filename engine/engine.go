@@ -163,6 +163,15 @@ type Capabilities struct {
 	// Ledger keeps what became of work that is to happen once.
 	Ledger Ledger
 
+	// Fencer, Rememberer and Notes are what an engine must have to be one of
+	// several that are made one.
+	Fencer     Fencer
+	Rememberer Rememberer
+	Notes      Notes
+
+	// Prober tells how the engine is.
+	Prober Prober
+
 	// Patience is how long after it was sent a first Acquire or Claim may still
 	// be granted although its attempt was abandoned meanwhile. Who gives up
 	// earlier abandons again when it is over. It is zero for an engine that
