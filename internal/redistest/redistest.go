@@ -30,6 +30,8 @@ type Server struct {
 	port int
 	dir  string
 	args []string
+	bus  int    // the port on which nodes of a cluster talk; 0 if it is not one
+	main string // what a sentinel is to watch, as its file says; empty if it is a server
 
 	stepped bool          // whether the clock can be moved
 	step    time.Duration // by how much it has been
@@ -44,10 +46,19 @@ type Server struct {
 // arguments are redis-server's own.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	s := &Server{t: t}
+	s.start(args)
+	return s
+}
+
+// start runs s on a free port, until the test ends.
+func (s *Server) start(args []string) {
+	t := s.t
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Fatal("redis-server is not installed: apt-get install redis-server")
 	}
-	s := &Server{t: t, dir: t.TempDir()}
+	s.dir = t.TempDir()
 	for _, a := range args {
 		if a == SteppedClock {
 			s.stepped = true
@@ -58,16 +69,18 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Cleanup(s.end)
 	for range 10 {
 		s.port = freePort(t)
+		if s.bus > 0 {
+			s.bus = freePort(t)
+		}
 		err := s.run()
 		if err == nil {
-			return s
+			return
 		}
 		if !strings.Contains(s.log.String(), "Address already in use") {
 			t.Fatalf("redis-server did not start: %v\n%s", err, s.log)
 		}
 	}
 	t.Fatalf("no free port in ten tries\n%s", s.log)
-	return nil
 }
 
 // Addr returns the server's host and port.
@@ -106,9 +119,10 @@ func (s *Server) Restart() {
 
 // run starts the process and waits until it answers.
 func (s *Server) run() error {
-	args := append([]string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
-	}, s.args...)
+	args, err := s.arguments()
+	if err != nil {
+		return err
+	}
 	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
 	s.cmd = exec.Command("redis-server", args...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
@@ -120,6 +134,18 @@ func (s *Server) run() error {
 		return err
 	}
 	return s.await()
+}
+
+// arguments are those of redis-server.
+func (s *Server) arguments() ([]string, error) {
+	if s.main != "" {
+		return s.sentinelArguments()
+	}
+	args := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", ""}
+	if s.bus > 0 {
+		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.bus))
+	}
+	return append(args, s.args...), nil
 }
 
 // await returns once the server answers, or tells why it will not.
@@ -144,8 +170,8 @@ func (s *Server) await() error {
 // itself makes sure that the one who answered is our child: two tests may have
 // been given the same free port.
 func (s *Server) itself() error {
-	reply, err := s.Do("CONFIG", "GET", "dir")
-	if err == nil && strings.Contains(reply, s.dir) {
+	reply, err := s.Do("INFO", "server")
+	if err == nil && strings.Contains(reply, fmt.Sprintf("\nprocess_id:%d\r", s.cmd.Process.Pid)) {
 		return nil
 	}
 	<-s.exited

@@ -1,0 +1,173 @@
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watched is the name by which sentinels know their primary.
+const watched = "main"
+
+// A Sentinel is a primary with two replicas and three sentinels that watch over
+// them.
+type Sentinel struct {
+	t        testing.TB
+	Servers  []*Server // the first is the primary to begin with
+	Watchers []*Server
+}
+
+// StartSentinel runs six processes until the test ends, and returns when the
+// sentinels know all there is. A primary counts as down after half a second. The
+// arguments are those of the three servers.
+func StartSentinel(t testing.TB, args ...string) *Sentinel {
+	t.Helper()
+	s := &Sentinel{t: t}
+	primary := Start(t, args...)
+	s.Servers = append(s.Servers, primary)
+	for range 2 {
+		s.Servers = append(s.Servers, Start(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(primary.port)}, args...)...))
+	}
+	for _, r := range s.Servers {
+		r.Must("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	}
+	primary.inSync(2)
+	for range 3 {
+		w := &Server{t: t, main: fmt.Sprintf("127.0.0.1 %d", primary.port)}
+		w.start(nil)
+		s.Watchers = append(s.Watchers, w)
+	}
+	s.Healthy()
+	return s
+}
+
+// sentinelArguments are those of a sentinel, which keeps what it knows in a file.
+func (s *Server) sentinelArguments() ([]string, error) {
+	file := filepath.Join(s.dir, "sentinel.conf")
+	if _, err := os.Stat(file); err == nil && s.log != nil && s.known() {
+		return []string{file, "--sentinel"}, nil // it is started again
+	}
+	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\n"+
+		"sentinel monitor %s %s 2\n"+
+		"sentinel down-after-milliseconds %[3]s 500\n"+
+		"sentinel failover-timeout %[3]s 4000\n"+
+		"sentinel parallel-syncs %[3]s 2\n", s.port, s.dir, watched, s.main)
+	return []string{file, "--sentinel"}, os.WriteFile(file, []byte(text), 0o600)
+}
+
+// known reports whether the sentinel's file is of its present port.
+func (s *Server) known() bool {
+	text, err := os.ReadFile(filepath.Join(s.dir, "sentinel.conf"))
+	return err == nil && strings.Contains(string(text), fmt.Sprintf("port %d\n", s.port))
+}
+
+// URL names the sentinels as [redisengine.Open] reads it.
+func (s *Sentinel) URL() string {
+	return "redis+sentinel://" + addresses(s.Watchers) + "/" + watched
+}
+
+// Main is the name of the primary.
+func (s *Sentinel) Main() string { return watched }
+
+func addresses(servers []*Server) string {
+	addrs := make([]string, len(servers))
+	for i, s := range servers {
+		addrs[i] = s.Addr()
+	}
+	return strings.Join(addrs, ",")
+}
+
+// Healthy waits until all sentinels see the same primary, two replicas, and
+// each other, and the replicas are in touch with it.
+func (s *Sentinel) Healthy() {
+	s.t.Helper()
+	await(s.t, "healthy sentinels", func() (string, bool) {
+		seen := make(map[string]bool)
+		for _, w := range s.Watchers {
+			about, err := w.Do("SENTINEL", "MASTER", watched)
+			f := pairs(about)
+			if err != nil || f["flags"] != "master" || f["num-slaves"] != "2" || f["num-other-sentinels"] != "2" {
+				return about, false
+			}
+			seen[f["port"]] = true
+			// What they know of the link of a replica is up to ten seconds old.
+			if replicas, _ := w.Do("SENTINEL", "REPLICAS", watched); strings.Contains(replicas, "_down") {
+				return replicas, false
+			}
+		}
+		return fmt.Sprint(seen), len(seen) == 1
+	})
+	s.Primary().inSync(2)
+}
+
+// pairs reads a reply of names and values in turn.
+func pairs(reply string) map[string]string {
+	lines, m := strings.Split(reply, "\n"), make(map[string]string)
+	for i := 0; i+1 < len(lines); i += 2 {
+		m[lines[i]] = lines[i+1]
+	}
+	return m
+}
+
+// Primary is the server that the sentinels take for the primary.
+func (s *Sentinel) Primary() *Server {
+	s.t.Helper()
+	var found *Server
+	await(s.t, "a primary that sentinels agree on", func() (string, bool) {
+		votes := make(map[string]int)
+		for _, w := range s.Watchers {
+			addr, _ := w.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", watched)
+			votes[addr]++
+		}
+		for _, server := range s.Servers {
+			if votes["127.0.0.1\n"+strconv.Itoa(server.port)] > len(s.Watchers)/2 {
+				found = server
+			}
+		}
+		return fmt.Sprint(votes), found != nil
+	})
+	return found
+}
+
+// Replicas are the other servers.
+func (s *Sentinel) Replicas() []*Server {
+	s.t.Helper()
+	primary, replicas := s.Primary(), []*Server(nil)
+	for _, server := range s.Servers {
+		if server != primary {
+			replicas = append(replicas, server)
+		}
+	}
+	return replicas
+}
+
+// Failover asks for another primary, as an operator does, and returns it. It
+// fails if the sentinels have not agreed on one within the minute.
+func (s *Sentinel) Failover() *Server {
+	s.t.Helper()
+	old := s.Primary()
+	await(s.t, "a failover", func() (string, bool) { // sentinels wait a while after the last
+		reply, err := s.Watchers[0].Do("SENTINEL", "FAILOVER", watched)
+		if err != nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		return fmt.Sprint(reply, err), err == nil
+	})
+	return s.Successor(old)
+}
+
+// Successor waits until the sentinels agree on another primary than old, which
+// knows that it is one, and returns it.
+func (s *Sentinel) Successor(old *Server) *Server {
+	s.t.Helper()
+	var next *Server
+	await(s.t, "a successor of "+old.Addr(), func() (string, bool) {
+		next = s.Primary()
+		return next.Addr(), next != old && next.Info("replication", "role") == "master"
+	})
+	return next
+}
