@@ -39,6 +39,8 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	for range 3 {
 		w := &Server{t: t, main: fmt.Sprintf("127.0.0.1 %d", primary.port)}
 		w.start(nil)
+		// Else it takes a replica for one after ten seconds. Before 7.0 it must be so.
+		_, _ = w.Do("SENTINEL", "DEBUG", "INFO-PERIOD", "500", "PUBLISH-PERIOD", "250")
 		s.Watchers = append(s.Watchers, w)
 	}
 	s.Healthy()
