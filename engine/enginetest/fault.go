@@ -24,6 +24,9 @@ const (
 	OpSeize     Op = "seize"
 	OpRegister  Op = "register"
 
+	OpRaise  Op = "raise"
+	OpMemory Op = "memory" // to ask how far it reaches back
+
 	OpClaim      Op = "claim"
 	OpClaimRenew Op = "renew a claim"
 	OpSettle     Op = "settle"  // or abandon a claim
@@ -82,6 +85,7 @@ func (f Fault) check() {
 	possible := map[Op][]Deed{
 		OpAcquire: calls, OpRenew: calls, OpRelease: calls, OpAbandon: calls, OpNotify: wakeUps,
 		OpCountDown: calls, OpInspect: calls, OpSeize: calls, OpRegister: calls,
+		OpRaise: calls, OpMemory: calls,
 		OpClaim: calls, OpClaimRenew: calls, OpSettle: calls, OpLookup: calls,
 	}
 	if !slices.Contains(possible[f.Op], f.Do) {

@@ -120,6 +120,12 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	if c.Ledger != nil {
 		c.Ledger = &ledger{faulty: f, inner: c.Ledger}
 	}
+	if c.Fencer != nil {
+		c.Fencer = &fencer{faulty: f, inner: c.Fencer}
+	}
+	if c.Rememberer != nil {
+		c.Rememberer = &rememberer{faulty: f, inner: c.Rememberer}
+	}
 	return c
 }
 

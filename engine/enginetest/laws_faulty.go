@@ -164,6 +164,14 @@ var failing = map[string]func(*bench, *Faulty){
 			b.errorf("a wake-up came through although all are muted")
 		}
 	},
+	"Fencer": func(b *bench, f *Faulty) {
+		f.Inject(Fault{Op: OpRaise, Do: Refuse, Times: 1})
+		b.unavailable(f.Capabilities().Fencer.Raise(b.ctx, b.ask(ann), 1))
+	},
+	"Rememberer": func(b *bench, f *Faulty) {
+		f.Inject(Fault{Op: OpMemory, Do: Refuse, Times: 1})
+		b.unavailable(second(f.Capabilities().Rememberer.Memory(b.ctx)))
+	},
 	"Ledger": func(b *bench, f *Faulty) {
 		l, c := f.Capabilities().Ledger, b.claim()
 		for op, times := range map[Op]int{OpClaim: 1, OpClaimRenew: 1, OpSettle: 1, OpLookup: 2} {

@@ -7,6 +7,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -17,10 +18,12 @@ import (
 )
 
 var (
-	_ engine.Engine    = (*Engine)(nil)
-	_ engine.Notifier  = (*Engine)(nil)
-	_ engine.Latcher   = (*Engine)(nil)
-	_ engine.Inspector = (*Engine)(nil)
+	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Notifier   = (*Engine)(nil)
+	_ engine.Latcher    = (*Engine)(nil)
+	_ engine.Inspector  = (*Engine)(nil)
+	_ engine.Fencer     = (*Engine)(nil)
+	_ engine.Rememberer = (*Engine)(nil)
 )
 
 // shards is how many parts the keys are spread over, each with a mutex of its
@@ -29,6 +32,7 @@ const shards = 64
 
 // An Engine grants locks to the goroutines of this process. Use [New].
 type Engine struct {
+	id      string // of this memory, another one for each engine
 	start   time.Time
 	stepped atomic.Int64
 	seed    maphash.Seed
@@ -53,7 +57,7 @@ func MaxKeys(n int) Option {
 
 // New returns an engine in which every lock is free.
 func New(opts ...Option) *Engine {
-	e := &Engine{start: time.Now(), seed: maphash.MakeSeed(), room: room{limit: 4_000_000}}
+	e := &Engine{id: rand.Text(), start: time.Now(), seed: maphash.MakeSeed(), room: room{limit: 4_000_000}}
 	for _, opt := range opts {
 		opt(e)
 	}
@@ -132,7 +136,7 @@ func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e},
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e,
 	}
 }
 

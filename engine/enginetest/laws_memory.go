@@ -1,0 +1,55 @@
+package enginetest
+
+import "github.com/interlock-go/interlock/engine"
+
+// How far an engine's memory reaches back (T11): one that has forgotten whom it
+// granted a lock to must be told apart from one that has not.
+var memoryLaws = []Law{
+	{"memory", "a memory has a name that stays", func(b *bench) {
+		first := b.memory()
+		b.granted(b.ask(ann))
+		b.pass(b.Lease / 10)
+		if second := b.memory(); first.ID == "" || second.ID != first.ID {
+			b.errorf("the memory was %q and is %q", first.ID, second.ID)
+		}
+	}},
+	{"memory", "a memory grows older and never faster than time", func(b *bench) {
+		first := b.memory()
+		b.passAll()
+		second := b.memory()
+		if first.Age < 0 || second.Age < first.Age {
+			b.errorf("the memory reached back %v, and then %v", first.Age, second.Age)
+		}
+	}},
+	{"memory", "a memory that is used stays the same while nobody connects", func(b *bench) {
+		m := b.rememberer()
+		before, id := m.Connections(), b.memory().ID
+		a := b.ask(ann)
+		b.granted(a)
+		b.leaves(a, engine.Released)
+		if after := m.Connections(); before > 0 && before == after && b.memory().ID != id {
+			b.errorf("the memory is another one, and nobody has connected")
+		}
+	}},
+	{"memory", "a memory asked for with a context that is done says so", func(b *bench) {
+		b.cancelled(second(b.rememberer().Memory(b.done())))
+	}},
+}
+
+// rememberer is the engine's. It ends the law if there is none.
+func (b *bench) rememberer() engine.Rememberer {
+	m := b.Capabilities().Rememberer
+	if m == nil {
+		b.skip("the engine does not tell how far its memory reaches back")
+	}
+	return m
+}
+
+// memory is that of the engine.
+func (b *bench) memory() engine.Memory {
+	m, err := b.rememberer().Memory(b.ctx)
+	if err != nil {
+		b.fatalf("memory: %v", err)
+	}
+	return m
+}

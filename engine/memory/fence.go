@@ -1,0 +1,28 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Raise implements [engine.Fencer].
+func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) error {
+	if err := admit(ctx, r); err != nil {
+		return err
+	}
+	if family(r.Kind) != engine.Exclusive {
+		return fmt.Errorf("memory: the fence of a %s lock cannot be raised: %w", r.Kind, errors.ErrUnsupported)
+	}
+	s, now := e.enter(r.Key)
+	defer s.mu.Unlock()
+	h := s.lock(r.Key, now).hold(r)
+	if h == nil {
+		return engine.ErrNotHolder
+	}
+	h.fence = max(h.fence, fence)
+	s.last = max(s.last, h.fence+r.Room)
+	return nil
+}

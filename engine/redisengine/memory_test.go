@@ -1,0 +1,101 @@
+package redisengine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// What a quorum asks its nodes for: T11.
+
+func TestMemoryOfAServer(t *testing.T) {
+	t.Parallel()
+	t.Run("a restart makes another memory, and a connection", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e := open(t, s)
+		before, connections := memory(t, e), e.Connections()
+		s.Restart()
+		var after engine.Memory
+		eventually(t, "the server answers", func() (ok bool) {
+			var err error
+			after, err = e.Memory(context.Background())
+			return err == nil
+		})
+		if after.ID == before.ID || after.Age > 10*time.Second {
+			t.Errorf("the memory is %+v after %+v", after, before)
+		}
+		if n := e.Connections(); connections == 0 || n <= connections {
+			t.Errorf("%d connections after %d", n, connections)
+		}
+	})
+	t.Run("what is on the disk before it is answered survives a restart", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+		e, r := open(t, s), ask(t, ann, "a")
+		before := memory(t, e)
+		granted(t, e, r)
+		s.Restart()
+		eventually(t, "the server answers", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })
+		if after := memory(t, e); after != before || after.Age < 1000*time.Hour {
+			t.Errorf("the memory is %+v after %+v", after, before)
+		}
+	})
+	t.Run("what is written every second does not", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
+		if m := memory(t, open(t, s)); m.Age > 10*time.Second || m.ID == "" {
+			t.Errorf("the memory is %+v", m)
+		}
+	})
+}
+
+func TestRaiseScript(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s)
+	t.Run("a raise moves the hold and its counter, which has an end", func(t *testing.T) {
+		t.Parallel()
+		r := fenced(ask(t, ann, "a"), 8)
+		g := granted(t, e, r)
+		raised(t, e, r, g.Fence+1000)
+		hash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence + 1000)})
+		counter := "redisson_lock_token:{" + r.Key + "}"
+		if n := number(t, s, "GET", counter); uint64(n) != g.Fence+1008 {
+			t.Errorf("the counter is %d, want %d", n, g.Fence+1008)
+		}
+		left(t, s, counter, time.Minute)
+	})
+	t.Run("a counter that is higher stays so", func(t *testing.T) {
+		t.Parallel()
+		r := fenced(ask(t, ann, "a"), 8)
+		g := granted(t, e, r)
+		counter := "redisson_lock_token:{" + r.Key + "}"
+		s.Must("SET", counter, fmt.Sprint(g.Fence+5000))
+		raised(t, e, r, g.Fence+1000)
+		if n := number(t, s, "GET", counter); uint64(n) != g.Fence+5000 {
+			t.Errorf("the counter is %d, want %d", n, g.Fence+5000)
+		}
+	})
+}
+
+func memory(t testing.TB, e *redisengine.Engine) engine.Memory {
+	t.Helper()
+	m, err := e.Memory(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func raised(t testing.TB, e *redisengine.Engine, r engine.Request, fence uint64) {
+	t.Helper()
+	if err := e.Raise(context.Background(), r, fence); err != nil {
+		t.Fatal(err)
+	}
+}
