@@ -126,6 +126,9 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	if c.Rememberer != nil {
 		c.Rememberer = &rememberer{faulty: f, inner: c.Rememberer}
 	}
+	if c.Notes != nil {
+		c.Notes = &notes{faulty: f, inner: c.Notes}
+	}
 	return c
 }
 

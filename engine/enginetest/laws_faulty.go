@@ -192,6 +192,13 @@ var failing = map[string]func(*bench, *Faulty){
 			b.errorf("a wake-up came through although all are muted")
 		}
 	},
+	"Notes": func(b *bench, f *Faulty) {
+		f.Inject(Fault{Op: OpNote, Do: Refuse, Times: 2})
+		n := f.Capabilities().Notes
+		b.unavailable(second(n.ReadNote(b.ctx, b.prefix+"n")))
+		b.unavailable(n.WriteNote(b.ctx, b.prefix+"n", "text", 0))
+		b.noted("n", "", 0)
+	},
 }
 
 // givesUp makes a call that will arrive after half a lease, and whose caller does

@@ -37,6 +37,7 @@ type Engine struct {
 	stepped atomic.Int64
 	seed    maphash.Seed
 	room    room
+	notes   notes
 	shards  [shards]shard
 }
 
@@ -136,7 +137,7 @@ func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e, Notes: e,
 	}
 }
 

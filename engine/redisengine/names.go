@@ -67,6 +67,9 @@ func revoked(name string) string       { return beside("interlock_revoked:", nam
 func permitChannel(name string) string { return beside("interlock_semaphore:", name) }
 func latchChannel(name string) string  { return beside("interlock_latch:", name) }
 
+// noteKey is the key of a note.
+func noteKey(name string) string { return beside("interlock_note:", name) }
+
 // client is the key of a client that is known, and the channel on which it hears
 // of what was taken from it.
 func client(id string) string { return "interlock_client:" + id }
@@ -75,7 +78,7 @@ func client(id string) string { return "interlock_client:" + id }
 var beganWith = []string{
 	"redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:",
 	"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:", "interlock_line:", "interlock_permits:",
-	"interlock_revoked:", "interlock_abandoned:", "interlock_client:",
+	"interlock_revoked:", "interlock_abandoned:", "interlock_client:", "interlock_note:",
 }
 
 // belongs reports whether a key is no lock, but a part of one.

@@ -120,7 +120,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e, Patience: e.timeout,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e, Notes: e, Patience: e.timeout,
 	}
 }
 

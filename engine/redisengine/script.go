@@ -53,6 +53,8 @@ var (
 	publishScript   = script("publish")
 	registerScript  = script("register")
 	membersScript   = script("members")
+	readNoteScript  = script("read_note")
+	writeNoteScript = script("write_note")
 )
 
 // script returns the script of that name, behind what it shares with others.

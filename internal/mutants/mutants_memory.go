@@ -7,7 +7,7 @@ import "slices"
 var memoryMutants = slices.Concat(
 	grantMutants, fenceMutants, leaseMutants, renewMutants, releaseMutants, abandonMutants, expiryMutants,
 	notifyMutants, inputMutants, lineMutants, crowdMutants, latchMutants, meetMutants, operatorMutants,
-	seizeMutants, memberMutants, faultyMutants,
+	seizeMutants, memberMutants, noteMutants, faultyMutants,
 	claimMutants, fingerprintMutants, unknownMutants, takeMutants, renewalMutants,
 	settleMutants, outcomeMutants, disclaimMutants, recordMutants, watchMutants, ledgerMutants, villainMutants,
 )

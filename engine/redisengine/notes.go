@@ -1,0 +1,62 @@
+package redisengine
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+var _ engine.Notes = (*Engine)(nil)
+
+// ReadNote implements [engine.Notes].
+func (e *Engine) ReadNote(ctx context.Context, name string) (engine.Note, error) {
+	key, err := e.admitNote(ctx, name)
+	if err != nil {
+		return engine.Note{}, err
+	}
+	c := e.call(readNoteScript)
+	defer c.free()
+	c.keys(noteKey(key))
+	reply, err := e.client.Eval(ctx, c)
+	if err == nil && len(reply.List) != 3 {
+		err = fmt.Errorf("%d items about a note", len(reply.List))
+	}
+	if err != nil {
+		return engine.Note{}, e.explain(ctx, key, readNoteScript, err)
+	}
+	return engine.Note{
+		Version: uint64(reply.List[0].Int), Text: reply.List[1].Text, Age: time.Duration(reply.List[2].Int) * time.Microsecond,
+	}, nil
+}
+
+// WriteNote implements [engine.Notes].
+func (e *Engine) WriteNote(ctx context.Context, name, text string, version uint64) error {
+	key, err := e.admitNote(ctx, name)
+	if err != nil {
+		return err
+	}
+	c := e.call(writeNoteScript)
+	defer c.free()
+	c.keys(noteKey(key))
+	c.args(text, strconv.FormatUint(version, 10))
+	reply, err := e.client.Eval(ctx, c)
+	switch {
+	case err != nil:
+		return e.explain(ctx, key, writeNoteScript, err)
+	case reply.Int == 0:
+		return fail(key, fmt.Sprintf("the note is not at version %d any more: read it again", version), engine.ErrConflict)
+	}
+	return nil
+}
+
+// admitNote tells why nothing is to be sent about a note, if so, and otherwise
+// what it is called on the server.
+func (e *Engine) admitNote(ctx context.Context, name string) (string, error) {
+	if err := e.usable(ctx); err != nil {
+		return "", err
+	}
+	return e.name(name)
+}
