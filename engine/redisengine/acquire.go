@@ -29,7 +29,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	if r.Kind == engine.Permit && r.Limit <= 0 {
 		return engine.Grant{}, fmt.Errorf("redis: %q: a semaphore with %d permits grants none: set a Limit above zero", r.Key, r.Limit)
 	}
-	late, trips := e.late(&r), e.acquires.of(r.Kind)
+	late, trips := e.late(&r), e.sharing(&e.acquires, r.Kind)
 	alone := trips != nil && trips.alone()
 	if trips != nil && !alone && late != 0 && !r.Fenced {
 		reply, err := trips.share(ctx, e.board(name, &r, late))
@@ -40,17 +40,21 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 			return granted(name, reply)
 		}
 	}
-	reply, err := e.tryAcquire(ctx, name, &r, late)
+	reply, missing, err := e.tryAcquire(ctx, name, &r, late)
 	if alone {
 		trips.ended(silence(ctx, err))
 	}
 	if err == nil && isTooLate(reply) {
-		reply, err = e.tryAcquire(ctx, name, &r, 0)
+		reply, missing, err = e.tryAcquire(ctx, name, &r, 0)
 	}
 	if err != nil {
 		return engine.Grant{}, e.explain(ctx, name, acquireScriptOf(r.Kind), err)
 	}
-	return granted(name, reply)
+	g, err := granted(name, reply)
+	if err == nil && missing > 0 {
+		return engine.Grant{}, short(name, missing, e.giveBack(ctx, r))
+	}
+	return g, err
 }
 
 // acquireScriptOf returns the script that takes a lock of that kind.
@@ -64,7 +68,7 @@ func acquireScriptOf(k engine.Kind) *Script {
 // late is when r comes too late, by the server's clock in µs; zero if the server
 // is to look for a tombstone.
 func (e *Engine) late(r *engine.Request) int64 {
-	if r.Retry {
+	if r.Retry || e.cluster != nil { // whose nodes have a clock each
 		return 0
 	}
 	return e.clock.in(e.timeout)
@@ -73,7 +77,7 @@ func (e *Engine) late(r *engine.Request) int64 {
 func isTooLate(reply Reply) bool { return reply.List != nil && reply.List[0].Int == isLate }
 
 // tryAcquire sends the request. With late zero the server looks for a tombstone.
-func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request, late int64) (Reply, error) {
+func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request, late int64) (reply Reply, missing int, err error) {
 	if r.Kind != engine.Exclusive {
 		return e.tryAcquireAs(ctx, name, r, late)
 	}
@@ -92,7 +96,7 @@ func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request,
 }
 
 // tryAcquireAs is tryAcquire for the other kinds.
-func (e *Engine) tryAcquireAs(ctx context.Context, name string, r *engine.Request, late int64) (Reply, error) {
+func (e *Engine) tryAcquireAs(ctx context.Context, name string, r *engine.Request, late int64) (reply Reply, missing int, err error) {
 	k, life := kinds[r.Kind], "-"
 	c := e.call(k.acquire)
 	defer c.free()
@@ -111,18 +115,19 @@ func (e *Engine) tryAcquireAs(ctx context.Context, name string, r *engine.Reques
 	return e.ask(ctx, c)
 }
 
-// ask sends a call whose answer also tells the time.
-func (e *Engine) ask(ctx context.Context, c *Call) (Reply, error) {
-	reply, err := e.client.Eval(ctx, c)
+// ask sends a call whose answer also tells the time, and how many replicas are
+// missing that were to acknowledge it.
+func (e *Engine) ask(ctx context.Context, c *Call) (reply Reply, missing int, err error) {
+	reply, missing, err = e.acknowledged(ctx, c)
 	if err != nil {
-		return reply, err
+		return reply, 0, err
 	}
 	if reply.List != nil {
 		e.clock.saw(reply.List[len(reply.List)-1].Int)
 	} else {
 		e.clock.saw(reply.Int)
 	}
-	return reply, nil
+	return reply, missing, nil
 }
 
 // granted reads the answer of acquire.lua and its like.

@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/interlock-go/interlock/engine"
 )
 
 var errServer = errors.New("this server cannot be used")
 
 // check asks the server whether it is one that the engine can work with. A user
 // who may not ask is believed.
-func check(ctx context.Context, client rueidis.Client, m PublishMode) error {
+func (e *Engine) check(ctx context.Context, client rueidis.Client, t engine.Topology) error {
 	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
 	if reply, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(reply.Error(), "NOPERM") {
 		return nil
@@ -24,13 +26,15 @@ func check(ctx context.Context, client rueidis.Client, m PublishMode) error {
 	}
 	version, mode := field(info, "redis_version"), field(info, "redis_mode")
 	switch {
-	case mode == "cluster":
-		return fmt.Errorf("%w: it is a node of a cluster, which is not supported yet", errServer)
+	case mode == "cluster" && t != engine.Cluster:
+		return fmt.Errorf("%w: it is a node of a cluster: use redis+cluster://", errServer)
+	case mode != "cluster" && t == engine.Cluster:
+		return fmt.Errorf("%w: it is not a node of a cluster: use redis://", errServer)
 	case mode == "sentinel":
-		return fmt.Errorf("%w: it is a sentinel: give the address of the primary it watches", errServer)
+		return fmt.Errorf("%w: it is a sentinel: use redis+sentinel:// and the name of the primary it watches", errServer)
 	case older(version, 6, 2):
 		return fmt.Errorf("%w: it is version %s, and 6.2 is the first that works", errServer, version)
-	case m == Sharded && older(version, 7, 0):
+	case e.publish == Sharded && older(version, 7, 0):
 		return fmt.Errorf("%w: it is version %s, and SPUBLISH is known from 7.0 on", errServer, version)
 	}
 	return nil

@@ -26,7 +26,7 @@ const recordItems = 6
 
 // lateClaim is when c comes too late, as [Engine.late] is for a request.
 func (e *Engine) lateClaim(c *engine.Claim) int64 {
-	if c.Retry {
+	if c.Retry || e.cluster != nil { // whose nodes have a clock each
 		return 0
 	}
 	return e.clock.in(e.timeout)
@@ -36,7 +36,7 @@ func isLateClaim(reply Reply) bool { return len(reply.List) == 1 }
 
 // tryClaim sends a claim by itself. With late zero the server looks for a
 // tombstone.
-func (e *Engine) tryClaim(ctx context.Context, name string, c *engine.Claim, late int64) (Reply, error) {
+func (e *Engine) tryClaim(ctx context.Context, name string, c *engine.Claim, late int64) (reply Reply, missing int, err error) {
 	call := e.call(claimScript)
 	defer call.free()
 	call.keys(e.lockEntry(name), e.resultEntry(name))
@@ -44,11 +44,11 @@ func (e *Engine) tryClaim(ctx context.Context, name string, c *engine.Claim, lat
 		call.keys(e.disowned(name, c.Attempt))
 	}
 	call.args(e.clock.text(late), ending(c), e.claimTerms(c))
-	reply, err := e.client.Eval(ctx, call)
+	reply, missing, err = e.acknowledged(ctx, call)
 	if err == nil {
 		e.clock.saw(claimTime(reply))
 	}
-	return reply, err
+	return reply, missing, err
 }
 
 // claimTime is when an answer of claim.lua was given.

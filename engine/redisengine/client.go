@@ -57,6 +57,12 @@ type Call struct {
 	// Renewal says that a lock is lost unless the call gets through soon, so it
 	// must not stand in line for a connection.
 	Renewal bool
+
+	// Acks is how many replicas are to acknowledge what the call has written, for
+	// up to AckTimeout, which is not a part of Timeout. Above zero the call needs a
+	// connection that nobody else uses meanwhile.
+	Acks       int
+	AckTimeout time.Duration
 }
 
 // A Reply is what a script returned: an integer, or an array of integers and
@@ -64,6 +70,8 @@ type Call struct {
 type Reply struct {
 	Int  int64
 	List []Item // nil if it was an integer
+
+	Acked int // how many replicas have acknowledged, if they were to
 }
 
 // An Item is a part of a [Reply].

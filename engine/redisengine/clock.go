@@ -26,6 +26,9 @@ func (c *serverClock) init() {
 	c.ahead.Store(unknown)
 }
 
+// forget makes the estimate unknown: the next answer may be another server's.
+func (c *serverClock) forget() { c.ahead.Store(unknown) }
+
 // saw notes that an answer has arrived that was given at server, in µs.
 func (c *serverClock) saw(server int64) {
 	c.ahead.Store(server - c.local())

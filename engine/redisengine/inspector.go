@@ -49,21 +49,16 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 
 // candidates returns names of keys that match and may be locks.
 func (e *Engine) candidates(ctx context.Context, pattern, cursor string) (names []string, next string, err error) {
-	if cursor == "" {
-		cursor = "0"
-	}
-	c := e.call(listScript)
-	defer c.free()
-	c.args(cursor, glob(e.prefix, pattern), strconv.Itoa(page))
-	reply, err := e.client.Eval(ctx, c)
+	reply, next, err := e.scan(ctx, cursor, func(cursor string) *Call {
+		c := e.call(listScript)
+		c.args(cursor, glob(e.prefix, pattern), strconv.Itoa(page))
+		return c
+	})
 	if err != nil {
 		return nil, "", e.explain(ctx, pattern, listScript, err)
 	}
 	for _, item := range reply.List[1:] {
 		names = append(names, item.Text)
-	}
-	if next = reply.List[0].Text; next == "0" {
-		next = ""
 	}
 	return names, next, nil
 }
@@ -147,7 +142,7 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 
 // tell lets clients know that something was taken from them.
 func (e *Engine) tell(ctx context.Context, ids []string) {
-	for some := range slices.Chunk(ids, batch) {
+	for some := range slices.Chunk(ids, e.mostAtOnce()) {
 		c := e.call(publishScript)
 		for _, id := range some {
 			c.keys(client(id))

@@ -20,8 +20,8 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		return engine.Record{}, err
 	}
 	late := l.lateClaim(&c)
-	alone := l.claims.alone()
-	if !alone && late != 0 {
+	alone := l.together() && l.claims.alone()
+	if !alone && late != 0 && l.together() {
 		reply, err := l.claims.share(ctx, l.boardClaim(name, &c, late))
 		if err != nil {
 			return engine.Record{}, l.explain(ctx, name, claimScript, err)
@@ -30,12 +30,12 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 			return claimed(name, &c, reply.Int, reply.List)
 		}
 	}
-	reply, err := l.tryClaim(ctx, name, &c, late)
+	reply, missing, err := l.tryClaim(ctx, name, &c, late)
 	if alone {
 		l.claims.ended(silence(ctx, err))
 	}
 	if err == nil && isLateClaim(reply) {
-		reply, err = l.tryClaim(ctx, name, &c, 0)
+		reply, missing, err = l.tryClaim(ctx, name, &c, 0)
 	}
 	if err != nil {
 		return engine.Record{}, l.explain(ctx, name, claimScript, err)
@@ -44,7 +44,19 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	if reply.List != nil {
 		reply.List = reply.List[2:] // behind the time, and that it is the first
 	}
-	return claimed(name, &c, now, reply.List)
+	r, err := claimed(name, &c, now, reply.List)
+	if err == nil && r.Granted && missing > 0 {
+		return engine.Record{}, short(name, missing, l.giveBackClaim(ctx, &c))
+	}
+	return r, err
+}
+
+// giveBackClaim undoes a claim that does not count. Its caller may have given up.
+func (l ledger) giveBackClaim(ctx context.Context, c *engine.Claim) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
+	defer cancel()
+	_, err := l.Settle(ctx, engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Absent, Abandon: true, Lease: c.Lease})
+	return err
 }
 
 // Settle implements [engine.Ledger].
@@ -57,7 +69,7 @@ func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome
 		reply, err := l.disclaim(ctx, name, &s)
 		return l.outcome(ctx, name, disclaimScript, reply, err)
 	}
-	shared := len(s.Result) <= mostShared
+	shared := len(s.Result) <= mostShared && l.together()
 	alone := shared && l.settlements.alone()
 	if shared && !alone {
 		reply, err := l.settlements.share(ctx, l.boardSettlement(name, &s))
@@ -68,9 +80,13 @@ func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome
 			return l.outcome(ctx, name, settleScript, reply, nil)
 		}
 	}
-	reply, err := l.trySettle(ctx, name, &s)
+	reply, missing, err := l.trySettle(ctx, name, &s)
 	if alone {
 		l.settlements.ended(silence(ctx, err))
+	}
+	if err == nil && missing > 0 {
+		return 0, fail(name, fmt.Sprintf("%d replicas too few have acknowledged in time what became of the work: "+
+			"it is kept, but a failover may forget it", missing), engine.ErrUnknown)
 	}
 	return l.outcome(ctx, name, settleScript, reply, err)
 }
@@ -102,6 +118,9 @@ func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
 	name, err := l.name(key)
 	if err != nil {
 		return nil, func() {} // nobody can claim such a key
+	}
+	if l.cluster != nil {
+		return l.notifier.listen(l.settledChannel(name)) // no server knows of all who are in the lobby
 	}
 	return l.notifier.listen(l.lobby, l.settledChannel(name))
 }

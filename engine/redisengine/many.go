@@ -18,12 +18,14 @@ func (s *sharing) open(send func(batch []*passenger, fair bool) error) {
 	s.fair.send = func(batch []*passenger) error { return send(batch, true) }
 }
 
-// of returns what calls about locks of that kind share; nil if they do not.
-func (s *sharing) of(k engine.Kind) *merger {
-	switch k {
-	case engine.Exclusive:
+// sharing returns what calls about locks of that kind share; nil if they do not.
+func (e *Engine) sharing(s *sharing, k engine.Kind) *merger {
+	switch {
+	case !e.together():
+		return nil
+	case k == engine.Exclusive:
 		return &s.exclusive
-	case engine.Fair:
+	case k == engine.Fair:
 		return &s.fair
 	}
 	return nil

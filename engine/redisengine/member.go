@@ -35,7 +35,7 @@ func (e *Engine) Members(ctx context.Context, ids []string) ([]engine.Member, er
 		return nil, err
 	}
 	var known []engine.Member
-	for some := range slices.Chunk(ids, batch) {
+	for some := range slices.Chunk(ids, e.mostAtOnce()) {
 		found, err := e.members(ctx, some)
 		if err != nil {
 			return nil, err
@@ -43,6 +43,15 @@ func (e *Engine) Members(ctx context.Context, ids []string) ([]engine.Member, er
 		known = append(known, found...)
 	}
 	return known, nil
+}
+
+// mostAtOnce is how many clients one call may be about: each lies in a slot of its
+// own.
+func (e *Engine) mostAtOnce() int {
+	if e.cluster != nil {
+		return 1
+	}
+	return batch
 }
 
 // members is Members in one call.

@@ -200,7 +200,7 @@ func (n *notifier) startOver() bool {
 
 // attend opens a connection and serves the topics on it until it is lost.
 func (n *notifier) attend(ctx context.Context) {
-	l, err := n.client.Listen(ctx, n.mode, n.heard)
+	l, err := listen(ctx, n.client, n.mode, n.heard)
 	if err != nil {
 		return
 	}

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/interlock-go/interlock/engine"
 )
 
 // heartbeat is after how much silence a connection is tested. A server that does
@@ -21,21 +22,38 @@ const heartbeat = 500 * time.Millisecond
 //
 //	redis://user:password@host:6379/0?timeout=2s&prefix=shop:
 //
-// rediss:// is the same with TLS. The port is 6379 and the database 0 unless
-// they are given. Parameters, none of them needed:
+// or to the primary that sentinels know by a name, or to a cluster, of which some
+// nodes are enough:
+//
+//	redis+sentinel://user:password@host1:26379,host2:26379,host3:26379/mymaster/0
+//	redis+cluster://user:password@host1:6379,host2:6379,host3:6379
+//
+// rediss:// is the same with TLS, as are rediss+sentinel:// and rediss+cluster://.
+// The port is 6379, or 26379 of a sentinel, and the database 0 unless they are
+// given. Parameters, none of them needed:
 //
 //	timeout       how long a call may take (2s)
 //	dial_timeout  how long connecting may take (2s)
 //	client_name   the connection's name in CLIENT LIST (interlock)
 //	prefix        see [Prefix]
 //	records       see [Records]
-//	publish       publish or spublish, see [Publish]
+//	publish       auto, publish or spublish, see [Publish] (auto)
+//	acks          off, any, quorum or all, see [Acknowledge] (off)
+//	ack_timeout   see [AckTimeout] (1s)
 //	redisson      true or false, see [Redisson]
 //	tls_ca        a file with the certificates to trust, instead of the system's
 //	tls_name      the name the server's certificate must have, instead of host
 //
-// Options win over parameters. All calls share one connection; a second is
-// opened for messages once somebody waits for a lock.
+// With sentinels and clusters:
+//
+//	refresh            how often it is asked who is a primary (2s)
+//	redirects          how often a call is sent on in a cluster (3)
+//	sentinel_user      who asks the sentinels, if that is not the server's default
+//	sentinel_password  and the password
+//
+// Options win over parameters. All calls to a server share one connection; a
+// second is opened for messages once somebody waits for a lock, and others while
+// replicas are waited for.
 func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	a, err := parse(url)
 	if err != nil {
@@ -47,35 +65,48 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	client, err := rueidis.NewClient(e.clientOption(life, a))
 	if client == nil {
 		end()
-		return nil, fmt.Errorf("redis: %w", err)
-	}
-	e.use(&rueidisClient{client: client, end: end})
-	if err == nil {
-		err = check(ctx, client, e.publish)
-	}
-	if err != nil {
-		_ = e.Close()
 		return nil, e.refused(ctx, a, err)
 	}
+	if err == nil {
+		err = e.check(ctx, client, a.topology)
+	}
+	alone := rueidisClient{client: client, end: end}
+	if err != nil {
+		_ = alone.Close()
+		return nil, e.refused(ctx, a, err)
+	}
+	if a.topology == engine.Cluster {
+		c := &rueidisCluster{rueidisClient: alone, refresh: a.refresh, redirects: a.redirects}
+		e.cluster = c
+		e.use(c, e.publishing(ctx))
+	} else {
+		e.use(&alone, e.publishing(ctx))
+	}
+	e.topology = a.topology
 	return e, nil
 }
 
 func (e *Engine) clientOption(life context.Context, a *address) rueidis.ClientOption {
 	return rueidis.ClientOption{
-		InitAddress:       []string{a.host},
+		InitAddress:       a.hosts,
 		Username:          a.user,
 		Password:          a.password,
 		SelectDB:          a.db,
 		ClientName:        a.client,
-		DialCtxFn:         dialing(life, a.tls, &e.dialed),
+		DialCtxFn:         e.dialing(life, a.tls),
 		Dialer:            net.Dialer{Timeout: a.dial, KeepAlive: heartbeat},
 		ConnWriteTimeout:  e.timeout,
 		MaxFlushDelay:     20 * time.Microsecond, // measured: fewer system calls, and no later answers
 		PipelineMultiplex: -1,                    // one connection: calls of many goroutines share its writes
-		ForceSingleClient: true,
-		DisableCache:      true,
-		DisableRetry:      true, // whoever repeats a call must say so
-		AlwaysPipelining:  true, // else a deadline of one call ends the connection of all
+		ForceSingleClient: a.topology == engine.Standalone,
+		Sentinel: rueidis.SentinelOption{
+			MasterSet: a.main, Username: a.sentinelUser, Password: a.sentinelPassword, ClientName: a.client,
+			Dialer: net.Dialer{Timeout: a.dial, KeepAlive: heartbeat}, TopologyRefreshInterval: a.refresh,
+		},
+		ClusterOption:    rueidis.ClusterOption{ShardsRefreshInterval: a.refresh, MaxMovedRedirections: a.redirects},
+		DisableCache:     true,
+		DisableRetry:     true, // whoever repeats a call must say so
+		AlwaysPipelining: true, // else a deadline of one call ends the connection of all
 	}
 }
 
@@ -89,16 +120,17 @@ func (e *Engine) refused(ctx context.Context, a *address, err error) error {
 	var reply ReplyError
 	switch {
 	case errors.Is(err, errServer):
-		return fmt.Errorf("redis: %q: %w", a.host, err)
+		return fmt.Errorf("redis: %q: %w", strings.Join(a.hosts, ","), err)
 	case errors.As(err, &reply):
-		return answered(a.host, openScript, reply)
+		return answered(strings.Join(a.hosts, ","), openScript, reply)
 	}
-	return e.unsent(ctx, a.host, err)
+	return e.unsent(ctx, strings.Join(a.hosts, ","), err)
 }
 
 // dialing returns a function that opens connections until life is done, and counts
-// them before anybody can use them.
-func dialing(life context.Context, config *tls.Config, dialed *atomic.Uint64) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+// them before anybody can use them. What is at the other end may have another
+// clock.
+func (e *Engine) dialing(life context.Context, config *tls.Config) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -107,7 +139,8 @@ func dialing(life context.Context, config *tls.Config, dialed *atomic.Uint64) fu
 		if err != nil {
 			return nil, &NotSentError{Err: err}
 		}
-		dialed.Add(1)
+		e.dialed.Add(1)
+		e.clock.forget()
 		return &greetedConn{Conn: conn}, nil
 	}
 }

@@ -61,10 +61,14 @@ type PublishMode string
 const (
 	Plain   PublishMode = "PUBLISH"
 	Sharded PublishMode = "SPUBLISH" // Redis 7 and later
+
+	// Auto is what Redisson does: Sharded in a cluster of servers that know it, and
+	// Plain everywhere else.
+	Auto PublishMode = ""
 )
 
 // Publish chooses the command by which a release is made known. The default is
-// [Plain], as with Redisson outside of a cluster.
+// [Auto].
 func Publish(m PublishMode) Option {
 	return func(e *Engine) { e.publish = m }
 }

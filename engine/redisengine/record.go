@@ -38,14 +38,12 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 	if err := l.usable(ctx); err != nil {
 		return nil, "", err
 	}
-	if cursor == "" {
-		cursor = "0"
-	}
-	c := l.call(listRecordsScript)
-	defer c.free()
-	c.args(cursor, glob(l.records, "")+"*:*"+glob(l.prefix, pattern)+"*", strconv.Itoa(page),
-		l.locks, l.results)
-	reply, err := l.client.Eval(ctx, c)
+	reply, next, err := l.scan(ctx, cursor, func(cursor string) *Call {
+		c := l.call(listRecordsScript)
+		c.args(cursor, glob(l.records, "")+"*:*"+glob(l.prefix, pattern)+"*", strconv.Itoa(page),
+			l.locks, l.results)
+		return c
+	})
 	if err != nil {
 		return nil, "", l.explain(ctx, pattern, listRecordsScript, err)
 	}
@@ -57,9 +55,6 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 			r.Result = nil
 			records = append(records, r)
 		}
-	}
-	if next = reply.List[0].Text; next == "0" {
-		next = ""
 	}
 	return records, next, nil
 }

@@ -45,6 +45,12 @@ type Engine struct {
 	publish  PublishMode
 	redisson bool
 
+	acks       Acks
+	ackTimeout time.Duration
+	replicas   replicas
+	cluster    Cluster // the client, if it is one of many servers; otherwise nil
+	topology   engine.Topology
+
 	clock    serverClock
 	lease    millis
 	place    millis
@@ -65,25 +71,54 @@ type Engine struct {
 // New returns an engine on a client of the caller's, who closes it after the
 // engine. The client's ConnWriteTimeout and Dialer.KeepAlive bound how long a
 // call takes without a server that answers: the first and twice the second. Its
-// timeout is to be given with [Timeout] if it is not 2 s. A client for a cluster
-// is not supported yet, and New panics.
+// timeout is to be given with [Timeout] if it is not 2 s.
+//
+// With a client for a cluster, New asks a server for its version, unless it is
+// told how to [Publish]. One that does not answer is taken for Redis 7 or later.
 func New(client rueidis.Client, opts ...Option) *Engine {
+	alone := rueidisClient{client: client}
 	if client.Mode() == rueidis.ClientModeCluster {
-		panic("redis: New: a client for a cluster is not supported yet: use one for a single primary")
+		return On(&rueidisCluster{rueidisClient: alone, refresh: defaultRefresh, redirects: defaultRedirects}, opts...)
 	}
-	return On(&rueidisClient{client: client}, opts...)
+	return On(&alone, opts...)
 }
 
 // On returns an engine on another Redis library; package goredis has one. The
 // engine closes c.
 func On(c Client, opts ...Option) *Engine {
 	e := newEngine(opts...)
-	e.use(c)
+	e.cluster, _ = c.(Cluster)
+	ctx, cancel := context.WithTimeout(context.Background(), e.timeout)
+	defer cancel()
+	e.use(c, e.publishing(ctx))
 	return e
 }
 
+// publishing returns the command by which a release is made known, if that is
+// left to us.
+func (e *Engine) publishing(ctx context.Context) PublishMode {
+	switch {
+	case e.publish != Auto:
+		return e.publish
+	case e.cluster == nil:
+		return Plain
+	}
+	node, err := somewhere(ctx, e.cluster)
+	if err != nil {
+		return Sharded
+	}
+	c := e.call(infoScript)
+	defer c.free()
+	c.args("server")
+	reply, err := node.Eval(ctx, c)
+	if err == nil && len(reply.List) > 0 && older(field(reply.List[0].Text, "redis_version"), 7, 0) {
+		return Plain
+	}
+	return Sharded
+}
+
 func newEngine(opts ...Option) *Engine {
-	e := &Engine{timeout: defaultTimeout, publish: Plain}
+	e := &Engine{timeout: defaultTimeout, ackTimeout: defaultAckTimeout, publish: Auto}
 	Records(defaultRecords)(e)
 	for _, opt := range opts {
 		opt(e)
@@ -96,10 +131,15 @@ func newEngine(opts ...Option) *Engine {
 	return e
 }
 
-func (e *Engine) use(c Client) {
-	e.client = c
-	e.notifier = newNotifier(c, e.publish)
+func (e *Engine) use(c Client, m PublishMode) {
+	e.client, e.publish = c, m
+	e.cluster, _ = c.(Cluster)
+	e.notifier = newNotifier(c, m)
 }
+
+// together reports whether calls about several keys may share a trip: not if the
+// keys lie on several servers, nor if each waits for replicas.
+func (e *Engine) together() bool { return e.cluster == nil && e.acks == NoAcks }
 
 // Close ends the connections that the engine has opened and waits for them.
 // Calls after it fail with [engine.ErrClosed].
@@ -118,10 +158,14 @@ func (e *Engine) Close() error {
 
 // Capabilities implements [engine.Engine].
 func (e *Engine) Capabilities() engine.Capabilities {
-	return engine.Capabilities{
+	c := engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit},
 		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e, Notes: e, Patience: e.timeout,
 	}
+	if e.cluster != nil {
+		c.Patience, c.Shard = 0, e.shard
+	}
+	return c
 }
 
 // Notify implements [engine.Notifier].

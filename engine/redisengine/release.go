@@ -14,7 +14,7 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting,
 	if err != nil {
 		return engine.Parting{}, err
 	}
-	trips := e.releases.of(r.Kind)
+	trips := e.sharing(&e.releases, r.Kind)
 	alone := trips != nil && trips.alone()
 	if trips != nil && !alone {
 		told, err := trips.share(ctx, e.board(name, &r, 0))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -18,15 +19,7 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	for i := range rs {
 		b.names[i], b.errs[i] = e.admit(ctx, &rs[i])
 	}
-	for _, group := range groups(b.errs) {
-		var err error
-		for chosen := range slices.Chunk(group, batch) {
-			if err = e.renew(ctx, &b, chosen, err); err != nil {
-				// The others would fail as well, one timeout after another.
-				err = &NotSentError{Err: err}
-			}
-		}
-	}
+	e.inGroups(b.names, b.errs, func(chosen []int, err error) error { return e.renew(ctx, &b, chosen, err) })
 	return b.errs
 }
 
@@ -43,16 +36,29 @@ type renewals struct {
 	errs  []error
 }
 
-// groups returns which requests may share a call: those without an error that
-// lie in the same slot. One server has but one.
-func groups(errs []error) [][]int {
-	group := make([]int, 0, len(errs))
-	for i, err := range errs {
-		if err == nil {
-			group = append(group, i)
+// inGroups renews what has no error yet, in calls that are about one slot each. It
+// hands each call the error that the one before it had.
+func (e *Engine) inGroups(names []string, errs []error, renew func(chosen []int, err error) error) {
+	var calls sync.WaitGroup
+	groups := e.apart(names)
+	for i, group := range groups {
+		group = slices.DeleteFunc(group, func(i int) bool { return errs[i] != nil })
+		one := func() {
+			var err error
+			for chosen := range slices.Chunk(group, batch) {
+				if err = renew(chosen, err); err != nil {
+					// The others would fail as well, one timeout after another.
+					err = &NotSentError{Err: err}
+				}
+			}
+		}
+		if i < len(groups)-1 {
+			calls.Go(one) // ends with the call, which is waited for
+		} else {
+			one()
 		}
 	}
-	return [][]int{group}
+	calls.Wait()
 }
 
 // renew notes the answers to the chosen requests, which it sends unless there is

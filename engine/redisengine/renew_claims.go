@@ -3,7 +3,6 @@ package redisengine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -14,15 +13,7 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	for i := range cs {
 		names[i], errs[i] = l.admitClaim(ctx, &cs[i])
 	}
-	for _, group := range groups(errs) {
-		var err error
-		for chosen := range slices.Chunk(group, batch) {
-			if err = l.renewClaims(ctx, cs, names, errs, chosen, err); err != nil {
-				// The others would fail as well, one timeout after another.
-				err = &NotSentError{Err: err}
-			}
-		}
-	}
+	l.inGroups(names, errs, func(chosen []int, err error) error { return l.renewClaims(ctx, cs, names, errs, chosen, err) })
 	return errs
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"sync"
 
 	"github.com/redis/rueidis"
 )
@@ -28,6 +29,9 @@ func (c *rueidisClient) Close() error {
 // that is silent, and drops it with everything under way if no answer comes
 // within ConnWriteTimeout.
 func (c *rueidisClient) Eval(ctx context.Context, call *Call) (Reply, error) {
+	if call.Acks > 0 {
+		return c.evalAcked(ctx, call)
+	}
 	reply, err := c.send(ctx, "EVALSHA", call.Script.SHA, call)
 	if err != nil && NoScript(err) {
 		reply, err = c.send(ctx, "EVAL", call.Script.Text, call)
@@ -36,8 +40,44 @@ func (c *rueidisClient) Eval(ctx context.Context, call *Call) (Reply, error) {
 }
 
 func (c *rueidisClient) send(ctx context.Context, command, script string, call *Call) (Reply, error) {
-	m, err := c.client.Do(ctx, c.client.B().Arbitrary(command, script, strconv.Itoa(len(call.Keys))).
-		Keys(call.Keys...).Args(call.Args...).Build()).ToMessage()
+	return readReply(ctx, c.client.Do(ctx, c.command(command, script, call)))
+}
+
+func (c *rueidisClient) command(command, script string, call *Call) rueidis.Completed {
+	return c.client.B().Arbitrary(command, script, strconv.Itoa(len(call.Keys))).
+		Keys(call.Keys...).Args(call.Args...).Build()
+}
+
+// evalAcked runs a script and waits for replicas, on a connection of its own: WAIT
+// is about what was written on the same one, and keeps it to itself meanwhile.
+func (c *rueidisClient) evalAcked(ctx context.Context, call *Call) (Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, call.Timeout+call.AckTimeout)
+	defer cancel()
+	conn, giveBack := c.client.Dedicate()
+	defer giveBack()
+	reply, err := c.sendAcked(ctx, conn, "EVALSHA", call.Script.SHA, call)
+	if err != nil && NoScript(err) {
+		reply, err = c.sendAcked(ctx, conn, "EVAL", call.Script.Text, call)
+	}
+	return reply, err
+}
+
+func (c *rueidisClient) sendAcked(ctx context.Context, conn rueidis.DedicatedClient, command, script string, call *Call) (Reply, error) {
+	answers := conn.DoMulti(ctx, c.command(command, script, call),
+		conn.B().Wait().Numreplicas(int64(call.Acks)).Timeout(call.AckTimeout.Milliseconds()).Build())
+	reply, err := readReply(ctx, answers[0])
+	if err != nil {
+		return reply, err
+	}
+	// One who did not answer has not acknowledged.
+	n, _ := answers[1].AsInt64()
+	reply.Acked = int(n)
+	return reply, nil
+}
+
+// readReply reads what a script has returned.
+func readReply(ctx context.Context, answer rueidis.RedisResult) (Reply, error) {
+	m, err := answer.ToMessage()
 	switch {
 	case err != nil:
 		return Reply{}, rueidisError(ctx, err)
@@ -88,15 +128,20 @@ func rueidisError(ctx context.Context, err error) error {
 // Listen implements [Client].
 func (c *rueidisClient) Listen(_ context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
 	conn, giveBack := c.client.Dedicate()
-	lost := conn.SetPubSubHooks(rueidis.PubSubHooks{
+	l := &rueidisListener{conn: conn, giveBack: giveBack, mode: m, ended: make(chan error, 1)}
+	l.lost = conn.SetPubSubHooks(rueidis.PubSubHooks{
 		OnMessage: func(m rueidis.PubSubMessage) { heard(m.Channel) },
 		OnSubscription: func(s rueidis.PubSubSubscription) {
-			if s.Kind == "subscribe" || s.Kind == "ssubscribe" {
+			switch s.Kind {
+			case "subscribe", "ssubscribe":
 				heard(s.Channel)
+			case "sunsubscribe":
+				l.dropped(s.Channel)
 			}
 		},
 	})
-	return &rueidisListener{conn: conn, giveBack: giveBack, mode: m, lost: lost}, nil
+	go l.watch() // ends with the connection, which Close ends
+	return l, nil
 }
 
 // A rueidisListener is a connection that rueidis lends.
@@ -104,7 +149,32 @@ type rueidisListener struct {
 	conn     rueidis.DedicatedClient
 	giveBack func()
 	mode     PublishMode
-	lost     <-chan error
+	lost     <-chan error // closed after the last call of a hook
+	ended    chan error   // the same for others, and that a slot has gone elsewhere
+
+	left sync.Map // channels that we have left off ourselves
+}
+
+// watch passes on that the connection has ended.
+func (l *rueidisListener) watch() {
+	for range l.lost {
+	}
+	l.end()
+}
+
+func (l *rueidisListener) end() {
+	select {
+	case l.ended <- nil:
+	default:
+	}
+}
+
+// dropped notes that the server does not send a channel any more. If nobody has
+// asked for that, its slot is on another one by now.
+func (l *rueidisListener) dropped(channel string) {
+	if _, ours := l.left.LoadAndDelete(channel); !ours {
+		l.end()
+	}
 }
 
 // Subscribe implements [Listener].
@@ -118,13 +188,16 @@ func (l *rueidisListener) Subscribe(ctx context.Context, channels []string) erro
 // Unsubscribe implements [Listener].
 func (l *rueidisListener) Unsubscribe(ctx context.Context, channels []string) error {
 	if l.mode == Sharded {
+		for _, ch := range channels {
+			l.left.Store(ch, nil)
+		}
 		return l.conn.Do(ctx, l.conn.B().Sunsubscribe().Channel(channels...).Build()).Error()
 	}
 	return l.conn.Do(ctx, l.conn.B().Unsubscribe().Channel(channels...).Build()).Error()
 }
 
 // Lost implements [Listener].
-func (l *rueidisListener) Lost() <-chan error { return l.lost }
+func (l *rueidisListener) Lost() <-chan error { return l.ended }
 
 // Close implements [Listener].
 func (l *rueidisListener) Close() error {

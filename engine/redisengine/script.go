@@ -55,6 +55,8 @@ var (
 	membersScript   = script("members")
 	readNoteScript  = script("read_note")
 	writeNoteScript = script("write_note")
+	replicasScript  = script("replicas")
+	infoScript      = script("info")
 )
 
 // script returns the script of that name, behind what it shares with others.

@@ -17,13 +17,13 @@ const mostShared = 4 << 10
 var outcomes = [...]string{engine.Absent: "-", engine.Done: "d", engine.Failed: "f", engine.Unknown: "u"}
 
 // trySettle sends a settlement by itself.
-func (e *Engine) trySettle(ctx context.Context, name string, s *engine.Settlement) (Reply, error) {
+func (e *Engine) trySettle(ctx context.Context, name string, s *engine.Settlement) (reply Reply, missing int, err error) {
 	c := e.call(settleScript)
 	defer c.free()
 	c.keys(e.lockEntry(name), e.resultEntry(name))
 	e.lobbyArgs(c)
 	c.args(who(s.Attempt), e.settlementTerms(s), payload(s))
-	return e.client.Eval(ctx, c)
+	return e.acknowledged(ctx, c)
 }
 
 // disclaim sends a settlement that abandons the claim.
@@ -38,7 +38,10 @@ func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement
 // lobbyArgs tells settle.lua how to let others know.
 func (e *Engine) lobbyArgs(c *Call) {
 	ask := "NUMSUB"
-	if e.publish == Sharded {
+	switch {
+	case e.cluster != nil:
+		ask = "-"
+	case e.publish == Sharded:
 		ask = "SHARDNUMSUB"
 	}
 	c.args(string(e.publish), ask, e.lobby, e.locks)

@@ -12,11 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/interlock-go/interlock/engine"
 )
 
-// An address is what a URL says about a server and how to use it.
+// An address is what a URL says about servers and how to use them.
 type address struct {
-	host     string // with port
+	topology engine.Topology
+	hosts    []string // with ports: the server, some nodes of the cluster, or the sentinels
 	user     string
 	password string
 	db       int
@@ -24,6 +27,13 @@ type address struct {
 	client   string      // the connection's name
 	dial     time.Duration
 	options  []Option
+
+	main             string // what sentinels call the primary
+	sentinelUser     string
+	sentinelPassword string
+
+	refresh   time.Duration // how often it is asked who is a primary
+	redirects int           // how often a call is sent on
 }
 
 // parameters are what may stand behind the question mark.
@@ -34,20 +44,35 @@ var parameters = map[string]func(a *address, value string) error{
 	"prefix":       func(a *address, v string) error { a.options = append(a.options, Prefix(v)); return nil },
 	"records":      recordsParameter,
 	"publish":      publishParameter,
+	"acks":         acksParameter,
+	"ack_timeout":  ackTimeoutParameter,
 	"redisson":     redissonParameter,
 	"tls_ca":       caParameter,
 	"tls_name":     nameParameter,
+
+	"sentinel_user":     sentinelParameter(func(a *address, v string) { a.sentinelUser = v }),
+	"sentinel_password": sentinelParameter(func(a *address, v string) { a.sentinelPassword = v }),
+	"refresh":           refreshParameter,
+	"redirects":         redirectsParameter,
 }
+
+// How often a client of many servers asks who is a primary, and how often it
+// follows a server that sends it to another, unless the URL says so.
+const (
+	defaultRefresh   = 2 * time.Second
+	defaultRedirects = 3
+)
 
 // parse reads a URL. No error repeats it, since it may hold a password.
 func parse(text string) (*address, error) {
+	text, others := split(text)
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, errors.New("redis: the URL cannot be read: it looks like redis://user:password@host:6379/0, " +
 			"with special characters escaped, as %40 for @")
 	}
-	a := &address{client: "interlock", dial: 2 * time.Second}
-	for _, read := range []func(*url.URL) error{a.scheme, a.server, a.database, a.parameters} {
+	a := &address{client: "interlock", dial: 2 * time.Second, refresh: defaultRefresh, redirects: defaultRedirects}
+	for _, read := range []func(*url.URL) error{a.scheme, a.server, a.others(others), a.path, a.parameters} {
 		if err := read(u); err != nil {
 			return nil, fmt.Errorf("redis: the URL %w", err)
 		}
@@ -55,41 +80,105 @@ func parse(text string) (*address, error) {
 	return a, nil
 }
 
+// split returns the URL with the first of its hosts, and the other ones: package
+// url knows of one only.
+func split(text string) (first string, others []string) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return text, nil
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	begin := strings.LastIndexByte(rest[:end], '@') + 1
+	hosts := strings.Split(rest[begin:end], ",")
+	return scheme + "://" + rest[:begin] + hosts[0] + rest[end:], hosts[1:]
+}
+
+// schemes are what a URL may begin with, but for the s of TLS.
+var schemes = map[string]engine.Topology{
+	"redis": engine.Standalone, "redis+sentinel": engine.Sentinel, "redis+cluster": engine.Cluster,
+}
+
 func (a *address) scheme(u *url.URL) error {
-	switch u.Scheme {
-	case "redis":
-	case "rediss":
-		a.tls = &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
-	case "redis+sentinel", "redis+cluster":
-		return fmt.Errorf("asks for %s, which is not supported yet: use redis:// with the address of one primary", u.Scheme)
-	default:
-		return fmt.Errorf("begins with %q: it must be redis:// or rediss://", u.Scheme+":")
+	scheme, secure := u.Scheme, false
+	if rest, ok := strings.CutPrefix(scheme, "rediss"); ok {
+		scheme, secure = "redis"+rest, true
+	}
+	if a.topology = schemes[scheme]; a.topology == "" {
+		return fmt.Errorf("begins with %q: it must be redis://, redis+sentinel:// or redis+cluster://, or with rediss for TLS", u.Scheme+":")
+	}
+	if secure {
+		a.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+		if a.topology == engine.Standalone { // otherwise each server has a name of its own
+			a.tls.ServerName = u.Hostname()
+		}
 	}
 	return nil
 }
 
 func (a *address) server(u *url.URL) error {
 	if u.Hostname() == "" {
-		return errors.New("names no server: it looks like redis://host:6379")
+		return fmt.Errorf("names no server: it looks like %s://host:%s", u.Scheme, a.port())
 	}
 	port := u.Port()
 	if port == "" {
-		port = "6379"
+		port = a.port()
 	}
-	a.host = net.JoinHostPort(u.Hostname(), port)
+	a.hosts = []string{net.JoinHostPort(u.Hostname(), port)}
 	a.user = u.User.Username()
 	a.password, _ = u.User.Password()
 	return nil
 }
 
-func (a *address) database(u *url.URL) error {
+// port is the one that servers of this sort listen on, unless they are told.
+func (a *address) port() string {
+	if a.topology == engine.Sentinel {
+		return "26379"
+	}
+	return "6379"
+}
+
+// others reads the hosts behind the first.
+func (a *address) others(hosts []string) func(*url.URL) error {
+	return func(*url.URL) error {
+		if len(hosts) > 0 && a.topology == engine.Standalone {
+			return errors.New("names several servers: begin with redis+sentinel:// or redis+cluster:// if they belong together; " +
+				"for servers that are independent, see package quorum")
+		}
+		for _, h := range hosts {
+			u, err := url.Parse("redis://" + h)
+			if err != nil || u.Hostname() == "" || u.Path != "" || u.User != nil {
+				return fmt.Errorf("has the host %q among others: they look like host1:%[2]s,host2:%[2]s", h, a.port())
+			}
+			port := u.Port()
+			if port == "" {
+				port = a.port()
+			}
+			a.hosts = append(a.hosts, net.JoinHostPort(u.Hostname(), port))
+		}
+		return nil
+	}
+}
+
+// path reads the name of the primary, if sentinels know it, and the database.
+func (a *address) path(u *url.URL) error {
 	path := strings.Trim(u.Path, "/")
+	if a.topology == engine.Sentinel {
+		if a.main, path, _ = strings.Cut(path, "/"); a.main == "" {
+			return errors.New("does not say what the sentinels call the primary: it looks like redis+sentinel://host1,host2,host3/mymaster/0")
+		}
+	}
 	if path == "" {
 		return nil
 	}
 	db, err := strconv.Atoi(path)
 	if err != nil || db < 0 {
 		return fmt.Errorf("asks for the database %q: it must be a number, as in redis://host/0", path)
+	}
+	if a.topology == engine.Cluster && db > 0 {
+		return fmt.Errorf("asks for the database %d: a cluster has but one: leave it out, and use a prefix to keep things apart", db)
 	}
 	a.db = db
 	return nil
@@ -145,8 +234,11 @@ func recordsParameter(a *address, v string) error {
 
 func publishParameter(a *address, v string) error {
 	m := PublishMode(strings.ToUpper(v))
-	if m != Plain && m != Sharded {
-		return fmt.Errorf("%q is neither publish nor spublish", v)
+	if v == "auto" {
+		m = Auto
+	}
+	if m != Plain && m != Sharded && m != Auto {
+		return fmt.Errorf("%q is none of auto, publish and spublish", v)
 	}
 	a.options = append(a.options, Publish(m))
 	return nil
@@ -183,5 +275,50 @@ func nameParameter(a *address, v string) error {
 		return errors.New("it needs rediss://")
 	}
 	a.tls.ServerName = v
+	return nil
+}
+
+func acksParameter(a *address, v string) error {
+	k := Acks(v)
+	if err := k.check(); err != nil {
+		return err
+	}
+	a.options = append(a.options, Acknowledge(k))
+	return nil
+}
+
+func ackTimeoutParameter(a *address, v string) error {
+	d, err := duration(v)
+	a.options = append(a.options, AckTimeout(d))
+	return err
+}
+
+func sentinelParameter(set func(*address, string)) func(*address, string) error {
+	return func(a *address, v string) error {
+		if a.topology != engine.Sentinel {
+			return errors.New("it needs redis+sentinel://")
+		}
+		set(a, v)
+		return nil
+	}
+}
+
+func refreshParameter(a *address, v string) (err error) {
+	if a.topology == engine.Standalone {
+		return errors.New("it needs redis+sentinel:// or redis+cluster://: a single server is always the same")
+	}
+	a.refresh, err = duration(v)
+	return err
+}
+
+func redirectsParameter(a *address, v string) error {
+	if a.topology != engine.Cluster {
+		return errors.New("it needs redis+cluster://: nobody else sends calls on")
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is no number above zero", v)
+	}
+	a.redirects = n
 	return nil
 }

@@ -3,7 +3,7 @@
 --
 -- KEYS     of n claims: the lock entries, then the result entries
 -- ARGV  1  PUBLISH or SPUBLISH
---       2  NUMSUB or SHARDNUMSUB, which asks for listeners
+--       2  NUMSUB or SHARDNUMSUB, which asks for listeners, or - if nobody knows them
 --       3  the lobby: a channel on which everybody is who listens for a settlement
 --       4  what the names of lock entries begin with, and behind the lobby's and a
 --          colon those of channels go on alike
@@ -21,8 +21,8 @@ local n = #KEYS / 2
 local seen = redis.call('MGET', unpack(KEYS, 1, n))
 
 -- A user who may not ask who listens tells all who might.
-local lobby = redis.pcall('PUBSUB', ARGV[2], ARGV[3])
-local alone = not lobby.err and lobby[2] == 0
+local lobby = ARGV[2] ~= '-' and redis.pcall('PUBSUB', ARGV[2], ARGV[3])
+local alone = lobby and not lobby.err and lobby[2] == 0
 
 -- tell lets those know who wait for the i-th claim, and returns how many they are,
 -- or an error.

@@ -1,0 +1,272 @@
+package redisengine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Cluster is a [Client] of several servers, each of which has a part of the
+// keys. All keys of one call lie in the same slot.
+type Cluster interface {
+	Client
+
+	// Home returns the address of the primary that has a key. It may be what was
+	// so a moment ago, unless Forget was called since.
+	Home(ctx context.Context, key string) (addr string, err error)
+
+	// Primaries returns the addresses of those that have keys, by their first
+	// slots.
+	Primaries(ctx context.Context) ([]Primary, error)
+
+	// Forget lets the next question be asked anew: something has moved.
+	Forget()
+
+	// At returns a client of one node, which is not to be closed.
+	At(addr string) (Client, error)
+}
+
+// A Primary is a server that has a part of the keys.
+type Primary struct {
+	Addr  string
+	First int // the first of its slots
+}
+
+// slots is how many there are in a cluster.
+const slots = 16384
+
+// Slot returns the slot of a key, as Redis computes it.
+func Slot(key string) int {
+	if _, after, found := strings.Cut(key, "{"); found {
+		if tag, _, found := strings.Cut(after, "}"); found && tag != "" {
+			key = tag
+		}
+	}
+	sum := uint16(0)
+	for i := range len(key) {
+		sum = sum<<8 ^ crc16[byte(sum>>8)^key[i]]
+	}
+	return int(sum % slots)
+}
+
+// crc16 is the table of CRC-16/XMODEM.
+var crc16 = func() (table [256]uint16) {
+	for i := range table {
+		sum := uint16(i) << 8
+		for range 8 {
+			if sum&0x8000 != 0 {
+				sum = sum<<1 ^ 0x1021
+			} else {
+				sum <<= 1
+			}
+		}
+		table[i] = sum
+	}
+	return table
+}()
+
+// shard tells which locks are renewed together: those of one slot, since no call
+// can be about two.
+func (e *Engine) shard(key string) int {
+	name, err := e.name(key)
+	if err != nil {
+		return 0
+	}
+	return Slot(name)
+}
+
+// apart returns which of some keys may share a call, as indices: those of one
+// slot in a cluster, and all of them on one server.
+func (e *Engine) apart(keys []string) [][]int {
+	if e.cluster == nil {
+		all := make([]int, len(keys))
+		for i := range all {
+			all[i] = i
+		}
+		return [][]int{all}
+	}
+	var groups [][]int
+	at := make(map[int]int)
+	for i, key := range keys {
+		slot := Slot(key)
+		g, known := at[slot]
+		if !known {
+			g = len(groups)
+			at[slot], groups = g, append(groups, nil)
+		}
+		groups[g] = append(groups[g], i)
+	}
+	return groups
+}
+
+// scan makes a call that goes over keys on one server, or on one node of a
+// cluster after the other. The reply begins with the cursor to go on with.
+func (e *Engine) scan(ctx context.Context, cursor string, call func(cursor string) *Call) (reply Reply, next string, err error) {
+	if e.cluster == nil {
+		return scanOn(ctx, e.client, cursor, call)
+	}
+	primaries, err := e.cluster.Primaries(ctx)
+	if err != nil {
+		return Reply{}, "", &NotSentError{Err: err}
+	}
+	first, cursor, _ := strings.Cut(cursor, "/")
+	slot, _ := strconv.Atoi(first)
+	// The last that begins at the slot or before: it has it.
+	at := 0
+	for i, p := range primaries {
+		if p.First <= slot {
+			at = i
+		}
+	}
+	node, err := e.cluster.At(primaries[at].Addr)
+	if err != nil {
+		return Reply{}, "", &NotSentError{Err: err}
+	}
+	reply, next, err = scanOn(ctx, node, cursor, call)
+	switch {
+	case err != nil:
+		e.cluster.Forget()
+	case next != "":
+		next = fmt.Sprintf("%d/%s", primaries[at].First, next)
+	case at+1 < len(primaries):
+		next = fmt.Sprintf("%d/", primaries[at+1].First)
+	}
+	return reply, next, err
+}
+
+// scanOn is scan on one server.
+func scanOn(ctx context.Context, client Client, cursor string, call func(cursor string) *Call) (reply Reply, next string, err error) {
+	if cursor == "" {
+		cursor = "0"
+	}
+	c := call(cursor)
+	defer c.free()
+	if reply, err = client.Eval(ctx, c); err != nil {
+		return Reply{}, "", err
+	}
+	if next = reply.List[0].Text; next == "0" {
+		next = ""
+	}
+	return reply, next, nil
+}
+
+// somewhere returns a client of any node.
+func somewhere(ctx context.Context, c Cluster) (Client, error) {
+	primaries, err := c.Primaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.At(primaries[rand.N(len(primaries))].Addr)
+}
+
+// A chorus listens to several nodes of a cluster as if they were one. Whatever is
+// wrong with one of them, all is begun anew: the slots may have moved.
+type chorus struct {
+	cluster Cluster
+	heard   func(string)
+	nodes   map[string]Listener
+	lost    chan error
+	over    chan struct{} // closed by Close
+}
+
+// listen opens what hears messages that are published with m.
+func listen(ctx context.Context, client Client, m PublishMode, heard func(channel string)) (Listener, error) {
+	c, many := client.(Cluster)
+	if !many {
+		return client.Listen(ctx, m, heard)
+	}
+	if m == Sharded {
+		return &chorus{cluster: c, heard: heard, nodes: make(map[string]Listener), lost: make(chan error, 1), over: make(chan struct{})}, nil
+	}
+	node, err := somewhere(ctx, c) // nodes tell each other
+	if err != nil {
+		c.Forget()
+		return nil, err
+	}
+	return node.Listen(ctx, m, heard)
+}
+
+// Subscribe implements [Listener].
+func (c *chorus) Subscribe(ctx context.Context, channels []string) error {
+	return c.each(ctx, channels, Listener.Subscribe)
+}
+
+// Unsubscribe implements [Listener].
+func (c *chorus) Unsubscribe(ctx context.Context, channels []string) error {
+	return c.each(ctx, channels, Listener.Unsubscribe)
+}
+
+// each sends the channels of each slot to the node that has it.
+func (c *chorus) each(ctx context.Context, channels []string, send func(Listener, context.Context, []string) error) error {
+	bySlot := make(map[int][]string)
+	for _, ch := range channels {
+		bySlot[Slot(ch)] = append(bySlot[Slot(ch)], ch)
+	}
+	for _, some := range bySlot {
+		l, err := c.home(ctx, some[0])
+		if err == nil {
+			err = send(l, ctx, some)
+		}
+		if err != nil {
+			c.cluster.Forget()
+			return err
+		}
+	}
+	return nil
+}
+
+// home returns the listener on the node that has a channel.
+func (c *chorus) home(ctx context.Context, channel string) (Listener, error) {
+	addr, err := c.cluster.Home(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	if l := c.nodes[addr]; l != nil {
+		return l, nil
+	}
+	node, err := c.cluster.At(addr)
+	if err != nil {
+		return nil, err
+	}
+	l, err := node.Listen(ctx, Sharded, c.heard)
+	if err != nil {
+		return nil, err
+	}
+	c.nodes[addr] = l
+	go c.watch(l) // ends with the listener, which Close closes
+	return l, nil
+}
+
+// watch passes on that one of the connections has ended.
+func (c *chorus) watch(l Listener) {
+	select {
+	case <-l.Lost():
+		c.cluster.Forget()
+		select {
+		case c.lost <- nil:
+		default:
+		}
+	case <-c.over:
+	}
+}
+
+// Lost implements [Listener].
+func (c *chorus) Lost() <-chan error { return c.lost }
+
+// Close implements [Listener].
+func (c *chorus) Close() error {
+	close(c.over)
+	for _, l := range c.nodes {
+		_ = l.Close()
+	}
+	return nil
+}
+
+// sorted returns primaries by their first slots.
+func sorted(primaries []Primary) []Primary {
+	slices.SortFunc(primaries, func(a, b Primary) int { return a.First - b.First })
+	return primaries
+}
