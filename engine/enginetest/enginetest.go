@@ -33,6 +33,11 @@ type Harness struct {
 	// every law has keys of its own. What it starts it ends in t.Cleanup.
 	Open func(t testing.TB) engine.Engine
 
+	// Clocked returns an engine with a Step that sets its clock, for the laws that
+	// need one if what Open returns has none. It may be the same one each time:
+	// such laws are tried one after the other.
+	Clocked func(t testing.TB) engine.Engine
+
 	// Virtual says that the engine keeps to this process, so that each law can
 	// run in a synctest bubble, in no time.
 	Virtual bool

@@ -50,11 +50,14 @@ var clockLaws = []Law{
 	}},
 }
 
+// noClock is why a law does not apply to an engine whose clock nobody can set.
+const noClock = "the engine has no clock that can be stepped"
+
 // clock is that of the engine. It ends the law if there is none that can be set.
 func (b *bench) clock() stepper {
 	clock, ok := b.Engine.(stepper)
 	if !ok {
-		b.skip("the engine has no clock that can be stepped")
+		b.skip(noClock)
 	}
 	return clock
 }

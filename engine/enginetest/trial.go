@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/interlock-go/interlock/engine"
 )
 
 // trials is how often a law is tried in real time before it counts as broken,
@@ -56,10 +58,24 @@ func (h Harness) tryVirtual(t *testing.T, l Law) (r *record) {
 // tryOnce runs l in a goroutine, which ends with the first fatal complaint and
 // is waited for.
 func (h Harness) tryOnce(t testing.TB, l Law, lease time.Duration) *record {
+	r := tryOn(h.Open(t), l, lease)
+	if r.skipped != noClock || h.Clocked == nil {
+		return r
+	}
+	oneClock.Lock()
+	defer oneClock.Unlock()
+	return tryOn(h.Clocked(t), l, lease)
+}
+
+// oneClock is held by the law that may set the clock of a harness.
+var oneClock sync.Mutex
+
+// tryOn tries l on an engine.
+func tryOn(e engine.Engine, l Law, lease time.Duration) *record {
 	r := new(record)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	b := &bench{Engine: h.Open(t), Lease: lease, ctx: ctx, law: l, record: r,
+	b := &bench{Engine: e, Lease: lease, ctx: ctx, law: l, record: r,
 		prefix: fmt.Sprintf("law:%08x:", rand.Uint32())}
 	start, done := time.Now(), make(chan struct{})
 	go func() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -263,10 +262,4 @@ func (c *chorus) Close() error {
 		_ = l.Close()
 	}
 	return nil
-}
-
-// sorted returns primaries by their first slots.
-func sorted(primaries []Primary) []Primary {
-	slices.SortFunc(primaries, func(a, b Primary) int { return a.First - b.First })
-	return primaries
 }

@@ -76,7 +76,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 		return nil, e.refused(ctx, a, err)
 	}
 	if a.topology == engine.Cluster {
-		c := &rueidisCluster{rueidisClient: alone, refresh: a.refresh, redirects: a.redirects}
+		c := newRueidisCluster(alone, a.refresh, a.redirects)
 		e.cluster = c
 		e.use(c, e.publishing(ctx))
 	} else {

@@ -78,7 +78,7 @@ type Engine struct {
 func New(client rueidis.Client, opts ...Option) *Engine {
 	alone := rueidisClient{client: client}
 	if client.Mode() == rueidis.ClientModeCluster {
-		return On(&rueidisCluster{rueidisClient: alone, refresh: defaultRefresh, redirects: defaultRedirects}, opts...)
+		return On(newRueidisCluster(alone, defaultRefresh, defaultRedirects), opts...)
 	}
 	return On(&alone, opts...)
 }

@@ -14,27 +14,38 @@ import (
 func TestLawsOnACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
-	enginetest.Run(t, enginetest.Harness{
-		Name:  "Redis Cluster " + redistest.Version(t) + " (rueidis)",
-		Lease: lease,
-		Open: func(t testing.TB) engine.Engine {
-			return openURL(t, c.URL(), redisengine.Timeout(timeout), redisengine.Prefix(prefix(t)), redisengine.Records(prefix(t)))
-		},
-	})
+	clocked := redistest.StartCluster(t, redistest.SteppedClock, "--cluster-node-timeout", "86400000")
+	lawsOn(t, "Redis Cluster", c.URL(), clocked.URL(), clocked.Step)
 }
 
 // T7: the same behind sentinels.
 func TestLawsBehindSentinels(t *testing.T) {
 	t.Parallel()
-	s := redistest.StartSentinel(t)
+	s, clocked := redistest.StartSentinel(t), redistest.StartSentinel(t, redistest.SteppedClock)
+	lawsOn(t, "Redis Sentinel", s.URL(), clocked.URL(), clocked.Step)
+}
+
+// lawsOn tries the laws on servers that all of them share, but for those about the
+// clock.
+func lawsOn(t *testing.T, name, url, clocked string, step func(time.Duration)) {
+	apart := func(t testing.TB, url string) *redisengine.Engine {
+		return openURL(t, url, redisengine.Timeout(timeout), redisengine.Prefix(prefix(t)), redisengine.Records(prefix(t)))
+	}
 	enginetest.Run(t, enginetest.Harness{
-		Name:  "Redis Sentinel " + redistest.Version(t) + " (rueidis)",
-		Lease: lease,
-		Open: func(t testing.TB) engine.Engine {
-			return openURL(t, s.URL(), redisengine.Timeout(timeout), redisengine.Prefix(prefix(t)), redisengine.Records(prefix(t)))
-		},
+		Name:    name + " " + redistest.Version(t) + " (rueidis)",
+		Lease:   lease,
+		Open:    func(t testing.TB) engine.Engine { return apart(t, url) },
+		Clocked: func(t testing.TB) engine.Engine { return set{apart(t, clocked), step} },
 	})
 }
+
+// set is an engine whose servers have clocks that can be moved.
+type set struct {
+	*redisengine.Engine
+	step func(time.Duration)
+}
+
+func (s set) Step(d time.Duration) { s.step(d) }
 
 // prefix keeps what a law does from the others, which list what is there.
 func prefix(t testing.TB) string { return key(t) + ":" + time.Now().Format("150405.000000000") + ":" }

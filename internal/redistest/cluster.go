@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // slots is how many there are in a cluster.
@@ -90,6 +91,14 @@ func (c *Cluster) Healthy() {
 
 // URL names the nodes as [redisengine.Open] reads it.
 func (c *Cluster) URL() string { return "redis+cluster://" + addresses(c.Servers) }
+
+// Step moves the wall clocks of all nodes by d; see [Server.Step]. The cluster
+// needs a node timeout that is longer.
+func (c *Cluster) Step(d time.Duration) {
+	for _, s := range c.Servers {
+		s.Step(d)
+	}
+}
 
 // Addrs are the addresses of all nodes.
 func (c *Cluster) Addrs() []string { return strings.Split(addresses(c.Servers), ",") }

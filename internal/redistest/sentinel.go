@@ -72,6 +72,16 @@ func (s *Sentinel) URL() string {
 	return "redis+sentinel://" + addresses(s.Watchers) + "/" + watched
 }
 
+// Addrs are the addresses of the sentinels.
+func (s *Sentinel) Addrs() []string { return strings.Split(addresses(s.Watchers), ",") }
+
+// Step moves the wall clocks of the servers by d; see [Server.Step].
+func (s *Sentinel) Step(d time.Duration) {
+	for _, server := range s.Servers {
+		server.Step(d)
+	}
+}
+
 // Main is the name of the primary.
 func (s *Sentinel) Main() string { return watched }
 

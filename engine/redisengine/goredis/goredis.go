@@ -8,8 +8,8 @@
 // beside its pool: one for renewals, so that a pool with no connection left never
 // costs a lock, and one for messages once somebody waits.
 //
-// The client is one for a single server. One behind sentinels works as far as its
-// library goes, and is untested.
+// The client may be one for a single server, for one behind sentinels, or for a
+// cluster.
 package goredis
 
 import (
@@ -28,12 +28,17 @@ import (
 
 // New returns an engine on a client of the caller's, who closes it after the
 // engine. Whatever the client's own timeouts and retries are, a call is sent once
-// and returns within the engine's timeout. Clients for clusters and rings are not
-// supported yet, and New panics.
+// and returns within the engine's timeout.
+//
+// With a client for a cluster, New asks a server for its version, unless it is
+// told how to publish; see [redisengine.New]. Rings are not supported, since they
+// forget locks whenever a server comes or goes, and New panics.
 func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.Engine {
-	switch client.(type) {
-	case *redis.ClusterClient, *redis.Ring:
-		panic("goredis: New: a client for many servers is not supported yet: use one for a single primary")
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		return redisengine.On(newCluster(c), opts...)
+	case *redis.Ring:
+		panic("goredis: New: a ring forgets locks whenever a server comes or goes: use a cluster, or package quorum")
 	}
 	return redisengine.On(&adapter{client: client, renewals: reserve(client)}, opts...)
 }
@@ -41,7 +46,7 @@ func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.
 // An adapter is a [redisengine.Client] on go-redis.
 type adapter struct {
 	client   redis.UniversalClient
-	renewals *redis.Client // nil if client is of a kind that has no options to copy
+	renewals redis.UniversalClient // nil if client is of a kind that has no options to copy
 
 	mu     sync.Mutex
 	closed bool
@@ -49,7 +54,7 @@ type adapter struct {
 }
 
 // reserve returns a client with one connection of its own to the same server.
-func reserve(client redis.UniversalClient) *redis.Client {
+func reserve(client redis.UniversalClient) redis.UniversalClient {
 	c, ok := client.(*redis.Client)
 	if !ok {
 		return nil
@@ -77,14 +82,23 @@ func (a *adapter) Close() error {
 
 // Eval implements [redisengine.Client].
 func (a *adapter) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
-	bounded, cancel := context.WithTimeout(ctx, call.Timeout)
+	bounded, cancel := context.WithTimeout(ctx, call.Timeout+call.AckTimeout)
 	defer cancel()
-	reply, err := a.send(bounded, "evalsha", call.Script.SHA, call)
-	if redisengine.NoScript(err) {
-		reply, err = a.send(bounded, "eval", call.Script.Text, call)
-	}
+	reply, err := a.eval(bounded, call)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, call.Timeout) // ours, not the caller's
+	}
+	return reply, err
+}
+
+// eval is Eval with an end to it.
+func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
+	if call.Acks > 0 {
+		return a.evalAcked(ctx, call)
+	}
+	reply, err := a.send(ctx, "evalsha", call.Script.SHA, call)
+	if redisengine.NoScript(err) {
+		reply, err = a.send(ctx, "eval", call.Script.Text, call)
 	}
 	return reply, err
 }

@@ -263,14 +263,14 @@ func TestListener(t *testing.T) {
 	})
 }
 
-func TestNewForManyServers(t *testing.T) {
+func TestNewForARing(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {
-			t.Error("New takes a client for a cluster")
+			t.Error("New takes a client for a ring")
 		}
 	}()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "127.0.0.1:1"}})
 	defer client.Close()
 	goredis.New(client)
 }

@@ -42,6 +42,34 @@ func TestLaws(t *testing.T) {
 	})
 }
 
+// T7: whatever is true of one server is true of a cluster, and behind sentinels.
+func TestLawsOnTopologies(t *testing.T) {
+	t.Parallel()
+	c, s := redistest.StartCluster(t), redistest.StartSentinel(t)
+	run := func(name string, client func() redis.UniversalClient) {
+		enginetest.Run(t, enginetest.Harness{
+			Name:  name + " " + redistest.Version(t) + " (go-redis)",
+			Lease: lease,
+			Open: func(t testing.TB) engine.Engine {
+				prefix := t.Name() + time.Now().Format("150405.000000000") + ":"
+				client := client()
+				e := goredis.New(client, redisengine.Timeout(timeout), redisengine.Prefix(prefix), redisengine.Records(prefix))
+				t.Cleanup(func() {
+					_ = e.Close()
+					_ = client.Close()
+				})
+				return e
+			},
+		})
+	}
+	run("Redis Cluster", func() redis.UniversalClient {
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+	})
+	run("Redis Sentinel", func() redis.UniversalClient {
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs()})
+	})
+}
+
 // clocked is an engine whose server has a clock that can be moved.
 type clocked struct {
 	*redisengine.Engine

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,6 +32,7 @@ type listener struct {
 	pubsub *redis.PubSub
 	end    context.CancelFunc
 	lost   chan error // never sent on
+	left   sync.Map   // sharded channels that we have left off ourselves
 }
 
 // run receives until the connection is lost.
@@ -40,6 +42,9 @@ func (l *listener) run(ctx context.Context, heard func(channel string)) {
 		message, err := l.pubsub.ReceiveTimeout(ctx, silence)
 		if err == nil {
 			asked = false
+			if l.moved(message) {
+				return
+			}
 			report(message, heard)
 			continue
 		}
@@ -51,6 +56,17 @@ func (l *listener) run(ctx context.Context, heard func(channel string)) {
 			return
 		}
 	}
+}
+
+// moved reports whether the server has told that a channel's slot is on another
+// one by now: nobody has asked for the end of the subscription.
+func (l *listener) moved(message any) bool {
+	m, ok := message.(*redis.Subscription)
+	if !ok || m.Kind != "sunsubscribe" {
+		return false
+	}
+	_, ours := l.left.LoadAndDelete(m.Channel)
+	return !ours
 }
 
 func report(message any, heard func(channel string)) {
@@ -75,6 +91,9 @@ func (l *listener) Subscribe(ctx context.Context, channels []string) error {
 // Unsubscribe implements [redisengine.Listener].
 func (l *listener) Unsubscribe(ctx context.Context, channels []string) error {
 	if l.mode == redisengine.Sharded {
+		for _, ch := range channels {
+			l.left.Store(ch, nil)
+		}
 		return l.pubsub.SUnsubscribe(ctx, channels...)
 	}
 	return l.pubsub.Unsubscribe(ctx, channels...)

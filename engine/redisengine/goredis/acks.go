@@ -1,0 +1,86 @@
+package goredis
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+// errNoConn reports a client of a kind that lends nobody a connection.
+var errNoConn = errors.New("acks need a client that go-redis has made: NewClient, NewFailoverClient or NewClusterClient")
+
+// evalAcked runs a script and waits for replicas. It returns when the answers are
+// there or ctx is done, which go-redis does not look at while it reads. So it has a
+// goroutine, which ends with go-redis's own timeout at the latest; Close waits for
+// it.
+func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
+	type result struct {
+		reply redisengine.Reply
+		err   error
+	}
+	args := arguments("evalsha", call.Script.SHA, call) // the call is its owner's again once this has returned
+	script, acks, wait := call.Script, call.Acks, call.AckTimeout
+	answered := make(chan result, 1)
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return redisengine.Reply{}, sorted(redis.ErrClosed)
+	}
+	a.calls.Go(func() {
+		reply, err := a.onConn(ctx, args, script, func(conn *redis.Conn) int {
+			n, _ := conn.Wait(ctx, acks, wait).Result() // one who did not answer has not acknowledged
+			return int(n)
+		})
+		answered <- result{reply, err}
+	})
+	a.mu.Unlock()
+	select {
+	case r := <-answered:
+		return r.reply, r.err
+	case <-ctx.Done():
+		return redisengine.Reply{}, ctx.Err()
+	}
+}
+
+// onConn runs a script, and then wait, on a connection of its own: WAIT is about
+// what was written on the same one.
+func (a *adapter) onConn(ctx context.Context, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
+	client, err := a.lender(ctx, args)
+	if err != nil {
+		return redisengine.Reply{}, &redisengine.NotSentError{Err: err}
+	}
+	conn := client.Conn()
+	defer conn.Close()
+	reply, err := sendOnce(ctx, conn, args)
+	if redisengine.NoScript(err) {
+		args[0], args[1] = "eval", script.Text
+		reply, err = sendOnce(ctx, conn, args)
+	}
+	if err != nil {
+		return redisengine.Reply{}, err
+	}
+	reply.Acked = wait(conn)
+	return reply, nil
+}
+
+// lender is the client of the server that a call is for.
+func (a *adapter) lender(ctx context.Context, args []any) (*redis.Client, error) {
+	switch c := a.client.(type) {
+	case *redis.Client:
+		return c, nil
+	case *redis.ClusterClient:
+		return c.MasterForKey(ctx, args[3].(string)) // behind the command, the script and how many keys there are
+	}
+	return nil, errNoConn
+}
+
+func sendOnce(ctx context.Context, conn *redis.Conn, args []any) (redisengine.Reply, error) {
+	cmd := once{redis.NewCmd(ctx, args...)}
+	if err := conn.Process(ctx, cmd); err != nil {
+		return redisengine.Reply{}, sorted(err)
+	}
+	return read(cmd.Val())
+}

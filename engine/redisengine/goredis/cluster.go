@@ -1,0 +1,74 @@
+package goredis
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+// A cluster is a [redisengine.Cluster] on go-redis, which follows slots that move
+// by itself.
+type cluster struct {
+	adapter
+	*redisengine.Homes
+	client *redis.ClusterClient
+}
+
+var _ redisengine.Cluster = (*cluster)(nil)
+
+func newCluster(client *redis.ClusterClient) *cluster {
+	opt := *client.Options()
+	opt.PoolSize, opt.MaxActiveConns, opt.MinIdleConns, opt.MaxIdleConns = 1, 1, 0, 1
+	opt.PipelinePoolSize = -1
+	opt.DialerRetries = 1
+	c := &cluster{client: client, adapter: adapter{client: client, renewals: redis.NewClusterClient(&opt)}}
+	c.Homes = &redisengine.Homes{Ask: c.ask}
+	return c
+}
+
+// Eval implements [redisengine.Client].
+func (c *cluster) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
+	reply, err := c.adapter.Eval(ctx, call)
+	if call.Acks > 0 && err != nil {
+		c.client.ReloadState(ctx) // nothing follows slots that have moved on such a connection
+	}
+	return reply, err
+}
+
+// ask asks who has which slots.
+func (c *cluster) ask(ctx context.Context) ([]redisengine.Span, error) {
+	slots, err := c.client.ClusterSlots(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	spans := make([]redisengine.Span, 0, len(slots))
+	for _, s := range slots {
+		if len(s.Nodes) > 0 {
+			spans = append(spans, redisengine.Span{From: s.Start, To: s.End, Addr: s.Nodes[0].Addr})
+		}
+	}
+	return spans, nil
+}
+
+// At implements [redisengine.Cluster].
+func (c *cluster) At(addr string) (redisengine.Client, error) {
+	var mu sync.Mutex // nodes are visited at the same time
+	var found *redis.Client
+	err := c.client.ForEachShard(context.Background(), func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if node.Options().Addr == addr {
+			found = node
+		}
+		return nil
+	})
+	if found == nil {
+		c.Forget()
+		return nil, fmt.Errorf("the cluster's node %s is not known yet: %w", addr, err)
+	}
+	return &adapter{client: found}, nil
+}

@@ -1,0 +1,96 @@
+package redisengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Homes remembers which primary of a cluster has which slots: it is a part of
+// every [Cluster].
+type Homes struct {
+	// Ask asks the cluster.
+	Ask func(ctx context.Context) ([]Span, error)
+
+	// Refresh is after how long it is asked again. Zero means 2 s.
+	Refresh time.Duration
+
+	mu    sync.Mutex
+	asked time.Time // when spans was read; zero if it is to be read anew
+	spans []Span
+}
+
+// A Span is some slots and the primary that has them.
+type Span struct {
+	From, To int // both included
+	Addr     string
+}
+
+// Forget implements [Cluster].
+func (h *Homes) Forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = time.Time{}
+}
+
+// Home implements [Cluster].
+func (h *Homes) Home(ctx context.Context, key string) (string, error) {
+	spans, err := h.known(ctx)
+	if err != nil {
+		return "", err
+	}
+	slot := Slot(key)
+	for _, s := range spans {
+		if s.From <= slot && slot <= s.To {
+			return s.Addr, nil
+		}
+	}
+	h.Forget()
+	return "", fmt.Errorf("no node of the cluster serves slot %d for now: see CLUSTER INFO", slot)
+}
+
+// Primaries implements [Cluster].
+func (h *Homes) Primaries(ctx context.Context) ([]Primary, error) {
+	spans, err := h.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := make(map[string]int)
+	for _, s := range spans {
+		if f, known := first[s.Addr]; !known || s.From < f {
+			first[s.Addr] = s.From
+		}
+	}
+	primaries := make([]Primary, 0, len(first))
+	for addr, slot := range first {
+		primaries = append(primaries, Primary{Addr: addr, First: slot})
+	}
+	if len(primaries) == 0 {
+		return nil, errors.New("the cluster serves no slot: see CLUSTER INFO")
+	}
+	slices.SortFunc(primaries, func(a, b Primary) int { return a.First - b.First })
+	return primaries, nil
+}
+
+// known returns who has which slots, as it was a short while ago. One asks for
+// all who want to know.
+func (h *Homes) known(ctx context.Context) ([]Span, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	refresh := h.Refresh
+	if refresh <= 0 {
+		refresh = defaultRefresh
+	}
+	if time.Since(h.asked) < refresh {
+		return h.spans, nil
+	}
+	spans, err := h.Ask(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("no node of the cluster tells where its slots are: %w", err)
+	}
+	h.spans, h.asked = spans, time.Now()
+	return spans, nil
+}
