@@ -64,7 +64,9 @@ func (e *Engine) explain(ctx context.Context, name string, s *Script, err error)
 	if errors.As(err, &reply) {
 		return answered(name, s, reply)
 	}
-	e.clock.forget() // who answers next may be another server
+	if ctx.Err() == nil {
+		e.clock.forget() // who answers next may be another server
+	}
 	var unsent *NotSentError
 	if errors.As(err, &unsent) {
 		return e.unsent(ctx, name, unsent.Err)

@@ -53,7 +53,7 @@ func TestBadURLs(t *testing.T) {
 		"redis+sentinel://h:26379":          "what the sentinels call the primary",
 		"redis+sentinel://a,b,c/main/one":   `"one"`,
 		"redis+sentinel://a,,c/main":        `""`,
-		"redis+sentinel://a,u@b/main":       `"u@b"`,
+		"redis+sentinel://a,b:x/main":       `"b:x"`,
 		"redis+sentinel://a/m?redirects=4":  "redis+cluster://",
 		"redis+cluster://":                  "names no server",
 		"redis+cluster://a,b/3":             "a cluster has but one",
