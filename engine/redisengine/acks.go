@@ -87,11 +87,12 @@ func short(name string, missing int, undone error) error {
 	return fail(name, text, engine.ErrUnavailable)
 }
 
-// giveBack undoes a grant that does not count. Its caller may have given up.
+// giveBack undoes a grant that does not count. Its caller may have given up, or may
+// ask again with the same attempt.
 func (e *Engine) giveBack(ctx context.Context, r engine.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.timeout)
 	defer cancel()
-	_, err := e.Abandon(ctx, r)
+	_, err := e.Release(ctx, r)
 	return err
 }
 

@@ -46,16 +46,29 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	}
 	r, err := claimed(name, &c, now, reply.List)
 	if err == nil && r.Granted && missing > 0 {
-		return engine.Record{}, short(name, missing, l.giveBackClaim(ctx, &c))
+		return engine.Record{}, short(name, missing, l.giveBackClaim(ctx, &c, r.Took))
 	}
 	return r, err
 }
 
-// giveBackClaim undoes a claim that does not count. Its caller may have given up.
-func (l ledger) giveBackClaim(ctx context.Context, c *engine.Claim) error {
+// giveBackClaim undoes a claim that does not count. Its caller may have given up,
+// or may ask again with the same attempt; but one that took over an unknown outcome
+// must leave that behind, which only an abandoned one does.
+func (l ledger) giveBackClaim(ctx context.Context, c *engine.Claim, took bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
 	defer cancel()
-	_, err := l.Settle(ctx, engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Absent, Abandon: true, Lease: c.Lease})
+	name, err := l.name(c.Key)
+	if err != nil {
+		return err
+	}
+	s := engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Absent, Lease: c.Lease}
+	if took {
+		_, err = l.disclaim(ctx, name, &s)
+	} else {
+		call := l.settleCall(name, &s)
+		defer call.free()
+		_, err = l.client.Eval(ctx, call)
+	}
 	return err
 }
 

@@ -18,12 +18,17 @@ var outcomes = [...]string{engine.Absent: "-", engine.Done: "d", engine.Failed: 
 
 // trySettle sends a settlement by itself.
 func (e *Engine) trySettle(ctx context.Context, name string, s *engine.Settlement) (reply Reply, missing int, err error) {
-	c := e.call(settleScript)
+	c := e.settleCall(name, s)
 	defer c.free()
+	return e.acknowledged(ctx, c)
+}
+
+func (e *Engine) settleCall(name string, s *engine.Settlement) *Call {
+	c := e.call(settleScript)
 	c.keys(e.lockEntry(name), e.resultEntry(name))
 	e.lobbyArgs(c)
 	c.args(who(s.Attempt), e.settlementTerms(s), payload(s))
-	return e.acknowledged(ctx, c)
+	return c
 }
 
 // disclaim sends a settlement that abandons the claim.

@@ -1,0 +1,121 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// A grant that too few replicas have heard of is none, and what it wrote is gone.
+func TestAcks(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t, "--repl-timeout", "3600")
+	for _, w := range s.Watchers {
+		w.Stop() // replicas come and go here
+	}
+	primary, replicas := s.Servers[0], s.Servers[1:]
+	acks := func(a redisengine.Acks) *redisengine.Engine {
+		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(200*time.Millisecond))
+	}
+	any, most, all := acks(redisengine.AnyAck), acks(redisengine.QuorumAcks), acks(redisengine.AllAcks)
+	for i, e := range []*redisengine.Engine{any, most, all} { // each knows of two replicas then
+		r := named(ask(t, ann, "a"), i)
+		granted(t, e, r)
+		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		claims(t, e, r.Key, nil)
+	}
+
+	replicas[0].Kill()
+	granted(t, any, named(ask(t, ann, "b"), 10))
+	granted(t, most, named(ask(t, ann, "b"), 11))
+	tooFew(t, primary, all, named(ask(t, ann, "b"), 12))
+
+	replicas[1].Kill()
+	tooFew(t, primary, any, named(ask(t, ann, "c"), 20))
+	tooFew(t, primary, most, named(ask(t, ann, "c"), 21))
+
+	// It is the replicas that are missing, and not the attempt that is wrong.
+	replicas[1].Restart()
+	eventually(t, "the replica is back", func() bool {
+		_, err := any.Acquire(context.Background(), named(ask(t, ann, "c"), 20))
+		return err == nil
+	})
+}
+
+func named(r engine.Request, i int) engine.Request { r.Key += ":" + strconv.Itoa(i); return r }
+
+// tooFew demands that neither a lock nor a claim is granted, or left behind.
+func tooFew(t *testing.T, s *redistest.Server, e *redisengine.Engine, r engine.Request) {
+	t.Helper()
+	refused(t, e, r, engine.ErrUnavailable)
+	if n := number(t, s, "EXISTS", r.Key); n != 0 {
+		t.Errorf("%s is still there", r.Key)
+	}
+	claims(t, e, r.Key, engine.ErrUnavailable)
+	record, err := e.Capabilities().Ledger.Lookup(context.Background(), r.Key)
+	if err != nil || record.State != engine.Absent {
+		t.Errorf("the record of %s is %+v, %v", r.Key, record, err)
+	}
+}
+
+// claims makes a claim, and settles it if it is granted.
+func claims(t *testing.T, e *redisengine.Engine, key string, want error) {
+	t.Helper()
+	l := e.Capabilities().Ledger
+	c := engine.Claim{Key: key, Attempt: key, Lease: time.Minute, Retain: time.Hour}
+	if _, err := l.Claim(context.Background(), c); !errors.Is(err, want) {
+		t.Fatalf("claim: %v, want %v", err, want)
+	}
+	if want == nil {
+		s := engine.Settlement{Key: key, Attempt: key, Outcome: engine.Done, Retain: time.Hour}
+		if o, err := l.Settle(context.Background(), s); err != nil || o != engine.Released {
+			t.Fatalf("settle: %v, %v", o, err)
+		}
+	}
+}
+
+// What became of work is kept even if the replicas have not heard of it; but
+// nobody may rely on it.
+func TestAnOutcomeThatNoReplicaHasHeardOf(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	l := open(t, s).Capabilities().Ledger
+	c := engine.Claim{Key: key(t), Attempt: "a", Lease: time.Minute, Retain: time.Hour}
+	if _, err := l.Claim(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	acked := open(t, s, redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(50*time.Millisecond)).Capabilities().Ledger
+	_, err := acked.Settle(context.Background(), engine.Settlement{Key: c.Key, Attempt: "a", Outcome: engine.Done, Retain: time.Hour})
+	if !errors.Is(err, engine.ErrUnknown) {
+		t.Errorf("settle: %v, want %v", err, engine.ErrUnknown)
+	}
+	if r, err := l.Lookup(context.Background(), c.Key); err != nil || r.State != engine.Done {
+		t.Errorf("the record is %+v, %v", r, err)
+	}
+}
+
+func TestBadAcks(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("Acknowledge takes anything")
+		}
+	}()
+	redisengine.Acknowledge("most")
+}
+
+func TestSlot(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--cluster-enabled", "yes")
+	for _, k := range []string{"", "a", "order:42", "{order:42}:x", "a{b}c{d}", "{}a", "a{b", "a}b{c}", "订单:42", "x{{y}}z"} {
+		if got, want := redisengine.Slot(k), number(t, s, "CLUSTER", "KEYSLOT", k); int64(got) != want {
+			t.Errorf("the slot of %q is %d, want %d", k, got, want)
+		}
+	}
+}
