@@ -80,9 +80,9 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	if err != nil || out == engine.Released {
 		c.mirror(k, s, err == nil)
 	}
-	now = time.Now()
 	switch {
 	case err != nil:
+		now = time.Now() // that took its time
 		c.unstored.Add(1)
 		c.background.Go(func() { k.tellLate(s) })
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
