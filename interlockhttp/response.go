@@ -90,7 +90,10 @@ type wire struct{}
 const wireVersion = 1
 
 // Marshal implements guard.Codec.
-func (wire) Marshal(v any) ([]byte, error) {
+func (w wire) Marshal(v any) ([]byte, error) { return w.AppendMarshal(nil, v) }
+
+// AppendMarshal is Marshal for a guard that has a place for it.
+func (wire) AppendMarshal(b []byte, v any) ([]byte, error) {
 	r, ok := v.(*Response)
 	if !ok || r == nil || r.Status < 100 || r.Status > 999 {
 		return nil, fmt.Errorf("interlockhttp: %T is no answer to keep", v)
@@ -104,7 +107,7 @@ func (wire) Marshal(v any) ([]byte, error) {
 	for _, f := range fields {
 		size += sizeOfField(f.name, f.values)
 	}
-	b := make([]byte, 0, size+len(body))
+	b = slices.Grow(b, size+len(body))
 	b = append(b, wireVersion)
 	b = binary.AppendUvarint(b, uint64(r.Status)) //nolint:gosec // three digits
 	b = appendText(b, r.Omitted)
