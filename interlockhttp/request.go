@@ -158,6 +158,7 @@ func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	q.settle(claim)
 	q.middleware.pace.took(time.Since(start))
 	c.send()
+	c.header.forget() // whom the handler has left behind finds that it is over, and looks at nothing
 }
 
 // work returns the request as the handler gets it: whole, and with a context that
