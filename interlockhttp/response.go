@@ -44,6 +44,9 @@ func (r *Response) fields(list []field) []field {
 
 // inOrder calls yield for the fields of a header, in the order of their names.
 func inOrder(h http.Header, yield func(name string, values []string)) {
+	if len(h) == 0 {
+		return
+	}
 	var room [16]string
 	names := slices.AppendSeq(room[:0], maps.Keys(h))
 	slices.Sort(names)
