@@ -96,8 +96,8 @@ func (c *capture) writeHeader(status int) {
 	c.status = status
 	h := c.ResponseWriter.Header()
 	c.header.take(h)
-	if text := h.Get("Content-Length"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
+	if values := h["Content-Length"]; len(values) > 0 {
+		n, err := strconv.ParseInt(values[0], 10, 64)
 		if err == nil && n >= 0 {
 			c.length = n
 		}

@@ -30,6 +30,10 @@ func (x *records) add(r *record) {
 }
 
 func (x *records) remove(e *entry) {
+	if len(x.others) == 0 { // then all have their places
+		delete(x.byHash, e.hash)
+		return
+	}
 	if r := x.byHash[e.hash]; r != nil && &r.entry == e {
 		delete(x.byHash, e.hash)
 		return
