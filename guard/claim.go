@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -57,7 +56,9 @@ func (c *Claim[T]) Complete(v T) error {
 	what, text, why := value, []byte(nil), error(nil)
 	if c.claim.core.policy.After == Keep {
 		c.value = v
-		text, why = c.guard.encode(&c.value)
+		on := newSheet()
+		defer on.release()
+		text, why = c.guard.encode(&c.value, on)
 		switch {
 		case errors.Is(why, ErrTooLarge):
 			what = tooLarge
@@ -150,17 +151,20 @@ func (c *Claim[T]) joined(err, settled error) error {
 	return err
 }
 
-// encode turns a result into bytes.
-func (g *Guard[T]) encode(v *T) (text []byte, err error) {
+// encode turns a result into bytes, which may be on a sheet.
+func (g *Guard[T]) encode(v *T, on *sheet) (text []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the work was done, whatever its result does
 			text, err = nil, fmt.Errorf("%w: it panicked: %v", ErrCodec, p)
 		}
 	}()
-	if _, ok := g.codec.(JSON); ok {
-		text, err = json.Marshal(v) // as if it were *v, which would have to be copied
-	} else {
-		text, err = g.codec.Marshal(*v)
+	switch codec := g.codec.(type) {
+	case JSON:
+		text, err = on.writeJSON(v) // as if it were *v, which would have to be copied
+	case appender:
+		text, err = on.write(codec, *v)
+	default:
+		text, err = codec.Marshal(*v)
 	}
 	switch {
 	case err != nil:

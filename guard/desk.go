@@ -19,6 +19,7 @@ type desk struct {
 	seats   map[string]*seat
 	told    []*seat // seats with an answer, oldest first
 	bytes   int     // of the results they have
+	spare   []*seat // seats that were left, and that nobody else knows
 	waiting int
 	timer   *time.Timer // forgets what nobody asks for
 	armed   bool
@@ -30,6 +31,10 @@ const (
 	// not fit are asked for again.
 	mostTold  = 10_000
 	mostBytes = 16 << 20
+
+	// mostSpare bounds how many seats are kept to be used again. As many are told
+	// as are forgotten, so that a few are enough.
+	mostSpare = 16
 )
 
 func newDesk(p Policy, s settings) *desk {
@@ -66,7 +71,7 @@ func (d *desk) sit(key string, now time.Time) view {
 		if s.changed == nil {
 			s.changed = make(chan struct{})
 		}
-		v.changed = s.changed
+		v.changed, s.known = s.changed, true
 	}
 	return v
 }
@@ -74,12 +79,25 @@ func (d *desk) sit(key string, now time.Time) view {
 // take makes a new seat in place of an old one, which may be nil. What that heard
 // of others it goes on hearing: to listen anew would be news by itself.
 func (d *desk) take(key string, old *seat) *seat {
-	s := &seat{key: key}
+	s := d.empty(key)
 	if old != nil {
 		s.wake, s.stop, old.stop = old.wake, old.stop, nil
 		d.leave(old)
 	}
 	d.seats[key] = s
+	return s
+}
+
+// empty returns a seat for a key. It is one that was used before, if there is one:
+// to make one anew for every call costs more than the rest of what is done here.
+func (d *desk) empty(key string) *seat {
+	last := len(d.spare) - 1
+	if last < 0 {
+		return &seat{key: key}
+	}
+	s := d.spare[last]
+	d.spare = d.spare[:last]
+	*s = seat{key: key}
 	return s
 }
 
@@ -195,6 +213,9 @@ func (d *desk) forgetFirst() {
 	d.told = d.told[1:]
 	d.bytes -= len(s.rec.Result)
 	d.leave(s)
+	if !s.known && len(d.spare) < mostSpare { // who has told it is done with it
+		d.spare = append(d.spare, s)
+	}
 }
 
 // leave takes a seat away.

@@ -73,8 +73,10 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 		return
 	}
 	k.lease.Init(c.now, k.req.Key, c.policy.Lease, a.sent, k.begun, watchdog.Terms{MaxHold: c.policy.MaxHold})
-	k.lease.Trust(watchdog.SureUntil(a.sent, k.req.Lease)) // a window's first lease may be longer
-	k.req.Lease = c.policy.Lease
+	if k.req.Lease != c.policy.Lease { // a window's first lease may be longer
+		k.lease.Trust(watchdog.SureUntil(a.sent, k.req.Lease))
+		k.req.Lease = c.policy.Lease
+	}
 	c.stats.running.Add(1)
 	c.desk.run(k.seat, k)
 	c.dog.Add(k, k.begun)

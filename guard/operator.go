@@ -68,7 +68,7 @@ func (g *Guard[T]) List(ctx context.Context, states ...State) iter.Seq2[Status, 
 // with result v. It fails with [ErrNotUnknown] if there is no such thing.
 func (g *Guard[T]) Resolve(ctx context.Context, key Key, v T) error {
 	if g.policy.After == Keep {
-		if _, err := g.encode(&v); err != nil {
+		if _, err := g.encode(&v, newSheet()); err != nil {
 			return err // better said now than kept as a tombstone
 		}
 	}

@@ -10,6 +10,7 @@ import (
 type seat struct {
 	key     string
 	phase   phase
+	known   bool          // somebody has waited for it, and may look at it later
 	changed chan struct{} // closed when the phase changes; nil unless somebody waits
 	waiters int
 

@@ -64,7 +64,7 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	c, now := k.core, time.Now()
 	if err := k.end(now); err != nil {
 		if isLost(err) {
-			k.report(Late, err)
+			k.report(Late, err, now)
 		}
 		return err
 	}
@@ -80,9 +80,9 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	if err != nil || out == engine.Released {
 		c.mirror(k, s, err == nil)
 	}
-	now = time.Now()
 	switch {
 	case err != nil:
+		now = time.Now() // that took its time
 		c.unstored.Add(1)
 		c.background.Go(func() { k.tellLate(s) })
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
@@ -147,7 +147,7 @@ func (k *claim) tellLate(s engine.Settlement) {
 	defer cancel()
 	out, err := k.tell(ctx, s)
 	if err == nil && out == engine.Released {
-		k.report(StoredLate, nil)
+		k.report(StoredLate, nil, time.Now())
 	}
 	if err == nil || !k.core.closed.Load() {
 		k.core.unstored.Add(-1) // otherwise Close tells
@@ -175,15 +175,15 @@ func (k *claim) finish(e Ending, why error, now time.Time) {
 	k.End(interlock.ErrReleased)
 	c.stats.running.Add(-1)
 	c.stats.took.Add(int64(now.Sub(k.begun)))
-	k.report(e, why)
+	k.report(e, why, now)
 }
 
 // report counts and traces how a claim ended.
-func (k *claim) report(e Ending, why error) {
+func (k *claim) report(e Ending, why error, now time.Time) {
 	c := k.core
 	c.stats.ended(e)
 	if t := c.trace; t != nil && t.Settled != nil {
-		t.Settled(Settled{Guard: c.policy.Name, Key: k.req.Key, Ending: e, Fence: k.fence, Took: time.Since(k.begun), Err: why})
+		t.Settled(Settled{Guard: c.policy.Name, Key: k.req.Key, Ending: e, Fence: k.fence, Took: now.Sub(k.begun), Err: why})
 	}
 }
 

@@ -37,6 +37,7 @@ type capture struct {
 	why     string      // why it is not
 	stolen  bool        // the connection was taken over
 	broken  error       // what went wrong when it went out
+	late    http.Header // the trailer, once the handler has returned
 	measure [1]string   // the length, once it is known
 }
 
@@ -95,8 +96,8 @@ func (c *capture) writeHeader(status int) {
 	c.status = status
 	h := c.ResponseWriter.Header()
 	c.header.take(h)
-	if text := h.Get("Content-Length"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
+	if values := h["Content-Length"]; len(values) > 0 {
+		n, err := strconv.ParseInt(values[0], 10, 64)
 		if err == nil && n >= 0 {
 			c.length = n
 		}
@@ -252,7 +253,8 @@ func (c *capture) response(r *Response, s *settings) {
 	if r.Status == 0 {
 		r.Status = http.StatusSwitchingProtocols // said on a connection that was taken over
 	}
-	for name, values := range c.trailer() {
+	c.late = c.trailer()
+	for name, values := range c.late {
 		name = http.CanonicalHeaderKey(strings.TrimPrefix(name, http.TrailerPrefix))
 		if !s.keepsField(name) {
 			continue // it is not for others because it comes late

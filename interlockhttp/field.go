@@ -51,7 +51,9 @@ func parseKey(value string, strict bool) (string, error) {
 
 // notBare tells which characters a key without quotation marks may not have: all
 // that is not visible, and what has a meaning in fields.
-func notBare(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`"\,;`, c) }
+func notBare(c rune) bool {
+	return c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == ',' || c == ';'
+}
 
 // unquote returns what is in a quoted string. Parameters behind it are allowed, and
 // mean nothing.

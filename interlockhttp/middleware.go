@@ -98,16 +98,28 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 	if err := errors.Join(s.err(), p.Check()); err != nil {
 		return nil, err
 	}
-	opts := append([]guard.Option{guard.WithCodec(wire{}), guard.MaxResult(s.maxResponse + overhead), guard.Detached()}, s.guard...)
-	g, err := guard.New[*Response](client, p, opts...)
+	m := &Middleware{settings: s}
+	opts := []guard.Option{guard.WithCodec(wire{}), guard.MaxResult(s.maxResponse + overhead), guard.Detached(), guard.WithTrace(m.trace())}
+	g, err := guard.New[*Response](client, p, append(opts, s.guard...)...)
 	if err != nil {
 		return nil, err
 	}
-	m := &Middleware{settings: s, guard: g, policy: g.Policy()}
+	m.guard, m.policy = g, g.Policy()
 	if m.keeps() {
 		m.expires = []string{seconds(m.policy.Retain)}
 	}
 	return m, nil
+}
+
+// trace tells the middleware how long handlers take: the guard has looked at the
+// clock already.
+func (m *Middleware) trace() *guard.Trace {
+	return &guard.Trace{Settled: func(e guard.Settled) {
+		again, unbegun := e.Ending == guard.StoredLate, e.Ending == guard.Freed && e.Err != nil
+		if !again && !unbegun {
+			m.pace.took(e.Took)
+		}
+	}}
 }
 
 // keeps tells whether answers are kept at all.

@@ -18,7 +18,10 @@ func (c *capture) send() {
 // release lets out what was kept back. If that is all there will be, its length can
 // be said.
 func (c *capture) release(all bool) {
-	trailer := c.trailer()
+	trailer := c.late
+	if !all {
+		trailer = c.trailer()
+	}
 	c.restore()
 	h := c.ResponseWriter.Header()
 	c.mark(h)
@@ -38,13 +41,16 @@ func (c *capture) release(all bool) {
 // changes after that counts for nothing, except for trailers.
 func (c *capture) restore() {
 	h := c.ResponseWriter.Header()
-	for name := range h {
-		if !strings.HasPrefix(name, http.TrailerPrefix) {
-			delete(h, name)
-		}
-	}
 	for _, f := range c.header.fields {
 		h[f.name] = f.values
+	}
+	if len(h) == len(c.header.fields) {
+		return // nothing else is there
+	}
+	for name := range h {
+		if !strings.HasPrefix(name, http.TrailerPrefix) && !c.header.has(name) {
+			delete(h, name)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"time"
 
 	"github.com/interlock-go/interlock/guard"
 )
@@ -141,7 +140,6 @@ func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *g
 // the panic goes on.
 func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic
-	start := time.Now()
 	q.unstored = claim.Unguarded() != nil
 	c := &q.capture
 	c.most, c.keeps = q.settings.maxResponse, q.middleware.keeps()
@@ -156,8 +154,8 @@ func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	q.next.ServeHTTP(c, r)
 	c.end()
 	q.settle(claim)
-	q.middleware.pace.took(time.Since(start))
 	c.send()
+	c.header.forget() // whom the handler has left behind finds that it is over, and looks at nothing
 }
 
 // work returns the request as the handler gets it: whole, and with a context that

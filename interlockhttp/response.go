@@ -44,6 +44,9 @@ func (r *Response) fields(list []field) []field {
 
 // inOrder calls yield for the fields of a header, in the order of their names.
 func inOrder(h http.Header, yield func(name string, values []string)) {
+	if len(h) == 0 {
+		return
+	}
 	var room [16]string
 	names := slices.AppendSeq(room[:0], maps.Keys(h))
 	slices.Sort(names)
@@ -90,7 +93,10 @@ type wire struct{}
 const wireVersion = 1
 
 // Marshal implements guard.Codec.
-func (wire) Marshal(v any) ([]byte, error) {
+func (w wire) Marshal(v any) ([]byte, error) { return w.AppendMarshal(nil, v) }
+
+// AppendMarshal is Marshal for a guard that has a place for it.
+func (wire) AppendMarshal(b []byte, v any) ([]byte, error) {
 	r, ok := v.(*Response)
 	if !ok || r == nil || r.Status < 100 || r.Status > 999 {
 		return nil, fmt.Errorf("interlockhttp: %T is no answer to keep", v)
@@ -104,7 +110,7 @@ func (wire) Marshal(v any) ([]byte, error) {
 	for _, f := range fields {
 		size += sizeOfField(f.name, f.values)
 	}
-	b := make([]byte, 0, size+len(body))
+	b = slices.Grow(b, size+len(body))
 	b = append(b, wireVersion)
 	b = binary.AppendUvarint(b, uint64(r.Status)) //nolint:gosec // three digits
 	b = appendText(b, r.Omitted)

@@ -4,15 +4,20 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A snapshot is what a header was when the status was set. It has the texts, and not
 // only the lists, which a handler may write to.
 type snapshot struct {
-	room   [8]field  // enough for most
-	texts  [8]string // for the lists
+	texts  [8]string // for the lists; enough for most
 	fields []field   // in the order of their names
+	room   *[16]field
 }
+
+// rooms are for the fields of snapshots. The texts have no such place: the header
+// that goes out has them, and somebody may look at that later.
+var rooms = sync.Pool{New: func() any { return new([16]field) }}
 
 type field struct {
 	name   string
@@ -20,6 +25,7 @@ type field struct {
 }
 
 func (s *snapshot) take(h http.Header) {
+	s.room = rooms.Get().(*[16]field)
 	s.fields = s.room[:0]
 	texts := s.texts[:0]
 	for name, values := range h {
@@ -28,6 +34,16 @@ func (s *snapshot) take(h http.Header) {
 		s.fields = append(s.fields, field{name, texts[n:len(texts):len(texts)]})
 	}
 	slices.SortFunc(s.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+}
+
+// forget gives the place of the fields back.
+func (s *snapshot) forget() {
+	if s.room == nil {
+		return
+	}
+	clear(s.room[:min(len(s.fields), len(s.room))])
+	rooms.Put(s.room)
+	s.fields, s.room = nil, nil
 }
 
 func (s *snapshot) find(name string) (int, bool) {

@@ -19,6 +19,9 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		return engine.Record{}, err
 	}
 	r, err := l.claim(&c)
+	if err == nil {
+		return r, nil
+	}
 	if errors.Is(err, errFull) {
 		l.shedEverywhere()
 		r, err = l.claim(&c)
@@ -60,6 +63,9 @@ func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome
 		return 0, err
 	}
 	o, err := l.settle(&x)
+	if err == nil {
+		return o, nil
+	}
 	if errors.Is(err, errFull) {
 		l.shedEverywhere()
 		o, err = l.settle(&x)

@@ -30,11 +30,13 @@ func (x *records) add(r *record) {
 }
 
 func (x *records) remove(e *entry) {
-	if r := x.byHash[e.hash]; r != nil && &r.entry == e {
-		delete(x.byHash, e.hash)
-		return
+	if len(x.others) > 0 { // otherwise all have their places
+		if r := x.byHash[e.hash]; r == nil || &r.entry != e {
+			delete(x.others, e.key)
+			return
+		}
 	}
-	delete(x.others, e.key)
+	delete(x.byHash, e.hash)
 }
 
 // all calls yield for each.
