@@ -82,7 +82,7 @@ func (a *attempt) run(ctx context.Context) (grant, error) {
 		got, err := c.engine.Acquire(ctx, a.req)
 		a.tries++
 		if err == nil {
-			g := grant{req: a.req, fence: got.Fence, sent: a.sent, sure: watchdog.SureUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct}
+			g := grant{req: a.req, fence: got.Fence, sent: a.sent, sure: watchdog.SureUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct, local: got.Local}
 			if time.Until(g.sure) >= a.req.Lease/leastLeft {
 				return g, nil
 			}

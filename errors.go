@@ -71,6 +71,10 @@ var (
 	// ErrNotHolder is why a lock was lost that the engine no longer knows, or
 	// knows to be somebody else's.
 	ErrNotHolder = engine.ErrNotHolder
+
+	// ErrSwitched is why a lock was lost when an operator switched to another
+	// engine; see package standby. It is a case of ErrNotHolder.
+	ErrSwitched = engine.ErrSwitched
 )
 
 // A ContendedError says who holds a lock, and when to come back.
@@ -108,7 +112,7 @@ func (e *ContendedError) Unwrap() error { return e.Err }
 type LostError struct {
 	Key   string
 	Fence uint64 // the fence it had: a store that checks fences refuses it by now
-	Err   error  // [ErrExpired], [ErrNotHolder], [ErrMaxHold], [ErrRevoked] or [ErrClosed]
+	Err   error  // [ErrExpired], [ErrNotHolder], [ErrSwitched], [ErrMaxHold], [ErrRevoked] or [ErrClosed]
 }
 
 // Error implements error.

@@ -18,6 +18,7 @@ type grant struct {
 	tries     int       // how often the engine was asked for it
 	handed    bool      // it came from another holder here
 	direct    bool      // it never stood in line in this process
+	local     bool      // it is this process's alone
 }
 
 // maxHandovers is how many holders in a row may follow the first without the

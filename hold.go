@@ -80,6 +80,16 @@ func (h *Hold) Left() time.Duration {
 	return least
 }
 
+// Local tells whether the lock, or one of several, is this process's alone, since
+// its engine has degraded to that: then other processes may hold it as well. See
+// package standby.
+func (h *Hold) Local() bool {
+	if h.lease != nil {
+		return h.lease.local
+	}
+	return slices.ContainsFunc(h.parts, (*Hold).Local)
+}
+
 // Unlock gives the lock up, or takes back one entry of several. It works
 // whatever became of the context, from any goroutine, and takes two seconds at
 // most. If the lock had been lost by then, the error matches [ErrLost].

@@ -72,5 +72,8 @@ func reasonGone(err error) error {
 	if errors.Is(err, engine.ErrRevoked) {
 		return ErrRevoked
 	}
+	if errors.Is(err, engine.ErrSwitched) {
+		return ErrSwitched
+	}
 	return ErrNotHolder
 }

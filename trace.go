@@ -43,6 +43,7 @@ type Acquired struct {
 	Waited time.Duration
 	Tries  int  // how often the engine was asked; 0 if it did not have to be
 	Handed bool // it came from another holder in this process
+	Local  bool // it is this process's alone, since the engine has degraded to that
 }
 
 // Contended is reported when a lock was not to be had.

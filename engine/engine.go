@@ -107,6 +107,10 @@ type Grant struct {
 	// Count is how often the holder has entered, as the engine counts: 1, or
 	// more for a named owner.
 	Count int
+
+	// Local says that the lock is this process's alone, since the engine has
+	// degraded to that: other processes know nothing of it.
+	Local bool
 }
 
 // An Outcome is what became of a hold that was to be released.
@@ -177,6 +181,10 @@ type Capabilities struct {
 	// earlier abandons again when it is over. It is zero for an engine that
 	// never grants an abandoned attempt.
 	Patience time.Duration
+
+	// LongestLease is the longest lease that the engine grants, of locks and of
+	// claims. Zero means that it grants any.
+	LongestLease time.Duration
 
 	// Shard tells which of its parts an engine keeps a key in, so that one that
 	// is down does not hold up renewals in another. Nil means one part.

@@ -39,6 +39,10 @@ var (
 	// case of ErrNotHolder.
 	ErrRevoked = fmt.Errorf("engine: revoked by an operator: %w", ErrNotHolder)
 
+	// ErrSwitched reports a renewal of something that was granted by an engine that
+	// an operator has switched away from. It is a case of ErrNotHolder.
+	ErrSwitched = fmt.Errorf("engine: switched to another engine: %w", ErrNotHolder)
+
 	// ErrAbandoned reports an Acquire or a Claim whose attempt was abandoned
 	// before it arrived.
 	ErrAbandoned = errors.New("engine: attempt was abandoned")

@@ -126,6 +126,7 @@ type Record struct {
 	Left        time.Duration // of its lease if Running, and otherwise until the record ends
 	Fingerprint string
 	Result      []byte // if Done or Failed
+	Local       bool   // it is this process's alone, since the engine has degraded to that
 }
 
 // A State is what is known of a key.

@@ -33,6 +33,11 @@ func (c *Claim[T]) Fence() uint64 { return c.claim.fence }
 // Unguarded returns why the work runs unguarded; nil if it does not. See [Open].
 func (c *Claim[T]) Unguarded() error { return c.claim.unguarded }
 
+// Local tells whether only this process knows of the claim: the engine is down and
+// the policy says [Local], or the engine has degraded to that by itself; see package
+// standby.
+func (c *Claim[T]) Local() bool { return c.claim.alone }
+
 // Left returns for how long the claim is certainly held unless it is renewed.
 func (c *Claim[T]) Left() time.Duration {
 	if c.claim.ledger == nil || !c.claim.live() {

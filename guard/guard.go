@@ -208,7 +208,7 @@ func (k *call) report(granted *claim, replayed bool, err error) {
 		c.stats.inHouse.Add(1)
 	}
 	if t := c.trace; t != nil && t.Checked != nil {
-		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, InHouse: !k.asked, Err: err}
+		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, InHouse: !k.asked, Local: granted.alone, Err: err}
 		if err == nil {
 			e.Err = granted.unguarded
 		}

@@ -22,6 +22,7 @@ type claim struct {
 	core      *core
 	ledger    engine.Ledger // that granted it; nil if nobody did
 	local     bool          // it is that of this process
+	alone     bool          // other processes know nothing of the claim
 	unguarded error         // why not
 	seat      *seat
 	req       engine.Claim
@@ -56,7 +57,7 @@ func Fence(ctx context.Context) (fence uint64, ok bool) {
 // start begins the work.
 func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Duration) {
 	k.core, k.ledger, k.unguarded, k.seat, k.req, k.retain = c, a.ledger, a.unguarded, a.seat, a.req, retain
-	k.local = a.local
+	k.local, k.alone = a.local, a.local || a.rec.Local
 	k.fence, k.began, k.begun = a.rec.Fence, a.rec.Began.UnixNano(), a.got
 	if a.rec.Fingerprint != "" {
 		k.req.Fingerprint = a.rec.Fingerprint // the record's, which this call may not have known
@@ -136,11 +137,14 @@ func (k *claim) Exceeded()                { k.lose(interlock.ErrMaxHold) }
 
 // Gone is told that the engine does not know the claim any more.
 func (k *claim) Gone(err error) {
-	if errors.Is(err, engine.ErrRevoked) {
+	switch {
+	case errors.Is(err, engine.ErrRevoked):
 		k.lose(interlock.ErrRevoked)
-		return
+	case errors.Is(err, engine.ErrSwitched):
+		k.lose(interlock.ErrSwitched)
+	default:
+		k.lose(interlock.ErrNotHolder)
 	}
-	k.lose(interlock.ErrNotHolder)
 }
 
 // Renewed is told what came of a renewal.

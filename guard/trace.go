@@ -43,6 +43,7 @@ type Checked struct {
 	Left    time.Duration // as far as known: of the lease or the record it met
 	Waited  time.Duration
 	InHouse bool  // it was answered in this process, without asking the engine
+	Local   bool  // it was granted by this process alone, and others do not know
 	Err     error // what the caller was told, or why it runs unguarded
 }
 

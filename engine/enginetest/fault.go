@@ -32,7 +32,8 @@ const (
 	OpSettle     Op = "settle"  // or abandon a claim
 	OpLookup     Op = "look up" // a record, or list some
 
-	OpNote Op = "note" // to read or write one; its name is the key
+	OpNote  Op = "note"  // to read or write one; its name is the key
+	OpProbe Op = "probe" // to ask how the engine is
 )
 
 // A Deed is a way to fail.
@@ -89,7 +90,7 @@ func (f Fault) check() {
 		OpCountDown: calls, OpInspect: calls, OpSeize: calls, OpRegister: calls,
 		OpRaise: calls, OpMemory: calls,
 		OpClaim: calls, OpClaimRenew: calls, OpSettle: calls, OpLookup: calls,
-		OpNote: calls,
+		OpNote: calls, OpProbe: calls,
 	}
 	if !slices.Contains(possible[f.Op], f.Do) {
 		panic(fmt.Sprintf("enginetest: %q cannot happen to %q: choose one of %q", f.Do, f.Op, possible[f.Op]))

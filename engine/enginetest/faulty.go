@@ -129,6 +129,9 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	if c.Notes != nil {
 		c.Notes = &notes{faulty: f, inner: c.Notes}
 	}
+	if c.Prober != nil {
+		c.Prober = &prober{faulty: f, inner: c.Prober}
+	}
 	return c
 }
 

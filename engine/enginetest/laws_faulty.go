@@ -199,6 +199,10 @@ var failing = map[string]func(*bench, *Faulty){
 		b.unavailable(n.WriteNote(b.ctx, b.prefix+"n", "text", 0))
 		b.noted("n", "", 0)
 	},
+	"Prober": func(b *bench, f *Faulty) {
+		f.Inject(Fault{Op: OpProbe, Do: Refuse, Times: 1})
+		b.unavailable(second(f.Capabilities().Prober.Probe(b.ctx)))
+	},
 }
 
 // givesUp makes a call that will arrive after half a lease, and whose caller does

@@ -63,6 +63,9 @@ var leaseLaws = []Law{
 		b.free(a)
 	}},
 	{"lease", "the longest lease there is does not wrap around", func(b *bench) {
+		if most := b.Capabilities().LongestLease; most > 0 {
+			b.skip("the engine grants no lease that long")
+		}
 		a := lasting(b.ask(ann), math.MaxInt64)
 		b.granted(a)
 		b.renewed(a)
@@ -71,5 +74,19 @@ var leaseLaws = []Law{
 			b.errorf("%v are left of 292 years", left)
 		}
 		b.leaves(a, engine.Released) // no lease will do it
+	}},
+	{"lease", "no lease is longer than the engine says", func(b *bench) {
+		most := b.Capabilities().LongestLease
+		if most == 0 {
+			b.skip("the engine grants any lease")
+		}
+		a := lasting(b.ask(ann), most+1)
+		if g, err := b.Acquire(b.ctx, a); err == nil || engine.Temporary(err) {
+			b.errorf("a longer one: %+v, error %v; want one that asking again does not help against", g, err)
+		}
+		b.granted(lasting(a, most))
+		if err := b.Renew(b.ctx, []engine.Request{a})[0]; err == nil {
+			b.errorf("it was renewed for longer")
+		}
 	}},
 }

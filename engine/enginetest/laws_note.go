@@ -37,6 +37,7 @@ var noteLaws = []Law{
 		b.noted("n", "two", 2)
 	}},
 	{"note", "of many who write a note at once one does", func(b *bench) {
+		b.notes()
 		var wrote atomic.Int32
 		b.together(8, func(i int) {
 			err := b.notes().WriteNote(b.ctx, b.prefix+"n", fmt.Sprint("by ", i), 0)

@@ -32,7 +32,7 @@ var arrows = []arrow{
 	{"engine/enginetest/history", nil, nil},
 	{"engine/memory", []string{"engine"}, laws},
 	{"engine/quorum", []string{"engine"}, append([]string{"engine/memory"}, laws...)},
-	{"engine/standby", []string{"engine"}, append([]string{"engine/memory"}, laws...)},
+	{"engine/standby", []string{"engine", "engine/memory"}, append([]string{".", "guard", "engine/enginetest/history"}, laws...)},
 	{"engine/redisengine", []string{"engine"}, server},
 	{"engine/redisengine/goredis", []string{"engine", "engine/redisengine"}, server},
 

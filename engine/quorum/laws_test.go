@@ -1,0 +1,60 @@
+package quorum_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/quorum"
+)
+
+// TestLaws proves T11 on nodes that work: a quorum is an engine like any other, R2's
+// mutual exclusion included.
+func TestLaws(t *testing.T) {
+	for _, n := range []int{3, 4, 5} {
+		t.Run(fmt.Sprint("of ", n), func(t *testing.T) {
+			enginetest.Run(t, enginetest.Harness{
+				Name: fmt.Sprintf("quorum of %d", n), Virtual: true,
+				Open: func(t testing.TB) engine.Engine {
+					nodes := memories(n)
+					return clocked{join(t, nodes, quorum.Durable()), nodes}
+				},
+			})
+		})
+	}
+}
+
+// clocked is a quorum of nodes whose clocks can all be moved.
+type clocked struct {
+	*quorum.Engine
+	nodes []engine.Engine
+}
+
+func (c clocked) Step(d time.Duration) {
+	for _, n := range c.nodes {
+		n.(*memory.Engine).Step(d)
+	}
+}
+
+// memories are nodes that live in this process.
+func memories(n int) []engine.Engine {
+	all := make([]engine.Engine, n)
+	for i := range all {
+		all[i] = memory.New()
+	}
+	return all
+}
+
+// join makes one engine of several, which ends with the test.
+func join(t testing.TB, nodes []engine.Engine, opts ...quorum.Option) *quorum.Engine {
+	t.Helper()
+	e, err := quorum.New(nodes, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}

@@ -1,0 +1,59 @@
+package standby
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A prober tells how both sides are.
+type prober struct{ *Engine }
+
+// Probe implements [engine.Prober].
+func (p prober) Probe(ctx context.Context) (engine.Health, error) {
+	h := engine.Health{Topology: engine.Standby, Parts: make([]engine.Health, len(p.shared)), Notices: p.State().notices()}
+	var both sync.WaitGroup
+	for i, s := range p.shared {
+		both.Go(func() { h.Parts[i] = s.health(ctx) })
+	}
+	both.Wait()
+	return h, nil
+}
+
+// health is how a side is, as it says itself.
+func (s *site) health(ctx context.Context) (h engine.Health) {
+	if s.caps.Prober != nil {
+		var err error
+		if h, err = s.caps.Prober.Probe(ctx); err != nil {
+			h.Notices = append(h.Notices, "it does not tell how it is: "+err.Error())
+		}
+	}
+	h.Name = s.side.String()
+	return h
+}
+
+// notices are what an operator should know.
+func (s State) notices() (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	say("the %v counts (epoch %d)", s.Side, s.Epoch)
+	if s.Epoch > 0 {
+		say("switched at %s by %s", s.Since.Format("2006-01-02 15:04:05"), s.By)
+	}
+	if s.Side == Local {
+		say("degraded: every process has locks of its own, and nobody keeps those of two apart")
+	}
+	if s.Alone {
+		say("this process has degraded by itself, since it reaches neither side")
+	}
+	if s.Closed != nil {
+		say("nothing is granted: %v", s.Closed)
+	}
+	for _, side := range []Side{Primary, Standby} {
+		if err := s.Sides[side]; err != nil {
+			say("the %v cannot be reached: %v", side, err)
+		}
+	}
+	return all
+}

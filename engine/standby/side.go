@@ -1,0 +1,47 @@
+package standby
+
+import "fmt"
+
+// A Side is where locks are granted.
+type Side uint8
+
+// The sides.
+const (
+	Primary Side = iota + 1
+	Standby
+	Local // every process by itself: others know nothing of what it grants
+)
+
+var sides = map[Side]string{Primary: "primary", Standby: "standby", Local: "local"}
+
+// String returns the side in a word.
+func (s Side) String() string {
+	if name, ok := sides[s]; ok {
+		return name
+	}
+	return fmt.Sprintf("side %d", uint8(s))
+}
+
+// ParseSide returns the side that a word names.
+func ParseSide(word string) (Side, error) {
+	for s, name := range sides {
+		if name == word {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("standby: there is no side %q: use primary, standby or local", word)
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Side) MarshalText() ([]byte, error) {
+	if _, ok := sides[s]; !ok {
+		return nil, fmt.Errorf("standby: there is no %v", s)
+	}
+	return []byte(s.String()), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *Side) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseSide(string(text))
+	return err
+}
