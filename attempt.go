@@ -189,7 +189,7 @@ func (a *attempt) ended(cause error) error {
 		return a.failure(withCause(a.trouble, cause))
 	}
 	if !a.waiting && cause != ErrClosed { //nolint:errorlint // nobody was seen with the lock
-		return fmt.Errorf("interlock: acquiring %q: gave up before there was an answer: %w", a.req.Key, cause)
+		return unanswered(a.req.Key, cause)
 	}
 	return a.rival.gaveUp(a.req.Key, cause)
 }

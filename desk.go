@@ -94,7 +94,7 @@ func (d *desk) follow(ctx context.Context, m *Mutex, p *part, ln *line) (grant, 
 	case <-patience.C:
 		return grant{}, fmt.Errorf("interlock: acquiring %q: %w: no answer yet to somebody who asked before", m.key, engine.ErrUnavailable)
 	case <-ctx.Done():
-		return grant{}, fmt.Errorf("interlock: acquiring %q: gave up before there was an answer: %w", m.key, context.Cause(ctx))
+		return grant{}, unanswered(m.key, context.Cause(ctx))
 	}
 	switch {
 	case f.err != nil:

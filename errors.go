@@ -127,6 +127,15 @@ func (e *LostError) Unwrap() error { return e.Err }
 // Why waiting ended when it was not the context that said so.
 var errWaited = errors.New("waited for as long as Wait allows")
 
+// unanswered says that nobody knows who has the lock. If it is our own limit that
+// has come, and not the caller's, it is the engine that has not served.
+func unanswered(key string, cause error) error {
+	if cause == errWaited { //nolint:errorlint // ours
+		cause = fmt.Errorf("%w: %w", cause, ErrUnavailable)
+	}
+	return fmt.Errorf("interlock: acquiring %q: gave up before there was an answer: %w", key, cause)
+}
+
 // short returns a holder as logs show it: 8 hex digits that tell holders apart
 // without letting a reader of the log pass for one.
 func short(holder string) string {

@@ -26,10 +26,13 @@ func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Pa
 	}
 	unsure := errors.Is(err, engine.ErrUnknown)
 	for tries := 1; engine.Temporary(err); tries++ {
+		trouble := err
 		if c.pause(ctx, tries) != nil {
-			return engine.Parting{}, err
+			return engine.Parting{}, trouble
 		}
-		parting, err = c.engine.Release(ctx, req)
+		if parting, err = c.engine.Release(ctx, req); err != nil && ctx.Err() != nil && !engine.Temporary(err) {
+			return engine.Parting{}, trouble // that time is up says less
+		}
 		unsure = unsure || errors.Is(err, engine.ErrUnknown)
 	}
 	if err == nil && unsure && parting.Outcome != engine.Released {

@@ -111,9 +111,12 @@ func (s *Sentinel) Healthy() {
 				return replicas, false
 			}
 		}
-		return fmt.Sprint(seen), len(seen) == 1
+		if len(seen) != 1 {
+			return fmt.Sprint(seen), false
+		}
+		info, _ := s.Primary().Do("INFO", "replication")
+		return info, strings.Count(info, "state=online") == 2
 	})
-	s.Primary().inSync(2)
 }
 
 // pairs reads a reply of names and values in turn.
