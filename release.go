@@ -3,6 +3,7 @@ package interlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
@@ -21,8 +22,11 @@ func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Pa
 		defer c.cleanUp(req, nil, time.Now())
 	}
 	parting, err := c.engine.Release(ctx, req)
-	if err == nil {
+	switch {
+	case err == nil:
 		return parting, nil
+	case ctx.Err() != nil && !engine.Temporary(err): // the machine is too busy to have asked
+		return parting, fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
 	}
 	unsure := errors.Is(err, engine.ErrUnknown)
 	for tries := 1; engine.Temporary(err); tries++ {

@@ -140,6 +140,8 @@ type crowd struct {
 	grants    atomic.Int64
 	doubles   atomic.Int64 // granted although another believed to have it
 	backwards atomic.Int64
+	refusals  atomic.Int64 // errors that say what is the matter
+	losses    atomic.Int64 // of locks that were held
 
 	mu      sync.Mutex
 	last    time.Time // when something was granted
@@ -198,6 +200,9 @@ func (c *crowd) work(client *interlock.Client, opts []interlock.Option) {
 		select {
 		case <-time.After(rand.N(20 * time.Millisecond)):
 		case <-held.Done():
+			if errors.Is(context.Cause(held), interlock.ErrLost) {
+				c.losses.Add(1)
+			}
 		}
 		c.leave(i, hold)
 		c.clear(hold.Unlock())
@@ -254,6 +259,7 @@ func (c *crowd) clear(err error) {
 	}
 	for _, known := range []error{interlock.ErrUnavailable, interlock.ErrOutcomeUnknown, interlock.ErrContended, interlock.ErrLost} {
 		if errors.Is(err, known) {
+			c.refusals.Add(1)
 			return
 		}
 	}
