@@ -50,6 +50,7 @@ type Engine struct {
 	replicas   replicas
 	cluster    Cluster // the client, if it is one of many servers; otherwise nil
 	topology   engine.Topology
+	address    *address // what Open was given; otherwise nil
 
 	clock    serverClock
 	lease    millis
@@ -164,6 +165,9 @@ func (e *Engine) Capabilities() engine.Capabilities {
 	}
 	if e.cluster != nil {
 		c.Patience, c.Shard = 0, e.shard
+	}
+	if e.guide() != nil {
+		c.Prober = e
 	}
 	return c
 }
