@@ -10,7 +10,7 @@ import (
 )
 
 // TestExclusion has threads of both languages add to one text by reading it and
-// writing it back. If two were ever in at once, a letter would be lost.
+// writing it back. If two were ever in at once, a letter would be lost (T1, T2).
 func TestExclusion(t *testing.T) {
 	s := newScene(t, interlock.DefaultLease)
 	const each = 3 // threads of each language

@@ -52,6 +52,7 @@ func run() (*jvm, error) {
 	}
 	j := &jvm{asked: make(map[int]chan answer), done: make(chan struct{})}
 	j.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-XX:-UsePerfData", // a file that a kill would leave behind
 		"-cp", filepath.Join(dir, "classes")+":"+filepath.Join(dir, "lib", "*"), "interlock.Peer")
 	j.cmd.Stderr = &j.said
 	answers, err := j.cmd.StdoutPipe()

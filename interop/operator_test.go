@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// TestReentry enters twice and leaves once: the lock is still held.
+// TestReentry enters twice and leaves once: the lock is still held (T2, T4).
 func TestReentry(t *testing.T) {
 	s := newScene(t, interlock.DefaultLease)
 

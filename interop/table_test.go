@@ -2,13 +2,14 @@ package interop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 )
 
-// table is what the tests have seen: a row for each, in the order in which they
-// came, and a column for who held the lock and who of the other language waited.
+// table is what the tests have seen: a row for each, and a column for who held the
+// lock and who of the other language waited.
 var table figures
 
 type figures struct {
@@ -36,6 +37,7 @@ func (f *figures) String() string {
 	if len(f.rows) == 0 {
 		return ""
 	}
+	slices.Sort(f.rows) // some came at once
 	all := [][3]string{{"who holds → who waits", goToJava, javaToGo}}
 	for _, row := range f.rows {
 		all = append(all, [3]string{row, f.cells[[2]string{row, goToJava}], f.cells[[2]string{row, javaToGo}]})

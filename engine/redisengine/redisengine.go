@@ -3,7 +3,8 @@
 //	e, err := redisengine.Open(ctx, "redis://localhost:6379")
 //
 // Locks are kept as Redisson keeps them, so programs in Java and in Go exclude
-// and wake each other on locks of the same name; docs/redis.md has the format.
+// and wake each other on locks of the same name; docs/redis.md has the format,
+// docs/interop.md what was tried.
 //
 // # What is not promised
 //
