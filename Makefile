@@ -2,7 +2,7 @@
 # says which Debian packages it needs and installs them when it may.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults guards http fuzz torture bench traps fmt lint tidy
+.PHONY: help demo check test test-full laws mutants faults guards http fuzz torture interop bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ torture: ## many processes at one lock, in order, and what they saw judged
 	@scripts/long storm
 	@scripts/long queues
 	@scripts/long histories
+
+interop: ## locks shared with Redisson, in Java, both ways: who waited for whom, and how long
+	@scripts/long interop
 
 bench: ## measure, beside the other libraries
 	@scripts/long bench

@@ -20,6 +20,11 @@ type Health struct {
 	Name     string   // among the parts of another engine, as "standby"
 	Notices  []string // what an operator should know of, as that it has degraded
 
+	// Quorum is how many have to agree: sentinels that a primary is down, or parts
+	// on a grant. Slots is how many of a cluster's 16,384 somebody serves.
+	Quorum int
+	Slots  int
+
 	// Acks is how many replicas have to know of a grant: "", "any", "quorum" or
 	// "all".
 	Acks string
@@ -49,19 +54,21 @@ type Node struct {
 	Latency time.Duration // of one question and its answer
 	Offset  time.Duration // its clock less ours, right to half the latency
 
-	AppendOnly string // "no", or how often it is written to disk: "everysec", "always"
+	AppendOnly string // "no", or how often it is written to disk: "everysec", "always"; "yes" if it does not tell how often
 	Snapshots  bool
 	Eviction   string // the policy for when memory is full
 	MaxMemory  int64  // bytes; zero is no limit
 	UsedMemory int64
-	Protected  bool // asks for a password, or listens on the loopback only
+	Exposed    bool // lets everybody in: asks for no password, and listens on more than the loopback
 
-	Primary     string // of a replica, the address
+	Primary     string // of a replica, the address; of a sentinel, the one that it names
 	Linked      bool   // of a replica, that it hears from its primary
 	Replicas    int    // of a primary, those that are connected
 	MinReplicas int    // that a primary asks for before it writes
 
-	Denied []string // commands that are needed and that our user may not use
+	Slots int // of a primary in a cluster, how many it has
+
+	Denied []string // commands that our user may not use, and that locks or a probe need
 	Err    error    // why nothing, or not all, is known
 }
 

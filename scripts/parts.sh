@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rows=()
 passed=0
 failed=0
-nothing=77 # what a part exits with when there is nothing to run yet
+nothing=77 # what a part exits with when it has nothing to run, or nothing to run it with
 
 # part NAME COMMAND… runs one part and notes how it went and for how long.
 part() {
@@ -19,7 +19,7 @@ part() {
   set -e
   case $code in
     0) verdict='passed'; passed=$((passed + 1)) ;;
-    "$nothing") verdict='nothing there yet' ;;
+    "$nothing") verdict='NOT RUN' ;;
     *) verdict='FAILED'; failed=$((failed + 1)) ;;
   esac
   rows+=("$(printf '%5d s  %-14s %s' $((SECONDS - began)) "$name" "$verdict")")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/guard"
@@ -26,6 +27,7 @@ import (
 type job struct {
 	Do         string // a key of jobs
 	Redis      string // URL
+	Standby    string // URL of another, which is the standby of the first
 	History    string // file
 	Process    string // its name in the history
 	Key        string
@@ -54,6 +56,7 @@ var jobs = map[string]func(job, *interlock.Client, *history.FileLog) error{
 	"queue":   queueUp,
 	"buy":     buy,
 	"share":   share,
+	"follow":  follow,
 }
 
 func TestMain(m *testing.M) {
@@ -109,11 +112,11 @@ func work(text string) (err error) {
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
 	}
-	e, err := redisengine.Open(context.Background(), j.Redis)
+	e, closeAll, err := j.open()
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer closeAll()
 	opts := []interlock.Option{interlock.Name(j.Process)}
 	if j.Lease > 0 {
 		opts = append(opts, interlock.Lease(j.Lease))
@@ -133,6 +136,18 @@ func work(text string) (err error) {
 		return err
 	}
 	return log.Close()
+}
+
+// open returns the engine that the job is done on.
+func (j job) open() (e engine.Engine, closeAll func(), err error) {
+	first, err := redisengine.Open(context.Background(), j.Redis)
+	if err != nil {
+		return nil, nil, err
+	}
+	if j.Standby == "" {
+		return first, func() { _ = first.Close() }, nil
+	}
+	return j.openBoth(first)
 }
 
 // contend takes and releases one lock in many goroutines for some time.

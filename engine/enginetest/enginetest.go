@@ -63,7 +63,7 @@ func Laws() []Law {
 	return slices.Concat(grantLaws, attemptLaws, leaseLaws, renewLaws, releaseLaws, abandonLaws,
 		fenceLaws, ownerLaws, raceLaws, notifyLaws, contextLaws, inputLaws, fairLaws, placeLaws,
 		clockLaws, rwLaws, readerLaws, permitLaws, latchLaws, meetLaws, operatorLaws, seizeLaws,
-		memberLaws, fencerLaws, memoryLaws, noteLaws, faultyLaws,
+		memberLaws, fencerLaws, memoryLaws, noteLaws, healthLaws, faultyLaws,
 		claimLaws, fingerprintLaws, unknownLaws, takeLaws, renewalLaws, settleLaws, outcomeLaws,
 		disclaimLaws, recordLaws, watchLaws, ledgerLaws, ledgerInputLaws, ledgerFaultyLaws)
 }

@@ -24,6 +24,7 @@ var (
 	_ engine.Inspector  = (*Engine)(nil)
 	_ engine.Fencer     = (*Engine)(nil)
 	_ engine.Rememberer = (*Engine)(nil)
+	_ engine.Prober     = (*Engine)(nil)
 )
 
 // shards is how many parts the keys are spread over, each with a mutex of its
@@ -137,7 +138,7 @@ func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e, Notes: e,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e, Notes: e, Prober: e,
 	}
 }
 

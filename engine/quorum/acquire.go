@@ -229,22 +229,38 @@ func (b *ballot) decide(won bool) {
 	close(b.decided)
 }
 
-// lose gives back what was granted, and says why it was not enough. It does not wait
-// for nodes that have not answered: what they grant is given back when they do.
+// lose gives back what was granted, and says why it was not enough. It waits for
+// answers only as long as it does not know that, and for nobody who has not answered:
+// what they grant is given back when they do.
 func (b *ballot) lose(ctx context.Context) error {
+	had := b.tally.holding()
 	b.decide(false)
-	for i := range b.nodes {
-		if !b.tally.has(i) {
-			continue
+	for _, i := range had {
+		if err := b.await(ctx, b.turns[i].ended); err != nil {
+			return err
 		}
+	}
+	for !b.tally.clear() {
+		if err := b.await(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return b.tally.loss(b.request, b.bound, b.stuck.Load())
+}
+
+// await returns when something has happened, or with another answer if that is nil.
+func (b *ballot) await(ctx context.Context, happened <-chan struct{}) error {
+	for {
 		select {
-		case <-b.turns[i].ended:
+		case <-happened:
+			return nil
+		case a := <-b.answers:
+			b.tally.add(a)
+			if happened == nil {
+				return nil
+			}
 		case <-ctx.Done():
 			return fmt.Errorf("quorum: %q: gave up before all was given back: %w: %w", b.request.Key, engine.ErrUnknown, context.Cause(ctx))
 		}
 	}
-	for len(b.answers) > 0 {
-		b.tally.add(<-b.answers)
-	}
-	return b.tally.loss(b.request, b.bound, b.stuck.Load())
 }

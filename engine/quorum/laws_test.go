@@ -25,6 +25,15 @@ func TestLaws(t *testing.T) {
 			})
 		})
 	}
+	// What only a quorum has: nodes that are down, late, new or do not agree.
+	t.Run("nodes", func(t *testing.T) {
+		t.Run("down", TestMinorityDown)
+		t.Run("sitting out", TestSittingOut)
+		t.Run("late", TestTime)
+		t.Run("fences", TestFence)
+		t.Run("probe", TestProbe)
+		t.Run("contention", TestContention)
+	})
 }
 
 // clocked is a quorum of nodes whose clocks can all be moved.

@@ -36,6 +36,16 @@ func (t *tally) raised(a answer) { t.all[a.node] = &a }
 // has reports whether a node has granted the lock.
 func (t *tally) has(i int) bool { return t.all[i] != nil && t.all[i].err == nil }
 
+// holding are the nodes that have granted the lock.
+func (t *tally) holding() (nodes []int) {
+	for i := range t.all {
+		if t.has(i) {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
 // number counts the answers of which f is true.
 func (t *tally) number(f func(*answer) bool) (n int) {
 	for _, a := range t.all {
@@ -56,24 +66,32 @@ func (t *tally) counting() int {
 	return t.number(func(a *answer) bool { return a.err == nil && a.counts })
 }
 
-// won reports whether most nodes have granted the lock.
-func (t *tally) won() bool { return t.counting() >= t.need }
+// won reports whether most nodes have granted the lock. One that has granted again
+// what the holder had remembers that, so it counts although it may sit out.
+func (t *tally) won() bool { return t.counting() >= t.need || t.same() }
 
 // done reports whether no answer that is missing would make a difference. Whoever
 // has the lock already waits until it is clear whether it still does.
 func (t *tally) done() bool {
-	if t.won() {
-		return t.before == nil || t.same() || t.waiting() == 0
+	switch {
+	case t.waiting() == 0 || t.same():
+		return true
+	case t.won():
+		return t.before == nil
 	}
-	return t.counting()+t.waiting() < t.need
+	worth := t.number(func(a *answer) bool { return a.err == nil && (a.counts || t.matches(a)) })
+	return worth+t.waiting() < t.need
 }
 
 // same reports whether most nodes have granted what the holder had before, so that
 // nobody else can have had it meanwhile.
 func (t *tally) same() bool {
-	return t.before != nil && t.number(func(a *answer) bool {
-		return a.err == nil && a.grant.Fence > 0 && (a.grant.Fence == t.before.fences[a.node] || a.grant.Fence == t.before.fence)
-	}) >= t.need
+	return t.before != nil && t.number(func(a *answer) bool { return a.err == nil && t.matches(a) }) >= t.need
+}
+
+// matches reports whether a node has granted what the holder had there before.
+func (t *tally) matches(a *answer) bool {
+	return t.before != nil && (a.grant.Fence == t.before.fences[a.node] || a.grant.Fence == t.before.fence)
 }
 
 // fence is the highest that was granted.
@@ -111,15 +129,26 @@ func (t *tally) loss(r engine.Request, bound time.Duration, stuck bool) error {
 	if err := t.hopeless(); err != nil {
 		return fmt.Errorf("quorum: %q: %w", r.Key, err)
 	}
-	busy := t.busy()
-	if len(busy) > 0 && len(busy)+t.counting()+t.waiting() >= t.need {
-		return t.refusal(busy, r.Lease, bound)
+	if t.held() {
+		return t.refusal(t.busy(), r.Lease, bound)
 	}
 	kind := engine.ErrUnavailable
 	if stuck || t.number(func(a *answer) bool { return a.err != nil && !sure(a.err) }) > 0 {
 		kind = engine.ErrUnknown
 	}
 	return fmt.Errorf("quorum: %q: %s: %w", r.Key, t.reason(), joined{kind, t.troubles()})
+}
+
+// held reports whether the lock would have been granted but for those who have it.
+func (t *tally) held() bool {
+	busy := len(t.busy())
+	return busy > 0 && busy+t.counting() >= t.need
+}
+
+// clear reports whether no answer that is missing would change why the lock was not
+// granted.
+func (t *tally) clear() bool {
+	return t.waiting() == 0 || t.held() || t.late || t.disagreed || t.hopeless() != nil || len(t.busy())+t.counting()+t.waiting() < t.need
 }
 
 // hopeless returns an error that most nodes would answer with again.

@@ -114,8 +114,9 @@ func TestFairWithRedisson(t *testing.T) {
 	lock := func(t *testing.T, owner string) string {
 		t.Helper()
 		return s.Must("EVAL", redissonFair, "3", key(t), beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"),
-			"30000", owner, "5000", strconv.FormatInt(time.Now().UnixMilli(), 10))
+			"30000", owner, "300000", strconv.FormatInt(time.Now().UnixMilli(), 10))
 	}
+	const second = "8743c9c0-0795-4907-87fd-6c719a6b4586:32" // another thread there
 	unlock := func(t *testing.T, owner string) string {
 		t.Helper()
 		return s.Must("EVAL", redissonFairUnlock, "4", key(t), beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"),
@@ -145,20 +146,106 @@ func TestFairWithRedisson(t *testing.T) {
 		}
 	})
 
-	t.Run("whom Java has put out of the line by its own reckoning stands in it anew", func(t *testing.T) {
+	t.Run("who stands behind Java keeps its place when Java is served and moves all deadlines", func(t *testing.T) {
 		t.Parallel()
 		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Second)
 		granted(t, e, a)
 		lock(t, java)
 		busy(t, e, b)
+		lock(t, second) // behind bob
 		released(t, e, a, engine.Parting{Outcome: engine.Released})
-		lock(t, java) // which moves bob's place five seconds back
-		if got := busy(t, e, b); got.Holder != java || got.Ahead != 0 {
-			t.Errorf("got %+v", got)
+		if got := lock(t, java); got != "(nil)" {
+			t.Fatalf("Java came first, and got %s", got)
 		}
 		unlock(t, java)
+		if got := lock(t, second); got == "(nil)" {
+			t.Fatal("one in Java who came later was first")
+		}
 		granted(t, e, b)
+		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		if got := lock(t, second); got != "(nil)" {
+			t.Errorf("the last one got %s", got)
+		}
 		kept(t, s, "$")
+	})
+
+	t.Run("nobody is lost in a line of both, in whatever order they stand", func(t *testing.T) {
+		t.Parallel()
+		order := "JJGJGGJJJGJG"
+		granted(t, e, fair(t, ann, "a"))
+		name := func(i int) string { return fmt.Sprintf("c0c00000-0000-4000-8000-00000000000c:%d", i) }
+		ours := func(i int) engine.Request { return placed(fair(t, name(i), "x"), 5*time.Second) }
+		for i, kind := range order {
+			if kind == 'J' {
+				lock(t, name(i))
+			} else {
+				busy(t, e, ours(i))
+			}
+		}
+		released(t, e, fair(t, ann, "a"), engine.Parting{Outcome: engine.Released})
+		for i, kind := range order {
+			want := make([]string, 0, len(order))
+			for k := i; k < len(order); k++ {
+				want = append(want, name(k))
+			}
+			if got := queueOf(t, s); got != strings.Join(want, " ") {
+				t.Fatalf("after %d were served there stand %s", i, got)
+			}
+			if kind == 'J' {
+				if got := lock(t, name(i)); got != "(nil)" {
+					t.Fatalf("%d, in Java, got %s", i, got)
+				}
+				unlock(t, name(i))
+			} else {
+				granted(t, e, ours(i))
+				released(t, e, ours(i), engine.Parting{Outcome: engine.Released})
+			}
+		}
+		kept(t, s)
+	})
+
+	t.Run("who dies behind Java costs no more than its own place once it comes first", func(t *testing.T) {
+		t.Parallel()
+		a, b, c := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Second), placed(fair(t, cat, "c"), time.Minute)
+		granted(t, e, a)
+		lock(t, java)
+		busy(t, e, b)
+		busy(t, e, c)
+		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		lock(t, java)
+		unlock(t, java)
+		if got := busy(t, e, c); got.Holder != bob || got.Left > time.Second {
+			t.Errorf("bob, who comes first, is waited for as %+v", got)
+		}
+	})
+
+	t.Run("places do not grow in a line of both that is never empty", func(t *testing.T) {
+		t.Parallel()
+		a, b := placed(fair(t, ann, "a"), 5*time.Second), placed(fair(t, bob, "b"), 5*time.Second)
+		granted(t, e, a)
+		for range 40 { // ann holds the lock
+			lock(t, java)
+			busy(t, e, b)
+			lock(t, second)
+			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			lock(t, java)
+			unlock(t, java)
+			granted(t, e, b)
+			busy(t, e, a)
+			lock(t, java)
+			released(t, e, b, engine.Parting{Outcome: engine.Released})
+			lock(t, second)
+			unlock(t, second)
+			granted(t, e, a)
+		}
+		last := strings.Fields(s.Must("ZRANGE", beside(t, "redisson_lock_timeout:"), "-1", "-1", "WITHSCORES"))
+		deadline, err := strconv.ParseFloat(last[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := time.Until(time.UnixMilli(int64(deadline))); left > time.Hour {
+			t.Errorf("the place of %s is kept for another %v", last[0], left)
+		}
 	})
 
 	t.Run("we wait behind Java, and are told", func(t *testing.T) {
@@ -268,8 +355,8 @@ func TestFairQueueInDisorder(t *testing.T) {
 		if b.Holder != somebody(0) || b.Left < 59*time.Minute || b.Left > time.Hour {
 			t.Errorf("got %+v, want the first and its hour", b)
 		}
-		left(t, s, queue(t), time.Hour+5*time.Second)
-		left(t, s, places(t), time.Hour+5*time.Second)
+		left(t, s, queue(t), time.Hour+5*time.Minute+10*time.Second) // with what ann needs to outlast it
+		left(t, s, places(t), time.Hour+5*time.Minute+10*time.Second)
 	})
 
 	t.Run("who stood in line and died is passed, and taken away by who is granted the lock", func(t *testing.T) {

@@ -29,7 +29,7 @@ var kinds = map[engine.Kind]*kind{
 	},
 	engine.Read: {
 		acquire: script("acquire_read", "clock", "attempt", "line", "arrivals", "shape", "readwrite"),
-		release: script("release_read", "clock", "parting", "line", "arrivals", "shape", "readwrite"),
+		release: script("release_read", "clock", "parting", "telling", "line", "arrivals", "shape", "readwrite"),
 		channel: rwChannel,
 		keys: func(name string) []string {
 			return []string{readers(name), writers(name), places(name), lengths(name)}
@@ -37,7 +37,7 @@ var kinds = map[engine.Kind]*kind{
 	},
 	engine.Write: {
 		acquire: script("acquire_write", "clock", "attempt", "line", "arrivals", "shape", "readwrite"),
-		release: script("release_write", "clock", "parting", "line", "arrivals", "shape", "readwrite"),
+		release: script("release_write", "clock", "parting", "telling", "line", "arrivals", "shape", "readwrite"),
 		channel: rwChannel,
 		keys: func(name string) []string {
 			return []string{writers(name), readers(name), places(name), lengths(name)}

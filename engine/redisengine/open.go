@@ -82,7 +82,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	} else {
 		e.use(&alone, e.publishing(ctx))
 	}
-	e.topology = a.topology
+	e.topology, e.address = a.topology, a
 	return e, nil
 }
 

@@ -73,9 +73,11 @@ func Publish(m PublishMode) Option {
 	return func(e *Engine) { e.publish = m }
 }
 
-// Redisson says that locks are shared with Redisson's fenced locks: the fence
-// counters then last for ever, as Redisson expects. By default they are kept for
-// two leases, and no less than a minute, after the last one who held the lock.
+// Redisson says that locks are shared with Redisson. The fence counters then last
+// for ever, as its fenced locks expect; by default they are kept for two leases, and
+// no less than a minute, after the last one who held the lock. And the release of a
+// read/write lock is told to all who wait besides the writer of ours who comes next,
+// since clients of Redisson stand in no line of ours.
 func Redisson() Option {
 	return func(e *Engine) { e.redisson = true }
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/internal/redistest"
 )
 
@@ -132,5 +133,30 @@ func TestOnlyTheWriterWhoComesNextIsTold(t *testing.T) {
 	}
 	if got := heard(); got != "last" {
 		t.Errorf("all are told %q, want nothing before", got)
+	}
+}
+
+// TestRedissonIsToldBesides looks at the channel that clients of Redisson listen on:
+// they hear of every release, and of a writer's twice, since they may lose a 1.
+func TestRedissonIsToldBesides(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s, redisengine.Redisson())
+	held, next := reading(t, ann, "a"), placed(writing(t, bob, "b"), time.Minute)
+	granted(t, e, held)
+	busy(t, e, next)
+	all := beside(t, "redisson_rwlock:")
+	heard, heardNext := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write")
+	released(t, e, held, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	granted(t, e, next)
+	released(t, e, next, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	s.Must("PUBLISH", all, "last")
+	if got := heardNext(); got != "0" {
+		t.Errorf("the writer who comes next is told %q, want 0", got)
+	}
+	for _, want := range []string{"0", "1", "0", "last"} {
+		if got := heard(); got != want {
+			t.Fatalf("all are told %q, want %q", got, want)
+		}
 	}
 }

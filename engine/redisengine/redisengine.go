@@ -3,7 +3,8 @@
 //	e, err := redisengine.Open(ctx, "redis://localhost:6379")
 //
 // Locks are kept as Redisson keeps them, so programs in Java and in Go exclude
-// and wake each other on locks of the same name; docs/redis.md has the format.
+// and wake each other on locks of the same name; docs/redis.md has the format,
+// docs/interop.md what was tried.
 //
 // # What is not promised
 //
@@ -50,6 +51,7 @@ type Engine struct {
 	replicas   replicas
 	cluster    Cluster // the client, if it is one of many servers; otherwise nil
 	topology   engine.Topology
+	address    *address // what Open was given; otherwise nil
 
 	clock    serverClock
 	lease    millis
@@ -164,6 +166,9 @@ func (e *Engine) Capabilities() engine.Capabilities {
 	}
 	if e.cluster != nil {
 		c.Patience, c.Shard = 0, e.shard
+	}
+	if e.guide() != nil {
+		c.Prober = e
 	}
 	return c
 }

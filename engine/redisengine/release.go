@@ -71,9 +71,17 @@ func (e *Engine) part(ctx context.Context, name string, r *engine.Request, life 
 		c.keys(tombstone(name, r.Holder, r.Attempt))
 	}
 	if r.Kind == engine.Read || r.Kind == engine.Write {
-		c.args(space(name))
+		c.args(flag(e.redisson), space(name))
 	}
 	return e.client.Eval(ctx, c)
+}
+
+// flag is how scripts are told of something that is so or not.
+func flag(is bool) string {
+	if is {
+		return "1"
+	}
+	return "0"
 }
 
 // parting reads the answer of release.lua and its like.

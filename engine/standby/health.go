@@ -13,6 +13,9 @@ type prober struct{ *Engine }
 
 // Probe implements [engine.Prober].
 func (p prober) Probe(ctx context.Context) (engine.Health, error) {
+	if err := ctx.Err(); err != nil {
+		return engine.Health{}, err
+	}
 	h := engine.Health{Topology: engine.Standby, Parts: make([]engine.Health, len(p.shared)), Notices: p.State().notices()}
 	var both sync.WaitGroup
 	for i, s := range p.shared {

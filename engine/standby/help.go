@@ -40,7 +40,7 @@ func longDown(s *site, now time.Time, d time.Duration) bool {
 // is over.
 func (e *Engine) goAlone(now time.Time) {
 	e.alone = true
-	e.local.quiet = now.Add(e.agreed(e.word).quiet())
+	e.local.quiet = now.Add(e.word.quiet())
 	e.stats.degraded.Add(1)
 	e.turnTo(word{Side: Local, Epoch: e.word.Epoch, By: e.name + " (alone)", Longest: e.word.Longest, View: e.word.View}, now)
 	e.publish()

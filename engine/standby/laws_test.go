@@ -11,9 +11,17 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// TestLaws shows that two engines made one are an engine like any other: on the
-// primary, after a switch, and when all that is left is this process.
+// TestLaws shows what holds of every switch (T13).
 func TestLaws(t *testing.T) {
+	t.Run("switches", switchLaws)
+	t.Run("forced", forceLaws)
+	t.Run("records", recordLaws)
+	t.Run("clients", clientLaws)
+}
+
+// TestEngineLaws shows that two engines made one are an engine like any other: on the
+// primary, after a switch, and when all that is left is this process.
+func TestEngineLaws(t *testing.T) {
 	for _, side := range []standby.Side{standby.Primary, standby.Standby, standby.Local} {
 		t.Run(side.String(), func(t *testing.T) {
 			enginetest.Run(t, enginetest.Harness{
@@ -22,7 +30,6 @@ func TestLaws(t *testing.T) {
 			})
 		})
 	}
-
 }
 
 // clocked is an engine whose clocks can be moved.

@@ -92,7 +92,7 @@ func (e *Engine) learn(s *site, w word, note engine.Note, start time.Time) {
 		s.known, s.version, s.word, s.quiet = true, note.Version, w, time.Time{}
 		if !w.Over {
 			// It was written before the answer came, by that much at least.
-			s.quiet = now.Add(e.agreed(w).quiet() - note.Age)
+			s.quiet = now.Add(w.quiet() - note.Age)
 		}
 	}
 	if w.after(e.word) {
@@ -116,7 +116,7 @@ func (e *Engine) turnTo(w word, now time.Time) {
 	e.stats.switches.Add(1)
 	close(e.turned)
 	e.turned = make(chan struct{})
-	e.logger.Warn("standby: switched", "to", w.Side, "epoch", w.Epoch, "by", w.By, "quiet", e.agreed(w).quiet())
+	e.logger.Warn("standby: switched", "to", w.Side, "epoch", w.Epoch, "by", w.By, "quiet", w.quiet())
 }
 
 // agreed is w, with what this process needs.

@@ -68,7 +68,7 @@ func (e *Engine) surround(v *view) {
 		}
 	}
 	if !e.seen.IsZero() {
-		v.recent = e.seen.Add(2 * e.agreed(e.word).quiet())
+		v.recent = e.seen.Add(2 * e.word.quiet())
 	}
 }
 

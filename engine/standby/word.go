@@ -99,7 +99,8 @@ func (w word) agreed(longest, view time.Duration) word {
 // quiet is for how long after w was written on the new side nothing is granted
 // there: no process trusts an older word for longer than its view, no lease that
 // was asked for until then is longer than the longest, and clocks run apart by less
-// than 2 % and some milliseconds.
+// than 2 % and some milliseconds. Nobody asks for longer ones before the word says
+// so, on the side that counts, which is the first that is told of a switch.
 func (w word) quiet() time.Duration {
 	d := time.Duration(w.Longest + w.View)
 	return d + d/50 + 10*time.Millisecond

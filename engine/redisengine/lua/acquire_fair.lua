@@ -57,6 +57,7 @@ if left == -2 and (not seen or seen.first == holder or not seen.first and not se
     tidy(line, seen)
     drop(line, seen.passed)
     drop(line, {holder})
+    shorten(line)
     outlast(line)
   end
   fence = next_fence()
@@ -75,7 +76,7 @@ if place > 0 then
     ahead = false
   end
   ahead = ahead or redis.call('RPUSH', line.key, holder) - 1
-  keep({line}, holder, place)
+  keep({line}, holder, place, beyond(line, ahead))
 end
 ahead = ahead or redis.call('LLEN', line.key)
 

@@ -4,7 +4,7 @@
 --       3  the readers in line    4  the writers in line
 --       5  until when their places are kept    6  for how long they are
 -- ARGV  those of parting.lua
---       5  that of readwrite.lua
+--       5  that of telling.lua    6  that of readwrite.lua
 
 local readers = {key = KEYS[3], places = KEYS[5], lengths = KEYS[6]}
 local writers = {key = KEYS[4], places = KEYS[5], lengths = KEYS[6]}
@@ -49,7 +49,7 @@ if held then
   local left, dead = beside()
   if left == -2 then
     -- Publishes first: a server that forbids it must not leave half a release behind.
-    local told = redis.call(publish, told_on(channel, writers, readers), '0')
+    local told = tell(told_on(channel, writers, readers), '0')
     redis.call('DEL', lock, timeout(holder, 1))
     return buried(1 + told)
   end

@@ -5,7 +5,7 @@
 --       3  the writers in line    4  the readers in line
 --       5  until when their places are kept    6  for how long they are
 -- ARGV  those of parting.lua
---       5  that of readwrite.lua
+--       5  that of telling.lua    6  that of readwrite.lua
 
 local writers = {key = KEYS[3], places = KEYS[5], lengths = KEYS[6]}
 local readers = {key = KEYS[4], places = KEYS[5], lengths = KEYS[6]}
@@ -23,7 +23,7 @@ end
 
 if held then
   -- Publishes first: a server that forbids it must not leave half a release behind.
-  local told = redis.call(publish, left == -2 and told_on(channel, writers, readers) or channel, '1')
+  local told = tell(left == -2 and told_on(channel, writers, readers) or channel, '1')
   if left == -2 then
     redis.call('DEL', lock, timeout(name, 1))
     return buried(1 + told)
@@ -39,7 +39,7 @@ local free = redis.call('EXISTS', lock) == 0
 if exists(writers) then
   look(writers) -- its keys may be other kinds of things
   if mode ~= 'write' and redis.call('ZSCORE', writers.key, name) then
-    redis.call(publish, channel, '1') -- those who came after it may be let in by that
+    tell(channel, '1') -- those who came after it may be let in by that
   end
   drop(writers, {name})
 end

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/engine/standby"
 )
 
 // What a command line ends with. Scripts rely on these.
@@ -44,6 +45,7 @@ func (p *program) report(err error) int {
 	var usage *usageError
 	var away *unreachableError
 	var stopped *demo.InterruptedError
+	var untold *standby.UntoldError
 	switch {
 	case err == nil:
 		return exitOK
@@ -56,6 +58,13 @@ func (p *program) report(err error) int {
 	case errors.As(err, &stopped), errors.Is(err, context.Canceled):
 		p.complain(p.say(lang.Interrupted))
 		return exitInterrupted
+	case errors.As(err, &untold):
+		hint := lang.UntoldHint
+		if untold.Done {
+			hint = lang.UntoldDoneHint
+		}
+		p.complain(p.say(lang.Untold, untold.Side, untold.Err), p.say(hint))
+		return exitUnreachable
 	case errors.As(err, &away):
 		p.complain(p.say(lang.Unreachable, away), p.say(lang.UnreachableHint, away.from))
 		return exitUnreachable

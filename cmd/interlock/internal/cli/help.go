@@ -48,6 +48,7 @@ func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() 
 // values are how help calls what a flag takes.
 var values = map[string]string{
 	"color": "WHEN", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
+	"primary": "URL", "standby": "URL", "to": "SIDE",
 }
 
 // flag writes the line of one flag.

@@ -118,6 +118,60 @@ one order is submitted as many times at once, with a guard and without.`,
 	FlagHelp  = Text{"explain the command", "查看说明"}
 )
 
+// The switch between two engines.
+var (
+	AboutSwitch = Text{
+		"switch all processes between two engines, or look which one counts",
+		"在两个引擎之间切换所有进程，或查看当前以哪个为准",
+	}
+	AboutSwitchLong = Text{
+		`Switch lets all processes that use two engines as one (package standby) go on with
+the other one. After it nobody is granted anything until what was granted before is
+over, so that no two hold one lock. It refuses if a side cannot be told, unless it is
+forced: then who still reaches that side may be granted locks there.`,
+		`switch 让把两个引擎当作一个来用（standby 包）的所有进程改用另一个。
+切换后要等之前授予的全部到期才会再授予，因此不会有两个持有者。
+有一侧通知不到就拒绝切换；强制切换时，仍能连上那一侧的进程可能还会在那里拿到锁。`,
+	}
+	FlagPrimary = Text{"the primary, a Redis", "主引擎，一个 Redis"}
+	FlagStandby = Text{"the standby, another Redis", "备用引擎，另一个 Redis"}
+	FlagTo      = Text{
+		"primary, standby, or local: every process by itself",
+		"primary、standby 或 local（各进程各管各的）",
+	}
+	FlagForce  = Text{"switch even if a side cannot be told", "有一侧通知不到也切换"}
+	FlagStatus = Text{"only say which side counts", "只查看当前以哪一侧为准"}
+
+	Switched       = Text{"switched to %v (epoch %d)", "已切换到 %v（第 %d 次）"}
+	SwitchedBefore = Text{"the %v counts already (epoch %d)", "当前已经以 %v 为准（第 %d 次）"}
+	Told           = Text{"told: %v", "已通知：%v"}
+	NotTold        = Text{"not told: %v: %v", "未通知：%v：%v"}
+	Counts         = Text{"the %v counts (epoch %d)", "当前以 %v 为准（第 %d 次）"}
+	NotUsed        = Text{"nobody has used these two as one yet", "还没有进程把这两个当作一个来用"}
+	SwitchedAt     = Text{"switched at %s by %s", "切换于 %s，操作者 %s"}
+	SideAway       = Text{"the %v cannot be reached: %v", "连不上 %v：%v"}
+	EachAlone      = Text{
+		"degraded: every process has locks of its own, and nobody keeps those of two apart",
+		"已降级：各进程各有各的锁，进程之间互不排斥",
+	}
+	QuietUntil = Text{
+		"nothing is granted until %s, for another %v",
+		"%s 之前不授予任何锁，还有 %v",
+	}
+
+	Lacking    = Text{"%s is missing", "缺少 %s"}
+	ToOrStatus = Text{"say --to a side, or --status", "请给出 --to 哪一侧，或 --status"}
+	Untold     = Text{"the %v cannot be told: %v", "通知不到 %v：%v"}
+	UntoldHint = Text{
+		"nothing was switched: who still reaches it would be granted locks there. Make sure that nobody does, and use --force",
+		"没有切换：仍能连上它的进程会继续在那里拿到锁。确认没有进程能连上它之后，用 --force",
+	}
+	UntoldDoneHint = Text{
+		"it was switched all the same: the first process that reaches that side tells it",
+		"切换已生效：第一个连上那一侧的进程会通知它",
+	}
+)
+
 // What goes wrong, and what to do about it.
 var (
 	UnknownCommand = Text{"there is no command %q", "没有命令 %q"}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/standby"
+)
+
+// switchFlags are what can be said about a switch.
+type switchFlags struct {
+	urls   map[standby.Side]*string
+	to     string
+	force  bool
+	status bool
+}
+
+func (p *program) switchSides() *cobra.Command {
+	f := switchFlags{urls: map[standby.Side]*string{standby.Primary: new(string), standby.Standby: new(string)}}
+	c := &cobra.Command{
+		Use:   "switch [flags]",
+		Short: p.say(lang.AboutSwitch),
+		Long:  p.say(lang.AboutSwitchLong),
+		Example: "  interlock switch --primary redis://a:6379 --standby redis://b:6379 --status\n" +
+			"  interlock switch --primary redis://a:6379 --standby redis://b:6379 --to standby",
+		Args: p.noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.runSwitch(c, &f) },
+
+		DisableFlagsInUseLine: true, // Use has them
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(f.urls[standby.Primary], "primary", "", p.say(lang.FlagPrimary))
+	flags.StringVar(f.urls[standby.Standby], "standby", "", p.say(lang.FlagStandby))
+	flags.StringVar(&f.to, "to", "", p.say(lang.FlagTo))
+	flags.BoolVar(&f.force, "force", false, p.say(lang.FlagForce))
+	flags.BoolVar(&f.status, "status", false, p.say(lang.FlagStatus))
+	return c
+}
+
+func (p *program) runSwitch(c *cobra.Command, f *switchFlags) error {
+	to, err := p.checkSwitch(c, f)
+	if err != nil {
+		return err
+	}
+	e, closeAll, err := p.operator(c, f)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	if f.status {
+		return p.showState(e.State())
+	}
+	var opts []standby.SwitchOption
+	if f.force {
+		opts = append(opts, standby.Force())
+	}
+	report, err := e.Switch(c.Context(), to, opts...)
+	if err != nil && len(report.Told) == 0 {
+		return err
+	}
+	return errors.Join(p.showReport(report, err), err)
+}
+
+// checkSwitch looks at the flags, and returns the side to switch to if there is one.
+func (p *program) checkSwitch(c *cobra.Command, f *switchFlags) (to standby.Side, err error) {
+	for _, side := range []standby.Side{standby.Primary, standby.Standby} {
+		if *f.urls[side] == "" {
+			return 0, p.misuse(c, p.say(lang.Lacking, "--"+side.String()), "")
+		}
+	}
+	if f.status == (f.to != "") {
+		return 0, p.misuse(c, p.say(lang.ToOrStatus), "")
+	}
+	if f.status {
+		return 0, nil
+	}
+	if to, err = standby.ParseSide(f.to); err != nil {
+		return 0, p.badValue(c, "to", f.to, p.say(lang.OneOf, "primary, standby, local"))
+	}
+	return to, nil
+}
+
+// operator opens both sides, and one of them may be away.
+func (p *program) operator(c *cobra.Command, f *switchFlags) (e *standby.Engine, closeAll func(), err error) {
+	var both [2]engine.Engine
+	var reasons []error
+	var closes []func() error
+	closeAll = func() {
+		for i := range closes {
+			_ = closes[len(closes)-1-i]() // nothing depends on it any more
+		}
+	}
+	for i, side := range []standby.Side{standby.Primary, standby.Standby} {
+		from := "--" + side.String()
+		r, err := p.open(c, *f.urls[side], from)
+		var gone *unreachableError
+		switch {
+		case errors.As(err, &gone):
+			both[i] = away{fmt.Errorf("%w: %w", engine.ErrUnavailable, gone)}
+			reasons = append(reasons, gone)
+		case err != nil:
+			closeAll()
+			return nil, nil, err
+		default:
+			both[i], closes = r, append(closes, r.Close)
+		}
+	}
+	if len(reasons) == len(both) {
+		return nil, nil, reasons[0]
+	}
+	e, err = standby.New(c.Context(), both[0], both[1], standby.Operator(), standby.Name(p.who()))
+	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	closes = append(closes, e.Close)
+	return e, closeAll, nil
+}
+
+// who is the name of the operator, for the others.
+func (p *program) who() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "?"
+	}
+	if user := p.getenv("USER"); user != "" {
+		return user + "@" + host
+	}
+	return host
+}
+
+// showReport says what came of a switch.
+func (p *program) showReport(r standby.Report, err error) error {
+	switched := lang.Switched
+	if r.Already {
+		switched = lang.SwitchedBefore
+	}
+	fmt.Fprintln(p.stdout, p.say(switched, r.State.Side, r.State.Epoch))
+	for _, side := range r.Told {
+		fmt.Fprintln(p.stdout, "  "+p.say(lang.Told, side))
+	}
+	for side, why := range r.Untold {
+		fmt.Fprintln(p.stdout, "  "+p.say(lang.NotTold, side, why))
+	}
+	if err == nil {
+		p.showQuiet(r.State)
+	}
+	return nil
+}
+
+// showState says which side counts.
+func (p *program) showState(s standby.State) error {
+	if !s.Used {
+		fmt.Fprintln(p.stdout, p.say(lang.NotUsed))
+	} else {
+		fmt.Fprintln(p.stdout, p.say(lang.Counts, s.Side, s.Epoch))
+	}
+	if s.Epoch > 0 {
+		fmt.Fprintln(p.stdout, "  "+p.say(lang.SwitchedAt, s.Since.Local().Format(time.DateTime), s.By))
+	}
+	for _, side := range []standby.Side{standby.Primary, standby.Standby} {
+		if err := s.Sides[side]; err != nil {
+			fmt.Fprintln(p.stdout, "  "+p.say(lang.SideAway, side, err))
+		}
+	}
+	p.showQuiet(s)
+	return nil
+}
+
+func (p *program) showQuiet(s standby.State) {
+	if s.Side == standby.Local {
+		fmt.Fprintln(p.stdout, "  "+p.say(lang.EachAlone))
+	}
+	if !s.Quiet.IsZero() {
+		left := time.Until(s.Quiet).Round(100 * time.Millisecond)
+		fmt.Fprintln(p.stdout, "  "+p.say(lang.QuietUntil, s.Quiet.Format(time.TimeOnly), left))
+	}
+}

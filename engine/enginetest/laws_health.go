@@ -1,0 +1,111 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// How an engine is, as it says itself (S8, T7).
+var healthLaws = []Law{
+	{"health", "an engine that works says what it is made of", func(b *bench) {
+		for _, h := range b.wholes() {
+			if h.Topology == "" || len(h.Nodes)+len(h.Parts) == 0 {
+				b.errorf("it is %q, of %d nodes and %d parts", h.Topology, len(h.Nodes), len(h.Parts))
+			}
+		}
+	}},
+	{"health", "every node that answers has an address, a role, a version and a run", func(b *bench) {
+		for _, n := range b.nodes() {
+			if n.Err == nil && (n.Addr == "" || n.Role == "" || n.Version == "" || n.ID == "") {
+				b.errorf("a node is %q, a %q of version %q in run %q", n.Addr, n.Role, n.Version, n.ID)
+			}
+		}
+	}},
+	{"health", "an engine that grants locks has a primary that answers", func(b *bench) {
+		b.granted(b.ask(ann))
+		for _, n := range b.nodes() {
+			if n.Role == engine.Primary && n.Err == nil {
+				return
+			}
+		}
+		b.errorf("no node is a primary that answers: %+v", b.nodes())
+	}},
+	{"health", "a probe leaves locks as they are", func(b *bench) {
+		a := b.ask(ann)
+		g := b.granted(a)
+		b.nodes()
+		b.held(a)
+		if after := b.granted(again(a)); after.Fence != g.Fence {
+			b.errorf("the fence was %d and is %d", g.Fence, after.Fence)
+		}
+	}},
+	{"health", "a probe tells the same run of a server again", func(b *bench) {
+		type run struct{ addr, id string }
+		seen := make(map[run]bool)
+		for _, n := range b.nodes() {
+			seen[run{n.Addr, n.ID}] = true
+		}
+		for _, n := range b.nodes() {
+			if n.Err == nil && !seen[run{n.Addr, n.ID}] && !seen[run{n.Addr, ""}] {
+				b.errorf("nobody was in the run %q at %s a moment ago: %v", n.ID, n.Addr, seen)
+			}
+		}
+	}},
+	{"health", "a probe with a context that is done says so", func(b *bench) {
+		b.cancelled(second(b.prober().Probe(b.done())))
+	}},
+	{"health", "a clock that was moved is off by as much", func(b *bench) {
+		clock, moved := b.clock(), false
+		before := b.offsets()
+		clock.Step(time.Hour)
+		for addr, d := range b.offsets() {
+			more := d - before[addr]
+			moved = moved || more > time.Hour-time.Minute && more < time.Hour+time.Minute
+		}
+		if !moved {
+			b.errorf("the clock was moved by 1h, and is said to be off by %v after %v", b.offsets(), before)
+		}
+	}},
+}
+
+// prober is the engine's. It ends the law if there is none.
+func (b *bench) prober() engine.Prober {
+	p := b.Capabilities().Prober
+	if p == nil {
+		b.skip("the engine does not tell how it is")
+	}
+	return p
+}
+
+// wholes are the engine and those it is made of.
+func (b *bench) wholes() []engine.Health {
+	h, err := b.prober().Probe(b.ctx)
+	if err != nil {
+		b.fatalf("probe: %v", err)
+	}
+	all := []engine.Health{h}
+	for i := 0; i < len(all); i++ {
+		all = append(all, all[i].Parts...)
+	}
+	return all
+}
+
+// nodes are those of the engine and its parts.
+func (b *bench) nodes() (all []engine.Node) {
+	for _, h := range b.wholes() {
+		all = append(all, h.Nodes...)
+	}
+	return all
+}
+
+// offsets are by how much the clocks of primaries are off.
+func (b *bench) offsets() map[string]time.Duration {
+	off := make(map[string]time.Duration)
+	for _, n := range b.nodes() {
+		if n.Role == engine.Primary && n.Err == nil {
+			off[n.Addr] = n.Offset
+		}
+	}
+	return off
+}

@@ -1,0 +1,21 @@
+package memory
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Probe implements [engine.Prober]. The one node is this process.
+func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
+	if err := ctx.Err(); err != nil {
+		return engine.Health{}, err
+	}
+	n := engine.Node{
+		Addr: "in process", ID: e.id, Role: engine.Primary, Version: runtime.Version(), Uptime: time.Since(e.start),
+		Offset: time.Duration(e.now() - time.Now().UnixNano()), AppendOnly: "no", Eviction: "noeviction",
+	}
+	return engine.Health{Topology: engine.Embedded, Nodes: []engine.Node{n}}, nil
+}

@@ -1,0 +1,104 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/quorum"
+)
+
+// TestContention lets eight processes want one lock at the same time, on a network
+// that lets none of them be first everywhere. T11: they get in each other's way, and
+// somebody gets it all the same, soon.
+func TestContention(t *testing.T) {
+	for _, nodes := range []int{3, 5} {
+		bubble(t, fmt.Sprintf("eight who want one lock of %d nodes at once all get it soon", nodes), func(t *testing.T) {
+			const many, turns = 8, 25
+			far := make([]engine.Engine, nodes)
+			for i := range far {
+				far[i] = distant{memory.New()}
+			}
+			var all sync.WaitGroup
+			var asked, inside atomic.Int32
+			start := time.Now()
+			for i := range many {
+				e := join(t, far, quorum.Durable())
+				all.Go(func() {
+					for turn := range turns {
+						asked.Add(insist(t, e, i, turn, &inside))
+					}
+				})
+			}
+			all.Wait()
+			took := time.Since(start)
+			t.Logf("%d grants in %v, %.1f asked for each, %v each", many*turns, took, float64(asked.Load())/(many*turns), took/(many*turns))
+			if most := many * turns * 20 * time.Millisecond; took > most {
+				t.Errorf("it took %v, want less than %v", took, most)
+			}
+		})
+	}
+}
+
+// insist asks as a client does until it is granted the lock, and returns how often.
+func insist(t *testing.T, e engine.Engine, i, turn int, inside *atomic.Int32) (asked int32) {
+	r := engine.Request{Key: "k", Holder: fmt.Sprintf("p%d:%d", i, turn), Attempt: fmt.Sprintf("p%d:%d", i, turn), Lease: 30 * time.Second}
+	for {
+		_, err := e.Acquire(context.Background(), r)
+		asked++
+		var busy *engine.BusyError
+		switch {
+		case err == nil:
+			if inside.Add(1) != 1 {
+				t.Error("two are inside")
+			}
+			time.Sleep(time.Millisecond)
+			inside.Add(-1)
+			released(t, e, r, engine.Released)
+			return asked
+		case !errors.As(err, &busy):
+			t.Errorf("acquire: %v", err)
+			return asked
+		}
+		wait(e, r, min(busy.Left+time.Millisecond, time.Second))
+	}
+}
+
+// wait returns when it is worth asking again, or when d is over.
+func wait(e engine.Engine, r engine.Request, d time.Duration) {
+	wake, stop := e.Capabilities().Notifier.Notify(r)
+	defer stop()
+	select {
+	case <-wake: // it has begun to listen
+	case <-time.After(d):
+		return
+	}
+	select {
+	case <-wake:
+	case <-time.After(d*3/4 + rand.N(d/4)):
+	}
+}
+
+// distant is an engine at the other end of a network.
+type distant struct{ engine.Engine }
+
+func (d distant) trip() { time.Sleep(200*time.Microsecond + rand.N(300*time.Microsecond)) }
+
+func (d distant) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	d.trip()
+	defer d.trip()
+	return d.Engine.Acquire(ctx, r)
+}
+
+func (d distant) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	d.trip()
+	defer d.trip()
+	return d.Engine.Release(ctx, r)
+}

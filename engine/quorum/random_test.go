@@ -1,0 +1,234 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/quorum"
+)
+
+// TestRandomFaults lets several processes want one lock of five nodes, of which up to
+// two at a time are down, hang, lose replies, answer late or have forgotten
+// everything. T11 and R2: there is never more than one who may believe that it has
+// the lock, and fences rise from one to the next.
+func TestRandomFaults(t *testing.T) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 5
+	}
+	var grants, faults int
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{t: t, random: rand.New(rand.NewPCG(seed, 11))}
+				w.run(time.Minute)
+				grants, faults = grants+w.grants, faults+w.faults
+			})
+		})
+	}
+	t.Logf("%d grants beside %d faults", grants, faults)
+	if grants < 100*int(seeds) || faults < 20*int(seeds) {
+		t.Errorf("%d grants beside %d faults prove nothing", grants, faults)
+	}
+}
+
+// A world is nodes, those who want a lock, and who may believe to have it.
+type world struct {
+	t       *testing.T
+	servers []*server
+
+	mu     sync.Mutex
+	random *rand.Rand
+	holder string
+	until  time.Time // the belief of holder
+	fence  uint64    // the highest so far
+	grants int
+	faults int
+}
+
+const (
+	shortLease  = time.Second
+	longest     = 2 * shortLease
+	processes   = 4
+	impaired    = 2 // at a time: a minority of five
+	recollected = longest + longest/50
+)
+
+func (w *world) run(d time.Duration) {
+	var nodes []engine.Engine
+	w.servers, nodes = servers(5)
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range processes {
+		e, err := quorum.New(nodes, quorum.LongestLease(longest))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all.Go(func() {
+			defer e.Close()
+			w.work(ctx, e, i)
+		})
+	}
+	for range impaired {
+		all.Go(func() { w.harm(ctx) })
+	}
+	all.Wait()
+	for _, s := range w.servers {
+		s.Wait()
+	}
+}
+
+func (w *world) number(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.random.IntN(n)
+}
+
+func (w *world) millis(n int) time.Duration { return time.Duration(w.number(n)+1) * time.Millisecond }
+
+// harm does something to one node after the other, and leaves each as one to rely on.
+func (w *world) harm(ctx context.Context) {
+	for ctx.Err() == nil {
+		s := w.pick()
+		if s == nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		w.fault(s)
+		time.Sleep(w.millis(1500))
+		s.Heal()
+		time.Sleep(150 * time.Millisecond) // what was delayed has arrived
+		if s.rebooted {
+			s.rebooted = false
+			time.Sleep(recollected)
+		}
+		w.mu.Lock()
+		s.harmed = false
+		w.mu.Unlock()
+		time.Sleep(w.millis(300))
+	}
+}
+
+// pick chooses a node that nobody harms.
+func (w *world) pick() *server {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.servers[w.random.IntN(len(w.servers))]
+	if s.harmed {
+		return nil
+	}
+	s.harmed = true
+	w.faults++
+	return s
+}
+
+func (w *world) fault(s *server) {
+	switch w.number(6) {
+	case 0:
+		s.die()
+	case 1:
+		s.hang()
+	case 2:
+		s.all(enginetest.Fault{Do: enginetest.LoseReply})
+	case 3:
+		s.all(enginetest.Fault{Do: enginetest.Delay, After: w.millis(150)})
+	case 4:
+		s.die()
+		time.Sleep(time.Millisecond)
+		s.reboot()
+		s.rebooted = true
+		s.Heal()
+	case 5:
+		s.all(enginetest.Fault{Do: enginetest.Duplicate})
+	}
+}
+
+// work wants the lock again and again, as a client does.
+func (w *world) work(ctx context.Context, e engine.Engine, i int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		r := engine.Request{Key: "k", Holder: fmt.Sprintf("p%d:%d", i, n), Attempt: fmt.Sprintf("p%d:%d", i, n),
+			Lease: shortLease, Fenced: true, Room: 4}
+		sent := time.Now()
+		g, err := e.Acquire(ctx, r)
+		switch busy := (*engine.BusyError)(nil); {
+		case err == nil:
+			w.begins(r, g, sent)
+			w.holds(ctx, e, r)
+		case errors.As(err, &busy):
+			time.Sleep(min(busy.Left, 100*time.Millisecond) + w.millis(5))
+		default:
+			_, _ = e.Abandon(context.Background(), r)
+			time.Sleep(w.millis(50))
+		}
+	}
+}
+
+// holds renews a hold some times, and then releases it or dies.
+func (w *world) holds(ctx context.Context, e engine.Engine, r engine.Request) {
+	for range w.number(4) {
+		time.Sleep(w.millis(400))
+		sent := time.Now()
+		err := e.Renew(ctx, []engine.Request{r})[0]
+		if errors.Is(err, engine.ErrNotHolder) {
+			return
+		}
+		if err == nil && !w.goesOn(r, sent) {
+			return
+		}
+	}
+	if w.number(10) == 0 {
+		return // it dies, and the lease has to run out
+	}
+	time.Sleep(w.millis(20))
+	w.ends(r)
+	if _, err := e.Release(context.Background(), r); err != nil {
+		_, _ = e.Abandon(context.Background(), r)
+	}
+}
+
+// sure is until when one may believe that it has what it asked for at sent.
+func sure(sent time.Time) time.Time {
+	return sent.Add(shortLease - shortLease/100 - 2*time.Millisecond)
+}
+
+func (w *world) begins(r engine.Request, g engine.Grant, sent time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if w.holder != "" && now.Before(w.until) && now.Before(sure(sent)) {
+		w.t.Errorf("%s is granted what %s has for another %v", r.Holder, w.holder, w.until.Sub(now))
+	}
+	if g.Fence <= w.fence {
+		w.t.Errorf("%s has fence %d after %d", r.Holder, g.Fence, w.fence)
+	}
+	w.holder, w.until, w.fence = r.Holder, sure(sent), g.Fence+r.Room
+	w.grants++
+}
+
+// goesOn reports whether the holder still had reason to believe that it is one.
+func (w *world) goesOn(r engine.Request, sent time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.holder != r.Holder || !time.Now().Before(w.until) {
+		return false
+	}
+	w.until = sure(sent)
+	return true
+}
+
+func (w *world) ends(r engine.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.holder == r.Holder {
+		w.holder = ""
+	}
+}

@@ -1,0 +1,27 @@
+-- Tells which of the commands that the scripts use our user may not use. Each is
+-- tried in a form that changes nothing, whatever is at the key.
+--
+-- KEYS    none: the key is nobody's, and where it lies does not matter
+-- returns the names of those that are denied
+
+local key = 'interlock_probe:{nobody}'
+local harmless = {
+  {'time'}, {'exists', key}, {'pttl', key}, {'pexpire', key, 'x'}, {'get', key}, {'mget', key},
+  {'set', key, '', 'x'}, {'del', key}, {'hset', key, 'a', 'b', 'c'}, {'hmget', key, 'a'}, {'hscan', key, '0'},
+  {'hdel', key, 'a'}, {'hincrby', key, 'a', 'x'}, {'hget', key, 'a'}, {'hgetall', key}, {'hexists', key, 'a'},
+  {'hkeys', key}, {'hlen', key}, {'hrandfield', key}, {'lrange', key, '0', '0'}, {'lpos', key, 'a'},
+  {'llen', key}, {'lindex', key, '0'}, {'lrem', key, '0', 'a'}, {'zadd', key, 'x', 'a'}, {'zrem', key, 'a'},
+  {'zscore', key, 'a'}, {'zmscore', key, 'a'}, {'zrange', key, '0', '0'}, {'zcard', key}, {'zcount', key, '0', '0'},
+  {'scard', key}, {'sismember', key, 'a'}, {'scan', '0', 'count', '1'}, {'type', key},
+  {'pubsub', 'numsub', 'interlock_probe'}, {'publish', 'interlock_probe', ''},
+}
+local denied = {}
+for _, command in ipairs(harmless) do
+  local answer = redis.pcall(unpack(command))
+  local text = type(answer) == 'table' and answer.err or ''
+  -- Keys and channels that are none of the user's are told apart by the words.
+  if string.find(text, "can't run this command", 1, true) or string.find(text, 'permissions to run', 1, true) then
+    denied[#denied + 1] = command[1]
+  end
+end
+return denied

@@ -1,0 +1,194 @@
+package redisengine_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// S8, T7: how servers are, whatever they are made into.
+
+func probe(t *testing.T, url string) engine.Health {
+	t.Helper()
+	h, err := redisengine.Probe(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// at is the node with an address.
+func at(t *testing.T, h engine.Health, addr string) engine.Node {
+	t.Helper()
+	i := slices.IndexFunc(h.Nodes, func(n engine.Node) bool { return n.Addr == addr })
+	if i < 0 {
+		t.Fatalf("%s is not among the nodes: %+v", addr, h.Nodes)
+	}
+	return h.Nodes[i]
+}
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	t.Run("one server tells all there is to know", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "64mb",
+			"--maxmemory-policy", "noeviction", "--save", "60 1", "--min-replicas-to-write", "0")
+		h := probe(t, s.URL()+"?acks=any")
+		n := at(t, h, s.Addr())
+		if h.Topology != engine.Standalone || h.Acks != "any" || len(h.Nodes) != 1 {
+			t.Errorf("got %+v", h)
+		}
+		if n.Err != nil || n.Role != engine.Primary || n.Version != redistest.Version(t) || len(n.ID) != 40 {
+			t.Errorf("got %+v", n)
+		}
+		if n.AppendOnly != "always" || !n.Snapshots || n.Eviction != "noeviction" || n.MaxMemory != 64<<20 || n.UsedMemory == 0 || n.Exposed {
+			t.Errorf("got %+v", n)
+		}
+		if len(n.Denied) > 0 || n.Latency <= 0 || n.Offset.Abs() > time.Second {
+			t.Errorf("got %+v", n)
+		}
+	})
+	t.Run("a server that was told to forget is known for it", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, redistest.SteppedClock, "--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru")
+		s.Step(-time.Minute)
+		n := at(t, probe(t, s.URL()), s.Addr())
+		if n.AppendOnly != "no" || n.Snapshots || n.Eviction != "allkeys-lru" {
+			t.Errorf("got %+v", n)
+		}
+		if off := n.Offset + time.Minute; off.Abs() > time.Second {
+			t.Errorf("the clock is said to be off by %v, want -1m", n.Offset)
+		}
+	})
+	t.Run("a user that may do little", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, "--appendonly", "yes")
+		s.Must("ACL", "SETUSER", "little", "on", ">secret", "~shop:*", "resetchannels", "+@all",
+			"-evalsha", "-config", "-hset", "-publish")
+		h := probe(t, "redis://little:secret@"+s.Addr())
+		n := at(t, h, s.Addr())
+		slices.Sort(n.Denied)
+		if got := strings.Join(n.Denied, ","); got != "CONFIG GET,EVALSHA,HSET,PUBLISH" {
+			t.Errorf("denied are %s", got)
+		}
+		if n.AppendOnly != "yes" || n.Err != nil || n.Eviction != "noeviction" {
+			t.Errorf("got %+v", n)
+		}
+		if keys := s.Must("KEYS", "*"); keys != "" {
+			t.Errorf("the probe has left %q", keys)
+		}
+	})
+	t.Run("a server that is not there, and one that is silent, have an error each", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Stop()
+		defer s.Cont()
+		began := time.Now()
+		for _, addr := range []string{"127.0.0.1:1", s.Addr()} {
+			if n := at(t, probe(t, "redis://"+addr), addr); n.Err == nil {
+				t.Errorf("%s has none: %+v", addr, n)
+			}
+		}
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+	t.Run("a wrong password is named", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("CONFIG", "SET", "requirepass", "right")
+		for _, url := range []string{s.URL(), "redis://:wrong@" + s.Addr()} {
+			n := at(t, probe(t, url), s.Addr())
+			if n.Err == nil || !strings.Contains(n.Err.Error(), "password") && !strings.Contains(n.Err.Error(), "WRONGPASS") {
+				t.Errorf("got %v", n.Err)
+			}
+		}
+	})
+	t.Run("a context that is done ends it", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := redisengine.Probe(ctx, "redis://127.0.0.1:1"); err == nil {
+			t.Error("it does not")
+		}
+	})
+}
+
+func TestProbeBehindSentinels(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t, "--min-replicas-to-write", "1")
+	// Two of the sentinels are found by the third.
+	url := "redis+sentinel://" + s.Watchers[0].Addr() + "/" + s.Main()
+	h := probe(t, url)
+	if h.Topology != engine.Sentinel || h.Quorum != 2 || len(h.Nodes) != 6 {
+		t.Errorf("got %+v", h)
+	}
+	primary, replica := s.Primary(), s.Replicas()[0]
+	if n := at(t, h, primary.Addr()); n.Role != engine.Primary || n.Replicas != 2 || n.MinReplicas != 1 {
+		t.Errorf("got %+v", n)
+	}
+	if n := at(t, h, replica.Addr()); n.Role != engine.Replica || n.Primary != primary.Addr() || !n.Linked {
+		t.Errorf("got %+v", n)
+	}
+	for _, w := range s.Watchers {
+		if n := at(t, h, w.Addr()); n.Role != engine.Watcher || n.Primary != primary.Addr() || n.Err != nil {
+			t.Errorf("got %+v", n)
+		}
+	}
+	replica.Kill()
+	s.Watchers[2].Kill()
+	h = probe(t, url)
+	for _, gone := range []string{replica.Addr(), s.Watchers[2].Addr()} {
+		if n := at(t, h, gone); n.Err == nil || n.Role == "" {
+			t.Errorf("got %+v", n)
+		}
+	}
+}
+
+func TestProbeOfACluster(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t)
+	// The others are found by the first.
+	url := "redis+cluster://" + c.Servers[0].Addr()
+	h := probe(t, url)
+	if h.Topology != engine.Cluster || h.Slots != 16384 || len(h.Nodes) != 6 {
+		t.Errorf("got %+v", h)
+	}
+	sum := 0
+	for i, s := range c.Servers {
+		n := at(t, h, s.Addr())
+		sum += n.Slots
+		if i < 3 && (n.Role != engine.Primary || n.Replicas != 1) || i >= 3 && (n.Role != engine.Replica || !n.Linked) || n.Err != nil {
+			t.Errorf("got %+v", n)
+		}
+	}
+	if sum != 16384 {
+		t.Errorf("the primaries have %d slots", sum)
+	}
+	t.Run("a caller's client is asked as well", func(t *testing.T) {
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.Addrs(), DisableCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		e := redisengine.New(client)
+		defer e.Close()
+		h, err := e.Probe(t.Context())
+		if err != nil || h.Slots != 16384 || len(h.Nodes) != 3 || len(h.Notices) != 1 {
+			t.Errorf("got %+v, %v", h, err)
+		}
+		for _, n := range h.Nodes {
+			if n.Err != nil || n.Version == "" {
+				t.Errorf("got %+v", n)
+			}
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package redisengine
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/redis/rueidis"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+var _ Guide = (*rueidisClient)(nil)
+
+// survey is what a URL tells. Connections are none of the engine's own, which it
+// counts.
+func (a *address) survey() Survey {
+	s := Survey{Topology: a.topology, Servers: a.hosts, Anonymous: a.password == "", Visit: a.visit}
+	if a.topology == engine.Sentinel {
+		s.Servers, s.Sentinels, s.Main = nil, a.hosts, a.main
+	}
+	return s
+}
+
+// visit connects to one of the servers of a URL.
+func (a *address) visit(ctx context.Context, addr string, sentinel bool) (Asker, error) {
+	user, password := a.user, a.password
+	if sentinel {
+		user, password = a.sentinelUser, a.sentinelPassword
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{addr}, Username: user, Password: password, ClientName: a.client,
+		ForceSingleClient: true, DisableCache: true, DisableRetry: true, AlwaysPipelining: true, PipelineMultiplex: -1,
+		Dialer: net.Dialer{Timeout: min(a.dial, visitTime)}, ConnWriteTimeout: visitTime,
+		DialCtxFn: func(_ context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return dial(ctx, addr, d, a.tls)
+		},
+	})
+	if err != nil {
+		return nil, rueidisError(ctx, err)
+	}
+	return &rueidisAsker{client, client.Close}, nil
+}
+
+// Survey implements [Guide] for a client of the caller's, who alone knows how to
+// connect: sentinels and replicas stay unasked.
+func (c *rueidisClient) Survey(context.Context) (Survey, error) {
+	s := Survey{Topology: engine.Standalone, Visit: c.visit}
+	switch c.client.Mode() {
+	case rueidis.ClientModeCluster:
+		s.Topology = engine.Cluster
+	case rueidis.ClientModeSentinel:
+		s.Topology = engine.Sentinel
+	}
+	for addr := range c.client.Nodes() {
+		s.Servers = append(s.Servers, addr)
+	}
+	return s, nil
+}
+
+func (c *rueidisClient) visit(_ context.Context, addr string, _ bool) (Asker, error) {
+	node := c.client.Nodes()[addr]
+	if node == nil {
+		return nil, fmt.Errorf("the client has no connection to %s: %w", addr, errors.ErrUnsupported)
+	}
+	return &rueidisAsker{node, func() {}}, nil
+}
+
+// A rueidisAsker is an [Asker] on rueidis.
+type rueidisAsker struct {
+	client rueidis.Client
+	end    func()
+}
+
+// Ask implements [Asker].
+func (a *rueidisAsker) Ask(ctx context.Context, command ...string) (any, error) {
+	answer, err := a.client.Do(ctx, a.client.B().Arbitrary(command...).Build()).ToAny()
+	if rueidis.IsRedisNil(err) {
+		return nil, nil
+	}
+	return answer, rueidisError(ctx, err)
+}
+
+// Close implements [Asker].
+func (a *rueidisAsker) Close() error {
+	a.end()
+	return nil
+}

@@ -1,0 +1,200 @@
+package standby_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/enginetest/history"
+	"github.com/interlock-go/interlock/engine/standby"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// clientLaws are what users see of a switch (T13).
+func clientLaws(t *testing.T) {
+	inWorld(t, "who holds a lock is told at once that it was lost, and why", func(w *world) {
+		a := w.starts()
+		c := interlock.New(a.Engine, interlock.Watchdog(longest))
+		defer c.Close(context.Background())
+		held, hold, err := c.Mutex("k").Lock(w.Context())
+		if err != nil || hold.Local() {
+			w.Fatal(err)
+		}
+		w.switches(standby.Standby)
+		start := time.Now()
+		<-held.Done()
+		cause := context.Cause(held)
+		if d := time.Since(start); !errors.Is(cause, interlock.ErrLost) || !errors.Is(cause, interlock.ErrSwitched) || d > 2*view {
+			w.Errorf("after %v: %v", d, cause)
+		}
+		if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {
+			w.Errorf("unlock: %v", err)
+		}
+	})
+	inWorld(t, "who asks in the quiet time is told until when it lasts", func(w *world) {
+		a := w.starts()
+		c := interlock.New(a.Engine, interlock.Watchdog(longest))
+		defer c.Close(context.Background())
+		w.switches(standby.Standby)
+		time.Sleep(view)
+		_, _, err := c.Mutex("k").TryLock(w.Context())
+		var switching *standby.SwitchingError
+		if !errors.Is(err, interlock.ErrUnavailable) || !errors.As(err, &switching) || switching.To != standby.Standby {
+			w.Errorf("got %v", err)
+		}
+		time.Sleep(quiet)
+		if err := c.Mutex("k").Do(w.Context(), func(context.Context) error { return nil }); err != nil {
+			w.Error(err)
+		}
+	})
+	inWorld(t, "who waits for a lock is woken on whichever side it becomes free", func(w *world) {
+		a := w.starts()
+		n := a.Capabilities().Notifier
+		wake, stop := n.Notify(w.ask("k"))
+		defer stop()
+		for _, e := range []engine.Engine{w.primary, w.secondary} {
+			r := w.ask("k")
+			if _, err := e.Acquire(w.Context(), r); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+			for len(wake) > 0 {
+				<-wake
+			}
+			if _, err := e.Release(w.Context(), r); err != nil {
+				w.Fatal(err)
+			}
+			select {
+			case <-wake:
+			case <-time.After(time.Second):
+				w.Error("nobody was woken")
+			}
+		}
+	})
+	inWorld(t, "a hold and a claim of a degraded engine say so", func(w *world) {
+		a := w.starts()
+		var traced, checked bool
+		c := interlock.New(a.Engine, interlock.Watchdog(longest),
+			interlock.WithTrace(&interlock.Trace{Acquired: func(e interlock.Acquired) { traced = e.Local }}))
+		defer c.Close(context.Background())
+		g, err := guard.New[string](c, guard.Policy{Name: "order", Lease: longest},
+			guard.WithTrace(&guard.Trace{Checked: func(e guard.Checked) { checked = e.Local }}))
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer g.Close(context.Background())
+		w.switches(standby.Local)
+		time.Sleep(quiet + 2*view)
+		_, hold, err := c.Mutex("k").Lock(w.Context())
+		if err != nil || !hold.Local() || !traced {
+			w.Errorf("local %v, traced %v, error %v", hold.Local(), traced, err)
+		}
+		_, claim, err := g.Begin(w.Context(), guard.Of("ann", "42"))
+		if err != nil || !claim.Local() || !checked {
+			w.Errorf("traced %v, error %v", checked, err)
+		}
+		_ = claim.Complete("done")
+		_ = hold.Unlock()
+	})
+	for seed := range uint64(4) {
+		inWorld(t, fmt.Sprint("under load no two hold one lock, however it is switched and whoever is cut off; seed ", seed), func(w *world) {
+			storm(w, rand.New(rand.NewPCG(seed, 13)))
+		})
+	}
+}
+
+// storm lets three processes fight for two locks while an operator switches back
+// and forth and now one, now another is cut off from one of the engines.
+func storm(w *world, random *rand.Rand) {
+	const switches = 14
+	var (
+		log       history.Log
+		all       sync.WaitGroup
+		processes []*process
+		ctx, stop = context.WithCancel(w.Context())
+		grants    = map[bool]int{}
+	)
+	for i := range 3 {
+		p := w.starts()
+		processes = append(processes, p)
+		c := interlock.New(p.Engine, interlock.Watchdog(longest))
+		w.Cleanup(func() { _ = c.Close(context.Background()) })
+		for j := range 4 {
+			all.Go(func() {
+				contend(ctx, c, &log, fmt.Sprint(i), fmt.Sprint(j), rand.New(rand.NewPCG(uint64(i), uint64(j))))
+			})
+		}
+	}
+	for n := range switches {
+		to := standby.Side(n%2) + standby.Primary
+		if to == w.operator.State().Side {
+			to = standby.Primary + standby.Standby - to
+		}
+		was := len(log.Events())
+		pause(random, quiet/2, 3*quiet)
+		grants[to == standby.Standby] += len(log.Events()) - was
+		victim := processes[random.IntN(len(processes))]
+		f := []*enginetest.Faulty{victim.toFirst, victim.toSecond}[random.IntN(2)]
+		cut(f)
+		pause(random, 0, view)
+		w.switches(to)
+		pause(random, 0, 2*quiet)
+		f.Heal()
+	}
+	time.Sleep(2 * quiet)
+	stop()
+	all.Wait()
+	report := history.Check(log.Events())
+	if err := report.Err(); err != nil {
+		w.Error(err)
+	}
+	if report.Grants < 200 || grants[true] == 0 || grants[false] == 0 {
+		w.Errorf("%d grants, and on the sides %v: that proves nothing", report.Grants, grants)
+	}
+	fmt.Printf("standby: %d switches, %v\n", switches, report)
+}
+
+// pause lets some time go by.
+func pause(random *rand.Rand, least, most time.Duration) {
+	time.Sleep(least + time.Duration(random.Int64N(int64(most-least))))
+}
+
+// contend takes locks and keeps them for a while.
+func contend(ctx context.Context, c *interlock.Client, log *history.Log, process, who string, random *rand.Rand) {
+	for ctx.Err() == nil {
+		key := fmt.Sprint("k", random.IntN(2))
+		var opts []interlock.Option
+		if random.IntN(2) == 0 {
+			opts = append(opts, interlock.Lease(longest))
+		}
+		e := history.Event{Kind: history.Ask, Key: key, Who: who, Process: process}
+		log.Add(e)
+		held, hold, err := c.Mutex(key, opts...).Lock(ctx)
+		if err != nil {
+			e.Kind = history.Stop
+			log.Add(e)
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		e.Kind, e.Fence = history.Enter, hold.Fence()
+		log.Add(e)
+		e.Kind, e.Fence = history.Leave, 0
+		select {
+		case <-held.Done():
+			e.Kind = history.Lost
+		case <-time.After(time.Duration(random.Int64N(int64(longest) * 5 / 4 / int64(1+random.IntN(20))))):
+		}
+		if held.Err() != nil {
+			e.Kind = history.Lost
+		}
+		log.Add(e)
+		_ = hold.Unlock()
+	}
+}

@@ -1,0 +1,231 @@
+package standby_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/standby"
+)
+
+// switchLaws are what holds of every switch (T13).
+func switchLaws(t *testing.T) {
+	inWorld(t, "what was granted before a switch is over before anything is granted after it", func(w *world) {
+		a, b := w.starts(), w.starts()
+		time.Sleep(view / 2)
+		w.switches(standby.Standby)
+		told := time.Now()
+		r := w.ask("k")
+		sent := time.Now()
+		if _, err := a.Acquire(w.Context(), r); err != nil { // it has not heard of it yet
+			w.Fatal(err)
+		}
+		for {
+			g, err := b.Acquire(w.Context(), w.ask("k"))
+			if err == nil {
+				if since := time.Since(sent); since < r.Lease || !heldOn(w, w.secondary, "k") {
+					w.Errorf("granted %+v after %v of a lease of %v", g, since, r.Lease)
+				}
+				break
+			}
+			var busy *standby.SwitchingError
+			if !errors.Is(err, engine.ErrUnavailable) && !heldOn(w, w.primary, "k") || time.Since(told) > 2*quiet {
+				w.Fatal(err)
+			}
+			if errors.As(err, &busy) && (busy.To != standby.Standby || busy.Epoch != 1 || busy.Until.Before(sent.Add(r.Lease))) {
+				w.Fatalf("got %+v", busy)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	inWorld(t, "nobody is granted anything on the side that was left once its view is over", func(w *world) {
+		a := w.starts()
+		a.granted(w.ask("before"))
+		w.switches(standby.Standby)
+		time.Sleep(view)
+		a.refused(w.ask("k"), engine.ErrUnavailable)
+		time.Sleep(2 * quiet)
+		a.granted(w.ask("k"))
+		if heldOn(w, w.primary, "k") || !heldOn(w, w.secondary, "k") {
+			w.Error("the lock is not where it should be")
+		}
+	})
+	inWorld(t, "who does not hear what counts grants nothing and renews nothing", func(w *world) {
+		a := w.starts()
+		r := w.ask("k")
+		a.granted(r)
+		for _, f := range []interface{ Heal() }{a.toFirst, a.toSecond} {
+			defer f.Heal()
+		}
+		deafen(a.toFirst)
+		time.Sleep(view)
+		a.refused(w.ask("other"), engine.ErrUnavailable)
+		if err := a.Renew(w.Context(), []engine.Request{r})[0]; !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrNotHolder) {
+			w.Errorf("renew: %v", err)
+		}
+		a.toFirst.Heal()
+		time.Sleep(view)
+		a.granted(w.ask("other"))
+	})
+	inWorld(t, "the side that does not count need not answer", func(w *world) {
+		a := w.starts()
+		cut(a.toSecond)
+		time.Sleep(3 * view)
+		a.granted(w.ask("k"))
+	})
+	inWorld(t, "who reaches only the side that was left grants nothing there", func(w *world) {
+		a := w.starts()
+		cut(a.toSecond)
+		w.switches(standby.Standby)
+		for start := time.Now(); time.Since(start) < 5*quiet; {
+			time.Sleep(view / 5)
+			if time.Since(start) > view {
+				a.refused(w.ask("k"), engine.ErrUnavailable)
+			}
+		}
+	})
+	inWorld(t, "who reaches only the new side waits as the others do", func(w *world) {
+		a := w.starts()
+		cut(a.toFirst)
+		w.switches(standby.Standby)
+		start := time.Now()
+		for {
+			if _, err := a.Acquire(w.Context(), w.ask("k")); err == nil {
+				break
+			}
+			time.Sleep(view / 20)
+		}
+		if d := time.Since(start); d < quiet || d > quiet+2*view {
+			w.Errorf("it was granted after %v", d)
+		}
+	})
+	inWorld(t, "a process that starts after a switch waits for what is left of the quiet time", func(w *world) {
+		w.starts()
+		w.switches(standby.Standby)
+		time.Sleep(quiet / 2)
+		a := w.starts()
+		var switching *standby.SwitchingError
+		if err := a.refused(w.ask("k"), engine.ErrUnavailable); !errors.As(err, &switching) {
+			w.Fatal(err)
+		} else if left := time.Until(switching.Until); left < quiet/2 || left > quiet/2+view {
+			w.Errorf("it has to wait for %v", left)
+		}
+		time.Sleep(quiet)
+		w.starts().granted(w.ask("k"))
+	})
+	inWorld(t, "the longest lease of all who use it is waited for", func(w *world) {
+		w.starts(standby.LongestLease(10 * longest))
+		a := w.starts()
+		time.Sleep(view)
+		if r := w.switches(standby.Standby); r.Quiet < 10*longest {
+			w.Errorf("the quiet time is %v", r.Quiet)
+		}
+		time.Sleep(9 * longest)
+		a.refused(w.ask("k"), engine.ErrUnavailable)
+		time.Sleep(2 * longest)
+		a.granted(w.ask("k"))
+	})
+	inWorld(t, "who needs longer leases than the others is granted none before all know", func(w *world) {
+		w.starts()
+		a := w.starts(standby.LongestLease(10 * longest))
+		a.granted(w.ask("k"))
+		note, err := w.primary.ReadNote(w.Context(), "interlock:standby")
+		if err != nil || !contains(note.Text, `"longest_ms":50000`) {
+			w.Errorf("the note is %+v, %v", note, err)
+		}
+		w.switches(standby.Standby)
+		time.Sleep(12 * longest)
+		b := w.starts(standby.LongestLease(20 * longest))
+		b.granted(w.ask("b")) // the quiet time was over when it wrote its own
+		time.Sleep(view)
+		a.granted(w.ask("a"))
+	})
+	inWorld(t, "a release after a switch goes to where the hold is", func(w *world) {
+		a := w.starts()
+		r, s := w.ask("k"), w.ask("s")
+		a.granted(r)
+		a.granted(s)
+		w.switches(standby.Standby)
+		time.Sleep(view)
+		if p, err := a.Release(w.Context(), r); err != nil || p.Outcome != engine.Released || heldOn(w, w.primary, "k") {
+			w.Errorf("release: %+v, %v", p, err)
+		}
+		if p, err := a.Abandon(w.Context(), s); err != nil || p.Outcome != engine.Released || heldOn(w, w.primary, "s") {
+			w.Errorf("abandon: %+v, %v", p, err)
+		}
+		time.Sleep(quiet)
+		r = w.ask("k")
+		a.granted(r)
+		if p, err := a.Release(w.Context(), r); err != nil || p.Outcome != engine.Released || heldOn(w, w.secondary, "k") {
+			w.Errorf("release: %+v, %v", p, err)
+		}
+	})
+	inWorld(t, "a renewal after a switch says so", func(w *world) {
+		a := w.starts()
+		r, c := w.ask("k"), w.claim("c")
+		a.granted(r)
+		a.found(c, engine.Running, "")
+		w.switches(standby.Standby)
+		time.Sleep(view)
+		for _, err := range append(a.Renew(w.Context(), []engine.Request{r}), a.Capabilities().Ledger.Renew(w.Context(), []engine.Claim{c})...) {
+			if !errors.Is(err, engine.ErrSwitched) || !errors.Is(err, engine.ErrNotHolder) {
+				w.Errorf("renew: %v", err)
+			}
+		}
+	})
+	inWorld(t, "a later switch counts more than an earlier one", func(w *world) {
+		a := w.starts()
+		for i, side := range []standby.Side{standby.Standby, standby.Primary, standby.Standby, standby.Primary} {
+			w.switches(side)
+			time.Sleep(view)
+			if st := a.State(); st.Side != side || st.Epoch != uint64(i+1) || st.By != "ops" || st.Quiet.IsZero() {
+				w.Errorf("after switch %d: %+v", i+1, st)
+			}
+		}
+		time.Sleep(quiet)
+		a.granted(w.ask("k"))
+		if !heldOn(w, w.primary, "k") {
+			w.Error("the lock is not on the primary")
+		}
+		if s := a.Stats(); s.Switches != 4 || s.Refused != 0 || s.Forced != 0 {
+			w.Errorf("counted: %+v", s)
+		}
+	})
+	inWorld(t, "of two who switch at once one does", func(w *world) {
+		w.starts()
+		rival := join(w, w.primary, w.secondary, standby.Operator(), standby.Name("rival"))
+		var failed atomic.Int32
+		done := make(chan struct{})
+		for _, o := range []*standby.Engine{w.operator, rival} {
+			go func() {
+				if _, err := o.Switch(w.Context(), standby.Standby); errors.Is(err, engine.ErrConflict) {
+					failed.Add(1)
+				} else if err != nil {
+					w.Error(err)
+				}
+				done <- struct{}{}
+			}()
+		}
+		<-done
+		<-done
+		time.Sleep(view)
+		if st := w.operator.State(); st.Epoch != 1 || st.By != rival.State().By {
+			w.Errorf("%d conflicts, and the state is %+v and %+v", failed.Load(), st, rival.State())
+		}
+	})
+	inWorld(t, "a side that forgets is told again", func(w *world) {
+		a := w.starts()
+		w.switches(standby.Standby)
+		empty := memory.New()
+		b := join(w, empty, a.toSecond, standby.LongestLease(longest), standby.View(view))
+		if st := b.State(); st.Side != standby.Standby || st.Epoch != 1 {
+			w.Errorf("the state is %+v", st)
+		}
+		if n, err := empty.ReadNote(w.Context(), "interlock:standby"); err != nil || !contains(n.Text, `"epoch":1,"side":"standby"`) {
+			w.Errorf("it says %+v, %v", n, err)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package standby_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/standby"
+)
+
+// What the tests choose so that the quiet time is about six seconds.
+const (
+	longest = 5 * time.Second
+	view    = time.Second
+	quiet   = longest + view
+)
+
+// A world is two engines that all processes of a test share.
+type world struct {
+	*testing.T
+	primary, secondary *memory.Engine
+	operator           *standby.Engine
+	attempts           int
+}
+
+// A process has its own way to each of the two, which can be cut.
+type process struct {
+	*standby.Engine
+	world    *world
+	toFirst  *enginetest.Faulty
+	toSecond *enginetest.Faulty
+}
+
+// inWorld runs a test in virtual time.
+func inWorld(t *testing.T, sentence string, test func(w *world)) {
+	t.Run(sentence, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{T: t, primary: memory.New(), secondary: memory.New()}
+			w.operator = join(t, w.primary, w.secondary, standby.Operator(), standby.Name("ops"))
+			test(w)
+		})
+	})
+}
+
+// starts begins a process.
+func (w *world) starts(opts ...standby.Option) *process {
+	w.Helper()
+	p := &process{world: w, toFirst: enginetest.NewFaulty(w.primary), toSecond: enginetest.NewFaulty(w.secondary)}
+	p.Engine = join(w, p.toFirst, p.toSecond, append([]standby.Option{standby.LongestLease(longest), standby.View(view)}, opts...)...)
+	return p
+}
+
+// cut lets nothing through any more.
+func cut(f *enginetest.Faulty) {
+	for _, op := range []enginetest.Op{
+		enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease, enginetest.OpAbandon, enginetest.OpNote, enginetest.OpProbe,
+		enginetest.OpClaim, enginetest.OpClaimRenew, enginetest.OpSettle, enginetest.OpLookup, enginetest.OpCountDown,
+	} {
+		f.Inject(enginetest.Fault{Op: op, Do: enginetest.Refuse})
+	}
+}
+
+// switches demands that the operator can.
+func (w *world) switches(to standby.Side, opts ...standby.SwitchOption) standby.Report {
+	w.Helper()
+	r, err := w.operator.Switch(context.Background(), to, opts...)
+	if err != nil {
+		w.Fatalf("switch to %v: %v", to, err)
+	}
+	return r
+}
+
+// ask is a new acquisition.
+func (w *world) ask(key string) engine.Request {
+	w.attempts++
+	id := fmt.Sprint(w.attempts)
+	return engine.Request{Key: key, Holder: "5ba00000-0000-4000-8000-00000000000a:" + id, Attempt: id, Lease: longest}
+}
+
+// claim is a new claim.
+func (w *world) claim(key string) engine.Claim {
+	w.attempts++
+	return engine.Claim{Key: key, Attempt: fmt.Sprint(w.attempts), Lease: longest, Retain: time.Hour}
+}
+
+// granted demands that p is granted r.
+func (p *process) granted(r engine.Request) engine.Grant {
+	p.world.Helper()
+	g, err := p.Acquire(context.Background(), r)
+	if err != nil {
+		p.world.Fatalf("acquire: %v, want a grant", err)
+	}
+	return g
+}
+
+// refused demands that p is refused r with an error that matches want.
+func (p *process) refused(r engine.Request, want error) error {
+	p.world.Helper()
+	g, err := p.Acquire(context.Background(), r)
+	if !errors.Is(err, want) {
+		p.world.Fatalf("acquire: %+v, %v; want %v", g, err, want)
+	}
+	return err
+}
+
+// heldOn reports whether somebody holds the key on one of the two.
+func heldOn(t testing.TB, e *memory.Engine, key string) bool {
+	t.Helper()
+	l, err := e.Inspect(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(l.Holders) > 0
+}
+
+// done demands what a record says.
+func (p *process) found(c engine.Claim, state engine.State, result string) engine.Record {
+	p.world.Helper()
+	r, err := p.Capabilities().Ledger.Claim(context.Background(), c)
+	if err != nil || r.State != state || string(r.Result) != result {
+		p.world.Fatalf("claim: %+v, %v; want %v with %q", r, err, state, result)
+	}
+	return r
+}
+
+// settles demands that p can say what became of c.
+func (p *process) settles(c engine.Claim, state engine.State, result string) {
+	p.world.Helper()
+	o, err := p.Capabilities().Ledger.Settle(context.Background(), engine.Settlement{
+		Key: c.Key, Attempt: c.Attempt, Outcome: state, Result: []byte(result), Retain: time.Hour,
+	})
+	if err != nil || o != engine.Released {
+		p.world.Fatalf("settle: %v, %v", o, err)
+	}
+}

@@ -1,0 +1,150 @@
+package interlock;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.redisson.Redisson;
+import org.redisson.api.RBucket;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+import org.redisson.config.Config;
+
+/**
+ * Does with Redisson's locks what it is told, a line at a time:
+ *
+ * <pre>
+ *   ID CLIENT THREAD VERB ARGUMENT…    what is asked, on standard input
+ *   ID ok ANSWER                       what came of it, on standard output
+ *   ID error TEXT
+ * </pre>
+ *
+ * A client is one Redisson. Its locks belong to threads, so whoever is named as one has a thread of
+ * its own, in which its orders are carried out one after the other. The program ends with its input.
+ */
+public final class Peer {
+  private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
+  private final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
+
+  public static void main(String[] args) throws IOException {
+    new Peer().serve();
+    System.exit(0); // whatever still waits for a lock
+  }
+
+  private void serve() throws IOException {
+    var orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line; (line = orders.readLine()) != null; ) {
+      var words = line.split(" ");
+      threads
+          .computeIfAbsent(words[1] + " " + words[2], name -> Executors.newSingleThreadExecutor())
+          .execute(() -> answer(words));
+    }
+  }
+
+  private void answer(String[] words) {
+    String answer;
+    try {
+      answer = "ok " + obey(words[1], words[3], Arrays.asList(words).subList(4, words.length));
+    } catch (Exception | LinkageError e) {
+      answer = "error " + e.toString().replaceAll("\\s+", " ");
+    }
+    synchronized (System.out) {
+      System.out.println(words[0] + " " + answer);
+      System.out.flush();
+    }
+  }
+
+  private Object obey(String client, String verb, List<String> args) throws InterruptedException {
+    switch (verb) {
+      case "open": // URL, lockWatchdogTimeout in ms
+        clients.put(client, open(args.get(0), Long.parseLong(args.get(1))));
+        return "";
+      case "close":
+        clients.remove(client).shutdown(0, 2, TimeUnit.SECONDS);
+        return "";
+      case "token": // KEY
+        return clients.get(client).getFencedLock(args.get(0)).lockAndGetToken();
+      default:
+        return use(clients.get(client), lock(clients.get(client), args.get(0), args.get(1)), verb, args);
+    }
+  }
+
+  /** All of these begin with the lock's kind and its key. */
+  private static Object use(RedissonClient redisson, RLock lock, String verb, List<String> args)
+      throws InterruptedException {
+    switch (verb) {
+      case "lock":
+        lock.lock();
+        return true;
+      case "try": // how long to wait, and the lease, in ms; -1 for a lease that is renewed
+        return lock.tryLock(Long.parseLong(args.get(2)), Long.parseLong(args.get(3)), TimeUnit.MILLISECONDS);
+      case "unlock":
+        lock.unlock();
+        return "";
+      case "force":
+        return lock.forceUnlock();
+      case "locked":
+        return lock.isLocked();
+      case "count":
+        return lock.getHoldCount();
+      case "write": // KEY of a text, how often to add the letter J to it
+        write(lock, redisson.getBucket(args.get(2), StringCodec.INSTANCE), Integer.parseInt(args.get(3)));
+        return "";
+      default:
+        throw new IllegalArgumentException("no such verb: " + verb);
+    }
+  }
+
+  /** Adds to a text by reading it and writing it back, which only the lock makes safe. */
+  private static void write(RLock lock, RBucket<String> text, int rounds)
+      throws InterruptedException {
+    for (int i = 0; i < rounds; i++) {
+      lock.lock();
+      try {
+        var before = text.get();
+        text.set((before == null ? "" : before) + "J");
+      } finally {
+        lock.unlock();
+      }
+      Thread.sleep(1); // others have their turns
+    }
+  }
+
+  private static RLock lock(RedissonClient redisson, String kind, String key) {
+    switch (kind) {
+      case "exclusive":
+        return redisson.getLock(key);
+      case "fair":
+        return redisson.getFairLock(key);
+      case "fenced":
+        return redisson.getFencedLock(key);
+      case "read":
+        return redisson.getReadWriteLock(key).readLock();
+      case "write":
+        return redisson.getReadWriteLock(key).writeLock();
+      default:
+        throw new IllegalArgumentException("no such kind: " + kind);
+    }
+  }
+
+  /** A Redisson with few threads: there are several in one small process. */
+  private static RedissonClient open(String url, long watchdog) {
+    var config = new Config().setThreads(4).setNettyThreads(4).setLockWatchdogTimeout(watchdog);
+    config
+        .useSingleServer()
+        .setAddress(url)
+        .setConnectionMinimumIdleSize(2)
+        .setSubscriptionConnectionMinimumIdleSize(1);
+    return Redisson.create(config);
+  }
+
+  private Peer() {}
+}

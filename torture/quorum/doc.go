@@ -1,0 +1,3 @@
+// Package quorum holds what is tested of five real servers made one. It is never
+// imported.
+package quorum

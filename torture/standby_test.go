@@ -1,0 +1,214 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest/history"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/engine/standby"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// The quiet time after a switch is then less than two seconds.
+const (
+	standbyLease = time.Second
+	standbyView  = 600 * time.Millisecond
+	standbyKeys  = 2
+)
+
+// TestStandby has three processes fight for two locks while an operator switches
+// between two real servers, back and forth (T13). Who held what is judged by what
+// the processes wrote down, and where by the servers themselves.
+func TestStandby(t *testing.T) {
+	const (
+		processes  = 3
+		goroutines = 6
+		load       = 1500 * time.Millisecond // between the quiet times
+	)
+	switches := 10
+	if testing.Short() {
+		switches = 4
+	}
+	servers := map[standby.Side]*redistest.Server{standby.Primary: redistest.Start(t), standby.Standby: redistest.Start(t)}
+	file := filepath.Join(t.TempDir(), "history")
+	j := job{
+		Do: "follow", Redis: servers[standby.Primary].URL(), Standby: servers[standby.Standby].URL(), History: file,
+		Key: "standby", Goroutines: goroutines, For: time.Duration(switches+1) * (load + 2400*time.Millisecond), Lease: standbyLease,
+	}
+	var workers []*worker
+	for i := range processes {
+		j.Process = strconv.Itoa(i)
+		workers = append(workers, start(t, j))
+	}
+	operator := operate(t, servers)
+	for begun := time.Now(); !seenOn(servers[standby.Primary]); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatal("nobody takes a lock")
+		}
+	}
+
+	var rounds []round
+	side := standby.Primary
+	for range switches {
+		rounds = append(rounds, watch(t, servers, side, load))
+		side = standby.Primary + standby.Standby - side
+		report, err := operator.Switch(t.Context(), side)
+		if err != nil || len(report.Told) != 2 {
+			t.Fatalf("switch to %v: %+v, %v", side, report, err)
+		}
+		time.Sleep(time.Until(report.State.Quiet) + standbyView)
+	}
+	rounds = append(rounds, watch(t, servers, side, load))
+	for i, w := range workers {
+		if err := w.Wait(); err != nil {
+			t.Fatalf("process %d: %v", i, err)
+		}
+	}
+	judgeRounds(t, file, rounds)
+}
+
+// A round is a time in which one side counts and nothing is waited for.
+type round struct {
+	side     standby.Side
+	from, to time.Time
+	here     int // how often a lock was seen there
+	there    int // and on the other side
+}
+
+// watch looks at both servers for a while.
+func watch(t *testing.T, servers map[standby.Side]*redistest.Server, side standby.Side, load time.Duration) round {
+	t.Helper()
+	r := round{side: side, from: time.Now()}
+	for time.Since(r.from) < load {
+		for s, server := range servers {
+			switch seen := seenOn(server); {
+			case seen && s == side:
+				r.here++
+			case seen:
+				r.there++
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.to = time.Now()
+	return r
+}
+
+// seenOn reports whether somebody holds one of the locks on a server.
+func seenOn(s *redistest.Server) bool {
+	return s.Must("EXISTS", "standby:0", "standby:1") != "0"
+}
+
+// judgeRounds demands that nothing overlaps, and that every round had its grants.
+func judgeRounds(t *testing.T, file string, rounds []round) {
+	t.Helper()
+	events, err := history.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := history.Check(events)
+	if err := report.Err(); err != nil {
+		t.Error(err)
+	}
+	sides := map[standby.Side]int{}
+	for i, r := range rounds {
+		grants := 0
+		for _, e := range events {
+			if e.Kind == history.Enter && e.At.After(r.from) && e.At.Before(r.to) {
+				grants++
+			}
+		}
+		sides[r.side] += grants
+		if grants == 0 || r.here == 0 || r.there != 0 {
+			t.Errorf("round %d on the %v: %d grants; locks were seen there %d times, and elsewhere %d times", i, r.side, grants, r.here, r.there)
+		}
+	}
+	fmt.Printf("standby: %d switches under load, %d grants on the primary and %d on the standby within the rounds; %v\n",
+		len(rounds)-1, sides[standby.Primary], sides[standby.Standby], report)
+}
+
+// operate returns an engine that switches.
+func operate(t *testing.T, servers map[standby.Side]*redistest.Server) *standby.Engine {
+	t.Helper()
+	var both [2]engine.Engine
+	for side, s := range servers {
+		e, err := redisengine.Open(t.Context(), s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = e.Close() })
+		both[side-standby.Primary] = e
+	}
+	e, err := standby.New(t.Context(), both[0], both[1], standby.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// openBoth returns the first engine with its standby.
+func (j job) openBoth(first *redisengine.Engine) (_ engine.Engine, closeAll func(), err error) {
+	second, err := redisengine.Open(context.Background(), j.Standby)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := standby.New(context.Background(), first, second,
+		standby.LongestLease(standbyLease), standby.View(standbyView), standby.Name(j.Process))
+	if err != nil {
+		return nil, nil, err
+	}
+	return e, func() { _, _, _ = e.Close(), first.Close(), second.Close() }, nil
+}
+
+// follow takes locks wherever they are to be had, and keeps each for up to seven
+// tenths of its lease: what is written down about it comes in time on a busy machine.
+func follow(j job, c *interlock.Client, log *history.FileLog) error {
+	ctx, cancel := context.WithTimeout(context.Background(), j.For)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range j.Goroutines {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				followOnce(ctx, j, c, log, strconv.Itoa(i))
+			}
+		})
+	}
+	all.Wait()
+	return c.Close(context.Background())
+}
+
+func followOnce(ctx context.Context, j job, c *interlock.Client, log *history.FileLog, who string) {
+	e := history.Event{Kind: history.Ask, Key: fmt.Sprint(j.Key, ":", rand.IntN(standbyKeys)), Who: who}
+	log.Add(e)
+	held, hold, err := c.Mutex(e.Key).Lock(ctx)
+	if err != nil {
+		e.Kind = history.Stop
+		log.Add(e)
+		return
+	}
+	e.Kind, e.Fence = history.Enter, hold.Fence()
+	log.Add(e)
+	e.Kind, e.Fence = history.Leave, 0
+	timer := time.NewTimer(rand.N(j.Lease * 7 / 10 / time.Duration(1+rand.IntN(30))))
+	defer timer.Stop()
+	select {
+	case <-held.Done():
+	case <-timer.C:
+	}
+	if held.Err() != nil && errors.Is(context.Cause(held), interlock.ErrLost) {
+		e.Kind = history.Lost
+	}
+	log.Add(e)
+	_ = hold.Unlock()
+}
