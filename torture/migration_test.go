@@ -33,7 +33,7 @@ func TestMigration(t *testing.T) {
 			name = pieceTag
 		}
 		m := c.Begin(name, another(c, name))
-		crowd.goOn(10)
+		crowd.goOn(3)
 		for n := -1; n != 0; {
 			n = m.Carry(1) // so that what belongs together is torn apart for a while
 			carried += max(n, 0)
