@@ -51,6 +51,20 @@ func TestKindsAreComparedWithAPlainLock(t *testing.T) {
 	}
 }
 
+// T15: what it costs that most of five nodes have to say yes is measured in one run
+// with a lock on one of them, in turns.
+func TestAQuorumIsComparedWithOneNode(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench(t.Context(), []string{"-short", "-parts", "quorum"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"cost × one node", "| one node |", "| quorum of 5 |", "| quorum of 5, fenced |", "costs at most 1.3× one on one"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
 // P9: what a guard adds is measured in one run with what people write by hand.
 func TestGuardsAreComparedWithWhatIsWrittenByHand(t *testing.T) {
 	var out bytes.Buffer

@@ -54,7 +54,10 @@ type Node struct {
 	Latency time.Duration // of one question and its answer
 	Offset  time.Duration // its clock less ours, right to half the latency
 
-	AppendOnly string // "no", or how often it is written to disk: "everysec", "always"; "yes" if it does not tell how often
+	// AppendOnly is "no", or how often what is written goes to disk: "always",
+	// "everysec", or "no sync", when the system likes. It is "yes" if that is not told.
+	AppendOnly string
+
 	Snapshots  bool
 	Eviction   string // the policy for when memory is full
 	MaxMemory  int64  // bytes; zero is no limit

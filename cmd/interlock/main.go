@@ -1,6 +1,7 @@
 // Interlock is the command that belongs to the library of the same name.
 //
 //	interlock demo       watch a hundred goroutines take turns on one lock
+//	interlock doctor     say what a Redis set-up promises, and what is wrong with it
 //	interlock version    print the version
 //	interlock help       explain a command
 package main

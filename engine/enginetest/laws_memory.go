@@ -27,6 +27,7 @@ var memoryLaws = []Law{
 		a := b.ask(ann)
 		b.granted(a)
 		b.leaves(a, engine.Released)
+		b.pass(b.Lease / 10)
 		if after := m.Connections(); before > 0 && before == after && b.memory().ID != id {
 			b.errorf("the memory is another one, and nobody has connected")
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
@@ -45,6 +46,72 @@ func TestContention(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSplitVote is what one is told who finds that several have asked at once.
+func TestSplitVote(t *testing.T) {
+	bubble(t, "who meets others is to come back soon, and later when one of them has died", func(t *testing.T) {
+		nodes := memories(5)
+		e := join(t, nodes, quorum.Durable())
+		for i, who := range []string{"ann", "ann", "bob", "bob"} {
+			if _, err := nodes[i].Acquire(context.Background(), ask(who)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left := busy(t, e, ask("eve")).Left; left <= 0 || left > 20*time.Millisecond {
+			t.Errorf("it is to come back in %v, want soon", left)
+		}
+		time.Sleep(2 * time.Second)
+		if left := busy(t, e, ask("eve")).Left; left != lease-2*time.Second {
+			t.Errorf("it is to come back in %v, want when their leases end", left)
+		}
+	})
+	bubble(t, "a refusal tells when most nodes could be free", func(t *testing.T) {
+		nodes := memories(5)
+		e := join(t, nodes, quorum.Durable())
+		for i := range 4 {
+			r := ask("ann")
+			r.Lease = time.Duration(i+1) * 3 * time.Second
+			if _, err := nodes[i].Acquire(context.Background(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := busy(t, e, ask("eve"))
+		if b.Holder != "ann:1" || b.Left != 3*time.Second && b.Left != 6*time.Second { // if some have not answered yet, or all have
+			t.Errorf("got %+v", b)
+		}
+	})
+}
+
+// TestWaking is who is told to ask again, and when.
+func TestWaking(t *testing.T) {
+	bubble(t, "nobody is woken for what a minority gives back", func(t *testing.T) {
+		nodes := memories(5)
+		e, r := join(t, nodes, quorum.Durable()), ask("ann")
+		wake, stop := e.Capabilities().Notifier.Notify(ask("bob"))
+		defer stop()
+		synctest.Wait()
+		<-wake // it has begun to listen
+		for i, n := range nodes {
+			if _, err := n.Acquire(context.Background(), r); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.Release(context.Background(), r); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			select {
+			case <-wake:
+				if i != 2 {
+					t.Errorf("it was woken by %d nodes", i+1)
+				}
+			default:
+				if i == 2 {
+					t.Errorf("it was not woken by %d nodes", i+1)
+				}
+			}
+		}
+	})
 }
 
 // insist asks as a client does until it is granted the lock, and returns how often.

@@ -33,6 +33,8 @@ func TestLaws(t *testing.T) {
 		t.Run("fences", TestFence)
 		t.Run("probe", TestProbe)
 		t.Run("contention", TestContention)
+		t.Run("split", TestSplitVote)
+		t.Run("waking", TestWaking)
 	})
 }
 

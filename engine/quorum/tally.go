@@ -148,7 +148,14 @@ func (t *tally) held() bool {
 // clear reports whether no answer that is missing would change why the lock was not
 // granted.
 func (t *tally) clear() bool {
-	return t.waiting() == 0 || t.held() || t.late || t.disagreed || t.hopeless() != nil || len(t.busy())+t.counting()+t.waiting() < t.need
+	switch {
+	case t.waiting() == 0 || t.late || t.disagreed || t.hopeless() != nil:
+		return true
+	case t.held():
+		_, nodes := most(t.busy())
+		return nodes >= t.need || nodes+t.waiting() < t.need
+	}
+	return len(t.busy())+t.counting()+t.waiting() < t.need
 }
 
 // hopeless returns an error that most nodes would answer with again.
@@ -181,7 +188,8 @@ func (t *tally) busy() (all []*engine.BusyError) {
 }
 
 // refusal says who has the lock: whoever has most of the nodes. It is free for most
-// when as many leases have run out as are missing.
+// when as many leases have run out as are missing, at the soonest: those who have not
+// answered may be free.
 //
 // If nobody has most of them, several have asked at once, and all give back what
 // they have got. Then it is soon, and for each at another time, or they would
@@ -189,8 +197,8 @@ func (t *tally) busy() (all []*engine.BusyError) {
 func (t *tally) refusal(busy []*engine.BusyError, lease, bound time.Duration) *engine.BusyError {
 	holder, nodes := most(busy)
 	young := lease-busy[len(busy)-1].Left < 2*bound
-	left := busy[min(max(t.need-t.counting(), 1), len(busy))-1].Left
-	if nodes+t.waiting() < t.need && young {
+	left := busy[min(max(t.need-t.counting()-t.waiting(), 1), len(busy))-1].Left
+	if nodes < t.need && young {
 		left = min(left, time.Millisecond+rand.N(again))
 	}
 	return &engine.BusyError{Holder: holder, Left: left}

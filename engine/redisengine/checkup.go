@@ -172,7 +172,11 @@ func (c *checkup) replicas() (addrs []string) {
 func (c *checkup) askConfig(ctx context.Context) {
 	n := &c.node
 	if n.AppendOnly == "yes" {
-		if sync := c.config(ctx, "appendfsync"); sync != "" {
+		switch sync := c.config(ctx, "appendfsync"); sync {
+		case "":
+		case "no":
+			n.AppendOnly = "no sync"
+		default:
 			n.AppendOnly = sync
 		}
 	}

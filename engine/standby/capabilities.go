@@ -51,9 +51,13 @@ func (n notifier) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	return n.merge(nil, func(s *site) (<-chan struct{}, func()) { return s.caps.Notifier.Notify(r) })
 }
 
-// merge listens on all sides, and to extra, which is closed once. The goroutine
-// that passes on what comes ends with stop, which does not wait for it.
-func (e *Engine) merge(extra <-chan struct{}, listen func(*site) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
+// merge listens on all sides, and if turns is there for switches. The goroutine that
+// passes on what comes ends with stop, which does not wait for it.
+func (e *Engine) merge(turns func() <-chan struct{}, listen func(*site) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
+	var turned <-chan struct{}
+	if turns != nil {
+		turned = turns()
+	}
 	a, stopA := listen(e.shared[0])
 	b, stopB := listen(e.shared[1])
 	c, stopC := listen(e.local)
@@ -66,8 +70,8 @@ func (e *Engine) merge(extra <-chan struct{}, listen func(*site) (<-chan struct{
 			case <-a:
 			case <-b:
 			case <-c:
-			case <-extra:
-				extra = nil
+			case <-turned:
+				turned = turns()
 			}
 			select {
 			case to <- struct{}{}:
@@ -129,8 +133,12 @@ func (i inspector) Members(ctx context.Context, ids []string) ([]engine.Member, 
 // Watch implements [engine.Inspector]. A switch takes everything away, so that it
 // is told as well.
 func (i inspector) Watch(id string) (wake <-chan struct{}, stop func()) {
-	i.mu.Lock()
-	turned := i.turned
-	i.mu.Unlock()
-	return i.merge(turned, func(s *site) (<-chan struct{}, func()) { return s.caps.Inspector.Watch(id) })
+	return i.merge(i.nextTurn, func(s *site) (<-chan struct{}, func()) { return s.caps.Inspector.Watch(id) })
+}
+
+// nextTurn is closed with the next switch.
+func (e *Engine) nextTurn() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.turned
 }

@@ -23,19 +23,40 @@ func clientLaws(t *testing.T) {
 		a := w.starts()
 		c := interlock.New(a.Engine, interlock.Watchdog(longest))
 		defer c.Close(context.Background())
-		held, hold, err := c.Mutex("k").Lock(w.Context())
-		if err != nil || hold.Local() {
-			w.Fatal(err)
+		for _, side := range []standby.Side{standby.Standby, standby.Primary} {
+			held, hold, err := c.Mutex("k").Lock(w.Context())
+			if err != nil || hold.Local() {
+				w.Fatal(err)
+			}
+			time.Sleep(view) // it begins to listen
+			w.switches(side)
+			start := time.Now()
+			<-held.Done()
+			cause := context.Cause(held)
+			if d := time.Since(start); !errors.Is(cause, interlock.ErrLost) || !errors.Is(cause, interlock.ErrSwitched) || d > view {
+				w.Errorf("after %v: %v", d, cause)
+			}
+			if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {
+				w.Errorf("unlock: %v", err)
+			}
+			time.Sleep(quiet + view)
 		}
-		w.switches(standby.Standby)
-		start := time.Now()
-		<-held.Done()
-		cause := context.Cause(held)
-		if d := time.Since(start); !errors.Is(cause, interlock.ErrLost) || !errors.Is(cause, interlock.ErrSwitched) || d > 2*view {
-			w.Errorf("after %v: %v", d, cause)
-		}
-		if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {
-			w.Errorf("unlock: %v", err)
+	})
+	inWorld(t, "who listens for what was taken away hears of every switch", func(w *world) {
+		a := w.starts()
+		wake, stop := a.Capabilities().Inspector.Watch("somebody")
+		defer stop()
+		for range 2 {
+			time.Sleep(view)
+			for len(wake) > 0 {
+				<-wake
+			}
+			w.switches(standby.Primary + standby.Standby - w.operator.State().Side)
+			select {
+			case <-wake:
+			case <-time.After(view):
+				w.Error("nobody was told")
+			}
 		}
 	})
 	inWorld(t, "who asks in the quiet time is told until when it lasts", func(w *world) {

@@ -29,7 +29,8 @@
 // became of work is looked up on the other side as long as that can be reached;
 // what cannot be asked is counted in [Stats]. Fences rise over a switch if the
 // clock of the new side is not behind that of the old one by more than the quiet
-// time.
+// time. A process that starts in the quiet time goes by the clock of the new side:
+// if that is set forward meanwhile, it does not wait long enough.
 //
 // An engine that forgets its data, or a part of it in a failover, may forget the
 // note: then what the other one says counts.

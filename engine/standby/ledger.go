@@ -85,15 +85,8 @@ func (l ledger) yield(ctx context.Context, v *view, c engine.Claim, rec, was eng
 // Renew implements [engine.Ledger].
 func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	v := l.view.Load()
-	if err := l.outdated(v, time.Now()); err != nil {
-		return slices.Repeat([]error{err}, len(cs))
-	}
-	for _, c := range cs {
-		if err := l.admit(v, time.Now(), c.Lease); err != nil {
-			return slices.Repeat([]error{err}, len(cs))
-		}
-	}
-	return v.caps.Ledger.Renew(ctx, cs)
+	return renew(l.Engine, v, cs, func(c engine.Claim) time.Duration { return c.Lease },
+		func(cs []engine.Claim) []error { return v.caps.Ledger.Renew(ctx, cs) })
 }
 
 // Settle implements [engine.Ledger]. As with Release, nobody remembers where a claim

@@ -15,7 +15,7 @@ func recordLaws(t *testing.T) {
 		a, b := w.starts(), w.starts()
 		c := w.claim("order")
 		a.found(c, engine.Running, "")
-		a.settles(c, engine.Done, "paid")
+		a.settles(c)
 		w.switches(standby.Standby)
 		time.Sleep(quiet + 2*view)
 		r := b.found(w.claim("order"), engine.Done, "paid")
@@ -44,7 +44,7 @@ func recordLaws(t *testing.T) {
 		if r := a.found(c, engine.Running, ""); !r.Granted || !r.Took {
 			w.Errorf("got %+v", r)
 		}
-		a.settles(c, engine.Done, "paid")
+		a.settles(c)
 		w.switches(standby.Primary)
 		time.Sleep(quiet + 2*view)
 		a.found(w.claim("order"), engine.Done, "paid")
@@ -56,7 +56,7 @@ func recordLaws(t *testing.T) {
 		a.found(d, engine.Running, "")
 		w.switches(standby.Standby)
 		time.Sleep(view)
-		a.settles(c, engine.Done, "paid")
+		a.settles(c)
 		if o, err := a.Capabilities().Ledger.Settle(w.Context(), engine.Settlement{Key: d.Key, Attempt: d.Attempt, Abandon: true, Lease: longest}); err != nil || o != engine.Released {
 			w.Errorf("abandon: %v, %v", o, err)
 		}
@@ -71,7 +71,7 @@ func recordLaws(t *testing.T) {
 		c := w.claim("order")
 		c.Fingerprint = "one"
 		a.found(c, engine.Running, "")
-		a.settles(c, engine.Done, "paid")
+		a.settles(c)
 		w.switches(standby.Standby)
 		time.Sleep(quiet + 2*view)
 		d := w.claim("order")
@@ -90,7 +90,7 @@ func recordLaws(t *testing.T) {
 		a := w.starts()
 		c := w.claim("order:1")
 		a.found(c, engine.Running, "")
-		a.settles(c, engine.Done, "paid")
+		a.settles(c)
 		w.switches(standby.Standby)
 		time.Sleep(quiet + 2*view)
 		d := w.claim("order:2")

@@ -26,15 +26,25 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 // granted by another is lost: the quiet time is as long as its lease.
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	v := e.view.Load()
+	return renew(e, v, rs, func(r engine.Request) time.Duration { return r.Lease },
+		func(rs []engine.Request) []error { return v.engine.Renew(ctx, rs) })
+}
+
+// renew renews what may be, and answers for the rest.
+func renew[T any](e *Engine, v *view, all []T, lease func(T) time.Duration, ask func([]T) []error) []error {
 	if err := e.outdated(v, time.Now()); err != nil {
-		return slices.Repeat([]error{err}, len(rs))
+		return slices.Repeat([]error{err}, len(all))
 	}
-	for _, r := range rs {
-		if err := e.admit(v, time.Now(), r.Lease); err != nil {
-			return slices.Repeat([]error{err}, len(rs))
+	if !slices.ContainsFunc(all, func(x T) bool { return lease(x) > e.longest }) {
+		return ask(all)
+	}
+	errs := make([]error, len(all))
+	for i, x := range all {
+		if errs[i] = e.tooLong(lease(x)); errs[i] == nil {
+			errs[i] = ask([]T{x})[0]
 		}
 	}
-	return v.engine.Renew(ctx, rs)
+	return errs
 }
 
 // outdated tells why nothing is renewed, if nothing is. In the quiet time nobody

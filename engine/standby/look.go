@@ -110,8 +110,11 @@ func (e *Engine) learn(s *site, w word, note engine.Note, start time.Time) {
 	}
 }
 
-// turnTo makes a switch known in this process.
+// turnTo makes a switch known in this process, unless it was made before that began.
 func (e *Engine) turnTo(w word, now time.Time) {
+	if !e.begun {
+		return
+	}
 	e.seen = now
 	e.stats.switches.Add(1)
 	close(e.turned)

@@ -30,6 +30,7 @@ type Engine struct {
 	ours   bool          // something may have been granted locally
 	seen   time.Time     // when the last switch was learned of; zero if there was none
 	turned chan struct{} // closed with the next switch
+	begun  bool          // it has looked for the first time
 	closed bool
 
 	turn chan struct{} // has one element, which who switches takes
@@ -55,9 +56,13 @@ func New(ctx context.Context, primary, secondary engine.Engine, opts ...Option) 
 	e.caps = e.combined()
 	e.turn <- struct{}{}
 	e.lookAll(ctx)
+	e.mu.Lock()
+	e.begun = true
+	e.mu.Unlock()
 	if a, b := e.trouble(); a != nil && b != nil {
 		return nil, fmt.Errorf("standby: neither side can be read: %w", errors.Join(a, b))
 	}
+	e.logger.Info("standby: begun", "side", e.State().Side, "epoch", e.State().Epoch)
 	ctx, e.stop = context.WithCancel(context.Background())
 	for _, s := range e.shared {
 		e.all.Go(func() { e.keepLooking(ctx, s) }) // until Close, which waits

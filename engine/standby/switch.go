@@ -181,8 +181,8 @@ func (e *Engine) write(ctx context.Context, s *site, w word) error {
 	if errors.Is(err, engine.ErrUnknown) {
 		err = s.caps.Notes.WriteNote(ctx, noteName, w.text(), version) // again, it is the same one
 	}
-	if err == nil {
-		e.look(ctx, s)
+	if err == nil || errors.Is(err, engine.ErrConflict) {
+		e.look(ctx, s) // what it says now
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package standby_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -194,6 +195,51 @@ func switchLaws(t *testing.T) {
 			w.Errorf("counted: %+v", s)
 		}
 	})
+	inWorld(t, "no lease is longer than is waited for", func(w *world) {
+		a := w.starts()
+		r, c := w.ask("k"), w.claim("c")
+		r.Lease, c.Lease = longest+1, longest+1
+		_, err := a.Acquire(w.Context(), r)
+		_, err2 := a.Capabilities().Ledger.Claim(w.Context(), c)
+		for _, err := range []error{err, err2} {
+			if err == nil || !contains(err.Error(), "LongestLease") || engine.Temporary(err) {
+				w.Errorf("got %v", err)
+			}
+		}
+	})
+	inWorld(t, "who cannot tell others of its longer leases is granted none", func(w *world) {
+		w.starts()
+		a := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.LongestLease(10*longest), standby.View(view))
+		time.Sleep(view)
+		if g, err := a.Acquire(w.Context(), w.ask("k")); !errors.Is(err, engine.ErrUnavailable) {
+			w.Errorf("got %+v, %v", g, err)
+		}
+	})
+	inWorld(t, "a switch of which the side that counts cannot be told has changed nothing", func(w *world) {
+		a := w.starts()
+		operator := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.Operator())
+		var untold *standby.UntoldError
+		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.As(err, &untold) || untold.Done || untold.Side != standby.Primary {
+			w.Errorf("got %+v, %v", r, err)
+		}
+		time.Sleep(2 * view)
+		if st := a.State(); st.Epoch != 0 {
+			w.Errorf("the state is %+v", st)
+		}
+		a.granted(w.ask("k"))
+	})
+	inWorld(t, "who switches while another does is told so", func(w *world) {
+		w.starts()
+		m := &meddled{Engine: w.primary}
+		operator := join(w, m, w.secondary, standby.Operator())
+		m.read = func() { w.switches(standby.Local) }
+		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.Is(err, engine.ErrConflict) {
+			w.Errorf("got %+v, %v", r, err)
+		}
+		if st := w.operator.State(); st.Epoch != 1 || st.Side != standby.Local {
+			w.Errorf("the state is %+v", st)
+		}
+	})
 	inWorld(t, "of two who switch at once one does", func(w *world) {
 		w.starts()
 		rival := join(w, w.primary, w.secondary, standby.Operator(), standby.Name("rival"))
@@ -228,4 +274,34 @@ func switchLaws(t *testing.T) {
 			w.Errorf("it says %+v, %v", n, err)
 		}
 	})
+}
+
+// meddled is an engine whose notes cannot be written, or are by somebody else after
+// they were read.
+type meddled struct {
+	*memory.Engine
+	mute bool
+	read func() // is called once
+}
+
+func (m *meddled) Capabilities() engine.Capabilities {
+	c := m.Engine.Capabilities()
+	c.Notes = m
+	return c
+}
+
+func (m *meddled) ReadNote(ctx context.Context, name string) (engine.Note, error) {
+	n, err := m.Engine.ReadNote(ctx, name)
+	if read := m.read; read != nil {
+		m.read = nil
+		read()
+	}
+	return n, err
+}
+
+func (m *meddled) WriteNote(ctx context.Context, name, text string, version uint64) error {
+	if m.mute {
+		return engine.ErrUnavailable
+	}
+	return m.Engine.WriteNote(ctx, name, text, version)
 }

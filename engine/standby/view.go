@@ -104,6 +104,11 @@ func (e *Engine) admit(v *view, now time.Time, lease time.Duration) error {
 		}
 		return err
 	}
+	return e.tooLong(lease)
+}
+
+// tooLong says that a lease is, if it is.
+func (e *Engine) tooLong(lease time.Duration) error {
 	if lease > e.longest {
 		return fmt.Errorf("standby: a lease of %v is longer than others would wait for after a switch: ask for %v at most, or raise LongestLease",
 			lease, e.longest)

@@ -67,9 +67,9 @@ func cut(f *enginetest.Faulty) {
 }
 
 // switches demands that the operator can.
-func (w *world) switches(to standby.Side, opts ...standby.SwitchOption) standby.Report {
+func (w *world) switches(to standby.Side) standby.Report {
 	w.Helper()
-	r, err := w.operator.Switch(context.Background(), to, opts...)
+	r, err := w.operator.Switch(context.Background(), to)
 	if err != nil {
 		w.Fatalf("switch to %v: %v", to, err)
 	}
@@ -119,7 +119,7 @@ func heldOn(t testing.TB, e *memory.Engine, key string) bool {
 	return len(l.Holders) > 0
 }
 
-// done demands what a record says.
+// found demands what a claim is told.
 func (p *process) found(c engine.Claim, state engine.State, result string) engine.Record {
 	p.world.Helper()
 	r, err := p.Capabilities().Ledger.Claim(context.Background(), c)
@@ -129,11 +129,11 @@ func (p *process) found(c engine.Claim, state engine.State, result string) engin
 	return r
 }
 
-// settles demands that p can say what became of c.
-func (p *process) settles(c engine.Claim, state engine.State, result string) {
+// settles demands that p can say that c was done: the order is paid.
+func (p *process) settles(c engine.Claim) {
 	p.world.Helper()
 	o, err := p.Capabilities().Ledger.Settle(context.Background(), engine.Settlement{
-		Key: c.Key, Attempt: c.Attempt, Outcome: state, Result: []byte(result), Retain: time.Hour,
+		Key: c.Key, Attempt: c.Attempt, Outcome: engine.Done, Result: []byte("paid"), Retain: time.Hour,
 	})
 	if err != nil || o != engine.Released {
 		p.world.Fatalf("settle: %v, %v", o, err)

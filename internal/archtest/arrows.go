@@ -33,6 +33,7 @@ var arrows = []arrow{
 	{"engine/memory", []string{"engine"}, laws},
 	{"engine/quorum", []string{"engine"}, append([]string{"engine/memory"}, laws...)},
 	{"engine/standby", []string{"engine", "engine/memory"}, append([]string{".", "guard", "engine/enginetest/history"}, laws...)},
+	{"doctor", []string{"engine"}, nil},
 	{"engine/redisengine", []string{"engine"}, server},
 	{"engine/redisengine/goredis", []string{"engine", "engine/redisengine"}, server},
 

@@ -6,7 +6,7 @@ import "slices"
 // that must notice are the subtests of its TestLaws, which need a server.
 var redisMutants = slices.Concat(
 	redisAcquireMutants, redisReleaseMutants, redisAbandonMutants, redisRenewMutants, redisAdmitMutants, redisNotifyMutants,
-	redisLineMutants, redisCrowdMutants, redisOperatorMutants, redisLedgerMutants, redisNoteMutants,
+	redisLineMutants, redisCrowdMutants, redisOperatorMutants, redisLedgerMutants, redisNoteMutants, redisSeveralMutants,
 )
 
 const (

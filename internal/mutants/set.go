@@ -38,6 +38,8 @@ func sets() []set {
 		{"memory", ".", "./engine/memory", 30 * time.Second, memoryMutants},
 		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants, endingMutants)},
 		{"guard", ".", "./guard", 15 * time.Second, guardMutants},
+		{"quorum", ".", "./engine/quorum", 30 * time.Second, quorumMutants},
+		{"standby", ".", "./engine/standby", 30 * time.Second, standbyMutants},
 		{"redis", "engine/redisengine", ".", 4 * time.Minute, redisMutants},
 	}
 }
@@ -48,7 +50,7 @@ func find(name string) (set, error) {
 			return s, nil
 		}
 	}
-	return set{}, fmt.Errorf("there is no set %q: use memory, client, guard or redis", name)
+	return set{}, fmt.Errorf("there is no set %q: use memory, client, guard, quorum, standby or redis", name)
 }
 
 func matching(ms []mutant, match *regexp.Regexp) []mutant {

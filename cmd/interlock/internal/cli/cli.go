@@ -56,7 +56,7 @@ func (p *program) root() *cobra.Command {
 	flags.String("lang", "", p.say(lang.FlagLang)) // read by lang.Pick
 	flags.BoolP("help", "h", false, p.say(lang.FlagHelp))
 	root.PersistentPreRunE = p.check
-	root.AddCommand(p.demo(), p.switchSides(), p.version())
+	root.AddCommand(p.demo(), p.switchSides(), p.doctor(), p.version())
 	root.SetHelpCommand(p.helpCommand(root))
 	return root
 }

@@ -19,6 +19,7 @@ const (
 	exitUsage       = 2
 	exitUnreachable = 5
 	exitVerdict     = 6
+	exitAway        = 69  // the doctor's: EX_UNAVAILABLE of sysexits
 	exitInterrupted = 130 // as shells count: 128 and the number of SIGINT
 )
 
@@ -68,6 +69,12 @@ func (p *program) report(err error) int {
 	case errors.As(err, &away):
 		p.complain(p.say(lang.Unreachable, away), p.say(lang.UnreachableHint, away.from))
 		return exitUnreachable
+	case errors.Is(err, errDoctorFailed):
+		p.complain(p.say(lang.DoctorFailed))
+		return exitVerdict
+	case errors.Is(err, errDoctorAway):
+		p.complain(p.say(lang.DoctorAway))
+		return exitAway
 	case errors.Is(err, demo.ErrVerdict):
 		p.complain(p.say(lang.VerdictFailed))
 		return exitVerdict

@@ -35,7 +35,11 @@ func (p *program) help(c *cobra.Command) {
 	fmt.Fprintf(&b, "\n%s\n", p.say(lang.Flags))
 	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { p.flag(&b, f) })
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { p.flag(&b, f) })
-	fmt.Fprintf(&b, "\n%s\n", p.say(lang.ExitCodes))
+	codes := lang.ExitCodes
+	if c.Name() == "doctor" {
+		codes = lang.DoctorCodes
+	}
+	fmt.Fprintf(&b, "\n%s\n", p.say(codes))
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "%s\n", p.say(lang.More))
 	}
@@ -47,7 +51,7 @@ func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() 
 
 // values are how help calls what a flag takes.
 var values = map[string]string{
-	"color": "WHEN", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
+	"color": "WHEN", "lease": "TIME", "timeout": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
 	"primary": "URL", "standby": "URL", "to": "SIDE",
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ func (p *program) runSwitch(c *cobra.Command, f *switchFlags) error {
 	}
 	defer closeAll()
 	if f.status {
-		return p.showState(e.State())
+		return p.print(p.state(e.State()))
 	}
 	var opts []standby.SwitchOption
 	if f.force {
@@ -65,7 +66,7 @@ func (p *program) runSwitch(c *cobra.Command, f *switchFlags) error {
 	if err != nil && len(report.Told) == 0 {
 		return err
 	}
-	return errors.Join(p.showReport(report, err), err)
+	return errors.Join(p.print(p.reported(report, err)), err)
 }
 
 // checkSwitch looks at the flags, and returns the side to switch to if there is one.
@@ -136,50 +137,57 @@ func (p *program) who() string {
 	return host
 }
 
-// showReport says what came of a switch.
-func (p *program) showReport(r standby.Report, err error) error {
+// reported is what is said about a switch.
+func (p *program) reported(r standby.Report, err error) (lines []string) {
 	switched := lang.Switched
 	if r.Already {
 		switched = lang.SwitchedBefore
 	}
-	fmt.Fprintln(p.stdout, p.say(switched, r.State.Side, r.State.Epoch))
+	lines = append(lines, p.say(switched, r.State.Side, r.State.Epoch))
 	for _, side := range r.Told {
-		fmt.Fprintln(p.stdout, "  "+p.say(lang.Told, side))
+		lines = append(lines, "  "+p.say(lang.Told, side))
 	}
 	for side, why := range r.Untold {
-		fmt.Fprintln(p.stdout, "  "+p.say(lang.NotTold, side, why))
+		lines = append(lines, "  "+p.say(lang.NotTold, side, why))
 	}
-	if err == nil {
-		p.showQuiet(r.State)
+	if err != nil {
+		return lines
 	}
-	return nil
+	return append(lines, p.waited(r.State)...)
 }
 
-// showState says which side counts.
-func (p *program) showState(s standby.State) error {
-	if !s.Used {
-		fmt.Fprintln(p.stdout, p.say(lang.NotUsed))
+// state is what is said about the side that counts.
+func (p *program) state(s standby.State) (lines []string) {
+	if s.Used {
+		lines = append(lines, p.say(lang.Counts, s.Side, s.Epoch))
 	} else {
-		fmt.Fprintln(p.stdout, p.say(lang.Counts, s.Side, s.Epoch))
+		lines = append(lines, p.say(lang.NotUsed))
 	}
 	if s.Epoch > 0 {
-		fmt.Fprintln(p.stdout, "  "+p.say(lang.SwitchedAt, s.Since.Local().Format(time.DateTime), s.By))
+		lines = append(lines, "  "+p.say(lang.SwitchedAt, s.Since.Local().Format(time.DateTime), s.By))
 	}
 	for _, side := range []standby.Side{standby.Primary, standby.Standby} {
 		if err := s.Sides[side]; err != nil {
-			fmt.Fprintln(p.stdout, "  "+p.say(lang.SideAway, side, err))
+			lines = append(lines, "  "+p.say(lang.SideAway, side, err))
 		}
 	}
-	p.showQuiet(s)
-	return nil
+	return append(lines, p.waited(s)...)
 }
 
-func (p *program) showQuiet(s standby.State) {
+// waited is what users notice of a switch.
+func (p *program) waited(s standby.State) (lines []string) {
 	if s.Side == standby.Local {
-		fmt.Fprintln(p.stdout, "  "+p.say(lang.EachAlone))
+		lines = append(lines, "  "+p.say(lang.EachAlone))
 	}
 	if !s.Quiet.IsZero() {
 		left := time.Until(s.Quiet).Round(100 * time.Millisecond)
-		fmt.Fprintln(p.stdout, "  "+p.say(lang.QuietUntil, s.Quiet.Format(time.TimeOnly), left))
+		lines = append(lines, "  "+p.say(lang.QuietUntil, s.Quiet.Format(time.TimeOnly), left))
 	}
+	return lines
+}
+
+// print writes lines.
+func (p *program) print(lines []string) error {
+	_, err := fmt.Fprintln(p.stdout, strings.Join(lines, "\n"))
+	return err
 }

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/quorum"
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+const (
+	// mostQuorum is how many times the cost of a lock on one node that of one on five
+	// may be, where every node is a millisecond away (T15).
+	mostQuorum = 1.3
+
+	// away is how far.
+	away = time.Millisecond
+
+	oneRow  = "one node"
+	fiveRow = "quorum of 5"
+)
+
+// nodes are servers that are all equally far away.
+type nodes struct {
+	servers   []*server
+	distances []*distance
+}
+
+func farAway(ctx context.Context, n int) (*nodes, error) {
+	all := new(nodes)
+	for range n {
+		s, err := start(ctx)
+		if err != nil {
+			all.end()
+			return nil, err
+		}
+		all.servers = append(all.servers, s)
+		d, err := distant(s.addr, away)
+		if err != nil {
+			all.end()
+			return nil, err
+		}
+		all.distances = append(all.distances, d)
+	}
+	return all, nil
+}
+
+func (n *nodes) end() {
+	for _, d := range n.distances {
+		d.end()
+	}
+	for _, s := range n.servers {
+		s.end()
+	}
+}
+
+// contenders are the rows of the table: the same locks on more and more nodes.
+func (n *nodes) contenders() []contender {
+	return []contender{
+		n.joined(oneRow, 1),
+		n.joined(oneRow+", fenced", 1, fenced...),
+		n.joined("quorum of 3", 3),
+		n.joined(fiveRow, 5),
+		n.joined(fiveRow+", fenced", 5, fenced...),
+	}
+}
+
+// joined is Interlock as a program uses it, on the first so many nodes.
+func (n *nodes) joined(name string, count int, opts ...interlock.Option) contender {
+	open := func(ctx context.Context, _ string) (locks, error) {
+		e, end, err := n.join(ctx, count)
+		if err != nil {
+			return locks{}, err
+		}
+		c := interlock.New(e, append(opts, interlock.Prefix(name+":"))...)
+		return locks{
+			cycle: func(ctx context.Context, key string) error {
+				_, hold, err := c.Mutex(key).Lock(ctx)
+				if err != nil {
+					return err
+				}
+				return hold.Unlock()
+			},
+			close: func() {
+				_ = c.Close(context.Background())
+				end()
+			},
+		}, nil
+	}
+	return contender{name: name, sends: scriptCalls, open: open}
+}
+
+// join is one engine of so many nodes, and how it ends.
+func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), error) {
+	var parts []engine.Engine
+	end := func() {
+		for _, p := range parts {
+			_ = p.(*redisengine.Engine).Close()
+		}
+	}
+	for _, d := range n.distances[:count] {
+		e, err := redisengine.Open(ctx, "redis://"+d.addr())
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		parts = append(parts, e)
+	}
+	if count == 1 {
+		return parts[0], end, nil
+	}
+	// The servers have just begun, and nobody was granted anything before.
+	q, err := quorum.New(parts, quorum.Durable())
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return q, func() {
+		_ = q.Close()
+		end()
+	}, nil
+}
+
+// agreeing measures what it costs that most of several nodes have to say yes.
+func (p plan) agreeing(ctx context.Context, out io.Writer, g int, b *bar) error {
+	n, err := farAway(ctx, 5)
+	if err != nil {
+		return err
+	}
+	defer n.end()
+	f, err := assemble(ctx, n.servers[0], n.contenders())
+	if err != nil {
+		return err
+	}
+	defer f.dismiss()
+	f.base = oneRow
+	if err := p.rotate(ctx, f, g); err != nil {
+		return err
+	}
+	if r := f.find(fiveRow); r != nil && len(r.ratio) > 0 {
+		cost := 1 / median(r.ratio)
+		b.line(cost <= mostQuorum, "at %d goroutines, with every node %v away, a lock on five nodes costs at most %.1f× one on one: %.2f×",
+			g, away, mostQuorum, cost)
+	}
+	agreeingTable(f, g, p).print(out)
+	return nil
+}
+
+func agreeingTable(f *field, g int, p plan) *table {
+	t := &table{
+		title:   fmt.Sprintf("Quorum, uncontended, every node %v away: %d goroutines", away, g),
+		columns: []string{"", "cycles/s", "cost × one node", "of rounds", "p50 µs", "p99 µs", "allocs/cycle"},
+	}
+	var foreign []float64
+	for _, r := range f.rows {
+		foreign = append(foreign, r.foreign...)
+		costs := make([]float64, len(r.ratio))
+		for i, x := range r.ratio {
+			costs[i] = 1 / x
+		}
+		t.add(r.name, thousands(median(r.rate)), ratio(costs), span(costs, "%.2f"),
+			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)), per(float64(r.mallocs), r.cycles))
+	}
+	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. A fenced lock on several nodes is two round trips to take. %s%s",
+		p.rounds, p.slice, others(foreign), f.troubles())
+	return t
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sheet"
+	"github.com/interlock-go/interlock/doctor"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+// What came of an examination, if it did not go well.
+var (
+	errDoctorFailed = errors.New("the examination has failed")
+	errDoctorAway   = errors.New("nobody answers")
+)
+
+// doctorFlags are what the doctor can be told.
+type doctorFlags struct {
+	urls    []string
+	lease   time.Duration
+	timeout time.Duration
+	json    bool
+}
+
+func (p *program) doctor() *cobra.Command {
+	var f doctorFlags
+	c := &cobra.Command{
+		Use:   "doctor [flags]",
+		Short: p.say(lang.AboutDoctor),
+		Long:  p.say(lang.AboutDoctorLong),
+		Example: "  interlock doctor --redis redis://localhost:6379\n" +
+			"  interlock doctor --redis 'redis+sentinel://a,b,c/mymaster?acks=any' --lease 10s --json\n" +
+			"  interlock doctor --redis redis://a --redis redis://b --redis redis://c",
+		Args: p.noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.runDoctor(c, &f) },
+
+		DisableFlagsInUseLine: true, // Use has them
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&f.urls, "redis", nil, p.say(lang.FlagDoctorRedis))
+	flags.Lookup("redis").DefValue = "" // not []
+	flags.DurationVar(&f.lease, "lease", 30*time.Second, p.say(lang.FlagLease))
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Second, p.say(lang.FlagTimeout))
+	flags.BoolVar(&f.json, "json", false, p.say(lang.FlagJSON))
+	return c
+}
+
+func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
+	if err := p.checkDoctor(c, f); err != nil {
+		return err
+	}
+	h, err := examined(c.Context(), f.urls)
+	if err != nil {
+		return err
+	}
+	r := doctor.Examine(h, doctor.Lease(f.lease), doctor.Timeout(f.timeout))
+	if err := p.showDoctor(r, f.json); err != nil {
+		return err
+	}
+	switch {
+	case !r.Reached():
+		return errDoctorAway
+	case r.Worst() == doctor.Fail:
+		return errDoctorFailed
+	}
+	return nil
+}
+
+// redisURL is what an address looks like that the engine may understand.
+var redisURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://`)
+
+func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
+	from := "--redis"
+	if len(f.urls) == 0 && p.getenv(redisVariable) != "" {
+		f.urls, from = []string{p.getenv(redisVariable)}, redisVariable
+	}
+	switch {
+	case len(f.urls) == 0:
+		return p.misuse(c, p.say(lang.DoctorLacks), "")
+	case f.lease <= 0:
+		return p.badValue(c, "lease", f.lease.String(), p.say(lang.ADuration))
+	case f.timeout <= 0:
+		return p.badValue(c, "timeout", f.timeout.String(), p.say(lang.ADuration))
+	}
+	for _, url := range f.urls {
+		if !redisURL.MatchString(url) {
+			return p.misuse(c, p.say(lang.NotRedisURL, from), "")
+		}
+	}
+	return nil
+}
+
+// examined asks one engine, or those that a quorum would be made of. They need not
+// be in a state to be opened.
+func examined(ctx context.Context, urls []string) (engine.Health, error) {
+	parts, errs := make([]engine.Health, len(urls)), make([]error, len(urls))
+	var all sync.WaitGroup
+	for i, url := range urls {
+		all.Go(func() { parts[i], errs[i] = redisengine.Probe(ctx, url) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return engine.Health{}, err
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	for i := range parts {
+		parts[i].Name = fmt.Sprint("node ", i+1)
+	}
+	return engine.Health{Topology: engine.Quorum, Parts: parts, Quorum: len(parts)/2 + 1}, nil
+}
+
+// showDoctor writes the report.
+func (p *program) showDoctor(r doctor.Report, asJSON bool) error {
+	l := doctor.English
+	if p.lang == lang.Chinese {
+		l = doctor.Chinese
+	}
+	if asJSON {
+		text, err := r.JSON(l)
+		if err != nil {
+			return err
+		}
+		_, err = p.stdout.Write(text)
+		return err
+	}
+	page := sheet.Page{Words: p.lang, Language: l, Paint: p.paint(p.stdout), Width: columns(p.stdout, p.getenv)}
+	_, err := fmt.Fprint(p.stdout, page.Write(r))
+	return err
+}

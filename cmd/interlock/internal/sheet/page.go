@@ -1,0 +1,130 @@
+// Package sheet writes what a doctor has found for people.
+package sheet
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/doctor"
+)
+
+// A Page is how a report is to look.
+type Page struct {
+	Words    lang.Language
+	Language doctor.Language
+	Paint    picture.Paint
+	Width    int // in columns
+}
+
+// Write returns the report as text.
+func (p Page) Write(r doctor.Report) string {
+	var b strings.Builder
+	p.heading(&b, p.topology(r.Health))
+	p.table(&b, r.Health)
+	if r.Reached() {
+		p.promises(&b, r)
+	}
+	p.findings(&b, r)
+	return b.String()
+}
+
+func (p Page) heading(b *strings.Builder, text string) {
+	fmt.Fprintf(b, "%s\n", p.Paint.Bold(text))
+}
+
+func (p Page) promises(b *strings.Builder, r doctor.Report) {
+	for _, promise := range r.Promises {
+		b.WriteByte('\n')
+		p.heading(b, p.Words.Say(lang.Promised)+" · "+promise.Of.In(p.Language))
+		for _, row := range []struct {
+			name lang.Text
+			text doctor.Text
+		}{
+			{lang.RowGrants, promise.Grants}, {lang.RowBelief, promise.Belief}, {lang.RowFences, promise.Fences},
+			{lang.RowDead, promise.Dead}, {lang.RowSurvives, promise.Survives}, {lang.RowGuard, promise.Guard},
+			{lang.NotPromised, doctor.Unpromised},
+		} {
+			p.line(b, "  ", p.Words.Say(row.name), 13, row.text.In(p.Language))
+		}
+	}
+}
+
+func (p Page) findings(b *strings.Builder, r doctor.Report) {
+	b.WriteByte('\n')
+	if len(r.Findings) == 0 {
+		p.heading(b, p.Paint.Good("✓ ")+p.Words.Say(lang.FoundNone))
+		return
+	}
+	p.heading(b, p.Words.Say(lang.Found, r.Count(doctor.Fail), r.Count(doctor.Warn), r.Count(doctor.Note)))
+	for _, f := range r.Findings {
+		p.finding(b, f)
+	}
+}
+
+func (p Page) finding(b *strings.Builder, f doctor.Finding) {
+	mark := map[doctor.Severity]string{doctor.Fail: p.Paint.Bad("✗"), doctor.Warn: p.Paint.Bold("!"), doctor.Note: p.Paint.Dim("·")}
+	title := string(f.Code)
+	if f.Node != "" {
+		title += " · " + f.Node
+	}
+	fmt.Fprintf(b, "%s %s\n", mark[f.Severity], p.Paint.Bold(title))
+	p.line(b, "  ", "", 0, f.Seen.In(p.Language))
+	if f.Code == doctor.Notice {
+		return // there is no more to say
+	}
+	p.line(b, "  ", p.Words.Say(lang.Means), 6, f.Means.In(p.Language))
+	p.line(b, "  ", p.Words.Say(lang.Do), 6, f.Do.In(p.Language))
+	for _, command := range f.Commands {
+		fmt.Fprintf(b, "          %s\n", command)
+	}
+}
+
+// line writes a text behind its name, as many lines as it takes.
+func (p Page) line(b *strings.Builder, indent, name string, width int, text string) {
+	lines := wrap(text, p.Width-lang.Width(indent)-width)
+	for i, l := range lines {
+		head := strings.Repeat(" ", width)
+		if i == 0 {
+			head = p.Paint.Dim(lang.Pad(name, width))
+		}
+		fmt.Fprintf(b, "%s%s%s\n", indent, head, l)
+	}
+}
+
+// wrap breaks a text at spaces, and between Chinese characters.
+func wrap(text string, width int) (lines []string) {
+	line, columns := "", 0
+	for _, word := range words(text) {
+		n := lang.Width(word)
+		if columns+lang.Width(strings.TrimRight(word, " ")) > width && columns > 0 {
+			lines = append(lines, strings.TrimRight(line, " "))
+			line, columns = "", 0
+		}
+		line, columns = line+word, columns+n
+	}
+	return append(lines, strings.TrimRight(line, " "))
+}
+
+// closing are signs that no line begins with.
+const closing = "，。：；）、？"
+
+// words are the parts of a text that stay together.
+func words(text string) (all []string) {
+	word := ""
+	for _, r := range text {
+		wide := lang.Width(string(r)) == 2
+		if wide && !strings.ContainsRune(closing, r) && word != "" {
+			all, word = append(all, word), ""
+		}
+		word += string(r)
+		if r == ' ' {
+			all, word = append(all, word), ""
+		}
+	}
+	if word != "" {
+		all = append(all, word)
+	}
+	return all
+}

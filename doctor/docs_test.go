@@ -1,0 +1,46 @@
+package doctor_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/doctor"
+)
+
+// S8, T7: the pages promise what the doctor does, word for word.
+func TestDocsSayTheSame(t *testing.T) {
+	for l, file := range map[doctor.Language]string{
+		doctor.English: "../docs/engines.md", doctor.Chinese: "../docs/engines.zh-CN.md",
+	} {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range doctor.Sheet() {
+			for _, text := range []doctor.Text{p.Grants, p.Belief, p.Fences, p.Dead, p.Survives, p.Guard} {
+				if !strings.Contains(string(page), "| "+text.In(l)+" |") {
+					t.Errorf("%s does not say of %s: %s", file, p.Row, text.In(l))
+				}
+			}
+		}
+	}
+}
+
+// S8, T7: every setting that was asked about has its line.
+func TestDocsHaveTheSettings(t *testing.T) {
+	for _, file := range []string{"../docs/engines.md", "../docs/engines.zh-CN.md"} {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, setting := range []string{
+			"`password`", "`database`", "`redirects=3`", "`refresh=2s`", "`max-active` 20", "`max-idle` 10", "`min-idle` 5",
+			"`threads` 16", "`timeout=2s`", "interlock.Watchdog(30*time.Second)", "redis+cluster://", "redis+sentinel://",
+		} {
+			if !strings.Contains(string(page), setting) {
+				t.Errorf("%s does not have %s", file, setting)
+			}
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package doctor_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/doctor"
+	"github.com/interlock-go/interlock/engine"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// good is a server with nothing to find.
+func good(addr string) engine.Node {
+	return engine.Node{
+		Addr: addr, ID: "run of " + addr, Role: engine.Primary, Version: "7.0.15", Uptime: time.Hour,
+		Latency: time.Millisecond, Offset: 300 * time.Microsecond, AppendOnly: "always", Eviction: "noeviction",
+	}
+}
+
+// but is a good server with something changed.
+func but(change func(*engine.Node)) engine.Node {
+	n := good("a:6379")
+	change(&n)
+	return n
+}
+
+func alone(n engine.Node) engine.Health {
+	return engine.Health{Topology: engine.Standalone, Nodes: []engine.Node{n}}
+}
+
+// sentinel is a healthy set of six.
+func sentinel() engine.Health {
+	p := good("a:6379")
+	p.Replicas, p.MinReplicas = 2, 1
+	h := engine.Health{Topology: engine.Sentinel, Acks: "any", Quorum: 2, Nodes: []engine.Node{p}}
+	for _, addr := range []string{"b:6379", "c:6379"} {
+		r := good(addr)
+		r.Role, r.Primary, r.Linked = engine.Replica, "a:6379", true
+		h.Nodes = append(h.Nodes, r)
+	}
+	for _, addr := range []string{"a:26379", "b:26379", "c:26379"} {
+		h.Nodes = append(h.Nodes, engine.Node{Addr: addr, ID: addr, Role: engine.Watcher, Version: "7.0.15", Primary: "a:6379"})
+	}
+	return h
+}
+
+func cluster() engine.Health {
+	h := engine.Health{Topology: engine.Cluster, Acks: "any", Slots: 16384}
+	for i, addr := range []string{"a:6379", "b:6379", "c:6379"} {
+		p := good(addr)
+		p.Replicas, p.MinReplicas, p.Slots = 1, 1, 5461+i/2
+		h.Nodes = append(h.Nodes, p)
+	}
+	return h
+}
+
+func quorum(addrs ...string) engine.Health {
+	h := engine.Health{Topology: engine.Quorum}
+	for _, addr := range addrs {
+		part := alone(good(addr))
+		part.Name = addr
+		h.Parts = append(h.Parts, part)
+	}
+	return h
+}
+
+// changed is a healthy engine after something was done to it.
+func changed(h engine.Health, change func(*engine.Health)) engine.Health {
+	change(&h)
+	return h
+}
+
+var errGone = errors.New("connection refused")
+
+// cases are engines, and what is to be found about each.
+var cases = []struct {
+	name   string
+	health engine.Health
+	want   string // severity and code of each finding
+}{
+	{"a server that syncs at every write", alone(good("a:6379")), ""},
+	{"the embedded engine", engine.Health{Topology: engine.Embedded, Nodes: []engine.Node{{Addr: "in process", Role: engine.Primary, AppendOnly: "no"}}}, ""},
+	{"sentinels in good health", sentinel(), ""},
+	{"a cluster in good health", cluster(), ""},
+	{"a quorum in good health", quorum("a:1", "b:1", "c:1"), ""},
+
+	{"eviction", alone(but(func(n *engine.Node) { n.MaxMemory, n.Eviction = 64<<20, "allkeys-lru" })), "fail eviction"},
+	{"eviction of keys with an end", alone(but(func(n *engine.Node) { n.MaxMemory, n.Eviction = 2<<30, "volatile-ttl" })), "fail eviction"},
+	{"eviction without a limit", alone(but(func(n *engine.Node) { n.Eviction = "allkeys-lru" })), ""},
+	{"memory almost full", alone(but(func(n *engine.Node) { n.MaxMemory, n.UsedMemory = 100<<20, 90<<20 })), "warn memory-full"},
+	{"no file", alone(but(func(n *engine.Node) { n.AppendOnly = "no" })), "warn forgets"},
+	{"snapshots only", alone(but(func(n *engine.Node) { n.AppendOnly, n.Snapshots = "no", true })), "warn snapshots-only"},
+	{"never synced", alone(but(func(n *engine.Node) { n.AppendOnly = "no sync" })), "warn never-synced"},
+	{"synced every second", alone(but(func(n *engine.Node) { n.AppendOnly = "everysec" })), "note every-second"},
+	{"synced nobody knows when", alone(but(func(n *engine.Node) { n.AppendOnly = "yes" })), "note sync-untold"},
+	{"replicas that nobody waits for", alone(but(func(n *engine.Node) { n.Replicas = 2 })), "warn min-replicas, note no-acks"},
+	{"replicas that are missing", alone(but(func(n *engine.Node) { n.MinReplicas = 1 })), "fail too-few-replicas"},
+	{"acks of nobody", changed(alone(good("a:6379")), func(h *engine.Health) { h.Acks = "any" }), "fail acks-of-nobody"},
+	{"a clock that is ahead", alone(but(func(n *engine.Node) { n.Offset = 5 * time.Second })), "warn clock"},
+	{"a clock that is behind", alone(but(func(n *engine.Node) { n.Offset = -301 * time.Millisecond })), "warn clock"},
+	{"a clock nobody can tell about", alone(but(func(n *engine.Node) { n.Offset, n.Latency = 310*time.Millisecond, 100*time.Millisecond })), ""},
+	{"a server that is far away", alone(but(func(n *engine.Node) { n.Latency = 250 * time.Millisecond })), "warn latency"},
+	{"an old server", alone(but(func(n *engine.Node) { n.Version = "6.0.16" })), "fail old"},
+	{"Valkey", alone(but(func(n *engine.Node) { n.Version = "valkey 8.0.1" })), ""},
+	{"a server that is gone", alone(engine.Node{Addr: "a:6379", Err: errGone}), "fail unreachable"},
+	{"a server for everybody", alone(but(func(n *engine.Node) { n.Exposed = true })), "warn exposed"},
+	{"a user who may do little", alone(but(func(n *engine.Node) { n.Denied = []string{"EVALSHA", "CONFIG GET", "WAIT"} })), "fail denied, note unread"},
+	{"a replica", alone(but(func(n *engine.Node) { n.Role, n.Primary, n.Linked = engine.Replica, "z:6379", true })), "fail on-replica"},
+
+	{"a replica that is cut off", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Linked = false }), "warn link-down"},
+	{"a replica that is gone", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Err = errGone }), "warn unreachable"},
+	{"a primary that is gone", changed(sentinel(), func(h *engine.Health) { h.Nodes[0].Err = errGone }), "fail unreachable"},
+	{"a primary alone", changed(sentinel(), func(h *engine.Health) {
+		h.Acks, h.Nodes[0].Replicas, h.Nodes[0].MinReplicas = "", 0, 0
+	}), "warn no-replica"},
+	{"clocks that differ", changed(sentinel(), func(h *engine.Health) {
+		h.Nodes[1].Offset, h.Nodes[2].Offset = 200*time.Millisecond, -200*time.Millisecond
+	}), "warn clocks-apart"},
+	{"two sentinels", changed(sentinel(), func(h *engine.Health) { h.Nodes = h.Nodes[:5] }), "warn few-sentinels"},
+	{"sentinels that are gone", changed(sentinel(), func(h *engine.Health) { h.Nodes[4].Err, h.Nodes[5].Err = errGone, errGone }),
+		"fail sentinels-away, warn unreachable, warn unreachable"},
+	{"sentinels that disagree", changed(sentinel(), func(h *engine.Health) { h.Nodes[5].Primary = "b:6379" }), "fail sentinels-split"},
+	{"sentinels nobody knows", changed(sentinel(), func(h *engine.Health) { h.Nodes = h.Nodes[:3] }), ""},
+	{"slots of nobody", changed(cluster(), func(h *engine.Health) { h.Slots = 16000 }), "fail uncovered-slots"},
+	{"a primary of a cluster alone", changed(cluster(), func(h *engine.Health) {
+		h.Acks = ""
+		for i := range h.Nodes {
+			h.Nodes[i].Replicas, h.Nodes[i].MinReplicas = 0, 0
+		}
+	}), "warn no-replica, warn no-replica, warn no-replica"},
+	{"a node without slots needs no replica", changed(cluster(), func(h *engine.Health) {
+		n := good("d:6379")
+		h.Nodes, h.Acks = append(h.Nodes, n), ""
+	}), "note no-acks, note no-acks, note no-acks"},
+
+	{"a quorum of two", quorum("a:1", "b:1"), "fail quorum-few"},
+	{"a quorum of four", quorum("a:1", "b:1", "c:1", "d:1"), "note quorum-even"},
+	{"a quorum on one machine", quorum("a:1", "a:2", "c:1"), "fail quorum-host"},
+	{"a quorum with one server twice", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+		h.Parts[2].Nodes[0].ID = h.Parts[0].Nodes[0].ID
+	}), "fail quorum-same"},
+	{"a quorum with a replica", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+		h.Parts[2].Nodes[0].Role, h.Parts[2].Nodes[0].Primary, h.Parts[2].Nodes[0].Linked = engine.Replica, "a:1", true
+	}), "fail quorum-replica, fail on-replica"},
+	{"a quorum that lost a minority", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) { h.Parts[0].Nodes[0].Err = errGone }), "warn unreachable"},
+	{"a quorum that lost its majority", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+		h.Parts[0].Nodes[0].Err, h.Parts[1].Nodes[0].Err = errGone, errGone
+	}), "fail quorum-away, warn unreachable, warn unreachable"},
+	{"a quorum of servers that forget", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+		h.Parts[0].Nodes[0].AppendOnly = "no"
+	}), "note forgets"},
+	{"a quorum whose clocks differ", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+		h.Parts[0].Nodes[0].Offset, h.Parts[1].Nodes[0].Offset = 200*time.Millisecond, -200*time.Millisecond
+	}), "warn clocks-apart"},
+	{"a standby that has something to say", engine.Health{
+		Topology: engine.Standby, Notices: []string{"the primary counts (epoch 0)"},
+		Parts: []engine.Health{alone(good("a:1")), alone(good("b:1"))},
+	}, "note notice"},
+}
+
+// S8, T7: each flaw is found, and nothing else.
+func TestExamine(t *testing.T) {
+	found := make(map[doctor.Code]bool)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := doctor.Examine(c.health)
+			var got []string
+			for _, f := range r.Findings {
+				got = append(got, fmt.Sprint(f.Severity, " ", f.Code))
+				found[f.Code] = true
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("found %q, want %q", text, c.want)
+			}
+			if worst, _, _ := strings.Cut(c.want, " "); string(r.Worst()) != worst {
+				t.Errorf("the worst is %q", r.Worst())
+			}
+		})
+	}
+	for code := range doctor.Forms() {
+		if !found[code] {
+			t.Errorf("no case finds %q", code)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	h := alone(but(func(n *engine.Node) { n.Offset, n.Latency = 50*time.Millisecond, 30*time.Millisecond }))
+	if r := doctor.Examine(h); len(r.Findings) > 0 {
+		t.Errorf("found %v", r.Findings)
+	}
+	r := doctor.Examine(h, doctor.Lease(time.Second), doctor.Timeout(200*time.Millisecond))
+	if r.Count(doctor.Warn) != 2 {
+		t.Errorf("a short lease and a short timeout find %v", r.Findings)
+	}
+}
+
+func TestPromises(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		health engine.Health
+		want   []doctor.Row
+	}{
+		{"embedded", engine.Health{Topology: engine.Embedded}, []doctor.Row{doctor.InProcess}},
+		{"no file", alone(but(func(n *engine.Node) { n.AppendOnly = "no" })), []doctor.Row{doctor.NoFile}},
+		{"a server that is gone", alone(engine.Node{Err: errGone}), []doctor.Row{doctor.NoFile}},
+		{"every second", alone(but(func(n *engine.Node) { n.AppendOnly = "everysec" })), []doctor.Row{doctor.FileSecond}},
+		{"always", alone(good("a:1")), []doctor.Row{doctor.FileAlways}},
+		{"sentinels with acks", sentinel(), []doctor.Row{doctor.FailoverAck}},
+		{"sentinels without", changed(sentinel(), func(h *engine.Health) { h.Acks = "" }), []doctor.Row{doctor.Failover}},
+		{"a cluster whose primary goes on alone", changed(cluster(), func(h *engine.Health) { h.Nodes[2].MinReplicas = 0 }), []doctor.Row{doctor.Failover}},
+		{"a quorum", quorum("a:1", "b:1", "c:1"), []doctor.Row{doctor.Majority}},
+		{"a standby", engine.Health{Topology: engine.Standby, Parts: []engine.Health{sentinel(), alone(good("a:1"))}},
+			[]doctor.Row{doctor.TwoSides, doctor.FailoverAck, doctor.FileAlways}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []doctor.Row
+			for _, p := range doctor.Examine(c.health).Promises {
+				got = append(got, p.Row)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+var verb = regexp.MustCompile(`%(?:\[\d+\])?([a-z])`)
+
+func TestTextsTakeTheSameArguments(t *testing.T) {
+	for code, texts := range doctor.Forms() {
+		for _, text := range texts {
+			if text.EN == "" || text.ZH == "" || len(verb.FindAllString(text.EN, -1)) != len(verb.FindAllString(text.ZH, -1)) {
+				t.Errorf("%s: %q beside %q", code, text.EN, text.ZH)
+			}
+		}
+	}
+}
+
+// What is said about every case, in both languages.
+func TestFindingsAsTheyAreSaid(t *testing.T) {
+	for _, l := range []doctor.Language{doctor.English, doctor.Chinese} {
+		var b bytes.Buffer
+		for _, c := range cases {
+			for _, f := range doctor.Examine(c.health).Findings {
+				fmt.Fprintf(&b, "%s %s %s\n  %s\n  %s\n  %s\n", f.Severity, f.Code, f.Node, f.Seen.In(l), f.Means.In(l), f.Do.In(l))
+				for _, command := range f.Commands {
+					fmt.Fprintf(&b, "    %s\n", command)
+				}
+			}
+		}
+		if bytes.Contains(b.Bytes(), []byte("%!")) {
+			t.Errorf("a text in %s has the wrong arguments:\n%s", l, &b)
+		}
+		golden(t, "findings."+string(l)+".txt", b.Bytes())
+	}
+}
+
+func TestJSON(t *testing.T) {
+	h := changed(sentinel(), func(h *engine.Health) { h.Nodes[0].MaxMemory, h.Nodes[0].Eviction = 64<<20, "allkeys-lru" })
+	for _, l := range []doctor.Language{doctor.English, doctor.Chinese} {
+		text, err := doctor.Examine(h).JSON(l)
+		if err != nil || !json.Valid(text) {
+			t.Fatal(err)
+		}
+		golden(t, "report."+string(l)+".json", text)
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what is said; -update writes it anew:\n%s", file, got)
+	}
+}

@@ -1,0 +1,110 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// JSON writes the report for programs. Codes, rows and severities are the same in
+// every language.
+func (r Report) JSON(l Language) ([]byte, error) {
+	doc := document{
+		Topology: r.Health.Topology, Acks: r.Health.Acks, Worst: r.Worst(), Reached: r.Reached(),
+		Promises: []promiseJSON{}, NotPromised: Unpromised.In(l), Findings: []findingJSON{},
+	}
+	doc.addNodes(r.Health)
+	for _, p := range r.Promises {
+		doc.Promises = append(doc.Promises, promiseJSON{p.Row, p.Of.In(l), p.Grants.In(l), p.Belief.In(l), p.Fences.In(l),
+			p.Dead.In(l), p.Survives.In(l), p.Guard.In(l)})
+	}
+	for _, f := range r.Findings {
+		doc.Findings = append(doc.Findings, findingJSON{f.Code, f.Severity, f.Node, f.Seen.In(l), f.Means.In(l), f.Do.In(l), f.Commands})
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // commands have <placeholders>
+	e.SetIndent("", "  ")
+	err := e.Encode(doc)
+	return b.Bytes(), err
+}
+
+type document struct {
+	Topology    engine.Topology `json:"topology"`
+	Acks        string          `json:"acks,omitempty"`
+	Worst       Severity        `json:"worst"`
+	Reached     bool            `json:"reached"`
+	Nodes       []nodeJSON      `json:"nodes"`
+	Promises    []promiseJSON   `json:"promises"`
+	NotPromised string          `json:"not_promised"`
+	Findings    []findingJSON   `json:"findings"`
+}
+
+type promiseJSON struct {
+	Row      Row    `json:"row"`
+	Of       string `json:"of"`
+	Grants   string `json:"grants"`
+	Belief   string `json:"belief"`
+	Fences   string `json:"fences"`
+	Dead     string `json:"dead"`
+	Survives string `json:"survives"`
+	Guard    string `json:"guard"`
+}
+
+type findingJSON struct {
+	Code     Code     `json:"code"`
+	Severity Severity `json:"severity"`
+	Node     string   `json:"node,omitempty"`
+	Seen     string   `json:"seen"`
+	Means    string   `json:"means"`
+	Do       string   `json:"do"`
+	Commands []string `json:"commands,omitempty"`
+}
+
+// nodeJSON has times in units that its names tell.
+type nodeJSON struct {
+	Part        string      `json:"part,omitempty"`
+	Addr        string      `json:"addr"`
+	Role        engine.Role `json:"role,omitempty"`
+	Version     string      `json:"version,omitempty"`
+	Run         string      `json:"run,omitempty"`
+	UptimeS     int64       `json:"uptime_s,omitempty"`
+	LatencyUs   int64       `json:"latency_us,omitempty"`
+	OffsetUs    int64       `json:"clock_offset_us,omitempty"`
+	AppendOnly  string      `json:"appendonly,omitempty"`
+	Snapshots   bool        `json:"snapshots,omitempty"`
+	Eviction    string      `json:"maxmemory_policy,omitempty"`
+	MaxMemory   int64       `json:"maxmemory,omitempty"`
+	UsedMemory  int64       `json:"used_memory,omitempty"`
+	Exposed     bool        `json:"exposed,omitempty"`
+	Primary     string      `json:"primary,omitempty"`
+	Linked      bool        `json:"linked,omitempty"`
+	Replicas    int         `json:"replicas,omitempty"`
+	MinReplicas int         `json:"min_replicas_to_write,omitempty"`
+	Slots       int         `json:"slots,omitempty"`
+	Denied      []string    `json:"denied,omitempty"`
+	Error       string      `json:"error,omitempty"`
+}
+
+func (d *document) addNodes(h engine.Health) {
+	if d.Nodes == nil {
+		d.Nodes = []nodeJSON{}
+	}
+	for _, n := range h.Nodes {
+		j := nodeJSON{
+			Part: h.Name, Addr: n.Addr, Role: n.Role, Version: n.Version, Run: n.ID, UptimeS: int64(n.Uptime / time.Second),
+			LatencyUs: n.Latency.Microseconds(), OffsetUs: n.Offset.Microseconds(), AppendOnly: n.AppendOnly,
+			Snapshots: n.Snapshots, Eviction: n.Eviction, MaxMemory: n.MaxMemory, UsedMemory: n.UsedMemory, Exposed: n.Exposed,
+			Primary: n.Primary, Linked: n.Linked, Replicas: n.Replicas, MinReplicas: n.MinReplicas, Slots: n.Slots, Denied: n.Denied,
+		}
+		if n.Err != nil {
+			j.Error = n.Err.Error()
+		}
+		d.Nodes = append(d.Nodes, j)
+	}
+	for _, part := range h.Parts {
+		d.addNodes(part)
+	}
+}

@@ -1,0 +1,148 @@
+package doctor
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// node examines one server of an engine.
+func (x *exam) node(t engine.Topology, n engine.Node) {
+	if n.Err != nil {
+		x.away(n)
+		return
+	}
+	if n.Role == engine.Watcher {
+		return
+	}
+	if before(n.Version, 6, 2) {
+		x.find(Old, n.Addr, n.Version)
+	}
+	x.memory(n)
+	x.disk(n)
+	x.replication(t, n)
+	x.clock(n)
+	x.access(n)
+}
+
+// away is about a server that does not answer. Without a replica or a sentinel,
+// locks are granted all the same.
+func (x *exam) away(n engine.Node) {
+	switch {
+	case n.Role == engine.Replica, n.Role == engine.Watcher, x.inQuorum:
+		x.findAs(Warn, Unreachable, n.Addr, n.Err)
+	default:
+		x.find(Unreachable, n.Addr, n.Err)
+	}
+}
+
+func (x *exam) memory(n engine.Node) {
+	if n.MaxMemory <= 0 {
+		return
+	}
+	if n.Eviction != "" && n.Eviction != "noeviction" {
+		x.find(Eviction, n.Addr, n.Eviction, Bytes(n.MaxMemory))
+	}
+	if n.UsedMemory >= n.MaxMemory/100*85 {
+		x.find(MemoryFull, n.Addr, Bytes(n.UsedMemory), Bytes(n.MaxMemory))
+	}
+}
+
+// disk is about what is left after a restart. The nodes of a quorum sit out after
+// one, so for them it is only good to know.
+func (x *exam) disk(n engine.Node) {
+	severity := Warn
+	if x.inQuorum {
+		severity = Note
+	}
+	switch n.AppendOnly {
+	case "no":
+		if n.Snapshots {
+			x.findAs(severity, SnapshotsOnly, n.Addr)
+		} else {
+			x.findAs(severity, Forgets, n.Addr)
+		}
+	case "no sync":
+		x.findAs(severity, NeverSynced, n.Addr)
+	case "everysec":
+		x.find(EverySecond, n.Addr)
+	case "yes":
+		x.find(SyncUntold, n.Addr)
+	}
+}
+
+func (x *exam) replication(t engine.Topology, n engine.Node) {
+	if n.Role == engine.Replica {
+		if t == engine.Standalone {
+			x.find(OnReplica, n.Addr, n.Primary)
+		}
+		if !n.Linked {
+			x.find(LinkDown, n.Addr, n.Primary)
+		}
+		return
+	}
+	switch {
+	case n.MinReplicas > n.Replicas:
+		x.find(TooFewReplicas, n.Addr, n.MinReplicas, n.Replicas)
+	case n.Replicas > 0 && n.MinReplicas == 0:
+		x.find(MinReplicas, n.Addr, n.Replicas)
+	}
+	switch {
+	case x.acks != "" && n.Replicas == 0:
+		x.find(AcksOfNobody, n.Addr, x.acks)
+	case x.acks == "" && n.Replicas > 0:
+		x.find(NoAcks, n.Addr, n.Replicas)
+	}
+}
+
+// clock compares a server's clock with ours, as far as the latency lets us know.
+func (x *exam) clock(n engine.Node) {
+	if off := n.Offset.Abs() - n.Latency/2; off > x.lease/100 {
+		x.find(Clock, n.Addr, Offset(n.Offset), x.lease/100, x.lease)
+	}
+	if n.Latency > x.timeout/10 {
+		x.find(Latency, n.Addr, n.Latency.Round(time.Millisecond), x.timeout)
+	}
+}
+
+// looking are commands that a probe needs, and locks do not.
+var looking = []string{"CONFIG GET", "INFO", "CLUSTER NODES", "CLUSTER INFO"}
+
+func (x *exam) access(n engine.Node) {
+	if n.Exposed {
+		x.find(Exposed, n.Addr)
+	}
+	var needed, other []string
+	for _, c := range n.Denied {
+		switch {
+		case c == "WAIT" && x.acks == "":
+		case slices.Contains(looking, c):
+			other = append(other, c)
+		default:
+			needed = append(needed, c)
+		}
+	}
+	if len(needed) > 0 {
+		x.find(Denied, n.Addr, strings.Join(needed, ", "))
+		f := &x.findings[len(x.findings)-1]
+		f.Commands = []string{"ACL SETUSER <user> +" + strings.ToLower(strings.Join(needed, " +"))}
+	}
+	if len(other) > 0 {
+		x.find(Unread, n.Addr, strings.Join(other, ", "))
+	}
+}
+
+// before reports whether a version of Redis is below major.minor. One that cannot
+// be read is not.
+func before(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	a, errA := strconv.Atoi(parts[0])
+	b, errB := strconv.Atoi(parts[1])
+	return errA == nil && errB == nil && (a < major || a == major && b < minor)
+}

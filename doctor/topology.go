@@ -1,0 +1,128 @@
+package doctor
+
+import (
+	"net"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// clusterSlots is how many a cluster has.
+const clusterSlots = 16384
+
+// sentinels examines who watches over a primary, and whether it has a replica.
+func (x *exam) sentinels(h engine.Health) {
+	all, answer, primaries := 0, 0, make(map[string]bool)
+	for _, n := range h.Nodes {
+		switch {
+		case n.Role == engine.Primary && n.Err == nil && n.Replicas == 0:
+			x.find(NoReplica, n.Addr)
+		case n.Role == engine.Watcher:
+			all++
+			if n.Err == nil {
+				answer++
+				primaries[n.Primary] = true
+			}
+		}
+	}
+	if all == 0 {
+		return // the client does not tell who they are
+	}
+	if all < 3 {
+		x.find(FewSentinels, "", all)
+	}
+	if need := max(h.Quorum, all/2+1); answer < need {
+		x.find(SentinelsAway, "", answer, all, need)
+	}
+	if len(primaries) > 1 {
+		x.find(SentinelsSplit, "", strings.Join(sorted(primaries), ", "))
+	}
+}
+
+// cluster examines whether all slots are served, and will be when a primary dies.
+func (x *exam) cluster(h engine.Health) {
+	answered := false
+	for _, n := range h.Nodes {
+		answered = answered || n.Err == nil
+		if n.Role == engine.Primary && n.Err == nil && n.Slots > 0 && n.Replicas == 0 {
+			x.find(NoReplica, n.Addr)
+		}
+	}
+	if answered && h.Slots < clusterSlots {
+		x.find(Uncovered, "", clusterSlots-h.Slots, clusterSlots)
+	}
+}
+
+// quorum examines whether the parts are as many as they look, and independent.
+func (x *exam) quorum(h engine.Health) {
+	n, up := len(h.Parts), 0
+	hosts, runs := make(map[string]int), make(map[string]string)
+	for _, part := range h.Parts {
+		if reached(part) || len(part.Nodes) == 0 && len(part.Parts) == 0 {
+			up++ // one that tells nothing of itself is believed
+		}
+		for _, node := range part.Nodes {
+			if host, _, err := net.SplitHostPort(node.Addr); err == nil {
+				hosts[host]++
+			}
+			if node.Role == engine.Replica {
+				x.find(QuorumReplica, node.Addr, node.Primary)
+			}
+			if other := runs[node.ID]; node.ID != "" && other != "" {
+				x.find(QuorumSame, node.Addr, other)
+			}
+			runs[node.ID] = node.Addr
+		}
+	}
+	for _, host := range sorted(hosts) {
+		if hosts[host] > 1 {
+			x.find(QuorumHost, "", hosts[host], host)
+		}
+	}
+	switch {
+	case n < 3:
+		x.find(QuorumFew, "", n)
+	case n%2 == 0:
+		x.find(QuorumEven, "", n, (n-1)/2)
+	}
+	if need := n/2 + 1; n >= 3 && up < need {
+		x.find(QuorumAway, "", up, n, need)
+	}
+}
+
+// apart compares the clocks of all servers with each other: a fence of one must not
+// be above that of the next, nor a lease be over elsewhere.
+func (x *exam) apart(h engine.Health) {
+	var first, last *engine.Node
+	for _, n := range servers(h) {
+		if first == nil || n.Offset < first.Offset {
+			first = n
+		}
+		if last == nil || n.Offset > last.Offset {
+			last = n
+		}
+	}
+	if first == nil || first == last {
+		return
+	}
+	between, unsure := last.Offset-first.Offset, (first.Latency+last.Latency)/2
+	if between-unsure > x.lease/100 {
+		x.find(ClocksApart, "", between.Round(time.Millisecond), first.Addr, last.Addr, x.lease/100)
+	}
+}
+
+// servers are those of an engine, and of its parts if they are to agree.
+func servers(h engine.Health) (all []*engine.Node) {
+	for i := range h.Nodes {
+		if n := &h.Nodes[i]; n.Role != engine.Watcher && n.Err == nil && n.Latency > 0 {
+			all = append(all, n)
+		}
+	}
+	if h.Topology == engine.Quorum || h.Topology == engine.Standby {
+		for _, part := range h.Parts {
+			all = append(all, servers(part)...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,34 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Bytes writes a size for people.
+func Bytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+}
+
+// Offset writes by how much a clock is ahead, or behind, for people.
+func Offset(d time.Duration) string {
+	precision := time.Millisecond
+	if d.Abs() < 10*time.Millisecond {
+		precision = 100 * time.Microsecond
+	}
+	d = d.Round(precision)
+	if d > 0 {
+		return "+" + d.String()
+	}
+	return d.String()
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
