@@ -269,7 +269,7 @@ var clusterRows = []row{
 		}
 	}},
 	{14, "a grant that the replica does not hear of, with acks", "given back; unavailable; other slots go on", func(t *testing.T) {
-		c := redistest.StartCluster(t, "--cluster-node-timeout", "60000")
+		c := redistest.StartCluster(t)
 		r := newRealm(t, c.URL()+"?acks=all&ack_timeout=300ms")
 		r.settles(r.client, key)
 		home := c.Home(key)

@@ -165,7 +165,8 @@ func (e *Engine) Capabilities() engine.Capabilities {
 		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e, Notes: e, Patience: e.timeout,
 	}
 	if e.cluster != nil {
-		c.Patience, c.Shard = 0, e.shard
+		// Each node has a memory of its own, and none speaks for all.
+		c.Patience, c.Shard, c.Rememberer = 0, e.shard, nil
 	}
 	if e.guide() != nil {
 		c.Prober = e

@@ -15,7 +15,7 @@ var clientMutants = []mutant{
 	{"panic-keeps-lock", "hold.go", "defer h.Unlock() //nolint:errcheck // should fn panic; a second Unlock is free", "", "release only where the work returns"},
 	{"unlock-twice", "hold.go", "	case h.over:\n", "	case false:\n", "a deferred second unlock releases another's lock"},
 	{"release-forgotten", "desk.go", "	parting, err := d.core.releaseWithin(ctx, g.req)\n	p.mu.Lock()", "	parting, err := engine.Parting{Outcome: engine.Released}, error(nil)\n	p.mu.Lock()", "the lock runs out instead"},
-	{"release-asked-twice", "release.go", "	if err == nil {\n		return parting, nil\n	}", "	if err == nil {\n		_, _ = c.engine.Release(ctx, req)\n		return parting, nil\n	}", "one round trip more for everybody"},
+	{"release-asked-twice", "release.go", "	case err == nil:\n		return parting, nil", "	case err == nil:\n		_, _ = c.engine.Release(ctx, req)\n		return parting, nil", "one round trip more for everybody"},
 	{"cancelled-without-cause", "lease.go", "	l.End(ErrReleased)\n	return l.release(now)", "	l.End(nil)\n	return l.release(now)", "\"context canceled\" and nothing else"},
 	{"cancel-forgotten", "lease.go", "	l.End(ErrReleased)\n	return l.release(now)", "	return l.release(now)", "work goes on after unlock"},
 	{"context-taken-away", "mutex.go", "	if err != nil {\n		m.report(err, time.Since(start))\n", "	if err != nil {\n		inner = nil\n		m.report(err, time.Since(start))\n", "ctx, hold, err := shadows the caller's ctx"},

@@ -128,7 +128,7 @@ var redisAcquireMutants = []mutant{
 		"Fence: uint64(reply.Int), Count: 2}",
 		"a count that begins in the wrong place"},
 	{"retry-is-ignored", redisAcquireGo,
-		"if r.Retry {",
+		"if r.Retry || e.cluster != nil {",
 		"if false {",
 		"the tombstone is never looked at"},
 	{"left-in-seconds", redisAcquireGo,
@@ -320,8 +320,8 @@ var redisRenewMutants = []mutant{
 
 var redisAdmitMutants = []mutant{
 	{"no-script-no-answer", redisRueidisGo,
-		"if err != nil && NoScript(err) {",
-		"if false {",
+		"if err != nil && NoScript(err) {\n\t\treply, err = c.send(",
+		"if false {\n\t\treply, err = c.send(",
 		"a restarted server never grants again"},
 	{"done-is-unknown", redisEngineGo,
 		"\tif err := ctx.Err(); err != nil {\n\t\treturn err\n\t}\n",
@@ -363,8 +363,8 @@ var redisAdmitMutants = []mutant{
 
 var redisNotifyMutants = []mutant{
 	{"beginning-is-not-told", redisRueidisGo,
-		"if s.Kind == \"subscribe\" || s.Kind == \"ssubscribe\" {",
-		"if false {",
+		"case \"subscribe\", \"ssubscribe\":",
+		"case \"\":",
 		"a release before SUBSCRIBE is missed"},
 	{"joining-is-not-told", redisNotifierGo,
 		"\t\twakeUp(ear) // the lock may have become free before\n",

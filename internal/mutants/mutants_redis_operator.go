@@ -107,7 +107,7 @@ var redisOperatorMutants = []mutant{
 		"\t\tcase pattern[i] == '[':\n\t\t\tb = append(b, '\\\\')\n",
 		"",
 		"a lock with brackets in its name is not found"},
-	{"only-the-first-page", redisDir + "inspector.go",
+	{"only-the-first-page", redisDir + "cluster.go",
 		"next == \"0\" {",
 		"next != \"\" {",
 		"of many locks some are listed"},
