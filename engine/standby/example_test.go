@@ -30,10 +30,10 @@ func Example() {
 		return
 	}
 	report, err := e.Switch(ctx, standby.Standby)
-	fmt.Println("told:", report.Told, "error:", err)
+	fmt.Println("told:", len(report.Told), "sides, error:", err)
 	fmt.Println("nothing is granted for a while:", report.Quiet > standby.DefaultLongestLease)
 	// Output:
 	// one at a time, on the primary
-	// told: [primary standby] error: <nil>
+	// told: 2 sides, error: <nil>
 	// nothing is granted for a while: true
 }
