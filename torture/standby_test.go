@@ -19,9 +19,9 @@ import (
 	"github.com/interlock-go/interlock/internal/redistest"
 )
 
-// The quiet time after a switch is then less than two seconds.
+// The quiet time after a switch is then a little more than two seconds.
 const (
-	standbyLease = time.Second
+	standbyLease = 1500 * time.Millisecond
 	standbyView  = 600 * time.Millisecond
 	standbyKeys  = 2
 )
@@ -43,7 +43,7 @@ func TestStandby(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "history")
 	j := job{
 		Do: "follow", Redis: servers[standby.Primary].URL(), Standby: servers[standby.Standby].URL(), History: file,
-		Key: "standby", Goroutines: goroutines, For: time.Duration(switches+1) * (load + 2400*time.Millisecond), Lease: standbyLease,
+		Key: "standby", Goroutines: goroutines, For: time.Duration(switches+1) * (load + 2900*time.Millisecond), Lease: standbyLease,
 	}
 	var workers []*worker
 	for i := range processes {
@@ -171,8 +171,8 @@ func (j job) openBoth(first *redisengine.Engine) (_ engine.Engine, closeAll func
 	return e, func() { _, _, _ = e.Close(), first.Close(), second.Close() }, nil
 }
 
-// follow takes locks wherever they are to be had, and keeps each for up to seven
-// tenths of its lease: what is written down about it comes in time on a busy machine.
+// follow takes locks wherever they are to be had, and keeps each for up to half of
+// its lease: what is written down about it comes in time on a busy machine.
 func follow(j job, c *interlock.Client, log *history.FileLog) error {
 	ctx, cancel := context.WithTimeout(context.Background(), j.For)
 	defer cancel()
@@ -200,7 +200,7 @@ func followOnce(ctx context.Context, j job, c *interlock.Client, log *history.Fi
 	e.Kind, e.Fence = history.Enter, hold.Fence()
 	log.Add(e)
 	e.Kind, e.Fence = history.Leave, 0
-	timer := time.NewTimer(rand.N(j.Lease * 7 / 10 / time.Duration(1+rand.IntN(30))))
+	timer := time.NewTimer(rand.N(j.Lease / 2 / time.Duration(1+rand.IntN(30))))
 	defer timer.Stop()
 	select {
 	case <-held.Done():

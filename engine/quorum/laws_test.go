@@ -25,6 +25,24 @@ func TestLaws(t *testing.T) {
 			})
 		})
 	}
+	// And on five of which two are not what they should be.
+	for name, fail := range map[string]func(*server){"down": (*server).die, "hanging": (*server).hang} {
+		t.Run("of 5 with two "+name, func(t *testing.T) {
+			enginetest.Run(t, enginetest.Harness{
+				Name: "quorum of 5 with two " + name, Virtual: true,
+				Open: func(t testing.TB) engine.Engine {
+					nodes := memories(5)
+					for _, i := range []int{1, 3} {
+						s := newServer()
+						fail(s)
+						nodes[i] = s
+						t.Cleanup(s.Heal)
+					}
+					return join(t, nodes, quorum.Durable(), quorum.Bound(10*time.Millisecond))
+				},
+			})
+		})
+	}
 	// What only a quorum has: nodes that are down, late, new or do not agree.
 	t.Run("nodes", func(t *testing.T) {
 		t.Run("down", TestMinorityDown)

@@ -29,15 +29,16 @@ func (e *Engine) listen(need int, listen func(*node) (<-chan struct{}, func())) 
 		return x.wake, func() {}
 	}
 	defer e.leave()
-	var stops []func()
+	wakes, stops := make([]<-chan struct{}, len(e.nodes)), make([]func(), len(e.nodes))
 	for i, n := range e.nodes {
-		from, stop := listen(n)
-		if from == nil {
+		if wakes[i], stops[i] = listen(n); wakes[i] == nil {
 			x.deaf++
-			continue
 		}
-		stops = append(stops, stop)
-		e.running.Go(func() { e.hear(x, i, from) }) // until stop, or Close
+	}
+	for i, from := range wakes {
+		if from != nil {
+			e.running.Go(func() { e.hear(x, i, from) }) // until stop, or Close
+		}
 	}
 	return x.wake, sync.OnceFunc(func() {
 		for _, stop := range stops {

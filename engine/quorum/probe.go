@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -66,19 +67,25 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 	return h, nil
 }
 
+// unheard is what a part is made of that has not said so.
+const unheard engine.Topology = "unknown"
+
 // health is how a node is, as far as it tells. An error is that it is down.
 func (n *node) health(ctx context.Context) (engine.Health, error) {
 	if n.can.Prober == nil {
-		return engine.Health{}, nil
+		return n.silent(fmt.Errorf("quorum: %s does not tell how it is: %w", n.name, errors.ErrUnsupported)), nil
 	}
 	h, err := n.can.Prober.Probe(ctx)
 	if err != nil {
-		return h, err
+		return n.silent(err), err
 	}
-	for _, part := range h.Nodes {
-		if part.Err != nil && len(h.Nodes) == 1 {
-			return h, part.Err
-		}
+	if len(h.Nodes) == 1 && h.Nodes[0].Err != nil {
+		return h, h.Nodes[0].Err
 	}
 	return h, nil
+}
+
+// silent is how a node is that does not say.
+func (n *node) silent(err error) engine.Health {
+	return engine.Health{Topology: unheard, Nodes: []engine.Node{{Addr: n.name, Err: err}}}
 }

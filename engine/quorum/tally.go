@@ -155,13 +155,22 @@ func (t *tally) clear() bool {
 		_, nodes := most(t.busy())
 		return nodes >= t.need || nodes+t.waiting() < t.need
 	}
-	return len(t.busy())+t.counting()+t.waiting() < t.need
+	final, _ := t.final()
+	return len(t.busy())+t.counting()+t.waiting() < t.need && final+t.waiting() <= len(t.all)-t.need
 }
 
 // hopeless returns an error that most nodes would answer with again.
 func (t *tally) hopeless() error {
-	var first error
-	n := t.number(func(a *answer) bool {
+	if n, err := t.final(); n > len(t.all)-t.need {
+		return err
+	}
+	return nil
+}
+
+// final counts the errors that asking again would not help against, and returns the
+// first.
+func (t *tally) final() (n int, first error) {
+	n = t.number(func(a *answer) bool {
 		var busy *engine.BusyError
 		if a.err == nil || engine.Temporary(a.err) || errors.As(a.err, &busy) {
 			return false
@@ -169,10 +178,7 @@ func (t *tally) hopeless() error {
 		first = cmp.Or(first, a.err)
 		return true
 	})
-	if n > len(t.all)-t.need {
-		return first
-	}
-	return nil
+	return n, first
 }
 
 // busy are the refusals, those first that end first.

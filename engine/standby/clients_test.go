@@ -128,6 +128,9 @@ func clientLaws(t *testing.T) {
 		inWorld(t, fmt.Sprint("under load no two hold one lock, however it is switched and whoever is cut off; seed ", seed), func(w *world) {
 			storm(w, rand.New(rand.NewPCG(seed, 13)))
 		})
+		inWorld(t, fmt.Sprint("under load no order is begun twice, however it is switched; seed ", seed), func(w *world) {
+			shop(w, rand.New(rand.NewPCG(seed, 31)))
+		})
 	}
 }
 

@@ -5,7 +5,6 @@ const (
 	ballotGo  = "engine/quorum/acquire.go"
 	tallyGo   = "engine/quorum/tally.go"
 	witnessGo = "engine/quorum/node.go"
-	holdGo    = "engine/quorum/hold.go"
 	turnGo    = "engine/quorum/turn.go"
 	partGo    = "engine/quorum/release.go"
 	votesGo   = "engine/quorum/renew.go"
@@ -14,6 +13,9 @@ const (
 	clientsGo = "engine/quorum/member.go"
 	probeGo   = "engine/quorum/probe.go"
 	wishGo    = "engine/quorum/request.go"
+	gatherGo  = "engine/quorum/gather.go"
+
+	quorumOptionsGo = "engine/quorum/options.go"
 )
 
 // quorumMutants are bugs in engine/quorum: what each node must do is in the laws of
@@ -160,8 +162,8 @@ var quorumMutants = []mutant{
 		"return busy < 0",
 		"who waits for a lock gives up as if nobody served it"},
 	{"abandoned-attempts-are-down", tallyGo,
-		"if n > len(t.all)-t.need {",
-		"if n < 0 {",
+		"if n, err := t.final(); n > len(t.all)-t.need {",
+		"if n, err := t.final(); n < 0 {",
 		"what cannot help is tried for ever"},
 	{"entries-are-not-counted", tallyGo,
 		"most = max(most, t.all[i].grant.Count)",
@@ -219,8 +221,40 @@ var quorumMutants = []mutant{
 		"\t\t\tcase a.err != nil:\n",
 		"\t\t\tcase false:\n",
 		"an operator learns of it when the last one dies"},
-	{"what-is-over-is-remembered", holdGo,
-		"if known == nil || !same {",
-		"if known == nil {",
-		"a holder that comes back has an old fence"},
+	{"probes-see-no-parts", probeGo,
+		"h.Parts[a.node] = a.value.health",
+		"h.Parts[a.node] = engine.Health{}",
+		"an operator does not learn what the quorum is made of"},
+	{"probes-do-not-say-what-it-is", probeGo,
+		"Topology: engine.Quorum, ",
+		"",
+		"an operator does not learn that it is a quorum"},
+	{"probes-outlive-their-context", probeGo,
+		"if err := ctx.Err(); err != nil {",
+		"if err := ctx.Err(); false {",
+		"what nobody waits for any more is asked"},
+	{"looks-outlive-their-context", gatherGo,
+		"if err := ctx.Err(); err != nil {",
+		"if err := ctx.Err(); false {",
+		"what nobody waits for any more is done"},
+	{"deadlines-are-cancellations", wishGo,
+		"\tif err := ctx.Err(); err != nil {\n\t\treturn err\n\t}\n\tswitch {",
+		"\tif err := ctx.Err(); err != nil {\n\t\treturn context.Canceled\n\t}\n\tswitch {",
+		"a caller believes that somebody has called it off"},
+	{"an-empty-batch-has-an-answer", votesGo,
+		"\tif len(sent) == 0 {\n\t\treturn errs\n",
+		"\tif len(sent) == 0 {\n\t\treturn append(errs, nil)\n",
+		"answers to nobody"},
+	{"closed-quorums-go-on", quorumGo,
+		"\tif e.closed {\n\t\treturn errClosed\n",
+		"\tif e.closed && e.need == 0 {\n\t\treturn errClosed\n",
+		"calls on engines that their owner has closed"},
+	{"nodes-may-take-their-time", wishGo,
+		"return min(e.bound, max(lease/10, time.Millisecond))",
+		"return e.bound",
+		"half of a short lease is over when it is granted"},
+	{"durable-nodes-sit-out", quorumOptionsGo,
+		"func(e *Engine) { e.longest = 0 }",
+		"func(e *Engine) { e.longest = defaultLongest }",
+		"what survives every restart waits for a minute"},
 }

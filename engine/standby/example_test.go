@@ -1,0 +1,39 @@
+package standby_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/standby"
+)
+
+// Two engines are used as one, and an operator switches to the other. In a program
+// they are two Redis servers, opened with redisengine.Open.
+func Example() {
+	ctx := context.Background()
+	e, err := standby.New(ctx, memory.New(), memory.New(), standby.Name("ops"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	client := interlock.New(e)
+	defer client.Close(ctx)
+	err = client.Mutex("order:42").Do(ctx, func(context.Context) error {
+		fmt.Println("one at a time, on the", e.State().Side)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := e.Switch(ctx, standby.Standby)
+	fmt.Println("told:", len(report.Told), "sides, error:", err)
+	fmt.Println("nothing is granted for a while:", report.Quiet > standby.DefaultLongestLease)
+	// Output:
+	// one at a time, on the primary
+	// told: 2 sides, error: <nil>
+	// nothing is granted for a while: true
+}

@@ -1,0 +1,100 @@
+package standby_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/standby"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// An order counts how often its work was begun and done.
+type order struct{ begun, done atomic.Int32 }
+
+// shop lets three processes submit the same orders again and again while an operator
+// switches back and forth. No work may begin twice: what was done on one side is
+// known on the other, and what was cut short stays unknown.
+func shop(w *world, random *rand.Rand) {
+	const (
+		switches = 8
+		orders   = 120
+	)
+	book := make([]order, orders)
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	var processes []*process
+	for i := range 3 {
+		p := w.starts()
+		processes = append(processes, p)
+		g := sells(w, p)
+		for j := range 4 {
+			all.Go(func() { submit(ctx, g, book, rand.New(rand.NewPCG(uint64(i), uint64(j)))) })
+		}
+	}
+	for range switches {
+		pause(random, quiet/2, 3*quiet)
+		w.switches(standby.Primary + standby.Standby - w.operator.State().Side)
+	}
+	time.Sleep(2 * quiet)
+	stop()
+	all.Wait()
+	done, cut := 0, 0
+	for i := range book {
+		o := &book[i]
+		if n := o.begun.Load(); n > 1 {
+			w.Errorf("order %d was begun %d times", i, n)
+		}
+		done += int(o.done.Load())
+		cut += int(o.begun.Load() - o.done.Load())
+	}
+	var unheard uint64
+	for _, p := range processes {
+		unheard += p.Stats().Unheard
+	}
+	if done < orders/2 || unheard > 0 {
+		w.Errorf("%d of %d orders were done, and %d claims were granted unheard", done, orders, unheard)
+	}
+	if w.Failed() {
+		return
+	}
+	fmt.Printf("standby: %d switches, %d of %d orders done, each once; %d cut short and not begun again\n", switches, done, orders, cut)
+}
+
+// sells is a guard for orders that does none twice, even if nobody knows what became
+// of it.
+func sells(w *world, p *process) *guard.Guard[string] {
+	c := interlock.New(p.Engine, interlock.Watchdog(longest))
+	g, err := guard.New[string](c, guard.Policy{Name: "order", Lease: longest, Retain: time.Hour, OnUnknown: guard.Hold})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		_ = g.Close(context.Background())
+		_ = c.Close(context.Background())
+	})
+	return g
+}
+
+// submit places orders, some of them for the first time.
+func submit(ctx context.Context, g *guard.Guard[string], book []order, random *rand.Rand) {
+	for ctx.Err() == nil {
+		n := random.IntN(len(book))
+		o := &book[n]
+		_, _ = g.Do(ctx, guard.Of("ann", fmt.Sprint(n)), func(ctx context.Context) (string, error) {
+			o.begun.Add(1)
+			select {
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			case <-time.After(time.Duration(random.Int64N(int64(2 * time.Second)))):
+			}
+			o.done.Add(1)
+			return "paid", nil
+		})
+		time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+	}
+}
