@@ -1,93 +1,39 @@
 package main
 
 import (
-	"io"
-	"net"
-	"sync"
+	"context"
 	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// A distance lies between clients and a server: what is sent to the server takes a
-// while longer, however much of it is on the way.
-type distance struct {
-	listener net.Listener
-	target   string
-	delay    time.Duration
-	running  sync.WaitGroup
+// A distant engine is one whose server is far away: each call takes a while before
+// it is sent. A proxy would do it as well, and cost more than what is measured on a
+// machine that has to run five of them beside five servers.
+type distant struct{ *redisengine.Engine }
 
-	mu    sync.Mutex
-	conns []net.Conn // to be closed by end
+// Acquire implements [engine.Engine].
+func (d distant) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	time.Sleep(away)
+	return d.Engine.Acquire(ctx, r)
 }
 
-// distant puts a distance before a server. It ends with end.
-func distant(target string, delay time.Duration) (*distance, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	d := &distance{listener: l, target: target, delay: delay}
-	d.running.Go(d.accept) // until the listener is closed
-	return d, nil
+// Release implements [engine.Engine].
+func (d distant) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+	time.Sleep(away)
+	return d.Engine.Release(ctx, r)
 }
 
-func (d *distance) addr() string { return d.listener.Addr().String() }
-
-// end closes everything and waits until nothing is passed on any more.
-func (d *distance) end() {
-	_ = d.listener.Close()
-	d.mu.Lock()
-	for _, c := range d.conns {
-		_ = c.Close()
-	}
-	d.mu.Unlock()
-	d.running.Wait()
+// Raise implements [engine.Fencer].
+func (d distant) Raise(ctx context.Context, r engine.Request, fence uint64) error {
+	time.Sleep(away)
+	return d.Engine.Raise(ctx, r, fence)
 }
 
-func (d *distance) accept() {
-	for {
-		client, err := d.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", d.target)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		d.mu.Lock()
-		d.conns = append(d.conns, client, server)
-		d.mu.Unlock()
-		d.running.Go(func() { d.carry(client, server) })
-		d.running.Go(func() {
-			_, _ = io.Copy(client, server)
-			_ = client.Close()
-		})
-	}
-}
-
-// A parcel is what was sent in one go, and when it is to arrive.
-type parcel struct {
-	bytes []byte
-	due   time.Time
-}
-
-// carry passes on what a client sends, late.
-func (d *distance) carry(client, server net.Conn) {
-	parcels := make(chan parcel, 1024)
-	d.running.Go(func() {
-		for p := range parcels {
-			time.Sleep(time.Until(p.due))
-			_, _ = server.Write(p.bytes)
-		}
-		_ = server.Close()
-	})
-	defer close(parcels)
-	for {
-		b := make([]byte, 16<<10)
-		n, err := client.Read(b)
-		if err != nil {
-			return
-		}
-		parcels <- parcel{b[:n], time.Now().Add(d.delay)}
-	}
+// Capabilities implements [engine.Engine].
+func (d distant) Capabilities() engine.Capabilities {
+	c := d.Engine.Capabilities()
+	c.Fencer = d
+	return c
 }

@@ -25,10 +25,7 @@ const (
 )
 
 // nodes are servers that are all equally far away.
-type nodes struct {
-	servers   []*server
-	distances []*distance
-}
+type nodes struct{ servers []*server }
 
 func farAway(ctx context.Context, n int) (*nodes, error) {
 	all := new(nodes)
@@ -39,20 +36,11 @@ func farAway(ctx context.Context, n int) (*nodes, error) {
 			return nil, err
 		}
 		all.servers = append(all.servers, s)
-		d, err := distant(s.addr, away)
-		if err != nil {
-			all.end()
-			return nil, err
-		}
-		all.distances = append(all.distances, d)
 	}
 	return all, nil
 }
 
 func (n *nodes) end() {
-	for _, d := range n.distances {
-		d.end()
-	}
 	for _, s := range n.servers {
 		s.end()
 	}
@@ -99,16 +87,16 @@ func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), err
 	var parts []engine.Engine
 	end := func() {
 		for _, p := range parts {
-			_ = p.(*redisengine.Engine).Close()
+			_ = p.(distant).Close()
 		}
 	}
-	for _, d := range n.distances[:count] {
-		e, err := redisengine.Open(ctx, "redis://"+d.addr())
+	for _, s := range n.servers[:count] {
+		e, err := redisengine.Open(ctx, "redis://"+s.addr)
 		if err != nil {
 			end()
 			return nil, nil, err
 		}
-		parts = append(parts, e)
+		parts = append(parts, distant{e})
 	}
 	if count == 1 {
 		return parts[0], end, nil
