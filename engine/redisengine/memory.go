@@ -55,7 +55,11 @@ func (e *Engine) Memory(ctx context.Context) (engine.Memory, error) {
 // syncsAlways reports whether the append-only file is on the disk before the
 // server answers. If it does not tell, it is taken not to be.
 func (e *Engine) syncsAlways(ctx context.Context) bool {
-	r, ok := e.client.(*rueidisClient)
+	client := e.client
+	if l, ok := client.(*lateClient); ok {
+		client = l.now()
+	}
+	r, ok := client.(*rueidisClient)
 	if !ok {
 		return false
 	}

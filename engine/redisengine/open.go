@@ -41,6 +41,7 @@ const heartbeat = 500 * time.Millisecond
 //	acks          off, any, quorum or all, see [Acknowledge] (off)
 //	ack_timeout   see [AckTimeout] (1s)
 //	redisson      true or false, see [Redisson]
+//	lazy          true or false, see [Lazy]
 //	tls_ca        a file with the certificates to trust, instead of the system's
 //	tls_name      the name the server's certificate must have, instead of host
 //
@@ -60,6 +61,22 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 		return nil, err
 	}
 	e := newEngine(append(a.options, opts...)...)
+	connect := func(ctx context.Context) (Client, error) { return e.connect(ctx, a) }
+	client, err := connect(ctx)
+	if err != nil && e.lazy && ctx.Err() == nil && errors.Is(err, engine.ErrUnavailable) {
+		client, err = late(a.topology, connect, err), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.cluster, _ = client.(Cluster)
+	e.use(client, e.publishing(ctx))
+	e.topology, e.address = a.topology, a
+	return e, nil
+}
+
+// connect opens the first connections, and finds out whether the server will do.
+func (e *Engine) connect(ctx context.Context, a *address) (Client, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, end)()
 	client, err := rueidis.NewClient(e.clientOption(life, a))
@@ -76,14 +93,9 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 		return nil, e.refused(ctx, a, err)
 	}
 	if a.topology == engine.Cluster {
-		c := newRueidisCluster(alone, a.refresh, a.redirects)
-		e.cluster = c
-		e.use(c, e.publishing(ctx))
-	} else {
-		e.use(&alone, e.publishing(ctx))
+		return newRueidisCluster(alone, a.refresh, a.redirects), nil
 	}
-	e.topology, e.address = a.topology, a
-	return e, nil
+	return &alone, nil
 }
 
 func (e *Engine) clientOption(life context.Context, a *address) rueidis.ClientOption {

@@ -44,7 +44,7 @@ func TestBadURLs(t *testing.T) {
 		"redis://h?dial_timeout=soon": "2s or 500ms",
 		"redis://h?publish=loudly":    "none of auto, publish and spublish",
 		"redis://h?redisson=maybe":    "true nor false",
-		"redis://h?pool=20": "ack_timeout, acks, client_name, dial_timeout, prefix, publish, records, redirects, redisson, refresh, " +
+		"redis://h?pool=20": "ack_timeout, acks, client_name, dial_timeout, lazy, prefix, publish, records, redirects, redisson, refresh, " +
 			"sentinel_password, sentinel_user, timeout, tls_ca, tls_name",
 		"redis://h?a=%zz":                   "?timeout=2s",
 		"redis://h?tls_ca=/x":               "rediss://",

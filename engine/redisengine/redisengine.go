@@ -45,6 +45,7 @@ type Engine struct {
 	timeout  time.Duration
 	publish  PublishMode
 	redisson bool
+	lazy     bool
 
 	acks       Acks
 	ackTimeout time.Duration

@@ -46,7 +46,8 @@ var parameters = map[string]func(a *address, value string) error{
 	"publish":      publishParameter,
 	"acks":         acksParameter,
 	"ack_timeout":  ackTimeoutParameter,
-	"redisson":     redissonParameter,
+	"redisson":     choice(Redisson),
+	"lazy":         choice(Lazy),
 	"tls_ca":       caParameter,
 	"tls_name":     nameParameter,
 
@@ -244,15 +245,18 @@ func publishParameter(a *address, v string) error {
 	return nil
 }
 
-func redissonParameter(a *address, v string) error {
-	shared, err := strconv.ParseBool(v)
-	if err != nil {
-		return fmt.Errorf("%q is neither true nor false", v)
+// choice is a parameter that chooses an option, or not.
+func choice(option func() Option) func(*address, string) error {
+	return func(a *address, v string) error {
+		chosen, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", v)
+		}
+		if chosen {
+			a.options = append(a.options, option())
+		}
+		return nil
 	}
-	if shared {
-		a.options = append(a.options, Redisson())
-	}
-	return nil
 }
 
 func caParameter(a *address, v string) error {

@@ -1,0 +1,69 @@
+package redisengine_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+func TestALazyEngine(t *testing.T) {
+	t.Parallel()
+
+	t.Run("is there before its server", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Kill()
+		e := openURL(t, s.URL()+"?lazy=true")
+		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
+		defer stop()
+		r := ask(t, ann, "a")
+		refused(t, e, r, engine.ErrUnavailable)
+		s.Restart()
+		eventually(t, "the lock is granted", func() bool {
+			_, err := e.Acquire(context.Background(), r)
+			return err == nil
+		})
+		told(t, wake)
+	})
+
+	t.Run("is there before its cluster", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-config-file", "kept.conf")
+		s.Must("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+		s.Kill()
+		e := openURL(t, "redis+cluster://"+s.Addr(), redisengine.Lazy())
+		refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable)
+		if _, _, err := e.List(context.Background(), "*", ""); err == nil {
+			t.Error("locks are listed that nobody can see")
+		}
+		s.Restart()
+		eventually(t, "the lock is granted and listed", func() bool {
+			_, err := e.Acquire(context.Background(), ask(t, ann, "a"))
+			locks, _, errList := e.List(context.Background(), "*", "")
+			return err == nil && errList == nil && len(locks) == 1
+		})
+	})
+
+	t.Run("does not put up with a server that will not do", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("CONFIG", "SET", "requirepass", "x")
+		if _, err := redisengine.Open(context.Background(), s.URL()+"?lazy=true"); err == nil {
+			t.Error("opened without a password")
+		}
+	})
+
+	t.Run("ends without having begun", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Kill()
+		e := openURL(t, s.URL(), redisengine.Lazy())
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		refused(t, e, ask(t, ann, "a"), engine.ErrClosed)
+	})
+}
