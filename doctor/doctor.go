@@ -57,8 +57,8 @@ func Lease(d time.Duration) Option {
 	}
 }
 
-// Timeout is how long a call may take, with which the latency is compared. The
-// default is 2 s, also for a d that is not above zero.
+// Timeout is how long a call may take, with which the latency is compared, if the
+// engine does not tell. The default is 2 s, also for a d that is not above zero.
 func Timeout(d time.Duration) Option {
 	return func(x *exam) {
 		if d > 0 {
@@ -108,6 +108,9 @@ type exam struct {
 // whole examines an engine, and then its parts.
 func (x *exam) whole(h engine.Health, name string) {
 	x.acks = h.Acks
+	if h.Timeout > 0 {
+		x.timeout = h.Timeout
+	}
 	for _, text := range h.Notices {
 		x.find(Notice, name, text)
 	}

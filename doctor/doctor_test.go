@@ -157,6 +157,11 @@ var cases = []struct {
 	{"a quorum that lost its majority", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		h.Parts[0].Nodes[0].Err, h.Parts[1].Nodes[0].Err = errGone, errGone
 	}), "fail quorum-away, warn unreachable, warn unreachable"},
+	{"a quorum of engines that tell nothing", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+		for i := range h.Parts {
+			h.Parts[i].Nodes[0] = engine.Node{Addr: "x", Err: errors.ErrUnsupported}
+		}
+	}), "note notice, note notice, note notice"},
 	{"a quorum of servers that forget", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		h.Parts[0].Nodes[0].AppendOnly = "no"
 	}), "note forgets"},

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,8 @@ func (x *exam) node(t engine.Topology, n engine.Node) {
 // locks are granted all the same.
 func (x *exam) away(n engine.Node) {
 	switch {
+	case errors.Is(n.Err, errors.ErrUnsupported):
+		x.find(Notice, n.Addr, n.Err.Error()) // it was not asked
 	case n.Role == engine.Replica, n.Role == engine.Watcher, x.inQuorum:
 		x.findAs(Warn, Unreachable, n.Addr, n.Err)
 	default:

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"net"
 	"strings"
 	"time"
@@ -59,8 +60,8 @@ func (x *exam) quorum(h engine.Health) {
 	n, up := len(h.Parts), 0
 	hosts, runs := make(map[string]int), make(map[string]string)
 	for _, part := range h.Parts {
-		if reached(part) || len(part.Nodes) == 0 && len(part.Parts) == 0 {
-			up++ // one that tells nothing of itself is believed
+		if reached(part) || mute(part) {
+			up++
 		}
 		for _, node := range part.Nodes {
 			if host, _, err := net.SplitHostPort(node.Addr); err == nil {
@@ -89,6 +90,16 @@ func (x *exam) quorum(h engine.Health) {
 	if need := n/2 + 1; n >= 3 && up < need {
 		x.find(QuorumAway, "", up, n, need)
 	}
+}
+
+// mute reports whether a part tells nothing of itself. Then it is believed to be up.
+func mute(h engine.Health) bool {
+	for _, n := range h.Nodes {
+		if !errors.Is(n.Err, errors.ErrUnsupported) {
+			return false
+		}
+	}
+	return len(h.Parts) == 0
 }
 
 // apart compares the clocks of all servers with each other: a fence of one must not

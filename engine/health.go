@@ -20,6 +20,9 @@ type Health struct {
 	Name     string   // among the parts of another engine, as "standby"
 	Notices  []string // what an operator should know of, as that it has degraded
 
+	// Timeout is how long a call may take.
+	Timeout time.Duration
+
 	// Quorum is how many have to agree: sentinels that a primary is down, or parts
 	// on a grant. Slots is how many of a cluster's 16,384 somebody serves.
 	Quorum int

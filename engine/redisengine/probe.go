@@ -24,8 +24,11 @@ func Probe(ctx context.Context, url string, opts ...Option) (engine.Health, erro
 	if err != nil {
 		return engine.Health{}, err
 	}
-	s, e := a.survey(), newEngine(append(a.options, opts...)...)
-	return s.health(ctx, e.acks)
+	if err := ctx.Err(); err != nil {
+		return engine.Health{}, err
+	}
+	s := a.survey()
+	return newEngine(append(a.options, opts...)...).healthOf(ctx, &s), nil
 }
 
 // Probe implements [engine.Prober]. It has connections of its own, if the engine
@@ -42,7 +45,14 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	if err != nil {
 		return engine.Health{}, e.explain(ctx, "probe", probeScript, err)
 	}
-	return s.health(ctx, e.acks)
+	return e.healthOf(ctx, &s), nil
+}
+
+// healthOf is that of the servers, and what the engine itself knows.
+func (e *Engine) healthOf(ctx context.Context, s *Survey) engine.Health {
+	h := s.health(ctx)
+	h.Acks, h.Timeout = string(e.acks), e.timeout
+	return h
 }
 
 // guide returns what tells where the servers are, or nil.
@@ -64,9 +74,9 @@ type place struct {
 	slots   int
 }
 
-// health asks everybody.
-func (s *Survey) health(ctx context.Context, acks Acks) (engine.Health, error) {
-	h := engine.Health{Topology: s.Topology, Acks: string(acks)}
+// health asks everybody. Who has not answered when ctx is done has an error.
+func (s *Survey) health(ctx context.Context) engine.Health {
+	h := engine.Health{Topology: s.Topology}
 	var places []place
 	switch s.Topology {
 	case engine.Sentinel:
@@ -93,11 +103,8 @@ func (s *Survey) health(ctx context.Context, acks Acks) (engine.Health, error) {
 	if unasked > 0 {
 		h.Notices = append(h.Notices, fmt.Sprintf("%d servers were not asked: the client has no connection to them", unasked))
 	}
-	if err := ctx.Err(); err != nil {
-		return engine.Health{}, err
-	}
 	slices.SortStableFunc(h.Nodes, order)
-	return h, nil
+	return h
 }
 
 // order puts primaries first, then replicas, then sentinels.

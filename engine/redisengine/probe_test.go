@@ -41,9 +41,9 @@ func TestProbe(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "64mb",
 			"--maxmemory-policy", "noeviction", "--save", "60 1", "--min-replicas-to-write", "0")
-		h := probe(t, s.URL()+"?acks=any")
+		h := probe(t, s.URL()+"?acks=any&timeout=3s")
 		n := at(t, h, s.Addr())
-		if h.Topology != engine.Standalone || h.Acks != "any" || len(h.Nodes) != 1 {
+		if h.Topology != engine.Standalone || h.Acks != "any" || h.Timeout != 3*time.Second || len(h.Nodes) != 1 {
 			t.Errorf("got %+v", h)
 		}
 		if n.Err != nil || n.Role != engine.Primary || n.Version != redistest.Version(t) || len(n.ID) != 40 {

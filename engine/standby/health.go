@@ -31,6 +31,7 @@ func (s *site) health(ctx context.Context) (h engine.Health) {
 		var err error
 		if h, err = s.caps.Prober.Probe(ctx); err != nil {
 			h.Notices = append(h.Notices, "it does not tell how it is: "+err.Error())
+			h.Nodes = []engine.Node{{Addr: s.side.String(), Err: err}}
 		}
 	}
 	h.Name = s.side.String()

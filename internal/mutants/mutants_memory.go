@@ -7,7 +7,7 @@ import "slices"
 var memoryMutants = slices.Concat(
 	grantMutants, fenceMutants, leaseMutants, renewMutants, releaseMutants, abandonMutants, expiryMutants,
 	notifyMutants, inputMutants, lineMutants, crowdMutants, latchMutants, meetMutants, operatorMutants,
-	seizeMutants, memberMutants, noteMutants, severalMutants, faultyMutants,
+	seizeMutants, memberMutants, noteMutants, healthMutants, severalMutants, faultyMutants,
 	claimMutants, fingerprintMutants, unknownMutants, takeMutants, renewalMutants,
 	settleMutants, outcomeMutants, disclaimMutants, recordMutants, watchMutants, ledgerMutants, villainMutants,
 )

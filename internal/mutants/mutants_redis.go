@@ -5,6 +5,7 @@ import "slices"
 // redisMutants are bugs in engine/redisengine, in Go and in lua/*.lua. The laws
 // that must notice are the subtests of its TestLaws, which need a server.
 var redisMutants = slices.Concat(
+	redisHealthMutants,
 	redisAcquireMutants, redisReleaseMutants, redisAbandonMutants, redisRenewMutants, redisAdmitMutants, redisNotifyMutants,
 	redisLineMutants, redisCrowdMutants, redisOperatorMutants, redisLedgerMutants, redisNoteMutants, redisSeveralMutants,
 )

@@ -25,10 +25,9 @@ var (
 
 // doctorFlags are what the doctor can be told.
 type doctorFlags struct {
-	urls    []string
-	lease   time.Duration
-	timeout time.Duration
-	json    bool
+	urls  []string
+	lease time.Duration
+	json  bool
 }
 
 func (p *program) doctor() *cobra.Command {
@@ -50,7 +49,6 @@ func (p *program) doctor() *cobra.Command {
 	flags.StringArrayVar(&f.urls, "redis", nil, p.say(lang.FlagDoctorRedis))
 	flags.Lookup("redis").DefValue = "" // not []
 	flags.DurationVar(&f.lease, "lease", 30*time.Second, p.say(lang.FlagLease))
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Second, p.say(lang.FlagTimeout))
 	flags.BoolVar(&f.json, "json", false, p.say(lang.FlagJSON))
 	return c
 }
@@ -63,7 +61,7 @@ func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
 	if err != nil {
 		return err
 	}
-	r := doctor.Examine(h, doctor.Lease(f.lease), doctor.Timeout(f.timeout))
+	r := doctor.Examine(h, doctor.Lease(f.lease))
 	if err := p.showDoctor(r, f.json); err != nil {
 		return err
 	}
@@ -89,8 +87,6 @@ func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
 		return p.misuse(c, p.say(lang.DoctorLacks), "")
 	case f.lease <= 0:
 		return p.badValue(c, "lease", f.lease.String(), p.say(lang.ADuration))
-	case f.timeout <= 0:
-		return p.badValue(c, "timeout", f.timeout.String(), p.say(lang.ADuration))
 	}
 	for _, url := range f.urls {
 		if !redisURL.MatchString(url) {
@@ -109,6 +105,9 @@ func examined(ctx context.Context, urls []string) (engine.Health, error) {
 		all.Go(func() { parts[i], errs[i] = redisengine.Probe(ctx, url) })
 	}
 	all.Wait()
+	if ctx.Err() != nil {
+		return engine.Health{}, context.Cause(ctx)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return engine.Health{}, err
 	}

@@ -51,7 +51,7 @@ func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() 
 
 // values are how help calls what a flag takes.
 var values = map[string]string{
-	"color": "WHEN", "lease": "TIME", "timeout": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
+	"color": "WHEN", "lease": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
 	"primary": "URL", "standby": "URL", "to": "SIDE",
 }
 

@@ -23,9 +23,8 @@ know nothing of each other.`,
 		"a Redis to examine, or INTERLOCK_REDIS_URL; several are a quorum",
 		"要检查的 Redis，也可用 INTERLOCK_REDIS_URL；给多个则为仲裁",
 	}
-	FlagLease   = Text{"the shortest lease of your locks", "锁的最短租期"}
-	FlagTimeout = Text{"the timeout of your calls", "调用的超时"}
-	FlagJSON    = Text{"write the report for programs", "输出 JSON"}
+	FlagLease = Text{"the shortest lease of your locks", "锁的最短租期"}
+	FlagJSON  = Text{"write the report for programs", "输出 JSON"}
 
 	Nodes        = Text{"nodes", "节点"}
 	ColumnNode   = Text{"NODE", "节点"}
