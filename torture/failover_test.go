@@ -151,7 +151,7 @@ type crowd struct {
 // A witness sees who is inside of a lock.
 type witness struct {
 	mu     sync.Mutex
-	inside map[*interlock.Hold]context.Context
+	inside map[*interlock.Hold]<-chan struct{} // closed once it is known to be over
 	fence  uint64 // the highest so far
 }
 
@@ -196,7 +196,7 @@ func (c *crowd) work(client *interlock.Client, opts []interlock.Option) {
 			c.clear(err)
 			continue
 		}
-		c.enter(i, before, held, hold)
+		c.enter(held, hold, i, before)
 		select {
 		case <-time.After(rand.N(20 * time.Millisecond)):
 		case <-held.Done():
@@ -219,12 +219,14 @@ func (w *witness) highest() uint64 {
 // enter notes a grant, and whether somebody else believes to have the lock. Its
 // fence must be above all that were granted before it was asked for, and no two who
 // are inside may have the same: what they write to could not tell them apart.
-func (c *crowd) enter(i int, before uint64, held context.Context, hold *interlock.Hold) {
+func (c *crowd) enter(held context.Context, hold *interlock.Hold, i int, before uint64) {
 	w := &c.keys[i]
 	w.mu.Lock()
 	backwards := hold.Fence() <= before
-	for other, ctx := range w.inside {
-		if ctx.Err() == nil {
+	for other, over := range w.inside {
+		select {
+		case <-over:
+		default:
 			c.doubles.Add(1)
 		}
 		backwards = backwards || other.Fence() == hold.Fence()
@@ -234,9 +236,9 @@ func (c *crowd) enter(i int, before uint64, held context.Context, hold *interloc
 	}
 	w.fence = max(w.fence, hold.Fence())
 	if w.inside == nil {
-		w.inside = make(map[*interlock.Hold]context.Context)
+		w.inside = make(map[*interlock.Hold]<-chan struct{})
 	}
-	w.inside[hold] = held
+	w.inside[hold] = held.Done()
 	w.mu.Unlock()
 	c.grants.Add(1)
 	c.mu.Lock()

@@ -23,8 +23,8 @@ func TestAcks(t *testing.T) {
 	acks := func(a redisengine.Acks) *redisengine.Engine {
 		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(200*time.Millisecond))
 	}
-	any, most, all := acks(redisengine.AnyAck), acks(redisengine.QuorumAcks), acks(redisengine.AllAcks)
-	for i, e := range []*redisengine.Engine{any, most, all} { // each knows of two replicas then
+	one, most, all := acks(redisengine.AnyAck), acks(redisengine.QuorumAcks), acks(redisengine.AllAcks)
+	for i, e := range []*redisengine.Engine{one, most, all} { // each knows of two replicas then
 		r := named(ask(t, ann, "a"), i)
 		granted(t, e, r)
 		released(t, e, r, engine.Parting{Outcome: engine.Released})
@@ -32,18 +32,18 @@ func TestAcks(t *testing.T) {
 	}
 
 	replicas[0].Kill()
-	granted(t, any, named(ask(t, ann, "b"), 10))
+	granted(t, one, named(ask(t, ann, "b"), 10))
 	granted(t, most, named(ask(t, ann, "b"), 11))
 	tooFew(t, primary, all, named(ask(t, ann, "b"), 12))
 
 	replicas[1].Kill()
-	tooFew(t, primary, any, named(ask(t, ann, "c"), 20))
+	tooFew(t, primary, one, named(ask(t, ann, "c"), 20))
 	tooFew(t, primary, most, named(ask(t, ann, "c"), 21))
 
 	// It is the replicas that are missing, and not the attempt that is wrong.
 	replicas[1].Restart()
 	eventually(t, "the replica is back", func() bool {
-		_, err := any.Acquire(context.Background(), named(ask(t, ann, "c"), 20))
+		_, err := one.Acquire(context.Background(), named(ask(t, ann, "c"), 20))
 		return err == nil
 	})
 }

@@ -39,8 +39,8 @@ func (e *Engine) Memory(ctx context.Context) (engine.Memory, error) {
 	if err != nil {
 		return engine.Memory{}, e.explain(ctx, "memory", memoryScript, err)
 	}
-	run, uptime, append := reply.List[0].Text, reply.List[1].Text, reply.List[2].Text
-	if append == "1" && e.syncsAlways(ctx) {
+	run, uptime, appends := reply.List[0].Text, reply.List[1].Text, reply.List[2].Text
+	if appends == "1" && e.syncsAlways(ctx) {
 		return kept, nil
 	}
 	seconds, err := strconv.ParseInt(uptime, 10, 64)

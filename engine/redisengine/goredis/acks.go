@@ -53,7 +53,7 @@ func (a *adapter) onConn(ctx context.Context, args []any, script *redisengine.Sc
 		return redisengine.Reply{}, &redisengine.NotSentError{Err: err}
 	}
 	conn := client.Conn()
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	reply, err := sendOnce(ctx, conn, args)
 	if redisengine.NoScript(err) {
 		args[0], args[1] = "eval", script.Text

@@ -41,7 +41,8 @@ func (c *cluster) Eval(ctx context.Context, call *redisengine.Call) (redisengine
 
 // ask asks who has which slots.
 func (c *cluster) ask(ctx context.Context) ([]redisengine.Span, error) {
-	slots, err := c.client.ClusterSlots(ctx).Result()
+	// CLUSTER SHARDS is not known before 7.0, and not right in all that know it.
+	slots, err := c.client.ClusterSlots(ctx).Result() //nolint:staticcheck // see above
 	if err != nil {
 		return nil, err
 	}
