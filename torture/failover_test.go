@@ -152,7 +152,7 @@ type crowd struct {
 type witness struct {
 	mu     sync.Mutex
 	inside map[*interlock.Hold]<-chan struct{} // closed once it is known to be over
-	fence  uint64 // the highest so far
+	fence  uint64                              // the highest so far
 }
 
 func newCrowd(t *testing.T, url, prefix string, opts ...interlock.Option) *crowd {
