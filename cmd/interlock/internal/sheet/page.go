@@ -46,7 +46,7 @@ func (p Page) promises(b *strings.Builder, r doctor.Report) {
 			{lang.RowDead, promise.Dead}, {lang.RowSurvives, promise.Survives}, {lang.RowGuard, promise.Guard},
 			{lang.NotPromised, doctor.Unpromised},
 		} {
-			p.line(b, "  ", p.Words.Say(row.name), 13, row.text.In(p.Language))
+			p.line(b, p.Words.Say(row.name), 13, row.text.In(p.Language))
 		}
 	}
 }
@@ -70,26 +70,26 @@ func (p Page) finding(b *strings.Builder, f doctor.Finding) {
 		title += " · " + f.Node
 	}
 	fmt.Fprintf(b, "%s %s\n", mark[f.Severity], p.Paint.Bold(title))
-	p.line(b, "  ", "", 0, f.Seen.In(p.Language))
+	p.line(b, "", 0, f.Seen.In(p.Language))
 	if f.Code == doctor.Notice {
 		return // there is no more to say
 	}
-	p.line(b, "  ", p.Words.Say(lang.Means), 6, f.Means.In(p.Language))
-	p.line(b, "  ", p.Words.Say(lang.Do), 6, f.Do.In(p.Language))
+	p.line(b, p.Words.Say(lang.Means), 6, f.Means.In(p.Language))
+	p.line(b, p.Words.Say(lang.Do), 6, f.Do.In(p.Language))
 	for _, command := range f.Commands {
 		fmt.Fprintf(b, "          %s\n", command)
 	}
 }
 
 // line writes a text behind its name, as many lines as it takes.
-func (p Page) line(b *strings.Builder, indent, name string, width int, text string) {
-	lines := wrap(text, p.Width-lang.Width(indent)-width)
+func (p Page) line(b *strings.Builder, name string, width int, text string) {
+	lines := wrap(text, p.Width-2-width)
 	for i, l := range lines {
 		head := strings.Repeat(" ", width)
 		if i == 0 {
 			head = p.Paint.Dim(lang.Pad(name, width))
 		}
-		fmt.Fprintf(b, "%s%s%s\n", indent, head, l)
+		fmt.Fprintf(b, "  %s%s\n", head, l)
 	}
 }
 
