@@ -128,7 +128,7 @@ func insist(t *testing.T, e engine.Engine, i, turn int, inside *atomic.Int32) (a
 			}
 			time.Sleep(time.Millisecond)
 			inside.Add(-1)
-			released(t, e, r, engine.Released)
+			released(t, e, r)
 			return asked
 		case !errors.As(err, &busy):
 			t.Errorf("acquire: %v", err)

@@ -18,7 +18,7 @@ type reply[T any] struct {
 
 // everywhere makes a call to all nodes at once, each of which has the engine's bound
 // to answer, also if the caller does not wait for it.
-func everywhere[T any](e *Engine, ctx context.Context, call func(ctx context.Context, i int) (T, error)) <-chan reply[T] {
+func everywhere[T any](ctx context.Context, e *Engine, call func(ctx context.Context, i int) (T, error)) <-chan reply[T] {
 	replies := make(chan reply[T], len(e.nodes))
 	for i := range e.nodes {
 		e.running.Go(func() { // until the bound is over
@@ -33,7 +33,7 @@ func everywhere[T any](e *Engine, ctx context.Context, call func(ctx context.Con
 
 // gather waits for the replies of all nodes to a call, and returns those that are
 // answers, by node, if most are.
-func gather[T any](e *Engine, ctx context.Context, what string, call func(ctx context.Context, i int) (T, error)) (map[int]T, error) {
+func gather[T any](ctx context.Context, e *Engine, what string, call func(ctx context.Context, i int) (T, error)) (map[int]T, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -41,12 +41,12 @@ func gather[T any](e *Engine, ctx context.Context, what string, call func(ctx co
 		return nil, err
 	}
 	defer e.leave()
-	return gathered(e, ctx, what, call)
+	return gathered(ctx, e, what, call)
 }
 
 // gathered is gather within a call that has begun.
-func gathered[T any](e *Engine, ctx context.Context, what string, call func(ctx context.Context, i int) (T, error)) (map[int]T, error) {
-	answers, replies := make(map[int]T), everywhere(e, ctx, call)
+func gathered[T any](ctx context.Context, e *Engine, what string, call func(ctx context.Context, i int) (T, error)) (map[int]T, error) {
+	answers, replies := make(map[int]T), everywhere(ctx, e, call)
 	var errs []error
 	var definite error
 	kind := engine.ErrUnavailable

@@ -92,14 +92,6 @@ func (h *holds) renewed(r engine.Request) {
 	}
 }
 
-// through reports whether r's attempt has its lock, for all that is known here.
-func (h *holds) through(r engine.Request) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	known := h.all[identityOf(r)]
-	return known != nil && slices.Contains(known.attempts, r.Attempt)
-}
-
 // leave forgets the hold of r's attempt, and returns at which nodes it may still be
 // on its way; nil if at none.
 func (h *holds) leave(r engine.Request) (unsure []bool) {

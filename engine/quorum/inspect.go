@@ -19,7 +19,7 @@ type inspector struct{ *Engine }
 
 // Inspect implements [engine.Inspector].
 func (p inspector) Inspect(ctx context.Context, key string) (engine.Lock, error) {
-	seen, err := gather(p.Engine, ctx, fmt.Sprintf("inspecting %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
+	seen, err := gather(ctx, p.Engine, fmt.Sprintf("inspecting %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
 		return p.nodes[i].can.Inspector.Inspect(ctx, key)
 	})
 	if err != nil {
@@ -39,7 +39,7 @@ func (p inspector) Seize(ctx context.Context, key string) (engine.Lock, error) {
 	}
 	defer p.leave()
 	turns := p.turns.all(key, len(p.nodes))
-	seen, err := gathered(p.Engine, ctx, fmt.Sprintf("seizing %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
+	seen, err := gathered(ctx, p.Engine, fmt.Sprintf("seizing %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
 		defer turns[i].end()
 		if err := turns[i].wait(ctx); err != nil {
 			return engine.Lock{}, fmt.Errorf("it still has the last call to answer: %w", engine.ErrUnavailable)
@@ -163,7 +163,7 @@ func (p inspector) look(ctx context.Context, at int, found []engine.Lock) (locks
 	if len(found) == 0 {
 		return nil, nil
 	}
-	seen, err := gather(p.Engine, ctx, "listing locks", func(ctx context.Context, i int) ([]engine.Lock, error) {
+	seen, err := gather(ctx, p.Engine, "listing locks", func(ctx context.Context, i int) ([]engine.Lock, error) {
 		if i == at {
 			return found, nil
 		}

@@ -9,7 +9,7 @@ import (
 
 // Register implements [engine.Inspector].
 func (p inspector) Register(ctx context.Context, m engine.Member, life time.Duration) error {
-	_, err := gather(p.Engine, ctx, "registering", func(ctx context.Context, i int) (struct{}, error) {
+	_, err := gather(ctx, p.Engine, "registering", func(ctx context.Context, i int) (struct{}, error) {
 		return struct{}{}, p.nodes[i].can.Inspector.Register(ctx, m, life)
 	})
 	return err
@@ -18,7 +18,7 @@ func (p inspector) Register(ctx context.Context, m engine.Member, life time.Dura
 // Members implements [engine.Inspector]. A client is known if any node knows it, as
 // most of them tell.
 func (p inspector) Members(ctx context.Context, ids []string) ([]engine.Member, error) {
-	seen, err := gather(p.Engine, ctx, "looking for clients", func(ctx context.Context, i int) ([]engine.Member, error) {
+	seen, err := gather(ctx, p.Engine, "looking for clients", func(ctx context.Context, i int) ([]engine.Member, error) {
 		return p.nodes[i].can.Inspector.Members(ctx, ids)
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 		out    time.Duration
 	}
 	h := engine.Health{Topology: engine.Quorum, Parts: make([]engine.Health, len(p.nodes)), Quorum: p.need}
-	replies := everywhere(p.Engine, ctx, func(ctx context.Context, i int) (s state, err error) {
+	replies := everywhere(ctx, p.Engine, func(ctx context.Context, i int) (s state, err error) {
 		s.health, err = p.nodes[i].health(ctx)
 		if err == nil {
 			s.out, err = p.nodes[i].sitsOut(ctx, p.longest)

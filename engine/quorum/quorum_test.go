@@ -46,10 +46,10 @@ func TestMinorityDown(t *testing.T) {
 			granted(t, e, a)
 			busy(t, e, ask("bob"))
 			renewed(t, e, a, nil)
-			released(t, e, a, engine.Released)
+			released(t, e, a)
 			b := ask("bob")
 			granted(t, e, b)
-			released(t, e, b, engine.Released)
+			released(t, e, b)
 			if d := time.Since(start); d > 0 {
 				t.Errorf("it took %v to do without two nodes", d)
 			}
@@ -104,7 +104,7 @@ func TestMinorityDown(t *testing.T) {
 		e, a := join(t, nodes), ask("ann")
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 100 * time.Millisecond, Times: 1})
 		granted(t, e, a)
-		released(t, e, a, engine.Released) // overtakes nothing
+		released(t, e, a) // overtakes nothing
 		time.Sleep(time.Second)
 		if by := holder(t, all[2].inner); by != "" {
 			t.Errorf("node 3 is still held by %s", by)
@@ -116,7 +116,7 @@ func TestMinorityDown(t *testing.T) {
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 2 * time.Second, Times: 1})
 		granted(t, e, a)
 		time.Sleep(time.Second) // the bound is over, and the attempt is on its way
-		released(t, e, a, engine.Released)
+		released(t, e, a)
 		time.Sleep(2 * time.Second)
 		all[2].Wait()
 		if by := holder(t, all[2].inner); by != "" {
@@ -203,7 +203,7 @@ func TestSittingOut(t *testing.T) {
 		e, a := join(t, nodes), ask("ann")
 		for range 10 {
 			granted(t, e, a)
-			released(t, e, a, engine.Released)
+			released(t, e, a)
 		}
 		synctest.Wait()
 		if n := all[0].Calls(enginetest.OpMemory); n != 1 {
@@ -300,7 +300,7 @@ func TestFence(t *testing.T) {
 			for _, s := range down {
 				s.Heal()
 			}
-			released(t, e, r, engine.Released)
+			released(t, e, r)
 		}
 	})
 	bubble(t, "nothing is granted if most nodes do not agree on a fence", func(t *testing.T) {

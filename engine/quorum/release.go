@@ -35,7 +35,7 @@ func (e *Engine) part(ctx context.Context, r engine.Request, end func(context.Co
 	defer e.leave()
 	turns := e.turns.all(r.Key, len(e.nodes))
 	unsure := e.holds.leave(r)
-	f := everywhere(e, ctx, func(ctx context.Context, i int) (engine.Parting, error) {
+	f := everywhere(ctx, e, func(ctx context.Context, i int) (engine.Parting, error) {
 		defer turns[i].end()
 		if err := turns[i].wait(ctx); err != nil {
 			return engine.Parting{}, fmt.Errorf("quorum: %s still has the last call to answer: %w", e.nodes[i].name, engine.ErrUnavailable)

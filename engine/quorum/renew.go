@@ -123,7 +123,7 @@ func newRenewals(e *Engine, rs []engine.Request) *renewals {
 // add counts the answers of one node.
 func (v *renewals) add(said []error) {
 	for i := range v.votes {
-		err := error(engine.ErrUnavailable)
+		err := engine.ErrUnavailable
 		if i < len(said) {
 			err = said[i]
 		}

@@ -190,8 +190,7 @@ func TestQuorumOfFiveRedisWithoutThree(t *testing.T) {
 			case <-time.After(lease + 500*time.Millisecond):
 				t.Errorf("hold %d was not told within a lease", i)
 			}
-			var lost *interlock.LostError
-			if !errors.As(context.Cause(ctx), &lost) {
+			if _, lost := errors.AsType[*interlock.LostError](context.Cause(ctx)); !lost {
 				t.Errorf("hold %d ended with %v", i, context.Cause(ctx))
 			}
 		})
