@@ -27,6 +27,22 @@ func TestDocsSayTheSame(t *testing.T) {
 	}
 }
 
+func TestDocsHaveTheCodes(t *testing.T) {
+	for l, file := range map[doctor.Language]string{
+		doctor.English: "../docs/engines.md", doctor.Chinese: "../docs/engines.zh-CN.md",
+	} {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for code, texts := range doctor.Forms() {
+			if means := texts[1].In(l); !strings.Contains(string(page), "| `"+string(code)+"` |") || !strings.Contains(string(page), "| "+means+" |") {
+				t.Errorf("%s does not say of %s: %s", file, code, means)
+			}
+		}
+	}
+}
+
 // S8, T7: every setting that was asked about has its line.
 func TestDocsHaveTheSettings(t *testing.T) {
 	for _, file := range []string{"../docs/engines.md", "../docs/engines.zh-CN.md"} {

@@ -97,3 +97,18 @@ func leavesNothing(t *testing.T, s *redistest.Server) {
 		}
 	}
 }
+
+// T7, S8: what works on one server works behind sentinels and on a cluster.
+func TestDemoOnSeveralServers(t *testing.T) {
+	t.Parallel()
+	t.Run("behind sentinels", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.StartSentinel(t)
+		start(t, nil, "demo", "--n=20", "--redis", s.URL()).expect(t, 0, "Redis at "+strings.Join(s.Addrs(), ","), "verdict: it happened once")
+	})
+	t.Run("on a cluster", func(t *testing.T) {
+		t.Parallel()
+		c := redistest.StartCluster(t)
+		start(t, nil, "demo", "--n=20", "--redis", c.URL()).expect(t, 0, "verdict: one at a time", "verdict: it happened once")
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -111,8 +110,8 @@ func (p *program) redis(c *cobra.Command, f *demoFlags) (address, from string) {
 }
 
 func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Engine, error) {
-	if !strings.HasPrefix(address, "redis://") && !strings.HasPrefix(address, "rediss://") {
-		return nil, p.misuse(c, p.say(lang.NotRedis, from), "")
+	if !redisURL.MatchString(address) {
+		return nil, p.misuse(c, p.say(lang.NotRedisURL, from), "")
 	}
 	e, err := redisengine.Open(c.Context(), address)
 	switch {
@@ -124,11 +123,12 @@ func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Eng
 	return e, err
 }
 
-// host returns which server an address names, without its password.
+// host returns which servers an address names, without the password. Package url
+// knows of one only.
 func host(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "?"
+	_, rest, _ := strings.Cut(address, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
 	}
-	return u.Host
+	return rest[strings.LastIndexByte(rest, '@')+1:]
 }

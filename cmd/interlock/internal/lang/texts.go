@@ -183,7 +183,6 @@ var (
 	AValue         = Text{"a value for it", "合适的值"}
 	OneOf          = Text{"one of %s", "以下之一：%s"}
 	FromTo         = Text{"from %s to %s", " %s 到 %s 之间的值"}
-	NotRedis       = Text{"%s must be a URL such as redis://localhost:6379", "%s 应为 redis://localhost:6379 这样的地址"}
 	Superfluous    = Text{"%q is one argument too many", "多了一个参数 %q"}
 	DidYouMean     = Text{"did you mean %s?", "是不是想输入 %s？"}
 	SeeHelp        = Text{"see: %s --help", "查看用法：%s --help"}
