@@ -99,8 +99,8 @@ var kindsOfFailover = []string{"planned", "forgetful", "killed", "paused"}
 
 // rounds runs the rounds and prints what came of them.
 func rounds(t *testing.T, name, url string, n int, faults map[string]func(), healthy func()) {
-	sure := newCrowd(t, url+"?acks=all&ack_timeout=500ms", "sure:", interlock.Lease(6*time.Second))
-	fast := newCrowd(t, url, "fast:", interlock.Fenced(), interlock.Watchdog(3*time.Second))
+	sure := newCrowd(t, url+"?acks=all&ack_timeout=500ms", "sure:", false, interlock.Lease(6*time.Second))
+	fast := newCrowd(t, url, "fast:", true, interlock.Fenced(), interlock.Watchdog(3*time.Second))
 	begun, counts := time.Now(), make(map[string]int)
 	for i := range n {
 		kind := kindsOfFailover[i%len(kindsOfFailover)]
@@ -136,6 +136,7 @@ type crowd struct {
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 
+	slow      bool // some stay for long
 	keys      [failKeys]witness
 	grants    atomic.Int64
 	doubles   atomic.Int64 // granted although another believed to have it
@@ -155,9 +156,9 @@ type witness struct {
 	fence  uint64                              // the highest so far
 }
 
-func newCrowd(t *testing.T, url, prefix string, opts ...interlock.Option) *crowd {
+func newCrowd(t *testing.T, url, prefix string, slow bool, opts ...interlock.Option) *crowd {
 	t.Helper()
-	c := &crowd{t: t, last: time.Now()}
+	c := &crowd{t: t, slow: slow, last: time.Now()}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	opts = append(opts, interlock.Wait(2*time.Second))
 	for range 3 {
@@ -198,7 +199,7 @@ func (c *crowd) work(client *interlock.Client, opts []interlock.Option) {
 		}
 		c.enter(held, hold, i, before)
 		select {
-		case <-time.After(rand.N(20 * time.Millisecond)):
+		case <-time.After(c.stay()):
 		case <-held.Done():
 			if errors.Is(context.Cause(held), interlock.ErrLost) {
 				c.losses.Add(1)
@@ -207,6 +208,15 @@ func (c *crowd) work(client *interlock.Client, opts []interlock.Option) {
 		c.leave(i, hold)
 		c.clear(hold.Unlock())
 	}
+}
+
+// stay is how long somebody stays inside. A few stay so long that a failover comes
+// meanwhile.
+func (c *crowd) stay() time.Duration {
+	if c.slow && rand.N(40) == 0 {
+		return 2 * time.Second
+	}
+	return rand.N(20 * time.Millisecond)
 }
 
 // highest is the highest fence that was granted so far.

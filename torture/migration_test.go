@@ -24,7 +24,7 @@ func TestMigration(t *testing.T) {
 		moves = 8
 	}
 	c := redistest.StartCluster(t)
-	crowd := newCrowd(t, c.URL(), "fast:", interlock.Fenced(), interlock.Watchdog(6*time.Second))
+	crowd := newCrowd(t, c.URL(), "fast:", false, interlock.Fenced(), interlock.Watchdog(6*time.Second))
 	work := newPieces(t, c.URL())
 	begun, carried := time.Now(), 0
 	for i := range moves {
