@@ -56,8 +56,8 @@ var healthLaws = []Law{
 		b.cancelled(second(b.prober().Probe(b.done())))
 	}},
 	{"health", "a clock that was moved is off by as much", func(b *bench) {
-		clock, moved := b.clock(), false
-		before := b.offsets()
+		before, moved := b.offsets(), false
+		clock := b.clock()
 		clock.Step(time.Hour)
 		for addr, d := range b.offsets() {
 			more := d - before[addr]
