@@ -24,11 +24,11 @@ func TestSwitch(t *testing.T) {
 		start(t, []string{"USER=ann"}, append(sides, "--to", "standby")...).expect(t, 0,
 			"switched to standby (epoch 1)", "told: primary", "told: standby", "nothing is granted until")
 		await(t, "the process follows", func() bool { return e.State().Side == standby.Standby })
-		_, err := e.Acquire(t.Context(), engine.Request{Key: "k", Holder: "a1100000-0000-4000-8000-00000000000a:1", Attempt: "1", Lease: time.Second})
-		var switching *standby.SwitchingError
-		if !errors.As(err, &switching) || switching.Epoch != 1 {
-			t.Errorf("acquire: %v", err)
-		}
+		await(t, "the process has seen both notes", func() bool { // it may know by one that the other has yet to be written
+			_, err := e.Acquire(t.Context(), engine.Request{Key: "k", Holder: "a1100000-0000-4000-8000-00000000000a:1", Attempt: "1", Lease: time.Second})
+			switching, ok := errors.AsType[*standby.SwitchingError](err)
+			return ok && switching.Epoch == 1
+		})
 		start(t, nil, append(sides, "--status")...).expect(t, 0, "the standby counts (epoch 1)", "by ann@", "nothing is granted until")
 		start(t, nil, append(sides, "--to=standby")...).expect(t, 0, "the standby counts already (epoch 1)")
 		start(t, nil, append(sides, "--to=local", "--lang=zh")...).expect(t, 0, "已切换到 local（第 2 次）", "已降级")
