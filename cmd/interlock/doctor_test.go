@@ -62,7 +62,7 @@ func TestDoctorNamesTheFlaw(t *testing.T) {
 			s.Must("ACL", "SETUSER", "shop", "on", ">secret", "~*", "&*", "+@all", "-evalsha", "-config")
 			return []string{"redis://shop:secret@" + s.Addr()}
 		}, []string{"✗ denied", "the user may not use EVALSHA", "ACL SETUSER <user> +evalsha", "· unread"}},
-		{"a wrong password", 69, func(t *testing.T) []string {
+		{"a wrong password", 5, func(t *testing.T) []string {
 			s := redistest.Start(t, lasting...)
 			s.Must("CONFIG", "SET", "requirepass", "right")
 			return []string{"redis://:wrong@" + s.Addr()}
@@ -86,7 +86,7 @@ func TestDoctorNamesTheFlaw(t *testing.T) {
 		{"a quorum of two", 6, func(t *testing.T) []string {
 			return []string{redistest.Start(t, lasting...).URL(), "redis://127.0.0.1:1"}
 		}, []string{"✗ quorum-few", "! unreachable"}},
-		{"nobody", 69, func(*testing.T) []string { return []string{"redis://127.0.0.1:1"} },
+		{"nobody", 5, func(*testing.T) []string { return []string{"redis://127.0.0.1:1"} },
 			[]string{"✗ unreachable", "connection refused", "no server can be reached"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestDoctor(t *testing.T) {
 	t.Run("no password is told", func(t *testing.T) {
 		t.Parallel()
 		r := examine(t, "redis://shop:geheim@127.0.0.1:1")
-		r.expect(t, 69)
+		r.expect(t, 5)
 		if strings.Contains(r.stdout.String()+r.stderr.String(), "geheim") {
 			t.Error("it is")
 		}

@@ -19,7 +19,6 @@ const (
 	exitUsage       = 2
 	exitUnreachable = 5
 	exitVerdict     = 6
-	exitAway        = 69  // the doctor's: EX_UNAVAILABLE of sysexits
 	exitInterrupted = 130 // as shells count: 128 and the number of SIGINT
 )
 
@@ -74,7 +73,7 @@ func (p *program) report(err error) int {
 		return exitVerdict
 	case errors.Is(err, errDoctorAway):
 		p.complain(p.say(lang.DoctorAway))
-		return exitAway
+		return exitUnreachable
 	case errors.Is(err, demo.ErrVerdict):
 		p.complain(p.say(lang.VerdictFailed))
 		return exitVerdict

@@ -16,8 +16,8 @@ know nothing of each other.`,
 给出多个 --redis 时，按互相独立的服务器组成的仲裁来检查。`,
 	}
 	DoctorCodes = Text{
-		"Exit codes: 0 nothing failed, 1 error, 2 usage, 6 something failed,\n69 no server reachable, 130 interrupted.",
-		"退出码：0 没有 ✗，1 出错，2 用法错误，6 有 ✗，69 连不上任何服务器，130 被中断。",
+		"Exit codes: 0 nothing failed, 1 error, 2 usage, 5 no server reachable,\n6 something failed, 130 interrupted.",
+		"退出码：0 没有 ✗，1 出错，2 用法错误，5 连不上任何服务器，6 有 ✗，130 被中断。",
 	}
 	FlagDoctorRedis = Text{
 		"a Redis to examine, or INTERLOCK_REDIS_URL; several are a quorum",
