@@ -2,6 +2,7 @@ package redisengine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -50,14 +51,15 @@ func Acknowledge(a Acks) Option {
 // defaultAckTimeout is how long replicas have to say that they have heard.
 const defaultAckTimeout = time.Second
 
-// AckTimeout is how long replicas have to acknowledge a grant. The default is 1 s,
-// also for a d that is not above zero.
+// AckTimeout is how long replicas have to acknowledge a grant, in whole
+// milliseconds, and one at least. The default is 1 s, also for a d that is not above
+// zero.
 func AckTimeout(d time.Duration) Option {
 	return func(e *Engine) {
 		if d <= 0 {
 			d = defaultAckTimeout
 		}
-		e.ackTimeout = d
+		e.ackTimeout = max(d, time.Millisecond) // WAIT takes none at all for for ever
 	}
 }
 
@@ -109,8 +111,12 @@ func (e *Engine) acksNeeded(ctx context.Context, key string) (int, error) {
 		}
 	}
 	n, err := e.replicas.count(home, func() (int, error) { return e.countReplicas(ctx, key) })
-	if err != nil {
+	var reply ReplyError
+	switch {
+	case errors.As(err, &reply):
 		return 0, err
+	case err != nil:
+		return 0, &NotSentError{Err: err} // it was only the question that was sent
 	}
 	if e.acks == AllAcks {
 		return max(1, n), nil

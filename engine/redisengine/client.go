@@ -99,6 +99,16 @@ func NoScript(err error) bool {
 	return errors.As(err, &e) && e.Code() == "NOSCRIPT"
 }
 
+// Moved returns the address of the server that has the slot of a call by now, if
+// that is what err says; otherwise "".
+func Moved(err error) (addr string) {
+	var e ReplyError
+	if errors.As(err, &e) && e.Code() == "MOVED" {
+		addr = string(e[strings.LastIndexByte(string(e), ' ')+1:])
+	}
+	return addr
+}
+
 // A NotSentError means that a call never left the process.
 type NotSentError struct{ Err error }
 

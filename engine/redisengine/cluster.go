@@ -161,15 +161,29 @@ func somewhere(ctx context.Context, c Cluster) (Client, error) {
 	return c.At(primaries[rand.N(len(primaries))].Addr)
 }
 
-// A chorus listens to several nodes of a cluster as if they were one. Whatever is
-// wrong with one of them, all is begun anew: the slots may have moved.
+// A chorus listens to several nodes of a cluster as if they were one. If one of
+// them is lost, all is begun anew: the slots may have moved. One that cannot be
+// reached keeps nobody from hearing the others.
 type chorus struct {
 	cluster Cluster
 	heard   func(string)
-	nodes   map[string]Listener
+	nodes   map[string]Listener // by address
+	on      map[string]Listener // by channel
 	lost    chan error
 	over    chan struct{} // closed by Close
 }
+
+// A deafError says which channels are not listened to, while others are.
+type deafError struct {
+	channels []string
+	err      error
+}
+
+func (e *deafError) Error() string {
+	return fmt.Sprintf("%d channels cannot be listened to for now: %v", len(e.channels), e.err)
+}
+
+func (e *deafError) Unwrap() error { return e.err }
 
 // listen opens what hears messages that are published with m.
 func listen(ctx context.Context, client Client, m PublishMode, heard func(channel string)) (Listener, error) {
@@ -178,7 +192,10 @@ func listen(ctx context.Context, client Client, m PublishMode, heard func(channe
 		return client.Listen(ctx, m, heard)
 	}
 	if m == Sharded {
-		return &chorus{cluster: c, heard: heard, nodes: make(map[string]Listener), lost: make(chan error, 1), over: make(chan struct{})}, nil
+		return &chorus{
+			cluster: c, heard: heard, nodes: make(map[string]Listener), on: make(map[string]Listener),
+			lost: make(chan error, 1), over: make(chan struct{}),
+		}, nil
 	}
 	node, err := somewhere(ctx, c) // nodes tell each other
 	if err != nil {
@@ -188,55 +205,96 @@ func listen(ctx context.Context, client Client, m PublishMode, heard func(channe
 	return node.Listen(ctx, m, heard)
 }
 
-// Subscribe implements [Listener].
+// Subscribe implements [Listener]. It sends the channels of each slot to the node
+// that has it. Nodes that are listened to already come first: to connect to one
+// that is down takes its time.
 func (c *chorus) Subscribe(ctx context.Context, channels []string) error {
-	return c.each(ctx, channels, Listener.Subscribe)
-}
-
-// Unsubscribe implements [Listener].
-func (c *chorus) Unsubscribe(ctx context.Context, channels []string) error {
-	return c.each(ctx, channels, Listener.Unsubscribe)
-}
-
-// each sends the channels of each slot to the node that has it.
-func (c *chorus) each(ctx context.Context, channels []string, send func(Listener, context.Context, []string) error) error {
 	bySlot := make(map[int][]string)
 	for _, ch := range channels {
 		bySlot[Slot(ch)] = append(bySlot[Slot(ch)], ch)
 	}
-	for _, some := range bySlot {
-		l, err := c.home(ctx, some[0])
-		if err == nil {
-			err = send(l, ctx, some)
+	deaf, down := deafError{}, make(map[string]error)
+	for _, known := range []bool{true, false} {
+		for slot, some := range bySlot {
+			addr, err := c.cluster.Home(ctx, some[0])
+			if err == nil && known && c.nodes[addr] == nil {
+				continue
+			}
+			if err == nil {
+				err = down[addr] // it is not waited for twice
+			}
+			if err == nil {
+				err = c.subscribe(ctx, addr, some)
+			}
+			if err != nil {
+				deaf.channels, deaf.err = append(deaf.channels, some...), err
+				if c.nodes[addr] == nil {
+					down[addr] = err
+				}
+			}
+			delete(bySlot, slot)
 		}
+	}
+	if deaf.err == nil {
+		return nil
+	}
+	c.cluster.Forget()
+	if len(c.nodes) == 0 || ctx.Err() != nil {
+		return deaf.err
+	}
+	return &deaf
+}
+
+// subscribe asks one node for channels of one slot.
+func (c *chorus) subscribe(ctx context.Context, addr string, channels []string) error {
+	l, known := c.nodes[addr]
+	if !known {
+		node, err := c.cluster.At(addr)
 		if err != nil {
-			c.cluster.Forget()
 			return err
 		}
+		if l, err = node.Listen(ctx, Sharded, c.heard); err != nil {
+			return err
+		}
+	}
+	err := l.Subscribe(ctx, channels)
+	switch {
+	case err != nil && !known:
+		_ = l.Close()
+		return err
+	case err != nil:
+		return err
+	case !known:
+		c.nodes[addr] = l
+		go c.watch(l) // ends with the listener, which Close closes
+	}
+	for _, ch := range channels {
+		c.on[ch] = l
 	}
 	return nil
 }
 
-// home returns the listener on the node that has a channel.
-func (c *chorus) home(ctx context.Context, channel string) (Listener, error) {
-	addr, err := c.cluster.Home(ctx, channel)
-	if err != nil {
-		return nil, err
+// Unsubscribe implements [Listener]. It asks whoever was asked for the channels,
+// wherever their slots are by now.
+func (c *chorus) Unsubscribe(ctx context.Context, channels []string) error {
+	type part struct {
+		l    Listener
+		slot int
 	}
-	if l := c.nodes[addr]; l != nil {
-		return l, nil
+	parts := make(map[part][]string)
+	for _, ch := range channels {
+		if l := c.on[ch]; l != nil {
+			p := part{l, Slot(ch)}
+			parts[p] = append(parts[p], ch)
+			delete(c.on, ch)
+		}
 	}
-	node, err := c.cluster.At(addr)
-	if err != nil {
-		return nil, err
+	for p, some := range parts {
+		if err := p.l.Unsubscribe(ctx, some); err != nil {
+			return err
+		}
 	}
-	l, err := node.Listen(ctx, Sharded, c.heard)
-	if err != nil {
-		return nil, err
-	}
-	c.nodes[addr] = l
-	go c.watch(l) // ends with the listener, which Close closes
-	return l, nil
+	return nil
 }
 
 // watch passes on that one of the connections has ended.

@@ -62,7 +62,7 @@ func fullError(name string) error {
 func (e *Engine) explain(ctx context.Context, name string, s *Script, err error) error {
 	var reply ReplyError
 	if errors.As(err, &reply) {
-		return answered(name, s, reply)
+		return answered(name, s, e.unsettled(reply))
 	}
 	if ctx.Err() == nil {
 		e.clock.forget() // who answers next may be another server
@@ -76,6 +76,16 @@ func (e *Engine) explain(ctx context.Context, name string, s *Script, err error)
 		causes = append(causes, done, context.Cause(ctx))
 	}
 	return fail(name, fmt.Sprintf("no answer to %s, so it may have happened: %v", s.Name, err), causes...)
+}
+
+// unsettled turns the answer to a call that was sent from one server of a cluster
+// to the next too often into another: where its slot is has yet to settle. A call
+// about a slot on its way to a server would find some of its keys only.
+func (e *Engine) unsettled(reply ReplyError) ReplyError {
+	if code := reply.Code(); e.cluster == nil || code != "MOVED" && code != "ASK" {
+		return reply
+	}
+	return "TRYAGAIN after as many redirects as are allowed: " + reply
 }
 
 // unsent explains why a call never left.

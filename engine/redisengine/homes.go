@@ -18,9 +18,18 @@ type Homes struct {
 	// Refresh is after how long it is asked again. Zero means 2 s.
 	Refresh time.Duration
 
-	mu    sync.Mutex
-	asked time.Time // when spans was read; zero if it is to be read anew
-	spans []Span
+	mu     sync.Mutex
+	asked  time.Time // when spans was read; zero if it is to be read anew
+	spans  []Span
+	asking *question // nil if nobody asks
+}
+
+// A question is one that somebody asks for all who want to know.
+type question struct {
+	done   chan struct{} // closed when the rest is known
+	spans  []Span
+	err    error
+	gaveUp bool // it is the asker's own context that has ended
 }
 
 // A Span is some slots and the primary that has them.
@@ -29,11 +38,12 @@ type Span struct {
 	Addr     string
 }
 
-// Forget implements [Cluster].
+// Forget implements [Cluster]. What is being asked was asked before, and counts for
+// those only who wait for it.
 func (h *Homes) Forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked = time.Time{}
+	h.asked, h.asking = time.Time{}, nil
 }
 
 // Home implements [Cluster].
@@ -76,8 +86,31 @@ func (h *Homes) Primaries(ctx context.Context) ([]Primary, error) {
 }
 
 // known returns who has which slots, as it was a short while ago. One asks for
-// all who want to know.
+// all who want to know, none of whom waits longer than its context lets it.
 func (h *Homes) known(ctx context.Context) ([]Span, error) {
+	for {
+		spans, q, first := h.question()
+		switch {
+		case q == nil:
+			return spans, nil
+		case first:
+			h.answer(ctx, q)
+			return q.spans, q.err
+		}
+		select {
+		case <-q.done:
+			if !q.gaveUp {
+				return q.spans, q.err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// question returns what is known, or else what is being asked, and whether it is
+// the caller who has to ask it.
+func (h *Homes) question() (spans []Span, q *question, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	refresh := h.Refresh
@@ -85,12 +118,30 @@ func (h *Homes) known(ctx context.Context) ([]Span, error) {
 		refresh = defaultRefresh
 	}
 	if time.Since(h.asked) < refresh {
-		return h.spans, nil
+		return h.spans, nil, false
 	}
+	if h.asking == nil {
+		h.asking, first = &question{done: make(chan struct{}), gaveUp: true}, true
+	}
+	return nil, h.asking, first
+}
+
+// answer asks.
+func (h *Homes) answer(ctx context.Context, q *question) {
+	defer close(q.done)
+	began := time.Now()
 	spans, err := h.Ask(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("no node of the cluster tells where its slots are: %w", err)
+		err = fmt.Errorf("no node of the cluster tells where its slots are: %w", err)
 	}
-	h.spans, h.asked = spans, time.Now()
-	return spans, nil
+	q.spans, q.err, q.gaveUp = spans, err, err != nil && ctx.Err() != nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asking != q {
+		return // something has moved since
+	}
+	h.asking = nil
+	if err == nil {
+		h.spans, h.asked = spans, began
+	}
 }

@@ -2,6 +2,7 @@ package redisengine
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -231,7 +232,24 @@ func (n *notifier) subscribe(ctx context.Context, l Listener) error {
 	if len(added) == 0 {
 		return nil
 	}
-	return l.Subscribe(ctx, added)
+	err := l.Subscribe(ctx, added)
+	var deaf *deafError
+	if errors.As(err, &deaf) {
+		n.again(deaf.channels)
+		return nil
+	}
+	return err
+}
+
+// again leaves channels to be asked for with the next ones, or with the next sweep.
+func (n *notifier) again(channels []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, ch := range channels {
+		if n.topics[ch] != nil {
+			n.added = append(n.added, ch)
+		}
+	}
 }
 
 // sweep leaves off what nobody has listened to for a while.

@@ -3,7 +3,9 @@ package redisengine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 
@@ -51,13 +53,16 @@ func (c *rueidisClient) command(command, script string, call *Call) rueidis.Comp
 // evalAcked runs a script and waits for replicas, on a connection of its own: WAIT
 // is about what was written on the same one, and keeps it to itself meanwhile.
 func (c *rueidisClient) evalAcked(ctx context.Context, call *Call) (Reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, call.Timeout+call.AckTimeout)
+	bounded, cancel := context.WithTimeout(ctx, call.Timeout+call.AckTimeout)
 	defer cancel()
 	conn, giveBack := c.client.Dedicate()
 	defer giveBack()
-	reply, err := c.sendAcked(ctx, conn, "EVALSHA", call.Script.SHA, call)
+	reply, err := c.sendAcked(bounded, conn, "EVALSHA", call.Script.SHA, call)
 	if err != nil && NoScript(err) {
-		reply, err = c.sendAcked(ctx, conn, "EVAL", call.Script.Text, call)
+		reply, err = c.sendAcked(bounded, conn, "EVAL", call.Script.Text, call)
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, call.Timeout+call.AckTimeout) // ours, not the caller's
 	}
 	return reply, err
 }

@@ -30,35 +30,19 @@ func newRueidisCluster(alone rueidisClient, refresh time.Duration, redirects int
 // the connection on which replicas are waited for.
 func (c *rueidisCluster) Eval(ctx context.Context, call *Call) (reply Reply, err error) {
 	if call.Acks == 0 {
-		reply, err = c.rueidisClient.Eval(ctx, call)
-		return reply, unsettled(err)
+		return c.rueidisClient.Eval(ctx, call)
 	}
 	for range c.redirects + 1 {
 		var node Client
 		if node, err = c.at(ctx, call.Keys[0]); err != nil {
 			return Reply{}, &NotSentError{Err: err}
 		}
-		if reply, err = node.Eval(ctx, call); !redirected(err) {
+		if reply, err = node.Eval(ctx, call); Moved(err) == "" {
 			break
 		}
 		c.Forget()
 	}
-	return reply, unsettled(err)
-}
-
-// redirected reports whether the server has sent the call to another one.
-func redirected(err error) bool {
-	var reply ReplyError
-	return errors.As(err, &reply) && (reply.Code() == "MOVED" || reply.Code() == "ASK")
-}
-
-// unsettled is the error about a call that was sent from one server to the next
-// too often: where its slot is has yet to settle.
-func unsettled(err error) error {
-	if redirected(err) {
-		return ReplyError("TRYAGAIN after as many redirects as are allowed: " + err.Error())
-	}
-	return err
+	return reply, err
 }
 
 // at returns a client of the primary that has a key.
@@ -80,12 +64,44 @@ func (c *rueidisCluster) At(addr string) (Client, error) {
 	return &rueidisClient{client: node}, nil
 }
 
+// hedge is how long a node has to tell where the slots are before the next one is
+// asked as well: one that hangs must not hold up those who use the others.
+const hedge = 50 * time.Millisecond
+
 // askAny asks one node after the other who has which slots, until one answers.
 func (c *rueidisCluster) askAny(ctx context.Context) ([]Span, error) {
-	err := errors.New("it has no nodes")
-	for addr, node := range c.client.Nodes() {
-		var spans []Span
-		if spans, err = askSlots(ctx, addr, node); err == nil || ctx.Err() != nil {
+	type answer struct {
+		spans []Span
+		err   error
+	}
+	nodes := c.client.Nodes()
+	answers, open, err := make(chan answer, len(nodes)), 0, errors.New("it has no nodes")
+	// wait returns nil if there is no good answer yet and the next may be asked.
+	wait := func(d <-chan time.Time) []Span {
+		select {
+		case a := <-answers:
+			open, err = open-1, a.err
+			return a.spans
+		case <-d:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		return nil
+	}
+	for addr, node := range nodes {
+		open++
+		// It ends with the answer, or when the connection is given up. To end it
+		// before would end the dialing that other calls wait for.
+		go func() {
+			spans, err := askSlots(context.WithoutCancel(ctx), addr, node)
+			answers <- answer{spans, err}
+		}()
+		if spans := wait(time.After(hedge)); spans != nil || ctx.Err() != nil {
+			return spans, err
+		}
+	}
+	for open > 0 {
+		if spans := wait(nil); spans != nil || ctx.Err() != nil {
 			return spans, err
 		}
 	}

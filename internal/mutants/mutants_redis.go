@@ -392,7 +392,7 @@ var redisNotifyMutants = []mutant{
 		"return e.notifier.listen(channel(name[:1]))",
 		"a waiter listens where nobody publishes"},
 	{"second-topic-forgotten", redisNotifierGo,
-		"return l.Subscribe(ctx, added)",
-		"return l.Subscribe(ctx, added[:1])",
+		"err := l.Subscribe(ctx, added)",
+		"err := l.Subscribe(ctx, added[:1])",
 		"of two who begin to wait at once one is never woken"},
 }

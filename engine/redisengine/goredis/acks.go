@@ -3,6 +3,7 @@ package goredis
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -46,16 +47,30 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 }
 
 // onConn runs a script, and then wait, on a connection of its own: WAIT is about
-// what was written on the same one.
+// what was written on the same one. Nobody else follows slots that have moved there.
 func (a *adapter) onConn(ctx context.Context, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
 	client, err := a.lender(ctx, args)
-	if err != nil {
-		return redisengine.Reply{}, &redisengine.NotSentError{Err: err}
+	for hops := 0; ; hops++ {
+		if err != nil {
+			return redisengine.Reply{}, &redisengine.NotSentError{Err: err}
+		}
+		reply, fault := onConnOf(ctx, client, args, script, wait)
+		addr := redisengine.Moved(fault)
+		c, many := a.client.(*redis.ClusterClient)
+		if addr == "" || !many || hops == c.Options().MaxRedirects {
+			return reply, fault
+		}
+		client, err = nodeAt(ctx, c, addr)
 	}
+}
+
+// onConnOf is onConn on one server.
+func onConnOf(ctx context.Context, client *redis.Client, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
 	conn := client.Conn()
 	defer func() { _ = conn.Close() }()
 	reply, err := sendOnce(ctx, conn, args)
 	if redisengine.NoScript(err) {
+		args = slices.Clone(args)
 		args[0], args[1] = "eval", script.Text
 		reply, err = sendOnce(ctx, conn, args)
 	}

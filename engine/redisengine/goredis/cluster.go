@@ -2,6 +2,7 @@ package goredis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -34,7 +35,7 @@ func newCluster(client *redis.ClusterClient) *cluster {
 func (c *cluster) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
 	reply, err := c.adapter.Eval(ctx, call)
 	if call.Acks > 0 && err != nil {
-		c.client.ReloadState(ctx) // nothing follows slots that have moved on such a connection
+		c.client.ReloadState(ctx) // on such a connection go-redis does not notice that a primary is gone
 	}
 	return reply, err
 }
@@ -57,9 +58,19 @@ func (c *cluster) ask(ctx context.Context) ([]redisengine.Span, error) {
 
 // At implements [redisengine.Cluster].
 func (c *cluster) At(addr string) (redisengine.Client, error) {
+	found, err := nodeAt(context.Background(), c.client, addr)
+	if err != nil {
+		c.Forget()
+		return nil, err
+	}
+	return &adapter{client: found}, nil
+}
+
+// nodeAt returns the client of one node.
+func nodeAt(ctx context.Context, client *redis.ClusterClient, addr string) (*redis.Client, error) {
 	var mu sync.Mutex // nodes are visited at the same time
 	var found *redis.Client
-	err := c.client.ForEachShard(context.Background(), func(_ context.Context, node *redis.Client) error {
+	err := client.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if node.Options().Addr == addr {
@@ -68,8 +79,7 @@ func (c *cluster) At(addr string) (redisengine.Client, error) {
 		return nil
 	})
 	if found == nil {
-		c.Forget()
-		return nil, fmt.Errorf("the cluster's node %s is not known yet: %w", addr, err)
+		return nil, errors.Join(fmt.Errorf("the cluster's node %s is not known yet", addr), err)
 	}
-	return &adapter{client: found}, nil
+	return found, nil
 }

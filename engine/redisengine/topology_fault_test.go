@@ -1,0 +1,153 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// keyAt returns a key that a primary has.
+func keyAt(t testing.TB, c *redistest.Cluster, home *redistest.Server) string {
+	t.Helper()
+	for i := range 1000 {
+		if k := fmt.Sprintf("%s:%d", key(t), i); c.Home(k) == home {
+			return k
+		}
+	}
+	t.Fatal("no key lies there")
+	return ""
+}
+
+// A primary that has become a replica lives on, and so would connections to it.
+func TestASubscriberFollowsTheSentinels(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t)
+	wake := listen(t, openURL(t, s.URL()), "k")
+	next := s.Failover()
+	eventually(t, "the new primary has the subscriber", func() bool {
+		return strings.HasSuffix(next.Must("PUBSUB", "NUMSUB", channelOf("k")), "\n1")
+	})
+	for len(wake) > 0 {
+		<-wake
+	}
+	next.Must("PUBLISH", channelOf("k"), "0")
+	told(t, wake)
+}
+
+func TestAShardThatIsDownLeavesTheOthersTheirSubscriber(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t)
+	dead, well := c.Servers[0], c.Servers[1]
+	gone, here := keyAt(t, c, dead), keyAt(t, c, well)
+	replica := c.ReplicaOf(dead)
+	e := openURL(t, c.URL())
+	heard, back := listen(t, e, here), listen(t, e, gone)
+	replica.Kill()
+	dead.Kill()
+	told(t, heard) // all is begun anew, once
+
+	// Who begins to listen wakes those who wait. Nobody does any more.
+	for end, calm := time.Now().Add(30*time.Second), time.Now(); time.Since(calm) < 3*time.Second; {
+		select {
+		case <-heard:
+			calm = time.Now()
+		case <-time.After(100 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			t.Fatal("the subscriber does not come to rest")
+		}
+	}
+	for range 3 {
+		well.Must("SPUBLISH", channelOf(here), "0")
+		told(t, heard)
+	}
+
+	for len(back) > 0 {
+		<-back
+	}
+	dead.Restart()
+	told(t, back) // it is listened to again
+}
+
+// Where slots are is asked of all who may know: one that hangs holds up nobody.
+func TestNodesThatHangHoldUpNoGrantElsewhere(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, "--cluster-node-timeout", "60000")
+	sick, well := c.Servers[0], c.Servers[1]
+	tag, replica := keyAt(t, c, well), c.ReplicaOf(sick)
+	e := openURL(t, c.URL()+"?refresh=1ms", redisengine.Acknowledge(redisengine.AnyAck))
+	replica.Stop()
+	sick.Stop()
+	defer replica.Cont()
+	defer sick.Cont()
+	for i := range 50 {
+		r, began := ask(t, ann, "a"), time.Now()
+		r.Key = fmt.Sprintf("{%s}:%d", tag, i)
+		granted(t, e, r)
+		if took := time.Since(began); took > time.Second {
+			t.Fatalf("a grant took %v", took)
+		}
+	}
+}
+
+func TestAcksOfASlotOnTheMove(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t)
+	from, to := c.Servers[0], c.Servers[1]
+	tag := keyAt(t, c, from)
+	e := openURL(t, c.URL(), redisengine.Acknowledge(redisengine.AnyAck))
+	lock := func(i int) engine.Request {
+		r := ask(t, ann, fmt.Sprint(i))
+		r.Key = fmt.Sprintf("{%s}:%d", tag, i)
+		return r
+	}
+	granted(t, e, lock(1))
+	m := c.Begin(tag, to)
+	refused(t, e, lock(2), engine.ErrUnavailable)
+	m.End()
+	granted(t, e, lock(3))
+}
+
+func TestWaitingForReplicasEndsWithTheCaller(t *testing.T) {
+	t.Parallel()
+	e := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(20*time.Second))
+	for i := range 2 { // the second is not behind what the first has left
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(200*time.Millisecond, cancel)
+		began := time.Now()
+		_, err := e.Acquire(ctx, named(ask(t, ann, "a"), i))
+		if !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, context.Canceled) {
+			t.Errorf("acquire: %v, want %v", err, engine.ErrUnknown)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	}
+}
+
+func TestAnAckTimeoutBelowAMillisecondIsNotForEver(t *testing.T) {
+	t.Parallel()
+	e := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(time.Microsecond))
+	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable)
+}
+
+// Who did not set a deadline is not told that it has passed.
+func TestAServerThatHangsEndsNobodysContext(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	e := open(t, s, redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(100*time.Millisecond), redisengine.Timeout(500*time.Millisecond))
+	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable) // there is a connection now
+	s.Stop()
+	defer s.Cont()
+	_, err := e.Acquire(context.Background(), ask(t, ann, "b"))
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("acquire: %v, want no deadline of the caller's", err)
+	}
+}
