@@ -119,3 +119,13 @@ func TestSlot(t *testing.T) {
 		}
 	}
 }
+
+// What has an answer needs no replica to say so.
+func TestASettlementThatWritesNothingNeedsNoReplica(t *testing.T) {
+	t.Parallel()
+	l := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(50*time.Millisecond)).Capabilities().Ledger
+	o, err := l.Settle(context.Background(), engine.Settlement{Key: key(t), Attempt: "a", Outcome: engine.Done, Retain: time.Hour})
+	if err != nil || o != engine.AlreadyFree {
+		t.Errorf("settle: %v, %v, want %v", o, err, engine.AlreadyFree)
+	}
+}

@@ -97,11 +97,12 @@ func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome
 	if alone {
 		l.settlements.ended(silence(ctx, err))
 	}
-	if err == nil && missing > 0 {
+	o, err := l.outcome(ctx, name, settleScript, reply, err)
+	if err == nil && o == engine.Released && missing > 0 {
 		return 0, fail(name, fmt.Sprintf("%d replicas too few have acknowledged in time what became of the work: "+
 			"it is kept, but a failover may forget it", missing), engine.ErrUnknown)
 	}
-	return l.outcome(ctx, name, settleScript, reply, err)
+	return o, err
 }
 
 // Lookup implements [engine.Ledger].
