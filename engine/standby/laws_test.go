@@ -14,6 +14,7 @@ import (
 // TestLaws shows what holds of every switch (T13).
 func TestLaws(t *testing.T) {
 	t.Run("switches", switchLaws)
+	t.Run("completed", completionLaws)
 	t.Run("forced", forceLaws)
 	t.Run("records", recordLaws)
 	t.Run("clients", clientLaws)

@@ -136,12 +136,11 @@ func (e *Engine) agreed(w word) word {
 func (e *Engine) correction(s *site) (text string, version uint64, behind bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !s.known || s.trouble != nil {
+	if !s.known || s.trouble != nil || e.blank(s) {
 		return "", 0, false
 	}
 	w := e.word
-	active := w.Side == s.side || w.Side == Local
-	if wanted := e.agreed(w); active && wanted != w && !time.Now().Before(e.at(w.Side).quiet) {
+	if wanted := e.agreed(w); wanted != w && e.settled(s, w) {
 		w, w.Over = wanted, true
 	}
 	if w.after(s.word) {
@@ -149,6 +148,25 @@ func (e *Engine) correction(s *site) (text string, version uint64, behind bool) 
 	}
 	return "", 0, false
 }
+
+// settled reports whether w counts on s, and nothing is waited for there any more. A
+// side that was not told of w yet has not begun to wait.
+func (e *Engine) settled(s *site, w word) bool {
+	switch w.Side {
+	case Local:
+	case s.side:
+		if !s.word.same(w) {
+			return false
+		}
+	default:
+		return false
+	}
+	return !time.Now().Before(e.at(w.Side).quiet)
+}
+
+// blank reports whether s has no note, and nobody knows why: it may never have had
+// one, or have forgotten it. The other side would know, and has not been read yet.
+func (e *Engine) blank(s *site) bool { return s.version == 0 && !e.other(s).known }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -38,6 +38,9 @@ func (e *Engine) publish() {
 		e.ours = true
 	case !s.known:
 		v.why = unavailable("the %v has not been reached yet: %w", side, s.trouble)
+	case e.blank(s):
+		v.why = unavailable("the %v has no note, and the %v has not been reached yet, which would know whether there was a switch: %w",
+			side, e.other(s).side, e.other(s).trouble)
 	case !s.word.same(e.word):
 		v.why = unavailable("the %v has yet to be told that it counts", side)
 	case e.agreed(s.word) != s.word:

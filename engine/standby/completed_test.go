@@ -1,0 +1,65 @@
+package standby_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/standby"
+)
+
+const noteName = "interlock:standby"
+
+// completionLaws are about switches that somebody else has to complete, and notes
+// that were forgotten (T13).
+func completionLaws(t *testing.T) {
+	inWorld(t, "who completes a switch, and needs more time than others, skips no quiet time", func(w *world) {
+		_ = w.operator.Close() // it would complete the switch
+		a := w.starts()
+		a.granted(w.ask("k"))
+		_ = a.Close() // so would this one; but its lease runs
+		w.dies()
+		b := w.starts(standby.LongestLease(2 * longest))
+		time.Sleep(view)
+		b.refused(w.ask("k"), engine.ErrUnavailable)
+		time.Sleep(quiet + 2*view)
+		b.granted(w.ask("k"))
+	})
+	inWorld(t, "a side that has forgotten the note counts for nobody who has not read the other", func(w *world) {
+		_ = w.operator.Close() // it would write it again
+		a := w.starts()
+		if _, err := a.Switch(w.Context(), standby.Standby); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(quiet + 2*view)
+		a.granted(w.ask("k"))
+		cut(a.toFirst)
+		w.primary = memory.New()
+		b := &process{world: w, toFirst: enginetest.NewFaulty(w.primary), toSecond: enginetest.NewFaulty(w.secondary)}
+		cut(b.toSecond)
+		b.Engine = join(w, b.toFirst, b.toSecond, standby.LongestLease(longest), standby.View(view))
+		time.Sleep(view)
+		b.refused(w.ask("k"), engine.ErrUnavailable)
+		b.toSecond.Heal()
+		time.Sleep(view)
+		if st := b.State(); st.Side != standby.Standby || st.Closed != nil {
+			w.Errorf("the state is %+v", st)
+		}
+	})
+}
+
+// dies is an operator who tells the primary of a switch, and then nobody.
+func (w *world) dies() {
+	w.Helper()
+	n, err := w.primary.ReadNote(w.Context(), noteName)
+	if err != nil {
+		w.Fatal(err)
+	}
+	text := strings.NewReplacer(`"epoch":0`, `"epoch":1`, `"side":"primary"`, `"side":"standby","by":"who died"`, `,"over":true`, "").Replace(n.Text)
+	if err := w.primary.WriteNote(w.Context(), noteName, text, n.Version); err != nil || text == n.Text {
+		w.Fatalf("writing %s: %v", text, err)
+	}
+}
