@@ -57,6 +57,7 @@ type ballot struct {
 	fence   uint64        // to raise the others to, then; zero if nothing is to be raised
 	decided chan struct{} // closed when it is known whether the lock is granted
 	won     bool          // then
+	voters  []bool        // then, whose grants it is made of, by node
 	stuck   atomic.Bool   // something could not be given back
 }
 
@@ -75,7 +76,7 @@ func (e *Engine) ballot(ctx context.Context, r engine.Request) *ballot {
 	b := &ballot{
 		Engine: e, request: r, began: time.Now(),
 		answers: make(chan answer, n), raises: make(chan answer, n),
-		counted: make(chan struct{}), decided: make(chan struct{}),
+		counted: make(chan struct{}), decided: make(chan struct{}), voters: make([]bool, n),
 	}
 	b.tally.init(n, e.need)
 	b.turns = e.turns.all(r.Key, n)
@@ -108,13 +109,33 @@ func (b *ballot) ask(ctx context.Context, i int) {
 	}
 	<-b.decided
 	switch {
-	case !b.won && (a.err == nil || !sure(a.err)):
+	case a.err != nil && sure(a.err): // it has nothing
+	case !b.won:
 		b.giveBack(ctx, i)
-	case b.won && a.err == nil:
-		b.holds.saw(b.request, i, a.grant.Fence, false)
-	case b.won && !sure(a.err):
-		b.holds.saw(b.request, i, 0, true)
+	default:
+		b.keep(ctx, a)
 	}
+}
+
+// keep remembers what a node has granted, or may have, in a vote that is won. If the
+// lock was released meanwhile it is for the release, which comes next, to end that;
+// unless it does not know that the attempt may still arrive, or gave up waiting.
+func (b *ballot) keep(ctx context.Context, a answer) {
+	unsure := a.err != nil
+	if unsure {
+		a.grant.Fence = 0
+	}
+	has := b.holds.saw(b.request, a.node, a.grant.Fence, unsure)
+	if late := unsure || time.Since(b.began) >= b.bound; late && !has && !b.voters[a.node] {
+		b.abandon(ctx, a.node, b.request)
+	}
+}
+
+// abandon ends at a node what was released while it was on its way there.
+func (e *Engine) abandon(ctx context.Context, i int, r engine.Request) {
+	ctx, cancel := deadline(ctx, e.bound)
+	defer cancel()
+	_, _ = e.nodes[i].Abandon(ctx, r) // or it ends with its lease
 }
 
 // vote asks a node for the lock, and whether its word counts.
@@ -186,6 +207,11 @@ func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 		b.tally.late = true
 		return engine.Grant{}, false
 	}
+	if b.fence == 0 {
+		for _, i := range b.tally.holding() {
+			b.voters[i] = true
+		}
+	}
 	b.holds.granted(b.request, fence, b.request.Fenced, same, b.tally.fences())
 	b.decide(true)
 	return engine.Grant{Fence: fence, Count: b.tally.count()}, true
@@ -208,6 +234,7 @@ func (b *ballot) agree(ctx context.Context, fence uint64) bool {
 			waiting--
 			if a.err == nil {
 				agreed++
+				b.voters[a.node] = true
 				b.tally.raised(a)
 			}
 		case <-ctx.Done():

@@ -69,18 +69,20 @@ func (h *holds) granted(r engine.Request, fence uint64, agreed, same bool, fence
 	known.prolong(r.Lease)
 }
 
-// saw remembers what a node has answered to r after most had.
-func (h *holds) saw(r engine.Request, node int, fence uint64, unsure bool) {
+// saw remembers what a node has answered to r after most had, and reports whether r's
+// attempt has its lock still.
+func (h *holds) saw(r engine.Request, node int, fence uint64, unsure bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	known := h.all[identityOf(r)]
 	if known == nil || !slices.Contains(known.attempts, r.Attempt) {
-		return
+		return false
 	}
 	if fence > 0 {
 		known.fences[node] = fence
 	}
 	known.unsure[node] = known.unsure[node] || unsure
+	return true
 }
 
 // renewed lets r's hold be remembered for longer.

@@ -53,6 +53,8 @@ func TestLaws(t *testing.T) {
 		t.Run("contention", TestContention)
 		t.Run("split", TestSplitVote)
 		t.Run("waking", TestWaking)
+		t.Run("waking after outages", TestWakingAfterOutages)
+		t.Run("overtaken", TestOvertaken)
 	})
 }
 

@@ -77,7 +77,7 @@ type ear struct {
 func (x *ear) hear(i int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.heard[i]++
+	x.heard[i] = max(x.heard[i], x.woken-1) + 1 // what it has missed it will not make up for
 	sorted := slices.Sorted(slices.Values(x.heard))
 	need := min(x.need, len(sorted)-x.deaf)
 	if told := sorted[len(sorted)-need]; told > x.woken {

@@ -117,7 +117,7 @@ func (e *Engine) leave() { e.running.Done() }
 func (e *Engine) Capabilities() engine.Capabilities { return e.can }
 
 func (e *Engine) capabilities() engine.Capabilities {
-	can := engine.Capabilities{Prober: prober{e}}
+	can := engine.Capabilities{Prober: prober{e}, LongestLease: e.longest}
 	inspectors := 0
 	for _, n := range e.nodes {
 		can.Patience = max(can.Patience, n.can.Patience)

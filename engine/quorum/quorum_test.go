@@ -214,6 +214,9 @@ func TestSittingOut(t *testing.T) {
 		_, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		a.Lease = time.Minute + 1
+		if most := e.Capabilities().LongestLease; most != time.Minute {
+			t.Errorf("the longest lease is said to be %v", most)
+		}
 		for _, err := range []error{second(e.Acquire(context.Background(), a)), e.Renew(context.Background(), []engine.Request{a})[0]} {
 			if err == nil || engine.Temporary(err) || !strings.Contains(err.Error(), "LongestLease") {
 				t.Errorf("%v, want one that names the option", err)

@@ -95,7 +95,9 @@ func (e *Engine) restore(ctx context.Context, i int, r engine.Request) {
 			g.Fence = known.fence
 		}
 	}
-	e.holds.saw(r, i, g.Fence, err != nil && !sure(err))
+	if unsure := err != nil && !sure(err); !e.holds.saw(r, i, g.Fence, unsure) && (unsure || err == nil) {
+		e.abandon(ctx, i, r)
+	}
 }
 
 // renewals are requests to renew leases, and what the nodes have answered to each.
