@@ -1,7 +1,10 @@
 package standby_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +50,24 @@ func completionLaws(t *testing.T) {
 		time.Sleep(view)
 		if st := b.State(); st.Side != standby.Standby || st.Closed != nil {
 			w.Errorf("the state is %+v", st)
+		}
+	})
+	inWorld(t, "of two operators who end Local at once one is told of the other", func(w *world) {
+		w.switches(standby.Local)
+		to := []standby.Side{standby.Primary, standby.Standby}
+		var errs [2]error
+		var both sync.WaitGroup
+		for i := range to {
+			p := w.starts(standby.Operator(), standby.Name(to[i].String()))
+			for _, f := range []*enginetest.Faulty{p.toFirst, p.toSecond} {
+				f.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Delay, After: time.Millisecond})
+			}
+			both.Go(func() { _, errs[i] = p.Switch(w.Context(), to[i]) })
+		}
+		both.Wait()
+		lost := slices.IndexFunc(errs[:], func(err error) bool { return errors.Is(err, engine.ErrConflict) })
+		if lost < 0 || errs[1-lost] != nil {
+			w.Errorf("they were told %v and %v", errs[0], errs[1])
 		}
 	})
 }

@@ -90,7 +90,7 @@ func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Rep
 	}
 	e.lookAll(ctx)
 	e.mu.Lock()
-	next, sites, already := e.nextWord(to, how.by), e.telling(to), e.word.Side == to && !e.alone
+	next, sites, already := e.nextWord(to, how.by), e.telling(), e.word.Side == to && !e.alone
 	e.mu.Unlock()
 	if already {
 		return e.report(true), nil
@@ -99,11 +99,12 @@ func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Rep
 	return e.report(false), err
 }
 
-// telling returns the sites in the order in which they are told: the one that
-// counts first, the one that is to count last.
-func (e *Engine) telling(to Side) []*site {
+// telling returns the sites in the order in which they are told: the one that counts
+// first, the one that is to count last. After Local neither counts, and all who switch
+// begin with the same one: of two, one finds it written.
+func (e *Engine) telling() []*site {
 	sites := e.shared[:]
-	if e.word.Side == Standby || to == Primary {
+	if e.word.Side == Standby {
 		sites = []*site{e.shared[1], e.shared[0]}
 	}
 	return slices.Clone(sites)

@@ -1,0 +1,211 @@
+package standby_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/standby"
+)
+
+// TestRandomSwitches lets operators switch to and fro, and die while they do, while
+// processes come and go and reach one side or the other: no two ever have one lock
+// (T13).
+func TestRandomSwitches(t *testing.T) {
+	const seeds = 8
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &chaos{T: t, rand: rand.New(rand.NewPCG(seed, 1)), sides: [2]*memory.Engine{memory.New(), memory.New()}}
+				c.run(10 * time.Minute)
+			})
+		})
+	}
+}
+
+// chaos is a world in which everything happens by chance.
+type chaos struct {
+	*testing.T
+	sides [2]*memory.Engine
+
+	mu      sync.Mutex
+	rand    *rand.Rand
+	holder  string    // who has the lock
+	until   time.Time // for certain
+	grants  int
+	changes int
+}
+
+func (c *chaos) n(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rand.IntN(n)
+}
+
+func (c *chaos) between(a, b time.Duration) time.Duration {
+	return a + time.Duration(c.n(int(b-a)))
+}
+
+func (c *chaos) run(d time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for life := 0; ctx.Err() == nil; life++ {
+				c.process(ctx, fmt.Sprintf("p%d.%d", i, life))
+			}
+		})
+	}
+	for i := range 2 {
+		all.Go(func() {
+			for life := 0; ctx.Err() == nil; life++ {
+				c.operator(ctx, fmt.Sprintf("ops%d.%d", i, life))
+			}
+		})
+	}
+	all.Wait()
+	if c.grants < 50 || c.changes < 5 {
+		c.Errorf("only %d grants and %d switches: nothing was shown", c.grants, c.changes)
+	}
+}
+
+// paths are a process's own ways to both sides.
+func (c *chaos) paths() (ways [2]*enginetest.Faulty) {
+	for i, m := range c.sides {
+		ways[i] = enginetest.NewFaulty(m)
+	}
+	return ways
+}
+
+// harm lets something go wrong on a way, or heals it.
+func (c *chaos) harm(way *enginetest.Faulty, mostly int) {
+	way.Heal()
+	if c.n(mostly) > 0 {
+		return
+	}
+	op := []enginetest.Op{enginetest.OpNote, enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease}
+	deed := []enginetest.Deed{enginetest.Refuse, enginetest.LoseReply, enginetest.Delay, enginetest.Hang}[c.n(4)]
+	for _, op := range op[:1+c.n(len(op))] {
+		way.Inject(enginetest.Fault{Op: op, Do: deed, After: c.between(time.Millisecond, 3*time.Second)})
+	}
+}
+
+// process is one life of a process that wants the lock.
+func (c *chaos) process(ctx context.Context, name string) {
+	ways := c.paths()
+	most := time.Duration(1+c.n(5)) * time.Second
+	e, err := standby.New(ctx, ways[0], ways[1], standby.Name(name), standby.LongestLease(most), standby.View(c.between(300*time.Millisecond, 2*time.Second)))
+	if err != nil {
+		return
+	}
+	defer func() {
+		ways[0].Heal()
+		ways[1].Heal()
+		_ = e.Close()
+		ways[0].Wait()
+		ways[1].Wait()
+	}()
+	for i := range 20 + c.n(60) {
+		if ctx.Err() != nil {
+			return
+		}
+		c.harm(ways[c.n(2)], 3)
+		c.work(ctx, e, engine.Request{Key: "k", Holder: fmt.Sprintf("%s:%d", name, i), Attempt: fmt.Sprintf("%s:%d", name, i), Lease: most})
+	}
+}
+
+// work gets the lock, keeps it for a while, and leaves it, or not.
+func (c *chaos) work(ctx context.Context, e *standby.Engine, r engine.Request) {
+	bounded, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	sent := time.Now()
+	if _, err := e.Acquire(bounded, r); err != nil {
+		time.Sleep(c.between(time.Millisecond, 300*time.Millisecond))
+		return
+	}
+	if !c.holds(r, sent) {
+		return
+	}
+	for range c.n(6) {
+		time.Sleep(min(c.between(time.Millisecond, r.Lease/3), time.Until(sent.Add(r.Lease))))
+		again := time.Now()
+		soon, done := context.WithTimeout(ctx, time.Second)
+		err := e.Renew(soon, []engine.Request{r})[0]
+		done()
+		if err != nil || !c.holds(r, again) {
+			break
+		}
+		sent = again
+	}
+	if c.n(3) > 0 {
+		c.leaves(r)
+		soon, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		_, _ = e.Release(soon, r)
+		done()
+	}
+}
+
+// holds notes that r was granted or renewed when it asked at sent, and reports whether
+// that is of any use.
+func (c *chaos) holds(r engine.Request, sent time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, until := time.Now(), sent.Add(r.Lease*99/100)
+	if !now.Before(until) {
+		return false
+	}
+	if c.holder != r.Holder && now.Before(c.until) {
+		c.Errorf("%s has the lock, and %s for another %v", r.Holder, c.holder, c.until.Sub(now))
+	}
+	c.holder, c.until = r.Holder, until
+	c.grants++
+	return true
+}
+
+func (c *chaos) leaves(r engine.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holder == r.Holder {
+		c.until = time.Time{}
+	}
+}
+
+// operator is one life of an operator.
+func (c *chaos) operator(ctx context.Context, name string) {
+	time.Sleep(c.between(0, 20*time.Second))
+	ways := c.paths()
+	e, err := standby.New(ctx, ways[0], ways[1], standby.Name(name), standby.Operator())
+	if err != nil {
+		return
+	}
+	defer func() {
+		ways[0].Heal()
+		ways[1].Heal()
+		_ = e.Close()
+		ways[0].Wait()
+		ways[1].Wait()
+	}()
+	for range 1 + c.n(3) {
+		c.harm(ways[c.n(2)], 2)
+		if c.n(3) == 0 { // it dies between the first note and the second
+			ways[c.n(2)].Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Delay, After: time.Second})
+		}
+		bounded, cancel := context.WithTimeout(ctx, c.between(time.Millisecond, 4*time.Second))
+		report, err := e.Switch(bounded, []standby.Side{standby.Primary, standby.Standby}[c.n(2)])
+		cancel()
+		if err == nil && !report.Already {
+			c.mu.Lock()
+			c.changes++
+			c.mu.Unlock()
+		}
+		time.Sleep(c.between(0, 3*time.Second))
+	}
+}
