@@ -33,5 +33,7 @@
 // if that is set forward meanwhile, it does not wait long enough.
 //
 // An engine that forgets its data, or a part of it in a failover, may forget the
-// note: then what the other one says counts.
+// note: then what the other one says counts. A process that has never read the other
+// one is granted nothing by a side without a note; so the first of all needs both. But
+// if a failover brings an old note back, who reaches only that side believes it.
 package standby
