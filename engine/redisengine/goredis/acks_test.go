@@ -62,7 +62,7 @@ func heard(t *testing.T, e *redisengine.Engine, primary, replica *redistest.Serv
 			t.Fatal(err)
 		}
 	}
-	released(t, e, r, engine.Released)
+	released(t, e, r)
 	replica.Kill()
 	if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("nobody has heard of the grant, and the answer is %v", err)
