@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Cluster is a [Client] of several servers, each of which has a part of the
@@ -171,6 +172,8 @@ type chorus struct {
 	on      map[string]Listener // by channel
 	lost    chan error
 	over    chan struct{} // closed by Close
+
+	watching sync.WaitGroup
 }
 
 // A deafError says which channels are not listened to, while others are.
@@ -266,7 +269,7 @@ func (c *chorus) subscribe(ctx context.Context, addr string, channels []string) 
 		return err
 	case !known:
 		c.nodes[addr] = l
-		go c.watch(l) // ends with the listener, which Close closes
+		c.watching.Go(func() { c.watch(l) }) // ends with the listener, which Close closes
 	}
 	for _, ch := range channels {
 		c.on[ch] = l
@@ -319,5 +322,6 @@ func (c *chorus) Close() error {
 	for _, l := range c.nodes {
 		_ = l.Close()
 	}
+	c.watching.Wait()
 	return nil
 }

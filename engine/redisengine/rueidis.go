@@ -145,7 +145,7 @@ func (c *rueidisClient) Listen(_ context.Context, m PublishMode, heard func(chan
 			}
 		},
 	})
-	go l.watch() // ends with the connection, which Close ends
+	l.watching.Go(l.watch) // ends with the connection, which Close ends and waits for
 	return l, nil
 }
 
@@ -157,7 +157,8 @@ type rueidisListener struct {
 	lost     <-chan error // closed after the last call of a hook
 	ended    chan error   // the same for others, and that a slot has gone elsewhere
 
-	left sync.Map // channels that we have left off ourselves
+	left     sync.Map // channels that we have left off ourselves
+	watching sync.WaitGroup
 }
 
 // watch passes on that the connection has ended.
@@ -207,8 +208,7 @@ func (l *rueidisListener) Lost() <-chan error { return l.ended }
 // Close implements [Listener].
 func (l *rueidisListener) Close() error {
 	l.conn.Close()
-	for range l.lost { // it is closed after the last call of a hook
-	}
+	l.watching.Wait() // until the last call of a hook
 	l.giveBack()
 	return nil
 }
