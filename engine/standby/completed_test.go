@@ -70,6 +70,18 @@ func completionLaws(t *testing.T) {
 			w.Errorf("they were told %v and %v", errs[0], errs[1])
 		}
 	})
+	inWorld(t, "who takes long to switch does not write over what another has said meanwhile", func(w *world) {
+		slow := w.starts(standby.Operator(), standby.Name("slow"))
+		slow.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
+		slow.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Hang}) // what is written
+		time.AfterFunc(view/2, func() { w.switches(standby.Local) })
+		if r, err := slow.Switch(w.Context(), standby.Standby, standby.Force()); !errors.Is(err, engine.ErrConflict) {
+			w.Errorf("switch: %+v, %v", r, err)
+		}
+		if n, err := w.secondary.ReadNote(w.Context(), noteName); err != nil || !contains(n.Text, `"by":"ops"`) {
+			w.Errorf("the standby says %+v, %v", n, err)
+		}
+	})
 }
 
 // dies is an operator who tells the primary of a switch, and then nobody.

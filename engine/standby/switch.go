@@ -90,12 +90,12 @@ func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Rep
 	}
 	e.lookAll(ctx)
 	e.mu.Lock()
-	next, sites, already := e.nextWord(to, how.by), e.telling(), e.word.Side == to && !e.alone
+	was, next, sites, already := e.word, e.nextWord(to, how.by), e.telling(), e.word.Side == to && !e.alone
 	e.mu.Unlock()
 	if already {
 		return e.report(true), nil
 	}
-	err := e.tell(ctx, next, sites, how.force)
+	err := e.tell(ctx, was, next, sites, how.force)
 	return e.report(false), err
 }
 
@@ -110,9 +110,9 @@ func (e *Engine) telling() []*site {
 	return slices.Clone(sites)
 }
 
-// tell writes a word on sites. Once one has it, the others are told as if they had
-// been found behind.
-func (e *Engine) tell(ctx context.Context, next word, sites []*site, force bool) error {
+// tell writes a word on sites that takes the place of another. Once one has it, the
+// others are told as if they had been found behind.
+func (e *Engine) tell(ctx context.Context, was, next word, sites []*site, force bool) error {
 	if err := e.untellable(sites, next.Side); err != nil && !force {
 		return err
 	}
@@ -122,7 +122,7 @@ func (e *Engine) tell(ctx context.Context, next word, sites []*site, force bool)
 			e.look(ctx, s)
 			continue
 		}
-		err := e.write(ctx, s, next)
+		err := e.write(ctx, s, was, next)
 		told = err == nil
 		if err != nil && (!force || errors.Is(err, engine.ErrConflict)) {
 			return e.failed(s, next, err)
@@ -168,13 +168,16 @@ func (e *Engine) untellable(sites []*site, to Side) error {
 }
 
 // write puts a word into the note of a site, if nobody has written it since it was
-// last read.
-func (e *Engine) write(ctx context.Context, s *site, w word) error {
+// last read, nor said anything that w was made without knowledge of.
+func (e *Engine) write(ctx context.Context, s *site, was, w word) error {
 	e.mu.Lock()
-	version, trouble := s.version, s.trouble
+	version, trouble, news := s.version, s.trouble, e.word != was && !e.word.same(w)
 	e.mu.Unlock()
-	if trouble != nil {
+	switch {
+	case trouble != nil:
 		return trouble
+	case news:
+		return engine.ErrConflict
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.config.view)
 	defer cancel()
