@@ -47,11 +47,13 @@ var arrows = []arrow{
 	{".", append([]string{"engine", "engine/memory"}, parts...), laws},
 	{"guard", append([]string{".", "engine", "engine/memory"}, parts...), laws},
 	{"interlockhttp", []string{"guard", ".", "engine", "internal/backoff"}, []string{"engine/memory", "interlocktest"}},
-	{"rule", []string{"interlockhttp", "guard", ".", "engine"}, nil},
+	{"rule", []string{"guard", ".", "engine"}, nil},
+	{"woven", []string{"rule", "guard", ".", "engine"}, []string{"engine/memory", "engine/enginetest", "interlocktest"}},
+	{"on", []string{"woven"}, nil},
 	{"gateway", []string{"rule", "interlockhttp", "guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
 	{"interlocktest", []string{".", "guard", "engine", "engine/enginetest", "engine/memory"}, nil},
 	{"adapter/...", []string{"gateway", "rule", "interlockhttp", "guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
-	{"weave/...", []string{"weave/...", "rule", "guard", "."}, []string{"engine/memory"}},
+	{"weave/...", []string{"weave/...", "rule", "woven", "guard", "."}, []string{"engine/memory"}},
 
 	// Nobody imports these, so they may import anything.
 	{"cmd/interlock/...", []string{"..."}, nil},

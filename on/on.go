@@ -1,0 +1,54 @@
+// Package on switches directives on for the package that imports it:
+//
+//	import _ "github.com/interlock-go/interlock/on"
+//
+// A program that has directives and was compiled without weaving them would run
+// without its locks. With this package in it, it does not start: it says how to
+// build it and exits with status 78. Set INTERLOCK_UNWOVEN=allow to run it all the
+// same.
+//
+// A woven program does not contain this package, or contains it without that
+// check: then woven code finds package woven through it.
+package on
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/woven"
+)
+
+// What woven code uses; see package woven.
+type (
+	Site = woven.Site
+	Key  = woven.Key
+	Held = woven.Held
+	Run  = woven.Run
+)
+
+// Bg is woven.Bg.
+func Bg() context.Context { return woven.Bg() }
+
+// Key0 is woven.Key0.
+func Key0() Key { return woven.Key0() }
+
+// Key1 is woven.Key1.
+func Key1[A woven.Part](a A) Key { return woven.Key1(a) }
+
+// Key2 is woven.Key2.
+func Key2[A, B woven.Part](a A, b B) Key { return woven.Key2(a, b) }
+
+// Key3 is woven.Key3.
+func Key3[A, B, C woven.Part](a A, b B, c C) Key { return woven.Key3(a, b, c) }
+
+// Key4 is woven.Key4.
+func Key4[A, B, C, D woven.Part](a A, b B, c C, d D) Key { return woven.Key4(a, b, c, d) }
+
+// Lock is woven.Lock.
+func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, Held, bool) {
+	return woven.Lock(ctx, s, key, errp)
+}
+
+// Once is woven.Once.
+func Once(ctx context.Context, s *Site, key Key, errp *error, outs ...any) (context.Context, *Run, bool) {
+	return woven.Once(ctx, s, key, errp, outs...)
+}

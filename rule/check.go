@@ -1,0 +1,185 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+const (
+	shortest = 10 * time.Millisecond // less than that is over before a reply is back
+	longest  = 365 * 24 * time.Hour  // more than that is a slip of the unit
+	mostName = 64                    // bytes, as in package guard
+	mostKeys = 4                     // parts of a key
+)
+
+// A mistake is what is wrong with an option.
+type mistake struct{ option, text string }
+
+// A list collects mistakes.
+type list []mistake
+
+func (l *list) add(option, format string, args ...any) {
+	*l = append(*l, mistake{option, fmt.Sprintf(format, args...)})
+}
+
+// mistakes returns all there are. A rule that is whole has what its verb cannot do
+// without; a loaded one lacks what is Go.
+func (r Rule) mistakes(whole bool) []mistake {
+	var l list
+	if !slices.Contains(all, r.Verb) {
+		l.add("", "%s", unknownVerb(r.Verb))
+		return l
+	}
+	r.checkVerb(&l)
+	r.checkName(&l, whole)
+	r.checkGo(&l, whole)
+	r.checkTimes(&l)
+	if r.Verb == Lock {
+		r.checkLock(&l, whole)
+	} else {
+		r.checkGuard(&l)
+	}
+	return l
+}
+
+func unknownVerb(v Verb) string {
+	if near := nearest(string(v), []string{"lock", "once", "submit"}); near != "" {
+		return fmt.Sprintf("unknown verb %q (did you mean %s?)", shorten(string(v)), near)
+	}
+	return fmt.Sprintf("unknown verb %q (there are lock, once and submit)", shorten(string(v)))
+}
+
+// checkVerb finds options that the verb does not have. A parser has told them.
+func (r *Rule) checkVerb(l *list) {
+	for _, f := range fields {
+		if f.get(r) != "" && !slices.Contains(f.verbs, r.Verb) {
+			l.add(f.name, "%s", misplaced(r.Verb, f.name))
+		}
+	}
+}
+
+func (r *Rule) checkName(l *list, whole bool) {
+	switch {
+	case r.Name == "":
+	case whole && len(r.Name) > mostName:
+		l.add("name", "name=%s has %d bytes: use at most %d", shorten(r.Name), len(r.Name), mostName)
+	case !utf8.ValidString(r.Name) || strings.ContainsFunc(r.Name, unicode.IsControl):
+		l.add("name", "name=%q has characters that cannot be read: use letters", shorten(r.Name))
+	case whole && strings.ContainsFunc(r.Name, func(c rune) bool { return !tidy(c) }):
+		l.add("name", "name=%q: use letters, digits, dots and dashes; what varies belongs into the key", shorten(r.Name))
+	}
+	if !utf8.ValidString(r.Message) {
+		l.add("message", "message=%q is not UTF-8: save the file as UTF-8", shorten(r.Message))
+	}
+}
+
+func tidy(c rune) bool {
+	return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c) || strings.ContainsRune("._-/", c)
+}
+
+// checkGo checks what can be seen of an expression without knowing Go.
+func (r *Rule) checkGo(l *list, whole bool) {
+	if whole && r.Key == "" && r.Verb != Lock {
+		l.add("key", "%s needs a key, to tell a duplicate from another: write key=req.ID", r.Verb)
+	}
+	for _, e := range []struct{ option, text string }{{"key", r.Key}, {"when", r.When}, {"ctx", r.Ctx}, {"on-timeout", r.Fallback}} {
+		if e.text == "" {
+			continue
+		}
+		n, open := extent(e.text)
+		switch {
+		case open != 0:
+			l.add(e.option, "%s=%s: the %c is never closed", e.option, shorten(e.text), open)
+		case n < len(e.text):
+			l.add(e.option, "%s=%s has a space outside of brackets and quotes: leave it out", e.option, shorten(e.text))
+		case !utf8.ValidString(e.text) || strings.ContainsFunc(e.text, unicode.IsControl):
+			l.add(e.option, "%s=%q has characters that cannot be read", e.option, shorten(e.text))
+		}
+	}
+	if r.Key != "" {
+		r.checkKey(l)
+	}
+}
+
+func (r *Rule) checkKey(l *list) {
+	found := parts(r.Key)
+	for i, part := range found {
+		if part == "" {
+			l.add("key", "key=%s: part %d is empty: write an expression on either side of a comma, without spaces", shorten(r.Key), i+1)
+			return
+		}
+	}
+	switch {
+	case len(found) > mostKeys:
+		l.add("key", "key has %d parts: use at most %d, or a function that joins them", len(found), mostKeys)
+	case r.Scope == guard.PerUser || r.Scope == guard.PerRoute:
+		if len(found) < 2 {
+			l.add("scope", "scope=%s takes the first part of the key for the user, and there is but one: write key=user,id, or scope=key", r.Scope)
+		}
+	}
+}
+
+// checkTimes checks that durations are neither nothing nor for ever.
+func (r *Rule) checkTimes(l *list) {
+	for _, t := range []struct {
+		option string
+		d      time.Duration
+		least  time.Duration
+	}{
+		{"wait", r.Wait, time.Millisecond},
+		{"lease", r.Lease, shortest},
+		{"max-hold", r.MaxHold, shortest},
+		{"window", r.Window, shortest},
+		{"retain", r.Retain, shortest},
+		{"local", r.Local, time.Millisecond},
+	} {
+		switch {
+		case t.d == 0, t.d == Try && t.option == "wait":
+		case t.d < 0:
+			l.add(t.option, "%s=%v is negative: use 3s, 500ms, 2m", t.option, t.d)
+		case t.d < t.least:
+			l.add(t.option, "%s=%s is too short to be kept: use at least %v", t.option, brief(t.d), t.least)
+		case t.d > longest:
+			l.add(t.option, "%s=%s is more than a year: is the unit right?", t.option, brief(t.d))
+		}
+	}
+}
+
+func (r *Rule) checkLock(l *list, whole bool) {
+	if r.Kind != "" && !slices.Contains([]Kind{Reentrant, Plain, Fair, Read, Write}, r.Kind) {
+		l.add("kind", "%s", unknownKind(r.Kind))
+	}
+	switch known := slices.Contains([]OnTimeout{Error, Zero, Panic, Call}, r.OnTimeout); {
+	case r.OnTimeout == "" && r.Fallback == "":
+	case r.OnTimeout == "proceed":
+		l.add("on-timeout", "on-timeout=proceed would run the work without its lock: use error, skip, panic or call:f")
+	case r.OnTimeout != "" && !known:
+		l.add("on-timeout", "%s", unknownWord("on-timeout", r.OnTimeout, Error, Zero, Panic, "call:f"))
+	case r.OnTimeout == Call && whole && r.Fallback == "":
+		l.add("on-timeout", "on-timeout=call calls nothing: name a function with the same parameters and results, as in on-timeout=call:busy")
+	case r.OnTimeout != Call && r.Fallback != "":
+		l.add("on-timeout", "%s is only called with on-timeout=call:%[1]s", shorten(r.Fallback))
+	}
+	switch {
+	case r.MaxHold != 0 && r.Lease != 0:
+		l.add("max-hold", "max-hold does not go with lease: a lock with a lease is not renewed, and ends with it; keep one")
+	case r.Message != "" && r.OnTimeout != "" && r.OnTimeout != Error && r.OnTimeout != Panic:
+		l.add("message", "nobody is told the message with on-timeout=%s: use on-timeout=error", r.OnTimeout)
+	}
+}
+
+func unknownKind(k Kind) string {
+	if k == "mutex" || k == "exclusive" {
+		return fmt.Sprintf("kind=%s is called plain here, or reentrant, which is the default", k)
+	}
+	if strings.EqualFold(string(k), "red") || strings.EqualFold(string(k), "redlock") {
+		return fmt.Sprintf("kind=%s: a lock on several servers is a matter of the client's engine: see package quorum", k)
+	}
+	return unknownWord("kind", k, Reentrant, Plain, Fair, Read, Write)
+}

@@ -1,0 +1,206 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+// A field is an option that a rule may have. What an option is called, whom it is
+// for and how it is written is said in one place.
+type field struct {
+	name  string
+	verbs []Verb
+	set   func(r *Rule, value string) error // says what is wrong with how it is written
+	get   func(r *Rule) string              // "" if it is not set
+}
+
+var (
+	all    = []Verb{Lock, Once, Submit}
+	locks  = []Verb{Lock}
+	guards = []Verb{Once, Submit}
+)
+
+// fields are in the order in which they are printed.
+var fields = []field{
+	text("name", all, func(r *Rule) *string { return &r.Name }),
+	expression("key", all, func(r *Rule) *string { return &r.Key }),
+	expression("when", all, func(r *Rule) *string { return &r.When }),
+	expression("ctx", all, func(r *Rule) *string { return &r.Ctx }),
+	word("kind", locks, func(r *Rule) *Kind { return &r.Kind }),
+	span("wait", all, func(r *Rule) *time.Duration { return &r.Wait }),
+	span("lease", all, func(r *Rule) *time.Duration { return &r.Lease }),
+	span("max-hold", all, func(r *Rule) *time.Duration { return &r.MaxHold }),
+	{"on-timeout", locks, setOnTimeout, getOnTimeout},
+	word("after", guards, func(r *Rule) *guard.After { return &r.After }),
+	span("window", guards, func(r *Rule) *time.Duration { return &r.Window }),
+	span("retain", guards, func(r *Rule) *time.Duration { return &r.Retain }),
+	word("scope", guards, func(r *Rule) *guard.Scope { return &r.Scope }),
+	word("on-duplicate", guards, func(r *Rule) *guard.OnDuplicate { return &r.OnDuplicate }),
+	word("on-error", guards, func(r *Rule) *guard.After { return &r.OnError }),
+	word("on-unknown", guards, func(r *Rule) *guard.OnUnknown { return &r.OnUnknown }),
+	word("on-down", guards, func(r *Rule) *guard.OnDown { return &r.OnDown }),
+	span("local", guards, func(r *Rule) *time.Duration { return &r.Local }),
+	{"status", guards, setStatus, getStatus},
+	text("message", all, func(r *Rule) *string { return &r.Message }),
+}
+
+func find(name string) *field {
+	i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &fields[i]
+}
+
+// namesFor returns the options that a verb has.
+func namesFor(v Verb) (names []string) {
+	for _, f := range fields {
+		if slices.Contains(f.verbs, v) {
+			names = append(names, f.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// expression is an option that is Go: what it says is for the compiler to judge.
+func expression(name string, verbs []Verb, of func(*Rule) *string) field {
+	return field{name, verbs,
+		func(r *Rule, value string) error { *of(r) = value; return nil },
+		func(r *Rule) string { return *of(r) }}
+}
+
+// text is an option that may be quoted.
+func text(name string, verbs []Verb, of func(*Rule) *string) field {
+	return field{name, verbs,
+		func(r *Rule, value string) error {
+			if strings.IndexAny(value, "\"`") == 0 {
+				plain, err := strconv.Unquote(value)
+				if err != nil {
+					return fmt.Errorf("%s=%s is not quoted well: write it as a Go string", name, shorten(value))
+				}
+				value = plain
+			}
+			if value == "" {
+				return fmt.Errorf("%s is empty: leave it out for the default", name)
+			}
+			*of(r) = value
+			return nil
+		},
+		func(r *Rule) string {
+			value := *of(r)
+			if n, open := extent(value); n < len(value) || open != 0 || strings.ContainsAny(value, "\"`") || !printable(value) {
+				return strconv.Quote(value)
+			}
+			return value
+		}}
+}
+
+// word is an option that is chosen from a list, which is checked with the rest.
+func word[W ~string](name string, verbs []Verb, of func(*Rule) *W) field {
+	return field{name, verbs,
+		func(r *Rule, value string) error { *of(r) = W(value); return nil },
+		func(r *Rule) string { return string(*of(r)) }}
+}
+
+// span is an option that is a duration.
+func span(name string, verbs []Verb, of func(*Rule) *time.Duration) field {
+	return field{name, verbs,
+		func(r *Rule, value string) error {
+			d, err := duration(name, value)
+			if err != nil {
+				return err
+			}
+			*of(r) = d
+			return nil
+		},
+		func(r *Rule) string {
+			switch d := *of(r); d {
+			case 0:
+				return ""
+			case Try:
+				return "0"
+			default:
+				return brief(d)
+			}
+		}}
+}
+
+// duration reads a duration, and tells what was meant if it is none.
+func duration(name, value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	switch _, number := strconv.ParseFloat(value, 64); {
+	case err == nil && d > 0:
+		return d, nil
+	case err == nil && d < 0:
+		return 0, fmt.Errorf("%s=%s is negative: use 3s, 500ms, 2m", name, value)
+	case err == nil && name == "wait":
+		return Try, nil
+	case err == nil:
+		return 0, fmt.Errorf("%s=%s is over before it begins: leave it out for the default, or use 3s, 500ms, 2m", name, value)
+	case number == nil:
+		return 0, fmt.Errorf("%s=%s has no unit: use %ss or %sms", name, value, value, value)
+	}
+	if days, ok := strings.CutSuffix(value, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 365 {
+			return 0, fmt.Errorf("%s=%s: there are no days, since some have 23 hours: use %dh", name, value, 24*n)
+		}
+	}
+	return 0, fmt.Errorf("%s=%s is not a duration: use 3s, 500ms, 2m", name, shorten(value))
+}
+
+// brief prints a duration without the zeros that Go's has at its end.
+func brief(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+func setOnTimeout(r *Rule, value string) error {
+	what, expr, called := strings.Cut(value, ":")
+	if called && OnTimeout(what) != Call {
+		return fmt.Errorf("on-timeout=%s: only call: is followed by something, as in on-timeout=call:busy", shorten(value))
+	}
+	if called && expr == "" {
+		return fmt.Errorf("on-timeout=call: calls nothing: name a function with the same parameters and results, as in on-timeout=call:busy")
+	}
+	r.OnTimeout, r.Fallback = OnTimeout(what), expr
+	return nil
+}
+
+func getOnTimeout(r *Rule) string {
+	if r.Fallback != "" {
+		return string(r.OnTimeout) + ":" + r.Fallback
+	}
+	return string(r.OnTimeout)
+}
+
+func setStatus(r *Rule, value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n == 0 {
+		return fmt.Errorf("status=%s is not an HTTP status: use 409 or 429", shorten(value))
+	}
+	r.Status = n
+	return nil
+}
+
+func getStatus(r *Rule) string {
+	if r.Status == 0 {
+		return ""
+	}
+	return strconv.Itoa(r.Status)
+}
+
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) || c == '\uFFFD' })
+}

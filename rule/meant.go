@@ -1,0 +1,96 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// elsewhere are the names that options have in other libraries.
+var elsewhere = map[string]string{
+	"type": "kind", "lockType": "kind", "model": "kind",
+	"keys": "key", "id": "key",
+	"waitTime": "wait", "acquireTimeout": "wait", "timeout": "wait", "tryLock": "wait",
+	"leaseTime": "lease", "expire": "lease", "expireTime": "lease", "ttl": "lease", "expiry": "lease",
+	"interval": "window", "durationTime": "window",
+	"prefix": "name", "lockName": "name",
+	"condition": "when", "if": "when", "context": "ctx",
+	"fallback": "on-timeout", "lockTimeoutStrategy": "on-timeout",
+}
+
+// unknownOption says what was probably meant by an option that there is not.
+func unknownOption(v Verb, name string) string {
+	names := namesFor(v)
+	if ours, ok := elsewhere[name]; ok && slices.Contains(names, ours) {
+		return fmt.Sprintf("unknown option %q (here it is called %s)", name, ours)
+	}
+	if near := nearest(name, names); near != "" {
+		return fmt.Sprintf("unknown option %q (did you mean %s?)", shorten(name), near)
+	}
+	return fmt.Sprintf("unknown option %q (%s has %s)", shorten(name), v, strings.Join(names, ", "))
+}
+
+// misplaced says what to do about an option that another verb has.
+func misplaced(v Verb, name string) string {
+	switch {
+	case name == "on-timeout":
+		return fmt.Sprintf("on-timeout is for lock: for %s say on-duplicate=refuse, wait or skip", v)
+	case name == "kind":
+		return fmt.Sprintf("kind is for lock: with %s there is one at a time in any case", v)
+	case name == "on-down":
+		return "on-down is for once and submit: a lock fails if its engine is down; see package standby for an engine that goes on by itself"
+	case name == "window":
+		return "window is for once and submit: a lock ends with the work; to refuse repeats, use submit"
+	}
+	return fmt.Sprintf("%s is for once and submit: a lock keeps nothing when the work is over", name)
+}
+
+// unknownWord says what a value may be.
+func unknownWord[W ~string](option string, value W, words ...W) string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	if near := nearest(string(value), list); near != "" {
+		return fmt.Sprintf("%s=%s: did you mean %s? (%s)", option, shorten(string(value)), near, strings.Join(list, ", "))
+	}
+	return fmt.Sprintf("%s=%s: choose one of %s", option, shorten(string(value)), strings.Join(list, ", "))
+}
+
+// nearest returns the word that is a slip of the keyboard away, or "".
+func nearest(s string, words []string) string {
+	best, least := "", 3
+	for _, w := range words {
+		if d := distance(strings.ToLower(s), w); d < least && d < len(w) && 2*d <= len(s) {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// distance returns how many letters have to be typed, left out, changed or swapped
+// with their neighbour to make b of a.
+func distance(a, b string) int {
+	if len(a) > 2*len(b)+2 {
+		return len(a) // far, and not worth the time
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := last[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

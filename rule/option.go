@@ -1,0 +1,161 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Pos is a place in what was written: both count from 1, columns in bytes.
+type Pos struct{ Line, Col int }
+
+// String returns "line:col".
+func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Col) }
+
+// A Word is something written, and where.
+type Word struct {
+	Text string
+	At   Pos
+}
+
+// An Option is a name and a value, as in wait=3s. Without the equals sign there is
+// no value, and Bare is set.
+type Option struct {
+	Name, Value Word
+	Bare        bool
+}
+
+// Split takes the text behind the verb of a directive apart, which begins at the
+// given place. A value ends at the first space that is not within brackets or
+// quotes; two slashes after a space begin a remark.
+func Split(text string, at Pos) ([]Option, Errors) {
+	var (
+		options []Option
+		errs    Errors
+	)
+	for i := 0; i < len(text); {
+		if blank(text[i]) {
+			i++
+			continue
+		}
+		if strings.HasPrefix(text[i:], "//") {
+			break
+		}
+		n, open := extent(text[i:])
+		here := Pos{at.Line, at.Col + i}
+		if open != 0 {
+			errs = append(errs, &Problem{here, fmt.Sprintf("%s: the %c is never closed", shorten(text[i:i+n]), open)})
+		}
+		options = append(options, option(text[i:i+n], here))
+		i += n
+	}
+	return options, errs
+}
+
+// option splits name=value.
+func option(text string, at Pos) Option {
+	name, value, found := strings.Cut(text, "=")
+	return Option{
+		Name:  Word{name, at},
+		Value: Word{value, Pos{at.Line, at.Col + len(name) + 1}},
+		Bare:  !found,
+	}
+}
+
+// extent returns how long the option is with which text begins, and the bracket or
+// quote in it that is never closed, or zero.
+func extent(text string) (n int, open byte) {
+	var closers, opened []byte
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '"' || c == '\'' || c == '`':
+			end := quoted(text[i:])
+			if end == 0 {
+				return len(text), c
+			}
+			i += end - 1
+		case strings.IndexByte("([{", c) >= 0:
+			closers, opened = append(closers, matching(c)), append(opened, c)
+		case len(closers) > 0 && c == closers[len(closers)-1]:
+			closers, opened = closers[:len(closers)-1], opened[:len(opened)-1]
+		case blank(c) && len(closers) == 0:
+			return i, 0
+		}
+	}
+	if len(opened) > 0 {
+		return len(text), opened[0]
+	}
+	return len(text), 0
+}
+
+// quoted returns the length of the literal with which text begins, or zero if it
+// does not end.
+func quoted(text string) int {
+	quote := text[0]
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] == quote:
+			return i + 1
+		case text[i] == '\\' && quote != '`':
+			i++
+		}
+	}
+	return 0
+}
+
+func matching(c byte) byte {
+	switch c {
+	case '(':
+		return ')'
+	case '[':
+		return ']'
+	}
+	return '}'
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// parts splits a list of Go expressions at its commas.
+func parts(list string) []string {
+	var found []string
+	for start, i := 0, 0; ; {
+		n := i + comma(list[i:])
+		found = append(found, list[start:n])
+		if n == len(list) {
+			return found
+		}
+		start, i = n+1, n+1
+	}
+}
+
+// comma returns where the first comma is that is not within brackets or quotes, or
+// the length of text.
+func comma(text string) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"' || c == '\'' || c == '`':
+			end := quoted(text[i:])
+			if end == 0 {
+				return len(text)
+			}
+			i += end - 1
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case c == ',' && depth == 0:
+			return i
+		}
+	}
+	return len(text)
+}
+
+// shorten cuts what is quoted in a message.
+func shorten(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,119 @@
+package rule
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Parse makes a Rule of a verb and options, as [Split] returns them. It tells all
+// mistakes there are; the Rule is good only if there are none.
+func Parse(verb Word, options []Option) (Rule, Errors) {
+	p := &parser{at: map[string]Pos{}, wrong: map[string]bool{}, verb: verb}
+	p.parse(options)
+	for _, m := range p.rule.mistakes(true) {
+		p.found(m)
+	}
+	slices.SortStableFunc(p.errs, func(a, b *Problem) int {
+		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
+	})
+	return p.rule, p.errs
+}
+
+// Load makes a Rule of what [Rule.Settings] returned. It has no key: that is with
+// whoever calls.
+func Load(verb, name, settings string) (Rule, error) {
+	options, errs := Split(settings, Pos{1, 1})
+	p := &parser{at: map[string]Pos{}, wrong: map[string]bool{}, verb: Word{Text: verb, At: Pos{1, 1}}}
+	p.rule.Name = name
+	p.errs = errs
+	p.parse(options)
+	for _, m := range p.rule.mistakes(false) {
+		p.found(m)
+	}
+	return p.rule, p.errs.Err()
+}
+
+// ParseLine makes a Rule of a whole line, such as "lock name=pay key=id wait=3s".
+func ParseLine(line string) (Rule, Errors) {
+	verb, rest, _ := strings.Cut(line, " ")
+	options, errs := Split(rest, Pos{1, len(verb) + 2})
+	r, more := Parse(Word{verb, Pos{1, 1}}, options)
+	return r, append(errs, more...)
+}
+
+// Check tells what is wrong with r, all of it, or returns nil.
+func (r Rule) Check() error {
+	var errs []error
+	for _, m := range r.mistakes(true) {
+		errs = append(errs, errors.New("rule: "+m.text))
+	}
+	return errors.Join(errs...)
+}
+
+// A parser reads the options of one rule.
+type parser struct {
+	verb  Word
+	rule  Rule
+	at    map[string]Pos  // where the values are
+	wrong map[string]bool // options whose mistake is told already
+	errs  Errors
+}
+
+func (p *parser) parse(options []Option) {
+	p.rule.Verb = Verb(p.verb.Text)
+	if !slices.Contains(all, p.rule.Verb) {
+		return // which options it has, nobody knows
+	}
+	for _, o := range options {
+		p.option(o)
+	}
+}
+
+func (p *parser) option(o Option) {
+	name, f := o.Name.Text, find(o.Name.Text)
+	_, again := p.at[name]
+	switch {
+	case name == "":
+		p.say(o.Name.At, "an option has no name before its =: write name=value without spaces around the =")
+	case o.Bare && f == nil:
+		p.say(o.Name.At, "%q is no option: options are written name=value, without spaces around the =", shorten(name))
+	case o.Bare:
+		p.say(o.Name.At, "%s has no value: write %s=…", name, name)
+		p.wrong[name] = true
+	case f == nil:
+		p.say(o.Name.At, "%s", unknownOption(p.rule.Verb, name))
+	case again:
+		p.say(o.Name.At, "%s is there twice: keep one", name)
+	case !slices.Contains(f.verbs, p.rule.Verb):
+		p.say(o.Name.At, "%s", misplaced(p.rule.Verb, name))
+		p.wrong[name] = true
+	case o.Value.Text == "":
+		p.say(o.Value.At, "%s has no value: write %s=…, without a space after the =", name, name)
+		p.wrong[name] = true
+	default:
+		p.at[name] = o.Value.At
+		if err := f.set(&p.rule, o.Value.Text); err != nil {
+			p.say(o.Value.At, "%s", err)
+			p.wrong[name] = true
+		}
+	}
+}
+
+// found tells a mistake in its place: at the option, or else at the verb.
+func (p *parser) found(m mistake) {
+	if p.wrong[m.option] {
+		return
+	}
+	at, ok := p.at[m.option]
+	if !ok {
+		at = p.verb.At
+	}
+	p.say(at, "%s", m.text)
+}
+
+func (p *parser) say(at Pos, format string, args ...any) {
+	p.errs = append(p.errs, &Problem{at, fmt.Sprintf(format, args...)})
+}

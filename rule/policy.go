@@ -1,0 +1,102 @@
+package rule
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// Policy returns the policy of a rule with the verb once or submit. What is left
+// out has the defaults of [guard.Policy], but for the scope, which is the key: a
+// directive names the user in its key, if at all. With submit they are those of
+// [guard.Form].
+func (r Rule) Policy() guard.Policy {
+	p := guard.Policy{
+		Name: r.Name, Scope: r.Scope, After: r.after(), Window: r.Window, Retain: r.Retain,
+		Lease: r.Lease, MaxHold: r.MaxHold, OnDuplicate: r.OnDuplicate, Wait: r.Wait,
+		OnError: r.OnError, OnUnknown: r.OnUnknown, OnDown: r.OnDown, Local: r.Local, Status: r.Status,
+	}
+	if p.Scope == "" {
+		p.Scope = guard.Global
+	}
+	if p.After == guard.Window && p.Window == 0 {
+		p.Window = DefaultWindow
+	}
+	if r.Verb == Submit && p.OnDown == "" {
+		p.OnDown = guard.Open
+	}
+	if p.OnDuplicate == Skip {
+		p.OnDuplicate = guard.Refuse
+	}
+	if r.Message != "" {
+		p.Message = guard.Message{"en": r.Message}
+	}
+	return p
+}
+
+// LockOptions returns the options of a lock.
+func (r Rule) LockOptions() []interlock.Option {
+	wait := r.Wait
+	switch wait {
+	case 0:
+		wait = DefaultWait
+	case Try:
+		wait = 0
+	}
+	opts := []interlock.Option{interlock.Wait(wait)}
+	if r.Kind != Plain {
+		opts = append(opts, interlock.Reentrant())
+	}
+	if r.Kind == Fair {
+		opts = append(opts, interlock.Fair())
+	}
+	if r.Lease != 0 {
+		opts = append(opts, interlock.Lease(r.Lease))
+	}
+	if r.MaxHold != 0 {
+		opts = append(opts, interlock.MaxHold(r.MaxHold))
+	}
+	return opts
+}
+
+// Locker returns the lock of a rule for a key that is whole, its name included, on
+// a client that has the rule's options.
+func (r Rule) Locker(client *interlock.Client, key string) interlock.Locker {
+	switch r.Kind {
+	case Read:
+		return client.RWMutex(key).Read()
+	case Write:
+		return client.RWMutex(key).Write()
+	}
+	return client.Mutex(key)
+}
+
+// after returns what is left of the work, with the default.
+func (r *Rule) after() guard.After {
+	switch {
+	case r.After != "":
+		return r.After
+	case r.Window != 0, r.Verb == Submit:
+		return guard.Window
+	}
+	return guard.Keep
+}
+
+// duplicate returns what a duplicate gets, with the default.
+func (r *Rule) duplicate() guard.OnDuplicate {
+	switch {
+	case r.OnDuplicate != "":
+		return r.OnDuplicate
+	case r.after() == guard.Keep:
+		return guard.Replay
+	}
+	return guard.Refuse
+}
+
+func (r *Rule) lease() time.Duration {
+	if r.Lease != 0 {
+		return r.Lease
+	}
+	return guard.DefaultLease
+}

@@ -1,0 +1,159 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ParseTemplate reads a template that begins at the given place. Its error is a
+// *[Problem], with the column of the mistake.
+func ParseTemplate(text string, at Pos) (*Template, error) {
+	p := &templateParser{text: text}
+	if err := p.parse(); err != nil {
+		return nil, &Problem{Pos{at.Line, at.Col + err.off}, err.text}
+	}
+	return &Template{text: text, pieces: p.pieces}, nil
+}
+
+// A templateParser reads one template.
+type templateParser struct {
+	text    string
+	pieces  []piece
+	literal []byte // the text since the last part, escaped but for colons
+	parted  bool   // there is a colon in it, or it is the first
+}
+
+// A slip is a mistake in a template, and how many bytes into it.
+type slip struct {
+	off  int
+	text string
+}
+
+func slipped(off int, format string, args ...any) *slip {
+	return &slip{off, fmt.Sprintf(format, args...)}
+}
+
+func (p *templateParser) parse() *slip {
+	if err := p.checkText(); err != nil {
+		return err
+	}
+	p.parted = true // before the first part anything may stand
+	for i := 0; i < len(p.text); {
+		rest := p.text[i:]
+		switch {
+		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+			p.literal = AppendEscaped(p.literal, rest[:1])
+			i += 2
+		case rest[0] == '}':
+			return slipped(i, "this } closes nothing: write }} for a brace that is meant as such")
+		case rest[0] == '{':
+			n, err := p.part(i)
+			if err != nil {
+				return err
+			}
+			i += n
+		default:
+			p.char(rest[0])
+			i++
+		}
+	}
+	p.flush()
+	return nil
+}
+
+// checkText refuses what no key is.
+func (p *templateParser) checkText() *slip {
+	switch t := p.text; {
+	case t == "":
+		return slipped(0, "the key is empty: write what tells one from another, such as pay:{path.id}")
+	case !utf8.ValidString(t):
+		return slipped(0, "the key is not UTF-8: save the file as UTF-8")
+	case strings.ContainsFunc(t, unicode.IsControl):
+		return slipped(strings.IndexFunc(t, unicode.IsControl), "the key holds a control character: leave it out")
+	case t[0] == ':':
+		return slipped(0, "the key begins with a colon: what stands before it?")
+	case strings.HasSuffix(t, ":"):
+		return slipped(len(t)-1, "the key ends in a colon: is a part missing?")
+	case strings.Contains(t, "::"):
+		return slipped(strings.Index(t, "::"), "there is nothing between two colons: is a part missing?")
+	}
+	return nil
+}
+
+// char takes a byte of text.
+func (p *templateParser) char(c byte) {
+	if c == ':' {
+		p.parted = true
+		p.literal = append(p.literal, c)
+		return
+	}
+	p.literal = AppendEscaped(p.literal, string([]byte{c}))
+}
+
+// part reads the part that begins at an offset, and returns its length.
+func (p *templateParser) part(off int) (int, *slip) {
+	inside, _, closed := strings.Cut(p.text[off+1:], "}")
+	if !closed {
+		return 0, slipped(off, "this { is never closed: write {path.id}, or {{ for a brace that is meant as such")
+	}
+	if !p.parted {
+		return 0, slipped(off, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
+	}
+	where, name, dotted := strings.Cut(inside, ".")
+	place := Place(where)
+	switch {
+	case inside == "":
+		return 0, slipped(off, "{} names nothing: write {path.id}, {header.X-Tenant} or {body.order.no}")
+	case !slices.Contains(places, place):
+		return 0, slipped(off+1, "%s", unknownPlace(where))
+	case !dotted || name == "":
+		return 0, slipped(off+1, "{%s} does not say which: write {%s.name}", shorten(inside), where)
+	}
+	if bad := badName(place, name); bad >= 0 {
+		return 0, slipped(off+1+len(where)+1+bad, "%q cannot name a part of %s: use letters, digits, dashes and underscores", shorten(name), place)
+	}
+	p.flush()
+	p.pieces = append(p.pieces, piece{place: place, name: name})
+	p.parted = false
+	return len(inside) + 2, nil
+}
+
+func unknownPlace(where string) string {
+	list := make([]string, len(places))
+	for i, p := range places {
+		list[i] = string(p)
+	}
+	if near := nearest(where, list); near != "" {
+		return fmt.Sprintf("%q is nowhere (did you mean %s?)", shorten(where), near)
+	}
+	return fmt.Sprintf("%q is nowhere: parts are from %s", shorten(where), strings.Join(list, ", "))
+}
+
+// badName returns where a name has something that cannot be in one, or -1. Dots
+// lead into objects, of which each has a name.
+func badName(place Place, name string) int {
+	for i, c := range name {
+		switch {
+		case c == '.' && place != Body && place != JWT && place != Query:
+			return i
+		case c == '.' && (i == 0 || i == len(name)-1 || name[i-1] == '.'):
+			return i
+		case c == '.' || c == '-' || c == '_' || unicode.IsDigit(c):
+		case unicode.IsLetter(c) && (c < utf8.RuneSelf || place == Body || place == JWT || place == Query):
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+// flush makes a piece of the text so far.
+func (p *templateParser) flush() {
+	if len(p.literal) > 0 {
+		p.pieces = append(p.pieces, piece{literal: string(p.literal)})
+		p.literal = nil
+	}
+}

@@ -1,0 +1,129 @@
+package woven
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A Part is what a key is made of. Of other types make one: key=id.String().
+type Part interface {
+	~string | ~bool |
+		~int | ~int8 | ~int16 | ~int32 | ~int64 |
+		~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
+}
+
+// A Key is a list of parts, joined as interlock.Key does it: no two lists make the
+// same one.
+type Key struct {
+	text  string
+	parts uint8
+	empty uint8 // which part is empty, counted from 1; 0 if none
+}
+
+// Key0 is the key of a lock that is one for all.
+func Key0() Key { return Key{} }
+
+// Key1 is a key with one part. If that is a string, nothing is allocated.
+func Key1[A Part](a A) Key {
+	if s, ok := any(a).(string); ok && plain(s) {
+		return Key{text: s, parts: 1}
+	}
+	var room [64]byte
+	k := joint{b: room[:0]}
+	add(&k, a)
+	return k.key()
+}
+
+// Key2 is a key with two parts.
+func Key2[A, B Part](a A, b B) Key {
+	var room [64]byte
+	k := joint{b: room[:0]}
+	add(&k, a)
+	add(&k, b)
+	return k.key()
+}
+
+// Key3 is a key with three parts.
+func Key3[A, B, C Part](a A, b B, c C) Key {
+	var room [64]byte
+	k := joint{b: room[:0]}
+	add(&k, a)
+	add(&k, b)
+	add(&k, c)
+	return k.key()
+}
+
+// Key4 is a key with four parts.
+func Key4[A, B, C, D Part](a A, b B, c C, d D) Key {
+	var room [64]byte
+	k := joint{b: room[:0]}
+	add(&k, a)
+	add(&k, b)
+	add(&k, c)
+	add(&k, d)
+	return k.key()
+}
+
+// plain tells whether a string is a part as it is.
+func plain(s string) bool {
+	for i := range len(s) {
+		switch s[i] {
+		case '%', ':', '{', '}':
+			return false
+		}
+	}
+	return s != ""
+}
+
+// A joint is a key in the making.
+type joint struct {
+	b            []byte
+	parts, empty uint8
+}
+
+func (k *joint) key() Key { return Key{text: string(k.b), parts: k.parts, empty: k.empty} }
+
+func add[A Part](k *joint, a A) {
+	if k.parts++; k.parts > 1 {
+		k.b = append(k.b, ':')
+	}
+	switch v := reflect.ValueOf(a); v.Kind() { // a may be of a type that is only like a string
+	case reflect.String:
+		s := v.String()
+		if s == "" && k.empty == 0 {
+			k.empty = k.parts
+		}
+		k.b = rule.AppendEscaped(k.b, s)
+	case reflect.Bool:
+		k.b = strconv.AppendBool(k.b, v.Bool())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		k.b = strconv.AppendInt(k.b, v.Int(), 10)
+	default:
+		k.b = strconv.AppendUint(k.b, v.Uint(), 10)
+	}
+}
+
+// check refuses a key that does not say which (T8): with an empty part it would
+// stand for many, and those who should not meet would.
+func (k *Key) check() error {
+	switch {
+	case k.empty == 0:
+		return nil
+	case k.parts == 1:
+		return fmt.Errorf("%w: it is empty; see that the expression after key= has a value", interlock.ErrKey)
+	}
+	return fmt.Errorf("%w: part %d of %d is empty; see that every expression after key= has a value", interlock.ErrKey, k.empty, k.parts)
+}
+
+// user takes the first part for a user, and the others for what it is about.
+func (k *Key) user() (user, id string) {
+	user, id, _ = strings.Cut(k.text, ":")
+	return unescape.Replace(user), id
+}
+
+var unescape = strings.NewReplacer("%25", "%", "%3A", ":", "%7B", "{", "%7D", "}")

@@ -1,0 +1,56 @@
+package woven
+
+import (
+	"context"
+	"errors"
+
+	"github.com/interlock-go/interlock"
+)
+
+// Bg is the context of a function that has none.
+func Bg() context.Context { return context.Background() }
+
+// Lock takes the lock of a site, and returns the context for the work. If it is
+// not ok, the function returns at once: why is in *errp, unless the directive says
+// otherwise. errp is nil if the function returns no error.
+func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, Held, bool) {
+	st := s.load()
+	text, err := st.key(key)
+	if err == nil {
+		inner, hold, failed := st.rule.Locker(st.client(ctx), text).Lock(ctx)
+		if failed == nil {
+			return inner, Held{hold: hold, errp: errp}, true
+		}
+		err = failed
+	}
+	return ctx, Held{busy: s.refuse(ctx, st, err, errp)}, false
+}
+
+// A Held is a lock that is held. The zero value is none.
+type Held struct {
+	hold *interlock.Hold
+	errp *error
+	busy bool
+}
+
+// Unlock gives the lock up. That it had been lost is an error of the function, if
+// it has one to return: what it did, others may have done beside it.
+func (h Held) Unlock() {
+	if h.hold == nil {
+		return
+	}
+	if err := h.hold.Unlock(); h.errp != nil && errors.Is(err, interlock.ErrLost) {
+		blame(h.errp, err)
+	}
+}
+
+// Busy tells whether another function is to be called in place of the one with the
+// directive, as on-timeout=call says. It is not if an error is to be returned.
+func (h Held) Busy() bool { return h.busy }
+
+// blame adds to the error of a function that something was lost while it ran.
+func blame(errp *error, lost error) {
+	if !errors.Is(*errp, interlock.ErrLost) {
+		*errp = errors.Join(*errp, lost)
+	}
+}

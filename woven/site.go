@@ -1,0 +1,172 @@
+package woven
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A Site is a directive in a program. There is one variable for each, which is not
+// copied.
+type Site struct {
+	ID      string // such as "ilsite/1{lock example.com/shop.(*Service).Pay}"
+	Pos     string // where the directive is: file:line
+	Name    string // of the rule; the default is that of the function
+	Verb    string
+	Options string // what rule.Settings returned
+
+	state atomic.Pointer[state]
+}
+
+// A state is what a site has made of its options. All but what is kept by client
+// stays as it is.
+type state struct {
+	rule   rule.Rule
+	name   string // as a key
+	prefix string // of keys that have parts
+	err    error  // why nothing can be made of the options
+
+	locks  perClient[*interlock.Client]
+	guards perClient[*guard.Guard[results]]
+
+	policy  guard.Policy
+	replays bool     // duplicates get results
+	types   sync.Map // of results that were looked at: reflect.Type to error or nil
+}
+
+// ErrSite means that the options of a [Site] cannot be meant: the program was woven
+// by hand, or by another version.
+var ErrSite = errors.New("woven: bad site")
+
+// load returns what was made of the options; the first time, it makes it.
+func (s *Site) load() *state {
+	if st := s.state.Load(); st != nil {
+		return st
+	}
+	s.state.CompareAndSwap(nil, s.make())
+	return s.state.Load()
+}
+
+func (s *Site) make() *state {
+	name := s.Name
+	if name == "" {
+		name = s.function()
+	}
+	st := &state{name: interlock.Key(name), prefix: interlock.Key(name) + ":"}
+	if st.rule, st.err = rule.Load(s.Verb, name, s.Options); st.err != nil {
+		st.err = fmt.Errorf("%w: %w; weave the program again", ErrSite, st.err)
+		return st
+	}
+	if st.rule.Verb == rule.Lock {
+		return st
+	}
+	st.policy = st.rule.Policy()
+	st.policy.Name = fit(name)
+	st.policy = st.policy.WithDefaults()
+	st.replays = st.policy.After == guard.Keep && st.policy.OnDuplicate != guard.Refuse
+	return st
+}
+
+// function returns the name of the function with the directive.
+func (s *Site) function() string {
+	_, name, ok := strings.Cut(strings.TrimSuffix(s.ID, "}"), " ")
+	if !ok {
+		return s.ID
+	}
+	return name
+}
+
+// fit shortens a name to what a guard may be called. Its end says most, and a hash
+// tells it apart from others that end alike.
+func fit(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	hash := hex.EncodeToString(sum[:6])
+	return hash + "-" + strings.ToValidUTF8(name[len(name)-(most-len(hash)-1):], "")
+}
+
+// key returns what the engine calls a lock.
+func (st *state) key(k Key) (string, error) {
+	if st.err != nil {
+		return "", st.err
+	}
+	if k.parts == 0 {
+		return st.name, nil
+	}
+	if err := k.check(); err != nil {
+		return "", err
+	}
+	return st.prefix + k.text, nil
+}
+
+// client returns the client that ctx asks for, with the site's options.
+func (st *state) client(ctx context.Context) *interlock.Client {
+	c := interlock.From(ctx)
+	if own, ok := st.locks.find(c); ok {
+		return own
+	}
+	own, _ := st.locks.make(c, func() (*interlock.Client, error) {
+		return c.With(st.rule.LockOptions()...), nil
+	})
+	return own
+}
+
+// guard returns the site's guard on the client that ctx asks for.
+func (st *state) guard(ctx context.Context) (*guard.Guard[results], error) {
+	c := interlock.From(ctx)
+	if g, ok := st.guards.find(c); ok {
+		return g, nil
+	}
+	return st.guards.make(c, func() (*guard.Guard[results], error) {
+		return guard.New[results](c, st.policy, guard.WithCodec(codec{}))
+	})
+}
+
+// guardKey returns the key of a call of the function.
+func (s *Site) guardKey(st *state, k Key) (guard.Key, error) {
+	if st.err != nil {
+		return guard.Key{}, st.err
+	}
+	if err := k.check(); err != nil {
+		return guard.Key{}, err
+	}
+	key := guard.ID(k.text)
+	if st.policy.Scope != guard.Global {
+		key.User, key.ID = k.user()
+	}
+	if st.policy.Scope == guard.PerRoute {
+		key.Route = s.function()
+	}
+	return key, nil
+}
+
+// checkResults refuses results that could not be returned again as they were.
+func (st *state) checkResults(outs []any) error {
+	if !st.replays {
+		return nil
+	}
+	for i, out := range outs {
+		t := reflect.TypeOf(out).Elem()
+		seen, ok := st.types.Load(t)
+		if !ok {
+			seen, _ = st.types.LoadOrStore(t, lossOf(t))
+		}
+		if loss, bad := seen.(string); bad && loss != "" {
+			return fmt.Errorf("%w: result %d cannot be returned again, since %s; say on-duplicate=refuse, or return something else", ErrSite, i+1, loss)
+		}
+	}
+	return nil
+}
