@@ -1,0 +1,117 @@
+package weave
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// guardFile is the file of the marker with the init function that stops a
+// program.
+const guardFile = "guard.go"
+
+// A compilation is one call of the compiler.
+type compilation struct {
+	args  []string
+	pkg   string
+	dir   string // for woven files
+	woven string // the first of them, as the user knows it
+	errs  Errors
+}
+
+// newCompilation weaves the files of a call of the compiler.
+func newCompilation(args []string) (*compilation, error) {
+	c := &compilation{args: slices.Clone(args)}
+	c.pkg = cmp.Or(importPath(), c.flag("-p"))
+	c.dir = filepath.Join(filepath.Dir(c.flag("-o")), "interlock")
+	if c.pkg == Runtime {
+		return c, nil
+	}
+	for i, a := range c.args {
+		if i == 0 || strings.HasPrefix(a, "-") || !strings.HasSuffix(a, ".go") || c.args[i-1] == "-o" {
+			continue
+		}
+		if err := c.file(i); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.errs.err(); err != nil {
+		return nil, err
+	}
+	return c, c.marked()
+}
+
+// flag is the value of one of the compiler's flags.
+func (c *compilation) flag(name string) string {
+	if i := slices.Index(c.args, name); i >= 0 && i+1 < len(c.args) {
+		return c.args[i+1]
+	}
+	return ""
+}
+
+// file puts a woven file in the place of args[i], if there is something to weave.
+func (c *compilation) file(i int) error {
+	path, err := filepath.Abs(c.args[i])
+	if err != nil {
+		return fmt.Errorf("weave: %w", err)
+	}
+	text, err := c.weave(c.args[i], path)
+	if err != nil || text == nil {
+		return err
+	}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return fmt.Errorf("weave: %w", err)
+	}
+	to := filepath.Join(c.dir, filepath.Base(path))
+	if err := os.WriteFile(to, text, 0o644); err != nil {
+		return fmt.Errorf("weave: %w", err)
+	}
+	c.args[i] = to
+	if t := slices.Index(c.args, "-trimpath"); t >= 0 && t+1 < len(c.args) {
+		c.args[t+1] = to + "=>" + path + ";" + c.args[t+1]
+	}
+	return nil
+}
+
+// weave returns the text to compile in place of a file, or nil for its own.
+func (c *compilation) weave(name, path string) ([]byte, error) {
+	if c.pkg == Marker { // woven code calls it, so it is there and must let the program start
+		if filepath.Base(path) == guardFile {
+			return []byte("package on\n"), nil
+		}
+		return nil, nil
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("weave: %w", err)
+	}
+	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker})
+	if l := (Errors)(nil); errors.As(err, &l) {
+		c.errs = append(c.errs, l...)
+		return nil, nil
+	}
+	if err != nil || w == nil {
+		return nil, err
+	}
+	if len(w.Sites) > 0 {
+		c.woven = cmp.Or(c.woven, name)
+	}
+	return w.Text, nil
+}
+
+// marked makes sure that the compiler finds what woven code calls: the go command
+// has planned the build from the source, so the source must import it.
+func (c *compilation) marked() error {
+	if c.woven == "" {
+		return nil
+	}
+	ok, err := imports(c.flag("-importcfg"), Marker)
+	if err != nil || ok {
+		return err
+	}
+	return fmt.Errorf("%s:1:1: package %s has directives and does not import the marker: add\n\timport _ %q\nto this file", c.woven, c.pkg, Marker)
+}

@@ -1,0 +1,60 @@
+package weave
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// CoverShim stands between the go command and its tool cover, as in
+// go test -cover -overlay=… -toolexec='interlock cover-shim'. That tool reads the
+// source and not the overlay (go.dev/issue/73802), so what it wrote is woven
+// behind it: woven statements are not counted, and the profile is that of the
+// source. Every other tool just runs and is not another for the go command, so
+// nothing else is compiled again. Errors are as those of [Toolexec].
+func CoverShim(args []string) error {
+	if len(args) == 0 {
+		return errors.New("weave: no tool: use it as in go test -cover -toolexec='interlock cover-shim'")
+	}
+	if toolName(args[0]) != "cover" {
+		return run(args)
+	}
+	if asksVersion(args) {
+		return stamp(args)
+	}
+	if err := run(args); err != nil {
+		return err
+	}
+	i := slices.Index(args, "-outfilelist")
+	if i < 0 || i+1 == len(args) {
+		return nil // it only reports
+	}
+	list, err := os.ReadFile(args[i+1])
+	if err != nil {
+		return fmt.Errorf("weave: %w", err)
+	}
+	for file := range strings.Lines(string(list)) {
+		if file = strings.TrimSpace(file); !strings.HasSuffix(file, ".go") {
+			continue
+		}
+		if err := weaveInPlace(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weaveInPlace weaves a file of the go command's work directory.
+func weaveInPlace(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("weave: %w", err)
+	}
+	w, err := File(Source{Package: importPath(), Path: file, Text: text})
+	if err != nil || w == nil {
+		return err
+	}
+	return os.WriteFile(file, w.Text, 0o644)
+}

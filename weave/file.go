@@ -1,0 +1,172 @@
+package weave
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A Source is a file to weave.
+type Source struct {
+	Package string // its import path
+	Path    string // where it is; positions in the woven text name it
+	Name    string // how errors call it; the default is Path
+	Text    []byte
+	Via     string // what woven code imports; the default is [Runtime]
+}
+
+// A Woven is what became of a file.
+type Woven struct {
+	Text   []byte
+	Sites  []Site
+	Marked bool // the source imports the marker
+}
+
+// A Site is a directive that was woven.
+type Site struct {
+	Pos  token.Position
+	Verb string
+	Func string // with its package, such as example.com/shop.(*Service).Pay
+	Name string // of the lock or guard
+}
+
+// String returns position, verb and function.
+func (s Site) String() string { return fmt.Sprintf("%s: %s %s", s.Pos, s.Verb, s.Func) }
+
+// File weaves one file. It returns nil if there is nothing to weave, and also if
+// the file cannot be parsed: the compiler says better what is wrong with it, and
+// should it see no mistake, the marker stops the program. Mistakes in directives
+// are [Errors].
+func File(src Source) (*Woven, error) {
+	w := read(src)
+	if w == nil {
+		return nil, nil //nolint:nilnil // nothing to weave is no mistake
+	}
+	sites := w.functions()
+	w.marker()
+	if err := w.errs.err(); err != nil {
+		return nil, err
+	}
+	if len(sites) == 0 && len(w.edits) == 0 {
+		return nil, nil //nolint:nilnil // as above
+	}
+	w.head(len(sites) > 0)
+	return &Woven{w.text(), sites, w.marked}, nil
+}
+
+// A weaver is at work on one file.
+type weaver struct {
+	splicer
+	source Source
+	tree   *ast.File
+	errs   Errors
+	count  int  // of sites
+	marked bool // imports the marker
+}
+
+// read parses a file, if it may have something to weave.
+func read(src Source) *weaver {
+	src.Name = cmp.Or(src.Name, src.Path)
+	src.Via = cmp.Or(src.Via, Runtime)
+	if !candidate(src.Text) {
+		return nil
+	}
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, src.Path, src.Text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil
+	}
+	w := &weaver{source: src, tree: tree}
+	w.splicer = splicer{fset: fset, file: fset.File(tree.FileStart), src: src.Text}
+	w.mapped = bytes.Contains(src.Text, []byte("//line ")) || bytes.Contains(src.Text, []byte("/*line "))
+	if strings.Contains(src.Path, "*/") || strings.ContainsAny(src.Path, "\r\n") {
+		w.errorf(tree.Package, "the path of this file cannot be named in a comment: rename the directory")
+	}
+	return w
+}
+
+// functions weaves what carries directives.
+func (w *weaver) functions() []Site {
+	var order []*ast.FuncDecl
+	of := map[*ast.FuncDecl][]*directive{}
+	for _, d := range w.directives() {
+		if of[d.fn] == nil {
+			order = append(order, d.fn)
+		}
+		of[d.fn] = append(of[d.fn], d)
+	}
+	if len(order) > 0 {
+		w.checkNames()
+	}
+	var sites []Site
+	for _, fn := range order {
+		sites = append(sites, w.function(fn, of[fn])...)
+	}
+	return sites
+}
+
+// checkNames keeps the names for ourselves that woven code uses.
+func (w *weaver) checkNames() {
+	if !bytes.Contains(w.src, []byte("_il")) {
+		return
+	}
+	ast.Inspect(w.tree, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && strings.HasPrefix(id.Name, "_il") {
+			w.errorf(id.Pos(), "%s: names that begin with _il belong to woven code: rename it", id.Name)
+		}
+		return true
+	})
+}
+
+// marker makes the import of the marker one of the runtime, so that a program
+// whose files are all woven does not have the marker in it.
+func (w *weaver) marker() {
+	for _, s := range w.tree.Imports {
+		if s.Path.Value != strconv.Quote(Marker) && s.Path.Value != "`"+Marker+"`" {
+			continue
+		}
+		if s.Name == nil || s.Name.Name != "_" {
+			w.errorf(s.Pos(), "import _ %q: it has nothing that may be called", Marker)
+			continue
+		}
+		w.marked = true
+		if w.source.Via != Marker {
+			w.replace(s.Path.Pos(), s.Path.End(), strconv.Quote(w.source.Via))
+		}
+	}
+}
+
+// head imports the runtime. From there on the compiler, vet, cover and debuggers
+// see the name of the source; the line directives below inherit it.
+func (w *weaver) head(imports bool) {
+	text := ""
+	if imports {
+		text = fmt.Sprintf(";import _il %q", w.source.Via)
+	}
+	end := w.tree.Name.End()
+	at := w.file.Offset(end)
+	w.edits = append(w.edits, edit{at, at, text + w.home(end)})
+}
+
+// errorf reports a mistake at a place in the source.
+func (w *weaver) errorf(pos token.Pos, format string, args ...any) {
+	w.errs = append(w.errs, &Error{w.position(pos), fmt.Sprintf(format, args...)})
+}
+
+// position is pos as people are told it.
+func (w *weaver) position(pos token.Pos) token.Position {
+	p := w.fset.Position(pos)
+	if p.Filename == w.source.Path {
+		p.Filename = w.source.Name
+	}
+	return p
+}
+
+// base is the name of the file without its directory.
+func (w *weaver) base() string { return filepath.Base(w.source.Path) }

@@ -1,0 +1,137 @@
+package weave
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/rule"
+)
+
+// function puts the statements of its directives at the start of a function, the
+// upper directive around the lower one. They are in the function itself and not
+// in one around it: its name, recover, runtime.Caller and method sets stay, and
+// what is deferred first runs last, so that a lock is let go after the body's own
+// deferred commit.
+func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
+	if !w.suitable(fn, dirs) {
+		return nil
+	}
+	sig := w.signature(fn, dirs)
+	var text strings.Builder
+	var sites []Site
+	for i, d := range dirs {
+		w.fits(d, sig)
+		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name}
+		site.Name = cmp.Or(d.rule.Name, site.Func)
+		text.WriteString(w.statements(d, sig, i, w.site(d, site)))
+		sites = append(sites, site)
+	}
+	w.insert(fn.Body.Lbrace+1, text.String())
+	return sites
+}
+
+// site adds the variable of a site behind the last line and returns its name.
+// It is data: it costs nothing when the program starts.
+func (w *weaver) site(d *directive, s Site) string {
+	name := "_ilS_" + identifier(w.base()) + "_" + strconv.Itoa(w.count)
+	w.count++
+	pos := filepath.Base(s.Pos.Filename) + ":" + strconv.Itoa(s.Pos.Line)
+	fmt.Fprintf(&w.tail, "\n%svar %s = _il.Site{ID:%q,Pos:%q,Name:%q,Verb:%q,Options:%q}\n",
+		w.line(d.pos), name, "ilsite/1{"+s.Verb+" "+s.Func+"}", pos, s.Name, s.Verb, d.rule.Settings())
+	return name
+}
+
+// statements are what one directive does. Errors in them are reported at the
+// directive, and those in an expression where it is written.
+func (w *weaver) statements(d *directive, sig signature, i int, site string) string {
+	run := "_il" + strconv.Itoa(i)
+	ctx, back := "_il.Bg()", "_"
+	if sig.ctx != "" {
+		ctx, back = sig.ctx, sig.ctx
+	}
+	if d.ctx != nil {
+		ctx, back = w.placed(d, d.ctx), "_"
+	}
+	call := "_il.Lock"
+	after := fmt.Sprintf("defer %s.Unlock();", run)
+	outs := ""
+	if d.rule.Verb != rule.Lock {
+		call, outs = "_il.Once", sig.outs()
+		after = fmt.Sprintf("defer %s.Done(%s%s);", run, sig.errp(), outs)
+	}
+	got, assign := back, ""
+	if d.when != nil && back != "_" { // := in the block would make another
+		got, assign = run+"c", back+"="+run+"c;"
+	}
+	text := fmt.Sprintf("%s,%s,%sok:=%s(%s,&%s,%s,%s%s);if !%sok{%s};%s%s",
+		got, run, run, call, ctx, site, w.keyText(d), sig.errp(), outs, run, w.leave(d, sig, run), assign, after)
+	if d.when != nil {
+		text = "if " + w.line(d.when.pos) + "(" + w.placed(d, d.when) + "){" + text + "};"
+	}
+	return w.line(d.pos) + text
+}
+
+// leave is what a function does that did not get its lock. Another one is called
+// only if the lock is busy: if it cannot be asked for, the error is returned.
+func (w *weaver) leave(d *directive, sig signature, run string) string {
+	if d.call == nil {
+		return "return"
+	}
+	fn := w.placed(d, d.call)
+	switch d.call.node.(type) {
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.IndexListExpr, *ast.ParenExpr:
+	default:
+		fn = "(" + fn + ")"
+	}
+	call := fn + "(" + sig.args() + ")"
+	if len(sig.results) > 0 {
+		call = "return " + call
+	}
+	return "if " + run + ".Busy(){" + call + "};return"
+}
+
+// keyText is the call that makes the key. That a part has the wrong type is
+// reported at the name of the function called, so it is where the key is.
+func (w *weaver) keyText(d *directive) string {
+	if len(d.key) == 0 {
+		return "_il.Key0()"
+	}
+	var b strings.Builder
+	b.WriteString(w.line(d.key[0].pos-token.Pos(len("_il."))) + fmt.Sprintf("_il.Key%d(", len(d.key)))
+	for i, k := range d.key {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(w.line(k.pos) + k.text)
+	}
+	b.WriteString(w.line(d.pos) + ")")
+	return b.String()
+}
+
+// placed is an expression with its own position; behind it is the directive's.
+func (w *weaver) placed(d *directive, e *expr) string {
+	return w.line(e.pos) + e.text + w.line(d.pos)
+}
+
+// identifier spells a file name so that no two are spelt the same.
+func identifier(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+			b.WriteByte(c)
+		case c == '.':
+			b.WriteByte('_')
+		case c == '_':
+			b.WriteString("__")
+		default:
+			fmt.Fprintf(&b, "_x%02x_", c)
+		}
+	}
+	return b.String()
+}

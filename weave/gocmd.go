@@ -1,0 +1,91 @@
+package weave
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Go returns the arguments for the go command that build with weaving what args
+// would build without, such as {"test", "-race", "./..."}. Self is the program
+// that answers to "cover-shim", for coverage. Commands that compile nothing are
+// returned as they are, and so is vet, which looks at the source as written.
+func Go(ctx context.Context, dir, self string, args []string) ([]string, error) {
+	if len(args) == 0 || !slices.Contains([]string{"build", "test", "run", "install", "list"}, args[0]) {
+		return args, nil
+	}
+	out, rest := []string{args[0]}, args[1:]
+	if n, to := changed(rest); n > 0 { // it must come first
+		out, rest = append(out, rest[:n]...), rest[n:]
+		if dir = to; !filepath.IsAbs(to) {
+			dir = filepath.Join(dir, to)
+		}
+	}
+	overlay, err := Overlay(ctx, dir, rest)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, "-overlay="+overlay)
+	if covers(rest) {
+		if _, ok := flagValue(rest, "toolexec"); ok {
+			return nil, errors.New("weave: -toolexec does not go with -cover: coverage of woven code needs one itself; leave one of the two out")
+		}
+		out = append(out, "-toolexec="+quoted(self)+" cover-shim")
+	}
+	return append(out, without(rest, "overlay")...), nil
+}
+
+// changed reads the flag -C, which can be the first only, and how many arguments
+// it takes.
+func changed(args []string) (n int, dir string) {
+	if len(args) == 0 {
+		return 0, ""
+	}
+	if v, ok := flagValue(args[:1], "C"); ok && v != "" {
+		return 1, v
+	}
+	if v, ok := flagValue(args[:min(2, len(args))], "C"); ok && len(args) > 1 && strings.TrimLeft(args[0], "-") == "C" {
+		return 2, v
+	}
+	return 0, ""
+}
+
+// covers reports whether flags ask for coverage.
+func covers(args []string) bool {
+	on := false
+	for _, name := range []string{"cover", "covermode", "coverpkg", "coverprofile"} {
+		v, ok := flagValue(args, name)
+		on = on || ok && (name != "cover" || v != "false")
+	}
+	return on
+}
+
+// without leaves a flag out.
+func without(args []string, name string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" || strings.TrimLeft(args[i], "-") == "args" {
+			return append(out, args[i:]...)
+		}
+		switch flag := strings.TrimPrefix(args[i], "-"); {
+		case flag == args[i]:
+		case strings.TrimPrefix(flag, "-") == name:
+			i++
+			continue
+		case strings.HasPrefix(strings.TrimPrefix(flag, "-"), name+"="):
+			continue
+		}
+		out = append(out, args[i])
+	}
+	return out
+}
+
+// quoted keeps a path with spaces in one piece in a list of words.
+func quoted(path string) string {
+	if strings.ContainsAny(path, " \t") {
+		return "'" + path + "'"
+	}
+	return path
+}

@@ -1,0 +1,141 @@
+package weave
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Overlay weaves what a build in dir consists of and returns the path of a file
+// for the flag -overlay of the go command. Args are the flags of that command; an
+// -overlay among them, or in GOFLAGS, is merged in. The file is good for this
+// build: make another for the next one, which costs little, for it does not
+// notice when a source changes.
+func Overlay(ctx context.Context, dir string, args []string) (string, error) {
+	own, err := readOverlay(dir, overlayFlag(args))
+	if err != nil {
+		return "", err
+	}
+	tree, err := scan(ctx, dir, args, own)
+	if err != nil {
+		return "", err
+	}
+	store, err := openCache()
+	if err != nil {
+		return "", err
+	}
+	merged := overlay{Replace: map[string]string{}}
+	for from, to := range own.Replace {
+		merged.Replace[from] = to
+	}
+	for file, w := range tree.Files {
+		// The base name stays: coverage profiles show it.
+		if merged.Replace[file], err = store.put(w.Text, filepath.Base(file)); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.MarshalIndent(merged, "", "\t") // sorts its keys
+	if err != nil {
+		return "", fmt.Errorf("weave: %w", err)
+	}
+	return store.put(text, "overlay.json")
+}
+
+// An overlay is the file that go build -overlay reads.
+type overlay struct{ Replace map[string]string }
+
+// readOverlay reads the user's own, if there is one.
+func readOverlay(dir, file string) (overlay, error) {
+	var o overlay
+	if file == "" {
+		return o, nil
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.NewDecoder(bytes.NewReader(text)).Decode(&o)
+	}
+	if err != nil {
+		return o, fmt.Errorf("weave: -overlay=%s: %w", file, err)
+	}
+	full := map[string]string{} // the go command takes relative paths from where it runs
+	for from, to := range o.Replace {
+		if from, err = absolute(dir, from); err != nil {
+			return o, err
+		}
+		if to != "" {
+			if to, err = absolute(dir, to); err != nil {
+				return o, err
+			}
+		}
+		full[from] = to
+	}
+	return overlay{full}, nil
+}
+
+func absolute(dir, path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	return filepath.Abs(filepath.Join(dir, path))
+}
+
+// read returns the text of a file as the build sees it, or nil if it is deleted.
+func (o overlay) read(file string) ([]byte, error) {
+	if to, ok := o.Replace[file]; ok {
+		if to == "" {
+			return nil, nil
+		}
+		file = to
+	}
+	return os.ReadFile(file)
+}
+
+// overlayFlag finds -overlay in flags, or else in GOFLAGS.
+func overlayFlag(args []string) string {
+	if v, ok := flagValue(args, "overlay"); ok {
+		return v
+	}
+	var env []string
+	for _, f := range strings.Fields(os.Getenv("GOFLAGS")) {
+		env = append(env, strings.Trim(f, `'"`))
+	}
+	v, _ := flagValue(env, "overlay")
+	return v
+}
+
+// moduleFlags are those that decide which modules there are.
+func moduleFlags(args []string) []string {
+	var flags []string
+	for _, name := range []string{"mod", "modfile"} {
+		if v, ok := flagValue(args, name); ok {
+			flags = append(flags, "-"+name+"="+v)
+		}
+	}
+	return flags
+}
+
+// flagValue finds -name=value or -name value, with one dash or two, in front of
+// what is passed on to a program.
+func flagValue(args []string, name string) (value string, found bool) {
+	for i, a := range args {
+		if a == "--" || a == "-args" || a == "--args" {
+			break
+		}
+		flag, v, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a, "-"), "-"), "=")
+		if flag != name || a == flag || a == flag+"="+v {
+			continue
+		}
+		if !ok && i+1 < len(args) {
+			v = args[i+1]
+		}
+		value, found = v, true // the last one counts
+	}
+	return value, found
+}

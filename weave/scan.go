@@ -1,0 +1,190 @@
+package weave
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Tree is everything of a build that has something to weave.
+type Tree struct {
+	Files map[string]*Woven // by the path of the source
+	Sites []Site            // of all of them, in order
+}
+
+// Scan weaves, in memory, the modules that a build in dir consists of: the main
+// ones, what is vendored, and dependencies that require this library. Flags are
+// those of the go command that have a say in it: -mod, -modfile and -overlay.
+// Mistakes are reported all at once, as [Errors].
+func Scan(ctx context.Context, dir string, flags []string) (*Tree, error) {
+	own, err := readOverlay(dir, overlayFlag(flags))
+	if err != nil {
+		return nil, err
+	}
+	return scan(ctx, dir, flags, own)
+}
+
+func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, error) {
+	list, err := modules(ctx, dir, moduleFlags(flags))
+	if err != nil {
+		return nil, err
+	}
+	s := &walker{tree: Tree{Files: map[string]*Woven{}}, own: own, packages: map[string]*pkg{}}
+	if s.wd, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	for _, m := range list {
+		if !m.mentions() {
+			continue
+		}
+		if err := s.walk(m.Dir, m.Path, m.Main); err != nil {
+			return nil, fmt.Errorf("weave: reading %s: %w", m.Path, err)
+		}
+	}
+	if err := s.walkVendor(list); err != nil {
+		return nil, fmt.Errorf("weave: reading what is vendored: %w", err)
+	}
+	s.unmarked()
+	if err := s.errs.err(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(s.tree.Sites, func(a, b Site) int {
+		return cmp.Or(cmp.Compare(a.Pos.Filename, b.Pos.Filename), cmp.Compare(a.Pos.Line, b.Pos.Line))
+	})
+	return &s.tree, nil
+}
+
+// A walker walks through modules.
+type walker struct {
+	tree     Tree
+	own      overlay // what the user has replaced
+	wd       string  // paths below it are told relative to it
+	packages map[string]*pkg
+	errs     Errors
+}
+
+// walk weaves the files of a module. Its rules are those of the go command.
+func (s *walker) walk(dir, path string, tests bool) error {
+	return filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if file != dir && skipped(file, e.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !goFile(file, e) || !tests && strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(dir, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		return s.file(strings.TrimSuffix(path+"/"+filepath.ToSlash(rel), "/."), file)
+	})
+}
+
+// skipped reports whether the go command does not look into a directory.
+func skipped(dir, name string) bool {
+	if name == "testdata" || name == "vendor" || name[0] == '.' || name[0] == '_' {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "go.mod")) // a module of its own
+	return err == nil
+}
+
+func goFile(path string, e fs.DirEntry) bool {
+	if !strings.HasSuffix(path, ".go") || e.Name()[0] == '.' || e.Name()[0] == '_' {
+		return false
+	}
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.Type().IsRegular()
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// walkVendor weaves the vendor directories of the main modules, and the one of a
+// workspace, which is above them.
+func (s *walker) walkVendor(list []module) error {
+	seen := map[string]bool{}
+	for _, m := range list {
+		if !m.Main {
+			continue
+		}
+		for dir := m.Dir; ; dir = filepath.Dir(dir) {
+			vendor := filepath.Join(dir, "vendor")
+			if _, err := os.Stat(filepath.Join(vendor, "modules.txt")); err == nil && !seen[vendor] {
+				seen[vendor] = true
+				if err := s.vendored(vendor); err != nil {
+					return err
+				}
+			}
+			if dir == filepath.Dir(dir) || workspace(dir) {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func workspace(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.work"))
+	return err == nil
+}
+
+func (s *walker) vendored(vendor string) error {
+	return filepath.WalkDir(vendor, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(vendor, filepath.Dir(file))
+		if err != nil || e.IsDir() || !goFile(file, e) {
+			return err
+		}
+		path := filepath.ToSlash(rel)
+		if (module{Path: path}).ours() {
+			return nil
+		}
+		return s.file(path, file)
+	})
+}
+
+// file weaves one, or what the user has put in its place.
+func (s *walker) file(path, file string) error {
+	if path == Runtime || path == Marker {
+		return nil
+	}
+	text, err := s.own.read(file)
+	if err != nil || text == nil {
+		return err
+	}
+	w, err := File(Source{Package: path, Path: file, Name: s.shown(file), Text: text})
+	if l := (Errors)(nil); errors.As(err, &l) {
+		s.errs = append(s.errs, l...)
+		return nil
+	}
+	if err != nil || w == nil {
+		return err
+	}
+	s.tree.Files[file] = w
+	s.tree.Sites = append(s.tree.Sites, w.Sites...)
+	s.note(file, text, w)
+	return nil
+}
+
+// shown is a path as people are told it.
+func (s *walker) shown(file string) string {
+	if rel, err := filepath.Rel(s.wd, file); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return file
+}

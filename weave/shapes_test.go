@@ -1,0 +1,176 @@
+package weave_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/weave"
+)
+
+var update = flag.Bool("update", false, "write what comes out to testdata")
+
+// golden compares with a file, or writes it.
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
+	}
+}
+
+// shapes are the sources in testdata, by name.
+func shapes(t testing.TB) map[string]weave.Source {
+	t.Helper()
+	files, err := filepath.Glob("testdata/shapes/*.src")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no shapes: %v", err)
+	}
+	all := map[string]weave.Source{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".src")
+		all[name] = weave.Source{Package: "example.com/shop", Path: "/src/shop/" + name + ".go", Text: text}
+	}
+	return all
+}
+
+func woven(t *testing.T, src weave.Source) []byte {
+	t.Helper()
+	w, err := weave.File(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w == nil {
+		t.Fatal("nothing was woven")
+	}
+	return w.Text
+}
+
+// P8, T5: one line above a function, whatever the function looks like.
+func TestEveryShapeIsWovenAsWritten(t *testing.T) {
+	for name, src := range shapes(t) {
+		t.Run(name, func(t *testing.T) {
+			golden(t, "testdata/shapes/"+name+".woven", woven(t, src))
+		})
+	}
+}
+
+func TestNoLineMoves(t *testing.T) {
+	for name, src := range shapes(t) {
+		t.Run(name, func(t *testing.T) {
+			was, is := strings.Split(string(src.Text), "\n"), strings.Split(string(woven(t, src)), "\n")
+			for i, line := range was {
+				if !within(line, is[i]) {
+					t.Errorf("line %d was\n\t%s\nand is\n\t%s", i+1, line, is[i])
+				}
+			}
+		})
+	}
+}
+
+// within reports whether a line still has all of what it had, in its order.
+func within(was, is string) bool {
+	for i := range len(is) {
+		if was != "" && is[i] == was[0] {
+			was = was[1:]
+		}
+	}
+	return was == ""
+}
+
+// names are the identifiers of a file with the place that the compiler gives
+// them.
+func names(t *testing.T, path string, text []byte) map[string]int {
+	t.Helper()
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, path, text, parser.ParseComments)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	all := map[string]int{}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && id.Name != "_" {
+			all[fmt.Sprintf("%s at %s", id.Name, fset.Position(id.Pos()))]++
+		}
+		return true
+	})
+	return all
+}
+
+func TestEveryNameStaysWhereItWas(t *testing.T) {
+	for name, src := range shapes(t) {
+		t.Run(name, func(t *testing.T) {
+			is := names(t, filepath.Dir(src.Path)+"/elsewhere.go", woven(t, src))
+			for n, count := range names(t, src.Path, src.Text) {
+				if strings.HasPrefix(n, "shop at ") {
+					continue // the package clause, in front of the first line directive
+				}
+				if is[n] < count {
+					t.Errorf("%s is elsewhere when woven", n)
+				}
+			}
+		})
+	}
+}
+
+func TestCarriageReturnsChangeNothing(t *testing.T) {
+	for name, src := range shapes(t) {
+		t.Run(name, func(t *testing.T) {
+			want := woven(t, src)
+			src.Text = bytes.ReplaceAll(src.Text, []byte("\n"), []byte("\r\n"))
+			got := bytes.ReplaceAll(woven(t, src), []byte("\r\n"), []byte("\n"))
+			if !bytes.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestNothingToWeave(t *testing.T) {
+	for _, text := range []string{
+		"package shop\n",
+		"package shop\n\n// See interlock: it locks.\nfunc f() {}\n",
+		"package shop\n\nconst s = \"//interlock:lock\"\n",
+		"package shop //interlock:lock\n\nfunc f( {\n", // for the compiler
+	} {
+		w, err := weave.File(weave.Source{Package: "shop", Path: "/a.go", Text: []byte(text)})
+		if w != nil || err != nil {
+			t.Errorf("%q: got %v, %v", text, w, err)
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	for _, src := range shapes(f) {
+		f.Add(src.Text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/a.go", Text: text})
+		if err != nil || w == nil {
+			return
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), "a.go", w.Text, parser.ParseComments); err != nil {
+			t.Errorf("%v in\n%s\nwoven from\n%s", err, w.Text, text)
+		}
+	})
+}

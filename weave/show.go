@@ -1,0 +1,112 @@
+package weave
+
+import (
+	"fmt"
+	"go/ast"
+	"go/format"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+)
+
+// Show returns what the compiler sees of a file: its woven text, or the file as
+// it is if there is nothing to weave.
+func Show(file string) ([]byte, error) {
+	src, err := load(file)
+	if err != nil {
+		return nil, err
+	}
+	w, err := File(src)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return src.Text, nil
+	}
+	return w.Text, nil
+}
+
+// Eject returns a file with its directives written out as code, formatted, for
+// whoever wants to build it without weaving from now on.
+func Eject(file string) ([]byte, error) {
+	src, err := load(file)
+	if err != nil {
+		return nil, err
+	}
+	w := read(src)
+	if w == nil {
+		return src.Text, nil
+	}
+	w.plain = true
+	sites := w.functions()
+	if err := w.errs.err(); err != nil {
+		return nil, err
+	}
+	if len(sites) == 0 {
+		return src.Text, nil
+	}
+	w.retire()
+	if !w.rename() {
+		w.head(true)
+	}
+	text, err := format.Source(w.text())
+	if err != nil {
+		return nil, fmt.Errorf("weave: ejecting %s: %w", file, err)
+	}
+	return text, nil
+}
+
+// retire makes remarks of the directives.
+func (w *weaver) retire() {
+	for _, group := range w.tree.Comments {
+		for _, c := range group.List {
+			if w.isDirective(c) {
+				w.replace(c.Pos(), c.End(), "// Woven by hand: "+c.Text[len("//"+prefix):])
+			}
+		}
+	}
+}
+
+// rename makes the import of the marker that of the runtime.
+func (w *weaver) rename() bool {
+	for _, s := range w.tree.Imports {
+		if s.Path.Value == strconv.Quote(Marker) && isBlank(s.Name) {
+			w.replace(s.Pos(), s.End(), "_il "+strconv.Quote(Runtime))
+			return true
+		}
+	}
+	return false
+}
+
+func isBlank(id *ast.Ident) bool { return id != nil && id.Name == "_" }
+
+// load reads a file and finds out to which package it belongs.
+func load(file string) (Source, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return Source{}, fmt.Errorf("weave: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Source{}, fmt.Errorf("weave: %w", err)
+	}
+	return Source{Package: packageOf(filepath.Dir(path)), Path: path, Name: file, Text: text}, nil
+}
+
+var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^"\s]+)`)
+
+// packageOf is the import path of a directory by the go.mod above it.
+func packageOf(dir string) string {
+	for top := dir; ; top = filepath.Dir(top) {
+		if text, err := os.ReadFile(filepath.Join(top, "go.mod")); err == nil {
+			if m := moduleLine.FindSubmatch(text); m != nil {
+				rel, _ := filepath.Rel(top, dir) // it is below
+				return filepath.ToSlash(filepath.Join(string(m[1]), rel))
+			}
+		}
+		if top == filepath.Dir(top) {
+			return filepath.Base(dir)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package weave
+
+import (
+	"go/ast"
+	"strconv"
+	"strings"
+)
+
+// A signature is what the woven statements have to know about a function.
+type signature struct {
+	name    string // such as (*Service).Pay
+	ctx     string // the parameter that is the context, or ""
+	err     string // the last result if it is an error, or ""
+	params  []field
+	results []field
+}
+
+// A field is a parameter or result.
+type field struct {
+	name string
+	typ  ast.Expr
+}
+
+// signature names what has no name: results always, so that a bare return and a
+// pointer to the error work; parameters if somebody needs them.
+func (w *weaver) signature(fn *ast.FuncDecl, dirs []*directive) signature {
+	s := signature{name: funcName(fn)}
+	needed := w.isContext
+	for _, d := range dirs {
+		if d.call != nil {
+			needed = func(ast.Expr) bool { return true }
+		}
+	}
+	for _, f := range fn.Type.Params.List {
+		if needed(f.Type) {
+			s.params = w.nameFields(fn.Type.Params, "_ilp", needed)
+			break
+		}
+	}
+	for _, p := range s.params {
+		if w.isContext(p.typ) {
+			s.ctx = p.name
+			break
+		}
+	}
+	s.results = w.nameFields(fn.Type.Results, "_ilr", func(ast.Expr) bool { return true })
+	if n := len(s.results); n > 0 {
+		if id, ok := s.results[n-1].typ.(*ast.Ident); ok && id.Name == "error" {
+			s.err = s.results[n-1].name
+		}
+	}
+	return s
+}
+
+// outs are the results to keep: all but the error.
+func (s signature) outs() string {
+	var b strings.Builder
+	for i, r := range s.results {
+		if i < len(s.results)-1 || s.err == "" {
+			b.WriteString(",&" + r.name)
+		}
+	}
+	return b.String()
+}
+
+// errp is a pointer to the error result, or nil.
+func (s signature) errp() string {
+	if s.err == "" {
+		return "nil"
+	}
+	return "&" + s.err
+}
+
+// args are the parameters, as they are passed on to another function.
+func (s signature) args() string {
+	names := make([]string, len(s.params))
+	for i, p := range s.params {
+		names[i] = p.name
+		if _, ok := p.typ.(*ast.Ellipsis); ok {
+			names[i] += "..."
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// isContext reports whether a type is context.Context, as this file calls it.
+func (w *weaver) isContext(typ ast.Expr) bool {
+	for _, s := range w.tree.Imports {
+		if s.Path.Value != `"context"` {
+			continue
+		}
+		pkg := "context"
+		if s.Name != nil {
+			pkg = s.Name.Name
+		}
+		switch t := typ.(type) {
+		case *ast.Ident:
+			if pkg == "." && t.Name == "Context" {
+				return true
+			}
+		case *ast.SelectorExpr:
+			if x, ok := t.X.(*ast.Ident); ok && x.Name == pkg && t.Sel.Name == "Context" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nameFields gives every field without a name one, and every blank one if it is
+// needed.
+func (w *weaver) nameFields(list *ast.FieldList, stem string, needed func(ast.Expr) bool) []field {
+	if list == nil {
+		return nil
+	}
+	var all []field
+	for _, f := range list.List {
+		next := stem + strconv.Itoa(len(all))
+		switch {
+		case len(f.Names) > 0:
+		case !list.Opening.IsValid(): // a single result without brackets
+			w.insert(f.Type.Pos(), "("+next+" ")
+			w.insert(f.Type.End(), ")")
+			all = append(all, field{next, f.Type})
+		default:
+			w.insert(f.Type.Pos(), next+" ")
+			all = append(all, field{next, f.Type})
+		}
+		for _, id := range f.Names {
+			name := id.Name
+			if name == "_" && needed(f.Type) {
+				name = stem + strconv.Itoa(len(all))
+				w.replace(id.Pos(), id.End(), name)
+			}
+			all = append(all, field{name, f.Type})
+		}
+	}
+	return all
+}
+
+// funcName is how stack traces call a function, but for its package.
+func funcName(fn *ast.FuncDecl) string {
+	if fn.Recv == nil || len(fn.Recv.List) == 0 {
+		return fn.Name.Name
+	}
+	star := false
+	for typ := fn.Recv.List[0].Type; ; {
+		switch t := typ.(type) {
+		case *ast.StarExpr:
+			star, typ = true, t.X
+		case *ast.IndexExpr:
+			typ = t.X
+		case *ast.IndexListExpr:
+			typ = t.X
+		case *ast.ParenExpr:
+			typ = t.X
+		case *ast.Ident:
+			if star {
+				return "(*" + t.Name + ")." + fn.Name.Name
+			}
+			return t.Name + "." + fn.Name.Name
+		default:
+			return "?." + fn.Name.Name
+		}
+	}
+}

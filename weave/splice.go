@@ -1,0 +1,75 @@
+package weave
+
+import (
+	"cmp"
+	"fmt"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// An edit replaces a piece of the source, which is empty for an insertion.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// A splicer collects edits of one file and keeps positions true: whatever it
+// puts into a line is followed by a comment that says where the source goes on.
+type splicer struct {
+	fset   *token.FileSet
+	file   *token.File
+	src    []byte
+	mapped bool // the source has line directives of its own
+	plain  bool // for people: no line directives
+	edits  []edit
+	tail   strings.Builder // goes behind the last line
+}
+
+// line says that what follows it is at pos in the source.
+func (s *splicer) line(pos token.Pos) string {
+	if s.plain {
+		return ""
+	}
+	p := s.fset.PositionFor(pos, true)
+	name := ""
+	if s.mapped {
+		name = p.Filename // the one before it may be another
+	}
+	if p.Column == 0 {
+		return fmt.Sprintf("/*line %s:%d*/", name, p.Line)
+	}
+	return fmt.Sprintf("/*line %s:%d:%d*/", name, p.Line, p.Column)
+}
+
+// home is a line directive with the name of the file, which later ones inherit.
+func (s *splicer) home(pos token.Pos) string {
+	if s.plain {
+		return ""
+	}
+	p := s.fset.PositionFor(pos, true)
+	if p.Column == 0 {
+		return fmt.Sprintf("/*line %s:%d*/", p.Filename, p.Line)
+	}
+	return fmt.Sprintf("/*line %s:%d:%d*/", p.Filename, p.Line, p.Column)
+}
+
+func (s *splicer) insert(at token.Pos, text string) { s.replace(at, at, text) }
+
+func (s *splicer) replace(from, to token.Pos, text string) {
+	s.edits = append(s.edits, edit{s.file.Offset(from), s.file.Offset(to), text + s.line(to)})
+}
+
+// text returns the source with all edits made.
+func (s *splicer) text() []byte {
+	slices.SortStableFunc(s.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	var out []byte
+	last := 0
+	for _, e := range s.edits {
+		out = append(out, s.src[last:e.from]...)
+		out = append(out, e.text...)
+		last = e.to
+	}
+	out = append(out, s.src[last:]...)
+	return append(out, s.tail.String()...)
+}

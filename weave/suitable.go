@@ -1,0 +1,81 @@
+package weave
+
+import (
+	"go/ast"
+	"strings"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// suitable reports whether statements can be put into a function at all.
+func (w *weaver) suitable(fn *ast.FuncDecl, dirs []*directive) bool {
+	first, name := dirs[0], funcName(fn)
+	if fn.Body == nil {
+		w.errorf(first.pos, "//%s%s on %s: the function has no body in Go; put the directive on one that calls it", prefix, first.verb, name)
+		return false
+	}
+	if fn.Recv == nil && fn.Name.Name == "init" {
+		w.errorf(first.pos, "//%s%s on init: it runs before main has chosen a client; put the work into a function that main calls", prefix, first.verb)
+		return false
+	}
+	for _, c := range fn.Doc.List {
+		pragma, _, _ := strings.Cut(c.Text, " ")
+		if pragma == "//go:nosplit" || pragma == "//go:linkname" {
+			w.errorf(first.pos, "//%s%s on %s does not go with %s; put the directive on a function that calls it", prefix, first.verb, name, pragma)
+			return false
+		}
+	}
+	return w.distinct(dirs, name)
+}
+
+// distinct reports whether no two directives of a function ask for the same: the
+// lower one would wait for the upper one, or repeat it.
+func (w *weaver) distinct(dirs []*directive, name string) bool {
+	seen := map[string]bool{}
+	for _, d := range dirs {
+		what := d.verb + " " + d.rule.Name
+		for _, k := range d.key {
+			what += "\x00" + k.text
+		}
+		if seen[what] {
+			w.errorf(d.pos, "//%s%s on %s: the same name and key as the one above it: remove one", prefix, d.verb, name)
+			return false
+		}
+		seen[what] = true
+	}
+	return true
+}
+
+// fits checks a directive against the signature of its function.
+func (w *weaver) fits(d *directive, sig signature) {
+	if d.rule.Verb == rule.Lock {
+		w.fitsLock(d, sig)
+		return
+	}
+	if sig.err == "" && d.rule.OnDuplicate != rule.Skip {
+		w.errorf(d.pos, "//%s%s on %s: a duplicate is told by an error, and the function has no error result: add one, or say on-duplicate=skip", prefix, d.verb, sig.name)
+	}
+	if d.rule.Policy().WithDefaults().OnDuplicate != guard.Refuse {
+		w.fitsReplay(d, sig)
+	}
+}
+
+func (w *weaver) fitsLock(d *directive, sig signature) {
+	if sig.err == "" && (d.rule.OnTimeout == "" || d.rule.OnTimeout == rule.Error) {
+		w.errorf(d.pos, "//%slock on %s: the function has no error result, so say what happens when the lock is not taken: on-timeout=skip, on-timeout=panic or on-timeout=call:FUNC", prefix, sig.name)
+	}
+	if (d.rule.Kind == "" || d.rule.Kind == rule.Reentrant) && sig.ctx == "" && d.ctx == nil {
+		w.errorf(d.pos, "//%slock on %s: kind=reentrant, the default, needs a context, which carries the holder: add a context.Context parameter, say ctx=EXPR, or use kind=plain", prefix, sig.name)
+	}
+}
+
+// fitsReplay refuses results that cannot be kept.
+func (w *weaver) fitsReplay(d *directive, sig signature) {
+	for _, r := range sig.results {
+		switch r.typ.(type) {
+		case *ast.ChanType, *ast.FuncType:
+			w.errorf(r.typ.Pos(), "//%s%s on %s: a result that is a channel or a function cannot be kept for duplicates: return data, or say on-duplicate=refuse", prefix, d.verb, sig.name)
+		}
+	}
+}
