@@ -1,0 +1,195 @@
+package rule_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// good are lines, and how they are printed.
+var good = map[string]string{
+	"lock": "lock",
+	"lock wait=180s key=req.OrderNo name=pay": "lock name=pay key=req.OrderNo wait=3m",
+	"lock wait=0":                          "lock wait=0",
+	"lock wait=0s key=id":                  "lock key=id wait=0",
+	"lock lease=90m":                       "lock lease=1h30m",
+	"lock lease=24h":                       "lock lease=24h",
+	"lock key=min(from, to),max(from, to)": "lock key=min(from, to),max(from, to)",
+	`lock key="a b",x["c d"] when=len(xs) > 0 // a remark`:             "",
+	`lock key="a b",x["c d"] when=(len(xs) > 0) // why`:                `lock key="a b",x["c d"] when=(len(xs) > 0)`,
+	"lock ctx=r.Context() on-timeout=call:s.busy":                      "lock ctx=r.Context() on-timeout=call:s.busy",
+	`lock name="pay" message="come back later"`:                        `lock name=pay message="come back later"`,
+	"lock message=`say \"no\"`":                                        `lock message="say \"no\""`,
+	"lock message=操作繁忙":                                                "lock message=操作繁忙",
+	"once key=auth.User(ctx),req.Token retain=5m on-duplicate=replay":  "once key=auth.User(ctx),req.Token retain=5m on-duplicate=replay",
+	"once key=u,id scope=user+key":                                     "once key=u,id scope=user+key",
+	"once key=id on-duplicate=wait wait=1500ms":                        "once key=id wait=1.5s on-duplicate=wait",
+	"once key=id window=5s":                                            "once key=id window=5s",
+	"once key=id on-unknown=hold on-error=keep on-down=local local=1s": "once key=id on-error=keep on-unknown=hold on-down=local local=1s",
+	"submit key=id": "submit key=id",
+	"submit key=id window=10s on-duplicate=skip status=423": "submit key=id window=10s on-duplicate=skip status=423",
+}
+
+func TestPrinting(t *testing.T) {
+	for line, want := range good {
+		r, errs := rule.ParseLine(line)
+		if want == "" {
+			if len(errs) == 0 {
+				t.Errorf("%s: was taken for %s", line, r)
+			}
+			continue
+		}
+		if errs.Err() != nil || r.String() != want {
+			t.Errorf("%s: is printed as %q, %v; want %q", line, r, errs, want)
+		}
+		if again, errs := rule.ParseLine(r.String()); errs.Err() != nil || again != r {
+			t.Errorf("%s: becomes %+v, %v; want %+v", r, again, errs, r)
+		}
+		if err := r.Check(); err != nil {
+			t.Errorf("%s: %v", r, err)
+		}
+	}
+}
+
+func TestSettingsLeaveOutWhatIsGo(t *testing.T) {
+	r, errs := rule.ParseLine(`lock name=pay key=id when=ok ctx=c kind=fair wait=0 on-timeout=call:busy`)
+	if errs.Err() != nil {
+		t.Fatal(errs)
+	}
+	const want = "kind=fair wait=0 on-timeout=call"
+	if got := r.Settings(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	loaded, err := rule.Load("lock", "example.com/shop.(*Service).Pay", want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded.Kind != rule.Fair || loaded.Wait != rule.Try || loaded.OnTimeout != rule.Call {
+		t.Errorf("loaded %+v", loaded)
+	}
+	if _, err := rule.Load("once", "x", "retain=5m"); err != nil {
+		t.Errorf("without a key: %v", err)
+	}
+	if _, err := rule.Load("lock", "x", "wait=3sec"); err == nil {
+		t.Error("settings with a mistake were loaded")
+	}
+	if _, err := rule.Load("lock", "x", "name=(a"); err == nil {
+		t.Error("settings that do not end were loaded")
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	for line, want := range map[string]guard.Policy{
+		"once name=o key=id":                            {Name: "o", Scope: guard.Global, After: guard.Keep},
+		"once name=o key=id window=5s":                  {Name: "o", Scope: guard.Global, After: guard.Window, Window: 5 * time.Second},
+		"once name=o key=u,id scope=user+key":           {Name: "o", Scope: guard.PerUser, After: guard.Keep},
+		"once name=o key=id message=no status=425":      {Name: "o", Scope: guard.Global, After: guard.Keep, Message: guard.Message{"en": "no"}, Status: 425},
+		"once name=o key=id on-duplicate=wait wait=1s":  {Name: "o", Scope: guard.Global, After: guard.Keep, OnDuplicate: guard.Wait, Wait: time.Second},
+		"once name=o key=id on-duplicate=skip":          {Name: "o", Scope: guard.Global, After: guard.Keep, OnDuplicate: guard.Refuse},
+		"submit name=o key=id":                          {Name: "o", Scope: guard.Global, After: guard.Window, Window: 5 * time.Second, OnDown: guard.Open},
+		"submit name=o key=id window=9s on-down=closed": {Name: "o", Scope: guard.Global, After: guard.Window, Window: 9 * time.Second, OnDown: guard.Closed},
+		"submit name=o key=id after=free lease=5s":      {Name: "o", Scope: guard.Global, After: guard.Free, Lease: 5 * time.Second, OnDown: guard.Open},
+		"once name=o key=id on-unknown=hold retain=1h":  {Name: "o", Scope: guard.Global, After: guard.Keep, OnUnknown: guard.Hold, Retain: time.Hour},
+		"once name=o key=id max-hold=1h local=1s":       {Name: "o", Scope: guard.Global, After: guard.Keep, MaxHold: time.Hour, Local: time.Second},
+		"once name=o key=id after=free on-error=keep":   {Name: "o", Scope: guard.Global, After: guard.Free, OnError: guard.Keep},
+	} {
+		r, errs := rule.ParseLine(line)
+		if errs.Err() != nil {
+			t.Errorf("%s: %v", line, errs)
+			continue
+		}
+		got := r.Policy()
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", line, got, want)
+		}
+		if err := got.Check(); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// What a rule allows, a guard takes: there is no second list of mistakes that shows
+// only when the program runs.
+func TestWhatIsNoMistakeIsAPolicy(t *testing.T) {
+	var choices = [][]string{
+		{"once", "submit"},
+		{"", "after=free", "after=window", "after=keep"},
+		{"", "window=5s"}, {"", "retain=1m"},
+		{"", "on-duplicate=refuse", "on-duplicate=replay", "on-duplicate=wait", "on-duplicate=skip"},
+		{"", "wait=1s"}, {"", "on-error=keep", "on-error=free"}, {"", "on-unknown=hold"},
+		{"", "lease=20m"}, {"", "max-hold=1h"},
+	}
+	lines := []string{""}
+	for _, options := range choices {
+		var longer []string
+		for _, line := range lines {
+			for _, o := range options {
+				longer = append(longer, strings.TrimSpace(line+" "+o))
+			}
+		}
+		lines = longer
+	}
+	accepted := 0
+	for _, line := range lines {
+		r, errs := rule.ParseLine(line + " name=x key=id")
+		if errs.Err() != nil {
+			continue
+		}
+		accepted++
+		if err := r.Policy().Check(); err != nil {
+			t.Errorf("%s: no mistake for the rule, but: %v", line, err)
+		}
+	}
+	if accepted < 100 {
+		t.Errorf("of %d lines only %d were accepted", len(lines), accepted)
+	}
+}
+
+func TestCheckFindsWhatWasNotParsed(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule rule.Rule
+		want string
+	}{
+		"no verb":                 {rule.Rule{}, "unknown verb"},
+		"an option of others":     {rule.Rule{Verb: rule.Lock, Window: time.Second}, "window is for once"},
+		"a negative wait":         {rule.Rule{Verb: rule.Lock, Wait: -5}, "negative"},
+		"a key with a space":      {rule.Rule{Verb: rule.Lock, Key: "a b"}, "has a space"},
+		"a key that does not end": {rule.Rule{Verb: rule.Lock, Key: "f("}, "never closed"},
+		"a key that is not UTF-8": {rule.Rule{Verb: rule.Lock, Key: "\xff"}, "cannot be read"},
+		"a fallback and no call":  {rule.Rule{Verb: rule.Lock, OnTimeout: rule.Zero, Fallback: "f"}, "only called with"},
+		"a message not in UTF-8":  {rule.Rule{Verb: rule.Lock, Message: "\xff"}, "not UTF-8"},
+		"a name nobody can read":  {rule.Rule{Verb: rule.Lock, Name: "a\x00"}, "cannot be read"},
+		"a guard without a key":   {rule.Rule{Verb: rule.Submit}, "needs a key"},
+	} {
+		if err := c.rule.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestLockers(t *testing.T) {
+	client := interlock.New(nil)
+	for line, kind := range map[string]interlock.Kind{
+		"lock": interlock.KindExclusive, "lock kind=plain": interlock.KindExclusive, "lock kind=fair wait=0": interlock.KindFair,
+		"lock kind=read": interlock.KindRead, "lock kind=write max-hold=1m": interlock.KindWrite, "lock lease=1m": interlock.KindExclusive,
+	} {
+		r, errs := rule.ParseLine(line)
+		if errs.Err() != nil {
+			t.Fatal(errs)
+		}
+		var got interlock.Kind
+		trace := &interlock.Trace{Acquired: func(a interlock.Acquired) { got = a.Kind }}
+		own := client.With(append(r.LockOptions(), interlock.WithTrace(trace))...)
+		_, hold, err := r.Locker(own, "k:"+string(r.Kind)).Lock(t.Context())
+		if err != nil || got != kind {
+			t.Errorf("%s: got a lock of kind %v, %v; want %v", line, got, err, kind)
+			continue
+		}
+		_ = hold.Unlock()
+	}
+}

@@ -1,0 +1,97 @@
+package rule_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A request is what a template is asked about.
+type request map[string]string
+
+func (r request) Part(place rule.Place, name string) (string, bool) {
+	value, ok := r[string(place)+"."+name]
+	return value, ok
+}
+
+func TestTemplates(t *testing.T) {
+	r := request{
+		"path.id": "42", "header.Idempotency-Key": "a:b%{c}", "query.x": "操作", "cookie.sid": "s1",
+		"jwt.sub": "u1", "body.order.no": "n 7",
+	}
+	for text, want := range map[string]string{
+		"pay:{path.id}":            "pay:42",
+		"{header.Idempotency-Key}": "a%3Ab%25%7Bc%7D",
+		"q:{query.x}":              "q:操作",
+		"{cookie.sid}:{jwt.sub}":   "s1:u1",
+		"order:{body.order.no}":    "order:n 7",
+		"a-{path.id}-b:{jwt.sub}":  "a-42-b:u1",
+		"import":                   "import",
+		"100%:{{{path.id}}}:x":     "100%25:%7B42%7D:x",
+	} {
+		tmpl, err := rule.ParseTemplate(text, rule.Pos{Line: 1, Col: 1})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := tmpl.Key(r); got != want || err != nil {
+			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
+		}
+		if tmpl.String() != text || tmpl.Constant() != (text == "import") || tmpl.Uses(rule.Body) != strings.Contains(text, "body") {
+			t.Errorf("%s: is %s, constant %v, uses the body %v", text, tmpl, tmpl.Constant(), tmpl.Uses(rule.Body))
+		}
+	}
+}
+
+// T8: a key that lacks an identifier is not made.
+func TestAMissingOrEmptyPartIsRefused(t *testing.T) {
+	tmpl, err := rule.ParseTemplate("pay:{path.id}:{header.X-Tenant}", rule.Pos{Line: 1, Col: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []request{{}, {"path.id": "1"}, {"path.id": "1", "header.X-Tenant": ""}, {"path.id": "", "header.X-Tenant": "a"}} {
+		key, err := tmpl.Key(r)
+		var missing *rule.MissingError
+		if key != "" || !errors.Is(err, rule.ErrMissing) || !errors.As(err, &missing) {
+			t.Errorf("%v: got %q, %v; want an error that matches ErrMissing", r, key, err)
+		}
+	}
+}
+
+func TestMistakesInTemplates(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      `3:10: the key is empty: write what tells one from another, such as pay:{path.id}`,
+		"pay:{path.id":          `3:14: this { is never closed: write {path.id}, or {{ for a brace that is meant as such`,
+		"pay:path.id}":          `3:21: this } closes nothing: write }} for a brace that is meant as such`,
+		"pay:{}":                `3:14: {} names nothing: write {path.id}, {header.X-Tenant} or {body.order.no}`,
+		"pay:{path}":            `3:15: {path} does not say which: write {path.name}`,
+		"pay:{path.}":           `3:15: {path.} does not say which: write {path.name}`,
+		"pay:{haeder.x}":        `3:15: "haeder" is nowhere (did you mean header?)`,
+		"pay:{form.x}":          `3:15: "form" is nowhere: parts are from path, header, query, cookie, jwt, body`,
+		"pay:{header.X Tenant}": `3:23: "X Tenant" cannot name a part of header: use letters, digits, dashes and underscores`,
+		"pay:{body.order..no}":  `3:26: "order..no" cannot name a part of body: use letters, digits, dashes and underscores`,
+		"{path.a}{path.b}":      `3:18: put a colon before {path.b}: otherwise different parts could make the same key`,
+		"{path.a}-{path.b}":     `3:19: put a colon before {path.b}: otherwise different parts could make the same key`,
+		"pay:":                  `3:13: the key ends in a colon: is a part missing?`,
+		":{path.id}":            `3:10: the key begins with a colon: what stands before it?`,
+		"pay::{path.id}":        `3:13: there is nothing between two colons: is a part missing?`,
+		"pay:\n":                `3:14: the key holds a control character: leave it out`,
+		"\xff":                  `3:10: the key is not UTF-8: save the file as UTF-8`,
+	} {
+		_, err := rule.ParseTemplate(text, rule.Pos{Line: 3, Col: 10})
+		if err == nil || err.Error() != want {
+			t.Errorf("%q:\n\tgot  %v\n\twant %s", text, err, want)
+		}
+	}
+}
+
+func TestPartsAreEscapedAsKeysAre(t *testing.T) {
+	for _, part := range []string{"a", "a:b", "%3A", "{x}", "操作%"} {
+		if got, want := string(rule.AppendEscaped(nil, part)), interlock.Key(part); got != want {
+			t.Errorf("%q: got %q, want %q", part, got, want)
+		}
+	}
+}
