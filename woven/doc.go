@@ -7,7 +7,7 @@
 //		if !ok {                                                              // put in
 //			return                                                            // put in
 //		}                                                                     // put in
-//		defer held.Unlock()                                                   // put in
+//		defer held.Done(&err)                                                 // put in
 //		...
 //	}
 //

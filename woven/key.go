@@ -35,7 +35,7 @@ func Key1[A Part](a A) Key {
 	}
 	var room [64]byte
 	k := joint{b: room[:0]}
-	add(&k, a)
+	k = add(k, a)
 	return k.key()
 }
 
@@ -43,8 +43,8 @@ func Key1[A Part](a A) Key {
 func Key2[A, B Part](a A, b B) Key {
 	var room [64]byte
 	k := joint{b: room[:0]}
-	add(&k, a)
-	add(&k, b)
+	k = add(k, a)
+	k = add(k, b)
 	return k.key()
 }
 
@@ -52,9 +52,9 @@ func Key2[A, B Part](a A, b B) Key {
 func Key3[A, B, C Part](a A, b B, c C) Key {
 	var room [64]byte
 	k := joint{b: room[:0]}
-	add(&k, a)
-	add(&k, b)
-	add(&k, c)
+	k = add(k, a)
+	k = add(k, b)
+	k = add(k, c)
 	return k.key()
 }
 
@@ -62,10 +62,10 @@ func Key3[A, B, C Part](a A, b B, c C) Key {
 func Key4[A, B, C, D Part](a A, b B, c C, d D) Key {
 	var room [64]byte
 	k := joint{b: room[:0]}
-	add(&k, a)
-	add(&k, b)
-	add(&k, c)
-	add(&k, d)
+	k = add(k, a)
+	k = add(k, b)
+	k = add(k, c)
+	k = add(k, d)
 	return k.key()
 }
 
@@ -80,32 +80,59 @@ func plain(s string) bool {
 	return s != ""
 }
 
-// A joint is a key in the making.
+// A joint is a key in the making. It is handed on by value, so that its bytes need
+// not be allocated.
 type joint struct {
 	b            []byte
 	parts, empty uint8
 }
 
-func (k *joint) key() Key { return Key{text: string(k.b), parts: k.parts, empty: k.empty} }
+func (k joint) key() Key { return Key{text: string(k.b), parts: k.parts, empty: k.empty} }
 
-func add[A Part](k *joint, a A) {
+func add[A Part](k joint, a A) joint {
 	if k.parts++; k.parts > 1 {
 		k.b = append(k.b, ':')
 	}
-	switch v := reflect.ValueOf(a); v.Kind() { // a may be of a type that is only like a string
-	case reflect.String:
-		s := v.String()
-		if s == "" && k.empty == 0 {
-			k.empty = k.parts
-		}
-		k.b = rule.AppendEscaped(k.b, s)
-	case reflect.Bool:
+	switch v := any(a).(type) { // what most keys are made of, without an allocation
+	case string:
+		k = k.word(v)
+	case int:
+		k.b = strconv.AppendInt(k.b, int64(v), 10)
+	case int64:
+		k.b = strconv.AppendInt(k.b, v, 10)
+	case int32:
+		k.b = strconv.AppendInt(k.b, int64(v), 10)
+	case uint64:
+		k.b = strconv.AppendUint(k.b, v, 10)
+	case uint32:
+		k.b = strconv.AppendUint(k.b, uint64(v), 10)
+	default:
+		k = k.other(reflect.ValueOf(a))
+	}
+	return k
+}
+
+func (k joint) word(s string) joint {
+	if s == "" && k.empty == 0 {
+		k.empty = k.parts
+	}
+	k.b = rule.AppendEscaped(k.b, s)
+	return k
+}
+
+// other adds a part of a type that is like one of Go's own.
+func (k joint) other(v reflect.Value) joint {
+	switch {
+	case v.Kind() == reflect.String:
+		return k.word(v.String())
+	case v.Kind() == reflect.Bool:
 		k.b = strconv.AppendBool(k.b, v.Bool())
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+	case v.CanInt():
 		k.b = strconv.AppendInt(k.b, v.Int(), 10)
 	default:
 		k.b = strconv.AppendUint(k.b, v.Uint(), 10)
 	}
+	return k
 }
 
 // check refuses a key that does not say which (T8): with an empty part it would

@@ -19,7 +19,7 @@ func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, 
 	if err == nil {
 		inner, hold, failed := st.rule.Locker(st.client(ctx), text).Lock(ctx)
 		if failed == nil {
-			return inner, Held{hold: hold, errp: errp}, true
+			return inner, Held{hold: hold}, true
 		}
 		err = failed
 	}
@@ -29,18 +29,21 @@ func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, 
 // A Held is a lock that is held. The zero value is none.
 type Held struct {
 	hold *interlock.Hold
-	errp *error
 	busy bool
 }
 
-// Unlock gives the lock up. That it had been lost is an error of the function, if
-// it has one to return: what it did, others may have done beside it.
-func (h Held) Unlock() {
+// Unlock gives the lock up. It is deferred by a function that returns no error.
+func (h Held) Unlock() { h.Done(nil) }
+
+// Done gives the lock up, and is deferred by a function that returns an error. That
+// the lock had been lost is one: what the function did, others may have done beside
+// it. It is not kept in h where the error is, lest that be allocated.
+func (h Held) Done(errp *error) {
 	if h.hold == nil {
 		return
 	}
-	if err := h.hold.Unlock(); h.errp != nil && errors.Is(err, interlock.ErrLost) {
-		blame(h.errp, err)
+	if err := h.hold.Unlock(); errp != nil && errors.Is(err, interlock.ErrLost) {
+		blame(errp, err)
 	}
 }
 

@@ -72,8 +72,9 @@ func (s *Site) make() *state {
 	}
 	st.policy = st.rule.Policy()
 	st.policy.Name = fit(name)
-	st.policy = st.policy.WithDefaults()
-	st.replays = st.policy.After == guard.Keep && st.policy.OnDuplicate != guard.Refuse
+	full := st.policy.WithDefaults()
+	st.policy.Message = full.Message
+	st.replays = full.After == guard.Keep && full.OnDuplicate != guard.Refuse
 	return st
 }
 

@@ -1,0 +1,82 @@
+package woven_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/woven"
+)
+
+// byHand is the function that [payWoven] is, as a person would write it.
+//
+//go:noinline
+func byHand(ctx context.Context, client *interlock.Client, order string) (err error) {
+	_, hold, err := client.Mutex(interlock.Key("pay", order), interlock.Reentrant(), interlock.Wait(5*time.Second)).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer hold.Unlock() //nolint:errcheck // as everybody writes it
+	return nil
+}
+
+// byHandKept is the same by somebody who keeps the options.
+//
+//go:noinline
+func byHandKept(ctx context.Context, client *interlock.Client, order string) (err error) {
+	_, hold, err := client.Mutex("pay:" + order).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer hold.Unlock() //nolint:errcheck // as everybody writes it
+	return nil
+}
+
+//go:noinline
+func payWoven(ctx context.Context, s *woven.Site, order string) (err error) {
+	_, held, ok := woven.Lock(ctx, s, woven.Key1(order), &err)
+	if !ok {
+		return
+	}
+	defer held.Done(&err)
+	return nil
+}
+
+func BenchmarkLock(b *testing.B) {
+	client := interlock.New(nil)
+	ctx := interlock.NewContext(context.Background(), client)
+	order := strconv.Itoa(20260101000042)
+	b.Run("by hand", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = byHand(ctx, client, order)
+		}
+	})
+	b.Run("by hand, options kept", func(b *testing.B) {
+		own := client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = byHandKept(ctx, own, order)
+		}
+	})
+	b.Run("woven", func(b *testing.B) {
+		s := site("lock", "")
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = payWoven(ctx, s, order)
+		}
+	})
+}
+
+func TestAWovenCallAllocatesNoMoreThanOneByHand(t *testing.T) {
+	client := interlock.New(nil)
+	ctx := interlock.NewContext(t.Context(), client)
+	s, own := site("lock", ""), client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
+	hand := testing.AllocsPerRun(200, func() { _ = byHandKept(ctx, own, "42") })
+	wove := testing.AllocsPerRun(200, func() { _ = payWoven(ctx, s, "42") })
+	if wove > hand {
+		t.Errorf("woven it allocates %v times, by hand %v", wove, hand)
+	}
+}

@@ -1,0 +1,46 @@
+package woven_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/woven"
+)
+
+var submitSite = woven.Site{ID: "ilsite/1{submit example.com/shop.Submit}", Pos: "shop/submit.go:12", Name: "submit", Verb: "submit"}
+
+// Submit is what weaving makes of
+//
+//	//interlock:submit name=submit key=user,form
+//	func Submit(ctx context.Context, user, form string) error
+func Submit(ctx context.Context, user, form string) (err error) {
+	ctx, run, ok := woven.Once(ctx, &submitSite, woven.Key2(user, form), &err)
+	if !ok {
+		return
+	}
+	defer run.Done(&err)
+
+	fmt.Println("submitted by", user)
+	return ctx.Err()
+}
+
+func Example() {
+	ctx := interlock.NewContext(context.Background(), interlock.New(nil))
+
+	fmt.Println(Submit(ctx, "ann", "f1"))
+	err := Submit(ctx, "ann", "f1")
+	fmt.Println(errors.Is(err, guard.ErrDuplicate))
+
+	var refused *woven.RefusedError
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Message.In("en"))
+	}
+	// Output:
+	// submitted by ann
+	// <nil>
+	// true
+	// operation in progress, please do not submit again
+}

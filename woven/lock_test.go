@@ -1,0 +1,390 @@
+package woven_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/woven"
+)
+
+// site returns one as the weaver writes it.
+func site(verb, options string) *woven.Site {
+	return &woven.Site{ID: "ilsite/1{" + verb + " example.com/shop.(*Service).Pay}", Pos: "shop/pay.go:26", Name: "pay", Verb: verb, Options: options}
+}
+
+// pay is a function as it is when it was woven: with a context and an error.
+func pay(ctx context.Context, s *woven.Site, order string, work func(context.Context) error) (receipt string, err error) {
+	ctx, held, ok := woven.Lock(ctx, s, woven.Key1(order), &err)
+	if !ok {
+		return
+	}
+	defer held.Done(&err)
+	if err := work(ctx); err != nil {
+		return "", err
+	}
+	return "paid " + order, nil
+}
+
+// sweep is one without an error.
+func sweep(ctx context.Context, s *woven.Site, shelf string, work func()) (swept bool) {
+	_, held, ok := woven.Lock(ctx, s, woven.Key1(shelf), nil)
+	if !ok {
+		return
+	}
+	defer held.Unlock()
+	work()
+	return true
+}
+
+func nothing(context.Context) error { return nil }
+
+// in runs a test in virtual time, on a client of its own that the context carries.
+func in(t *testing.T, f func(t *testing.T, ctx context.Context, client *interlock.Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		client := interlock.New(nil)
+		defer client.Close(context.Background()) //nolint:errcheck // nothing is held by then
+		f(t, interlock.NewContext(t.Context(), client), client)
+	})
+}
+
+func TestOneAtATime(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		s, inside, most := site("lock", ""), 0, 0
+		done := make(chan error)
+		for range 10 {
+			go func() {
+				_, err := pay(ctx, s, "42", func(context.Context) error {
+					inside++
+					most = max(most, inside)
+					time.Sleep(100 * time.Millisecond)
+					inside--
+					return nil
+				})
+				done <- err
+			}()
+		}
+		for range 10 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if most != 1 {
+			t.Errorf("%d were inside at a time", most)
+		}
+		if got := client.Stats().Acquired; got != 10 {
+			t.Errorf("the client in the context gave %d locks, want 10", got)
+		}
+	})
+}
+
+func TestTheKeyIsNameAndParts(t *testing.T) {
+	// T6: prefix : name : identifiers, as by hand.
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		ctx = interlock.NewContext(ctx, client.With(interlock.Prefix("shop:")))
+		_, err := pay(ctx, site("lock", ""), "a:b", func(context.Context) error {
+			_, _, err := client.Mutex("shop:" + interlock.Key("pay", "a:b")).TryLock(t.Context())
+			return err
+		})
+		if !errors.Is(err, interlock.ErrContended) {
+			t.Errorf("got %v, want that the lock is held under the same key", err)
+		}
+	})
+}
+
+func TestReentrancyFollowsTheContext(t *testing.T) {
+	// T5: reentrant by default.
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		s, other := site("lock", ""), site("lock", "kind=fair")
+		_, err := pay(ctx, s, "42", func(inner context.Context) error {
+			if _, err := pay(inner, s, "42", nothing); err != nil {
+				t.Errorf("under the context of the hold: %v", err)
+			}
+			if _, err := pay(inner, other, "42", nothing); err != nil {
+				t.Errorf("from another function of the same name: %v", err)
+			}
+			if _, err := pay(ctx, s, "42", nothing); !errors.Is(err, interlock.ErrContended) {
+				t.Errorf("under another context: got %v, want ErrContended", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if got := client.Stats().Acquired; got != 1 {
+			t.Errorf("%d locks were taken, want 1", got)
+		}
+	})
+}
+
+func TestAPlainLockIsNotReentrant(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s := site("lock", "kind=plain")
+		_, err := pay(ctx, s, "42", func(ctx context.Context) error {
+			_, err := pay(ctx, s, "42", nothing)
+			return err
+		})
+		var busy *interlock.ContendedError
+		if !errors.As(err, &busy) || !busy.Self {
+			t.Errorf("got %v, want that this very context holds it", err)
+		}
+	})
+}
+
+func TestReadersDoNotExcludeEachOther(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		read, write := site("lock", "kind=read wait=0"), site("lock", "kind=write wait=0")
+		_, err := pay(ctx, read, "42", func(context.Context) error {
+			if _, err := pay(ctx, read, "42", nothing); err != nil {
+				t.Errorf("a second reader: %v", err)
+			}
+			if _, err := pay(ctx, write, "42", nothing); !errors.Is(err, interlock.ErrContended) {
+				t.Errorf("a writer beside a reader: got %v", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestHowLongIsWaited(t *testing.T) {
+	for options, want := range map[string]time.Duration{"": 5 * time.Second, "wait=0": 0, "wait=300ms": 300 * time.Millisecond} {
+		in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+			s := site("lock", options)
+			_, _ = pay(ctx, s, "42", func(context.Context) error {
+				start := time.Now()
+				_, err := pay(ctx, s, "42", nothing)
+				if took := time.Since(start); took != want || !errors.Is(err, interlock.ErrContended) {
+					t.Errorf("%q: gave up after %v with %v, want %v", options, took, err, want)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestOnTimeout(t *testing.T) {
+	// T5: an error with a message for a person, zero values, or a panic.
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		_, _ = pay(ctx, site("lock", ""), "42", func(context.Context) error {
+			receipt, err := pay(ctx, site("lock", "wait=0"), "42", nothing)
+			var refused *woven.RefusedError
+			if !errors.As(err, &refused) || receipt != "" {
+				t.Fatalf("error: got %q, %v; want a *RefusedError", receipt, err)
+			}
+			if refused.Message.In("zh-CN") != "操作太频繁，请稍后再试" {
+				t.Errorf("a person is told %v", refused.Message)
+			}
+			const want = `woven: example.com/shop.(*Service).Pay was not run (shop/pay.go:26): interlock: "pay:42" is held by `
+			if !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %s…", err, want)
+			}
+			_, err = pay(ctx, site("lock", "wait=0 message=later"), "42", nothing)
+			if errors.As(err, &refused) && refused.Message.In("en") != "later" {
+				t.Errorf("a person is told %v, want what the directive says", refused.Message)
+			}
+			if receipt, err := pay(ctx, site("lock", "wait=0 on-timeout=skip"), "42", nothing); receipt != "" || err != nil {
+				t.Errorf("skip: got %q, %v", receipt, err)
+			}
+			if p := caught(func() { _, _ = pay(ctx, site("lock", "wait=0 on-timeout=panic"), "42", nothing) }); !isContended(p) {
+				t.Errorf("panic: got %v", p)
+			}
+			return nil
+		})
+	})
+}
+
+func TestWithoutAnErrorToReturn(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		_, _ = pay(ctx, site("lock", ""), "42", func(context.Context) error {
+			if sweep(ctx, site("lock", "wait=0 on-timeout=skip"), "42", func() {}) {
+				t.Error("skip: it ran")
+			}
+			for _, options := range []string{"wait=0", "wait=0 on-timeout=panic"} {
+				if p := caught(func() { sweep(ctx, site("lock", options), "42", func() { t.Error("it ran") }) }); !isContended(p) {
+					t.Errorf("%s: got %v, want a panic with ErrContended", options, p)
+				}
+			}
+			return nil
+		})
+		if !sweep(ctx, site("lock", "on-timeout=skip"), "42", func() {}) {
+			t.Error("it did not run although nobody was there")
+		}
+	})
+}
+
+func TestAnotherFunctionIsCalledOnlyIfTheLockIsHeld(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		s := site("lock", "wait=0 on-timeout=call")
+		var err error
+		_, held, ok := woven.Lock(ctx, s, woven.Key1("42"), &err)
+		if !ok || held.Busy() {
+			t.Fatalf("the lock was not taken: %v", err)
+		}
+		if _, second, ok := woven.Lock(ctx, s, woven.Key1("42"), &err); ok || !second.Busy() || err != nil {
+			t.Errorf("held: got %v, busy %v, %v", ok, second.Busy(), err)
+		}
+		if _, second, ok := woven.Lock(ctx, s, woven.Key1(""), &err); ok || second.Busy() || !errors.Is(err, interlock.ErrKey) {
+			t.Errorf("empty key: got %v, busy %v, %v", ok, second.Busy(), err)
+		}
+		held.Unlock()
+	})
+}
+
+// T8: a key that does not say which is refused before anything is asked.
+func TestAnEmptyKeyIsRefused(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		for _, options := range []string{"", "on-timeout=skip", "on-timeout=panic"} {
+			ran := false
+			_, err := pay(ctx, site("lock", options), "", func(context.Context) error { ran = true; return nil })
+			if ran || !errors.Is(err, interlock.ErrKey) {
+				t.Errorf("%q: ran %v, %v; want ErrKey", options, ran, err)
+			}
+			p := caught(func() { sweep(ctx, site("lock", options), "", func() { t.Error("it ran") }) })
+			if err, _ := p.(error); !errors.Is(err, interlock.ErrKey) {
+				t.Errorf("%q, without an error to return: got %v, want a panic with ErrKey", options, p)
+			}
+		}
+		var err error
+		if _, _, ok := woven.Lock(ctx, site("lock", ""), woven.Key2("a", ""), &err); ok || !strings.Contains(err.Error(), "part 2 of 2 is empty") {
+			t.Errorf("got %v, %v", ok, err)
+		}
+		if got := client.Stats().Acquired; got != 0 {
+			t.Errorf("%d locks were taken", got)
+		}
+	})
+}
+
+func TestALockWithoutAKeyIsOneForAll(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		var err error
+		_, held, ok := woven.Lock(ctx, site("lock", ""), woven.Key0(), &err)
+		if !ok {
+			t.Fatal(err)
+		}
+		if _, _, err := client.Mutex("pay").TryLock(ctx); !errors.Is(err, interlock.ErrContended) {
+			t.Errorf("got %v, want that pay is held", err)
+		}
+		held.Unlock()
+	})
+}
+
+func TestAnEngineThatIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faulty := enginetest.NewFaulty(memory.New())
+		client := interlock.New(faulty)
+		ctx := interlock.NewContext(t.Context(), client)
+		down(faulty)
+		for _, options := range []string{"", "on-timeout=skip", "on-timeout=panic", "on-timeout=call"} {
+			if _, err := pay(ctx, site("lock", options), "42", nothing); !errors.Is(err, interlock.ErrUnavailable) {
+				t.Errorf("%q: got %v, want ErrUnavailable", options, err)
+			}
+		}
+		if sweep(ctx, site("lock", "on-timeout=skip"), "42", func() {}) {
+			t.Error("it ran without its lock")
+		}
+	})
+}
+
+func TestAPanicReleases(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s := site("lock", "wait=0")
+		if p := caught(func() { _, _ = pay(ctx, s, "42", func(context.Context) error { panic("boo") }) }); p != "boo" {
+			t.Errorf("got %v", p)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = pay(ctx, s, "42", func(context.Context) error { goexit(); return nil })
+		}()
+		<-done
+		if _, err := pay(ctx, s, "42", nothing); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestALostLockIsAnErrorOfTheFunction(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s := site("lock", "lease=1s")
+		receipt, err := pay(ctx, s, "42", func(ctx context.Context) error {
+			<-ctx.Done() // the lease runs out
+			return nil
+		})
+		if !errors.Is(err, interlock.ErrLost) || receipt == "" {
+			t.Errorf("got %q, %v; want what it did, and ErrLost", receipt, err)
+		}
+		_, err = pay(ctx, s, "42", func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if n := strings.Count(err.Error(), "lost"); n != 1 {
+			t.Errorf("it is said %d times that the lock was lost: %v", n, err)
+		}
+		sweep(ctx, site("lock", "lease=10ms on-timeout=skip"), "1", func() { time.Sleep(time.Second) }) // has nobody to tell
+	})
+}
+
+func TestASiteThatCannotBeMeantRunsNothing(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		for _, s := range []*woven.Site{site("lock", "wait=3sec"), site("luck", ""), site("lock", "future=1"), site("once", "after=never")} {
+			ran := false
+			_, err := pay(ctx, s, "42", func(context.Context) error { ran = true; return nil })
+			if ran || !errors.Is(err, woven.ErrSite) {
+				t.Errorf("%s %s: ran %v, %v; want ErrSite", s.Verb, s.Options, ran, err)
+			}
+		}
+	})
+}
+
+func TestEveryClientGetsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := site("lock", "wait=0")
+		for range 40 {
+			client := interlock.New(nil)
+			for range 3 {
+				if _, err := pay(interlock.NewContext(t.Context(), client), s, "42", nothing); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := client.Stats().Acquired; got != 3 {
+				t.Fatalf("the client in the context gave %d locks, want 3", got)
+			}
+		}
+	})
+}
+
+func TestTheDefaultClientServesWhoNamesNone(t *testing.T) {
+	client := interlock.New(nil)
+	interlock.SetDefault(client)
+	defer interlock.SetDefault(nil)
+	if !sweep(woven.Bg(), site("lock", "on-timeout=skip"), "1", func() {}) || client.Stats().Acquired != 1 {
+		t.Errorf("the default client gave %d locks, want 1", client.Stats().Acquired)
+	}
+}
+
+func caught(f func()) (p any) {
+	defer func() { p = recover() }()
+	f()
+	return nil
+}
+
+func isContended(p any) bool {
+	err, _ := p.(error)
+	return errors.Is(err, interlock.ErrContended)
+}
+
+// down makes an engine refuse whatever it is asked for.
+func down(f *enginetest.Faulty) {
+	for _, op := range []enginetest.Op{enginetest.OpAcquire, enginetest.OpClaim} {
+		f.Inject(enginetest.Fault{Op: op, Do: enginetest.Refuse})
+	}
+}

@@ -1,0 +1,458 @@
+package woven_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/woven"
+)
+
+func goexit() { runtime.Goexit() }
+
+type order struct {
+	No    string
+	Total int
+}
+
+// place is a function as it is when it was woven, with results to keep.
+func place(ctx context.Context, s *woven.Site, key woven.Key, work func(context.Context) error) (o order, n int, err error) {
+	ctx, run, ok := woven.Once(ctx, s, key, &err, &o, &n)
+	if !ok {
+		return
+	}
+	defer run.Done(&err, &o, &n)
+	if err := work(ctx); err != nil {
+		return order{}, 0, err
+	}
+	return order{"N-1", 7}, 3, nil
+}
+
+// fill is one without an error.
+func fill(ctx context.Context, s *woven.Site, key string, work func()) (n int) {
+	_, run, ok := woven.Once(ctx, s, woven.Key1(key), nil, &n)
+	if !ok {
+		return
+	}
+	defer run.Done(nil, &n)
+	work()
+	return 1
+}
+
+func TestOnceAndItsResultForEverybody(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s, runs := site("once", "retain=1m"), 0
+		for i := range 3 {
+			o, n, err := place(ctx, s, woven.Key2("u1", 42), func(context.Context) error { runs++; return nil })
+			if o != (order{"N-1", 7}) || n != 3 || err != nil {
+				t.Errorf("call %d: got %v, %d, %v", i+1, o, n, err)
+			}
+		}
+		if runs != 1 {
+			t.Errorf("it ran %d times", runs)
+		}
+		time.Sleep(time.Minute)
+		if _, _, err := place(ctx, s, woven.Key2("u1", 42), func(context.Context) error { runs++; return nil }); err != nil || runs != 2 {
+			t.Errorf("after it was forgotten: %v, and it ran %d times", err, runs)
+		}
+	})
+}
+
+func TestADuplicate(t *testing.T) {
+	for options, want := range map[string]struct {
+		during, afterwards error
+		quiet              bool
+	}{
+		"":                    {during: guard.ErrDuplicate},
+		"on-duplicate=refuse": {during: guard.ErrDuplicate, afterwards: guard.ErrDuplicate},
+		"on-duplicate=wait":   {},
+		"on-duplicate=skip":   {quiet: true},
+		"after=free":          {during: guard.ErrDuplicate},
+	} {
+		in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+			s := site("once", options)
+			first, during := make(chan error), make(chan error)
+			var got order
+			go func() {
+				_, _, err := place(ctx, s, woven.Key1("42"), func(context.Context) error { time.Sleep(time.Second); return nil })
+				first <- err
+			}()
+			synctest.Wait()
+			go func() {
+				o, _, err := place(ctx, s, woven.Key1("42"), nothing)
+				got = o
+				during <- err
+			}()
+			if err := <-during; !errors.Is(err, want.during) {
+				t.Errorf("%q, while it ran: got %v, want %v", options, err, want.during)
+			}
+			if ran := got.No != ""; ran == (want.quiet || want.during != nil) {
+				t.Errorf("%q, while it ran: got %v", options, got)
+			}
+			if err := <-first; err != nil {
+				t.Errorf("%q, the first: %v", options, err)
+			}
+			if o, _, err := place(ctx, s, woven.Key1("42"), nothing); !errors.Is(err, want.afterwards) || want.quiet && (err != nil || o.No != "") {
+				t.Errorf("%q, afterwards: got %v, %v; want %v", options, o, err, want.afterwards)
+			}
+		})
+	}
+}
+
+func TestSubmitRefusesRepeatsForAWindow(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s := site("submit", "message=patience")
+		if _, _, err := place(ctx, s, woven.Key1("42"), nothing); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5*time.Second - time.Millisecond)
+		_, _, err := place(ctx, s, woven.Key1("42"), nothing)
+		var refused *woven.RefusedError
+		if !errors.Is(err, guard.ErrDuplicate) || !errors.As(err, &refused) || refused.Message.In("en") != "patience" {
+			t.Errorf("within 5 seconds: got %v", err)
+		}
+		time.Sleep(time.Millisecond)
+		if _, _, err := place(ctx, s, woven.Key1("42"), nothing); err != nil {
+			t.Errorf("after 5 seconds: %v", err)
+		}
+	})
+}
+
+func TestWhatAnErrorLeaves(t *testing.T) {
+	broke := errors.New("broke")
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s := site("once", "")
+		if _, _, err := place(ctx, s, woven.Key1("42"), func(context.Context) error { return broke }); !errors.Is(err, broke) {
+			t.Errorf("got %v", err)
+		}
+		if _, _, err := place(ctx, s, woven.Key1("42"), nothing); err != nil {
+			t.Errorf("the next call: %v, want that it runs", err)
+		}
+		s = site("once", "on-error=keep")
+		_, _, _ = place(ctx, s, woven.Key1("43"), func(context.Context) error { return broke })
+		_, _, err := place(ctx, s, woven.Key1("43"), nothing)
+		if !errors.Is(err, guard.ErrFailed) || err.Error() != "broke" {
+			t.Errorf("with on-error=keep: got %v, want the error in its words", err)
+		}
+	})
+}
+
+func TestPanicsAndGoexitAreUnknown(t *testing.T) {
+	for name, work := range map[string]func(context.Context) error{
+		"panic":                 func(context.Context) error { panic("boo") },
+		"Goexit":                func(context.Context) error { goexit(); return nil },
+		"Goexit during a panic": func(context.Context) error { defer goexit(); panic("boo") },
+		"a runtime error":       func(context.Context) error { var o *order; return errors.New(o.No) },
+	} {
+		in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+			s := site("once", "on-unknown=hold")
+			var p any
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { p = recover() }()
+				_, _, _ = place(ctx, s, woven.Key1("42"), work)
+			}()
+			<-done
+			if strings.HasPrefix(name, "Goexit") != (p == nil) {
+				t.Errorf("%s: what was passed on is %v", name, p)
+			}
+			if _, _, err := place(ctx, s, woven.Key1("42"), nothing); !errors.Is(err, guard.ErrUnknown) {
+				t.Errorf("%s: the next call got %v, want ErrUnknown", name, err)
+			}
+		})
+	}
+}
+
+func TestAPanicThatTheFunctionRecoversIsNone(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s := site("once", "on-unknown=hold")
+		for range 2 {
+			o, _, err := place(ctx, s, woven.Key1("42"), func(context.Context) error {
+				defer func() { _ = recover() }()
+				panic("boo")
+			})
+			if err != nil || o.No != "N-1" {
+				t.Errorf("got %v, %v", o, err)
+			}
+		}
+	})
+}
+
+func TestOnceWithoutAnErrorToReturn(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		replay, skip, refuse := site("once", ""), site("submit", "on-duplicate=skip"), site("submit", "")
+		for i, want := range []int{1, 1} {
+			if n := fill(ctx, replay, "a", func() {}); n != want {
+				t.Errorf("replay, call %d: got %d, want %d", i+1, n, want)
+			}
+		}
+		for i, want := range []int{1, 0} {
+			if n := fill(ctx, skip, "b", func() {}); n != want {
+				t.Errorf("skip, call %d: got %d, want %d", i+1, n, want)
+			}
+		}
+		fill(ctx, refuse, "c", func() {})
+		err, _ := caught(func() { fill(ctx, refuse, "c", func() {}) }).(error)
+		if !errors.Is(err, guard.ErrDuplicate) {
+			t.Errorf("refuse: got %v, want a panic with ErrDuplicate", err)
+		}
+	})
+}
+
+// T8.
+func TestOnceRefusesAnEmptyKey(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		for _, key := range []woven.Key{woven.Key0(), woven.Key1(""), woven.Key2("", 1), woven.Key3("a", 1, "")} {
+			_, _, err := place(ctx, site("once", ""), key, func(context.Context) error { t.Error("it ran"); return nil })
+			if !errors.Is(err, interlock.ErrKey) {
+				t.Errorf("%+v: got %v, want ErrKey", key, err)
+			}
+		}
+		if err, _ := caught(func() { fill(ctx, site("once", "on-duplicate=skip"), "", func() {}) }).(error); !errors.Is(err, interlock.ErrKey) {
+			t.Errorf("without an error to return: got %v, want a panic with ErrKey", err)
+		}
+	})
+}
+
+func TestScopes(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		s := site("once", "scope=user+key")
+		if _, _, err := place(ctx, s, woven.Key2("a:1", "42"), nothing); err != nil {
+			t.Fatal(err)
+		}
+		byHand := guard.Must(guard.New[int](client, guard.Policy{Name: "pay"}))
+		if status, err := byHand.Lookup(ctx, guard.Of("a:1", "42")); err != nil || status.State != engine.Done {
+			t.Errorf("by hand: got %+v, %v; want the same record", status, err)
+		}
+		route := guard.Must(guard.New[int](client, guard.Policy{Name: "pay", Scope: guard.PerRoute}))
+		_, _, _ = place(ctx, site("once", "scope=user+route+key"), woven.Key2("b", "42"), nothing)
+		key := guard.Key{User: "b", Route: "example.com/shop.(*Service).Pay", ID: "42"}
+		if status, err := route.Lookup(ctx, key); err != nil || status.State != engine.Done {
+			t.Errorf("by route: got %+v, %v; want the same record", status, err)
+		}
+	})
+}
+
+func TestOnceWhileTheEngineIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faulty := enginetest.NewFaulty(memory.New())
+		ctx := interlock.NewContext(t.Context(), interlock.New(faulty))
+		down(faulty)
+		if _, _, err := place(ctx, site("once", ""), woven.Key1("42"), nothing); !errors.Is(err, guard.ErrDown) {
+			t.Errorf("closed: got %v, want ErrDown", err)
+		}
+		if n := fill(ctx, site("once", "on-duplicate=skip"), "42", func() {}); n != 0 {
+			t.Error("closed, without an error to return: it ran")
+		}
+		if _, _, err := place(ctx, site("submit", ""), woven.Key1("42"), nothing); err != nil {
+			t.Errorf("open: %v", err)
+		}
+	})
+}
+
+func TestALostClaimIsAnErrorOfTheFunction(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s := site("once", "lease=1s max-hold=2s")
+		_, _, err := place(ctx, s, woven.Key1("42"), func(ctx context.Context) error { <-ctx.Done(); return nil })
+		if !errors.Is(err, interlock.ErrLost) {
+			t.Errorf("got %v, want ErrLost", err)
+		}
+	})
+}
+
+func TestAContextMadeFromThatOfTheRunEndsWithIt(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		var inner context.Context
+		_, _, err := place(ctx, site("once", ""), woven.Key1("42"), func(ctx context.Context) error {
+			var cancel context.CancelFunc
+			inner, cancel = context.WithCancel(ctx)
+			t.Cleanup(cancel)
+			if interlock.From(inner) != interlock.From(ctx) {
+				t.Error("the client is lost on the way")
+			}
+			return nil
+		})
+		synctest.Wait()
+		if err != nil || inner.Err() == nil {
+			t.Errorf("got %v, and the context goes on", err)
+		}
+	})
+}
+
+// both has two directives: once outside, and a lock inside.
+func both(ctx context.Context, once, lock *woven.Site, key string, work func(context.Context) error) (n int, err error) {
+	ctx, run, ok := woven.Once(ctx, once, woven.Key1(key), &err, &n)
+	if !ok {
+		return
+	}
+	defer run.Done(&err, &n)
+	ctx, held, ok := woven.Lock(ctx, lock, woven.Key1(key), &err)
+	if !ok {
+		return
+	}
+	defer held.Done(&err)
+	if err := work(ctx); err != nil {
+		return 0, err
+	}
+	return 1, nil
+}
+
+// What the inner directive refuses has not happened: it is neither kept as a result
+// nor unknown.
+func TestTwoDirectives(t *testing.T) {
+	for _, options := range []string{"wait=0", "wait=0 on-timeout=skip", "wait=0 on-timeout=panic", "wait=10s"} {
+		in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+			once, lock := site("once", "on-unknown=hold on-error=keep"), site("lock", options)
+			_, hold, err := client.Mutex("pay:42").Lock(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hurried, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			_ = caught(func() {
+				_, _ = both(hurried, once, lock, "42", func(context.Context) error { t.Error("it ran"); return nil })
+			})
+			_ = hold.Unlock()
+			runs := 0
+			for range 2 {
+				n, err := both(ctx, once, lock, "42", func(context.Context) error { runs++; return nil })
+				if n != 1 || err != nil {
+					t.Errorf("%s: got %d, %v", options, n, err)
+				}
+			}
+			if runs != 1 {
+				t.Errorf("%s: it ran %d times, want once", options, runs)
+			}
+		})
+	}
+}
+
+func TestAFunctionThatCallsItselfDoesNotTakeBackItsRun(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		once, lock, runs := site("once", ""), site("lock", "wait=0"), 0
+		_, hold, _ := client.Mutex("pay:inner").Lock(ctx)
+		defer hold.Unlock() //nolint:errcheck // it is held
+		for range 2 {
+			_, err := both(ctx, once, lock, "outer", func(ctx context.Context) error {
+				runs++
+				_, err := both(ctx, once, lock, "inner", nothing)
+				if !errors.Is(err, interlock.ErrContended) {
+					t.Errorf("got %v", err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if runs != 1 {
+			t.Errorf("it ran %d times, want once", runs)
+		}
+	})
+}
+
+func TestNoRunIsDone(t *testing.T) {
+	var run *woven.Run // of a function whose condition did not hold
+	run.Done(nil)
+	woven.Held{}.Unlock()
+}
+
+func TestResultsThatChanged(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		s := site("once", "")
+		_, _, _ = place(ctx, s, woven.Key1("42"), nothing)
+		var err error
+		var o struct{ No int }
+		n := 5
+		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &n); ok || !errors.Is(err, guard.ErrNoResult) {
+			t.Errorf("one result less: got %v, %v; want ErrNoResult", ok, err)
+		}
+		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o, &n); ok || !errors.Is(err, guard.ErrNoResult) || o.No != 0 {
+			t.Errorf("another type: got %v, %v, %v; want ErrNoResult and nothing", ok, err, o)
+		}
+	})
+}
+
+type (
+	secret struct{ No, pin string }
+	tagged struct {
+		No, Pin string `json:"-"`
+	}
+	deep    struct{ All []map[string]*secret }
+	failing struct{ Err error }
+	stamped struct {
+		At   time.Time
+		Rest any
+		next *stamped
+		_    int
+	}
+	tree     struct{ Left, Right *tree }
+	embedded struct {
+		order
+		More int
+	}
+)
+
+func (s *stamped) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, `"%v"`, s.next == nil), nil }
+func (s *stamped) UnmarshalJSON([]byte) error   { return nil }
+
+func TestResultsThatJSONDoesNotGiveBackAreRefusedAtOnce(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		for _, c := range []struct {
+			out  any
+			want string
+		}{
+			{new(secret), "JSON leaves out woven_test.secret.pin"},
+			{new(tagged), "its tag leaves out woven_test.tagged.No"},
+			{new(deep), "JSON leaves out woven_test.secret.pin"},
+			{new(failing), "JSON does not say which error it was"},
+			{new(chan int), "JSON has no chan int"},
+			{new(func()), "JSON has no func()"},
+			{new(complex128), "JSON has no complex128"},
+			{new(stamped), ""}, {new(tree), ""}, {new(embedded), ""}, {new(time.Time), ""}, {new(map[string]any), ""}, {new([3]*order), ""},
+		} {
+			var err error
+			_, run, ok := woven.Once(ctx, site("once", ""), woven.Key1(fmt.Sprintf("%T", c.out)), &err, c.out)
+			switch {
+			case c.want == "" && !ok:
+				t.Errorf("%T: %v", c.out, err)
+			case c.want != "" && (ok || !errors.Is(err, woven.ErrSite) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%T: got %v, %v; want %s", c.out, ok, err, c.want)
+			}
+			run.Done(&err, c.out)
+			if _, run, ok := woven.Once(ctx, site("submit", ""), woven.Key2("submit", fmt.Sprintf("%T", c.out)), &err, c.out); !ok {
+				t.Errorf("%T, where nothing is kept: %v", c.out, err)
+			} else {
+				run.Done(nil)
+			}
+		}
+	})
+}
+
+func TestALongNameIsCutForGuards(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		long := "github.com/acme/shop/internal/payments/services.(*PaymentService).Charge"
+		one := &woven.Site{ID: "ilsite/1{once " + long + "}", Verb: "once"}
+		two := &woven.Site{ID: "ilsite/1{once gitlab" + long[6:] + "}", Verb: "once"}
+		runs := 0
+		for _, s := range []*woven.Site{one, two, one, two} {
+			if _, _, err := place(ctx, s, woven.Key1("42"), func(context.Context) error { runs++; return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if runs != 2 {
+			t.Errorf("two functions ran %d times in all, want 2", runs)
+		}
+	})
+}

@@ -1,0 +1,14 @@
+// Command unwoven is a program with a directive, for a test that compiles it as it
+// stands.
+package main
+
+import (
+	"fmt"
+
+	_ "github.com/interlock-go/interlock/on"
+)
+
+//interlock:lock name=greet on-timeout=panic
+func greet() { fmt.Println("hello without a lock") }
+
+func main() { greet() }
