@@ -17,13 +17,17 @@ import (
 	"github.com/interlock-go/interlock/woven"
 )
 
-// What woven code uses; see package woven.
-type (
-	Site = woven.Site
-	Key  = woven.Key
-	Held = woven.Held
-	Run  = woven.Run
-)
+// Site is woven.Site.
+type Site = woven.Site
+
+// Key is woven.Key.
+type Key = woven.Key
+
+// Held is woven.Held.
+type Held = woven.Held
+
+// Run is woven.Run.
+type Run = woven.Run
 
 // Bg is woven.Bg.
 func Bg() context.Context { return woven.Bg() }

@@ -2,17 +2,17 @@ package rule
 
 import "strings"
 
-// A Problem is a mistake in a rule: where it is, and what to write instead.
-type Problem struct {
+// A ParseError is a mistake in a rule: where it is, and what to write instead.
+type ParseError struct {
 	At   Pos
 	Text string
 }
 
 // Error returns "line:col: text".
-func (p *Problem) Error() string { return p.At.String() + ": " + p.Text }
+func (p *ParseError) Error() string { return p.At.String() + ": " + p.Text }
 
 // Errors are the mistakes in a rule, in the order of their places.
-type Errors []*Problem
+type Errors []*ParseError
 
 // Error returns them all, a line each.
 func (e Errors) Error() string {

@@ -58,7 +58,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, a, b, c, d string) {
 		tmpl, err := rule.ParseTemplate(text, rule.Pos{Line: 1, Col: 1})
 		if err != nil {
-			if p := err.(*rule.Problem); p.At.Col < 1 || p.At.Col > len(text)+1 { //nolint:errorlint // so it says
+			if p := err.(*rule.ParseError); p.At.Col < 1 || p.At.Col > len(text)+1 { //nolint:errorlint // so it says
 				t.Fatalf("%q: a mistake at %v", text, p.At)
 			}
 			return

@@ -32,14 +32,14 @@ func unknownOption(v Verb, name string) string {
 
 // misplaced says what to do about an option that another verb has.
 func misplaced(v Verb, name string) string {
-	switch {
-	case name == "on-timeout":
+	switch name {
+	case "on-timeout":
 		return fmt.Sprintf("on-timeout is for lock: for %s say on-duplicate=refuse, wait or skip", v)
-	case name == "kind":
+	case "kind":
 		return fmt.Sprintf("kind is for lock: with %s there is one at a time in any case", v)
-	case name == "on-down":
+	case "on-down":
 		return "on-down is for once and submit: a lock fails if its engine is down; see package standby for an engine that goes on by itself"
-	case name == "window":
+	case "window":
 		return "window is for once and submit: a lock ends with the work; to refuse repeats, use submit"
 	}
 	return fmt.Sprintf("%s is for once and submit: a lock keeps nothing when the work is over", name)

@@ -21,7 +21,7 @@ var mistakes = []struct{ line, want string }{
 	{"lock colour=red", `1:6: unknown option "colour" (lock has ctx, key, kind, lease, max-hold, message, name, on-timeout, wait, when)`},
 	{"lock key=id key=no", `1:13: key is there twice: keep one`},
 	{"lock wait", `1:6: wait has no value: write wait=…`},
-	{"lock wait= 3s", `1:11: wait has no value: write wait=…, without a space after the =`},
+	{"lock wait= key=id", `1:11: wait has no value: write wait=…, without a space after the =`},
 	{"lock fair", `1:6: "fair" is no option: options are written name=value, without spaces around the =`},
 	{"lock =3s", `1:6: an option has no name before its =: write name=value without spaces around the =`},
 
@@ -67,6 +67,8 @@ var mistakes = []struct{ line, want string }{
 	{"lock name=" + strings.Repeat("a", 65), `1:11: name=` + strings.Repeat("a", 40) + `… has 65 bytes: use at most 64`},
 
 	// Keys.
+	{"once key", `1:6: key has no value: write key=…`},
+	{"once key=", `1:10: key has no value: write key=…, without a space after the =`},
 	{"once retain=5m", `1:1: once needs a key, to tell a duplicate from another: write key=req.ID`},
 	{"lock key=f(a", `1:6: key=f(a: the ( is never closed`},
 	{"lock key=a,,b", `1:10: key=a,,b: part 2 is empty: write an expression on either side of a comma, without spaces`},
@@ -95,6 +97,9 @@ func TestMistakes(t *testing.T) {
 		if len(errs) == 0 {
 			t.Errorf("%s: no mistake was found; want\n\t%s", m.line, m.want)
 			continue
+		}
+		if n := len(errs); n > 1 {
+			t.Errorf("%s: one mistake, and %d are told:\n%v", m.line, n, errs)
 		}
 		if got := errs[0].Error(); got != m.want {
 			t.Errorf("%s:\n\t%s\nwant\n\t%s", m.line, got, m.want)

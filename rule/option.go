@@ -43,7 +43,7 @@ func Split(text string, at Pos) ([]Option, Errors) {
 		n, open := extent(text[i:])
 		here := Pos{at.Line, at.Col + i}
 		if open != 0 {
-			errs = append(errs, &Problem{here, fmt.Sprintf("%s: the %c is never closed", shorten(text[i:i+n]), open)})
+			errs = append(errs, &ParseError{here, fmt.Sprintf("%s: the %c is never closed", shorten(text[i:i+n]), open)})
 		}
 		options = append(options, option(text[i:i+n], here))
 		i += n

@@ -16,7 +16,7 @@ func Parse(verb Word, options []Option) (Rule, Errors) {
 	for _, m := range p.rule.mistakes(true) {
 		p.found(m)
 	}
-	slices.SortStableFunc(p.errs, func(a, b *Problem) int {
+	slices.SortStableFunc(p.errs, func(a, b *ParseError) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
 	})
 	return p.rule, p.errs
@@ -40,8 +40,10 @@ func Load(verb, name, settings string) (Rule, error) {
 func ParseLine(line string) (Rule, Errors) {
 	verb, rest, _ := strings.Cut(line, " ")
 	options, errs := Split(rest, Pos{1, len(verb) + 2})
-	r, more := Parse(Word{verb, Pos{1, 1}}, options)
-	return r, append(errs, more...)
+	if len(errs) > 0 {
+		return Rule{}, errs // what follows is part of what does not end
+	}
+	return Parse(Word{verb, Pos{1, 1}}, options)
 }
 
 // Check tells what is wrong with r, all of it, or returns nil.
@@ -115,5 +117,5 @@ func (p *parser) found(m mistake) {
 }
 
 func (p *parser) say(at Pos, format string, args ...any) {
-	p.errs = append(p.errs, &Problem{at, fmt.Sprintf(format, args...)})
+	p.errs = append(p.errs, &ParseError{at, fmt.Sprintf(format, args...)})
 }

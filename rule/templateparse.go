@@ -9,11 +9,11 @@ import (
 )
 
 // ParseTemplate reads a template that begins at the given place. Its error is a
-// *[Problem], with the column of the mistake.
+// *[ParseError], with the column of the mistake.
 func ParseTemplate(text string, at Pos) (*Template, error) {
 	p := &templateParser{text: text}
 	if err := p.parse(); err != nil {
-		return nil, &Problem{Pos{at.Line, at.Col + err.off}, err.text}
+		return nil, &ParseError{Pos{at.Line, at.Col + err.off}, err.text}
 	}
 	return &Template{text: text, pieces: p.pieces}, nil
 }

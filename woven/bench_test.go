@@ -18,7 +18,7 @@ func byHand(ctx context.Context, client *interlock.Client, order string) (err er
 	if err != nil {
 		return err
 	}
-	defer hold.Unlock() //nolint:errcheck // as everybody writes it
+	defer hold.Unlock()
 	return nil
 }
 
@@ -30,7 +30,7 @@ func byHandKept(ctx context.Context, client *interlock.Client, order string) (er
 	if err != nil {
 		return err
 	}
-	defer hold.Unlock() //nolint:errcheck // as everybody writes it
+	defer hold.Unlock()
 	return nil
 }
 

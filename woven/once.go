@@ -124,9 +124,6 @@ func (c *carrier) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// AfterFunc spares contexts made from this one a goroutine.
-func (c *carrier) AfterFunc(f func()) func() bool { return context.AfterFunc(c.Context, f) }
-
 // voidRun tells the run of the same call of a function that nothing has happened,
 // since another directive has refused. They have the same error to return, and no
 // other call has.

@@ -152,7 +152,7 @@ func TestPanicsAndGoexitAreUnknown(t *testing.T) {
 		"panic":                 func(context.Context) error { panic("boo") },
 		"Goexit":                func(context.Context) error { goexit(); return nil },
 		"Goexit during a panic": func(context.Context) error { defer goexit(); panic("boo") },
-		"a runtime error":       func(context.Context) error { var o *order; return errors.New(o.No) },
+		"a runtime error":       func(context.Context) error { return []error{}[time.Now().Nanosecond()] },
 	} {
 		in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 			s := site("once", "on-unknown=hold")
@@ -273,18 +273,18 @@ func TestALostClaimIsAnErrorOfTheFunction(t *testing.T) {
 
 func TestAContextMadeFromThatOfTheRunEndsWithIt(t *testing.T) {
 	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
-		var inner context.Context
+		var ended func() error
 		_, _, err := place(ctx, site("once", ""), woven.Key1("42"), func(ctx context.Context) error {
-			var cancel context.CancelFunc
-			inner, cancel = context.WithCancel(ctx)
+			inner, cancel := context.WithCancel(ctx)
 			t.Cleanup(cancel)
+			ended = inner.Err
 			if interlock.From(inner) != interlock.From(ctx) {
 				t.Error("the client is lost on the way")
 			}
-			return nil
+			return inner.Err()
 		})
 		synctest.Wait()
-		if err != nil || inner.Err() == nil {
+		if err != nil || ended() == nil {
 			t.Errorf("got %v, and the context goes on", err)
 		}
 	})
@@ -342,7 +342,7 @@ func TestAFunctionThatCallsItselfDoesNotTakeBackItsRun(t *testing.T) {
 	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		once, lock, runs := site("once", ""), site("lock", "wait=0"), 0
 		_, hold, _ := client.Mutex("pay:inner").Lock(ctx)
-		defer hold.Unlock() //nolint:errcheck // it is held
+		defer hold.Unlock()
 		for range 2 {
 			_, err := both(ctx, once, lock, "outer", func(ctx context.Context) error {
 				runs++
@@ -385,7 +385,7 @@ func TestResultsThatChanged(t *testing.T) {
 }
 
 type (
-	secret struct{ No, pin string }
+	secret struct{ No, pin string } //nolint:unused // that is what is wrong with it
 	tagged struct {
 		No, Pin string `json:"-"`
 	}
@@ -453,6 +453,31 @@ func TestALongNameIsCutForGuards(t *testing.T) {
 		}
 		if runs != 2 {
 			t.Errorf("two functions ran %d times in all, want 2", runs)
+		}
+	})
+}
+
+// forgetful is an engine that keeps no records.
+type forgetful struct{ *memory.Engine }
+
+func (f forgetful) Capabilities() engine.Capabilities {
+	caps := f.Engine.Capabilities()
+	caps.Ledger = nil
+	return caps
+}
+
+func TestOnceRunsNothingWithoutAGuard(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		ran := func(context.Context) error { t.Error("it ran"); return nil }
+		_, _, err := place(interlock.NewContext(ctx, interlock.New(forgetful{memory.New()})), site("once", ""), woven.Key1("42"), ran)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("an engine without records: got %v", err)
+		}
+		if _, _, err := place(ctx, site("once", "after=never"), woven.Key1("42"), ran); !errors.Is(err, woven.ErrSite) {
+			t.Errorf("a site that cannot be meant: got %v", err)
+		}
+		if _, _, err := place(ctx, &woven.Site{ID: "by hand", Verb: "lock"}, woven.Key1("42"), ran); !errors.Is(err, woven.ErrSite) {
+			t.Errorf("the site of a lock: got %v", err)
 		}
 	})
 }

@@ -101,10 +101,12 @@ func fit(name string) string {
 
 // key returns what the engine calls a lock.
 func (st *state) key(k Key) (string, error) {
-	if st.err != nil {
+	switch {
+	case st.err != nil:
 		return "", st.err
-	}
-	if k.parts == 0 {
+	case st.rule.Verb != rule.Lock:
+		return "", fmt.Errorf("%w: it is that of a guard", ErrSite)
+	case k.parts == 0:
 		return st.name, nil
 	}
 	if err := k.check(); err != nil {
@@ -138,8 +140,11 @@ func (st *state) guard(ctx context.Context) (*guard.Guard[results], error) {
 
 // guardKey returns the key of a call of the function.
 func (s *Site) guardKey(st *state, k Key) (guard.Key, error) {
-	if st.err != nil {
+	switch {
+	case st.err != nil:
 		return guard.Key{}, st.err
+	case st.rule.Verb == rule.Lock:
+		return guard.Key{}, fmt.Errorf("%w: it is that of a lock", ErrSite)
 	}
 	if err := k.check(); err != nil {
 		return guard.Key{}, err
