@@ -20,6 +20,8 @@ type directive struct {
 	when *expr
 	ctx  *expr
 	call *expr // on-timeout=call:…
+
+	shared string // the variable of its context, if it is not alone with it
 }
 
 // directives reads all of a file, those of one function in their order.

@@ -23,6 +23,7 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 	}
 	sig := w.signature(fn, dirs)
 	var text strings.Builder
+	text.WriteString(w.contexts(dirs, sig))
 	var sites []Site
 	for i, d := range dirs {
 		w.fits(d, sig)
@@ -50,12 +51,12 @@ func (w *weaver) site(d *directive, s Site) string {
 // directive, and those in an expression where it is written.
 func (w *weaver) statements(d *directive, sig signature, i int, site string) string {
 	run := "_il" + strconv.Itoa(i)
-	ctx, back := "_il.Bg()", "_"
-	if sig.ctx != "" {
-		ctx, back = sig.ctx, sig.ctx
-	}
-	if d.ctx != nil {
-		ctx, back = w.placed(d, d.ctx), "_"
+	ctx, back := w.context(d, sig), "_"
+	switch {
+	case d.shared != "":
+		ctx, back = d.shared, d.shared
+	case d.ctx == nil && sig.ctx != "":
+		back = sig.ctx
 	}
 	call := "_il.Lock"
 	after := fmt.Sprintf("defer %s.Unlock();", run)
@@ -76,19 +77,60 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string) str
 	return w.line(d.pos) + text
 }
 
+// context is the one that a directive begins with.
+func (w *weaver) context(d *directive, sig signature) string {
+	switch {
+	case d.ctx != nil:
+		return w.placed(d, d.ctx)
+	case sig.ctx != "":
+		return sig.ctx
+	}
+	return "_il.Bg()"
+}
+
+// contexts makes a variable of a context that is no parameter and that several
+// directives of a function begin with: the lower one has to know of the upper
+// one, or it would settle what did not happen.
+func (w *weaver) contexts(dirs []*directive, sig signature) string {
+	var b strings.Builder
+	for i, d := range dirs {
+		if d.shared != "" || d.ctx == nil && sig.ctx != "" {
+			continue
+		}
+		for _, lower := range dirs[i+1:] {
+			if same(d.ctx, lower.ctx) {
+				d.shared = "_ilc" + strconv.Itoa(i)
+				lower.shared = d.shared
+			}
+		}
+		if d.shared != "" {
+			b.WriteString(w.line(d.pos) + d.shared + ":=" + w.context(d, sig) + ";")
+		}
+	}
+	return b.String()
+}
+
+// same reports whether two expressions are written the same, or both left out.
+func same(a, b *expr) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.text == b.text
+}
+
 // leave is what a function does that did not get its lock. Another one is called
 // only if the lock is busy: if it cannot be asked for, the error is returned.
 func (w *weaver) leave(d *directive, sig signature, run string) string {
 	if d.call == nil {
 		return "return"
 	}
-	fn := w.placed(d, d.call)
+	fn := w.line(d.call.pos) + d.call.text
 	switch d.call.node.(type) {
 	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.IndexListExpr, *ast.ParenExpr:
 	default:
 		fn = "(" + fn + ")"
 	}
-	call := fn + "(" + sig.args() + ")"
+	call := fn + w.line(d.call.pos) + "(" + sig.args() + ")" + w.line(d.pos)
 	if len(sig.results) > 0 {
 		call = "return " + call
 	}

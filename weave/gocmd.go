@@ -19,22 +19,45 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 	out, rest := []string{args[0]}, args[1:]
 	if n, to := changed(rest); n > 0 { // it must come first
 		out, rest = append(out, rest[:n]...), rest[n:]
-		if dir = to; !filepath.IsAbs(to) {
-			dir = filepath.Join(dir, to)
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(dir, to)
 		}
+		dir = to
 	}
-	overlay, err := Overlay(ctx, dir, rest)
+	flags := rest
+	if args[0] == "run" {
+		flags = ownFlags(rest)
+	}
+	overlay, err := Overlay(ctx, dir, flags)
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, "-overlay="+overlay)
-	if covers(rest) {
-		if _, ok := flagValue(rest, "toolexec"); ok {
+	if covers(flags) {
+		if _, ok := flagValue(flags, "toolexec"); ok {
 			return nil, errors.New("weave: -toolexec does not go with -cover: coverage of woven code needs one itself; leave one of the two out")
 		}
 		out = append(out, "-toolexec="+quoted(self)+" cover-shim")
 	}
-	return append(out, without(rest, "overlay")...), nil
+	out = append(out, without(flags, "overlay")...)
+	return append(out, rest[len(flags):]...), nil
+}
+
+// switches are the flags of go run that take no value.
+var switches = []string{"a", "n", "v", "x", "race", "msan", "asan", "cover", "work", "json", "trimpath", "linkshared", "modcacherw", "buildvcs"}
+
+// ownFlags are those of go run: what is behind them is the program's.
+func ownFlags(args []string) []string {
+	for i := 0; i < len(args); i++ {
+		name := strings.TrimPrefix(strings.TrimPrefix(args[i], "-"), "-")
+		switch {
+		case name == args[i]:
+			return args[:i]
+		case !strings.Contains(name, "=") && !slices.Contains(switches, name):
+			i++ // its value
+		}
+	}
+	return args
 }
 
 // changed reads the flag -C, which can be the first only, and how many arguments

@@ -1,0 +1,46 @@
+package weave_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/weave"
+)
+
+func TestArgumentsForGo(t *testing.T) {
+	p := newProject(t, map[string]string{
+		"main.go":     "package main\n\nfunc main() {}\n",
+		"own.json":    `{"Replace": {}}`,
+		"sub/main.go": "package main\n\nfunc main() {}\n",
+	})
+	for _, c := range []struct{ args, want string }{
+		{"version", "version"},
+		{"vet ./...", "vet ./..."},
+		{"build -o x .", "build OVERLAY -o x ."},
+		{"build -overlay=own.json .", "build OVERLAY ."},
+		{"build --overlay own.json .", "build OVERLAY ."},
+		{"build -C sub -v .", "build -C sub OVERLAY -v ."},
+		{"build -C=sub .", "build -C=sub OVERLAY ."},
+		{"test -cover ./...", "test OVERLAY -toolexec='/my tools/il' cover-shim -cover ./..."},
+		{"test ./... -coverpkg=all -args -overlay=x", "test OVERLAY -toolexec='/my tools/il' cover-shim ./... -coverpkg=all -args -overlay=x"},
+		{"test -cover=false .", "test OVERLAY -cover=false ."},
+		{"run -race -ldflags -s . -overlay=x -cover", "run OVERLAY -race -ldflags -s . -overlay=x -cover"},
+		{"test -exec echo .", "test OVERLAY -exec echo ."},
+	} {
+		got, err := weave.Go(t.Context(), p.dir, "/my tools/il", strings.Fields(c.args))
+		if err != nil {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		if i := slices.IndexFunc(got, func(a string) bool { return strings.HasSuffix(a, "overlay.json") }); i > 0 {
+			got[i] = "OVERLAY"
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("go %s becomes\n\t%s, not\n\t%s", c.args, s, c.want)
+		}
+	}
+	if _, err := weave.Go(t.Context(), p.dir, "il", []string{"test", "-cover", "-toolexec=x", "."}); err == nil {
+		t.Error("two tools stand between go and cover")
+	}
+}

@@ -1,0 +1,44 @@
+package weave_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/weave"
+)
+
+func TestShow(t *testing.T) {
+	p := newProject(t, map[string]string{"pay/pay.go": shop, "none.go": "package none\n"})
+	text, err := weave.Show(filepath.Join(p.dir, "pay/pay.go"))
+	if err != nil || !strings.Contains(string(text), "ilsite/1{lock example.com/shop/pay.pay}") {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	text, err = weave.Show(filepath.Join(p.dir, "none.go"))
+	if err != nil || string(text) != "package none\n" {
+		t.Errorf("a file without directives: %q, %v", text, err)
+	}
+	if _, err := weave.Show("none.go"); err == nil {
+		t.Error("a file that is not there is shown")
+	}
+}
+
+func TestAnEjectedFileNeedsNoWeaving(t *testing.T) {
+	p := newProject(t, map[string]string{"main.go": shop})
+	file := filepath.Join(p.dir, "main.go")
+	text, err := weave.Eject(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/ejected.txt", text)
+	if strings.Contains(string(text), weave.Marker+`"`) || strings.Contains(string(text), "/*line") {
+		t.Errorf("left over in\n%s", text)
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := p.must(t, "go", "run", "."); out != woke {
+		t.Errorf("got\n%s\nwant\n%s", out, woke)
+	}
+}

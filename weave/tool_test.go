@@ -1,0 +1,98 @@
+package weave_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/weave"
+)
+
+const payTest = `package main
+
+import (
+	"context"
+	"sync"
+	"testing"
+)
+
+func TestPay(t *testing.T) {
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { _ = pay(context.Background(), "a") })
+	}
+	all.Wait()
+	if most.Load() != 1 {
+		t.Error("at a time:", most.Load())
+	}
+}
+`
+
+func TestCoverageIsThatOfTheSource(t *testing.T) {
+	p := newProject(t, map[string]string{"main.go": shop, "main_test.go": payTest})
+	if out, code := p.woven(t, "test", "-coverprofile=woven.out", "."); code != 0 {
+		t.Fatalf("exits with %d: %s", code, out)
+	}
+	p.env = []string{"INTERLOCK_UNWOVEN=allow"}
+	p.run(t, "go", "test", "-coverprofile=plain.out", ".") // fails, since nothing is locked
+	if woven, plain := p.blocks(t, "woven.out"), p.blocks(t, "plain.out"); woven != plain {
+		t.Errorf("woven\n%s\nplain\n%s", woven, plain)
+	}
+
+	t.Run("and an overlay alone does not lose the locks in silence", func(t *testing.T) {
+		p.env = nil
+		overlay, err := weave.Overlay(t.Context(), p.dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, code := p.run(t, "go", "test", "-cover", "-overlay="+overlay, "."); code == 0 {
+			t.Errorf("it passes:\n%s", out)
+		}
+	})
+}
+
+// blocks are the places of a coverage profile, without how often they ran.
+func (p *project) blocks(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		place, _, _ := strings.Cut(line, " ")
+		b.WriteString(place + "\n")
+	}
+	return b.String()
+}
+
+func TestToolexecWeavesToo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the standard library")
+	}
+	p := newProject(t, map[string]string{"main.go": shop, "main_test.go": payTest})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := p.must(t, "go", "run", "-toolexec="+self+" weave", "."); out != woke {
+		t.Errorf("got\n%s\nwant\n%s", out, woke)
+	}
+	p.must(t, "go", "test", "-toolexec="+self+" weave", ".")
+
+	t.Run("and says what is missing", func(t *testing.T) {
+		p.write(t, "sub/sub.go", "package sub\n\n//interlock:lock kind=plain on-timeout=skip\nfunc F() {}\n")
+		out, code := p.run(t, "go", "build", "-toolexec="+self+" weave", "./sub")
+		if code == 0 || !strings.Contains(out, "sub.go:1:1: ") || !strings.Contains(out, "import _ \""+weave.Marker+"\"") {
+			t.Errorf("exits with %d and says\n%s", code, out)
+		}
+	})
+	t.Run("and reports mistakes", func(t *testing.T) {
+		p.write(t, "sub/sub.go", "package sub\n\n//interlock:lock kye=1\nfunc F() {}\n")
+		out, code := p.run(t, "go", "build", "-toolexec="+self+" weave", "./sub")
+		if code == 0 || !strings.Contains(out, "sub.go:3:18: ") {
+			t.Errorf("exits with %d and says\n%s", code, out)
+		}
+	})
+}
