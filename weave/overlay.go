@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,9 +30,7 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 		return "", err
 	}
 	merged := overlay{Replace: map[string]string{}}
-	for from, to := range own.Replace {
-		merged.Replace[from] = to
-	}
+	maps.Copy(merged.Replace, own.Replace)
 	for file, w := range tree.Files {
 		// The base name stays: coverage profiles show it.
 		if merged.Replace[file], err = store.put(w.Text, filepath.Base(file)); err != nil {
@@ -103,7 +102,7 @@ func overlayFlag(args []string) string {
 		return v
 	}
 	var env []string
-	for _, f := range strings.Fields(os.Getenv("GOFLAGS")) {
+	for f := range strings.FieldsSeq(os.Getenv("GOFLAGS")) {
 		env = append(env, strings.Trim(f, `'"`))
 	}
 	v, _ := flagValue(env, "overlay")

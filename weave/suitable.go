@@ -34,10 +34,7 @@ func (w *weaver) suitable(fn *ast.FuncDecl, dirs []*directive) bool {
 func (w *weaver) distinct(dirs []*directive, name string) bool {
 	seen := map[string]bool{}
 	for _, d := range dirs {
-		what := d.verb + " " + d.rule.Name
-		for _, k := range d.key {
-			what += "\x00" + k.text
-		}
+		what := d.verb + " " + d.rule.Name + " " + d.rule.Key
 		if seen[what] {
 			w.errorf(d.pos, "//%s%s on %s: the same name and key as the one above it: remove one", prefix, d.verb, name)
 			return false
