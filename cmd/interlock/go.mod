@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/interlock-go/interlock v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine v0.0.0
+	github.com/interlock-go/interlock/weave v0.0.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 )

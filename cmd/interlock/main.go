@@ -2,6 +2,13 @@
 //
 //	interlock demo       watch a hundred goroutines take turns on one lock
 //	interlock doctor     say what a Redis set-up promises, and what is wrong with it
+//	interlock go         run the go command, with directives woven in
+//	interlock overlay    print a fresh file for go build -overlay
+//	interlock lint       check the directives of this module
+//	interlock show       print what the compiler sees of a file
+//	interlock verify     list what is woven into a program
+//	interlock eject      write directives out as code, into the file
+//	interlock weave      stand between go and its tools (-toolexec)
 //	interlock version    print the version
 //	interlock help       explain a command
 package main

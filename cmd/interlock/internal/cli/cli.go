@@ -57,6 +57,7 @@ func (p *program) root() *cobra.Command {
 	flags.BoolP("help", "h", false, p.say(lang.FlagHelp))
 	root.PersistentPreRunE = p.check
 	root.AddCommand(p.demo(), p.switchSides(), p.doctor(), p.version())
+	root.AddCommand(p.weaving()...)
 	root.SetHelpCommand(p.helpCommand(root))
 	return root
 }

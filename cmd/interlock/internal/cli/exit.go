@@ -78,6 +78,9 @@ func (p *program) report(err error) int {
 		p.complain(p.say(lang.VerdictFailed))
 		return exitVerdict
 	}
+	if code, known := p.reportWeaving(err); known {
+		return code
+	}
 	p.complain(err.Error())
 	return exitError
 }
