@@ -1,0 +1,98 @@
+package weave_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/weave"
+)
+
+// Every function of large packages gets a directive: whatever Go looks like, the
+// woven text parses, no line moves and every name stays where it was.
+func TestDirectivesEverywhere(t *testing.T) {
+	count := 0
+	for _, dir := range []string{"encoding/json", "go/types", "net/http", "reflect", "slices", "text/template"} {
+		files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", dir, "*.go")) //nolint:staticcheck // where this toolchain has its source
+		if err != nil || len(files) == 0 {
+			t.Skip("no source of the standard library here")
+		}
+		for _, file := range files {
+			count += everywhere(t, dir, file)
+		}
+	}
+	if count < 3000 {
+		t.Errorf("only %d functions were woven", count)
+	}
+}
+
+func everywhere(t *testing.T, pkg, file string) int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, count := strewn(t, text)
+	if count == 0 {
+		return 0
+	}
+	src := weave.Source{Package: pkg, Path: file, Text: text}
+	w, err := weave.File(src)
+	if err != nil || w == nil || len(w.Sites) != count {
+		t.Errorf("%s: %d directives: %v", file, count, err)
+		return 0
+	}
+	was, is := strings.Split(string(text), "\n"), strings.Split(string(w.Text), "\n")
+	for i, line := range was {
+		if !within(line, is[i]) {
+			t.Fatalf("%s:%d is\n\t%s", file, i+1, is[i])
+		}
+	}
+	places := names(t, filepath.Dir(file)+"/elsewhere.go", w.Text)
+	for n, k := range names(t, file, text) {
+		if places[n] < k {
+			t.Fatalf("%s: %s is elsewhere when woven", file, n)
+		}
+	}
+	return count
+}
+
+// strewn puts a directive on each function that can have one.
+func strewn(t *testing.T, text []byte) ([]byte, int) {
+	t.Helper()
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, "", text, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	last, count := 0, 0
+	for _, decl := range tree.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Body == nil || fn.Name.Name == "init" || strings.Contains(fn.Doc.Text()+doc(fn), "//go:") {
+			continue
+		}
+		at := fset.Position(fn.Pos()).Offset
+		out = append(out, text[last:at]...)
+		out = fmt.Appendf(out, "//interlock:lock name=f%d key=%d+len(\"\") kind=plain when=true on-timeout=skip\n", count, count)
+		last, count = at, count+1
+	}
+	return append(out, text[last:]...), count
+}
+
+// doc is all of the comment above a function, with its pragmas.
+func doc(fn *ast.FuncDecl) string {
+	var b strings.Builder
+	if fn.Doc != nil {
+		for _, c := range fn.Doc.List {
+			b.WriteString(c.Text)
+		}
+	}
+	return b.String()
+}
