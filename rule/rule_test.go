@@ -13,7 +13,9 @@ import (
 
 // good are lines, and how they are printed.
 var good = map[string]string{
-	"lock": "lock",
+	"lock key=`a\\`,b wait=1s":   "lock key=`a\\`,b wait=1s",
+	`lock key="a\" b",c wait=1s`: `lock key="a\" b",c wait=1s`,
+	"lock":                       "lock",
 	"lock wait=180s key=req.OrderNo name=pay": "lock name=pay key=req.OrderNo wait=3m",
 	"lock wait=0":                          "lock wait=0",
 	"lock wait=0s key=id":                  "lock key=id wait=0",

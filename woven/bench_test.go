@@ -70,6 +70,39 @@ func BenchmarkLock(b *testing.B) {
 	})
 }
 
+// BenchmarkEntry enters a lock that the context holds, where next to nothing hides
+// what weaving costs.
+func BenchmarkEntry(b *testing.B) {
+	client := interlock.New(nil)
+	ctx := interlock.NewContext(context.Background(), client)
+	order := strconv.Itoa(20260101000042)
+	own := client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
+	ctx, hold, err := own.Mutex("pay:" + order).Lock(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer hold.Unlock()
+	b.Run("by hand", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = byHand(ctx, client, order)
+		}
+	})
+	b.Run("by hand, options kept", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = byHandKept(ctx, own, order)
+		}
+	})
+	b.Run("woven", func(b *testing.B) {
+		s := site("lock", "")
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = payWoven(ctx, s, order)
+		}
+	})
+}
+
 func TestAWovenCallAllocatesNoMoreThanOneByHand(t *testing.T) {
 	client := interlock.New(nil)
 	ctx := interlock.NewContext(t.Context(), client)

@@ -362,6 +362,29 @@ func TestAFunctionThatCallsItselfDoesNotTakeBackItsRun(t *testing.T) {
 	})
 }
 
+func TestAnotherFunctionThatIsRefusedDoesNotTakeBackTheRun(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		once, lock, runs := site("once", ""), site("lock", "wait=0"), 0
+		_, hold, _ := client.Mutex("pay:inner").Lock(ctx)
+		defer hold.Unlock()
+		for range 2 {
+			_, _, err := place(ctx, once, woven.Key1("42"), func(ctx context.Context) error {
+				runs++
+				if _, err := pay(ctx, lock, "inner", nothing); !errors.Is(err, interlock.ErrContended) {
+					t.Errorf("got %v", err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if runs != 1 {
+			t.Errorf("it ran %d times, want once", runs)
+		}
+	})
+}
+
 func TestNoRunIsDone(t *testing.T) {
 	var run *woven.Run // of a function whose condition did not hold
 	run.Done(nil)
@@ -373,12 +396,15 @@ func TestResultsThatChanged(t *testing.T) {
 		s := site("once", "")
 		_, _, _ = place(ctx, s, woven.Key1("42"), nothing)
 		var err error
-		var o struct{ No int }
-		n := 5
+		var (
+			o order
+			n int
+			w string
+		)
 		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &n); ok || !errors.Is(err, guard.ErrNoResult) {
 			t.Errorf("one result less: got %v, %v; want ErrNoResult", ok, err)
 		}
-		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o, &n); ok || !errors.Is(err, guard.ErrNoResult) || o.No != 0 {
+		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o, &w); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
 			t.Errorf("another type: got %v, %v, %v; want ErrNoResult and nothing", ok, err, o)
 		}
 	})
