@@ -60,10 +60,10 @@ func (r Rule) LockOptions() []interlock.Option {
 	return opts
 }
 
-// Locker returns the lock of a rule for a key that is whole, its name included, on
-// a client that has the rule's options.
-func (r Rule) Locker(client *interlock.Client, key string) interlock.Locker {
-	switch r.Kind {
+// Locker returns the lock of this kind for a key that is whole, the rule's name
+// included, on a client that has the rule's options.
+func (k Kind) Locker(client *interlock.Client, key string) interlock.Locker {
+	switch k {
 	case Read:
 		return client.RWMutex(key).Read()
 	case Write:

@@ -17,7 +17,7 @@ func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, 
 	st := s.load()
 	text, err := st.key(key)
 	if err == nil {
-		inner, hold, failed := st.rule.Locker(st.client(ctx), text).Lock(ctx)
+		inner, hold, failed := st.rule.Kind.Locker(st.client(ctx), text).Lock(ctx)
 		if failed == nil {
 			return inner, Held{hold: hold}, true
 		}
@@ -42,7 +42,7 @@ func (h Held) Done(errp *error) {
 	if h.hold == nil {
 		return
 	}
-	if err := h.hold.Unlock(); errp != nil && errors.Is(err, interlock.ErrLost) {
+	if err := h.hold.Unlock(); err != nil && errp != nil && errors.Is(err, interlock.ErrLost) {
 		blame(errp, err)
 	}
 }
