@@ -507,3 +507,19 @@ func TestOnceRunsNothingWithoutAGuard(t *testing.T) {
 		}
 	})
 }
+
+// T10: of the duplicates in one process, nine in ten never reach the engine.
+func TestDuplicatesAreAnsweredInTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faulty := enginetest.NewFaulty(memory.New())
+		ctx := interlock.NewContext(t.Context(), interlock.New(faulty))
+		s, runs := site("submit", ""), 0
+		for range 100 {
+			_, _, _ = place(ctx, s, woven.Key1("42"), func(context.Context) error { runs++; return nil })
+			time.Sleep(4 * time.Millisecond)
+		}
+		if asked := faulty.Calls(enginetest.OpClaim); runs != 1 || asked > 10 {
+			t.Errorf("it ran %d times, and the engine was asked %d times by 100 calls", runs, asked)
+		}
+	})
+}
