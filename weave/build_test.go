@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/interlock-go/interlock/weave"
@@ -344,5 +345,48 @@ func TestOverlay(t *testing.T) {
 	cancel()
 	if _, err := weave.Overlay(canceled, p.dir, nil); err == nil {
 		t.Error("a canceled scan succeeds")
+	}
+}
+
+// A key is evaluated before the body, so it is the directive that panics.
+func TestAKeyThatPanicsDoesSoOnItsLine(t *testing.T) {
+	p := newProject(t, map[string]string{"main.go": `package main
+
+import (
+	"context"
+
+	_ "github.com/interlock-go/interlock/on"
+)
+
+//interlock:lock name=a key=*id
+func a(ctx context.Context, id *string) error {
+	return nil
+}
+
+func main() { _ = a(context.Background(), nil) }
+`})
+	out, code := p.woven(t, "run", ".")
+	if code != 1 || !strings.Contains(out, filepath.Join(p.dir, "main.go")+":9 ") {
+		t.Errorf("exits with %d and says\n%s", code, out)
+	}
+}
+
+func TestOverlaysAtTheSameTime(t *testing.T) {
+	p := newProject(t, map[string]string{"main.go": shop})
+	var paths [8]string
+	var all sync.WaitGroup
+	for i := range paths {
+		all.Go(func() {
+			var err error
+			if paths[i], err = weave.Overlay(t.Context(), p.dir, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, path := range paths {
+		if path != paths[0] {
+			t.Errorf("%s and %s of the same tree", path, paths[0])
+		}
 	}
 }

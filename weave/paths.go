@@ -14,6 +14,5 @@ const prefix = "interlock:"
 
 // candidate reports whether a file is worth parsing.
 func candidate(text []byte) bool {
-	return bytes.Contains(text, []byte(prefix)) || bytes.Contains(text, []byte(Marker)) ||
-		bytes.Contains(text, []byte("//Interlock:"))
+	return bytes.Contains(text, []byte(prefix[1:])) || bytes.Contains(text, []byte(Marker)) // with a capital it is a mistake
 }

@@ -96,3 +96,22 @@ func TestToolexecWeavesToo(t *testing.T) {
 		}
 	})
 }
+
+// cmd/go takes all of a release's line for the tool's identity, and of any other
+// toolchain's only what is behind the last slash.
+func TestTheStampIsWhereGoLooksForIt(t *testing.T) {
+	if got := weave.Stamped("compile version go1.26.8", "abc"); got != "compile version go1.26.8 interlock=abc" {
+		t.Errorf("a release: %s", got)
+	}
+	const devel = "compile version devel go1.27-1234 Mon buildID=a/b"
+	one, two := weave.Stamped(devel, "abc"), weave.Stamped(devel, "abd")
+	if !strings.HasPrefix(one, devel+"/") || one[strings.LastIndexByte(one, '/'):] == two[strings.LastIndexByte(two, '/'):] {
+		t.Errorf("toolchains under development: %s and %s", one, two)
+	}
+	if err := weave.Toolexec(nil); err == nil {
+		t.Error("no tool is run")
+	}
+	if err := weave.CoverShim(nil); err == nil {
+		t.Error("no tool is run")
+	}
+}
