@@ -60,6 +60,9 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string) str
 	}
 	call := "_il.Lock"
 	after := fmt.Sprintf("defer %s.Unlock();", run)
+	if sig.err != "" { // that the lock was lost is an error, as with Do
+		after = fmt.Sprintf("defer %s.Done(%s);", run, sig.errp())
+	}
 	outs := ""
 	if d.rule.Verb != rule.Lock {
 		call, outs = "_il.Once", sig.outs()
