@@ -34,7 +34,7 @@ var arrows = []arrow{
 	{"engine/quorum", []string{"engine"}, append([]string{"engine/memory"}, laws...)},
 	{"engine/standby", []string{"engine", "engine/memory"}, append([]string{".", "guard", "engine/enginetest/history"}, laws...)},
 	{"doctor", []string{"engine"}, nil},
-	{"engine/redisengine", []string{"engine"}, server},
+	{"engine/redisengine", []string{"engine"}, append([]string{"engine/quorum", "engine/standby"}, server...)},
 	{"engine/redisengine/goredis", []string{"engine", "engine/redisengine"}, server},
 
 	{"internal/background", nil, nil},

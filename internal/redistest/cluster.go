@@ -107,7 +107,7 @@ func (c *Cluster) Addrs() []string { return strings.Split(addresses(c.Servers), 
 func (c *Cluster) Primaries() []*Server {
 	var all []*Server
 	for _, s := range c.Servers {
-		if s.running() && s.Info("replication", "role") == "master" {
+		if s.answers() && s.Info("replication", "role") == "master" {
 			all = append(all, s)
 		}
 	}
@@ -126,7 +126,7 @@ func (c *Cluster) Slot(key string) int {
 
 func (c *Cluster) alive() *Server {
 	for _, s := range c.Servers {
-		if s.running() {
+		if s.answers() {
 			return s
 		}
 	}
@@ -141,7 +141,7 @@ func (c *Cluster) Home(key string) *Server {
 	var home *Server
 	await(c.t, "the home of "+key, func() (string, bool) {
 		for _, s := range c.Servers {
-			if s.running() && s.Info("replication", "role") == "master" && s.serves(slot) {
+			if s.answers() && s.Info("replication", "role") == "master" && s.serves(slot) {
 				home = s
 			}
 		}
@@ -177,7 +177,7 @@ func (c *Cluster) ReplicaOf(p *Server) *Server {
 	var replica *Server
 	await(c.t, "a replica of "+p.Addr(), func() (string, bool) {
 		for _, s := range c.Servers {
-			if s.running() && s.Info("replication", "master_port") == strconv.Itoa(p.port) {
+			if s.answers() && s.Info("replication", "master_port") == strconv.Itoa(p.port) {
 				replica = s
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -36,9 +37,10 @@ type Server struct {
 	stepped bool          // whether the clock can be moved
 	step    time.Duration // by how much it has been
 
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for
-	log    *bytes.Buffer // read only once exited is closed
+	stopped atomic.Bool // by Stop
+	cmd     *exec.Cmd
+	exited  chan struct{} // closed when cmd has been waited for
+	log     *bytes.Buffer // read only once exited is closed
 }
 
 // Start runs redis-server until the test ends. It saves nothing by itself, so
@@ -93,10 +95,18 @@ func (s *Server) URL() string { return "redis://" + s.Addr() }
 func (s *Server) Dir() string { return s.dir }
 
 // Stop halts the server where it stands, with its connections open, until Cont.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.signal(syscall.SIGSTOP)
+	s.stopped.Store(true)
+}
 
 // Cont lets a stopped server go on.
-func (s *Server) Cont() { s.signal(syscall.SIGCONT) }
+func (s *Server) Cont() {
+	s.t.Helper()
+	s.stopped.Store(false)
+	s.signal(syscall.SIGCONT)
+}
 
 // Kill ends the server as a crash would and waits until it is gone.
 func (s *Server) Kill() {
@@ -124,6 +134,7 @@ func (s *Server) run() error {
 		return err
 	}
 	s.log, s.exited = new(bytes.Buffer), make(chan struct{})
+	s.stopped.Store(false)
 	s.cmd = exec.Command("redis-server", args...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	s.cmd.Env = append(os.Environ(), s.clock()...)
@@ -186,6 +197,9 @@ func (s *Server) running() bool {
 		return true
 	}
 }
+
+// answers reports whether it makes sense to ask.
+func (s *Server) answers() bool { return s.running() && !s.stopped.Load() }
 
 func (s *Server) signal(sig os.Signal) {
 	s.t.Helper()

@@ -160,6 +160,21 @@ func (s *Sentinel) Replicas() []*Server {
 	return replicas
 }
 
+// InStep waits until the replicas have heard of all that the primary has written
+// up to now.
+func (s *Sentinel) InStep() {
+	s.t.Helper()
+	written, _ := strconv.Atoi(s.Primary().Info("replication", "master_repl_offset"))
+	await(s.t, "replicas in step", func() (string, bool) {
+		for _, r := range s.Replicas() {
+			if heard, _ := strconv.Atoi(r.Info("replication", "slave_repl_offset")); heard < written {
+				return fmt.Sprint(heard, " of ", written), false
+			}
+		}
+		return "", true
+	})
+}
+
 // Failover asks for another primary, as an operator does, and returns it. It
 // fails if the sentinels have not agreed on one within the minute.
 func (s *Sentinel) Failover() *Server {

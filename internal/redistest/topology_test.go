@@ -11,7 +11,7 @@ func TestSentinel(t *testing.T) {
 	s := redistest.StartSentinel(t)
 	first := s.Primary()
 	first.Must("SET", "k", "v")
-	first.Must("WAIT", "2", "5000")
+	s.InStep()
 
 	second := s.Failover()
 	if second == first || second.Must("GET", "k") != "v" {

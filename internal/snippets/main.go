@@ -1,4 +1,4 @@
-// Snippets checks that the Go code in the README is code that compiles and
+// Snippets checks that the Go code in the pages for users is code that compiles and
 // runs: every go block follows a comment that names an example,
 //
 //	<!-- from: example_test.go#ExampleMutex_Do -->
@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/repo"
 )
 
-var pages = []string{"README.md", "README.zh-CN.md"}
+var pages = []string{"README.md", "README.zh-CN.md", "docs/engines.md", "docs/engines.zh-CN.md"}
 
 func main() {
 	write := flag.Bool("w", false, "cut the blocks anew instead of comparing them")
