@@ -2,7 +2,7 @@
 # says which Debian packages it needs and installs them when it may.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults guards http topologies fuzz torture interop bench traps fmt lint tidy
+.PHONY: help demo check test test-full laws mutants faults guards http topologies woven fuzz torture interop bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ http: ## servers behind a round-robin: storms, a load, and what is killed, pause
 
 topologies: ## sentinels, clusters, quorums and standbys: failovers under load, slots that move, nodes that die
 	@scripts/long topologies
+
+woven: ## the scenarios of a shop with directives only: 201 callers in three processes, each with the outcome it should have
+	@scripts/long woven
 
 fuzz: ## a minute of odd input for everything that reads what others send
 	@scripts/long fuzz
