@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,8 @@ func (p *program) weaving() []*cobra.Command {
 			Example: "  interlock go build ./...\n  interlock go test -race -cover ./..."},
 		{Use: "overlay [GO FLAGS]", Short: p.say(lang.AboutOverlay), Long: p.say(lang.AboutOverlayLong), RunE: p.overlay,
 			Example: "  go build -overlay=$(interlock overlay) ./..."},
-		{Use: "lint [GO FLAGS]", Short: p.say(lang.AboutLint), RunE: p.lint},
+		{Use: "lint [GO FLAGS] [PACKAGES]", Short: p.say(lang.AboutLint), Long: p.say(lang.AboutLintLong), RunE: p.lint,
+			Example: "  interlock lint ./...\n  go vet -vettool=$(which interlock) ./..."},
 		{Use: "show FILE", Short: p.say(lang.AboutShow), RunE: p.show},
 		{Use: "verify BINARY", Short: p.say(lang.AboutVerify), RunE: p.verify},
 		{Use: "eject FILE...", Short: p.say(lang.AboutEject), RunE: p.eject},
@@ -91,7 +93,27 @@ func (p *program) lint(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := p.vet(c, args); err != nil {
+		return err
+	}
 	return p.print([]string{p.say(lang.LintPassed, len(tree.Sites))})
+}
+
+// vet has the go command analyze packages with this program, which main
+// recognises: go knows what they consist of, and keeps what it found.
+func (p *program) vet(c *cobra.Command, args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	argv := append([]string{"vet", "-vettool=" + self}, args...)
+	if strings.HasPrefix(argv[len(argv)-1], "-") {
+		argv = append(argv, "./...")
+	}
+	cmd := exec.CommandContext(c.Context(), "go", argv...)
+	cmd.Stdout, cmd.Stderr = p.stdout, p.stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	return cmd.Run()
 }
 
 func (p *program) show(c *cobra.Command, args []string) error {

@@ -18,7 +18,14 @@ flag -overlay of the go command. It is good for one build: make it anew each tim
 		`overlay 织入当前构建所用的代码，打印供 go 命令 -overlay 使用的文件路径。
 该文件只对一次构建有效：每次都要重新生成。`,
 	}
-	AboutLint   = Text{"check the directives of this module", "检查当前模块的指令"}
+	AboutLint     = Text{"check directives, and how locks and guards are used", "检查指令，以及锁和防重的用法"}
+	AboutLintLong = Text{
+		`Lint checks the directives of what a build here consists of. In the packages named,
+or in all of this module, it looks for work under a lock that uses a context from
+outside, for holds that are never unlocked, and for keys without an identifier.`,
+		`lint 检查当前构建所含的指令；并在给出的包（缺省为整个模块）中查找：
+在锁内使用外层 context、从不解锁、键中没有标识。`,
+	}
 	AboutShow   = Text{"print what the compiler sees of a file", "打印编译器看到的文件内容"}
 	AboutVerify = Text{"list what is woven into a program", "列出程序中织入的指令"}
 	AboutEject  = Text{"write directives out as code, into the file", "把指令展开成代码，写回文件"}

@@ -1,0 +1,55 @@
+package main_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const careless = `package main
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+func pay(ctx context.Context, c *interlock.Client, orderID string) error {
+	return c.Mutex("pay").Do(ctx, func(context.Context) error {
+		_, _, err := c.Mutex("stock:" + orderID).Lock(ctx)
+		return err
+	})
+}
+
+func main() { _ = pay(context.Background(), interlock.New(memory.New()), "42") }
+`
+
+var mistakes = []string{
+	`main.go:11:17: key "pay" has no identifier`,
+	"main.go:12:16: the result of Lock is thrown away",
+	"main.go:12:49: ctx is the context from outside of Do",
+}
+
+// T8: what compiles but is a mistake is found by the command, and by go vet with
+// the command as its tool.
+func TestLint(t *testing.T) {
+	dir, env := module(t, careless)
+	in(t, dir, env, "lint").expect(t, 1, mistakes...)
+	in(t, dir, env, "lint", "-barekey", "./...").expect(t, 1, mistakes[0])
+	in(t, dir, env, "lint", "-outerctx=false", "-losthold=false", "-barekey=false").expect(t, 0, "mistakes: none")
+	in(t, dir, env, "lint", "./none").expect(t, 1, "directory not found")
+	in(t, dir, env, "lint", "--help").expect(t, 0, "go vet -vettool=")
+
+	cmd := exec.CommandContext(t.Context(), "go", "vet", "-vettool="+interlock, "./...")
+	cmd.Env = append(env, "PWD="+dir)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Error("go vet finds nothing")
+	}
+	for _, m := range mistakes {
+		if !strings.Contains(string(out), m) {
+			t.Errorf("go vet says\n%s\nwithout %q", out, m)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// Hold finds holds that are never unlocked and claims that are never settled:
+// thrown away, or kept in a variable that is only asked things. The watchdog
+// keeps such a lock for as long as the program runs. Files of tests are left out:
+// many a test takes a lock to see that it is refused, or leaves one behind.
+var Hold = &analysis.Analyzer{
+	Name:     "losthold",
+	Doc:      "report holds that are never unlocked, and claims that are never settled\n\nA lock that nobody unlocks is renewed for as long as the program runs.",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      lostHolds,
+}
+
+// asks are the methods that do not end a hold or a claim.
+var asks = map[string]bool{
+	"Key": true, "Parts": true, "Holder": true, "Fence": true, "Left": true, "Local": true,
+	"Result": true, "Unguarded": true,
+}
+
+func lostHolds(pass *analysis.Pass) (any, error) {
+	ended := endedVariables(pass)
+	calls(pass, func(at inspector.Cursor, call *ast.CallExpr, fn *types.Func) {
+		i, what := taken(fn)
+		if what == "" || strings.HasSuffix(pass.Fset.File(call.Pos()).Name(), "_test.go") {
+			return
+		}
+		to, thrown := target(at, i)
+		id, ok := to.(*ast.Ident)
+		switch {
+		case thrown, ok && id.Name == "_":
+			pass.ReportRangef(call, "the result of %s is thrown away: nobody can %s", fn.Name(), what)
+		case ok:
+			if v := variable(pass, id); v != nil && !ended[v] {
+				pass.ReportRangef(call, "%s is never ended: defer what is to %s", id.Name, what)
+			}
+		}
+	})
+	return nil, nil //nolint:nilnil // an analyzer without a result
+}
+
+// taken tells which result of fn must be ended, and how one says that.
+func taken(fn *types.Func) (i int, what string) {
+	switch fn.Name() {
+	case "Lock", "TryLock", "Acquire", "TryAcquire", "Begin":
+	default:
+		return 0, ""
+	}
+	results := fn.Signature().Results()
+	for i := range results.Len() {
+		switch t := results.At(i).Type(); {
+		case named(t, lockPath, "Hold"):
+			return i, "unlock it (Unlock)"
+		case named(t, guardPath, "Claim"):
+			return i, "settle it (Complete, Fail, Free or Abandon)"
+		}
+	}
+	return 0, ""
+}
+
+// target is where result i of a call goes, or nil if that is somebody else's.
+func target(at inspector.Cursor, i int) (to ast.Expr, thrown bool) {
+	up := at.Parent()
+	for _, ok := up.Node().(*ast.ParenExpr); ok; _, ok = up.Node().(*ast.ParenExpr) {
+		up = up.Parent()
+	}
+	switch s := up.Node().(type) {
+	case *ast.ExprStmt, *ast.GoStmt, *ast.DeferStmt:
+		return nil, true
+	case *ast.AssignStmt:
+		if i < len(s.Lhs) {
+			return ast.Unparen(s.Lhs[i]), false
+		}
+	case *ast.ValueSpec:
+		if i < len(s.Names) {
+			return s.Names[i], false
+		}
+	}
+	return nil, false
+}
+
+// variable is the local variable that id stands for. Those of the package and
+// named results are seen by others.
+func variable(pass *analysis.Pass, id *ast.Ident) *types.Var {
+	v, ok := pass.TypesInfo.ObjectOf(id).(*types.Var)
+	if !ok || v.Kind() != types.LocalVar {
+		return nil
+	}
+	return v
+}
+
+// endedVariables are those of which something is done that can end them.
+func endedVariables(pass *analysis.Pass) map[*types.Var]bool {
+	ended := map[*types.Var]bool{}
+	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
+	for at := range root.Preorder((*ast.Ident)(nil)) {
+		v, ok := pass.TypesInfo.Uses[at.Node().(*ast.Ident)].(*types.Var)
+		if !ok || !named(v.Type(), lockPath, "Hold") && !named(v.Type(), guardPath, "Claim") {
+			continue
+		}
+		if !idle(at) {
+			ended[v] = true
+		}
+	}
+	return ended
+}
+
+// idle reports whether a use of a hold cannot end it.
+func idle(at inspector.Cursor) bool {
+	switch up := at.Parent().Node().(type) {
+	case *ast.SelectorExpr:
+		return asks[up.Sel.Name]
+	case *ast.BinaryExpr: // with nil, or another
+		return up.Op == token.EQL || up.Op == token.NEQ
+	case *ast.AssignStmt:
+		return assigned(at) || len(up.Lhs) == 1 && blank(up.Lhs[0])
+	}
+	return false
+}
+
+func blank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}

@@ -1,0 +1,154 @@
+package lint
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// Key finds keys that are untidy as they are written (T8): constants that are
+// longer than 64 characters or end in a colon, and constants without an
+// identifier in a function that is given one. A constant alone is no mistake:
+// there may be one of the thing that is locked, such as a nightly job.
+var Key = &analysis.Analyzer{
+	Name:     "barekey",
+	Doc:      "report keys without an identifier\n\nA constant key in a function that is given an identifier locks everything of that name at once.",
+	Requires: []*analysis.Analyzer{inspect.Analyzer},
+	Run:      bareKeys,
+}
+
+// tidyKey is the longest key that is not pointed out, in characters, as in
+// package interlock.
+const tidyKey = 64
+
+func bareKeys(pass *analysis.Pass) (any, error) {
+	calls(pass, func(at inspector.Cursor, call *ast.CallExpr, fn *types.Func) {
+		for _, k := range keysOf(call, fn) {
+			text, ok := constantKey(pass, k)
+			if !ok {
+				continue
+			}
+			switch {
+			case utf8.RuneCountInString(text) > tidyKey:
+				pass.ReportRangef(k, "key is longer than %d characters; it costs memory and traffic with every call", tidyKey)
+			case fn.Pkg().Path() == lockPath && strings.HasSuffix(text, ":"):
+				pass.ReportRangef(k, "key %q ends in a colon; is an identifier missing?", text)
+			case oneOfMany(fn, text):
+				if id := identifier(pass, at); id != "" {
+					pass.ReportRangef(k, "key %q has no identifier: it is the same for every %s; add it", text, id)
+				}
+			}
+		}
+	})
+	return nil, nil //nolint:nilnil // an analyzer without a result
+}
+
+// keysOf are the arguments that are keys.
+func keysOf(call *ast.CallExpr, fn *types.Func) []ast.Expr {
+	switch name := fn.Name(); {
+	case len(call.Args) == 0:
+	case fn.Pkg().Path() == guardPath:
+		if name == "ID" || name == "Of" {
+			return call.Args[len(call.Args)-1:]
+		}
+	case fn.Signature().Recv() == nil:
+	case name == "Multi":
+		if list, ok := ast.Unparen(call.Args[0]).(*ast.CompositeLit); ok {
+			return list.Elts
+		}
+	case name == "Mutex", name == "RWMutex", name == "Semaphore", name == "Latch", name == "Striped":
+		return call.Args[:1]
+	}
+	return nil
+}
+
+// constantKey is what a key is on every call. One of Key without identifiers is
+// as constant as its name.
+func constantKey(pass *analysis.Pass, k ast.Expr) (string, bool) {
+	if call, ok := ast.Unparen(k).(*ast.CallExpr); ok {
+		fn := callee(pass, call)
+		if fn == nil || fn.Name() != "Key" || fn.Signature().Recv() != nil || len(call.Args) != 1 {
+			return "", false
+		}
+		k = call.Args[0]
+	}
+	v := pass.TypesInfo.Types[k].Value
+	if v == nil || v.Kind() != constant.String {
+		return "", false
+	}
+	return constant.StringVal(v), true
+}
+
+// oneOfMany reports whether what the key names is likely to be one of many. A
+// semaphore, a latch or stripes are often for all at once.
+func oneOfMany(fn *types.Func, text string) bool {
+	switch fn.Name() {
+	case "ID", "Of":
+		return true
+	case "Mutex", "RWMutex", "Multi":
+		return !strings.Contains(text, ":")
+	}
+	return false
+}
+
+// identifier is a parameter, of the functions around, that tells one thing from
+// another: by its name, or by that of one of its fields.
+func identifier(pass *analysis.Pass, at inspector.Cursor) string {
+	for f := range at.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
+		var params *ast.FieldList
+		switch f := f.Node().(type) {
+		case *ast.FuncDecl:
+			params = f.Type.Params
+		case *ast.FuncLit:
+			params = f.Type.Params
+		}
+		for _, p := range params.List {
+			for _, name := range p.Names {
+				if id := identifies(name.Name, pass.TypesInfo.TypeOf(p.Type)); id != "" {
+					return id
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func identifies(name string, t types.Type) string {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if u.Info()&(types.IsString|types.IsInteger) != 0 && likeID(name) {
+			return name
+		}
+	case *types.Struct:
+		for f := range u.Fields() {
+			b, ok := f.Type().Underlying().(*types.Basic)
+			if ok && b.Info()&(types.IsString|types.IsInteger) != 0 && f.Exported() && likeID(f.Name()) {
+				return name + "." + f.Name()
+			}
+		}
+	}
+	return ""
+}
+
+// likeID reports whether a name is one that people give to identifiers.
+func likeID(name string) bool {
+	switch name {
+	case "id", "uuid", "sku", "SKU", "UUID":
+		return true
+	}
+	for _, end := range []string{"ID", "Id", "No", "UUID"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}

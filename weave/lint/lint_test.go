@@ -1,0 +1,111 @@
+package lint_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/weave/lint"
+)
+
+// TestMain lets this program be the tool of go vet: so are packages analyzed
+// that use the library as it is, and not a likeness of it.
+func TestMain(m *testing.M) {
+	if lint.ByVet(os.Args[1:]) {
+		lint.Vet()
+	}
+	os.Exit(m.Run())
+}
+
+// T8, for keys.
+func TestWhatIsFound(t *testing.T) {
+	for _, name := range []string{"contexts", "holds", "keys"} {
+		t.Run(name, func(t *testing.T) {
+			found := vet(t, "./testdata/"+name)
+			for at, pattern := range wanted(t, filepath.Join("testdata", name, name+".go")) {
+				if !regexp.MustCompile(pattern).MatchString(found[at]) {
+					t.Errorf("%s: found %q, want %q", at, found[at], pattern)
+				}
+				delete(found, at)
+			}
+			for at, text := range found {
+				t.Errorf("%s: %s: this is fine", at, text)
+			}
+		})
+	}
+}
+
+// Every analyzer has a flag of go vet, to be left out.
+func TestLeftOut(t *testing.T) {
+	for name, flag := range map[string]string{"contexts": "-outerctx=false", "holds": "-losthold=false", "keys": "-barekey=false"} {
+		if found := vet(t, flag, "./testdata/"+name); len(found) > 0 {
+			t.Errorf("%s with %s: %v", name, flag, found)
+		}
+	}
+}
+
+func TestCalledByVet(t *testing.T) {
+	for args, want := range map[string]bool{
+		"":                           false,
+		"-V=full":                    true,
+		"-flags":                     true,
+		"/tmp/b001/vet.cfg":          true,
+		"-json -barekey=false x.cfg": true,
+		"lint -flags":                false,
+		"doctor vet.cfg":             false,
+		"--help":                     false,
+	} {
+		if got := lint.ByVet(strings.Fields(args)); got != want {
+			t.Errorf("%q: %v", args, got)
+		}
+	}
+}
+
+var finding = regexp.MustCompile(`(?m)^(?:vet: )?(?:\./)?(\S+\.go:\d+):\d+: (.*)$`)
+
+// vet returns what go vet finds with this program as its tool, by line.
+func vet(t *testing.T, args ...string) map[string]string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"vet", "-vettool=" + self}, args...)...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // else a second for each of some hundred packages
+	out, err := cmd.CombinedOutput()
+	found := map[string]string{}
+	for _, m := range finding.FindAllStringSubmatch(string(out), -1) {
+		if found[m[1]] != "" {
+			t.Errorf("%s: two at once: %s", m[1], m[2])
+		}
+		found[m[1]] = m[2]
+	}
+	if (err != nil) != (len(found) > 0) {
+		t.Fatalf("go vet: %v\n%s", err, out)
+	}
+	return found
+}
+
+var want = regexp.MustCompile("// want `(.*)`$")
+
+func wanted(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for i, line := range strings.Split(string(text), "\n") {
+		if m := want.FindStringSubmatch(line); m != nil {
+			all[fmt.Sprintf("%s:%d", file, i+1)] = m[1]
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s wants nothing", file)
+	}
+	return all
+}
