@@ -23,7 +23,7 @@ var Context = &analysis.Analyzer{
 func outerContexts(pass *analysis.Pass) (any, error) {
 	seen := map[token.Pos]bool{} // work inside of work is looked at twice
 	calls(pass, func(at inspector.Cursor, call *ast.CallExpr, fn *types.Func) {
-		work := workOf(pass, call, fn)
+		work := workOf(call, fn)
 		if work == nil {
 			return
 		}
@@ -42,7 +42,7 @@ func outerContexts(pass *analysis.Pass) (any, error) {
 
 // workOf is the function literal that runs under the lock, if it is one. What
 // runs in its place, without the lock, does not count.
-func workOf(pass *analysis.Pass, call *ast.CallExpr, fn *types.Func) *ast.FuncLit {
+func workOf(call *ast.CallExpr, fn *types.Func) *ast.FuncLit {
 	switch fn.Name() {
 	case "Do", "Call", "Wrap":
 	default:
