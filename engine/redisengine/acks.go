@@ -80,13 +80,11 @@ func (e *Engine) acknowledged(ctx context.Context, c *Call) (reply Reply, missin
 
 // short is the error about a grant that too few replicas have heard of.
 func short(name string, missing int, undone error) error {
-	text := fmt.Sprintf("%d replicas too few have acknowledged the grant in time, so it was given back: "+
-		"see that they are connected and keep up, or ask for fewer acks", missing)
+	text := fmt.Sprintf("%d replicas too few have acknowledged the grant in time", missing)
 	if undone != nil {
-		return fail(name, fmt.Sprintf("%d replicas too few have acknowledged the grant in time, and it could not be given back: %v",
-			missing, undone), engine.ErrUnknown, undone)
+		return fail(name, fmt.Sprintf("%s, and it could not be given back: %v", text, undone), engine.ErrUnknown, undone)
 	}
-	return fail(name, text, engine.ErrUnavailable)
+	return fail(name, text+", so it was given back: see that they are connected and keep up, or ask for fewer acks", engine.ErrUnavailable)
 }
 
 // giveBack undoes a grant that does not count. Its caller may have given up, or may

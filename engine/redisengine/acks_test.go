@@ -21,7 +21,7 @@ func TestAcks(t *testing.T) {
 	}
 	primary, replicas := s.Servers[0], s.Servers[1:]
 	acks := func(a redisengine.Acks) *redisengine.Engine {
-		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(200*time.Millisecond))
+		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(2*time.Second)) // a busy machine needs some of it
 	}
 	one, most, all := acks(redisengine.AnyAck), acks(redisengine.QuorumAcks), acks(redisengine.AllAcks)
 	for i, e := range []*redisengine.Engine{one, most, all} { // each knows of two replicas then

@@ -71,7 +71,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	}
 	e.cluster, _ = client.(Cluster)
 	e.use(client, e.publishing(ctx))
-	e.topology, e.address = a.topology, a
+	e.address = a
 	return e, nil
 }
 

@@ -50,8 +50,7 @@ type Engine struct {
 	acks       Acks
 	ackTimeout time.Duration
 	replicas   replicas
-	cluster    Cluster // the client, if it is one of many servers; otherwise nil
-	topology   engine.Topology
+	cluster    Cluster  // the client, if it is one of many servers; otherwise nil
 	address    *address // what Open was given; otherwise nil
 
 	clock    serverClock

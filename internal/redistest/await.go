@@ -32,9 +32,6 @@ func (s *Server) Info(section, field string) string {
 	return value
 }
 
-// Alive reports whether the process runs, or is stopped.
-func (s *Server) Alive() bool { return s.running() }
-
 // inSync waits until a primary has so many replicas that have all it has.
 func (s *Server) inSync(replicas int) {
 	s.t.Helper()
