@@ -1,0 +1,114 @@
+package shop
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// order places an order, unless its cart was ordered before. Of two clicks both
+// see a cart that was not.
+func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Cart string }
+	if !read(w, r, &in) {
+		return
+	}
+	var before int
+	s.change(func(st *State) { before = st.Carts[in.Cart] })
+	if before > 0 {
+		answer(w, http.StatusConflict, map[string]any{"error": "this cart was ordered already"})
+		return
+	}
+	if !work(r, Pause) {
+		return
+	}
+	var number int
+	s.change(func(st *State) { st.Carts[in.Cart]++; number = st.Carts[in.Cart] })
+	answer(w, http.StatusCreated, map[string]any{"order": fmt.Sprintf("%s-%d", in.Cart, number)})
+}
+
+// pay takes an order's money, unless it was cancelled or paid. The cancellation
+// may look at the same time.
+func (s *Shop) pay(w http.ResponseWriter, r *http.Request) {
+	s.settle(w, r, "paid", func(o *Order) bool { return o.Paid || o.Cancelled }, func(o *Order) { o.Paid = true })
+}
+
+// cancel ends an order, unless it was paid or cancelled.
+func (s *Shop) cancel(w http.ResponseWriter, r *http.Request) {
+	s.settle(w, r, "cancelled", func(o *Order) bool { return o.Paid || o.Cancelled }, func(o *Order) { o.Cancelled = true })
+}
+
+func (s *Shop) settle(w http.ResponseWriter, r *http.Request, done string, over func(*Order) bool, act func(*Order)) {
+	id := r.PathValue("id")
+	var late bool
+	s.change(func(st *State) { late = over(of(st.Orders, id, Order{})) })
+	if late {
+		answer(w, http.StatusConflict, map[string]any{"order": id, "error": "it was paid or cancelled before"})
+		return
+	}
+	if !work(r, Pause) {
+		return
+	}
+	s.change(func(st *State) { act(of(st.Orders, id, Order{})) })
+	answer(w, http.StatusOK, map[string]any{"order": id, "status": done})
+}
+
+// charge takes money for an order, unless it was taken. Five clicks see that it
+// was not.
+func (s *Shop) charge(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Order  string
+		Amount int
+	}
+	if !read(w, r, &in) {
+		return
+	}
+	var before int
+	s.change(func(st *State) { before = st.Charges[in.Order] })
+	if before > 0 {
+		answer(w, http.StatusConflict, map[string]any{"order": in.Order, "error": "it was paid before"})
+		return
+	}
+	if !work(r, Pause) {
+		return
+	}
+	var n int
+	s.change(func(st *State) { st.Charges[in.Order]++; n = st.Charges[in.Order] })
+	answer(w, http.StatusCreated, map[string]any{"order": in.Order, "receipt": fmt.Sprintf("R-%d", n), "amount": in.Amount})
+}
+
+// load imports a day's file, which takes a while. Who is impatient starts it
+// again.
+func (s *Shop) load(w http.ResponseWriter, r *http.Request) {
+	day := r.URL.Query().Get("day")
+	var done int
+	s.change(func(st *State) { done = st.Imports[day] })
+	if done > 0 {
+		answer(w, http.StatusOK, map[string]any{"day": day, "rows": 0})
+		return
+	}
+	if !work(r, 4*Pause) {
+		return
+	}
+	s.change(func(st *State) { st.Imports[day]++ })
+	answer(w, http.StatusOK, map[string]any{"day": day, "rows": 1000})
+}
+
+// register adds a user, unless the phone number is known. There is no unique
+// index, as in the requirement (R1).
+func (s *Shop) register(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Phone string }
+	if !read(w, r, &in) {
+		return
+	}
+	var rows int
+	s.change(func(st *State) { rows = st.Users[in.Phone] })
+	if rows > 0 {
+		answer(w, http.StatusOK, map[string]any{"outcome": "exists already"})
+		return
+	}
+	if !work(r, Pause) {
+		return
+	}
+	s.change(func(st *State) { st.Users[in.Phone]++ })
+	answer(w, http.StatusCreated, map[string]any{"outcome": "registered"})
+}
