@@ -55,32 +55,46 @@ type ClientInfo = engine.Member
 //
 // Only what has the shape of a lock is listed, whatever else the engine keeps.
 func (c *Client) Locks(ctx context.Context, pattern string) iter.Seq2[LockInfo, error] {
-	if pattern == "" {
-		pattern = "*"
-	}
-	pattern = literally(c.opts.prefix) + pattern
 	return func(yield func(LockInfo, error) bool) {
-		i, err := c.inspector()
-		for cursor := ""; err == nil; {
-			var locks []engine.Lock
-			if locks, cursor, err = i.List(ctx, pattern, cursor); err != nil {
-				break
-			}
-			var infos []LockInfo
-			if infos, err = named(ctx, i, locks); err != nil {
-				break
+		for cursor := ""; ; {
+			infos, next, err := c.LocksFrom(ctx, pattern, cursor)
+			if err != nil {
+				yield(LockInfo{}, err)
+				return
 			}
 			for _, info := range infos {
 				if !yield(info, nil) {
 					return
 				}
 			}
-			if cursor == "" {
+			if next == "" {
 				return
 			}
+			cursor = next
 		}
-		yield(LockInfo{}, fmt.Errorf("interlock: listing locks: %w", err))
 	}
+}
+
+// LocksFrom returns some of what [Client.Locks] goes through, and where to go on:
+// cursor is "" at first, and next is "" at the end. It is for those who hand a
+// list out a page at a time. How long a page is, and it may be empty, the engine
+// decides.
+func (c *Client) LocksFrom(ctx context.Context, pattern, cursor string) (locks []LockInfo, next string, err error) {
+	if pattern == "" {
+		pattern = "*"
+	}
+	i, err := c.inspector()
+	var seen []engine.Lock
+	if err == nil {
+		seen, next, err = i.List(ctx, literally(c.opts.prefix)+pattern, cursor)
+	}
+	if err == nil {
+		locks, err = named(ctx, i, seen)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("interlock: listing locks: %w", err)
+	}
+	return locks, next, nil
 }
 
 // Inspect returns what is known about the lock named key. One that is free has no

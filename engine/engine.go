@@ -167,6 +167,9 @@ type Capabilities struct {
 	// Ledger keeps what became of work that is to happen once.
 	Ledger Ledger
 
+	// Eraser lets operators make the ledger forget.
+	Eraser Eraser
+
 	// Fencer, Rememberer and Notes are what an engine must have to be one of
 	// several that are made one.
 	Fencer     Fencer

@@ -44,6 +44,7 @@ func TestLaws(t *testing.T) {
 		"local":     localLaws,
 		"result":    resultLaws,
 		"operator":  operatorLaws,
+		"records":   recordsLaws,
 		"closing":   closingLaws,
 		"token":     tokenLaws,
 		"trace":     traceLaws,

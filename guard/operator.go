@@ -137,8 +137,11 @@ func (c *core) list(ctx context.Context, states []State) iter.Seq2[Status, error
 }
 
 // pattern matches the keys of a guard.
-func pattern(escaped string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`).Replace(escaped) + ":*"
+func pattern(escaped string) string { return literally(escaped) + ":*" }
+
+// literally makes a pattern that only s itself matches.
+func literally(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`).Replace(s)
 }
 
 func wanted(s State, states []State) bool { return len(states) == 0 || slices.Contains(states, s) }

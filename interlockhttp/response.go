@@ -27,6 +27,10 @@ type Response struct {
 	before http.Header
 }
 
+// MarshalBinary returns what is kept of the answer, as the middleware writes and reads
+// it: for operators who say what became of a request. See [guard.Records.Resolve].
+func (r *Response) MarshalBinary() ([]byte, error) { return wire{}.Marshal(r) }
+
 // fields appends the header fields that are kept to a list, in the order of their
 // names.
 func (r *Response) fields(list []field) []field {

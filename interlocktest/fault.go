@@ -24,7 +24,7 @@ const (
 var everything = []Op{
 	Acquire, Renew, Release, enginetest.OpAbandon, Claim, RenewClaim, Settle, Lookup,
 	enginetest.OpCountDown, enginetest.OpInspect, enginetest.OpSeize, enginetest.OpRegister,
-	enginetest.OpRaise, enginetest.OpMemory, enginetest.OpNote, enginetest.OpProbe,
+	enginetest.OpRaise, enginetest.OpMemory, enginetest.OpNote, enginetest.OpProbe, enginetest.OpErase,
 }
 
 // Fail makes the engine refuse, as one does that cannot be reached: the given ops,

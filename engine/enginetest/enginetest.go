@@ -65,7 +65,7 @@ func Laws() []Law {
 		clockLaws, rwLaws, readerLaws, permitLaws, latchLaws, meetLaws, operatorLaws, seizeLaws,
 		memberLaws, fencerLaws, memoryLaws, noteLaws, healthLaws, faultyLaws,
 		claimLaws, fingerprintLaws, unknownLaws, takeLaws, renewalLaws, settleLaws, outcomeLaws,
-		disclaimLaws, recordLaws, watchLaws, ledgerLaws, ledgerInputLaws, ledgerFaultyLaws)
+		disclaimLaws, recordLaws, eraseLaws, watchLaws, ledgerLaws, ledgerInputLaws, ledgerFaultyLaws)
 }
 
 // Run checks every law, each in a subtest named by its sentence. If all hold it

@@ -31,6 +31,7 @@ const (
 	OpClaimRenew Op = "renew a claim"
 	OpSettle     Op = "settle"  // or abandon a claim
 	OpLookup     Op = "look up" // a record, or list some
+	OpErase      Op = "erase"
 
 	OpNote  Op = "note"  // to read or write one; its name is the key
 	OpProbe Op = "probe" // to ask how the engine is
@@ -89,7 +90,7 @@ func (f Fault) check() {
 		OpAcquire: calls, OpRenew: calls, OpRelease: calls, OpAbandon: calls, OpNotify: wakeUps,
 		OpCountDown: calls, OpInspect: calls, OpSeize: calls, OpRegister: calls,
 		OpRaise: calls, OpMemory: calls,
-		OpClaim: calls, OpClaimRenew: calls, OpSettle: calls, OpLookup: calls,
+		OpClaim: calls, OpClaimRenew: calls, OpSettle: calls, OpLookup: calls, OpErase: calls,
 		OpNote: calls, OpProbe: calls,
 	}
 	if !slices.Contains(possible[f.Op], f.Do) {

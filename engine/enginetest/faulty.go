@@ -120,6 +120,9 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	if c.Ledger != nil {
 		c.Ledger = &ledger{faulty: f, inner: c.Ledger}
 	}
+	if c.Eraser != nil {
+		c.Eraser = &eraser{faulty: f, inner: c.Eraser}
+	}
 	if c.Fencer != nil {
 		c.Fencer = &fencer{faulty: f, inner: c.Fencer}
 	}

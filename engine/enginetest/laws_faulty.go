@@ -164,6 +164,10 @@ var failing = map[string]func(*bench, *Faulty){
 			b.errorf("a wake-up came through although all are muted")
 		}
 	},
+	"Eraser": func(b *bench, f *Faulty) {
+		f.Inject(Fault{Op: OpErase, Do: Refuse, Times: 1})
+		b.unavailable(second(f.Capabilities().Eraser.Erase(b.ctx, "k")))
+	},
 	"Fencer": func(b *bench, f *Faulty) {
 		f.Inject(Fault{Op: OpRaise, Do: Refuse, Times: 1})
 		b.unavailable(f.Capabilities().Fencer.Raise(b.ctx, b.ask(ann), 1))

@@ -138,7 +138,7 @@ func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Fencer: e, Rememberer: e, Notes: e, Prober: e,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Eraser: ledger{e}, Fencer: e, Rememberer: e, Notes: e, Prober: e,
 	}
 }
 

@@ -41,6 +41,7 @@ var (
 	disclaimScript    = script("disclaim", "record")
 	renewClaimsScript = script("renew_claims", "record")
 	lookupScript      = script("lookup", "record", "outline")
+	eraseScript       = script("erase", "record", "outline")
 	listRecordsScript = script("list_records", "record", "outline")
 )
 

@@ -29,6 +29,9 @@ func (e *Engine) combined() engine.Capabilities {
 	if a.Ledger != nil && b.Ledger != nil {
 		c.Ledger = ledger{e}
 	}
+	if a.Eraser != nil && b.Eraser != nil {
+		c.Eraser = ledger{e}
+	}
 	if a.Shard != nil || b.Shard != nil {
 		c.Shard = e.shard
 	}

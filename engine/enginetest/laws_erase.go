@@ -1,0 +1,115 @@
+package enginetest
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// What an operator can make an engine forget.
+var eraseLaws = []Law{
+	{"erase", "what is known of a key is forgotten, and returned without its result", func(b *bench) {
+		b.eraser()
+		for state, c := range b.oneOfEach() {
+			if state == engine.Running {
+				continue
+			}
+			was := b.is(c, state)
+			was.Result = nil
+			if r := b.erases(c.Key); !same(r, was) || r.Granted || r.Left <= 0 || r.Left > was.Left {
+				b.errorf("%s is erased as %s", text(was), text(r))
+			}
+			b.is(c, engine.Absent)
+			if _, listed := b.listRecords(b.prefix + "*")[c.Key]; listed {
+				b.errorf("%s is erased and listed", state)
+			}
+		}
+	}},
+	{"erase", "the next claim of what was forgotten is granted, with a higher fence", func(b *bench) {
+		c := b.claim()
+		b.eraser()
+		first := b.begins(about(c, "this"))
+		b.settles(settled(c, engine.Done), engine.Released)
+		b.erases(c.Key)
+		if next := b.begins(about(b.claim(), "that")); next.Took || next.Fence <= first.Fence {
+			b.errorf("after %s was erased, the claim is %s", text(first), text(next))
+		}
+	}},
+	{"erase", "work that runs is not forgotten", func(b *bench) {
+		c := b.claim()
+		b.eraser()
+		was := b.begins(c)
+		if r := b.erases(c.Key); !same(r, was) || r.Granted {
+			b.errorf("%s is erased as %s", text(was), text(r))
+		}
+		b.unchanged(was)
+		b.keeps(c)
+		b.settles(settled(c, engine.Done), engine.Released)
+		b.is(c, engine.Done)
+	}},
+	{"erase", "of what nobody has heard of there is nothing to forget", func(b *bench) {
+		b.eraser()
+		c := b.claim()
+		if r := b.erases(c.Key); r.State != engine.Absent || r.Key != c.Key {
+			b.errorf("an absent record is erased as %s", text(r))
+		}
+		b.begins(c)
+		b.settles(settled(c, engine.Failed), engine.Released)
+		b.erases(c.Key)
+		if r := b.erases(c.Key); r.State != engine.Absent {
+			b.errorf("it is forgotten twice: %s", text(r))
+		}
+	}},
+	{"erase", "only the key that is named is forgotten", func(b *bench) {
+		b.eraser()
+		one, other := b.claimOf("one"), b.claimOf("one:more")
+		for _, c := range []engine.Claim{one, other} {
+			b.begins(c)
+			b.settles(settled(c, engine.Done), engine.Released)
+		}
+		b.erases(one.Key)
+		b.is(one, engine.Absent)
+		b.is(other, engine.Done)
+	}},
+	{"erase", "who watches a key is told that it was forgotten", func(b *bench) {
+		b.eraser()
+		c := b.claim()
+		b.begins(c)
+		b.settles(settled(c, engine.Unknown), engine.Released)
+		wake, stop := b.watch(c)
+		defer stop()
+		b.told(wake)
+		drain(wake)
+		b.erases(c.Key)
+		b.told(wake)
+	}},
+	{"erase", "one whose context is done forgets nothing", func(b *bench) {
+		e, c := b.eraser(), b.claim()
+		b.begins(c)
+		b.settles(settled(c, engine.Done), engine.Released)
+		ctx, cancel := context.WithCancel(b.ctx)
+		cancel()
+		if _, err := e.Erase(ctx, c.Key); err == nil {
+			b.errorf("it is erased under a context that is done")
+		}
+		b.is(c, engine.Done)
+	}},
+}
+
+// eraser is that of the engine. It ends the law if there is none.
+func (b *bench) eraser() engine.Eraser {
+	e := b.Capabilities().Eraser
+	if e == nil {
+		b.skip("the engine has no eraser")
+	}
+	return e
+}
+
+// erases demands that the record at key can be erased.
+func (b *bench) erases(key string) engine.Record {
+	r, err := b.eraser().Erase(b.ctx, key)
+	if err != nil {
+		b.fatalf("erase: %v", err)
+	}
+	return r
+}

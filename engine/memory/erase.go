@@ -1,0 +1,26 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// Erase implements [engine.Eraser].
+func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
+	if err := admitLookup(ctx, key); err != nil {
+		return engine.Record{}, err
+	}
+	s, hash, now := l.find(key)
+	defer s.mu.Unlock()
+	r := s.record(key, hash, now)
+	if r == nil {
+		return engine.Record{Key: key}, nil
+	}
+	was := r.outline(now)
+	if was.State != engine.Running {
+		s.drop(&r.entry)
+		s.ears.wake(topic{key: key, record: true})
+	}
+	return was, nil
+}

@@ -1,0 +1,101 @@
+package guard_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// records are those of all guards of a world, as an operator sees them.
+func records(t *testing.T, w *world) *guard.Records {
+	t.Helper()
+	r, err := guard.NewRecords(interlock.New(w.engine))
+	ok(t, err)
+	return r
+}
+
+// only returns the one record there is.
+func only(t *testing.T, r *guard.Records, pattern string) guard.Record {
+	t.Helper()
+	all, next, err := r.From(t.Context(), pattern, "")
+	ok(t, err)
+	if len(all) != 1 || next != "" {
+		t.Fatalf("%q lists %+v and goes on at %q, want one record", pattern, all, next)
+	}
+	return all[0]
+}
+
+var recordsLaws = []law{
+	{"an operator without a guard sees whose record it is and what is kept", func(t *testing.T, w *world) {
+		p := strict
+		p.Name = "a:b{c}%3A*"
+		g, j := process[string](t, w, p), work("secret", 0)
+		do(t, g, key, j, "secret")
+		r := records(t, w)
+		rec := only(t, r, guard.Pattern(p.Name))
+		if rec.Guard != p.Name || rec.State != engine.Done || rec.Kept != nil {
+			t.Errorf("listed as %+v", rec)
+		}
+		found, err := r.Lookup(t.Context(), rec.Key)
+		ok(t, err)
+		if found.Kept == nil || found.Kept.Holds != "result" || found.Kept.Sealed || found.Kept.Bytes == 0 {
+			t.Errorf("kept is %+v", found.Kept)
+		}
+		if all, _, err := r.From(t.Context(), guard.Pattern("a"), ""); err != nil || len(all) != 0 {
+			t.Errorf("another guard has %+v, error %v", all, err)
+		}
+	}},
+	{"an operator without a guard says that the work was done, with its result or without", func(t *testing.T, w *world) {
+		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
+		leave(t, g, key)
+		ok(t, r.Resolve(t.Context(), only(t, r, "").Key, engine.Done, []byte(`"by hand"`)))
+		time.Sleep(guard.DefaultLocal)
+		do(t, g, key, j, "by hand")
+		other := guard.Of("ann", "other")
+		leave(t, g, other)
+		s, err := g.Lookup(t.Context(), other)
+		ok(t, err)
+		ok(t, r.Resolve(t.Context(), s.Key, engine.Done, nil))
+		time.Sleep(guard.DefaultLocal)
+		fails(t, g, other, j, guard.ErrNoResult)
+		j.want(t, 0)
+	}},
+	{"an operator without a guard says that the work failed, or that it never was", func(t *testing.T, w *world) {
+		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
+		leave(t, g, key)
+		id := only(t, r, "").Key
+		ok(t, r.Resolve(t.Context(), id, engine.Failed, []byte("the card was refused")))
+		time.Sleep(guard.DefaultLocal)
+		var failed *guard.FailedError
+		if _, err := g.Do(t.Context(), key, j.do); !errors.As(err, &failed) {
+			t.Errorf("the error is %v, want that it failed", err)
+		}
+		was, err := r.Erase(t.Context(), id)
+		ok(t, err)
+		if was.State != engine.Failed {
+			t.Errorf("%+v was erased", was)
+		}
+		time.Sleep(guard.DefaultLocal)
+		leave(t, g, key)
+		ok(t, r.Resolve(t.Context(), id, engine.Absent, nil))
+		time.Sleep(guard.DefaultLocal)
+		do(t, g, key, j, "a")
+		j.want(t, 1)
+	}},
+	{"an operator without a guard cannot resolve what is known, or no guard's", func(t *testing.T, w *world) {
+		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
+		do(t, g, key, j, "a")
+		id := only(t, r, "").Key
+		wantErr(t, r.Resolve(t.Context(), id, engine.Done, nil), guard.ErrNotUnknown)
+		wantErr(t, r.Resolve(t.Context(), id, engine.Absent, nil), guard.ErrNotUnknown)
+		wantErr(t, r.Resolve(t.Context(), "nobodys", engine.Done, nil), interlock.ErrKey)
+		if err := r.Resolve(t.Context(), id, engine.Running, nil); err == nil {
+			t.Error("work was resolved as running")
+		}
+		do(t, g, key, j, "a")
+	}},
+}
