@@ -57,6 +57,9 @@ func find(name string) *field {
 	return &fields[i]
 }
 
+// Names returns the options that a verb has, by their names.
+func (v Verb) Names() []string { return namesFor(v) }
+
 // namesFor returns the options that a verb has.
 func namesFor(v Verb) (names []string) {
 	for _, f := range fields {

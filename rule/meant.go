@@ -18,6 +18,16 @@ var elsewhere = map[string]string{
 	"fallback": "on-timeout", "lockTimeoutStrategy": "on-timeout",
 }
 
+// Meant returns the one of names that was probably meant by a name that is none of
+// them: by a slip of the keyboard, or because another library calls it so. It
+// returns "" if nobody knows.
+func Meant(name string, names []string) string {
+	if ours, ok := elsewhere[name]; ok && slices.Contains(names, ours) {
+		return ours
+	}
+	return nearest(name, names)
+}
+
 // unknownOption says what was probably meant by an option that there is not.
 func unknownOption(v Verb, name string) string {
 	names := namesFor(v)

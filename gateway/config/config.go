@@ -48,6 +48,8 @@ type Config struct {
 	Shutdown  Shutdown
 	Admin     *Admin // nil: no admin API
 	Rules     []Rule // in the order of the file; see Rule.Continue
+
+	origins map[string]string // of values, for Print
 }
 
 // An Engine is where locks and records are.
@@ -171,6 +173,10 @@ type Rule struct {
 	// Policy is that of once and submit, with the preset and what the rule says
 	// beyond it.
 	Policy guard.Policy
+
+	// Message is what a person is told who was refused, by language; nil has the
+	// default. Policy has it, too.
+	Message guard.Message
 
 	Preset    string    // as written: charge, click, form, …, or one of the file's own
 	Principal Principal // of the rule, or else of the file

@@ -1,0 +1,163 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"reflect"
+	"strings"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// check finds what does not go together in a file.
+func (r *reader) check(c *Config, root *node) {
+	if n := root.field("principal"); n != nil {
+		r.checkSender(c, &c.Principal, n)
+	}
+	if n := root.field("tokens"); n != nil && n.kind == mapping {
+		r.checkTokens(c, n)
+	}
+	if n := root.field("admin"); n != nil && c.Admin != nil {
+		r.checkAdmin(c, n)
+	}
+	if n := root.field("namespace"); n != nil && strings.ContainsAny(c.Namespace, "{}") {
+		r.say(n.at, BadValue, "use letters, digits and dashes", "namespace: %s has braces, which cluster servers take for theirs", show(c.Namespace))
+	}
+}
+
+// checkSender finds principals that can be nobody.
+func (r *reader) checkSender(c *Config, p *Principal, n *node) {
+	switch {
+	case p.Header != "" && len(c.Trusted) == 0:
+		r.say(n.at, Conflict, "add trusted-proxies: [10.0.0.0/8] with the addresses of your proxies", "principal is a header, and no proxy is trusted to set it")
+	case p.MTLS && (c.TLS == nil || c.TLS.ClientCA == ""):
+		r.say(n.at, Conflict, "add tls with client-ca:", "principal: mtls needs certificates of clients")
+	}
+}
+
+func (r *reader) checkTokens(c *Config, n *node) {
+	at := n.at
+	if p := n.field("path"); p != nil {
+		at = p.at
+	}
+	switch {
+	case c.Principal.None || c.Principal == (Principal{}):
+		r.say(n.at, Conflict, "say who sends a request: principal: {header: X-User}, {jwt: …} or mtls", "a token is somebody's, and the file knows nobody")
+	case !strings.HasPrefix(c.Tokens.Path, "/") || badPattern(c.Tokens.Path) != "" || strings.ContainsAny(c.Tokens.Path, "{}?#"):
+		r.say(at, BadValue, "write "+DefaultTokenPath, "path: %s is not the path of an endpoint", show(c.Tokens.Path))
+	}
+}
+
+func (r *reader) checkAdmin(c *Config, n *node) {
+	a, at := c.Admin, n.at
+	if l := n.field("listen"); l != nil {
+		at = l.at
+	}
+	host, _, err := net.SplitHostPort(a.Listen)
+	switch {
+	case err != nil:
+	case a.Listen == c.Listen && !strings.HasSuffix(a.Listen, ":0"):
+		r.say(at, Conflict, "give the admin API a port of its own, such as "+DefaultAdminListen, "admin listens where the gateway does")
+	case loopback(host):
+	case len(a.Tokens) == 0 && a.TLS == nil:
+		r.say(at, Conflict, "add tokens and tls, or listen on "+DefaultAdminListen, "the admin API would be open to everybody at %s", show(a.Listen))
+	case len(a.Tokens) == 0:
+		r.say(at, Conflict, "add tokens, or listen on "+DefaultAdminListen, "anybody who reaches %s could release any lock", show(a.Listen))
+	case a.TLS == nil:
+		r.say(at, Conflict, "add tls, or listen on "+DefaultAdminListen, "tokens would cross the network in the clear at %s", show(a.Listen))
+	}
+}
+
+// checkUse finds what does not go together in a rule.
+func (r *reader) checkUse(c *Config, d *draft, verb pair) {
+	at := func(name string) rule.Pos { return d.n.field(name).at }
+	if n := d.n.field("principal"); n != nil {
+		r.checkSender(c, &d.Principal, n)
+	}
+	if d.Do.Verb == rule.Lock {
+		for _, name := range []string{"tee", "form"} {
+			if d.n.has(name) {
+				r.say(at(name), Conflict, "leave it out, or write once", "%s does nothing for a lock", name)
+			}
+		}
+		if d.token {
+			r.say(verb.at, Conflict, "write once or submit", "a token is spent once, and a lock is taken again and again")
+		}
+		return
+	}
+	r.checkScope(d, verb)
+	r.checkForm(c, d, verb)
+	if d.Optional && d.Key != nil && d.Key.Constant() {
+		r.say(at("optional"), Conflict, "leave it out", "the key is the same for every request, and never missing")
+	}
+	if err := d.Policy.Check(); err != nil && !d.told && len(r.errs) == 0 {
+		r.say(d.At, Conflict, "compare with docs/config.md", "%s", strings.TrimPrefix(err.Error(), "guard: "))
+	}
+}
+
+// checkScope refuses keys that one client could take from another by guessing.
+func (r *reader) checkScope(d *draft, verb pair) {
+	per := d.Do.Scope == guard.PerUser || d.Do.Scope == guard.PerRoute
+	at := verb.at
+	if n := d.n.field("scope"); n != nil {
+		at = n.at
+	} else if n := d.n.field("preset"); n != nil && !d.unscoped {
+		at = n.at
+	}
+	switch {
+	case d.told || d.n.has("principal") && d.Principal == (Principal{}): // of which it has been told
+	case d.unscoped:
+		r.say(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if everybody shares their keys", "nobody knows whose key it is")
+	case per && d.Principal.None:
+		r.say(at, Conflict, "write scope: key, or say who sends a request", "scope: %s needs a principal, and it is none", d.Do.Scope)
+	case per && d.Principal == (Principal{}):
+		r.say(at, Conflict, "add principal: (header, jwt or mtls), or write scope: key", "scope: %s needs a principal, and there is none", d.Do.Scope)
+	}
+}
+
+// checkForm finds tokens that nobody hands out.
+func (r *reader) checkForm(c *Config, d *draft, verb pair) {
+	at := verb.at
+	if n := d.n.field("form"); n != nil {
+		at = n.at
+	}
+	if d.token && d.Form == "" {
+		d.Form = d.Do.Name
+	}
+	switch {
+	case d.Form == "":
+	case c.Tokens == nil:
+		r.say(at, Conflict, "add tokens: {} to the file", "the key is a token, and nobody hands them out")
+	case d.Principal.None:
+		r.say(at, Conflict, "say who sends a request, or use a key that clients choose", "a token is somebody's, and the principal is none")
+	case d.Key != nil && (strings.Count(d.Key.String(), "{") != 1 || !strings.HasPrefix(d.Key.String(), "{")):
+		r.say(verb.at, BadKey, fmt.Sprintf("write %s: %s:{token}", verb.name, nameFor(&d.Match)), "a token is a key by itself, and goes with no other part")
+	}
+}
+
+// checkRules compares rules with each other.
+func (r *reader) checkRules(c *Config) {
+	for i := range c.Rules {
+		one := &c.Rules[i]
+		for j := range i {
+			r.checkPair(&c.Rules[j], one)
+		}
+	}
+}
+
+func (r *reader) checkPair(a, b *Rule) {
+	if b.Match.Path != "" && !a.Continue && a.Match.same(&b.Match) {
+		r.say(b.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: that on line %d matches the same requests", a.At.Line)
+		return
+	}
+	if b.Do.Name == "" || a.Do.Name != b.Do.Name || a.Do.Verb == rule.Lock && b.Do.Verb == rule.Lock {
+		return
+	}
+	switch {
+	case a.Do.Verb != b.Do.Verb:
+		r.say(b.At, Conflict, "give one of them another name", "this is a %s called %s, and the rule on line %d is a %s of the same name", b.Do.Verb, b.Do.Name, a.At.Line, a.Do.Verb)
+	case !reflect.DeepEqual(a.Policy, b.Policy):
+		r.say(b.At, Conflict, "give one of them another name, or share a preset", "the rule on line %d is called %s, too, and says something else", a.At.Line, b.Do.Name)
+	}
+}

@@ -1,0 +1,40 @@
+package config
+
+import "time"
+
+// The defaults of a [Config].
+const (
+	DefaultListen      = "127.0.0.1:8080"
+	DefaultAdminListen = "127.0.0.1:7070"
+	DefaultTokenPath   = "/idempotent-token"
+	DefaultTokenLife   = 10 * time.Minute
+	DefaultClaim       = "sub"
+
+	// TokenHeader is where {token} in a key looks for a token, as the endpoint
+	// that hands them out tells its callers.
+	TokenHeader = "Idempotent-Token"
+)
+
+// defaultAlgs are asymmetric: whoever can check such a signature cannot make one.
+var defaultAlgs = []string{"RS256", "ES256", "EdDSA"}
+
+// Default returns what a gateway does that is told nothing: it listens on loopback,
+// keeps everything in its own memory, has no rule, and lacks an upstream.
+func Default() *Config {
+	return &Config{
+		Engine:   Engine{URL: "memory"},
+		Listen:   DefaultListen,
+		Upstream: *newUpstream(),
+		Limits:   Limits{Body: 1 << 20, Response: 256 << 10, Header: 16 << 10, Conns: 10_000},
+		Timeouts: Timeouts{Header: 5 * time.Second, Body: 30 * time.Second, Idle: time.Minute},
+		Shutdown: Shutdown{Timeout: 30 * time.Second},
+	}
+}
+
+func newUpstream() *Upstream {
+	return &Upstream{Connect: 3 * time.Second, Answer: time.Minute, Idle: 90 * time.Second}
+}
+
+func newTokens() *Tokens { return &Tokens{Path: DefaultTokenPath, Life: DefaultTokenLife} }
+
+func newAdmin() *Admin { return &Admin{Listen: DefaultAdminListen} }

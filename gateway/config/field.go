@@ -1,0 +1,273 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A field is what may stand in a file. What it is called, how it is read and
+// printed, its default, and what is said of it is in one place: the reader, the
+// printer, the schema and the tables of docs/config.md are made of it.
+type field[T any] struct {
+	name   string
+	about  string
+	def    string // the default, as it is written; nothing if there is none
+	need   bool   // it cannot be left out
+	read   func(r *reader, to *T, n *node)
+	show   func(t *T) *node // nil: it is not set
+	schema func() *jsonschema.Schema
+}
+
+// A shape is the fields that a mapping may have.
+type shape[T any] struct {
+	what   string // how it is called in messages
+	fields []field[T]
+	hints  map[string]string // what to do about names that people try
+}
+
+// read fills in what a mapping says.
+func (s shape[T]) read(r *reader, to *T, n *node) {
+	if n.kind != mapping {
+		r.wrongType(n, s.what, "fields", "write "+s.fields[0].name+": … on a line of its own, further to the right")
+		return
+	}
+	for _, p := range n.pairs {
+		i := slices.IndexFunc(s.fields, func(f field[T]) bool { return f.name == p.name })
+		if i < 0 {
+			s.unknown(r, p)
+			continue
+		}
+		r.noted(p.name, "file")
+		r.within(p.name, func() { s.fields[i].read(r, to, p.value) })
+	}
+	for _, f := range s.fields {
+		if f.need && n.field(f.name) == nil && !n.has(f.name) {
+			r.say(n.at, Missing, "add "+f.name+": "+f.example(), "%s has no %s", s.what, f.name)
+		}
+	}
+}
+
+// has tells whether there is a field of this name, were it empty.
+func (n *node) has(name string) bool {
+	return slices.ContainsFunc(n.pairs, func(p pair) bool { return p.name == name })
+}
+
+func (f field[T]) example() string {
+	if f.def != "" {
+		return f.def
+	}
+	if e := f.schema().Examples; len(e) > 0 {
+		return fmt.Sprint(e[0])
+	}
+	return "…"
+}
+
+// names returns the fields that there are.
+func (s shape[T]) names() []string {
+	names := make([]string, len(s.fields))
+	for i, f := range s.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+// unknown says what was probably meant by a field that there is not.
+func (s shape[T]) unknown(r *reader, p pair) {
+	names := s.names()
+	switch meant, hint := rule.Meant(p.name, names), s.hints[p.name]; {
+	case hint != "":
+		r.say(p.at, UnknownField, hint, "%s has no field %s", s.what, show(p.name))
+	case meant != "":
+		r.say(p.at, UnknownField, fmt.Sprintf("did you mean %s?", meant), "%s has no field %s", s.what, show(p.name))
+	case len(names) > 16:
+		r.say(p.at, UnknownField, "docs/config.md lists what there is", "%s has no field %s", s.what, show(p.name))
+	default:
+		r.say(p.at, UnknownField, "there are "+strings.Join(names, ", "), "%s has no field %s", s.what, show(p.name))
+	}
+}
+
+// print makes a mapping of what is set.
+func (s shape[T]) print(t *T) *node {
+	m := &node{kind: mapping}
+	for _, f := range s.fields {
+		if v := f.show(t); v != nil {
+			m.pairs = append(m.pairs, pair{name: f.name, value: v})
+		}
+	}
+	return m
+}
+
+// schemaOf makes an object of a shape that has nothing else.
+func (s shape[T]) schemaOf() *jsonschema.Schema {
+	o := &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}
+	for _, f := range s.fields {
+		p := f.schema()
+		p.Description = f.about
+		if f.def != "" {
+			p.Description += " Default: " + f.def + "."
+		}
+		o.Properties[f.name] = p
+		o.PropertyOrder = append(o.PropertyOrder, f.name)
+		if f.need {
+			o.Required = append(o.Required, f.name)
+		}
+	}
+	return o
+}
+
+// A line is a field that is one text.
+func line[T any](name, about, example string, of func(*T) *string) field[T] {
+	return field[T]{
+		name: name, about: about,
+		read: func(r *reader, to *T, n *node) {
+			if s, ok := r.text(n, name, example); ok {
+				*of(to) = s
+			}
+		},
+		show:   func(t *T) *node { return textNode(*of(t)) },
+		schema: func() *jsonschema.Schema { return textSchema(example) },
+	}
+}
+
+// A span is a field that is a duration.
+func span[T any](name, about string, def, least, most time.Duration, of func(*T) *time.Duration) field[T] {
+	return field[T]{
+		name: name, about: about, def: brief(def),
+		read: func(r *reader, to *T, n *node) {
+			if d, ok := r.duration(n, name, least, most); ok {
+				*of(to) = d
+			}
+		},
+		show:   func(t *T) *node { return plain(brief(*of(t))) },
+		schema: func() *jsonschema.Schema { return durationSchema() },
+	}
+}
+
+// A size is a field that is a number of bytes.
+func size[T any, N int | int64](name, about string, def, least, most int64, of func(*T) *N) field[T] {
+	return field[T]{
+		name: name, about: about, def: sizeText(def),
+		read: func(r *reader, to *T, n *node) {
+			if v, ok := r.bytes(n, name, least, most); ok {
+				*of(to) = N(v)
+			}
+		},
+		show:   func(t *T) *node { return plain(sizeText(int64(*of(t)))) },
+		schema: sizeSchema,
+	}
+}
+
+// A count is a field that is a whole number.
+func count[T any](name, about string, def, least, most int, of func(*T) *int) field[T] {
+	return field[T]{
+		name: name, about: about, def: strconv.Itoa(def),
+		read: func(r *reader, to *T, n *node) {
+			v, err := strconv.Atoi(n.text)
+			switch {
+			case n.kind != number || err != nil:
+				r.wrongType(n, name, "a whole number", fmt.Sprintf("write %s: %d", name, def))
+			case v < least || v > most:
+				r.say(n.at, BadValue, fmt.Sprintf("use one from %d to %d", least, most), "%s: %d is out of bounds", name, v)
+			default:
+				*of(to) = v
+			}
+		},
+		show: func(t *T) *node { return plain(strconv.Itoa(*of(t))) },
+		schema: func() *jsonschema.Schema {
+			return &jsonschema.Schema{Type: "integer", Minimum: new(float64(least)), Maximum: new(float64(most))}
+		},
+	}
+}
+
+// A flag is a field that is true or false.
+func flag[T any](name, about string, of func(*T) *bool) field[T] {
+	return field[T]{
+		name: name, about: about, def: "false",
+		read: func(r *reader, to *T, n *node) {
+			if n.kind != boolean || n.text != "true" && n.text != "false" {
+				r.wrongType(n, name, "true or false", "write "+name+": true, or leave it out")
+				return
+			}
+			*of(to) = n.text == "true"
+		},
+		show: func(t *T) *node {
+			if !*of(t) {
+				return nil
+			}
+			return plain("true")
+		},
+		schema: func() *jsonschema.Schema { return &jsonschema.Schema{Type: "boolean"} },
+	}
+}
+
+// A lines is a field that is a list of texts, or one.
+func lines[T any](name, about, example string, of func(*T) *[]string) field[T] {
+	return field[T]{
+		name: name, about: about,
+		read: func(r *reader, to *T, n *node) {
+			*of(to) = nil
+			for _, item := range r.each(n, name) {
+				if s, ok := r.text(item, name, example); ok {
+					*of(to) = append(*of(to), s)
+				}
+			}
+		},
+		show:   func(t *T) *node { return textList(*of(t)) },
+		schema: func() *jsonschema.Schema { return oneOrMore(textSchema(example)) },
+	}
+}
+
+// A part is a field that has fields of its own, and may be left out.
+func part[T, U any](name, about string, s shape[U], made func() *U, of func(*T) **U) field[T] {
+	return field[T]{
+		name: name, about: about,
+		read: func(r *reader, to *T, n *node) {
+			*of(to) = made()
+			s.read(r, *of(to), n)
+		},
+		show: func(t *T) *node {
+			if *of(t) == nil {
+				return nil
+			}
+			return s.print(*of(t))
+		},
+		schema: s.schemaOf,
+	}
+}
+
+// always is a part that is there in any case.
+func always[T, U any](name, about string, s shape[U], of func(*T) *U) field[T] {
+	return field[T]{
+		name: name, about: about,
+		read:   func(r *reader, to *T, n *node) { s.read(r, of(to), n) },
+		show:   func(t *T) *node { return s.print(of(t)) },
+		schema: s.schemaOf,
+	}
+}
+
+// needed makes a field that cannot be left out.
+func needed[T any](f field[T]) field[T] {
+	f.need = true
+	return f
+}
+
+// each returns the items of a list, or of what is one by itself.
+func (r *reader) each(n *node, name string) []*node {
+	switch {
+	case n.kind != list:
+		return []*node{n}
+	case len(n.items) == 0:
+		r.say(n.at, Missing, "leave it out, or put something in", "%s is an empty list", name)
+	}
+	return n.items
+}

@@ -1,0 +1,228 @@
+package config
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/rule"
+)
+
+// match reads which requests a rule is about: "POST,PUT /orders/{id}", or fields.
+func (r *reader) match(m *Match, n *node) {
+	if n.kind == mapping && !(n.flow && len(n.pairs) == 1 && n.pairs[0].value.kind == null) {
+		matchShape.read(r, m, n)
+		return
+	}
+	s, ok := r.text(n, "match", "POST /orders/{id}/pay")
+	if !ok {
+		return
+	}
+	at := n.inside()
+	first, rest, two := strings.Cut(s, " ")
+	if two {
+		m.Methods = r.methods(first, at)
+		at.Col += len(first) + 1
+		s = rest
+	} else if !strings.HasPrefix(s, "/") {
+		r.say(at, BadValue, "write POST "+lead(s)+", or "+lead(s)+" for any method", "match: %s has no path", show(s))
+		return
+	}
+	m.Path = r.pattern(s, at)
+}
+
+func lead(s string) string {
+	if s == strings.ToUpper(s) {
+		return "/orders"
+	}
+	return "/" + shorten(s)
+}
+
+// methods reads POST,PUT.
+func (r *reader) methods(s string, at rule.Pos) (all []string) {
+	for _, m := range strings.Split(s, ",") {
+		switch upper := strings.ToUpper(m); {
+		case m == "":
+			r.say(at, BadValue, "write POST,PUT without spaces", "match: a method is missing beside a comma")
+		case !fieldName.MatchString(m):
+			r.say(at, BadValue, "write POST /orders", "match: %s is not a method", show(m))
+		case m != upper:
+			r.say(at, BadValue, "write "+upper, "match: methods are in capitals, and %s is not", show(m))
+		case slices.Contains(all, m):
+			r.say(at, Duplicate, "keep one", "match: %s is there twice", m)
+		case !slices.Contains(known, m) && rule.Meant(strings.ToLower(m), lower(known)) != "":
+			r.say(at, BadValue, "did you mean "+strings.ToUpper(rule.Meant(strings.ToLower(m), lower(known)))+"?", "match: no request has the method %s", m)
+		default:
+			all = append(all, m)
+		}
+		at.Col += len(m) + 1
+	}
+	return all
+}
+
+// known are the methods that people mean.
+var known = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
+
+func lower(all []string) []string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = strings.ToLower(s)
+	}
+	return out
+}
+
+// pattern reads a path as http.ServeMux has them.
+func (r *reader) pattern(s string, at rule.Pos) string {
+	switch why := badPattern(s); {
+	case strings.Contains(s, "://"):
+		r.say(at, BadValue, "write the path here, and host: beside it", "match: %s is a URL", show(s))
+	case !strings.HasPrefix(s, "/"):
+		r.say(at, BadValue, "write /"+shorten(s), "match: the path %s does not begin with a slash", show(s))
+	case strings.ContainsAny(s, "?#"):
+		r.say(at, BadValue, "leave it out: any query matches; for a part of a key, write {query.name}", "match: %s has more than a path", show(s))
+	case strings.Contains(s, "*"):
+		r.say(at, BadValue, "write {name} for one step, or {rest...} for all that follow", "match: there is no * in a path")
+	case why != "":
+		r.say(at, BadValue, "write /orders/{id}, /files/{rest...} or /shop/", "match: %s: %s", show(s), why)
+	default:
+		return s
+	}
+	return ""
+}
+
+// badPattern has net/http judge.
+func badPattern(s string) (why string) {
+	defer func() {
+		if p := recover(); p != nil {
+			why = fmt.Sprint(p)
+			if i := strings.LastIndex(why, ": "); i >= 0 {
+				why = why[i+2:]
+			}
+		}
+	}()
+	if strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+		return "it has a space"
+	}
+	http.NewServeMux().Handle(s, http.NotFoundHandler())
+	return ""
+}
+
+// wildcard is what a pattern calls a part of a path.
+var wildcard = regexp.MustCompile(`\{([^{}.$]+)(\.\.\.)?\}`)
+
+// wildcards returns what the parts of a path are called.
+func (m *Match) wildcards() (names []string) {
+	for _, w := range wildcard.FindAllStringSubmatch(m.Path, -1) {
+		names = append(names, w[1])
+	}
+	return names
+}
+
+var methodsField = field[Match]{
+	name: "method", about: "The method, or a list; without it, any.",
+	read: func(r *reader, m *Match, n *node) {
+		var all []string
+		for _, item := range r.each(n, "method") {
+			if s, ok := r.text(item, "method", "POST"); ok {
+				all = append(all, s)
+			}
+		}
+		m.Methods = r.methods(strings.Join(all, ","), n.at)
+	},
+	show:   func(m *Match) *node { return textList(m.Methods) },
+	schema: func() *jsonschema.Schema { return oneOrMore(textSchema("POST")) },
+}
+
+var pathField = field[Match]{
+	name: "path", about: "The path, as http.ServeMux has them: /orders/{id}, /files/{rest...}, /shop/.",
+	read: func(r *reader, m *Match, n *node) {
+		if s, ok := r.text(n, "path", "/orders/{id}"); ok {
+			m.Path = r.pattern(s, n.inside())
+		}
+	},
+	show: func(m *Match) *node { return textNode(m.Path) },
+	schema: func() *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "string", Pattern: "^/", Examples: []any{"/orders"}}
+	},
+}
+
+// hostName is a name with an optional *. before it.
+var hostName = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$`)
+
+var hostField = field[Match]{
+	name: "host", about: "The host without a port; a leading *. stands for any labels.",
+	read: func(r *reader, m *Match, n *node) {
+		s, ok := r.text(n, "host", "shop.example.com")
+		switch plain := strings.ToLower(s); {
+		case !ok:
+		case hostName.MatchString(plain), strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]"):
+			m.Host = plain
+		case strings.Contains(s, ":"):
+			r.say(n.at, BadValue, "leave the port out: any matches", "host: %s has a port", show(s))
+		default:
+			r.say(n.at, BadValue, "write shop.example.com or *.example.com", "host: %s is not a name", show(s))
+		}
+	},
+	show:   func(m *Match) *node { return textNode(m.Host) },
+	schema: func() *jsonschema.Schema { return textSchema("shop.example.com") },
+}
+
+var headersField = field[Match]{
+	name: "header", about: "Headers that must be there: name to value, * for any.",
+	read: func(r *reader, m *Match, n *node) {
+		if n.kind != mapping {
+			r.wrongType(n, "header", "fields", "write header: {X-Api: v2}")
+			return
+		}
+		m.Header = map[string]string{}
+		for _, p := range n.pairs {
+			if name := r.headerName(p.name, &node{at: p.at}); name != "" {
+				if _, twice := m.Header[name]; twice {
+					r.say(p.at, Duplicate, "keep one: case does not matter", "header: %s is there twice", name)
+				}
+				if s, ok := r.text(p.value, p.name, "v2"); ok {
+					m.Header[name] = s
+				}
+			}
+		}
+	},
+	show: func(m *Match) *node {
+		if len(m.Header) == 0 {
+			return nil
+		}
+		h := &node{kind: mapping}
+		for _, name := range sorted(m.Header) {
+			h.pairs = append(h.pairs, pair{name: name, value: textNode(m.Header[name])})
+		}
+		return h
+	},
+	schema: func() *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: textSchema(), MinProperties: new(1)}
+	},
+}
+
+func sorted[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// same tells whether two rules are about the same requests.
+func (m *Match) same(o *Match) bool {
+	if m.Path != o.Path || m.Host != o.Host || len(m.Methods) != len(o.Methods) || len(m.Header) != len(o.Header) {
+		return false
+	}
+	for name, value := range m.Header {
+		if o.Header[name] != value {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(m.Methods, func(s string) bool { return !slices.Contains(o.Methods, s) })
+}

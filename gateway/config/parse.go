@@ -1,0 +1,98 @@
+package config
+
+import (
+	"os"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Parse reads what is in a file, whose name is for messages. It tells every mistake
+// there is; a Config is returned only if there is none.
+//
+// In engine, to, listen and the file of a secret or token, ${NAME} stands for what
+// the environment says; one that is not set, or empty, is a mistake. Anchors,
+// aliases, merge keys, tags and several documents are refused: a rule says what it
+// does where it stands, and what several share is a preset.
+func Parse(file string, content []byte) (*Config, Errors) {
+	return newReader(file, content).config(content)
+}
+
+// Load reads a file.
+func Load(path string) (*Config, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, errs := Parse(path, content)
+	return c, errs.Err()
+}
+
+func (r *reader) config(content []byte) (*Config, Errors) {
+	root := r.tree(content)
+	if root == nil {
+		return nil, r.errs.sort()
+	}
+	c := Default()
+	c.File = r.file
+	top().read(r, c, root)
+	if root.kind == mapping {
+		r.presetDrafts()
+		r.rules(c)
+		r.check(c, root)
+	}
+	if len(r.errs) > 0 {
+		return nil, r.errs.sort()
+	}
+	c.origins = r.origins
+	return c, nil
+}
+
+// rulesField waits until the rest has been read: rules build on presets and on the
+// file's principal, wherever these stand.
+func rulesField() field[Config] {
+	return field[Config]{
+		name: "rules", about: "What happens to which requests; the first that matches counts. [] guards nothing.",
+		read: func(r *reader, _ *Config, n *node) {
+			if n.kind != list {
+				r.wrongType(n, "rules", "a list", "write - match: POST /orders on a line of its own, or rules: [] to guard nothing")
+				return
+			}
+			r.ruleList = n
+		},
+		show: func(c *Config) *node {
+			l := &node{kind: list, flow: len(c.Rules) == 0}
+			for _, one := range c.Rules {
+				d := &draft{Rule: one}
+				if reflect.DeepEqual(d.Principal, c.Principal) {
+					d.Principal = Principal{}
+				}
+				n := ruleShape().print(d)
+				if one.Preset != "" {
+					n.pairs[0].value.comment = "preset " + one.Preset
+				}
+				l.items = append(l.items, n)
+			}
+			return l
+		},
+		schema: func() *jsonschema.Schema { return &jsonschema.Schema{Type: "array", Items: ruleSchema()} },
+	}
+}
+
+// presetsField keeps the file's own presets for the rules.
+func presetsField() field[Config] {
+	return field[Config]{
+		name: "presets", about: "The file's own policies: name to the fields of a policy; preset: in one builds on another.",
+		read: func(r *reader, _ *Config, n *node) {
+			if n.kind != mapping {
+				r.wrongType(n, "presets", "fields", "write a name and, below it, the fields of a policy")
+				return
+			}
+			r.presetMap = n
+		},
+		show: func(*Config) *node { return nil }, // rules are printed with what they say
+		schema: func() *jsonschema.Schema {
+			return &jsonschema.Schema{Type: "object", AdditionalProperties: presetShape().schemaOf()}
+		},
+	}
+}

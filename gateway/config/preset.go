@@ -1,0 +1,151 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A builtin is a policy that package guard has by name, and the verb it is for:
+// once keeps answers, submit does not.
+type builtin struct {
+	policy func(string) guard.Policy
+	verbs  []rule.Verb
+}
+
+var builtins = map[string]builtin{
+	"click":   {guard.Click, []rule.Verb{rule.Submit}},
+	"form":    {guard.Form, []rule.Verb{rule.Submit}},
+	"payment": {guard.Payment, []rule.Verb{rule.Submit}},
+	"export":  {guard.Export, []rule.Verb{rule.Submit}},
+	"charge":  {guard.Charge, []rule.Verb{rule.Once}},
+	"import":  {guard.Import, []rule.Verb{rule.Once}},
+	"short":   {guard.Short, []rule.Verb{rule.Once, rule.Submit}},
+	"long":    {guard.Long, []rule.Verb{rule.Once, rule.Submit}},
+}
+
+// presetDrafts reads the file's own presets.
+func (r *reader) presetDrafts() {
+	if r.presetMap == nil {
+		return
+	}
+	for _, p := range r.presetMap.pairs {
+		if _, ours := builtins[p.name]; ours {
+			r.say(p.at, Duplicate, "give it a name of your own, and write preset: "+p.name+" in it", "there is a preset %s already", p.name)
+			continue
+		}
+		d := &draft{n: p.value}
+		r.within("presets", func() { r.within(p.name, func() { presetShape().read(r, d, p.value) }) })
+		r.presets[p.name] = d
+	}
+	for _, p := range r.presetMap.pairs {
+		if d := r.presets[p.name]; d != nil {
+			r.presetCheck(p.name, d)
+		}
+	}
+}
+
+// presetCheck finds what is wrong with a preset whether or not a rule uses it.
+func (r *reader) presetCheck(name string, d *draft) {
+	b, ok := r.preset(d.base, d.n.field("preset"), []string{name})
+	if !ok || d.told {
+		return
+	}
+	verb := rule.Once
+	if all := merge(b.options, d.options); !keeps(all) {
+		verb = rule.Submit
+	}
+	r.parseOptions(rule.Word{Text: string(verb), At: d.n.at}, merge(b.options, d.options), nil)
+}
+
+// keeps tells whether options are those of once.
+func keeps(options []rule.Option) bool {
+	return !slices.ContainsFunc(options, func(o rule.Option) bool {
+		return o.Name.Text == "window" || o.Name.Text == "after" && o.Value.Text != string(guard.Keep)
+	})
+}
+
+// A stock is what a preset says.
+type stock struct {
+	options []rule.Option
+	message guard.Message
+	verbs   []rule.Verb // of the built-in one below it; nil: any guard
+}
+
+// preset returns what a preset says. Its options stand where it is named, since
+// that is where a rule can be changed. Those in trail build on it.
+func (r *reader) preset(name string, n *node, trail []string) (stock, bool) {
+	if name == "" || n == nil {
+		return stock{}, n == nil || n.kind == text
+	}
+	if b, ok := builtins[name]; ok {
+		return stock{placed(policyOptions(b.policy("x")), n.at), nil, b.verbs}, true
+	}
+	d, ok := r.presets[name]
+	switch {
+	case !ok:
+		r.say(n.at, BadValue, presetHint(name, r.presets), "there is no preset %s", show(name))
+		return stock{}, false
+	case slices.Contains(trail, name):
+		r.say(n.at, Conflict, "let one of them build on something else", "preset %s builds on itself", show(name))
+		return stock{}, false
+	}
+	below, ok := r.preset(d.base, d.n.field("preset"), append(trail, name))
+	if !ok {
+		return stock{}, false
+	}
+	s := stock{placed(merge(below.options, d.options), n.at), below.message, below.verbs}
+	if d.Message != nil {
+		s.message = d.Message
+	}
+	return s, true
+}
+
+func presetHint(name string, own map[string]*draft) string {
+	names := append(sorted(builtins), sorted(own)...)
+	if meant := rule.Meant(name, names); meant != "" {
+		return fmt.Sprintf("did you mean %s?", meant)
+	}
+	return fmt.Sprintf("there are %s, and what stands under presets", joined(names))
+}
+
+// policyOptions writes a policy down as options.
+func policyOptions(p guard.Policy) []rule.Option {
+	words, _ := rule.Split(rule.Rule{
+		Verb: rule.Once, After: p.After, Window: p.Window, Retain: p.Retain, Scope: p.Scope, Lease: p.Lease, MaxHold: p.MaxHold,
+		OnDuplicate: p.OnDuplicate, OnError: p.OnError, OnUnknown: p.OnUnknown, OnDown: p.OnDown,
+	}.Settings(), rule.Pos{Line: 1, Col: 1})
+	return words
+}
+
+// placed moves options to where they are asked for.
+func placed(options []rule.Option, at rule.Pos) []rule.Option {
+	moved := slices.Clone(options)
+	for i := range moved {
+		moved[i].Name.At, moved[i].Value.At = at, at
+	}
+	return moved
+}
+
+// merge puts options over others. What is left when the work was done is one
+// decision, of which window and retain are parts: who makes another one, makes it
+// whole.
+func merge(below, over []rule.Option) []rule.Option {
+	said := func(name string) bool {
+		return slices.ContainsFunc(over, func(o rule.Option) bool { return o.Name.Text == name })
+	}
+	var all []rule.Option
+	for _, o := range below {
+		switch name := o.Name.Text; {
+		case said(name):
+		case said("after") && (name == "window" || name == "retain"):
+		case said("on-unknown") && name == "retain" && !keeps(below):
+		case said("lease") && name == "max-hold":
+		default:
+			all = append(all, o)
+		}
+	}
+	return append(all, over...)
+}

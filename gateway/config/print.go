@@ -1,0 +1,149 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Print returns what c does as a file: presets and defaults are written out, and
+// what is secret is not. With origin, a remark behind each value says where it is
+// from: the file, a preset, or nobody said otherwise.
+func (c *Config) Print(origin bool) []byte {
+	p := &printer{origins: c.origins, origin: origin}
+	p.mapping(top().print(c), 0, "")
+	return []byte(p.b.String())
+}
+
+// A printer writes nodes down.
+type printer struct {
+	b       strings.Builder
+	origins map[string]string
+	origin  bool
+}
+
+func (p *printer) mapping(n *node, indent int, path string) {
+	for i, f := range n.pairs {
+		if i > 0 || path == "" || !p.afterDash() {
+			p.b.WriteString(strings.Repeat(" ", indent))
+		}
+		p.field(f, indent, path)
+	}
+}
+
+// afterDash tells whether a list's dash has begun the line.
+func (p *printer) afterDash() bool { return strings.HasSuffix(p.b.String(), "- ") }
+
+func (p *printer) field(f pair, indent int, path string) {
+	if path != "" {
+		path += "."
+	}
+	path += f.name
+	p.b.WriteString(scalar(f.name, false) + ":")
+	switch v := f.value; {
+	case v.kind == mapping && len(v.pairs) == 0:
+		p.b.WriteString(" {}\n")
+	case v.kind == mapping:
+		p.b.WriteString("\n")
+		p.mapping(v, indent+2, path)
+	case v.kind == list && !v.flow:
+		p.b.WriteString("\n")
+		p.list(v, indent+2, path)
+	default:
+		p.b.WriteString(" " + p.inline(v) + p.remark(v, path) + "\n")
+	}
+}
+
+func (p *printer) list(n *node, indent int, path string) {
+	for i, item := range n.items {
+		p.b.WriteString(strings.Repeat(" ", indent) + "- ")
+		p.mapping(item, indent+2, path+"."+strconv.Itoa(i))
+	}
+}
+
+func (p *printer) inline(n *node) string {
+	if n.kind != list {
+		return value(n, false)
+	}
+	items := make([]string, len(n.items))
+	for i, item := range n.items {
+		items[i] = value(item, true)
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
+// remark is what stands behind a value.
+func (p *printer) remark(n *node, path string) string {
+	switch from := p.from(path); {
+	case p.origin:
+		return "  # " + from
+	case n.comment != "":
+		return "  # " + n.comment
+	}
+	return ""
+}
+
+// from says where a value is from. What is deeper than its field is from where that
+// is: of to: http://… the file says no more than the URL.
+func (p *printer) from(path string) string {
+	if o, ok := p.origins[path]; ok || !strings.Contains(path, ".") {
+		return cmp.Or(o, "default")
+	}
+	up := path[:max(strings.LastIndexByte(path, '.'), 0)]
+	own := path[len(up)+1:]
+	if o, ok := p.origins[up+".match."+own]; ok {
+		return o
+	}
+	field := up[strings.LastIndexByte(up, '.')+1:]
+	if o, ok := p.origins[up]; ok && (own == "url" || field == "message" || field == "header") {
+		return o
+	}
+	if field == "header" {
+		return p.from(up)
+	}
+	return "default"
+}
+
+func value(n *node, flow bool) string {
+	if n.kind == text {
+		return scalar(n.text, flow)
+	}
+	return n.text
+}
+
+// Texts that need no quotes, in a line of its own and in a list in brackets.
+var (
+	plainText = regexp.MustCompile(`^[\pL/][\pL\pN/_.{}+*@=,-]*([ :]?[\pL\pN/_.{}+*@=,-]+)*$`)
+	plainFlow = regexp.MustCompile(`^[\pL/][\pL\pN/_.+*@=-]*(:?[\pL\pN/_.+*@=-]+)*$`)
+	otherType = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|nan|inf)$`)
+)
+
+// scalar writes a text such that it is read as one.
+func scalar(s string, flow bool) string {
+	fits := plainText
+	if flow {
+		fits = plainFlow
+	}
+	if len(s) < 200 && fits.MatchString(s) && !otherType.MatchString(s) {
+		return s
+	}
+	if !strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	var b strings.Builder
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteString(`\` + string(c))
+		case strconv.IsPrint(c):
+			b.WriteRune(c)
+		case c > 0xffff:
+			fmt.Fprintf(&b, `\U%08X`, c)
+		default:
+			fmt.Fprintf(&b, `\u%04X`, c)
+		}
+	}
+	return `"` + b.String() + `"`
+}

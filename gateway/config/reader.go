@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A reader reads one file, and remembers what is wrong with it.
+type reader struct {
+	file    string
+	lines   []string
+	errs    Errors
+	getenv  func(string) (string, bool)
+	path    []string          // of fields, to where it reads
+	origins map[string]string // of values, by path
+	presets map[string]*draft // the file's own
+
+	ruleList, presetMap *node
+}
+
+func newReader(file string, content []byte) *reader {
+	return &reader{
+		file: file, lines: strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n"),
+		getenv: os.LookupEnv, origins: map[string]string{}, presets: map[string]*draft{},
+	}
+}
+
+// say notes a mistake, and what to write instead.
+func (r *reader) say(at rule.Pos, code Code, hint, format string, args ...any) {
+	m := &Mistake{File: r.file, At: at, Code: code, Text: fmt.Sprintf(format, args...), Hint: hint}
+	if at.Line >= 1 && at.Line <= len(r.lines) {
+		m.Excerpt = r.lines[at.Line-1]
+	}
+	r.errs = append(r.errs, m)
+}
+
+// within reads a field with its name on the path.
+func (r *reader) within(name string, read func()) {
+	r.path = append(r.path, name)
+	read()
+	r.path = r.path[:len(r.path)-1]
+}
+
+// noted says where the value of a field is from.
+func (r *reader) noted(name, origin string) {
+	r.origins[strings.Join(append(r.path[:len(r.path):len(r.path)], name), ".")] = origin
+}
+
+// wrongType says that something else belongs here.
+func (r *reader) wrongType(n *node, name, want, hint string) {
+	if n.kind == null {
+		if n.flow {
+			return // an alias, of which it has been said
+		}
+		r.say(n.at, Missing, hint, "%s has no value", name)
+		return
+	}
+	r.say(n.at, WrongType, hint, "%s is %s, and should be %s", name, n.kind, want)
+}
+
+// text returns a text, or tells that it is none.
+func (r *reader) text(n *node, name, example string) (string, bool) {
+	hint := "write " + name + ": " + example
+	switch {
+	case n.kind == number, n.kind == boolean:
+		r.say(n.at, WrongType, fmt.Sprintf("put it in quotes if it is meant: %q", n.text), "%s is %s, and should be text", name, n.kind)
+	case n.kind == mapping && n.flow:
+		r.say(n.at, WrongType, "put a value that begins with { in quotes", "%s is %s, and should be text", name, n.kind)
+	case n.kind != text:
+		r.wrongType(n, name, "text", hint)
+	case n.text == "":
+		r.say(n.at, Missing, "leave it out, or "+hint, "%s is empty", name)
+	case strings.ContainsFunc(n.text, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		r.say(n.at, BadValue, "keep it on one line, without tabs", "%s holds a control character", name)
+	default:
+		return n.text, true
+	}
+	return "", false
+}
+
+// variable is what stands for a value from the environment.
+var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// expanded is text with ${NAME} replaced by what the environment says.
+func (r *reader) expanded(n *node, name, example string) (string, bool) {
+	s, ok := r.text(n, name, example)
+	if !ok || !strings.Contains(s, "${") {
+		return s, ok
+	}
+	at := n.inside()
+	for _, m := range variable.FindAllStringSubmatchIndex(s, -1) {
+		here := rule.Pos{Line: at.Line, Col: at.Col + m[0]}
+		name := s[m[2]:m[3]]
+		value, set := r.getenv(name)
+		switch {
+		case !variableName.MatchString(name):
+			r.say(here, BadValue, "write ${REDIS_URL}", "${%s} is not the name of an environment variable", shorten(name))
+			ok = false
+		case !set || value == "":
+			r.say(here, Unset, "set it, or write the value itself", "the environment variable %s is not set", name)
+			ok = false
+		case strings.Contains(value, "${"):
+			r.say(here, BadValue, "give it a value without ${", "the environment variable %s names another one", name)
+			ok = false
+		}
+	}
+	if !ok {
+		return "", false
+	}
+	s = variable.ReplaceAllStringFunc(s, func(m string) string {
+		value, _ := r.getenv(m[2 : len(m)-1])
+		return value
+	})
+	if strings.Contains(s, "${") {
+		r.say(n.at, BadValue, "write ${REDIS_URL}", "a ${ is never closed in %s", name)
+		return "", false
+	}
+	return s, true
+}
+
+// show quotes what somebody wrote, if it needs to be.
+func show(s string) string {
+	if s == "" || len(s) > 40 || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || !strconv.IsPrint(c) }) {
+		return strconv.Quote(shorten(s))
+	}
+	return s
+}
+
+// shorten keeps messages readable.
+func shorten(s string) string {
+	if len(s) <= 40 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:40], "") + "…"
+}

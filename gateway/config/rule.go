@@ -1,0 +1,62 @@
+package config
+
+import (
+	"strconv"
+
+	"github.com/interlock-go/interlock/rule"
+)
+
+// rules reads the rules of a file.
+func (r *reader) rules(c *Config) {
+	if r.ruleList == nil {
+		return
+	}
+	for i, n := range r.ruleList.items {
+		d := &draft{n: n}
+		d.At = n.at
+		r.within("rules", func() {
+			r.within(strconv.Itoa(i), func() {
+				ruleShape().read(r, d, n)
+				if n.kind == mapping {
+					r.rule(c, d)
+				}
+			})
+		})
+		c.Rules = append(c.Rules, d.Rule)
+	}
+	r.checkRules(c)
+}
+
+// rule makes a rule of its draft.
+func (r *reader) rule(c *Config, d *draft) {
+	verb, ok := r.verb(d)
+	if !ok {
+		return
+	}
+	d.Do.Verb = rule.Verb(verb.name)
+	keyed := r.template(d, verb.value)
+	r.options(d, verb)
+	if d.Principal == (Principal{}) && !d.n.has("principal") {
+		d.Principal = c.Principal
+	}
+	r.fill(d)
+	if keyed {
+		r.checkKey(d, verb)
+	}
+	r.checkUse(c, d, verb)
+}
+
+// verb finds what the rule does.
+func (r *reader) verb(d *draft) (pair, bool) {
+	switch len(d.verbs) {
+	case 0:
+		r.say(d.n.at, Missing, "add lock:, once: or submit: with a key, such as lock: pay:{path.id}", "the rule does nothing")
+		return pair{}, false
+	case 1:
+		return d.verbs[0], true
+	}
+	for _, v := range d.verbs[1:] {
+		r.say(v.at, Conflict, "make a rule of each, and write continue: true in the first", "a rule has one of lock, once and submit, and this has %s and %s", d.verbs[0].name, v.name)
+	}
+	return pair{}, false
+}

@@ -1,0 +1,205 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/rule"
+)
+
+// signatures are the algorithms of tokens that can be accepted.
+var signatures = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "HS256", "HS384", "HS512"}
+
+// checkJWT finds what does not go together, and fills in defaults.
+func (r *reader) checkJWT(j *JWT, n *node) {
+	file, jwks := n.field("key-file"), n.field("jwks")
+	switch {
+	case file == nil && jwks == nil:
+		r.say(n.at, Missing, "add key-file: jwt.pem, or jwks: https://…", "jwt says nothing about the key: anybody could sign")
+	case file != nil && jwks != nil:
+		r.say(jwks.at, Conflict, "keep one", "jwt has both key-file and jwks")
+	case jwks != nil && j.JWKS != "":
+		r.checkJWKS(j.JWKS, jwks)
+	}
+	if j.Claim == "" {
+		j.Claim = DefaultClaim
+	}
+	if algs := n.field("algs"); algs != nil {
+		r.checkAlgs(j, algs)
+	} else {
+		j.Algs = slices.Clone(defaultAlgs)
+	}
+}
+
+func (r *reader) checkJWKS(s string, n *node) {
+	if !strings.Contains(s, "://") {
+		return // a file
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		r.say(n.at, BadValue, "write https://login.example.com/jwks.json, or a file", "jwks: %s is not a URL", show(redact(s)))
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		r.say(n.at, BadValue, "use https: whoever changes the keys on the way can be anybody", "jwks: %s is not encrypted", show(redact(s)))
+	}
+}
+
+func (r *reader) checkAlgs(j *JWT, n *node) {
+	for _, item := range r.each(n, "algs") {
+		a := item.text
+		switch {
+		case item.kind != text:
+		case strings.EqualFold(a, "none"):
+			r.say(item.at, BadValue, "name RS256, ES256 or EdDSA", "algs: none would believe tokens that nobody signed")
+		case !slices.Contains(signatures, a):
+			hint := "there are " + strings.Join(signatures, ", ")
+			if i := slices.IndexFunc(signatures, func(s string) bool { return strings.EqualFold(s, a) }); i >= 0 {
+				hint = "write " + signatures[i]
+			} else if meant := rule.Meant(a, signatures); meant != "" {
+				hint = "did you mean " + meant + "?"
+			}
+			r.say(item.at, BadValue, hint, "algs: %s is not known", show(a))
+		case strings.HasPrefix(a, "HS") && j.JWKS != "":
+			r.say(item.at, Conflict, "use key-file with the secret, or RS256 with jwks", "%s takes a secret, and a key set is public", a)
+		case strings.HasPrefix(a, "HS") && slices.ContainsFunc(j.Algs, func(s string) bool { return !strings.HasPrefix(s, "HS") }):
+			r.say(item.at, Conflict, "keep one sort", "%s takes a secret, and the others a public key: one could be taken for the other", a)
+		}
+	}
+}
+
+// loopback tells whether a host is this machine.
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+var secretsField = field[Config]{
+	name: "secrets", about: "What keys fingerprints and signs tokens, newest first; without one it is made at the start.",
+	read: func(r *reader, c *Config, n *node) {
+		for _, item := range r.each(n, "secrets") {
+			if item.kind == text {
+				r.say(item.at, WrongType, "put it into a file or a variable, and write file: or env:", "a secret does not belong into this file")
+				continue
+			}
+			var s Secret
+			secretShape.read(r, &s, item)
+			r.oneOf(item, "a secret", "file", "env")
+			if slices.Contains(c.Secrets, s) && s != (Secret{}) {
+				r.say(item.at, Duplicate, "keep one", "this secret is there twice")
+			}
+			c.Secrets = append(c.Secrets, s)
+		}
+	},
+	show: func(c *Config) *node { return shapeList(secretShape, c.Secrets) },
+	schema: func() *jsonschema.Schema {
+		return oneOrMore(secretShape.schemaOf())
+	},
+}
+
+// oneOf checks that a mapping has exactly one of some fields.
+func (r *reader) oneOf(n *node, what string, names ...string) {
+	if n.kind != mapping {
+		return
+	}
+	var found []pair
+	for _, p := range n.pairs {
+		if slices.Contains(names, p.name) {
+			found = append(found, p)
+		}
+	}
+	switch list := strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]; {
+	case len(found) == 0:
+		r.say(n.at, Missing, "add "+list, "%s does not say where it is", what)
+	case len(found) > 1:
+		r.say(found[1].at, Conflict, "keep one", "%s has both %s and %s", what, found[0].name, found[1].name)
+	}
+}
+
+// shapeList prints a list of mappings.
+func shapeList[T any](s shape[T], all []T) *node {
+	if len(all) == 0 {
+		return nil
+	}
+	l := &node{kind: list}
+	for i := range all {
+		l.items = append(l.items, s.print(&all[i]))
+	}
+	return l
+}
+
+var adminField = func() field[Config] {
+	f := part("admin", "The admin API's own listener: an address, or fields; without it there is none.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
+	fields := f.read
+	f.read = func(r *reader, c *Config, n *node) {
+		switch {
+		case n.kind == null && !n.flow:
+			r.say(n.at, Missing, "write admin: {} for the defaults, or leave it out", "admin has no value")
+		case n.kind == text || n.kind == number:
+			c.Admin = newAdmin()
+			adminShape.fields[0].read(r, c.Admin, n)
+		default:
+			fields(r, c, n)
+		}
+	}
+	f.schema = func() *jsonschema.Schema { return either(textSchema(DefaultAdminListen), adminShape.schemaOf()) }
+	return f
+}()
+
+var adminTokensField = field[Admin]{
+	name: "tokens", about: "Who is let in.",
+	read: func(r *reader, a *Admin, n *node) {
+		for _, item := range r.each(n, "tokens") {
+			if item.kind == text {
+				r.say(item.at, WrongType, "write name:, role: and sha256: of the token", "a token does not belong into this file")
+				continue
+			}
+			var t AdminToken
+			adminTokenShape.read(r, &t, item)
+			r.oneOf(item, "a token", "sha256", "file", "env")
+			if h := item.field("sha256"); h != nil && t.SHA256 != "" && !hash.MatchString(t.SHA256) {
+				r.say(h.at, BadValue, "write what sha256sum prints: 64 hex digits", "sha256: this is not the SHA-256 of anything")
+			}
+			if slices.ContainsFunc(a.Tokens, func(o AdminToken) bool { return o.Name == t.Name }) && t.Name != "" {
+				r.say(item.at, Duplicate, "give each its own: the audit trail tells them apart by it", "two tokens are called %s", show(t.Name))
+			}
+			a.Tokens = append(a.Tokens, t)
+		}
+	},
+	show: func(a *Admin) *node {
+		shown := slices.Clone(a.Tokens)
+		for i := range shown {
+			if shown[i].SHA256 != "" {
+				shown[i].SHA256 = nobody
+			}
+		}
+		return shapeList(adminTokenShape, shown)
+	},
+	schema: func() *jsonschema.Schema { return oneOrMore(adminTokenShape.schemaOf()) },
+}
+
+// nobody is what is shown in place of a token's hash, which could be guessed from
+// it: that of no token.
+var nobody = strings.Repeat("0", 64)
+
+var hash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+var roleField = field[AdminToken]{
+	name: "role", about: "What they may do: view, or operate.",
+	read: func(r *reader, t *AdminToken, n *node) {
+		s, ok := r.text(n, "role", "view")
+		switch {
+		case !ok:
+		case s != string(View) && s != string(Operate):
+			r.say(n.at, BadValue, "write view or operate", "role: %s is not known", show(s))
+		default:
+			t.Role = Role(s)
+		}
+	},
+	show:   func(t *AdminToken) *node { return textNode(string(t.Role)) },
+	schema: func() *jsonschema.Schema { return words("view", "operate") },
+}

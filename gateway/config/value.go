@@ -1,0 +1,133 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// duration reads a duration within bounds.
+func (r *reader) duration(n *node, name string, least, most time.Duration) (time.Duration, bool) {
+	if !n.scalar() {
+		r.wrongType(n, name, "a duration", "write "+name+": 3s")
+		return 0, false
+	}
+	d, err := time.ParseDuration(n.text)
+	switch {
+	case err != nil && n.kind == number:
+		r.say(n.at, BadValue, fmt.Sprintf("write %ss or %[1]sms", n.text), "%s: %s has no unit", name, n.text)
+	case err != nil:
+		r.say(n.at, BadValue, "use 3s, 500ms, 2m, 24h", "%s: %s is not a duration", name, show(n.text))
+	case d < least || d > most:
+		r.say(n.at, BadValue, fmt.Sprintf("use %s to %s", brief(least), brief(most)), "%s: %s is out of bounds", name, show(n.text))
+	default:
+		return d, true
+	}
+	return 0, false
+}
+
+// units are those of sizes. They go by 1,024, and are called so.
+var units = []struct {
+	name  string
+	bytes int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+
+// bytes reads a size within bounds.
+func (r *reader) bytes(n *node, name string, least, most int64) (int64, bool) {
+	if n.kind != text && n.kind != number {
+		r.wrongType(n, name, "a size", "write "+name+": 1MiB")
+		return 0, false
+	}
+	digits, unit := n.text, int64(1)
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(n.text, u.name); ok {
+			digits, unit = strings.TrimSpace(rest), u.bytes
+		}
+	}
+	v, err := strconv.ParseInt(digits, 10, 64)
+	switch {
+	case err != nil:
+		r.say(n.at, BadValue, "use bytes, KiB, MiB or GiB, as in 1MiB", "%s: %s is not a size", name, show(n.text))
+	case v > math.MaxInt64/unit || v*unit < least || v*unit > most:
+		r.say(n.at, BadValue, fmt.Sprintf("use %s to %s", sizeText(least), sizeText(most)), "%s: %s is out of bounds", name, show(n.text))
+	default:
+		return v * unit, true
+	}
+	return 0, false
+}
+
+// sizeText writes a size with the largest unit that leaves nothing over.
+func sizeText(v int64) string {
+	for _, u := range units {
+		if v >= u.bytes && v%u.bytes == 0 {
+			return strconv.FormatInt(v/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(v, 10)
+}
+
+// brief prints a duration without the zeros that Go's has at its end.
+func brief(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// plain is a value that needs no quotes.
+func plain(s string) *node { return &node{kind: number, text: s} }
+
+// textNode is a text, or nothing if it is empty.
+func textNode(s string) *node {
+	if s == "" {
+		return nil
+	}
+	return &node{kind: text, text: s}
+}
+
+func textList(all []string) *node {
+	if len(all) == 0 {
+		return nil
+	}
+	l := &node{kind: list, flow: true}
+	for _, s := range all {
+		l.items = append(l.items, textNode(s))
+	}
+	return l
+}
+
+func textSchema(examples ...any) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", MinLength: new(1), Examples: examples}
+}
+
+func durationSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, Examples: []any{"3s"}}
+}
+
+func sizeSchema() *jsonschema.Schema {
+	return either(
+		&jsonschema.Schema{Type: "integer", Minimum: new(1.0)},
+		&jsonschema.Schema{Type: "string", Pattern: `^[0-9]+ *(KiB|MiB|GiB)?$`, Examples: []any{"1MiB"}})
+}
+
+func words(all ...string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, w := range all {
+		s.Enum = append(s.Enum, w)
+	}
+	return s
+}
+
+func either(all ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: all} }
+
+func oneOrMore(s *jsonschema.Schema) *jsonschema.Schema {
+	return either(s, &jsonschema.Schema{Type: "array", Items: s.CloneSchemas(), MinItems: new(1)})
+}
