@@ -11,7 +11,7 @@ import (
 func TestDemo(t *testing.T) {
 	t.Run("a hundred clicks are lost without a lock, and none with it", func(t *testing.T) {
 		t.Parallel()
-		r := start(t, nil, "demo")
+		r := start(t, nil, "demo", "--no-page")
 		r.expect(t, 0,
 			"1 · without a lock", "of 100 clicks: ", "✗ at once",
 			"2 · with a lock, on the embedded engine", "✓ counter   100 of 100 clicks", "✓ held      100 of 100 who asked",
@@ -25,7 +25,7 @@ func TestDemo(t *testing.T) {
 	t.Run("pictures keep to the width of the terminal", func(t *testing.T) {
 		t.Parallel()
 		for _, columns := range []string{"60", "80", "120"} {
-			r := start(t, []string{"COLUMNS=" + columns}, "demo", "--n", "30")
+			r := start(t, []string{"COLUMNS=" + columns}, "demo", "--no-page", "--n", "30")
 			r.expect(t, 0)
 			longest := 0
 			for line := range strings.Lines(r.stdout.String()) {
@@ -38,7 +38,7 @@ func TestDemo(t *testing.T) {
 	})
 	t.Run("Chinese labels align", func(t *testing.T) {
 		t.Parallel()
-		start(t, []string{"LC_ALL=zh_CN.UTF-8"}, "demo", "--n", "10").expect(t, 0,
+		start(t, []string{"LC_ALL=zh_CN.UTF-8"}, "demo", "--no-page", "--n", "10").expect(t, 0,
 			"10 个 goroutine 同时点击", "\n✓ 计数器  点击", "\n✓ 持有    10", "\n✓ 重叠    0", "\n✓ 栅栏号  每次", "\n  等待    一半", "\n  引擎    授予",
 			"结论：一次只有一个")
 	})
@@ -54,7 +54,7 @@ func TestDemo(t *testing.T) {
 			{[]string{"--color=always"}, "NO_COLOR=1", true}, // who says so means it
 			{[]string{"--color=never"}, "", false},
 		} {
-			r := start(t, []string{c.env}, append([]string{"demo", "--n=2"}, c.args...)...)
+			r := start(t, []string{c.env}, append([]string{"demo", "--no-page", "--n=2"}, c.args...)...)
 			r.expect(t, 0)
 			if got := strings.Contains(r.stdout.String(), "\x1b["); got != c.want {
 				t.Errorf("%q %s: colours %v, want %v", c.args, c.env, got, c.want)
@@ -68,7 +68,7 @@ func TestDemo(t *testing.T) {
 			t.Skip("no /dev/full here:", err)
 		}
 		defer full.Close()
-		cmd := exec.CommandContext(t.Context(), interlock, "demo", "--n=2")
+		cmd := exec.CommandContext(t.Context(), interlock, "demo", "--no-page", "--n=2")
 		cmd.Stdout = full
 		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 1 {
 			t.Errorf("it ends with %v, want 1", err)
@@ -78,7 +78,7 @@ func TestDemo(t *testing.T) {
 
 func TestDemoEndsWithCtrlC(t *testing.T) {
 	t.Parallel()
-	r := start(t, nil, "demo", "--n=10000", "--hold=1m")
+	r := start(t, nil, "demo", "--no-page", "--n=10000", "--hold=1m")
 	await(t, "the demo begins", func() bool { return strings.Contains(r.stdout.String(), "10000 goroutines") })
 	r.interrupt(t)
 	r.expect(t, 130, "interrupted; every lock was given back")

@@ -13,7 +13,7 @@ func TestDemoOnRedis(t *testing.T) {
 	t.Run("the same storm runs on Redis and leaves nothing there", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		r := start(t, nil, "demo", "--redis", s.URL())
+		r := start(t, nil, "demo", "--no-page", "--redis", s.URL())
 		r.expect(t, 0, "3 · with a lock, on Redis at "+s.Addr(), "verdict: one at a time",
 			"5 · one order, submitted 100 times, on Redis at "+s.Addr(), "verdict: it happened once")
 		if n := strings.Count(r.stdout.String(), "✓ counter   100 of 100 clicks"); n != 2 {
@@ -24,11 +24,11 @@ func TestDemoOnRedis(t *testing.T) {
 	t.Run("the address may come from the environment", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		start(t, []string{"INTERLOCK_REDIS_URL=" + s.URL()}, "demo", "--n=10").expect(t, 0, "Redis at "+s.Addr())
+		start(t, []string{"INTERLOCK_REDIS_URL=" + s.URL()}, "demo", "--no-page", "--n=10").expect(t, 0, "Redis at "+s.Addr())
 	})
 	t.Run("a server that is not there is named, with what to do", func(t *testing.T) {
 		t.Parallel()
-		r := start(t, nil, "demo", "--redis", "redis://user:secret@127.0.0.1:1")
+		r := start(t, nil, "demo", "--no-page", "--redis", "redis://user:secret@127.0.0.1:1")
 		r.expect(t, 5, "127.0.0.1:1", "connection refused", "start one (redis-server), correct --redis, or leave it out")
 		if strings.Contains(r.stderr.String(), "secret") {
 			t.Errorf("it tells the password:\n%s", &r.stderr)
@@ -39,12 +39,12 @@ func TestDemoOnRedis(t *testing.T) {
 	})
 	t.Run("a server that is not there, in Chinese and from the environment", func(t *testing.T) {
 		t.Parallel()
-		start(t, []string{"INTERLOCK_REDIS_URL=redis://127.0.0.1:1"}, "demo", "--lang=zh").expect(t, 5, "连不上 Redis", "改正 INTERLOCK_REDIS_URL")
+		start(t, []string{"INTERLOCK_REDIS_URL=redis://127.0.0.1:1"}, "demo", "--no-page", "--lang=zh").expect(t, 5, "连不上 Redis", "改正 INTERLOCK_REDIS_URL")
 	})
 	t.Run("a server that stops answering ends the demo", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		r := start(t, nil, "demo", "--n=200", "--hold=10ms", "--redis", s.URL())
+		r := start(t, nil, "demo", "--no-page", "--n=200", "--hold=10ms", "--redis", s.URL())
 		await(t, "the lock is held", func() bool { return s.Must("EXISTS", key) == "1" })
 		s.Kill()
 		r.expect(t, 5, "Redis cannot be reached")
@@ -52,14 +52,14 @@ func TestDemoOnRedis(t *testing.T) {
 	t.Run("locks taken away by somebody else fail the verdict", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		r := start(t, nil, "demo", "--n=50", "--hold=10ms", "--redis", s.URL())
+		r := start(t, nil, "demo", "--no-page", "--n=50", "--hold=10ms", "--redis", s.URL())
 		await(t, "the lock is deleted", func() bool { return s.Must("DEL", key) == "1" })
 		r.expect(t, 6, "✗ lost", "verdict: NOT one at a time", "the verdict failed")
 	})
 	t.Run("Ctrl-C does not wait for a server that is silent, and says what is left there", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		r := start(t, nil, "demo", "--n=4", "--hold=500ms", "--redis", s.URL())
+		r := start(t, nil, "demo", "--no-page", "--n=4", "--hold=500ms", "--redis", s.URL())
 		await(t, "the lock is held", func() bool { return s.Must("EXISTS", key) == "1" })
 		s.Stop()
 		began := time.Now()
@@ -73,7 +73,7 @@ func TestDemoOnRedis(t *testing.T) {
 	t.Run("Ctrl-C gives the lock back", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
-		r := start(t, nil, "demo", "--n=200", "--hold=10ms", "--redis", s.URL())
+		r := start(t, nil, "demo", "--no-page", "--n=200", "--hold=10ms", "--redis", s.URL())
 		await(t, "the lock is held", func() bool { return s.Must("EXISTS", key) == "1" })
 		began := time.Now()
 		r.interrupt(t)
@@ -104,11 +104,11 @@ func TestDemoOnSeveralServers(t *testing.T) {
 	t.Run("behind sentinels", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
-		start(t, nil, "demo", "--n=20", "--redis", s.URL()).expect(t, 0, "Redis at "+strings.Join(s.Addrs(), ","), "verdict: it happened once")
+		start(t, nil, "demo", "--no-page", "--n=20", "--redis", s.URL()).expect(t, 0, "Redis at "+strings.Join(s.Addrs(), ","), "verdict: it happened once")
 	})
 	t.Run("on a cluster", func(t *testing.T) {
 		t.Parallel()
 		c := redistest.StartCluster(t)
-		start(t, nil, "demo", "--n=20", "--redis", c.URL()).expect(t, 0, "verdict: one at a time", "verdict: it happened once")
+		start(t, nil, "demo", "--no-page", "--n=20", "--redis", c.URL()).expect(t, 0, "verdict: one at a time", "verdict: it happened once")
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
@@ -28,6 +29,7 @@ type demoFlags struct {
 	hold   time.Duration
 	key    string
 	redis  string
+	site   siteFlags
 }
 
 func (p *program) demo() *cobra.Command {
@@ -38,7 +40,8 @@ func (p *program) demo() *cobra.Command {
 		Long:  p.say(lang.AboutDemoLong),
 		Example: "  interlock demo\n" +
 			"  interlock demo --n 24 --hold 20ms\n" +
-			"  interlock demo --redis redis://localhost:6379",
+			"  interlock demo --redis redis://localhost:6379\n" +
+			"  interlock demo --no-page",
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runDemo(c, &f) },
 
@@ -50,6 +53,7 @@ func (p *program) demo() *cobra.Command {
 	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(lang.FlagHold))
 	flags.StringVar(&f.key, "key", "interlock:demo", p.say(lang.FlagKey))
 	flags.StringVar(&f.redis, "redis", "", p.say(lang.FlagRedis))
+	p.siteFlags(c, &f.site)
 	return c
 }
 
@@ -59,27 +63,39 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	}
 	stages := []demo.Stage{{Name: p.say(lang.Embedded)}}
 	address, from := p.redis(c, f)
-	if address != "" { // first of all, so that a wrong address is known at once
+	if f.site.print {
+		return p.printConfig(&f.site, address)
+	}
+	var shared engine.Engine // nil for one in this process
+	if address != "" {       // first of all, so that a wrong address is known at once
 		e, err := p.open(c, address, from)
 		if err != nil {
 			return err
 		}
 		defer e.Close() //nolint:errcheck // nothing depends on it any more
 		stages = append(stages, demo.Stage{Name: p.say(lang.OnRedis, host(address)), Engine: e})
+		shared = e
+	}
+	page, err := p.openSite(c, &f.site, shared, address) // before the show, so that a taken port is known at once
+	if err != nil {
+		return err
 	}
 	show := &demo.Demo{
 		Clicks: f.clicks, Hold: f.hold, Key: f.key,
 		Out: p.stdout, Chatter: p.stderr,
 		Language: p.lang, Paint: p.paint(p.stdout), Width: columns(p.stdout, p.getenv),
 	}
-	err := show.Run(c.Context(), stages...)
+	err = show.Run(c.Context(), stages...)
 	switch {
 	case err != nil && c.Context().Err() == nil && unreachable(err):
 		return &unreachableError{from, err}
 	case err == nil && address == "":
 		fmt.Fprintln(p.stderr, "\n"+p.paint(p.stderr).Dim(p.say(lang.TryRedis)))
 	}
-	return err
+	if err != nil || page == nil {
+		return err
+	}
+	return p.serveSite(c.Context(), &f.site, page)
 }
 
 func (p *program) checkDemo(c *cobra.Command, f *demoFlags) error {
@@ -88,6 +104,9 @@ func (p *program) checkDemo(c *cobra.Command, f *demoFlags) error {
 		return p.badValue(c, "n", fmt.Sprint(f.clicks), p.between(1, mostClicks))
 	case f.hold < 0 || f.hold > longest:
 		return p.badValue(c, "hold", f.hold.String(), p.between(0, longest))
+	}
+	if err := p.checkSite(c, &f.site); err != nil {
+		return err
 	}
 	// What is wrong with a key shows when its lock is taken: here, before the
 	// curtain rises.

@@ -46,6 +46,7 @@ func (p *program) report(err error) int {
 	var away *unreachableError
 	var stopped *demo.InterruptedError
 	var untold *standby.UntoldError
+	var taken *listenError
 	switch {
 	case err == nil:
 		return exitOK
@@ -68,6 +69,9 @@ func (p *program) report(err error) int {
 	case errors.As(err, &away):
 		p.complain(p.say(lang.Unreachable, away), p.say(lang.UnreachableHint, away.from))
 		return exitUnreachable
+	case errors.As(err, &taken):
+		p.complain(p.say(lang.PortTaken, taken.at, taken.err), p.say(lang.PortHint))
+		return exitError
 	case errors.Is(err, errDoctorFailed):
 		p.complain(p.say(lang.DoctorFailed))
 		return exitVerdict

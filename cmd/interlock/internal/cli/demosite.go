@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/site"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+// siteFlags are what the demo can be told about its page.
+type siteFlags struct {
+	listen string
+	noPage bool
+	within time.Duration
+	print  bool
+}
+
+func (p *program) siteFlags(c *cobra.Command, f *siteFlags) {
+	flags := c.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:7070", p.say(lang.FlagListen))
+	flags.BoolVar(&f.noPage, "no-page", false, p.say(lang.FlagNoPage))
+	flags.DurationVar(&f.within, "for", 0, p.say(lang.FlagFor))
+	flags.BoolVar(&f.print, "print-config", false, p.say(lang.FlagPrint))
+}
+
+func (p *program) checkSite(c *cobra.Command, f *siteFlags) error {
+	_, port, err := net.SplitHostPort(f.listen)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	switch {
+	case f.noPage && c.Flag("for").Changed:
+		return p.misuse(c, p.say(lang.NotBoth, "no-page", "for"), "")
+	case err != nil:
+		return p.badValue(c, "listen", f.listen, p.say(lang.AnAddress))
+	case c.Flag("for").Changed && (f.within <= 0 || f.within > 24*time.Hour):
+		return p.badValue(c, "for", f.within.String(), p.between(time.Millisecond, 24*time.Hour))
+	}
+	return nil
+}
+
+// printConfig prints what the page's gateway is told, and does nothing else.
+func (p *program) printConfig(f *siteFlags, address string) error {
+	host, port, _ := net.SplitHostPort(f.listen) // checked before
+	n, _ := strconv.Atoi(port)
+	shop := "http://" + net.JoinHostPort(host, strconv.Itoa(n+1))
+	_, err := fmt.Fprint(p.stdout, site.Config(f.listen, shop, engineName(address)))
+	return err
+}
+
+// engineName is how a configuration names an engine, without its password.
+func engineName(address string) string {
+	if address == "" {
+		return "memory"
+	}
+	scheme, _, _ := strings.Cut(address, "://")
+	return scheme + "://" + host(address)
+}
+
+// openSite listens, or returns nil if there is to be no page.
+func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, address string) (*site.Site, error) {
+	if f.noPage {
+		return nil, nil
+	}
+	if e == nil {
+		e = memory.New()
+	}
+	s, err := site.Open(c.Context(), site.Options{Listen: f.listen, Engine: e, Name: engineName(address)})
+	var network *net.OpError
+	switch {
+	case errors.Is(err, site.ErrLoopback):
+		return nil, p.badValue(c, "listen", f.listen, p.say(lang.NotLoopback))
+	case errors.As(err, &network):
+		return nil, &listenError{f.listen, network.Err}
+	}
+	return s, err
+}
+
+// A listenError is an address on which nobody can listen.
+type listenError struct {
+	at  string
+	err error
+}
+
+// Error implements error.
+func (e *listenError) Error() string { return fmt.Sprintf("listening on %s: %v", e.at, e.err) }
+
+// Unwrap returns what the system said.
+func (e *listenError) Unwrap() error { return e.err }
+
+// serveSite says what there is to try, and serves until it is over.
+func (p *program) serveSite(ctx context.Context, f *siteFlags, s *site.Site) error {
+	if _, err := fmt.Fprint(p.stdout, p.invitation(f, s)); err != nil {
+		return err
+	}
+	if f.within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.within)
+		defer cancel()
+	}
+	return s.Serve(ctx)
+}
+
+// invitation is what to try, with lines to copy.
+func (p *program) invitation(f *siteFlags, s *site.Site) string {
+	paint := p.paint(p.stdout)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n\n", paint.Bold(p.say(lang.SiteOpen)))
+	for _, row := range []struct {
+		name lang.Text
+		url  string
+		note string
+	}{
+		{lang.SitePage, s.URL + "/", ""},
+		{lang.SiteDirect, s.Shop, p.say(lang.SiteBroken)},
+		{lang.SiteGuarded, s.URL, p.say(lang.SiteRight)},
+	} {
+		line := lang.Pad(p.say(row.name), 16) + "  " + paint.Bold(row.url)
+		if row.note != "" {
+			line += "  " + paint.Dim(row.note)
+		}
+		fmt.Fprintln(&b, line)
+	}
+	pay := `for i in 1 2 3 4 5; do curl -s -X POST -H 'Content-Type: application/json'%s -d '{"order":"%s","amount":20}' %s/payments & done; wait`
+	twice := `for i in 1 2; do curl -s -X POST -H 'Content-Type: application/json' -d '{"order":"42"}' %s/concurrent-test; done`
+	for _, try := range []struct {
+		why  lang.Text
+		line string
+	}{
+		{lang.SiteClicks, fmt.Sprintf(pay, "", "A-1", s.Shop)},
+		{lang.SiteOnce, fmt.Sprintf(pay, ` -H 'Idempotency-Key: payment-of-order-A-2'`, "A-2", s.URL)},
+		{lang.SiteState, "curl -s " + s.Shop + "/state"},
+		{lang.SiteHundred, fmt.Sprintf(twice, s.URL)},
+		{lang.SiteLocks, "curl -s " + s.URL + "/api/v1/locks"},
+		{lang.SiteRules, "interlock demo --print-config"},
+	} {
+		fmt.Fprintf(&b, "\n%s\n%s\n", paint.Dim(p.say(try.why)), try.line)
+	}
+	end := p.say(lang.SiteEnd)
+	if f.within > 0 {
+		end = p.say(lang.SiteFor, picture.Duration(f.within))
+	}
+	fmt.Fprintf(&b, "\n%s\n", paint.Dim(end))
+	return b.String()
+}

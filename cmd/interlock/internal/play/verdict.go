@@ -1,0 +1,164 @@
+package play
+
+import (
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/engine/enginetest/history"
+)
+
+// A Verdict is what became of a run.
+type Verdict struct {
+	OK         bool      `json:"ok"`
+	Headline   Both      `json:"headline"`
+	Findings   []Finding `json:"findings"`
+	Violations []string  `json:"violations,omitempty"` // the first few, as the checker says it
+}
+
+// A Finding is one line of a verdict.
+type Finding struct {
+	Mark Mark `json:"mark"`
+	Name Both `json:"name"`
+	Text Both `json:"text"`
+}
+
+// A Mark says what a finding means.
+type Mark string
+
+// The marks.
+const (
+	Right  Mark = "right"
+	Wrong  Mark = "wrong"
+	Figure Mark = "figure" // nothing that could be wrong
+)
+
+// Both is a text in both languages, so that a page can switch between them.
+type Both struct {
+	English string `json:"en"`
+	Chinese string `json:"zh"`
+}
+
+// Say puts arguments into a text, in both languages.
+func Say(t lang.Text, args ...any) Both {
+	return Both{lang.English.Say(t, args...), lang.Chinese.Say(t, args...)}
+}
+
+// shown is how many violations a person will read.
+const shown = 5
+
+// judge looks at a run that is over. Both ways are measured by what should come of
+// it behind Interlock.
+func judge(c Case, r *run, e effect) Verdict {
+	events := r.log.Events()
+	report := history.Check(events, c.want.demands()...)
+	all := r.counts(c.want)
+	all = append(all, Finding{mark(e.ok), Say(e.name), Say(e.text, e.args...)})
+	all = append(all, exclusion(report, events, c.want))
+	if c.want.ordered {
+		all = append(all, ruled(report, history.OutOfOrder, lang.PlayOrder, Say(lang.PlayInOrder), lang.PlayUnordered))
+	}
+	if n := fenced(events); n > 1 {
+		all = append(all, ruled(report, history.FenceFell, lang.PlayFences, Say(lang.PlayRise, n), lang.PlayFell))
+	}
+	if r.tally.ran > 1 {
+		all = append(all, Finding{Figure, Say(lang.PlayWaits), Say(lang.PlayWaitsN, picture.Duration(report.WaitP50), picture.Duration(report.Wait))})
+	}
+	v := Verdict{OK: true, Headline: Say(lang.PlayRight), Findings: all}
+	for _, f := range all {
+		v.OK = v.OK && f.Mark != Wrong
+	}
+	if !v.OK {
+		v.Headline = Say(lang.PlayBroken)
+	}
+	for _, violation := range report.Violations[:min(shown, len(report.Violations))] {
+		v.Violations = append(v.Violations, violation.String())
+	}
+	return v
+}
+
+func mark(ok bool) Mark {
+	if ok {
+		return Right
+	}
+	return Wrong
+}
+
+// counts compares what became of the requests with what should have.
+func (r *run) counts(w want) []Finding {
+	asked, want := len(r.shots), w.ran
+	if want == 0 {
+		want = asked
+	}
+	ran := Finding{Right, Say(lang.PlayRan), Say(lang.PlayRanOf, r.tally.ran, asked)}
+	if r.tally.ran != want {
+		ran = Finding{Wrong, Say(lang.PlayRan), Say(lang.PlayRanWant, r.tally.ran, asked, want)}
+	}
+	all := []Finding{ran}
+	count := func(got, want int, name, text lang.Text) {
+		switch {
+		case got != want:
+			all = append(all, Finding{Wrong, Say(name), Say(lang.PlayCount, got, want)})
+		case got > 0:
+			all = append(all, Finding{Right, Say(name), Say(text, got)})
+		}
+	}
+	count(r.tally.refused, w.refused, lang.PlayRefused, lang.PlayRefusedN)
+	count(r.tally.replayed, w.replayed, lang.PlayReplayed, lang.PlayReplayedN)
+	if r.tally.failed > 0 {
+		all = append(all, Finding{Wrong, Say(lang.PlayFailed), Say(lang.PlayFailedN, r.tally.failed)})
+	}
+	return all
+}
+
+// exclusion tells who was inside beside whom.
+func exclusion(report history.Report, events []history.Event, w want) Finding {
+	n, most := broken(report, history.Overlap)+broken(report, history.Malformed), crowd(events)
+	switch {
+	case n > 0:
+		return Finding{Wrong, Say(lang.PlayOverlap), Say(lang.PlayOverlapN, n, most)}
+	case w.crowd:
+		return Finding{Right, Say(lang.PlayOverlap), Say(lang.PlayCrowd, most)}
+	}
+	return Finding{Right, Say(lang.PlayOverlap), Say(lang.PlayAlone)}
+}
+
+// ruled tells how often a rule of the checker was violated.
+func ruled(report history.Report, rule history.Rule, name lang.Text, fine Both, some lang.Text) Finding {
+	if n := broken(report, rule); n > 0 {
+		return Finding{Wrong, Say(name), Say(some, n)}
+	}
+	return Finding{Right, Say(name), fine}
+}
+
+func broken(report history.Report, rule history.Rule) (n int) {
+	for _, v := range report.Violations {
+		if v.Rule == rule {
+			n++
+		}
+	}
+	return n
+}
+
+// fenced counts the entries that had a fence.
+func fenced(events []history.Event) (n int) {
+	for _, e := range events {
+		if e.Kind == history.Enter && e.Fence > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// crowd returns how many were inside at the same time, at most.
+func crowd(events []history.Event) (most int) {
+	inside := 0
+	for _, e := range events {
+		switch e.Kind {
+		case history.Enter:
+			inside++
+		case history.Leave, history.Lost:
+			inside--
+		}
+		most = max(most, inside)
+	}
+	return most
+}

@@ -1,0 +1,35 @@
+package site
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed demo.yaml
+var rules string
+
+// Config returns the configuration of the demo as a file: what it listens on,
+// where its shop is, and which engine it has.
+func Config(listen, shop, engine string) string {
+	return strings.NewReplacer("LISTEN", listen, "SHOP", shop, "ENGINE", engine).Replace(rules)
+}
+
+// excerpt returns the rules of a configuration whose matches are given, as they
+// are written there.
+func excerpt(text string, matches ...string) string {
+	var b strings.Builder
+	for _, m := range matches {
+		_, rest, found := strings.Cut(text, "  - match: "+m+"\n")
+		if !found {
+			continue
+		}
+		b.WriteString("- match: " + m + "\n")
+		for line := range strings.Lines(rest) {
+			if !strings.HasPrefix(line, "    ") {
+				break
+			}
+			b.WriteString(line[2:])
+		}
+	}
+	return b.String()
+}
