@@ -31,12 +31,30 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 	case name == "":
 		s.reject("Lock: give it a name, such as %q", "pay")
 	}
+	locks := append([]interlock.Option{interlock.Wait(lockWait)}, s.locks...)
+	return s.lock(source, func(id string) interlock.Locker { return client.Mutex(interlock.Key(name, id), locks...) })
+}
+
+// LockWith is [Lock] for locks of any kind: lock returns that of what source finds,
+// with its options.
+func LockWith(lock func(id string) interlock.Locker, source Source, opts ...Option) (func(http.Handler) http.Handler, error) {
+	s := newSettings(opts)
+	if lock == nil {
+		s.reject("LockWith(nil): pass a function that returns a lock")
+	}
+	if s.locks != nil {
+		s.reject("Locking: give the options to the locks that LockWith gets")
+	}
+	return s.lock(source, lock)
+}
+
+// lock returns the middleware of locks.
+func (s *settings) lock(source Source, of func(id string) interlock.Locker) (func(http.Handler) http.Handler, error) {
 	s.check(source)
 	s.onlyLocks()
 	if err := s.err(); err != nil {
 		return nil, err
 	}
-	s.locks = append([]interlock.Option{interlock.Wait(lockWait)}, s.locks...)
 	pace := &pace{}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +63,11 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 				return
 			}
 			q := &request{Request: r, w: w, settings: s, next: next}
-			q.lock(client, name, source, pace)
+			if s.shadow != nil {
+				q.observeLock(of, source, pace)
+				return
+			}
+			q.lock(of, source, pace)
 		})
 	}, nil
 }
@@ -64,7 +86,6 @@ func (s *settings) onlyLocks() {
 		{"Key", s.source != nil},
 		{"LeastKey", s.least != 0},
 		{"Tee", s.tee},
-		{"Shadow", s.shadow != nil},
 		{"WithTokens", s.tokens != nil},
 		{"Allow", s.allow != nil},
 		{"Guarding", s.guard != nil},
@@ -76,7 +97,7 @@ func (s *settings) onlyLocks() {
 }
 
 // lock answers the request while nobody else does.
-func (q *request) lock(client *interlock.Client, name string, source Source, pace *pace) {
+func (q *request) lock(of func(id string) interlock.Locker, source Source, pace *pace) {
 	id, err := source.find(q)
 	if err == nil && q.settings.readsFirst {
 		err = q.rewind()
@@ -90,7 +111,7 @@ func (q *request) lock(client *interlock.Client, name string, source Source, pac
 		q.settings.tell(q.w, q.Request, noKey(err))
 		return
 	}
-	ctx, hold, err := client.Mutex(interlock.Key(name, id), q.settings.locks...).Lock(q.Context())
+	ctx, hold, err := of(id).Lock(q.Context())
 	if err != nil {
 		q.settings.tell(q.w, q.Request, contended(err, pace)) // nobody hears it if the client has left; silence would be a 200
 		return
@@ -102,6 +123,27 @@ func (q *request) lock(client *interlock.Client, name string, source Source, pac
 	defer q.handBack(r)
 	q.next.ServeHTTP(q.w, r)
 	pace.took(time.Since(start))
+}
+
+// observeLock answers the request as if nobody were there, and reports whether it
+// would have had to wait, or been refused. It takes the lock if that is free, so that
+// others are seen to meet it.
+func (q *request) observeLock(of func(id string) interlock.Locker, source Source, pace *pace) {
+	id, err := source.find(q)
+	switch {
+	case errors.Is(err, errNoKey) && q.settings.optional:
+	case err != nil:
+		q.report(Shadowed{Problem: q.settings.dress(noKey(err))})
+	default:
+		_, hold, err := of(id).TryLock(q.Context())
+		if err == nil {
+			defer hold.Unlock() //nolint:errcheck // nobody relies on it
+		} else if q.Context().Err() == nil {
+			q.report(Shadowed{Problem: q.settings.dress(contended(err, pace))})
+		}
+	}
+	q.unread()
+	q.next.ServeHTTP(q.w, q.Request)
 }
 
 // contended puts into a problem why there is no lock.

@@ -178,7 +178,6 @@ func TestLock(t *testing.T) {
 	t.Run("what cannot be meant is refused", func(t *testing.T) {
 		for name, opt := range map[string]interlockhttp.Option{
 			"whose it is": interlockhttp.User(signedIn),
-			"a shadow":    interlockhttp.Shadow(func(interlockhttp.Shadowed) {}),
 			"a method":    interlockhttp.Methods("post"),
 		} {
 			if _, err := interlockhttp.Lock(interlock.New(nil), "pay", interlockhttp.PathValue("id"), opt); err == nil {

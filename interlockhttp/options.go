@@ -243,7 +243,8 @@ func Answer(with func(http.ResponseWriter, *http.Request, *Problem)) Option {
 }
 
 // Shadow observes, and enforces nothing: every request runs, as if there were no
-// middleware, and report is told what would have happened to it instead.
+// middleware, and report is told what would have happened to it instead. Of a lock it
+// is told that a request met one that was taken.
 func Shadow(report func(Shadowed)) Option {
 	return func(s *settings) {
 		if report == nil {

@@ -41,6 +41,13 @@ const (
 	RecordCorrupt     Code = "record_corrupt"     // 500: what was stored is not as it was
 	StoreUnavailable  Code = "store_unavailable"  // 503: the engine cannot be asked, so nothing was done
 	Closing           Code = "closing"            // 503: this server is shutting down
+
+	// What a proxy tells besides, such as package gateway.
+	RequestAmbiguous    Code = "request_ambiguous"    // 400: the proxy and the service behind it may read it differently
+	UpgradeRefused      Code = "upgrade_refused"      // 400: a guarded request cannot become another protocol
+	UpstreamUnreachable Code = "upstream_unreachable" // 502: the service behind was not reached, so nothing was done
+	UpstreamUnknown     Code = "upstream_unknown"     // 502, or 504 if it took too long: it was reached, and did not answer
+	LoopDetected        Code = "loop_detected"        // 508: the request has been here before
 )
 
 // DefaultDocs is where the kinds of problems are explained, unless [Problem.Docs]
@@ -113,7 +120,17 @@ var kinds = map[Code]kind{
 	RecordCorrupt:     {status: 500, sameKey: true},
 	StoreUnavailable:  {status: 503, retryable: true, sameKey: true},
 	Closing:           {status: 503, retryable: true, sameKey: true},
+
+	RequestAmbiguous:    {status: 400, sameKey: true},
+	UpgradeRefused:      {status: 400, sameKey: true},
+	UpstreamUnreachable: {status: 502, retryable: true, sameKey: true},
+	UpstreamUnknown:     {status: 502, sameKey: true},
+	LoopDetected:        {status: 508, sameKey: true},
 }
+
+// NewProblem returns a problem as those of its code usually are, for handlers that
+// tell of one themselves.
+func NewProblem(c Code) *Problem { return newProblem(c) }
 
 // newProblem returns a problem as those of its code usually are.
 func newProblem(c Code) *Problem {

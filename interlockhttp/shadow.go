@@ -11,11 +11,12 @@ import (
 
 // Shadowed is what [Shadow] reports of a request that would not have run.
 type Shadowed struct {
-	Guard   string    // the policy's name
+	Guard   string    // the policy's name; empty for a lock
 	Method  string    // of the request
 	Route   string    // the pattern that matched it, or else its path
 	Problem *Problem  // that it would have been told; nil if it would have got an answer
 	Replay  *Response // the answer that it would have got; nil if there is a problem
+	Request *http.Request
 }
 
 // shadowPatience bounds how long a request is held up that is only observed.
@@ -67,7 +68,10 @@ func (q *request) observed(ctx context.Context) *guard.Claim[*Response] {
 }
 
 func (q *request) report(s Shadowed) {
-	s.Guard, s.Method, s.Route = q.middleware.policy.Name, q.Method, q.Pattern
+	s.Request, s.Method, s.Route = q.Request, q.Method, q.Pattern
+	if q.middleware != nil {
+		s.Guard = q.middleware.policy.Name
+	}
 	if s.Route == "" {
 		s.Route = q.URL.Path
 	}

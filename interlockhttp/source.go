@@ -211,6 +211,30 @@ func Each(sources ...Source) Source {
 	}}
 }
 
+// Join makes a key of several, as join says, which gets them in the order of sources.
+// All of them must be there.
+func Join(join func(r *http.Request, parts []string) (string, error), sources ...Source) Source {
+	each := Each(sources...)
+	if each.find == nil || join == nil {
+		return Source{}
+	}
+	return Source{each.name, func(q *request) (string, error) {
+		parts := make([]string, len(sources))
+		for i, s := range sources {
+			part, err := s.find(q)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", s.name, err)
+			}
+			parts[i] = part
+		}
+		key, err := join(q.Request, parts)
+		if err != nil {
+			return "", err
+		}
+		return only(key)
+	}}
+}
+
 // only returns the one value there is.
 func only(values ...string) (string, error) {
 	switch {

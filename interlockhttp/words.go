@@ -53,6 +53,16 @@ var en = map[Code]words{
 		"This request did nothing. Try again in a moment, with the same key."},
 	Closing: {"Server shutting down",
 		"This request did nothing. Send it again with the same key; another server will take it."},
+	RequestAmbiguous: {"Request ambiguous",
+		"This request did nothing: it could be read in two ways. Send the path without //, dots, encoded slashes or other detours, and do not name fields that matter in Connection."},
+	UpgradeRefused: {"Upgrade refused",
+		"This request did nothing: what is guarded is a request with an answer, and cannot become another protocol. Send it without Upgrade."},
+	UpstreamUnreachable: {"Service not reached",
+		"This request did nothing: the service behind could not be reached. Try again in a moment, with the same key."},
+	UpstreamUnknown: {"No answer from the service",
+		"The service behind was reached and did not answer, so this may have taken effect, or not. Do not repeat it with a new key: look what became of it first."},
+	LoopDetected: {"Request goes in circles",
+		"This request did nothing: it came back to where it had been. Whoever runs the service has to mend where it is sent."},
 }
 
 var zh = map[Code]words{
@@ -96,4 +106,14 @@ var zh = map[Code]words{
 		"本次请求未执行任何操作，请稍后使用同一个幂等键重试。"},
 	Closing: {"服务器正在关闭",
 		"本次请求未执行任何操作，请使用同一个幂等键重试，将由其他服务器处理。"},
+	RequestAmbiguous: {"请求含义不明确",
+		"本次请求未执行任何操作：它可能被理解成两种含义。路径中请勿包含 //、点号路径段、编码后的斜杠等写法，也不要在 Connection 中列出关键字段。"},
+	UpgradeRefused: {"不允许切换协议",
+		"本次请求未执行任何操作：受保护的请求必须有普通的响应，不能切换为其他协议。请去掉 Upgrade 后重新发送。"},
+	UpstreamUnreachable: {"无法连接后端服务",
+		"本次请求未执行任何操作：无法连接后端服务。请稍后使用同一个幂等键重试。"},
+	UpstreamUnknown: {"后端服务没有应答",
+		"请求已发送到后端服务，但没有得到应答，因此可能已经生效，也可能没有。请勿更换幂等键重试，请先查询执行结果。"},
+	LoopDetected: {"请求循环转发",
+		"本次请求未执行任何操作：它又回到了经过的地方。请由服务的维护者修正转发目标。"},
 }

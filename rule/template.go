@@ -93,6 +93,24 @@ func (t *Template) Uses(place Place) bool {
 	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.place == place })
 }
 
+// A Part is what a key takes from a request.
+type Part struct {
+	Place Place
+	Name  string
+}
+
+// Parts returns what the key takes from a request, in the order in which it is
+// written.
+func (t *Template) Parts() []Part {
+	var parts []Part
+	for _, p := range t.pieces {
+		if p.place != "" {
+			parts = append(parts, Part{p.place, p.name})
+		}
+	}
+	return parts
+}
+
 // String returns the template as it was written.
 func (t *Template) String() string { return t.text }
 

@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// fenceField tells the service behind the fence of the lock or claim, so that it can
+// refuse a request whose lock was lost on the way.
+const fenceField = "Interlock-Fence"
+
+// keyFields are those in which net/http looks for a key: it sends a request again by
+// itself that has one. In lower case it does not find them.
+var keyFields = map[string]string{"Idempotency-Key": "idempotency-key", "X-Idempotency-Key": "x-idempotency-key"}
+
+// rewrite makes of a request that came one that goes on.
+func (b *backend) rewrite(p *httputil.ProxyRequest) {
+	v := visitOf(p.In.Context())
+	p.SetURL(v.wire.target.url)
+	if v.wire.target.url.RawQuery == "" && !v.usesQuery() {
+		p.Out.URL.RawQuery = p.In.URL.RawQuery // as it came; nobody here goes by it
+	}
+	p.Out.Host = p.In.Host
+	if b.HostHeader != "" {
+		p.Out.Host = b.HostHeader
+	}
+	h := p.Out.Header
+	v.strip(h)
+	v.forward(p)
+	h["Via"] = append(h["Via"], v.gateway.via(p.In))
+	if v.fence != 0 {
+		h.Set(fenceField, strconv.FormatUint(v.fence, 10))
+	}
+	if len(v.chain) > 0 {
+		h.Del("Expect") // the body is here already
+	} else if u := h.Get("Upgrade"); u != "" && !strings.EqualFold(u, "websocket") {
+		h.Del("Upgrade") // h2c on a connection that is reused would pass by all rules
+		h.Del("Connection")
+		h.Del("Http2-Settings")
+	}
+	sendOnce(p.Out)
+}
+
+// sendOnce keeps net/http from sending a request again by itself.
+func sendOnce(r *http.Request) {
+	for name, hidden := range keyFields {
+		if values, ok := r.Header[name]; ok {
+			delete(r.Header, name)
+			r.Header[hidden] = values
+		}
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		if r.Body == nil || r.Body == http.NoBody {
+			r.Body = empty{} // there is nothing in it, but it cannot be had again
+		}
+	}
+	r.GetBody = nil
+}
+
+// empty is a body of no bytes.
+type empty struct{}
+
+// Read implements io.Reader.
+func (empty) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Close implements io.Closer.
+func (empty) Close() error { return nil }
+
+// strip removes what only we, or a proxy that is believed, may say. Many services read
+// X_User as X-User, so that both count.
+func (v *visit) strip(h http.Header) {
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		plain := name
+		if strings.Contains(name, "_") {
+			plain = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+		}
+		switch {
+		case strings.HasPrefix(plain, "Interlock-"):
+			return true
+		case plain != name && v.matters(plain):
+			return true
+		case v.plan.stripped[plain], plain == "X-Real-Ip", plain == "Forwarded", strings.HasPrefix(plain, "X-Forwarded-"):
+			return !v.trusted || plain != name
+		}
+		return false
+	})
+}
+
+// matters tells whether a rule goes by a field.
+func (v *visit) matters(name string) bool {
+	for _, l := range v.chain {
+		for _, f := range l.fields {
+			if f == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forward says whose request it is. What a proxy says that is believed is kept.
+func (v *visit) forward(p *httputil.ProxyRequest) {
+	if v.trusted {
+		for _, name := range []string{"X-Forwarded-For", "Forwarded"} {
+			if values, ok := p.In.Header[name]; ok {
+				p.Out.Header[name] = values
+			}
+		}
+	}
+	p.SetXForwarded()
+	if v.trusted {
+		for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+			if values, ok := p.In.Header[name]; ok {
+				p.Out.Header[name] = values
+			}
+		}
+	}
+}
+
+// fieldsOf returns the fields that a rule goes by, and whether it goes by the query.
+func fieldsOf(r *config.Rule, p config.Principal) (fields []string, query bool) {
+	fields = []string{"Idempotency-Key", "X-Idempotency-Key", "Idempotent-Token", "Authorization", "Cookie", "Host", "Content-Type", "Content-Encoding"}
+	add := func(name string) { fields = append(fields, http.CanonicalHeaderKey(name)) }
+	if p.Header != "" {
+		add(p.Header)
+	}
+	for name := range r.Match.Header {
+		add(name)
+	}
+	if r.Key == nil {
+		return fields, true // the whole request is its key
+	}
+	for _, part := range r.Key.Parts() {
+		if part.Place == rule.Header {
+			add(part.Name)
+		}
+		query = query || part.Place == rule.Query
+	}
+	return fields, query
+}
+
+func (v *visit) usesQuery() bool {
+	for _, l := range v.chain {
+		if l.usesQuery {
+			return true
+		}
+	}
+	return false
+}
+
+// keeps tells whether the answer is to be stored before it is sent.
+func (v *visit) keeps() bool {
+	for _, l := range v.chain {
+		if l.keeps() {
+			return true
+		}
+	}
+	return false
+}
+
+// trusts tells whether a request comes from a proxy that is believed.
+func trusts(prefixes []netip.Prefix, remote string) bool {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	for _, p := range prefixes {
+		if p.Contains(ip.Unmap().WithZone("")) {
+			return true
+		}
+	}
+	return false
+}
