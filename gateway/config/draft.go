@@ -74,7 +74,7 @@ func policyFields() []field[draft] {
 	}
 	return []field[draft]{
 		o("kind", "The kind of lock.", "reentrant", words("reentrant", "plain", "fair", "read", "write")),
-		o("wait", "How long a lock is waited for, 0 for one attempt; or a duplicate waits, with on-duplicate: wait.", "5s, or 3s", d()),
+		o("wait", "How long a lock is waited for, 0 for one attempt; or a duplicate waits, with on-duplicate: wait.", "5s, or 3s", either(d(), &jsonschema.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(0.0)})),
 		o("lease", "How long a lock or claim survives who has it. A lock with one is not renewed.", "30s", d()),
 		o("max-hold", "For how long at most a lock or claim is renewed.", "15m", d()),
 		o("after", "What is left when the work was done.", "keep, or window with submit", words("free", "window", "keep")),
@@ -98,7 +98,7 @@ func option(name, about, def string, s *jsonschema.Schema, show func(*draft) *no
 		read: func(r *reader, d *draft, n *node) {
 			if !n.scalar() {
 				d.told = true
-				r.wrongType(n, name, "one value", "write "+name+": "+optionExample(s))
+				r.wrongType(n, name, "be one value", "write "+name+": "+optionExample(s))
 				return
 			}
 			if name == "name" && n.kind != text {
@@ -121,6 +121,8 @@ func option(name, about, def string, s *jsonschema.Schema, show func(*draft) *no
 
 func optionExample(s *jsonschema.Schema) string {
 	switch {
+	case len(s.AnyOf) > 0:
+		return optionExample(s.AnyOf[0])
 	case len(s.Enum) > 0:
 		return fmt.Sprint(s.Enum[0])
 	case len(s.Examples) > 0:

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ type shape[T any] struct {
 // read fills in what a mapping says.
 func (s shape[T]) read(r *reader, to *T, n *node) {
 	if n.kind != mapping {
-		r.wrongType(n, s.what, "fields", "write "+s.fields[0].name+": … on a line of its own, further to the right")
+		r.wrongType(n, s.what, "have fields", "write "+s.fields[0].name+": … on a line of its own")
 		return
 	}
 	for _, p := range n.pairs {
@@ -49,7 +50,7 @@ func (s shape[T]) read(r *reader, to *T, n *node) {
 	}
 	for _, f := range s.fields {
 		if f.need && n.field(f.name) == nil && !n.has(f.name) {
-			r.say(n.at, Missing, "add "+f.name+": "+f.example(), "%s has no %s", s.what, f.name)
+			r.say(n.at, Missing, cmp.Or(s.hints["+"+f.name], "add "+f.name+": "+f.example()), "%s has no %s", s.what, f.name)
 		}
 	}
 }
@@ -63,8 +64,15 @@ func (f field[T]) example() string {
 	if f.def != "" {
 		return f.def
 	}
-	if e := f.schema().Examples; len(e) > 0 {
-		return fmt.Sprint(e[0])
+	s := f.schema()
+	if len(s.AnyOf) > 0 {
+		s = s.AnyOf[0]
+	}
+	switch {
+	case len(s.Examples) > 0:
+		return fmt.Sprint(s.Examples[0])
+	case len(s.Enum) > 0:
+		return fmt.Sprint(s.Enum[0])
 	}
 	return "…"
 }
@@ -175,7 +183,7 @@ func count[T any](name, about string, def, least, most int, of func(*T) *int) fi
 			v, err := strconv.Atoi(n.text)
 			switch {
 			case n.kind != number || err != nil:
-				r.wrongType(n, name, "a whole number", fmt.Sprintf("write %s: %d", name, def))
+				r.wrongType(n, name, "be a whole number", fmt.Sprintf("write %s: %d", name, def))
 			case v < least || v > most:
 				r.say(n.at, BadValue, fmt.Sprintf("use one from %d to %d", least, most), "%s: %d is out of bounds", name, v)
 			default:
@@ -195,7 +203,7 @@ func flag[T any](name, about string, of func(*T) *bool) field[T] {
 		name: name, about: about, def: "false",
 		read: func(r *reader, to *T, n *node) {
 			if n.kind != boolean || n.text != "true" && n.text != "false" {
-				r.wrongType(n, name, "true or false", "write "+name+": true, or leave it out")
+				r.wrongType(n, name, "be true or false", "write "+name+": true, or leave it out")
 				return
 			}
 			*of(to) = n.text == "true"

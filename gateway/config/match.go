@@ -175,7 +175,7 @@ var headersField = field[Match]{
 	name: "header", about: "Headers that must be there: name to value, * for any.",
 	read: func(r *reader, m *Match, n *node) {
 		if n.kind != mapping {
-			r.wrongType(n, "header", "fields", "write header: {X-Api: v2}")
+			r.wrongType(n, "header", "have fields", "write header: {X-Api: v2}")
 			return
 		}
 		m.Header = map[string]string{}

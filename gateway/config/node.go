@@ -40,7 +40,7 @@ const (
 
 // String says what it is, for messages.
 func (k kind) String() string {
-	return [...]string{"nothing", "text", "a number", "true or false", "fields", "a list"}[k]
+	return [...]string{"is nothing", "is text", "is a number", "is true or false", "has fields", "is a list"}[k]
 }
 
 // scalar tells whether n is a single value.

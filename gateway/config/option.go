@@ -92,13 +92,34 @@ func (r *reader) place(options []rule.Option, a, b string, verb rule.Pos) rule.P
 // assigned is how options are written in a directive.
 var assigned = regexp.MustCompile(`\b(name|kind|wait|lease|max-hold|after|window|retain|scope|on-duplicate|on-error|on-unknown|on-down|local|status|message)=`)
 
+// Forms of what package rule says.
+var (
+	meantWord = regexp.MustCompile(`^(.*) \((did you mean .*\?)\)$`)
+	bareWord  = regexp.MustCompile(`^[a-z-]+: (\S+|".*")$`)
+)
+
 // halves takes what package rule says apart: what is wrong, and what to write
 // instead, as it is written in a file.
 func halves(s string) (what, hint string) {
-	if i := strings.LastIndex(s, ": "); i >= 0 {
+	if m := meantWord.FindStringSubmatch(s); m != nil {
+		s, hint = m[1], m[2]
+	} else if i := strings.LastIndex(s, ": "); i >= 0 {
 		s, hint = s[:i], s[i+2:]
 	}
-	return assigned.ReplaceAllString(s, "$1: "), assigned.ReplaceAllString(hint, "$1: ")
+	what, hint = assigned.ReplaceAllString(s, "$1: "), assigned.ReplaceAllString(hint, "$1: ")
+	switch {
+	case what == "scope: global":
+		hint = "it is called key here"
+	case what == "scope: user":
+		hint = "it is called user+key here"
+	}
+	if bareWord.MatchString(what) {
+		what += " is not known"
+	}
+	if strings.HasPrefix(what, "name: ") {
+		what = strings.Replace(what, "is not known", "is not a name", 1)
+	}
+	return what, hint
 }
 
 // optionNode returns an option as it is printed.

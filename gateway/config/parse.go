@@ -55,7 +55,7 @@ func rulesField() field[Config] {
 		name: "rules", about: "What happens to which requests; the first that matches counts. [] guards nothing.",
 		read: func(r *reader, _ *Config, n *node) {
 			if n.kind != list {
-				r.wrongType(n, "rules", "a list", "write - match: POST /orders on a line of its own, or rules: [] to guard nothing")
+				r.wrongType(n, "rules", "be a list", "write - match: POST /orders on a line of its own, or rules: [] to guard nothing")
 				return
 			}
 			r.ruleList = n
@@ -85,7 +85,7 @@ func presetsField() field[Config] {
 		name: "presets", about: "The file's own policies: name to the fields of a policy; preset: in one builds on another.",
 		read: func(r *reader, _ *Config, n *node) {
 			if n.kind != mapping {
-				r.wrongType(n, "presets", "fields", "write a name and, below it, the fields of a policy")
+				r.wrongType(n, "presets", "have fields", "write a name and, below it, the fields of a policy")
 				return
 			}
 			r.presetMap = n

@@ -61,3 +61,15 @@ func TestParse(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestColonsInBraces has a colon without a space behind it where the YAML library
+// sees a field.
+func TestColonsInBraces(t *testing.T) {
+	c := good(t, "engine: {quorum: [redis://a:6379, 'redis://b:6379',  redis://c:6379 ]}\nto: {url: [http://a:9000]}\nrules: []\n")
+	if got := strings.Join(c.Engine.Quorum, " "); got != "redis://a:6379 redis://b:6379 redis://c:6379" {
+		t.Errorf("the quorum is %s", got)
+	}
+	if got := c.Upstream.To[0].String(); got != "http://a:9000" {
+		t.Errorf("the service is at %s", got)
+	}
+}

@@ -34,9 +34,16 @@ func newReader(file string, content []byte) *reader {
 func (r *reader) say(at rule.Pos, code Code, hint, format string, args ...any) {
 	m := &Mistake{File: r.file, At: at, Code: code, Text: fmt.Sprintf(format, args...), Hint: hint}
 	if at.Line >= 1 && at.Line <= len(r.lines) {
-		m.Excerpt = r.lines[at.Line-1]
+		m.Excerpt = redact(r.lines[at.Line-1])
 	}
 	r.errs = append(r.errs, m)
+}
+
+// secret says of a value that it should not be in the file, without showing it.
+func (r *reader) secret(n *node, hint, text string) {
+	r.say(n.at, WrongType, hint, "%s", text)
+	m := r.errs[len(r.errs)-1]
+	m.Excerpt = strings.ReplaceAll(m.Excerpt, n.text, "***")
 }
 
 // within reads a field with its name on the path.
@@ -60,7 +67,7 @@ func (r *reader) wrongType(n *node, name, want, hint string) {
 		r.say(n.at, Missing, hint, "%s has no value", name)
 		return
 	}
-	r.say(n.at, WrongType, hint, "%s is %s, and should be %s", name, n.kind, want)
+	r.say(n.at, WrongType, hint, "%s %s, and should %s", name, n.kind, want)
 }
 
 // text returns a text, or tells that it is none.
@@ -68,11 +75,11 @@ func (r *reader) text(n *node, name, example string) (string, bool) {
 	hint := "write " + name + ": " + example
 	switch {
 	case n.kind == number, n.kind == boolean:
-		r.say(n.at, WrongType, fmt.Sprintf("put it in quotes if it is meant: %q", n.text), "%s is %s, and should be text", name, n.kind)
+		r.say(n.at, WrongType, fmt.Sprintf("put it in quotes if it is meant: %q", n.text), "%s %s, and should be text", name, n.kind)
 	case n.kind == mapping && n.flow:
-		r.say(n.at, WrongType, "put a value that begins with { in quotes", "%s is %s, and should be text", name, n.kind)
+		r.say(n.at, WrongType, "put a value that begins with { in quotes", "%s %s, and should be text", name, n.kind)
 	case n.kind != text:
-		r.wrongType(n, name, "text", hint)
+		r.wrongType(n, name, "be text", hint)
 	case n.text == "":
 		r.say(n.at, Missing, "leave it out, or "+hint, "%s is empty", name)
 	case strings.ContainsFunc(n.text, func(c rune) bool { return c < ' ' || c == 0x7f }):

@@ -83,7 +83,7 @@ var secretsField = field[Config]{
 	read: func(r *reader, c *Config, n *node) {
 		for _, item := range r.each(n, "secrets") {
 			if item.kind == text {
-				r.say(item.at, WrongType, "put it into a file or a variable, and write file: or env:", "a secret does not belong into this file")
+				r.secret(item, "put it into a file or a variable, and write file: or env:", "a secret does not belong into this file")
 				continue
 			}
 			var s Secret
@@ -155,7 +155,7 @@ var adminTokensField = field[Admin]{
 	read: func(r *reader, a *Admin, n *node) {
 		for _, item := range r.each(n, "tokens") {
 			if item.kind == text {
-				r.say(item.at, WrongType, "write name:, role: and sha256: of the token", "a token does not belong into this file")
+				r.secret(item, "write name:, role: and sha256: of the token", "a token does not belong into this file")
 				continue
 			}
 			var t AdminToken

@@ -26,6 +26,9 @@ func top() shape[Config] {
 		presetsField(),
 		needed(rulesField()),
 	}, hints: map[string]string{
+		"+engine":  "add engine: memory for one process, or engine: redis://127.0.0.1:6379 for several",
+		"+to":      "add to: http://127.0.0.1:9000, or wherever the service is",
+		"+rules":   "add rules: with a - match: for each, or rules: [] to guard nothing",
 		"upstream": "the service is called to", "backend": "the service is called to", "proxy": "the service is called to", "url": "the service is called to",
 		"redis": "write engine: redis://…", "store": "write engine: redis://…", "port": "write listen: 127.0.0.1:8080", "address": "write listen: 127.0.0.1:8080",
 		"routes": "they are called rules", "auth": "who sends a request is called principal", "version": "leave it out: there is one",

@@ -62,7 +62,7 @@ func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 }
 
 // engineURL is what an address looks like that an engine may understand.
-var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]`)
+var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]\S*$`)
 
 var engineField = field[Config]{
 	name: "engine", about: "Where locks and records are: memory, a redis URL, or quorum or standby with a list of them.",
@@ -96,7 +96,7 @@ func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] 
 		name: name, about: about,
 		read: func(r *reader, e *Engine, n *node) {
 			if n.kind != list {
-				r.wrongType(n, name, "a list", "write "+name+": [redis://a:6379, redis://b:6379, …]")
+				r.wrongType(n, name, "be a list", "write "+name+": [redis://a:6379, redis://b:6379, …]")
 				return
 			}
 			for _, item := range n.items {
@@ -134,6 +134,8 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 		r.say(n.at, BadValue, "did you mean memory?", "engine: %s is not known", show(s))
 	case s == "redis":
 		r.say(n.at, BadValue, "write redis://127.0.0.1:6379", "engine: redis does not say where")
+	case !memory:
+		r.say(n.at, BadValue, "write redis://host:6379, and in quotes if there are commas in it", "engine: %s is not known", show(redact(s)))
 	default:
 		r.say(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster or redis+cluster://a,b", "engine: %s is not known", show(redact(s)))
 	}

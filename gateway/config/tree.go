@@ -32,7 +32,7 @@ func (r *reader) tree(content []byte) *node {
 		r.say(rule.Pos{Line: 1, Col: 1}, Syntax, "no field is deeper than six", "there are more than %d brackets inside each other", mostDepth)
 		return nil
 	}
-	file, err := parse(content)
+	file, err := parse([]byte(strings.Join(r.lines, "\n"))) // whose line ends are all alike
 	if err != nil {
 		r.syntax(err)
 		return nil
@@ -145,6 +145,10 @@ func (r *reader) node(n ast.Node, depth int) *node {
 	case *ast.SequenceNode:
 		l := &node{kind: list, at: at, flow: n.IsFlowStyle}
 		for _, v := range n.Values {
+			if text := r.glued(v); text != nil && n.IsFlowStyle {
+				l.items = append(l.items, text)
+				continue
+			}
 			l.items = append(l.items, r.node(v, depth+1))
 		}
 		return l
@@ -179,6 +183,37 @@ func (r *reader) leaf(n ast.Node, at rule.Pos, depth int) *node {
 	return &node{kind: null, at: at, flow: true} // what is wrong with it has been said
 }
 
+// glued returns the text that an item of a list is in truth. The YAML library takes
+// redis://a:6379 for a field if there are braces around the list; in YAML a colon
+// makes one only with a space behind it.
+func (r *reader) glued(n ast.Node) *node {
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) == 1 && !m.IsFlowStyle {
+		n = m.Values[0]
+	}
+	v, ok := n.(*ast.MappingValueNode)
+	if !ok || !r.tight(v) {
+		return nil
+	}
+	at := r.pos(v.Key.GetToken())
+	rest := r.lines[at.Line-1][at.Col-1:]
+	if end := strings.IndexAny(rest, ",]"); end >= 0 {
+		rest = rest[:end]
+	}
+	return &node{kind: text, at: at, text: strings.TrimSpace(rest)}
+}
+
+// tight tells whether a plain name has a colon right behind it, and the colon no
+// space.
+func (r *reader) tight(v *ast.MappingValueNode) bool {
+	key, ok := v.Key.(*ast.StringNode)
+	if !ok || v.Start == nil || v.Start.Value != ":" || key.GetToken().Type != token.StringType {
+		return false
+	}
+	colon := r.pos(v.Start)
+	line := r.lines[colon.Line-1]
+	return colon.Col < len(line) && !strings.ContainsRune(" \t,]}", rune(line[colon.Col]))
+}
+
 // pair adds a field to a mapping.
 func (r *reader) pair(m *node, v *ast.MappingValueNode, depth int) {
 	at := r.pos(v.Key.GetToken())
@@ -186,6 +221,9 @@ func (r *reader) pair(m *node, v *ast.MappingValueNode, depth int) {
 	if !ok {
 		r.key(v.Key, at)
 		return
+	}
+	if r.tight(v) {
+		r.say(at, Syntax, "put a space behind the colon, or the whole in quotes", "%s is followed by a colon without a space", show(name.Value))
 	}
 	for _, p := range m.pairs {
 		if p.name == name.Value {

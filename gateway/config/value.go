@@ -13,7 +13,7 @@ import (
 // duration reads a duration within bounds.
 func (r *reader) duration(n *node, name string, least, most time.Duration) (time.Duration, bool) {
 	if !n.scalar() {
-		r.wrongType(n, name, "a duration", "write "+name+": 3s")
+		r.wrongType(n, name, "be a duration", "write "+name+": 3s")
 		return 0, false
 	}
 	d, err := time.ParseDuration(n.text)
@@ -39,7 +39,7 @@ var units = []struct {
 // bytes reads a size within bounds.
 func (r *reader) bytes(n *node, name string, least, most int64) (int64, bool) {
 	if n.kind != text && n.kind != number {
-		r.wrongType(n, name, "a size", "write "+name+": 1MiB")
+		r.wrongType(n, name, "be a size", "write "+name+": 1MiB")
 		return 0, false
 	}
 	digits, unit := n.text, int64(1)

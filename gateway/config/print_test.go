@@ -1,0 +1,191 @@
+package config_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// goodFiles have no mistake, and every field between them.
+var goodFiles = []string{
+	shop,
+	config.Init(),
+	tidy,
+	"engine: memory\nto: http://127.0.0.1:9000\nrules: []\n",
+	`engine:
+  quorum: [redis://a:6379, rediss://b:6379, 'redis://:secret@c:6379']
+namespace: shop
+listen: ':8443'
+tls: {cert: server.crt, key: server.key, client-ca: clients.crt}
+to:
+  url: [https://a.internal, https://b.internal/api]
+  host-header: shop.internal
+  ca: ca.crt
+  insecure: true
+  connect: 1s
+  answer: 5m
+  idle: 2m
+trusted-proxies: 10.0.0.0/8
+principal: mtls
+secrets: [{file: new.secret}, {env: OLD_SECRET}]
+tokens: {path: /token, life: 5m, form: order}
+limits: {body: 2MiB, response: 64KiB, header: 8192, conns: 100}
+timeouts: {header: 3s, body: 1m, idle: 10s}
+shutdown: {delay: 5s, timeout: 1m}
+admin:
+  listen: 0.0.0.0:7070
+  tls: {cert: admin.crt, key: admin.key}
+  tokens:
+    - {name: ops, role: operate, env: OPS_TOKEN}
+    - {name: screen, role: view, file: screen.token}
+  read-only: true
+  hosts: [admin.example.com]
+  audit: audit.jsonl
+presets:
+  cautious:
+    preset: charge
+    max-hold: 1h
+    lease: 1m
+    local: 1s
+    message: {en: hold on, zh: 请稍候}
+  quick: {window: 2s, status: 425}
+rules:
+  - match: POST,PUT /orders/{id}
+    host: '*.example.com'
+    header: {X-Api: v2, x-any: '*'}
+    once: order:{path.id}:{header.Idempotency-Key}
+    preset: cautious
+    on-error: keep
+    tee: true
+  - match: {method: [GET, POST], path: '/files/{rest...}', host: files.example.com}
+    lock: file:{path.rest}
+    kind: read
+    wait: 0
+    lease: 10s
+    continue: true
+    to: http://files.internal
+  - match: /forms/
+    submit: form:{body.a.b}:{cookie.c}:{query.d}
+    name: forms
+    preset: quick
+    scope: user+route+key
+    on-duplicate: wait
+    wait: 2s
+    on-unknown: hold
+    retain: 48h
+    on-down: local
+    principal:
+      jwt: {key-file: jwt.pem, issuer: me, audience: shop, claim: uid, algs: [RS256, PS256]}
+    optional: true
+    shadow: true
+  - match: POST /spend
+    once: spend:{token}
+    message: once is enough
+  - match: POST /nightly
+    lock: nightly
+    max-hold: 1h
+    principal: none
+    message: '"not" now: # later'
+`,
+	"engine: {standby: [redis://a, 'redis+sentinel://b1,b2/main']}\nto: {url: http://a, h2c: true}\nprincipal: none\nadmin: {}\nrules:\n  - {match: POST /a, submit: 'a:{query.x}', after: free, on-error: keep, retain: 5m}\n",
+}
+
+// TestPrint holds what show prints to what was read.
+func TestPrint(t *testing.T) {
+	for i, text := range goodFiles {
+		c := good(t, text)
+		printed := string(c.Print(false))
+		again := good(t, printed)
+		if reprinted := string(again.Print(false)); plainly(reprinted) != plainly(printed) {
+			t.Errorf("file %d is printed as\n%s\nand then as\n%s", i, printed, reprinted)
+		}
+		if strings.Contains(printed, "secret@") {
+			t.Errorf("file %d: a password is printed", i)
+		}
+		equal(t, c, again)
+	}
+}
+
+// plainly leaves out remarks.
+func plainly(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i], _, _ = strings.Cut(l, "  # preset")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// equal compares all that a gateway goes by.
+func equal(t *testing.T, a, b *config.Config) {
+	t.Helper()
+	for i := range a.Rules {
+		x, y := a.Rules[i], b.Rules[i]
+		if x.Key.String() != y.Key.String() {
+			t.Errorf("the key %s has become %s", x.Key, y.Key)
+		}
+		x.At, x.Preset, x.Key = y.At, y.Preset, y.Key
+		if !reflect.DeepEqual(x, y) {
+			t.Errorf("rule\n%+v\nhas become\n%+v", x, y)
+		}
+	}
+	for name, pair := range map[string][2]any{
+		"listen": {a.Listen, b.Listen}, "tls": {a.TLS, b.TLS}, "upstream": {a.Upstream, b.Upstream}, "trusted": {a.Trusted, b.Trusted},
+		"principal": {a.Principal, b.Principal}, "secrets": {a.Secrets, b.Secrets}, "tokens": {a.Tokens, b.Tokens}, "limits": {a.Limits, b.Limits},
+		"timeouts": {a.Timeouts, b.Timeouts}, "shutdown": {a.Shutdown, b.Shutdown}, "namespace": {a.Namespace, b.Namespace}, "rules": {len(a.Rules), len(b.Rules)},
+	} {
+		if !reflect.DeepEqual(pair[0], pair[1]) {
+			t.Errorf("%s: %+v has become %+v", name, pair[0], pair[1])
+		}
+	}
+}
+
+func TestOrigins(t *testing.T) {
+	printed := string(good(t, goodFiles[4]).Print(true))
+	for _, want := range []string{
+		"namespace: shop  # file", "    max-hold: 1h  # preset cautious", "    on-error: keep  # file", "    on-down: closed  # preset cautious",
+		"      zh: 请稍候  # preset cautious", "    local: 500ms  # default", "    name: order  # file", "      X-Api: v2  # file", "    host: files.example.com  # file",
+		"      url: [http://files.internal]  # file", "      connect: 3s  # default", "    scope: user+route+key  # file", "        claim: uid  # file",
+	} {
+		if !strings.Contains(printed, want+"\n") {
+			t.Errorf("%q is not in\n%s", want, printed)
+		}
+	}
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	hash := strings.Repeat("ab", 32)
+	c := good(t, "engine: redis://me:hunter2@a\nto: http://b\nadmin: {tokens: [{name: ops, role: view, sha256: "+hash+"}]}\nrules: []\n")
+	printed := string(c.Print(true))
+	if strings.Contains(printed, "hunter2") || strings.Contains(printed, hash) {
+		t.Errorf("a secret is shown:\n%s", printed)
+	}
+	_, errs := config.Parse("x", []byte("engine: redis://me:hunter2@a b\nto: [http://me:hunter2@a]\nsecrets: [hunter2hunter2]\nrules: []\n"))
+	for _, m := range errs {
+		if strings.Contains(m.Show(), "hunter2") {
+			t.Errorf("a secret is told:\n%s", m.Show())
+		}
+	}
+	if len(errs) != 3 {
+		t.Errorf("%d mistakes, want 3: %v", len(errs), errs)
+	}
+}
+
+func TestVariables(t *testing.T) {
+	t.Setenv("SHOP_HOST", "shop.internal")
+	t.Setenv("SHOP_EMPTY", "")
+	t.Setenv("SHOP_DEEP", "${SHOP_HOST}")
+	c := good(t, "engine: redis://${SHOP_HOST}:6379\nto: 'http://${SHOP_HOST}:9000'\nlisten: ${SHOP_HOST}:80\ntls: {cert: '${SHOP_HOST}', key: b}\nrules: []\n")
+	if c.Engine.URL != "redis://shop.internal:6379" || c.Upstream.To[0].Host != "shop.internal:9000" || c.Listen != "shop.internal:80" {
+		t.Errorf("%+v", c)
+	}
+	if c.TLS.Cert != "${SHOP_HOST}" {
+		t.Errorf("a certificate is no place for variables: %q", c.TLS.Cert)
+	}
+	for _, name := range []string{"SHOP_EMPTY", "SHOP_DEEP", "SHOP_NONE"} {
+		if _, errs := config.Parse("x", []byte("engine: redis://${"+name+"}\nto: http://b\nrules: []\n")); len(errs) != 1 || errs[0].At.Col != 17 {
+			t.Errorf("%s: %v", name, errs)
+		}
+	}
+}
