@@ -45,7 +45,7 @@ func (p *program) root() *cobra.Command {
 		Args:          cobra.ArbitraryArgs, // else cobra complains before we can
 		RunE:          p.bare,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true // ours speaks two languages
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { p.help(c) })
@@ -57,6 +57,7 @@ func (p *program) root() *cobra.Command {
 	flags.BoolP("help", "h", false, p.say(lang.FlagHelp))
 	root.PersistentPreRunE = p.check
 	root.AddCommand(p.demo(), p.switchSides(), p.doctor(), p.version())
+	root.AddCommand(p.exec(), p.lock(), p.keys(), p.storm(), p.completion())
 	root.AddCommand(p.weaving()...)
 	root.SetHelpCommand(p.helpCommand(root))
 	return root

@@ -28,6 +28,7 @@ type doctorFlags struct {
 	urls  []string
 	lease time.Duration
 	json  bool
+	form  string
 }
 
 func (p *program) doctor() *cobra.Command {
@@ -49,7 +50,8 @@ func (p *program) doctor() *cobra.Command {
 	flags.StringArrayVar(&f.urls, "redis", nil, p.say(lang.FlagDoctorRedis))
 	flags.Lookup("redis").DefValue = "" // not []
 	flags.DurationVar(&f.lease, "lease", 30*time.Second, p.say(lang.FlagLease))
-	flags.BoolVar(&f.json, "json", false, p.say(lang.FlagJSON))
+	p.outputFlag(c, &f.form)
+	flags.BoolVar(&f.json, "json", false, p.say(lang.FlagJSON)) // as -o json, which came later
 	return c
 }
 
@@ -62,7 +64,7 @@ func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
 		return err
 	}
 	r := doctor.Examine(h, doctor.Lease(f.lease))
-	if err := p.showDoctor(r, f.json); err != nil {
+	if err := p.showDoctor(r, f.json || f.form == asJSON); err != nil {
 		return err
 	}
 	switch {
@@ -87,6 +89,9 @@ func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
 		return p.misuse(c, p.say(lang.DoctorLacks), "")
 	case f.lease <= 0:
 		return p.badValue(c, "lease", f.lease.String(), p.say(lang.ADuration))
+	}
+	if err := p.checkOutput(c, f.form); err != nil {
+		return err
 	}
 	for _, url := range f.urls {
 		if !redisURL.MatchString(url) {
@@ -121,12 +126,12 @@ func examined(ctx context.Context, urls []string) (engine.Health, error) {
 }
 
 // showDoctor writes the report.
-func (p *program) showDoctor(r doctor.Report, asJSON bool) error {
+func (p *program) showDoctor(r doctor.Report, programs bool) error {
 	l := doctor.English
 	if p.lang == lang.Chinese {
 		l = doctor.Chinese
 	}
-	if asJSON {
+	if programs {
 		text, err := r.JSON(l)
 		if err != nil {
 			return err

@@ -17,6 +17,8 @@ const (
 	exitOK          = 0
 	exitError       = 1
 	exitUsage       = 2
+	exitNotAcquired = 3
+	exitLost        = 4
 	exitUnreachable = 5
 	exitVerdict     = 6
 	exitInterrupted = 130 // as shells count: 128 and the number of SIGINT
@@ -44,6 +46,7 @@ func unreachable(err error) bool {
 func (p *program) report(err error) int {
 	var usage *usageError
 	var away *unreachableError
+	var needed *neededError
 	var stopped *demo.InterruptedError
 	var untold *standby.UntoldError
 	var taken *listenError
@@ -66,6 +69,9 @@ func (p *program) report(err error) int {
 		}
 		p.complain(p.say(lang.Untold, untold.Side, untold.Err), p.say(hint))
 		return exitUnreachable
+	case errors.As(err, &needed):
+		p.complain(p.say(lang.Unreachable, needed), p.say(lang.NeededHint, needed.from))
+		return exitUnreachable
 	case errors.As(err, &away):
 		p.complain(p.say(lang.Unreachable, away), p.say(lang.UnreachableHint, away.from))
 		return exitUnreachable
@@ -82,8 +88,10 @@ func (p *program) report(err error) int {
 		p.complain(p.say(lang.VerdictFailed))
 		return exitVerdict
 	}
-	if code, known := p.reportWeaving(err); known {
-		return code
+	for _, known := range []func(error) (int, bool){p.reportExec, p.reportOperator, p.reportStorm, p.reportWeaving} {
+		if code, ok := known(err); ok {
+			return code
+		}
 	}
 	p.complain(err.Error())
 	return exitError

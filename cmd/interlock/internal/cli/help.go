@@ -21,9 +21,13 @@ func (p *program) help(c *cobra.Command) {
 	fmt.Fprintf(&b, "%s\n\n%s\n", about, p.say(lang.Usage))
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s COMMAND\n\n%s\n", c.CommandPath(), p.say(lang.Commands))
+		width := 0
+		for _, sub := range c.Commands() {
+			width = max(width, len(sub.Name()))
+		}
 		for _, sub := range c.Commands() {
 			if offered(sub) {
-				fmt.Fprintf(&b, "  %-9s %s\n", sub.Name(), sub.Short)
+				fmt.Fprintf(&b, "  %-*s %s\n", width, sub.Name(), sub.Short)
 			}
 		}
 	} else {
@@ -53,6 +57,9 @@ func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() 
 var values = map[string]string{
 	"color": "WHEN", "lease": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
 	"primary": "URL", "standby": "URL", "to": "SIDE",
+	"output": "FORM", "wait": "TIME", "max-hold": "TIME", "grace": "TIME", "kind": "KIND", "limit": "N", "reason": "TEXT",
+	"state": "STATE", "guard": "NAME", "outcome": "WHAT", "result": "JSON", "url": "URL", "method": "METHOD", "body": "TEXT",
+	"idempotency-key": "KEY", "timeout": "TIME", "threshold": "LIST",
 }
 
 // flag writes the line of one flag.
@@ -80,7 +87,7 @@ func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, rest, _ := root.Find(args) // root takes any arguments, so that nothing can go wrong
 			if len(rest) > 0 {
-				return p.unknownCommand(root, rest[0])
+				return p.unknownCommand(found, rest[0])
 			}
 			p.help(found)
 			return nil

@@ -17,3 +17,11 @@ func terminalColumns(f *os.File) int {
 	}
 	return int(size.columns)
 }
+
+// interactive reports whether somebody types what is read from f: /dev/null is a
+// device, too, and no terminal.
+func interactive(f *os.File) bool {
+	var size struct{ rows, columns, x, y uint16 }
+	_, _, failed := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
+	return failed == 0
+}

@@ -10,25 +10,56 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
 )
 
+// A build is what the go command has put into the program about itself.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"` // of the repository; empty if it was built without one
+	Dirty    bool   `json:"dirty"`    // something was changed since
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
 func (p *program) version() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
+	var output string
+	c := &cobra.Command{
+		Use:   "version [flags]",
 		Short: p.say(lang.AboutVersion),
 		Args:  p.noArgs,
 
 		DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(c.OutOrStdout(), "interlock %s %s %s/%s\n", built(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if err := p.checkOutput(c, output); err != nil {
+				return err
+			}
+			b := built()
+			if output == asJSON {
+				return p.json(b)
+			}
+			_, err := fmt.Fprintf(p.stdout, "interlock %s %s %s/%s\n", b.Version, b.Go, b.OS, b.Arch)
 			return err
 		},
 	}
+	p.outputFlag(c, &output)
+	return c
 }
 
-// built returns the version that the go command has put into the program.
-func built() string {
+func built() build {
+	b := build{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
+	if !ok {
+		return b
 	}
-	return info.Main.Version
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Dirty = s.Value == "true"
+		}
+	}
+	return b
 }

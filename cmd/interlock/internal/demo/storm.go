@@ -22,8 +22,11 @@ type Storm struct {
 	Lock interlock.Locker
 	Key  string
 
-	counter atomic.Int64
-	log     history.Log
+	// Shared says that the lock is one that many may hold at a time, to read.
+	Shared bool
+
+	counter, refused atomic.Int64
+	log              history.Log
 }
 
 // Run lets everybody click once, and returns when all have. It stops at the
@@ -56,6 +59,9 @@ func (s *Storm) Run(ctx context.Context) error {
 // Counter returns how many clicks have been counted.
 func (s *Storm) Counter() int { return int(s.counter.Load()) }
 
+// Refused returns how many did not get the lock in time.
+func (s *Storm) Refused() int { return int(s.refused.Load()) }
+
 // Events returns what happened.
 func (s *Storm) Events() []history.Event { return s.log.Events() }
 
@@ -68,6 +74,10 @@ func (s *Storm) click(ctx context.Context, who string) error {
 		inner, hold, err := s.Lock.Lock(ctx)
 		if err != nil {
 			s.note(history.Stop, who, 0)
+			if errors.Is(err, interlock.ErrContended) && ctx.Err() == nil { // it waits for so long and no longer
+				s.refused.Add(1)
+				return nil
+			}
 			return err
 		}
 		defer hold.Unlock() //nolint:errcheck // what became of it is in the client's Stats
@@ -99,5 +109,5 @@ func (s *Storm) count(ctx context.Context) error {
 }
 
 func (s *Storm) note(kind history.Kind, who string, fence uint64) {
-	s.log.Add(history.Event{Kind: kind, Key: s.Key, Who: who, Fence: fence})
+	s.log.Add(history.Event{Kind: kind, Key: s.Key, Who: who, Fence: fence, Shared: s.Shared})
 }

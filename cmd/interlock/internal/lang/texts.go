@@ -82,8 +82,8 @@ var (
 		"“interlock help 命令”查看某个命令的说明。",
 	}
 	ExitCodes = Text{
-		"Exit codes: 0 ok, 1 error, 2 usage, 5 engine unreachable, 6 verdict failed,\n130 interrupted.",
-		"退出码：0 成功，1 出错，2 用法错误，5 连不上引擎，6 结论不成立，130 被中断。",
+		"Exit codes: 0 ok, 1 error, 2 usage, 3 lock not acquired in time, 4 lock lost,\n5 engine unreachable, 6 verdict or threshold failed, 130 interrupted.",
+		"退出码：0 成功，1 出错，2 用法错误，3 没等到锁，4 锁丢失，5 连不上引擎，\n6 结论或条件不成立，130 被中断。",
 	}
 
 	About = Text{

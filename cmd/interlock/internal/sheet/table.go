@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
 	"github.com/interlock-go/interlock/doctor"
 	"github.com/interlock-go/interlock/engine"
 )
@@ -26,18 +27,8 @@ func (p Page) table(b *strings.Builder, h engine.Health) {
 		p.Words.Say(lang.ColumnClock), p.Words.Say(lang.ColumnDisk), p.Words.Say(lang.ColumnMemory), p.Words.Say(lang.ColumnCopies),
 	}}
 	rows = p.rows(rows, h)
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], lang.Width(cell))
-		}
-	}
-	for i, row := range rows {
-		line := "  "
-		for j, cell := range row {
-			line += lang.Pad(cell, widths[j]) + "  "
-		}
-		line = strings.TrimRight(line, " ")
+	for i, line := range shown.Table(rows) {
+		line = "  " + line
 		if i == 0 {
 			line = p.Paint.Dim(line)
 		}

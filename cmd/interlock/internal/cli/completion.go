@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+const (
+	completionPatience = time.Second // longer than that nobody holds a Tab for
+	mostCompletions    = 100
+)
+
+// shells are those that can be told what to complete.
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func (p *program) completion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: p.say(lang.AboutCompletion),
+		Long:  p.say(lang.AboutCompletionLong, strings.Join(shells, ", ")),
+		Example: "  source <(interlock completion bash)\n" +
+			"  interlock completion zsh > \"${fpath[1]}/_interlock\"\n" +
+			"  interlock completion fish > ~/.config/fish/completions/interlock.fish",
+		ValidArgs: shells,
+		Args: func(c *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return p.misuse(c, p.say(lang.ShellLacks, strings.Join(shells, ", ")), "")
+			case !slices.Contains(shells, args[0]):
+				return p.misuse(c, p.say(lang.ShellUnknown, args[0], strings.Join(shells, ", ")), nearest(args[0], shells))
+			}
+			return p.noArgs(c, args[1:])
+		},
+		RunE: func(c *cobra.Command, args []string) error { return complete(c.Root(), args[0], p.stdout) },
+
+		DisableFlagsInUseLine: true,
+	}
+}
+
+// complete writes the script for a shell.
+func complete(root *cobra.Command, shell string, to io.Writer) error {
+	switch shell {
+	case "bash":
+		return root.GenBashCompletionV2(to, true)
+	case "zsh":
+		return root.GenZshCompletion(to)
+	case "fish":
+		return root.GenFishCompletion(to, true)
+	}
+	return root.GenPowerShellCompletionWithDesc(to)
+}
+
+// lockNames completes the keys of locks that are held now. If the engine is away
+// there is nothing to complete, and nothing to say: somebody is typing.
+func (p *program) lockNames(f *operatorFlags) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		url := f.redis
+		if url == "" {
+			url = p.getenv(redisVariable)
+		}
+		if len(args) > 0 || !redisURL.MatchString(url) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
+		defer cancel()
+		return held(ctx, url, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// held returns the keys that begin with what was typed, as far as they can be
+// typed. A server that does not answer is not waited for.
+func held(ctx context.Context, url, typed string) []string {
+	found := make(chan []string, 1)
+	go func() { // ends with the process at the latest, which is about to
+		var names []string
+		defer func() { found <- names }()
+		e, err := redisengine.Open(ctx, url)
+		if err != nil {
+			return
+		}
+		defer e.Close() //nolint:errcheck // nothing depends on it
+		all, _, _ := locks(ctx, interlock.New(e), literally(typed)+"*", mostCompletions)
+		for _, l := range all {
+			if shown.Readable(l.Key) {
+				names = append(names, l.Key)
+			}
+		}
+		slices.Sort(names)
+	}()
+	select {
+	case names := <-found:
+		return names
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// literally makes a pattern that only s itself matches.
+func literally(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(s)
+}

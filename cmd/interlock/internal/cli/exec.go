@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// lockFlags are how a lock is asked for, by the names that rules have for it.
+type lockFlags struct {
+	kind    string
+	wait    time.Duration
+	lease   time.Duration
+	maxHold time.Duration
+}
+
+// kinds are what --kind may be.
+var kinds = []string{string(rule.Plain), string(rule.Fair), string(rule.Read), string(rule.Write)}
+
+// execFlags are what exec can be told.
+type execFlags struct {
+	lockFlags
+	redis string
+	grace time.Duration
+}
+
+func (p *program) exec() *cobra.Command {
+	var f execFlags
+	c := &cobra.Command{
+		Use:   "exec KEY [flags] -- COMMAND [ARGUMENTS]",
+		Short: p.say(lang.AboutExec),
+		Long:  p.say(lang.AboutExecLong),
+		Example: "  interlock exec nightly-report --wait 0 -- ./report.sh\n" +
+			"  interlock exec deploy --kind fair --wait 10m -- make deploy",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error { return p.runExec(c, &f, args) },
+
+		DisableFlagsInUseLine: true, // Use has them
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	p.redisFlag(c, &f.redis)
+	flags.DurationVar(&f.wait, "wait", rule.DefaultWait, p.say(lang.FlagWait))
+	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(lang.FlagKind, strings.Join(kinds, ", ")))
+	flags.DurationVar(&f.lease, "lease", 0, p.say(lang.FlagExecLease))
+	flags.DurationVar(&f.maxHold, "max-hold", 0, p.say(lang.FlagMaxHold))
+	flags.DurationVar(&f.grace, "grace", 10*time.Second, p.say(lang.FlagGrace))
+	flags.Lookup("lease").DefValue, flags.Lookup("max-hold").DefValue = "", "" // not 0s
+	return c
+}
+
+func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
+	if err := p.checkExec(c, f, args); err != nil {
+		return err
+	}
+	key, argv := args[0], args[1:]
+	path, err := exec.LookPath(argv[0])
+	if err != nil { // before anybody waits for it
+		return &childError{code: notFound(err), err: err}
+	}
+	r, err := p.connect(c, f.redis)
+	if err != nil {
+		return err
+	}
+	defer r.close(c.Context())
+	return r.explain(c.Context(), p.under(c.Context(), r, f, key, &child{
+		path: path, argv: argv, grace: f.grace, stdout: p.stdout, stderr: p.stderr,
+	}))
+}
+
+// checkExec looks at the command line.
+func (p *program) checkExec(c *cobra.Command, f *execFlags, args []string) error {
+	switch dash := c.ArgsLenAtDash(); {
+	case len(args) == 0 || dash == 0:
+		return p.misuse(c, p.say(lang.KeyLacks), "")
+	case dash < 0:
+		return p.misuse(c, p.say(lang.DashLacks), "")
+	case dash > 1:
+		return p.misuse(c, p.say(lang.Superfluous, args[1]), "")
+	case len(args) == 1:
+		return p.misuse(c, p.say(lang.CommandLacks), "")
+	case f.grace < 0:
+		return p.badValue(c, "grace", f.grace.String(), p.say(lang.ADuration))
+	}
+	return p.checkLock(c, &f.lockFlags, args[0])
+}
+
+// checkLock looks at how a lock is asked for.
+func (p *program) checkLock(c *cobra.Command, f *lockFlags, key string) error {
+	switch {
+	case !slices.Contains(kinds, f.kind):
+		return p.badValue(c, "kind", f.kind, p.say(lang.OneOf, strings.Join(kinds, ", ")))
+	case f.wait < 0:
+		return p.badValue(c, "wait", f.wait.String(), p.say(lang.ADuration))
+	}
+	// What is wrong with a key or with times shows when a lock is taken: here,
+	// in this process, before anybody is asked.
+	_, hold, err := f.locker(interlock.New(nil), key).TryLock(c.Context())
+	if errors.Is(err, interlock.ErrKey) || errors.Is(err, interlock.ErrOption) {
+		return p.misuse(c, err.Error(), "")
+	}
+	if err != nil {
+		return err
+	}
+	return hold.Unlock()
+}
+
+// locker is the lock that was asked for.
+func (f *lockFlags) locker(client *interlock.Client, key string) interlock.Locker {
+	r := rule.Rule{Verb: rule.Lock, Kind: rule.Kind(f.kind), Wait: f.wait, Lease: f.lease, MaxHold: f.maxHold}
+	if f.wait == 0 {
+		r.Wait = rule.Try
+	}
+	return r.Kind.Locker(client.With(r.LockOptions()...), key)
+}
+
+// under runs a command under the lock. Ctrl-C ends the wait for it; afterwards it
+// is the command's, and the lock is given back when that has ended.
+func (p *program) under(ctx context.Context, r *remote, f *execFlags, key string, run *child) error {
+	waiting, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer stop()
+	held, hold, err := f.locker(r.client, key).Lock(waiting)
+	if errors.Is(err, interlock.ErrContended) && ctx.Err() == nil {
+		return p.contended(ctx, r, key, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer hold.Unlock() //nolint:errcheck // a lock that was lost is told of by run
+	signals := listen()
+	defer signals.stop()
+	if !stop() { // Ctrl-C came in time after all
+		return context.Cause(ctx)
+	}
+	return run.run(held, hold, signals)
+}
+
+// A notAcquiredError is a lock that somebody else has.
+type notAcquiredError struct {
+	key  string
+	info interlock.LockInfo // as far as it is known
+	err  error
+}
+
+// Error implements error.
+func (e *notAcquiredError) Error() string { return e.err.Error() }
+
+// Unwrap returns what the lock said.
+func (e *notAcquiredError) Unwrap() error { return e.err }
+
+// contended finds out who has the lock, for people.
+func (p *program) contended(ctx context.Context, r *remote, key string, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	info, _ := r.client.Inspect(ctx, key) // without it there is less to say
+	return &notAcquiredError{key, info, err}
+}
+
+// reportExec says what became of a command under a lock, if that is what it is
+// about.
+func (p *program) reportExec(err error) (code int, known bool) {
+	var busy *notAcquiredError
+	var ended *childError
+	var lost *stoppedError
+	switch {
+	case errors.As(err, &busy):
+		p.complain(p.busy(busy))
+		return exitNotAcquired, true
+	case errors.As(err, &lost):
+		p.complain(p.say(lang.ExecLost, shown.Text(lost.key), lost.err), p.say(lang.ExecLostHint))
+		return exitLost, true
+	case errors.As(err, &ended):
+		if ended.err != nil {
+			p.complain(p.say(lang.NoStart, ended.err))
+		}
+		return ended.code, true
+	}
+	return 0, false
+}
+
+// busy says who has a lock.
+func (p *program) busy(e *notAcquiredError) string {
+	var contended *interlock.ContendedError
+	errors.As(e.err, &contended)
+	if len(e.info.Holders) == 0 {
+		if contended != nil && contended.Holder != "" {
+			return p.say(lang.BusyBy, shown.Text(e.key), shown.Text(contended.Holder))
+		}
+		return p.say(lang.Busy, shown.Text(e.key))
+	}
+	h := e.info.Holders[0]
+	text := p.say(lang.BusyUntil, shown.Text(e.key), who(h.Holder, h.Client), lasting(h.Left), h.Fence)
+	if more := len(e.info.Holders) - 1; more > 0 {
+		text += p.say(lang.BusyMore, more)
+	}
+	return text
+}

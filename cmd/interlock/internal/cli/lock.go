@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+)
+
+const (
+	mostListed  = 10_000 // more than that nobody reads, and -o json would not fit into memory some day
+	keyColumn   = 64     // columns for a key in a table; get and -o json have it whole
+	ownerColumn = 40
+)
+
+// operatorFlags are what the verbs for operators can be told.
+type operatorFlags struct {
+	redis  string
+	output string
+	limit  int
+
+	reason string
+	yes    bool
+	dryRun bool
+}
+
+func (p *program) lock() *cobra.Command {
+	c := p.family("lock", lang.AboutLock)
+	c.AddCommand(p.lockLs(), p.lockGet(), p.lockRelease())
+	return c
+}
+
+// family is a command that only has others.
+func (p *program) family(name string, about lang.Text) *cobra.Command {
+	return &cobra.Command{Use: name, Short: p.say(about), Args: cobra.ArbitraryArgs, RunE: p.bare}
+}
+
+// verb makes a command for operators.
+func (p *program) verb(use string, about lang.Text, f *operatorFlags, run func(*cobra.Command, *remote, *operatorFlags, []string) error) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: p.say(about),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := p.checkOutput(c, f.output); err != nil {
+				return err
+			}
+			r, err := p.connect(c, f.redis)
+			if err != nil {
+				return err
+			}
+			defer r.close(c.Context())
+			return r.explain(c.Context(), run(c, r, f, args))
+		},
+		DisableFlagsInUseLine: true, // Use has them
+	}
+	c.Flags().SortFlags = false
+	p.redisFlag(c, &f.redis)
+	p.outputFlag(c, &f.output)
+	return c
+}
+
+// oneKey wants the name of what a command is about.
+func (p *program) oneKey(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return p.misuse(c, p.say(lang.KeyLacks), "")
+	}
+	return p.noArgs(c, args[1:])
+}
+
+func (p *program) lockLs() *cobra.Command {
+	var f operatorFlags
+	c := p.verb("ls [PATTERN] [flags]", lang.AboutLockLs, &f, p.listLocks)
+	c.Example = "  interlock lock ls\n  interlock lock ls 'order:*' -o json"
+	c.Args = p.listArgs(&f)
+	p.limitFlag(c, &f)
+	return c
+}
+
+func (p *program) limitFlag(c *cobra.Command, f *operatorFlags) {
+	c.Flags().IntVar(&f.limit, "limit", 100, p.say(lang.FlagLimit, mostListed))
+}
+
+// listArgs wants a pattern at most, and a limit that makes sense.
+func (p *program) listArgs(f *operatorFlags) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return p.noArgs(c, args[1:])
+		}
+		if f.limit < 1 || f.limit > mostListed {
+			return p.badValue(c, "limit", fmt.Sprint(f.limit), p.between(1, mostListed))
+		}
+		return nil
+	}
+}
+
+// pattern is the first argument, or what matches all.
+func pattern(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return "*"
+}
+
+func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	began := time.Now()
+	all, more, err := locks(c.Context(), r.client, pattern(args), f.limit)
+	if err != nil {
+		return err
+	}
+	if f.output == asJSON {
+		return p.json(lockList{Locks: all, More: more})
+	}
+	rows := [][]string{{p.say(lang.ColumnKey), p.say(lang.ColumnKind), p.say(lang.ColumnHolder), p.say(lang.ColumnFence), p.say(lang.ColumnLeft), p.say(lang.ColumnWaiters)}}
+	waiting := 0
+	for _, l := range all {
+		waiting += l.waiting()
+		rows = append(rows, p.lockRow(l))
+	}
+	if err := p.table(rows); err != nil {
+		return err
+	}
+	p.remark(p.say(lang.LocksListed, len(all), waiting, r.name, time.Since(began).Round(100*time.Microsecond)))
+	if more {
+		p.remark(p.say(lang.ListedMore, f.limit))
+	}
+	return nil
+}
+
+// locks returns the locks whose keys match, each once, and whether there are more.
+func locks(ctx context.Context, client *interlock.Client, pattern string, limit int) (all []lockJSON, more bool, err error) {
+	all = []lockJSON{} // none are [] to a program, not null
+	seen := make(map[string]bool)
+	for info, err := range client.Locks(ctx, pattern) {
+		switch {
+		case err != nil:
+			return nil, false, err
+		case seen[info.Key]: // a scan may meet it twice
+			continue
+		case len(all) == limit:
+			return all, true, nil
+		}
+		seen[info.Key] = true
+		all = append(all, lockOf(info))
+	}
+	return all, false, nil
+}
+
+func (p *program) lockRow(l lockJSON) []string {
+	row := []string{shown.Short(l.Key, keyColumn), l.Kind, "", "", "", fmt.Sprint(l.waiting())}
+	if len(l.Holders) > 0 {
+		h := l.Holders[0]
+		row[2], row[3], row[4] = shown.Short(h.who(), ownerColumn), fmt.Sprint(h.Fence), lasting(h.left())
+		if more := len(l.Holders) - 1; more > 0 {
+			row[2] += fmt.Sprintf(" +%d", more)
+		}
+	}
+	return row
+}
+
+func (p *program) lockGet() *cobra.Command {
+	var f operatorFlags
+	c := p.verb("get KEY [flags]", lang.AboutLockGet, &f, p.getLock)
+	c.Args, c.ValidArgsFunction = p.oneKey, p.lockNames(&f)
+	return c
+}
+
+func (p *program) getLock(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	info, err := p.inspect(c, r, args[0])
+	if err != nil {
+		return err
+	}
+	l := lockOf(info)
+	if f.output == asJSON {
+		return p.json(l)
+	}
+	return p.showLock(l)
+}
+
+// errNothing means that there is nothing of that name.
+var errNothing = errors.New("there is nothing of that name")
+
+// inspect looks at a lock that somebody holds or waits for.
+func (p *program) inspect(c *cobra.Command, r *remote, key string) (interlock.LockInfo, error) {
+	info, err := r.client.Inspect(c.Context(), key)
+	switch {
+	case errors.Is(err, interlock.ErrKey):
+		return info, p.misuse(c, err.Error(), "")
+	case err != nil:
+		return info, err
+	case len(info.Holders) == 0 && len(info.Waiters) == 0:
+		return info, fmt.Errorf("%w: %s", errNothing, p.say(lang.LockFree, shown.Text(key)))
+	}
+	return info, nil
+}
+
+// showLock writes all that is known of one lock.
+func (p *program) showLock(l lockJSON) error {
+	all := [][2]string{{p.say(lang.ColumnKey), shown.Text(l.Key)}, {p.say(lang.ColumnKind), l.Kind}}
+	for _, h := range l.Holders {
+		text := p.say(lang.HolderLine, shown.Text(h.who()), shown.Text(h.Owner), h.Fence, h.Count, lasting(h.left()))
+		all = append(all, [2]string{p.say(lang.ColumnHolder), text})
+	}
+	for i, w := range l.Waiters {
+		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(lang.ColumnWaiter), i+1), shown.Text(w.who())})
+	}
+	if l.Listeners > 0 {
+		all = append(all, [2]string{p.say(lang.ColumnWaiters), p.say(lang.Listening, l.Listeners)})
+	}
+	return p.pairs(all)
+}
+
+func (p *program) lockRelease() *cobra.Command {
+	var f operatorFlags
+	c := p.verb("release KEY --reason TEXT [flags]", lang.AboutRelease, &f, p.releaseLock)
+	c.Long = p.say(lang.AboutReleaseLong)
+	c.Example = "  interlock lock release order:981 --reason 'stuck deploy'\n" +
+		"  interlock lock release order:981 --reason 'stuck deploy' --yes"
+	c.Args, c.ValidArgsFunction = p.oneKey, p.lockNames(&f)
+	p.destroyFlags(c, &f)
+	return c
+}
+
+func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	if f.reason == "" {
+		return p.misuse(c, p.say(lang.Lacking, "--reason"), "")
+	}
+	key := args[0]
+	info, err := p.inspect(c, r, key)
+	if err != nil {
+		return err
+	}
+	if len(info.Holders) > 0 {
+		h := info.Holders[0]
+		p.remark(p.say(lang.ReleaseHeld, shown.Text(key), who(h.Holder, h.Client), h.Fence, waiting(info)))
+	} else {
+		p.remark(p.say(lang.ReleaseLine, shown.Text(key), len(info.Waiters)))
+	}
+	if !f.dryRun {
+		if err := p.confirm(c, f, key); err != nil {
+			return err
+		}
+		if info, err = r.client.ForceRelease(c.Context(), key); err != nil {
+			return err
+		}
+	}
+	if f.output == asJSON {
+		return p.json(releaseJSON{Lock: lockOf(info), Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+	}
+	done := lang.Released
+	if f.dryRun {
+		done = lang.WouldRelease
+	}
+	return p.print([]string{p.say(done, shown.Text(key), len(info.Holders), len(info.Waiters))})
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+)
+
+// What -o may be.
+const (
+	asTable = "table"
+	asJSON  = "json"
+)
+
+// outputFlag adds the flag that says in which form data are written.
+func (p *program) outputFlag(c *cobra.Command, to *string) {
+	c.Flags().StringVarP(to, "output", "o", asTable, p.say(lang.FlagOutput))
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{asTable, asJSON}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// checkOutput refuses a form that there is not.
+func (p *program) checkOutput(c *cobra.Command, form string) error {
+	if form != asTable && form != asJSON {
+		return p.badValue(c, "output", form, p.say(lang.OneOf, asTable+", "+asJSON))
+	}
+	return nil
+}
+
+// json writes data exactly as they are. Escapes for web pages would be in the way
+// of people who read it.
+func (p *program) json(v any) error {
+	e := json.NewEncoder(p.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// table writes rows below their headings.
+func (p *program) table(rows [][]string) error {
+	lines := shown.Table(rows)
+	lines[0] = p.paint(p.stdout).Dim(lines[0])
+	return p.print(lines)
+}
+
+// pairs writes names beside their values, which may be long.
+func (p *program) pairs(all [][2]string) error {
+	width := 0
+	for _, pair := range all {
+		width = max(width, lang.Width(pair[0]))
+	}
+	var b strings.Builder
+	for _, pair := range all {
+		fmt.Fprintf(&b, "%s  %s\n", p.paint(p.stdout).Dim(lang.Pad(pair[0], width)), pair[1])
+	}
+	_, err := fmt.Fprint(p.stdout, b.String())
+	return err
+}
+
+// remark says something on stderr that nobody has asked for.
+func (p *program) remark(text string) {
+	fmt.Fprintln(p.stderr, p.paint(p.stderr).Dim(text))
+}

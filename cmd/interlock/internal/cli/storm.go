@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/storm"
+	"github.com/interlock-go/interlock/rule"
+)
+
+const (
+	mostRequests  = 1_000            // at once: each has a connection
+	longestStorm  = 10 * time.Minute // no longer, whatever is asked for
+	stormPatience = time.Hour        // what somebody waits who waits for its turn: --timeout ends it
+)
+
+// stormFlags are what a storm can be told.
+type stormFlags struct {
+	lockFlags
+	redis, key string
+	n          int
+	hold       time.Duration
+	timeout    time.Duration
+
+	url, method, body, idempotencyKey string
+
+	threshold, output string
+}
+
+func (p *program) storm() *cobra.Command {
+	var f stormFlags
+	c := &cobra.Command{
+		Use:   "storm [flags]",
+		Short: p.say(lang.AboutStorm),
+		Long:  p.say(lang.AboutStormLong),
+		Example: "  interlock storm --n 100 --threshold 'executed==100,max-holders==1'\n" +
+			"  interlock storm --redis redis://localhost:6379 --key order:42 --wait 0 --hold 1s --threshold executed==1\n" +
+			"  interlock storm --url http://127.0.0.1:8080/orders --idempotency-key k1 --body '{}' --threshold executed==1",
+		Args: p.noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.runStorm(c, &f) },
+
+		DisableFlagsInUseLine: true, // Use has them
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&f.n, "n", 100, p.say(lang.FlagStormN, mostClicks, mostRequests))
+	flags.StringVar(&f.key, "key", "interlock:storm", p.say(lang.FlagKey))
+	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(lang.FlagKind, strings.Join(kinds, ", ")))
+	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(lang.FlagHold))
+	flags.DurationVar(&f.wait, "wait", stormPatience, p.say(lang.FlagStormWait))
+	flags.Lookup("wait").DefValue = ""
+	flags.StringVar(&f.redis, "redis", "", p.say(lang.FlagStormRedis))
+	flags.StringVar(&f.url, "url", "", p.say(lang.FlagURL))
+	flags.StringVar(&f.method, "method", http.MethodPost, p.say(lang.FlagMethod))
+	flags.StringVar(&f.body, "body", "", p.say(lang.FlagBody))
+	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", p.say(lang.FlagIdempotencyKey))
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, p.say(lang.FlagTimeout, longestStorm))
+	flags.StringVar(&f.threshold, "threshold", "", p.say(lang.FlagThreshold))
+	p.outputFlag(c, &f.output)
+	return c
+}
+
+func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
+	thresholds, err := p.checkStorm(c, f)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(c.Context(), f.timeout, errStormLong)
+	defer cancel()
+	began := time.Now()
+	var result *storm.Result
+	if f.url != "" {
+		q := &storm.Requests{URL: f.url, Method: f.method, Body: f.body, Key: f.idempotencyKey, N: f.n, Progress: p.progress(f.n, began)}
+		result, err = q.Run(ctx)
+	} else {
+		result, err = p.contend(ctx, c, f, began)
+	}
+	p.clearProgress()
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errStormLong) {
+			return errStormLong
+		}
+		return err
+	}
+	return p.judge(f, result, thresholds)
+}
+
+// contend lets goroutines contend for a lock, here or on a Redis.
+func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, began time.Time) (*storm.Result, error) {
+	s := &storm.Contenders{Progress: p.progress(f.n, began), Contest: demo.Contest{
+		Storm:  demo.Storm{Clicks: f.n, Hold: f.hold, Key: f.key, Shared: f.kind == string(rule.Read)},
+		Locker: func(client *interlock.Client) interlock.Locker { return f.locker(client, f.key) },
+	}}
+	if !c.Flag("redis").Changed && p.getenv(redisVariable) == "" {
+		return s.Run(ctx)
+	}
+	r, err := p.connect(c, f.redis)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close(ctx)
+	s.Engine = r.engine
+	result, err := s.Run(ctx)
+	return result, r.explain(ctx, err)
+}
+
+func (p *program) checkStorm(c *cobra.Command, f *stormFlags) ([]storm.Threshold, error) {
+	most, figures := mostClicks, storm.LockFigures
+	if f.url != "" {
+		most, figures = mostRequests, storm.RequestFigures
+	}
+	switch {
+	case f.n < 1 || f.n > most:
+		return nil, p.badValue(c, "n", fmt.Sprint(f.n), p.between(1, most))
+	case f.hold < 0 || f.hold > longest:
+		return nil, p.badValue(c, "hold", f.hold.String(), p.between(0, longest))
+	case f.timeout <= 0 || f.timeout > longestStorm:
+		return nil, p.badValue(c, "timeout", f.timeout.String(), p.between("1ms", longestStorm))
+	}
+	if err := p.checkOutput(c, f.output); err != nil {
+		return nil, err
+	}
+	if err := p.checkTarget(c, f); err != nil {
+		return nil, err
+	}
+	thresholds, err := storm.ParseThresholds(f.threshold, figures)
+	if err != nil {
+		return nil, p.misuse(c, "--threshold: "+err.Error(), "")
+	}
+	return thresholds, nil
+}
+
+// checkTarget looks at what is stormed: a lock, or a URL.
+func (p *program) checkTarget(c *cobra.Command, f *stormFlags) error {
+	if f.url == "" {
+		for _, name := range []string{"method", "body", "idempotency-key"} {
+			if c.Flag(name).Changed {
+				return p.misuse(c, p.say(lang.GoesWith, "--"+name, "--url"), "")
+			}
+		}
+		return p.checkLock(c, &f.lockFlags, f.key)
+	}
+	for _, name := range []string{"key", "kind", "hold", "wait", "redis"} {
+		if c.Flag(name).Changed {
+			return p.misuse(c, p.say(lang.GoesWithout, "--"+name, "--url"), "")
+		}
+	}
+	err := storm.CheckURL(f.url)
+	switch {
+	case errors.Is(err, storm.ErrElsewhere):
+		return p.misuse(c, p.say(lang.Elsewhere), "")
+	case err != nil:
+		return p.misuse(c, "--url: "+err.Error(), "")
+	}
+	return nil
+}
+
+// What came of a storm, if it did not go well.
+var (
+	errStormVerdict   = errors.New("the verdict failed")
+	errStormThreshold = errors.New("a threshold was not met")
+	errStormLong      = errors.New("the storm took too long")
+)
+
+// reportStorm says what became of a storm, if that is what it is about.
+func (p *program) reportStorm(err error) (code int, known bool) {
+	switch {
+	case errors.Is(err, errStormVerdict):
+		p.complain(p.say(lang.VerdictFailed))
+		return exitVerdict, true
+	case errors.Is(err, errStormThreshold):
+		p.complain(p.say(lang.ThresholdMissed))
+		return exitVerdict, true
+	case errors.Is(err, errStormLong):
+		p.complain(p.say(lang.StormLong), p.say(lang.StormLongHint))
+		return exitNotAcquired, true
+	}
+	return 0, false
+}
+
+// judge shows what became of a storm, and decides.
+func (p *program) judge(f *stormFlags, r *storm.Result, thresholds []storm.Threshold) error {
+	met := make([]bool, len(thresholds))
+	all := true
+	for i, t := range thresholds {
+		met[i] = t.Met(r)
+		all = all && met[i]
+	}
+	lost, _ := r.Figure("lost")
+	fine := len(r.Violations) == 0 && lost.Value == 0
+	show := p.showStorm
+	if f.output == asJSON {
+		show = p.stormJSON
+	}
+	if err := show(r, thresholds, met, fine); err != nil {
+		return err
+	}
+	switch {
+	case !all:
+		return errStormThreshold
+	case !fine:
+		return errStormVerdict
+	}
+	return nil
+}
+
+// stormJSON writes the result for programs. Times are in milliseconds.
+func (p *program) stormJSON(r *storm.Result, thresholds []storm.Threshold, met []bool, fine bool) error {
+	type threshold struct {
+		Text string `json:"text"`
+		Met  bool   `json:"met"`
+	}
+	data := struct {
+		Figures    map[string]float64 `json:"figures"`
+		Violations []string           `json:"violations"`
+		Thresholds []threshold        `json:"thresholds"`
+		OK         bool               `json:"ok"`
+	}{map[string]float64{}, append([]string{}, r.Violations...), []threshold{}, fine}
+	for _, figure := range r.Figures {
+		name := strings.ReplaceAll(figure.Name, "-", "_")
+		if figure.Unit != 0 {
+			name += "_ms"
+		}
+		data.Figures[name] = figure.Value
+	}
+	for i, t := range thresholds {
+		data.Thresholds = append(data.Thresholds, threshold{t.String(), met[i]})
+		data.OK = data.OK && met[i]
+	}
+	return p.json(data)
+}
+
+// showStorm writes the result for people, with a picture of who held when.
+func (p *program) showStorm(r *storm.Result, thresholds []storm.Threshold, met []bool, fine bool) error {
+	paint := p.paint(p.stdout)
+	var b strings.Builder
+	if len(r.Spans) > 0 {
+		chart := picture.Chart{Width: columns(p.stdout, p.getenv), Rows: 24, Paint: paint, Alarm: !fine}
+		b.WriteString(chart.Draw(r.Spans) + "\n")
+	}
+	var rows [][]string
+	for _, figure := range r.Figures {
+		rows = append(rows, []string{figure.Name, figure.Text()})
+	}
+	b.WriteString(strings.Join(shown.Table(rows), "\n") + "\n")
+	for i, v := range r.Violations {
+		if i == 5 {
+			break // a person has read enough
+		}
+		b.WriteString(paint.Bad("✗") + " " + v + "\n")
+	}
+	for i, t := range thresholds {
+		mark := paint.Bad("✗")
+		if met[i] {
+			mark = paint.Good("✓")
+		}
+		b.WriteString(mark + " " + t.String() + "\n")
+	}
+	_, err := fmt.Fprint(p.stdout, b.String())
+	return err
+}
+
+// progress draws a bar on a terminal; there is none for anybody else.
+func (p *program) progress(n int, began time.Time) func(int) {
+	if !terminal(p.stderr) {
+		return nil
+	}
+	return func(done int) {
+		const width = 24
+		full := min(width, done*width/n)
+		fmt.Fprintf(p.stderr, "\r%s%s %d/%d %s\x1b[K", strings.Repeat("█", full), strings.Repeat("░", width-full), done, n,
+			picture.Duration(time.Since(began).Round(100*time.Millisecond)))
+	}
+}
+
+// clearProgress takes the bar away.
+func (p *program) clearProgress() {
+	if terminal(p.stderr) {
+		fmt.Fprint(p.stderr, "\r\x1b[K")
+	}
+}

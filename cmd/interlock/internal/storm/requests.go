@@ -1,0 +1,182 @@
+package storm
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Each is an idempotency key that stands for a new one for each request.
+const Each = "each"
+
+// ErrElsewhere means that a URL leads away from this machine. A storm at somebody
+// else's server is an attack, whatever it is meant to be.
+var ErrElsewhere = errors.New("only this machine may be stormed: a URL on localhost, 127.0.0.1 or [::1]")
+
+// Requests are sent to one URL at once.
+type Requests struct {
+	URL    string
+	Method string
+	Body   string
+	Key    string // the Idempotency-Key of all; [Each] for one each, empty for none
+	N      int
+
+	Progress func(done int) // may be nil
+
+	done  atomic.Int64
+	mu    sync.Mutex
+	tally tally
+}
+
+// A tally is what came back.
+type tally struct {
+	executed, replayed, refused, errors int
+	answers                             map[[sha256.Size]byte]bool // of those that succeeded
+	took                                []time.Duration
+	first                               error
+}
+
+// mostAnswer is how much of an answer is read.
+const mostAnswer = 1 << 20
+
+// CheckURL refuses what cannot be stormed.
+func CheckURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return fmt.Errorf("%q is not a URL such as http://127.0.0.1:8080/orders", text)
+	case u.User != nil:
+		return fmt.Errorf("a URL with a password is in everybody's process list: leave it out")
+	case u.Hostname() == "localhost":
+		return nil
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err != nil || !a.IsLoopback() {
+		return ErrElsewhere
+	}
+	return nil
+}
+
+// Run sends them all at once, and waits for the answers.
+func (q *Requests) Run(ctx context.Context) (*Result, error) {
+	if err := CheckURL(q.URL); err != nil {
+		return nil, err
+	}
+	q.tally.answers = make(map[[sha256.Size]byte]bool)
+	client, closeAll := q.client()
+	defer closeAll()
+	began := time.Now()
+	stop := tell(q.Progress, func() int { return int(q.done.Load()) })
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for range q.N {
+		all.Go(func() { // waited for below
+			<-start
+			q.send(ctx, client)
+			q.done.Add(1)
+		})
+	}
+	close(start)
+	all.Wait()
+	stop()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if q.tally.errors == q.N {
+		return nil, fmt.Errorf("no request was answered: %w", q.tally.first)
+	}
+	t := &q.tally
+	return &Result{Figures: []Figure{
+		count("n", q.N), count("executed", t.executed), count("replayed", t.replayed), count("refused", t.refused),
+		count("errors", t.errors), count("answers", len(t.answers)),
+		span("p50", percentile(t.took, 0.5)), span("p99", percentile(t.took, 0.99)), span("elapsed", time.Since(began)),
+	}}, nil
+}
+
+// client is one that only reaches this machine, whatever a name resolves to, asks
+// no proxy and follows nobody elsewhere.
+func (q *Requests) client() (c *http.Client, closeAll func()) {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	transport := &http.Transport{
+		MaxIdleConnsPerHost: q.N,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+				_ = conn.Close()
+				return nil, ErrElsewhere
+			}
+			return conn, nil
+		},
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, transport.CloseIdleConnections
+}
+
+// send sends one and counts what comes back.
+func (q *Requests) send(ctx context.Context, client *http.Client) {
+	began := time.Now()
+	answer, body, err := q.exchange(ctx, client)
+	took := time.Since(began)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := &q.tally
+	if err != nil {
+		t.errors++
+		if t.first == nil {
+			t.first = err
+		}
+		return
+	}
+	t.took = append(t.took, took)
+	switch code := answer.StatusCode; {
+	case code >= 500:
+		t.errors++
+	case code >= 400:
+		t.refused++
+	case answer.Header.Get("Idempotent-Replayed") == "true":
+		t.replayed++
+		t.answers[sha256.Sum256(body)] = true
+	default:
+		t.executed++
+		t.answers[sha256.Sum256(body)] = true
+	}
+}
+
+func (q *Requests) exchange(ctx context.Context, client *http.Client) (*http.Response, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, q.Method, q.URL, strings.NewReader(q.Body))
+	if err != nil {
+		return nil, nil, err
+	}
+	switch q.Key {
+	case "":
+	case Each:
+		request.Header.Set("Idempotency-Key", rand.Text())
+	default:
+		request.Header.Set("Idempotency-Key", q.Key)
+	}
+	if q.Body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	body, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	return answer, body, err
+}
