@@ -56,6 +56,8 @@ func (p *program) root() *cobra.Command {
 	flags.String("lang", "", p.say(lang.FlagLang)) // read by lang.Pick
 	flags.BoolP("help", "h", false, p.say(lang.FlagHelp))
 	root.PersistentPreRunE = p.check
+	choices(root, "color", "auto", "always", "never")
+	choices(root, "lang", "en", "zh")
 	root.AddCommand(p.demo(), p.switchSides(), p.doctor(), p.version())
 	root.AddCommand(p.exec(), p.lock(), p.keys(), p.storm(), p.completion())
 	root.AddCommand(p.weaving()...)

@@ -47,6 +47,11 @@ func (p *program) completion() *cobra.Command {
 	}
 }
 
+// choices completes the values of a flag.
+func choices(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}
+
 // complete writes the script for a shell.
 func complete(root *cobra.Command, shell string, to io.Writer) error {
 	switch shell {

@@ -55,6 +55,7 @@ func (p *program) exec() *cobra.Command {
 	flags.DurationVar(&f.lease, "lease", 0, p.say(lang.FlagExecLease))
 	flags.DurationVar(&f.maxHold, "max-hold", 0, p.say(lang.FlagMaxHold))
 	flags.DurationVar(&f.grace, "grace", 10*time.Second, p.say(lang.FlagGrace))
+	choices(c, "kind", kinds...)
 	flags.Lookup("lease").DefValue, flags.Lookup("max-hold").DefValue = "", "" // not 0s
 	return c
 }

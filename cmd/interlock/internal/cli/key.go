@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,113 +14,251 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
 )
 
 func (p *program) keys() *cobra.Command {
 	c := p.family("key", lang.AboutKeys)
-	c.AddCommand(p.keyLs(), p.keyGet())
+	c.AddCommand(p.keyLs(), p.keyGet(), p.keyResolve(), p.keyExpire())
 	return c
 }
 
 // states are what --state may be.
 var states = []string{engine.Running.String(), engine.Done.String(), engine.Failed.String(), engine.Unknown.String()}
 
+// keyFilter says which records are listed.
+type keyFilter struct{ pattern, guard, state string }
+
 func (p *program) keyLs() *cobra.Command {
 	var f operatorFlags
-	var state, guard string
+	var which keyFilter
 	c := p.verb("ls [PATTERN] [flags]", lang.AboutKeyLs, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
-		if state != "" && !slices.Contains(states, state) {
-			return p.badValue(c, "state", state, p.say(lang.OneOf, strings.Join(states, ", ")))
-		}
-		return p.listKeys(c, r, f, pattern(args), func(rec engine.Record) bool {
-			return (state == "" || rec.State.String() == state) && (guard == "" || guardOf(rec.Key) == guard)
-		})
+		which.pattern = pattern(args)
+		return p.listKeys(c, r, f, which)
 	})
 	c.Example = "  interlock key ls --state unknown\n  interlock key ls 'pay:*' -o json"
-	c.Args = p.listArgs(&f)
-	c.Flags().StringVar(&state, "state", "", p.say(lang.FlagState, strings.Join(states, ", ")))
-	c.Flags().StringVar(&guard, "guard", "", p.say(lang.FlagGuard))
+	c.Args = func(c *cobra.Command, args []string) error {
+		switch {
+		case which.state != "" && !slices.Contains(states, which.state):
+			return p.badValue(c, "state", which.state, p.say(lang.OneOf, strings.Join(states, ", ")))
+		case which.guard != "" && len(args) > 0:
+			return p.misuse(c, p.say(lang.GoesWithout, "--guard", "PATTERN"), "")
+		}
+		return p.listArgs(&f)(c, args)
+	}
+	c.Flags().StringVar(&which.state, "state", "", p.say(lang.FlagState, strings.Join(states, ", ")))
+	c.Flags().StringVar(&which.guard, "guard", "", p.say(lang.FlagGuard))
+	choices(c, "state", states...)
 	p.limitFlag(c, &f)
 	return c
 }
 
-func (p *program) listKeys(c *cobra.Command, r *remote, f *operatorFlags, pattern string, wanted func(engine.Record) bool) error {
+func (p *program) listKeys(c *cobra.Command, r *remote, f *operatorFlags, which keyFilter) error {
 	began := time.Now()
-	list := keyList{Keys: []keyJSON{}}
-	seen := make(map[string]bool)
-	for cursor := ""; ; {
-		records, next, err := r.engine.Capabilities().Ledger.List(c.Context(), pattern, cursor)
-		if err != nil {
-			return err
-		}
-		for _, rec := range records {
-			if !wanted(rec) || seen[rec.Key] {
-				continue
-			}
-			if len(list.Keys) == f.limit {
-				list.More = true
-				break
-			}
-			seen[rec.Key] = true
-			list.Keys = append(list.Keys, keyOf(rec))
-		}
-		if cursor = next; cursor == "" || list.More {
-			break
-		}
+	list, err := records(c.Context(), r, which, f.limit)
+	if err != nil {
+		return err
 	}
 	if f.output == asJSON {
 		return p.json(list)
 	}
-	return p.showKeys(list, r, f, time.Since(began))
-}
-
-func (p *program) showKeys(list keyList, r *remote, f *operatorFlags, took time.Duration) error {
-	rows := [][]string{{p.say(lang.ColumnGuard), p.say(lang.ColumnKey), p.say(lang.ColumnState), p.say(lang.ColumnFence), p.say(lang.ColumnAge), p.say(lang.ColumnLeft)}}
-	for _, k := range list.Keys {
+	rows := [][]string{{p.say(lang.ColumnGuard), p.say(lang.ColumnKey), p.say(lang.ColumnState), p.say(lang.ColumnFence), p.say(lang.ColumnBegan), p.say(lang.ColumnLeft)}}
+	for _, k := range list.Claims {
 		rows = append(rows, []string{
-			shown.Short(k.Guard, ownerColumn), shown.Short(k.Key, keyColumn), k.State, fmt.Sprint(k.Fence), lasting(k.age()), lasting(k.left()),
+			shown.Short(k.Guard, ownerColumn), shown.Short(k.Key, keyColumn), k.State, fmt.Sprint(k.Fence), k.began(), lasting(k.left()),
 		})
 	}
 	if err := p.table(rows); err != nil {
 		return err
 	}
-	p.remark(p.say(lang.KeysListed, len(list.Keys), r.name, took.Round(100*time.Microsecond)))
+	p.remark(p.say(lang.KeysListed, len(list.Claims), r.name, time.Since(began).Round(100*time.Microsecond)))
 	if list.More {
 		p.remark(p.say(lang.ListedMore, f.limit))
 	}
 	return nil
 }
 
+// records returns those that are wanted, each once.
+func records(ctx context.Context, r *remote, which keyFilter, limit int) (list claimList, err error) {
+	list.Claims = []claimJSON{} // none are [] to a program, not null
+	all, err := guard.NewRecords(r.client)
+	if err != nil {
+		return list, err
+	}
+	if which.guard != "" {
+		which.pattern = guard.Pattern(which.guard)
+	}
+	seen := make(map[string]bool)
+	for cursor := ""; ; {
+		some, next, err := all.From(ctx, which.pattern, cursor)
+		if err != nil {
+			return list, err
+		}
+		for _, rec := range some {
+			if which.state != "" && rec.State.String() != which.state || seen[rec.Key] {
+				continue
+			}
+			if len(list.Claims) == limit {
+				list.More = true
+				return list, nil
+			}
+			seen[rec.Key] = true
+			list.Claims = append(list.Claims, claimOf(rec))
+		}
+		if cursor = next; cursor == "" {
+			return list, nil
+		}
+	}
+}
+
 func (p *program) keyGet() *cobra.Command {
 	var f operatorFlags
 	c := p.verb("get KEY [flags]", lang.AboutKeyGet, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
-		rec, err := p.lookup(c, r, args[0])
+		_, rec, err := p.lookup(c, r, args[0])
 		if err != nil {
 			return err
 		}
-		k := keyOf(rec)
 		if f.output == asJSON {
-			return p.json(k)
+			return p.json(claimOf(rec))
 		}
-		return p.pairs([][2]string{
-			{p.say(lang.ColumnKey), shown.Text(k.Key)}, {p.say(lang.ColumnGuard), shown.Text(k.Guard)}, {p.say(lang.ColumnState), k.State},
-			{p.say(lang.ColumnFence), fmt.Sprint(k.Fence)}, {p.say(lang.ColumnAge), lasting(k.age())}, {p.say(lang.ColumnLeft), lasting(k.left())},
-			{p.say(lang.ColumnPrint), shown.Text(k.Fingerprint)}, {p.say(lang.ColumnSize), p.say(lang.Bytes, len(rec.Result))},
-		})
+		return p.showKey(claimOf(rec))
 	})
 	c.Args = p.oneKey
 	return c
 }
 
 // lookup finds the record of a key that something is known of.
-func (p *program) lookup(c *cobra.Command, r *remote, key string) (engine.Record, error) {
-	rec, err := r.engine.Capabilities().Ledger.Lookup(c.Context(), key)
+func (p *program) lookup(c *cobra.Command, r *remote, key string) (*guard.Records, guard.Record, error) {
+	all, err := guard.NewRecords(r.client)
 	if err != nil {
-		return rec, err
+		return nil, guard.Record{}, err
+	}
+	rec, err := all.Lookup(c.Context(), key)
+	if err != nil {
+		return nil, rec, err
 	}
 	if rec.State == engine.Absent {
-		return rec, fmt.Errorf("%w: %s", errNothing, p.say(lang.KeyAbsent, shown.Text(key)))
+		return nil, rec, fmt.Errorf("%w: %s", errNothing, p.say(lang.KeyAbsent, shown.Text(key)))
 	}
-	rec.Key = key
-	return rec, nil
+	return all, rec, nil
+}
+
+// showKey writes all that is known of one key.
+func (p *program) showKey(k claimJSON) error {
+	all := [][2]string{
+		{p.say(lang.ColumnKey), shown.Text(k.Key)}, {p.say(lang.ColumnGuard), shown.Text(k.Guard)}, {p.say(lang.ColumnState), k.State},
+		{p.say(lang.ColumnFence), fmt.Sprint(k.Fence)}, {p.say(lang.ColumnBegan), k.began()}, {p.say(lang.ColumnLeft), lasting(k.left())},
+	}
+	if k.Kept != nil {
+		text := p.say(lang.KeptBytes, k.Kept.Holds, k.Kept.Bytes)
+		if k.Kept.Sealed {
+			text += p.say(lang.KeptSealed)
+		}
+		all = append(all, [2]string{p.say(lang.ColumnKept), text})
+	}
+	return p.pairs(all)
+}
+
+// outcomes are what --outcome may be, by the names of the admin API.
+var outcomes = map[string]guard.State{"done": engine.Done, "failed": engine.Failed, "free": engine.Absent}
+
+func (p *program) keyResolve() *cobra.Command {
+	var f operatorFlags
+	var outcome, result string
+	c := p.verb("resolve KEY --outcome WHAT --reason TEXT [flags]", lang.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+		var kept []byte
+		if result != "" {
+			kept = []byte(result)
+		}
+		return p.resolve(c, r, f, args[0], outcome, kept)
+	})
+	c.Long = p.say(lang.AboutKeyResolveLong)
+	c.Example = "  interlock key resolve pay:Zm9v --outcome done --result '{\"order\": 7}' --reason 'seen at the bank'"
+	c.Args = func(c *cobra.Command, args []string) error {
+		if err := p.destroyArgs(&f)(c, args); err != nil {
+			return err
+		}
+		if _, known := outcomes[outcome]; !known {
+			return p.badValue(c, "outcome", outcome, p.say(lang.OneOf, "done, failed, free"))
+		}
+		if outcome == "done" && result != "" && !json.Valid([]byte(result)) {
+			return p.badValue(c, "result", result, p.say(lang.AJSON))
+		}
+		if outcome == "free" && result != "" {
+			return p.misuse(c, p.say(lang.GoesWithout, "--result", "--outcome free"), "")
+		}
+		return nil
+	}
+	c.Flags().StringVar(&outcome, "outcome", "", p.say(lang.FlagOutcome))
+	c.Flags().StringVar(&result, "result", "", p.say(lang.FlagResult))
+	choices(c, "outcome", "done", "failed", "free")
+	p.destroyFlags(c, &f)
+	return c
+}
+
+func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, outcome string, result []byte) error {
+	all, rec, err := p.lookup(c, r, key)
+	if err != nil {
+		return err
+	}
+	if rec.State != engine.Unknown {
+		return fmt.Errorf("%w: %s", errNothing, p.say(lang.KeyKnown, shown.Text(key), rec.State))
+	}
+	if !f.dryRun {
+		if err := p.confirm(c, f, key); err != nil {
+			return err
+		}
+		err := all.Resolve(c.Context(), key, outcomes[outcome], result)
+		if errors.Is(err, guard.ErrNotUnknown) { // somebody was faster
+			return fmt.Errorf("%w: %w", errNothing, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.output == asJSON {
+		return p.json(decisionJSON{Claim: claimOf(rec), Outcome: outcome, Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+	}
+	done := lang.Resolved
+	if f.dryRun {
+		done = lang.WouldResolve
+	}
+	return p.print([]string{p.say(done, shown.Text(key), outcome)})
+}
+
+func (p *program) keyExpire() *cobra.Command {
+	var f operatorFlags
+	c := p.verb("expire KEY --reason TEXT [flags]", lang.AboutKeyExpire, &f, p.expire)
+	c.Long = p.say(lang.AboutKeyExpireLong)
+	c.Args = p.destroyArgs(&f)
+	p.destroyFlags(c, &f)
+	return c
+}
+
+func (p *program) expire(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	key := args[0]
+	all, rec, err := p.lookup(c, r, key)
+	if err != nil {
+		return err
+	}
+	if !f.dryRun && rec.State != engine.Running {
+		p.remark(p.say(lang.WouldExpire, shown.Text(key), rec.State))
+		if err := p.confirm(c, f, key); err != nil {
+			return err
+		}
+		if rec, err = all.Erase(c.Context(), key); err != nil {
+			return err
+		}
+	}
+	if rec.State == engine.Running {
+		return fmt.Errorf("%w: %s", errNothing, p.say(lang.KeyRuns, shown.Text(key)))
+	}
+	if f.output == asJSON {
+		return p.json(decisionJSON{Claim: claimOf(rec), Outcome: "expired", Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+	}
+	done := lang.Expired
+	if f.dryRun {
+		done = lang.WouldExpire
+	}
+	return p.print([]string{p.say(done, shown.Text(key), rec.State)})
 }

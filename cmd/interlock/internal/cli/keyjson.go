@@ -1,49 +1,55 @@
 package cli
 
 import (
-	"net/url"
-	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/guard"
 )
 
-// keyList is what key ls writes for programs. The names are those of the admin API.
-type keyList struct {
-	Keys []keyJSON `json:"keys"`
-	More bool      `json:"more"` // there are more than --limit
+// claimList is what key ls writes for programs. The names are those of the admin
+// API.
+type claimList struct {
+	Claims []claimJSON `json:"claims"`
+	More   bool        `json:"more"` // there are more than --limit
 }
 
-// keyJSON is what a guard remembers of a key.
-type keyJSON struct {
-	Key         string    `json:"key"` // what the engine calls it
-	Guard       string    `json:"guard"`
-	State       string    `json:"state"`
-	Fence       uint64    `json:"fence"`
-	Began       time.Time `json:"began"`
-	Age         int64     `json:"age_ms"`
-	TTL         int64     `json:"ttl_ms"`
-	Fingerprint string    `json:"fingerprint,omitempty"`
+// claimJSON is what a guard remembers of a key.
+type claimJSON struct {
+	Key   string    `json:"key"` // what the engine calls it
+	Guard string    `json:"guard"`
+	State string    `json:"state"`
+	Fence uint64    `json:"fence"`
+	Began time.Time `json:"began"`
+	TTL   int64     `json:"ttl_ms"`
+	Kept  *keptJSON `json:"kept,omitempty"` // in get only
 }
 
-func keyOf(r engine.Record) keyJSON {
-	return keyJSON{r.Key, guardOf(r.Key), r.State.String(), r.Fence, r.Began, r.Age.Milliseconds(), r.Left.Milliseconds(), r.Fingerprint}
+// keptJSON is what is kept of a result, and not the result: that may be somebody's
+// secret.
+type keptJSON struct {
+	Holds  string `json:"holds"`
+	Bytes  int    `json:"bytes"`
+	Sealed bool   `json:"sealed"`
 }
 
-func (k keyJSON) age() time.Duration { return time.Duration(k.Age) * time.Millisecond }
+// decisionJSON is what key resolve and key expire write.
+type decisionJSON struct {
+	Claim   claimJSON `json:"claim"` // as it was
+	Outcome string    `json:"outcome"`
+	Reason  string    `json:"reason"`
+	By      string    `json:"by"`
+	DryRun  bool      `json:"dry_run"`
+}
 
-func (k keyJSON) left() time.Duration { return time.Duration(k.TTL) * time.Millisecond }
-
-// guardOf returns the name of the guard that has made a key, with the prefix of its
-// client: what stands before the last colon.
-func guardOf(key string) string {
-	i := strings.LastIndexByte(key, ':')
-	if i < 0 {
-		return ""
+func claimOf(r guard.Record) claimJSON {
+	c := claimJSON{Key: r.Key, Guard: r.Guard, State: r.State.String(), Fence: r.Fence, Began: r.Began, TTL: r.Left.Milliseconds()}
+	if r.Kept != nil {
+		c.Kept = &keptJSON{r.Kept.Holds, r.Kept.Bytes, r.Kept.Sealed}
 	}
-	name, err := url.PathUnescape(key[:i])
-	if err != nil {
-		return key[:i]
-	}
-	return name
+	return c
 }
+
+func (c claimJSON) left() time.Duration { return time.Duration(c.TTL) * time.Millisecond }
+
+// began is when the claim was granted, for people here.
+func (c claimJSON) began() string { return c.Began.Local().Format(time.DateTime) }

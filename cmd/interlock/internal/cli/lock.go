@@ -208,7 +208,7 @@ func (p *program) showLock(l lockJSON) error {
 	for i, w := range l.Waiters {
 		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(lang.ColumnWaiter), i+1), shown.Text(w.who())})
 	}
-	if l.Listeners > 0 {
+	if l.Listeners > len(l.Waiters) {
 		all = append(all, [2]string{p.say(lang.ColumnWaiters), p.say(lang.Listening, l.Listeners)})
 	}
 	return p.pairs(all)
@@ -220,15 +220,12 @@ func (p *program) lockRelease() *cobra.Command {
 	c.Long = p.say(lang.AboutReleaseLong)
 	c.Example = "  interlock lock release order:981 --reason 'stuck deploy'\n" +
 		"  interlock lock release order:981 --reason 'stuck deploy' --yes"
-	c.Args, c.ValidArgsFunction = p.oneKey, p.lockNames(&f)
+	c.Args, c.ValidArgsFunction = p.destroyArgs(&f), p.lockNames(&f)
 	p.destroyFlags(c, &f)
 	return c
 }
 
 func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
-	if f.reason == "" {
-		return p.misuse(c, p.say(lang.Lacking, "--reason"), "")
-	}
 	key := args[0]
 	info, err := p.inspect(c, r, key)
 	if err != nil {
@@ -236,7 +233,7 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 	}
 	if len(info.Holders) > 0 {
 		h := info.Holders[0]
-		p.remark(p.say(lang.ReleaseHeld, shown.Text(key), who(h.Holder, h.Client), h.Fence, waiting(info)))
+		p.remark(p.say(lang.ReleaseHeld, shown.Text(key), who(h.Holder, h.Client), h.Fence, lockOf(info).waiting()))
 	} else {
 		p.remark(p.say(lang.ReleaseLine, shown.Text(key), len(info.Waiters)))
 	}

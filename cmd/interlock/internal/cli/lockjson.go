@@ -67,8 +67,9 @@ func clientOf(c *interlock.ClientInfo) *clientJSON {
 	return &clientJSON{c.Name, c.Host, c.PID, c.Since}
 }
 
-// waiting is how many wait, as far as the engine can tell.
-func (l lockJSON) waiting() int { return len(l.Waiters) + l.Listeners }
+// waiting is how many wait, as far as the engine can tell: who stands in line may
+// listen, too.
+func (l lockJSON) waiting() int { return max(len(l.Waiters), l.Listeners) }
 
 func (h holderJSON) left() time.Duration { return time.Duration(h.TTL) * time.Millisecond }
 

@@ -22,6 +22,19 @@ func (p *program) destroyFlags(c *cobra.Command, f *operatorFlags) {
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, p.say(lang.FlagDryRun))
 }
 
+// destroyArgs wants a key, and a reason: whoever finds it gone will ask.
+func (p *program) destroyArgs(f *operatorFlags) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := p.oneKey(c, args); err != nil {
+			return err
+		}
+		if strings.TrimSpace(f.reason) == "" {
+			return p.misuse(c, p.say(lang.Lacking, "--reason"), "")
+		}
+		return nil
+	}
+}
+
 // errUnconfirmed means that somebody thought better of it.
 var errUnconfirmed = errors.New("not confirmed")
 
@@ -68,9 +81,6 @@ func (p *program) reportOperator(err error) (code int, known bool) {
 func who(holder string, c *interlock.ClientInfo) string {
 	return shown.Text(holderJSON{Owner: holder, Client: clientOf(c)}.who())
 }
-
-// waiting is how many wait for a lock.
-func waiting(i interlock.LockInfo) int { return len(i.Waiters) + i.Listeners }
 
 // lasting is how long something still lasts, for people.
 func lasting(d time.Duration) string {

@@ -20,7 +20,7 @@ const (
 // outputFlag adds the flag that says in which form data are written.
 func (p *program) outputFlag(c *cobra.Command, to *string) {
 	c.Flags().StringVarP(to, "output", "o", asTable, p.say(lang.FlagOutput))
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{asTable, asJSON}, cobra.ShellCompDirectiveNoFileComp))
+	choices(c, "output", asTable, asJSON)
 }
 
 // checkOutput refuses a form that there is not.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,6 +70,7 @@ func (p *program) storm() *cobra.Command {
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, p.say(lang.FlagTimeout, longestStorm))
 	flags.StringVar(&f.threshold, "threshold", "", p.say(lang.FlagThreshold))
 	p.outputFlag(c, &f.output)
+	choices(c, "kind", kinds...)
 	return c
 }
 
@@ -223,10 +226,11 @@ func (p *program) stormJSON(r *storm.Result, thresholds []storm.Threshold, met [
 	}
 	data := struct {
 		Figures    map[string]float64 `json:"figures"`
+		Statuses   map[int]int        `json:"statuses,omitempty"`
 		Violations []string           `json:"violations"`
 		Thresholds []threshold        `json:"thresholds"`
 		OK         bool               `json:"ok"`
-	}{map[string]float64{}, append([]string{}, r.Violations...), []threshold{}, fine}
+	}{map[string]float64{}, r.Statuses, append([]string{}, r.Violations...), []threshold{}, fine}
 	for _, figure := range r.Figures {
 		name := strings.ReplaceAll(figure.Name, "-", "_")
 		if figure.Unit != 0 {
@@ -252,6 +256,9 @@ func (p *program) showStorm(r *storm.Result, thresholds []storm.Threshold, met [
 	var rows [][]string
 	for _, figure := range r.Figures {
 		rows = append(rows, []string{figure.Name, figure.Text()})
+	}
+	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
+		rows = append(rows, []string{fmt.Sprint("status ", status), fmt.Sprint(r.Statuses[status])})
 	}
 	b.WriteString(strings.Join(shown.Table(rows), "\n") + "\n")
 	for i, v := range r.Violations {

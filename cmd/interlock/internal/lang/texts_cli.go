@@ -56,10 +56,17 @@ script has to.`,
 		`release 把锁从所有持有者手中拿走。正在锁内工作的进程半秒内会得知。
 执行前要求输入 key 确认，除非给出 --yes；脚本必须给出 --yes。`,
 	}
-	AboutKeys          = Text{"look at what guards remember, and decide what nobody knows", "查看防重记录，并处理结果未知的"}
-	AboutKeyLs         = Text{"list what guards remember", "列出防重记录"}
-	AboutKeyGet        = Text{"tell what is known of a key", "查看一个 key 的记录"}
-	AboutKeyResolve    = Text{"say what became of work whose outcome nobody knows", "为结果未知的工作给出结论"}
+	AboutKeys           = Text{"look at what guards remember, and decide what nobody knows", "查看防重记录，并处理结果未知的"}
+	AboutKeyLs          = Text{"list what guards remember", "列出防重记录"}
+	AboutKeyGet         = Text{"tell what is known of a key", "查看一个 key 的记录"}
+	AboutKeyResolve     = Text{"say what became of work whose outcome nobody knows", "为结果未知的工作给出结论"}
+	AboutKeyResolveLong = Text{
+		`Resolve says what became of work that began and of which nobody knows whether it was
+done. Look first: at the bank, in the database. It asks for the key to be typed, unless
+it is told --yes; a script has to. Of what is known already it changes nothing.`,
+		`resolve 为已经开始、但没人知道是否完成的工作给出结论。请先查证：问银行、查数据库。
+执行前要求输入 key 确认，除非给出 --yes；脚本必须给出 --yes。结果已知的不会被改动。`,
+	}
 	AboutKeyExpire     = Text{"forget what is known of a key, so that the work may happen again", "删除一个 key 的记录，让工作可以再次执行"}
 	AboutKeyExpireLong = Text{
 		`Expire forgets what is known of a key. What was done once may then be done again. Of
@@ -76,8 +83,8 @@ told --yes; a script has to.`,
 	FlagDryRun  = Text{"only say what would be done", "只说明会做什么"}
 	FlagState   = Text{"only those that are %s", "只列出这种状态：%s"}
 	FlagGuard   = Text{"only those of this guard", "只列出这个 guard 的"}
-	FlagOutcome = Text{"done: it happened; free: it did not, and may be tried", "done 表示已发生；free 表示没有发生，可以重试"}
-	FlagResult  = Text{"with done, the result that callers get, in JSON", "配合 done：调用者得到的结果，JSON"}
+	FlagOutcome = Text{"done, failed, or free: it did not happen, and may be tried", "done（已完成）、failed（失败）或 free（没有发生，可以重试）"}
+	FlagResult  = Text{"with done what callers get, in JSON; with failed the text of the error", "done 时为调用者得到的结果（JSON）；failed 时为错误文本"}
 
 	ColumnKey     = Text{"KEY", "KEY"}
 	ColumnKind    = Text{"KIND", "种类"}
@@ -88,9 +95,8 @@ told --yes; a script has to.`,
 	ColumnWaiters = Text{"WAITERS", "等待"}
 	ColumnGuard   = Text{"GUARD", "GUARD"}
 	ColumnState   = Text{"STATE", "状态"}
-	ColumnAge     = Text{"AGE", "已过"}
-	ColumnPrint   = Text{"FINGERPRINT", "指纹"}
-	ColumnSize    = Text{"RESULT", "结果"}
+	ColumnBegan   = Text{"BEGAN", "开始"}
+	ColumnKept    = Text{"KEPT", "保存"}
 
 	LocksListed = Text{"locks: %d, waiting: %d · redis %s · %v", "锁 %d 把，等待 %d 个 · redis %s · %v"}
 	KeysListed  = Text{"keys: %d · redis %s · %v", "记录 %d 条 · redis %s · %v"}
@@ -101,7 +107,8 @@ told --yes; a script has to.`,
 	KeyRuns     = Text{"%s is at work: wait until it has ended", "%s 正在运行：请等它结束"}
 	HolderLine  = Text{"%s (%s), fence %d, entered %d times, for another %s", "%s（%s），栅栏号 %d，进入 %d 次，还剩 %s"}
 	Listening   = Text{"%d processes listen for its release", "%d 个进程在等它释放"}
-	Bytes       = Text{"%d bytes", "%d 字节"}
+	KeptBytes   = Text{"%s, %d bytes", "%s，%d 字节"}
+	KeptSealed  = Text{", encrypted", "，已加密"}
 
 	TypeKey      = Text{"Type the key to go on: ", "请输入 key 以继续："}
 	NeedsYes     = Text{"this is no terminal to ask at: add --yes if you mean it", "不在终端上，无法询问：确认要做请加 --yes"}
@@ -114,7 +121,7 @@ told --yes; a script has to.`,
 	WouldResolve = Text{"%s would be %s", "%s 将会是 %s"}
 	Expired      = Text{"forgot %s, which was %s", "已删除 %s 的记录，原状态 %s"}
 	WouldExpire  = Text{"would forget %s, which is %s", "将会删除 %s 的记录，现状态 %s"}
-	ResultNeeds  = Text{"--result: %v", "--result：%v"}
+	AJSON        = Text{"JSON", "JSON"}
 )
 
 // Storms.

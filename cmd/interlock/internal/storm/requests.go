@@ -43,6 +43,7 @@ type Requests struct {
 type tally struct {
 	executed, replayed, refused, errors int
 	answers                             map[[sha256.Size]byte]bool // of those that succeeded
+	statuses                            map[int]int
 	took                                []time.Duration
 	first                               error
 }
@@ -72,7 +73,7 @@ func (q *Requests) Run(ctx context.Context) (*Result, error) {
 	if err := CheckURL(q.URL); err != nil {
 		return nil, err
 	}
-	q.tally.answers = make(map[[sha256.Size]byte]bool)
+	q.tally.answers, q.tally.statuses = make(map[[sha256.Size]byte]bool), make(map[int]int)
 	client, closeAll := q.client()
 	defer closeAll()
 	began := time.Now()
@@ -92,11 +93,11 @@ func (q *Requests) Run(ctx context.Context) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if q.tally.errors == q.N {
+	if len(q.tally.took) == 0 {
 		return nil, fmt.Errorf("no request was answered: %w", q.tally.first)
 	}
 	t := &q.tally
-	return &Result{Figures: []Figure{
+	return &Result{Statuses: t.statuses, Figures: []Figure{
 		count("n", q.N), count("executed", t.executed), count("replayed", t.replayed), count("refused", t.refused),
 		count("errors", t.errors), count("answers", len(t.answers)),
 		span("p50", percentile(t.took, 0.5)), span("p99", percentile(t.took, 0.99)), span("elapsed", time.Since(began)),
@@ -143,6 +144,7 @@ func (q *Requests) send(ctx context.Context, client *http.Client) {
 		return
 	}
 	t.took = append(t.took, took)
+	t.statuses[answer.StatusCode]++
 	switch code := answer.StatusCode; {
 	case code >= 500:
 		t.errors++

@@ -1,0 +1,110 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// alive reports whether a process is there and is no zombie.
+func alive(t *testing.T, pid int) bool {
+	t.Helper()
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return false
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(after, "Z")
+}
+
+// pids waits until the command has written n numbers of processes.
+func pids(t *testing.T, r *run, n int) (all []int) {
+	t.Helper()
+	await(t, "the command is there", func() bool { return strings.Count(r.stdout.String(), "\n") >= n })
+	for _, word := range strings.Fields(r.stdout.String())[:n] {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, pid)
+	}
+	return all
+}
+
+// gone waits until none of the processes is there any more.
+func gone(t *testing.T, all ...int) {
+	t.Helper()
+	for _, pid := range all {
+		await(t, "process "+strconv.Itoa(pid)+" is gone", func() bool { return !alive(t, pid) })
+	}
+}
+
+// A command under a lock ends with who holds the lock, however that ends.
+func TestExecLeavesNobodyBehind(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("no /proc here:", err)
+	}
+	s := redistest.Start(t)
+	env := []string{"INTERLOCK_REDIS_URL=" + s.URL(), "PATH=" + os.Getenv("PATH")}
+	t.Run("who is killed takes the command along", func(t *testing.T) {
+		t.Parallel()
+		r := start(t, env, "exec", "orphan", "--", "sh", "-c", "echo $$; exec sleep 60")
+		child := pids(t, r, 1)
+		if err := r.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, child...)
+		r.wait(t)
+	})
+	t.Run("a lost lock ends the command and all it has started", func(t *testing.T) {
+		t.Parallel()
+		r := start(t, env, "exec", "family", "--grace=200ms", "--", "sh", "-c",
+			`trap "" TERM; echo $$; sleep 60 & echo $!; wait; wait; while :; do sleep 1; done`)
+		family := pids(t, r, 2)
+		start(t, env, "lock", "release", "family", "--reason=test", "--yes").expect(t, 0)
+		r.expect(t, 4, "the lock family was lost")
+		gone(t, family...)
+	})
+	t.Run("what a command has left behind is ended, too, once the lock is lost", func(t *testing.T) {
+		t.Parallel()
+		r := start(t, env, "exec", "rest", "--grace=30s", "--", "sh", "-c", `echo $$; sleep 60 & echo $!; wait`)
+		family := pids(t, r, 2)
+		start(t, env, "lock", "release", "rest", "--reason=test", "--yes").expect(t, 0)
+		r.expect(t, 4)
+		gone(t, family...)
+	})
+	t.Run("signals reach the command and all it has started, and its code is ours", func(t *testing.T) {
+		t.Parallel()
+		for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130, syscall.SIGHUP: 129, syscall.SIGUSR1: 138} {
+			r := start(t, env, "exec", "signal:"+sig.String(), "--", "sh", "-c", `echo $$; sleep 60 & echo $!; wait`)
+			family := pids(t, r, 2)
+			if err := r.cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if sig == syscall.SIGINT { // a shell's background job does not hear it
+				_ = syscall.Kill(family[1], syscall.SIGTERM)
+			}
+			r.expect(t, code)
+			gone(t, family...)
+		}
+	})
+	t.Run("a command that handles a signal ends in its own time, and the lock is held until then", func(t *testing.T) {
+		t.Parallel()
+		r := start(t, env, "exec", "drain", "--", "sh", "-c", `trap "echo drained; exit 9" TERM; echo $$; while :; do sleep 0.05; done`)
+		pids(t, r, 1)
+		if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		r.expect(t, 9, "drained")
+	})
+	t.Run("one that stops itself goes on, since others wait", func(t *testing.T) {
+		t.Parallel()
+		r := start(t, env, "exec", "stopped", "--", "sh", "-c", `kill -STOP $$; echo on`)
+		r.expect(t, 0, "on")
+	})
+}

@@ -1,0 +1,163 @@
+package main_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	library "github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown/showntest"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// TestScripts runs what is in testdata/script, as somebody at a shell would type it.
+// Besides testscript's own commands there are:
+//
+//	cli CODE ARGUMENTS…    run interlock, and it ends with that code
+//	held KEY, free KEY     wait until there is something at a key of the Redis, or nothing
+//	redis COMMAND…         ask the Redis
+//	claim STATE GUARD VAR  leave a record that is done or unknown, and put its key into VAR
+//	hostile N              hold N locks with names that mean harm
+//	tame                   what was written last holds nothing that a terminal obeys
+//	shop                   serve orders behind a guard at $SHOP/orders, and without at $SHOP/naive
+//
+// $REDIS is a Redis that all scripts share; each has keys of its own.
+func TestScripts(t *testing.T) {
+	s := redistest.Start(t)
+	h := &scripts{redis: s}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(interlock)+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("REDIS", s.URL())
+			e.Setenv("LANG", "C")
+			e.Setenv("COLUMNS", "80")
+			e.Setenv("INTERLOCK_RUN", os.Getenv("INTERLOCK_RUN"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"cli": h.cli, "held": h.held, "free": h.free, "redis": h.ask, "claim": h.claim, "hostile": h.hostile, "tame": h.tame, "shop": h.shop,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// scripts are the commands that scripts have.
+type scripts struct{ redis *redistest.Server }
+
+func (h *scripts) cli(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec("interlock", args[1:]...)
+	var exit *exec.ExitError
+	code := 0
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want {
+		ts.Fatalf("it ends with %d, want %d", code, want)
+	}
+}
+
+func (h *scripts) held(ts *testscript.TestScript, _ bool, args []string) { h.await(ts, args[0], "1") }
+func (h *scripts) free(ts *testscript.TestScript, _ bool, args []string) { h.await(ts, args[0], "0") }
+
+func (h *scripts) await(ts *testscript.TestScript, key, want string) {
+	for end := time.Now().Add(30 * time.Second); ; {
+		got, err := h.redis.Do("EXISTS", key)
+		ts.Check(err)
+		if got == want {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("EXISTS %s is %s for 30 s", key, got)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func (h *scripts) ask(ts *testscript.TestScript, _ bool, args []string) {
+	reply, err := h.redis.Do(args...)
+	ts.Check(err)
+	fmt.Fprintln(ts.Stdout(), reply)
+}
+
+func (h *scripts) claim(ts *testscript.TestScript, _ bool, args []string) {
+	ctx := context.Background()
+	e, err := redisengine.Open(ctx, h.redis.URL())
+	ts.Check(err)
+	defer e.Close()
+	g, err := guard.New[string](library.New(e), guard.Policy{Name: args[1], OnUnknown: guard.Hold})
+	ts.Check(err)
+	defer g.Close(ctx)
+	k := guard.Of("ann", "1")
+	_, c, err := g.Begin(ctx, k)
+	ts.Check(err)
+	if args[0] == "done" {
+		ts.Check(c.Complete("secret"))
+	} else {
+		ts.Check(c.Abandon())
+	}
+	s, err := g.Lookup(ctx, k)
+	ts.Check(err)
+	if s.State.String() != args[0] {
+		ts.Fatalf("it is %v", s.State)
+	}
+	ts.Setenv(args[2], s.Key)
+}
+
+func (h *scripts) hostile(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for i, key := range showntest.Hostile(n) {
+		_, err := h.redis.Do("HSET", "evil:"+key, fmt.Sprintf("0b5e7a2e-0000-4000-8000-%012d:1", i), "1")
+		ts.Check(err)
+	}
+}
+
+func (h *scripts) tame(ts *testscript.TestScript, _ bool, _ []string) {
+	for line := range strings.Lines(ts.ReadFile("stdout") + ts.ReadFile("stderr")) {
+		if err := showntest.Tame(strings.TrimSuffix(line, "\n")); err != nil {
+			ts.Fatalf("a terminal would obey %q: %v", line, err)
+		}
+	}
+}
+
+func (h *scripts) shop(ts *testscript.TestScript, _ bool, _ []string) {
+	client := library.New(nil)
+	once, err := interlockhttp.Once(client, guard.Policy{Name: "order", Scope: guard.Global, OnDuplicate: guard.Wait, Wait: 20 * time.Second})
+	ts.Check(err)
+	var orders atomic.Int64
+	place := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-time.After(20 * time.Millisecond) // so that many are at it at once
+		fmt.Fprintf(w, `{"order":%d}`, orders.Add(1))
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/orders", once.Wrap(place))
+	mux.Handle("/naive", place)
+	mux.HandleFunc("/broken", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	mux.Handle("/away", http.RedirectHandler("http://192.0.2.1/", http.StatusFound))
+	s := httptest.NewServer(mux)
+	ts.Setenv("SHOP", s.URL)
+	ts.Defer(s.Close)
+}
