@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/interlock-go/interlock v0.0.0
 	github.com/interlock-go/interlock/engine/redisengine v0.0.0
+	github.com/interlock-go/interlock/gateway v0.0.0
 	github.com/interlock-go/interlock/weave v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2

@@ -13,7 +13,7 @@ var (
 		"/lock-release-slow: the lease is 5 s, the work takes 3 s. For all of these three seconds repeats are refused, and afterwards accepted.",
 		"/lock-release-slow：租期 5 秒，处理 3 秒。这 3 秒内的重复提交全部被拒绝，之后放行。",
 	}
-	CaseTimeout      = Text{"Lease shorter than the work", "处理超过租期"}
+	CaseTimeout      = Text{"Lease timeout", "处理超时"}
 	CaseTimeoutAbout = Text{
 		"/lock-timeout-test: the lease is 2 s, the work takes 3 s. With a bare expiry the repeat at 2.3 s would run beside the first. The claim is renewed, so it is refused.",
 		"/lock-timeout-test：租期 2 秒，处理 3 秒。若只靠过期时间，2.3 秒时的重复提交会和第一个同时执行；这里租约会续期，所以被拒绝。",
@@ -38,10 +38,10 @@ var (
 		"The same Idempotency-Key comes again: with the same payment it gets the same receipt, with another payment it is refused (422) before anything runs.",
 		"同一个 Idempotency-Key 再次出现：付款内容相同，返回同一张收据；内容不同，还没执行就被拒绝（422）。",
 	}
-	CasePayment      = Text{"Payment clicked five times", "支付连点五次"}
+	CasePayment      = Text{"Payment ×5", "支付连点五次"}
 	CasePaymentAbout = Text{
-		"Five requests with one key. One takes the money, three come while it runs and are told so (409), and the last gets the same receipt.",
-		"五个请求，同一个 key。一个扣款；三个在处理期间到来，被告知正在处理（409）；最后一个拿到同一张收据。",
+		"\"Pay\" is clicked five times: five requests with one key. One takes the money, three come while it runs and are told so (409), and the last gets the same receipt.",
+		"“支付”连点五次：五个请求，同一个 key。一个扣款；三个在处理期间到来，被告知正在处理（409）；最后一个拿到同一张收据。",
 	}
 	CaseImport      = Text{"Batch import", "批量导入"}
 	CaseImportAbout = Text{
@@ -98,7 +98,7 @@ var (
 	PlayFailedN   = Text{"%d requests had no proper answer", "%d 个请求没有得到正常应答"}
 	PlayCount     = Text{"%d; %d were expected", "%d 个，应为 %d 个"}
 	PlayOverlap   = Text{"at once", "同时在内"}
-	PlayOverlapN  = Text{"%d times two were inside who should not have been; up to %d at once", "%d 次不该同时在内的同时在内，最多 %d 个"}
+	PlayOverlapN  = Text{"up to %[2]d at once; %[1]d times two were inside who should not have been", "最多 %[2]d 个同时在内，%[1]d 次是不该同时在内的"}
 	PlayAlone     = Text{"never two inside at once", "任何时刻最多一个"}
 	PlayCrowd     = Text{"only readers together, up to %d of them; a writer always alone", "只有读者同时在内，最多 %d 个；写者总是独占"}
 	PlayOrder     = Text{"order", "顺序"}
@@ -113,13 +113,13 @@ var (
 	PlayBroken    = Text{"Verdict: broken", "结论：出错了"}
 
 	EffectRuns      = Text{"result", "结果"}
-	EffectRunsN     = Text{"the work was done %d times; %d times is right", "处理了 %d 次，应为 %d 次"}
+	EffectRunsN     = Text{"times the work was done: %d; right is %d", "处理了 %d 次，应为 %d 次"}
 	EffectOrders    = Text{"orders", "订单"}
 	EffectOrdersN   = Text{"placed for this cart: %d", "这个购物车下了 %d 笔订单"}
 	EffectCharges   = Text{"money", "扣款"}
-	EffectChargesN  = Text{"taken %d times", "扣款 %d 次"}
+	EffectChargesN  = Text{"times it was taken: %d", "扣款 %d 次"}
 	EffectImports   = Text{"import", "导入"}
-	EffectImportsN  = Text{"the day was imported %d times", "这一天被导入了 %d 次"}
+	EffectImportsN  = Text{"times the day was imported: %d", "这一天被导入了 %d 次"}
 	EffectServed    = Text{"served", "服务"}
 	EffectServedN   = Text{"in this order: %s", "次序为 %s"}
 	EffectTorn      = Text{"counts", "盘点"}

@@ -10,7 +10,8 @@ import (
 
 // An Importer imports a day once, whoever asks and however many do. Those who
 // come too late wait, and get the number of rows of the one that ran.
-func Importer(client *interlock.Client, load func(context.Context, string) (int, error)) (func(context.Context, string) (int, error), error) {
+func Importer(client *interlock.Client, load func(context.Context, string) (int, error)) (
+	func(context.Context, string) (int, error), error) {
 	policy := guard.Import("import")
 	policy.OnDuplicate, policy.Wait = guard.Wait, time.Minute
 	days, err := guard.New[int](client, policy)

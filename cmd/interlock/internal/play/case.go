@@ -68,6 +68,9 @@ type effect struct {
 	args []any
 }
 
+// Shots returns how many requests it is.
+func (c Case) Shots() int { return len(c.shots) }
+
 // Curl returns a line that sends the first of the requests by hand.
 func (c Case) Curl(base string) string {
 	s := c.shots[0]

@@ -91,7 +91,7 @@ func (p *Player) Run(ctx context.Context, c Case, direct bool, tell func(Event))
 	if ctx.Err() != nil {
 		return Verdict{}, context.Cause(ctx)
 	}
-	return judge(c, r, r.effect(c, p.shop)), nil
+	return judge(c, r, direct, r.effect(c, p.shop)), nil
 }
 
 // apart is how far apart those come who would stand in line if there were one.

@@ -13,7 +13,7 @@ import (
 
 // routes says what is where on the one port: the page, what it needs, the admin
 // API, and everywhere else the shop behind Interlock.
-func (s *Site) routes(gate, api http.Handler) http.Handler {
+func (s *Site) routes() http.Handler {
 	mux := http.NewServeMux()
 	look := page.Handler()
 	mux.Handle("GET /{$}", look)
@@ -23,12 +23,10 @@ func (s *Site) routes(gate, api http.Handler) http.Handler {
 	mux.HandleFunc("GET /demo/cases", s.cases)
 	// A page elsewhere must not start anything here.
 	mux.Handle("POST /demo/run", http.NewCrossOriginProtection().Handler(s.player.Handler()))
-	if api != nil {
-		for _, path := range []string{"/api/", "/openapi.json", "/livez", "/readyz", "/healthz"} {
-			mux.Handle(path, api)
-		}
+	for _, path := range []string{"/api/", "/openapi.json", "/livez", "/readyz", "/healthz"} {
+		mux.Handle(path, s.api)
 	}
-	mux.Handle("/", gate)
+	mux.Handle("/", s.gate)
 	return byName(mux)
 }
 
@@ -53,6 +51,7 @@ func byName(next http.Handler) http.Handler {
 type listed struct {
 	ID    string     `json:"id"`
 	Group play.Group `json:"group"`
+	Shots int        `json:"shots"` // how many requests it is
 	Title play.Both  `json:"title"`
 	About play.Both  `json:"about"`
 	Go    string     `json:"go"`
@@ -70,7 +69,7 @@ func (s *Site) cases(w http.ResponseWriter, _ *http.Request) {
 			return
 		}
 		all = append(all, listed{
-			ID: c.ID, Group: c.Group, Title: play.Say(c.Title), About: play.Say(c.About),
+			ID: c.ID, Group: c.Group, Shots: c.Shots(), Title: play.Say(c.Title), About: play.Say(c.About),
 			Go: code, Rule: excerpt(s.Config, c.Rules...), Curl: [2]string{c.Curl(s.Shop), c.Curl(s.URL)},
 		})
 	}

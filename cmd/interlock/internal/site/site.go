@@ -16,6 +16,8 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/play"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/shop"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/gateway"
+	"github.com/interlock-go/interlock/gateway/admin"
 )
 
 // Options are what the demo can be told.
@@ -40,13 +42,8 @@ type Site struct {
 	doors       [2]net.Listener
 	player      *play.Player
 	client      *interlock.Client
-	gate        gate
-}
-
-// A gate is the shop behind Interlock.
-type gate interface {
-	http.Handler
-	Close(context.Context) error
+	gate        *gateway.Gateway
+	api         *admin.Server
 }
 
 // Open listens, so that a port that is taken is known at once. Nobody is served
@@ -101,13 +98,11 @@ func (s *Site) furnish(o Options) error {
 	s.player = play.New(goods, s.client)
 	s.player.At(s.Shop, s.URL)
 	s.Config = Config(strings.TrimPrefix(s.URL, "http://"), s.Shop, o.Name)
-	gate, api, err := s.guarded(o)
-	if err != nil {
+	if err := s.guarded(o); err != nil {
 		return err
 	}
-	s.gate = gate
 	s.back = server(s.player.Door(goods))
-	s.front = server(s.routes(gate, api))
+	s.front = server(s.routes())
 	return nil
 }
 
@@ -138,6 +133,7 @@ func (s *Site) close() error {
 	defer cancel()
 	// A page keeps a stream open for as long as it is looked at, so nobody waits for
 	// it: what matters is that locks are given back.
+	_ = s.api.Close()
 	_ = s.front.Close()
 	_ = s.back.Close()
 	s.player.Close()

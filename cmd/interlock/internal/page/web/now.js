@@ -1,0 +1,147 @@
+// Who holds what at this moment, with leases that run down. It asks the admin API
+// once a second, and not at all while nobody looks.
+
+import { h, s, visible, shorten, duration } from './dom.js';
+import { t } from './i18n.js';
+
+const every = 1000;
+const shown = 8;
+
+/** Now is what is held and claimed, as far as the page knows. */
+export class Now {
+  constructor() {
+    this.views = new Set();
+    this.locks = [];
+    this.claims = [];
+    this.most = new Map(); // the longest time left that was seen, by what it is of
+    this.away = false;
+    this.paused = false;
+    document.addEventListener('visibilitychange', () => this.arm());
+    this.arm();
+  }
+
+  get still() { return this.paused || document.hidden; }
+
+  toggle() {
+    this.paused = !this.paused;
+    this.arm();
+    this.show();
+  }
+
+  /** arm asks now and then every second, unless nobody looks. */
+  arm() {
+    clearInterval(this.timer);
+    if (this.still) return;
+    this.ask();
+    this.timer = setInterval(() => this.ask(), every);
+  }
+
+  async ask() {
+    if (this.asking || this.still) return;
+    this.asking = true;
+    try {
+      const [locks, claims] = await Promise.all([list('locks'), list('claims')]);
+      this.locks = locks.map(lock);
+      this.claims = claims.map(claim);
+      this.away = false;
+    } catch {
+      this.away = true;
+    }
+    this.asking = false;
+    this.at = performance.now();
+    const seen = new Map();
+    for (const e of [...this.locks, ...this.claims]) {
+      e.whole = Math.max(e.whole ?? 0, this.most.get(e.id) ?? 0, e.left);
+      seen.set(e.id, e.whole);
+    }
+    this.most = seen;
+    this.show();
+  }
+
+  show() { for (const view of this.views) view(); }
+
+  /** mount shows it in an element until the element is gone. */
+  mount(element, most = shown) {
+    const view = () => {
+      if (!element.isConnected && element.dataset.mounted) { this.views.delete(view); return; }
+      element.dataset.mounted = 'yes';
+      const focused = element.contains(document.activeElement) && document.activeElement.dataset?.act;
+      element.replaceChildren(...this.content(most));
+      if (focused) element.querySelector(`[data-act="${focused}"]`)?.focus();
+    };
+    this.views.add(view);
+    queueMicrotask(view);
+  }
+
+  content(most) {
+    const state = this.paused ? t('paused') : t('live');
+    const head = h('div', { class: 'now-head' },
+      h('h2', {}, t('now')),
+      h('button', { type: 'button', class: `quiet pulse${this.paused ? ' is-paused' : ''}`, 'data-act': 'pause', 'aria-pressed': String(this.paused), 'aria-label': this.paused ? t('resume') : t('pause'), onclick: () => this.toggle() },
+        h('span', { class: 'dot', 'aria-hidden': 'true' }), state));
+    if (this.away) return [head, h('p', { class: 'empty' }, t('away'))];
+    return [head, this.section('locks', this.locks, most), this.section('claims', this.claims, most)];
+  }
+
+  section(name, entries, most) {
+    const rest = entries.length - most;
+    return h('section', { class: 'now-list' },
+      h('h3', {}, t(name), h('span', { class: 'count' }, String(entries.length))),
+      entries.length === 0
+        ? h('p', { class: 'empty' }, t(name === 'locks' ? 'noLocks' : 'noClaims'))
+        : h('ul', {}, entries.slice(0, most).map((e) => this.entry(e))),
+      rest > 0 && h('p', { class: 'empty' }, t('more', rest)));
+  }
+
+  entry(e) {
+    return h('li', { class: 'held' },
+      ring(e.left, e.whole),
+      h('div', { class: 'held-text' },
+        h('span', { class: 'key', title: visible(e.key) }, shorten(visible(e.key), 40)),
+        h('span', { class: 'facts' }, [e.state, ...e.facts, e.left > 0 && t('left', duration(e.left))].filter(Boolean).join(' · '))));
+  }
+}
+
+async function list(what) {
+  const answer = await fetch(`/api/v1/${what}?limit=100`, { headers: { Accept: 'application/json' } });
+  if (!answer.ok) throw new Error(String(answer.status));
+  const body = await answer.json();
+  return body[what] ?? [];
+}
+
+function lock(l) {
+  const holders = l.holders ?? [];
+  const waiting = Array.isArray(l.waiters) ? l.waiters.length : l.waiters ?? 0;
+  return {
+    id: `lock ${l.key}`,
+    key: l.key,
+    left: Math.max(0, ...holders.map((x) => x.ttl_ms ?? 0)),
+    state: l.kind,
+    facts: [
+      holders.length > 1 && t('holders', holders.length),
+      waiting > 0 && t('waiters', waiting),
+      holders.length === 1 && holders[0].fence && t('fence', visible(holders[0].fence)),
+    ],
+  };
+}
+
+const states = { running: 'running_', done: 'done', failed: 'failed_', unknown: 'unknown' };
+
+function claim(c) {
+  return {
+    id: `claim ${c.guard} ${c.id ?? c.key}`,
+    key: c.guard ? `${c.guard} ${c.key ?? c.id ?? ''}`.trim() : c.key ?? c.id,
+    left: c.ttl_ms ?? 0,
+    state: states[c.state] ? t(states[c.state]) : visible(c.state ?? ''),
+    facts: [],
+  };
+}
+
+/** ring shows how much of a lease is left. */
+function ring(left, whole) {
+  const round = 2 * Math.PI * 9;
+  const part = whole > 0 ? Math.max(0, Math.min(1, left / whole)) : 1;
+  return s('svg', { class: `ring${part < 0.2 ? ' is-low' : ''}`, viewBox: '0 0 24 24', width: 24, height: 24, 'aria-hidden': 'true' },
+    s('circle', { class: 'ring-back', cx: 12, cy: 12, r: 9 }),
+    s('circle', { class: 'ring-front', cx: 12, cy: 12, r: 9, 'stroke-dasharray': `${round * part} ${round}`, transform: 'rotate(-90 12 12)' }));
+}

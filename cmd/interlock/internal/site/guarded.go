@@ -1,0 +1,31 @@
+package site
+
+import (
+	"fmt"
+
+	"github.com/interlock-go/interlock/gateway"
+	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// guarded makes the shop behind Interlock, as the configuration says, and the API
+// by which the page and others look into it.
+func (s *Site) guarded(o Options) error {
+	cfg, errs := config.Parse("demo.yaml", []byte(s.Config))
+	if len(errs) > 0 {
+		return fmt.Errorf("the demo's own configuration: %w", errs)
+	}
+	api, err := admin.New(admin.Options{
+		Client: s.client, Engine: o.Engine, Config: &config.Admin{Listen: cfg.Listen}, Log: o.Log,
+		Rules: func() *config.Config { return cfg },
+	})
+	if err != nil {
+		api = new(admin.Server) // there is none yet: the page says so
+	}
+	gate, err := gateway.New(cfg, gateway.Options{Client: s.client, Log: o.Log, Events: func(e gateway.Event) { api.Tell("request", e) }})
+	if err != nil {
+		return err
+	}
+	s.gate, s.api = gate, api
+	return nil
+}
