@@ -1,16 +1,37 @@
 // Package admin is the API by which people and programs look at locks and claims,
 // and take them away.
+//
+//	a, err := admin.New(admin.Options{Client: client, Engine: e, Config: cfg.Admin})
+//	…
+//	http.Serve(listener, a)
+//
+// It is described by an OpenAPI document, which it serves at /openapi.json. Who may
+// do what is for [config.Admin] to say: without tokens everybody on this machine may
+// do everything, and nobody else anything. [CheckListen] refuses to let it be reached
+// from elsewhere without tokens and TLS.
+//
+// # What is not promised
+//
+// Lists are what was there while they were made: locks that are taken or released
+// meanwhile may be missing. Events are those of this process; other processes' locks
+// are seen by looking.
 package admin
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
 )
 
 // Options are what the API is about.
@@ -23,6 +44,16 @@ type Options struct {
 	Rules func() *config.Config
 	// Reload reads the configuration again; nil: it cannot be.
 	Reload func(context.Context) error
+	// Ready says why requests had better go elsewhere, as that the gateway ends;
+	// nil: nothing but the engine counts.
+	Ready func() error
+	// Guards returns what the guards of this process have counted, by name; nil:
+	// there are none.
+	Guards func() map[string]guard.Stats
+
+	// Events are what the stream is made of. Give the client that they come from
+	// their [Events.Trace]. nil: there are only the API's own, and what Tell adds.
+	Events *Events
 
 	Prefix string // of every path, without a slash at the end; the default is none
 	Log    *slog.Logger
@@ -30,16 +61,95 @@ type Options struct {
 
 // A Server is the API as a handler. Everything is under Prefix: /api/v1/…,
 // /openapi.json, /livez, /readyz and /healthz.
-type Server struct{}
+type Server struct {
+	o        Options
+	log      *slog.Logger
+	records  *guard.Records // nil if the engine keeps none
+	began    time.Time
+	door     door
+	trail    *trail
+	events   *Events
+	mux      *http.ServeMux
+	api      huma.API
+	document []byte
+	health   checkup
+}
 
-// New returns the API.
-func New(o Options) (*Server, error) { return nil, errors.New("admin: not yet") }
+// New returns the API. What it opens, Close closes.
+func New(o Options) (*Server, error) {
+	switch {
+	case o.Client == nil:
+		return nil, errors.New("admin: there is no client: set Options.Client")
+	case o.Engine == nil:
+		return nil, errors.New("admin: there is no engine: set Options.Engine to the client's")
+	case o.Config == nil:
+		return nil, errors.New("admin: nothing says who may do what: set Options.Config")
+	case o.Prefix != "" && (!strings.HasPrefix(o.Prefix, "/") || strings.HasSuffix(o.Prefix, "/") || strings.ContainsAny(o.Prefix, "{} ")):
+		return nil, fmt.Errorf("admin: the prefix %q is none: write it like %q", o.Prefix, "/admin")
+	}
+	s := &Server{o: o, log: o.Log, events: o.Events, began: time.Now()}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	if s.events == nil {
+		s.events = NewEvents()
+	}
+	var err error
+	if s.records, err = guard.NewRecords(o.Client); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, err
+	}
+	if s.door, err = newDoor(o.Config); err != nil {
+		return nil, err
+	}
+	if err := s.build(); err != nil {
+		return nil, err
+	}
+	if s.trail, err = openTrail(o.Config.Audit, s.log, s.events); err != nil {
+		return nil, err
+	}
+	if len(s.door.keys) == 0 {
+		s.log.Warn("the admin API asks for no token: everybody on this machine may look and change; see admin.tokens")
+	}
+	return s, nil
+}
 
 // ServeHTTP implements [http.Handler].
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {}
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	harden(w.Header())
+	if check, ok := s.probe(r); ok {
+		check(w, r)
+		return
+	}
+	r, p := s.admit(w, r)
+	if p != nil {
+		p.write(w)
+		return
+	}
+	if _, pattern := s.mux.Handler(r); pattern == "" {
+		s.lost(r).write(w)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
-// Tell adds something that happened to the stream of events.
-func (s *Server) Tell(kind string, what any) {}
+// lost says that nothing is at a path, or not for that method.
+func (s *Server) lost(r *http.Request) *Problem {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "" {
+			return problem(MethodNotAllowed, "%s is not for %s: see %s/openapi.json", shown(r.URL.Path), r.Method, s.o.Prefix)
+		}
+	}
+	return problem(NotFound, "there is nothing at %s: see %s/openapi.json", shown(r.URL.Path), s.o.Prefix)
+}
 
-// Close ends the streams.
-func (s *Server) Close() error { return nil }
+// Tell adds something that happened to the stream of events. It must not be changed
+// any more.
+func (s *Server) Tell(kind string, what any) { s.events.Tell(kind, what) }
+
+// Close ends the streams and the audit trail's file.
+func (s *Server) Close() error {
+	s.events.close()
+	return s.trail.close()
+}

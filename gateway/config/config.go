@@ -139,6 +139,7 @@ type Admin struct {
 	ReadOnly bool
 	Hosts    []string // by which it may be called, besides loopback names and its own address
 	Audit    string   // file, a JSON line each; empty: the log only
+	Insecure bool     // listen where others can reach it, although there are no tokens or there is no TLS
 }
 
 // An AdminToken lets somebody in. The token itself is not in the file: its

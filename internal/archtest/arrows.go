@@ -52,7 +52,7 @@ var arrows = []arrow{
 	{"on", []string{"woven"}, nil},
 	{"gateway/config", []string{"rule", "interlockhttp", "guard"}, nil},
 	{"gateway", []string{"gateway/config", "rule", "interlockhttp", "guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
-	{"gateway/admin", []string{"gateway", "gateway/config", "engine/standby", "doctor", "guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
+	{"gateway/admin", []string{"gateway", "gateway/config", "engine/standby", "doctor", "interlockhttp", "guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
 	{"interlocktest", []string{".", "guard", "engine", "engine/enginetest", "engine/memory"}, nil},
 	{"adapter/...", []string{"gateway", "rule", "interlockhttp", "guard", ".", "engine"}, []string{"engine/memory", "interlocktest"}},
 	{"weave/...", []string{"weave/...", "rule", "woven", "guard", "."}, []string{"engine/memory"}},

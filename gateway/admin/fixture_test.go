@@ -1,0 +1,169 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// A world is an API with its engine, and a server that it is called at.
+type world struct {
+	t      *testing.T
+	engine engine.Engine
+	client *interlock.Client
+	api    *admin.Server
+	server *httptest.Server
+	log    *bytes.Buffer
+	header http.Header // of every request
+}
+
+// open returns a world, which may be changed before it begins.
+func open(t *testing.T, change ...func(*admin.Options)) *world {
+	t.Helper()
+	w := &world{t: t, log: new(bytes.Buffer), header: http.Header{}}
+	o := admin.Options{Engine: memory.New(), Config: &config.Admin{Listen: "127.0.0.1:7070"}, Events: admin.NewEvents()}
+	o.Log = slog.New(slog.NewJSONHandler(w.log, nil))
+	for _, c := range change {
+		c(&o)
+	}
+	if o.Client == nil {
+		o.Client = interlock.New(o.Engine, interlock.WithTrace(o.Events.Trace()), interlock.Name("shop"))
+	}
+	w.engine, w.client = o.Engine, o.Client
+	var err error
+	if w.api, err = admin.New(o); err != nil {
+		t.Fatal(err)
+	}
+	w.server = httptest.NewServer(w.api)
+	t.Cleanup(func() {
+		if err := w.api.Close(); err != nil {
+			t.Error(err)
+		}
+		w.server.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = o.Client.Close(ctx) // a test that failed may have left something
+	})
+	return w
+}
+
+// A reply is an answer of the API.
+type reply struct {
+	t      *testing.T
+	status int
+	header http.Header
+	text   []byte
+}
+
+// call makes a request with a body in JSON, if there is one.
+func (w *world) call(method, path string, body any) *reply {
+	w.t.Helper()
+	var text io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		text = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(w.t.Context(), method, w.server.URL+path, text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for name, values := range w.header {
+		r.Header[name] = values
+		if name == "Host" {
+			r.Host = values[0]
+		}
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return w.send(r)
+}
+
+func (w *world) send(r *http.Request) *reply {
+	w.t.Helper()
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	conforms(w.t, w.api, r.Method, r.URL.EscapedPath(), resp, raw)
+	return &reply{w.t, resp.StatusCode, resp.Header, raw}
+}
+
+func (w *world) get(path string) *reply { w.t.Helper(); return w.call("GET", path, nil) }
+
+func (w *world) post(path string, body any) *reply { w.t.Helper(); return w.call("POST", path, body) }
+
+// into reads the answer, which has to be a 200.
+func (r *reply) into(v any) {
+	r.t.Helper()
+	if r.status != http.StatusOK {
+		r.t.Fatalf("the answer is %d: %s", r.status, r.text)
+	}
+	d := json.NewDecoder(bytes.NewReader(r.text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		r.t.Fatalf("%v in %s", err, r.text)
+	}
+}
+
+// problem demands that the answer is a problem with that status and code.
+func (r *reply) problem(status int, code admin.Code) admin.Problem {
+	r.t.Helper()
+	var p admin.Problem
+	if err := json.Unmarshal(r.text, &p); err != nil || r.status != status || p.Code != code || p.Status != status ||
+		r.header.Get("Content-Type") != "application/problem+json" || p.Detail == "" || !strings.HasSuffix(p.Type, "#"+string(code)) {
+		r.t.Fatalf("the answer is %d %s (%v), want the problem %s with status %d", r.status, r.text, err, code, status)
+	}
+	return p
+}
+
+// lock takes a lock until the test ends.
+func (w *world) lock(l interlock.Locker) *interlock.Hold {
+	w.t.Helper()
+	_, hold, err := l.Lock(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = hold.Unlock() })
+	return hold
+}
+
+// at is the path of a lock or claim.
+func at(kind, key string) string { return "/api/v1/" + kind + "/" + url.PathEscape(key) }
+
+// why is the body of what needs no more than a reason.
+var why = map[string]any{"reason": "the host is gone"}
+
+// orders returns a guard that holds what is unknown.
+func (w *world) orders() *guard.Guard[string] {
+	w.t.Helper()
+	g, err := guard.New[string](w.client, guard.Policy{Name: "order", Scope: guard.Global, OnUnknown: guard.Hold})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = g.Close(context.Background()) })
+	return g
+}

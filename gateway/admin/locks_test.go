@@ -1,0 +1,152 @@
+package admin_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/gateway/admin"
+)
+
+// T13: to find a leaked lock, and to take it away.
+func TestLocks(t *testing.T) {
+	t.Run("a lock that is held is listed with who holds it", func(t *testing.T) {
+		w := open(t)
+		hold := w.lock(w.client.Mutex("order:42"))
+		w.lock(w.client.RWMutex("stock:1").Read())
+		var list admin.Locks
+		w.get("/api/v1/locks?pattern=order:*").into(&list)
+		if len(list.Locks) != 1 || list.Next != "" {
+			t.Fatalf("listed %+v", list)
+		}
+		l := list.Locks[0]
+		if l.Key != "order:42" || l.Kind != "exclusive" || len(l.Holders) != 1 {
+			t.Fatalf("the lock is %+v", l)
+		}
+		h := l.Holders[0]
+		if h.Fence != hold.Fence() || h.Count != 1 || h.TTLMS <= 0 || h.TTLMS > 30_000 || h.Client == nil || h.Client.Name != "shop" || h.Client.PID == 0 {
+			t.Errorf("the holder is %+v", h)
+		}
+		if h.Owner == "" || h.Owner == hold.Holder() {
+			t.Errorf("the owner is %q, want a hash", h.Owner)
+		}
+	})
+	t.Run("those who wait are told in order", func(t *testing.T) {
+		w := open(t)
+		w.lock(w.client.Mutex("fair", interlock.Fair()))
+		for range 3 {
+			go func() { _, _, _ = w.client.Mutex("fair", interlock.Fair()).Lock(t.Context()) }()
+		}
+		var l admin.LockDetail
+		for range 200 {
+			if w.get(at("locks", "fair")).into(&l); len(l.Line) == 3 {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if l.Waiters != 3 || len(l.Line) != 3 || l.Line[0].Owner == l.Line[1].Owner || l.Line[0].TTLMS <= 0 {
+			t.Errorf("the lock is %+v", l)
+		}
+	})
+	t.Run("a thousand locks are all listed, a page at a time", func(t *testing.T) {
+		w := open(t)
+		const many = 1000
+		for i := range many {
+			w.lock(w.client.Mutex(fmt.Sprint("n:", i)))
+		}
+		seen, pages := map[string]bool{}, 0
+		for cursor := ""; ; pages++ {
+			var list admin.Locks
+			w.get("/api/v1/locks?limit=50&cursor=" + cursor).into(&list)
+			for _, l := range list.Locks {
+				seen[l.Key] = true
+			}
+			if cursor = list.Next; cursor == "" {
+				break
+			}
+		}
+		if len(seen) != many || pages < 3 {
+			t.Errorf("%d of %d locks are listed on %d pages", len(seen), many, pages)
+		}
+	})
+	t.Run("a lock is taken away from who holds it, who learns of it", func(t *testing.T) {
+		w := open(t)
+		ctx, hold, err := w.client.Mutex("order:42").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var was admin.LockDetail
+		w.post(at("locks", "order:42")+"/release", why).into(&was)
+		if len(was.Holders) != 1 || was.Holders[0].Fence != hold.Fence() {
+			t.Errorf("it was %+v", was)
+		}
+		<-ctx.Done()
+		if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {
+			t.Errorf("the holder is told %v", err)
+		}
+		w.lock(w.client.Mutex("order:42", interlock.Wait(0)))
+	})
+	t.Run("all that match a pattern are taken away, if they are as many as were seen", func(t *testing.T) {
+		w := open(t)
+		for _, key := range []string{"a:1", "a:2", "b:1"} {
+			w.lock(w.client.Mutex(key))
+		}
+		p := w.post("/api/v1/locks/release-all", map[string]any{"pattern": "a:*", "confirm": 3, "reason": "x"}).problem(409, admin.Conflict)
+		if want := "2 locks match"; !slices.Contains([]string{p.Detail[:len(want)]}, want) {
+			t.Errorf("the problem says %q", p.Detail)
+		}
+		var out admin.Released
+		w.post("/api/v1/locks/release-all", map[string]any{"pattern": "a:*", "confirm": 2, "reason": "x"}).into(&out)
+		if out.Released != 2 || len(out.Failed) != 0 {
+			t.Errorf("released %+v", out)
+		}
+		var list admin.Locks
+		if w.get("/api/v1/locks").into(&list); len(list.Locks) != 1 || list.Locks[0].Key != "b:1" {
+			t.Errorf("left are %+v", list)
+		}
+	})
+	t.Run("keys are told without the namespace, and others' are not", func(t *testing.T) {
+		e := memory.New()
+		ours := interlock.New(e, interlock.Prefix("shop*:"))
+		w := open(t, func(o *admin.Options) { o.Engine, o.Client = e, ours })
+		w.lock(ours.Mutex("order:1"))
+		others := interlock.New(e, interlock.Prefix("shopping:"))
+		_, hold, err := others.Mutex("order:2").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer others.Close(t.Context())
+		defer hold.Unlock()
+		var list admin.Locks
+		if w.get("/api/v1/locks").into(&list); len(list.Locks) != 1 || list.Locks[0].Key != "order:1" {
+			t.Errorf("listed %+v", list)
+		}
+		var l admin.LockDetail
+		if w.get(at("locks", "order:1")).into(&l); len(l.Holders) != 1 {
+			t.Errorf("the lock is %+v", l)
+		}
+	})
+	t.Run("what is asked wrongly is a problem that says so", func(t *testing.T) {
+		w := open(t)
+		if _, err := w.client.Latch("latch", 1).CountDown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.get(at("locks", "latch")).problem(409, admin.NotALock)
+		w.post(at("locks", "latch")+"/release", why).problem(409, admin.NotALock)
+		w.get(at("locks", "a{")).problem(400, admin.KeyInvalid)
+		w.get("/api/v1/locks/%ff").problem(400, admin.KeyInvalid)
+		w.get("/api/v1/locks/!!!?encoding=base64url").problem(400, admin.KeyInvalid)
+		w.get("/api/v1/locks?cursor=nonsense").problem(422, admin.Invalid)
+		w.get("/api/v1/locks?limit=0").problem(422, admin.Invalid)
+		w.post(at("locks", "x")+"/release", map[string]any{}).problem(422, admin.Invalid)
+		w.post(at("locks", "x")+"/release", map[string]any{"reason": ""}).problem(422, admin.Invalid)
+		w.post(at("locks", "x")+"/release", map[string]any{"reason": "x", "resaon": "x"}).problem(422, admin.Invalid)
+		w.post("/api/v1/locks/release-all", map[string]any{"reason": "x", "confirm": 0}).problem(422, admin.Invalid)
+		w.get("/api/v1/nothing").problem(404, admin.NotFound)
+		w.call("DELETE", "/api/v1/locks", nil).problem(405, admin.MethodNotAllowed)
+	})
+}

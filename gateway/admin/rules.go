@@ -1,0 +1,185 @@
+package admin
+
+import (
+	"context"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// Rules are what the gateway does, without secrets.
+type Rules struct {
+	File      string   `json:"file" doc:"Where it was read."`
+	Namespace string   `json:"namespace,omitempty"`
+	Engine    []string `json:"engine" doc:"Addresses, without passwords."`
+	Listen    string   `json:"listen,omitempty"`
+	To        []string `json:"to" doc:"Who does the work, without passwords."`
+	Tokens    string   `json:"tokens,omitempty" doc:"The path at which tokens are handed out."`
+	Rules     []Rule   `json:"rules" doc:"In the order of the file."`
+	Reload    *Reload  `json:"reload,omitempty" doc:"What came of the last reload by this API."`
+}
+
+// A Rule is what happens to the requests that it matches.
+type Rule struct {
+	Name      string            `json:"name"`
+	At        string            `json:"at" doc:"Its place in the file."`
+	Methods   []string          `json:"methods" doc:"Empty: any."`
+	Path      string            `json:"path"`
+	Host      string            `json:"host,omitempty"`
+	Header    map[string]string `json:"header,omitempty"`
+	Verb      string            `json:"verb" example:"once"`
+	Key       string            `json:"key" doc:"A template."`
+	Preset    string            `json:"preset,omitempty"`
+	Principal string            `json:"principal" enum:"none,mtls,header,jwt,"`
+	Form      string            `json:"form,omitempty"`
+	Optional  bool              `json:"optional"`
+	Continue  bool              `json:"continue"`
+	Shadow    bool              `json:"shadow"`
+	Policy    *Policy           `json:"policy,omitempty" doc:"Of once and submit."`
+}
+
+// A Policy is that of a guard.
+type Policy struct {
+	Scope       string `json:"scope"`
+	After       string `json:"after"`
+	WindowMS    int64  `json:"window_ms,omitempty"`
+	RetainMS    int64  `json:"retain_ms"`
+	LeaseMS     int64  `json:"lease_ms"`
+	OnDuplicate string `json:"on_duplicate"`
+	OnError     string `json:"on_error"`
+	OnUnknown   string `json:"on_unknown"`
+	OnDown      string `json:"on_down"`
+	Status      int    `json:"status"`
+}
+
+// A Reload is an attempt to read the configuration again.
+type Reload struct {
+	Time  time.Time `json:"time"`
+	OK    bool      `json:"ok"`
+	Error string    `json:"error,omitempty" doc:"Why nothing has changed."`
+}
+
+func (s *Server) gatewayRoutes() {
+	var last reloads
+	route(s, "list-rules", "GET /rules", "Ask what the gateway does", "Secrets are left out.", func(_ context.Context, _ *struct{}) (*body[Rules], error) {
+		return s.rules(last.latest())
+	})
+	route(s, "reload", "POST /reload", "Read the configuration again", "All or nothing: with a mistake in it everything stays as it is.",
+		func(ctx context.Context, in *struct{ Body Reasoned }) (*body[Reload], error) {
+			deed := Deed{Action: "reload", Reason: in.Body.Reason}
+			err := s.act(ctx, &deed, func() error {
+				if s.o.Reload == nil {
+					return problem(NotSupported, "there is nothing to read again: this process has no configuration file")
+				}
+				err := s.o.Reload(ctx)
+				last.note(err)
+				if err != nil {
+					return problem(Invalid, "nothing has changed: %v", err)
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			return answer(*last.latest()), nil
+		})
+}
+
+// reloads remember the last one.
+type reloads struct {
+	mu   sync.Mutex
+	last *Reload
+}
+
+func (x *reloads) note(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.last = &Reload{Time: time.Now().UTC(), OK: err == nil, Error: text(err)}
+}
+
+func (x *reloads) latest() *Reload {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.last
+}
+
+func (s *Server) rules(last *Reload) (*body[Rules], error) {
+	var cfg *config.Config
+	if s.o.Rules != nil {
+		cfg = s.o.Rules()
+	}
+	if cfg == nil {
+		return nil, problem(NotSupported, "there is no gateway in this process")
+	}
+	out := Rules{File: cfg.File, Namespace: cfg.Namespace, Engine: []string{}, Listen: cfg.Listen, To: []string{}, Rules: []Rule{}, Reload: last}
+	for _, at := range append(append([]string{cfg.Engine.URL}, cfg.Engine.Quorum...), cfg.Engine.Standby...) {
+		if at != "" {
+			out.Engine = append(out.Engine, redacted(at))
+		}
+	}
+	for _, to := range cfg.Upstream.To {
+		out.To = append(out.To, redacted(to.String()))
+	}
+	if cfg.Tokens != nil {
+		out.Tokens = cfg.Tokens.Path
+	}
+	for i := range cfg.Rules {
+		out.Rules = append(out.Rules, ruleOf(&cfg.Rules[i]))
+	}
+	return answer(out), nil
+}
+
+func ruleOf(r *config.Rule) Rule {
+	out := Rule{
+		Name: r.Do.Name, At: r.At.String(), Methods: append([]string{}, r.Match.Methods...), Path: r.Match.Path, Host: r.Match.Host,
+		Header: r.Match.Header, Verb: string(r.Do.Verb), Preset: r.Preset, Principal: principalOf(r.Principal), Form: r.Form,
+		Optional: r.Optional, Continue: r.Continue, Shadow: r.Shadow,
+	}
+	if r.Key != nil {
+		out.Key = r.Key.String()
+	}
+	if p := r.Policy; p.Name != "" {
+		out.Policy = &Policy{
+			Scope: string(p.Scope), After: string(p.After), WindowMS: p.Window.Milliseconds(), RetainMS: p.Retain.Milliseconds(),
+			LeaseMS: p.Lease.Milliseconds(), OnDuplicate: string(p.OnDuplicate), OnError: string(p.OnError),
+			OnUnknown: string(p.OnUnknown), OnDown: string(p.OnDown), Status: p.Status,
+		}
+	}
+	return out
+}
+
+func principalOf(p config.Principal) string {
+	switch {
+	case p.None:
+		return "none"
+	case p.MTLS:
+		return "mtls"
+	case p.Header != "":
+		return "header"
+	case p.JWT != nil:
+		return "jwt"
+	}
+	return ""
+}
+
+// redacted returns an address with nothing in it that lets anybody in: no user, no
+// password, and no values of a query, which may be either.
+func redacted(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "(not a URL)" // whatever is in it
+	}
+	if u.User != nil {
+		u.User = url.User("redacted")
+	}
+	if q := u.Query(); len(q) > 0 {
+		for name := range q {
+			q.Set(name, "redacted")
+		}
+		u.RawQuery = q.Encode()
+	}
+	u.Fragment = ""
+	return u.String()
+}

@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine/standby"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// Stats are what has happened in this process.
+type Stats struct {
+	Locks   LockStats             `json:"locks"`
+	Guards  map[string]GuardStats `json:"guards" doc:"By name."`
+	Standby *StandbyStats         `json:"standby,omitempty" doc:"If the engine is made of two."`
+}
+
+// LockStats count what happened to locks.
+type LockStats struct {
+	Live          int64  `json:"live" doc:"Held now."`
+	Waiting       int64  `json:"waiting" doc:"Waited for now."`
+	Acquired      uint64 `json:"acquired"`
+	Handed        uint64 `json:"handed" doc:"Of those, passed on in this process."`
+	Contended     uint64 `json:"contended" doc:"Not to be had."`
+	Failed        uint64 `json:"failed" doc:"Engine failures that a caller was told of."`
+	Renewed       uint64 `json:"renewed"`
+	RenewFailed   uint64 `json:"renew_failed"`
+	Released      uint64 `json:"released"`
+	ReleaseFailed uint64 `json:"release_failed"`
+	Lost          uint64 `json:"lost"`
+	CleanedUp     uint64 `json:"cleaned_up"`
+	Dropped       uint64 `json:"dropped"`
+	HeldMS        int64  `json:"held_ms" doc:"In sum, of all that ended."`
+	WaitedMS      int64  `json:"waited_ms" doc:"In sum, of all that were taken."`
+}
+
+// GuardStats count what happened to the calls of one guard.
+type GuardStats struct {
+	Running    int64             `json:"running"`
+	Waiting    int64             `json:"waiting"`
+	Asked      uint64            `json:"asked"`
+	InHouse    uint64            `json:"in_house"`
+	Verdicts   map[string]uint64 `json:"verdicts" doc:"Calls, by what they met."`
+	Endings    map[string]uint64 `json:"endings" doc:"Claims, by how they ended."`
+	Lost       uint64            `json:"lost"`
+	Renewed    uint64            `json:"renewed"`
+	NotRenewed uint64            `json:"not_renewed"`
+	CleanedUp  uint64            `json:"cleaned_up"`
+	TookMS     int64             `json:"took_ms"`
+	WaitedMS   int64             `json:"waited_ms"`
+}
+
+// StandbyStats count switches.
+type StandbyStats struct {
+	Switches  uint64 `json:"switches"`
+	Forced    uint64 `json:"forced" doc:"Although a side could not be told."`
+	Automatic uint64 `json:"automatic"`
+	Degraded  uint64 `json:"degraded"`
+	Unheard   uint64 `json:"unheard"`
+	Refused   uint64 `json:"refused" doc:"In the quiet time after a switch."`
+}
+
+func (s *Server) getStats(context.Context, *struct{}) (*body[Stats], error) {
+	out := Stats{Locks: lockStats(s.o.Client.Stats()), Guards: map[string]GuardStats{}}
+	if s.o.Guards != nil {
+		for name, g := range s.o.Guards() {
+			out.Guards[name] = guardStats(g)
+		}
+	}
+	if e, ok := s.o.Engine.(*standby.Engine); ok {
+		st := StandbyStats(e.Stats())
+		out.Standby = &st
+	}
+	return answer(out), nil
+}
+
+func lockStats(s interlock.Stats) LockStats {
+	return LockStats{
+		Live: s.Live, Waiting: s.Waiting, Acquired: s.Acquired, Handed: s.Handed, Contended: s.Contended, Failed: s.Failed,
+		Renewed: s.Renewed, RenewFailed: s.RenewFailed, Released: s.Released, ReleaseFailed: s.ReleaseFailed, Lost: s.Lost,
+		CleanedUp: s.CleanedUp, Dropped: s.Dropped, HeldMS: s.Held.Milliseconds(), WaitedMS: s.Waited.Milliseconds(),
+	}
+}
+
+func guardStats(s guard.Stats) GuardStats {
+	out := GuardStats{
+		Running: s.Running, Waiting: s.Waiting, Asked: s.Asked, InHouse: s.InHouse, Verdicts: map[string]uint64{}, Endings: map[string]uint64{},
+		Lost: s.Lost, Renewed: s.Renewed, NotRenewed: s.NotRenewed, CleanedUp: s.CleanedUp,
+		TookMS: s.Took.Milliseconds(), WaitedMS: s.Waited.Milliseconds(),
+	}
+	for v, n := range s.Verdicts {
+		out.Verdicts[string(v)] = n
+	}
+	for e, n := range s.Endings {
+		out.Endings[string(e)] = n
+	}
+	return out
+}

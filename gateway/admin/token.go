@@ -1,0 +1,118 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// leastToken is how long a token has to be, in bytes: shorter ones can be guessed.
+const leastToken = 20
+
+// A key is what is known of a token: not the token.
+type key struct {
+	name string
+	role config.Role
+	sum  [sha256.Size]byte
+}
+
+// readKeys finds the tokens where the configuration says that they are.
+func readKeys(tokens []config.AdminToken) (keys []key, err error) {
+	var errs []error
+	for i, t := range tokens {
+		k := key{name: t.Name, role: t.Role}
+		if k.sum, err = sumOf(t); err != nil {
+			errs = append(errs, fmt.Errorf("admin: token %d (%q): %w", i+1, t.Name, err))
+		}
+		if t.Name == "" {
+			errs = append(errs, fmt.Errorf("admin: token %d has no name: the audit trail says who did what", i+1))
+		}
+		if t.Role != config.View && t.Role != config.Operate {
+			errs = append(errs, fmt.Errorf("admin: token %d (%q) has the role %q: choose %s or %s", i+1, t.Name, t.Role, config.View, config.Operate))
+		}
+		keys = append(keys, k)
+	}
+	return keys, errors.Join(errs...)
+}
+
+// sumOf returns the SHA-256 of a token.
+func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
+	var text string
+	switch {
+	case t.SHA256 != "":
+		raw, err := hex.DecodeString(t.SHA256)
+		if err != nil || len(raw) != len(sum) {
+			return sum, errors.New("its sha256 is not 64 hexadecimal digits: make one with printf %s \"$TOKEN\" | sha256sum")
+		}
+		copy(sum[:], raw)
+		return sum, nil
+	case t.File != "":
+		raw, err := os.ReadFile(t.File)
+		if err != nil {
+			return sum, err
+		}
+		text = string(raw)
+	case t.Env != "":
+		text = os.Getenv(t.Env)
+	default:
+		return sum, errors.New("nothing says what it is: give its sha256, or a file or environment variable that has it")
+	}
+	if text = strings.TrimSpace(text); len(text) < leastToken {
+		return sum, fmt.Errorf("it has %d characters and can be guessed: make one with openssl rand -hex 32", len(text))
+	}
+	return sha256.Sum256([]byte(text)), nil
+}
+
+// identify finds out who makes a request: by a token, by a session, or, if no tokens
+// are configured, by where it comes from.
+func (d *door) identify(r *http.Request, by *actor) *Problem {
+	if len(d.keys) == 0 {
+		if ip, err := netip.ParseAddr(by.address); d.cfg.Insecure || err == nil && ip.IsLoopback() {
+			by.name, by.role = "local", config.Operate
+		}
+		return nil
+	}
+	if d.resume(r, by) {
+		return nil
+	}
+	scheme, token, shownOne := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !shownOne || !strings.EqualFold(scheme, "Bearer") {
+		return nil
+	}
+	return d.present(strings.TrimSpace(token), by)
+}
+
+// present looks at a token that somebody shows. Who has shown too many wrong ones has
+// to wait, even with a right one: otherwise it could be found by trying.
+func (d *door) present(token string, by *actor) *Problem {
+	if p := d.visitors.suspect(by.address); p != nil {
+		return p
+	}
+	k := d.find(token)
+	if k == nil {
+		d.visitors.fail(by.address)
+		return problem(Unauthenticated, "that token is not known here")
+	}
+	d.visitors.succeed(by.address)
+	by.name, by.role = k.name, k.role
+	return nil
+}
+
+// find returns whose token it is. It takes as long whichever it is, or none.
+func (d *door) find(token string) (found *key) {
+	sum := sha256.Sum256([]byte(token))
+	for i := range d.keys {
+		if subtle.ConstantTimeCompare(sum[:], d.keys[i].sum[:]) == 1 {
+			found = &d.keys[i]
+		}
+	}
+	return found
+}

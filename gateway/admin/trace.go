@@ -1,0 +1,66 @@
+package admin
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock"
+)
+
+// LockEvent is what happened to a lock.
+type LockEvent struct {
+	Key      string `json:"key"` // prefix included
+	Kind     string `json:"kind,omitempty"`
+	Owner    string `json:"owner,omitempty"` // a hash; of who holds it
+	Fence    uint64 `json:"fence,omitempty"`
+	WaitedMS int64  `json:"waited_ms,omitempty"`
+	HeldMS   int64  `json:"held_ms,omitempty"`
+	LeaseMS  int64  `json:"lease_ms,omitempty"`
+	Why      string `json:"why,omitempty"`
+}
+
+// Trace tells these events of the locks of a client that it is given to, with
+// [interlock.WithTrace].
+func (e *Events) Trace() *interlock.Trace {
+	return &interlock.Trace{
+		Waiting: func(x interlock.Waiting) {
+			e.tellLock("lock.waiting", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder)})
+		},
+		Acquired: func(x interlock.Acquired) {
+			e.tellLock("lock.acquired", LockEvent{
+				Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, WaitedMS: millis(x.Waited), LeaseMS: millis(x.Lease),
+			})
+		},
+		Contended: func(x interlock.Contended) {
+			e.tellLock("lock.contended", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), WaitedMS: millis(x.Waited), Why: text(x.Err)})
+		},
+		Released: func(x interlock.Released) {
+			e.tellLock("lock.released", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held)})
+		},
+		Lost: func(x interlock.Lost) {
+			e.tellLock("lock.lost", LockEvent{
+				Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held), Why: text(x.Err),
+			})
+		},
+	}
+}
+
+// owner stands for a holder, who would be known to all if it were told.
+func owner(holder string) string {
+	if holder == "" {
+		return ""
+	}
+	return hashed(holder)
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+const (
+	heartbeat = 15 * time.Second       // so that whatever is between does not take a stream for dead
+	batch     = 100 * time.Millisecond // between two writes, so that many events share one
+	patience  = 10 * time.Second       // with who does not read
+)
