@@ -87,6 +87,14 @@ var topOrder = &order{below: map[string]*order{
 	"presets": {below: map[string]*order{"": {names: presetShape().names()}}},
 }}
 
+// rank is where a field comes. One that there is not comes last.
+func (o *order) rank(name string) int {
+	if i := slices.Index(o.names, name); i >= 0 {
+		return i
+	}
+	return len(o.names)
+}
+
 func (o *order) of(name string) *order {
 	if o == nil {
 		return nil
@@ -115,7 +123,7 @@ func (f *formatter) fields(n *node, from, until, indent int, o *order) []chunk {
 	}
 	if o != nil && o.names != nil {
 		slices.SortStableFunc(chunks, func(a, b chunk) int {
-			return cmp.Compare(slices.Index(o.names, a.name), slices.Index(o.names, b.name))
+			return cmp.Compare(o.rank(a.name), o.rank(b.name))
 		})
 	}
 	return chunks

@@ -117,6 +117,7 @@ func value(n *node, flow bool) string {
 var (
 	plainText = regexp.MustCompile(`^[\pL/][\pL\pN/_.{}+*@=,-]*([ :]?[\pL\pN/_.{}+*@=,-]+)*$`)
 	plainFlow = regexp.MustCompile(`^[\pL/][\pL\pN/_.+*@=-]*(:?[\pL\pN/_.+*@=-]+)*$`)
+	address   = regexp.MustCompile(`^\d+(\.\d+){3}(:\d+|/\d+)$`)
 	otherType = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|nan|inf)$`)
 )
 
@@ -126,7 +127,7 @@ func scalar(s string, flow bool) string {
 	if flow {
 		fits = plainFlow
 	}
-	if len(s) < 200 && fits.MatchString(s) && !otherType.MatchString(s) {
+	if len(s) < 200 && fits.MatchString(s) && !otherType.MatchString(s) || address.MatchString(s) {
 		return s
 	}
 	if !strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {

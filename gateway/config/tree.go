@@ -32,6 +32,10 @@ func (r *reader) tree(content []byte) *node {
 		r.say(rule.Pos{Line: 1, Col: 1}, Syntax, "no field is deeper than six", "there are more than %d brackets inside each other", mostDepth)
 		return nil
 	}
+	if at, ok := r.control(); ok {
+		r.say(at, Syntax, "leave it out", "there is a control character here")
+		return nil
+	}
 	file, err := parse([]byte(strings.Join(r.lines, "\n"))) // whose line ends are all alike
 	if err != nil {
 		r.syntax(err)
@@ -63,6 +67,16 @@ func (r *reader) invalid(content []byte) rule.Pos {
 	}
 	line := strings.Count(string(content[:before]), "\n")
 	return rule.Pos{Line: line + 1, Col: before - strings.LastIndexByte(string(content[:before]), '\n')}
+}
+
+// control finds what no YAML has in it, and no terminal should.
+func (r *reader) control() (rule.Pos, bool) {
+	for i, line := range r.lines {
+		if col := strings.IndexFunc(line, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f || c >= 0x80 && c < 0xa0 }); col >= 0 {
+			return rule.Pos{Line: i + 1, Col: col + 1}, true
+		}
+	}
+	return rule.Pos{}, false
 }
 
 // tooDeep counts brackets: a parser that goes down for each of them would end the

@@ -49,6 +49,7 @@ func (p *program) report(err error) int {
 	var needed *neededError
 	var stopped *demo.InterruptedError
 	var untold *standby.UntoldError
+	var file *configError
 	var taken *listenError
 	switch {
 	case err == nil:
@@ -62,6 +63,12 @@ func (p *program) report(err error) int {
 	case errors.As(err, &stopped), errors.Is(err, context.Canceled):
 		p.complain(p.say(lang.Interrupted))
 		return exitInterrupted
+	case errors.As(err, &file) && file.hint == "":
+		p.complain(file.text)
+		return exitError
+	case errors.As(err, &file):
+		p.complain(file.text, file.hint)
+		return exitError
 	case errors.As(err, &untold):
 		hint := lang.UntoldHint
 		if untold.Done {

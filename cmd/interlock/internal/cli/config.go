@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// configFile is what a gateway's file is called if nobody says otherwise.
+const configFile = "interlock.yaml"
+
+// A configError is a complaint about a gateway's file, with what to do.
+type configError struct{ text, hint string }
+
+// Error implements error.
+func (e *configError) Error() string { return e.text }
+
+// config are the commands about a gateway's file.
+func (p *program) config() *cobra.Command {
+	c := &cobra.Command{
+		Use: "config COMMAND", Short: p.say(lang.AboutConfig), Long: p.say(lang.AboutConfigLong),
+		Example: "  interlock config init\n  interlock config validate\n  interlock config show --origin",
+		Args:    cobra.ArbitraryArgs, RunE: p.bare,
+	}
+	c.AddCommand(p.configInit(), p.configValidate(), p.configFmt(), p.configShow(), p.configSchema())
+	for _, sub := range c.Commands() {
+		sub.DisableFlagsInUseLine = true // Use has them
+		sub.Flags().SortFlags = false
+	}
+	return c
+}
+
+func (p *program) configInit() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use: "init [flags] [FILE]", Short: p.say(lang.AboutConfigInit), Long: p.say(lang.AboutConfigInitLong), Args: p.atMostOne,
+		RunE: func(_ *cobra.Command, args []string) error { return p.writeStarter(fileOf(args), force) },
+	}
+	c.Flags().BoolVar(&force, "force", false, p.say(lang.FlagConfigForce))
+	return c
+}
+
+func (p *program) writeStarter(file string, force bool) error {
+	if file == "-" {
+		_, err := io.WriteString(p.stdout, config.Init())
+		return err
+	}
+	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(file, how, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return &configError{p.say(lang.ConfigThere, file), p.say(lang.ConfigForce)}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(f, config.Init()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(p.stderr, p.say(lang.ConfigMade, file))
+	return err
+}
+
+func (p *program) configValidate() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use: "validate [flags] [FILE]", Short: p.say(lang.AboutConfigValidate), Long: p.say(lang.AboutConfigValidateLong), Args: p.atMostOne,
+		Example: "  interlock config validate\n  interlock config init - | interlock config validate -o json -",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := p.checkOutput(c, output); err != nil {
+				return err
+			}
+			return p.validate(fileOf(args), output == asJSON)
+		},
+	}
+	p.outputFlag(c, &output)
+	return c
+}
+
+func (p *program) validate(file string, listed bool) error {
+	content, err := p.content(file)
+	if err != nil {
+		return err
+	}
+	cfg, errs := config.Parse(shownAs(file), content)
+	if listed {
+		if err := p.mistakesJSON(errs); err != nil {
+			return err
+		}
+		if len(errs) > 0 {
+			return p.mistaken(file, errs)
+		}
+		return nil
+	}
+	if len(errs) > 0 {
+		return p.tell(file, errs)
+	}
+	_, err = fmt.Fprintln(p.stdout, p.say(lang.ConfigGood, shownAs(file), len(cfg.Rules)))
+	return err
+}
+
+// A mistakeJSON is a mistake as programs read it.
+type mistakeJSON struct {
+	File    string      `json:"file"`
+	Line    int         `json:"line"`
+	Col     int         `json:"col"`
+	Code    config.Code `json:"code"`
+	Text    string      `json:"text"`
+	Hint    string      `json:"hint"`
+	Excerpt string      `json:"excerpt"`
+}
+
+func (p *program) mistakesJSON(errs config.Errors) error {
+	all := make([]mistakeJSON, len(errs)) // not nil: no mistakes are an empty list
+	for i, m := range errs {
+		all[i] = mistakeJSON{m.File, m.At.Line, m.At.Col, m.Code, m.Text, m.Hint, m.Excerpt}
+	}
+	e := json.NewEncoder(p.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(all)
+}
+
+func (p *program) configFmt() *cobra.Command {
+	var check bool
+	c := &cobra.Command{
+		Use: "fmt [flags] [FILE]", Short: p.say(lang.AboutConfigFmt), Long: p.say(lang.AboutConfigFmtLong), Args: p.atMostOne,
+		RunE: func(_ *cobra.Command, args []string) error { return p.format(fileOf(args), check) },
+	}
+	c.Flags().BoolVar(&check, "check", false, p.say(lang.FlagCheck))
+	return c
+}
+
+func (p *program) format(file string, check bool) error {
+	content, err := p.content(file)
+	if err != nil {
+		return err
+	}
+	formatted, errs := config.Format(shownAs(file), content)
+	switch same := bytes.Equal(formatted, content); {
+	case len(errs) > 0:
+		return p.tell(file, errs)
+	case check && !same:
+		return &configError{p.say(lang.ConfigUntidy, shownAs(file)), p.say(lang.ConfigFmtHint)}
+	case check:
+		return nil
+	case file == "-":
+		_, err := p.stdout.Write(formatted)
+		return err
+	case same:
+		return nil
+	}
+	return replace(file, formatted)
+}
+
+// replace writes a file such that nobody reads half of it, as one does who watches.
+func replace(file string, content []byte) error {
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if real, err := os.Readlink(file); err == nil && real != "" {
+		return os.WriteFile(file, content, mode) // a link stays one
+	}
+	next := file + ".new"
+	if err := os.WriteFile(next, content, mode); err != nil {
+		return err
+	}
+	if err := os.Rename(next, file); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return nil
+}
+
+func (p *program) configShow() *cobra.Command {
+	var origin bool
+	c := &cobra.Command{
+		Use: "show [flags] [FILE]", Short: p.say(lang.AboutConfigShow), Long: p.say(lang.AboutConfigShowLong), Args: p.atMostOne,
+		RunE: func(_ *cobra.Command, args []string) error {
+			file := fileOf(args)
+			content, err := p.content(file)
+			if err != nil {
+				return err
+			}
+			cfg, errs := config.Parse(shownAs(file), content)
+			if len(errs) > 0 {
+				return p.tell(file, errs)
+			}
+			_, err = p.stdout.Write(cfg.Print(origin))
+			return err
+		},
+	}
+	c.Flags().BoolVar(&origin, "origin", false, p.say(lang.FlagOrigin))
+	return c
+}
+
+func (p *program) configSchema() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: p.say(lang.AboutConfigSchema), Args: p.noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := p.stdout.Write(config.Schema())
+			return err
+		},
+	}
+}
+
+// content reads a gateway's file.
+func (p *program) content(file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &configError{p.say(lang.ConfigLacking, file), p.say(lang.ConfigInitHint)}
+	}
+	return content, err
+}
+
+// tell writes every mistake, and returns how many there are.
+func (p *program) tell(file string, errs config.Errors) error {
+	for _, m := range errs {
+		if _, err := fmt.Fprintln(p.stderr, m.Show()); err != nil {
+			return err
+		}
+	}
+	return p.mistaken(file, errs)
+}
+
+func (p *program) mistaken(file string, errs config.Errors) error {
+	return &configError{p.say(lang.ConfigWrong, shownAs(file), len(errs)), ""}
+}
+
+// atMostOne is for commands about one file.
+func (p *program) atMostOne(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return p.noArgs(c, args[1:])
+	}
+	return nil
+}
+
+func fileOf(args []string) string {
+	if len(args) == 0 {
+		return configFile
+	}
+	return args[0]
+}
+
+// shownAs is how a file is called in messages.
+func shownAs(file string) string {
+	if file == "-" {
+		return "stdin"
+	}
+	return file
+}

@@ -1,0 +1,59 @@
+package config_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// FuzzParse: whatever is in a file, it is a mistake with a place in it and a hint,
+// or a configuration that prints as one that is the same; and formatting it changes
+// nothing twice.
+func FuzzParse(f *testing.F) {
+	for _, text := range goodFiles {
+		f.Add(text)
+	}
+	content, err := os.ReadFile(mistakesFile)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range strings.Split(string(content), "\n== ")[1:] {
+		_, rest, _ := strings.Cut(s, "\n")
+		text, _, _ := strings.Cut("\n"+rest, "\n--\n")
+		f.Add(strings.TrimPrefix(text, "\n"))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, errs := config.Parse("x", []byte(text))
+		lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+		for _, m := range errs {
+			if m.At.Line < 1 || m.At.Line > len(lines) || m.At.Col < 1 || m.At.Col > len(lines[m.At.Line-1])+32 || m.Hint == "" {
+				t.Fatalf("%q: %d lines, and a mistake at %v: %s", text, len(lines), m.At, m.Show())
+			}
+			if strings.ContainsAny(m.Show(), "\x1b\a\b\r") {
+				t.Fatalf("%q: %q would reach a terminal", text, m.Show())
+			}
+		}
+		if once, errs := config.Format("x", []byte(text)); len(errs) == 0 {
+			if twice, errs := config.Format("x", once); len(errs) > 0 || string(once) != string(twice) {
+				t.Fatalf("%q is formatted as %q and then as %q, %v", text, once, twice, errs)
+			}
+		}
+		if (c == nil) != (len(errs) > 0) {
+			t.Fatalf("%q: %v and %v", text, c, errs)
+		}
+		if c == nil {
+			return
+		}
+		printed := string(c.Print(false))
+		again, errs := config.Parse("x", []byte(printed))
+		if len(errs) > 0 {
+			t.Fatalf("%q is printed as\n%s\nin which\n%v", text, printed, errs)
+		}
+		if reprinted := string(again.Print(false)); plainly(printed) != plainly(reprinted) {
+			t.Fatalf("%q is printed as\n%s\nand then as\n%s", text, printed, reprinted)
+		}
+		equal(t, c, again)
+	})
+}

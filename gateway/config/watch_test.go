@@ -1,0 +1,133 @@
+package config_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// A told is what a watcher says.
+type told struct {
+	c   *config.Config
+	err error
+}
+
+// watched watches a file and returns where its changes are told.
+func watched(t *testing.T, path string) <-chan told {
+	t.Helper()
+	said, done := make(chan told, 16), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ready := make(chan struct{})
+	go func() {
+		close(ready)
+		done <- config.Watch(ctx, path, func(c *config.Config, err error) { said <- told{c, err} })
+	}()
+	<-ready
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return said
+}
+
+const namespaced = "engine: memory\nto: http://127.0.0.1:9000\nnamespace: %s\nrules: []\n"
+
+func named(name string) string { return strings.ReplaceAll(namespaced, "%s", name) }
+
+// until does something again and again until a file is told to be as it should: it
+// takes a moment until a directory is watched, and what comes before is the start.
+func until(t *testing.T, said <-chan told, do func(attempt int), is func(told) bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for attempt := 0; ; attempt++ {
+		do(attempt)
+		again := time.After(2 * time.Second)
+	waiting:
+		for {
+			select {
+			case got := <-said:
+				if is(got) {
+					return
+				}
+			case <-again:
+				break waiting
+			case <-deadline:
+				t.Fatal("nothing is told")
+			}
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "interlock.yaml")
+	write(t, path, named("before"))
+	said := watched(t, path)
+	is := func(name string) func(told) bool {
+		return func(got told) bool { return got.err == nil && got.c.Namespace == name }
+	}
+
+	// The first is written anew with a remark each time, until the watcher is there.
+	until(t, said, func(n int) { write(t, path, named("written")+strings.Repeat("#\n", n)) }, is("written"))
+	until(t, said, func(n int) {
+		write(t, path+"~", named("renamed")+strings.Repeat("#\n", n))
+		if err := os.Rename(path+"~", path); err != nil {
+			t.Fatal(err)
+		}
+	}, is("renamed"))
+	until(t, said, func(n int) { write(t, path, "engine: memroy\n"+strings.Repeat("#\n", n)) }, func(got told) bool {
+		return got.c == nil && got.err != nil && strings.Contains(got.err.Error(), "did you mean memory?")
+	})
+	until(t, said, func(int) { os.Remove(path) }, func(got told) bool { return os.IsNotExist(got.err) }) //nolint:errcheck // it may be gone
+	until(t, said, func(n int) { write(t, path, named("back")+strings.Repeat("#\n", n)) }, is("back"))
+}
+
+// TestWatchLinks is a file as Kubernetes mounts one: a link to a file in a linked
+// directory, which is turned around.
+func TestWatchLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	mount := func(version, name string) {
+		if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, version, "interlock.yaml"), named(name))
+		if err := os.Symlink(version, filepath.Join(dir, "..new")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount("..1", "one")
+	path := filepath.Join(dir, "interlock.yaml")
+	if err := os.Symlink(filepath.Join("..data", "interlock.yaml"), path); err != nil {
+		t.Fatal(err)
+	}
+	said := watched(t, path)
+	last := ""
+	until(t, said, func(n int) {
+		last = "two" + strings.Repeat("o", n)
+		mount("..2"+last, last)
+	}, func(got told) bool { return got.err == nil && got.c.Namespace == last })
+}
+
+func TestWatchNothing(t *testing.T) {
+	if err := config.Watch(t.Context(), filepath.Join(t.TempDir(), "no", "such.yaml"), nil); err == nil {
+		t.Error("a directory is watched that there is not")
+	}
+}
