@@ -155,7 +155,6 @@ func (b *backend) receive(res *http.Response) error {
 	if len(v.chain) == 0 || res.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
-	res.Trailer = nil // it could not be kept
 	res.Body = &upstreamBody{res.Body, v}
 	if v.keeps() && !streams(res) {
 		return gather(res, v.plan.settings.limits.Response)
@@ -186,7 +185,8 @@ func gather(res *http.Response, most int) error {
 		}{io.MultiReader(bytes.NewReader(text), body), body}
 		return nil
 	}
-	res.ContentLength = int64(len(text)) // no need to flush
+	res.ContentLength = int64(len(text)) // no need to flush,
+	res.Trailer = nil                    // as there were if a trailer followed, and then nothing could be kept
 	res.Body = struct {
 		io.Reader
 		io.Closer

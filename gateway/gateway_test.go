@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -220,3 +221,6 @@ func TestAServiceBehindTheGateway(t *testing.T) {
 		t.Errorf("what no rule matches got %v", got)
 	}
 }
+
+// quiet is the log of servers that are meant to complain.
+var quiet = log.New(io.Discard, "", 0)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/gateway/config"
-	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/rule"
 )
@@ -122,12 +121,8 @@ func newShield(l *layer, client *interlock.Client, s *settings) (*shield, error)
 
 // newLock makes the shield of a lock.
 func newLock(l *layer, client *interlock.Client, source interlockhttp.Source, opts []interlockhttp.Option) (*shield, error) {
-	message := l.Policy.Message
-	if message == nil && l.Do.Message != "" {
-		message = guard.Message{"en": l.Do.Message}
-	}
-	if message != nil {
-		opts = append(opts, interlockhttp.Message(interlockhttp.Locked, message))
+	if l.Message != nil {
+		opts = append(opts, interlockhttp.Message(interlockhttp.Locked, l.Message))
 	}
 	own, kind := client.With(l.Do.LockOptions()...), l.Do.Kind
 	wrap, err := interlockhttp.LockWith(func(key string) interlock.Locker { return detached{kind.Locker(own, key)} }, source, opts...)
@@ -176,7 +171,7 @@ func (l *layer) sign(namespace string, s *settings) string {
 	r := l.Rule
 	methods := slices.Clone(r.Match.Methods)
 	slices.Sort(methods)
-	return fmt.Sprintf("%q %+v %q %+v %q %v %v %v %v %v %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Form,
+	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
 		r.Optional, r.Shadow, r.Tee, l.who != nil, methods, s.limits.Body, s.limits.Response, s.timeouts.Body, s.mark)
 }
 

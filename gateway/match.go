@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"slices"
@@ -18,12 +19,12 @@ type matcher struct {
 }
 
 func newMatcher(m config.Match) (*matcher, error) {
-	p, err := parsePattern(m.Path)
+	p, err := parsePattern(cmp.Or(m.Path, "/"))
 	if err != nil {
 		return nil, err
 	}
 	host := bareHost(m.Host)
-	return &matcher{Match: m, path: p, host: host, name: host + m.Path}, nil
+	return &matcher{Match: m, path: p, host: host, name: host + p.text}, nil
 }
 
 // bareHost returns a host without its port, as two spellings of it are compared.

@@ -202,7 +202,9 @@ func (p *plan) find(r *http.Request) (chain []*layer, segments []string, err err
 	v := view{methods: []string{r.Method}, host: bareHost(r.Host), header: r.Header, segments: segments, same: exactly}
 	detours := view{methods: methodsOf(r), host: v.host, header: r.Header, same: strings.EqualFold}
 	ways := straightened(escaped)
-	plain = plain && !crooked(segments)
+	if plain = plain && !crooked(segments); !plain {
+		ways = append(ways, segments) // to the letter, as others may have it
+	}
 	for _, l := range p.layers {
 		if plain && l.matches(&v) {
 			chain = append(chain, l)

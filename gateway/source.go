@@ -49,10 +49,9 @@ func bare(t *rule.Template) bool {
 // That of a lock has the rule's name in front, as directives have it, so that both
 // exclude each other.
 func (l *layer) note(r *http.Request, key string) string {
-	if l.Do.Verb == rule.Lock && l.Do.Name != "" {
-		if name := interlock.Key(l.Do.Name); key != name && !strings.HasPrefix(key, name+":") {
-			key = name + ":" + key
-		}
+	constant := l.Key != nil && l.Key.Constant() && l.Key.String() == l.Do.Name // one for all
+	if l.Do.Verb == rule.Lock && l.Do.Name != "" && !constant {
+		key = interlock.Key(l.Do.Name) + ":" + key
 	}
 	visitOf(r.Context()).step.key = key
 	return key

@@ -1,0 +1,353 @@
+package gateway_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/gateway"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// An issuer makes tokens.
+type issuer struct {
+	t   *testing.T
+	key *ecdsa.PrivateKey
+	id  string
+}
+
+func newIssuer(t *testing.T, id string) *issuer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &issuer{t, key, id}
+}
+
+// claims are those of a good token.
+func claims() map[string]any {
+	return map[string]any{"sub": "ann", "iss": "https://id", "aud": "shop", "exp": time.Now().Add(time.Hour).Unix(), "org": map[string]any{"id": 7}}
+}
+
+// sign returns a token, signed with key or else the issuer's.
+func (i *issuer) sign(claims map[string]any, alg jose.SignatureAlgorithm, key any) string {
+	i.t.Helper()
+	if key == nil {
+		key = i.key
+	}
+	s, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: key, KeyID: i.id}}, nil)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	token, err := jwt.Signed(s).Claims(claims).Serialize()
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return token
+}
+
+// pem returns the public key.
+func (i *issuer) pem() []byte {
+	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+}
+
+func (i *issuer) jwks(others ...*issuer) []byte {
+	set := jose.JSONWebKeySet{}
+	for _, o := range append(others, i) {
+		set.Keys = append(set.Keys, jose.JSONWebKey{Key: &o.key.PublicKey, KeyID: o.id, Use: "sig"})
+	}
+	text, err := json.Marshal(set)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return text
+}
+
+func file(t *testing.T, name string, text []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// byJWT is a configuration with that principal.
+func byJWT(j config.JWT) *config.Config {
+	cfg := told(orders())
+	cfg.Principal = config.Principal{JWT: &j}
+	return cfg
+}
+
+func bearer(token string) with { return field("Authorization", "Bearer "+token) }
+
+// Who somebody is comes from a token that was verified, and from nothing else (4, 5).
+func TestTokensOfUsers(t *testing.T) {
+	i := newIssuer(t, "a")
+	changed := func(name string, value any) string {
+		c := claims()
+		if c[name] = value; value == nil {
+			delete(c, name)
+		}
+		return i.sign(c, jose.ES256, nil)
+	}
+	good := i.sign(claims(), jose.ES256, nil)
+	unsigned := "eyJhbGciOiJub25lIn0." + strings.Split(good, ".")[1] + "."
+	now := time.Now()
+	s := open(t, byJWT(config.JWT{KeyFile: file(t, "key.pem", i.pem()), Issuer: "https://id", Audience: "shop"}), nil)
+	for n, c := range []struct {
+		name  string
+		field []with
+		ok    bool
+	}{
+		{"good", []with{bearer(good)}, true},
+		{"good, in small letters", []with{field("Authorization", "bearer "+good)}, true},
+		{"over for less than the leeway", []with{bearer(changed("exp", now.Add(-10*time.Second).Unix()))}, true},
+		{"several audiences", []with{bearer(changed("aud", []string{"x", "shop"}))}, true},
+		{"none", nil, false},
+		{"two", []with{bearer(good), bearer(good)}, false},
+		{"of another scheme", []with{field("Authorization", "Basic "+good)}, false},
+		{"no token", []with{bearer("abc")}, false},
+		{"not signed", []with{bearer(unsigned)}, false},
+		{"signed by somebody else", []with{bearer(newIssuer(t, "a").sign(claims(), jose.ES256, nil))}, false},
+		{"signed with the public key as a secret", []with{bearer(i.sign(claims(), jose.HS256, i.pem()))}, false},
+		{"over", []with{bearer(changed("exp", now.Add(-time.Minute).Unix()))}, false},
+		{"good for ever", []with{bearer(changed("exp", nil))}, false},
+		{"not yet good", []with{bearer(changed("nbf", now.Add(time.Minute).Unix()))}, false},
+		{"issued tomorrow", []with{bearer(changed("iat", now.Add(24*time.Hour).Unix()))}, false},
+		{"of another issuer", []with{bearer(changed("iss", "https://evil"))}, false},
+		{"for another audience", []with{bearer(changed("aud", "other"))}, false},
+		{"nobody's", []with{bearer(changed("sub", nil))}, false},
+		{"of an empty name", []with{bearer(changed("sub", ""))}, false},
+		{"of a name that nobody sees", []with{bearer(changed("sub", "a\x00b"))}, false},
+		{"huge", []with{bearer(changed("x", strings.Repeat("x", 9000)))}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := s.send("POST", "/orders", "x", append(c.field, key(fmt.Sprint("k-", n)))...)
+			if ok := got.StatusCode == http.StatusCreated; ok != c.ok {
+				t.Fatalf("got %v", got)
+			}
+			if !c.ok && (got.code() != interlockhttp.UserMissing || got.Header.Get("WWW-Authenticate") != "Bearer") {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestSecretsOfTokens(t *testing.T) {
+	secret := []byte("0123456789abcdef0123456789abcdef")
+	i := newIssuer(t, "")
+	path := file(t, "secret", append(secret, '\n'))
+	s := open(t, byJWT(config.JWT{KeyFile: path, Algs: []string{"HS256"}}), nil)
+	if got := s.send("POST", "/orders", "x", key("k"), bearer(i.sign(claims(), jose.HS256, secret))); got.StatusCode != http.StatusCreated {
+		t.Errorf("got %v", got)
+	}
+	for name, j := range map[string]config.JWT{
+		"a secret, and no algorithm named":    {KeyFile: path},
+		"a public key, and HS256":             {KeyFile: file(t, "k", i.pem()), Algs: []string{"HS256"}},
+		"published keys, and HS256":           {JWKS: file(t, "k", i.jwks()), Algs: []string{"HS256"}},
+		"a secret that is short":              {KeyFile: file(t, "k", secret[:20]), Algs: []string{"HS256"}},
+		"none":                                {KeyFile: path, Algs: []string{"none"}},
+		"nothing":                             {},
+		"no file":                             {JWKS: "/nowhere"},
+		"keys by http from somewhere":         {JWKS: "http://192.0.2.1/jwks"},
+		"a file that holds no key":            {JWKS: file(t, "k", []byte(`{"keys":[{"kty":"oct","k":"AAAA"}]}`))},
+		"a private key where a public one is": {KeyFile: file(t, "k", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}))},
+	} {
+		cfg := byJWT(j)
+		cfg.Upstream.To = s.gateway.Config().Upstream.To
+		if err := s.gateway.Reload(cfg); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+// Keys that are published may change, and may not be there.
+func TestPublishedKeys(t *testing.T) {
+	a, b := newIssuer(t, "a"), newIssuer(t, "b")
+	var (
+		loads atomic.Int64
+		set   atomic.Pointer[[]byte]
+	)
+	keys := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		loads.Add(1)
+		if text := set.Load(); text != nil {
+			w.Write(*text)
+			return
+		}
+		http.Error(w, "down", http.StatusInternalServerError)
+	}))
+	t.Cleanup(keys.Close)
+	j := config.JWT{JWKS: keys.URL + "/jwks"}
+	send := func(s *site, i *issuer, k string) answer {
+		return s.send("POST", "/orders", "x", key(k), bearer(i.sign(claims(), jose.ES256, nil)))
+	}
+	t.Run("when they are not there at the start, clients are told to come back", func(t *testing.T) {
+		s := open(t, byJWT(j), nil)
+		if got := send(s, a, "k"); got.StatusCode != http.StatusServiceUnavailable || got.code() != interlockhttp.StoreUnavailable {
+			t.Errorf("got %v", got)
+		}
+		if n := loads.Load(); n != 1 {
+			t.Errorf("they were asked for %d times", n)
+		}
+	})
+	text := a.jwks()
+	set.Store(&text)
+	t.Run("a key that nobody knows makes them load again, but not each time", func(t *testing.T) {
+		loads.Store(0)
+		s := open(t, byJWT(j), nil)
+		if got := send(s, a, "k-1"); got.StatusCode != http.StatusCreated {
+			t.Errorf("got %v", got)
+		}
+		for range 5 {
+			if got := send(s, b, "k-2"); got.code() != interlockhttp.UserMissing {
+				t.Errorf("got %v", got)
+			}
+		}
+		if n := loads.Load(); n != 1 {
+			t.Errorf("they were asked for %d times", n)
+		}
+		set.Store(nil)
+		if got := send(s, a, "k-3"); got.StatusCode != http.StatusCreated {
+			t.Errorf("when they are gone, those that are known get %v", got)
+		}
+	})
+}
+
+// A part of a key may be a claim of a token that was verified.
+func TestAClaimInAKey(t *testing.T) {
+	i := newIssuer(t, "a")
+	lock := on("POST /orders/{id}", rule.Once, "{jwt.org.id}:{path.id}:{header.Idempotency-Key}", guard.Policy{Name: "order"})
+	cfg := byJWT(config.JWT{JWKS: file(t, "keys", i.jwks(newIssuer(t, "z")))})
+	cfg.Rules = []config.Rule{lock}
+	s := open(t, cfg, nil)
+	s.send("POST", "/orders/4:2", "x", key("k"), bearer(i.sign(claims(), jose.ES256, nil)))
+	if e := s.event(); e.Key != "7:4%3A2:k" || e.Outcome != "ran" {
+		t.Errorf("told was %+v", e)
+	}
+	c := claims()
+	delete(c, "org")
+	if got := s.send("POST", "/orders/42", "x", key("k"), bearer(i.sign(c, jose.ES256, nil))); got.code() != interlockhttp.KeyMissing {
+		t.Errorf("without the claim: %v", got)
+	}
+}
+
+func TestACertificate(t *testing.T) {
+	ca, server, client := certificates(t)
+	dir := t.TempDir()
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(server.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := told(orders())
+	cfg.Principal = config.Principal{MTLS: true}
+	cfg.TLS = &config.TLS{Cert: write("cert", "CERTIFICATE", server.Certificate[0]), Key: write("key", "PRIVATE KEY", der), ClientCA: write("ca", "CERTIFICATE", ca.Raw)}
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(r.Header.Get("X-Forwarded-Proto"))) }))
+	t.Cleanup(service.Close)
+	cfg.Upstream.To = append(cfg.Upstream.To, parse(t, service.URL))
+	events := make(chan gateway.Event, 10)
+	g, err := gateway.New(cfg, gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler), Events: func(e gateway.Event) { events <- e }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front, err := g.Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	front.ErrorLog = quiet
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go front.ServeTLS(gateway.Capped(l, 2), "", "")
+	t.Cleanup(func() { front.Close() })
+	roots := x509.NewCertPool()
+	roots.AddCert(ca)
+	send := func(certs ...tls.Certificate) (*http.Response, error) {
+		c := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: certs}}}
+		defer c.CloseIdleConnections()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+l.Addr().String()+"/orders", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Idempotency-Key", "k")
+		resp, err := c.Do(r)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return resp, err
+	}
+	if resp, err := send(client); err != nil || resp.StatusCode != http.StatusOK || resp.ProtoMajor != 2 {
+		t.Fatalf("with a certificate: %v %v", resp, err)
+	}
+	if _, err := send(); err == nil {
+		t.Error("without one, somebody came in")
+	}
+	if e := <-events; e.Outcome != "ran" {
+		t.Errorf("told was %+v", e)
+	}
+}
+
+// certificates returns those of an authority, a server and a client.
+func certificates(t *testing.T) (ca *x509.Certificate, server, client tls.Certificate) {
+	t.Helper()
+	newKey := func() *ecdsa.PrivateKey { return newIssuer(t, "").key }
+	authority := newKey()
+	sign := func(n int64, template *x509.Certificate, key *ecdsa.PrivateKey, parent *x509.Certificate) []byte {
+		template.SerialNumber = big.NewInt(n)
+		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+		if parent == nil {
+			parent = template
+		}
+		der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, authority)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	der := sign(1, &x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, authority, nil)
+	ca, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serves, asks := newKey(), newKey()
+	server = tls.Certificate{PrivateKey: serves, Certificate: [][]byte{sign(2, &x509.Certificate{Subject: pkix.Name{CommonName: "server"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}}, serves, ca)}}
+	client = tls.Certificate{PrivateKey: asks, Certificate: [][]byte{sign(3, &x509.Certificate{Subject: pkix.Name{CommonName: "ann"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, asks, ca)}}
+	return ca, server, client
+}

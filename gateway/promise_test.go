@@ -1,0 +1,232 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A door is a service that answers when it is let.
+type door struct {
+	site  *site
+	in    chan struct{} // a request is in
+	opens chan struct{}
+}
+
+func newDoor() *door { return &door{in: make(chan struct{}, 100), opens: make(chan struct{})} }
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, err := io.ReadAll(r.Body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	d.in <- struct{}{}
+	<-d.opens
+	io.WriteString(w, "done")
+}
+
+// What package interlockhttp promises of an answer holds through the gateway (P8).
+func TestWhatAClientIsTold(t *testing.T) {
+	twice := func(r *http.Request) { r.Header["Idempotency-Key"] = []string{"k", "l"} }
+	for _, c := range []struct {
+		name    string
+		first   bool // another request came before: key k, body shoe
+		body    string
+		changes []with
+		status  int
+		code    interlockhttp.Code
+	}{
+		{name: "no key", body: "shoe", status: 400, code: interlockhttp.KeyMissing},
+		{name: "two keys", body: "shoe", changes: []with{twice}, status: 400, code: interlockhttp.KeyInvalid},
+		{name: "a key that is none", body: "shoe", changes: []with{key("a\xffb")}, status: 400, code: interlockhttp.KeyInvalid},
+		{name: "the same again", first: true, body: "shoe", changes: []with{key("k")}, status: 201},
+		{name: "the same key in quotation marks", first: true, body: "shoe", changes: []with{key(`"k"`)}, status: 201},
+		{name: "another body", first: true, body: "hat", changes: []with{key("k")}, status: 422, code: interlockhttp.KeyReused},
+		{name: "no user", body: "shoe", changes: []with{key("k"), func(r *http.Request) { r.Header.Del("X-User") }}, status: 401, code: interlockhttp.UserMissing},
+		{name: "two users", body: "shoe", changes: []with{key("k"), field("X-User", "bob")}, status: 401, code: interlockhttp.UserMissing},
+		{name: "12: a body that is too large", body: strings.Repeat("x", 2000), changes: []with{key("k")}, status: 413, code: interlockhttp.BodyTooLarge},
+		{name: "12: one that does not say how large it is", body: strings.Repeat("x", 2000), changes: []with{key("k"), func(r *http.Request) { r.ContentLength = -1 }}, status: 413, code: interlockhttp.BodyTooLarge},
+		{name: "23: an upgrade", body: "shoe", changes: []with{key("k"), field("Connection", "Upgrade"), field("Upgrade", "websocket")}, status: 400, code: interlockhttp.UpgradeRefused},
+		{name: "3: a key that proxies are told to remove", body: "shoe", changes: []with{key("k"), field("Connection", "Idempotency-Key")}, status: 400, code: interlockhttp.RequestAmbiguous},
+		{name: "3: a user that proxies are told to remove", body: "shoe", changes: []with{key("k"), field("Connection", "close, x-user")}, status: 400, code: interlockhttp.RequestAmbiguous},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := told(orders())
+			cfg.Limits.Body = 1000
+			s := open(t, cfg, nil)
+			want := int64(0)
+			if c.first {
+				s.send("POST", "/orders", "shoe", key("k"))
+				want = 1
+			}
+			got := s.send("POST", "/orders", c.body, c.changes...)
+			if got.err != nil || got.StatusCode != c.status || got.code() != c.code {
+				t.Fatalf("got %v, want %d %s", got, c.status, c.code)
+			}
+			if got.StatusCode >= 400 && got.Header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("it is told as %q", got.Header.Get("Content-Type"))
+			}
+			if n := s.runs.Load(); n != want {
+				t.Errorf("the service ran %d times, want %d", n, want)
+			}
+		})
+	}
+}
+
+func TestTwoUsersWithOneKey(t *testing.T) {
+	s := open(t, told(orders()), nil)
+	bob := func(r *http.Request) { r.Header.Set("X-User", "bob") }
+	a, b := s.send("POST", "/orders", "x", key("k")), s.send("POST", "/orders", "x", key("k"), bob)
+	if a.text != "1 /orders x" || b.text != "2 /orders x" {
+		t.Errorf("ann got %v, bob %v", a, b)
+	}
+}
+
+func TestWhileTheFirstRuns(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rule   config.Rule
+		status int
+		code   interlockhttp.Code
+	}{
+		{"once", orders(), 409, interlockhttp.InProgress},
+		{"submit", on("POST /orders", rule.Submit, "{header.Idempotency-Key}", guard.Form("order")), 429, interlockhttp.InProgress},
+		{"lock", func() config.Rule {
+			r := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
+			r.Do.Wait = rule.Try
+			return r
+		}(), 423, interlockhttp.Locked},
+		{"a lock for writers", func() config.Rule {
+			r := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
+			r.Do.Wait, r.Do.Kind = rule.Try, rule.Write
+			return r
+		}(), 423, interlockhttp.Locked},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDoor()
+			s := open(t, told(c.rule), d)
+			var first answer
+			var wg sync.WaitGroup
+			wg.Go(func() { first = s.send("POST", "/orders", "x", key("k-1")) })
+			<-d.in
+			second := s.send("POST", "/orders", "x", key("k-1"))
+			close(d.opens)
+			wg.Wait()
+			if second.err != nil || second.StatusCode != c.status || second.code() != c.code {
+				t.Errorf("the second got %v, want %d %s", second, c.status, c.code)
+			}
+			if n, err := strconv.Atoi(second.Header.Get("Retry-After")); err != nil || n < 1 {
+				t.Errorf("it is told to come back after %q", second.Header.Get("Retry-After"))
+			}
+			if first.text != "done" || len(d.in) != 0 {
+				t.Errorf("the first got %v, and %d more were let in", first, len(d.in))
+			}
+		})
+	}
+}
+
+// A client that goes away does not take the lock with it: the service goes on with
+// what it was told. (Row 37.)
+func TestAClientThatLeaves(t *testing.T) {
+	lock := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
+	lock.Do.Wait = rule.Try
+	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
+		t.Run(name, func(t *testing.T) {
+			d := newDoor()
+			s := open(t, told(r), d)
+			ctx, leave := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { s.send("POST", "/orders", "x", key("k"), func(r *http.Request) { *r = *r.WithContext(ctx) }) })
+			<-d.in
+			leave()
+			wg.Wait()
+			if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.InProgress && got.code() != interlockhttp.Locked {
+				t.Errorf("who comes next gets %v", got)
+			}
+			close(d.opens)
+			s.event() // of one,
+			s.event() // and of the other
+			got := s.send("POST", "/orders", "x", key("k"))
+			if got.text != "done" || name == "once" && got.Header.Get("Idempotent-Replayed") != "true" {
+				t.Errorf("in the end there is %v", got)
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatIsTooLargeToKeep(t *testing.T) {
+	cfg := told(orders())
+	cfg.Limits.Response = 1000
+	big := strings.Repeat("x", 5000)
+	for name, flush := range map[string]bool{"with its length": false, "in pieces": true} {
+		t.Run(name, func(t *testing.T) {
+			cfg := *cfg
+			cfg.Upstream.To = nil
+			var s *site
+			s = open(t, &cfg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				s.runs.Add(1)
+				if flush {
+					http.NewResponseController(w).Flush()
+				}
+				io.WriteString(w, big)
+			}))
+			if got := s.send("POST", "/orders", "x", key("k")); got.text != big {
+				t.Errorf("the first gets %d bytes, %v", len(got.text), got.err)
+			}
+			if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.ResultUnavailable || s.runs.Load() != 1 {
+				t.Errorf("the next gets %v, and it ran %d times", got, s.runs.Load())
+			}
+		})
+	}
+}
+
+// An answer in pieces, or with a trailer, is kept all the same.
+func TestAnAnswerInPieces(t *testing.T) {
+	s := open(t, told(orders()), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "X-Sum")
+		w.WriteHeader(http.StatusProcessing)
+		for range 3 {
+			io.WriteString(w, "piece ")
+			http.NewResponseController(w).Flush()
+		}
+		w.Header().Set("X-Sum", "3")
+	}))
+	first, again := s.send("POST", "/orders", "x", key("k")), s.send("POST", "/orders", "x", key("k"))
+	if first.text != "piece piece piece " || again.text != first.text || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("the first gets %v, the next %v", first, again)
+	}
+	if first.Trailer != nil { // 25
+		t.Errorf("there is a trailer: %v", first.Trailer)
+	}
+}
+
+// A slow body does not hold a lock, nor a claim (15).
+func TestASlowBody(t *testing.T) {
+	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
+	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
+		t.Run(name, func(t *testing.T) {
+			cfg := told(r)
+			cfg.Timeouts.Body = 100 * time.Millisecond
+			s := open(t, cfg, nil)
+			slow, end := io.Pipe()
+			defer end.Close()
+			go end.Write([]byte("a"))
+			got := s.send("POST", "/orders", "x", key("k"), func(r *http.Request) { r.Body, r.ContentLength = slow, 10 })
+			if got.code() != interlockhttp.BodyLate || s.runs.Load() != 0 {
+				t.Errorf("got %v, and it ran %d times", got, s.runs.Load())
+			}
+			if got := s.send("POST", "/orders", "x", key("k")); got.StatusCode != http.StatusCreated {
+				t.Errorf("the next gets %v", got)
+			}
+		})
+	}
+}

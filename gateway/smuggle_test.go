@@ -1,0 +1,324 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// raw sends bytes to the gateway, and returns the statuses of the answers.
+func (s *site) raw(text string) []int { return s.say(text, false) }
+
+// say sends bytes, and then perhaps no more.
+func (s *site) say(text string, over bool) (statuses []int) {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	io.WriteString(conn, text)
+	if over {
+		conn.(*net.TCPConn).CloseWrite()
+	}
+	in := bufio.NewReader(conn)
+	for {
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return statuses
+		}
+		io.Copy(io.Discard, resp.Body)
+		statuses = append(statuses, resp.StatusCode)
+		conn.(*net.TCPConn).CloseWrite()
+	}
+}
+
+// A witness is a service that remembers what it was sent.
+type witness struct {
+	mu   sync.Mutex
+	seen []*http.Request
+	body []string
+}
+
+func (w *witness) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen, w.body = append(w.seen, r), append(w.body, string(body))
+	if r.URL.Path == "/moved" {
+		http.Redirect(rw, r, "http://127.0.0.1:1/", http.StatusFound)
+	}
+}
+
+func (w *witness) last() *http.Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.seen) == 0 {
+		return nil
+	}
+	return w.seen[len(w.seen)-1]
+}
+
+// The framing of requests is not a way around the rules (23).
+func TestSmuggling(t *testing.T) {
+	const head = "Host: shop\r\nX-User: ann\r\nIdempotency-Key: k\r\n"
+	for _, c := range []struct {
+		name, text string
+		status     int    // of the first answer
+		body       string // that the service gets, if it gets one
+	}{
+		{"two lengths", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, ""},
+		{"a length and pieces", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 200, "a"},
+		{"pieces twice", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501, ""},
+		{"another coding", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501, ""},
+		{"a space before the colon", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400, ""},
+		{"a NUL", "POST /orders HTTP/1.1\r\n" + head + "X: a\x00b\r\n\r\n", 400, ""},
+		{"a folded line", "POST /orders HTTP/1.1\r\n" + head + "X: a\r\n b\r\nContent-Length: 0\r\n\r\n", 200, ""},
+		{"a line without a colon", "POST /orders HTTP/1.1\r\n" + head + "X\r\n\r\n", 400, ""},
+		{"a negative length", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: -1\r\n\r\n", 400, ""},
+		{"a length with a sign", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: +1\r\n\r\na", 400, ""},
+		{"two hosts", "POST /orders HTTP/1.1\r\nHost: other\r\n" + head + "Content-Length: 0\r\n\r\n", 400, ""},
+		{"no host", "POST /orders HTTP/1.1\r\nIdempotency-Key: k\r\n\r\n", 400, ""},
+		{"a piece of no size", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, ""},
+		{"a body that breaks off", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 10\r\n\r\nabc", 400, ""},
+		{"CONNECT", "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n", 400, ""},
+		{"OPTIONS of everything", "OPTIONS * HTTP/1.1\r\nHost: shop\r\n\r\n", 400, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &witness{}
+			s := open(t, told(orders()), w)
+			got := s.say(c.text, c.name == "a body that breaks off")
+			if len(got) != 1 || got[0] != c.status {
+				t.Fatalf("got %v, want %d", got, c.status)
+			}
+			if passed := w.last() != nil; passed != (c.status == 200) {
+				t.Fatalf("that it was sent on is %v", passed)
+			}
+			if c.status == 200 && w.body[0] != c.body {
+				t.Errorf("the service got %q, want %q", w.body[0], c.body)
+			}
+		})
+	}
+}
+
+// A detour does not lead past a rule; and where there is none, a path goes on as it
+// came.
+func TestDetours(t *testing.T) {
+	paid := on("POST /orders/{id}/pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
+	files := on("POST /files/{rest...}", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "file"})
+	host := on("POST /", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "host"})
+	host.Match.Host = "*.pay.example"
+	puts := on("PUT /put", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "put"})
+	both := on("POST /both", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "both"})
+	both2 := on("POST /both/", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "both2"})
+	const guarded, refused, free = "guarded", "refused", "free"
+	for _, c := range []struct{ line, host, header, want string }{
+		{"POST /orders", "", "", guarded},
+		{"POST /%6frders", "", "", guarded},
+		{"POST /orders?x=1", "", "", guarded},
+		{"POST http://evil.example/orders", "", "", guarded},
+		{"POST http://evil.example:99/orders/7/pay", "", "", guarded},
+		{"POST /orders/7/pay", "", "", guarded},
+		{"POST /orders/7%208/pay", "", "", guarded},
+		{"POST /orders/%E4%BD%A0/pay", "", "", guarded},
+		{"POST /files/a/b", "", "", guarded},
+		{"POST /files/", "", "", guarded},
+		{"POST /both", "", "", guarded},
+		{"POST /both/", "", "", guarded},
+		{"POST /both/x", "", "", guarded},
+		{"POST /x", "a.pay.example", "", guarded},
+		{"POST /x", "A.B.PAY.example.:80", "", guarded},
+		{"POST //orders", "", "", refused},
+		{"POST /./orders", "", "", refused},
+		{"POST /x/../orders", "", "", refused},
+		{"POST /x/%2e%2e/orders", "", "", refused},
+		{"POST /x/%2E./orders", "", "", refused},
+		{"POST /x/%252e%252e/orders", "", "", refused},
+		{"POST /%2forders", "", "", refused},
+		{"POST /orders%2f", "", "", refused},
+		{"POST /orders/", "", "", refused},
+		{"POST /orders/.", "", "", refused},
+		{"POST /orders%00", "", "", refused},
+		{"POST /orders%00.png", "", "", refused},
+		{"POST /orders%20", "", "", refused},
+		{"POST /Orders", "", "", refused},
+		{"POST /orders;jsessionid=1", "", "", refused},
+		{"POST /orders;/", "", "", refused},
+		{`POST /\orders`, "", "", refused},
+		{"POST /x/..%5corders", "", "", refused},
+		{"POST /orders/7%2f8/pay", "", "", refused},
+		{"POST /orders/7//pay", "", "", refused},
+		{"POST /files/../orders", "", "", refused},
+		{"POST /files/a//b", "", "", refused},
+		{"POST /files/a%2fb", "", "", refused},
+		{"POST /%256frders", "", "", refused},
+		{"post /orders", "", "", refused},
+		{"GET /orders", "", "X-HTTP-Method-Override: POST\r\n", refused},
+		{"POST /put", "", "X-HTTP-Method-Override: put\r\n", refused},
+		{"POST /x//y", "a.pay.example", "", refused},
+		{"GET /orders", "", "", free},
+		{"GET //orders", "", "", free},
+		{"POST /orders/7", "", "", free},
+		{"POST /orders/7/pay/x", "", "", free},
+		{"POST /a//b/../c%2Fd", "", "", free},
+		{"POST /ordersx", "", "", free},
+		{"POST /x", "pay.example", "", free},
+		{"POST /x", "evilpay.example", "", free},
+	} {
+		t.Run(c.line+" "+c.host, func(t *testing.T) {
+			w := &witness{}
+			s := open(t, told(orders(), paid, files, host, puts, both, both2), w)
+			if c.host == "" {
+				c.host = "shop"
+			}
+			// Without a key, what is guarded is refused in another way.
+			got := s.raw(c.line + " HTTP/1.1\r\nHost: " + c.host + "\r\nX-User: ann\r\n" + c.header + "Content-Length: 0\r\n\r\n")
+			outcome := fmt.Sprint(got)
+			switch {
+			case w.last() != nil:
+				outcome = free
+				if _, target, _ := strings.Cut(c.line, " "); w.last().RequestURI != target {
+					t.Errorf("the service gets %q", w.last().RequestURI)
+				}
+			case len(got) == 1 && got[0] == http.StatusBadRequest:
+				outcome = refused
+				select {
+				case e := <-s.events:
+					if e.Code == "key_missing" {
+						outcome = guarded
+					}
+				default:
+				}
+			}
+			if outcome != c.want {
+				t.Errorf("it is %s, want %s", outcome, c.want)
+			}
+		})
+	}
+}
+
+// What a client says of others, and of us, is not believed (21, 22).
+func TestFields(t *testing.T) {
+	w := &witness{}
+	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
+	cfg := told(lock)
+	s := open(t, cfg, w)
+	lies := []with{
+		field("X-Forwarded-For", "6.6.6.6"), field("X-Forwarded-Host", "evil"), field("X-Forwarded-Proto", "gopher"), field("Forwarded", "for=6.6.6.6"),
+		field("X-Real-Ip", "6.6.6.6"), field("X-Forwarded-Port", "666"), field("Interlock-Fence", "999"), field("Interlock_Fence", "999"), field("X_User", "root"),
+		field("X_Forwarded_For", "6.6.6.6"), field("Interlock-Unguarded", "true"), field("X-Other", "stays"),
+	}
+	gone := []string{"Interlock-Unguarded", "Interlock_fence", "X_user", "X_forwarded_for"}
+	t.Run("from a proxy that is trusted", func(t *testing.T) {
+		s.send("POST", "/orders", "x", lies...)
+		h := w.last().Header
+		for name, want := range map[string]string{
+			"X-Forwarded-For": "6.6.6.6, 127.0.0.1", "X-Forwarded-Host": "evil", "X-Forwarded-Proto": "gopher", "Forwarded": "for=6.6.6.6", "X-Real-Ip": "6.6.6.6",
+			"Interlock-Fence": "1", "X-User": "ann", "X-Other": "stays",
+		} {
+			if got := strings.Join(h[name], "|"); got != want && !(name == "Interlock-Fence" && got != "999" && got != "") {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		for _, name := range gone {
+			if h[name] != nil {
+				t.Errorf("%s is %q", name, h[name])
+			}
+		}
+	})
+	t.Run("from anybody else", func(t *testing.T) {
+		cfg := *cfg
+		cfg.Trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+		if err := s.gateway.Reload(&cfg); err != nil {
+			t.Fatal(err)
+		}
+		before := len(w.seen)
+		if got := s.send("POST", "/orders", "x", lies...); got.StatusCode != http.StatusUnauthorized || len(w.seen) != before {
+			t.Errorf("on a guarded path: %v", got)
+		}
+		s.send("POST", "/free", "x", lies...)
+		h := w.last().Header
+		host := strings.TrimPrefix(s.front.URL, "http://")
+		for name, want := range map[string]string{
+			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": host, "X-Forwarded-Proto": "http", "Forwarded": "", "X-Real-Ip": "", "X-Forwarded-Port": "",
+			"Interlock-Fence": "", "X-User": "", "X-Other": "stays",
+		} {
+			if got := strings.Join(h[name], "|"); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		for _, name := range gone {
+			if h[name] != nil {
+				t.Errorf("%s is %q", name, h[name])
+			}
+		}
+	})
+}
+
+// A request does not choose where it is sent, and neither does an answer (21).
+func TestTheServiceStaysTheSame(t *testing.T) {
+	w := &witness{}
+	cfg := told()
+	s := open(t, cfg, w)
+	for _, text := range []string{
+		"GET http://127.0.0.1:1/a HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n",
+		"GET /a HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n",
+		"GET //127.0.0.1:1/a HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET http://127.0.0.1:1@evil/a HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		before := len(w.seen)
+		if got := s.raw(text); len(got) != 1 || got[0] != http.StatusOK || len(w.seen) != before+1 {
+			t.Errorf("%q got %v", text, got)
+		}
+	}
+	got := s.send("GET", "/moved", "")
+	if got.StatusCode != http.StatusFound || got.Header.Get("Location") != "http://127.0.0.1:1/" {
+		t.Errorf("a redirect got %v", got)
+	}
+	if via := w.last().Header.Get("Via"); !strings.HasPrefix(via, "1.1 interlock-") {
+		t.Errorf("Via is %q", via)
+	}
+}
+
+// A request that comes back goes no further (28).
+func TestALoop(t *testing.T) {
+	s := open(t, told(), nil)
+	loop := *s.gateway.Config()
+	loop.Upstream = config.Upstream{To: []*url.URL{parse(t, s.front.URL)}}
+	if err := s.gateway.Reload(&loop); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.send("GET", "/", ""); got.StatusCode != http.StatusLoopDetected || got.code() != "loop_detected" {
+		t.Errorf("got %v", got)
+	}
+	if err := s.gateway.Reload(told2(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	via := strings.Repeat("1.1 interlock-x, ", 8)
+	if got := s.send("GET", "/", "", field("Via", via)); got.StatusCode != http.StatusLoopDetected {
+		t.Errorf("by eight others: %v", got)
+	}
+	if got := s.send("GET", "/", "", field("Via", "1.1 nginx, 2 interlock-x")); got.StatusCode != http.StatusCreated {
+		t.Errorf("by one: %v", got)
+	}
+}
+
+// told2 makes the configuration of a site that sends to its service.
+func told2(t *testing.T, s *site, rules ...config.Rule) *config.Config {
+	cfg := told(rules...)
+	cfg.Upstream.To = []*url.URL{parse(t, s.service.URL)}
+	return cfg
+}
