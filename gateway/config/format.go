@@ -21,7 +21,7 @@ func Format(file string, content []byte) ([]byte, Errors) {
 	f := &formatter{lines: r.lines}
 	out := strings.Join(f.file(root), "\n") + "\n"
 	again := newReader(file, []byte(out))
-	if !root.same(again.tree([]byte(out))) {
+	if !root.same(again.tree([]byte(out))) || len(again.errs) > 0 {
 		// The text is laid out in a way that is not foreseen here: better left alone
 		// than changed in what it says.
 		r.say(rule.Pos{Line: 1, Col: 1}, Unsupported, "write each field on a line of its own", "this cannot be formatted without changing what it says")

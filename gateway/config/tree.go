@@ -36,7 +36,7 @@ func (r *reader) tree(content []byte) *node {
 		r.say(at, Syntax, "leave it out", "there is a control character here")
 		return nil
 	}
-	file, err := parse([]byte(strings.Join(r.lines, "\n"))) // whose line ends are all alike
+	file, err := parse([]byte(strings.Join(r.lines, "\n") + "\n")) // whose line ends are all alike
 	if err != nil {
 		r.syntax(err)
 		return nil
