@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/guard"
@@ -37,15 +38,24 @@ func (r *reader) checkSender(c *Config, p *Principal, n *node) {
 }
 
 func (r *reader) checkTokens(c *Config, n *node) {
-	at := n.at
-	if p := n.field("path"); p != nil {
-		at = p.at
+	at := func(name string) rule.Pos {
+		if f := n.field(name); f != nil {
+			return f.at
+		}
+		return n.at
 	}
-	switch {
-	case c.Principal.None || c.Principal == (Principal{}):
-		r.say(n.at, Conflict, "say who sends a request: principal: {header: X-User}, {jwt: …} or mtls", "a token is somebody's, and the file knows nobody")
-	case !strings.HasPrefix(c.Tokens.Path, "/") || badPattern(c.Tokens.Path) != "" || strings.ContainsAny(c.Tokens.Path, "{}?#"):
-		r.say(at, BadValue, "write "+DefaultTokenPath, "path: %s is not the path of an endpoint", show(c.Tokens.Path))
+	if p := c.Tokens.Path; !strings.HasPrefix(p, "/") || badPattern(p) != "" || strings.ContainsAny(p, "{}?#") {
+		r.say(at("path"), BadValue, "write "+DefaultTokenPath, "path: %s is not the path of an endpoint", show(p))
+	}
+	spent := func(form string) bool {
+		return slices.ContainsFunc(c.Rules, func(one Rule) bool { return one.Form != "" && (form == "" || one.Form == form) })
+	}
+	switch form := c.Tokens.Form; {
+	case r.untold: // a rule could not be read
+	case !spent(""):
+		r.say(n.at, Conflict, "write once: order:{token} in a rule, or leave tokens out", "tokens are handed out, and no rule lets them be spent")
+	case !spent(form):
+		r.say(at("form"), Conflict, "name the form of a rule, which is its name unless it has form:", "tokens are for the form %s, and no rule has it", show(form))
 	}
 }
 
@@ -129,8 +139,8 @@ func (r *reader) checkForm(c *Config, d *draft, verb pair) {
 	case d.Form == "":
 	case c.Tokens == nil:
 		r.say(at, Conflict, "add tokens: {} to the file", "the key is a token, and nobody hands them out")
-	case d.Principal.None:
-		r.say(at, Conflict, "say who sends a request, or use a key that clients choose", "a token is somebody's, and the principal is none")
+	case d.Principal.None || d.Principal == (Principal{}) && !d.n.has("principal"):
+		r.say(at, Conflict, "add principal: (header, jwt or mtls), or use a key that clients choose", "a token is somebody's, and nobody knows whose")
 	case d.Key != nil && (strings.Count(d.Key.String(), "{") != 1 || !strings.HasPrefix(d.Key.String(), "{")):
 		r.say(verb.at, BadKey, fmt.Sprintf("write %s: %s:{token}", verb.name, nameFor(&d.Match)), "a token is a key by itself, and goes with no other part")
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -87,21 +86,18 @@ func nameFor(m *Match) string {
 	return "order"
 }
 
-var (
-	pathPart = regexp.MustCompile(`(?:^|[^{])\{path\.([^{}]+)\}`)
-	bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
-)
+var bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 
 // checkKey finds parts of a key that no request of the rule has.
 func (r *reader) checkKey(d *draft, verb pair) {
 	names := d.Match.wildcards()
-	for _, m := range pathPart.FindAllStringSubmatch(d.Key.String(), -1) {
-		switch meant := rule.Meant(m[1], names); {
-		case d.Match.Path == "" || slices.Contains(names, m[1]):
+	for _, part := range d.Key.Parts() {
+		switch meant := rule.Meant(part.Name, names); {
+		case part.Place != rule.Path || d.Match.Path == "" || slices.Contains(names, part.Name):
 		case meant != "":
-			r.say(verb.at, BadKey, fmt.Sprintf("did you mean {path.%s}?", meant), "the path has no {%s}", m[1])
+			r.say(verb.at, BadKey, fmt.Sprintf("did you mean {path.%s}?", meant), "the path has no {%s}", part.Name)
 		default:
-			r.say(verb.at, BadKey, fmt.Sprintf("write {%s} in match, where the part is", m[1]), "the path has no {%s}", m[1])
+			r.say(verb.at, BadKey, fmt.Sprintf("write {%s} in match, where the part is", part.Name), "the path has no {%s}", part.Name)
 		}
 	}
 	if d.Key.Uses(rule.JWT) && d.Principal.JWT == nil {

@@ -14,6 +14,12 @@ var update = flag.Bool("update", false, "write what is said anew")
 
 const mistakesFile = "testdata/mistakes.txt"
 
+// What does not belong into a file of tests, and how it is written there.
+var (
+	unescape = strings.NewReplacer(`\xff`, "\xff", `\x1b`, "\x1b")
+	escape   = strings.NewReplacer("\xff", `\xff`, "\x1b", `\x1b`)
+)
+
 // A wrong is a file with a mistake, and what is to be said of it.
 type wrong struct{ title, text, want string }
 
@@ -35,7 +41,7 @@ func wrongs(t *testing.T) (remark string, all []wrong) {
 			t.Fatalf("%s: there is no -- behind the file", title)
 		}
 		text = strings.TrimPrefix(text+"\n", "\n")
-		all = append(all, wrong{title, strings.ReplaceAll(text, `\xff`, "\xff"), want})
+		all = append(all, wrong{title, unescape.Replace(text), want})
 	}
 	return parts[0], all
 }
@@ -89,7 +95,7 @@ func rewrite(t *testing.T, remark string, all []wrong) {
 	b := strings.Builder{}
 	b.WriteString(remark)
 	for _, w := range all {
-		b.WriteString("\n== " + w.title + "\n" + strings.ReplaceAll(w.text, "\xff", `\xff`) + "--\n" + w.want)
+		b.WriteString("\n== " + w.title + "\n" + escape.Replace(w.text) + "--\n" + w.want)
 	}
 	if err := os.WriteFile(mistakesFile, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ type reader struct {
 	presets map[string]*draft // the file's own
 
 	ruleList, presetMap *node
+	untold              bool // it is not known what each rule would be
 }
 
 func newReader(file string, content []byte) *reader {

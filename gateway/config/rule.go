@@ -31,6 +31,7 @@ func (r *reader) rules(c *Config) {
 func (r *reader) rule(c *Config, d *draft) {
 	verb, ok := r.verb(d)
 	if !ok {
+		r.untold = true
 		return
 	}
 	d.Do.Verb = rule.Verb(verb.name)
