@@ -231,7 +231,10 @@ func (r *reader) url(n *node) *url.URL {
 	case u.User != nil:
 		r.say(n.at, BadValue, "let the clients authenticate, or put it behind a network of its own", "to: user and password in a URL are not sent on")
 	default:
-		return u
+		if u, err = url.Parse(u.String()); err == nil { // in the one form it is printed in
+			return u
+		}
+		r.say(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", show(redact(s)))
 	}
 	return nil
 }

@@ -1,0 +1,123 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// TestDocs holds the pages to the tables by which files are read.
+func TestDocs(t *testing.T) {
+	en, zh := sections(t, "../../docs/config.md"), sections(t, "../../docs/config.zh-CN.md")
+	counts := map[string]int{}
+	for _, r := range config.Rows() {
+		def, mustZH := "", ""
+		switch r.Default {
+		case "":
+		case "required":
+			def, mustZH = "required", "必填"
+		default:
+			def = "`" + r.Default + "`"
+			mustZH = def
+		}
+		counts[r.Section]++
+		if row := fmt.Sprintf("| `%s` | %s | %s |", r.Name, r.About, def); !strings.Contains(en[r.Section], row+"\n") {
+			t.Errorf("config.md lacks under %s:\n%s", r.Section, row)
+		}
+		row := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(r.Name) + "` \\| .*\\p{Han}.* \\| " + regexp.QuoteMeta(mustZH) + " \\|$")
+		if !row.MatchString(zh[r.Section]) {
+			t.Errorf("config.zh-CN.md lacks under %s: %s, with the default %s", r.Section, r.Name, mustZH)
+		}
+	}
+	for section, n := range counts {
+		for page, all := range map[string]map[string]string{"config.md": en, "config.zh-CN.md": zh} {
+			if got := strings.Count(all[section], "\n| `"); got != n {
+				t.Errorf("%s has %d fields under %s, want %d", page, got, section, n)
+			}
+		}
+	}
+}
+
+// sections returns a page by its headings of the third degree.
+func sections(t *testing.T, page string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range append(codes(), config.Presets()...) {
+		if !strings.Contains(string(content), "`"+word+"`") {
+			t.Errorf("%s does not name %s", page, word)
+		}
+	}
+	examples(t, page, string(content))
+	all := map[string]string{}
+	for _, s := range strings.Split(string(content), "\n### ")[1:] {
+		title, body, _ := strings.Cut(s, "\n")
+		if inner, ok := strings.CutPrefix(title, "文件 ("); ok {
+			title = strings.TrimSuffix(inner, ")")
+		}
+		body, _, _ = strings.Cut(body, "\n## ")
+		all[title] = body
+	}
+	return all
+}
+
+func codes() (all []string) {
+	for _, c := range config.Codes {
+		all = append(all, string(c))
+	}
+	return all
+}
+
+// examples parses the files that a page shows.
+func examples(t *testing.T, page, content string) {
+	t.Helper()
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(content, -1)
+	if len(blocks) < 2 {
+		t.Errorf("%s shows %d files", page, len(blocks))
+	}
+	for _, b := range blocks {
+		text := b[1]
+		if !strings.Contains(text, "rules:") {
+			text = "engine: memory\nto: http://a\nrules: []\n" + text
+		}
+		good(t, text)
+	}
+}
+
+// TestOptionsAreThose of package rule, each by its one name, but for what is Go.
+func TestOptionsAreThose(t *testing.T) {
+	want := []string{}
+	for _, v := range []rule.Verb{rule.Lock, rule.Once, rule.Submit} {
+		want = append(want, v.Names()...)
+	}
+	slices.Sort(want)
+	want = slices.DeleteFunc(slices.Compact(want), func(s string) bool {
+		return slices.Contains([]string{"name", "key", "when", "ctx", "on-timeout"}, s)
+	})
+	got := config.Options()
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("a rule has %v, want %v", got, want)
+	}
+}
+
+// TestDefaults holds what the tables say to what a file without anything gets.
+func TestDefaults(t *testing.T) {
+	printed := string(good(t, "engine: memory\nto: http://a\nprincipal: {jwt: {key-file: a}}\ntokens: {}\nadmin: {}\nrules:\n  - {match: POST /a, once: 'a:{token}'}\n").Print(false))
+	for _, r := range config.Rows() {
+		if r.Default == "" || r.Default == "required" || r.Default == "false" || r.Section == "rules" {
+			continue
+		}
+		if !strings.Contains(printed, " "+r.Name+": "+r.Default+"\n") && !strings.Contains(printed, "\n"+r.Name+": "+r.Default+"\n") {
+			t.Errorf("the default of %s in %s is %s, and it is not in\n%s", r.Name, r.Section, r.Default, printed)
+		}
+	}
+}
