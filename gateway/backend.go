@@ -155,6 +155,7 @@ func (b *backend) receive(res *http.Response) error {
 	if len(v.chain) == 0 || res.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
+	v.answered = true
 	res.Body = &upstreamBody{res.Body, v}
 	if v.keeps() && !streams(res) {
 		return gather(res, v.plan.settings.limits.Response)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/gateway"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
@@ -31,6 +32,7 @@ type site struct {
 	gateway *gateway.Gateway
 	front   *httptest.Server
 	events  chan gateway.Event
+	engine  engine.Engine // nil: in memory
 }
 
 // told makes a configuration of rules. Everybody on this machine is a trusted proxy.
@@ -80,7 +82,13 @@ func (s *site) count(w http.ResponseWriter, r *http.Request) {
 // open opens a site whose service is h, or else counts.
 func open(t *testing.T, cfg *config.Config, h http.Handler) *site {
 	t.Helper()
-	s := &site{t: t, events: make(chan gateway.Event, 1000)}
+	return openOn(t, nil, cfg, h)
+}
+
+// openOn opens a site on an engine.
+func openOn(t *testing.T, e engine.Engine, cfg *config.Config, h http.Handler) *site {
+	t.Helper()
+	s := &site{t: t, engine: e, events: make(chan gateway.Event, 1000)}
 	if h == nil {
 		h = http.HandlerFunc(s.count)
 	}
@@ -96,7 +104,7 @@ func open(t *testing.T, cfg *config.Config, h http.Handler) *site {
 // start starts the gateway.
 func (s *site) start(cfg *config.Config) {
 	s.t.Helper()
-	client := interlock.New(nil)
+	client := interlock.New(s.engine)
 	g, err := gateway.New(cfg, gateway.Options{
 		Client: client, Log: slog.New(slog.DiscardHandler),
 		Events: func(e gateway.Event) { s.events <- e },

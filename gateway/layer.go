@@ -68,17 +68,35 @@ func (l *layer) work(next http.Handler) http.Handler {
 		if fence := l.fence(r.Context()); fence != 0 {
 			v.fence = fence
 		}
-		next.ServeHTTP(w, r)
+		v.run(next, w, r)
 		if v.fate != undecided {
 			interlockhttp.Settle(r.Context(), v.fate)
 		}
 	})
 }
 
+// run has what is inside answer. A proxy panics if the answer cannot be passed on,
+// which ends a request of which nobody knows what became. But if it is the client who
+// has left, the service has answered, and its status tells.
+func (v *visit) run(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if !v.answered || v.fate != undecided {
+			return
+		}
+		if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // a panic is compared as it is
+			panic(p)
+		}
+	}()
+	next.ServeHTTP(w, r)
+}
+
 // admit tells why a request is not even looked at, or nil.
 func (l *layer) admit(w http.ResponseWriter, r *http.Request, v *visit) *interlockhttp.Problem {
 	if name := removed(r.Header, l.fields); name != "" {
 		return ambiguous("the field Connection says to remove %s", name)
+	}
+	if l.Do.Verb != rule.Lock && len(l.Methods) == 0 && !slices.Contains(changing, r.Method) {
+		return ambiguous("what the method %.20q does is not known", r.Method)
 	}
 	if r.Header["Upgrade"] != nil && !l.Shadow {
 		return interlockhttp.NewProblem(interlockhttp.UpgradeRefused)
@@ -129,8 +147,8 @@ func newLock(l *layer, client *interlock.Client, source interlockhttp.Source, op
 	return &shield{wrap: wrap}, err
 }
 
-// changing are the methods that are guarded if a rule names none: others change
-// nothing.
+// changing are the methods that are guarded if a rule names none. Some others change
+// nothing; of the rest nobody knows.
 var changing = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 // newGuard makes the shield of once and submit.

@@ -8,23 +8,25 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/rule"
 )
 
 // A matcher tells which requests a rule is about.
 type matcher struct {
 	config.Match
-	path *pattern
-	host string // in lower case
-	name string // the rule, as http.ServeMux would call it
+	path     *pattern
+	host     string // in lower case
+	name     string // the rule, as http.ServeMux would call it
+	changing bool   // if no method is named, it is not about those that change nothing
 }
 
-func newMatcher(m config.Match) (*matcher, error) {
+func newMatcher(m config.Match, verb rule.Verb) (*matcher, error) {
 	p, err := parsePattern(cmp.Or(m.Path, "/"))
 	if err != nil {
 		return nil, err
 	}
 	host := bareHost(m.Host)
-	return &matcher{Match: m, path: p, host: host, name: host + p.text}, nil
+	return &matcher{Match: m, path: p, host: host, name: host + p.text, changing: verb != rule.Lock}, nil
 }
 
 // bareHost returns a host without its port, as two spellings of it are compared.
@@ -52,7 +54,21 @@ func (m *matcher) matches(v *view) bool {
 }
 
 func (m *matcher) onMethod(methods []string) bool {
-	return len(m.Methods) == 0 || slices.ContainsFunc(methods, func(name string) bool { return slices.Contains(m.Methods, name) })
+	return slices.ContainsFunc(methods, func(name string) bool {
+		if len(m.Methods) == 0 {
+			return !m.changing || !safe(name)
+		}
+		return slices.Contains(m.Methods, name)
+	})
+}
+
+// safe tells whether a method changes nothing.
+func safe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
 }
 
 func (m *matcher) onHost(host string) bool {

@@ -94,7 +94,7 @@ func (b *builder) build() error {
 // layer puts a rule to work.
 func (b *builder) layer(r *config.Rule) (l *layer, err error) {
 	l = &layer{Rule: *r, backend: b.plan.backend}
-	if l.matcher, err = newMatcher(r.Match); err != nil {
+	if l.matcher, err = newMatcher(r.Match, r.Do.Verb); err != nil {
 		return nil, err
 	}
 	principal := r.Principal

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -228,5 +229,48 @@ func TestASlowBody(t *testing.T) {
 				t.Errorf("the next gets %v", got)
 			}
 		})
+	}
+}
+
+// A client that leaves while it is answered does not make it a secret that it was.
+func TestAClientThatLeavesWhileItIsAnswered(t *testing.T) {
+	cfg := told(held())
+	cfg.Limits.Response = 1000
+	var s *site
+	piece := strings.Repeat("x", 1<<20)
+	s = open(t, cfg, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.runs.Add(1)
+		for range 64 {
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}))
+	conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(conn, "POST /orders HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nIdempotency-Key: k\r\nContent-Length: 1\r\n\r\nx")
+	io.ReadFull(conn, make([]byte, 10))
+	conn.Close()
+	if e := s.event(); e.Outcome != "ran" {
+		t.Errorf("told was %+v", e)
+	}
+	if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.ResultUnavailable || s.runs.Load() != 1 {
+		t.Errorf("who comes again gets %v, and it ran %d times", got, s.runs.Load())
+	}
+}
+
+// A rule that names no method is about all that change something; of those that nobody
+// knows it lets none pass (24).
+func TestAnyMethod(t *testing.T) {
+	s := open(t, told(on("* /orders", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})), nil)
+	for method, want := range map[string]interlockhttp.Code{
+		"GET": "", "HEAD": "", "OPTIONS": "", "POST": interlockhttp.KeyMissing, "PUT": interlockhttp.KeyMissing,
+		"PATCH": interlockhttp.KeyMissing, "DELETE": interlockhttp.KeyMissing, "PURGE": interlockhttp.RequestAmbiguous, "get": interlockhttp.RequestAmbiguous,
+	} {
+		if got := s.send(method, "/orders", "", func(r *http.Request) { r.Header.Del("X-User"); r.Header.Set("X-User", "ann") }); got.code() != want {
+			t.Errorf("%s: got %v, want %q", method, got, want)
+		}
 	}
 }

@@ -25,6 +25,7 @@ type visit struct {
 	code     interlockhttp.Code    // of the problem that the client was told
 	cause    error                 // what is behind that
 	wire     wire
+	answered bool // the service has begun to
 	body     *clientBody
 	answer   recorder
 }

@@ -43,6 +43,15 @@ func TestEngine(t *testing.T) {
 				t.Errorf("%d were counted", n)
 			}
 		},
+		"P7 the answer says it although a proxy that passes a 1xx on clears the header": func(t *testing.T, w *interlocktest.World) {
+			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, func(w http.ResponseWriter, _ *http.Request) {
+				clear(w.Header()) // as a ReverseProxy does, once the 1xx is out
+			})
+			w.Fail()
+			if a := s.ask("k-1", "x"); a.status != 200 || a.header.Get("Interlock-Unguarded") != "true" {
+				t.Errorf("got %d with %v", a.status, a.header)
+			}
+		},
 		"a request that runs unguarded ends with its client's context": func(t *testing.T, w *interlocktest.World) {
 			ctx, hangUp := context.WithCancel(t.Context())
 			var err error

@@ -24,6 +24,7 @@ type request struct {
 	capture  capture
 	response Response // that is kept
 	unstored bool     // who repeats it does not get this answer
+	bare     bool     // it runs unguarded
 }
 
 var errPass = errors.New("interlockhttp: the request has no key, and needs none")
@@ -140,13 +141,11 @@ func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *g
 // the panic goes on.
 func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic
-	q.unstored = claim.Unguarded() != nil
+	q.bare = claim.Unguarded() != nil
+	q.unstored = q.bare
 	c := &q.capture
 	c.most, c.keeps = q.settings.maxResponse, q.middleware.keeps()
 	c.passes = q.settings.tee || !c.keeps
-	if q.unstored {
-		q.w.Header().Set(fieldUnguarded, "true")
-	}
 	c.begin(q.w, q.Method, q)
 	defer c.over.Store(true) // should it panic
 	r := q.work(ctx)
@@ -195,6 +194,9 @@ func (q *request) handBack(r *http.Request) {
 func (q *request) mark(h http.Header) {
 	if q.echo != "" {
 		h[fieldKey] = q.Header[q.echo]
+	}
+	if q.bare { // said this late: a proxy that passes a 1xx on clears the header
+		h.Set(fieldUnguarded, "true")
 	}
 	if !q.middleware.keeps() {
 		return

@@ -2,6 +2,7 @@ package rule_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +94,16 @@ func TestPartsAreEscapedAsKeysAre(t *testing.T) {
 		if got, want := string(rule.AppendEscaped(nil, part)), interlock.Key(part); got != want {
 			t.Errorf("%q: got %q, want %q", part, got, want)
 		}
+	}
+}
+
+func TestPartsOfATemplate(t *testing.T) {
+	tpl, err := rule.ParseTemplate("pay:{path.id}:x:{body.order.no}", rule.Pos{Line: 1, Col: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []rule.Part{{Place: rule.Path, Name: "id"}, {Place: rule.Body, Name: "order.no"}}
+	if got := tpl.Parts(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -1,0 +1,73 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/interlocktest"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// An engine that is gone, at the start or later: nothing runs unguarded unless the rule
+// says so, and then the answer says it; when it is back, so is everything (P7, P8).
+func TestAnEngineThatIsGone(t *testing.T) {
+	open := orders()
+	open.Policy.OnDown = guard.Open
+	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
+	lock.Do.Wait = 100 * time.Millisecond
+	for _, c := range []struct {
+		name   string
+		rule   config.Rule
+		status int
+		event  string
+	}{
+		{"closed", orders(), 503, "refused"},
+		{"open", open, 201, "unguarded"},
+		{"a lock", lock, 503, "refused"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := interlocktest.New(t)
+			w.Fail()
+			s := openOn(t, w.Engine(), told(c.rule), nil)
+			for _, when := range []string{"at the start", "later"} {
+				got := s.send("POST", "/orders", "x", key("k-"+when[:2]))
+				if got.StatusCode != c.status || c.status == 503 && (got.code() != interlockhttp.StoreUnavailable || got.Header.Get("Retry-After") == "") {
+					t.Errorf("%s: got %v", when, got)
+				}
+				if unguarded := got.Header.Get("Interlock-Unguarded") != ""; unguarded != (c.status == 201) {
+					t.Errorf("%s: that it was unguarded is said: %v", when, unguarded)
+				}
+				if e := s.event(); e.Outcome != c.event {
+					t.Errorf("%s: told was %+v", when, e)
+				}
+				if got := s.send("GET", "/free", ""); got.StatusCode != http.StatusCreated {
+					t.Errorf("%s: what is not guarded gets %v", when, got)
+				}
+				w.Heal()
+				if got := s.recovered("b-" + when[:2]); got.StatusCode != http.StatusCreated || got.Header.Get("Interlock-Unguarded") != "" {
+					t.Errorf("when it is back: %v", got)
+				}
+				w.Fail()
+			}
+			w.Heal()
+		})
+	}
+}
+
+// recovered sends requests until one is guarded: a guard asks an engine that was gone
+// only now and then.
+func (s *site) recovered(k string) (got answer) {
+	for n, until := 0, time.Now().Add(10*time.Second); time.Now().Before(until); n++ {
+		got = s.send("POST", "/orders", "x", key(fmt.Sprint(k, n)))
+		s.event()
+		if got.StatusCode == http.StatusCreated && got.Header.Get("Interlock-Unguarded") == "" {
+			break
+		}
+	}
+	return got
+}

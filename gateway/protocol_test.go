@@ -1,0 +1,157 @@
+package gateway_test
+
+import (
+	"bufio"
+	"crypto/sha1" //nolint:gosec // of the WebSocket handshake
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// echo is a service that switches protocols and says back what it hears.
+func echo(w http.ResponseWriter, r *http.Request) {
+	up := r.Header.Get("Upgrade")
+	if up == "" {
+		fmt.Fprint(w, "plain")
+		return
+	}
+	sum := sha1.Sum([]byte(r.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // RFC 6455
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nSec-Websocket-Accept: %s\r\n\r\n", up, base64.StdEncoding.EncodeToString(sum[:]))
+	rw.Flush()
+	io.Copy(conn, rw)
+}
+
+// A WebSocket passes where no rule is; nothing else that would leave HTTP does (23).
+func TestUpgrades(t *testing.T) {
+	s := open(t, told(on("* /orders", rule.Lock, "order", guard.Policy{Name: "order"})), http.HandlerFunc(echo))
+	talk := func(path, protocol string) (status int, said string) {
+		conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(5 * time.Second))
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\nUpgrade: %s\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n", path, protocol)
+		in := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusSwitchingProtocols {
+			text, _ := io.ReadAll(resp.Body)
+			return resp.StatusCode, string(text)
+		}
+		io.WriteString(conn, "hello")
+		text := make([]byte, 5)
+		io.ReadFull(in, text)
+		return resp.StatusCode, string(text)
+	}
+	if status, said := talk("/chat", "websocket"); status != 101 || said != "hello" {
+		t.Errorf("a WebSocket: %d %q", status, said)
+	}
+	if status, said := talk("/chat", "h2c"); status != 200 || said != "plain" {
+		t.Errorf("h2c: %d %q", status, said)
+	}
+	if status, said := talk("/orders", "websocket"); status != 400 || !strings.Contains(said, "upgrade_refused") {
+		t.Errorf("a WebSocket on a guarded path: %d %q", status, said)
+	}
+}
+
+// The service may speak HTTP/2, with TLS and without, and is who it should be (26).
+func TestHTTP2Behind(t *testing.T) {
+	proto := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, r.Proto, " ", r.Host)
+	})
+	t.Run("without TLS", func(t *testing.T) {
+		plain := httptest.NewUnstartedServer(proto)
+		plain.Config.Protocols = &http.Protocols{}
+		plain.Config.Protocols.SetUnencryptedHTTP2(true)
+		plain.Start()
+		t.Cleanup(plain.Close)
+		cfg := told(orders())
+		cfg.Upstream = config.Upstream{To: []*url.URL{parse(t, plain.URL)}, H2C: true, HostHeader: "inner"}
+		s := open(t, cfg, nil)
+		if got := s.send("POST", "/orders", "x", key("k")); got.text != "HTTP/2.0 inner" {
+			t.Errorf("got %v", got)
+		}
+		if got := s.send("GET", "/free", ""); got.text != "HTTP/2.0 inner" {
+			t.Errorf("got %v", got)
+		}
+	})
+	t.Run("with TLS", func(t *testing.T) {
+		secure := httptest.NewUnstartedServer(proto)
+		secure.EnableHTTP2 = true
+		secure.StartTLS()
+		t.Cleanup(secure.Close)
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+		if _, err := x509.ParseCertificate(secure.Certificate().Raw); err != nil {
+			t.Fatal(err)
+		}
+		for name, u := range map[string]config.Upstream{"known": {CA: file(t, "ca.pem", ca)}, "believed": {Insecure: true}} {
+			cfg := told(orders())
+			u.To, u.HostHeader = []*url.URL{parse(t, secure.URL)}, "inner"
+			cfg.Upstream = u
+			s := open(t, cfg, nil)
+			if got := s.send("POST", "/orders", "x", key("k")); got.text != "HTTP/2.0 inner" {
+				t.Errorf("%s: got %v", name, got)
+			}
+		}
+	})
+}
+
+// What is between is left as it is: encodings, queries, statuses, and what the client
+// expects (16, 25).
+func TestNothingIsTouched(t *testing.T) {
+	w := &witness{}
+	s := open(t, told(orders()), w)
+	s.send("POST", "/free?a=1;b=2&&c=%zz", "\x1f\x8bzip", field("Content-Encoding", "gzip"), field("Accept-Encoding", "br"), field("Expect", "100-continue"))
+	r := w.last()
+	if r.RequestURI != "/free?a=1;b=2&&c=%zz" || r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Accept-Encoding") != "br" || w.body[0] != "\x1f\x8bzip" {
+		t.Errorf("the service got %q %v %q", r.RequestURI, r.Header, w.body)
+	}
+	if got := s.send("POST", "/orders", "x", key("k"), field("Expect", "100-continue")); got.StatusCode != http.StatusOK || w.last().Header.Get("Expect") != "" {
+		t.Errorf("got %v", got)
+	}
+	if k := w.last().Header.Get("Idempotency-Key"); k != "k" {
+		t.Errorf("the service got the key %q", k)
+	}
+	if got := s.send("GET", "/free", ""); got.StatusCode != http.StatusOK || w.last().ContentLength != 0 || w.last().TransferEncoding != nil {
+		t.Errorf("a GET came with a body: %v", w.last().TransferEncoding)
+	}
+	if w.last().UserAgent() != "Go-http-client/1.1" {
+		t.Errorf("it is sent by %q", w.last().UserAgent())
+	}
+}
+
+// Header and connections are bounded (15).
+func TestBounds(t *testing.T) {
+	cfg := told()
+	cfg.Timeouts.Header = 100 * time.Millisecond
+	s := open(t, cfg, nil)
+	if got := s.raw("GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 40<<10) + "\r\n\r\n"); len(got) != 1 || got[0] != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a large header got %v", got)
+	}
+	began := time.Now()
+	if s.raw("GET / HTTP/1.1\r\nHost: x\r\nX: "); time.Since(began) > 3*time.Second {
+		t.Errorf("a slow header was waited for: %v", time.Since(began))
+	}
+}

@@ -1,0 +1,252 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/gateway"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// Parts of a key come from everywhere in a request, and each is there once.
+func TestParts(t *testing.T) {
+	js := field("Content-Type", "application/json")
+	for _, c := range []struct {
+		key, target, body string
+		changes           []with
+		want              string // the key, or the code of the problem
+	}{
+		{"{path.id}", "/orders/7", "", nil, "7"},
+		{"{path.id}", "/orders/a%20b", "", nil, "a b"},
+		{"{query.no}", "/orders/7?no=42", "", nil, "42"},
+		{"{query.no}", "/orders/7?no=42&no=43", "", nil, "key_invalid"},
+		{"{query.no}", "/orders/7?no=42;no=43", "", nil, "key_invalid"},
+		{"{query.no}", "/orders/7", "", nil, "key_missing"},
+		{"{header.X-No}", "/orders/7", "", []with{field("X-No", "1")}, "1"},
+		{"{header.X-No}", "/orders/7", "", []with{field("X-No", "1"), field("X-No", "2")}, "key_invalid"},
+		{"{header.X-No}", "/orders/7", "", []with{field("X-No", "1"), field("Connection", "X-No")}, "request_ambiguous"},
+		{"{cookie.sid}", "/orders/7", "", []with{field("Cookie", "sid=abc")}, "abc"},
+		{"{cookie.sid}", "/orders/7", "", []with{field("Cookie", "sid=abc; sid=d")}, "key_invalid"},
+		{"{body.order.no}", "/orders/7", `{"order":{"no":"A-1"}}`, []with{js}, "A-1"},
+		{"{body.order.no}", "/orders/7", `{"order":{"no":12}}`, []with{js}, "12"},
+		{"{body.order.no}", "/orders/7", `{"order":{"no":1,"no":2}}`, []with{js}, "key_invalid"},
+		{"{body.order.no}", "/orders/7", `{"order":{}}`, []with{js}, "key_missing"},
+		{"{body.order.no}", "/orders/7", "no JSON", []with{js}, "key_invalid"},
+		{"{path.id}:{body.no}:x:{query.a}", "/orders/7:8?a=%7B", `{"no":"1:2"}`, []with{js}, "7%3A8:1%3A2:x:%7B"},
+		{"all", "/orders/7", "", nil, "all"},
+	} {
+		t.Run(c.key+" "+c.target+" "+c.body, func(t *testing.T) {
+			s := open(t, told(on("POST /orders/{id}", rule.Once, c.key, guard.Policy{Name: "order"})), nil)
+			got := s.send("POST", c.target, c.body, c.changes...)
+			e := s.event()
+			if e.Code != "" {
+				e.Key = e.Code
+			}
+			if e.Key != c.want || got.code() != interlockhttp.Code(e.Code) {
+				t.Errorf("told was %+v, and the client got %v; want %s", e, got, c.want)
+			}
+		})
+	}
+}
+
+// A lock of the gateway is the lock that a directive of the same name takes.
+func TestTheNameOfALock(t *testing.T) {
+	d := newDoor()
+	r := on("POST /orders/{id}", rule.Lock, "{path.id}", guard.Policy{Name: "pay"})
+	s := open(t, told(r), d)
+	client := interlock.New(nil)
+	cfg := told2(t, s, r)
+	cfg.Namespace = "shop"
+	g, err := gateway.New(cfg, gateway.Options{Client: client, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.front.Config.Handler = g
+	var wg sync.WaitGroup
+	wg.Go(func() { s.send("POST", "/orders/42", "x") })
+	<-d.in
+	if info, err := client.Inspect(t.Context(), "shop:pay:42"); err != nil || len(info.Holders) != 1 {
+		t.Errorf("the lock is %+v, %v", info, err)
+	}
+	close(d.opens)
+	wg.Wait()
+}
+
+func TestOptional(t *testing.T) {
+	r := orders()
+	r.Optional = true
+	s := open(t, told(r), nil)
+	if got := s.send("POST", "/orders", "x"); got.StatusCode != http.StatusCreated {
+		t.Errorf("without a key: %v", got)
+	}
+	if e := s.event(); e.Outcome != "unguarded" {
+		t.Errorf("told was %+v", e)
+	}
+}
+
+// A shadow says what would have been, and stops nobody.
+func TestShadow(t *testing.T) {
+	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
+	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
+		t.Run(name, func(t *testing.T) {
+			r.Shadow = true
+			d := newDoor()
+			s := open(t, told(r), d)
+			done := make(chan answer, 2)
+			for range 2 {
+				go func() { done <- s.send("POST", "/orders", "x", key("k")) }()
+				<-d.in
+			}
+			close(d.opens)
+			outcomes := make(map[string]int)
+			for range 2 {
+				if got := <-done; got.text != "done" {
+					t.Errorf("somebody got %v", got)
+				}
+				outcomes[s.event().Outcome]++
+			}
+			if outcomes["ran"] != 1 || outcomes["shadowed"] != 1 {
+				t.Errorf("told was %v", outcomes)
+			}
+			if got := s.send("POST", "/orders", "x", func(r *http.Request) { r.Header.Del("X-User") }); got.text != "done" {
+				t.Errorf("nobody got %v", got)
+			}
+		})
+	}
+}
+
+// Tokens are handed out for a form, and spent once (P1).
+func TestFormTokens(t *testing.T) {
+	r := on("POST /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
+	r.Form = "order"
+	cfg := told(r)
+	cfg.Tokens = &config.Tokens{}
+	s := open(t, cfg, nil)
+	ask := func(path string, changes ...with) (token string, got answer) {
+		got = s.send("GET", path, "", changes...)
+		var v struct{ Token string }
+		json.Unmarshal([]byte(got.text), &v)
+		return v.Token, got
+	}
+	token, got := ask("/idempotent-token?form=order")
+	if token == "" {
+		t.Fatalf("got %v", got)
+	}
+	spend := func(token string, changes ...with) answer {
+		return s.send("POST", "/orders", "x", append(changes, field("Idempotent-Token", token))...)
+	}
+	bob := func(r *http.Request) { r.Header.Set("X-User", "bob") }
+	if got := spend(token, bob); got.code() != interlockhttp.TokenForeign {
+		t.Errorf("bob gets %v", got)
+	}
+	if got := spend(token); got.text != "1 /orders x" {
+		t.Errorf("ann gets %v", got)
+	}
+	if got := spend(token); got.text != "1 /orders x" || got.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("ann gets %v again", got)
+	}
+	if got := spend("abc"); got.code() != interlockhttp.TokenUnknown {
+		t.Errorf("who made one up gets %v", got)
+	}
+	if err := s.gateway.Reload(s.gateway.Config()); err != nil {
+		t.Fatal(err)
+	}
+	if token, _ = ask("/idempotent-token"); token == "" {
+		t.Error("there is one form, and it has to be named")
+	} else if got := spend(token); got.StatusCode != http.StatusCreated {
+		t.Errorf("a token after a reload: %v", got)
+	}
+	if _, got := ask("/idempotent-token?form=other"); got.StatusCode != http.StatusNotFound {
+		t.Errorf("another form: %v", got)
+	}
+	if _, got := ask("/idempotent-token", func(r *http.Request) { r.Header.Del("X-User") }); got.StatusCode != http.StatusUnauthorized {
+		t.Errorf("nobody: %v", got)
+	}
+}
+
+// The rules of a request are the first that matches, and those it continues with; it
+// may go elsewhere.
+func TestWhichRule(t *testing.T) {
+	elsewhere := open(t, told(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "elsewhere") }))
+	named := func(name, match string) config.Rule {
+		return on(match, rule.Lock, "{header.X-No}", guard.Policy{Name: name})
+	}
+	vip := named("vip", "POST /orders")
+	vip.Match.Header = map[string]string{"X-Vip": "*"}
+	vip.Upstream = &config.Upstream{To: []*url.URL{parse(t, elsewhere.service.URL)}}
+	gold := named("gold", "POST /orders")
+	gold.Match.Header = map[string]string{"X-Level": "gold"}
+	all := named("all", "POST /orders")
+	all.Continue = true
+	after := named("after", "POST /orders")
+	never := named("never", "POST /orders")
+	s := open(t, told(vip, gold, all, after, never), nil)
+	for _, c := range []struct{ field, value, want string }{
+		{"X-Vip", "1", "vip elsewhere"}, {"X-Level", "gold", "gold"}, {"X-Level", "tin", "after all"}, {"X-No", "", "after all"},
+	} {
+		got := s.send("POST", "/orders", "x", field("X-No", "1"), field(c.field, c.value))
+		if c.field == "X-No" {
+			got = s.send("POST", "/orders", "x", field("X-No", "2"))
+		}
+		var names []string
+		for len(s.events) > 0 {
+			names = append(names, (<-s.events).Rule)
+		}
+		if got.text == "elsewhere" {
+			names = append(names, "elsewhere")
+		}
+		if c.field == "X-No" {
+			continue
+		}
+		if text := strings.Join(names, " "); text != c.want {
+			t.Errorf("%s: %s: %s, want %s", c.field, c.value, text, c.want)
+		}
+	}
+}
+
+// A log has no keys in it (10).
+func TestTheLog(t *testing.T) {
+	var (
+		mu  sync.Mutex
+		out bytes.Buffer
+	)
+	service := open(t, told(), nil)
+	cfg := told2(t, service, orders())
+	g, err := gateway.New(cfg, gateway.Options{
+		Client: interlock.New(nil),
+		Log:    slog.New(slog.NewTextHandler(writer(func(p []byte) { mu.Lock(); defer mu.Unlock(); out.Write(p) }), &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.front.Config.Handler = g
+	service.send("POST", "/orders", "x", key("secret-key"))
+	service.send("POST", "/orders", "y", key("secret-key"))
+	service.send("GET", "/free", "")
+	mu.Lock()
+	defer mu.Unlock()
+	text := out.String()
+	if strings.Contains(text, "secret-key") || !strings.Contains(text, "key=85c6ad") && strings.Count(text, "key=") < 2 {
+		t.Errorf("the log is\n%s", text)
+	}
+	for _, want := range []string{"outcome=ran", "code=key_reused", "outcome=unmatched", "rule=order"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+}
+
+type writer func([]byte)
+
+func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }

@@ -1,0 +1,119 @@
+package interlockhttp_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// What a proxy makes of this package: locks of any kind, keys of several parts, and
+// locks that are only looked at.
+func TestLockWith(t *testing.T) {
+	c := interlock.New(nil)
+	write := func(id string) interlock.Locker { return c.RWMutex("pay:"+id, interlock.Wait(0)).Write() }
+	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	ask := func(h http.Handler, id string) int {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("x"))
+		r.Header.Set("X-Id", id)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	_, hold, err := c.RWMutex("pay:7").Read().Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Unlock()
+
+	t.Run("a writer is refused while somebody reads", func(t *testing.T) {
+		wrap, err := interlockhttp.LockWith(write, interlockhttp.Header("X-Id"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(wrap(ok), "7"); got != http.StatusLocked {
+			t.Errorf("got %d", got)
+		}
+		if got := ask(wrap(ok), "8"); got != http.StatusNoContent {
+			t.Errorf("another one got %d", got)
+		}
+	})
+	t.Run("a shadow lets him pass, and reports it", func(t *testing.T) {
+		var seen []interlockhttp.Code
+		wrap, err := interlockhttp.LockWith(write, interlockhttp.Header("X-Id"), interlockhttp.Shadow(func(s interlockhttp.Shadowed) {
+			if s.Request == nil {
+				t.Error("of which request?")
+			}
+			seen = append(seen, s.Problem.Code)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"7", "8", ""} {
+			if got := ask(wrap(ok), id); got != http.StatusNoContent {
+				t.Errorf("%q got %d", id, got)
+			}
+		}
+		if len(seen) != 2 || seen[0] != interlockhttp.Locked || seen[1] != interlockhttp.KeyInvalid {
+			t.Errorf("reported was %v", seen)
+		}
+	})
+	t.Run("what cannot be meant is refused", func(t *testing.T) {
+		if _, err := interlockhttp.LockWith(nil, interlockhttp.Header("X-Id")); err == nil {
+			t.Error("without a lock")
+		}
+		if _, err := interlockhttp.LockWith(write, interlockhttp.Header("X-Id"), interlockhttp.Locking(interlock.Fair())); err == nil {
+			t.Error("with options for locks that it does not make")
+		}
+	})
+}
+
+func TestJoin(t *testing.T) {
+	joined := interlockhttp.Join(func(r *http.Request, parts []string) (string, error) {
+		if parts[0] == "bad" {
+			return "", errors.New("bad")
+		}
+		return r.Method + "/" + strings.Join(parts, "/"), nil
+	}, interlockhttp.Header("X-A"), interlockhttp.Header("X-B"))
+	var keys []string
+	wrap, err := interlockhttp.LockWith(func(id string) interlock.Locker {
+		keys = append(keys, id)
+		return interlock.New(nil).Mutex(id)
+	}, joined)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"1", "2", 200}, {"1", "", 400}, {"", "2", 400}, {"bad", "2", 400}} {
+		r := httptest.NewRequest(http.MethodPut, "/", http.NoBody)
+		if c.a != "" {
+			r.Header.Set("X-A", c.a)
+		}
+		if c.b != "" {
+			r.Header.Set("X-B", c.b)
+		}
+		w := httptest.NewRecorder()
+		wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%q and %q: got %d", c.a, c.b, w.Code)
+		}
+	}
+	if len(keys) != 1 || keys[0] != "PUT/1/2" {
+		t.Errorf("the keys were %q", keys)
+	}
+	for name, source := range map[string]interlockhttp.Source{
+		"of nothing": interlockhttp.Join(func(*http.Request, []string) (string, error) { return "", nil }),
+		"by nobody":  interlockhttp.Join(nil, interlockhttp.Header()),
+	} {
+		if _, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "a", Scope: guard.Global}, interlockhttp.Key(source)); err == nil {
+			t.Errorf("a key %s is accepted", name)
+		}
+	}
+}
