@@ -1,6 +1,10 @@
 // Interlock is the command that belongs to the library of the same name.
 //
 //	interlock demo       watch a hundred goroutines take turns on one lock
+//	interlock exec       run a command under a lock
+//	interlock lock       look at locks, and take them away
+//	interlock key        look at what guards remember, and decide what nobody knows
+//	interlock storm      let many contend for a lock or send a request, and judge
 //	interlock doctor     say what a Redis set-up promises, and what is wrong with it
 //	interlock go         run the go command, with directives woven in
 //	interlock overlay    print a fresh file for go build -overlay
@@ -9,6 +13,7 @@
 //	interlock verify     list what is woven into a program
 //	interlock eject      write directives out as code, into the file
 //	interlock weave      stand between go and its tools (-toolexec)
+//	interlock completion print a script that completes commands in a shell
 //	interlock version    print the version
 //	interlock help       explain a command
 //

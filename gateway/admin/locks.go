@@ -222,18 +222,8 @@ func (s *Server) bare(key string) string { return strings.TrimPrefix(key, s.o.Cl
 
 // lock tells about a lock.
 func (s *Server) lock(info interlock.LockInfo) LockDetail {
-	l := LockDetail{Lock: Lock{
-		Key: s.bare(info.Key), Kind: info.Kind.String(), Holders: []Holder{}, Waiters: len(info.Waiters), Listeners: info.Listeners,
-	}, Line: []Waiter{}}
-	for _, h := range info.Holders {
-		l.Holders = append(l.Holders, Holder{
-			Owner: hashed(h.Holder), Kind: h.Kind.String(), Fence: h.Fence, Count: h.Count, TTLMS: millis(h.Left), Client: program(h.Client),
-		})
-	}
-	for _, w := range info.Waiters {
-		l.Line = append(l.Line, Waiter{Owner: hashed(w.Holder), Kind: w.Kind.String(), TTLMS: millis(w.Left), Client: program(w.Client)})
-	}
-	return l
+	info.Key = s.bare(info.Key)
+	return Describe(info)
 }
 
 func program(c *interlock.ClientInfo) *Program {

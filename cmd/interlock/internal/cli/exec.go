@@ -13,6 +13,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/rule"
 )
 
@@ -193,17 +194,13 @@ func (p *program) reportExec(err error) (code int, known bool) {
 
 // busy says who has a lock.
 func (p *program) busy(e *notAcquiredError) string {
-	var contended *interlock.ContendedError
-	errors.As(e.err, &contended)
-	if len(e.info.Holders) == 0 {
-		if contended != nil && contended.Holder != "" {
-			return p.say(lang.BusyBy, shown.Text(e.key), shown.Text(contended.Holder))
-		}
+	l := admin.Describe(e.info)
+	if len(l.Holders) == 0 {
 		return p.say(lang.Busy, shown.Text(e.key))
 	}
-	h := e.info.Holders[0]
-	text := p.say(lang.BusyUntil, shown.Text(e.key), who(h.Holder, h.Client), lasting(h.Left), h.Fence)
-	if more := len(e.info.Holders) - 1; more > 0 {
+	h := l.Holders[0]
+	text := p.say(lang.BusyUntil, shown.Text(e.key), shown.Text(who(h.Owner, h.Client)), lasting(millis(h.TTLMS)), h.Fence)
+	if more := len(l.Holders) - 1; more > 0 {
 		text += p.say(lang.BusyMore, more)
 	}
 	return text

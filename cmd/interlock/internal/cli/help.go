@@ -58,7 +58,7 @@ var values = map[string]string{
 	"color": "WHEN", "lease": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
 	"primary": "URL", "standby": "URL", "to": "SIDE",
 	"output": "FORM", "wait": "TIME", "max-hold": "TIME", "grace": "TIME", "kind": "KIND", "limit": "N", "reason": "TEXT",
-	"state": "STATE", "guard": "NAME", "outcome": "WHAT", "result": "JSON", "url": "URL", "method": "METHOD", "body": "TEXT",
+	"state": "STATE", "guard": "NAME", "outcome": "WHAT", "result": "JSON", "response": "JSON", "error": "TEXT", "url": "URL", "method": "METHOD", "body": "TEXT",
 	"idempotency-key": "KEY", "timeout": "TIME", "threshold": "LIST",
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/guard"
 )
 
@@ -54,7 +55,7 @@ func (p *program) keyLs() *cobra.Command {
 }
 
 func (p *program) listKeys(c *cobra.Command, r *remote, f *operatorFlags, which keyFilter) error {
-	began := time.Now()
+	start := time.Now()
 	list, err := records(c.Context(), r, which, f.limit)
 	if err != nil {
 		return err
@@ -65,13 +66,13 @@ func (p *program) listKeys(c *cobra.Command, r *remote, f *operatorFlags, which 
 	rows := [][]string{{p.say(lang.ColumnGuard), p.say(lang.ColumnKey), p.say(lang.ColumnState), p.say(lang.ColumnFence), p.say(lang.ColumnBegan), p.say(lang.ColumnLeft)}}
 	for _, k := range list.Claims {
 		rows = append(rows, []string{
-			shown.Short(k.Guard, ownerColumn), shown.Short(k.Key, keyColumn), k.State, fmt.Sprint(k.Fence), k.began(), lasting(k.left()),
+			shown.Short(k.Guard, ownerColumn), shown.Short(k.ID, keyColumn), k.State, fmt.Sprint(k.Fence), began(k), lasting(millis(k.TTLMS)),
 		})
 	}
 	if err := p.table(rows); err != nil {
 		return err
 	}
-	p.remark(p.say(lang.KeysListed, len(list.Claims), r.name, time.Since(began).Round(100*time.Microsecond)))
+	p.remark(p.say(lang.KeysListed, len(list.Claims), r.name, time.Since(start).Round(100*time.Microsecond)))
 	if list.More {
 		p.remark(p.say(lang.ListedMore, f.limit))
 	}
@@ -80,7 +81,7 @@ func (p *program) listKeys(c *cobra.Command, r *remote, f *operatorFlags, which 
 
 // records returns those that are wanted, each once.
 func records(ctx context.Context, r *remote, which keyFilter, limit int) (list claimList, err error) {
-	list.Claims = []claimJSON{} // none are [] to a program, not null
+	list.Claims = []admin.Claim{} // none are [] to a program, not null
 	all, err := guard.NewRecords(r.client)
 	if err != nil {
 		return list, err
@@ -103,7 +104,7 @@ func records(ctx context.Context, r *remote, which keyFilter, limit int) (list c
 				return list, nil
 			}
 			seen[rec.Key] = true
-			list.Claims = append(list.Claims, claimOf(rec))
+			list.Claims = append(list.Claims, admin.DescribeClaim(rec).Claim)
 		}
 		if cursor = next; cursor == "" {
 			return list, nil
@@ -119,9 +120,9 @@ func (p *program) keyGet() *cobra.Command {
 			return err
 		}
 		if f.output == asJSON {
-			return p.json(claimOf(rec))
+			return p.json(admin.DescribeClaim(rec))
 		}
-		return p.showKey(claimOf(rec))
+		return p.showKey(admin.DescribeClaim(rec))
 	})
 	c.Args = p.oneKey
 	return c
@@ -144,14 +145,14 @@ func (p *program) lookup(c *cobra.Command, r *remote, key string) (*guard.Record
 }
 
 // showKey writes all that is known of one key.
-func (p *program) showKey(k claimJSON) error {
+func (p *program) showKey(k admin.ClaimDetail) error {
 	all := [][2]string{
-		{p.say(lang.ColumnKey), shown.Text(k.Key)}, {p.say(lang.ColumnGuard), shown.Text(k.Guard)}, {p.say(lang.ColumnState), k.State},
-		{p.say(lang.ColumnFence), fmt.Sprint(k.Fence)}, {p.say(lang.ColumnBegan), k.began()}, {p.say(lang.ColumnLeft), lasting(k.left())},
+		{p.say(lang.ColumnKey), shown.Text(k.ID)}, {p.say(lang.ColumnGuard), shown.Text(k.Guard)}, {p.say(lang.ColumnState), k.State},
+		{p.say(lang.ColumnFence), fmt.Sprint(k.Fence)}, {p.say(lang.ColumnBegan), began(k.Claim)}, {p.say(lang.ColumnLeft), lasting(millis(k.TTLMS))},
 	}
-	if k.Kept != nil {
-		text := p.say(lang.KeptBytes, k.Kept.Holds, k.Kept.Bytes)
-		if k.Kept.Sealed {
+	if k.Result != nil {
+		text := p.say(lang.KeptBytes, k.Result.Holds, k.Result.Bytes)
+		if k.Result.Encrypted {
 			text += p.say(lang.KeptSealed)
 		}
 		all = append(all, [2]string{p.say(lang.ColumnKept), text})
@@ -159,41 +160,58 @@ func (p *program) showKey(k claimJSON) error {
 	return p.pairs(all)
 }
 
-// outcomes are what --outcome may be, by the names of the admin API.
-var outcomes = map[string]guard.State{"done": engine.Done, "failed": engine.Failed, "free": engine.Absent}
+// verdictFlags are what an operator says became of work.
+type verdictFlags struct{ outcome, result, response, failure string }
 
 func (p *program) keyResolve() *cobra.Command {
 	var f operatorFlags
-	var outcome, result string
+	var v verdictFlags
+	var kept []byte
 	c := p.verb("resolve KEY --outcome WHAT --reason TEXT [flags]", lang.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
-		var kept []byte
-		if result != "" {
-			kept = []byte(result)
-		}
-		return p.resolve(c, r, f, args[0], outcome, kept)
+		return p.resolve(c, r, f, args[0], v.outcome, kept)
 	})
 	c.Long = p.say(lang.AboutKeyResolveLong)
 	c.Example = "  interlock key resolve pay:Zm9v --outcome done --result '{\"order\": 7}' --reason 'seen at the bank'"
-	c.Args = func(c *cobra.Command, args []string) error {
+	c.Args = func(c *cobra.Command, args []string) (err error) {
 		if err := p.destroyArgs(&f)(c, args); err != nil {
 			return err
 		}
-		if _, known := outcomes[outcome]; !known {
-			return p.badValue(c, "outcome", outcome, p.say(lang.OneOf, "done, failed, free"))
-		}
-		if outcome == "done" && result != "" && !json.Valid([]byte(result)) {
-			return p.badValue(c, "result", result, p.say(lang.AJSON))
-		}
-		if outcome == "free" && result != "" {
-			return p.misuse(c, p.say(lang.GoesWithout, "--result", "--outcome free"), "")
-		}
-		return nil
+		kept, err = p.verdict(c, &f, &v)
+		return err
 	}
-	c.Flags().StringVar(&outcome, "outcome", "", p.say(lang.FlagOutcome))
-	c.Flags().StringVar(&result, "result", "", p.say(lang.FlagResult))
+	c.Flags().StringVar(&v.outcome, "outcome", "", p.say(lang.FlagOutcome))
+	c.Flags().StringVar(&v.result, "result", "", p.say(lang.FlagResult))
+	c.Flags().StringVar(&v.response, "response", "", p.say(lang.FlagResponse))
+	c.Flags().StringVar(&v.failure, "error", "", p.say(lang.FlagError))
 	choices(c, "outcome", "done", "failed", "free")
 	p.destroyFlags(c, &f)
 	return c
+}
+
+// verdict returns what is to be kept of what an operator says.
+func (p *program) verdict(c *cobra.Command, f *operatorFlags, v *verdictFlags) ([]byte, error) {
+	if _, known := admin.Outcome(v.outcome); !known {
+		return nil, p.badValue(c, "outcome", v.outcome, p.say(lang.OneOf, "done, failed, free"))
+	}
+	said := admin.Verdict{Outcome: v.outcome, Error: v.failure, Reason: f.reason}
+	if v.result != "" {
+		if !json.Valid([]byte(v.result)) {
+			return nil, p.badValue(c, "result", v.result, p.say(lang.AJSON))
+		}
+		said.Result = json.RawMessage(v.result)
+	}
+	if v.response != "" {
+		d := json.NewDecoder(strings.NewReader(v.response))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&said.Response); err != nil || said.Response == nil || said.Response.Status < 100 || said.Response.Status > 599 {
+			return nil, p.badValue(c, "response", v.response, p.say(lang.AResponse))
+		}
+	}
+	kept, err := said.Kept()
+	if err != nil {
+		return nil, p.misuse(c, p.say(lang.VerdictMix), "")
+	}
+	return kept, nil
 }
 
 func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, outcome string, result []byte) error {
@@ -208,7 +226,8 @@ func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, ou
 		if err := p.confirm(c, f, key); err != nil {
 			return err
 		}
-		err := all.Resolve(c.Context(), key, outcomes[outcome], result)
+		state, _ := admin.Outcome(outcome) // it was checked
+		err := all.Resolve(c.Context(), key, state, result)
 		if errors.Is(err, guard.ErrNotUnknown) { // somebody was faster
 			return fmt.Errorf("%w: %w", errNothing, err)
 		}
@@ -217,7 +236,7 @@ func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, ou
 		}
 	}
 	if f.output == asJSON {
-		return p.json(decisionJSON{Claim: claimOf(rec), Outcome: outcome, Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+		return p.json(decisionJSON{Claim: admin.DescribeClaim(rec).Claim, Outcome: outcome, Reason: f.reason, By: p.who(), DryRun: f.dryRun})
 	}
 	done := lang.Resolved
 	if f.dryRun {
@@ -254,7 +273,7 @@ func (p *program) expire(c *cobra.Command, r *remote, f *operatorFlags, args []s
 		return fmt.Errorf("%w: %s", errNothing, p.say(lang.KeyRuns, shown.Text(key)))
 	}
 	if f.output == asJSON {
-		return p.json(decisionJSON{Claim: claimOf(rec), Outcome: "expired", Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+		return p.json(decisionJSON{Claim: admin.DescribeClaim(rec).Claim, Outcome: "expired", Reason: f.reason, By: p.who(), DryRun: f.dryRun})
 	}
 	done := lang.Expired
 	if f.dryRun {

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/gateway/admin"
 )
 
 const (
@@ -116,15 +117,15 @@ func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args 
 		return p.json(lockList{Locks: all, More: more})
 	}
 	rows := [][]string{{p.say(lang.ColumnKey), p.say(lang.ColumnKind), p.say(lang.ColumnHolder), p.say(lang.ColumnFence), p.say(lang.ColumnLeft), p.say(lang.ColumnWaiters)}}
-	waiting := 0
+	queue := 0
 	for _, l := range all {
-		waiting += l.waiting()
+		queue += waiting(l)
 		rows = append(rows, p.lockRow(l))
 	}
 	if err := p.table(rows); err != nil {
 		return err
 	}
-	p.remark(p.say(lang.LocksListed, len(all), waiting, r.name, time.Since(began).Round(100*time.Microsecond)))
+	p.remark(p.say(lang.LocksListed, len(all), queue, r.name, time.Since(began).Round(100*time.Microsecond)))
 	if more {
 		p.remark(p.say(lang.ListedMore, f.limit))
 	}
@@ -132,8 +133,8 @@ func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args 
 }
 
 // locks returns the locks whose keys match, each once, and whether there are more.
-func locks(ctx context.Context, client *interlock.Client, pattern string, limit int) (all []lockJSON, more bool, err error) {
-	all = []lockJSON{} // none are [] to a program, not null
+func locks(ctx context.Context, client *interlock.Client, pattern string, limit int) (all []admin.Lock, more bool, err error) {
+	all = []admin.Lock{} // none are [] to a program, not null
 	seen := make(map[string]bool)
 	for info, err := range client.Locks(ctx, pattern) {
 		switch {
@@ -145,16 +146,16 @@ func locks(ctx context.Context, client *interlock.Client, pattern string, limit 
 			return all, true, nil
 		}
 		seen[info.Key] = true
-		all = append(all, lockOf(info))
+		all = append(all, admin.Describe(info).Lock)
 	}
 	return all, false, nil
 }
 
-func (p *program) lockRow(l lockJSON) []string {
-	row := []string{shown.Short(l.Key, keyColumn), l.Kind, "", "", "", fmt.Sprint(l.waiting())}
+func (p *program) lockRow(l admin.Lock) []string {
+	row := []string{shown.Short(l.Key, keyColumn), l.Kind, "", "", "", fmt.Sprint(waiting(l))}
 	if len(l.Holders) > 0 {
 		h := l.Holders[0]
-		row[2], row[3], row[4] = shown.Short(h.who(), ownerColumn), fmt.Sprint(h.Fence), lasting(h.left())
+		row[2], row[3], row[4] = shown.Short(who(h.Owner, h.Client), ownerColumn), fmt.Sprint(h.Fence), lasting(millis(h.TTLMS))
 		if more := len(l.Holders) - 1; more > 0 {
 			row[2] += fmt.Sprintf(" +%d", more)
 		}
@@ -174,7 +175,7 @@ func (p *program) getLock(c *cobra.Command, r *remote, f *operatorFlags, args []
 	if err != nil {
 		return err
 	}
-	l := lockOf(info)
+	l := admin.Describe(info)
 	if f.output == asJSON {
 		return p.json(l)
 	}
@@ -199,16 +200,16 @@ func (p *program) inspect(c *cobra.Command, r *remote, key string) (interlock.Lo
 }
 
 // showLock writes all that is known of one lock.
-func (p *program) showLock(l lockJSON) error {
+func (p *program) showLock(l admin.LockDetail) error {
 	all := [][2]string{{p.say(lang.ColumnKey), shown.Text(l.Key)}, {p.say(lang.ColumnKind), l.Kind}}
 	for _, h := range l.Holders {
-		text := p.say(lang.HolderLine, shown.Text(h.who()), shown.Text(h.Owner), h.Fence, h.Count, lasting(h.left()))
+		text := p.say(lang.HolderLine, shown.Text(who(h.Owner, h.Client)), h.Owner, h.Fence, h.Count, lasting(millis(h.TTLMS)))
 		all = append(all, [2]string{p.say(lang.ColumnHolder), text})
 	}
-	for i, w := range l.Waiters {
-		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(lang.ColumnWaiter), i+1), shown.Text(w.who())})
+	for i, w := range l.Line {
+		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(lang.ColumnWaiter), i+1), shown.Text(who(w.Owner, w.Client))})
 	}
-	if l.Listeners > len(l.Waiters) {
+	if l.Listeners > l.Waiters {
 		all = append(all, [2]string{p.say(lang.ColumnWaiters), p.say(lang.Listening, l.Listeners)})
 	}
 	return p.pairs(all)
@@ -231,11 +232,12 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 	if err != nil {
 		return err
 	}
-	if len(info.Holders) > 0 {
-		h := info.Holders[0]
-		p.remark(p.say(lang.ReleaseHeld, shown.Text(key), who(h.Holder, h.Client), h.Fence, lockOf(info).waiting()))
+	l := admin.Describe(info)
+	if len(l.Holders) > 0 {
+		h := l.Holders[0]
+		p.remark(p.say(lang.ReleaseHeld, shown.Text(key), shown.Text(who(h.Owner, h.Client)), h.Fence, waiting(l.Lock)))
 	} else {
-		p.remark(p.say(lang.ReleaseLine, shown.Text(key), len(info.Waiters)))
+		p.remark(p.say(lang.ReleaseLine, shown.Text(key), l.Waiters))
 	}
 	if !f.dryRun {
 		if err := p.confirm(c, f, key); err != nil {
@@ -244,13 +246,14 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 		if info, err = r.client.ForceRelease(c.Context(), key); err != nil {
 			return err
 		}
+		l = admin.Describe(info)
 	}
 	if f.output == asJSON {
-		return p.json(releaseJSON{Lock: lockOf(info), Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+		return p.json(releaseJSON{Lock: l, Reason: f.reason, By: p.who(), DryRun: f.dryRun})
 	}
 	done := lang.Released
 	if f.dryRun {
 		done = lang.WouldRelease
 	}
-	return p.print([]string{p.say(done, shown.Text(key), len(info.Holders), len(info.Waiters))})
+	return p.print([]string{p.say(done, shown.Text(key), len(l.Holders), l.Waiters)})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
 )
@@ -75,11 +74,6 @@ func (p *program) reportOperator(err error) (code int, known bool) {
 		return exitError, true
 	}
 	return 0, false
-}
-
-// who names a program by where it runs, and one that is not known by its holder.
-func who(holder string, c *interlock.ClientInfo) string {
-	return shown.Text(holderJSON{Owner: holder, Client: clientOf(c)}.who())
 }
 
 // lasting is how long something still lasts, for people.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/standby"
 )
@@ -164,7 +165,7 @@ func (p *program) state(s standby.State) (lines []string) {
 		lines = append(lines, p.say(lang.NotUsed))
 	}
 	if s.Epoch > 0 {
-		lines = append(lines, "  "+p.say(lang.SwitchedAt, s.Since.Local().Format(time.DateTime), s.By))
+		lines = append(lines, "  "+p.say(lang.SwitchedAt, s.Since.Local().Format(time.DateTime), shown.Text(s.By)))
 	}
 	for _, side := range []standby.Side{standby.Primary, standby.Standby} {
 		if err := s.Sides[side]; err != nil {

@@ -38,7 +38,6 @@ even if that is killed; what the command itself has started does not.`,
 		"期间别人可能已拿到这把锁：请检查命令有没有做了一半的事",
 	}
 	Busy      = Text{"%s is held by somebody else", "%s 正被别人持有"}
-	BusyBy    = Text{"%s is held by %s", "%s 正被 %s 持有"}
 	BusyUntil = Text{"%s is held by %s for another %s, unless it is renewed (fence %d)", "%s 正被 %s 持有，若不续期还剩 %s（栅栏号 %d）"}
 	BusyMore  = Text{", and by %d more", "，另有 %d 个持有者"}
 )
@@ -76,15 +75,17 @@ told --yes; a script has to.`,
 执行前要求输入 key 确认，除非给出 --yes；脚本必须给出 --yes。`,
 	}
 
-	FlagOutput  = Text{"table or json", "table 或 json"}
-	FlagLimit   = Text{"how many to list, from 1 to %d", "最多列出多少，1 到 %d"}
-	FlagReason  = Text{"why; it is needed", "原因，必填"}
-	FlagYes     = Text{"do not ask", "不再询问"}
-	FlagDryRun  = Text{"only say what would be done", "只说明会做什么"}
-	FlagState   = Text{"only those that are %s", "只列出这种状态：%s"}
-	FlagGuard   = Text{"only those of this guard", "只列出这个 guard 的"}
-	FlagOutcome = Text{"done, failed, or free: it did not happen, and may be tried", "done（已完成）、failed（失败）或 free（没有发生，可以重试）"}
-	FlagResult  = Text{"with done what callers get, in JSON; with failed the text of the error", "done 时为调用者得到的结果（JSON）；failed 时为错误文本"}
+	FlagOutput   = Text{"table or json", "table 或 json"}
+	FlagLimit    = Text{"how many to list, from 1 to %d", "最多列出多少，1 到 %d"}
+	FlagReason   = Text{"why; it is needed", "原因，必填"}
+	FlagYes      = Text{"do not ask", "不再询问"}
+	FlagDryRun   = Text{"only say what would be done", "只说明会做什么"}
+	FlagState    = Text{"only those that are %s", "只列出这种状态：%s"}
+	FlagGuard    = Text{"only those of this guard", "只列出这个 guard 的"}
+	FlagOutcome  = Text{"done, failed, or free: it did not happen, and may be tried", "done（已完成）、failed（失败）或 free（没有发生，可以重试）"}
+	FlagResult   = Text{"with done: what callers of a guard in a Go program get, in JSON", "配合 done：Go 程序里 guard 的调用者得到的结果，JSON"}
+	FlagResponse = Text{"with done: what callers of the gateway get, as {\"status\": 201, \"content_type\": …, \"body\": …}", "配合 done：网关的调用者得到的应答，形如 {\"status\": 201, \"content_type\": …, \"body\": …}"}
+	FlagError    = Text{"with failed: what callers are told; the reason if it is missing", "配合 failed：告诉调用者的话，缺省为 --reason"}
 
 	ColumnKey     = Text{"KEY", "KEY"}
 	ColumnKind    = Text{"KIND", "种类"}
@@ -121,7 +122,12 @@ told --yes; a script has to.`,
 	WouldResolve = Text{"%s would be %s", "%s 将会是 %s"}
 	Expired      = Text{"forgot %s, which was %s", "已删除 %s 的记录，原状态 %s"}
 	WouldExpire  = Text{"would forget %s, which is %s", "将会删除 %s 的记录，现状态 %s"}
-	AJSON        = Text{"JSON", "JSON"}
+	AResponse    = Text{"JSON with a status from 100 to 599, and maybe content_type and body", "带有 status（100 到 599）的 JSON，可另有 content_type 和 body"}
+	VerdictMix   = Text{
+		"--result or --response go with --outcome done, and --error with --outcome failed",
+		"--result 或 --response 只能配合 --outcome done，--error 只能配合 --outcome failed",
+	}
+	AJSON = Text{"JSON", "JSON"}
 )
 
 // Storms.

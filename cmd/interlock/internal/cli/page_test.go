@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+)
+
+var update = flag.Bool("update", false, "write the reference into docs/cli.md anew")
+
+// reference marks where the part of the page begins that is made from the code.
+const reference = "<!-- from the code: go test ./cmd/interlock/internal/cli -update -->\n"
+
+// The page has every verb and every flag, in both languages, as the command itself
+// explains them.
+func TestPageIsWhatTheCommandSays(t *testing.T) {
+	for name, l := range map[string]lang.Language{"cli.md": lang.English, "cli.zh-CN.md": lang.Chinese} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("..", "..", "..", "..", "docs", name)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, got, found := strings.Cut(string(text), reference)
+			if !found {
+				t.Fatalf("%s lacks the line %s", name, reference)
+			}
+			want := page(l)
+			if *update {
+				if err := os.WriteFile(path, []byte(before+reference+want), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != want {
+				t.Errorf("docs/%s is not what the command says: go test ./cmd/interlock/internal/cli -update", name)
+			}
+			for _, code := range []int{exitOK, exitError, exitUsage, exitNotAcquired, exitLost, exitUnreachable, exitVerdict, exitInterrupted, exitNotFound, exitNotStarted} {
+				if !strings.Contains(before, fmt.Sprintf("| %d |", code)) {
+					t.Errorf("docs/%s does not say what exit code %d is", name, code)
+				}
+			}
+		})
+	}
+}
+
+// page is the reference of all commands.
+func page(l lang.Language) string {
+	p := &program{stdout: os.Stdout, stderr: os.Stderr, getenv: func(string) string { return "" }, lang: l}
+	var b strings.Builder
+	p.section(&b, p.root())
+	return b.String()
+}
+
+// section writes about a command, and about those below it.
+func (p *program) section(b *strings.Builder, c *cobra.Command) {
+	if c.HasParent() {
+		about := c.Long
+		if about == "" {
+			about = c.Short
+		}
+		fmt.Fprintf(b, "\n### %s\n\n%s\n", c.CommandPath(), about)
+		if c.Runnable() && !c.HasAvailableSubCommands() {
+			fmt.Fprintf(b, "\n```\n%s\n```\n", c.UseLine())
+		}
+		p.flagTable(b, c.LocalNonPersistentFlags())
+	} else {
+		p.flagTable(b, c.PersistentFlags())
+	}
+	for _, sub := range c.Commands() {
+		if offered(sub) && sub.Name() != "help" {
+			p.section(b, sub)
+		}
+	}
+}
+
+func (p *program) flagTable(b *strings.Builder, flags *pflag.FlagSet) {
+	rows := 0
+	cell := strings.NewReplacer("|", "\\|", "<", "&lt;")
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" {
+			return
+		}
+		if rows++; rows == 1 {
+			fmt.Fprintf(b, "\n| %s | |\n|---|---|\n", strings.TrimRight(p.say(lang.Flags), ":："))
+		}
+		name := "`--" + f.Name
+		if f.Shorthand != "" {
+			name = "`-" + f.Shorthand + ", --" + f.Name
+		}
+		if value, ok := values[f.Name]; ok {
+			name += " " + value
+		}
+		text := cell.Replace(f.Usage)
+		if f.DefValue != "" && f.Value.Type() != "bool" {
+			text += cell.Replace(p.say(lang.Default, f.DefValue))
+		}
+		fmt.Fprintf(b, "| %s` | %s |\n", name, text)
+	})
+}
