@@ -147,12 +147,15 @@ func (w *weaver) marker() {
 func (w *weaver) head(imports bool) {
 	text := ""
 	if imports {
-		text = fmt.Sprintf(";import _il %q", w.source.Via)
+		text = fmt.Sprintf(imported+"%q", w.source.Via)
 	}
 	end := w.tree.Name.End()
 	at := w.file.Offset(end)
 	w.edits = append(w.edits, edit{at, at, text + w.home(end)})
 }
+
+// imported is how the import begins that makes a text a woven one.
+const imported = ";import _il "
 
 // errorf reports a mistake at a place in the source.
 func (w *weaver) errorf(pos token.Pos, format string, args ...any) {

@@ -2,9 +2,9 @@ package weave
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,14 +33,23 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 		return nil, err
 	}
 	out = append(out, "-overlay="+overlay)
-	if covers(flags) {
-		if _, ok := flagValue(flags, "toolexec"); ok {
-			return nil, errors.New("weave: -toolexec does not go with -cover: coverage of woven code needs one itself; leave one of the two out")
-		}
-		out = append(out, "-toolexec="+quoted(self)+" cover-shim")
+	own := without(flags, "overlay")
+	if given := givenFlags(flags); covers(given) {
+		theirs, _ := flagValue(given, "toolexec")
+		out, own = append(out, "-toolexec="+shim(self, theirs)), without(own, "toolexec")
 	}
-	out = append(out, without(flags, "overlay")...)
+	out = append(out, own...)
 	return append(out, rest[len(flags):]...), nil
+}
+
+// shim is the flag -toolexec for coverage. There can be one only, so ours calls
+// the one of the user, if there is one.
+func shim(self, theirs string) string {
+	ours := quoted(self) + " cover-shim"
+	if n := len(words(theirs)); n > 0 {
+		ours += " " + through + strconv.Itoa(n) + " " + theirs
+	}
+	return ours
 }
 
 // switches are the flags of go run that take no value.

@@ -41,6 +41,7 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("weave: %w", err)
 	}
+	defer store.trim()
 	return store.put(text, "overlay.json")
 }
 
@@ -98,14 +99,7 @@ func (o overlay) read(file string) ([]byte, error) {
 
 // overlayFlag finds -overlay in flags, or else in GOFLAGS.
 func overlayFlag(args []string) string {
-	if v, ok := flagValue(args, "overlay"); ok {
-		return v
-	}
-	var env []string
-	for f := range strings.FieldsSeq(os.Getenv("GOFLAGS")) {
-		env = append(env, strings.Trim(f, `'"`))
-	}
-	v, _ := flagValue(env, "overlay")
+	v, _ := flagValue(givenFlags(args), "overlay")
 	return v
 }
 

@@ -191,6 +191,10 @@ func TestOnTimeout(t *testing.T) {
 			if errors.As(err, &refused) && refused.Message.In("en") != "later" {
 				t.Errorf("a person is told %v, want what the directive says", refused.Message)
 			}
+			_, err = pay(ctx, site("lock", "wait=0 message.zh=稍后 message.en=later"), "42", nothing)
+			if errors.As(err, &refused) && (refused.Message.In("en") != "later" || refused.Message.In("zh-CN") != "稍后") {
+				t.Errorf("a person is told %v, want it in their language", refused.Message)
+			}
 			if receipt, err := pay(ctx, site("lock", "wait=0 on-timeout=skip"), "42", nothing); receipt != "" || err != nil {
 				t.Errorf("skip: got %q, %v", receipt, err)
 			}

@@ -111,14 +111,14 @@ func TestADuplicate(t *testing.T) {
 
 func TestSubmitRefusesRepeatsForAWindow(t *testing.T) {
 	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
-		s := site("submit", "message=patience")
+		s := site("submit", "message=patience message.zh=稍候")
 		if _, _, err := place(ctx, s, woven.Key1("42"), nothing); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5*time.Second - time.Millisecond)
 		_, _, err := place(ctx, s, woven.Key1("42"), nothing)
 		var refused *woven.RefusedError
-		if !errors.Is(err, guard.ErrDuplicate) || !errors.As(err, &refused) || refused.Message.In("en") != "patience" {
+		if !errors.Is(err, guard.ErrDuplicate) || !errors.As(err, &refused) || refused.Message.In("en") != "patience" || refused.Message.In("zh-CN") != "稍候" {
 			t.Errorf("within 5 seconds: got %v", err)
 		}
 		time.Sleep(time.Millisecond)

@@ -60,8 +60,8 @@ func (s *Site) refuse(ctx context.Context, st *state, err error, errp *error) (q
 
 func (s *Site) refused(st *state, err error) *RefusedError {
 	e := &RefusedError{Site: s, Message: st.policy.Message, Err: err}
-	if st.rule.Message != "" {
-		e.Message = guard.Message{"en": st.rule.Message}
+	if e.Message == nil { // it is a lock's: the policy of a guard has one
+		e.Message = st.rule.Messages(DefaultMessage())
 	}
 	if e.Message == nil {
 		e.Message = DefaultMessage()
