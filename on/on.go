@@ -32,6 +32,9 @@ type Run = woven.Run
 // Bg is woven.Bg.
 func Bg() context.Context { return woven.Bg() }
 
+// Back is woven.Back.
+func Back[C any](at *C, ctx context.Context) { woven.Back(at, ctx) }
+
 // Key0 is woven.Key0.
 func Key0() Key { return woven.Key0() }
 

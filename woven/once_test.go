@@ -296,12 +296,14 @@ func both(ctx context.Context, once, lock *woven.Site, key string, work func(con
 	if !ok {
 		return
 	}
+	run.Later()
 	defer run.Done(&err, &n)
 	ctx, held, ok := woven.Lock(ctx, lock, woven.Key1(key), &err)
 	if !ok {
 		return
 	}
 	defer held.Done(&err)
+	run.Begun()
 	if err := work(ctx); err != nil {
 		return 0, err
 	}
@@ -387,6 +389,8 @@ func TestAnotherFunctionThatIsRefusedDoesNotTakeBackTheRun(t *testing.T) {
 
 func TestNoRunIsDone(t *testing.T) {
 	var run *woven.Run // of a function whose condition did not hold
+	run.Later()
+	run.Begun()
 	run.Done(nil)
 	woven.Held{}.Unlock()
 }
