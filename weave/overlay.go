@@ -15,7 +15,8 @@ import (
 // for the flag -overlay of the go command. Args are the flags of that command; an
 // -overlay among them, or in GOFLAGS, is merged in. The file is good for this
 // build: make another for the next one, which costs little, for it does not
-// notice when a source changes.
+// notice when a source changes. Go allows no overlay of the module cache: if a
+// module there has directives, the error is a [CachedError].
 func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	own, err := readOverlay(dir, overlayFlag(args))
 	if err != nil {
@@ -24,6 +25,9 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	tree, err := scan(ctx, dir, args, own)
 	if err != nil {
 		return "", err
+	}
+	if tree.cached != "" {
+		return "", &CachedError{tree.cached}
 	}
 	store, err := openCache()
 	if err != nil {
