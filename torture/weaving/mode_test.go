@@ -78,7 +78,7 @@ func (c *cell) runs() {
 }
 
 // tests has the go command run the tests, and looks at their program.
-func (c *cell) tests(flags ...string) string {
+func (c *cell) tests(flags ...string) {
 	c.Helper()
 	said := c.woven(append(append([]string{"test", "-count=1", "-v"}, flags...), ".")...)
 	c.saw(said, c.file)
@@ -90,7 +90,6 @@ func (c *cell) tests(flags ...string) string {
 	to := filepath.Join(c.out, "program.test")
 	c.woven(append(append([]string{"test", "-c", "-o", to}, flags...), ".")...)
 	c.has(c.sites(c.T, to), "lock example.com/shop.inside", "lock example.com/shop_test.beside")
-	return said
 }
 
 // covers tests with coverage. The statements that are counted are those of the
