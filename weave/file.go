@@ -34,6 +34,10 @@ type Site struct {
 	Verb string
 	Func string // with its package, such as example.com/shop.(*Service).Pay
 	Name string // of the lock or guard
+
+	// Apart says that the lock is one that whoever has its context may enter again,
+	// and that the body does not get this context.
+	Apart bool
 }
 
 // String returns position, verb and function.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/interlock-go/interlock/rule"
 )
 
 // function puts the statements of its directives at the start of a function, the
@@ -27,6 +29,7 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 		w.fits(d, sig)
 		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name}
 		site.Name = cmp.Or(d.rule.Name, site.Func)
+		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.hand(d, sig).reaches())
 		later := d.guards() && i < len(dirs)-1
 		text.WriteString(w.statements(d, sig, i, w.site(d, site), later))
 		sites = append(sites, site)
