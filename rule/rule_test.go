@@ -23,6 +23,7 @@ var good = map[string]string{
 	"lock lease=90m":                       "lock lease=1h30m",
 	"lock lease=24h":                       "lock lease=24h",
 	"lock key=min(from, to),max(from, to)": "lock key=min(from, to),max(from, to)",
+	"lock key=f(a, b, c),g[d]{e, f, g}":    "lock key=f(a, b, c),g[d]{e, f, g}",
 	`lock key="a b",x["c d"] when=len(xs) > 0 // a remark`:             "",
 	`lock key="a b",x["c d"] when=(len(xs) > 0) // why`:                `lock key="a b",x["c d"] when=(len(xs) > 0)`,
 	"lock ctx=r.Context() on-timeout=call:s.busy":                      "lock ctx=r.Context() on-timeout=call:s.busy",

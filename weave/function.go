@@ -152,17 +152,19 @@ func (w *weaver) placed(d *directive, e *expr) string {
 // identifier spells a file name so that no two are spelt the same.
 func identifier(name string) string {
 	var b strings.Builder
-	for i := range len(name) {
-		switch c := name[i]; {
+	stem, isGo := strings.CutSuffix(name, ".go")
+	for i := range len(stem) {
+		switch c := stem[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 			b.WriteByte(c)
-		case c == '.':
-			b.WriteByte('_')
 		case c == '_':
 			b.WriteString("__")
 		default:
 			fmt.Fprintf(&b, "_x%02x_", c)
 		}
+	}
+	if isGo {
+		b.WriteString("_go")
 	}
 	return b.String()
 }

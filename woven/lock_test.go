@@ -337,6 +337,22 @@ func TestALostLockIsAnErrorOfTheFunction(t *testing.T) {
 	})
 }
 
+func TestALockIsRenewedNoLongerThanItMayBe(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		start := time.Now()
+		_, err := pay(ctx, site("lock", "max-hold=2m"), "42", func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			return nil
+		})
+		if took := time.Since(start); !errors.Is(err, interlock.ErrLost) || took < 90*time.Second || took > 3*time.Minute {
+			t.Errorf("held for %v, %v; want ErrLost after two minutes", took, err)
+		}
+	})
+}
+
 func TestASiteThatCannotBeMeantRunsNothing(t *testing.T) {
 	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for _, s := range []*woven.Site{site("lock", "wait=3sec"), site("luck", ""), site("lock", "future=1"), site("once", "")} {

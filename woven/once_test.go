@@ -408,6 +408,9 @@ func TestResultsThatChanged(t *testing.T) {
 		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &n); ok || !errors.Is(err, guard.ErrNoResult) {
 			t.Errorf("one result less: got %v, %v; want ErrNoResult", ok, err)
 		}
+		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
+			t.Errorf("only the first result: got %v, %v, %v; want ErrNoResult and nothing", ok, err, o)
+		}
 		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o, &w); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
 			t.Errorf("another type: got %v, %v, %v; want ErrNoResult and nothing", ok, err, o)
 		}
