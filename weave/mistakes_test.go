@@ -18,7 +18,7 @@ type slip struct{ name, source, said string }
 
 // slips are the table in testdata/mistakes.txt: a name, a source, and behind ==
 // what is said about it.
-func slips(t *testing.T) (all []slip) {
+func slips(t testing.TB) (all []slip) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/mistakes.txt")
 	if err != nil {

@@ -176,9 +176,14 @@ func TestFilesOfAPackageShareNoNames(t *testing.T) {
 	}
 }
 
+// FuzzFile: whatever the source is, what is woven is Go, and every line of the
+// source is still on its line.
 func FuzzFile(f *testing.F) {
 	for _, src := range shapes(f) {
 		f.Add(src.Text)
+	}
+	for _, c := range slips(f) {
+		f.Add([]byte(c.source))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/a.go", Text: text})
