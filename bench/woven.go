@@ -115,7 +115,7 @@ func half(values []float64, format string) string {
 // told apart is less than a hundredth of a call.
 func (p plan) paying(ctx context.Context, all []*payment) error {
 	client := interlock.New(nil)
-	defer client.Close(context.WithoutCancel(ctx))
+	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // nothing is held
 	own := client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
 	ctx = interlock.NewContext(ctx, client)
 	for _, m := range all { // and warms up
@@ -174,7 +174,7 @@ func (p plan) overlaying(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := large(filepath.Join(dir, "src")); err != nil {
 		return nil, err
 	}

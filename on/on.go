@@ -33,7 +33,7 @@ type Run = woven.Run
 func Bg() context.Context { return woven.Bg() }
 
 // Back is woven.Back.
-func Back[C any](at *C, ctx context.Context) { woven.Back(at, ctx) }
+func Back[C any](ctx context.Context, at *C) { woven.Back(ctx, at) }
 
 // Key0 is woven.Key0.
 func Key0() Key { return woven.Key0() }

@@ -60,7 +60,7 @@ func (w *weaver) back(d *directive) hand {
 
 // kept puts a context where one of its type fits, which only the compiler knows.
 func kept(at string) hand {
-	return hand{store: func(ctx string) string { return "_il.Back(&" + at + "," + ctx + ");" }}
+	return hand{store: func(ctx string) string { return "_il.Back(" + ctx + ",&" + at + ");" }}
 }
 
 // request is the parameter of type *http.Request whose context is asked for.

@@ -35,8 +35,8 @@ func stacks() string {
 
 func stackOptions(verb string, fails, ctx bool) string {
 	var o strings.Builder
-	switch {
-	case verb == "lock":
+	switch verb {
+	case "lock":
 		o.WriteString(" wait=0")
 		if !fails {
 			o.WriteString(" on-timeout=skip")

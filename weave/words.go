@@ -11,13 +11,10 @@ import (
 func words(s string) []string {
 	var list []string
 	for s = strings.TrimLeft(s, " \t\r\n"); s != ""; s = strings.TrimLeft(s, " \t\r\n") {
-		word, rest := "", ""
+		end := strings.IndexAny(s+" ", " \t\r\n")
+		word, rest := s[:end], s[end:]
 		if quote := s[0]; quote == '\'' || quote == '"' {
 			word, rest, _ = strings.Cut(s[1:], string(quote))
-		} else if end := strings.IndexAny(s, " \t\r\n"); end >= 0 {
-			word, rest = s[:end], s[end:]
-		} else {
-			word = s
 		}
 		list, s = append(list, word), rest
 	}

@@ -12,9 +12,9 @@ func Bg() context.Context { return context.Background() }
 
 // Back puts the context of a hold where the function has its own, if one fits there:
 // that a type is context.Context by another name, only the compiler knows.
-func Back[C any](at *C, ctx context.Context) {
+func Back[C any](ctx context.Context, at *C) {
 	if c, ok := any(at).(*context.Context); ok {
-		*c = ctx
+		*c = ctx //nolint:fatcontext // it is the function's own, once a call
 	}
 }
 
