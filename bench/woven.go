@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -57,7 +57,7 @@ func payKept(ctx context.Context, own *interlock.Client, order string) (err erro
 	if err != nil {
 		return err
 	}
-	defer unlock(hold, &err)
+	defer hold.Unlock() //nolint:errcheck // as people write it
 	return nil
 }
 
@@ -69,15 +69,8 @@ func payKeyed(ctx context.Context, own *interlock.Client, order string) (err err
 	if err != nil {
 		return err
 	}
-	defer unlock(hold, &err)
+	defer hold.Unlock() //nolint:errcheck // as people write it
 	return nil
-}
-
-// unlock tells that a lock was lost, as woven code does.
-func unlock(hold *interlock.Hold, err *error) {
-	if lost := hold.Unlock(); errors.Is(lost, interlock.ErrLost) {
-		*err = errors.Join(*err, lost)
-	}
 }
 
 // weaving measures what a directive costs, when it is called and when it is built.
@@ -93,8 +86,8 @@ func (p plan) weaving(ctx context.Context, out io.Writer, b *bar) error {
 	b.woven(all, took)
 	t := &table{
 		title:   "Woven: a lock on the embedded engine, 1 goroutine",
-		columns: []string{"", "ns/call", "half of the turns", "more than by hand, ns", "half of the turns", "allocs/call"},
-		remark: fmt.Sprintf("%d turns of a hundred calls. An overlay for %d files, 600 of them with a directive, in an empty cache: %.2f s (%s).",
+		columns: []string{"", "ns/call", "half of the rounds", "more than by hand, ns", "half of the rounds", "allocs/call"},
+		remark: fmt.Sprintf("%d rounds of ten turns of a hundred calls, of which the shortest counts. An overlay for %d files, 600 of them with a directive, in an empty cache: %.2f s (%s).",
 			len(all[0].nanos), overlaid, median(took), span(took, "%.2f")),
 	}
 	for _, m := range all {
@@ -110,9 +103,9 @@ func half(values []float64, format string) string {
 	return span(sorted[len(sorted)/4:len(sorted)-len(sorted)/4], format)
 }
 
-// paying lets everybody pay in turn. Turns are so short that nothing else happens in
-// most of them, there are thousands, and who was last is the next to begin: what is
-// told apart is less than a hundredth of a call.
+// paying lets everybody pay in turn. What is told apart is a hundredth of a call, and
+// whatever else the machine does makes a turn longer and never shorter: so turns are
+// short, of ten the shortest counts, and who was last is the next to begin.
 func (p plan) paying(ctx context.Context, all []*payment) error {
 	client := interlock.New(nil)
 	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // nothing is held
@@ -123,21 +116,33 @@ func (p plan) paying(ctx context.Context, all []*payment) error {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
-	turns, order := make([]float64, len(all)), []int{0, 1, 2}
 	for end := time.Now().Add(time.Duration(3*p.rounds) * p.slice); time.Now().Before(end); {
+		best, err := tenTurns(ctx, own, all)
+		if err != nil {
+			return err
+		}
+		for i, m := range all {
+			m.nanos, m.more = append(m.nanos, best[i]), append(m.more, best[i]-best[0])
+		}
+	}
+	return nil
+}
+
+// tenTurns returns everybody's shortest of ten.
+func tenTurns(ctx context.Context, own *interlock.Client, all []*payment) ([]float64, error) {
+	best := slices.Repeat([]float64{math.Inf(1)}, len(all))
+	order := []int{0, 1, 2}
+	for range 10 {
 		for _, i := range order {
 			nanos, err := all[i].turn(ctx, own)
 			if err != nil {
-				return fmt.Errorf("%s: %w", all[i].name, err)
+				return nil, fmt.Errorf("%s: %w", all[i].name, err)
 			}
-			turns[i] = nanos
-		}
-		for i, m := range all {
-			m.nanos, m.more = append(m.nanos, turns[i]), append(m.more, turns[i]-turns[0])
+			best[i] = min(best[i], nanos)
 		}
 		slices.Reverse(order)
 	}
-	return nil
+	return best, nil
 }
 
 // turn calls a hundred times, and returns how long a call takes.
