@@ -110,6 +110,8 @@ func newUser(t *testing.T) *user {
 		"GOPROXY=file://" + u.proxy + ",file://" + before[0] + "/cache/download," + before[1],
 		// A module cache of its own: that of the machine would remember v0.0.0.
 		"GOMODCACHE=" + moduleCache(t),
+		// Nor may the go command remember which files there are in v0.0.0.
+		"GODEBUG=goindex=0",
 		// Where it is does not change with what a test says about XDG_CACHE_HOME.
 		"GOCACHE=" + before[2],
 		// These modules are in no checksum database. The others were checked
