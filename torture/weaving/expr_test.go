@@ -64,10 +64,12 @@ func TestWeavingEverywhere(t *testing.T) {
 	}
 	m.env = append(m.env, "INTERLOCK_TURNS="+notes)
 
-	woven := m.outcomes(t, goArgs(t, overlay, append([]string{"test", "-json", "-count=1"}, what...)...)...)
+	// Vet finds mistakes in it with a newer Go than it was made for, woven or not.
+	args := append([]string{"test", "-json", "-count=1", "-vet=off"}, what...)
+	woven := m.outcomes(t, goArgs(t, overlay, args...)...)
 	taken := turnsTaken(t, notes)
 	m.env = append(m.env, "INTERLOCK_UNWOVEN=allow")
-	plain := m.outcomes(t, append([]string{"go", "test", "-json", "-count=1"}, what...)...)
+	plain := m.outcomes(t, append([]string{"go"}, args...)...)
 
 	count, others := map[string]int{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(plain)) {
@@ -75,15 +77,15 @@ func TestWeavingEverywhere(t *testing.T) {
 			t.Errorf("%s: %q woven, %q as it stands", name, woven[name], plain[name])
 		}
 		count[plain[name]]++
-		if plain[name] == "fail" || plain[name] == "build-fail" {
+		if plain[name] == "fail" {
 			others = append(others, name)
 		}
 	}
 	if len(woven) != len(plain) {
 		t.Errorf("%d outcomes woven, %d as it stands", len(woven), len(plain))
 	}
-	if count["pass"] < 100 || taken < 10_000 {
-		t.Errorf("only %d tests passed, with %d locks", count["pass"], taken)
+	if count["pass"] < 100 || count["build-fail"] > 0 || taken < 10_000 {
+		t.Errorf("tests: %v, with %d locks", count, taken)
 	}
 	t.Logf("%d functions with a lock in %d packages; locks taken: %d at least; tests: %v; that fail either way: %q", m.functions, m.packages, taken, count, others)
 }
