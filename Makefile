@@ -2,7 +2,7 @@
 # says which Debian packages it needs and installs them when it may.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults guards http topologies woven fuzz torture interop bench traps fmt lint tidy
+.PHONY: help demo check test test-full laws mutants faults guards http topologies woven weaving fuzz torture interop bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ topologies: ## sentinels, clusters, quorums and standbys: failovers under load, 
 
 woven: ## the scenarios of a shop with directives only: 201 callers in three processes, each with the outcome it should have
 	@scripts/long woven
+
+weaving: ## directives built in every way, on every kind of tree; what is compiled again; a lock in each function of a large module
+	@scripts/long weaving
 
 fuzz: ## a minute of odd input for everything that reads what others send
 	@scripts/long fuzz

@@ -2,6 +2,7 @@ package interlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,11 +18,15 @@ import (
 // when Close returns, unless ctx ended and the engine did not answer for two more
 // seconds.
 //
+// What was made with [Client.OnClose] ends with the client, too, and so do the guards
+// of directives.
+//
 // The engine stays open: it belongs to whoever opened it.
 func (c *Client) Close(ctx context.Context) error {
 	if c.core.closed.CompareAndSwap(false, true) {
 		close(c.core.closing)
 	}
+	ended := c.core.farewells.begin(ctx)
 	var err error
 	select {
 	case <-c.core.watchdog.Empty():
@@ -30,6 +35,7 @@ func (c *Client) Close(ctx context.Context) error {
 			err = fmt.Errorf("interlock: closed with %d locks held, and released them: %w", n, context.Cause(ctx))
 		}
 	}
+	err = errors.Join(err, ended())
 	c.core.presence.leave()
 	c.core.background.Drain(ctx, bound.Detached)
 	return err

@@ -102,6 +102,35 @@ var closingLaws = []law{
 			t.Errorf("to close twice: %v", err)
 		}
 	}},
+	{"Close ends what was made on the client, once, and tells its errors", func(t *testing.T, w *world) {
+		called, broken := 0, errors.New("broken")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		w.client.With(interlock.Reentrant()).OnClose(func(c context.Context) error {
+			called++
+			if deadline, ok := c.Deadline(); !ok || time.Until(deadline) != time.Minute {
+				t.Error("it has another context than Close")
+			}
+			time.Sleep(time.Second)
+			return broken
+		})
+		stop := w.client.OnClose(func(context.Context) error { t.Error("it was stopped"); return nil })
+		stop()
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		time.AfterFunc(time.Second, func() { _ = hold.Unlock() })
+		wantIn(t, time.Second, time.Second, func() { wantErr(t, w.client.Close(ctx), broken) })
+		if err := w.client.Close(ctx); err != nil || called != 1 {
+			t.Errorf("closed again: %v, and it was called %d times", err, called)
+		}
+		w.client.OnClose(func(c context.Context) error {
+			called++
+			wantErr(t, context.Cause(c), interlock.ErrClosed)
+			return nil
+		})()
+		if called != 2 {
+			t.Error("what comes after Close is not ended")
+		}
+	}},
 	{"a lock granted while the client was being closed is given back", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Second, Times: 1})
 		result := make(chan error, 1)

@@ -91,13 +91,14 @@ type core struct {
 	seq    atomic.Uint64 // the last part of the latest
 	clock  *watchdog.Clock
 
-	desk     desk
-	watchdog watchdog.Watchdog
-	seizures seizures
-	presence presence
-	bound    bound.Bound
-	stats    counters
-	warned   warned
+	desk      desk
+	watchdog  watchdog.Watchdog
+	seizures  seizures
+	presence  presence
+	farewells farewells
+	bound     bound.Bound
+	stats     counters
+	warned    warned
 
 	closing    chan struct{}    // closed by Close
 	closed     atomic.Bool      // before closing is

@@ -37,7 +37,7 @@ func main() {
 
 // A plan is what is measured, and for how long.
 type plan struct {
-	parts string // of uncontended, contended, storm, kinds, guards, http and quorum
+	parts string // of uncontended, contended, storm, kinds, guards, http, quorum and woven
 	only  string // parts of contenders' names, with semicolons between
 	tries int    // to measure undisturbed
 	awake bool   // keep the processors from sleeping
@@ -77,7 +77,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	var (
 		brief  = flags.Bool("short", false, "see in a few seconds whether everything runs")
 		file   = flags.String("o", "", "write the tables to a `file`, too")
-		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,quorum", "what to measure")
+		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,quorum,woven", "what to measure")
 		only   = flags.String("only", "", "measure only contenders whose name contains one of these `parts`, with semicolons between")
 		g      = flags.String("g", "", "goroutines, as 1,16,256")
 		n      = flags.String("n", "", "waiters for one key, as 2,64,256")
@@ -241,6 +241,11 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 	}
 	if slices.Contains(parts, "quorum") {
 		if err := p.agreeing(ctx, out, 1, &b); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(parts, "woven") {
+		if err := p.weaving(ctx, out, &b); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,9 @@ type Run = woven.Run
 // Bg is woven.Bg.
 func Bg() context.Context { return woven.Bg() }
 
+// Back is woven.Back.
+func Back[C any](ctx context.Context, at *C) { woven.Back(ctx, at) }
+
 // Key0 is woven.Key0.
 func Key0() Key { return woven.Key0() }
 

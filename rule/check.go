@@ -38,6 +38,7 @@ func (r Rule) mistakes(whole bool) []mistake {
 	}
 	r.checkVerb(&l)
 	r.checkName(&l, whole)
+	r.checkMessages(&l)
 	r.checkGo(&l, whole)
 	r.checkTimes(&l)
 	if r.Verb == Lock {
@@ -73,9 +74,6 @@ func (r *Rule) checkName(l *list, whole bool) {
 		l.add("name", "name=%q has characters that cannot be read: use letters", shorten(r.Name))
 	case whole && strings.ContainsFunc(r.Name, func(c rune) bool { return !tidy(c) }):
 		l.add("name", "name=%q: use letters, digits, dots and dashes; what varies belongs into the key", shorten(r.Name))
-	}
-	if !utf8.ValidString(r.Message) {
-		l.add("message", "message=%q is not UTF-8: save the file as UTF-8", shorten(r.Message))
 	}
 }
 
@@ -166,11 +164,8 @@ func (r *Rule) checkLock(l *list, whole bool) {
 	case r.OnTimeout != Call && r.Fallback != "":
 		l.add("on-timeout", "%s is only called with on-timeout=call:%[1]s", shorten(r.Fallback))
 	}
-	switch {
-	case r.MaxHold != 0 && r.Lease != 0:
+	if r.MaxHold != 0 && r.Lease != 0 {
 		l.add("max-hold", "max-hold does not go with lease: a lock with a lease is not renewed, and ends with it; keep one")
-	case r.Message != "" && r.OnTimeout != "" && r.OnTimeout != Error && r.OnTimeout != Panic:
-		l.add("message", "nobody is told the message with on-timeout=%s: use on-timeout=error", r.OnTimeout)
 	}
 }
 

@@ -19,11 +19,8 @@ func (r *Rule) checkGuard(l *list) {
 	}
 	r.checkAfter(l)
 	r.checkWait(l)
-	switch {
-	case r.Status != 0 && (r.Status < 400 || r.Status > 599):
+	if r.Status != 0 && (r.Status < 400 || r.Status > 599) {
 		l.add("status", "status=%d is no refusal: choose one from 400 to 599", r.Status)
-	case r.Message != "" && r.OnDuplicate == Skip:
-		l.add("message", "nobody is told the message with on-duplicate=skip: use on-duplicate=refuse")
 	}
 	if lease, most := r.lease(), r.MaxHold; most > 0 && most < lease {
 		l.add("max-hold", "max-hold=%s is less than one lease of %s: shorten the lease", brief(most), brief(lease))

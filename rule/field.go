@@ -47,6 +47,8 @@ var fields = []field{
 	span("local", guards, func(r *Rule) *time.Duration { return &r.Local }),
 	{"status", guards, setStatus, getStatus},
 	text("message", all, func(r *Rule) *string { return &r.Message }),
+	text("message.en", all, func(r *Rule) *string { return &r.MessageEN }),
+	text("message.zh", all, func(r *Rule) *string { return &r.MessageZH }),
 }
 
 func find(name string) *field {

@@ -18,7 +18,7 @@ var mistakes = []struct{ line, want string }{
 	{"lock type=fair", `1:6: unknown option "type" (here it is called kind)`},
 	{"lock waitTime=3s", `1:6: unknown option "waitTime" (here it is called wait)`},
 	{"submit key=id interval=3s", `1:15: unknown option "interval" (here it is called window)`},
-	{"lock colour=red", `1:6: unknown option "colour" (lock has ctx, key, kind, lease, max-hold, message, name, on-timeout, wait, when)`},
+	{"lock colour=red", `1:6: unknown option "colour" (lock has ctx, key, kind, lease, max-hold, message, message.en, message.zh, name, on-timeout, wait, when)`},
 	{"lock key=id key=no", `1:13: key is there twice: keep one`},
 	{"lock wait", `1:6: wait has no value: write wait=…`},
 	{"lock wait= key=id", `1:11: wait has no value: write wait=…, without a space after the =`},
@@ -88,6 +88,10 @@ var mistakes = []struct{ line, want string }{
 	{"once key=id max-hold=20s", `1:22: max-hold=20s is less than one lease of 30s: shorten the lease`},
 	{"once key=id on-duplicate=skip message=later", `1:39: nobody is told the message with on-duplicate=skip: use on-duplicate=refuse`},
 	{"lock on-timeout=skip message=later", `1:30: nobody is told the message with on-timeout=skip: use on-timeout=error`},
+	{"lock on-timeout=call:busy message.zh=later", `1:38: nobody is told the message with on-timeout=call: use on-timeout=error`},
+	{"lock message=a message.en=b message.zh=c", `1:14: nobody is told message=a, since there are message.en and message.zh: leave it out`},
+	{"lock message.cn=later", `1:6: unknown option "message.cn" (did you mean message.en?)`},
+	{"lock message.zh=", `1:17: message.zh has no value: write message.zh=…, without a space after the =`},
 	{"lock lease=5s max-hold=9s", `1:24: max-hold does not go with lease: a lock with a lease is not renewed, and ends with it; keep one`},
 }
 

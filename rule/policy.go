@@ -29,9 +29,7 @@ func (r Rule) Policy() guard.Policy {
 	if p.OnDuplicate == Skip {
 		p.OnDuplicate = guard.Refuse
 	}
-	if r.Message != "" {
-		p.Message = guard.Message{"en": r.Message}
-	}
+	p.Message = r.Messages(guard.DefaultMessage())
 	return p
 }
 

@@ -66,8 +66,11 @@ type Rule struct {
 	// OnDuplicate is what a duplicate gets: as in guard.Policy, or Skip.
 	OnDuplicate guard.OnDuplicate
 
-	// Message is what a person is told who was refused.
-	Message string
+	// Message is what a person is told who was refused, in every language that has
+	// no message of its own below.
+	Message   string
+	MessageEN string // in English
+	MessageZH string // in Chinese
 }
 
 // A Verb is what a rule does.

@@ -1,6 +1,7 @@
 package rule_test
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -22,12 +23,15 @@ var good = map[string]string{
 	"lock lease=90m":                       "lock lease=1h30m",
 	"lock lease=24h":                       "lock lease=24h",
 	"lock key=min(from, to),max(from, to)": "lock key=min(from, to),max(from, to)",
+	"lock key=f(a, b, c),g[d]{e, f, g}":    "lock key=f(a, b, c),g[d]{e, f, g}",
 	`lock key="a b",x["c d"] when=len(xs) > 0 // a remark`:             "",
 	`lock key="a b",x["c d"] when=(len(xs) > 0) // why`:                `lock key="a b",x["c d"] when=(len(xs) > 0)`,
 	"lock ctx=r.Context() on-timeout=call:s.busy":                      "lock ctx=r.Context() on-timeout=call:s.busy",
 	`lock name="pay" message="come back later"`:                        `lock name=pay message="come back later"`,
 	"lock message=`say \"no\"`":                                        `lock message="say \"no\""`,
 	"lock message=操作繁忙":                                                "lock message=操作繁忙",
+	`lock message.zh=操作繁忙 message.en="come back later"`:                `lock message.en="come back later" message.zh=操作繁忙`,
+	"lock message.en=later message=操作繁忙":                               "lock message=操作繁忙 message.en=later",
 	"once key=auth.User(ctx),req.Token retain=5m on-duplicate=replay":  "once key=auth.User(ctx),req.Token retain=5m on-duplicate=replay",
 	"once key=u,id scope=user+key":                                     "once key=u,id scope=user+key",
 	"once key=id on-duplicate=wait wait=1500ms":                        "once key=id wait=1.5s on-duplicate=wait",
@@ -85,12 +89,34 @@ func TestSettingsLeaveOutWhatIsGo(t *testing.T) {
 	}
 }
 
+// T5: what a person is told, in their language.
+func TestMessages(t *testing.T) {
+	defaults := guard.Message{"en": "default", "zh": "默认"}
+	for line, want := range map[string]guard.Message{
+		"lock":                                nil,
+		"lock message=a":                      {"en": "a", "zh": "a"},
+		"lock message.zh=忙":                   {"en": "default", "zh": "忙"},
+		"lock message.en=busy":                {"en": "busy", "zh": "默认"},
+		"lock message=忙 message.en=busy":      {"en": "busy", "zh": "忙"},
+		"lock message.zh=忙 message.en=busy":   {"en": "busy", "zh": "忙"},
+		"lock wait=1s message=a message.zh=忙": {"en": "a", "zh": "忙"},
+	} {
+		r, errs := rule.ParseLine(line)
+		if errs.Err() != nil {
+			t.Fatal(errs)
+		}
+		if got := r.Messages(defaults); !maps.Equal(got, want) || (got == nil) != (want == nil) {
+			t.Errorf("%s: got %v, want %v", line, got, want)
+		}
+	}
+}
+
 func TestPolicy(t *testing.T) {
 	for line, want := range map[string]guard.Policy{
 		"once name=o key=id":                            {Name: "o", Scope: guard.Global, After: guard.Keep},
 		"once name=o key=id window=5s":                  {Name: "o", Scope: guard.Global, After: guard.Window, Window: 5 * time.Second},
 		"once name=o key=u,id scope=user+key":           {Name: "o", Scope: guard.PerUser, After: guard.Keep},
-		"once name=o key=id message=no status=425":      {Name: "o", Scope: guard.Global, After: guard.Keep, Message: guard.Message{"en": "no"}, Status: 425},
+		"once name=o key=id message=no status=425":      {Name: "o", Scope: guard.Global, After: guard.Keep, Message: guard.Message{"en": "no", "zh": "no"}, Status: 425},
 		"once name=o key=id on-duplicate=wait wait=1s":  {Name: "o", Scope: guard.Global, After: guard.Keep, OnDuplicate: guard.Wait, Wait: time.Second},
 		"once name=o key=id on-duplicate=skip":          {Name: "o", Scope: guard.Global, After: guard.Keep, OnDuplicate: guard.Refuse},
 		"submit name=o key=id":                          {Name: "o", Scope: guard.Global, After: guard.Window, Window: 5 * time.Second, OnDown: guard.Open},
@@ -157,16 +183,17 @@ func TestCheckFindsWhatWasNotParsed(t *testing.T) {
 		rule rule.Rule
 		want string
 	}{
-		"no verb":                 {rule.Rule{}, "unknown verb"},
-		"an option of others":     {rule.Rule{Verb: rule.Lock, Window: time.Second}, "window is for once"},
-		"a negative wait":         {rule.Rule{Verb: rule.Lock, Wait: -5}, "negative"},
-		"a key with a space":      {rule.Rule{Verb: rule.Lock, Key: "a b"}, "has a space"},
-		"a key that does not end": {rule.Rule{Verb: rule.Lock, Key: "f("}, "never closed"},
-		"a key that is not UTF-8": {rule.Rule{Verb: rule.Lock, Key: "\xff"}, "cannot be read"},
-		"a fallback and no call":  {rule.Rule{Verb: rule.Lock, OnTimeout: rule.Zero, Fallback: "f"}, "only called with"},
-		"a message not in UTF-8":  {rule.Rule{Verb: rule.Lock, Message: "\xff"}, "not UTF-8"},
-		"a name nobody can read":  {rule.Rule{Verb: rule.Lock, Name: "a\x00"}, "cannot be read"},
-		"a guard without a key":   {rule.Rule{Verb: rule.Submit}, "needs a key"},
+		"no verb":                                {rule.Rule{}, "unknown verb"},
+		"an option of others":                    {rule.Rule{Verb: rule.Lock, Window: time.Second}, "window is for once"},
+		"a negative wait":                        {rule.Rule{Verb: rule.Lock, Wait: -5}, "negative"},
+		"a key with a space":                     {rule.Rule{Verb: rule.Lock, Key: "a b"}, "has a space"},
+		"a key that does not end":                {rule.Rule{Verb: rule.Lock, Key: "f("}, "never closed"},
+		"a key that is not UTF-8":                {rule.Rule{Verb: rule.Lock, Key: "\xff"}, "cannot be read"},
+		"a fallback and no call":                 {rule.Rule{Verb: rule.Lock, OnTimeout: rule.Zero, Fallback: "f"}, "only called with"},
+		"a message in Chinese that is not UTF-8": {rule.Rule{Verb: rule.Lock, MessageZH: "\xff"}, "message.zh="},
+		"a message not in UTF-8":                 {rule.Rule{Verb: rule.Lock, Message: "\xff"}, "not UTF-8"},
+		"a name nobody can read":                 {rule.Rule{Verb: rule.Lock, Name: "a\x00"}, "cannot be read"},
+		"a guard without a key":                  {rule.Rule{Verb: rule.Submit}, "needs a key"},
 	} {
 		if err := c.rule.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)

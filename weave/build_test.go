@@ -23,6 +23,8 @@ func TestMain(m *testing.M) {
 			os.Exit(tool(weave.Toolexec(os.Args[2:])))
 		case "cover-shim":
 			os.Exit(tool(weave.CoverShim(os.Args[2:])))
+		case "tracer":
+			os.Exit(tool(tracer(os.Args[2], os.Args[3:])))
 		}
 	}
 	os.Exit(m.Run())

@@ -10,7 +10,8 @@ import (
 
 // A cache keeps woven texts under the sum of what is in them. What is there
 // never changes, so that builds at the same time do not disturb each other, and
-// a tree that did not change is the same overlay again.
+// a tree that did not change is the same overlay again. What was not used for some
+// days goes.
 type cache struct{ dir string }
 
 func openCache() (cache, error) {
@@ -29,6 +30,7 @@ func openCache() (cache, error) {
 func (c cache) put(text []byte, name string) (string, error) {
 	dir := filepath.Join(c.dir, fmt.Sprintf("%x", sha256.Sum256(text))[:24])
 	path := filepath.Join(dir, name)
+	c.used(dir)
 	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(text)) {
 		return path, nil
 	}

@@ -1,6 +1,7 @@
 package weave
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -88,6 +89,9 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("weave: %w", err)
+	}
+	if bytes.Contains(src, []byte(imported)) {
+		return nil, nil // it is from an overlay, or came through cover: both forms are in use at once
 	}
 	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker})
 	if l := (Errors)(nil); errors.As(err, &l) {

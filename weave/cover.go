@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,14 +15,18 @@ import (
 // behind it: woven statements are not counted, and the profile is that of the
 // source. Every other tool just runs and is not another for the go command, so
 // nothing else is compiled again. Errors are as those of [Toolexec].
+//
+// Behind -through=N there are N words of another such command, as in
+// 'interlock cover-shim -through=2 tracer toolexec', which every tool runs through.
 func CoverShim(args []string) error {
-	if len(args) == 0 {
+	args, tool := throughOthers(args)
+	if len(tool) == 0 {
 		return errors.New("weave: no tool: use it as in go test -cover -toolexec='interlock cover-shim'")
 	}
-	if toolName(args[0]) != "cover" {
+	if toolName(tool[0]) != "cover" {
 		return run(args)
 	}
-	if asksVersion(args) {
+	if asksVersion(tool) {
 		return stamp(args)
 	}
 	if err := run(args); err != nil {
@@ -44,6 +49,22 @@ func CoverShim(args []string) error {
 		}
 	}
 	return nil
+}
+
+// through says how many words of another command there are.
+const through = "-through="
+
+// throughOthers returns what to run, and which part of it is the tool.
+func throughOthers(args []string) (all, tool []string) {
+	if len(args) == 0 || !strings.HasPrefix(args[0], through) {
+		return args, args
+	}
+	all = args[1:]
+	n, err := strconv.Atoi(args[0][len(through):])
+	if err != nil || n < 0 || n >= len(all) {
+		return nil, nil
+	}
+	return all, all[n:]
 }
 
 // weaveInPlace weaves a file of the go command's work directory.

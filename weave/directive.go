@@ -157,6 +157,9 @@ func (w *weaver) interpret(d *directive, o option) {
 	}
 }
 
+// guards reports whether the function is to happen once, and not one at a time.
+func (d *directive) guards() bool { return d.rule.Verb != rule.Lock }
+
 // complain reports a mistake in a directive.
 func (w *weaver) complain(d *directive, pos token.Pos, format string, args ...any) {
 	w.errorf(pos, "//"+prefix+d.verb+": "+format, args...)

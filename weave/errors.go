@@ -52,3 +52,12 @@ func (l Errors) err() error {
 	})
 	return l
 }
+
+// A CachedError means that a module has directives of which no overlay can be
+// made, because it is in the module cache.
+type CachedError struct{ Module string }
+
+// Error implements error.
+func (e *CachedError) Error() string {
+	return "weave: " + e.Module + " has directives and is in the module cache, of which go allows no overlay: build with interlock go or with -toolexec='interlock weave', or have a copy (go mod vendor)"
+}

@@ -34,6 +34,10 @@ type Site struct {
 	Verb string
 	Func string // with its package, such as example.com/shop.(*Service).Pay
 	Name string // of the lock or guard
+
+	// Apart says that the lock is one that whoever has its context may enter again,
+	// and that the body does not get this context.
+	Apart bool
 }
 
 // String returns position, verb and function.
@@ -147,12 +151,15 @@ func (w *weaver) marker() {
 func (w *weaver) head(imports bool) {
 	text := ""
 	if imports {
-		text = fmt.Sprintf(";import _il %q", w.source.Via)
+		text = fmt.Sprintf(imported+"%q", w.source.Via)
 	}
 	end := w.tree.Name.End()
 	at := w.file.Offset(end)
 	w.edits = append(w.edits, edit{at, at, text + w.home(end)})
 }
+
+// imported is how the import begins that makes a text a woven one.
+const imported = ";import _il "
 
 // errorf reports a mistake at a place in the source.
 func (w *weaver) errorf(pos token.Pos, format string, args ...any) {

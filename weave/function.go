@@ -29,9 +29,12 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 		w.fits(d, sig)
 		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name}
 		site.Name = cmp.Or(d.rule.Name, site.Func)
-		text.WriteString(w.statements(d, sig, i, w.site(d, site)))
+		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.hand(d, sig).reaches())
+		later := d.guards() && i < len(dirs)-1
+		text.WriteString(w.statements(d, sig, i, w.site(d, site), later))
 		sites = append(sites, site)
 	}
+	text.WriteString(begun(dirs))
 	w.insert(fn.Body.Lbrace+1, text.String())
 	return sites
 }
@@ -48,77 +51,60 @@ func (w *weaver) site(d *directive, s Site) string {
 }
 
 // statements are what one directive does. Errors in them are reported at the
-// directive, and those in an expression where it is written.
-func (w *weaver) statements(d *directive, sig signature, i int, site string) string {
+// directive, and those in an expression where it is written. With later, others
+// have a say before the function begins.
+func (w *weaver) statements(d *directive, sig signature, i int, site string, later bool) string {
 	run := "_il" + strconv.Itoa(i)
-	ctx, back := w.context(d, sig), "_"
-	switch {
-	case d.shared != "":
-		ctx, back = d.shared, d.shared
-	case d.ctx == nil && sig.ctx != "":
-		back = sig.ctx
-	}
-	call := "_il.Lock"
+	h := w.hand(d, sig)
+	call, outs := "_il.Lock", ""
 	after := fmt.Sprintf("defer %s.Unlock();", run)
 	if sig.err != "" { // that the lock was lost is an error, as with Do
 		after = fmt.Sprintf("defer %s.Done(%s);", run, sig.errp())
 	}
-	outs := ""
-	if d.rule.Verb != rule.Lock {
+	if d.guards() {
 		call, outs = "_il.Once", sig.outs()
 		after = fmt.Sprintf("defer %s.Done(%s%s);", run, sig.errp(), outs)
 	}
-	got, assign := back, ""
-	if d.when != nil && back != "_" { // := in the block would make another
-		got, assign = run+"c", back+"="+run+"c;"
+	if later {
+		after = run + ".Later();" + after
 	}
-	text := fmt.Sprintf("%s,%s,%sok:=%s(%s,&%s,%s,%s%s);if !%sok{%s};%s%s",
-		got, run, run, call, ctx, site, w.keyText(d), sig.errp(), outs, run, w.leave(d, sig, run), assign, after)
-	if d.when != nil {
-		text = "if " + w.line(d.when.pos) + "(" + w.placed(d, d.when) + "){" + text + "};"
-	}
-	return w.line(d.pos) + text
-}
-
-// context is the one that a directive begins with.
-func (w *weaver) context(d *directive, sig signature) string {
+	got := cmp.Or(h.to, "_")
 	switch {
-	case d.ctx != nil:
-		return w.placed(d, d.ctx)
-	case sig.ctx != "":
-		return sig.ctx
+	case h.store != nil:
+		got = run + "c"
+		after += h.store(got)
+	case d.when != nil && h.to != "": // := in the block would make another
+		got = run + "c"
+		after = h.to + "=" + got + ";" + after
 	}
-	return "_il.Bg()"
+	text := fmt.Sprintf("%s,%s,%sok:=%s(%s,&%s,%s,%s%s);if !%sok{%s};",
+		got, run, run, call, h.from, site, w.keyText(d), sig.errp(), outs, run, w.leave(d, sig, run))
+	if d.when == nil {
+		return w.line(d.pos) + text + after
+	}
+	before := ""
+	if later { // what is in the block is not seen behind it
+		before = "var " + run + "b *_il.Run;"
+		after += run + "b=" + run + ";"
+	}
+	return w.line(d.pos) + before + "if " + w.line(d.when.pos) + "(" + w.placed(d, d.when) + "){" + text + after + "};"
 }
 
-// contexts makes a variable of a context that is no parameter and that several
-// directives of a function begin with: the lower one has to know of the upper
-// one, or it would settle what did not happen.
-func (w *weaver) contexts(dirs []*directive, sig signature) string {
+// begun tells those directives that others are below that none of these has
+// refused.
+func begun(dirs []*directive) string {
 	var b strings.Builder
-	for i, d := range dirs {
-		if d.shared != "" || d.ctx == nil && sig.ctx != "" {
+	for i, d := range dirs[:len(dirs)-1] {
+		if !d.guards() {
 			continue
 		}
-		for _, lower := range dirs[i+1:] {
-			if same(d.ctx, lower.ctx) {
-				d.shared = "_ilc" + strconv.Itoa(i)
-				lower.shared = d.shared
-			}
+		run := "_il" + strconv.Itoa(i)
+		if d.when != nil {
+			run += "b"
 		}
-		if d.shared != "" {
-			b.WriteString(w.line(d.pos) + d.shared + ":=" + w.context(d, sig) + ";")
-		}
+		b.WriteString(run + ".Begun();")
 	}
 	return b.String()
-}
-
-// same reports whether two expressions are written the same, or both left out.
-func same(a, b *expr) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.text == b.text
 }
 
 // leave is what a function does that did not get its lock. Another one is called
@@ -166,17 +152,19 @@ func (w *weaver) placed(d *directive, e *expr) string {
 // identifier spells a file name so that no two are spelt the same.
 func identifier(name string) string {
 	var b strings.Builder
-	for i := range len(name) {
-		switch c := name[i]; {
+	stem, isGo := strings.CutSuffix(name, ".go")
+	for i := range len(stem) {
+		switch c := stem[i]; {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 			b.WriteByte(c)
-		case c == '.':
-			b.WriteByte('_')
 		case c == '_':
 			b.WriteString("__")
 		default:
 			fmt.Fprintf(&b, "_x%02x_", c)
 		}
+	}
+	if isGo {
+		b.WriteString("_go")
 	}
 	return b.String()
 }

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Go returns the arguments for the go command that build with weaving what args
 // would build without, such as {"test", "-race", "./..."}. Self is the program
-// that answers to "cover-shim", for coverage. Commands that compile nothing are
-// returned as they are, and so is vet, which looks at the source as written.
+// that answers to "cover-shim", for coverage, and to "weave", for directives in the
+// module cache. Commands that compile nothing are returned as they are, and so is
+// vet, which looks at the source as written.
 func Go(ctx context.Context, dir, self string, args []string) ([]string, error) {
 	if len(args) == 0 || !slices.Contains([]string{"build", "test", "run", "install", "list"}, args[0]) {
 		return args, nil
@@ -28,19 +30,54 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 	if args[0] == "run" {
 		flags = ownFlags(rest)
 	}
-	overlay, err := Overlay(ctx, dir, flags)
+	passed := len(flags) // what is behind them is passed on
+	own, flags, err := weaving(ctx, dir, self, flags)
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, "-overlay="+overlay)
-	if covers(flags) {
-		if _, ok := flagValue(flags, "toolexec"); ok {
-			return nil, errors.New("weave: -toolexec does not go with -cover: coverage of woven code needs one itself; leave one of the two out")
-		}
-		out = append(out, "-toolexec="+quoted(self)+" cover-shim")
+	return slices.Concat(out, own, flags, rest[passed:]), nil
+}
+
+// weaving returns the flags that weave, and what remains of the user's.
+func weaving(ctx context.Context, dir, self string, flags []string) (own, rest []string, err error) {
+	given := givenFlags(flags)
+	theirs, _ := flagValue(given, "toolexec")
+	overlay, err := Overlay(ctx, dir, flags)
+	if e := (*CachedError)(nil); errors.As(err, &e) {
+		own, err = wholly(self, theirs, e.Module)
+		return own, flags, err
 	}
-	out = append(out, without(flags, "overlay")...)
-	return append(out, rest[len(flags):]...), nil
+	if err != nil {
+		return nil, nil, err
+	}
+	own, rest = []string{"-overlay=" + overlay}, without(flags, "overlay")
+	if covers(given) {
+		own, rest = append(own, "-toolexec="+shim(self, theirs)), without(rest, "toolexec")
+	}
+	return own, rest, nil
+}
+
+// wholly weaves without an overlay, for a module of which there can be none. What
+// is covered is woven in that way, too.
+func wholly(self, theirs, module string) ([]string, error) {
+	w := words(theirs)
+	switch {
+	case len(w) == 0:
+		return []string{"-toolexec=" + quoted(self) + " weave"}, nil
+	case w[len(w)-1] == "weave": // the user does so
+		return nil, nil
+	}
+	return nil, errors.New("weave: -toolexec does not go with directives in " + module + ": what is in the module cache needs one itself; leave yours out, or have a copy of the module (go mod vendor)")
+}
+
+// shim is the flag -toolexec for coverage. There can be one only, so ours calls
+// the one of the user, if there is one.
+func shim(self, theirs string) string {
+	ours := quoted(self) + " cover-shim"
+	if n := len(words(theirs)); n > 0 {
+		ours += " " + through + strconv.Itoa(n) + " " + theirs
+	}
+	return ours
 }
 
 // switches are the flags of go run that take no value.

@@ -24,6 +24,8 @@ func TestArgumentsForGo(t *testing.T) {
 		{"build -C=sub .", "build -C=sub OVERLAY ."},
 		{"test -cover ./...", "test OVERLAY -toolexec='/my tools/il' cover-shim -cover ./..."},
 		{"test ./... -coverpkg=all -args -overlay=x", "test OVERLAY -toolexec='/my tools/il' cover-shim ./... -coverpkg=all -args -overlay=x"},
+		{"test -cover -toolexec=tracer .", "test OVERLAY -toolexec='/my tools/il' cover-shim -through=1 tracer -cover ."},
+		{"test -toolexec=tracer .", "test OVERLAY -toolexec=tracer ."},
 		{"test -cover=false .", "test OVERLAY -cover=false ."},
 		{"run -race -ldflags -s . -overlay=x -cover", "run OVERLAY -race -ldflags -s . -overlay=x -cover"},
 		{"test -exec echo .", "test OVERLAY -exec echo ."},
@@ -40,7 +42,13 @@ func TestArgumentsForGo(t *testing.T) {
 			t.Errorf("go %s becomes\n\t%s, not\n\t%s", c.args, s, c.want)
 		}
 	}
-	if _, err := weave.Go(t.Context(), p.dir, "il", []string{"test", "-cover", "-toolexec=x", "."}); err == nil {
-		t.Error("two tools stand between go and cover")
+}
+
+func TestArgumentsForGoFromTheEnvironment(t *testing.T) {
+	p := newProject(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
+	t.Setenv("GOFLAGS", `-mod=mod -cover "-toolexec='/their tools/tracer' toolexec"`)
+	got, err := weave.Go(t.Context(), p.dir, "il", []string{"test", "."})
+	if err != nil || !slices.Contains(got, "-toolexec=il cover-shim -through=2 '/their tools/tracer' toolexec") {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

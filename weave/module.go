@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -17,15 +18,26 @@ import (
 type module struct {
 	Path, Dir string
 	Main      bool
+	Replace   *struct{ Version string }
+}
+
+// cached reports whether a module is in the module cache, and not in a directory
+// of somebody's own.
+func (m module) cached() bool {
+	return !m.Main && (m.Replace == nil || m.Replace.Version != "")
 }
 
 // modules lists what a build in dir may consist of. With a vendor directory go
-// may know the main modules only, which is enough then; and should it be too few,
-// the marker stops the program.
+// refuses to list them all at first, and none comes from the module cache; it may
+// then know the main modules only, which is enough. Should it be too few, the
+// marker stops the program.
 func modules(ctx context.Context, dir string, flags []string) ([]module, error) {
 	var first error
-	for _, args := range [][]string{{"all"}, {"-mod=readonly", "all"}, {}} {
+	for i, args := range [][]string{{"all"}, {"-mod=readonly", "all"}, {}} {
 		list, err := listModules(ctx, dir, flags, args)
+		if err == nil && i > 0 {
+			list = slices.DeleteFunc(list, module.cached)
+		}
 		if err == nil {
 			return list, nil
 		}
@@ -40,7 +52,7 @@ func modules(ctx context.Context, dir string, flags []string) ([]module, error) 
 }
 
 func listModules(ctx context.Context, dir string, flags, args []string) ([]module, error) {
-	argv := []string{"list", "-m", "-json=Path,Dir,Main"}
+	argv := []string{"list", "-m", "-json=Path,Dir,Main,Replace"}
 	argv = append(argv, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(argv, args...)...)
 	cmd.Dir = dir

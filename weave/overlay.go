@@ -15,7 +15,8 @@ import (
 // for the flag -overlay of the go command. Args are the flags of that command; an
 // -overlay among them, or in GOFLAGS, is merged in. The file is good for this
 // build: make another for the next one, which costs little, for it does not
-// notice when a source changes.
+// notice when a source changes. Go allows no overlay of the module cache: if a
+// module there has directives, the error is a [CachedError].
 func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	own, err := readOverlay(dir, overlayFlag(args))
 	if err != nil {
@@ -24,6 +25,9 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	tree, err := scan(ctx, dir, args, own)
 	if err != nil {
 		return "", err
+	}
+	if tree.cached != "" {
+		return "", &CachedError{tree.cached}
 	}
 	store, err := openCache()
 	if err != nil {
@@ -41,6 +45,7 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("weave: %w", err)
 	}
+	defer store.trim()
 	return store.put(text, "overlay.json")
 }
 
@@ -98,14 +103,7 @@ func (o overlay) read(file string) ([]byte, error) {
 
 // overlayFlag finds -overlay in flags, or else in GOFLAGS.
 func overlayFlag(args []string) string {
-	if v, ok := flagValue(args, "overlay"); ok {
-		return v
-	}
-	var env []string
-	for f := range strings.FieldsSeq(os.Getenv("GOFLAGS")) {
-		env = append(env, strings.Trim(f, `'"`))
-	}
-	v, _ := flagValue(env, "overlay")
+	v, _ := flagValue(givenFlags(args), "overlay")
 	return v
 }
 

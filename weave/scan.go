@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +18,8 @@ import (
 type Tree struct {
 	Files map[string]*Woven // by the path of the source
 	Sites []Site            // of all of them, in order
+
+	cached string // a module in the module cache that is among them, or ""
 }
 
 // Scan weaves, in memory, the modules that a build in dir consists of: the main
@@ -43,8 +47,12 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 		if !m.mentions() {
 			continue
 		}
+		before := len(s.tree.Files)
 		if err := s.walk(m.Dir, m.Path, m.Main); err != nil {
 			return nil, fmt.Errorf("weave: reading %s: %w", m.Path, err)
+		}
+		if m.cached() && len(s.tree.Files) > before {
+			s.tree.cached = m.Path
 		}
 	}
 	if err := s.walkVendor(list); err != nil {
@@ -167,6 +175,9 @@ func (s *walker) file(path, file string) error {
 	if err != nil || text == nil {
 		return err
 	}
+	if beside(file, text) {
+		path += "_test" // as the go command calls it
+	}
 	w, err := File(Source{Package: path, Path: file, Name: s.shown(file), Text: text})
 	if l := (Errors)(nil); errors.As(err, &l) {
 		s.errs = append(s.errs, l...)
@@ -179,6 +190,15 @@ func (s *walker) file(path, file string) error {
 	s.tree.Sites = append(s.tree.Sites, w.Sites...)
 	s.note(file, text, w)
 	return nil
+}
+
+// beside reports whether a file is of a test that is a package of its own.
+func beside(file string, text []byte) bool {
+	if !strings.HasSuffix(file, "_test.go") || !candidate(text) {
+		return false
+	}
+	tree, err := parser.ParseFile(token.NewFileSet(), file, text, parser.PackageClauseOnly)
+	return err == nil && strings.HasSuffix(tree.Name.Name, "_test")
 }
 
 // shown is a path as people are told it.

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -157,9 +158,32 @@ func TestNothingToWeave(t *testing.T) {
 	}
 }
 
+// siteName finds the variable of a site.
+var siteName = regexp.MustCompile(`var (_ilS_\w+) =`)
+
+func TestFilesOfAPackageShareNoNames(t *testing.T) {
+	const text = "package shop\n\n//interlock:lock kind=plain on-timeout=skip\nfunc f() {}\n"
+	of := map[string]string{}
+	for _, name := range []string{"a_b.go", "a.b.go", "a-b.go", "a__b.go", "a_.b.go", "a._b.go", "ab.go", "a.x2d.b.go", "a_x2d_b.go", "a.go.go", "a_go.go", "ä.go"} {
+		found := siteName.FindSubmatch(woven(t, weave.Source{Package: "shop", Path: "/src/" + name, Text: []byte(text)}))
+		if found == nil {
+			t.Fatalf("%s: there is no site", name)
+		}
+		if other, taken := of[string(found[1])]; taken {
+			t.Errorf("%s and %s both have %s", name, other, found[1])
+		}
+		of[string(found[1])] = name
+	}
+}
+
+// FuzzFile: whatever the source is, what is woven is Go, and every line of the
+// source is still on its line.
 func FuzzFile(f *testing.F) {
 	for _, src := range shapes(f) {
 		f.Add(src.Text)
+	}
+	for _, c := range slips(f) {
+		f.Add([]byte(c.source))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/a.go", Text: text})
@@ -167,7 +191,13 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), "a.go", w.Text, parser.ParseComments); err != nil {
-			t.Errorf("%v in\n%s\nwoven from\n%s", err, w.Text, text)
+			t.Fatalf("%v in\n%s\nwoven from\n%s", err, w.Text, text)
+		}
+		is := strings.Split(string(w.Text), "\n")
+		for i, line := range strings.Split(string(text), "\n") {
+			if i >= len(is) || !within(line, is[i]) {
+				t.Fatalf("line %d, %q, is not where it was in\n%s", i+1, line, w.Text)
+			}
 		}
 	})
 }

@@ -83,30 +83,6 @@ func (s signature) args() string {
 	return strings.Join(names, ",")
 }
 
-// isContext reports whether a type is context.Context, as this file calls it.
-func (w *weaver) isContext(typ ast.Expr) bool {
-	for _, s := range w.tree.Imports {
-		if s.Path.Value != `"context"` {
-			continue
-		}
-		pkg := "context"
-		if s.Name != nil {
-			pkg = s.Name.Name
-		}
-		switch t := typ.(type) {
-		case *ast.Ident:
-			if pkg == "." && t.Name == "Context" {
-				return true
-			}
-		case *ast.SelectorExpr:
-			if x, ok := t.X.(*ast.Ident); ok && x.Name == pkg && t.Sel.Name == "Context" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // nameFields gives every field without a name one, and every blank one if it is
 // needed.
 func (w *weaver) nameFields(list *ast.FieldList, stem string, needed func(ast.Expr) bool) []field {

@@ -1,7 +1,9 @@
 package weave_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,6 +54,47 @@ func TestCoverageIsThatOfTheSource(t *testing.T) {
 	})
 }
 
+// tracer is somebody else's command for -toolexec: it notes what runs.
+func tracer(log string, args []string) error {
+	file, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(file, filepath.Base(args[0]), args[len(args)-1] != "-V=full")
+	if err := file.Close(); err != nil {
+		return err
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+func TestCoverageGoesThroughAnotherTool(t *testing.T) {
+	p := newProject(t, map[string]string{"main.go": shop, "main_test.go": payTest})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(p.dir, "their log")
+	if out, code := p.woven(t, "test", "-coverprofile=woven.out", "-toolexec="+self+" tracer '"+log+"'", "."); code != 0 {
+		t.Fatalf("exits with %d: %s", code, out)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ran := range []string{"cover true\n", "compile true\n", "link true\n"} {
+		if !strings.Contains(string(text), ran) {
+			t.Errorf("%q did not go through it, but\n%s", ran, text)
+		}
+	}
+	for _, args := range [][]string{{"-through=1", "tracer"}, {"-through=x", "cover"}, {"-through=-1", "cover"}} {
+		if err := weave.CoverShim(args); err == nil || !strings.Contains(err.Error(), "no tool") {
+			t.Errorf("%q: got %v", args, err)
+		}
+	}
+}
+
 // blocks are the places of a coverage profile, without how often they ran.
 func (p *project) blocks(t *testing.T, file string) string {
 	t.Helper()
@@ -80,6 +123,15 @@ func TestToolexecWeavesToo(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", out, woke)
 	}
 	p.must(t, "go", "test", "-toolexec="+self+" weave", ".")
+
+	t.Run("beside an overlay", func(t *testing.T) { // an editor's GOFLAGS in the environment of a build
+		t.Setenv("GOFLAGS", "-mod=mod '-toolexec="+self+" weave'")
+		for _, args := range [][]string{{"test", "."}, {"test", "-cover", "."}} {
+			if out, code := p.woven(t, args...); code != 0 {
+				t.Errorf("%q exits with %d: %s", args, code, out)
+			}
+		}
+	})
 
 	t.Run("and says what is missing", func(t *testing.T) {
 		p.write(t, "sub/sub.go", "package sub\n\n//interlock:lock kind=plain on-timeout=skip\nfunc F() {}\n")

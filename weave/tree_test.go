@@ -1,7 +1,9 @@
 package weave_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,4 +98,26 @@ func TestCarriageReturnsAndCgoAreBuilt(t *testing.T) {
 		t.Skip("no cgo here")
 	}
 	p.refuses(t)
+}
+
+// The go command calls a test that is a package of its own by another path, and so
+// does whatever names its functions: they may be called as those of the package.
+func TestATestBesideThePackageHasItsOwnNames(t *testing.T) {
+	const text = "package %s\n\nimport _ \"" + weave.Marker + "\"\n\n//interlock:lock kind=plain on-timeout=skip\nfunc f() {}\n"
+	p := newProject(t, map[string]string{
+		"a.go":      fmt.Sprintf(text, "shop"),
+		"b_test.go": fmt.Sprintf(text, "shop_test"),
+		"c_test.go": strings.Replace(fmt.Sprintf(text, "shop"), "func f()", "func g()", 1),
+	})
+	tree, err := weave.Scan(t.Context(), p.dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range tree.Sites {
+		got = append(got, s.Func)
+	}
+	if want := []string{"example.com/shop.f", "example.com/shop_test.f", "example.com/shop.g"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

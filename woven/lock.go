@@ -10,6 +10,14 @@ import (
 // Bg is the context of a function that has none.
 func Bg() context.Context { return context.Background() }
 
+// Back puts the context of a hold where the function has its own, if one fits there:
+// that a type is context.Context by another name, only the compiler knows.
+func Back[C any](ctx context.Context, at *C) {
+	if c, ok := any(at).(*context.Context); ok {
+		*c = ctx //nolint:fatcontext // it is the function's own, once a call
+	}
+}
+
 // Lock takes the lock of a site, and returns the context for the work. If it is
 // not ok, the function returns at once: why is in *errp, unless the directive says
 // otherwise. errp is nil if the function returns no error.
@@ -23,7 +31,7 @@ func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, 
 		}
 		err = failed
 	}
-	return ctx, Held{busy: s.refuse(ctx, st, err, errp)}, false
+	return ctx, Held{busy: s.refuse(st, err, errp)}, false
 }
 
 // A Held is a lock that is held. The zero value is none.

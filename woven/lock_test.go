@@ -191,6 +191,10 @@ func TestOnTimeout(t *testing.T) {
 			if errors.As(err, &refused) && refused.Message.In("en") != "later" {
 				t.Errorf("a person is told %v, want what the directive says", refused.Message)
 			}
+			_, err = pay(ctx, site("lock", "wait=0 message.zh=稍后 message.en=later"), "42", nothing)
+			if errors.As(err, &refused) && (refused.Message.In("en") != "later" || refused.Message.In("zh-CN") != "稍后") {
+				t.Errorf("a person is told %v, want it in their language", refused.Message)
+			}
 			if receipt, err := pay(ctx, site("lock", "wait=0 on-timeout=skip"), "42", nothing); receipt != "" || err != nil {
 				t.Errorf("skip: got %q, %v", receipt, err)
 			}
@@ -330,6 +334,22 @@ func TestALostLockIsAnErrorOfTheFunction(t *testing.T) {
 			t.Errorf("it is said %d times that the lock was lost: %v", n, err)
 		}
 		sweep(ctx, site("lock", "lease=10ms on-timeout=skip"), "1", func() { time.Sleep(time.Second) }) // has nobody to tell
+	})
+}
+
+func TestALockIsRenewedNoLongerThanItMayBe(t *testing.T) {
+	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		start := time.Now()
+		_, err := pay(ctx, site("lock", "max-hold=2m"), "42", func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			return nil
+		})
+		if took := time.Since(start); !errors.Is(err, interlock.ErrLost) || took < 90*time.Second || took > 3*time.Minute {
+			t.Errorf("held for %v, %v; want ErrLost after two minutes", took, err)
+		}
 	})
 }
 

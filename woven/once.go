@@ -16,52 +16,63 @@ import (
 // nil if the function returns no error.
 func Once(ctx context.Context, s *Site, key Key, errp *error, outs ...any) (context.Context, *Run, bool) {
 	st := s.load()
-	r, err := s.begin(ctx, st, key, outs)
+	ctx, r, err := s.begin(ctx, st, key, outs)
 	switch {
 	case err != nil:
-		s.refuse(ctx, st, err, errp)
+		s.refuse(st, err, errp)
 		return ctx, nil, false
 	case r == nil:
 		return ctx, nil, false
 	}
-	r.errp = errp
-	return &r.carrier, r, true
+	return ctx, r, true
 }
 
-// begin returns a run, or nil if outs have the results of an earlier one.
-func (s *Site) begin(ctx context.Context, st *state, key Key, outs []any) (*Run, error) {
+// begin returns a run and its context, or nil if outs have the results of an earlier
+// one.
+func (s *Site) begin(ctx context.Context, st *state, key Key, outs []any) (context.Context, *Run, error) {
 	k, err := s.guardKey(st, key)
 	if err != nil {
-		return nil, err
+		return ctx, nil, err
 	}
 	if err := st.checkResults(outs); err != nil {
-		return nil, err
+		return ctx, nil, err
 	}
 	g, err := st.guard(ctx)
 	if err != nil {
-		return nil, err
+		return ctx, nil, err
 	}
 	inner, claim, err := g.Begin(ctx, k)
 	if err != nil {
-		return nil, err
+		return ctx, nil, err
 	}
 	if before, ok := claim.Result(); ok {
 		if err := before.fill(outs); err != nil {
-			return nil, &guard.NoResultError{Guard: st.policy.Name, Key: k.ID, Err: err}
+			return ctx, nil, &guard.NoResultError{Guard: st.policy.Name, Key: k.ID, Err: err}
 		}
-		return nil, nil //nolint:nilnil // there is nothing to run
+		return ctx, nil, nil
 	}
-	r := &Run{claim: claim}
-	r.carrier = carrier{inner, r}
-	return r, nil
+	return inner, &Run{claim: claim}, nil
 }
 
 // A Run is a call of a function that is to happen once. A nil one is any other.
 type Run struct {
-	carrier carrier
-	claim   *guard.Claim[results]
-	errp    *error
-	void    bool // another directive of the same function has refused
+	claim *guard.Claim[results]
+	later bool // the function has not begun
+}
+
+// Later says that the function does not begin yet: it has more directives, which
+// may refuse, or panic. Until [Run.Begun] is called, nothing has happened.
+func (r *Run) Later() {
+	if r != nil {
+		r.later = true
+	}
+}
+
+// Begun says that the function begins.
+func (r *Run) Begun() {
+	if r != nil {
+		r.later = false
+	}
 }
 
 // Done settles what became of the call. It is deferred itself, and not called by
@@ -75,7 +86,7 @@ func (r *Run) Done(errp *error, outs ...any) {
 	p := recover()
 	var err error
 	switch {
-	case r.void:
+	case r.later:
 		err = r.claim.Free()
 	case p != nil || !returned():
 		err = r.claim.Abandon()
@@ -106,32 +117,4 @@ func returned() bool {
 	}
 	name := f.Name()
 	return name == "runtime.deferreturn" || !strings.HasPrefix(name, "runtime.")
-}
-
-// A carrier is the context of a run. Other directives of the function find it.
-type carrier struct {
-	context.Context //nolint:containedctx // it is one
-	run             *Run
-}
-
-type runKey struct{}
-
-// Value implements context.Context.
-func (c *carrier) Value(key any) any {
-	if key == (runKey{}) {
-		return c.run
-	}
-	return c.Context.Value(key)
-}
-
-// voidRun tells the run of the same call of a function that nothing has happened,
-// since another directive has refused. They have the same error to return, and no
-// other call has.
-func voidRun(ctx context.Context, errp *error) {
-	if errp == nil {
-		return
-	}
-	if r, ok := ctx.Value(runKey{}).(*Run); ok && r.errp == errp {
-		r.void = true
-	}
 }

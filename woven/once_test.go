@@ -111,14 +111,14 @@ func TestADuplicate(t *testing.T) {
 
 func TestSubmitRefusesRepeatsForAWindow(t *testing.T) {
 	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
-		s := site("submit", "message=patience")
+		s := site("submit", "message=patience message.zh=稍候")
 		if _, _, err := place(ctx, s, woven.Key1("42"), nothing); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5*time.Second - time.Millisecond)
 		_, _, err := place(ctx, s, woven.Key1("42"), nothing)
 		var refused *woven.RefusedError
-		if !errors.Is(err, guard.ErrDuplicate) || !errors.As(err, &refused) || refused.Message.In("en") != "patience" {
+		if !errors.Is(err, guard.ErrDuplicate) || !errors.As(err, &refused) || refused.Message.In("en") != "patience" || refused.Message.In("zh-CN") != "稍候" {
 			t.Errorf("within 5 seconds: got %v", err)
 		}
 		time.Sleep(time.Millisecond)
@@ -296,12 +296,14 @@ func both(ctx context.Context, once, lock *woven.Site, key string, work func(con
 	if !ok {
 		return
 	}
+	run.Later()
 	defer run.Done(&err, &n)
 	ctx, held, ok := woven.Lock(ctx, lock, woven.Key1(key), &err)
 	if !ok {
 		return
 	}
 	defer held.Done(&err)
+	run.Begun()
 	if err := work(ctx); err != nil {
 		return 0, err
 	}
@@ -387,6 +389,8 @@ func TestAnotherFunctionThatIsRefusedDoesNotTakeBackTheRun(t *testing.T) {
 
 func TestNoRunIsDone(t *testing.T) {
 	var run *woven.Run // of a function whose condition did not hold
+	run.Later()
+	run.Begun()
 	run.Done(nil)
 	woven.Held{}.Unlock()
 }
@@ -403,6 +407,9 @@ func TestResultsThatChanged(t *testing.T) {
 		)
 		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &n); ok || !errors.Is(err, guard.ErrNoResult) {
 			t.Errorf("one result less: got %v, %v; want ErrNoResult", ok, err)
+		}
+		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
+			t.Errorf("only the first result: got %v, %v, %v; want ErrNoResult and nothing", ok, err, o)
 		}
 		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o, &w); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
 			t.Errorf("another type: got %v, %v, %v; want ErrNoResult and nothing", ok, err, o)

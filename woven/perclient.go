@@ -1,8 +1,11 @@
 package woven
 
 import (
+	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/interlock-go/interlock"
 )
@@ -11,47 +14,83 @@ import (
 // two; one that makes them for each request must not fill the memory with them.
 const mostClients = 16
 
-// A perClient is something that a site has for each client. Finding it takes no
-// lock.
+// A perClient is something that a site has for each client, until that is closed.
+// Finding it takes no lock.
 type perClient[V any] struct {
-	mu   sync.Mutex // for who adds
+	mu   sync.Mutex // for who adds or removes
 	list atomic.Pointer[[]own[V]]
 }
 
 type own[V any] struct {
 	client *interlock.Client
-	value  V
+	value  *V
 }
 
-func (p *perClient[V]) find(c *interlock.Client) (v V, ok bool) {
+func (p *perClient[V]) find(c *interlock.Client) *V {
 	list := p.list.Load()
 	if list == nil {
-		return v, false
+		return nil
 	}
 	for i := range *list {
 		if o := &(*list)[i]; o.client == c {
-			return o.value, true
+			return o.value
 		}
 	}
-	return v, false
+	return nil
 }
 
 // make adds what c lacks, in front, and drops what is oldest. Work that goes on
-// with that ends as ever.
-func (p *perClient[V]) make(c *interlock.Client, value func() (V, error)) (V, error) {
+// with that ends as ever. When c is closed, the value is ended.
+func (p *perClient[V]) make(c *interlock.Client, value func() (*V, error), end func(*V, context.Context) error) (*V, error) {
+	v, made, err := p.add(c, value)
+	if made {
+		p.endWith(c, v, end) // which may be now
+	}
+	return v, err
+}
+
+func (p *perClient[V]) add(c *interlock.Client, value func() (*V, error)) (v *V, made bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if v, ok := p.find(c); ok {
-		return v, nil
+	if v := p.find(c); v != nil {
+		return v, false, nil
 	}
-	v, err := value()
-	if err != nil {
-		return v, err
+	if v, err = value(); err != nil {
+		return nil, false, err
 	}
 	list := []own[V]{{c, v}}
 	if old := p.list.Load(); old != nil {
 		list = append(list, (*old)[:min(len(*old), mostClients-1)]...)
 	}
 	p.list.Store(&list)
-	return v, nil
+	return v, true, nil
+}
+
+// endWith ends a value when its client is closed. One that was dropped is ended,
+// too, if somebody still works with it, and else is forgotten.
+func (p *perClient[V]) endWith(c *interlock.Client, v *V, end func(*V, context.Context) error) {
+	w := weak.Make(v)
+	stop := c.OnClose(func(ctx context.Context) error {
+		p.remove(c)
+		if v := w.Value(); v != nil {
+			return end(v, ctx)
+		}
+		return nil
+	})
+	runtime.AddCleanup(v, func(stop func()) { stop() }, stop)
+}
+
+// remove forgets what there is for a client.
+func (p *perClient[V]) remove(c *interlock.Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []own[V]
+	if old := p.list.Load(); old != nil {
+		for _, o := range *old {
+			if o.client != c {
+				list = append(list, o)
+			}
+		}
+	}
+	p.list.Store(&list)
 }

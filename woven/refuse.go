@@ -1,7 +1,6 @@
 package woven
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -40,8 +39,7 @@ func DefaultMessage() guard.Message {
 // wrong is an error, as long as there is one to return. Where there is none, only
 // a mistake in the program panics: an engine that is down is no reason to end a
 // program that asked to be left alone.
-func (s *Site) refuse(ctx context.Context, st *state, err error, errp *error) (quiet bool) {
-	voidRun(ctx, errp)
+func (s *Site) refuse(st *state, err error, errp *error) (quiet bool) {
 	late := errors.Is(err, interlock.ErrContended) || errors.Is(err, guard.ErrDuplicate)
 	silent := st.rule.OnTimeout == rule.Zero || st.rule.OnTimeout == rule.Call || st.rule.OnDuplicate == rule.Skip
 	loud := st.rule.OnTimeout == rule.Panic
@@ -60,8 +58,8 @@ func (s *Site) refuse(ctx context.Context, st *state, err error, errp *error) (q
 
 func (s *Site) refused(st *state, err error) *RefusedError {
 	e := &RefusedError{Site: s, Message: st.policy.Message, Err: err}
-	if st.rule.Message != "" {
-		e.Message = guard.Message{"en": st.rule.Message}
+	if e.Message == nil { // it is a lock's: the policy of a guard has one
+		e.Message = st.rule.Messages(DefaultMessage())
 	}
 	if e.Message == nil {
 		e.Message = DefaultMessage()

@@ -36,8 +36,8 @@ type state struct {
 	prefix string // of keys that have parts
 	err    error  // why nothing can be made of the options
 
-	locks  perClient[*interlock.Client]
-	guards perClient[*guard.Guard[results]]
+	locks  perClient[interlock.Client]
+	guards perClient[guard.Guard[results]]
 
 	policy  guard.Policy
 	replays bool     // duplicates get results
@@ -118,24 +118,24 @@ func (st *state) key(k Key) (string, error) {
 // client returns the client that ctx asks for, with the site's options.
 func (st *state) client(ctx context.Context) *interlock.Client {
 	c := interlock.From(ctx)
-	if own, ok := st.locks.find(c); ok {
+	if own := st.locks.find(c); own != nil {
 		return own
 	}
-	own, _ := st.locks.make(c, func() (*interlock.Client, error) {
-		return c.With(st.rule.LockOptions()...), nil
-	})
+	with := func() (*interlock.Client, error) { return c.With(st.rule.LockOptions()...), nil }
+	end := func(*interlock.Client, context.Context) error { return nil } // it is c that is closed
+	own, _ := st.locks.make(c, with, end)
 	return own
 }
 
 // guard returns the site's guard on the client that ctx asks for.
 func (st *state) guard(ctx context.Context) (*guard.Guard[results], error) {
 	c := interlock.From(ctx)
-	if g, ok := st.guards.find(c); ok {
+	if g := st.guards.find(c); g != nil {
 		return g, nil
 	}
 	return st.guards.make(c, func() (*guard.Guard[results], error) {
 		return guard.New[results](c, st.policy, guard.WithCodec(codec{}))
-	})
+	}, (*guard.Guard[results]).Close)
 }
 
 // guardKey returns the key of a call of the function.

@@ -95,3 +95,17 @@ func TestMistakesInDirectives(t *testing.T) {
 		}
 	}
 }
+
+// What the go command calls between itself and its tools; with go itself it takes
+// minutes, and is tested elsewhere.
+func TestBetweenGoAndItsTools(t *testing.T) {
+	dir, env := module(t, locked)
+	tools, err := exec.Command("go", "env", "GOTOOLDIR").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compile := filepath.Join(strings.TrimSpace(string(tools)), "compile")
+	in(t, dir, env, "weave", compile, "-V=full").expect(t, 0, "compile version go", " interlock=")
+	in(t, dir, env, "cover-shim", compile, "-V=full").expect(t, 0, "compile version go")
+	in(t, dir, env, "weave").expect(t, 1, "no tool")
+}

@@ -83,3 +83,23 @@ func TestMutantsFitTheSource(t *testing.T) {
 		}
 	}
 }
+
+// TestTestsOfMutantsExist: a test that was renamed would let its mutants live.
+func TestTestsOfMutantsExist(t *testing.T) {
+	root, err := rootDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, s := range sets() {
+		for mutant, name := range s.tests {
+			pkg, test, _ := strings.Cut(name, ".")
+			files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+			if err != nil || !slices.ContainsFunc(files, func(file string) bool {
+				text, err := os.ReadFile(file)
+				return err == nil && strings.Contains(string(text), "\nfunc "+test+"(t *testing.T) {\n")
+			}) {
+				t.Errorf("%s %s: there is no test %s: name the one that notices it", s.name, mutant, name)
+			}
+		}
+	}
+}

@@ -24,23 +24,26 @@ type mutant struct {
 	why  string // whose mistake it would be, or what it would cost
 }
 
-// A set is the mutants that one suite of laws must kill.
+// A set is the mutants that one suite of laws must kill. Where there are no laws,
+// a test is named for each mutant.
 type set struct {
 	name    string
 	dir     string        // the module that the laws are in, from the root
 	pkg     string        // the package whose TestLaws runs them
 	timeout time.Duration // for one run of all laws
 	mutants []mutant
+	tests   map[string]string // by the name of the mutant; nil if there are laws
 }
 
 func sets() []set {
 	return []set{
-		{"memory", ".", "./engine/memory", 30 * time.Second, memoryMutants},
-		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants, endingMutants)},
-		{"guard", ".", "./guard", 15 * time.Second, guardMutants},
-		{"quorum", ".", "./engine/quorum", 30 * time.Second, quorumMutants},
-		{"standby", ".", "./engine/standby", 30 * time.Second, standbyMutants},
-		{"redis", "engine/redisengine", ".", 4 * time.Minute, redisMutants},
+		{"memory", ".", "./engine/memory", 30 * time.Second, memoryMutants, nil},
+		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants, endingMutants), nil},
+		{"guard", ".", "./guard", 15 * time.Second, guardMutants, nil},
+		{"quorum", ".", "./engine/quorum", 30 * time.Second, quorumMutants, nil},
+		{"standby", ".", "./engine/standby", 30 * time.Second, standbyMutants, nil},
+		tested("woven", time.Minute, slices.Concat(ruleMutants, wovenMutants, weaveMutants)),
+		{"redis", "engine/redisengine", ".", 4 * time.Minute, redisMutants, nil},
 	}
 }
 
@@ -50,7 +53,7 @@ func find(name string) (set, error) {
 			return s, nil
 		}
 	}
-	return set{}, fmt.Errorf("there is no set %q: use memory, client, guard, quorum, standby or redis", name)
+	return set{}, fmt.Errorf("there is no set %q: use memory, client, guard, quorum, standby, woven or redis", name)
 }
 
 func matching(ms []mutant, match *regexp.Regexp) []mutant {
@@ -73,7 +76,7 @@ func (s set) try(ctx context.Context) (verdict, error) {
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
 
-	sound, err := s.trial(root, tmp, mutant{name: "none"}).run(ctx)
+	sound, err := s.sound(ctx, root, tmp)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -82,6 +85,14 @@ func (s set) try(ctx context.Context) (verdict, error) {
 	}
 	v := verdict{laws: sound.passed, kills: make(map[string][]string)}
 	return v, s.tryAll(ctx, root, tmp, &v)
+}
+
+// sound runs the laws, or the tests, on the source as it is.
+func (s set) sound(ctx context.Context, root, tmp string) (outcome, error) {
+	if s.tests != nil {
+		return s.soundTests(ctx, root, tmp)
+	}
+	return s.trial(root, tmp, mutant{name: "none"}).run(ctx)
 }
 
 // tryAll tries every mutant, a few at a time.
@@ -112,6 +123,9 @@ func (s set) tryAll(ctx context.Context, root, tmp string, v *verdict) error {
 }
 
 func (s set) trial(root, tmp string, m mutant) trial {
+	if s.tests != nil {
+		return s.test(root, tmp, m)
+	}
 	return trial{
 		mutant: m, root: root, dir: filepath.Join(root, s.dir), pkg: s.pkg, timeout: s.timeout,
 		tmp: filepath.Join(tmp, m.name),

@@ -20,6 +20,7 @@ type trial struct {
 	pkg     string
 	tmp     string // for this trial alone
 	timeout time.Duration
+	tests   []string // the tests to run, if there are no laws
 }
 
 // An outcome is which laws held and which did not.
@@ -32,6 +33,9 @@ func (t trial) run(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	defer func() { _ = os.RemoveAll(t.tmp) }()
+	if len(t.tests) > 0 {
+		return t.runTests(ctx)
+	}
 	o := outcome{}
 	for {
 		laws, crashed, err := t.laws(ctx, "-test.run=^TestLaws$", "-test.skip="+pattern(o.failed))

@@ -46,7 +46,11 @@ func TestOutside(t *testing.T) {
 	t.Run("the command can be installed", func(t *testing.T) {
 		bin := t.TempDir()
 		u.env = append(u.env, "GOBIN="+bin)
-		u.run(t, t.TempDir(), "go", "install", repo.Path+"/cmd/interlock@"+version)
+		command := "go install " + repo.Path + "/cmd/interlock@latest"
+		if !strings.Contains(page(t, "directives.md"), "`"+command+"`") {
+			t.Errorf("docs/directives.md does not say %q", command)
+		}
+		u.run(t, t.TempDir(), "go", strings.Fields(command)[1:]...)
 		if got := u.run(t, bin, "./interlock", "--help"); !strings.Contains(got, "demo") {
 			t.Errorf("the command does not offer a demo:\n%s", got)
 		}
@@ -100,17 +104,21 @@ func newUser(t *testing.T) *user {
 	if _, err := pack(root, files, u.proxy); err != nil {
 		t.Fatal(err)
 	}
-	before := strings.Fields(u.run(t, root, "go", "env", "GOMODCACHE", "GOPROXY"))
+	before := strings.Fields(u.run(t, root, "go", "env", "GOMODCACHE", "GOPROXY", "GOCACHE"))
 	u.env = []string{
 		// What this machine has fetched before need not be fetched again.
 		"GOPROXY=file://" + u.proxy + ",file://" + before[0] + "/cache/download," + before[1],
 		// A module cache of its own: that of the machine would remember v0.0.0.
-		"GOMODCACHE=" + t.TempDir(),
+		"GOMODCACHE=" + moduleCache(t),
+		// Nor may the go command remember which files there are in v0.0.0.
+		"GODEBUG=goindex=0",
+		// Where it is does not change with what a test says about XDG_CACHE_HOME.
+		"GOCACHE=" + before[2],
 		// These modules are in no checksum database. The others were checked
 		// against the go.sum files of the repository when it was built.
 		"GOSUMDB=off",
 		"GOWORK=off",
-		"GOFLAGS=-mod=mod -modcacherw -trimpath", // rw, so that it can be removed
+		"GOFLAGS=-mod=mod -modcacherw", // rw, so that what is ours can be removed
 	}
 	return u
 }

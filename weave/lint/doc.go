@@ -1,8 +1,10 @@
 // Package lint finds mistakes in the use of package interlock that compile and
-// often work: three analyzers for golang.org/x/tools/go/analysis.
+// often work: four analyzers for golang.org/x/tools/go/analysis.
 //
 //   - [Context]: work under a lock or a guard uses a context from outside, and
 //     so goes on when the lock is lost.
+//   - [Directive]: a function with a directive does not get the context that holds
+//     its lock, and so cannot enter it again.
 //   - [Hold]: what was locked or begun is never ended.
 //   - [Key]: a key does not say which, or is longer than 64 characters.
 //
@@ -25,7 +27,7 @@ import (
 )
 
 // All returns the analyzers.
-func All() []*analysis.Analyzer { return []*analysis.Analyzer{Context, Hold, Key} }
+func All() []*analysis.Analyzer { return []*analysis.Analyzer{Context, Directive, Hold, Key} }
 
 // ByVet reports whether a program with these arguments was called by go vet, as
 // its tool: to say its version, to list its flags, or to look at a package.

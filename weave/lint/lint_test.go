@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 // T8, for keys.
 func TestWhatIsFound(t *testing.T) {
-	for _, name := range []string{"contexts", "holds", "keys"} {
+	for _, name := range []string{"contexts", "directives", "holds", "keys"} {
 		t.Run(name, func(t *testing.T) {
 			found := vet(t, "./testdata/"+name)
 			for at, pattern := range wanted(t, filepath.Join("testdata", name, name+".go")) {
@@ -41,7 +41,7 @@ func TestWhatIsFound(t *testing.T) {
 
 // Every analyzer has a flag of go vet, to be left out.
 func TestLeftOut(t *testing.T) {
-	for name, flag := range map[string]string{"contexts": "-outerctx=false", "holds": "-losthold=false", "keys": "-barekey=false"} {
+	for name, flag := range map[string]string{"contexts": "-outerctx=false", "directives": "-apart=false", "holds": "-losthold=false", "keys": "-barekey=false"} {
 		if found := vet(t, flag, "./testdata/"+name); len(found) > 0 {
 			t.Errorf("%s with %s: %v", name, flag, found)
 		}
@@ -90,7 +90,7 @@ func vet(t *testing.T, args ...string) map[string]string {
 	return found
 }
 
-var want = regexp.MustCompile("// want `(.*)`$")
+var want = regexp.MustCompile("// want `(.*)`$") // also as the remark of a directive
 
 func wanted(t *testing.T, file string) map[string]string {
 	t.Helper()

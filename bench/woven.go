@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/weave"
+)
+
+// The rows of the woven part, and what is to be reached.
+const (
+	wovenRow = "woven"
+	keptRow  = "by hand, options kept"
+	keyedRow = "by hand, options kept, interlock.Key"
+
+	mostWovenNanos  = 50.0 // more than by hand
+	mostOverlayTime = 500 * time.Millisecond
+	overlaid        = 1000 // files
+
+	order42 = "20260101000042"
+)
+
+// A payment is a call of a function under its lock. What is woven is in ejected.go,
+// which is just what the weaver puts into testdata/payment.go.
+type payment struct {
+	name string
+	call func(ctx context.Context, own *interlock.Client, order string) error
+
+	nanos []float64 // for a call, in each round
+	more  []float64 // than by hand in the same round
+	calls int
+	heap  uint64 // allocations
+}
+
+func payments() []*payment {
+	return []*payment{
+		{name: keptRow, call: payKept},
+		{name: keyedRow, call: payKeyed},
+		{name: wovenRow, call: func(ctx context.Context, _ *interlock.Client, order string) error { return payWoven(ctx, order) }},
+	}
+}
+
+// payKept is what [payWoven] is, by somebody who keeps a client with the options.
+//
+//go:noinline
+func payKept(ctx context.Context, own *interlock.Client, order string) (err error) {
+	_, hold, err := own.Mutex("pay:" + order).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer hold.Unlock() //nolint:errcheck // as people write it
+	return nil
+}
+
+// payKeyed is the same with a key that is escaped, as that of a directive is.
+//
+//go:noinline
+func payKeyed(ctx context.Context, own *interlock.Client, order string) (err error) {
+	_, hold, err := own.Mutex(interlock.Key("pay", order)).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer hold.Unlock() //nolint:errcheck // as people write it
+	return nil
+}
+
+// weaving measures what a directive costs, when it is called and when it is built.
+func (p plan) weaving(ctx context.Context, out io.Writer, b *bar) error {
+	all := payments()
+	if err := p.paying(ctx, all); err != nil {
+		return err
+	}
+	took, err := p.overlaying(ctx)
+	if err != nil {
+		return err
+	}
+	b.woven(all, took)
+	t := &table{
+		title:   "Woven: a lock on the embedded engine, 1 goroutine",
+		columns: []string{"", "ns/call", "half of the rounds", "more than by hand, ns", "half of the rounds", "allocs/call"},
+		remark: fmt.Sprintf("%d rounds of ten turns of a hundred calls, of which the shortest counts. An overlay for %d files, 600 of them with a directive, in an empty cache: %.2f s (%s).",
+			len(all[0].nanos), overlaid, median(took), span(took, "%.2f")),
+	}
+	for _, m := range all {
+		t.add(m.name, fmt.Sprintf("%.0f", median(m.nanos)), half(m.nanos, "%.0f"), fmt.Sprintf("%+.0f", median(m.more)), half(m.more, "%+.0f"), per(float64(m.heap), m.calls))
+	}
+	t.print(out)
+	return nil
+}
+
+// half writes between what the middle half of values is.
+func half(values []float64, format string) string {
+	sorted := slices.Sorted(slices.Values(values))
+	return span(sorted[len(sorted)/4:len(sorted)-len(sorted)/4], format)
+}
+
+// paying lets everybody pay in turn. What is told apart is a hundredth of a call, and
+// whatever else the machine does makes a turn longer and never shorter: so turns are
+// short, of ten the shortest counts, and who was last is the next to begin.
+func (p plan) paying(ctx context.Context, all []*payment) error {
+	client := interlock.New(nil)
+	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // nothing is held
+	own := client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
+	ctx = interlock.NewContext(ctx, client)
+	for _, m := range all { // and warms up
+		if err := m.count(ctx, own); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	for end := time.Now().Add(time.Duration(3*p.rounds) * p.slice); time.Now().Before(end); {
+		best, err := tenTurns(ctx, own, all)
+		if err != nil {
+			return err
+		}
+		for i, m := range all {
+			m.nanos, m.more = append(m.nanos, best[i]), append(m.more, best[i]-best[0])
+		}
+	}
+	return nil
+}
+
+// tenTurns returns everybody's shortest of ten.
+func tenTurns(ctx context.Context, own *interlock.Client, all []*payment) ([]float64, error) {
+	best := slices.Repeat([]float64{math.Inf(1)}, len(all))
+	order := []int{0, 1, 2}
+	for range 10 {
+		for _, i := range order {
+			nanos, err := all[i].turn(ctx, own)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", all[i].name, err)
+			}
+			best[i] = min(best[i], nanos)
+		}
+		slices.Reverse(order)
+	}
+	return best, nil
+}
+
+// turn calls a hundred times, and returns how long a call takes.
+func (m *payment) turn(ctx context.Context, own *interlock.Client) (float64, error) {
+	const batch = 100
+	start := time.Now()
+	for range batch {
+		if err := m.call(ctx, own, order42); err != nil {
+			return 0, err
+		}
+	}
+	return float64(time.Since(start)) / batch, nil
+}
+
+// count calls some thousand times and counts allocations, which takes too long to
+// be done while time is measured.
+func (m *payment) count(ctx context.Context, own *interlock.Client) error {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for ; m.calls < 5000; m.calls++ {
+		if err := m.call(ctx, own, order42); err != nil {
+			return err
+		}
+	}
+	runtime.ReadMemStats(&after)
+	m.heap = after.Mallocs - before.Mallocs
+	return nil
+}
+
+// overlaying makes overlays, each in a cache of its own, and returns how many
+// seconds it took.
+func (p plan) overlaying(ctx context.Context) ([]float64, error) {
+	dir, err := os.MkdirTemp("", "interlock-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := large(filepath.Join(dir, "src")); err != nil {
+		return nil, err
+	}
+	defer restore("XDG_CACHE_HOME", "GOWORK", "GOFLAGS")()
+	var took []float64
+	for round := range p.rounds {
+		for name, value := range map[string]string{"XDG_CACHE_HOME": filepath.Join(dir, fmt.Sprint(round)), "GOWORK": "off", "GOFLAGS": "-mod=mod"} {
+			if err := os.Setenv(name, value); err != nil {
+				return nil, err
+			}
+		}
+		start := time.Now()
+		if _, err := weave.Overlay(ctx, filepath.Join(dir, "src"), nil); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(start).Seconds())
+	}
+	return took, nil
+}
+
+// restore returns what sets variables of the environment to what they are now.
+func restore(names ...string) func() {
+	var undo []func()
+	for _, name := range names {
+		if value, ok := os.LookupEnv(name); ok {
+			undo = append(undo, func() { _ = os.Setenv(name, value) })
+		} else {
+			undo = append(undo, func() { _ = os.Unsetenv(name) })
+		}
+	}
+	return func() {
+		for _, f := range undo {
+			f()
+		}
+	}
+}
+
+// large writes a module of 1,000 files, of which 600 have a directive.
+func large(dir string) error {
+	filler := strings.Repeat("\n// filler is here to be read.\n", 100)
+	if err := write(dir, "go.mod", "module example.com/large\n\ngo 1.26.0\n"); err != nil {
+		return err
+	}
+	for i := range overlaid {
+		text := fmt.Sprintf("package p%d\n", i/10)
+		if i%10 < 6 {
+			text += fmt.Sprintf("\nimport (\n\t\"context\"\n\n\t_ %q\n)\n\n//interlock:lock key=id wait=3s\nfunc f%d(ctx context.Context, id string) error { return nil }\n", weave.Marker, i)
+		}
+		if err := write(dir, fmt.Sprintf("p%d/f%d.go", i/10, i), text+filler); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(dir, name, text string) error {
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
+}
+
+// woven says what was reached.
+func (b *bar) woven(all []*payment, took []float64) {
+	hand := all[0]
+	i := slices.IndexFunc(all, func(m *payment) bool { return m.name == wovenRow })
+	more := median(all[i].more)
+	b.line(more <= mostWovenNanos, "on the embedded engine a woven call within %.0f ns of one by hand: %+.0f ns", mostWovenNanos, more)
+	extra := float64(all[i].heap)/float64(all[i].calls) - float64(hand.heap)/float64(hand.calls)
+	b.line(extra < 0.01, "a woven call with a string for its key allocates no more than one by hand: %+.2f", extra)
+	b.line(median(took) < mostOverlayTime.Seconds(), "an overlay for %d files in under %v: %.2f s", overlaid, mostOverlayTime, median(took))
+}
