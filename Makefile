@@ -2,7 +2,7 @@
 # says which Debian packages it needs and installs them when it may.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults guards http topologies woven weaving fuzz torture interop bench traps fmt lint tidy
+.PHONY: help demo check test test-full laws mutants faults guards http topologies woven weaving fuzz torture interop browser bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ torture: ## many processes at one lock, in order, and what they saw judged
 
 interop: ## locks shared with Redisson, in Java, both ways: who waited for whom, and how long
 	@scripts/long interop
+
+browser: ## the demo's page in a real browser: every button, both languages and themes
+	@scripts/long browser
 
 bench: ## measure, beside the other libraries
 	@scripts/long bench

@@ -35,6 +35,18 @@ type world struct {
 // open returns a world, which may be changed before it begins.
 func open(t *testing.T, change ...func(*admin.Options)) *world {
 	t.Helper()
+	w := closed(t, change...)
+	w.server = httptest.NewServer(w.api)
+	t.Cleanup(func() {
+		w.end()
+		w.server.Close()
+	})
+	return w
+}
+
+// closed returns one without a server, as it has to be where time is virtual.
+func closed(t *testing.T, change ...func(*admin.Options)) *world {
+	t.Helper()
 	w := &world{t: t, log: new(bytes.Buffer), header: http.Header{}}
 	o := admin.Options{Engine: memory.New(), Config: &config.Admin{Listen: "127.0.0.1:7070"}, Events: admin.NewEvents()}
 	o.Log = slog.New(slog.NewJSONHandler(w.log, nil))
@@ -49,17 +61,19 @@ func open(t *testing.T, change ...func(*admin.Options)) *world {
 	if w.api, err = admin.New(o); err != nil {
 		t.Fatal(err)
 	}
-	w.server = httptest.NewServer(w.api)
 	t.Cleanup(func() {
-		if err := w.api.Close(); err != nil {
-			t.Error(err)
-		}
-		w.server.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = o.Client.Close(ctx) // a test that failed may have left something
 	})
 	return w
+}
+
+// end ends the streams, which a server waits for.
+func (w *world) end() {
+	if err := w.api.Close(); err != nil {
+		w.t.Error(err)
+	}
 }
 
 // A reply is an answer of the API.
@@ -166,4 +180,27 @@ func (w *world) orders() *guard.Guard[string] {
 	}
 	w.t.Cleanup(func() { _ = g.Close(context.Background()) })
 	return g
+}
+
+// answered makes a request without a server, and demands a status.
+func answered(t *testing.T, api *admin.Server, method, path, body string, status int) string {
+	t.Helper()
+	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+	r.RemoteAddr = "127.0.0.1:1"
+	rec := httptest.NewRecorder()
+	api.ServeHTTP(rec, r)
+	conforms(t, api, method, r.URL.EscapedPath(), rec.Result(), rec.Body.Bytes())
+	if rec.Code != status {
+		t.Fatalf("%s %s is answered with %d %s, want %d", method, path, rec.Code, rec.Body, status)
+	}
+	return rec.Body.String()
+}
+
+// ask gets something without a server.
+func ask[T any](t *testing.T, api *admin.Server, path string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(answered(t, api, "GET", path, "", 200)), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

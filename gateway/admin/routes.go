@@ -24,8 +24,8 @@ configured, nobody has to. GET changes nothing. Everything that changes somethin
 written down in the audit trail.
 
 Keys are whatever people have put into them: show them escaped. In a path they are percent-encoded, slashes included;
-` + "`?encoding=base64url`" + ` says that the key in the path is encoded so instead, for the keys . and .. which browsers take for
-directories.`
+` + "`?encoding=base64url`" + ` says that the key in the path is encoded so instead, for the keys ., .. and / which are taken
+for directories on the way.`
 
 // build makes the handler of what is let in.
 func (s *Server) build() error {
@@ -78,7 +78,7 @@ func route[I, O any](s *Server, id, at, summary, description string, do func(con
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Something else than what was asked for",
 			Content: map[string]*huma.MediaType{
-				problemJSON: {Schema: huma.SchemaFromType(registry, problemType)},
+				problemJSON: {Schema: registry.Schema(problemType, true, "Problem")},
 			},
 		}},
 	}, func(ctx context.Context, in *I) (*O, error) {

@@ -22,10 +22,10 @@ func (s *Server) eventRoutes() {
 			"An event of the kind missed says that some are not known any more. Who reads too slowly is cut off, and may come back.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The stream", Content: map[string]*huma.MediaType{
-				"text/event-stream": {Schema: huma.SchemaFromType(registry, reflect.TypeFor[Event]())},
+				"text/event-stream": {Schema: registry.Schema(reflect.TypeFor[Event](), true, "Event")},
 			}},
 			"default": {Description: "Something else than what was asked for", Content: map[string]*huma.MediaType{
-				problemJSON: {Schema: huma.SchemaFromType(registry, problemType)},
+				problemJSON: {Schema: registry.Schema(problemType, true, "Problem")},
 			}},
 		},
 	}, s.streamEvents)

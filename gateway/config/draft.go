@@ -14,7 +14,6 @@ import (
 type draft struct {
 	Rule
 	n        *node
-	path     string // in the file, for origins
 	verbs    []pair
 	options  []rule.Option
 	base     string // of a preset: the one it builds on

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A Mistake is something wrong in a file: where it is, and what to write instead.
-type Mistake struct {
+// A ParseError is a mistake in a file: where it is, and what to write instead.
+type ParseError struct {
 	File    string
 	At      rule.Pos
 	Code    Code
@@ -40,7 +40,7 @@ const (
 )
 
 // Error returns "file:line:col: text", and what to write instead on the same line.
-func (m *Mistake) Error() string {
+func (m *ParseError) Error() string {
 	s := fmt.Sprintf("%s:%s: %s", m.File, m.At, m.Text)
 	if m.Hint != "" {
 		s += ": " + m.Hint
@@ -50,7 +50,7 @@ func (m *Mistake) Error() string {
 
 // Show returns the mistake over several lines, with the line it is in and a caret
 // under the place.
-func (m *Mistake) Show() string {
+func (m *ParseError) Show() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%s: %s\n", m.File, m.At, m.Text)
 	if m.Excerpt != "" {
@@ -70,7 +70,7 @@ const mostExcerpt = 120
 
 // excerpt returns the line as it is safe to show, and what brings a caret under the
 // place: a character that is twice as wide gets two spaces.
-func (m *Mistake) excerpt() (line, caret string) {
+func (m *ParseError) excerpt() (line, caret string) {
 	var l, c strings.Builder
 	for i, r := range m.Excerpt {
 		if l.Len() > mostExcerpt {
@@ -99,7 +99,7 @@ func wide(r rune) bool {
 }
 
 // Errors are the mistakes in a file, in the order of their places.
-type Errors []*Mistake
+type Errors []*ParseError
 
 // Error returns them all, a line each.
 func (e Errors) Error() string {
@@ -120,8 +120,8 @@ func (e Errors) Err() error {
 
 // sort puts them in order, and leaves out what is said twice of one place.
 func (e Errors) sort() Errors {
-	slices.SortStableFunc(e, func(a, b *Mistake) int {
+	slices.SortStableFunc(e, func(a, b *ParseError) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))
 	})
-	return slices.CompactFunc(e, func(a, b *Mistake) bool { return a.At == b.At && a.Text == b.Text })
+	return slices.CompactFunc(e, func(a, b *ParseError) bool { return a.At == b.At && a.Text == b.Text })
 }

@@ -106,12 +106,11 @@ func (o *order) of(name string) *order {
 func (f *formatter) fields(n *node, from, until, indent int, o *order) []chunk {
 	var chunks []chunk
 	for i, p := range n.pairs {
-		start, end := p.at.Line, until
+		floor, end := from-1, until
 		if i > 0 {
-			start = f.above(p.at, n.pairs[i-1].at.Line)
-		} else {
-			start = max(from, f.above(p.at, from-1))
+			floor = n.pairs[i-1].at.Line
 		}
+		start := f.above(p.at, floor)
 		if i+1 < len(n.pairs) {
 			end = f.above(n.pairs[i+1].at, p.at.Line)
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ const tokenPart = "{token}"
 // stands before the first colon, if it is constant. The key on the engine is
 // name:key, so that it is what was written.
 func (r *reader) template(d *draft, n *node) bool {
-	s, ok := r.text(n, string(d.verbs[0].name), "pay:{path.id}")
+	s, ok := r.text(n, d.verbs[0].name, "pay:{path.id}")
 	if !ok {
 		return false
 	}
@@ -54,7 +55,7 @@ func (r *reader) keep(d *draft, s string, n *node) bool {
 
 func (r *reader) badTemplate(n *node, err error) {
 	at, what := n.at, err.Error()
-	if p, ok := err.(*rule.ParseError); ok {
+	if p, ok := errors.AsType[*rule.ParseError](err); ok {
 		at, what = p.At, p.Text
 	}
 	what, hint := halves(what)

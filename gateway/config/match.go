@@ -14,7 +14,8 @@ import (
 
 // match reads which requests a rule is about: "POST,PUT /orders/{id}", or fields.
 func (r *reader) match(m *Match, n *node) {
-	if n.kind == mapping && !(n.flow && len(n.pairs) == 1 && n.pairs[0].value.kind == null) {
+	unquoted := n.flow && len(n.pairs) == 1 && n.pairs[0].value.kind == null // {method}, say
+	if n.kind == mapping && !unquoted {
 		matchShape.read(r, m, n)
 		return
 	}
@@ -44,7 +45,7 @@ func lead(s string) string {
 
 // methods reads POST,PUT.
 func (r *reader) methods(s string, at rule.Pos) (all []string) {
-	for _, m := range strings.Split(s, ",") {
+	for m := range strings.SplitSeq(s, ",") {
 		switch upper := strings.ToUpper(m); {
 		case m == "":
 			r.say(at, BadValue, "write POST,PUT without spaces", "match: a method is missing beside a comma")

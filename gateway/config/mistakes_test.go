@@ -75,7 +75,7 @@ func TestMistakes(t *testing.T) {
 			}
 			texts[m.Text] = w.title
 		}
-		if !slices.IsSortedFunc(errs, func(a, b *config.Mistake) int { return a.At.Line - b.At.Line }) {
+		if !slices.IsSortedFunc(errs, func(a, b *config.ParseError) int { return a.At.Line - b.At.Line }) {
 			t.Errorf("%s: the mistakes are not in order", w.title)
 		}
 		if want := strings.TrimSuffix(w.want, "\n"); !*update && strings.TrimSuffix(got, "\n") != want {

@@ -60,7 +60,7 @@ func (r *reader) presetFits(d *draft, s stock, verb pair) bool {
 // is a template, which has been judged by itself.
 func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *draft) (rule.Rule, bool) {
 	standIn := rule.Option{Name: rule.Word{Text: "key", At: verb.At}, Value: rule.Word{Text: "user,key", At: verb.At}}
-	do, errs := rule.Parse(verb, append(options[:len(options):len(options)], standIn))
+	do, errs := rule.Parse(verb, append(slices.Clip(options), standIn))
 	for _, e := range errs {
 		what, hint := halves(e.Text)
 		r.say(e.At, BadOption, hint, "%s", what)
@@ -107,10 +107,10 @@ func halves(s string) (what, hint string) {
 		s, hint = s[:i], s[i+2:]
 	}
 	what, hint = assigned.ReplaceAllString(s, "$1: "), assigned.ReplaceAllString(hint, "$1: ")
-	switch {
-	case what == "scope: global":
+	switch what {
+	case "scope: global":
 		hint = "it is called key here"
-	case what == "scope: user":
+	case "scope: user":
 		hint = "it is called user+key here"
 	}
 	if bareWord.MatchString(what) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +34,7 @@ func newReader(file string, content []byte) *reader {
 
 // say notes a mistake, and what to write instead.
 func (r *reader) say(at rule.Pos, code Code, hint, format string, args ...any) {
-	m := &Mistake{File: r.file, At: at, Code: code, Text: fmt.Sprintf(format, args...), Hint: hint}
+	m := &ParseError{File: r.file, At: at, Code: code, Text: fmt.Sprintf(format, args...), Hint: hint}
 	if at.Line >= 1 && at.Line <= len(r.lines) {
 		m.Excerpt = redact(r.lines[at.Line-1])
 	}
@@ -56,7 +57,7 @@ func (r *reader) within(name string, read func()) {
 
 // noted says where the value of a field is from.
 func (r *reader) noted(name, origin string) {
-	r.origins[strings.Join(append(r.path[:len(r.path):len(r.path)], name), ".")] = origin
+	r.origins[strings.Join(append(slices.Clip(r.path), name), ".")] = origin
 }
 
 // wrongType says that something else belongs here.

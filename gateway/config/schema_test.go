@@ -65,7 +65,7 @@ func TestSchema(t *testing.T) {
 	structural, caught := 0, 0
 	for _, w := range all {
 		_, errs := said(w.text)
-		if !slices.ContainsFunc(errs, func(m *config.Mistake) bool {
+		if !slices.ContainsFunc(errs, func(m *config.ParseError) bool {
 			return m.Code == config.UnknownField || m.Code == config.WrongType || m.Code == config.Missing
 		}) {
 			continue

@@ -92,7 +92,7 @@ func TestWatch(t *testing.T) {
 	until(t, said, func(n int) { write(t, path, "engine: memroy\n"+strings.Repeat("#\n", n)) }, func(got told) bool {
 		return got.c == nil && got.err != nil && strings.Contains(got.err.Error(), "did you mean memory?")
 	})
-	until(t, said, func(int) { os.Remove(path) }, func(got told) bool { return os.IsNotExist(got.err) }) //nolint:errcheck // it may be gone
+	until(t, said, func(int) { os.Remove(path) }, func(got told) bool { return os.IsNotExist(got.err) })
 	until(t, said, func(n int) { write(t, path, named("back")+strings.Repeat("#\n", n)) }, is("back"))
 }
 

@@ -173,7 +173,7 @@ func replace(file string, content []byte) error {
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()
 	}
-	if real, err := os.Readlink(file); err == nil && real != "" {
+	if to, err := os.Readlink(file); err == nil && to != "" {
 		return os.WriteFile(file, content, mode) // a link stays one
 	}
 	next := file + ".new"

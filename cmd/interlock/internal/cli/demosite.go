@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -76,7 +77,8 @@ func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, addr
 	if e == nil {
 		e = memory.New()
 	}
-	s, err := site.Open(c.Context(), site.Options{Listen: f.listen, Engine: e, Name: engineName(address)})
+	s, err := site.Open(c.Context(), site.Options{Listen: f.listen, Engine: e, Name: engineName(address),
+		Log: slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelError}))}) // what is refused is on the page
 	var network *net.OpError
 	switch {
 	case errors.Is(err, site.ErrLoopback):

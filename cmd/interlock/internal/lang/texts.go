@@ -91,17 +91,24 @@ var (
 		"Interlock 让一个操作只发生一次、同一时刻只有一个在执行，无论有多少进程同时来抢。",
 	}
 	AboutDemo = Text{
-		"watch a hundred goroutines take turns on one lock",
-		"看一百个 goroutine 轮流持有一把锁",
+		"watch a hundred goroutines take turns on one lock, and try it on a page",
+		"看一百个 goroutine 轮流持有一把锁，再到页面上自己试",
 	}
 	AboutDemoLong = Text{
 		`Demo lets many goroutines click on one counter: first without a lock, then with
 one on the embedded engine, and then on Redis if it is given one. Pictures show
 who waited and who held. The verdict is that of the checker the tests use. Then
-one order is submitted as many times at once, with a guard and without.`,
+one order is submitted as many times at once, with a guard and without.
+
+Then it serves a page until Ctrl-C: a shop that is broken when it is called
+directly and right behind Interlock, and a button for each case. Lines to type
+are printed, too. --no-page leaves that out.`,
 		`demo 让许多 goroutine 同时点击一个计数器：先不加锁，再用内嵌引擎加锁，
 给了 Redis 的话再用 Redis 加锁。图上能看到谁在等、谁持有；
-结论由测试所用的同一个检查器给出。最后把同一笔订单同时提交同样多次，先不用 guard，再用 guard。`,
+结论由测试所用的同一个检查器给出。接着把同一笔订单同时提交同样多次，先不用 guard，再用 guard。
+
+然后打开一个页面，直到按 Ctrl-C：一个直接访问会出错、经过 Interlock 就正确的商店，
+每个用例一个按钮；也会打印可以直接输入的命令。--no-page 则不开页面。`,
 	}
 	AboutVersion = Text{"print the version", "显示版本"}
 	AboutHelp    = Text{"explain a command", "查看命令说明"}

@@ -40,7 +40,7 @@ var (
 	}
 	CasePayment      = Text{"Payment ×5", "支付连点五次"}
 	CasePaymentAbout = Text{
-		"\"Pay\" is clicked five times: five requests with one key. One takes the money, three come while it runs and are told so (409), and the last gets the same receipt.",
+		"“Pay” is clicked five times: five requests with one key. One takes the money, three come while it runs and are told so (409), and the last gets the same receipt.",
 		"“支付”连点五次：五个请求，同一个 key。一个扣款；三个在处理期间到来，被告知正在处理（409）；最后一个拿到同一张收据。",
 	}
 	CaseImport      = Text{"Batch import", "批量导入"}

@@ -7,14 +7,17 @@ import (
 	"net/http"
 )
 
-// atATime is how many runs there may be at a time. More would only measure how
-// busy the machine is.
-const atATime = 4
+// atATime is how many runs there may be at a time: more would only measure how busy
+// the machine is. Others wait, as many as there is patience for.
+const (
+	atATime = 6
+	waiting = 64
+)
 
 // Handler returns the page's way to run cases: POST {"case": "fast", "direct":
 // true} is answered with a stream of events, the last of which is the verdict.
 func (p *Player) Handler() http.Handler {
-	places := make(chan struct{}, atATime)
+	door, places := make(chan struct{}, waiting), make(chan struct{}, atATime)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
 			Case   string `json:"case"`
@@ -32,11 +35,17 @@ func (p *Player) Handler() http.Handler {
 			return
 		}
 		select {
+		case door <- struct{}{}:
+			defer func() { <-door }()
+		default:
+			w.Header().Set("Retry-After", "5")
+			http.Error(w, "too many wait already; try again in a moment", http.StatusServiceUnavailable)
+			return
+		}
+		select {
 		case places <- struct{}{}:
 			defer func() { <-places }()
-		default:
-			w.Header().Set("Retry-After", "2")
-			http.Error(w, "enough is running already; try again in a moment", http.StatusTooManyRequests)
+		case <-r.Context().Done():
 			return
 		}
 		p.stream(w, r, c, in.Direct)

@@ -20,7 +20,7 @@ func (s *Site) guarded(o Options) error {
 		Rules: func() *config.Config { return cfg },
 	})
 	if err != nil {
-		api = new(admin.Server) // there is none yet: the page says so
+		return err
 	}
 	gate, err := gateway.New(cfg, gateway.Options{Client: s.client, Log: o.Log, Events: func(e gateway.Event) { api.Tell("request", e) }})
 	if err != nil {

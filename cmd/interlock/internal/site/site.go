@@ -25,7 +25,7 @@ type Options struct {
 	Listen string        // host:port, on loopback
 	Engine engine.Engine // where locks and records are; not closed
 	Name   string        // of the engine, as a configuration has it
-	Log    *slog.Logger
+	Log    *slog.Logger  // the default is silence
 }
 
 // ErrLoopback means that somebody wants the demo to be seen from elsewhere. It
@@ -51,6 +51,9 @@ type Site struct {
 func Open(ctx context.Context, o Options) (*Site, error) {
 	if err := loopback(o.Listen); err != nil {
 		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	front, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
 	if err != nil {

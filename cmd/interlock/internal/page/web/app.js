@@ -16,7 +16,7 @@ const runs = new Map(); // by case and mode: {history, verdict, error, running}
 const now = new Now();
 
 const state = (id, mode) => runs.get(`${id} ${mode}`);
-const place = () => decodeURIComponent(location.hash.slice(1)) || 'concurrent';
+const place = () => location.hash.replace(/^#\/?/, '') || 'concurrent'; // #/fast, or #fast as people write it
 
 // The frame.
 
@@ -34,7 +34,7 @@ function segments(element, label, options, chosen, choose) {
   const focused = element.contains(document.activeElement);
   element.setAttribute('aria-label', label);
   element.replaceChildren(...options.map(([value, text, name]) => h('button', {
-    type: 'button', 'aria-pressed': String(value === chosen), 'aria-label': name, title: name, 'data-value': value,
+    type: 'button', 'aria-pressed': String(value === chosen), 'aria-label': text === name || text === 'EN' ? null : name, title: name, 'data-value': value,
     lang: value === 'zh' ? 'zh-CN' : null, onclick: () => choose(value),
   }, text)));
   if (focused) element.querySelector('[aria-pressed="true"]').focus();
@@ -50,7 +50,7 @@ function paint(name) {
 
 function rail() {
   const here = place();
-  const link = (id, text, ...rest) => h('li', {}, h('a', { href: `#${id}`, 'aria-current': id === here ? 'page' : null }, h('span', {}, text), ...rest));
+  const link = (id, text, ...rest) => h('li', {}, h('a', { href: `#/${id}`, 'aria-current': id === here ? 'page' : null }, h('span', {}, text), ...rest));
   const section = (title, items) => h('section', {}, h('h2', {}, title), h('ul', {}, items));
   $('rail').replaceChildren(
     ...groups.map((g) => section(t(g), site.cases.filter((c) => c.group === g).map((c) => link(c.id, pick(c.title), ends(c.id))))),
@@ -219,8 +219,11 @@ async function begin() {
   }
   everything();
   now.mount($('now'));
+  $('skip').addEventListener('click', (e) => {
+    e.preventDefault(); // the address says which case it is
+    $('main').focus();
+  });
   window.addEventListener('hashchange', () => {
-    if (location.hash === '#main') return; // the skip link
     everything();
     $('main').querySelector('h1').focus({ preventScroll: true });
     window.scrollTo(0, 0);

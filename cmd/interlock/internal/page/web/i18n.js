@@ -75,6 +75,12 @@ const texts = {
   fence: ['fence {0}', '栅栏号 {0}'],
   more: ['and {0} more', '另有 {0} 个'],
 
+  exclusive: ['exclusive', '独占'],
+  fair: ['fair', '公平'],
+  read: ['read', '读'],
+  write: ['write', '写'],
+  permit: ['permit', '许可'],
+
   config: ['Configuration', '配置'],
   configAbout: ['This is all the gateway was told. The shop behind it was not changed.', '网关知道的就是这些。它后面的商店没有改动。'],
 

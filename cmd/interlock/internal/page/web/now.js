@@ -41,19 +41,15 @@ export class Now {
     this.asking = true;
     try {
       const [locks, claims] = await Promise.all([list('locks'), list('claims')]);
-      this.locks = locks.map(lock);
-      this.claims = claims.map(claim);
+      this.locks = locks;
+      this.claims = claims.sort(byAge);
       this.away = false;
     } catch {
       this.away = true;
     }
     this.asking = false;
-    this.at = performance.now();
     const seen = new Map();
-    for (const e of [...this.locks, ...this.claims]) {
-      e.whole = Math.max(e.whole ?? 0, this.most.get(e.id) ?? 0, e.left);
-      seen.set(e.id, e.whole);
-    }
+    for (const e of [...this.locks.map(lock), ...this.claims.map(claim)]) seen.set(e.id, Math.max(this.most.get(e.id) ?? 0, e.left));
     this.most = seen;
     this.show();
   }
@@ -77,10 +73,10 @@ export class Now {
     const state = this.paused ? t('paused') : t('live');
     const head = h('div', { class: 'now-head' },
       h('h2', {}, t('now')),
-      h('button', { type: 'button', class: `quiet pulse${this.paused ? ' is-paused' : ''}`, 'data-act': 'pause', 'aria-pressed': String(this.paused), 'aria-label': this.paused ? t('resume') : t('pause'), onclick: () => this.toggle() },
+      h('button', { type: 'button', class: `quiet pulse${this.paused ? ' is-paused' : ''}`, 'data-act': 'pause', 'aria-label': `${state}: ${this.paused ? t('resume') : t('pause')}`, onclick: () => this.toggle() },
         h('span', { class: 'dot', 'aria-hidden': 'true' }), state));
     if (this.away) return [head, h('p', { class: 'empty' }, t('away'))];
-    return [head, this.section('locks', this.locks, most), this.section('claims', this.claims, most)];
+    return [head, this.section('locks', this.locks.map(lock), most), this.section('claims', this.claims.map(claim), most)];
   }
 
   section(name, entries, most) {
@@ -95,7 +91,7 @@ export class Now {
 
   entry(e) {
     return h('li', { class: 'held' },
-      ring(e.left, e.whole),
+      ring(e.left, this.most.get(e.id)),
       h('div', { class: 'held-text' },
         h('span', { class: 'key', title: visible(e.key) }, shorten(visible(e.key), 40)),
         h('span', { class: 'facts' }, [e.state, ...e.facts, e.left > 0 && t('left', duration(e.left))].filter(Boolean).join(' · '))));
@@ -109,6 +105,8 @@ async function list(what) {
   return body[what] ?? [];
 }
 
+const kinds = new Set(['exclusive', 'fair', 'read', 'write', 'permit']);
+
 function lock(l) {
   const holders = l.holders ?? [];
   const waiting = Array.isArray(l.waiters) ? l.waiters.length : l.waiters ?? 0;
@@ -116,21 +114,26 @@ function lock(l) {
     id: `lock ${l.key}`,
     key: l.key,
     left: Math.max(0, ...holders.map((x) => x.ttl_ms ?? 0)),
-    state: l.kind,
+    state: kinds.has(l.kind) ? t(l.kind) : visible(l.kind ?? ''),
     facts: [
       holders.length > 1 && t('holders', holders.length),
       waiting > 0 && t('waiters', waiting),
-      holders.length === 1 && holders[0].fence && t('fence', visible(holders[0].fence)),
+      holders.length === 1 && Boolean(holders[0].fence) && t('fence', visible(holders[0].fence)),
     ],
   };
+}
+
+/** byAge puts first what is at work, and then what began last. */
+function byAge(a, b) {
+  return (b.state === 'running') - (a.state === 'running') || String(b.began).localeCompare(String(a.began));
 }
 
 const states = { running: 'running_', done: 'done', failed: 'failed_', unknown: 'unknown' };
 
 function claim(c) {
   return {
-    id: `claim ${c.guard} ${c.id ?? c.key}`,
-    key: c.guard ? `${c.guard} ${c.key ?? c.id ?? ''}`.trim() : c.key ?? c.id,
+    id: `claim ${c.id} ${c.state}`,
+    key: c.id,
     left: c.ttl_ms ?? 0,
     state: states[c.state] ? t(states[c.state]) : visible(c.state ?? ''),
     facts: [],

@@ -1,0 +1,66 @@
+// Drives the demo's page as a person would: presses every button, in both languages
+// and themes, and reads the verdicts. `node page.js short` leaves out repetitions;
+// `node page.js pictures DIR` takes the pictures of the documentation.
+
+import { start, browser } from './demo.js';
+import { visit, expect, failures } from './visit.js';
+import { manners, strangers, small } from './manners.js';
+import { pictures } from './pictures.js';
+
+const [form = 'full', dir] = process.argv.slice(2);
+const began = Date.now();
+const demo = await start();
+const chromium = await browser();
+let pressed = 0;
+if (process.env.TIMES) console.log('started', Date.now() - began);
+
+/** everyCase presses every button of every case. */
+async function everyCase(options) {
+  const v = await visit(chromium, demo.url, { name: `${options.lang} ${options.theme}`, ...options });
+  await v.open('concurrent', options.path);
+  const ids = await v.page.$$eval('.rail a', (links) => links.map((a) => a.hash.slice(2)));
+  const cases = ids.filter((id) => id !== 'now' && id !== 'config');
+  expect(cases.length === 16, `${v.name}: ${cases.length} cases, want 16`);
+  for (const id of cases) {
+    await v.page.click(`.rail a[href="#/${id}"]`);
+    await v.page.waitForFunction((want) => location.hash === `#/${want}` && document.activeElement?.tagName === 'H1', id);
+    // What waits most of the time is done both ways at once.
+    const together = ['fast', 'slow', 'timeout'].includes(id);
+    if (together) await v.page.click('#run-both');
+    const direct = together ? await v.verdict('direct') : await v.press('direct');
+    const guarded = together ? await v.verdict('guarded') : await v.press('guarded');
+    pressed += 2;
+    expect(direct.ok === 'false', `${v.name}, ${id}: right when called directly:\n${direct.text}`);
+    expect(guarded.ok === 'true', `${v.name}, ${id}: broken behind Interlock:\n${guarded.text}`);
+    expect(await v.page.locator('#panel-direct .bar-bad').count() > 0 || id === 'other', `${v.name}, ${id}: no overlap is drawn`);
+    expect(await v.page.locator('#panel-guarded .bar-bad').count() === 0, `${v.name}, ${id}: an overlap is drawn behind Interlock`);
+    if (options.axe(id)) await v.accessible(id);
+  }
+  for (const id of ['now', 'config']) {
+    await v.open(id);
+    await v.accessible(id);
+  }
+  await v.close();
+  if (process.env.TIMES) console.log(v.name, Date.now() - began);
+}
+
+try {
+  if (form === 'pictures') {
+    await pictures(chromium, demo.url, dir ?? '../docs/images');
+  } else {
+    const visits = [{ lang: 'en', theme: 'light', path: '/' }, { lang: 'zh', theme: 'dark', path: '/ratelimit/duplicate-submit-test' }];
+    if (form === 'full') visits.push({ lang: 'en', theme: 'dark', path: '/' }, { lang: 'zh', theme: 'light', path: '/' });
+    const axe = (id) => form === 'full' || ['concurrent', 'payment', 'readers'].includes(id);
+    await Promise.all([
+      ...visits.map((v) => everyCase({ ...v, axe })),
+      manners(chromium, demo.url).then(() => strangers(chromium, demo.url)).then(() => small(chromium, demo.url)).then(() => process.env.TIMES && console.log('manners', Date.now() - began)),
+    ]);
+  }
+} catch (error) {
+  expect(false, error.stack);
+} finally {
+  await chromium.close();
+  await demo.stop().catch((error) => expect(false, error.message));
+}
+console.log(`browser: ${pressed} buttons pressed, ${failures.length} failures, ${((Date.now() - began) / 1000).toFixed(0)} s`);
+process.exit(failures.length === 0 ? 0 : 1);

@@ -1,0 +1,210 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+func configured() *config.Admin { return &config.Admin{Listen: "127.0.0.1:7070"} }
+
+// leave leaves work behind of which nobody knows what became, and returns its id.
+func leave(t *testing.T, g *guard.Guard[string], key string) string {
+	t.Helper()
+	_, c, err := g.Begin(t.Context(), guard.ID(key))
+	if err == nil {
+		err = c.Abandon()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := g.Lookup(t.Context(), guard.ID(key))
+	if err != nil || s.State != engine.Unknown {
+		t.Fatalf("the outcome is %v, error %v", s.State, err)
+	}
+	return s.Key
+}
+
+// result is what a caller gets, long enough after for this process to ask the engine.
+func result(t *testing.T, g *guard.Guard[string], key string) (string, error) {
+	t.Helper()
+	time.Sleep(guard.DefaultLocal)
+	return g.Do(t.Context(), guard.ID(key), func(context.Context) (string, error) { return "ran", nil })
+}
+
+func TestClaims(t *testing.T) {
+	t.Run("what is known of work is listed by guard, state and pattern", func(t *testing.T) {
+		w := open(t)
+		g := w.orders()
+		unknown := leave(t, g, "a")
+		if _, err := result(t, g, "b"); err != nil {
+			t.Fatal(err)
+		}
+		for query, want := range map[string]int{
+			"": 2, "?guard=order": 2, "?guard=refund": 0, "?state=unknown": 1, "?state=done": 1, "?state=running": 0,
+			"?pattern=order:*": 2, "?pattern=refund*": 0, "?guard=order&pattern=nothing*": 0, "?guard=order&state=done&pattern=*": 1,
+		} {
+			var list admin.Claims
+			if w.get("/api/v1/claims" + query).into(&list); len(list.Claims) != want {
+				t.Errorf("%q lists %+v, want %d", query, list.Claims, want)
+			}
+		}
+		var c admin.ClaimDetail
+		w.get(at("claims", unknown)).into(&c)
+		if c.ID != unknown || c.Guard != "order" || c.State != "unknown" || c.Fence == 0 || c.TTLMS <= 0 || c.Began.IsZero() || c.Result != nil {
+			t.Errorf("it is %+v", c)
+		}
+	})
+	t.Run("what is kept is described and not told", func(t *testing.T) {
+		w := open(t)
+		g := w.orders()
+		_, err := g.Do(t.Context(), guard.ID("a"), func(context.Context) (string, error) { return "a secret", nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := g.Lookup(t.Context(), guard.ID("a"))
+		r := w.get(at("claims", s.Key))
+		var c admin.ClaimDetail
+		r.into(&c)
+		if c.Result == nil || c.Result.Holds != "result" || c.Result.Bytes == 0 || c.Result.Encrypted || strings.Contains(string(r.text), "secret") {
+			t.Errorf("it is told as %s", r.text)
+		}
+	})
+	t.Run("an operator says what became of work", func(t *testing.T) {
+		w := open(t)
+		g := w.orders()
+		for outcome, body := range map[string]map[string]any{
+			"done: by hand": {"outcome": "done", "result": "by hand"},
+			"done":          {"outcome": "done"},
+			"failed: empty": {"outcome": "failed", "error": "empty"},
+			"failed: x":     {"outcome": "failed"},
+			"free: ran":     {"outcome": "free"},
+		} {
+			body["reason"] = "x"
+			word, want, _ := strings.Cut(outcome, ": ")
+			id := leave(t, g, outcome)
+			var c admin.ClaimDetail
+			w.post(at("claims", id)+"/resolve", body).into(&c)
+			if state := map[string]string{"done": "done", "failed": "failed", "free": "absent"}[word]; c.State != state {
+				t.Errorf("%s: it is %s", outcome, c.State)
+			}
+			got, err := result(t, g, outcome)
+			var failed *guard.FailedError
+			switch {
+			case word == "failed" && (!errors.As(err, &failed) || !strings.Contains(err.Error(), want)):
+				t.Errorf("%s: a caller gets %q, %v", outcome, got, err)
+			case outcome == "done" && !errors.Is(err, guard.ErrNoResult):
+				t.Errorf("%s: a caller gets %q, %v", outcome, got, err)
+			case word != "failed" && outcome != "done" && (err != nil || got != want):
+				t.Errorf("%s: a caller gets %q, %v", outcome, got, err)
+			}
+		}
+	})
+	t.Run("an operator says what was answered to a request of the middleware", func(t *testing.T) {
+		w := open(t)
+		m, err := interlockhttp.Once(w.client, guard.Policy{Name: "pay", Scope: guard.Global, OnUnknown: guard.Hold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close(t.Context())
+		h := m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the bank hung up") }))
+		ask := func() (resp *httptest.ResponseRecorder) {
+			defer func() { _ = recover() }()
+			r := httptest.NewRequest("POST", "/pay", strings.NewReader("{}"))
+			r.Header.Set("Idempotency-Key", "8e03978e-40d5-43dd-bc93-6894a57f9324")
+			resp = httptest.NewRecorder()
+			h.ServeHTTP(resp, r)
+			return resp
+		}
+		ask()
+		var list admin.Claims
+		if w.get("/api/v1/claims?guard=pay&state=unknown").into(&list); len(list.Claims) != 1 {
+			t.Fatalf("listed %+v", list)
+		}
+		w.post(at("claims", list.Claims[0].ID)+"/resolve", map[string]any{
+			"outcome": "done", "reason": "paid, says the bank",
+			"response": map[string]any{"status": 201, "content_type": "application/json", "body": `{"paid":true}`},
+		}).into(&admin.ClaimDetail{})
+		time.Sleep(guard.DefaultLocal)
+		resp := ask()
+		if resp.Code != 201 || resp.Body.String() != `{"paid":true}` || resp.Header().Get("Content-Type") != "application/json" ||
+			resp.Header().Get("Idempotent-Replayed") != "true" {
+			t.Errorf("the client gets %d %v %s", resp.Code, resp.Header(), resp.Body)
+		}
+	})
+	t.Run("what became of work is forgotten, and it runs again", func(t *testing.T) {
+		w := open(t)
+		g := w.orders()
+		id := leave(t, g, "a")
+		var was admin.ClaimDetail
+		if w.post(at("claims", id)+"/expire", why).into(&was); was.State != "unknown" {
+			t.Errorf("it was %+v", was)
+		}
+		w.get(at("claims", id)).problem(404, admin.NotFound)
+		if got, err := result(t, g, "a"); got != "ran" || err != nil {
+			t.Errorf("the next call gets %q, %v", got, err)
+		}
+	})
+	t.Run("what cannot be is a problem that says so", func(t *testing.T) {
+		w := open(t)
+		g := w.orders()
+		_, c, err := g.Begin(t.Context(), guard.ID("running"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Abandon()
+		s, _ := g.Lookup(t.Context(), guard.ID("running"))
+		w.post(at("claims", s.Key)+"/expire", why).problem(409, admin.Conflict)
+		w.post(at("claims", s.Key)+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(409, admin.Conflict)
+		w.get(at("claims", "order:nobody")).problem(404, admin.NotFound)
+		w.post(at("claims", "order:nobody")+"/expire", why).problem(404, admin.NotFound)
+		w.post(at("claims", "order:nobody")+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(404, admin.NotFound)
+		id := leave(t, g, "a")
+		for _, body := range []map[string]any{
+			{"outcome": "done"}, {"outcome": "lost", "reason": "x"}, {"reason": "x"}, {"outcome": "free", "result": 1, "reason": "x"},
+			{"outcome": "done", "error": "x", "reason": "x"}, {"outcome": "done", "result": 1, "response": map[string]any{"status": 200}, "reason": "x"},
+			{"outcome": "done", "response": map[string]any{"status": 9999}, "reason": "x"},
+			{"outcome": "done", "response": map[string]any{"status": 200, "content_type": "a\r\nb: c"}, "reason": "x"},
+		} {
+			w.post(at("claims", id)+"/resolve", body).problem(422, admin.Invalid)
+		}
+		w.get("/api/v1/claims?state=odd").problem(422, admin.Invalid)
+	})
+	t.Run("an engine without records says so", func(t *testing.T) {
+		w := open(t, func(o *admin.Options) { o.Engine = forgetful{o.Engine} })
+		w.get("/api/v1/claims").problem(409, admin.NotSupported)
+		w.get(at("claims", "x")).problem(409, admin.NotSupported)
+		w.post(at("claims", "x")+"/expire", why).problem(409, admin.NotSupported)
+		w.get("/api/v1/locks").problem(409, admin.NotSupported)
+	})
+	t.Run("spent tokens are the records of rules with forms", func(t *testing.T) {
+		w := open(t, func(o *admin.Options) {
+			o.Rules = func() *config.Config {
+				return &config.Config{Rules: []config.Rule{{Form: "checkout", Policy: guard.Policy{Name: "order"}}, {Policy: guard.Policy{Name: "other"}}}}
+			}
+		})
+		leave(t, w.orders(), "a")
+		var list admin.Claims
+		if w.get("/api/v1/tokens").into(&list); len(list.Claims) != 1 || list.Claims[0].Guard != "order" {
+			t.Errorf("listed %+v", list)
+		}
+		if open(t).get("/api/v1/tokens").into(&list); len(list.Claims) != 0 {
+			t.Errorf("without rules it lists %+v", list)
+		}
+	})
+}
+
+// forgetful is an engine that can do nothing besides locks.
+type forgetful struct{ engine.Engine }
+
+func (forgetful) Capabilities() engine.Capabilities { return engine.Capabilities{} }

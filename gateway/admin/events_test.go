@@ -1,0 +1,201 @@
+package admin_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/gateway/admin"
+)
+
+// A listener is somebody who listens to events.
+type listener struct {
+	t      *testing.T
+	lines  *bufio.Reader
+	cancel context.CancelFunc
+}
+
+// listen begins to, after the event with that ID.
+func (w *world) listen(last string) *listener {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	w.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, "GET", w.server.URL+"/api/v1/events", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header = w.header.Clone()
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { resp.Body.Close() })
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-store" {
+		w.t.Fatalf("the stream is answered with %d, %v", resp.StatusCode, resp.Header)
+	}
+	l := &listener{w.t, bufio.NewReader(resp.Body), cancel}
+	for { // until it has begun
+		if line, err := l.lines.ReadString('\n'); err != nil || line == ": welcome\n" {
+			return l
+		}
+	}
+}
+
+// next returns the next event; without an ID if the stream has ended.
+func (l *listener) next() (e admin.Event) {
+	l.t.Helper()
+	var id string
+	for {
+		line, err := l.lines.ReadString('\n')
+		if err != nil {
+			return admin.Event{}
+		}
+		if rest, ok := strings.CutPrefix(line, "id: "); ok {
+			id = strings.TrimSpace(rest)
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			if err := json.Unmarshal([]byte(data), &e); err != nil || e.ID != id {
+				l.t.Fatalf("%v in %s with the id %s", err, data, id)
+			}
+			return e
+		}
+	}
+}
+
+// is demands that the next event is of a kind.
+func (l *listener) is(kind string) admin.Event {
+	l.t.Helper()
+	e := l.next()
+	if e.Kind != kind {
+		l.t.Fatalf("the event is %+v, want %s", e, kind)
+	}
+	return e
+}
+
+func TestEvents(t *testing.T) {
+	t.Run("what happens is told: to locks, by operators, and by the gateway", func(t *testing.T) {
+		w := open(t)
+		l := w.listen("")
+		hold := w.lock(w.client.Mutex("a:1"))
+		if what := l.is("lock.acquired").What.(map[string]any); what["key"] != "a:1" || what["owner"] == hold.Holder() {
+			t.Errorf("it is told %v", what)
+		}
+		w.post(at("locks", "a:1")+"/release", why)
+		for kinds := map[string]bool{"admin": true, "lock.lost": true}; len(kinds) > 0; {
+			e := l.next()
+			if !kinds[e.Kind] {
+				t.Fatalf("the event is %+v", e)
+			}
+			delete(kinds, e.Kind)
+		}
+		w.api.Tell("gateway", map[string]string{"rule": "pay"})
+		l.is("gateway")
+		w.api.Tell("odd", func() {}) // has no JSON
+		l.is("odd")
+	})
+	t.Run("who comes back goes on where it was", func(t *testing.T) {
+		w := open(t)
+		l := w.listen("")
+		w.api.Tell("one", 1)
+		first := l.is("one")
+		l.cancel()
+		w.api.Tell("two", 2)
+		w.api.Tell("three", 3)
+		l = w.listen(first.ID)
+		l.is("two")
+		l.is("three")
+	})
+	t.Run("who comes back too late, or from before a restart, is told that it missed some", func(t *testing.T) {
+		w := open(t)
+		w.api.Tell("first", nil)
+		l := w.listen("another-7")
+		l.is("missed")
+		first := l.is("first")
+		l.cancel()
+		for i := range 5000 {
+			w.api.Tell("many", i)
+		}
+		l = w.listen(first.ID)
+		l.is("missed")
+		if e := l.is("many"); e.What.(float64) != 5000-4096 {
+			t.Errorf("it goes on with %+v", e)
+		}
+		w.listen("nonsense").is("missed")
+	})
+	t.Run("only so many listen", func(t *testing.T) {
+		events := admin.NewEvents()
+		w := open(t, func(o *admin.Options) { o.Events = events })
+		var all []*listener
+		for range 64 {
+			all = append(all, w.listen(""))
+		}
+		w.get("/api/v1/events").problem(503, admin.TooManyStreams)
+		for _, l := range all {
+			l.cancel()
+		}
+		for events.Streams() > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		w.listen("")
+	})
+	t.Run("who reads too slowly is cut off, and holds nobody up", func(t *testing.T) {
+		w := open(t)
+		l := w.listen("")
+		large := strings.Repeat("x", 10_000)
+		for i := 0; ; i++ { // more than the connection holds, and than are kept
+			if w.api.Tell("large", large); i > 3*4096 {
+				break
+			}
+		}
+		n := 0
+		for l.next().ID != "" {
+			n++
+		}
+		if n > 2*4096 {
+			t.Errorf("it heard %d events", n)
+		}
+	})
+	t.Run("streams end with the server", func(t *testing.T) {
+		w := open(t)
+		l := w.listen("")
+		w.end()
+		if e := l.next(); e.ID != "" {
+			t.Errorf("it hears %+v", e)
+		}
+		w.get("/api/v1/events").problem(503, admin.TooManyStreams)
+	})
+	t.Run("too many locks are not told, but how many were not", func(t *testing.T) {
+		w := open(t)
+		l := w.listen("")
+		for i := range 1200 {
+			w.lock(w.client.Mutex(fmt.Sprint("n:", i)))
+		}
+		for range 300 {
+			time.Sleep(time.Millisecond)
+			w.lock(w.client.Mutex(fmt.Sprint("m:", time.Now().UnixNano())))
+		}
+		for {
+			if e := l.next(); e.Kind == "skipped" {
+				return
+			} else if e.ID == "" {
+				t.Fatal("nothing says that some were skipped")
+			}
+		}
+	})
+	t.Run("a stream ends with its session", func(t *testing.T) {
+		w := open(t, guarded)
+		w.get("/api/v1/events").problem(401, admin.Unauthenticated)
+		value, _, _ := strings.Cut(w.post("/api/v1/session", map[string]any{"token": viewer}).header.Get("Set-Cookie"), ";")
+		l := w.with("Cookie", value).listen("")
+		w.api.Tell("one", 1)
+		l.is("one")
+	})
+}

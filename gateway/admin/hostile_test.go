@@ -1,0 +1,139 @@
+package admin_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// hostile returns 500 names that are meant to do harm where they are shown, sent or
+// taken apart.
+func hostile() (names []string) {
+	seeds := []string{
+		"..", ".", "/", "//", "a/b", "../../etc/passwd", "%2e%2e", "%", "%2F", "%zz", "a?b=c", "a#b", "a b", "+", "a&b", "a;b", "~", "release", "release-all",
+		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "';--", `\`, `\u202e`, "`id`", "$(id)", "{{.}}", "${jndi:ldap://x}", "\u202egnp.exe",
+		"\u200bzero", "a\u2066b\u2069", "\ufeffbom", "\u2028line", "\u2029para", "é", "e\u0301", "订单:42", "🛒", "👩‍👩‍👧", "ﷺ", "\U000e0041tag", "null", "true", "0",
+		"-1", "NaN", "__proto__", "constructor", "a\u00a0b", "\u3164", "*", "?", `\*`, "[a]", "a:b", ":", "a:", "data:text/html,x", "javascript:alert(1)",
+		"Authorization", "=cmd|' /C calc'!A0", "@x", "\u0430dmin", "İ", "ß", "\ufffd", "\uffff", "{tag}", "a{b}c",
+	}
+	for i := 0; len(names) < 500; i++ {
+		s := seeds[i%len(seeds)]
+		switch i / len(seeds) {
+		case 0:
+		case 1:
+			s = "order:" + s
+		case 2:
+			s += strings.Repeat("\u0301", 40)
+		case 3:
+			s = strings.Repeat(s+"|", 900/(len(s)+1)+1)[:900]
+			s = strings.TrimRightFunc(strings.ToValidUTF8(s, ""), unicode.IsSpace)
+		default:
+			s = fmt.Sprint(i, ":", s)
+		}
+		if strings.ContainsAny(s, "{}") && strings.Count(s, "{") != 1 {
+			s = strings.NewReplacer("{", "(", "}", ")").Replace(s)
+		}
+		names = append(names, s)
+	}
+	return names
+}
+
+// 32 and 33: keys are others' words. They survive exactly where programs read them, and
+// are escaped where people do.
+func TestSecurity32HostileNames(t *testing.T) {
+	w := open(t)
+	names, locked := hostile(), map[string]bool{}
+	for _, name := range names {
+		if strings.ContainsFunc(name, unicode.IsControl) || locked[name] {
+			t.Fatalf("%q is no name, or there twice", name)
+		}
+		w.lock(w.client.Mutex(name))
+		locked[name] = true
+	}
+	if len(locked) != 500 {
+		t.Fatalf("%d names", len(locked))
+	}
+	t.Run("they are listed as they are", func(t *testing.T) {
+		seen := map[string]bool{}
+		for cursor := ""; ; {
+			var list admin.Locks
+			w.get("/api/v1/locks?limit=1000&cursor=" + url.QueryEscape(cursor)).into(&list)
+			for _, l := range list.Locks {
+				seen[l.Key] = true
+			}
+			if cursor = list.Next; cursor == "" {
+				break
+			}
+		}
+		for name := range locked {
+			if !seen[name] {
+				t.Errorf("%q is not listed so", name)
+			}
+		}
+	})
+	t.Run("each is found by its path, and taken away", func(t *testing.T) {
+		for i, name := range names {
+			path := at("locks", name)
+			if name == "." || name == ".." || name == "/" || i%2 == 1 { // which are taken for directories
+				path = "/api/v1/locks/" + base64.RawURLEncoding.EncodeToString([]byte(name)) + "?encoding=base64url"
+			}
+			var l admin.LockDetail
+			if w.get(path).into(&l); l.Key != name || len(l.Holders) != 1 {
+				t.Fatalf("%q is told as %+v", name, l)
+			}
+			if i%10 == 0 {
+				head, query, _ := strings.Cut(path, "?")
+				w.post(head+"/release?"+query, map[string]any{"reason": string([]rune(name)[:min(100, len([]rune(name)))])}).into(&l)
+			}
+		}
+	})
+	t.Run("in the trail and the log they do nothing", func(t *testing.T) {
+		var trail admin.Audit
+		w.get("/api/v1/audit?limit=1000").into(&trail)
+		if len(trail.Deeds) != 50 {
+			t.Fatalf("%d lines", len(trail.Deeds))
+		}
+		for _, d := range trail.Deeds {
+			for _, text := range []string{d.Key, d.Reason} {
+				if strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) && !strings.ContainsRune(text, '\ufffd') {
+					t.Errorf("%q is written down", text)
+				}
+				if len(text) > 5000 {
+					t.Errorf("%d bytes are written down", len(text))
+				}
+			}
+		}
+		if log := w.log.String(); strings.ContainsFunc(log, func(r rune) bool { return r != '\n' && unicode.Is(unicode.Cf, r) }) {
+			t.Error("the log has characters that are not seen")
+		}
+	})
+	t.Run("guards may be called so, too", func(t *testing.T) {
+		for _, name := range names[:60] {
+			if len(name) > 60 {
+				continue
+			}
+			g, err := guard.New[string](w.client, guard.Policy{Name: name, Scope: guard.Global, OnUnknown: guard.Hold})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := leave(t, g, "x")
+			var list admin.Claims
+			w.get("/api/v1/claims?guard=" + url.QueryEscape(name)).into(&list)
+			if len(list.Claims) != 1 || list.Claims[0].Guard != name || list.Claims[0].ID != id {
+				t.Fatalf("%q lists %+v", name, list.Claims)
+			}
+			var c admin.ClaimDetail
+			if w.get(at("claims", id)).into(&c); c.ID != id {
+				t.Errorf("%q is told as %+v", id, c)
+			}
+			_ = g.Close(t.Context())
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// defaulted gives a field a default.
+func defaulted[T any](f field[T], def string) field[T] {
+	f.def = def
+	return f
+}
+
+// An expandedLine is a line in which ${NAME} is replaced.
+func expandedLine[T any](name, about, example string, of func(*T) *string) field[T] {
+	f := line(name, about, example, of)
+	f.read = func(r *reader, to *T, n *node) {
+		if s, ok := r.expanded(n, name, example); ok {
+			*of(to) = s
+		}
+	}
+	return f
+}
+
+// A listenField is an address to listen on.
+func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
+	f := defaulted(line(name, about, def, of), def)
+	f.read = func(r *reader, to *T, n *node) {
+		if n.kind == number {
+			r.say(n.at, BadValue, fmt.Sprintf("write 127.0.0.1:%s, or :%[1]s for every address", n.text), "%s: %s lacks a host and a colon", name, n.text)
+			return
+		}
+		s, ok := r.expanded(n, name, def)
+		if !ok {
+			return
+		}
+		_, port, err := net.SplitHostPort(s)
+		number, bad := strconv.Atoi(port)
+		switch {
+		case err != nil && strings.Contains(s, "://"):
+			r.say(n.at, BadValue, "write "+def, "%s: %s is a URL, and should be host:port", name, show(s))
+		case err != nil:
+			r.say(n.at, BadValue, "write "+def, "%s: %s is not host:port", name, show(s))
+		case bad != nil || number < 0 || number > 65535:
+			r.say(n.at, BadValue, "use one from 1 to 65535, or 0 for any that is free", "%s: %s is not a port", name, show(port))
+		default:
+			*of(to) = s
+		}
+	}
+	return f
+}
+
+var trustedField = field[Config]{
+	name: "trusted-proxies", about: "Addresses of proxies whose X-Forwarded-* and principal header are believed.",
+	read: func(r *reader, c *Config, n *node) {
+		for _, item := range r.each(n, "trusted-proxies") {
+			s, ok := r.text(item, "trusted-proxies", "[10.0.0.0/8]")
+			if !ok {
+				continue
+			}
+			p, err := netip.ParsePrefix(s)
+			if a, bad := netip.ParseAddr(s); bad == nil && a.Zone() == "" {
+				p, err = netip.PrefixFrom(a, a.BitLen()), nil
+			}
+			switch {
+			case err != nil:
+				r.say(item.at, BadValue, "write 10.0.0.0/8, or one address", "trusted-proxies: %s is not an address", show(s))
+			case p.Bits() == 0:
+				r.say(item.at, BadValue, "name the network your proxies are in", "trusted-proxies: %s is everybody, and anybody could say who they are", s)
+			case p != p.Masked():
+				r.say(item.at, BadValue, fmt.Sprintf("write %s", p.Masked()), "trusted-proxies: %s has bits behind its mask", s)
+			default:
+				c.Trusted = append(c.Trusted, p)
+			}
+		}
+	},
+	show: func(c *Config) *node {
+		all := make([]string, len(c.Trusted))
+		for i, p := range c.Trusted {
+			all[i] = p.String()
+		}
+		return textList(all)
+	},
+	schema: func() *jsonschema.Schema { return oneOrMore(textSchema("10.0.0.0/8")) },
+}

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/rule"
+)
+
+// engineURL is what an address looks like that an engine may understand.
+var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]\S*$`)
+
+var engineField = field[Config]{
+	name: "engine", about: "Where locks and records are: memory, a redis URL, or quorum or standby with a list of them.",
+	read: func(r *reader, c *Config, n *node) {
+		if n.kind == mapping {
+			c.Engine = Engine{}
+			engineShape.read(r, &c.Engine, n)
+			r.checkEngine(&c.Engine, n)
+			return
+		}
+		if s, ok := r.engine(n, true); ok {
+			c.Engine = Engine{URL: s}
+		}
+	},
+	show: func(c *Config) *node {
+		if c.Engine.URL != "" {
+			return textNode(redact(c.Engine.URL))
+		}
+		return engineShape.print(&c.Engine)
+	},
+	schema: func() *jsonschema.Schema { return either(textSchema("memory"), engineShape.schemaOf()) },
+}
+
+var engineShape = shape[Engine]{what: "engine", fields: []field[Engine]{
+	enginesField("quorum", "Three or more URLs of independent servers; most of them decide.", func(e *Engine) *[]string { return &e.Quorum }),
+	enginesField("standby", "Two URLs; the first is used until an operator switches.", func(e *Engine) *[]string { return &e.Standby }),
+}}
+
+func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] {
+	return field[Engine]{
+		name: name, about: about,
+		read: func(r *reader, e *Engine, n *node) {
+			if n.kind != list {
+				r.wrongType(n, name, "be a list", "write "+name+": [redis://a:6379, redis://b:6379, …]")
+				return
+			}
+			for _, item := range n.items {
+				s, ok := r.engine(item, false)
+				if ok && slices.Contains(*of(e), s) {
+					r.say(item.at, Duplicate, "name each server once", "%s is there twice", show(redact(s)))
+				}
+				*of(e) = append(*of(e), s)
+			}
+		},
+		show: func(e *Engine) *node {
+			shown := slices.Clone(*of(e))
+			for i := range shown {
+				shown[i] = redact(shown[i])
+			}
+			return textList(shown)
+		},
+		schema: func() *jsonschema.Schema {
+			return &jsonschema.Schema{Type: "array", Items: textSchema(), MinItems: new(2), Examples: []any{"[redis://a:6379, redis://b:6379]"}}
+		},
+	}
+}
+
+// engine reads the address of one engine.
+func (r *reader) engine(n *node, memory bool) (string, bool) {
+	s, ok := r.expanded(n, "engine", "redis://127.0.0.1:6379")
+	switch {
+	case !ok:
+		return "", false
+	case s == "memory" && memory, engineURL.MatchString(s):
+		return s, true
+	case s == "memory":
+		r.say(n.at, Conflict, "use redis URLs, or engine: memory by itself", "memory is in one process, and cannot be one of several")
+	case rule.Meant(s, []string{"memory"}) != "":
+		r.say(n.at, BadValue, "did you mean memory?", "engine: %s is not known", show(s))
+	case s == "redis":
+		r.say(n.at, BadValue, "write redis://127.0.0.1:6379", "engine: redis does not say where")
+	case !memory:
+		r.say(n.at, BadValue, "write redis://host:6379, and in quotes if there are commas in it", "engine: %s is not known", show(redact(s)))
+	default:
+		r.say(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster or redis+cluster://a,b", "engine: %s is not known", show(redact(s)))
+	}
+	return "", false
+}
+
+func (r *reader) checkEngine(e *Engine, n *node) {
+	quorum, standby := n.field("quorum"), n.field("standby")
+	switch {
+	case quorum != nil && standby != nil:
+		r.say(standby.at, Conflict, "keep one", "engine has both quorum and standby")
+	case quorum == nil && standby == nil:
+		r.say(n.at, Missing, "add quorum: [a, b, c] or standby: [a, b], or write one URL instead", "engine says neither quorum nor standby")
+	case quorum != nil && quorum.kind == list && len(e.Quorum) < 3:
+		r.say(quorum.at, BadValue, "name three or five; for two, use standby", "a quorum of %d has no majority without all of them", len(e.Quorum))
+	case standby != nil && standby.kind == list && len(e.Standby) != 2:
+		r.say(standby.at, BadValue, "name two: the one in use, and the one to switch to", "standby has %d engines", len(e.Standby))
+	}
+}
+
+// password is in a URL what is not to be shown.
+var password = regexp.MustCompile(`(://[^/@\s]*?:)[^/@\s]+@`)
+
+// redact hides the password of a URL.
+func redact(s string) string { return password.ReplaceAllString(s, "${1}***@") }

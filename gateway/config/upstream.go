@@ -1,0 +1,86 @@
+package config
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+func upstreamField[T any](of func(*T) *Upstream) field[T] {
+	return field[T]{
+		name: "to", about: "Who does the work: a URL, a list of them that take turns, or fields.",
+		read: func(r *reader, t *T, n *node) { r.upstream(of(t), n) },
+		show: func(t *T) *node { return upstreamShape.print(of(t)) },
+		schema: func() *jsonschema.Schema {
+			s := oneOrMore(textSchema("http://127.0.0.1:9000"))
+			s.AnyOf = append(s.AnyOf, upstreamShape.schemaOf())
+			return s
+		},
+	}
+}
+
+func (r *reader) upstream(u *Upstream, n *node) {
+	*u = *newUpstream()
+	if n.kind == mapping {
+		upstreamShape.read(r, u, n)
+		for _, to := range u.To {
+			if u.H2C && to.Scheme == "https" {
+				r.say(n.field("h2c").at, Conflict, "leave it out: with https HTTP/2 is agreed on by itself", "h2c does not go with %s", show(to.Redacted()))
+				break
+			}
+		}
+		return
+	}
+	urlField.read(r, u, n)
+}
+
+var urlField = field[Upstream]{
+	name: "url", about: "Where it is, http or https; a list takes turns.",
+	read: func(r *reader, u *Upstream, n *node) {
+		for _, item := range r.each(n, "to") {
+			if to := r.url(item); to != nil {
+				if slices.ContainsFunc(u.To, func(o *url.URL) bool { return o.String() == to.String() }) {
+					r.say(item.at, Duplicate, "name each once", "%s is there twice", show(to.Redacted()))
+				}
+				u.To = append(u.To, to)
+			}
+		}
+	},
+	show: func(u *Upstream) *node {
+		all := make([]string, len(u.To))
+		for i, to := range u.To {
+			all[i] = redact(to.String())
+		}
+		return textList(all)
+	},
+	schema: func() *jsonschema.Schema { return oneOrMore(textSchema("http://127.0.0.1:9000")) },
+}
+
+// url reads where a service is.
+func (r *reader) url(n *node) *url.URL {
+	s, ok := r.expanded(n, "to", "http://127.0.0.1:9000")
+	if !ok {
+		return nil
+	}
+	u, err := url.Parse(s)
+	switch {
+	case !strings.Contains(s, "://"):
+		r.say(n.at, BadValue, "write http://"+shorten(s), "to: %s has no scheme", show(s))
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		r.say(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", show(redact(s)))
+	case u.Scheme != "http" && u.Scheme != "https":
+		r.say(n.at, BadValue, "use http or https", "to: there is no way to speak %s", show(u.Scheme))
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		r.say(n.at, BadValue, "leave out what follows the ? or #", "to: %s has more than a path", show(redact(s)))
+	case u.User != nil:
+		r.say(n.at, BadValue, "let the clients authenticate, or put it behind a network of its own", "to: user and password in a URL are not sent on")
+	default:
+		if u, err = url.Parse(u.String()); err == nil { // in the one form it is printed in
+			return u
+		}
+		r.say(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", show(redact(s)))
+	}
+	return nil
+}
