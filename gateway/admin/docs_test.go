@@ -1,0 +1,86 @@
+package admin_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// codes are all there are.
+var codes = []admin.Code{
+	admin.Invalid, admin.KeyInvalid, admin.Unauthenticated, admin.Forbidden, admin.ReadOnly, admin.CrossOrigin, admin.NotFound,
+	admin.MethodNotAllowed, admin.Conflict, admin.NotALock, admin.NotSupported, admin.TooLarge, admin.HostRefused, admin.TooMany,
+	admin.Unavailable, admin.OutcomeUnknown, admin.TooManyStreams, admin.Failed,
+}
+
+var block = regexp.MustCompile("(?s)```(sh|yaml)\n(.*?)```")
+
+func TestDocs(t *testing.T) {
+	var shell [2][]string
+	for i, file := range []string{"../../docs/admin.md", "../../docs/admin.zh-CN.md"} {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := string(raw)
+		for path, operations := range documentOf(t, open(t).api).Paths {
+			for method := range operations {
+				if row := "| `" + strings.ToUpper(method) + " " + strings.TrimPrefix(path, "/api/v1") + "` |"; !strings.Contains(page, row) {
+					t.Errorf("%s lacks %s", file, row)
+				}
+			}
+		}
+		for _, c := range codes {
+			if !strings.Contains(page, `<a id="`+string(c)+`"></a>`) {
+				t.Errorf("%s lacks the code %s", file, c)
+			}
+		}
+		for _, b := range block.FindAllStringSubmatch(page, -1) {
+			if b[1] == "sh" {
+				shell[i] = append(shell[i], b[2])
+				continue
+			}
+			text := "engine: memory\nto: http://127.0.0.1:9000\nprincipal: none\nrules: []\n" + b[2]
+			if cfg, errs := config.Parse("x.yaml", []byte(text)); cfg == nil || len(errs) > 0 {
+				t.Errorf("%s: %v in\n%s", file, errs, b[2])
+			}
+		}
+	}
+	if !slices.Equal(shell[0], shell[1]) || len(shell[0]) != 4 {
+		t.Fatalf("the pages run other commands: %q and %q", shell[0], shell[1])
+	}
+	runs(t, strings.Join(shell[0][1:], ""))
+}
+
+// runs demands that what a page tells people to run works.
+func runs(t *testing.T, script string) {
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("there is no %s here: the lines of the page were not run", tool)
+		}
+	}
+	w := open(t, guarded)
+	w.lock(w.client.Mutex("order:42"))
+	leave(t, w.orders(), "a")
+	const address = "http://127.0.0.1:7070"
+	if !strings.Contains(script, address) {
+		t.Fatalf("no address in\n%s", script)
+	}
+	c := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.ReplaceAll(script, address, w.server.URL))
+	c.Env = append(os.Environ(), "TOKEN="+operator, "no_proxy=127.0.0.1")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v in\n%s\n%s", err, script, out)
+	}
+	for _, want := range []string{`"key":"order:42"`, `"state":"absent"`, `"action":"release"`, `"action":"resolve:free"`, ": welcome"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("nothing says %s in\n%s", want, out)
+		}
+	}
+}
