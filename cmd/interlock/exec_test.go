@@ -81,15 +81,15 @@ func TestExecLeavesNobodyBehind(t *testing.T) {
 	t.Run("signals reach the command and all it has started, and its code is ours", func(t *testing.T) {
 		t.Parallel()
 		for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130, syscall.SIGHUP: 129, syscall.SIGUSR1: 138} {
-			r := start(t, env, "exec", "signal:"+sig.String(), "--", "sh", "-c", `echo $$; sleep 60 & echo $!; wait`)
+			r := start(t, env, "exec", "signal:"+sig.String(), "--", "sh", "-c", `echo $$; sleep 60 >/dev/null 2>&1 & echo $!; wait`)
 			family := pids(t, r, 2)
 			if err := r.cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
+			r.expect(t, code)
 			if sig == syscall.SIGINT { // a shell's background job does not hear it
 				_ = syscall.Kill(family[1], syscall.SIGTERM)
 			}
-			r.expect(t, code)
 			gone(t, family...)
 		}
 	})

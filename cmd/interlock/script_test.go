@@ -66,9 +66,8 @@ func (h *scripts) cli(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	err = ts.Exec("interlock", args[1:]...)
-	var exit *exec.ExitError
 	code := 0
-	if errors.As(err, &exit) {
+	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
 		code = exit.ExitCode()
 	} else {
 		ts.Check(err)

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/interlock-go/interlock"
@@ -140,7 +142,14 @@ func outcome(cmd *exec.Cmd, err error) error {
 }
 
 // signals are those that arrive while a command runs.
-type signals struct {
-	c    chan os.Signal
-	stop func()
+type signals struct{ c chan os.Signal }
+
+// listen takes over the signals that end the wait for a lock, or later the command.
+func listen() *signals {
+	s := &signals{make(chan os.Signal, 16)}
+	signal.Notify(s.c, os.Interrupt, syscall.SIGTERM)
+	return s
 }
+
+// stop leaves signals to others again.
+func (s *signals) stop() { signal.Stop(s.c) }

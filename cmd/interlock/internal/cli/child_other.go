@@ -5,15 +5,10 @@ package cli
 import (
 	"os"
 	"os/exec"
-	"os/signal"
 )
 
-// listen takes over the signals that are meant for the command.
-func listen() *signals {
-	all := make(chan os.Signal, 16)
-	signal.Notify(all, os.Interrupt)
-	return &signals{all, func() { signal.Stop(all) }}
-}
+// all has no more signals here.
+func (s *signals) all() {}
 
 // A group is one process where there are no groups of them.
 type group struct{}

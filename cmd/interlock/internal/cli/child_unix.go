@@ -10,11 +10,9 @@ import (
 	"unsafe"
 )
 
-// listen takes over the signals that are meant for the command.
-func listen() *signals {
-	all := make(chan os.Signal, 16)
-	signal.Notify(all, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCHLD)
-	return &signals{all, func() { signal.Stop(all) }}
+// all takes over every signal that is meant for the command, too.
+func (s *signals) all() {
+	signal.Notify(s.c, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCHLD)
 }
 
 // A group is the process group of a command: it and all it starts.

@@ -39,8 +39,7 @@ func (p *program) connect(c *cobra.Command, url string) (*remote, error) {
 		return nil, p.misuse(c, p.say(lang.RedisLacks, redisVariable), "")
 	}
 	e, err := p.open(c, url, from)
-	var gone *unreachableError
-	if errors.As(err, &gone) {
+	if gone, away := errors.AsType[*unreachableError](err); away {
 		return nil, &neededError{gone}
 	}
 	if err != nil {

@@ -133,6 +133,8 @@ func (p *program) under(ctx context.Context, r *remote, f *execFlags, key string
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
+	signals := listen() // from now on, so that none is lost between waiting and running
+	defer signals.stop()
 	held, hold, err := f.locker(r.client, key).Lock(waiting)
 	if errors.Is(err, interlock.ErrContended) && ctx.Err() == nil {
 		return p.contended(ctx, r, key, err)
@@ -141,8 +143,7 @@ func (p *program) under(ctx context.Context, r *remote, f *execFlags, key string
 		return err
 	}
 	defer hold.Unlock() //nolint:errcheck // a lock that was lost is told of by run
-	signals := listen()
-	defer signals.stop()
+	signals.all()
 	if !stop() { // Ctrl-C came in time after all
 		return context.Cause(ctx)
 	}

@@ -34,9 +34,8 @@ func Text(s string) string {
 	}
 	var b strings.Builder
 	marks := mostMarks // a mark needs something to stand on
-	for i, width := 0, 0; i < len(s); i += width {
-		var r rune
-		r, width = utf8.DecodeRuneInString(s[i:])
+	for i := 0; i < len(s); {
+		r, width := utf8.DecodeRuneInString(s[i:])
 		edge := r == ' ' && (i == 0 || i+width == len(s)) // a space there is not seen
 		switch mark := unicode.Is(unicode.M, r); {
 		case r == utf8.RuneError && width == 1:
@@ -55,6 +54,7 @@ func Text(s string) string {
 			b.WriteRune(r)
 			marks = 0
 		}
+		i += width
 	}
 	return b.String()
 }

@@ -131,7 +131,7 @@ func (q *Requests) client() (c *http.Client, closeAll func()) {
 // send sends one and counts what comes back.
 func (q *Requests) send(ctx context.Context, client *http.Client) {
 	began := time.Now()
-	answer, body, err := q.exchange(ctx, client)
+	a, err := q.exchange(ctx, client)
 	took := time.Since(began)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,25 +144,32 @@ func (q *Requests) send(ctx context.Context, client *http.Client) {
 		return
 	}
 	t.took = append(t.took, took)
-	t.statuses[answer.StatusCode]++
-	switch code := answer.StatusCode; {
-	case code >= 500:
+	t.statuses[a.status]++
+	switch {
+	case a.status >= 500:
 		t.errors++
-	case code >= 400:
+	case a.status >= 400:
 		t.refused++
-	case answer.Header.Get("Idempotent-Replayed") == "true":
+	case a.replayed:
 		t.replayed++
-		t.answers[sha256.Sum256(body)] = true
+		t.answers[a.body] = true
 	default:
 		t.executed++
-		t.answers[sha256.Sum256(body)] = true
+		t.answers[a.body] = true
 	}
 }
 
-func (q *Requests) exchange(ctx context.Context, client *http.Client) (*http.Response, []byte, error) {
+// An answer is what is looked at of a response.
+type answer struct {
+	status   int
+	replayed bool
+	body     [sha256.Size]byte // its hash
+}
+
+func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, q.Method, q.URL, strings.NewReader(q.Body))
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	switch q.Key {
 	case "":
@@ -174,11 +181,11 @@ func (q *Requests) exchange(ctx context.Context, client *http.Client) (*http.Res
 	if q.Body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
-	return answer, body, err
+	defer response.Body.Close() //nolint:errcheck // it was read
+	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
+	return answer{response.StatusCode, response.Header.Get("Idempotent-Replayed") == "true", sha256.Sum256(body)}, err
 }
