@@ -120,7 +120,7 @@ func TestClaims(t *testing.T) {
 		h := m.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("the bank hung up") }))
 		ask := func() (resp *httptest.ResponseRecorder) {
 			defer func() { _ = recover() }()
-			r := httptest.NewRequest("POST", "/pay", strings.NewReader("{}"))
+			r := httptest.NewRequest(http.MethodPost, "/pay", strings.NewReader("{}"))
 			r.Header.Set("Idempotency-Key", "8e03978e-40d5-43dd-bc93-6894a57f9324")
 			resp = httptest.NewRecorder()
 			h.ServeHTTP(resp, r)

@@ -25,7 +25,7 @@ func (w *world) listen(last string) *listener {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	w.t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, "GET", w.server.URL+"/api/v1/events", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.server.URL+"/api/v1/events", nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func (w *world) listen(last string) *listener {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { resp.Body.Close() })
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-store" {
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-store" {
 		w.t.Fatalf("the stream is answered with %d, %v", resp.StatusCode, resp.Header)
 	}
 	l := &listener{w.t, bufio.NewReader(resp.Body), cancel}

@@ -91,7 +91,7 @@ func TestSecurity29NobodyElseIsLetInUnasked(t *testing.T) {
 	t.Run("without tokens only this machine is let in", func(t *testing.T) {
 		w := open(t)
 		for from, status := range map[string]int{"127.0.0.1:5": 200, "[::1]:5": 200, "[::ffff:127.0.0.1]:5": 200, "10.1.2.3:5": 401, "[2001:db8::1]:5": 401, "@": 401} {
-			r := httptest.NewRequest("GET", "http://localhost/api/v1/locks", nil)
+			r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/locks", nil)
 			r.RemoteAddr = from
 			rec := httptest.NewRecorder()
 			if w.api.ServeHTTP(rec, r); rec.Code != status {
@@ -174,7 +174,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := handler(t, guarded)
 			try := func(from, token string) int {
-				r := httptest.NewRequest("GET", "http://localhost/api/v1/session", nil)
+				r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/session", nil)
 				r.RemoteAddr = from + ":1"
 				r.Header.Set("Authorization", "Bearer "+token)
 				rec := httptest.NewRecorder()
@@ -275,7 +275,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			w := closed(t, guarded)
 			defer w.end()
 			for range 300 {
-				w.api.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "http://localhost/api/v1/reload", nil))
+				w.api.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/reload", nil))
 			}
 			if n := strings.Count(w.log.String(), "unauthenticated"); n != 100 {
 				t.Errorf("%d of 300 refused requests are written down", n)
@@ -306,7 +306,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 	t.Run("a form's content type is not taken for JSON", func(t *testing.T) {
 		w := open(t)
 		for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
-			r, _ := http.NewRequestWithContext(t.Context(), "POST", w.server.URL+at("locks", "x")+"/release", strings.NewReader(`{"reason":"x"}`))
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+at("locks", "x")+"/release", strings.NewReader(`{"reason":"x"}`))
 			r.Header.Set("Content-Type", media)
 			if got := w.send(r).status; got < 400 || got >= 500 {
 				t.Errorf("%s is answered with %d", media, got)
@@ -357,7 +357,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 	})
 	t.Run("over TLS its name is held to this host", func(t *testing.T) {
 		api := handler(t, guarded)
-		r := httptest.NewRequest("POST", "https://localhost/api/v1/session", strings.NewReader(`{"token":"`+viewer+`"}`))
+		r := httptest.NewRequest(http.MethodPost, "https://localhost/api/v1/session", strings.NewReader(`{"token":"`+viewer+`"}`))
 		r.TLS = &tls.ConnectionState{}
 		r.Header.Set("Content-Type", "application/json")
 		rec := httptest.NewRecorder()
@@ -370,14 +370,14 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := handler(t, guarded)
 			begin := func() string {
-				r := httptest.NewRequest("POST", "http://localhost/api/v1/session", strings.NewReader(`{"token":"`+viewer+`"}`))
+				r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/session", strings.NewReader(`{"token":"`+viewer+`"}`))
 				rec := httptest.NewRecorder()
 				api.ServeHTTP(rec, r)
 				value, _, _ := strings.Cut(rec.Header().Get("Set-Cookie"), ";")
 				return value
 			}
 			good := func(cookie string) bool {
-				r := httptest.NewRequest("GET", "http://localhost/api/v1/locks", nil)
+				r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/locks", nil)
 				r.Header.Set("Cookie", cookie)
 				rec := httptest.NewRecorder()
 				api.ServeHTTP(rec, r)
@@ -442,7 +442,7 @@ func TestSecurity34NamesThatAreNotItsOwn(t *testing.T) {
 			api := handler(t)
 			count := func() (served int) {
 				for range 3000 {
-					r := httptest.NewRequest("GET", "http://localhost/api/v1/session", nil)
+					r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/session", nil)
 					r.RemoteAddr = "127.0.0.1:1"
 					rec := httptest.NewRecorder()
 					api.ServeHTTP(rec, r)
