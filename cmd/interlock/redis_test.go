@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,25 @@ func TestDemoOnRedis(t *testing.T) {
 			t.Errorf("%d counters are right, want 2:\n%s", n, &r.stdout)
 		}
 		leavesNothing(t, s)
+	})
+	t.Run("the page works on Redis, too", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		r := start(t, nil, "demo", "--n=2", "--listen=127.0.0.1:0", "--redis", s.URL())
+		at := r.page(t)
+		for _, id := range []string{"concurrent", "payment", "import", "fair", "readers", "balance"} {
+			resp, err := http.Post(at+"/demo/run", "application/json", strings.NewReader(`{"case":"`+id+`"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			told, err := io.ReadAll(resp.Body)
+			if err != nil || !strings.Contains(string(told), `event: verdict`+"\n"+`data: {"ok":true`) {
+				t.Errorf("%s: %v\n%s", id, err, told)
+			}
+			resp.Body.Close()
+		}
+		r.interrupt(t)
+		r.expect(t, 0)
 	})
 	t.Run("the address may come from the environment", func(t *testing.T) {
 		t.Parallel()

@@ -51,9 +51,9 @@ type shot struct {
 
 // What should come of a case, behind Interlock.
 type want struct {
-	ran      int // how many reach the shop; 0 means all
-	replayed int
-	refused  int
+	ran      int  // how many reach the shop; 0 means all
+	replayed int  // at least
+	refused  int  // at most: on a busy machine one that comes late is replayed
 	ordered  bool // first come, first served
 	crowd    bool // several may be inside at a time: they read
 

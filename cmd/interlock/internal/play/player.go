@@ -94,15 +94,19 @@ func (p *Player) Run(ctx context.Context, c Case, direct bool, tell func(Event))
 	return judge(c, r, direct, r.effect(c, p.shop)), nil
 }
 
-// apart is how far apart those come who would stand in line if there were one.
-const apart = 15 * time.Millisecond
+// How far apart those come who stand in line, so that the picture shows it; and
+// those who would if there were one.
+const (
+	apart  = 15 * time.Millisecond
+	hardly = 2 * time.Millisecond
+)
 
-// lineUp waits until all who came before have gone in or stand in line, so that
-// it is known who came first. It does not wait for ever: that is for the verdict.
+// lineUp waits until all who came before have gone in, stand in line or were sent
+// away, so that it is known who came first. It does not wait for ever: that is for the verdict.
 func (p *Player) lineUp(ctx context.Context, r *run, before int, direct bool) {
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) && ctx.Err() == nil; {
 		r.mu.Lock()
-		placed := len(r.entered)
+		placed := len(r.entered) + r.tally.refused + r.tally.replayed + r.tally.failed
 		r.mu.Unlock()
 		if !direct {
 			placed += p.waiting(ctx, r.id)
@@ -111,6 +115,10 @@ func (p *Player) lineUp(ctx context.Context, r *run, before int, direct bool) {
 			break
 		}
 		pause(ctx, time.Millisecond)
+	}
+	if direct {
+		pause(ctx, hardly)
+		return
 	}
 	pause(ctx, apart)
 }

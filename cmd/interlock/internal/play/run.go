@@ -164,7 +164,7 @@ func (r *run) settle(who int, resp *http.Response, err error) {
 		r.note(who, Failed, Event{Code: "no answer"})
 		return
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it was only read
 	e := Event{Status: resp.StatusCode}
 	problem, refused := interlockhttp.ReadProblem(resp)
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
@@ -187,5 +187,5 @@ func (r *run) settle(who int, resp *http.Response, err error) {
 	}
 }
 
-// state returns what became of the shop, as far as this run is concerned.
+// effect returns what became of the shop, as far as this run is concerned.
 func (r *run) effect(c Case, s *shop.Shop) effect { return c.want.effect(s.State(), r.id) }

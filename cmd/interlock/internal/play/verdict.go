@@ -94,16 +94,20 @@ func (r *run) counts(w want, direct bool) []Finding {
 		ran = Finding{Wrong, Say(lang.PlayRan), Say(lang.PlayRanWant, r.tally.ran, asked, want)}
 	}
 	all := []Finding{ran}
-	count := func(got, want int, name, text lang.Text) {
+	count := func(got, want int, ok bool, name, text lang.Text) {
 		switch {
-		case got != want && !direct:
+		case !ok && !direct:
 			all = append(all, Finding{Wrong, Say(name), Say(lang.PlayCount, got, want)})
 		case got > 0:
 			all = append(all, Finding{Right, Say(name), Say(text, got)})
 		}
 	}
-	count(r.tally.refused, w.refused, lang.PlayRefused, lang.PlayRefusedN)
-	count(r.tally.replayed, w.replayed, lang.PlayReplayed, lang.PlayReplayedN)
+	late := r.tally.replayed - w.replayed // they could have been refused, had they come sooner
+	if w.replayed == 0 {
+		late = 0
+	}
+	count(r.tally.refused, w.refused, r.tally.refused == w.refused-late, lang.PlayRefused, lang.PlayRefusedN)
+	count(r.tally.replayed, w.replayed, late >= 0 && r.tally.replayed == w.replayed+late, lang.PlayReplayed, lang.PlayReplayedN)
 	if r.tally.failed > 0 {
 		all = append(all, Finding{Wrong, Say(lang.PlayFailed), Say(lang.PlayFailedN, r.tally.failed)})
 	}

@@ -18,7 +18,7 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusConflict, map[string]any{"error": "this cart was ordered already"})
 		return
 	}
-	if !work(r, Pause) {
+	if !work(r, 2*Pause) {
 		return
 	}
 	var number int

@@ -106,7 +106,14 @@ func broken(t *testing.T, s *site.Site, id string, want bool) {
 	}
 }
 
-func get(t *testing.T, url string, header ...string) (*http.Response, string) {
+// An answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func get(t *testing.T, url string, header ...string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -127,7 +134,7 @@ func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(body)
+	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
 func TestThePage(t *testing.T) {
@@ -136,18 +143,18 @@ func TestThePage(t *testing.T) {
 	t.Run("it is at both addresses, in the language of who asks (S6)", func(t *testing.T) {
 		for _, path := range []string{"/", "/ratelimit/duplicate-submit-test"} {
 			for accept, want := range map[string]string{"": "en", "en-GB,zh;q=0.5": "en", "zh-CN,en;q=0.8": "zh-CN"} {
-				resp, body := get(t, s.URL+path, "Accept-Language", accept)
-				if resp.StatusCode != http.StatusOK || !strings.Contains(body, `<html lang="`+want+`"`) {
-					t.Errorf("%s for %q: %d, not in %s", path, accept, resp.StatusCode, want)
+				got := get(t, s.URL+path, "Accept-Language", accept)
+				if got.status != http.StatusOK || !strings.Contains(got.body, `<html lang="`+want+`"`) {
+					t.Errorf("%s for %q: %d, not in %s", path, accept, got.status, want)
 				}
-				if p := resp.Header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
+				if p := got.header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
 					t.Errorf("the policy is %q", p)
 				}
 			}
 		}
 	})
 	t.Run("every case has its texts, lines, rule and curl line", func(t *testing.T) {
-		_, body := get(t, s.URL+"/demo/cases")
+		body := get(t, s.URL+"/demo/cases").body
 		var list struct {
 			Cases []struct {
 				ID, Go, Rule string
@@ -180,8 +187,8 @@ func TestThePage(t *testing.T) {
 		if resp.StatusCode != http.StatusForbidden {
 			t.Errorf("from elsewhere: %d, want 403", resp.StatusCode)
 		}
-		if resp, _ := get(t, s.URL+"/", "Host", "evil.example"); resp.StatusCode != http.StatusMisdirectedRequest {
-			t.Errorf("by another name: %d, want 421", resp.StatusCode)
+		if got := get(t, s.URL+"/", "Host", "evil.example"); got.status != http.StatusMisdirectedRequest {
+			t.Errorf("by another name: %d, want 421", got.status)
 		}
 	})
 	t.Run("what is no run is refused", func(t *testing.T) {
@@ -196,6 +203,21 @@ func TestThePage(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is behind the page is there for others, too: the shop, the gateway in front
+// of it and the admin API, each with its own answer.
+func TestEverythingIsOnOnePort(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for url, want := range map[string]string{
+		s.Shop + "/state": `"damage"`, s.URL + "/state": `"damage"`, s.URL + "/api/v1/locks": `"locks"`, s.URL + "/openapi.json": `"openapi"`,
+		s.URL + "/readyz": "", s.URL + "/api/v1/rules": `"desk"`,
+	} {
+		if got := get(t, url); got.status != http.StatusOK || !strings.Contains(got.body, want) {
+			t.Errorf("%s: %d\n%.300s", url, got.status, got.body)
+		}
+	}
 }
 
 func TestOpenRefusesWhatOthersCanReach(t *testing.T) {
