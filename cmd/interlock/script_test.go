@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,7 @@ import (
 //	redis COMMAND…         ask the Redis
 //	claim STATE GUARD VAR  leave a record that is done or unknown, and put its key into VAR
 //	hostile N              hold N locks with names that mean harm
+//	exact N                what was written last is a list of those, in JSON, as they are
 //	tame                   what was written last holds nothing that a terminal obeys
 //	shop                   serve orders behind a guard at $SHOP/orders, and without at $SHOP/naive
 //
@@ -52,7 +54,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"cli": h.cli, "held": h.held, "free": h.free, "redis": h.ask, "claim": h.claim, "hostile": h.hostile, "tame": h.tame, "shop": h.shop,
+			"cli": h.cli, "held": h.held, "free": h.free, "redis": h.ask, "claim": h.claim, "hostile": h.hostile, "tame": h.tame, "exact": h.exact, "shop": h.shop,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -130,6 +132,23 @@ func (h *scripts) hostile(ts *testscript.TestScript, _ bool, args []string) {
 	for i, key := range showntest.Hostile(n) {
 		_, err := h.redis.Do("HSET", "evil:"+key, fmt.Sprintf("0b5e7a2e-0000-4000-8000-%012d:1", i), "1")
 		ts.Check(err)
+	}
+}
+
+// exact compares what a list has with what was made.
+func (h *scripts) exact(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var list struct{ Locks []struct{ Key string } }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
+	got := make(map[string]bool)
+	for _, l := range list.Locks {
+		got[l.Key] = true
+	}
+	for _, key := range showntest.Hostile(n) {
+		if want := "evil:" + string([]rune(key)); !got[want] { // JSON has no bytes that are not UTF-8
+			ts.Fatalf("%q is not listed", want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -32,12 +33,17 @@ func (p *program) checkOutput(c *cobra.Command, form string) error {
 }
 
 // json writes data exactly as they are. Escapes for web pages would be in the way
-// of people who read it.
+// of people who read it; those for terminals are there.
 func (p *program) json(v any) error {
-	e := json.NewEncoder(p.stdout)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := p.stdout.Write(shown.JSON(b.Bytes()))
+	return err
 }
 
 // table writes rows below their headings.

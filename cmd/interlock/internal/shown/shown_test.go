@@ -1,6 +1,7 @@
 package shown_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -59,6 +60,17 @@ func TestHostileNamesAreShownSafely(t *testing.T) {
 			t.Errorf("%q and %q look the same: %s", name, other, text)
 		}
 		looks[text] = name
+		data, err := json.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		safe, read := shown.JSON(data), ""
+		if err := showntest.Tame(string(safe)); err != nil {
+			t.Errorf("%q is %s in JSON: %v", name, safe, err)
+		}
+		if err := json.Unmarshal(safe, &read); err != nil || read != string([]rune(name)) {
+			t.Errorf("%q is read as %q, %v", name, read, err)
+		}
 		short := shown.Short(name, 64)
 		if err := showntest.Tame(short); err != nil {
 			t.Errorf("%q is shown as %q in short: %v", name, short, err)
