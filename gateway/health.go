@@ -23,8 +23,8 @@ func (g *Gateway) Ready() error {
 	if done && g.plan.Load() == p {
 		return errors.New("gateway: it is closing")
 	}
-	prober, ok := g.options.Client.Engine().(engine.Prober)
-	if !ok {
+	prober := g.options.Client.Engine().Capabilities().Prober
+	if prober == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)

@@ -37,12 +37,13 @@ func (g *Gateway) Server() (*http.Server, error) {
 		return s, nil
 	}
 	var err error
-	s.TLSConfig, err = tlsOf(cfg.TLS)
+	s.TLSConfig, err = TLSConfig(cfg.TLS)
 	return s, err
 }
 
-// tlsOf returns how clients are talked to.
-func tlsOf(t *config.TLS) (*tls.Config, error) {
+// TLSConfig returns how clients are talked to, with the certificates as they are in
+// their files now.
+func TLSConfig(t *config.TLS) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: tls: %w", err)

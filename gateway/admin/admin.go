@@ -44,9 +44,15 @@ type Options struct {
 	Rules func() *config.Config
 	// Reload reads the configuration again; nil: it cannot be.
 	Reload func(context.Context) error
+	// Reloaded returns what came of the last reload, by whatever way it was asked for;
+	// nil, or one that returns nil: nothing but what this API did is known.
+	Reloaded func() *Reload
 	// Ready says why requests had better go elsewhere, as that the gateway ends;
 	// nil: nothing but the engine counts.
 	Ready func() error
+	// Degrades tells whether the gateway does without its engine: then it is ready
+	// while that is away; nil: it does not.
+	Degrades func() bool
 	// Guards returns what the guards of this process have counted, by name; nil:
 	// there are none.
 	Guards func() map[string]guard.Stats

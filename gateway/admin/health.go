@@ -96,6 +96,9 @@ func (c *checkup) ask(ctx context.Context, e engine.Engine) (engine.Health, erro
 // checks looks at everything that has to be right.
 func (s *Server) checks(ctx context.Context) []Check {
 	_, err := s.health.ask(ctx, s.o.Engine)
+	if s.o.Degrades != nil && s.o.Degrades() {
+		err = nil // its users get along without it
+	}
 	checks := []Check{check("engine", err)}
 	if s.o.Rules != nil {
 		var err error
@@ -130,16 +133,37 @@ func (s *Server) probe(r *http.Request) (http.HandlerFunc, bool) {
 	}
 	switch path {
 	case "/livez":
-		return func(w http.ResponseWriter, r *http.Request) { pulse(w, r, nil) }, true
+		return func(w http.ResponseWriter, r *http.Request) { pulse(w, r, nil, "") }, true
 	case "/readyz", "/healthz":
-		return func(w http.ResponseWriter, r *http.Request) { pulse(w, r, s.checks(r.Context())) }, true
+		return func(w http.ResponseWriter, r *http.Request) { pulse(w, r, s.checks(r.Context()), s.remark()) }, true
 	}
 	return nil, false
 }
 
+// HealthHandler answers the probes of health, and nothing else: for a listener that
+// others may reach.
+func (s *Server) HealthHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		harden(w.Header())
+		if check, ok := s.probe(r); ok {
+			check(w, r)
+			return
+		}
+		problem(NotFound, "here are /livez, /readyz and /healthz, to be read").write(w)
+	})
+}
+
+// remark is what an operator should know although all is well.
+func (s *Server) remark() string {
+	if last := s.reloaded(); last != nil && !last.OK {
+		return "the last reload failed at " + last.Time.Format(time.RFC3339) + ", and what was there before stays: see the log, or /api/v1/rules"
+	}
+	return ""
+}
+
 // pulse answers a probe: in a word, in lines if it asks for them, or in JSON. Why
 // something is wrong it does not say: that may tell of addresses.
-func pulse(w http.ResponseWriter, r *http.Request, checks []Check) {
+func pulse(w http.ResponseWriter, r *http.Request, checks []Check, remark string) {
 	word, status := "ok", http.StatusOK
 	if !allOK(checks) {
 		word, status = "failed", http.StatusServiceUnavailable
@@ -164,6 +188,9 @@ func pulse(w http.ResponseWriter, r *http.Request, checks []Check) {
 				sign = "-"
 			}
 			_, _ = fmt.Fprintf(w, "[%s] %s\n", sign, c.Name)
+		}
+		if remark != "" {
+			_, _ = fmt.Fprintf(w, "[!] %s\n", remark)
 		}
 	}
 	_, _ = fmt.Fprintln(w, word)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"sync"
@@ -18,7 +19,7 @@ type Rules struct {
 	To        []string `json:"to" doc:"Who does the work, without passwords."`
 	Tokens    string   `json:"tokens,omitempty" doc:"The path at which tokens are handed out."`
 	Rules     []Rule   `json:"rules" doc:"In the order of the file."`
-	Reload    *Reload  `json:"reload,omitempty" doc:"What came of the last reload by this API."`
+	Reload    *Reload  `json:"reload,omitempty" doc:"What came of the last reload."`
 }
 
 // A Rule is what happens to the requests that it matches.
@@ -64,7 +65,7 @@ type Reload struct {
 func (s *Server) gatewayRoutes() {
 	var last reloads
 	route(s, "list-rules", "GET /rules", "Ask what the gateway does", "Secrets are left out.", func(_ context.Context, _ *struct{}) (*body[Rules], error) {
-		return s.rules(last.latest())
+		return s.rules(cmp.Or(s.reloaded(), last.latest()))
 	})
 	route(s, "reload", "POST /reload", "Read the configuration again", "All or nothing: with a mistake in it everything stays as it is.",
 		func(ctx context.Context, in *struct{ Body Reasoned }) (*body[Reload], error) {
@@ -85,6 +86,14 @@ func (s *Server) gatewayRoutes() {
 			}
 			return answer(*last.latest()), nil
 		})
+}
+
+// reloaded returns what came of the last reload, or nil if nobody tells.
+func (s *Server) reloaded() *Reload {
+	if s.o.Reloaded == nil {
+		return nil
+	}
+	return s.o.Reloaded()
 }
 
 // reloads remember the last one.
