@@ -5,6 +5,8 @@
 //	interlock lock       look at locks, and take them away
 //	interlock key        look at what guards remember, and decide what nobody knows
 //	interlock storm      let many contend for a lock or send a request, and judge
+//	interlock proxy      protect a service in any language, without a file
+//	interlock serve      run the gateway that a file describes
 //	interlock doctor     say what a Redis set-up promises, and what is wrong with it
 //	interlock go         run the go command, with directives woven in
 //	interlock overlay    print a fresh file for go build -overlay

@@ -95,7 +95,7 @@ func (p *program) report(err error) int {
 		p.complain(p.say(lang.VerdictFailed))
 		return exitVerdict
 	}
-	for _, known := range []func(error) (int, bool){p.reportExec, p.reportOperator, p.reportStorm, p.reportWeaving} {
+	for _, known := range []func(error) (int, bool){p.reportExec, p.reportOperator, p.reportStorm, p.reportGateway, p.reportWeaving} {
 		if code, ok := known(err); ok {
 			return code
 		}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// gatewayFlags are what every gateway can be told, whatever its rules are.
+type gatewayFlags struct {
+	health  string
+	wait    bool
+	log     string
+	verbose bool
+}
+
+func (p *program) gatewayFlags(c *cobra.Command, f *gatewayFlags) {
+	flags := c.Flags()
+	flags.StringVar(&f.health, "health", "", p.say(lang.FlagHealth))
+	flags.BoolVar(&f.wait, "wait-for-engine", false, p.say(lang.FlagWaitEngine))
+	flags.StringVar(&f.log, "log", "text", p.say(lang.FlagLog))
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, p.say(lang.FlagVerbose))
+	choices(c, "log", "text", "json")
+}
+
+func (p *program) checkGateway(c *cobra.Command, f *gatewayFlags) error {
+	if f.log != "text" && f.log != asJSON {
+		return p.badValue(c, "log", f.log, p.say(lang.OneOf, "text, json"))
+	}
+	if f.health != "" && !address(f.health) {
+		return p.badValue(c, "health", f.health, p.say(lang.AnAddress))
+	}
+	return nil
+}
+
+// address tells whether somebody could listen there.
+func address(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return err == nil
+}
+
+// runGateway serves until it is over: a signal ends it in order, and another one at
+// once.
+func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options) error {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	o.Again, o.Health, o.Lazy = again, f.health, f.wait
+	o.Name = "interlock " + c.Name()
+	o.Log = slog.New(serve.Handler(p.stderr, f.log == asJSON, terminal(p.stderr), f.verbose))
+	s, err := serve.Open(c.Context(), o)
+	var away *serve.EngineError
+	switch {
+	case err != nil && c.Context().Err() != nil:
+		return c.Context().Err()
+	case errors.As(err, &away):
+		return &gatewayAwayError{o.Config.Engine, away}
+	case err != nil:
+		return err
+	}
+	p.greet(s, o, f)
+	return s.Run(c.Context())
+}
+
+// A gatewayAwayError is a gateway's engine that is away.
+type gatewayAwayError struct {
+	engine config.Engine
+	err    error
+}
+
+// Error implements error.
+func (e *gatewayAwayError) Error() string { return e.err.Error() }
+
+// Unwrap returns what the engine said.
+func (e *gatewayAwayError) Unwrap() error { return e.err }
+
+// reportGateway says why a gateway does not begin.
+func (p *program) reportGateway(err error) (code int, ok bool) {
+	var away *gatewayAwayError
+	var taken *serve.ListenError
+	switch {
+	case errors.As(err, &away):
+		p.complain(p.say(lang.Unreachable, away), p.say(lang.GatewayAwayHint))
+		return exitUnreachable, true
+	case errors.As(err, &taken):
+		hint := lang.GatewayPortHint
+		if taken.What == "admin" {
+			hint = lang.GatewayAdminHint
+		}
+		p.complain(p.say(lang.PortTaken, taken.At, taken.Err), p.say(hint, taken.What))
+		return exitError, true
+	}
+	return 0, false
+}
+
+// greet says what is there now, and what is not yet as it should be for others to
+// depend on it: in lines for people, or in the log's own form for programs.
+func (p *program) greet(s *serve.Server, o serve.Options, f *gatewayFlags) {
+	lacks := serve.Lacks(o.Config)
+	if f.log == asJSON {
+		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
+		for _, l := range lacks {
+			o.Log.Warn(lang.English.Say(lackTexts[l]), "lack", string(l))
+		}
+		return
+	}
+	paint := p.paint(p.stderr)
+	var b strings.Builder
+	row := func(name lang.Text, text string) {
+		fmt.Fprintf(&b, "  %s  %s\n", lang.Pad(p.say(name), 8), text)
+	}
+	fmt.Fprintf(&b, "%s → %s\n", paint.Bold(s.URL), shown.Text(upstreams(o.Config)))
+	for i := range o.Config.Rules {
+		row(lang.RowRule, p.rule(&o.Config.Rules[i]))
+	}
+	if len(o.Config.Rules) == 0 {
+		row(lang.RowRule, p.say(lang.NoRules))
+	}
+	row(lang.RowEngine, shown.Text(serve.EngineName(o.Config.Engine)))
+	if s.Admin != "" {
+		row(lang.RowAdmin, s.Admin+"/api/v1/claims")
+	}
+	if s.Health != "" {
+		row(lang.RowHealth, s.Health+"/readyz")
+	}
+	if len(lacks) > 0 {
+		fmt.Fprintln(&b, p.say(lang.LacksTitle))
+	}
+	for _, l := range lacks {
+		fmt.Fprintf(&b, "  - %s\n", p.say(lackTexts[l]))
+	}
+	fmt.Fprintln(&b, paint.Dim(p.say(lang.GatewayEnd)))
+	fmt.Fprint(p.stderr, b.String())
+}
+
+// rule is a rule in a line.
+func (p *program) rule(r *config.Rule) string {
+	methods := strings.Join(r.Match.Methods, ",")
+	if methods == "" {
+		methods = "*"
+	}
+	line := fmt.Sprintf("%s %s  %s %s:%s", methods, r.Match.Path, r.Do.Verb, r.Do.Name, r.Key)
+	for _, x := range []struct {
+		on   bool
+		text lang.Text
+	}{{r.Optional, lang.RuleOptional}, {r.Shadow, lang.RuleShadow}} {
+		if x.on {
+			line += "  (" + p.say(x.text) + ")"
+		}
+	}
+	return shown.Text(line)
+}
+
+func upstreams(c *config.Config) string {
+	var all []string
+	for _, to := range c.Upstream.To {
+		all = append(all, to.Redacted())
+	}
+	return strings.Join(all, ", ")
+}
+
+// lackTexts are what is missing, in words.
+var lackTexts = map[serve.Lack]lang.Text{
+	serve.Memory:    lang.LackMemory,
+	serve.Nobody:    lang.LackNobody,
+	serve.Voluntary: lang.LackVoluntary,
+	serve.Unguarded: lang.LackRules,
+}

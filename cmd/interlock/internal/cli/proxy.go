@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// proxyFlags are what a gateway needs to be told that has no file.
+type proxyFlags struct {
+	serve.Line
+	print bool
+	gatewayFlags
+}
+
+// proxy guards a service by a line: no file, and rules that do for a first day.
+func (p *program) proxy() *cobra.Command {
+	var f proxyFlags
+	c := &cobra.Command{
+		Use: "proxy --to URL [flags]", Short: p.say(lang.AboutProxy), Long: p.say(lang.AboutProxyLong),
+		Example: "  interlock proxy --to http://127.0.0.1:9000\n" +
+			"  interlock proxy --to http://127.0.0.1:9000 --redis redis://127.0.0.1:6379 --once 'POST /orders=header.Idempotency-Key'\n" +
+			"  interlock proxy --to http://127.0.0.1:9000 --print-config >interlock.yaml",
+		Args: p.noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.runProxy(c, &f) },
+
+		DisableFlagsInUseLine: true, // Use has them
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&f.To, "to", nil, p.say(lang.FlagProxyTo))
+	flags.StringVar(&f.Listen, "listen", config.DefaultListen, p.say(lang.FlagProxyListen))
+	flags.StringVar(&f.Redis, "redis", "", p.say(lang.FlagProxyRedis))
+	flags.StringArrayVar(&f.Once, "once", nil, p.say(lang.FlagOnce))
+	flags.StringVar(&f.RulesFile, "rules", "", p.say(lang.FlagRules))
+	flags.StringVar(&f.Principal, "principal", "none", p.say(lang.FlagPrincipal))
+	flags.StringArrayVar(&f.Trust, "trust", nil, p.say(lang.FlagTrust))
+	flags.StringVar(&f.Admin, "admin", config.DefaultAdminListen, p.say(lang.FlagAdmin))
+	flags.BoolVar(&f.print, "print-config", false, p.say(lang.FlagPrintProxy))
+	flags.Lookup("to").Annotations = map[string][]string{takes: {"URL"}}
+	for _, name := range []string{"to", "once", "trust"} {
+		flags.Lookup(name).DefValue = "" // not []
+	}
+	p.gatewayFlags(c, &f.gatewayFlags)
+	return c
+}
+
+func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
+	if err := p.checkProxy(c, f); err != nil {
+		return err
+	}
+	text, err := f.File()
+	if err != nil {
+		return err
+	}
+	cfg, errs := config.Parse(f.name(), text)
+	if len(errs) > 0 {
+		return p.told(c, f.name(), errs, f.RulesFile == "")
+	}
+	if f.print {
+		_, err := p.stdout.Write(text)
+		return err
+	}
+	o := serve.Options{Config: cfg}
+	if f.RulesFile != "" {
+		o.File, o.Load = f.RulesFile, func() (*config.Config, error) {
+			text, err := f.File()
+			if err != nil {
+				return nil, err
+			}
+			cfg, errs := config.Parse(f.name(), text)
+			return cfg, errs.Err()
+		}
+	}
+	return p.runGateway(c, &f.gatewayFlags, o)
+}
+
+// name is where mistakes are said to be.
+func (f *proxyFlags) name() string {
+	if f.RulesFile != "" {
+		return f.RulesFile
+	}
+	return "interlock proxy"
+}
+
+func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
+	if err := p.checkGateway(c, &f.gatewayFlags); err != nil {
+		return err
+	}
+	if !c.Flag("redis").Changed {
+		f.Redis = p.getenv(redisVariable)
+	}
+	wrong := f.Redis != "" && !redisURL.MatchString(f.Redis)
+	if f.Redis != "" && !c.Flag("redis").Changed {
+		f.Redis = "${" + redisVariable + "}" // so that a password is not printed
+	}
+	switch {
+	case len(f.To) == 0:
+		return p.misuse(c, p.say(lang.Lacking, "--to"), "")
+	case len(f.Once) > 0 && f.RulesFile != "":
+		return p.misuse(c, p.say(lang.NotBoth, "once", "rules"), "")
+	case wrong:
+		return p.misuse(c, p.say(lang.NotRedisURL, p.redisFrom(c)), "")
+	case !address(f.Listen):
+		return p.badValue(c, "listen", f.Listen, p.say(lang.AnAddress))
+	case f.Admin != serve.Off && !address(f.Admin):
+		return p.badValue(c, "admin", f.Admin, p.say(lang.AnAddressOrOff))
+	}
+	for _, to := range f.To {
+		if !strings.HasPrefix(to, "http://") && !strings.HasPrefix(to, "https://") {
+			return p.misuse(c, p.say(lang.NotHTTP, to), fmt.Sprint("--to http://", strings.TrimPrefix(to, "//")))
+		}
+	}
+	for _, once := range f.Once {
+		if !serve.Pair(once) {
+			return p.badValue(c, "once", once, p.say(lang.AnOnce))
+		}
+	}
+	if !serve.KnownPrincipal(f.Principal) {
+		return p.badValue(c, "principal", f.Principal, p.say(lang.OneOf, "none, header:NAME, jwks:FILE, jwks:URL"))
+	}
+	if f.RulesFile == "" {
+		return nil
+	}
+	if _, err := os.Stat(f.RulesFile); os.IsNotExist(err) {
+		return &configError{p.say(lang.ConfigLacking, f.RulesFile), p.say(lang.RulesHint)}
+	}
+	return nil
+}
+
+// redisFrom is where the address of the Redis is from.
+func (p *program) redisFrom(c *cobra.Command) string {
+	if c.Flag("redis").Changed {
+		return "--redis"
+	}
+	return redisVariable
+}

@@ -1,0 +1,63 @@
+package serve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// A Lack is something that is missing before others should depend on a gateway.
+type Lack string
+
+// What may be missing.
+const (
+	Memory    Lack = "memory"    // records are in this process
+	Nobody    Lack = "nobody"    // senders are not told apart
+	Voluntary Lack = "voluntary" // who sends no key is not guarded
+	Unguarded Lack = "unguarded" // there are no rules
+)
+
+// Lacks returns what is missing. That the admin API asks for no token it says itself.
+func Lacks(c *config.Config) (lacks []Lack) {
+	any := func(is func(config.Rule) bool) bool { return slices.ContainsFunc(c.Rules, is) }
+	for _, x := range []struct {
+		lack Lack
+		is   bool
+	}{
+		{Unguarded, len(c.Rules) == 0},
+		{Memory, c.Engine.URL == "memory"},
+		{Nobody, any(func(r config.Rule) bool { return r.Policy.Name != "" && r.Principal.None })},
+		{Voluntary, any(func(r config.Rule) bool { return r.Optional })},
+	} {
+		if x.is {
+			lacks = append(lacks, x.lack)
+		}
+	}
+	return lacks
+}
+
+// EngineName is how an engine is called, without passwords and parameters.
+func EngineName(e config.Engine) string {
+	switch {
+	case len(e.Quorum) > 0:
+		return "quorum of " + servers(e.Quorum)
+	case len(e.Standby) > 0:
+		return servers(e.Standby[:1]) + ", with the standby " + servers(e.Standby[1:])
+	case e.URL == "memory":
+		return e.URL
+	}
+	return servers([]string{e.URL})
+}
+
+func servers(urls []string) string {
+	names := make([]string, len(urls))
+	for i, url := range urls {
+		scheme, rest, _ := strings.Cut(url, "://")
+		if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+			rest = rest[:end]
+		}
+		names[i] = scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
+	}
+	return strings.Join(names, ", ")
+}
