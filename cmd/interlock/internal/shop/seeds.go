@@ -18,8 +18,8 @@ var Tests = []Test{
 	{"/lock-release-fast", 10 * time.Second, time.Second},
 	{"/lock-release-slow", 5 * time.Second, 3 * time.Second},
 	{"/lock-timeout-test", 2 * time.Second, 3 * time.Second},
-	{"/concurrent-test", 2 * time.Second, Pause},
-	{"/setnx-test", 3 * time.Second, Pause},
+	{"/concurrent-test", 2 * time.Second, 3 * Pause},
+	{"/setnx-test", 3 * time.Second, 3 * Pause},
 }
 
 func (s *Shop) seeds() {

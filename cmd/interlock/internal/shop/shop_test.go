@@ -96,7 +96,7 @@ func TestTheSeedsEndpoints(t *testing.T) {
 		at   int // of five at once, how many run
 	}{
 		{"/lock-release-fast", time.Second, 5}, {"/lock-release-slow", 3 * time.Second, 5}, {"/lock-timeout-test", 3 * time.Second, 5},
-		{"/concurrent-test", shop.Pause, 5}, {"/setnx-test", shop.Pause, 5},
+		{"/concurrent-test", 3 * shop.Pause, 5}, {"/setnx-test", 3 * shop.Pause, 5},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestAShopDoesNotGrowForEver(t *testing.T) {
 	s := shop.New()
 	h := func(i int) { post(s, "/stock/"+fmt.Sprint(i)+"/move", "") }
 	synctest.Test(t, func(*testing.T) {
-		together(30_000, h)
+		together(21_000, h)
 	})
 	if n := len(s.State().Stock); n > 20_001 {
 		t.Errorf("it remembers %d articles", n)
