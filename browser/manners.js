@@ -77,7 +77,6 @@ export async function strangers(chromium, url) {
   await v.page.waitForSelector('.now-wide .held');
   const seen = await v.page.evaluate(() => {
     const list = document.querySelector('.now-wide');
-    // eslint-disable-next-line no-control-regex
     const hidden = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ud800-\udfff]/;
     const texts = [...list.querySelectorAll('.key, .facts')].flatMap((e) => [e.textContent, e.title ?? '']);
     return { shown: list.querySelectorAll('.held').length, bad: texts.filter((x) => hidden.test(x)).length, made: list.querySelectorAll('img, script, iframe').length };

@@ -12,7 +12,6 @@ const began = Date.now();
 const demo = await start();
 const chromium = await browser();
 let pressed = 0;
-if (process.env.TIMES) console.log('started', Date.now() - began);
 
 /** everyCase presses every button of every case. */
 async function everyCase(options) {
@@ -41,7 +40,6 @@ async function everyCase(options) {
     await v.accessible(id);
   }
   await v.close();
-  if (process.env.TIMES) console.log(v.name, Date.now() - began);
 }
 
 try {
@@ -53,7 +51,7 @@ try {
     const axe = (id) => form === 'full' || ['concurrent', 'payment', 'readers'].includes(id);
     await Promise.all([
       ...visits.map((v) => everyCase({ ...v, axe })),
-      manners(chromium, demo.url).then(() => strangers(chromium, demo.url)).then(() => small(chromium, demo.url)).then(() => process.env.TIMES && console.log('manners', Date.now() - began)),
+      manners(chromium, demo.url).then(() => strangers(chromium, demo.url)).then(() => small(chromium, demo.url)),
     ]);
   }
 } catch (error) {

@@ -16,7 +16,7 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusGone, map[string]any{"error": "sold out"})
 		return
 	}
-	if !work(r, Pause/4) {
+	if !work(r, Pause/2) {
 		return
 	}
 	s.change(func(st *State) {
