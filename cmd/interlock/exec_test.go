@@ -70,12 +70,13 @@ func TestExecLeavesNobodyBehind(t *testing.T) {
 		r.expect(t, 4, "the lock family was lost")
 		gone(t, family...)
 	})
-	t.Run("what a command has left behind is ended, too, once the lock is lost", func(t *testing.T) {
+	t.Run("a command is asked to end first, with all it has started", func(t *testing.T) {
 		t.Parallel()
-		r := start(t, env, "exec", "rest", "--grace=30s", "--", "sh", "-c", `echo $$; sleep 60 & echo $!; wait`)
+		r := start(t, env, "exec", "rest", "--grace=1m", "--", "sh", "-c",
+			`trap "echo asked; exit" TERM; echo $$; sleep 60 & echo $!; wait`)
 		family := pids(t, r, 2)
 		start(t, env, "lock", "release", "rest", "--reason=test", "--yes").expect(t, 0)
-		r.expect(t, 4)
+		r.expect(t, 4, "asked")
 		gone(t, family...)
 	})
 	t.Run("signals reach the command and all it has started, and its code is ours", func(t *testing.T) {
