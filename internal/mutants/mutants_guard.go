@@ -250,7 +250,7 @@ var guardMutants = []mutant{
 	{"names-of-others-taken", "guard/operator.go", "	if !strings.HasPrefix(k.key.hashed, k.core.escaped+\":\") {\n", "	if false {\n", "a refund is resolved as an order"},
 	{"operator-at-work-refused", "guard/operator.go", "		if errors.Is(err, ErrDuplicate) { // the operator is the one at work\n", "		if false {\n", "work cannot look at itself"},
 	{"one-page-listed", "guard/operator.go", "			if next == \"\" {\n", "			if true {\n", "a hundred of a thousand"},
-	{"names-are-patterns", "guard/operator.go", "strings.NewReplacer(`\\`, `\\\\`, \"*\", `\\*`, \"?\", `\\?`).Replace(escaped) + \":*\"", "escaped + \":*\"", "a guard called a*b lists those of another"},
+	{"names-are-patterns", "guard/operator.go", "return literally(escaped) + \":*\"", "return escaped + \":*\"", "a guard called a*b lists those of another"},
 	{"every-state-listed", "guard/operator.go", "bool { return len(states) == 0 || slices.Contains(states, s) }", "bool { return len(states) == 0 || !slices.Contains(states, 99) }", "what is unknown, among a million that are not"},
 	{"list-goes-on", "guard/operator.go", "wanted(rec.State, states) && !yield(statusOf(rec), nil) {\n					return\n", "wanted(rec.State, states) && !yield(statusOf(rec), nil) {\n					continue\n", "break in a range over it is a panic"},
 	{"list-hides-the-outage", "guard/operator.go", "				yield(Status{}, fmt.Errorf(\"guard: listing %q: %w\", c.policy.Name, err))\n", "				yield(Status{}, nil)\n", "nothing is unknown, while nothing is known"},

@@ -6,8 +6,20 @@ const (
 	ledgerGo = "engine/memory/ledger.go"
 )
 
-// recordMutants are bugs in what is seen by one who only looks.
+// recordMutants are bugs in what is seen by one who only looks, or has it forgotten.
 var recordMutants = []mutant{
+	{"erase-takes-the-claim", "engine/memory/erase.go",
+		"	if was.State != engine.Running {\n",
+		"	if true {\n",
+		"work that runs is begun again beside it"},
+	{"erase-is-silent", "engine/memory/erase.go",
+		"		s.ears.wake(topic{key: key, record: true})\n",
+		"",
+		"who waits for an outcome waits on"},
+	{"erase-looks", "engine/memory/erase.go",
+		"		s.drop(&r.entry)\n",
+		"",
+		"forgotten, it is said, and it is as it was"},
 	{"record-of-nothing-is-nameless", ledgerGo,
 		"return engine.Record{Key: key}, nil",
 		"return engine.Record{}, nil",
