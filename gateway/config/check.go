@@ -148,26 +148,30 @@ func (r *reader) checkForm(c *Config, d *draft, verb pair) {
 
 // checkRules compares rules with each other.
 func (r *reader) checkRules(c *Config) {
+	reached, called := map[string]*Rule{}, map[string]*Rule{}
 	for i := range c.Rules {
 		one := &c.Rules[i]
-		for j := range i {
-			r.checkPair(&c.Rules[j], one)
+		if first := reached[one.Match.sign()]; first != nil {
+			r.say(one.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: that on line %d matches the same requests", first.At.Line)
+			continue
+		}
+		if one.Match.Path != "" && !one.Continue {
+			reached[one.Match.sign()] = one
+		}
+		if first := called[one.Do.Name]; first != nil {
+			r.checkNamesake(first, one)
+		} else if one.Do.Name != "" {
+			called[one.Do.Name] = one
 		}
 	}
 }
 
-func (r *reader) checkPair(a, b *Rule) {
-	if b.Match.Path != "" && !a.Continue && a.Match.same(&b.Match) {
-		r.say(b.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: that on line %d matches the same requests", a.At.Line)
-		return
-	}
-	if b.Do.Name == "" || a.Do.Name != b.Do.Name || a.Do.Verb == rule.Lock && b.Do.Verb == rule.Lock {
-		return
-	}
+// checkNamesake finds records that two rules would read differently.
+func (r *reader) checkNamesake(a, b *Rule) {
 	switch {
 	case a.Do.Verb != b.Do.Verb:
 		r.say(b.At, Conflict, "give one of them another name", "this is a %s called %s, and the rule on line %d is a %s of the same name", b.Do.Verb, b.Do.Name, a.At.Line, a.Do.Verb)
-	case !reflect.DeepEqual(a.Policy, b.Policy):
+	case a.Do.Verb != rule.Lock && !reflect.DeepEqual(a.Policy, b.Policy):
 		r.say(b.At, Conflict, "give one of them another name, or share a preset", "the rule on line %d is called %s, too, and says something else", a.At.Line, b.Do.Name)
 	}
 }

@@ -1,5 +1,7 @@
 package config
 
+import "os"
+
 // A Row is a field as docs/config.md has it.
 type Row struct{ Section, Name, About, Default string }
 
@@ -45,4 +47,11 @@ func Options() (names []string) {
 		names = append(names, f.name)
 	}
 	return names
+}
+
+// Sight returns what Watch does when a file has been left alone for a while.
+func Sight(path string, changed func(*Config, error)) (look func()) {
+	s := &sight{path: path, changed: changed}
+	s.content, s.err = os.ReadFile(path)
+	return s.look
 }

@@ -215,15 +215,12 @@ func sorted[V any](m map[string]V) []string {
 	return names
 }
 
-// same tells whether two rules are about the same requests.
-func (m *Match) same(o *Match) bool {
-	if m.Path != o.Path || m.Host != o.Host || len(m.Methods) != len(o.Methods) || len(m.Header) != len(o.Header) {
-		return false
+// sign is the same for rules that are about the same requests.
+func (m *Match) sign() string {
+	methods := slices.Sorted(slices.Values(m.Methods))
+	sign := fmt.Sprintf("%q %q %q", methods, m.Path, m.Host)
+	for _, name := range sorted(m.Header) {
+		sign += fmt.Sprintf(" %q %q", name, m.Header[name])
 	}
-	for name, value := range m.Header {
-		if o.Header[name] != value {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(m.Methods, func(s string) bool { return !slices.Contains(o.Methods, s) })
+	return sign
 }

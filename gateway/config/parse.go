@@ -61,13 +61,13 @@ func rulesField() field[Config] {
 			r.ruleList = n
 		},
 		show: func(c *Config) *node {
-			l := &node{kind: list, flow: len(c.Rules) == 0}
+			fields, l := ruleShape(), &node{kind: list, flow: len(c.Rules) == 0}
 			for _, one := range c.Rules {
 				d := &draft{Rule: one}
 				if reflect.DeepEqual(d.Principal, c.Principal) {
 					d.Principal = Principal{}
 				}
-				n := ruleShape().print(d)
+				n := fields.print(d)
 				if one.Preset != "" {
 					n.pairs[0].value.comment = "preset " + one.Preset
 				}

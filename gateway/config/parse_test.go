@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,49 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestWindowsFiles(t *testing.T) {
+	good(t, "\uFEFF"+strings.ReplaceAll(shop, "\n", "\r\n"))
+}
+
+// TestHostileFiles are refused in a moment, and the process goes on.
+func TestHostileFiles(t *testing.T) {
+	deep := ""
+	for i := range 300 {
+		deep += strings.Repeat(" ", i) + "a:\n"
+	}
+	for name, text := range map[string]string{
+		"brackets":     strings.Repeat("[", 1<<20),
+		"braces":       strings.Repeat("{a: ", 1<<18),
+		"dashes":       strings.Repeat("- ", 1<<19),
+		"questions":    strings.Repeat("? ", 1<<19),
+		"colons":       strings.Repeat("a: ", 1<<18),
+		"steps":        deep,
+		"lines":        strings.Repeat("[\n", 1<<18),
+		"too large":    strings.Repeat("#\n", 1<<20),
+		"one text":     "engine: " + strings.Repeat("x", 1<<19),
+		"quotes":       "engine: '" + strings.Repeat("'", 1<<19),
+		"anchors":      "a: &a [x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: [*c, *c, *c]\n",
+		"carriage":     "engine: memory\rto: http://a\r",
+		"nothing":      "\x00\x00",
+		"a byte order": "\uFEFF\uFEFFengine: x",
+		"many rules":   "engine: memory\nto: http://a\nrules:\n" + strings.Repeat("  - match: POST /a\n    lock: a\n", 5_000),
+	} {
+		began := time.Now()
+		c, errs := config.Parse("x", []byte(text))
+		if c != nil || len(errs) == 0 {
+			t.Errorf("%s: accepted", name)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s took %v", name, took)
+		} else {
+			t.Logf("%s took %v: %.100s", name, took, errs[0].Error())
+		}
+		if shown := errs[0].Show(); len(shown) > 1000 {
+			t.Errorf("%s: %d bytes are shown", name, len(shown))
+		}
+	}
+}
+
 // TestColonsInBraces has a colon without a space behind it where the YAML library
 // sees a field.
 func TestColonsInBraces(t *testing.T) {
@@ -71,5 +115,38 @@ func TestColonsInBraces(t *testing.T) {
 	}
 	if got := c.Upstream.To[0].String(); got != "http://a:9000" {
 		t.Errorf("the service is at %s", got)
+	}
+}
+
+// TestPresets has a rule say more than its preset, and otherwise than it.
+func TestPresets(t *testing.T) {
+	const head = "engine: memory\nto: http://a\nprincipal: none\npresets:\n  mine: {preset: payment, lease: 1m}\nrules:\n  - match: POST /a\n    submit: a:{query.x}\n"
+	for more, want := range map[string]guard.Policy{
+		"preset: payment":                        {After: guard.Window, Window: 30 * time.Second, OnUnknown: guard.Hold, Retain: 24 * time.Hour, OnDown: guard.Closed},
+		"preset: payment\n    after: free":       {After: guard.Free, OnUnknown: guard.Hold, Retain: 24 * time.Hour, OnDown: guard.Closed},
+		"preset: payment\n    on-unknown: rerun": {After: guard.Window, Window: 30 * time.Second, OnUnknown: guard.Rerun, OnDown: guard.Closed},
+		"preset: payment\n    window: 1m":        {After: guard.Window, Window: time.Minute, OnUnknown: guard.Hold, Retain: 24 * time.Hour, OnDown: guard.Closed},
+		"preset: mine\n    on-down: open":        {After: guard.Window, Window: 30 * time.Second, OnUnknown: guard.Hold, Retain: 24 * time.Hour, OnDown: guard.Open, Lease: time.Minute},
+		"lease: 5m":                              {After: guard.Window, Window: 5 * time.Second, OnUnknown: guard.Rerun, OnDown: guard.Open, Lease: 5 * time.Minute},
+	} {
+		p := good(t, head+"    "+more+"\n").Rules[0].Policy
+		got := guard.Policy{After: p.After, Window: p.Window, OnUnknown: p.OnUnknown, Retain: p.Retain, OnDown: p.OnDown}
+		if want.Lease != 0 {
+			got.Lease = p.Lease
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", more, got, want)
+		}
+		if err := p.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestContinue lets two rules be about the same requests.
+func TestContinue(t *testing.T) {
+	c := good(t, "engine: memory\nto: http://a\nrules:\n  - {match: POST /a, lock: a, continue: true}\n  - {match: POST /a, lock: b}\n")
+	if !c.Rules[0].Continue || c.Rules[1].Continue {
+		t.Errorf("%+v", c.Rules)
 	}
 }

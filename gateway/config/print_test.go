@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +89,10 @@ rules:
     max-hold: 1h
     principal: none
     message: '"not" now: # later'
+  - match: POST /odd
+    lock: odd
+    principal: none
+    message: {en: "a\u200Bb \U0001F600 \uE000 \\ \"", zh: "yes"}
 `,
 	"engine: {standby: [redis://a, 'redis+sentinel://b1,b2/main']}\nto: {url: http://a, h2c: true}\nprincipal: none\nadmin: {}\nrules:\n  - {match: POST /a, submit: 'a:{query.x}', after: free, on-error: keep, retain: 5m}\n",
 }
@@ -103,6 +108,9 @@ func TestPrint(t *testing.T) {
 		}
 		if strings.Contains(printed, "secret@") {
 			t.Errorf("file %d: a password is printed", i)
+		}
+		if strings.ContainsFunc(printed, func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }) {
+			t.Errorf("file %d: %q holds what a terminal may obey", i, printed)
 		}
 		equal(t, c, again)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"regexp"
@@ -26,6 +27,7 @@ type reader struct {
 }
 
 func newReader(file string, content []byte) *reader {
+	content = bytes.TrimPrefix(content, []byte("\uFEFF")) // which some editors write first
 	return &reader{
 		file: file, lines: strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n"),
 		getenv: os.LookupEnv, origins: map[string]string{}, presets: map[string]*draft{},

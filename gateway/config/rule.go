@@ -11,12 +11,13 @@ func (r *reader) rules(c *Config) {
 	if r.ruleList == nil {
 		return
 	}
+	fields := ruleShape()
 	for i, n := range r.ruleList.items {
 		d := &draft{n: n}
 		d.At = n.at
 		r.within("rules", func() {
 			r.within(strconv.Itoa(i), func() {
-				ruleShape().read(r, d, n)
+				fields.read(r, d, n)
 				if n.kind == mapping {
 					r.rule(c, d)
 				}

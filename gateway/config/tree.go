@@ -16,7 +16,8 @@ import (
 
 const (
 	mostText  = 1 << 20 // bytes of a file: more is not written by hand
-	mostDepth = 32      // brackets and indentations inside each other
+	mostDepth = 32      // fields and lists inside each other
+	mostRow   = 500     // brackets, dashes and colons in a row
 )
 
 // tree makes nodes of a file. It returns nil if nothing can be read in it.
@@ -29,7 +30,7 @@ func (r *reader) tree(content []byte) *node {
 		r.say(r.invalid(content), Syntax, "save the file as UTF-8", "this is not UTF-8")
 		return nil
 	case tooDeep(r.lines):
-		r.say(rule.Pos{Line: 1, Col: 1}, Syntax, "no field is deeper than six", "there are more than %d brackets inside each other", mostDepth)
+		r.say(rule.Pos{Line: 1, Col: 1}, Syntax, "no field is deeper than six", "there are more than %d brackets inside each other, or in a line", mostRow)
 		return nil
 	}
 	if at, ok := r.control(); ok {
@@ -79,17 +80,22 @@ func (r *reader) control() (rule.Pos, bool) {
 	return rule.Pos{}, false
 }
 
-// tooDeep counts brackets: a parser that goes down for each of them would end the
-// process.
+// tooDeep counts what a parser goes down for: so many steps would end the process.
 func tooDeep(lines []string) bool {
 	depth := 0
 	for _, line := range lines {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
 		depth += strings.Count(line, "[") + strings.Count(line, "{") - strings.Count(line, "]") - strings.Count(line, "}")
-		dashes := strings.Count(line, "- ")
-		if depth > mostDepth || dashes > 200 || strings.Count(line, "[") > 500 || strings.Count(line, "? ") > 200 || strings.Count(line, ": ") > 500 {
+		depth = max(depth, 0)
+		row := 0
+		for _, opening := range []string{"[", "{", "- ", "? ", ": "} {
+			row = max(row, strings.Count(line, opening))
+		}
+		if depth > mostRow || row > mostRow {
 			return true
 		}
-		depth = max(depth, 0)
 	}
 	return false
 }
@@ -138,10 +144,14 @@ func (r *reader) document(file *ast.File) *node {
 
 // node makes a node of the YAML library's.
 func (r *reader) node(n ast.Node, depth int) *node {
-	if n == nil || depth > mostDepth {
+	if n == nil {
 		return &node{at: rule.Pos{Line: 1, Col: 1}}
 	}
 	at := r.pos(n.GetToken())
+	if depth > mostDepth {
+		r.say(at, Syntax, "no field is deeper than six", "there are more than %d fields and lists inside each other", mostDepth)
+		return &node{at: at}
+	}
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		m := &node{kind: mapping, at: at, flow: n.IsFlowStyle}

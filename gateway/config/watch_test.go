@@ -126,6 +126,40 @@ func TestWatchLinks(t *testing.T) {
 	}, func(got told) bool { return got.err == nil && got.c.Namespace == last })
 }
 
+// TestChangesThatChangeNothing are not told, and what is wrong is told once.
+func TestChangesThatChangeNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "interlock.yaml")
+	write(t, path, named("a"))
+	said := ""
+	look := config.Sight(path, func(c *config.Config, err error) {
+		if err != nil {
+			said += "!"
+			return
+		}
+		said += c.Namespace
+	})
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, ""},
+		{func() { write(t, path, named("a")) }, ""},
+		{func() { write(t, path, named("b")) }, "b"},
+		{func() {}, "b"},
+		{func() { write(t, path, "engine: memory") }, "b!"},
+		{func() {}, "b!"},
+		{func() { os.Remove(path) }, "b!!"},
+		{func() {}, "b!!"},
+		{func() { write(t, path, "engine: memory") }, "b!!!"},
+		{func() { write(t, path, named("b")) }, "b!!!b"},
+	} {
+		step.do()
+		if look(); said != step.want {
+			t.Fatalf("%q is told, want %q", said, step.want)
+		}
+	}
+}
+
 func TestWatchNothing(t *testing.T) {
 	if err := config.Watch(t.Context(), filepath.Join(t.TempDir(), "no", "such.yaml"), nil); err == nil {
 		t.Error("a directory is watched that there is not")
