@@ -31,6 +31,7 @@ func TestAnEngineThatIsGone(t *testing.T) {
 		{"a lock", lock, 503, "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // a guard waits a little before it says that nobody is there
 			w := interlocktest.New(t)
 			w.Fail()
 			s := openOn(t, w.Engine(), told(c.rule), nil)

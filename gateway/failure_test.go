@@ -156,7 +156,7 @@ func TestAServiceThatIsNotThere(t *testing.T) {
 			cfg.Upstream = config.Upstream{To: to(t), Connect: time.Second}
 			s := open(t, cfg, nil)
 			got := s.send("POST", "/orders", "x", key("k"))
-			if got.StatusCode != 502 || got.code() != interlockhttp.UpstreamUnreachable || got.Header.Get("Retry-After") != "1" {
+			if got.StatusCode != http.StatusBadGateway || got.code() != interlockhttp.UpstreamUnreachable || got.Header.Get("Retry-After") != "1" {
 				t.Fatalf("got %v", got)
 			}
 			if e := s.event(); e.Outcome != "failed" {
@@ -196,7 +196,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 				t.Fatalf("the first gets %v", got)
 			}
 			got := s.send(c.method, c.path, c.body, key("k-2"))
-			if got.StatusCode != 502 || w.seen.Load() != 2 {
+			if got.StatusCode != http.StatusBadGateway || w.seen.Load() != 2 {
 				t.Errorf("the second gets %v, and %d were sent", got, w.seen.Load())
 			}
 		})

@@ -1,12 +1,12 @@
 package gateway
 
 import (
-	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,10 +17,6 @@ import (
 // fenceField tells the service behind the fence of the lock or claim, so that it can
 // refuse a request whose lock was lost on the way.
 const fenceField = "Interlock-Fence"
-
-// keyFields are those in which net/http looks for a key: it sends a request again by
-// itself that has one. In lower case it does not find them.
-var keyFields = map[string]string{"Idempotency-Key": "idempotency-key", "X-Idempotency-Key": "x-idempotency-key"}
 
 // rewrite makes of a request that came one that goes on.
 func (b *backend) rewrite(p *httputil.ProxyRequest) {
@@ -50,32 +46,6 @@ func (b *backend) rewrite(p *httputil.ProxyRequest) {
 	sendOnce(p.Out)
 }
 
-// sendOnce keeps net/http from sending a request again by itself.
-func sendOnce(r *http.Request) {
-	for name, hidden := range keyFields {
-		if values, ok := r.Header[name]; ok {
-			delete(r.Header, name)
-			r.Header[hidden] = values
-		}
-	}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		if r.Body == nil || r.Body == http.NoBody {
-			r.Body = empty{} // there is nothing in it, but it cannot be had again
-		}
-	}
-	r.GetBody = nil
-}
-
-// empty is a body of no bytes.
-type empty struct{}
-
-// Read implements io.Reader.
-func (empty) Read([]byte) (int, error) { return 0, io.EOF }
-
-// Close implements io.Closer.
-func (empty) Close() error { return nil }
-
 // strip removes what only we, or a proxy that is believed, may say. Many services read
 // X_User as X-User, so that both count.
 func (v *visit) strip(h http.Header) {
@@ -98,14 +68,7 @@ func (v *visit) strip(h http.Header) {
 
 // matters tells whether a rule goes by a field.
 func (v *visit) matters(name string) bool {
-	for _, l := range v.chain {
-		for _, f := range l.fields {
-			if f == name {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.chain, func(l *layer) bool { return slices.Contains(l.fields, name) })
 }
 
 // forward says whose request it is. What a proxy says that is believed is kept.
@@ -150,23 +113,11 @@ func fieldsOf(r *config.Rule, p config.Principal) (fields []string, query bool) 
 }
 
 func (v *visit) usesQuery() bool {
-	for _, l := range v.chain {
-		if l.usesQuery {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.chain, func(l *layer) bool { return l.usesQuery })
 }
 
 // keeps tells whether the answer is to be stored before it is sent.
-func (v *visit) keeps() bool {
-	for _, l := range v.chain {
-		if l.keeps() {
-			return true
-		}
-	}
-	return false
-}
+func (v *visit) keeps() bool { return slices.ContainsFunc(v.chain, (*layer).keeps) }
 
 // trusts tells whether a request comes from a proxy that is believed.
 func trusts(prefixes []netip.Prefix, remote string) bool {
@@ -178,10 +129,6 @@ func trusts(prefixes []netip.Prefix, remote string) bool {
 	if err != nil {
 		return false
 	}
-	for _, p := range prefixes {
-		if p.Contains(ip.Unmap().WithZone("")) {
-			return true
-		}
-	}
-	return false
+	ip = ip.Unmap().WithZone("")
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
@@ -41,17 +42,7 @@ func (g *Gateway) Ready() error {
 
 // answers tells whether a node of an engine does.
 func answers(h engine.Health) bool {
-	for _, n := range h.Nodes {
-		if n.Err == nil {
-			return true
-		}
-	}
-	for _, part := range h.Parts {
-		if answers(part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Nodes, func(n engine.Node) bool { return n.Err == nil }) || slices.ContainsFunc(h.Parts, answers)
 }
 
 // HealthHandler answers /livez, which is well for as long as the process is, and

@@ -72,7 +72,7 @@ func safe(method string) bool {
 }
 
 func (m *matcher) onHost(host string) bool {
-	if parent, any := strings.CutPrefix(m.host, "*"); any {
+	if parent, wild := strings.CutPrefix(m.host, "*"); wild {
 		return strings.HasSuffix(host, parent) && len(host) > len(parent)
 	}
 	return m.host == "" || m.host == host

@@ -19,7 +19,6 @@ import (
 
 // A door is a service that answers when it is let.
 type door struct {
-	site  *site
 	in    chan struct{} // a request is in
 	opens chan struct{}
 }

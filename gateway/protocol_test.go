@@ -55,6 +55,7 @@ func TestUpgrades(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusSwitchingProtocols {
 			text, _ := io.ReadAll(resp.Body)
 			return resp.StatusCode, string(text)

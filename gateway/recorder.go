@@ -42,7 +42,7 @@ type clientBody struct {
 // Read implements io.Reader.
 func (b *clientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // readers return it as it is
+	if err != nil && err != io.EOF {
 		b.broken.Store(&err)
 	}
 	return n, err

@@ -102,7 +102,7 @@ func TestReload(t *testing.T) {
 			})
 		}
 		go func() {
-			for range s.events { //nolint:revive // so that nobody waits
+			for range s.events {
 			}
 		}()
 		for n := range 30 {

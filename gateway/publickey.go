@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// parseKeys reads a set of public keys. Others in it are passed over.
+func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
+	var set struct{ Keys []json.RawMessage }
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, err
+	}
+	var keys []jose.JSONWebKey
+	for _, raw := range set.Keys {
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(raw) == nil && key.Valid() && key.IsPublic() && (key.Use == "" || key.Use == "sig") {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("there is no public key to verify with in it")
+	}
+	return keys, nil
+}
+
+// readKey reads a public key, or a secret. It removes the algorithms that do not go
+// with it: a public key is no secret, and must not be taken for one.
+func readKey(file string, algs *[]jose.SignatureAlgorithm) (*keySet, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: key-file: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		*algs = slices.DeleteFunc(*algs, func(a jose.SignatureAlgorithm) bool { return !symmetric(a) })
+		secret := []byte(strings.Trim(string(text), "\r\n"))
+		if len(secret) < 32 {
+			return nil, fmt.Errorf("gateway: key-file: %s is no PEM, and as a secret it has %d bytes: use 32 random ones", file, len(secret))
+		}
+		return &keySet{keys: []jose.JSONWebKey{{Key: secret}}}, nil
+	}
+	*algs = slices.DeleteFunc(*algs, symmetric)
+	key, err := publicKey(block)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: key-file: %s: %w", file, err)
+	}
+	return &keySet{keys: []jose.JSONWebKey{{Key: key}}}, nil
+}
+
+func publicKey(block *pem.Block) (crypto.PublicKey, error) {
+	switch block.Type {
+	case "PUBLIC KEY":
+		return x509.ParsePKIXPublicKey(block.Bytes)
+	case "RSA PUBLIC KEY":
+		return x509.ParsePKCS1PublicKey(block.Bytes)
+	case "CERTIFICATE":
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		return c.PublicKey, nil
+	}
+	return nil, fmt.Errorf("it holds a %s, and a PUBLIC KEY is needed", block.Type)
+}
