@@ -33,6 +33,8 @@ type site struct {
 	front   *httptest.Server
 	events  chan gateway.Event
 	engine  engine.Engine // nil: in memory
+
+	contexts chan context.Context // of requests, if they are watched
 }
 
 // told makes a configuration of rules. Everybody on this machine is a trusted proxy.

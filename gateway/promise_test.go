@@ -21,16 +21,23 @@ import (
 type door struct {
 	in    chan struct{} // a request is in
 	opens chan struct{}
+	left  chan struct{} // and was given up
 }
 
-func newDoor() *door { return &door{in: make(chan struct{}, 100), opens: make(chan struct{})} }
+func newDoor() *door {
+	return &door{in: make(chan struct{}, 100), opens: make(chan struct{}), left: make(chan struct{}, 100)}
+}
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.ReadAll(r.Body); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	d.in <- struct{}{}
-	<-d.opens
+	select {
+	case <-d.opens:
+	case <-r.Context().Done():
+		d.left <- struct{}{}
+	}
 	io.WriteString(w, "done")
 }
 
@@ -143,12 +150,20 @@ func TestAClientThatLeaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDoor()
 			s := open(t, told(r), d)
+			s.watch()
 			ctx, leave := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() { s.send("POST", "/orders", "x", key("k"), func(r *http.Request) { *r = *r.WithContext(ctx) }) })
 			<-d.in
+			noticed := s.noticed()
 			leave()
 			wg.Wait()
+			<-noticed
+			select {
+			case <-d.left:
+				t.Error("the service was left alone with it")
+			case <-time.After(50 * time.Millisecond): // nothing is to happen
+			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.InProgress && got.code() != interlockhttp.Locked {
 				t.Errorf("who comes next gets %v", got)
 			}
@@ -162,6 +177,18 @@ func TestAClientThatLeaves(t *testing.T) {
 		})
 	}
 }
+
+// watch has the site tell when a client has left.
+func (s *site) watch() {
+	s.contexts = make(chan context.Context, 100)
+	s.front.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.contexts <- r.Context()
+		s.gateway.ServeHTTP(w, r)
+	})
+}
+
+// noticed is closed when the server has seen that the first client left.
+func (s *site) noticed() <-chan struct{} { return (<-s.contexts).Done() }
 
 func TestAnAnswerThatIsTooLargeToKeep(t *testing.T) {
 	cfg := told(orders())

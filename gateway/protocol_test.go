@@ -138,7 +138,11 @@ func TestNothingIsTouched(t *testing.T) {
 	if got := s.send("GET", "/free", ""); got.StatusCode != http.StatusOK || w.last().ContentLength != 0 || w.last().TransferEncoding != nil {
 		t.Errorf("a GET came with a body: %v", w.last().TransferEncoding)
 	}
-	if w.last().UserAgent() != "Go-http-client/1.1" {
+	s.raw("GET /free HTTP/1.1\r\nHost: x\r\nUser-Agent: me\r\n\r\n")
+	if h := w.last().Header; h["Accept-Encoding"] != nil {
+		t.Errorf("the client did not ask for %q", h["Accept-Encoding"])
+	}
+	if w.last().UserAgent() != "me" {
 		t.Errorf("it is sent by %q", w.last().UserAgent())
 	}
 }
