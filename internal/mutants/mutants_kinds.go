@@ -94,7 +94,7 @@ var kindMutants = []mutant{
 	{"name-dropped", "presence.go", "	name := p.name\n", "	name := \"\"\n", "interlock.test"},
 	{"prefix-unlisted", "operator.go", "literally(c.opts.prefix)+pattern, cursor", "\"*\"+pattern, cursor", "everybody's locks"},
 	{"prefix-a-pattern", "operator.go", "literally(c.opts.prefix)+pattern", "c.opts.prefix+pattern", "sh*p is shop"},
-	{"one-page", "operator.go", "			if next == \"\" {\n				return\n			}\n			cursor = next\n", "			return\n", "the first page only"},
+	{"one-page", "operator.go", "			if next == \"\" {\n				return\n			}\n			cursor = next\n", "			_ = next\n			return\n", "the first page only"},
 	{"listing-never-ends", "operator.go", "				yield(LockInfo{}, err)\n", "				if yield(LockInfo{}, err) {\n					yield(LockInfo{}, err)\n				}\n", "an error again and again"},
 	{"listing-goes-on", "operator.go", "				if !yield(info, nil) {\n					return\n				}\n", "				yield(info, nil)\n", "a panic where the loop was left"},
 	{"force-release-looks", "operator.go", "engine.Inspector.Seize)", "engine.Inspector.Inspect)", "nothing happens"},
