@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/gateway/admin"
 )
 
@@ -173,15 +173,14 @@ func TestEvents(t *testing.T) {
 		w.get("/api/v1/events").problem(503, admin.TooManyStreams)
 	})
 	t.Run("too many locks are not told, but how many were not", func(t *testing.T) {
-		w := open(t)
-		l := w.listen("")
-		for i := range 1200 {
-			w.lock(w.client.Mutex(fmt.Sprint("n:", i)))
+		events := admin.NewEvents()
+		l := open(t, func(o *admin.Options) { o.Events = events }).listen("")
+		acquired := events.Trace().Acquired
+		for range 20_000 { // far more than are told in the time that it takes
+			acquired(interlock.Acquired{Key: "a:1"})
 		}
-		for range 300 {
-			time.Sleep(time.Millisecond)
-			w.lock(w.client.Mutex(fmt.Sprint("m:", time.Now().UnixNano())))
-		}
+		time.Sleep(100 * time.Millisecond) // until some may be told again
+		acquired(interlock.Acquired{Key: "a:2"})
 		for {
 			if e := l.next(); e.Kind == "skipped" {
 				return
