@@ -309,7 +309,8 @@ func TestServeEnd(t *testing.T) {
 	t.Run("who takes too long is cut off, and unknown", func(t *testing.T) {
 		t.Parallel()
 		o := openOffice(t)
-		name := file(t, officeHead+"rules:\n  - match: POST /hang\n    once: hang:{header.Idempotency-Key}\n    scope: key\n    on-unknown: hold\nshutdown: {timeout: 300ms}\n", o.URL)
+		s := redistest.Start(t)
+		name := file(t, strings.Replace(officeHead, "memory", s.URL(), 1)+"rules:\n  - match: POST /hang\n    once: hang:{header.Idempotency-Key}\n    scope: key\n    on-unknown: hold\n    lease: 1s\nshutdown: {timeout: 300ms}\n", o.URL)
 		g := openGate(t, "serve", "--config", name)
 		got := make(chan answer, 1)
 		go func() { got <- g.post("/hang", somebody) }()
@@ -319,6 +320,8 @@ func TestServeEnd(t *testing.T) {
 			t.Errorf("the answer is %d %s", a.status, a.text)
 		}
 		g.expect(t, 0, "the rest is cut off")
+		next := openGate(t, "serve", "--config", name)
+		await(t, "its lease is over", func() bool { return strings.Contains(next.post("/hang", somebody).text, "outcome_unknown") })
 	})
 	t.Run("a second signal ends it at once", func(t *testing.T) {
 		t.Parallel()

@@ -6,9 +6,13 @@ import (
 	"time"
 )
 
-// settling is how long the records of those who were cut off may take to be written,
-// and the engine to be closed.
-const settling = 5 * time.Second
+const (
+	// grace is how long those may still take who were cut off, until what became of
+	// their requests is written down as unknown.
+	grace = time.Second
+	// settling is how long it may take to give back what is held.
+	settling = 5 * time.Second
+)
 
 // end ends everything, in the order in which the parts need each other. What cannot
 // be done is said, and does not keep the rest from being done.
@@ -19,10 +23,10 @@ func (s *Server) end() {
 	time.Sleep(cfg.Delay) // whoever sends requests here has to hear of it first
 	s.drain(cfg.Timeout)
 
-	ctx, cancel := context.WithTimeout(context.Background(), settling)
-	defer cancel()
-	s.complain("not all guards were closed well", s.gate.Close(ctx))
-	s.complain("not all locks were given back; they run out", s.client.Close(ctx))
+	within(grace, func(ctx context.Context) { s.complain("some requests have an unknown outcome", s.gate.Close(ctx)) })
+	within(settling, func(ctx context.Context) {
+		s.complain("not all locks were given back; they run out", s.client.Close(ctx))
+	})
 	s.complain("the audit trail was not closed well", s.api.Close())
 	for _, d := range s.others {
 		_ = d.server.Close() // who looks on is told the last by now
@@ -47,6 +51,12 @@ func (s *Server) drain(timeout time.Duration) {
 		s.log.Warn("not everybody was answered in time: the rest is cut off", "timeout", timeout, "err", err)
 		_ = s.front.server.Close()
 	}
+}
+
+func within(d time.Duration, do func(context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	do(ctx)
 }
 
 func (s *Server) complain(what string, err error) {
