@@ -11,6 +11,19 @@
 // that a rule matches gets what [interlockhttp] promises, with the service behind
 // as its handler: it is never sent twice, and what became of it is told apart: it
 // was not sent, it was answered, or nobody knows.
+//
+// A request that could be read as one that a rule matches, and is not plainly it, is
+// refused: //orders, /orders/, /ORDERS, /x/%2e%2e/orders, and POST in another header.
+// Who sent a request is found out before anything else, if the rule, or the file, has
+// a principal. A lock is held, and a claim kept, until the service has answered,
+// although the client may have left. The service gets the fence in Interlock-Fence;
+// what clients say in Interlock-* fields is removed, and what they say in
+// X-Forwarded-* unless they are trusted proxies.
+//
+// It is not promised that a service which closes a connection at the moment when it is
+// used again is told apart from one that died over the request: let its keep-alive be
+// longer than config.Upstream.Idle. Trailers of answers that are kept are dropped. A
+// client that reads slowly what a locked request answers holds the lock meanwhile.
 package gateway
 
 import (

@@ -58,6 +58,7 @@ func TestWhatAClientIsTold(t *testing.T) {
 		{name: "the same again", first: true, body: "shoe", changes: []with{key("k")}, status: 201},
 		{name: "the same key in quotation marks", first: true, body: "shoe", changes: []with{key(`"k"`)}, status: 201},
 		{name: "another body", first: true, body: "hat", changes: []with{key("k")}, status: 422, code: interlockhttp.KeyReused},
+		{name: "27: the same with one more space", first: true, body: "shoe ", changes: []with{key("k")}, status: 422, code: interlockhttp.KeyReused},
 		{name: "no user", body: "shoe", changes: []with{key("k"), func(r *http.Request) { r.Header.Del("X-User") }}, status: 401, code: interlockhttp.UserMissing},
 		{name: "two users", body: "shoe", changes: []with{key("k"), field("X-User", "bob")}, status: 401, code: interlockhttp.UserMissing},
 		{name: "12: a body that is too large", body: strings.Repeat("x", 2000), changes: []with{key("k")}, status: 413, code: interlockhttp.BodyTooLarge},

@@ -212,7 +212,8 @@ func TestDetours(t *testing.T) {
 	}
 }
 
-// What a client says of others, and of us, is not believed (21, 22).
+// What a client says of others, and of us, is not believed (21, 22), nor how long it
+// wants to hold something (17).
 func TestFields(t *testing.T) {
 	w := &witness{}
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
@@ -221,9 +222,9 @@ func TestFields(t *testing.T) {
 	lies := []with{
 		field("X-Forwarded-For", "6.6.6.6"), field("X-Forwarded-Host", "evil"), field("X-Forwarded-Proto", "gopher"), field("Forwarded", "for=6.6.6.6"),
 		field("X-Real-Ip", "6.6.6.6"), field("X-Forwarded-Port", "666"), field("Interlock-Fence", "999"), field("Interlock_Fence", "999"), field("X_User", "root"),
-		field("X_Forwarded_For", "6.6.6.6"), field("Interlock-Unguarded", "true"), field("X-Other", "stays"),
+		field("X_Forwarded_For", "6.6.6.6"), field("Interlock-Unguarded", "true"), field("Interlock-Lease", "999h"), field("Interlock-Wait", "-1s"), field("X-Other", "stays"),
 	}
-	gone := []string{"Interlock-Unguarded", "Interlock_fence", "X_user", "X_forwarded_for"}
+	gone := []string{"Interlock-Unguarded", "Interlock-Lease", "Interlock-Wait", "Interlock_fence", "X_user", "X_forwarded_for"}
 	t.Run("from a proxy that is trusted", func(t *testing.T) {
 		s.send("POST", "/orders", "x", append(lies, field("Idempotency_Key", "other"))...)
 		h := w.last().Header

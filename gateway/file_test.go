@@ -1,0 +1,83 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// A file is all that it takes (P8, P1).
+func TestAFile(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.URL.Path, " ", r.Header.Get("Interlock-Fence") != "")
+	}))
+	t.Cleanup(service.Close)
+	cfg, errs := config.Parse("interlock.yaml", fmt.Appendf(nil, `
+to: %s
+engine: memory
+namespace: shop
+trusted-proxies: [127.0.0.0/8]
+principal:
+  header: X-User
+tokens: {}
+rules:
+  - match: POST /orders/{id}/pay
+    lock: pay:{path.id}
+    kind: fair
+    wait: 3s
+  - match: POST /orders
+    once: order:{header.Idempotency-Key}
+    retain: 24h
+  - match: POST /sign-up
+    once: sign-up:{token}
+  - match: POST /click
+    submit: click:{body.button}
+    window: 1m
+    message: {en: slow down, zh: 慢一点}
+  - match: PUT /import
+    lock: import
+    principal: none
+    wait: 0s
+`, service.URL))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	s := open(t, cfg, nil)
+	for _, c := range []struct {
+		method, path, body string
+		changes            []with
+		status             int
+		code               interlockhttp.Code
+		key                string
+	}{
+		{"POST", "/orders/7/pay", "", nil, 200, "", "pay:7"},
+		{"POST", "/orders", "x", []with{key("k-1")}, 200, "", "k-1"},
+		{"POST", "/orders", "x", []with{key("k-1")}, 200, "", "k-1"},
+		{"POST", "/orders", "y", []with{key("k-1")}, 422, interlockhttp.KeyReused, "k-1"},
+		{"POST", "/sign-up", "x", nil, 400, interlockhttp.KeyMissing, ""},
+		{"POST", "/sign-up", "x", []with{field("Idempotent-Token", "made-up")}, 403, interlockhttp.TokenUnknown, "made-up"},
+		{"POST", "/click", `{"button":"buy"}`, nil, 200, "", "buy"},
+		{"POST", "/click", `{"button":"buy"}`, nil, 429, interlockhttp.Duplicate, "buy"},
+		{"PUT", "/import", "x", []with{func(r *http.Request) { r.Header.Del("X-User") }}, 200, "", "import"},
+	} {
+		got := s.send(c.method, c.path, c.body, c.changes...)
+		if got.StatusCode != c.status || got.code() != c.code || c.status == 200 && got.text != c.path+" true" {
+			t.Errorf("%s %s: %v", c.method, c.path, got)
+		}
+		if e := s.event(); e.Key != c.key {
+			t.Errorf("%s %s: told was %+v, want the key %q", c.method, c.path, e, c.key)
+		}
+	}
+	var v struct{ Token string }
+	if got := s.send("GET", "/idempotent-token?form=sign-up", ""); json.Unmarshal([]byte(got.text), &v) != nil {
+		t.Fatalf("got %v", got)
+	}
+	if got := s.send("POST", "/sign-up", "x", field("Idempotent-Token", v.Token)); got.text != "/sign-up true" {
+		t.Errorf("with a token: %v", got)
+	}
+}
