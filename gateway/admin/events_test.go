@@ -116,7 +116,7 @@ func TestEvents(t *testing.T) {
 	t.Run("who comes back too late, or from before a restart, is told that it missed some", func(t *testing.T) {
 		w := open(t)
 		w.api.Tell("first", nil)
-		l := w.listen("another-7")
+		l := w.listen("another-1")
 		l.is("missed")
 		first := l.is("first")
 		l.cancel()
