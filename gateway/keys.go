@@ -103,21 +103,20 @@ func (k *keySet) find(ctx context.Context, id string) ([]any, error) {
 		k.refresh()
 		return keys, nil
 	}
-	if k.due() {
-		select {
-		case k.loading <- struct{}{}:
-			if k.due() { // nobody else did while we waited
-				k.complain(k.load(ctx))
-			}
-			<-k.loading
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	select {
+	case k.loading <- struct{}{}: // who loads them now may bring it
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	if keys, known, _ = k.named(id); known {
+	if keys, known, _ = k.named(id); !known && k.due() {
+		k.complain(k.load(ctx))
+		keys, known, _ = k.named(id)
+	}
+	<-k.loading
+	switch {
+	case known:
 		return keys, nil
-	}
-	if k.loaded.IsZero() {
+	case k.empty():
 		return nil, errKeysAway
 	}
 	return nil, fmt.Errorf("gateway: the token is signed with the key %.40q, which is not known", id)
@@ -134,6 +133,13 @@ func (k *keySet) named(id string) (keys []any, known, stale bool) {
 		}
 	}
 	return keys, len(keys) > 0, time.Since(k.loaded) > freshFor
+}
+
+// empty tells whether there never were any keys.
+func (k *keySet) empty() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.loaded.IsZero()
 }
 
 // due tells whether it is time to try to load the keys.
