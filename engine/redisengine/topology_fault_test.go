@@ -142,7 +142,7 @@ func TestAnAckTimeoutBelowAMillisecondIsNotForEver(t *testing.T) {
 func TestAServerThatHangsEndsNobodysContext(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	e := open(t, s, redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(100*time.Millisecond), redisengine.Timeout(500*time.Millisecond))
+	e := open(t, s, redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(100*time.Millisecond), redisengine.Timeout(2*time.Second))
 	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable) // there is a connection now
 	s.Stop()
 	defer s.Cont()
