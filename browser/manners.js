@@ -51,11 +51,23 @@ export async function manners(chromium, url) {
   await page.waitForTimeout(300);
   let asked = 0;
   page.on('request', (r) => { if (r.url().includes('/api/')) asked += 1; });
-  await page.waitForTimeout(2500);
+  await page.waitForTimeout(1500);
   expect(asked === 0, `paused, it asks ${asked} times`);
   await page.click('[data-act="pause"]');
   await page.waitForTimeout(1500);
   expect(asked > 0, 'it does not go on');
+  const hide = (hidden) => page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { value, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  await hide(true);
+  await page.waitForTimeout(300);
+  asked = 0;
+  await page.waitForTimeout(1500);
+  expect(asked === 0, `hidden, it asks ${asked} times`);
+  await hide(false);
+  await page.waitForTimeout(500);
+  expect(asked > 0, 'it does not go on when it is looked at again');
   await v.close();
 }
 

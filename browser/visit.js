@@ -40,7 +40,7 @@ export async function visit(browser, url, { name, lang = 'en', theme = 'light', 
     async verdict(mode) {
       const verdict = page.locator(`#panel-${mode} .verdict`);
       await verdict.waitFor({ timeout: 40_000 });
-      return { ok: await verdict.getAttribute('data-ok'), text: await page.locator(`#panel-${mode}`).innerText() };
+      return { ok: await verdict.getAttribute('data-ok'), overlaps: Number(await verdict.getAttribute('data-overlaps')), text: await page.locator(`#panel-${mode}`).innerText() };
     },
     /** accessible has axe look at the page. */
     async accessible(what) {

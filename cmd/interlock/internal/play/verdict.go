@@ -11,6 +11,7 @@ type Verdict struct {
 	OK         bool      `json:"ok"`
 	Headline   Both      `json:"headline"`
 	Findings   []Finding `json:"findings"`
+	Overlaps   int       `json:"overlaps"`             // how often two were inside who should not have been
 	Violations []string  `json:"violations,omitempty"` // the first few, as the checker says it
 }
 
@@ -62,7 +63,7 @@ func judge(c Case, r *run, direct bool, e effect) Verdict {
 	if r.tally.ran > 1 {
 		all = append(all, Finding{Figure, Say(lang.PlayWaits), Say(lang.PlayWaitsN, picture.Duration(report.WaitP50), picture.Duration(report.Wait))})
 	}
-	v := Verdict{OK: true, Headline: Say(lang.PlayRight), Findings: all}
+	v := Verdict{OK: true, Headline: Say(lang.PlayRight), Findings: all, Overlaps: broken(report, history.Overlap)}
 	for _, f := range all {
 		v.OK = v.OK && f.Mark != Wrong
 	}

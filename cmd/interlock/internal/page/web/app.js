@@ -127,7 +127,7 @@ function result(r) {
   const v = r.verdict;
   const signs = { right: '✓', wrong: '✗', figure: '·' };
   return [
-    h('p', { class: `verdict ${v.ok ? 'is-right' : 'is-broken'}`, 'data-ok': String(v.ok) }, h('span', { class: 'sign', 'aria-hidden': 'true' }, v.ok ? '✓' : '✗'), pick(v.headline)),
+    h('p', { class: `verdict ${v.ok ? 'is-right' : 'is-broken'}`, 'data-ok': String(v.ok), 'data-overlaps': v.overlaps }, h('span', { class: 'sign', 'aria-hidden': 'true' }, v.ok ? '✓' : '✗'), pick(v.headline)),
     h('dl', { class: 'findings' }, v.findings.flatMap((f) => [
       h('dt', { class: `is-${f.mark}` }, h('span', { 'aria-hidden': 'true' }, signs[f.mark]), ` ${pick(f.name)}`),
       h('dd', { class: `is-${f.mark}` }, pick(f.text))])),
