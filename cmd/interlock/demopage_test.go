@@ -81,10 +81,13 @@ func TestDemoPage(t *testing.T) {
 		if len(said) != 5 {
 			t.Fatalf("%d lines to type, want 5:\n%s", len(said), &r.stdout)
 		}
-		for i, want := range []string{`"R-5"`, `"R-1"`, `"double_charges":4`, "retry_after_ms", ""} {
+		for i, want := range []string{`"R-2"`, `"R-1"`, `"double_charges":`, "retry_after_ms", `"locks"`} {
 			if !strings.Contains(said[i], want) {
 				t.Errorf("line %d does not say %s:\n%s", i+1, want, said[i])
 			}
+		}
+		if strings.Contains(said[1], `"R-2"`) || strings.Contains(said[2], `"double_charges":0`) {
+			t.Errorf("behind Interlock the money is taken twice, or directly it is not:\n%s\n%s", said[1], said[2])
 		}
 		r.interrupt(t)
 		r.expect(t, 0, "接下来自己试")
