@@ -255,3 +255,16 @@ func TestMedian(t *testing.T) {
 		}
 	}
 }
+
+// P8: what a gateway costs is measured in one run with a bare reverse proxy, in turns.
+func TestAGatewayIsComparedWithABareProxy(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench(t.Context(), []string{"-short", "-parts", "gateway"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"### The gateway", "| httputil.ReverseProxy |", "| Interlock, no rule matches |", "| Interlock, once, Redis |", "of what a bare reverse proxy does"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}

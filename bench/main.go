@@ -37,7 +37,7 @@ func main() {
 
 // A plan is what is measured, and for how long.
 type plan struct {
-	parts string // of uncontended, contended, storm, kinds, guards, http, quorum and woven
+	parts string // of uncontended, contended, storm, kinds, guards, http, gateway, quorum and woven
 	only  string // parts of contenders' names, with semicolons between
 	tries int    // to measure undisturbed
 	awake bool   // keep the processors from sleeping
@@ -46,6 +46,8 @@ type plan struct {
 	slice      time.Duration
 	rounds     int
 	calls      int // of each script by redis-benchmark, in each round
+
+	clients int // of the gateway
 
 	waiters   []int // for one key
 	grants    int
@@ -60,12 +62,14 @@ var (
 		tries:      5,
 		awake:      true,
 		goroutines: []int{1, 16, 256}, slice: 300 * time.Millisecond, rounds: 7, calls: 50_000,
+		clients: 64,
 		waiters: []int{2, 64, 256}, grants: 500, scrambles: 3,
 		crowd: 1000, storms: 20,
 	}
 	short = plan{
 		tries:      1,
 		goroutines: []int{16}, slice: 30 * time.Millisecond, rounds: 2, calls: 1000,
+		clients: 16,
 		waiters: []int{8}, grants: 50, scrambles: 1,
 		crowd: 200, storms: 2,
 	}
@@ -77,7 +81,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	var (
 		brief  = flags.Bool("short", false, "see in a few seconds whether everything runs")
 		file   = flags.String("o", "", "write the tables to a `file`, too")
-		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,quorum,woven", "what to measure")
+		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,gateway,quorum,woven", "what to measure")
 		only   = flags.String("only", "", "measure only contenders whose name contains one of these `parts`, with semicolons between")
 		g      = flags.String("g", "", "goroutines, as 1,16,256")
 		n      = flags.String("n", "", "waiters for one key, as 2,64,256")
@@ -237,6 +241,11 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 			if err := p.requesting(ctx, out, s, g, &b); err != nil {
 				return err
 			}
+		}
+	}
+	if slices.Contains(parts, "gateway") {
+		if err := p.proxying(ctx, out, s, p.clients, &b); err != nil {
+			return err
 		}
 	}
 	if slices.Contains(parts, "quorum") {

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/engine/redisengine"
+	"github.com/interlock-go/interlock/gateway"
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// What the bar asks of the gateway when there is more to do than it can: so much of
+// what a bare reverse proxy does.
+const (
+	leastPassed  = 0.8
+	leastGuarded = 0.5
+)
+
+// The rows of the table about the gateway.
+const (
+	noProxyRow       = "the service itself"
+	bareProxyRow     = "httputil.ReverseProxy"
+	passedRow        = "Interlock, no rule matches"
+	onceInProcessRow = "Interlock, once, embedded engine"
+	onceOnRedisRow   = "Interlock, once, Redis"
+)
+
+const gatewayFile = `engine: memory
+to: %s
+principal: none
+limits: {conns: 100000}
+rules:
+  - match: POST /orders
+    once: order:{header.Idempotency-Key}
+    scope: key
+    retain: 10s
+`
+
+// gateways are the rows: the same request by the same client to the same service,
+// through what is measured.
+func gateways() []contender {
+	return []contender{
+		proxied(noProxyRow, "/plain", func(context.Context, string, *url.URL) (http.Handler, func(), error) { return nil, nil, nil }),
+		proxied(bareProxyRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
+			return bareProxy(to, nil)
+		}),
+		proxied(pooledProxyRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
+			return bareProxy(to, new(copies))
+		}),
+		proxied(passedRow, "/plain", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
+			return gatewayOn(memory.New(), to)
+		}),
+		proxied(onceInProcessRow, "/orders", func(_ context.Context, _ string, to *url.URL) (http.Handler, func(), error) {
+			return gatewayOn(memory.New(), to)
+		}),
+		proxied(onceOnRedisRow, "/orders", func(ctx context.Context, addr string, to *url.URL) (http.Handler, func(), error) {
+			e, err := redisengine.Open(ctx, "redis://"+addr)
+			if err != nil {
+				return nil, nil, err
+			}
+			h, end, err := gatewayOn(e, to)
+			return h, func() { end(); _ = e.Close() }, err
+		}),
+	}
+}
+
+// bareProxy is what one writes with the standard library.
+func bareProxy(to *url.URL, pool httputil.BufferPool) (http.Handler, func(), error) {
+	t := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
+	p := &httputil.ReverseProxy{Transport: t, BufferPool: pool, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.SetXForwarded()
+	}}
+	return p, t.CloseIdleConnections, nil
+}
+
+// copies are where answers are on their way through the bare proxy.
+type copies struct{ sync.Pool }
+
+// Get implements [httputil.BufferPool].
+func (c *copies) Get() []byte {
+	if b, ok := c.Pool.Get().(*[32 << 10]byte); ok {
+		return b[:]
+	}
+	return new([32 << 10]byte)[:]
+}
+
+// Put implements [httputil.BufferPool].
+func (c *copies) Put(b []byte) { c.Pool.Put((*[32 << 10]byte)(b)) }
+
+// gatewayOn is a gateway in front of a service, as interlock serve makes it.
+func gatewayOn(e engine.Engine, to *url.URL) (http.Handler, func(), error) {
+	cfg, errs := config.Parse("bench.yaml", fmt.Appendf(nil, gatewayFile, to))
+	if len(errs) > 0 {
+		return nil, nil, errs
+	}
+	client := interlock.New(e)
+	g, err := gateway.New(cfg, gateway.Options{Client: client, Log: slog.New(slog.DiscardHandler), Events: func(gateway.Event) {}})
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, func() {
+		_ = g.Close(context.Background())
+		_ = client.Close(context.Background())
+	}, nil
+}
+
+// proxied is a handler behind a server of its own, in front of a service behind
+// another. A cycle is a request with a new key. The client is a small one: it takes
+// part in what is measured.
+func proxied(name, path string, open func(ctx context.Context, addr string, to *url.URL) (http.Handler, func(), error)) contender {
+	return contender{name: name, sends: scriptCalls, open: func(ctx context.Context, addr string) (locks, error) {
+		service, at, err := serving(ctx, http.HandlerFunc(receive))
+		if err != nil {
+			return locks{}, err
+		}
+		h, end, err := open(ctx, addr, &url.URL{Scheme: "http", Host: at})
+		if err != nil {
+			_ = service.Close()
+			return locks{}, err
+		}
+		all := []*http.Server{service}
+		if h != nil {
+			front, door, err := serving(ctx, h)
+			if err != nil {
+				return locks{}, err
+			}
+			all, at = append(all, front), door
+		}
+		c := &crowd{at: at, path: path, idle: make(chan *visitor, 4096), next: fresh()}
+		return locks{cycle: c.visit, close: func() {
+			c.leave()
+			for _, s := range all {
+				_ = s.Close()
+			}
+			if end != nil {
+				end()
+			}
+		}}, nil
+	}}
+}
+
+// receive is the service: it reads what it gets, and sells.
+func receive(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	sell(w, r)
+}
+
+// serving serves on a free port until the server is closed.
+func serving(ctx context.Context, h http.Handler) (*http.Server, string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", err
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = s.Serve(l) }() // until Close
+	return s, l.Addr().String(), nil
+}
+
+// A crowd is clients, each with a connection.
+type crowd struct {
+	at, path string
+	idle     chan *visitor
+	next     func(int64) string
+}
+
+// A visitor is a connection and what is written to it.
+type visitor struct {
+	net.Conn
+	in  *bufio.Reader
+	out []byte
+}
+
+// visit sends a request and reads the answer.
+func (c *crowd) visit(ctx context.Context, _ string) error {
+	var v *visitor
+	select {
+	case v = <-c.idle:
+	default:
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.at)
+		if err != nil {
+			return err
+		}
+		v = &visitor{Conn: conn, in: bufio.NewReader(conn)}
+	}
+	if err := v.ask(c.path, c.next(1)); err != nil {
+		_ = v.Close()
+		return err
+	}
+	c.idle <- v
+	return nil
+}
+
+func (c *crowd) leave() {
+	for {
+		select {
+		case v := <-c.idle:
+			_ = v.Close()
+		default:
+			return
+		}
+	}
+}
+
+func (v *visitor) ask(path, key string) error {
+	v.out = append(v.out[:0], "POST "...)
+	v.out = append(v.out, path...)
+	v.out = append(v.out, " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nIdempotency-Key: an-order-of-the-bench-"...)
+	v.out = append(v.out, key...)
+	v.out = append(v.out, "\r\nContent-Length: "...)
+	v.out = strconv.AppendInt(v.out, int64(len(wishedText)), 10)
+	v.out = append(v.out, "\r\n\r\n"+wishedText...)
+	if _, err := v.Write(v.out); err != nil {
+		return err
+	}
+	line, err := v.in.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(string(line), "HTTP/1.1 201 ") {
+		return fmt.Errorf("%w: %s", errStatus, line)
+	}
+	return v.rest()
+}
+
+// rest reads the answer to its end.
+func (v *visitor) rest() error {
+	length := 0
+	for {
+		line, err := v.in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if len(line) == 2 {
+			break
+		}
+		if value, ok := strings.CutPrefix(string(line), "Content-Length: "); ok {
+			if length, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
+				return err
+			}
+		}
+	}
+	if length != len(soldText) {
+		return fmt.Errorf("%w: %d bytes", errStatus, length)
+	}
+	_, err := v.in.Discard(length)
+	return err
+}
+
+// proxying measures the gateway when there is more to do than it can.
+func (p plan) proxying(ctx context.Context, out io.Writer, s *server, g int, b *bar) error {
+	f, err := assemble(ctx, s, selected(gateways(), p.only))
+	if err != nil {
+		return err
+	}
+	defer f.dismiss()
+	f.base = bareProxyRow
+	if err := p.rotate(ctx, f, g); err != nil {
+		return err
+	}
+	for _, x := range []struct {
+		row   string
+		least float64
+	}{{passedRow, leastPassed}, {onceInProcessRow, leastGuarded}, {onceOnRedisRow, leastGuarded}} {
+		if r := f.find(x.row); r != nil && len(r.ratio) > 0 {
+			got := f.work(r)
+			b.line(got >= x.least, "%s: at least %.1f of what a bare reverse proxy does with the same processor time: %.2f (by the clock %.2f)", x.row, x.least, got, median(r.ratio))
+		}
+	}
+	proxyingTable(f, g, p).print(out)
+	return nil
+}
+
+// work is how many requests a row answers with the processor time in which the one
+// that others are compared with answers one. Where nobody else uses the processors, that
+// is their ratio by the clock, too; here others do.
+func (f *field) work(r *row) float64 {
+	base := f.find(f.base)
+	if base == nil || base.cycles == 0 || r.cycles == 0 {
+		return 0
+	}
+	each := func(r *row) float64 { return float64(r.clientCPU+r.redisCPU) / float64(r.cycles) }
+	return each(base) / each(r)
+}
+
+func proxyingTable(f *field, g int, p plan) *table {
+	t := &table{
+		title:   fmt.Sprintf("The gateway: %d clients, client, gateway and service on this machine", g),
+		columns: []string{"", "requests/s", "× " + f.base, "× by CPU", "p50 µs", "p99 µs", "CPU µs", "allocs", "commands sent", "Redis CPU µs"},
+	}
+	var foreign []float64
+	for _, r := range f.rows {
+		foreign = append(foreign, r.foreign...)
+		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), fmt.Sprintf("%.2f", f.work(r)), micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
+			microsPer(r.clientCPU, r.cycles), per(float64(r.mallocs), r.cycles), per(float64(r.sent), r.cycles), microsPer(r.redisCPU, r.cycles))
+	}
+	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	return t
+}
