@@ -34,6 +34,7 @@ const (
 const (
 	noProxyRow       = "the service itself"
 	bareProxyRow     = "httputil.ReverseProxy"
+	pooledProxyRow   = "httputil.ReverseProxy, with a pool of buffers"
 	passedRow        = "Interlock, no rule matches"
 	onceInProcessRow = "Interlock, once, embedded engine"
 	onceOnRedisRow   = "Interlock, once, Redis"
