@@ -2,7 +2,7 @@
 # says which Debian packages it needs and installs them when it may.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults guards http topologies woven weaving fuzz torture interop browser bench traps fmt lint tidy
+.PHONY: help demo check test test-full laws mutants faults guards http gateway topologies woven weaving fuzz torture interop browser bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ guards: ## processes killed at their work, storms of duplicates, registrations: 
 
 http: ## servers behind a round-robin: storms, a load, and what is killed, paused or cut off meanwhile
 	@scripts/long http
+
+gateway: ## a service behind interlock serve: killed under load, 1,000 requests a second, clients in several languages
+	@scripts/long gateway
 
 topologies: ## sentinels, clusters, quorums and standbys: failovers under load, slots that move, nodes that die
 	@scripts/long topologies

@@ -1,0 +1,213 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/redistest"
+)
+
+// A post is a gateway's place: its service, its Redis, its file, and the process, which
+// may be killed and started anew at the same address.
+type post struct {
+	t          *testing.T
+	service    *service
+	file       string
+	url, admin string
+	client     *http.Client
+	process    *exec.Cmd
+	log        *os.File
+}
+
+// strict is what a gateway is told that must never send anything twice.
+const strict = `engine: %s
+listen: %s
+to: %s
+principal: none
+admin: %s
+rules:
+  - match: POST /orders
+    once: order:{header.Idempotency-Key}
+    scope: key
+    preset: charge
+    lease: 2s
+`
+
+func open(t *testing.T, work time.Duration) *post {
+	t.Helper()
+	p := &post{
+		t: t, service: serve(t, work), file: filepath.Join(t.TempDir(), "interlock.yaml"),
+		client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 512}},
+	}
+	t.Cleanup(p.client.CloseIdleConnections)
+	listen, admin := free(t), free(t)
+	p.url, p.admin = "http://"+listen, "http://"+admin
+	text := fmt.Sprintf(strict, redistest.Start(t).URL(), listen, p.service.URL, admin)
+	if err := os.WriteFile(p.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if p.log, err = os.Create(p.file + ".log"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.kill()
+		_ = p.log.Close()
+		if text, err := os.ReadFile(p.file + ".log"); t.Failed() && err == nil {
+			t.Logf("the gateway said:\n%s", text[max(0, len(text)-4000):])
+		}
+	})
+	p.start()
+	return p
+}
+
+// free returns an address that nobody listens at.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start starts the gateway, and returns when it is ready.
+func (p *post) start() {
+	p.t.Helper()
+	p.process = exec.Command(command, "serve", "--config", p.file, "--log", "json")
+	p.process.Stderr = p.log
+	if err := p.process.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; <-time.After(5 * time.Millisecond) {
+		resp, err := p.client.Get(p.admin + "/readyz")
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("it is not ready within 20 s: %v", err)
+		}
+	}
+}
+
+// kill ends the process as a crash would.
+func (p *post) kill() {
+	if p.process != nil && p.process.ProcessState == nil {
+		_ = p.process.Process.Kill()
+		_ = p.process.Wait()
+	}
+}
+
+// A reply is what came back, or why nothing did.
+type reply struct {
+	status   int
+	code     string // of the problem
+	body     string
+	replayed bool
+	err      error
+	took     time.Duration
+}
+
+// order sends an order once.
+func (p *post) order(ctx context.Context, key string) (r reply) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/orders", strings.NewReader(`{"sku":"book","n":1}`))
+	if err != nil {
+		return reply{err: err}
+	}
+	req.GetBody = nil // or net/http sends it again by itself
+	req.Header.Set("Idempotency-Key", key)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return reply{err: err}
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	r = reply{status: resp.StatusCode, body: string(text), replayed: resp.Header.Get("Idempotent-Replayed") == "true", err: err}
+	if resp.Header.Get("Content-Type") == "application/problem+json" {
+		var problem struct{ Code string }
+		_ = json.Unmarshal(text, &problem) // then it has no code
+		r.code = problem.Code
+	}
+	return r
+}
+
+// unknown lists the claims of which the API says that nobody knows what became
+// of them.
+func (p *post) unknown() map[string]bool {
+	p.t.Helper()
+	all := make(map[string]bool)
+	for cursor, more := "", true; more; more = cursor != "" {
+		resp, err := p.client.Get(p.admin + "/api/v1/claims?state=unknown&limit=200&cursor=" + cursor)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		var page struct {
+			Claims []struct{ ID, State string }
+			Next   string `json:"next_cursor"`
+		}
+		if err != nil || resp.StatusCode != http.StatusOK || json.NewDecoder(bytes.NewReader(text)).Decode(&page) != nil {
+			p.t.Fatalf("claims: %d %v %s", resp.StatusCode, err, text)
+		}
+		for _, c := range page.Claims {
+			if c.State != "unknown" {
+				p.t.Errorf("%s is %s, and was listed as unknown", c.ID, c.State)
+			}
+			all[c.ID] = true
+		}
+		cursor = page.Next
+	}
+	return all
+}
+
+// A service takes orders, and counts how often each was taken.
+type service struct {
+	*httptest.Server
+	mu   sync.Mutex
+	runs map[string]int
+	work time.Duration
+}
+
+func serve(t *testing.T, work time.Duration) *service {
+	s := &service{runs: make(map[string]int), work: work}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.take))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *service) take(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	key := r.Header.Get("Idempotency-Key")
+	s.mu.Lock()
+	s.runs[key]++
+	n := len(s.runs)
+	s.mu.Unlock()
+	<-time.After(s.work)
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"order":%d,"for":%q}`, n, key)
+}
+
+func (s *service) ran(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[key]
+}
