@@ -15,7 +15,8 @@ import (
 // The comment that tells the test runner what an example prints.
 var output = regexp.MustCompile(`(?ims)^[ \t]*// *(?:unordered )?output:.*\z`)
 
-// cut returns the code that a comment names: FILE or FILE#Function.
+// cut returns the code that a comment names: FILE, FILE#Function for what is
+// within its braces, or FILE##Function for all of it, with what is said above it.
 func cut(root, from string) (string, error) {
 	if from == "" {
 		return "", errors.New("no <!-- from: FILE#Example --> before this block")
@@ -30,6 +31,9 @@ func cut(root, from string) (string, error) {
 	}
 	if whole {
 		return string(src), nil
+	}
+	if function, ok := strings.CutPrefix(function, "#"); ok {
+		return declaration(src, function)
 	}
 	return body(src, function)
 }
@@ -50,6 +54,27 @@ func body(src []byte, function string) (string, error) {
 		text = output.ReplaceAllString(text, "")
 		text = strings.ReplaceAll(strings.Trim(text, "\n"), "\n\t", "\n")
 		return strings.TrimSpace(text) + "\n", nil
+	}
+	return "", fmt.Errorf("no function %s", function)
+}
+
+// declaration returns a function or method, with the comment above it.
+func declaration(src []byte, function string) (string, error) {
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, "", src, parser.ParseComments)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range parsed.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != function {
+			continue
+		}
+		from := f.Pos()
+		if f.Doc != nil {
+			from = f.Doc.Pos()
+		}
+		return string(src[files.Position(from).Offset:files.Position(f.End()).Offset]) + "\n", nil
 	}
 	return "", fmt.Errorf("no function %s", function)
 }

@@ -3,8 +3,9 @@
 //
 //	<!-- from: example_test.go#ExampleMutex_Do -->
 //
-// and is the body of that function, without its Output comment. Without a
-// function it is the whole file. With -w the blocks are cut anew.
+// and is the body of that function, without its Output comment; with ## before
+// its name it is the whole of it, with the comment above. Without a function it is
+// the whole file. With -w the blocks are cut anew.
 package main
 
 import (

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,7 @@ func TestLook(t *testing.T) {
 	}{
 		"a block cut from an example is fine":     {"# Hi\n<!-- from: example_test.go#ExampleDo -->\n```go\n" + cutOut + "```\n", nil},
 		"so is a whole file":                      {"<!-- from: example_test.go -->\n\n```go\n" + example + "```\n", nil},
+		"so is a whole function":                  {"<!-- from: example_test.go##ExampleDo -->\n```go\n" + strings.TrimPrefix(example, "package p_test\n\n") + "```\n", nil},
 		"so is code in another language":          {"```sh\nmake\n```\n", nil},
 		"a block that says otherwise is not":      {"<!-- from: example_test.go#ExampleDo -->\n```go\nDo()\n```\n", []string{"README.md:2: differs from example_test.go#ExampleDo (make fmt)"}},
 		"nor one from nowhere":                    {"```go\nDo()\n```\n", []string{"README.md:1: no <!-- from: FILE#Example --> before this block"}},
