@@ -24,6 +24,9 @@ func unknownOption(v Verb, name string) string {
 	if ours, ok := elsewhere[name]; ok && slices.Contains(names, ours) {
 		return fmt.Sprintf("unknown option %q (here it is called %s)", name, ours)
 	}
+	if name == "unit" || name == "timeUnit" {
+		return fmt.Sprintf("unknown option %q (a duration says its unit itself: 3s, 500ms, 2m)", name)
+	}
 	if near := nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown option %q (did you mean %s?)", shorten(name), near)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -22,20 +23,19 @@ type compilation struct {
 	dir   string // for woven files
 	woven string // the first of them, as the user knows it
 	errs  Errors
+
+	unread string // a file that may have directives, and cannot be parsed
 }
 
 // newCompilation weaves the files of a call of the compiler.
 func newCompilation(args []string) (*compilation, error) {
 	c := &compilation{args: slices.Clone(args)}
-	c.pkg = cmp.Or(importPath(), c.flag("-p"))
+	c.pkg = cmp.Or(importPath(c.args[len(c.args)-1]), c.flag("-p"))
 	c.dir = filepath.Join(filepath.Dir(c.flag("-o")), "interlock")
 	if c.pkg == Runtime {
 		return c, nil
 	}
-	for i, a := range c.args {
-		if i == 0 || strings.HasPrefix(a, "-") || !strings.HasSuffix(a, ".go") || c.args[i-1] == "-o" {
-			continue
-		}
+	for i := c.firstFile(); i < len(c.args); i++ {
 		if err := c.file(i); err != nil {
 			return nil, err
 		}
@@ -44,6 +44,16 @@ func newCompilation(args []string) (*compilation, error) {
 		return nil, err
 	}
 	return c, c.marked()
+}
+
+// firstFile is where the files begin, which come last. What is before them may end
+// as a file does: there are packages such as nats.go.
+func (c *compilation) firstFile() int {
+	i := len(c.args)
+	for i > 1 && strings.HasSuffix(c.args[i-1], ".go") {
+		i--
+	}
+	return i
 }
 
 // flag is the value of one of the compiler's flags.
@@ -101,6 +111,10 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	if err != nil || w == nil {
 		return nil, err
 	}
+	if w.Unread {
+		c.unread = name
+		return nil, nil
+	}
 	if len(w.Sites) > 0 {
 		c.woven = cmp.Or(c.woven, name)
 	}
@@ -118,4 +132,12 @@ func (c *compilation) marked() error {
 		return err
 	}
 	return fmt.Errorf("%s:1:1: package %s has directives and does not import the marker: add\n\timport _ %q\nto this file", c.woven, c.pkg, Marker)
+}
+
+// run compiles. What the compiler understands and the weaver does not is not woven.
+func (c *compilation) run() error {
+	if err := run(c.args); err != nil || c.unread == "" {
+		return err
+	}
+	return fmt.Errorf("%s:1:1: has directives, and is newer than what this command knows (%s): build the command with the Go of the project", c.unread, runtime.Version())
 }

@@ -58,6 +58,9 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 	if err := s.walkVendor(list); err != nil {
 		return nil, fmt.Errorf("weave: reading what is vendored: %w", err)
 	}
+	if err := s.added(list); err != nil {
+		return nil, fmt.Errorf("weave: reading what -overlay adds: %w", err)
+	}
 	s.unmarked()
 	if err := s.errs.err(); err != nil {
 		return nil, err
@@ -79,10 +82,7 @@ type walker struct {
 
 // walk weaves the files of a module. Its rules are those of the go command.
 func (s *walker) walk(dir, path string, tests bool) error {
-	return filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+	return walkDir(dir, func(file string, e fs.DirEntry) error {
 		if e.IsDir() {
 			if file != dir && skipped(file, e.Name()) {
 				return filepath.SkipDir
@@ -97,6 +97,20 @@ func (s *walker) walk(dir, path string, tests bool) error {
 			return err
 		}
 		return s.file(strings.TrimSuffix(path+"/"+filepath.ToSlash(rel), "/."), file)
+	})
+}
+
+// walkDir calls visit for all that is in dir, which may be a symbolic link itself.
+// What must not be read is passed over, since the go command cannot compile it.
+func walkDir(dir string, visit func(file string, e fs.DirEntry) error) error {
+	return filepath.WalkDir(dir+string(filepath.Separator), func(file string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return visit(filepath.Clean(file), e)
 	})
 }
 
@@ -150,10 +164,7 @@ func workspace(dir string) bool {
 }
 
 func (s *walker) vendored(vendor string) error {
-	return filepath.WalkDir(vendor, func(file string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+	return walkDir(vendor, func(file string, e fs.DirEntry) error {
 		rel, err := filepath.Rel(vendor, filepath.Dir(file))
 		if err != nil || e.IsDir() || !goFile(file, e) {
 			return err
@@ -172,6 +183,9 @@ func (s *walker) file(path, file string) error {
 		return nil
 	}
 	text, err := s.own.read(file)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // the compiler may not, either
+	}
 	if err != nil || text == nil {
 		return err
 	}
