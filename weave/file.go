@@ -151,7 +151,7 @@ func (w *weaver) checkNames() {
 // whose files are all woven does not have the marker in it.
 func (w *weaver) marker() {
 	for _, s := range w.tree.Imports {
-		if s.Path.Value != strconv.Quote(Marker) && s.Path.Value != "`"+Marker+"`" {
+		if !isMarker(s) {
 			continue
 		}
 		if s.Name == nil || s.Name.Name != "_" {
