@@ -19,8 +19,9 @@ func (s *walker) added(list []module) error {
 		if m.Dir == "" || !m.mentions() || !m.Main && strings.HasSuffix(file, "_test.go") || !visited(m.Dir, rel) {
 			continue
 		}
-		path := strings.TrimSuffix(m.Path+"/"+filepath.ToSlash(filepath.Dir(rel)), "/.")
-		if err := s.file(path, file); err != nil {
+		below := filepath.Dir(rel)
+		path := strings.TrimSuffix(m.Path+"/"+filepath.ToSlash(below), "/.")
+		if err := s.file(path, file, isAside(below)); err != nil {
 			return err
 		}
 	}

@@ -65,8 +65,8 @@ func File(src Source) (*Woven, error) {
 	return &Woven{Text: w.text(), Sites: sites, Marked: w.marked}, nil
 }
 
-// unread is what becomes of a file with directives that cannot be parsed, unless
-// there is nothing of Go in it.
+// unread is what becomes of a file with directives that cannot be woven: it imports
+// the marker, if there is anything of Go in it.
 func unread(src Source) *Woven {
 	if !bytes.Contains(src.Text, []byte("//"+prefix)) {
 		return nil

@@ -80,11 +80,12 @@ type walker struct {
 	errs     Errors
 }
 
-// walk weaves the files of a module. Its rules are those of the go command.
+// walk weaves the files of a module. Its rules are those of the go command, which
+// leaves some directories out of ./... and yet builds them if they are named.
 func (s *walker) walk(dir, path string, tests bool) error {
 	return walkDir(dir, func(file string, e fs.DirEntry) error {
 		if e.IsDir() {
-			if file != dir && skipped(file, e.Name()) {
+			if file != dir && (skipped(file, e.Name()) || !tests && isAside(e.Name())) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -96,7 +97,7 @@ func (s *walker) walk(dir, path string, tests bool) error {
 		if err != nil {
 			return err
 		}
-		return s.file(strings.TrimSuffix(path+"/"+filepath.ToSlash(rel), "/."), file)
+		return s.file(strings.TrimSuffix(path+"/"+filepath.ToSlash(rel), "/."), file, isAside(rel))
 	})
 }
 
@@ -114,13 +115,20 @@ func walkDir(dir string, visit func(file string, e fs.DirEntry) error) error {
 	})
 }
 
-// skipped reports whether the go command does not look into a directory.
+// skipped reports whether a directory is none of the module.
 func skipped(dir, name string) bool {
-	if name == "testdata" || name == "vendor" || name[0] == '.' || name[0] == '_' {
+	if name == "vendor" || name[0] == '.' {
 		return true
 	}
 	_, err := os.Stat(filepath.Join(dir, "go.mod")) // a module of its own
 	return err == nil
+}
+
+// isAside reports whether the package of such a directory is not one of ./...
+func isAside(dir string) bool {
+	return slices.ContainsFunc(strings.Split(dir, string(filepath.Separator)), func(name string) bool {
+		return name == "testdata" || strings.HasPrefix(name, "_")
+	})
 }
 
 func goFile(path string, e fs.DirEntry) bool {
@@ -173,12 +181,12 @@ func (s *walker) vendored(vendor string) error {
 		if (module{Path: path}).ours() {
 			return nil
 		}
-		return s.file(path, file)
+		return s.file(path, file, false)
 	})
 }
 
 // file weaves one, or what the user has put in its place.
-func (s *walker) file(path, file string) error {
+func (s *walker) file(path, file string, aside bool) error {
 	if path == Runtime || path == Marker {
 		return nil
 	}
@@ -192,7 +200,12 @@ func (s *walker) file(path, file string) error {
 	if beside(file, text) {
 		path += "_test" // as the go command calls it
 	}
-	w, err := File(Source{Package: path, Path: file, Name: s.shown(file), Text: text})
+	src := Source{Package: path, Path: file, Name: s.shown(file), Text: text}
+	w, err := File(src)
+	if aside {
+		s.aside(src, w)
+		return nil
+	}
 	if l := (Errors)(nil); errors.As(err, &l) {
 		s.errs = append(s.errs, l...)
 		return nil
@@ -204,6 +217,17 @@ func (s *walker) file(path, file string) error {
 	s.tree.Sites = append(s.tree.Sites, w.Sites...)
 	s.note(file, text, w)
 	return nil
+}
+
+// aside keeps what became of a file that is built only if somebody names it.
+// Mistakes in it are nobody's concern until then; it does not start with them.
+func (s *walker) aside(src Source, w *Woven) {
+	if w == nil {
+		w = unread(src)
+	}
+	if w != nil {
+		s.tree.Files[src.Path] = w
+	}
 }
 
 // beside reports whether a file is of a test that is a package of its own.
