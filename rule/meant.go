@@ -15,7 +15,7 @@ var elsewhere = map[string]string{
 	"interval": "window", "durationTime": "window",
 	"prefix": "name", "lockName": "name",
 	"condition": "when", "if": "when", "context": "ctx",
-	"fallback": "on-timeout", "lockTimeoutStrategy": "on-timeout",
+	"fallback": "on-timeout", "lockTimeoutStrategy": "on-timeout", "customLockTimeoutStrategy": "on-timeout", "timeoutStrategy": "on-timeout",
 }
 
 // unknownOption says what was probably meant by an option that there is not.

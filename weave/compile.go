@@ -30,7 +30,7 @@ type compilation struct {
 // newCompilation weaves the files of a call of the compiler.
 func newCompilation(args []string) (*compilation, error) {
 	c := &compilation{args: slices.Clone(args)}
-	c.pkg = cmp.Or(importPath(c.args[len(c.args)-1]), c.flag("-p"))
+	c.pkg = cmp.Or(importPath(c.source(c.args[len(c.args)-1])), c.flag("-p"))
 	c.dir = filepath.Join(filepath.Dir(c.flag("-o")), "interlock")
 	if c.pkg == Runtime {
 		return c, nil
@@ -46,14 +46,31 @@ func newCompilation(args []string) (*compilation, error) {
 	return c, c.marked()
 }
 
-// firstFile is where the files begin, which come last. What is before them may end
-// as a file does: there are packages such as nats.go.
+// valued are flags of the compiler that take the argument behind them.
+var valued = []string{"-o", "-p", "-D", "-I", "-asmhdr", "-buildid", "-embedcfg", "-goversion", "-importcfg", "-lang", "-symabis", "-trimpath"}
+
+// firstFile is where the files begin, which come behind the flags. Their names do
+// not tell: there are packages such as nats.go, and in an overlay a file may be
+// called as anybody likes.
 func (c *compilation) firstFile() int {
 	i := len(c.args)
-	for i > 1 && strings.HasSuffix(c.args[i-1], ".go") {
+	for i > 1 && !strings.HasPrefix(c.args[i-1], "-") {
 		i--
 	}
+	if i < len(c.args) && slices.Contains(valued, c.args[i-1]) {
+		i++
+	}
 	return i
+}
+
+// source is what the go command calls a file, which may be in an overlay.
+func (c *compilation) source(file string) string {
+	for rewrite := range strings.SplitSeq(c.flag("-trimpath"), ";") {
+		if from, to, ok := strings.Cut(rewrite, "=>"); ok && from == file && to != "" {
+			return to
+		}
+	}
+	return file
 }
 
 // flag is the value of one of the compiler's flags.
@@ -70,14 +87,15 @@ func (c *compilation) file(i int) error {
 	if err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
-	text, err := c.weave(c.args[i], path)
+	name := c.source(c.args[i])
+	text, err := c.weave(name, path)
 	if err != nil || text == nil {
 		return err
 	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
-	to := filepath.Join(c.dir, filepath.Base(path))
+	to := filepath.Join(c.dir, filepath.Base(name))
 	if err := os.WriteFile(to, text, 0o644); err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}

@@ -33,14 +33,16 @@ func newCompiler(t *testing.T, files map[string]string) compiler {
 	return c
 }
 
-// weave calls it through the weaver, for a package with one file, and returns what
-// it was given.
-func (c compiler) weave(t *testing.T, pkg, file string) ([]string, error) {
+// weave calls it through the weaver, for a package, and returns what it was given.
+func (c compiler) weave(t *testing.T, pkg string, files ...string) ([]string, error) {
 	t.Helper()
-	err := weave.Toolexec([]string{
-		filepath.Join(c.dir, "compile"), "-o", filepath.Join(c.dir, "_pkg_.a"), "-trimpath", c.dir + "=>" + pkg, "-p", pkg,
-		"-importcfg", filepath.Join(c.dir, "importcfg"), "-pack", filepath.Join(c.dir, file),
-	})
+	args := []string{filepath.Join(c.dir, "compile"), "-o", filepath.Join(c.dir, "_pkg_.a")}
+	args = append(args, "-trimpath", c.dir+"/1.txt=>/src/one.go;"+c.dir+"=>"+pkg, "-p", pkg)
+	args = append(args, "-pack", "-importcfg", filepath.Join(c.dir, "importcfg"))
+	for _, file := range files {
+		args = append(args, filepath.Join(c.dir, file))
+	}
+	err := weave.Toolexec(args)
 	text, readErr := os.ReadFile(filepath.Join(c.dir, "args"))
 	if readErr != nil && err == nil {
 		t.Fatal(readErr)
@@ -61,6 +63,24 @@ func TestAPackageMayBeCalledLikeAFile(t *testing.T) {
 	}
 	if got, want := args[len(args)-1], filepath.Join(c.dir, "interlock", "a.go"); got != want {
 		t.Errorf("%s is compiled, want %s", got, want)
+	}
+}
+
+// In an overlay a file may be called as anybody likes, and yet has its locks.
+func TestAFileOfAnOverlayIsWovenByTheCompiler(t *testing.T) {
+	c := newCompiler(t, map[string]string{"a.go": "package bank\n", "1.txt": bank})
+	t.Setenv("TOOLEXEC_IMPORTPATH", "example.com/bank")
+	args, err := c.weave(t, "example.com/bank", "1.txt", "a.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := args[len(args)-2]
+	if want := filepath.Join(c.dir, "interlock", "one.go"); file != want {
+		t.Fatalf("%s is compiled, want %s", file, want)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), "_ilS_one_go_0") || !strings.Contains(string(text), `Pos:"one.go:9"`) {
+		t.Errorf("got %v\n%s", err, text)
 	}
 }
 

@@ -195,4 +195,4 @@ func (w *weaver) position(pos token.Pos) token.Position {
 }
 
 // base is the name of the file without its directory.
-func (w *weaver) base() string { return filepath.Base(w.source.Path) }
+func (w *weaver) base() string { return filepath.Base(w.source.Name) }
