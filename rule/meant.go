@@ -15,7 +15,7 @@ var elsewhere = map[string]string{
 	"interval": "window", "durationTime": "window",
 	"prefix": "name", "lockName": "name",
 	"condition": "when", "if": "when", "context": "ctx",
-	"fallback": "on-timeout", "lockTimeoutStrategy": "on-timeout",
+	"fallback": "on-timeout", "lockTimeoutStrategy": "on-timeout", "customLockTimeoutStrategy": "on-timeout", "timeoutStrategy": "on-timeout",
 }
 
 // Meant returns the one of names that was probably meant by a name that is none of
@@ -33,6 +33,9 @@ func unknownOption(v Verb, name string) string {
 	names := namesFor(v)
 	if ours, ok := elsewhere[name]; ok && slices.Contains(names, ours) {
 		return fmt.Sprintf("unknown option %q (here it is called %s)", name, ours)
+	}
+	if name == "unit" || name == "timeUnit" {
+		return fmt.Sprintf("unknown option %q (a duration says its unit itself: 3s, 500ms, 2m)", name)
 	}
 	if near := nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown option %q (did you mean %s?)", shorten(name), near)

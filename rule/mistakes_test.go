@@ -90,6 +90,8 @@ var mistakes = []struct{ line, want string }{
 	{"lock on-timeout=skip message=later", `1:30: nobody is told the message with on-timeout=skip: use on-timeout=error`},
 	{"lock on-timeout=call:busy message.zh=later", `1:38: nobody is told the message with on-timeout=call: use on-timeout=error`},
 	{"lock message=a message.en=b message.zh=c", `1:14: nobody is told message=a, since there are message.en and message.zh: leave it out`},
+	{"lock wait=3s unit=SECONDS", `1:14: unknown option "unit" (a duration says its unit itself: 3s, 500ms, 2m)`},
+	{"lock wait=3s timeUnit=SECONDS", `1:14: unknown option "timeUnit" (a duration says its unit itself: 3s, 500ms, 2m)`},
 	{"lock message.cn=later", `1:6: unknown option "message.cn" (did you mean message.en?)`},
 	{"lock message.zh=", `1:17: message.zh has no value: write message.zh=…, without a space after the =`},
 	{"lock lease=5s max-hold=9s", `1:24: max-hold does not go with lease: a lock with a lease is not renewed, and ends with it; keep one`},

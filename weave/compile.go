@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -22,20 +23,19 @@ type compilation struct {
 	dir   string // for woven files
 	woven string // the first of them, as the user knows it
 	errs  Errors
+
+	unread string // a file that may have directives, and cannot be parsed
 }
 
 // newCompilation weaves the files of a call of the compiler.
 func newCompilation(args []string) (*compilation, error) {
 	c := &compilation{args: slices.Clone(args)}
-	c.pkg = cmp.Or(importPath(), c.flag("-p"))
+	c.pkg = cmp.Or(importPath(c.source(c.args[len(c.args)-1])), c.flag("-p"))
 	c.dir = filepath.Join(filepath.Dir(c.flag("-o")), "interlock")
 	if c.pkg == Runtime {
 		return c, nil
 	}
-	for i, a := range c.args {
-		if i == 0 || strings.HasPrefix(a, "-") || !strings.HasSuffix(a, ".go") || c.args[i-1] == "-o" {
-			continue
-		}
+	for i := c.firstFile(); i < len(c.args); i++ {
 		if err := c.file(i); err != nil {
 			return nil, err
 		}
@@ -44,6 +44,33 @@ func newCompilation(args []string) (*compilation, error) {
 		return nil, err
 	}
 	return c, c.marked()
+}
+
+// valued are flags of the compiler that take the argument behind them.
+var valued = []string{"-o", "-p", "-D", "-I", "-asmhdr", "-buildid", "-embedcfg", "-goversion", "-importcfg", "-lang", "-symabis", "-trimpath"}
+
+// firstFile is where the files begin, which come behind the flags. Their names do
+// not tell: there are packages such as nats.go, and in an overlay a file may be
+// called as anybody likes.
+func (c *compilation) firstFile() int {
+	i := len(c.args)
+	for i > 1 && !strings.HasPrefix(c.args[i-1], "-") {
+		i--
+	}
+	if i < len(c.args) && slices.Contains(valued, c.args[i-1]) {
+		i++
+	}
+	return i
+}
+
+// source is what the go command calls a file, which may be in an overlay.
+func (c *compilation) source(file string) string {
+	for rewrite := range strings.SplitSeq(c.flag("-trimpath"), ";") {
+		if from, to, ok := strings.Cut(rewrite, "=>"); ok && from == file && to != "" {
+			return to
+		}
+	}
+	return file
 }
 
 // flag is the value of one of the compiler's flags.
@@ -60,14 +87,15 @@ func (c *compilation) file(i int) error {
 	if err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
-	text, err := c.weave(c.args[i], path)
+	name := c.source(c.args[i])
+	text, err := c.weave(name, path)
 	if err != nil || text == nil {
 		return err
 	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
-	to := filepath.Join(c.dir, filepath.Base(path))
+	to := filepath.Join(c.dir, filepath.Base(name))
 	if err := os.WriteFile(to, text, 0o644); err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
@@ -101,6 +129,10 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	if err != nil || w == nil {
 		return nil, err
 	}
+	if w.Unread {
+		c.unread = name
+		return nil, nil
+	}
 	if len(w.Sites) > 0 {
 		c.woven = cmp.Or(c.woven, name)
 	}
@@ -118,4 +150,12 @@ func (c *compilation) marked() error {
 		return err
 	}
 	return fmt.Errorf("%s:1:1: package %s has directives and does not import the marker: add\n\timport _ %q\nto this file", c.woven, c.pkg, Marker)
+}
+
+// run compiles. What the compiler understands and the weaver does not is not woven.
+func (c *compilation) run() error {
+	if err := run(c.args); err != nil || c.unread == "" {
+		return err
+	}
+	return fmt.Errorf("%s:1:1: has directives, and is newer than what this command knows (%s): build the command with the Go of the project", c.unread, runtime.Version())
 }

@@ -44,7 +44,7 @@ func CoverShim(args []string) error {
 		if file = strings.TrimSpace(file); !strings.HasSuffix(file, ".go") {
 			continue
 		}
-		if err := weaveInPlace(file); err != nil {
+		if err := weaveInPlace(file, importPath(tool[len(tool)-1])); err != nil {
 			return err
 		}
 	}
@@ -68,12 +68,12 @@ func throughOthers(args []string) (all, tool []string) {
 }
 
 // weaveInPlace weaves a file of the go command's work directory.
-func weaveInPlace(file string) error {
+func weaveInPlace(file, pkg string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
-	w, err := File(Source{Package: importPath(), Path: file, Text: text})
+	w, err := File(Source{Package: pkg, Path: file, Text: text})
 	if err != nil || w == nil {
 		return err
 	}

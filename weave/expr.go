@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"strings"
 )
 
 // An expr is a piece of Go in a directive.
@@ -56,6 +57,9 @@ func (w *weaver) exprs(d *directive, o option) []expr {
 		at, msg := 0, err.Error()
 		if l := (scanner.ErrorList)(nil); errors.As(err, &l) && len(l) > 0 {
 			at, msg = l[0].Pos.Offset-len(before), l[0].Msg
+		}
+		if strings.ContainsRune(o.value, '#') {
+			msg += "; a parameter is called by its name alone, without #"
 		}
 		w.complain(d, o.at+token.Pos(min(max(at, 0), len(o.value))), "%s=%s is not a Go expression: %s", o.name, o.value, msg)
 		return nil

@@ -26,6 +26,7 @@ type Woven struct {
 	Text   []byte
 	Sites  []Site
 	Marked bool // the source imports the marker
+	Unread bool // it may have directives, and cannot be parsed
 }
 
 // A Site is a directive that was woven.
@@ -43,14 +44,14 @@ type Site struct {
 // String returns position, verb and function.
 func (s Site) String() string { return fmt.Sprintf("%s: %s %s", s.Pos, s.Verb, s.Func) }
 
-// File weaves one file. It returns nil if there is nothing to weave, and also if
-// the file cannot be parsed: the compiler says better what is wrong with it, and
-// should it see no mistake, the marker stops the program. Mistakes in directives
-// are [Errors].
+// File weaves one file. It returns nil if there is nothing to weave. Of one that
+// cannot be parsed the compiler says better what is wrong; should it see no mistake,
+// since it knows a newer Go, the program must not run without these locks: the text
+// is Unread and imports the marker. Mistakes in directives are [Errors].
 func File(src Source) (*Woven, error) {
 	w := read(src)
 	if w == nil {
-		return nil, nil //nolint:nilnil // nothing to weave is no mistake
+		return unread(src), nil
 	}
 	sites := w.functions()
 	w.marker()
@@ -61,7 +62,25 @@ func File(src Source) (*Woven, error) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	w.head(len(sites) > 0)
-	return &Woven{w.text(), sites, w.marked}, nil
+	return &Woven{Text: w.text(), Sites: sites, Marked: w.marked}, nil
+}
+
+// unread is what becomes of a file with directives that cannot be woven: it imports
+// the marker, if there is anything of Go in it.
+func unread(src Source) *Woven {
+	if !bytes.Contains(src.Text, []byte("//"+prefix)) {
+		return nil
+	}
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, src.Path, src.Text, parser.PackageClauseOnly)
+	if err != nil {
+		return nil
+	}
+	w := splicer{fset: fset, file: fset.File(tree.FileStart), src: src.Text}
+	end := tree.Name.End()
+	at := w.file.Offset(end)
+	w.edits = []edit{{at, at, fmt.Sprintf(";import _ %q", Marker) + w.home(end)}}
+	return &Woven{Text: w.text(), Unread: true}
 }
 
 // A weaver is at work on one file.
@@ -132,7 +151,7 @@ func (w *weaver) checkNames() {
 // whose files are all woven does not have the marker in it.
 func (w *weaver) marker() {
 	for _, s := range w.tree.Imports {
-		if s.Path.Value != strconv.Quote(Marker) && s.Path.Value != "`"+Marker+"`" {
+		if !isMarker(s) {
 			continue
 		}
 		if s.Name == nil || s.Name.Name != "_" {
@@ -176,4 +195,4 @@ func (w *weaver) position(pos token.Pos) token.Position {
 }
 
 // base is the name of the file without its directory.
-func (w *weaver) base() string { return filepath.Base(w.source.Path) }
+func (w *weaver) base() string { return filepath.Base(w.source.Name) }

@@ -31,11 +31,32 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 		flags = ownFlags(rest)
 	}
 	passed := len(flags) // what is behind them is passed on
+	if pkg := versioned(args[0], rest, passed); pkg != "" {
+		theirs, _ := flagValue(givenFlags(flags), "toolexec")
+		own, err := wholly(self, theirs, pkg)
+		return slices.Concat(out, own, rest), err
+	}
 	own, flags, err := weaving(ctx, dir, self, flags)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Concat(out, own, flags, rest[passed:]), nil
+}
+
+// versioned is a package with a version, as in go install example.com/shop@latest,
+// or "". It is built as a program of its own, from the module cache.
+func versioned(command string, args []string, flags int) string {
+	pkg := ""
+	switch {
+	case command == "run" && flags < len(args):
+		pkg = args[flags]
+	case command == "install" && len(args) > 0:
+		pkg = args[len(args)-1]
+	}
+	if pkg == "" || strings.ContainsRune("-./", rune(pkg[0])) || filepath.IsAbs(pkg) || !strings.Contains(pkg, "@") {
+		return ""
+	}
+	return pkg
 }
 
 // weaving returns the flags that weave, and what remains of the user's.

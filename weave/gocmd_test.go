@@ -29,6 +29,10 @@ func TestArgumentsForGo(t *testing.T) {
 		{"test -cover=false .", "test OVERLAY -cover=false ."},
 		{"run -race -ldflags -s . -overlay=x -cover", "run OVERLAY -race -ldflags -s . -overlay=x -cover"},
 		{"test -exec echo .", "test OVERLAY -exec echo ."},
+		{"install -v example.com/bank@latest", "install -toolexec='/my tools/il' weave -v example.com/bank@latest"},
+		{"run example.com/bank@v1.0.0 -cover", "run -toolexec='/my tools/il' weave example.com/bank@v1.0.0 -cover"},
+		{"run -race . you@example.com", "run OVERLAY -race . you@example.com"},
+		{"install ./a@b", "install OVERLAY ./a@b"},
 	} {
 		got, err := weave.Go(t.Context(), p.dir, "/my tools/il", strings.Fields(c.args))
 		if err != nil {
@@ -41,6 +45,13 @@ func TestArgumentsForGo(t *testing.T) {
 		if s := strings.Join(got, " "); s != c.want {
 			t.Errorf("go %s becomes\n\t%s, not\n\t%s", c.args, s, c.want)
 		}
+	}
+}
+
+func TestAVersionDoesNotGoWithAnotherTool(t *testing.T) {
+	_, err := weave.Go(t.Context(), t.TempDir(), "il", []string{"install", "-toolexec=tracer", "example.com/bank@latest"})
+	if err == nil || !strings.Contains(err.Error(), "example.com/bank@latest") {
+		t.Errorf("got %v", err)
 	}
 }
 

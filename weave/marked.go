@@ -2,9 +2,13 @@ package weave
 
 import (
 	"bytes"
+	"go/ast"
 	"go/build"
+	"go/parser"
+	"go/token"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -47,9 +51,14 @@ func (s *walker) unmarked() {
 	}
 }
 
-// always reports whether a file is compiled on every system and with every tag.
+// always reports whether a file is compiled on every system, with every tag and
+// without cgo.
 func always(file string, text []byte) bool {
-	if bytes.Contains(text, []byte("//go:build ")) || bytes.Contains(text, []byte("// +build ")) {
+	if bytes.Contains(text, []byte("//go:build")) || bytes.Contains(text, []byte("// +build ")) {
+		return false
+	}
+	tree, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ImportsOnly)
+	if err != nil || slices.ContainsFunc(tree.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` }) {
 		return false
 	}
 	nowhere := build.Context{GOOS: "nowhere", GOARCH: "nothing", Compiler: "gc", CgoEnabled: true}

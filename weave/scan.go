@@ -58,6 +58,9 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 	if err := s.walkVendor(list); err != nil {
 		return nil, fmt.Errorf("weave: reading what is vendored: %w", err)
 	}
+	if err := s.added(list); err != nil {
+		return nil, fmt.Errorf("weave: reading what -overlay adds: %w", err)
+	}
 	s.unmarked()
 	if err := s.errs.err(); err != nil {
 		return nil, err
@@ -77,14 +80,12 @@ type walker struct {
 	errs     Errors
 }
 
-// walk weaves the files of a module. Its rules are those of the go command.
+// walk weaves the files of a module. Its rules are those of the go command, which
+// leaves some directories out of ./... and yet builds them if they are named.
 func (s *walker) walk(dir, path string, tests bool) error {
-	return filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+	return walkDir(dir, func(file string, e fs.DirEntry) error {
 		if e.IsDir() {
-			if file != dir && skipped(file, e.Name()) {
+			if file != dir && (skipped(file, e.Name()) || !tests && isAside(e.Name())) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -96,17 +97,38 @@ func (s *walker) walk(dir, path string, tests bool) error {
 		if err != nil {
 			return err
 		}
-		return s.file(strings.TrimSuffix(path+"/"+filepath.ToSlash(rel), "/."), file)
+		return s.file(strings.TrimSuffix(path+"/"+filepath.ToSlash(rel), "/."), file, isAside(rel))
 	})
 }
 
-// skipped reports whether the go command does not look into a directory.
+// walkDir calls visit for all that is in dir, which may be a symbolic link itself.
+// What must not be read is passed over, since the go command cannot compile it.
+func walkDir(dir string, visit func(file string, e fs.DirEntry) error) error {
+	return filepath.WalkDir(dir+string(filepath.Separator), func(file string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return visit(filepath.Clean(file), e)
+	})
+}
+
+// skipped reports whether a directory is none of the module.
 func skipped(dir, name string) bool {
-	if name == "testdata" || name == "vendor" || name[0] == '.' || name[0] == '_' {
+	if name == "vendor" || name[0] == '.' {
 		return true
 	}
 	_, err := os.Stat(filepath.Join(dir, "go.mod")) // a module of its own
 	return err == nil
+}
+
+// isAside reports whether the package of such a directory is not one of ./...
+func isAside(dir string) bool {
+	return slices.ContainsFunc(strings.Split(dir, string(filepath.Separator)), func(name string) bool {
+		return name == "testdata" || strings.HasPrefix(name, "_")
+	})
 }
 
 func goFile(path string, e fs.DirEntry) bool {
@@ -150,10 +172,7 @@ func workspace(dir string) bool {
 }
 
 func (s *walker) vendored(vendor string) error {
-	return filepath.WalkDir(vendor, func(file string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+	return walkDir(vendor, func(file string, e fs.DirEntry) error {
 		rel, err := filepath.Rel(vendor, filepath.Dir(file))
 		if err != nil || e.IsDir() || !goFile(file, e) {
 			return err
@@ -162,23 +181,31 @@ func (s *walker) vendored(vendor string) error {
 		if (module{Path: path}).ours() {
 			return nil
 		}
-		return s.file(path, file)
+		return s.file(path, file, false)
 	})
 }
 
 // file weaves one, or what the user has put in its place.
-func (s *walker) file(path, file string) error {
+func (s *walker) file(path, file string, aside bool) error {
 	if path == Runtime || path == Marker {
 		return nil
 	}
 	text, err := s.own.read(file)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // the compiler may not, either
+	}
 	if err != nil || text == nil {
 		return err
 	}
 	if beside(file, text) {
 		path += "_test" // as the go command calls it
 	}
-	w, err := File(Source{Package: path, Path: file, Name: s.shown(file), Text: text})
+	src := Source{Package: path, Path: file, Name: s.shown(file), Text: text}
+	w, err := File(src)
+	if aside {
+		s.aside(src, w)
+		return nil
+	}
 	if l := (Errors)(nil); errors.As(err, &l) {
 		s.errs = append(s.errs, l...)
 		return nil
@@ -190,6 +217,17 @@ func (s *walker) file(path, file string) error {
 	s.tree.Sites = append(s.tree.Sites, w.Sites...)
 	s.note(file, text, w)
 	return nil
+}
+
+// aside keeps what became of a file that is built only if somebody names it.
+// Mistakes in it are nobody's concern until then; it does not start with them.
+func (s *walker) aside(src Source, w *Woven) {
+	if w == nil {
+		w = unread(src)
+	}
+	if w != nil {
+		s.tree.Files[src.Path] = w
+	}
 }
 
 // beside reports whether a file is of a test that is a package of its own.

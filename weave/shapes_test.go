@@ -149,12 +149,23 @@ func TestNothingToWeave(t *testing.T) {
 		"package shop\n",
 		"package shop\n\n// See interlock: it locks.\nfunc f() {}\n",
 		"package shop\n\nconst s = \"//interlock:lock\"\n",
-		"package shop //interlock:lock\n\nfunc f( {\n", // for the compiler
+		"package shop // interlock:lock\n\nfunc f( {\n", // for the compiler
+		"//interlock:lock\n",
 	} {
 		w, err := weave.File(weave.Source{Package: "shop", Path: "/a.go", Text: []byte(text)})
 		if w != nil || err != nil {
 			t.Errorf("%q: got %v, %v", text, w, err)
 		}
+	}
+}
+
+// What only a newer compiler understands must not run without its locks.
+func TestAFileThatCannotBeReadImportsTheMarker(t *testing.T) {
+	const text = "package shop // it is\n\n//interlock:lock key=id\nfunc f( {\n"
+	w, err := weave.File(weave.Source{Package: "shop", Path: "/a.go", Text: []byte(text)})
+	want := "package shop;import _ \"" + weave.Marker + "\"/*line /a.go:1:13*/ // it is\n\n//interlock:lock key=id\nfunc f( {\n"
+	if err != nil || w == nil || !w.Unread || string(w.Text) != want {
+		t.Errorf("got %+v, %v; want\n%s", w, err, want)
 	}
 }
 
@@ -187,7 +198,7 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		w, err := weave.File(weave.Source{Package: "example.com/shop", Path: "/src/a.go", Text: text})
-		if err != nil || w == nil {
+		if err != nil || w == nil || w.Unread {
 			return
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), "a.go", w.Text, parser.ParseComments); err != nil {

@@ -28,7 +28,8 @@ func Show(file string) ([]byte, error) {
 }
 
 // Eject returns a file with its directives written out as code, formatted, for
-// whoever wants to build it without weaving from now on.
+// whoever wants to build it without weaving from now on. It does not import the
+// marker any more, which would not let the program start.
 func Eject(file string) ([]byte, error) {
 	src, err := load(file)
 	if err != nil {
@@ -43,11 +44,15 @@ func Eject(file string) ([]byte, error) {
 	if err := w.errs.err(); err != nil {
 		return nil, err
 	}
-	if len(sites) == 0 {
-		return src.Text, nil
-	}
-	w.retire()
-	if !w.rename() {
+	switch {
+	case len(sites) == 0:
+		if w.marker(); !w.marked {
+			return src.Text, nil
+		}
+	case w.rename():
+		w.retire()
+	default:
+		w.retire()
 		w.head(true)
 	}
 	text, err := format.Source(w.text())
@@ -71,12 +76,16 @@ func (w *weaver) retire() {
 // rename makes the import of the marker that of the runtime.
 func (w *weaver) rename() bool {
 	for _, s := range w.tree.Imports {
-		if s.Path.Value == strconv.Quote(Marker) && isBlank(s.Name) {
+		if isMarker(s) && isBlank(s.Name) {
 			w.replace(s.Pos(), s.End(), "_il "+strconv.Quote(Runtime))
 			return true
 		}
 	}
 	return false
+}
+
+func isMarker(s *ast.ImportSpec) bool {
+	return s.Path.Value == strconv.Quote(Marker) || s.Path.Value == "`"+Marker+"`"
 }
 
 func isBlank(id *ast.Ident) bool { return id != nil && id.Name == "_" }

@@ -42,3 +42,20 @@ func TestAnEjectedFileNeedsNoWeaving(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", out, woke)
 	}
 }
+
+// A marker that is left over does not let the program start, wherever it is.
+func TestAnEjectedFileHasNoMarker(t *testing.T) {
+	p := newProject(t, map[string]string{
+		"on.go":     "package shop\n\nimport _ \"" + weave.Marker + "\"\n",
+		"quoted.go": "package shop\n\nimport _ `" + weave.Marker + "`\n\n//interlock:lock kind=plain on-timeout=skip\nfunc f() {}\n",
+	})
+	for name, want := range map[string]string{
+		"on.go":     "import _ \"" + weave.Runtime + "\"\n",
+		"quoted.go": "import _il \"" + weave.Runtime + "\"\n",
+	} {
+		text, err := weave.Eject(filepath.Join(p.dir, name))
+		if err != nil || strings.Contains(string(text), weave.Marker) || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v in\n%s", name, err, text)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func Toolexec(args []string) error {
 	if err != nil {
 		return err
 	}
-	return run(c.args)
+	return c.run()
 }
 
 // toolName is how a tool is called, wherever it is.
@@ -91,10 +91,18 @@ func selfID() (string, error) {
 }
 
 // importPath is the package that a tool works on, without the test that it is
-// built for.
-func importPath() string {
+// built for. If go was given files, it does not say of which package they are; locks
+// are called by it, and have to be the same in every build.
+func importPath(file string) string {
 	path, _, _ := strings.Cut(os.Getenv("TOOLEXEC_IMPORTPATH"), " ")
-	return path
+	if path != "command-line-arguments" {
+		return path
+	}
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return path
+	}
+	return packageOf(dir)
 }
 
 // imports reports whether an importcfg has a package.

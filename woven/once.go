@@ -115,6 +115,11 @@ func returned() bool {
 	if f == nil {
 		return false
 	}
-	name := f.Name()
-	return name == "runtime.deferreturn" || !strings.HasPrefix(name, "runtime.")
+	return !ends(f.Name())
+}
+
+// ends tells whether a function is one that runs what is deferred because of a panic
+// or of runtime.Goexit. A package of somebody's may be called runtime.example.com/x.
+func ends(name string) bool {
+	return strings.HasPrefix(name, "runtime.") && !strings.Contains(name, "/") && name != "runtime.deferreturn"
 }

@@ -530,3 +530,18 @@ func TestDuplicatesAreAnsweredInTheProcess(t *testing.T) {
 		}
 	})
 }
+
+func TestWhichFunctionsEndAnother(t *testing.T) {
+	for name, want := range map[string]bool{
+		"runtime.gopanic":            true,
+		"runtime.Goexit":             true,
+		"runtime.deferreturn":        false,
+		"example.com/shop.Pay":       false,
+		"runtime.example.com/x.Pay":  false,
+		"example.com/runtime.Goexit": false,
+	} {
+		if got := woven.Ends(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}

@@ -50,13 +50,30 @@ var weaveMutants = []notice{
 		{"names-collide", "weave/function.go", "			b.WriteString(\"__\")\n", "			b.WriteString(\"_\")\n", "two files do not go into one package"},
 	}},
 	{"weave.TestScanFindsEveryMistake", []mutant{
-		{"testdata-is-woven", "weave/scan.go", "	if name == \"testdata\" || name == \"vendor\"", "	if name == \"vendor\"", "what nobody compiles is complained about"},
-		{"modules-within", "weave/scan.go", "	return err == nil\n}\n\nfunc goFile", "	return err != nil && name == \"\"\n}\n\nfunc goFile", "another module's mistakes"},
+		{"testdata-is-woven", "weave/scan.go", "name == \"testdata\" || strings", "name == \"data\" || strings", "what nobody compiles is complained about"},
+		{"modules-within", "weave/scan.go", "	return err == nil\n}\n\n// isAside", "	return err != nil && name == \"\"\n}\n\n// isAside", "another module's mistakes"},
 		{"marker-for-linux", "weave/marked.go", "GOOS: \"nowhere\"", "GOOS: \"linux\"", "elsewhere it runs without its locks (fails open)"},
+		{"marker-with-cgo", "weave/marked.go", "s.Path.Value == `\"C\"`", "s.Path.Value == \"\"", "without cgo it runs without its locks (fails open)"},
 		{"marker-not-needed", "weave/marked.go", "		if p.marked {\n", "		if true {\n", "built without weaving, it runs without its locks"},
 		{"tests-not-woven", "weave/scan.go", "		if err := s.walk(m.Dir, m.Path, m.Main); err != nil {\n", "		if err := s.walk(m.Dir, m.Path, false); err != nil {\n", "tests without locks"},
 	}},
+	{"weave.TestFilesThatAnOverlayAddsAreWoven", []mutant{
+		{"overlay-adds-nothing", "weave/scan.go", "	if err := s.added(list); err != nil {", "	if err := s.added(nil); err != nil {", "what only an overlay has runs without its locks (fails open)"},
+	}},
+	{"weave.TestWhatIsBuiltOnlyIfNamedIsWoven", []mutant{
+		{"mistakes-aside-run", "weave/scan.go", "		w = unread(src)\n", "		return\n", "a mistake in testdata runs without its locks (fails open)"},
+	}},
+	{"weave.TestAModuleBehindALinkIsWoven", []mutant{
+		{"link-not-followed", "weave/scan.go", "dir+string(filepath.Separator), func", "dir, func", "a module behind a link is not woven"},
+	}},
+	{"weave.TestAFileOfAnOverlayIsWovenByTheCompiler", []mutant{
+		{"files-end-in-go", "weave/compile.go", "!strings.HasPrefix(c.args[i-1], \"-\")", "strings.HasSuffix(c.args[i-1], \".go\")", "what is called otherwise runs without its locks (fails open)"},
+	}},
+	{"weave.TestWhatOnlyTheCompilerUnderstandsIsNotBuilt", []mutant{
+		{"unread-is-compiled", "weave/compile.go", "		c.unread = name\n", "", "what the weaver cannot parse runs without its locks (fails open)"},
+	}},
 	{"weave.TestArgumentsForGo", []mutant{
+		{"version-by-overlay", "weave/gocmd.go", "!strings.Contains(pkg, \"@\")", "!strings.Contains(pkg, \"@@\")", "a program by its version is not woven"},
 		{"program-flags-are-ours", "weave/gocmd.go", "		case name == args[i]:\n			return args[:i]\n", "		case name == args[i] && i == len(args):\n			return args[:i]\n", "go run . -cover is not about coverage"},
 		{"no-coverage-is-coverage", "weave/gocmd.go", "ok && (name != \"cover\" || v != \"false\")", "ok && (name != \"cover\" || v != \"no\")", "-cover=false covers"},
 		{"elsewhere-not-first", "weave/gocmd.go", "	if n, to := changed(rest); n > 0 {", "	if n, to := changed(rest); n > 1 {", "go says that -C must come first"},
