@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What the README says of a service in Python is copied from there to the letter, but for
+// the ports, which may be taken here, and for who builds the command.
+func TestGatewayReadme(t *testing.T) {
+	need(t, "python3")
+	need(t, "curl")
+	for _, page := range []string{"README.md", "README.zh-CN.md"} {
+		t.Run(page, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("..", "..", page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, section, found := strings.Cut(string(text), "`orders.py`")
+			if !found {
+				t.Fatal("there is no orders.py")
+			}
+			program, lines := block(t, section, "python"), block(t, section, "sh")
+			service, gate, admin := free(t), free(t), free(t)
+			ports := strings.NewReplacer("\"127.0.0.1\", 9000", fmt.Sprintf("%q, %s", "127.0.0.1", port(service)), "127.0.0.1:9000", service,
+				"127.0.0.1:8080", gate, "go run ./cmd/interlock proxy", command+" proxy --listen "+gate+" --admin "+admin)
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "orders.py"), []byte(ports.Replace(program)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var asked []string
+			for line := range strings.Lines(ports.Replace(lines)) {
+				line, _, _ := strings.Cut(strings.TrimSpace(line), "  #")
+				if !strings.HasPrefix(line, "curl ") { // it has a terminal of its own
+					background(t, dir, line)
+					continue
+				}
+				if len(asked) == 0 {
+					listens(t, "http://"+service)
+					listens(t, "http://"+gate)
+				}
+				out, err := exec.Command("sh", "-c", line).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%s\n%v %s", line, err, out)
+				}
+				asked = append(asked, strings.TrimSpace(string(out)))
+			}
+			said := strings.Join(asked, "\n")
+			if said != "{\"order\": 1}\n{\"order\": 1}" || !strings.Contains(section, "`{\"order\": 1}`") {
+				t.Errorf("it says\n%s", said)
+			}
+		})
+	}
+}
+
+// background runs a line of a shell until the test ends.
+func background(t *testing.T, dir, line string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", "exec "+line)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "INTERLOCK_REDIS_URL=")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+}
+
+// block returns the first block of a language.
+func block(t *testing.T, text, language string) string {
+	t.Helper()
+	_, rest, begins := strings.Cut(text, "```"+language+"\n")
+	code, _, ends := strings.Cut(rest, "```")
+	if !begins || !ends {
+		t.Fatalf("there is no block of %s", language)
+	}
+	return code
+}
+
+func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
+
+// listens waits until somebody answers.
+func listens(t *testing.T, url string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; <-time.After(10 * time.Millisecond) {
+		resp, err := http.Get(url)
+		if err == nil {
+			_ = resp.Body.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
