@@ -62,6 +62,7 @@ type answer struct {
 	header http.Header
 	text   string
 	err    error
+	last   bool // on its connection
 }
 
 // post sends a request with a key, once.
@@ -87,7 +88,7 @@ func ask(t *testing.T, method, url, key, body string) answer {
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	return answer{resp.StatusCode, resp.Header, string(text), err}
+	return answer{resp.StatusCode, resp.Header, string(text), err, resp.Close}
 }
 
 // want fails the test unless the answer has a status and each of the words.
@@ -279,6 +280,9 @@ func TestServeEnd(t *testing.T) {
 				t.Error(err)
 			}
 			await(t, "it is not ready any more", func() bool { return g.get(g.health+"/readyz").status == 503 })
+			if a := g.get(g.url + "/"); a.err != nil || a.status != 200 || !a.last {
+				t.Errorf("while it waits, clients are not told to go elsewhere: %d %v", a.status, a.err)
+			}
 		})
 		if len(wrong) > 0 || len(unanswered) != 16 || answered < 100 {
 			t.Errorf("%d requests were answered, and wrongly:\n%s", answered, strings.Join(wrong, "\n"))
@@ -419,6 +423,14 @@ func TestServeEngineAway(t *testing.T) {
 	g := openGate(t, "proxy", "--to", o.URL, "--listen", "127.0.0.1:0", "--admin", "off", "--health", "127.0.0.1:0", "--redis", s.URL(), "--wait-for-engine")
 	g.post("/orders", somebody).want(t, 503, "store_unavailable")
 	g.get(g.health+"/readyz?verbose").want(t, 503, "[-] engine")
+	t.Run("who does without it is ready", func(t *testing.T) {
+		name := file(t, strings.Replace(officeHead, "memory", s.URL(), 1)+officeRules+"    on-down: open\n", o.URL)
+		open := openGate(t, "serve", "--config", name, "--wait-for-engine")
+		if a := open.post("/orders", "another-order-0000005").want(t, 201); a.header.Get("Interlock-Unguarded") != "true" {
+			t.Errorf("it does not say that nobody guarded it: %v", a.header)
+		}
+		open.get(open.health+"/readyz").want(t, 200)
+	})
 	g.get(g.health+"/livez").want(t, 200)
 	g.get(g.health+"/api/v1/claims").want(t, 404)
 	if n := o.ran(somebody); n != 0 {

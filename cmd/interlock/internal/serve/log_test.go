@@ -1,0 +1,45 @@
+package serve
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/shown/showntest"
+)
+
+func TestLog(t *testing.T) {
+	t.Run("on a terminal, what clients send does nothing", func(t *testing.T) {
+		var out strings.Builder
+		log := slog.New(Handler(&out, false, true, false)).With("by", "\x1b[2J")
+		for _, evil := range showntest.Hostile(100) {
+			out.Reset()
+			log.Warn("request", "path", evil)
+			line, rest, _ := strings.Cut(out.String(), "\n")
+			if err := showntest.Tame(line); err != nil || rest != "" || !strings.Contains(line, "warn: request") {
+				t.Fatalf("a terminal would obey %q: %v", out.String(), err)
+			}
+		}
+	})
+	t.Run("for programs it is JSON, and requests that went well are in it if they are asked for", func(t *testing.T) {
+		for verbose, want := range map[bool]int{false: 1, true: 2} {
+			var out strings.Builder
+			log := slog.New(Handler(&out, true, true, verbose))
+			log.Debug("request")
+			log.Info("listening")
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			var record map[string]any
+			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &record); err != nil || len(lines) != want || record["msg"] != "listening" {
+				t.Errorf("verbose %v: %v %q", verbose, err, lines)
+			}
+		}
+	})
+	t.Run("with nobody looking on it is key=value", func(t *testing.T) {
+		var out strings.Builder
+		slog.New(Handler(&out, false, false, false)).Info("ended")
+		if !strings.Contains(out.String(), "msg=ended") {
+			t.Errorf("%q", out.String())
+		}
+	})
+}
