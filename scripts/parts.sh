@@ -10,19 +10,56 @@ nothing=77 # what a part exits with when it has nothing to run, or nothing to ru
 
 # part NAME COMMAND… runs one part and notes how it went and for how long.
 part() {
-  local name=$1 began=$SECONDS code=0 verdict
+  local name=$1 began=$SECONDS code=0
   shift
   printf '\n== %s\n' "$name"
   set +e # not `if "$@"`, which would switch off -e inside of it
   (set -e; "$@")
   code=$?
   set -e
-  case $code in
+  noted "$name" "$code" $((SECONDS - began))
+}
+
+# noted NAME CODE SECONDS keeps how a part went, for the table.
+noted() {
+  local verdict
+  case $2 in
     0) verdict='passed'; passed=$((passed + 1)) ;;
     "$nothing") verdict='NOT RUN' ;;
     *) verdict='FAILED'; failed=$((failed + 1)) ;;
   esac
-  rows+=("$(printf '%5d s  %-14s %s' $((SECONDS - began)) "$name" "$verdict")")
+  rows+=("$(printf '%5d s  %-14s %s' "$3" "$1" "$verdict")")
+}
+
+# beside NAME COMMAND… starts a part that waits more than it works, beside the
+# ones that follow; met waits for all of these, and says how they went.
+declare -A aside=()
+beside() {
+  local name=$1 log
+  shift
+  log=$(mktemp)
+  (
+    began=$SECONDS code=0
+    set +e
+    (set -e; "$@") >"$log" 2>&1
+    code=$?
+    echo "$code $((SECONDS - began))" >"$log.end"
+  ) &
+  aside[$name]="$! $log"
+}
+
+met() {
+  local name pid log code took
+  for name in "${!aside[@]}"; do
+    read -r pid log <<<"${aside[$name]}"
+    wait "$pid"
+    read -r code took <"$log.end"
+    printf '\n== %s\n' "$name"
+    cat "$log"
+    rm -f "$log" "$log.end"
+    noted "$name" "$code" "$took"
+  done
+  aside=()
 }
 
 # closing prints the table and the count, and fails if a part did.
