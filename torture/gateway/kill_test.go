@@ -31,7 +31,7 @@ func TestGatewayKilled(t *testing.T) {
 	if len(cut) < kills {
 		t.Fatalf("%d requests were cut off by %d kills: this shows nothing", len(cut), kills)
 	}
-	unknown := p.settle(first, cut)
+	unknown := p.settle(cut)
 	listed := p.unknown()
 	if len(listed) != unknown {
 		t.Errorf("the API lists %d unknown outcomes, and clients were told of %d", len(listed), unknown)
@@ -84,7 +84,7 @@ func (p *post) underFire(clients, kills int) map[string]reply {
 
 // settle sends what was cut off again, until each client knows what became of it, and
 // returns how many were told that nobody knows.
-func (p *post) settle(first map[string]reply, cut []string) int {
+func (p *post) settle(cut []string) int {
 	p.t.Helper()
 	var unknown atomic.Int64
 	var all sync.WaitGroup

@@ -155,16 +155,14 @@ func (p *program) rule(r *config.Rule) string {
 	if methods == "" {
 		methods = "*"
 	}
-	line := fmt.Sprintf("%s %s  %s %s:%s", methods, r.Match.Path, r.Do.Verb, r.Do.Name, r.Key)
-	for _, x := range []struct {
-		on   bool
-		text lang.Text
-	}{{r.Optional, lang.RuleOptional}, {r.Shadow, lang.RuleShadow}} {
-		if x.on {
-			line += "  (" + p.say(x.text) + ")"
-		}
+	words := []string{methods, r.Match.Path, " " + string(r.Do.Verb), r.Do.Name + ":" + r.Key.String()}
+	if r.Optional {
+		words = append(words, " ("+p.say(lang.RuleOptional)+")")
 	}
-	return shown.Text(line)
+	if r.Shadow {
+		words = append(words, " ("+p.say(lang.RuleShadow)+")")
+	}
+	return shown.Text(strings.Join(words, " "))
 }
 
 func upstreams(c *config.Config) string {

@@ -20,15 +20,15 @@ const (
 
 // Lacks returns what is missing. That the admin API asks for no token it says itself.
 func Lacks(c *config.Config) (lacks []Lack) {
-	any := func(is func(config.Rule) bool) bool { return slices.ContainsFunc(c.Rules, is) }
+	some := func(is func(config.Rule) bool) bool { return slices.ContainsFunc(c.Rules, is) }
 	for _, x := range []struct {
 		lack Lack
 		is   bool
 	}{
 		{Unguarded, len(c.Rules) == 0},
 		{Memory, c.Engine.URL == "memory"},
-		{Nobody, any(func(r config.Rule) bool { return r.Policy.Name != "" && r.Principal.None })},
-		{Voluntary, any(func(r config.Rule) bool { return r.Optional })},
+		{Nobody, some(func(r config.Rule) bool { return r.Policy.Name != "" && r.Principal.None })},
+		{Voluntary, some(func(r config.Rule) bool { return r.Optional })},
 	} {
 		if x.is {
 			lacks = append(lacks, x.lack)

@@ -238,8 +238,7 @@ type door struct {
 func listen(ctx context.Context, what, at string) (*door, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
 	if err != nil {
-		var network *net.OpError
-		if errors.As(err, &network) {
+		if network, ok := errors.AsType[*net.OpError](err); ok {
 			err = network.Err
 		}
 		return nil, &ListenError{what, at, err}
