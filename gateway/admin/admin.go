@@ -144,7 +144,7 @@ func (s *Server) lost(r *http.Request) *Problem {
 		other := r.Clone(r.Context())
 		other.Method = method
 		if _, pattern := s.mux.Handler(other); pattern != "" {
-			return problem(MethodNotAllowed, "%s is not for %s: see %s/openapi.json", shown(r.URL.Path), r.Method, s.o.Prefix)
+			return problem(MethodNotAllowed, "%s is not for %s: see %s/openapi.json", shown(r.URL.Path), shown(r.Method), s.o.Prefix)
 		}
 	}
 	return problem(NotFound, "there is nothing at %s: see %s/openapi.json", shown(r.URL.Path), s.o.Prefix)

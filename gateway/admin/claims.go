@@ -158,7 +158,7 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 
 // A Response is what callers of a guard of the gateway get.
 type Response struct {
-	Status      int    `json:"status" minimum:"100" maximum:"599" example:"201"`
+	Status      int    `json:"status" minimum:"200" maximum:"599" example:"201"`
 	ContentType string `json:"content_type,omitempty" maxLength:"200" example:"application/json"`
 	Body        string `json:"body,omitempty"`
 }
@@ -227,6 +227,8 @@ func (v *verdict) kept() ([]byte, error) {
 		return []byte(v.Error), nil
 	case v.Response == nil:
 		return v.Result, nil
+	case v.Response.Status < http.StatusOK || v.Response.Status > 599:
+		return nil, problem(Invalid, "%d is no status of an answer: choose one from 200 to 599", v.Response.Status)
 	}
 	r := &interlockhttp.Response{Status: v.Response.Status, Header: http.Header{}, Body: []byte(v.Response.Body)}
 	if v.Response.ContentType != "" {

@@ -183,7 +183,9 @@ func redacted(at string) string {
 	if u.User != nil {
 		u.User = url.User("redacted")
 	}
-	if q := u.Query(); len(q) > 0 {
+	if q, err := url.ParseQuery(u.RawQuery); err != nil || u.Opaque != "" {
+		u.RawQuery, u.Opaque = "", "" // whatever is in it
+	} else if len(q) > 0 {
 		for name := range q {
 			q.Set(name, "redacted")
 		}

@@ -104,8 +104,14 @@ func (r *reader) checkEngine(e *Engine, n *node) {
 	}
 }
 
-// password is in a URL what is not to be shown.
-var password = regexp.MustCompile(`(://[^/@\s]*?:)[^/@\s]+@`)
+// password and parameter are in a URL what is not to be shown. A password may have an @
+// in it, and one that was not encoded a slash, which a port has not.
+var (
+	password  = regexp.MustCompile(`(://[^/@\s]*?:)(?:[^/\s]*[^0-9/\s][^/\s]*/\S*|[^/\s]+)@`)
+	parameter = regexp.MustCompile(`(?i)([?&;][^=&;\s]*(?:pass|secret|token|auth)[^=&;\s]*=)[^&\s"',\]}]+`)
+)
 
-// redact hides the password of a URL.
-func redact(s string) string { return password.ReplaceAllString(s, "${1}***@") }
+// redact hides the passwords of a URL.
+func redact(s string) string {
+	return parameter.ReplaceAllString(password.ReplaceAllString(s, "${1}***@"), "${1}***")
+}

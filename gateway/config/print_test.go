@@ -180,6 +180,33 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
+// Passwords are where engines look for them, and as people write them.
+func TestPasswordsOfAllKindsAreNotShown(t *testing.T) {
+	for _, url := range []string{
+		"redis://:hunter2@a:6379/0", "redis://me:hun@hunter2@a:6379/0", "redis+sentinel://a,b,c/main?sentinel_password=hunter2&timeout=2s",
+		"redis+sentinel://me:hunter2@a,b,c/main?SENTINEL_PASSWORD=hunter2",
+	} {
+		c := good(t, "engine: '"+url+"'\nto: http://b\nrules: []\n")
+		if printed := string(c.Print(false)); strings.Contains(printed, "hunter2") || strings.Contains(url, "timeout") && !strings.Contains(printed, "timeout=2s") {
+			t.Errorf("%s is shown:\n%s", url, printed)
+		}
+	}
+	for _, text := range []string{"engine: redis://:hun/hunter2@a b\n", "engine: ['redis://:hun@hunter2@a']\n", "engin: redis://a?sentinel_password=hunter2\n"} {
+		_, errs := config.Parse("x", []byte(text+"to: http://b\nrules: []\n"))
+		if len(errs) == 0 {
+			t.Errorf("%s is well", text)
+		}
+		for _, m := range errs {
+			if strings.Contains(m.Show(), "hunter2") {
+				t.Errorf("a secret is told:\n%s", m.Show())
+			}
+		}
+	}
+	if c := good(t, "engine: memory\nto: http://b:9000/@shop\nrules: []\n"); !strings.Contains(string(c.Print(false)), "http://b:9000/@shop") {
+		t.Errorf("what is no secret is hidden:\n%s", c.Print(false))
+	}
+}
+
 func TestVariables(t *testing.T) {
 	t.Setenv("SHOP_HOST", "shop.internal")
 	t.Setenv("SHOP_EMPTY", "")

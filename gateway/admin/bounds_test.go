@@ -1,0 +1,56 @@
+package admin_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/gateway/admin"
+	"github.com/interlock-go/interlock/gateway/config"
+)
+
+// Who is not let in does not choose how much is remembered of it.
+func TestALongMethodIsCut(t *testing.T) {
+	w := open(t, func(o *admin.Options) {
+		o.Config.Tokens = []config.AdminToken{{Name: "ann", Role: config.View, SHA256: strings.Repeat("ab", 32)}}
+	})
+	r := httptest.NewRequest(strings.Repeat("M", 10_000), "http://localhost/api/v1/locks", http.NoBody)
+	got := httptest.NewRecorder()
+	w.api.ServeHTTP(got, r)
+	if got.Code != http.StatusUnauthorized {
+		t.Fatalf("got %d", got.Code)
+	}
+	if n := w.log.Len(); n > 2_000 || !strings.Contains(w.log.String(), "MMM") {
+		t.Errorf("%d bytes are in the log", n)
+	}
+}
+
+// A verdict is an answer that callers can be given.
+func TestAVerdictHasAStatusThatEnds(t *testing.T) {
+	w := open(t)
+	id := leave(t, w.orders(), "a")
+	for _, status := range []int{100, 103, 199} {
+		w.post(at("claims", id)+"/resolve", map[string]any{
+			"outcome": "done", "reason": "it is", "response": map[string]any{"status": status},
+		}).problem(http.StatusUnprocessableEntity, admin.Invalid)
+		if _, err := (admin.Verdict{Outcome: "done", Response: &admin.Response{Status: status}}).Kept(); err == nil {
+			t.Errorf("a command may say %d", status)
+		}
+	}
+}
+
+// A password is not told, however an address is written (35).
+func TestRulesTellNoPasswords(t *testing.T) {
+	for _, url := range []string{
+		"redis://me:hunter2@a", "redis+sentinel://a,b/main?sentinel_password=hunter2", "redis://a?sentinel_password=hunter2;x",
+		"redis://a?sentinel_password=%zzhunter2", "redis:hunter2@a", "redis://a/0#hunter2", "redis://me:hun%zzhunter2@a",
+	} {
+		w := open(t, func(o *admin.Options) {
+			o.Rules = func() *config.Config { return &config.Config{Engine: config.Engine{URL: url}} }
+		})
+		if r := w.get("/api/v1/rules"); strings.Contains(string(r.text), "hunter2") || !strings.Contains(string(r.text), "engine") {
+			t.Errorf("%s: %s", url, r.text)
+		}
+	}
+}
