@@ -4,9 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"log/slog"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
@@ -38,9 +42,24 @@ func (v *visit) log(outcome string) {
 		attrs = append(attrs, slog.String("code", string(v.code)))
 	}
 	if v.cause != nil {
-		attrs = append(attrs, slog.Any("err", v.cause))
+		attrs = append(attrs, slog.String("err", v.why()))
 	}
 	log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// why returns what is behind a problem, without the key, and without who has the lock:
+// who knew that could pass for it.
+func (v *visit) why() string {
+	text := v.cause.Error()
+	var busy *interlock.ContendedError
+	if errors.As(v.cause, &busy) && busy.Holder != "" {
+		text = strings.ReplaceAll(text, busy.Holder, hashed(busy.Holder))
+	}
+	if v.step != nil && v.step.key != "" {
+		quoted := strconv.Quote(v.step.key)[1:] // something may stand before it
+		text = strings.ReplaceAll(text, quoted, hashed(v.step.key)+`"`)
+	}
+	return text
 }
 
 // hashed returns what tells keys apart in a log without telling them.

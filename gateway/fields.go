@@ -50,11 +50,7 @@ func (b *backend) rewrite(p *httputil.ProxyRequest) {
 // X_User as X-User, so that both count.
 func (v *visit) strip(h http.Header) {
 	maps.DeleteFunc(h, func(name string, _ []string) bool {
-		plain := name
-		if strings.Contains(name, "_") {
-			plain = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
-		}
-		switch {
+		switch plain := dashed(name); {
 		case strings.HasPrefix(plain, "Interlock-"):
 			return true
 		case plain != name && v.matters(plain):

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -11,26 +12,29 @@ import (
 func (p *plan) find(r *http.Request) (chain []*layer, segments []string, err error) {
 	escaped := r.URL.EscapedPath()
 	segments, plain := split(escaped)
-	v := view{methods: []string{r.Method}, host: bareHost(r.Host), header: r.Header, segments: segments, same: exactly}
-	detours := view{methods: methodsOf(r), host: v.host, header: r.Header, same: strings.EqualFold}
-	ways := straightened(escaped)
-	if plain = plain && !crooked(segments); !plain {
-		ways = append(ways, segments) // to the letter, as others may have it
+	plain = plain && !crooked(segments)
+	ways, err := waysOf(escaped, segments, plain)
+	if err != nil {
+		return nil, nil, err
 	}
+	v := view{methods: []string{r.Method}, host: bareHost(r.Host), header: r.Header, segments: segments, same: exactly}
+	detours := view{methods: methodsOf(r), host: v.host, header: r.Header, same: strings.EqualFold, loose: true}
 	for _, l := range p.layers {
 		if plain && l.matches(&v) {
+			if l.usesPath && slices.ContainsFunc(segments, unclear) {
+				return nil, nil, fmt.Errorf("%q is not the same path to everybody, and the key of %s is in it", escaped, l.name)
+			}
 			chain = append(chain, l)
 			if !l.Continue {
 				return chain, segments, nil
 			}
 			continue
 		}
-		for i, way := range ways {
-			ends := strings.HasSuffix(escaped, "/")
-			if plain && l.slashed && ends != (i == 1) {
+		for _, way := range ways {
+			if plain && l.slashed && way.slash != strings.HasSuffix(escaped, "/") {
 				continue
 			}
-			if detours.segments = way; l.matches(&detours) {
+			if detours.segments = way.segments; l.matches(&detours) {
 				return nil, nil, fmt.Errorf("%s %q could be read as %s, which is guarded", r.Method, escaped, l.name)
 			}
 		}

@@ -64,7 +64,7 @@ type Event struct {
 	Outcome string // ran, replayed, refused, waited, unguarded, shadowed, unknown, failed
 	Code    string // of the problem, if it was refused
 	Method  string
-	Path    string
+	Path    string // the beginning, if it is long
 	Status  int
 	Took    float64 // seconds
 }
@@ -78,6 +78,7 @@ type Gateway struct {
 	mu      sync.Mutex // for who changes the plan
 	closed  bool
 	cleanup sync.WaitGroup // of plans that were replaced
+	ending  chan struct{}  // closed when the latest of them is over; nil if there is none
 }
 
 // New returns a gateway that does what cfg says.
@@ -185,8 +186,14 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 	}
 	g.plan.Store(p)
 	before.retire()
+	older, over := g.ending, make(chan struct{})
+	g.ending = over
 	g.cleanup.Go(func() { // Close waits for it
+		defer close(over)
 		<-before.idle
+		if older != nil {
+			<-older // who is in an older plan may use what this one took over from it
+		}
 		if err := before.parts.end(context.Background(), p.parts); err != nil {
 			g.options.Log.Warn("the guards of rules that are gone were not closed well", "err", err)
 		}

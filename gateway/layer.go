@@ -19,6 +19,7 @@ type layer struct {
 	who       authenticator
 	fields    []string // of the request, that its sender must not ask proxies to remove
 	usesQuery bool
+	usesPath  bool // its key is in it
 	slashed   bool // another rule is about the path with, or without, the slash at its end
 	backend   *backend
 	shield    *shield
@@ -39,7 +40,7 @@ func (l *layer) guard(next http.Handler) http.Handler {
 			v.tell(w.Header())
 			v.step = outer
 		}()
-		r.Pattern = cmp.Or(r.Method, "GET") + " " + l.name
+		r.Pattern = cmp.Or(r.Method, "GET") + " " + l.nameAt(r.Host)
 		l.path.values(v.segments, r.SetPathValue)
 		if p := l.admit(w, r, v); p != nil {
 			v.refuse(w, r, p)
@@ -82,14 +83,19 @@ func (v *visit) run(next http.Handler, w http.ResponseWriter, r *http.Request) {
 
 // admit tells why a request is not even looked at, or nil.
 func (l *layer) admit(w http.ResponseWriter, r *http.Request, v *visit) *interlockhttp.Problem {
-	if name := removed(r.Header, l.fields); name != "" {
-		return ambiguous("the field Connection says to remove %s", name)
-	}
 	if l.Do.Verb != rule.Lock && len(l.Methods) == 0 && !slices.Contains(changing, r.Method) {
 		return ambiguous("what the method %.20q does is not known", r.Method)
 	}
 	if r.Header["Upgrade"] != nil && !l.Shadow {
 		return interlockhttp.NewProblem(interlockhttp.UpgradeRefused)
+	}
+	return l.identify(w, r, v)
+}
+
+// identify finds out who sends a request, or tells why nobody knows.
+func (l *layer) identify(w http.ResponseWriter, r *http.Request, v *visit) *interlockhttp.Problem {
+	if name := removed(r.Header, l.fields); name != "" {
+		return ambiguous("the field Connection says to remove %s", name)
 	}
 	if l.who == nil {
 		return nil

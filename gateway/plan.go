@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/rule"
 )
 
 // A plan is a configuration at work. A reload makes another, and takes over from the
@@ -104,6 +106,7 @@ func (b *builder) layer(r *config.Rule) (l *layer, err error) {
 		return nil, err
 	}
 	l.fields, l.usesQuery = fieldsOf(r, principal)
+	l.usesPath = r.Key != nil && slices.ContainsFunc(r.Key.Parts(), func(p rule.Part) bool { return p.Place == rule.Path })
 	if r.Upstream != nil {
 		if l.backend, err = b.backendOf(*r.Upstream); err != nil {
 			return nil, err

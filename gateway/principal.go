@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"net/http"
@@ -84,7 +86,12 @@ func (byCertificate) identify(r *http.Request, _ *visit) (*identity, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
 		return nil, errors.New("gateway: the client has shown no certificate that was verified")
 	}
-	return named(r.TLS.PeerCertificates[0].Subject.String())
+	// All of the subject, in its order: package pkix has only the last of several names.
+	var subject pkix.RDNSequence
+	if _, err := asn1.Unmarshal(r.TLS.PeerCertificates[0].RawSubject, &subject); err != nil {
+		return nil, fmt.Errorf("gateway: the subject of the client's certificate cannot be read: %w", err)
+	}
+	return named(subject.String())
 }
 
 func (byCertificate) challenge(http.Header) {}

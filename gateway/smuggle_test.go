@@ -126,6 +126,10 @@ func TestDetours(t *testing.T) {
 	puts := on("PUT /put", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "put"})
 	both := on("POST /both", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "both"})
 	both2 := on("POST /both/", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "both2"})
+	api := on("POST /v2", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "api"})
+	api.Match.Header = map[string]string{"X-Api": "v2"}
+	six := on("POST /six", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "six"})
+	six.Match.Host = "[::1]"
 	const guarded, refused, free = "guarded", "refused", "free"
 	for _, c := range []struct{ line, host, header, want string }{
 		{"POST /orders", "", "", guarded},
@@ -171,6 +175,29 @@ func TestDetours(t *testing.T) {
 		{"GET /orders", "", "X-HTTP-Method-Override: POST\r\n", refused},
 		{"POST /put", "", "X-HTTP-Method-Override: put\r\n", refused},
 		{"POST /x//y", "a.pay.example", "", refused},
+		{"POST /orders/x//../7/pay", "", "", refused}, // as browsers and Node.js read it: an empty part is one
+		{"POST /a//../../orders", "", "", refused},
+		{"POST /orders//../7/pay", "", "", refused},
+		{"POST /x/../files/..;/y", "", "", refused}, // to some ..; is a name, and .. is none
+		{`POST /x/../files/..\y`, "", "", refused},
+		{"POST /x/%2e%2e/files/%252e%252e", "", "", refused},
+		{"POST /x/../files/%00/../../y", "", "", refused},
+		{"POST //files/../y", "", "", refused},
+		{"POST /orders%3Fx", "", "", refused},
+		{"POST /orders%23x", "", "", refused},
+		{"GET /orders", "", "X_HTTP_Method_Override: POST\r\n", refused},
+		{"POST /put?_method=put", "", "", refused},
+		{"POST /put?a=1&_METHOD=PUT;b", "", "", refused},
+		{"POST /v2", "", "X-Api: v2\r\n", guarded},
+		{"POST /v2", "", "X-Api: v1\r\nX-Api: v2\r\n", guarded},
+		{"POST /v2", "", "X_Api: v2\r\n", refused},
+		{"POST /v2", "", "X-Api: V2\r\n", refused},
+		{"POST /v2", "", "X-Api: v1, v2\r\n", refused},
+		{"POST /v2", "", "X-Api: v1\r\n", free},
+		{"POST /v2", "", "", free},
+		{"POST /six", "[::1]", "", guarded},
+		{"POST /six", "[::1]:8080", "", guarded},
+		{"POST /x?_method=PATCH", "", "", free},
 		{"GET /orders", "", "", free},
 		{"GET //orders", "", "", free},
 		{"POST /orders/7", "", "", free},
@@ -182,7 +209,7 @@ func TestDetours(t *testing.T) {
 	} {
 		t.Run(c.line+" "+c.host, func(t *testing.T) {
 			w := &witness{}
-			s := open(t, told(orders(), paid, files, host, puts, both, both2), w)
+			s := open(t, told(orders(), paid, files, host, puts, both, both2, api, six), w)
 			if c.host == "" {
 				c.host = "shop"
 			}

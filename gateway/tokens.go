@@ -36,7 +36,7 @@ func (b *builder) issuer(l *layer) http.Handler {
 		v := visitOf(r.Context())
 		v.step = &step{layer: l}
 		defer func() { v.step = nil }()
-		if p := l.admit(w, r, v); p != nil {
+		if p := l.identify(w, r, v); p != nil {
 			v.refuse(w, r, p)
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/interlockhttp"
@@ -104,6 +105,16 @@ func (v *visit) outcome(h http.Header) string {
 	return "ran"
 }
 
+// mostTold is how long a text may be that is told, in bytes: who watches keeps it.
+const mostTold = 1 << 10
+
+func cut(text string) string {
+	if len(text) > mostTold {
+		return strings.ToValidUTF8(text[:mostTold], "") + "…"
+	}
+	return text
+}
+
 // tell tells whoever watches what the current rule did.
 func (v *visit) tell(h http.Header) {
 	s := v.step
@@ -115,6 +126,6 @@ func (v *visit) tell(h http.Header) {
 	r := v.answer.request
 	v.gateway.options.Events(Event{
 		Rule: s.layer.Do.Name, Verb: string(s.layer.Do.Verb), Key: s.key, Outcome: outcome, Code: string(v.code),
-		Method: r.Method, Path: r.URL.Path, Status: v.answer.status, Took: time.Since(s.began).Seconds(),
+		Method: cut(r.Method), Path: cut(r.URL.Path), Status: v.answer.status, Took: time.Since(s.began).Seconds(),
 	})
 }

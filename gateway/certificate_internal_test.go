@@ -1,0 +1,47 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"net/http"
+	"testing"
+)
+
+// Two certificates with different subjects are two users, although package pkix knows
+// only the last of several names, and in an order of its own.
+func TestSubjectsAreToldApart(t *testing.T) {
+	name := func(id int, value string) pkix.RelativeDistinguishedNameSET {
+		return pkix.RelativeDistinguishedNameSET{{Type: asn1.ObjectIdentifier{2, 5, 4, id}, Value: value}}
+	}
+	users := make(map[string]pkix.RDNSequence)
+	for _, subject := range []pkix.RDNSequence{
+		{name(3, "ann")},
+		{name(3, "eve"), name(3, "ann")},
+		{name(10, "shop"), name(3, "ann")},
+		{name(3, "ann"), name(10, "shop")},
+		{name(11, "a"), name(11, "b")},
+		{name(11, "b"), name(11, "a")},
+		{name(3, "ann,O=shop")},
+	} {
+		der, err := asn1.Marshal(subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &x509.Certificate{RawSubject: der}
+		c.Subject.FillFromRDNSequence(&subject)
+		r := &http.Request{TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}, VerifiedChains: [][]*x509.Certificate{{c}}}}
+		id, err := byCertificate{}.identify(r, nil)
+		if err != nil {
+			t.Fatalf("%v: %v", subject, err)
+		}
+		if before, ok := users[id.user]; ok {
+			t.Errorf("%v and %v are both %q", before, subject, id.user)
+		}
+		users[id.user] = subject
+	}
+	if _, ok := users["CN=ann"]; !ok {
+		t.Errorf("users are %v", users)
+	}
+}

@@ -1,0 +1,145 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/gateway"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// Who answers GET answers HEAD: a lock on the one is a lock on the other.
+func TestHeadIsGuardedAsGet(t *testing.T) {
+	lock := on("GET /report", rule.Lock, "report", guard.Policy{Name: "report"})
+	s := open(t, told(lock), nil)
+	if got := s.send("HEAD", "/report", ""); got.StatusCode != http.StatusCreated {
+		t.Fatalf("got %v", got)
+	}
+	if e := s.event(); e.Rule != "report" || e.Outcome != "ran" {
+		t.Errorf("told was %+v", e)
+	}
+}
+
+// A key in the path is one that the service finds there, too.
+func TestAKeyInThePathIsTheSameToEverybody(t *testing.T) {
+	pay := on("POST /orders/{id}/pay", rule.Lock, "{path.id}", guard.Policy{Name: "pay"})
+	ship := on("POST /orders/{id}/ship", rule.Lock, "{header.X-No}", guard.Policy{Name: "ship"})
+	s := open(t, told(pay, ship), nil)
+	for path, want := range map[string]int{
+		"/orders/7/pay": http.StatusCreated, "/orders/50%25/pay": http.StatusCreated, "/orders/%E4%BD%A0/pay": http.StatusCreated,
+		"/orders/7;a/pay": http.StatusBadRequest, "/orders/7%3Ba/pay": http.StatusBadRequest, "/orders/%2537/pay": http.StatusBadRequest,
+		"/orders/7;a/ship": http.StatusCreated,
+	} {
+		if got := s.send("POST", path, "x", field("X-No", "1")); got.StatusCode != want {
+			t.Errorf("%s: %v, want %d", path, got, want)
+		}
+	}
+}
+
+// The answer of one shop is not that of another whose host the same rule matches.
+func TestHostsOfOneRule(t *testing.T) {
+	r := orders()
+	r.Match.Host = "*.example"
+	s := open(t, told(r), nil)
+	at := func(host string) with { return func(r *http.Request) { r.Host = host } }
+	if got := s.send("POST", "/orders", "x", key("k"), at("a.example")); got.StatusCode != http.StatusCreated {
+		t.Fatalf("got %v", got)
+	}
+	if got := s.send("POST", "/orders", "x", key("k"), at("A.example:80")); got.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("again: %v", got)
+	}
+	if got := s.send("POST", "/orders", "x", key("k"), at("b.example")); got.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("another host gets %v", got)
+	}
+}
+
+// A form whose rule names no method has tokens, too.
+func TestTokensOfARuleForAnyMethod(t *testing.T) {
+	r := on("* /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
+	r.Form = "order"
+	cfg := told(r)
+	cfg.Tokens = &config.Tokens{}
+	s := open(t, cfg, nil)
+	if got := s.send("GET", "/idempotent-token", ""); got.StatusCode != http.StatusOK || !strings.Contains(got.text, "token") {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A log has no keys in it, whatever is behind a refusal (10).
+func TestTheLogOfRefusals(t *testing.T) {
+	var (
+		mu  sync.Mutex
+		out bytes.Buffer
+	)
+	d := newDoor()
+	lock := on("POST /lock", rule.Lock, "{header.X-No}", guard.Policy{Name: "pay"})
+	lock.Do.Wait = rule.Try
+	s := open(t, told(), d)
+	g, err := gateway.New(told2(t, s, lock, orders()), gateway.Options{
+		Client: interlock.New(nil),
+		Log:    slog.New(slog.NewTextHandler(writer(func(p []byte) { mu.Lock(); defer mu.Unlock(); out.Write(p) }), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.front.Config.Handler = g
+	var wg sync.WaitGroup
+	wg.Go(func() { s.send("POST", "/lock", "x", field("X-No", "secret-7")) })
+	wg.Go(func() { s.send("POST", "/orders", "x", key("secret-8")) })
+	<-d.in
+	<-d.in
+	s.send("POST", "/lock", "x", field("X-No", "secret-7"))
+	s.send("POST", "/orders", "x", key("secret-8"))
+	s.send("POST", "/orders", "x", key("secret-\x01"))
+	s.send("POST", "/lock", "x", field("X-No", "secret-"+strings.Repeat("9", 2000)))
+	close(d.opens)
+	wg.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	text := out.String()
+	if strings.Contains(text, "secret-") || !strings.Contains(text, "code=locked") || !strings.Contains(text, "code=in_progress") {
+		t.Errorf("the log is\n%s", text)
+	}
+}
+
+// A rule that goes and comes back in two reloads does not end what an older request
+// has yet to do by it.
+func TestTwoReloadsDuringARequest(t *testing.T) {
+	s := open(t, told(orders()), nil)
+	with, without := *s.gateway.Config(), *s.gateway.Config()
+	without.Rules = nil
+	conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nIdempotency-Key: k\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+	in := bufio.NewReader(conn)
+	if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusContinue { // it is in, and its body is not
+		t.Fatalf("got %v %v", resp, err)
+	}
+	for _, cfg := range []config.Config{with, without, with} {
+		if err := s.gateway.Reload(&cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.send("POST", "/orders", "x", key("other")); got.StatusCode != http.StatusCreated {
+			t.Fatalf("got %v", got)
+		}
+	}
+	io.WriteString(conn, "slow")
+	if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusCreated {
+		t.Errorf("who came before is told %v %v", resp, err)
+	}
+}
