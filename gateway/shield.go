@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/rule"
 )
@@ -16,6 +17,8 @@ import (
 type shield struct {
 	wrap  func(http.Handler) http.Handler
 	close func(context.Context) error // nil for a lock, of which nothing is left
+	stats func() guard.Stats          // likewise
+	name  string                      // of the guard
 }
 
 // newShield makes what guards a rule's requests. What it is made of must be in the
@@ -86,7 +89,7 @@ func newGuard(l *layer, client *interlock.Client, s *settings, opts []interlockh
 	if err != nil {
 		return nil, err
 	}
-	return &shield{wrap: m.Wrap, close: m.Close}, nil
+	return &shield{name: l.Do.Name, wrap: m.Wrap, close: m.Close, stats: m.Guard().Stats}, nil
 }
 
 // sign returns what tells two shields apart: rules with the same sign may share one.

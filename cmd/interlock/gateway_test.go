@@ -171,6 +171,7 @@ func TestProxy(t *testing.T) {
 		g.get(g.url+"/").want(t, 200, "the office")
 		g.get(g.health+"/readyz").want(t, 200, "ok")
 		g.get(g.admin+"/api/v1/rules").want(t, 200, `"requests"`)
+		g.get(g.admin+"/api/v1/stats").want(t, 200, `"requests":{"running":0,"waiting":0,"asked":1`)
 		for _, lack := range []string{"memory", "nobody", "voluntary"} {
 			if !strings.Contains(g.stderr.String(), `"lack":"`+lack+`"`) {
 				t.Errorf("it does not say that it lacks something: %s", lack)

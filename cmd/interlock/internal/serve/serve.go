@@ -150,7 +150,7 @@ func (s *Server) furnishAdmin() (err error) {
 	}
 	s.api, err = admin.New(admin.Options{
 		Client: s.client, Engine: s.engine.Engine, Config: cfg, Log: log, Events: s.events,
-		Rules: s.gate.Config, Reload: s.reloader(), Reloaded: s.reloads.last, Ready: s.ready, Degrades: s.degrades,
+		Rules: s.gate.Config, Reload: s.reloader(), Reloaded: s.reloads.last, Ready: s.ready, Degrades: s.degrades, Guards: s.gate.Stats,
 	})
 	if err != nil {
 		return err

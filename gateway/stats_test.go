@@ -1,0 +1,23 @@
+package gateway_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+func TestStats(t *testing.T) {
+	more := on("POST /returns", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
+	s := open(t, told(orders(), more, on("POST /locked", rule.Lock, "k", guard.Policy{})), nil)
+	for range 2 {
+		s.send(http.MethodPost, "/orders", "{}", key("an-order-of-somebody"))
+		s.send(http.MethodPost, "/returns", "{}", key("a-return-of-somebody"))
+	}
+	all := s.gateway.Stats()
+	got := all["order"]
+	if len(all) != 1 || got.Asked < 2 || got.Verdicts[guard.Granted] != 2 || got.Verdicts[guard.Replayed] != 2 {
+		t.Errorf("two rules of one name, each met twice: %+v", all)
+	}
+}
