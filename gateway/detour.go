@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -41,69 +40,63 @@ type way struct {
 	slash    bool // it ends with one
 }
 
-const (
-	mostDecoded = 3       // how often something behind us may decode a path
-	mostCrooked = 4 << 10 // how long one may be that can be read in many ways: each takes time
-)
+// mostRead is how many bytes the ways may have in which a path can be read. They are
+// few, unless somebody is out for many.
+const mostRead = 64 << 10
 
-var errCrooked = errors.New("the path is too long for the many ways in which it could be read")
+var errCrooked = errors.New("the path could be read in too many ways")
 
-// waysOf returns the ways in which a path may be read besides the plain one: decoded
-// again, with backslashes for slashes, cut off, without parameters, and without dots and
-// empty parts, in all that services do of it; with a slash at its end, and without.
+// waysOf returns the ways in which a path may be read besides the plain one: by what
+// services do to paths, in whatever order they do it; with a slash at its end, and without.
 func waysOf(escaped string, segments []string, plain bool) ([]way, error) {
+	ways := both(segments)
 	if plain && !strings.ContainsAny(escaped, `%;`) {
-		return both(trimmed(segments)), nil
+		return ways, nil
 	}
-	texts := decodings(escaped)
-	texts = varied(texts, func(p string) string { return strings.ReplaceAll(p, `\`, "/") })
-	texts = varied(texts, func(p string) string {
-		if end := strings.IndexAny(p, "\x00?#"); end >= 0 { // where C ends a text, and a URL its path
-			return p[:end]
-		}
-		return p
-	})
-	texts = varied(texts, bared)
-	if len(texts) > mostDecoded && len(escaped) > mostCrooked {
-		return nil, errCrooked
-	}
-	all := ways{seen: make(map[string]bool)}
-	all.add(segments)
-	for _, p := range texts {
-		parts := strings.Split(strings.TrimPrefix(p, "/"), "/")
-		all.add(parts)
-		all.add(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }))
-		all.add(undotted(parts))
-		all.add(strings.Split(path.Clean("/" + p)[1:], "/"))
-	}
-	return all.list, nil
-}
-
-// decodings returns a path decoded once, and again for as long as that changes it.
-func decodings(escaped string) (texts []string) {
-	for range mostDecoded {
-		plain, err := url.PathUnescape(escaped)
-		if err != nil || plain == escaped && texts != nil {
-			break
-		}
-		escaped = plain
-		texts = append(texts, plain)
-	}
-	return texts
-}
-
-// varied returns texts, and what becomes of those that change changes.
-func varied(texts []string, change func(string) string) []string {
-	for _, p := range texts {
-		if other := change(p); other != p {
-			texts = append(texts, other)
+	texts, seen, size := []string{escaped}, map[string]bool{escaped: true}, len(escaped)
+	for i := 0; i < len(texts); i++ {
+		for _, change := range changes {
+			text := change(texts[i])
+			if seen[text] {
+				continue
+			}
+			if size += len(text) + 1; size > mostRead {
+				return nil, errCrooked
+			}
+			seen[text] = true
+			texts = append(texts, text)
 		}
 	}
-	return texts
+	for _, text := range texts {
+		ways = append(ways, both(strings.Split(strings.TrimPrefix(text, "/"), "/"))...)
+	}
+	return ways, nil
 }
 
-// bared returns a path without the parameters of its parts, and spaces around them.
+// changes are what services do to a path before they look where it leads. Some do it to
+// what was decoded, and others before they decode.
+var changes = []func(string) string{decoded, shortened, bared, merged, undotted, strings.NewReplacer(`\`, "/").Replace, strings.NewReplacer("%2e", ".", "%2E", ".").Replace}
+
+func decoded(p string) string {
+	if plain, err := url.PathUnescape(p); err == nil {
+		return plain
+	}
+	return p
+}
+
+// shortened ends a path where C ends a text, or a URL its path.
+func shortened(p string) string {
+	if end := strings.IndexAny(p, "\x00?#"); end >= 0 {
+		return p[:end]
+	}
+	return p
+}
+
+// bared removes the parameters of the parts of a path, and spaces around them.
 func bared(p string) string {
+	if !strings.ContainsFunc(p, func(c rune) bool { return c == ';' || unicode.IsSpace(c) }) {
+		return p
+	}
 	parts := strings.Split(p, "/")
 	for i, part := range parts {
 		part, _, _ = strings.Cut(part, ";")
@@ -112,50 +105,38 @@ func bared(p string) string {
 	return strings.Join(parts, "/")
 }
 
+// merged makes one of several slashes in a row.
+func merged(p string) string {
+	for strings.Contains(p, "//") {
+		p = strings.ReplaceAll(p, "//", "/")
+	}
+	return p
+}
+
 // undotted removes dots as RFC 3986 and browsers do, to whom an empty part is a part:
 // in /orders//../7 it is what the dots remove.
-func undotted(parts []string) (out []string) {
-	for i, part := range parts {
-		switch last := i == len(parts)-1; {
-		case part == "..":
+func undotted(p string) string {
+	if !strings.Contains(p, "/.") {
+		return p
+	}
+	var out []string
+	for part := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+		switch part {
+		case ".":
+		case "..":
 			out = out[:max(0, len(out)-1)]
-			fallthrough
-		case part == ".":
-			if last {
-				out = append(out, "")
-			}
 		default:
 			out = append(out, part)
 		}
 	}
-	return out
-}
-
-// ways are several, each once.
-type ways struct {
-	list []way
-	seen map[string]bool
-}
-
-func (w *ways) add(segments []string) {
-	segments = trimmed(segments)
-	text := strings.Join(segments, "/")
-	if !w.seen[text] {
-		w.seen[text] = true
-		w.list = append(w.list, both(segments)...)
-	}
-}
-
-// trimmed returns a path without the slash at its end.
-func trimmed(segments []string) []string {
-	if n := len(segments); n > 0 && segments[n-1] == "" {
-		return segments[:n-1]
-	}
-	return segments
+	return "/" + strings.Join(out, "/")
 }
 
 // both returns a path with a slash at its end, and without.
 func both(segments []string) []way {
+	if n := len(segments); n > 0 && segments[n-1] == "" {
+		segments = segments[:n-1]
+	}
 	slashed := way{append(slices.Clone(segments), ""), true}
 	if len(segments) == 0 {
 		return []way{slashed}

@@ -13,7 +13,9 @@
 // was not sent, it was answered, or nobody knows.
 //
 // A request that could be read as one that a rule matches, and is not plainly it, is
-// refused: //orders, /orders/, /ORDERS, /x/%2e%2e/orders, and POST in another header.
+// refused: //orders, /orders/, /ORDERS, /x/%2e%2e/orders, and POST in another header or
+// in the query. A method in the body, as some services take it from a form, is not seen:
+// match what is sent, which is POST.
 // Who sent a request is found out before anything else, if the rule, or the file, has
 // a principal. A lock is held, and a claim kept, until the service has answered,
 // although the client may have left. The service gets the fence in Interlock-Fence;

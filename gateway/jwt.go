@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +55,7 @@ func (b *builder) verifier(j *config.JWT) (authenticator, error) {
 	switch {
 	case j.JWKS != "":
 		v.algs = slices.DeleteFunc(v.algs, symmetric) // who publishes its keys shares no secret
-		v.keys, err = take(b.parts.keys, b.before.keys, j.JWKS, func() (*keySet, error) { return newKeySet(j.JWKS, b.log) })
+		v.keys, err = b.published(j.JWKS)
 	case j.KeyFile != "":
 		v.keys, err = readKey(j.KeyFile, &v.algs)
 	default:
@@ -63,6 +65,20 @@ func (b *builder) verifier(j *config.JWT) (authenticator, error) {
 		err = errors.New("gateway: jwt: none of the algorithms goes with the key")
 	}
 	return v, err
+}
+
+// published returns the keys of a file or URL as they are now: a reload is how an
+// operator says that a key is not good any more.
+func (b *builder) published(from string) (*keySet, error) {
+	sign := from
+	if text, err := os.ReadFile(from); err == nil {
+		sign = fmt.Sprintf("%s %x", from, sha256.Sum256(text))
+	}
+	k, err := take(b.parts.keys, b.before.keys, sign, func() (*keySet, error) { return newKeySet(from, b.log) })
+	if err == nil && k.remote() {
+		k.refresh()
+	}
+	return k, err
 }
 
 var known = []jose.SignatureAlgorithm{

@@ -177,10 +177,10 @@ func (k *keySet) load(ctx context.Context) error {
 	defer cancel()
 	stop := context.AfterFunc(k.ctx, cancel)
 	defer stop()
-	k.mu.Lock()
-	k.tried = time.Now()
-	k.mu.Unlock()
 	text, err := k.fetch(ctx)
+	k.mu.Lock()
+	k.tried = time.Now() // now: those who waited meanwhile need not try the same, one after the other
+	k.mu.Unlock()
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,16 @@
 package gateway
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,6 +82,38 @@ func TestKeysAreLoadedAgain(t *testing.T) {
 }
 
 // A pattern matches what that of an http.ServeMux does.
+// Who waits for keys that do not come waits once, and not for each who came before.
+func TestKeysThatDoNotCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keySet{from: "http://127.0.0.1/jwks", log: slog.New(slog.DiscardHandler), loading: make(chan struct{}, 1)}
+		k.ctx, k.ends = context.WithCancel(t.Context())
+		k.http = &http.Client{Transport: hanging{}}
+		defer k.close()
+		start := time.Now()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if _, err := k.find(t.Context(), "a"); !errors.Is(err, errKeysAway) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(start); took >= 2*loadWithin {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// hanging answers nothing.
+type hanging struct{}
+
+func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	time.Sleep(time.Millisecond) // nothing is noticed at once
+	return nil, context.Cause(r.Context())
+}
+
 func TestPatternsAsOfAServeMux(t *testing.T) {
 	patterns := []string{"/", "/{$}", "/orders", "/orders/", "/orders/{$}", "/orders/{id}", "/orders/{id}/", "/orders/{id}/pay", "/files/{rest...}", "/{a}/{b}", "/a%20b", "/{a}/x/{c...}"}
 	paths := []string{"/", "/orders", "/orders/", "/orders/7", "/orders/7/", "/orders/7/pay", "/orders/7/pay/", "/files", "/files/", "/files/a", "/files/a/b/", "/a%20b", "/x/y", "/x/x/", "/x/x/y/z", "/%6frders", "/你/好"}

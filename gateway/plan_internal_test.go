@@ -57,7 +57,7 @@ func TestWhatAPlanTakesOver(t *testing.T) {
 		"the service":   {func(c *config.Config) { c.Upstream.Answer = time.Second }, true, false},
 		"the shadow":    {func(c *config.Config) { c.Rules[0].Shadow = true }, false, true},
 	} {
-		t.Setenv("GATEWAY_TEST_SECRET", "0123456789abcdef")
+		t.Setenv("GATEWAY_TEST_SECRET", "0123456789abcdef0123456789abcdef")
 		next, err := newPlan(configured(c.change), client, log, first)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

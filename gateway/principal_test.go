@@ -243,6 +243,31 @@ func TestPublishedKeys(t *testing.T) {
 	})
 }
 
+// A key that was taken out is not believed after a reload, wherever it was published.
+func TestAKeyThatWasTakenOut(t *testing.T) {
+	a, b := newIssuer(t, "a"), newIssuer(t, "b")
+	path := file(t, "keys", a.jwks(b))
+	s := open(t, byJWT(config.JWT{JWKS: path}), nil)
+	send := func(i *issuer) int {
+		return s.send("POST", "/orders", "x", key("k"), bearer(i.sign(claims(), jose.ES256, nil))).StatusCode
+	}
+	if got := send(a); got != http.StatusCreated {
+		t.Fatalf("got %d", got)
+	}
+	if err := os.WriteFile(path, b.jwks(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.gateway.Reload(s.gateway.Config()); err != nil {
+		t.Fatal(err)
+	}
+	if got := send(a); got != http.StatusUnauthorized {
+		t.Errorf("who signed with it gets %d", got)
+	}
+	if got := send(b); got != http.StatusCreated {
+		t.Errorf("the other one gets %d", got)
+	}
+}
+
 // A part of a key may be a claim of a token that was verified.
 func TestAClaimInAKey(t *testing.T) {
 	i := newIssuer(t, "a")

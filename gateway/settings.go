@@ -73,6 +73,9 @@ func (s *settings) sign(t *config.Tokens, log *slog.Logger, before *plan) (err e
 	return err
 }
 
+// leastSecret is how long a secret has to be, in bytes.
+const leastSecret = 32
+
 // read returns a secret. Line ends around it are not part of it.
 func read(from config.Secret) ([]byte, error) {
 	text, where := []byte(os.Getenv(from.Env)), "the environment variable "+from.Env
@@ -83,7 +86,7 @@ func read(from config.Secret) ([]byte, error) {
 		}
 		where = from.File
 	}
-	if text = bytes.Trim(text, "\r\n"); len(text) < 16 {
+	if text = bytes.Trim(text, "\r\n"); len(text) < leastSecret {
 		return nil, fmt.Errorf("gateway: the secret in %s has %d bytes, and could be guessed: use 32 random ones", where, len(text))
 	}
 	return text, nil

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// readers are ways in which services are known to read a path, each written for itself.
+var readers = map[string]func(string) string{
+	"decodes, and then cleans, as nginx and Go do": func(p string) string {
+		p, _ = url.PathUnescape(p)
+		return path.Clean("/" + p)
+	},
+	"resolves dots, and then decodes, as browsers and Node.js do": func(p string) string {
+		p = strings.ReplaceAll(p, `\`, "/")
+		var out []string
+		for s := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+			switch dots := strings.ReplaceAll(strings.ToLower(s), "%2e", "."); dots {
+			case ".":
+			case "..":
+				out = out[:max(0, len(out)-1)]
+			default:
+				out = append(out, s)
+			}
+		}
+		p, _ = url.PathUnescape("/" + strings.Join(out, "/"))
+		return p
+	},
+	"removes parameters, and then decodes and cleans, as Tomcat does": func(p string) string {
+		parts := strings.Split(p, "/")
+		for i, s := range parts {
+			parts[i], _, _ = strings.Cut(s, ";")
+		}
+		p, _ = url.PathUnescape(strings.Join(parts, "/"))
+		return path.Clean("/" + strings.ReplaceAll(p, `\`, "/"))
+	},
+	"decodes twice": func(p string) string {
+		p, _ = url.PathUnescape(p)
+		if again, err := url.PathUnescape(p); err == nil {
+			p = again
+		}
+		return path.Clean("/" + p)
+	},
+	"merges slashes, and nothing else": func(p string) string {
+		p, _ = url.PathUnescape(p)
+		for strings.Contains(p, "//") {
+			p = strings.ReplaceAll(p, "//", "/")
+		}
+		return p
+	},
+}
+
+// Whatever is made of dots, slashes and codes: what one of the readers takes for a
+// guarded path is not let by (21 to 24).
+func TestNoReaderIsLedPastARule(t *testing.T) {
+	p := &plan{}
+	for _, text := range []string{"/orders", "/orders/{id}/pay", "/files/{rest...}"} {
+		m, err := newMatcher(config.Match{Methods: []string{"POST"}, Path: text}, rule.Once)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.layers = append(p.layers, &layer{matcher: m})
+	}
+	guarded := func(path string) bool {
+		segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+		for _, l := range p.layers {
+			if l.path.match(segments, exactly) {
+				return true
+			}
+		}
+		return false
+	}
+	pieces := []string{"/", "/", "/", "orders", "7", "pay", "files", "x", "..", ".", "%2e", "%2f", "%252e%252e", "%5c", `\`, ";", ";a", "%25", "%252f", "..;"}
+	source := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same every time
+	met := 0
+	for range 10_000 {
+		var b strings.Builder
+		b.WriteString("/")
+		for range 1 + source.IntN(12) {
+			b.WriteString(pieces[source.IntN(len(pieces))])
+		}
+		r := &http.Request{Method: "POST", Host: "shop", Header: http.Header{}}
+		var err error
+		if r.URL, err = url.ParseRequestURI(b.String()); err != nil {
+			continue
+		}
+		chain, _, err := p.find(r)
+		if err != nil || len(chain) > 0 {
+			continue
+		}
+		for name, read := range readers {
+			if sent := r.URL.EscapedPath(); guarded(read(sent)) {
+				t.Errorf("%q passes, and who %s reads it as %q", sent, name, read(sent))
+				if met++; met > 10 {
+					t.FailNow()
+				}
+			}
+		}
+	}
+}
