@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/textproto"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,22 @@ func TestHostsOfOneRule(t *testing.T) {
 	}
 	if got := s.send("POST", "/orders", "x", key("k"), at("b.example")); got.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("another host gets %v", got)
+	}
+}
+
+// Who names no host is not at one that is not guarded.
+func TestARequestWithoutAHost(t *testing.T) {
+	r := orders()
+	r.Match.Host = "shop.example"
+	s := open(t, told(r), nil)
+	for text, want := range map[string]int{
+		"POST /orders HTTP/1.0\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n":                       http.StatusBadRequest,
+		"POST /free HTTP/1.0\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n":                         http.StatusCreated,
+		"POST /orders HTTP/1.0\r\nHost: blog.example\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n": http.StatusCreated,
+	} {
+		if got := s.raw(text); len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %v, want %d", text, got, want)
+		}
 	}
 }
 
@@ -127,9 +144,14 @@ func TestTwoReloadsDuringARequest(t *testing.T) {
 	conn.SetDeadline(time.Now().Add(10 * time.Second))
 	io.WriteString(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nIdempotency-Key: k\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
 	in := bufio.NewReader(conn)
-	if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusContinue { // it is in, and its body is not
-		t.Fatalf("got %v %v", resp, err)
+	told := func() string {
+		line, _ := textproto.NewReader(in).ReadLine()
+		return line
 	}
+	if got := told(); got != "HTTP/1.1 100 Continue" { // it is in, and its body is not
+		t.Fatalf("got %q", got)
+	}
+	told() // an empty line
 	for _, cfg := range []config.Config{with, without, with} {
 		if err := s.gateway.Reload(&cfg); err != nil {
 			t.Fatal(err)
@@ -139,7 +161,7 @@ func TestTwoReloadsDuringARequest(t *testing.T) {
 		}
 	}
 	io.WriteString(conn, "slow")
-	if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusCreated {
-		t.Errorf("who came before is told %v %v", resp, err)
+	if got := told(); got != "HTTP/1.1 201 Created" {
+		t.Errorf("who came before is told %q", got)
 	}
 }

@@ -86,7 +86,7 @@ func TestNoReaderIsLedPastARule(t *testing.T) {
 		for range 1 + source.IntN(12) {
 			b.WriteString(pieces[source.IntN(len(pieces))])
 		}
-		r := &http.Request{Method: "POST", Host: "shop", Header: http.Header{}}
+		r := &http.Request{Method: http.MethodPost, Host: "shop", Header: http.Header{}}
 		var err error
 		if r.URL, err = url.ParseRequestURI(b.String()); err != nil {
 			continue

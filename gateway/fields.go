@@ -46,6 +46,10 @@ func (b *backend) rewrite(p *httputil.ProxyRequest) {
 	sendOnce(p.Out)
 }
 
+// ofProxies are fields that proxies set, besides X-Forwarded-*. By some of them services
+// go rather than by the path, and so past the rules.
+var ofProxies = []string{"X-Real-Ip", "Forwarded", "X-Original-Url", "X-Original-Uri", "X-Original-Host", "X-Rewrite-Url"}
+
 // strip removes what only we, or a proxy that is believed, may say. Many services read
 // X_User as X-User, so that both count.
 func (v *visit) strip(h http.Header) {
@@ -55,7 +59,7 @@ func (v *visit) strip(h http.Header) {
 			return true
 		case plain != name && v.matters(plain):
 			return true
-		case v.plan.stripped[plain], plain == "X-Real-Ip", plain == "Forwarded", strings.HasPrefix(plain, "X-Forwarded-"):
+		case v.plan.stripped[plain], slices.Contains(ofProxies, plain), strings.HasPrefix(plain, "X-Forwarded-"):
 			return !v.trusted || plain != name
 		}
 		return false

@@ -20,7 +20,7 @@
 // a principal. A lock is held, and a claim kept, until the service has answered,
 // although the client may have left. The service gets the fence in Interlock-Fence;
 // what clients say in Interlock-* fields is removed, and what they say in
-// X-Forwarded-* unless they are trusted proxies.
+// X-Forwarded-*, X-Original-* and the like unless they are trusted proxies.
 //
 // It is not promised that a service which closes a connection at the moment when it is
 // used again is told apart from one that died over the request: let its keep-alive be

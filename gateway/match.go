@@ -61,7 +61,7 @@ func exactly(a, b string) bool { return a == b }
 
 // matches tells whether a request, read so, is one that the rule is about.
 func (m *matcher) matches(v *view) bool {
-	return m.onMethod(v.methods) && m.onHost(v.host) && m.path.match(v.segments, v.same) && m.onHeader(v)
+	return m.onMethod(v.methods) && m.onHost(v) && m.path.match(v.segments, v.same) && m.onHeader(v)
 }
 
 func (m *matcher) onMethod(methods []string) bool {
@@ -85,11 +85,14 @@ func safe(method string) bool {
 	return false
 }
 
-func (m *matcher) onHost(host string) bool {
-	if parent, wild := strings.CutPrefix(m.host, "*"); wild {
-		return strings.HasSuffix(host, parent) && len(host) > len(parent)
+func (m *matcher) onHost(v *view) bool {
+	if v.loose && v.host == "" { // as in HTTP/1.0: whoever is behind decides which it is
+		return true
 	}
-	return m.host == "" || m.host == host
+	if parent, wild := strings.CutPrefix(m.host, "*"); wild {
+		return strings.HasSuffix(v.host, parent) && len(v.host) > len(parent)
+	}
+	return m.host == "" || m.host == v.host
 }
 
 func (m *matcher) onHeader(v *view) bool {

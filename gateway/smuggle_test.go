@@ -249,7 +249,7 @@ func TestFields(t *testing.T) {
 	lies := []with{
 		field("X-Forwarded-For", "6.6.6.6"), field("X-Forwarded-Host", "evil"), field("X-Forwarded-Proto", "gopher"), field("Forwarded", "for=6.6.6.6"),
 		field("X-Real-Ip", "6.6.6.6"), field("X-Forwarded-Port", "666"), field("Interlock-Fence", "999"), field("Interlock_Fence", "999"), field("X_User", "root"),
-		field("X_Forwarded_For", "6.6.6.6"), field("Interlock-Unguarded", "true"), field("Interlock-Lease", "999h"), field("Interlock-Wait", "-1s"), field("X-Other", "stays"),
+		field("X-Original-URL", "/orders"), field("X-Rewrite-Url", "/orders"), field("X_Forwarded_For", "6.6.6.6"), field("Interlock-Unguarded", "true"), field("Interlock-Lease", "999h"), field("Interlock-Wait", "-1s"), field("X-Other", "stays"),
 	}
 	gone := []string{"Interlock-Unguarded", "Interlock-Lease", "Interlock-Wait", "Interlock_fence", "X_user", "X_forwarded_for"}
 	t.Run("from a proxy that is trusted", func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestFields(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			"X-Forwarded-For": "6.6.6.6, 127.0.0.1", "X-Forwarded-Host": "evil", "X-Forwarded-Proto": "gopher", "Forwarded": "for=6.6.6.6", "X-Real-Ip": "6.6.6.6",
-			"X-User": "ann", "X-Other": "stays",
+			"X-Original-Url": "/orders", "X-User": "ann", "X-Other": "stays",
 		} {
 			if got := strings.Join(h[name], "|"); got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
@@ -290,7 +290,7 @@ func TestFields(t *testing.T) {
 		host := strings.TrimPrefix(s.front.URL, "http://")
 		for name, want := range map[string]string{
 			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": host, "X-Forwarded-Proto": "http", "Forwarded": "", "X-Real-Ip": "", "X-Forwarded-Port": "",
-			"Interlock-Fence": "", "X-User": "", "X-Other": "stays",
+			"Interlock-Fence": "", "X-User": "", "X-Original-Url": "", "X-Rewrite-Url": "", "X-Other": "stays",
 		} {
 			if got := strings.Join(h[name], "|"); got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
