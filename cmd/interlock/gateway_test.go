@@ -344,6 +344,19 @@ func TestServeEnd(t *testing.T) {
 	})
 }
 
+// A gateway without a file makes nothing of SIGHUP, and so that ends it: its terminal is
+// gone.
+func TestProxyHangup(t *testing.T) {
+	t.Parallel()
+	g := openGate(t, "proxy", "--to", openOffice(t).URL, "--listen", "127.0.0.1:0", "--admin", "off")
+	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if code := g.wait(t); code != -1 {
+		t.Errorf("it ends with %d, want by the signal", code)
+	}
+}
+
 // storm sends orders from several clients until nobody lets them in any more, and
 // begins what is to happen when some have been answered. It returns the answers that
 // are not as they should be, and the keys of those who got none: one a client, since

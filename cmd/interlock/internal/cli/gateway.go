@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -58,10 +59,14 @@ func address(s string) bool {
 // runGateway serves until it is over: a signal ends it in order, and another one at
 // once.
 func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options) error {
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP)
-	defer signal.Stop(again)
-	o.Again, o.Health, o.Lazy = again, f.health, f.wait
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	if o.Load != nil {
+		var stop func()
+		o.Again, stop = p.hangups(cancel)
+		defer stop()
+	} // or SIGHUP ends it, as it does with everything that makes nothing of it
+	o.Health, o.Lazy = f.health, f.wait
 	o.Name = "interlock " + c.Name()
 	o.Log = slog.New(serve.Handler(p.stderr, f.log == asJSON, terminal(p.stderr), f.verbose))
 	s, err := serve.Open(c.Context(), o)
@@ -75,7 +80,31 @@ func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options)
 		return err
 	}
 	p.greet(s, o, f)
-	return s.Run(c.Context())
+	return s.Run(ctx)
+}
+
+// hangups returns when to read the file again. That a terminal was closed is told by the
+// same signal, and ends what was started there.
+func (p *program) hangups(end func()) (again <-chan os.Signal, stop func()) {
+	heard, told := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	there := interactive(p.stderr)
+	signal.Notify(heard, syscall.SIGHUP)
+	go func() { // until stop
+		for s := range heard {
+			if there && !interactive(p.stderr) {
+				end()
+				return
+			}
+			select {
+			case told <- s:
+			default: // it is about to be read anyway
+			}
+		}
+	}()
+	return told, func() {
+		signal.Stop(heard)
+		close(heard)
+	}
 }
 
 // A gatewayAwayError is a gateway's engine that is away.
