@@ -181,7 +181,7 @@ func quiet(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Run serves until ctx is done, and then ends as [Package serve] says. It returns nil if
+// Run serves until ctx is done, and then ends in the order that the package promises. It returns nil if
 // nothing else was the reason.
 func (s *Server) Run(ctx context.Context) error {
 	doors := append([]*door{s.front}, s.others...)
