@@ -166,8 +166,8 @@ func TestClose(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	g.HealthHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody))
-	if w.Code != http.StatusServiceUnavailable {
-		t.Errorf("/readyz says %d", w.Code)
+	if w.Code != http.StatusServiceUnavailable || w.Body.String() != "failed\n" {
+		t.Errorf("/readyz says %d %q", w.Code, w.Body)
 	}
 }
 

@@ -26,6 +26,22 @@ func TestALongMethodIsCut(t *testing.T) {
 	}
 }
 
+// Without tokens who is on this machine is known by its address, which is that of a
+// proxy if one is between (30).
+func TestAProxyOnThisMachineIsNobody(t *testing.T) {
+	for _, name := range []string{"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"} {
+		w := open(t)
+		w.header.Set(name, "203.0.113.9")
+		w.get("/api/v1/locks").problem(http.StatusUnauthorized, admin.Unauthenticated)
+		w.post("/api/v1/locks/release-all", map[string]any{"pattern": "*", "confirm": 0, "reason": "it is"}).problem(http.StatusUnauthorized, admin.Unauthenticated)
+	}
+	w := open(t, func(o *admin.Options) { o.Config.Insecure = true })
+	w.header.Set("Via", "1.1 proxy")
+	if r := w.get("/api/v1/locks"); !strings.Contains(string(r.text), "locks") {
+		t.Errorf("got %s", r.text)
+	}
+}
+
 // A verdict is an answer that callers can be given.
 func TestAVerdictHasAStatusThatEnds(t *testing.T) {
 	w := open(t)
