@@ -47,17 +47,17 @@ func (v *visit) log(outcome string) {
 	log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// why returns what is behind a problem, without the key, and without who has the lock:
-// who knew that could pass for it.
+// why returns what is behind a problem, without the keys of any rule, and without who
+// has the lock: who knew that could pass for it.
 func (v *visit) why() string {
 	text := v.cause.Error()
 	var busy *interlock.ContendedError
 	if errors.As(v.cause, &busy) && busy.Holder != "" {
 		text = strings.ReplaceAll(text, busy.Holder, hashed(busy.Holder))
 	}
-	if v.step != nil && v.step.key != "" {
-		quoted := strconv.Quote(v.step.key)[1:] // something may stand before it
-		text = strings.ReplaceAll(text, quoted, hashed(v.step.key)+`"`)
+	for _, key := range v.keys {
+		quoted := strconv.Quote(key)[1:] // something may stand before it
+		text = strings.ReplaceAll(text, quoted, hashed(key)+`"`)
 	}
 	return text
 }

@@ -95,7 +95,7 @@ func (b *backend) next() *target {
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v := visitOf(r.Context())
 	v.wire = wire{target: b.next()}
-	if len(v.chain) == 0 && r.Body != nil && r.Body != http.NoBody {
+	if r.Body != nil && r.Body != http.NoBody {
 		v.body = &clientBody{ReadCloser: r.Body}
 		r.Body = v.body
 	}

@@ -81,6 +81,19 @@ func TestARequestWithoutAHost(t *testing.T) {
 	}
 }
 
+// Who breaks off a request that needs no key is told so, and not that the service did.
+func TestABodyThatBreaksOffWithoutAKey(t *testing.T) {
+	r := orders()
+	r.Optional = true
+	for _, path := range []string{"/orders", "/free"} {
+		s := open(t, told(r), nil)
+		got := s.say("POST "+path+" HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nContent-Length: 10\r\n\r\nabc", true)
+		if len(got) != 1 || got[0] != http.StatusBadRequest {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
 // A form whose rule names no method has tokens, too.
 func TestTokensOfARuleForAnyMethod(t *testing.T) {
 	r := on("* /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
@@ -102,8 +115,10 @@ func TestTheLogOfRefusals(t *testing.T) {
 	d := newDoor()
 	lock := on("POST /lock", rule.Lock, "{header.X-No}", guard.Policy{Name: "pay"})
 	lock.Do.Wait = rule.Try
+	outer := on("POST /lock", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "outer"})
+	outer.Continue, outer.Optional = true, true
 	s := open(t, told(), d)
-	g, err := gateway.New(told2(t, s, lock, orders()), gateway.Options{
+	g, err := gateway.New(told2(t, s, outer, lock, orders()), gateway.Options{
 		Client: interlock.New(nil),
 		Log:    slog.New(slog.NewTextHandler(writer(func(p []byte) { mu.Lock(); defer mu.Unlock(); out.Write(p) }), nil)),
 	})
@@ -117,6 +132,7 @@ func TestTheLogOfRefusals(t *testing.T) {
 	<-d.in
 	<-d.in
 	s.send("POST", "/lock", "x", field("X-No", "secret-7"))
+	s.send("POST", "/lock", "x", field("X-No", "secret-7"), key("secret-6"))
 	s.send("POST", "/orders", "x", key("secret-8"))
 	s.send("POST", "/orders", "x", key("secret-\x01"))
 	s.send("POST", "/lock", "x", field("X-No", "secret-"+strings.Repeat("9", 2000)))

@@ -12,6 +12,9 @@ import (
 func (p *plan) find(r *http.Request) (chain []*layer, segments []string, err error) {
 	escaped := r.URL.EscapedPath()
 	segments, plain := split(escaped)
+	if len(p.layers) == 0 {
+		return nil, segments, nil
+	}
 	plain = plain && !crooked(segments)
 	ways, err := waysOf(escaped, segments, plain)
 	if err != nil {

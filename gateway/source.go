@@ -53,7 +53,11 @@ func (l *layer) note(r *http.Request, key string) string {
 	if l.Do.Verb == rule.Lock && l.Do.Name != "" && !constant {
 		key = interlock.Key(l.Do.Name) + ":" + key
 	}
-	visitOf(r.Context()).step.key = key
+	v := visitOf(r.Context())
+	v.step.key = key
+	if key != "" {
+		v.keys = append(v.keys, key)
+	}
 	return key
 }
 

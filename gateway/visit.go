@@ -20,7 +20,8 @@ type visit struct {
 	trusted  bool     // it comes from a proxy that is believed
 	segments []string // of the path
 	chain    []*layer
-	step     *step // the rule that looks at it now
+	step     *step    // the rule that looks at it now
+	keys     []string // that rules have found
 	fence    uint64
 	fate     interlockhttp.Outcome // what is known of it besides its status
 	code     interlockhttp.Code    // of the problem that the client was told
