@@ -1,4 +1,4 @@
-// Package on switches directives on for the package that imports it:
+// Package on switches directives on for the file that imports it:
 //
 //	import _ "github.com/interlock-go/interlock/on"
 //

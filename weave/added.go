@@ -9,19 +9,17 @@ import (
 )
 
 // added weaves the files that are in the user's overlay only. They are as good as
-// any other for the go command, and may rely on the marker of one beside them.
+// any other for the go command.
 func (s *walker) added(list []module) error {
 	for _, file := range slices.Sorted(maps.Keys(s.own.Replace)) {
 		if _, err := os.Lstat(file); err == nil || !strings.HasSuffix(file, ".go") {
 			continue // it was there to be walked over
 		}
 		m, rel := home(list, file)
-		if m.Dir == "" || !m.mentions() || !m.Main && strings.HasSuffix(file, "_test.go") || !visited(m.Dir, rel) {
+		if m.Dir == "" || !m.mentions() || !visited(m.Dir, rel) {
 			continue
 		}
-		below := filepath.Dir(rel)
-		path := strings.TrimSuffix(m.Path+"/"+filepath.ToSlash(below), "/.")
-		if err := s.file(path, file, isAside(below)); err != nil {
+		if err := s.within(m, file, rel); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -121,7 +122,7 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	if bytes.Contains(src, []byte(imported)) {
 		return nil, nil // it is from an overlay, or came through cover: both forms are in use at once
 	}
-	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker})
+	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker, Spared: spared(path, src)})
 	if l := (Errors)(nil); errors.As(err, &l) {
 		c.errs = append(c.errs, l...)
 		return nil, nil
@@ -139,8 +140,17 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	return w.Text, nil
 }
 
+// spared reports whether a file may lack the marker. What cgo and cover have made
+// of a file, one after the other, notes where each part of it was.
+func spared(path string, text []byte) bool {
+	return theirs(path) || slices.ContainsFunc(lineNote.FindAllSubmatch(text, -1), func(m [][]byte) bool { return theirs(string(m[1])) })
+}
+
+var lineNote = regexp.MustCompile(`(?m)^//line (.+?):\d+`)
+
 // marked makes sure that the compiler finds what woven code calls: the go command
-// has planned the build from the source, so the source must import it.
+// has planned the build from the source, so the source must import it. Files of
+// others may not.
 func (c *compilation) marked() error {
 	if c.woven == "" {
 		return nil
@@ -149,7 +159,7 @@ func (c *compilation) marked() error {
 	if err != nil || ok {
 		return err
 	}
-	return fmt.Errorf("%s:1:1: package %s has directives and does not import the marker: add\n\timport _ %q\nto this file", c.woven, c.pkg, Marker)
+	return fmt.Errorf("%s:1:1: package %s has directives and does not import _ %q, which only an overlay can do for it: go mod vendor, and build with interlock go", c.woven, c.pkg, Marker)
 }
 
 // run compiles. What the compiler understands and the weaver does not is not woven.

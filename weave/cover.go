@@ -73,7 +73,8 @@ func weaveInPlace(file, pkg string) error {
 	if err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
-	w, err := File(Source{Package: pkg, Path: file, Text: text})
+	// Whether the source has the marker was seen to when the overlay was made.
+	w, err := File(Source{Package: pkg, Path: file, Text: text, Spared: true})
 	if err != nil || w == nil {
 		return err
 	}

@@ -13,7 +13,7 @@
 // those of the source. A mistake in a key is reported by the compiler, at the
 // place of the key in the comment.
 //
-// A package with directives imports the marker
+// Each file with directives imports the marker
 // [github.com/interlock-go/interlock/on] for nothing but its side effect. Weaving
 // takes it out. Whatever is compiled without weaving keeps it, and the program
 // refuses to start instead of running without its locks.

@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -19,13 +18,13 @@ type Source struct {
 	Name    string // how errors call it; the default is Path
 	Text    []byte
 	Via     string // what woven code imports; the default is [Runtime]
+	Spared  bool   // it may lack the marker: nobody here can edit it, or must
 }
 
 // A Woven is what became of a file.
 type Woven struct {
 	Text   []byte
 	Sites  []Site
-	Marked bool // the source imports the marker
 	Unread bool // it may have directives, and cannot be parsed
 }
 
@@ -55,6 +54,7 @@ func File(src Source) (*Woven, error) {
 	}
 	sites := w.functions()
 	w.marker()
+	w.demand(sites)
 	if err := w.errs.err(); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func File(src Source) (*Woven, error) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	w.head(len(sites) > 0)
-	return &Woven{Text: w.text(), Sites: sites, Marked: w.marked}, nil
+	return &Woven{Text: w.text(), Sites: sites}, nil
 }
 
 // unread is what becomes of a file with directives that cannot be woven: it imports
@@ -145,24 +145,6 @@ func (w *weaver) checkNames() {
 		}
 		return true
 	})
-}
-
-// marker makes the import of the marker one of the runtime, so that a program
-// whose files are all woven does not have the marker in it.
-func (w *weaver) marker() {
-	for _, s := range w.tree.Imports {
-		if !isMarker(s) {
-			continue
-		}
-		if s.Name == nil || s.Name.Name != "_" {
-			w.errorf(s.Pos(), "import _ %q: it has nothing that may be called", Marker)
-			continue
-		}
-		w.marked = true
-		if w.source.Via != Marker {
-			w.replace(s.Path.Pos(), s.Path.End(), strconv.Quote(w.source.Via))
-		}
-	}
 }
 
 // head imports the runtime. From there on the compiler, vet, cover and debuggers

@@ -6,7 +6,7 @@ import "bytes"
 const (
 	Module  = "github.com/interlock-go/interlock" // whoever has directives requires it
 	Runtime = Module + "/woven"                   // what woven code calls
-	Marker  = Module + "/on"                      // what a package with directives imports
+	Marker  = Module + "/on"                      // what a file with directives imports
 )
 
 // prefix is how a directive begins, behind the slashes.

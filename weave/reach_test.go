@@ -1,6 +1,7 @@
 package weave_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,27 +36,29 @@ func TestAModuleBehindALinkIsWoven(t *testing.T) {
 	}
 }
 
-// A file that only the user's overlay has is compiled as any other, and may rely on
-// the marker of another: the program would start without its locks.
+// A file that only the user's overlay has is compiled as any other.
 func TestFilesThatAnOverlayAddsAreWoven(t *testing.T) {
-	const more = "package bank\n\n//interlock:lock kind=plain on-timeout=skip\nfunc More() {}\n"
+	const more = "package bank\n\nimport _ \"" + weave.Marker + "\"\n\n//interlock:lock kind=plain on-timeout=skip\nfunc More() {}\n"
 	p := newProject(t, map[string]string{
 		"bank.go":  bank,
 		"more.txt": more,
 		"own.json": `{"Replace": {
 			"more.go": "more.txt", "_more.go": "more.txt", "more.c": "more.txt", "gone.go": "",
-			"more/more.go": "on.txt", "vendor/more.go": "more.txt", ".more/more.go": "more.txt", "../more.go": "more.txt"}}`,
-		"on.txt": strings.Replace(more, "\n", "\n\nimport _ \""+weave.Marker+"\"\n", 1),
+			"more/more.go": "more.txt", "vendor/more.go": "more.txt", ".more/more.go": "more.txt", "../more.go": "more.txt"}}`,
+		"bare.txt":  strings.Replace(more, "import _ \""+weave.Marker+"\"\n\n", "", 1),
+		"bare.json": `{"Replace": {"bare.go": "bare.txt"}}`,
 	})
 	if got, want := sited(t, p.dir, "-overlay=own.json"), "example.com/shop.Move example.com/shop.More example.com/shop/more.More"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := weave.Scan(t.Context(), p.dir, []string{"-overlay=bare.json"}); !strings.HasPrefix(fmt.Sprint(err), "bare.go:3:1: //interlock:lock: add import _ ") {
+		t.Errorf("without the marker: %v", err)
 	}
 }
 
 // Nobody sees to it that such packages have the marker, and ./... leaves them out;
 // but they can be named, and imported.
 func TestWhatIsBuiltOnlyIfNamedIsWoven(t *testing.T) {
-	unmarked := strings.Replace(bank, "\n\t_ \""+weave.Marker+"\"\n", "", 1)
 	p := newProject(t, map[string]string{
 		"testdata/a/a.go": unmarked,
 		"_b/b.go":         unmarked,

@@ -39,7 +39,7 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 	if err != nil {
 		return nil, err
 	}
-	s := &walker{tree: Tree{Files: map[string]*Woven{}}, own: own, packages: map[string]*pkg{}}
+	s := &walker{tree: Tree{Files: map[string]*Woven{}}, own: own}
 	if s.wd, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 			continue
 		}
 		before := len(s.tree.Files)
-		if err := s.walk(m.Dir, m.Path, m.Main); err != nil {
+		if err := s.walk(m); err != nil {
 			return nil, fmt.Errorf("weave: reading %s: %w", m.Path, err)
 		}
 		if m.cached() && len(s.tree.Files) > before {
@@ -61,7 +61,6 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 	if err := s.added(list); err != nil {
 		return nil, fmt.Errorf("weave: reading what -overlay adds: %w", err)
 	}
-	s.unmarked()
 	if err := s.errs.err(); err != nil {
 		return nil, err
 	}
@@ -73,31 +72,30 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 
 // A walker walks through modules.
 type walker struct {
-	tree     Tree
-	own      overlay // what the user has replaced
-	wd       string  // paths below it are told relative to it
-	packages map[string]*pkg
-	errs     Errors
+	tree Tree
+	own  overlay // what the user has replaced
+	wd   string  // paths below it are told relative to it
+	errs Errors
 }
 
 // walk weaves the files of a module. Its rules are those of the go command, which
 // leaves some directories out of ./... and yet builds them if they are named.
-func (s *walker) walk(dir, path string, tests bool) error {
-	return walkDir(dir, func(file string, e fs.DirEntry) error {
+func (s *walker) walk(m module) error {
+	return walkDir(m.Dir, func(file string, e fs.DirEntry) error {
 		if e.IsDir() {
-			if file != dir && (skipped(file, e.Name()) || !tests && isAside(e.Name())) {
+			if file != m.Dir && (skipped(file, e.Name()) || !m.Main && isAside(e.Name())) {
 				return filepath.SkipDir
 			}
 			return nil
 		}
-		if !goFile(file, e) || !tests && strings.HasSuffix(file, "_test.go") {
+		if !goFile(file, e) {
 			return nil
 		}
-		rel, err := filepath.Rel(dir, filepath.Dir(file))
+		rel, err := filepath.Rel(m.Dir, file)
 		if err != nil {
 			return err
 		}
-		return s.file(strings.TrimSuffix(path+"/"+filepath.ToSlash(rel), "/."), file, isAside(rel))
+		return s.within(m, file, rel)
 	})
 }
 
@@ -181,26 +179,38 @@ func (s *walker) vendored(vendor string) error {
 		if (module{Path: path}).ours() {
 			return nil
 		}
-		return s.file(path, file, false)
+		return s.file(Source{Package: path, Path: file, Spared: true}, false)
 	})
 }
 
-// file weaves one, or what the user has put in its place.
-func (s *walker) file(path, file string, aside bool) error {
-	if path == Runtime || path == Marker {
+// within weaves a file of a module, of which rel is its path there. Tests of
+// dependencies are not run here.
+func (s *walker) within(m module, file, rel string) error {
+	if !m.Main && strings.HasSuffix(file, "_test.go") {
 		return nil
 	}
-	text, err := s.own.read(file)
+	below := filepath.Dir(rel)
+	path := strings.TrimSuffix(m.Path+"/"+filepath.ToSlash(below), "/.")
+	aside := isAside(below)
+	return s.file(Source{Package: path, Path: file, Spared: aside || m.cached()}, aside)
+}
+
+// file weaves one, or what the user has put in its place.
+func (s *walker) file(src Source, aside bool) error {
+	if src.Package == Runtime || src.Package == Marker {
+		return nil
+	}
+	text, err := s.own.read(src.Path)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil // the compiler may not, either
 	}
 	if err != nil || text == nil {
 		return err
 	}
-	if beside(file, text) {
-		path += "_test" // as the go command calls it
+	src.Name, src.Text = s.shown(src.Path), text
+	if beside(src.Path, text) {
+		src.Package += "_test" // as the go command calls it
 	}
-	src := Source{Package: path, Path: file, Name: s.shown(file), Text: text}
 	w, err := File(src)
 	if aside {
 		s.aside(src, w)
@@ -213,9 +223,8 @@ func (s *walker) file(path, file string, aside bool) error {
 	if err != nil || w == nil {
 		return err
 	}
-	s.tree.Files[file] = w
+	s.tree.Files[src.Path] = w
 	s.tree.Sites = append(s.tree.Sites, w.Sites...)
-	s.note(file, text, w)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package weave
 
 import (
 	"fmt"
-	"go/ast"
 	"go/format"
 	"os"
 	"path/filepath"
@@ -84,12 +83,6 @@ func (w *weaver) rename() bool {
 	return false
 }
 
-func isMarker(s *ast.ImportSpec) bool {
-	return s.Path.Value == strconv.Quote(Marker) || s.Path.Value == "`"+Marker+"`"
-}
-
-func isBlank(id *ast.Ident) bool { return id != nil && id.Name == "_" }
-
 // load reads a file and finds out to which package it belongs.
 func load(file string) (Source, error) {
 	path, err := filepath.Abs(file)
@@ -100,7 +93,7 @@ func load(file string) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("weave: %w", err)
 	}
-	return Source{Package: packageOf(filepath.Dir(path)), Path: path, Name: file, Text: text}, nil
+	return Source{Package: packageOf(filepath.Dir(path)), Path: path, Name: file, Text: text, Spared: theirs(path)}, nil
 }
 
 var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^"\s]+)`)

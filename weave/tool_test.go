@@ -136,7 +136,7 @@ func TestToolexecWeavesToo(t *testing.T) {
 	t.Run("and says what is missing", func(t *testing.T) {
 		p.write(t, "sub/sub.go", "package sub\n\n//interlock:lock kind=plain on-timeout=skip\nfunc F() {}\n")
 		out, code := p.run(t, "go", "build", "-toolexec="+self+" weave", "./sub")
-		if code == 0 || !strings.Contains(out, "sub.go:1:1: ") || !strings.Contains(out, "import _ \""+weave.Marker+"\"") {
+		if code == 0 || !strings.Contains(out, "sub.go:3:1: ") || !strings.Contains(out, "add import _ \""+weave.Marker+"\"") {
 			t.Errorf("exits with %d and says\n%s", code, out)
 		}
 	})

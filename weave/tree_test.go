@@ -73,6 +73,11 @@ func TestAVendoredTreeIsWoven(t *testing.T) {
 	t.Setenv("GOFLAGS", "")
 	p.refuses(t)
 	p.refuses(t, "-mod=vendor", "-trimpath")
+
+	t.Run("also without the marker, which nobody could add", func(t *testing.T) {
+		p.write(t, "vendor/example.com/bank/bank.go", unmarked)
+		p.refuses(t)
+	})
 }
 
 func TestAWorkspaceIsWoven(t *testing.T) {

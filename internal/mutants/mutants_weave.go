@@ -52,16 +52,22 @@ var weaveMutants = []notice{
 	{"weave.TestScanFindsEveryMistake", []mutant{
 		{"testdata-is-woven", "weave/scan.go", "name == \"testdata\" || strings", "name == \"data\" || strings", "what nobody compiles is complained about"},
 		{"modules-within", "weave/scan.go", "	return err == nil\n}\n\n// isAside", "	return err != nil && name == \"\"\n}\n\n// isAside", "another module's mistakes"},
-		{"marker-for-linux", "weave/marked.go", "GOOS: \"nowhere\"", "GOOS: \"linux\"", "elsewhere it runs without its locks (fails open)"},
-		{"marker-with-cgo", "weave/marked.go", "s.Path.Value == `\"C\"`", "s.Path.Value == \"\"", "without cgo it runs without its locks (fails open)"},
-		{"marker-not-needed", "weave/marked.go", "		if p.marked {\n", "		if true {\n", "built without weaving, it runs without its locks"},
-		{"tests-not-woven", "weave/scan.go", "		if err := s.walk(m.Dir, m.Path, m.Main); err != nil {\n", "		if err := s.walk(m.Dir, m.Path, false); err != nil {\n", "tests without locks"},
+		{"marker-not-needed", "weave/file.go", "	w.demand(sites)\n", "", "built without weaving, it runs without its locks"},
+		{"tests-not-woven", "weave/scan.go", "	if !m.Main && strings.HasSuffix(file, \"_test.go\") {\n", "	if strings.HasSuffix(file, \"_test.go\") {\n", "tests without locks"},
 	}},
 	{"weave.TestFilesThatAnOverlayAddsAreWoven", []mutant{
 		{"overlay-adds-nothing", "weave/scan.go", "	if err := s.added(list); err != nil {", "	if err := s.added(nil); err != nil {", "what only an overlay has runs without its locks (fails open)"},
 	}},
 	{"weave.TestWhatIsBuiltOnlyIfNamedIsWoven", []mutant{
 		{"mistakes-aside-run", "weave/scan.go", "		w = unread(src)\n", "		return\n", "a mistake in testdata runs without its locks (fails open)"},
+	}},
+	{"weave.TestAVendoredTreeIsWoven", []mutant{
+		{"vendored-needs-marker", "weave/scan.go", "Path: file, Spared: true}", "Path: file}", "nobody can add it there, so nothing is built"},
+	}},
+	{"weave.TestTheToolDemandsTheMarkerInEachFile", []mutant{
+		{"tool-spares-all", "weave/compile.go", "Spared: spared(path, src)}", "Spared: true}", "by its name, a file runs without its locks (fails open)"},
+		{"tool-spares-nobody", "weave/compile.go", "Spared: spared(path, src)}", "Spared: theirs(path)}", "cgo in a dependency, and nothing is built"},
+		{"marker-taken-for-granted", "weave/compile.go", "	if err != nil || ok {\n		return err\n	}\n	return fmt.Errorf(\"%s:1:1: package", "	if err != nil || ok || true {\n		return err\n	}\n	return fmt.Errorf(\"%s:1:1: package", "the compiler cannot find a package that nobody has named"},
 	}},
 	{"weave.TestAModuleBehindALinkIsWoven", []mutant{
 		{"link-not-followed", "weave/scan.go", "dir+string(filepath.Separator), func", "dir, func", "a module behind a link is not woven"},
