@@ -94,6 +94,15 @@ func TestABodyThatBreaksOffWithoutAKey(t *testing.T) {
 	}
 }
 
+// What is told of a request is short, however long it is: who watches keeps it.
+func TestALongPathIsCut(t *testing.T) {
+	s := open(t, told(on("POST /files/{rest...}", rule.Lock, "file", guard.Policy{Name: "file"})), nil)
+	s.send("POST", "/files/"+strings.Repeat("x", 8000), "x")
+	if e := s.event(); len(e.Path) > 1100 || !strings.HasPrefix(e.Path, "/files/xxx") {
+		t.Errorf("told are %d bytes: %.40s", len(e.Path), e.Path)
+	}
+}
+
 // A form whose rule names no method has tokens, too.
 func TestTokensOfARuleForAnyMethod(t *testing.T) {
 	r := on("* /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})

@@ -138,12 +138,8 @@ func dashed(name string) string {
 var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
 
 // methodsOf returns the methods that a request may be taken to have, besides its own.
-// Who answers GET answers HEAD.
 func methodsOf(r *http.Request) []string {
 	methods := []string{r.Method, strings.ToUpper(r.Method)}
-	if methods[1] == http.MethodHead {
-		methods = append(methods, http.MethodGet)
-	}
 	add := func(value string) { methods = append(methods, strings.ToUpper(strings.TrimSpace(value))) }
 	for name, values := range r.Header {
 		if slices.Contains(overrides, dashed(name)) {
