@@ -24,13 +24,16 @@ func (p *plan) find(r *http.Request) (chain []*layer, segments []string, err err
 	detours := view{methods: methodsOf(r), host: v.host, header: r.Header, same: strings.EqualFold, loose: true}
 	for _, l := range p.layers {
 		if plain && l.matches(&v) {
-			if l.usesPath && slices.ContainsFunc(segments, unclear) {
+			if l.usesPath && !l.Shadow && slices.ContainsFunc(segments, unclear) {
 				return nil, nil, fmt.Errorf("%q is not the same path to everybody, and the key of %s is in it", escaped, l.name)
 			}
 			chain = append(chain, l)
-			if !l.Continue {
+			if l.Last() {
 				return chain, segments, nil
 			}
+			continue
+		}
+		if l.Shadow { // there is nothing to get past
 			continue
 		}
 		for _, way := range ways {

@@ -126,6 +126,20 @@ func TestShadow(t *testing.T) {
 	}
 }
 
+// A shadow in front of a rule does not switch it off, and refuses no odd path.
+func TestAShadowInFront(t *testing.T) {
+	shadow := on("POST /", rule.Lock, "all", guard.Policy{Name: "all"})
+	shadow.Shadow = true
+	s := open(t, told(shadow, orders()), nil)
+	first, second := s.send("POST", "/orders", "x", key("k")), s.send("POST", "/orders", "x", key("k"))
+	if first.StatusCode != http.StatusCreated || second.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("got %v, and then %v", first, second)
+	}
+	if got := s.send("POST", "/other//path", "x"); got.StatusCode != http.StatusCreated {
+		t.Errorf("an odd path: %v", got)
+	}
+}
+
 // Tokens are handed out for a form, and spent once (P1).
 func TestFormTokens(t *testing.T) {
 	r := on("POST /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})

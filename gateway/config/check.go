@@ -155,7 +155,7 @@ func (r *reader) checkRules(c *Config) {
 			r.say(one.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: that on line %d matches the same requests", first.At.Line)
 			continue
 		}
-		if one.Match.Path != "" && !one.Continue {
+		if one.Match.Path != "" && one.Last() {
 			reached[one.Match.sign()] = one
 		}
 		if first := called[one.Do.Name]; first != nil {

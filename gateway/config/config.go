@@ -183,7 +183,7 @@ type Rule struct {
 	Principal Principal // of the rule, or else of the file
 	Form      string    // of tokens, if the key is {token}: what they were issued for
 	Optional  bool      // a request without a key passes unguarded
-	Continue  bool      // rules that follow and match, too, apply inside; else this one is the last
+	Continue  bool      // rules that follow and match, too, apply inside; see Last
 	Shadow    bool      // say what would have been done, and do nothing
 	Tee       bool      // send the answer while it is captured
 	Upstream  *Upstream // nil: the gateway's
@@ -196,3 +196,7 @@ type Match struct {
 	Host    string            // without port; a leading *. stands for any labels
 	Header  map[string]string // name to value, * for any value; names in canonical form
 }
+
+// Last tells whether rules that follow do not apply to what r matches. A shadow
+// does nothing, and so keeps no other rule from what it does.
+func (r *Rule) Last() bool { return !r.Continue && !r.Shadow }
