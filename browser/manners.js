@@ -17,6 +17,10 @@ export async function manners(chromium, url) {
   });
   expect(odd.length === 0, `texts that lack a form: ${odd}`);
 
+  // The legend's signs are all there before anything was run.
+  const blank = await page.$$eval('.legend [fill^="url("]', (signs) => signs.filter((e) => !e.ownerSVGElement.querySelector(e.getAttribute('fill').slice(4, -1))).length);
+  expect(blank === 0 && await page.locator('.legend .bar-bad').count() === 1, `${blank} signs of the legend have no pattern`);
+
   // What is chosen is remembered.
   await page.click('#languages [data-value="zh"]');
   await page.click('#themes [data-value="dark"]');

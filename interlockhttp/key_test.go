@@ -102,7 +102,10 @@ func TestQuoted(t *testing.T) {
 // TestAnonymous says that a key which is nobody's must be hard to guess.
 func TestAnonymous(t *testing.T) {
 	s := open(t, guard.Policy{Scope: guard.Global}, nil)
-	s.ask("123456789012345", "x").problem(400, interlockhttp.KeyInvalid)
+	short := s.ask("123456789012345", "x").problem(400, interlockhttp.KeyInvalid)
+	if !strings.Contains(short.Detail, "guessed") {
+		t.Errorf("who sent a key that is too short is told: %s", short.Detail)
+	}
 	first := s.ask("1234567890123456", "x", without("X-User"))
 	s.ask("1234567890123456", "x", as("bob")).replays(first)
 

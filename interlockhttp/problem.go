@@ -22,7 +22,7 @@ type Code string
 // The codes, with the status each has unless [Status] gives it another.
 const (
 	KeyMissing        Code = "key_missing"        // 400: the request needs a key, and has none
-	KeyInvalid        Code = "key_invalid"        // 400: it is malformed, too long, or there are two
+	KeyInvalid        Code = "key_invalid"        // 400: it is malformed, too short or too long, or there are two
 	BodyBroken        Code = "body_broken"        // 400: the body broke off, or does not say what it should
 	UserMissing       Code = "user_missing"       // 401: nobody is signed in
 	TokenUnknown      Code = "token_unknown"      // 403: the token was not issued here

@@ -32,6 +32,7 @@ func (p *program) siteFlags(c *cobra.Command, f *siteFlags) {
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7070", p.say(lang.FlagListen))
 	flags.BoolVar(&f.noPage, "no-page", false, p.say(lang.FlagNoPage))
 	flags.DurationVar(&f.within, "for", 0, p.say(lang.FlagFor))
+	flags.Lookup("for").DefValue = "" // not 0s
 	flags.BoolVar(&f.print, "print-config", false, p.say(lang.FlagPrint))
 }
 

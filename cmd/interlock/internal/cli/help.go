@@ -60,11 +60,19 @@ var values = map[string]string{
 	"output": "FORM", "wait": "TIME", "max-hold": "TIME", "grace": "TIME", "kind": "KIND", "limit": "N", "reason": "TEXT",
 	"state": "STATE", "guard": "NAME", "outcome": "WHAT", "result": "JSON", "response": "JSON", "error": "TEXT", "url": "URL", "method": "METHOD", "body": "TEXT",
 	"idempotency-key": "KEY", "timeout": "TIME", "threshold": "LIST",
-	"listen": "ADDR", "admin": "ADDR", "health": "ADDR", "config": "FILE", "rules": "FILE", "once": "RULE", "principal": "WHO", "trust": "CIDR", "log": "FORM",
+	"for": "TIME", "listen": "ADDR", "admin": "ADDR", "health": "ADDR", "config": "FILE", "rules": "FILE", "once": "RULE", "principal": "WHO", "trust": "CIDR", "log": "FORM",
 }
 
 // takes is the annotation of a flag that takes something else than others of its name.
 const takes = "takes"
+
+// valueOf is how help and the page of documentation call what a flag takes, if anything.
+func valueOf(f *pflag.Flag) string {
+	if own := f.Annotations[takes]; len(own) > 0 {
+		return own[0]
+	}
+	return values[f.Name]
+}
 
 // flag writes the line of one flag.
 func (p *program) flag(b *strings.Builder, f *pflag.Flag) {
@@ -72,10 +80,7 @@ func (p *program) flag(b *strings.Builder, f *pflag.Flag) {
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand + ", --" + f.Name
 	}
-	if value, ok := values[f.Name]; ok {
-		if own := f.Annotations[takes]; len(own) > 0 {
-			value = own[0]
-		}
+	if value := valueOf(f); value != "" {
 		name += " " + value
 	}
 	fmt.Fprintf(b, "  %-22s %s", name, f.Usage)

@@ -42,6 +42,11 @@ func (p *program) family(name string, about lang.Text) *cobra.Command {
 	return &cobra.Command{Use: name, Short: p.say(about), Args: cobra.ArbitraryArgs, RunE: p.bare}
 }
 
+// otherWords are what those type who come from other tools.
+var otherWords = map[string][]string{
+	"ls": {"list"}, "get": {"show", "inspect", "describe"}, "release": {"unlock", "rm", "delete"}, "expire": {"rm", "delete", "forget"},
+}
+
 // verb makes a command for operators.
 func (p *program) verb(use string, about lang.Text, f *operatorFlags, run func(*cobra.Command, *remote, *operatorFlags, []string) error) *cobra.Command {
 	c := &cobra.Command{
@@ -59,6 +64,7 @@ func (p *program) verb(use string, about lang.Text, f *operatorFlags, run func(*
 		},
 		DisableFlagsInUseLine: true, // Use has them
 	}
+	c.SuggestFor = otherWords[c.Name()]
 	c.Flags().SortFlags = false
 	p.redisFlag(c, &f.redis)
 	p.outputFlag(c, &f.output)

@@ -52,6 +52,26 @@ func TestPageIsWhatTheCommandSays(t *testing.T) {
 	}
 }
 
+// Who reads of a flag can see whether it takes something, and what.
+func TestFlagsSayWhatTheyTake(t *testing.T) {
+	p := &program{stdout: os.Stdout, stderr: os.Stderr, getenv: func(string) string { return "" }}
+	var look func(*cobra.Command)
+	look = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if takesNone := f.Value.Type() == "bool"; takesNone != (valueOf(f) == "") {
+				t.Errorf("%s --%s takes a %s, and help says %q", c.CommandPath(), f.Name, f.Value.Type(), valueOf(f))
+			}
+			if f.DefValue == "0s" || f.DefValue == "[]" {
+				t.Errorf("%s --%s says that %s is what it takes by default: that is nothing", c.CommandPath(), f.Name, f.DefValue)
+			}
+		})
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(p.root())
+}
+
 // page is the reference of all commands.
 func page(l lang.Language) string {
 	p := &program{stdout: os.Stdout, stderr: os.Stderr, getenv: func(string) string { return "" }, lang: l}
@@ -96,7 +116,7 @@ func (p *program) flagTable(b *strings.Builder, flags *pflag.FlagSet) {
 		if f.Shorthand != "" {
 			name = "`-" + f.Shorthand + ", --" + f.Name
 		}
-		if value, ok := values[f.Name]; ok {
+		if value := valueOf(f); value != "" {
 			name += " " + value
 		}
 		text := cell.Replace(f.Usage)

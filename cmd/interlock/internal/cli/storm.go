@@ -48,7 +48,7 @@ func (p *program) storm() *cobra.Command {
 		Long:  p.say(lang.AboutStormLong),
 		Example: "  interlock storm --n 100 --threshold 'executed==100,max-holders==1'\n" +
 			"  interlock storm --redis redis://localhost:6379 --key order:42 --wait 0 --hold 1s --threshold executed==1\n" +
-			"  interlock storm --url http://127.0.0.1:8080/orders --idempotency-key k1 --body '{}' --threshold executed==1",
+			"  interlock storm --url http://127.0.0.1:8080/orders --idempotency-key 8e03978e-40d5-43dd-bc93-6894a57f9324 --body '{}' --threshold executed==1",
 		Args: p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.runStorm(c, &f) },
 

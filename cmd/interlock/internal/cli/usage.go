@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ func (p *program) misuse(c *cobra.Command, text, meant string) error {
 func (p *program) unknownCommand(c *cobra.Command, name string) error {
 	var names []string
 	for _, sub := range c.Commands() {
+		if slices.Contains(sub.SuggestFor, name) { // another word for the same
+			return p.misuse(c, p.say(lang.UnknownCommand, name), sub.Name())
+		}
 		if offered(sub) {
 			names = append(names, sub.Name())
 		}

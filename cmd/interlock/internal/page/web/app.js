@@ -3,7 +3,7 @@
 import { h, s, visible, duration } from './dom.js';
 import { t, pick, current, speak } from './i18n.js';
 import { run } from './run.js';
-import { History, Timeline, symbol } from './timeline.js';
+import { History, Timeline, hatch, symbol } from './timeline.js';
 import { code } from './code.js';
 import { Now } from './now.js';
 
@@ -148,7 +148,7 @@ function legend(c) {
     item(s('rect', { class: 'bar-wait', x: 0, y: 4.5, width: 20, height: 3, rx: 1.5 }), t('waits')),
     item(s('rect', { class: 'bar-hold', width: 20, height: 12, rx: 3 }), t('inside')),
     c.id === 'readers' && item(s('rect', { class: 'bar-read', width: 20, height: 12, rx: 3 }), t('reads')),
-    item(s('rect', { class: 'bar-bad', fill: 'url(#hatch)', width: 20, height: 12, rx: 3 }), t('overlap')),
+    item(s('g', {}, hatch('sign'), s('rect', { class: 'bar-bad', fill: 'url(#sign)', width: 20, height: 12, rx: 3 })), t('overlap')), // before a picture has one, too
     item(symbol('refused', 3, 6), t('refused')), item(symbol('replayed', 3, 6), t('replayed')), item(symbol('failed', 3, 6), t('failed')));
 }
 

@@ -135,8 +135,8 @@ export class Timeline {
 }
 
 /** hatch is the pattern of what should not be, for those who do not see red. */
-function hatch() {
-  return s('defs', {}, s('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
+export function hatch(id = 'hatch') {
+  return s('defs', {}, s('pattern', { id, width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
     s('rect', { width: 6, height: 6, class: 'bad-fill' }), s('rect', { width: 2, height: 6, class: 'bad-stripe' })));
 }
 
