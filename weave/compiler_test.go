@@ -120,7 +120,7 @@ func TestTheToolDemandsTheMarkerInEachFile(t *testing.T) {
 		"a.go": bank, "b.go": unmarked, "b_test.go": unmarked,
 		"bank@v1.0.0/b.go": unmarked, "vendor/bank/b.go": unmarked,
 		"cgo1.go":  cgo + "//line /src/b.go:1:1\n" + unmarked,
-		"cgo2.go":  cgo + "//line /work/b.cover.go:1:1\n//line /cache/bank@v1.0.0/b.go:1:1\n" + unmarked,
+		"cgo2.go":  cgo + "//line /build/b.cover.go:1:1\n//line /cache/bank@v1.0.0/b.go:1:1\n" + unmarked,
 		"cover.go": "//line /src/vendor/bank/b.go:1:1\n" + unmarked,
 	})
 	t.Setenv("TOOLEXEC_IMPORTPATH", "example.com/bank")
