@@ -45,7 +45,7 @@ func (p *program) checkSite(c *cobra.Command, f *siteFlags) error {
 	case f.noPage && c.Flag("for").Changed:
 		return p.misuse(c, p.say(lang.NotBoth, "no-page", "for"), "")
 	case err != nil:
-		return p.badValue(c, "listen", f.listen, p.say(lang.AnAddress))
+		return p.badValue(c, "listen", f.listen, p.say(lang.AnAddress, "127.0.0.1:7070"))
 	case c.Flag("for").Changed && (f.within <= 0 || f.within > 24*time.Hour):
 		return p.badValue(c, "for", f.within.String(), p.between(time.Millisecond, 24*time.Hour))
 	}

@@ -42,7 +42,7 @@ func (p *program) checkGateway(c *cobra.Command, f *gatewayFlags) error {
 		return p.badValue(c, "log", f.log, p.say(lang.OneOf, "text, json"))
 	}
 	if f.health != "" && !address(f.health) {
-		return p.badValue(c, "health", f.health, p.say(lang.AnAddress))
+		return p.badValue(c, "health", f.health, p.say(lang.AnAddress, "127.0.0.1:8081"))
 	}
 	return nil
 }

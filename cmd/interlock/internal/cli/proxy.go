@@ -108,7 +108,7 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 	case wrong:
 		return p.misuse(c, p.say(lang.NotRedisURL, p.redisFrom(c)), "")
 	case !address(f.Listen):
-		return p.badValue(c, "listen", f.Listen, p.say(lang.AnAddress))
+		return p.badValue(c, "listen", f.Listen, p.say(lang.AnAddress, "127.0.0.1:8080"))
 	case f.Admin != serve.Off && !address(f.Admin):
 		return p.badValue(c, "admin", f.Admin, p.say(lang.AnAddressOrOff))
 	}

@@ -46,6 +46,6 @@ var (
 		"a loopback address such as 127.0.0.1:7070: the demo has no passwords",
 		"回环地址，例如 127.0.0.1:7070：demo 没有密码",
 	}
-	AnAddress = Text{"an address such as 127.0.0.1:7070", "地址，例如 127.0.0.1:7070"}
+	AnAddress = Text{"an address such as %s", "地址，例如 %s"}
 	NotBoth   = Text{"--%s and --%s do not go together", "--%s 和 --%s 不能一起用"}
 )
