@@ -16,7 +16,8 @@ import (
 
 // log says what a rule did about a request: at the level debug if all is well, info if
 // somebody was refused, and warn if nobody knows what became of it, or nobody was
-// there. The key is not in it, but the beginning of its hash.
+// there. The key is not in it, but the beginning of its hash. While nobody is there,
+// not every request has a line.
 func (v *visit) log(outcome string) {
 	level := slog.LevelDebug
 	switch {
@@ -28,6 +29,10 @@ func (v *visit) log(outcome string) {
 	log := v.gateway.options.Log
 	ctx := context.Background()
 	if !log.Enabled(ctx, level) {
+		return
+	}
+	left, ok := v.sampled()
+	if !ok {
 		return
 	}
 	r := v.answer.request
@@ -43,6 +48,9 @@ func (v *visit) log(outcome string) {
 	}
 	if v.cause != nil {
 		attrs = append(attrs, slog.String("err", v.why()))
+	}
+	if left > 0 {
+		attrs = append(attrs, slog.Int("left_out", left))
 	}
 	log.LogAttrs(ctx, level, "request", attrs...)
 }

@@ -76,6 +76,7 @@ type Gateway struct {
 	options Options
 	name    string // in Via
 	plan    atomic.Pointer[plan]
+	alike   sample // what was logged lately
 
 	mu      sync.Mutex // for who changes the plan
 	closed  bool

@@ -10,10 +10,18 @@ import (
 
 // A detached lock is waited for until the client goes, and held until the service
 // behind has answered: it goes on with what it was told, whoever listens.
-type detached struct{ interlock.Locker }
+type detached struct {
+	interlock.Locker
+	key   string
+	crowd *crowd // who waits, with it
+}
 
 // Lock implements [interlock.Locker].
 func (d detached) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
+	if !d.crowd.join(d.key) {
+		return ctx, nil, errCrowded
+	}
+	defer d.crowd.leave(d.key)
 	alone, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	inner, hold, err := d.Locker.Lock(alone)

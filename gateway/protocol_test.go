@@ -147,8 +147,15 @@ func TestNothingIsTouched(t *testing.T) {
 	}
 }
 
-// Header and connections are bounded (15).
+// Headers are bounded, in size and in time, and so is a connection that does nothing (15).
 func TestBounds(t *testing.T) {
+	usual, err := open(t, told(), nil).gateway.Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if usual.ReadHeaderTimeout != 5*time.Second || usual.IdleTimeout != time.Minute || usual.MaxHeaderBytes != 16<<10 {
+		t.Errorf("by default it is %v, %v and %d bytes", usual.ReadHeaderTimeout, usual.IdleTimeout, usual.MaxHeaderBytes)
+	}
 	cfg := told()
 	cfg.Timeouts.Header = 100 * time.Millisecond
 	s := open(t, cfg, nil)

@@ -50,8 +50,8 @@ func newLock(l *layer, client *interlock.Client, source interlockhttp.Source, op
 	if l.Message != nil {
 		opts = append(opts, interlockhttp.Message(interlockhttp.Locked, l.Message))
 	}
-	own, kind := client.With(l.Do.LockOptions()...), l.Do.Kind
-	wrap, err := interlockhttp.LockWith(func(key string) interlock.Locker { return detached{kind.Locker(own, key)} }, source, opts...)
+	own, kind, crowd := client.With(l.Do.LockOptions()...), l.Do.Kind, newCrowd(mostForKey, mostInAll)
+	wrap, err := interlockhttp.LockWith(func(key string) interlock.Locker { return detached{kind.Locker(own, key), key, crowd} }, source, opts...)
 	return &shield{wrap: wrap}, err
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -62,6 +63,11 @@ func (v *visit) refuse(w http.ResponseWriter, r *http.Request, p *interlockhttp.
 
 // answer is how package interlockhttp tells a problem.
 func answer(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
+	if errors.Is(p.Err, errCrowded) { // there it is an error like any other
+		err := p.Err
+		p = interlockhttp.NewProblem(interlockhttp.TooManyWaiters)
+		p.Err, p.RetryAfter = err, time.Second
+	}
 	visitOf(r.Context()).refuse(w, r, p)
 }
 

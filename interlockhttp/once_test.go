@@ -277,6 +277,22 @@ func TestRunning(t *testing.T) {
 			}
 		})
 	})
+	t.Run("more than so many do not wait, and are told to come back (security item 14)", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute}, interlockhttp.Guarding(guard.MaxWaiting(1, 1)))
+			var done sync.WaitGroup
+			done.Go(func() { s.ask("k-1", "x") })
+			<-began
+			done.Go(func() { s.ask("k-1", "x") })
+			synctest.Wait()
+			if p := s.ask("k-1", "x").problem(429, interlockhttp.TooManyWaiters); !p.Retryable || !p.SameKey {
+				t.Errorf("it says %+v", p)
+			}
+			close(leave)
+			done.Wait()
+			s.ran(1)
+		})
+	})
 	t.Run("the handler goes on when its client has gone, and the answer is kept", func(t *testing.T) {
 		s, began, leave := busy(t, kept)
 		ctx, hangUp := context.WithCancel(t.Context())
