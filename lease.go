@@ -135,6 +135,9 @@ func (l *lease) leaveLost(last bool) error {
 	l.mu.Lock()
 	ended := l.ended
 	l.mu.Unlock()
+	if last {
+		l.core.desk.vacate(l) // who noticed the loss may not have come to it yet, and ours may ask at once
+	}
 	if last && (errors.Is(ended, ErrMaxHold) || errors.Is(ended, ErrExpired)) {
 		l.core.background.Go(func() { _, _ = l.core.release(l.req) })
 	}

@@ -40,6 +40,20 @@ var lossLaws = []law{
 		wantErr(t, err, oops)
 		wantErr(t, err, interlock.ErrLost)
 	}},
+	{"who has left a lock that was lost is not in the way of its own process", func(t *testing.T, w *world) {
+		told := make(chan struct{})
+		c := w.on(w.memory, interlock.WithTrace(&interlock.Trace{Lost: func(interlock.Lost) { <-told }})) // still at it
+		ctx, hold := lock(t, c.Mutex("k:1"))
+		w.memory.Evict("k:1")
+		<-ctx.Done()
+		wantErr(t, hold.Unlock(), interlock.ErrLost)
+		_, next, err := c.Mutex("k:1").TryLock(t.Context())
+		close(told)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, next)
+	}},
 	{"a holder cut off learns of the loss before the lock can be granted to another", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.Sleep(lease) // renewed thrice meanwhile
