@@ -143,6 +143,7 @@ type crowd struct {
 	backwards atomic.Int64
 	refusals  atomic.Int64 // errors that say what is the matter
 	losses    atomic.Int64 // of locks that were held
+	handed    sync.Map     // of passed
 
 	mu      sync.Mutex
 	last    time.Time // when something was granted
@@ -166,7 +167,11 @@ func newCrowd(t *testing.T, url, prefix string, slow bool, opts ...interlock.Opt
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := interlock.New(e)
+		client := interlock.New(e, interlock.WithTrace(&interlock.Trace{Acquired: func(a interlock.Acquired) {
+			if a.Handed {
+				c.handed.Store(passed{a.Key, a.Fence}, true)
+			}
+		}}))
 		for range 3 {
 			c.workers.Go(func() { c.work(client, opts) })
 		}
@@ -226,13 +231,21 @@ func (w *witness) highest() uint64 {
 	return w.fence
 }
 
+// passed is a lock that one holder passed on to the next in its process.
+type passed struct {
+	key   string
+	fence uint64
+}
+
 // enter notes a grant, and whether somebody else believes to have the lock. Its
-// fence must be above all that were granted before it was asked for, and no two who
-// are inside may have the same: what they write to could not tell them apart.
+// fence must be above all that were granted before it was asked for, unless it was
+// passed on by somebody who had lost it and did not know yet: then it is below, and
+// refused by what it writes to. No two who are inside may have the same.
 func (c *crowd) enter(held context.Context, hold *interlock.Hold, i int, before uint64) {
 	w := &c.keys[i]
 	w.mu.Lock()
-	backwards := hold.Fence() <= before
+	_, handed := c.handed.LoadAndDelete(passed{failKey(i), hold.Fence()})
+	backwards := hold.Fence() <= before && !handed
 	for other, over := range w.inside {
 		select {
 		case <-over:
