@@ -69,11 +69,13 @@ func Key4[A, B, C, D Part](a A, b B, c C, d D) Key {
 	return k.key()
 }
 
+// odd are the bytes that are escaped in a part.
+var odd = [256]bool{'%': true, ':': true, '{': true, '}': true}
+
 // plain tells whether a string is a part as it is.
 func plain(s string) bool {
 	for i := range len(s) {
-		switch s[i] {
-		case '%', ':', '{', '}':
+		if odd[s[i]] {
 			return false
 		}
 	}

@@ -25,13 +25,22 @@ func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, 
 	st := s.load()
 	text, err := st.key(key)
 	if err == nil {
-		inner, hold, failed := st.rule.Kind.Locker(st.client(ctx), text).Lock(ctx)
+		inner, hold, failed := st.lock(ctx, text)
 		if failed == nil {
 			return inner, Held{hold: hold}, true
 		}
 		err = failed
 	}
 	return ctx, Held{busy: s.refuse(st, err, errp)}, false
+}
+
+// lock takes a lock. Most are a mutex, which is not worth an interface.
+func (st *state) lock(ctx context.Context, key string) (context.Context, *interlock.Hold, error) {
+	own := st.client(ctx)
+	if !st.shared {
+		return own.Mutex(key).Lock(ctx)
+	}
+	return st.rule.Kind.Locker(own, key).Lock(ctx)
 }
 
 // A Held is a lock that is held. The zero value is none.

@@ -35,6 +35,7 @@ type state struct {
 	name   string // as a key
 	prefix string // of keys that have parts
 	err    error  // why nothing can be made of the options
+	shared bool   // it is a lock that readers share
 
 	locks  perClient[interlock.Client]
 	guards perClient[guard.Guard[results]]
@@ -68,6 +69,7 @@ func (s *Site) make() *state {
 		return st
 	}
 	if st.rule.Verb == rule.Lock {
+		st.shared = st.rule.Kind == rule.Read || st.rule.Kind == rule.Write
 		return st
 	}
 	st.policy = st.rule.Policy()
