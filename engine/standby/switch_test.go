@@ -232,7 +232,7 @@ func switchLaws(t *testing.T) {
 		w.starts()
 		m := &meddled{Engine: w.primary}
 		operator := join(w, m, w.secondary, standby.Operator())
-		m.read = func() { w.switches(standby.Local) }
+		m.write = func() { w.switches(standby.Local) } // when both sides have been read
 		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.Is(err, engine.ErrConflict) {
 			w.Errorf("got %+v, %v", r, err)
 		}
@@ -280,8 +280,8 @@ func switchLaws(t *testing.T) {
 // they were read.
 type meddled struct {
 	*memory.Engine
-	mute bool
-	read func() // is called once
+	mute  bool
+	write func() // is called once, before something is written
 }
 
 func (m *meddled) Capabilities() engine.Capabilities {
@@ -290,18 +290,13 @@ func (m *meddled) Capabilities() engine.Capabilities {
 	return c
 }
 
-func (m *meddled) ReadNote(ctx context.Context, name string) (engine.Note, error) {
-	n, err := m.Engine.ReadNote(ctx, name)
-	if read := m.read; read != nil {
-		m.read = nil
-		read()
-	}
-	return n, err
-}
-
 func (m *meddled) WriteNote(ctx context.Context, name, text string, version uint64) error {
 	if m.mute {
 		return engine.ErrUnavailable
+	}
+	if write := m.write; write != nil {
+		m.write = nil
+		write()
 	}
 	return m.Engine.WriteNote(ctx, name, text, version)
 }
