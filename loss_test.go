@@ -54,6 +54,29 @@ var lossLaws = []law{
 		}
 		unlock(t, next)
 	}},
+	{"what is passed on by one who has lost it and does not know has a fence below the new holder's", func(t *testing.T, w *world) {
+		one, other := w.on(w.memory), w.on(w.memory)
+		_, first := lock(t, one.Mutex("k:1"))
+		passed := make(chan *interlock.Hold)
+		go func() {
+			_, hold, err := one.Mutex("k:1").Lock(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			passed <- hold
+		}()
+		synctest.Wait() // it stands in line, in the same process
+		w.memory.Evict("k:1")
+		time.Sleep(time.Millisecond)
+		_, now := lock(t, other.Mutex("k:1"))
+		_ = first.Unlock()
+		late := <-passed
+		if late.Fence() <= first.Fence() || late.Fence() >= now.Fence() {
+			t.Errorf("the fences are %d, %d passed on, and %d", first.Fence(), late.Fence(), now.Fence())
+		}
+		wantErr(t, late.Unlock(), interlock.ErrLost)
+		unlock(t, now)
+	}},
 	{"a holder cut off learns of the loss before the lock can be granted to another", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.Sleep(lease) // renewed thrice meanwhile
