@@ -41,7 +41,7 @@ type Config struct {
 	Upstream  Upstream
 	Trusted   []netip.Prefix // of proxies whose X-Forwarded-* and principal header are believed
 	Principal Principal      // of rules that name none
-	Secrets   []Secret       // of fingerprints and tokens, newest first; without one it is made at the start
+	Secrets   []Secret       // of fingerprints and tokens, newest first; without one fingerprints have no key, and tokens are good until a restart
 	Tokens    *Tokens        // nil: no token endpoint
 	Limits    Limits
 	Timeouts  Timeouts

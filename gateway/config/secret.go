@@ -79,7 +79,7 @@ func loopback(host string) bool {
 }
 
 var secretsField = field[Config]{
-	name: "secrets", about: "What keys fingerprints and signs tokens, newest first; without one it is made at the start.",
+	name: "secrets", about: "What keys fingerprints and signs tokens, newest first; without one fingerprints have no key, and tokens are good until a restart.",
 	read: func(r *reader, c *Config, n *node) {
 		for _, item := range r.each(n, "secrets") {
 			if item.kind == text {
