@@ -55,6 +55,14 @@ type Ledger interface {
 	Watch(key string) (wake <-chan struct{}, stop func())
 }
 
+// A Nearby ledger is in this process, alone: to ask it costs no more than to remember
+// what it said, and what it is told stays here. One around another ledger, that adds a
+// way on which something may be lost, is none.
+type Nearby interface {
+	Ledger
+	Nearby()
+}
+
 // A Claim is an attempt to get the right to decide what becomes of a key.
 type Claim struct {
 	Key string

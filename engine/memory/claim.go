@@ -11,54 +11,49 @@ func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, e
 	if s.abandoned(identity{key: c.Key, attempt: c.Attempt}, now) {
 		return engine.Record{}, engine.ErrAbandoned
 	}
-	r := s.record(c.Key, hash, now)
+	r, about := s.record(c.Key, hash, now), c.Fingerprint
 	switch {
 	case r == nil:
 		if r = s.newRecord(c, hash, now); r == nil {
 			return engine.Record{}, errFull
 		}
-	case !r.is(c.Fingerprint):
+	case !r.is(about):
 		return engine.Record{}, engine.ErrMismatch
 	case r.runs(c.Attempt, now):
 		s.hold(r, c, now)
+		about = string(r.fingerprint())
 	case c.Take && r.at(now) == engine.Unknown:
 		s.take(r, c, now)
+		about = string(r.fingerprint())
 	default:
-		return r.seen(now), nil
+		return r.seen(c.Key, now), nil
 	}
-	granted := r.outline(now)
+	granted := r.outline(c.Key, about, now)
 	granted.Granted, granted.Took = true, r.took
 	return granted, nil
 }
 
 // newRecord returns the record of a first claim, or nil if there is no room.
 func (s *shard) newRecord(c *engine.Claim, hash uint64, now int64) *record {
-	r := &record{entry: entry{key: c.Key, hash: hash, sort: aRecord}}
-	r.begin(c, now)
-	if !s.keep(&r.entry) {
+	if !s.room.take() {
 		return nil
 	}
-	s.kept.records.add(r)
-	r.fence = s.nextFence(0, now)
+	r := s.kept.records.add(c.Key, hash)
+	s.begin(r, c, now)
+	s.come()
 	return r
 }
 
-// take grants a claim over an outcome that nobody knows. What the record was
-// about is not forgotten by one who does not say it.
+// take grants a claim over an outcome that nobody knows.
 func (s *shard) take(r *record, c *engine.Claim, now int64) {
-	r.begin(c, now)
+	s.begin(r, c, now)
 	r.took = true
-	r.fence = s.nextFence(0, now)
-	s.expiry.moved(&r.entry)
 }
 
-func (r *record) begin(c *engine.Claim, now int64) {
-	r.attempt, r.state, r.began = c.Attempt, engine.Running, now
-	r.lease, r.kept = after(now, c.Lease), after(now, c.Retain)
-	r.expires = max(r.lease, r.kept)
-	if c.Fingerprint != "" {
-		r.fingerprint = c.Fingerprint
-	}
+func (s *shard) begin(r *record, c *engine.Claim, now int64) {
+	r.begin(c, now)
+	r.fence = s.nextFence(0, now)
+	s.kept.records.wait(r, r.expires-now)
 }
 
 // hold lets the lease of a claim begin anew, and keeps the mark of its beginning.
@@ -66,7 +61,10 @@ func (r *record) begin(c *engine.Claim, now int64) {
 func (s *shard) hold(r *record, c *engine.Claim, now int64) {
 	r.lease = max(r.lease, after(now, c.Lease))
 	r.kept = max(r.kept, after(now, c.Retain))
-	s.prolong(&r.entry, max(r.lease, r.kept))
+	if until := max(r.lease, r.kept); until > r.expires {
+		r.expires = until
+		s.kept.records.wait(r, until-now)
+	}
 }
 
 // admitClaim tells why a claim is not to be looked at, if it is not.

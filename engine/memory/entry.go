@@ -14,7 +14,6 @@ type entry struct {
 	attempt string   // the first one; nearly always the only one
 	more    []string // further attempts of a named owner
 
-	hash    uint64 // of the key; records have it
 	fence   uint64
 	expires int64
 	place   int         // in the expiry it belongs to
@@ -33,7 +32,6 @@ const (
 	aNotice             // a hold that was seized
 	aLine               // those who wait for a lock
 	aClient             // one that made itself known
-	aRecord             // what is known of work that is to happen once
 )
 
 // identity is what a tombstone or a notice is found by.

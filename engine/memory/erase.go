@@ -17,9 +17,9 @@ func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
 	if r == nil {
 		return engine.Record{Key: key}, nil
 	}
-	was := r.outline(now)
+	was := r.outline(key, string(r.fingerprint()), now)
 	if was.State != engine.Running {
-		s.drop(&r.entry)
+		s.erase(r)
 		s.ears.wake(topic{key: key, record: true})
 	}
 	return was, nil

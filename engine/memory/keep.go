@@ -16,14 +16,25 @@ func (s *shard) keep(e *entry) bool {
 func (s *shard) put(e *entry) {
 	s.kept.add(e)
 	s.expiry.add(e)
-	s.peak = max(s.peak, len(s.expiry))
+	s.come()
+}
+
+// come counts one more.
+func (s *shard) come() {
+	s.n++
+	s.peak = max(s.peak, s.n)
 }
 
 // drop takes e out again and gives its room back.
 func (s *shard) drop(e *entry) {
 	s.room.giveBack(s.kept.forget(e))
 	s.expiry.remove(e)
-	if len(s.expiry) == 0 && s.peak > roomy {
+	s.left()
+}
+
+// left counts one less, and makes everything anew after the last of many.
+func (s *shard) left() {
+	if s.n--; s.n == 0 && s.peak > roomy {
 		s.kept, s.expiry, s.peak = newKept(), nil, 0
 	}
 }
@@ -64,9 +75,14 @@ func (s *shard) end(e *entry, now int64) {
 // so that nothing ever has to look at all.
 func (s *shard) shed(now int64) {
 	for range shedding {
-		if !s.expiry.over(now) {
+		if s.expiry.over(now) {
+			s.end(s.expiry.first(), now)
+			continue
+		}
+		r := s.kept.records.over(now)
+		if r == nil {
 			return
 		}
-		s.end(s.expiry.first(), now)
+		s.erase(r)
 	}
 }

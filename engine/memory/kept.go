@@ -60,8 +60,6 @@ func (k *kept) forget(e *entry) (room int) {
 	case aClient:
 		delete(k.clients, e.key)
 		return 0 // clients are counted by themselves
-	case aRecord:
-		k.records.remove(e)
 	}
 	return 1
 }

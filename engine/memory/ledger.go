@@ -11,7 +11,10 @@ import (
 // its own since claims are renewed, listed and watched as locks are.
 type ledger struct{ *Engine }
 
-var _ engine.Ledger = ledger{}
+var _ engine.Nearby = ledger{}
+
+// Nearby implements [engine.Nearby].
+func (ledger) Nearby() {}
 
 // Claim implements [engine.Ledger].
 func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
@@ -94,7 +97,7 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	if r == nil {
 		return engine.Record{Key: key}, nil
 	}
-	return r.seen(now), nil
+	return r.seen(key, now), nil
 }
 
 // List implements [engine.Ledger]. The cursor is the number of the shard to go on
@@ -120,8 +123,8 @@ func (l ledger) list(shard int, pattern string) (records []engine.Record) {
 	defer s.mu.Unlock()
 	now := l.now()
 	for r := range s.kept.records.all {
-		if now < r.expires && engine.Match(pattern, r.key) {
-			records = append(records, r.outline(now))
+		if key := string(r.key()); now < r.expires && engine.Match(pattern, key) {
+			records = append(records, r.outline(key, string(r.fingerprint()), now))
 		}
 	}
 	return records

@@ -10,7 +10,7 @@ func (e *Engine) Evict(key string) {
 		s.drop(l)
 	}
 	if r := s.record(key, hash, now); r != nil {
-		s.drop(&r.entry)
+		s.erase(r)
 	}
 }
 

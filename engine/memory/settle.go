@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/interlock-go/interlock/engine"
 )
@@ -14,7 +13,7 @@ func (s *shard) settle(r *record, x *engine.Settlement, now int64) engine.Outcom
 	switch {
 	case r == nil:
 		return engine.AlreadyFree
-	case r.attempt != x.Attempt:
+	case string(r.attempt()) != x.Attempt:
 		return engine.NotYours
 	case r.state != engine.Running:
 		return engine.Released
@@ -35,27 +34,29 @@ func (s *shard) decide(r *record, x *engine.Settlement, now int64) {
 	until := after(from, x.Retain)
 	switch {
 	case x.Outcome == engine.Absent || until <= now:
-		s.drop(&r.entry)
+		s.erase(r)
 	case x.Outcome == engine.Unknown:
-		s.conclude(r, engine.Unknown, until)
+		s.conclude(r, engine.Unknown, until, int64(x.Retain))
 	default:
-		r.result = slices.Clone(x.Result)
-		s.conclude(r, x.Outcome, until)
+		r.text = append(r.text[:r.heading()], x.Result...)
+		s.kept.records.text = len(r.text)
+		s.conclude(r, x.Outcome, until, int64(x.Retain))
 	}
 	s.ears.wake(topic{key: x.Key, record: true})
 }
 
-// conclude lets r be what it is until then.
-func (s *shard) conclude(r *record, outcome engine.State, until int64) {
+// conclude lets r be what it is until then. Of those for which span is the same, the
+// first to end comes first.
+func (s *shard) conclude(r *record, outcome engine.State, until, span int64) {
 	r.state, r.kept, r.expires = outcome, until, until
-	s.expiry.moved(&r.entry)
+	s.kept.records.wait(r, span)
 }
 
 // disclaim undoes the claim of x's attempt, or sees to it that it is refused if it
 // is still on its way. The tombstone comes first: if there is no room for one,
 // nothing has happened.
 func (s *shard) disclaim(r *record, x *engine.Settlement, now int64) (engine.Outcome, error) {
-	undo := r != nil && r.attempt == x.Attempt && r.state == engine.Running
+	undo := r != nil && string(r.attempt()) == x.Attempt && r.state == engine.Running
 	if !s.bury(identity{key: x.Key, attempt: x.Attempt}, after(now, x.Lease), undo && !r.owes(now)) {
 		return 0, errFull
 	}
@@ -63,9 +64,9 @@ func (s *shard) disclaim(r *record, x *engine.Settlement, now int64) (engine.Out
 		return s.settle(r, x, now), nil
 	}
 	if r.owes(now) {
-		s.conclude(r, engine.Unknown, r.kept)
+		s.conclude(r, engine.Unknown, r.kept, r.kept-now)
 	} else {
-		s.drop(&r.entry)
+		s.erase(r)
 	}
 	s.ears.wake(topic{key: x.Key, record: true})
 	return engine.Released, nil

@@ -17,7 +17,8 @@ type shard struct {
 	room   *room
 	kept   kept
 	expiry expiry
-	peak   int    // the most entries since the maps were new
+	n      int    // how many entries there are
+	peak   int    // and the most since the maps were new
 	last   uint64 // the highest fence that was given away
 	ears   ears
 }
