@@ -90,7 +90,7 @@ func (k *call) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrMismatch):
 		return k.mismatch()
-	case errors.Is(err, ErrClosed):
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrDuplicate):
 		return err
 	case ctx.Err() != nil:
 		return k.gaveUp(context.Cause(ctx))
@@ -202,7 +202,9 @@ func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (*answer, 
 		c.stats.asked.Add(1)
 		var err error
 		a.rec, err = l.Claim(ctx, req)
-		a.got = time.Now()
+		if a.got = a.sent; !c.near {
+			a.got = time.Now()
+		}
 		if err == nil && a.rec.Granted && watchdog.SureUntil(a.sent, req.Lease).Sub(a.got) < req.Lease/leastLeft {
 			c.cleanUp(l, req, a.sent)
 			return nil, fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)

@@ -79,6 +79,11 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 		if c.closed.Load() {
 			return nil, ErrClosed
 		}
+		if c.near {
+			if a, err, ok := k.knock(ctx, now); ok {
+				return a, err
+			}
+		}
 		v := c.desk.sit(k.hash, now)
 		if v.mine {
 			k.looked = now
@@ -107,6 +112,22 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 			return k.judge()
 		}
 	}
+}
+
+// knock asks an engine that is in this process: nobody is spared a way by being told
+// here what it said. It reports whether that is an answer. To wait, and to be told that
+// there is none, is for the desk.
+func (k *call) knock(ctx context.Context, now time.Time) (a *answer, err error, ok bool) {
+	k.looked, k.asked = now, true
+	a, err = k.claim(ctx, false)
+	switch {
+	case err != nil, taken(a) && k.core.policy.OnDuplicate == Wait:
+		return nil, nil, false
+	case a.rec.Granted:
+		return a, nil, true
+	}
+	a, err = k.judge()
+	return a, err, true
 }
 
 // recall finds what a token was spent on that has expired since. It begins nothing.
@@ -175,9 +196,7 @@ func (k *call) judge() (*answer, error) {
 func (k *call) queue(ctx context.Context, v view) error {
 	c := k.core
 	if !c.desk.queue(v.seat) {
-		err := k.duplicate(v.rec)
-		err.Crowded = true
-		return err
+		return k.crowded(v.rec)
 	}
 	defer c.desk.unqueue(v.seat)
 	c.stats.waiting.Add(1)
@@ -223,6 +242,12 @@ func (k *call) duplicate(rec engine.Record) *DuplicateError {
 	}
 	return &DuplicateError{Guard: p.Name, Key: k.hash, Running: rec.State == engine.Running,
 		RetryAfter: rec.Left, Message: p.Message, Status: p.Status}
+}
+
+func (k *call) crowded(rec engine.Record) *DuplicateError {
+	err := k.duplicate(rec)
+	err.Crowded = true
+	return err
 }
 
 func (k *call) mismatch() error { return &MismatchError{Guard: k.core.policy.Name, Key: k.hash} }

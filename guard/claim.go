@@ -58,10 +58,10 @@ func (c *Claim[T]) Complete(v T) error {
 	if c.replayed || c.claim.ledger == nil {
 		return c.claim.close()
 	}
-	what, text, why := value, []byte(nil), error(nil)
+	what, text, why, on := value, []byte(nil), error(nil), (*sheet)(nil)
 	if c.claim.core.policy.After == Keep {
 		c.value = v
-		on := newSheet()
+		on = newSheet()
 		defer on.release()
 		text, why = c.guard.encode(&c.value, on)
 		switch {
@@ -71,7 +71,7 @@ func (c *Claim[T]) Complete(v T) error {
 			what = unencoded
 		}
 	}
-	return c.claim.complete(what, text, why)
+	return c.claim.complete(what, text, why, on)
 }
 
 // Fail says that the work was not done, for the given reason, and has left

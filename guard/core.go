@@ -21,6 +21,7 @@ type core struct {
 	policy   Policy
 	ledger   engine.Ledger
 	patience time.Duration
+	near     bool // the engine is in this process, and to ask it costs nothing
 
 	escaped string // the policy's name as a part of a key, behind the client's prefix
 
@@ -53,8 +54,9 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		return nil, fmt.Errorf("guard: %T keeps no records: %w; use another engine", e, errors.ErrUnsupported)
 	}
 	p = p.WithDefaults()
+	_, near := caps.Ledger.(engine.Nearby)
 	c := &core{
-		settings: s, policy: p, ledger: caps.Ledger, patience: caps.Patience,
+		settings: s, policy: p, ledger: caps.Ledger, patience: caps.Patience, near: near,
 		escaped: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"math/bits"
 )
 
 var (
@@ -45,19 +47,26 @@ const (
 //
 //	version 1 | content | n | n bytes: the name of a key | 12 bytes: nonce | sealed text
 //	version 1 | content | 0 | 16 bytes: checksum         | text
+//	version 0 | content | 0 | 8 bytes: checksum          | text
 //
-// Both the seal and the checksum also cover the record's key, so that a record
+// The last is for what does not leave this process: its checksum is quick, and of no
+// use to any other. Both the seal and the checksum also cover the record's key, so that a record
 // which was moved to another key is noticed.
 const (
 	version  = 1
+	here     = 0  // the version of what stays in this process
 	plain    = 3  // bytes before the checksum
 	checksum = 16 // bytes of it
 )
 
-// enclose returns the envelope for text.
-func (c *core) enclose(key string, what content, text []byte) ([]byte, error) {
-	if c.ring != nil {
+// enclose returns the envelope for text, which may be on a sheet if there is one.
+func (c *core) enclose(key string, what content, text []byte, on *sheet) ([]byte, error) {
+	switch {
+	case c.ring != nil:
 		return c.ring.seal(key, what, text)
+	case c.near && on != nil:
+		on.envelope = appendHere(on.envelope[:0], key, what, text)
+		return on.envelope, nil
 	}
 	return unsealed(key, what, text), nil
 }
@@ -73,7 +82,7 @@ func unsealed(key string, what content, text []byte) []byte {
 
 // open returns what is in an envelope.
 func (c *core) open(key string, envelope []byte) (content, []byte, error) {
-	if len(envelope) < plain || envelope[0] != version {
+	if len(envelope) < plain || envelope[0] > version {
 		return 0, nil, fmt.Errorf("%w: it has no known version", ErrCorrupt)
 	}
 	what := content(envelope[1])
@@ -84,6 +93,9 @@ func (c *core) open(key string, envelope []byte) (content, []byte, error) {
 	if c.ring != nil && (what == value || what == failure) {
 		return 0, nil, fmt.Errorf("%w: it is not encrypted, and results of this guard are", ErrCorrupt)
 	}
+	if envelope[0] == here {
+		return openHere(key, what, envelope)
+	}
 	if len(envelope) < plain+checksum {
 		return 0, nil, fmt.Errorf("%w: it is cut short", ErrCorrupt)
 	}
@@ -93,6 +105,31 @@ func (c *core) open(key string, envelope []byte) (content, []byte, error) {
 		return 0, nil, fmt.Errorf("%w: its checksum is wrong", ErrCorrupt)
 	}
 	return what, text, nil
+}
+
+// seed makes checksums of what stays in this process.
+var seed = maphash.MakeSeed()
+
+// appendHere appends an envelope that only this process believes.
+func appendHere(b []byte, key string, what content, text []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(append(b, here, byte(what), 0), sumHere(key, what, text))
+	return append(b, text...)
+}
+
+// openHere returns what is in such an envelope.
+func openHere(key string, what content, envelope []byte) (content, []byte, error) {
+	if len(envelope) < plain+8 {
+		return 0, nil, fmt.Errorf("%w: it is cut short", ErrCorrupt)
+	}
+	text := envelope[plain+8:]
+	if binary.LittleEndian.Uint64(envelope[plain:]) != sumHere(key, what, text) {
+		return 0, nil, fmt.Errorf("%w: its checksum is wrong, or another process's", ErrCorrupt)
+	}
+	return what, text, nil
+}
+
+func sumHere(key string, what content, text []byte) uint64 {
+	return maphash.String(seed, key) ^ bits.RotateLeft64(maphash.Bytes(seed, text), int(what))
 }
 
 // sumOf returns the checksum of a text in its place.

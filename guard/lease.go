@@ -24,7 +24,7 @@ type claim struct {
 	local     bool          // it is that of this process
 	alone     bool          // other processes know nothing of the claim
 	unguarded error         // why not
-	seat      *seat
+	seat      *seat         // its place at the desk, if it has one
 	req       engine.Claim
 	retain    time.Duration
 	fence     uint64
@@ -79,7 +79,9 @@ func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Durat
 		k.req.Lease = c.policy.Lease
 	}
 	c.stats.running.Add(1)
-	c.desk.run(k.seat, k)
+	if k.seat != nil {
+		c.desk.run(k.seat, k)
+	}
 	c.dog.Add(k, k.begun)
 }
 
@@ -172,7 +174,9 @@ func (k *claim) lose(why error) {
 	if c.policy.OnUnknown != Rerun {
 		c.mirror(k, engine.Settlement{Key: k.req.Key, Attempt: k.req.Attempt, Outcome: engine.Unknown, Retain: k.retain}, true)
 	}
-	c.desk.vacate(k.seat, nil)
+	if k.seat != nil {
+		c.desk.vacate(k.seat, nil)
+	}
 	k.End(&f.lost)
 	took := time.Since(k.begun)
 	c.stats.running.Add(-1)

@@ -112,9 +112,9 @@ func (r *Records) Resolve(ctx context.Context, key string, outcome State, result
 	case engine.Done:
 		return g.take(ctx, Hashed(r.client.Prefix()+key), func(c *Claim[json.RawMessage]) error {
 			if result == nil {
-				return c.claim.complete(nothing, nil, ErrNoResult)
+				return c.claim.complete(nothing, nil, ErrNoResult, nil)
 			}
-			return c.claim.complete(value, result, nil)
+			return c.claim.complete(value, result, nil, nil)
 		})
 	case engine.Failed:
 		return g.take(ctx, Hashed(r.client.Prefix()+key), func(c *Claim[json.RawMessage]) error {

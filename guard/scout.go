@@ -11,6 +11,10 @@ import (
 // asks again. Those in this process who want the same wait for the scout.
 func (k *call) scout(ctx context.Context, s *seat, a *answer) (*answer, error) {
 	c := k.core
+	if !c.desk.queue(s) {
+		return nil, k.crowded(a.rec)
+	}
+	defer c.desk.unqueue(s)
 	wake, stop := a.ledger.Watch(k.hash)
 	defer stop()
 	c.stats.waiting.Add(1)

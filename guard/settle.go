@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 )
 
 // complete settles a claim with what the work did.
-func (k *claim) complete(what content, text []byte, why error) error {
+func (k *claim) complete(what content, text []byte, why error, on *sheet) error {
 	p := &k.core.policy
 	s := engine.Settlement{Outcome: engine.Done, Retain: k.retain}
 	switch p.After {
@@ -26,7 +27,7 @@ func (k *claim) complete(what content, text []byte, why error) error {
 	if why != nil {
 		ending = Tombstoned
 	}
-	return k.settleWith(s, what, text, ending, why)
+	return k.settleWith(s, what, text, ending, why, on)
 }
 
 // fail settles the claim of work that was not done.
@@ -38,7 +39,7 @@ func (k *claim) fail(err error) error {
 	if len(text) > k.core.maxResult {
 		text = strings.ToValidUTF8(text[:k.core.maxResult], "")
 	}
-	return k.settleWith(engine.Settlement{Outcome: engine.Failed, Retain: k.retain}, failure, []byte(text), KeptError, err)
+	return k.settleWith(engine.Settlement{Outcome: engine.Failed, Retain: k.retain}, failure, []byte(text), KeptError, err, nil)
 }
 
 // leaveOpen settles the claim of work of which nobody knows what became.
@@ -50,8 +51,8 @@ func (k *claim) leaveOpen() error {
 }
 
 // settleWith settles a claim with something in an envelope.
-func (k *claim) settleWith(s engine.Settlement, what content, text []byte, e Ending, why error) (err error) {
-	if s.Result, err = k.core.enclose(k.req.Key, what, text); err != nil {
+func (k *claim) settleWith(s engine.Settlement, what content, text []byte, e Ending, why error, on *sheet) (err error) {
+	if s.Result, err = k.core.enclose(k.req.Key, what, text, on); err != nil {
 		// Without randomness there is no encryption. That the work was done
 		// matters more than its result, and is no secret.
 		s.Result, e, why = unsealed(k.req.Key, unencoded, nil), Tombstoned, err
@@ -84,6 +85,7 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 	case err != nil:
 		now = time.Now() // that took its time
 		c.unstored.Add(1)
+		s.Result = bytes.Clone(s.Result) // it may be on a sheet
 		c.background.Go(func() { k.tellLate(s) })
 		err = fmt.Errorf("%w: %w", ErrNotStored, err)
 		k.remember(s, now)
@@ -91,7 +93,9 @@ func (k *claim) settle(s engine.Settlement, e Ending, why error) error {
 		return err
 	case out != engine.Released:
 		lost := &interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: interlock.ErrNotHolder}
-		c.desk.vacate(k.seat, nil)
+		if k.seat != nil {
+			c.desk.vacate(k.seat, nil)
+		}
 		k.finish(Late, lost, now)
 		return lost
 	}
@@ -156,6 +160,9 @@ func (k *claim) tellLate(s engine.Settlement) {
 
 // remember lets the in-process level answer what is known now.
 func (k *claim) remember(s engine.Settlement, now time.Time) {
+	if k.seat == nil {
+		return
+	}
 	rec := engine.Record{State: s.Outcome, Fence: k.fence, Began: time.Unix(0, k.began), Left: s.Retain, Result: s.Result, Fingerprint: k.req.Fingerprint}
 	if s.FromStart {
 		rec.Left -= now.Sub(k.begun)

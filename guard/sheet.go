@@ -9,8 +9,9 @@ import (
 // A sheet is what a result is written on before it is enclosed, which copies it.
 // Sheets are used again, so nobody may keep what is on one.
 type sheet struct {
-	text []byte
-	json *json.Encoder // writes on it
+	text     []byte
+	envelope []byte        // in which that is, if nobody else is to have it
+	json     *json.Encoder // writes on it
 }
 
 // largestSheet is how large one may have become, in bytes, to be used again.
@@ -25,7 +26,7 @@ var sheets = sync.Pool{New: func() any {
 func newSheet() *sheet { return sheets.Get().(*sheet) }
 
 func (s *sheet) release() {
-	if cap(s.text) <= largestSheet {
+	if cap(s.text)+cap(s.envelope) <= largestSheet {
 		sheets.Put(s)
 	}
 }
