@@ -32,6 +32,7 @@ const (
 	guardRow    = "Interlock guard"
 	byHandRow   = "by hand on go-redis: SETNX, then SET"
 	replayRow   = "Interlock guard, and a replay in another process"
+	writesRow   = "raw rueidis, a guard's three writes, and no care"
 	embeddedRow = "Interlock guard, embedded engine"
 )
 
@@ -63,7 +64,7 @@ var loads = []load{{"every call about a new key", 1}, {"every key asked for four
 func guards(l load) []contender {
 	rows := []contender{guarded(guardRow, l), byHand(byHandRow, l)}
 	if l.times == 1 {
-		rows = append(rows, replayed(replayRow), embedded(embeddedRow))
+		rows = append(rows, replayed(replayRow), rawWrites(writesRow), embedded(embeddedRow))
 	}
 	return rows
 }
