@@ -119,7 +119,7 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 // there is none, is for the desk.
 func (k *call) knock(ctx context.Context, now time.Time) (a *answer, err error, ok bool) {
 	k.looked, k.asked = now, true
-	a, err = k.claim(ctx, false)
+	a, err = k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent) // it may have been full
 	switch {
 	case err != nil, taken(a) && k.core.policy.OnDuplicate == Wait:
 		return nil, nil, false

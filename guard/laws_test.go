@@ -42,6 +42,7 @@ func TestLaws(t *testing.T) {
 		"loss":      lossLaws,
 		"down":      downLaws,
 		"local":     localLaws,
+		"near":      nearLaws,
 		"result":    resultLaws,
 		"operator":  operatorLaws,
 		"records":   recordsLaws,
