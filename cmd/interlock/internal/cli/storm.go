@@ -227,10 +227,11 @@ func (p *program) stormJSON(r *storm.Result, thresholds []storm.Threshold, met [
 	data := struct {
 		Figures    map[string]float64 `json:"figures"`
 		Statuses   map[int]int        `json:"statuses,omitempty"`
+		Problems   map[string]int     `json:"problems,omitempty"`
 		Violations []string           `json:"violations"`
 		Thresholds []threshold        `json:"thresholds"`
 		OK         bool               `json:"ok"`
-	}{map[string]float64{}, r.Statuses, append([]string{}, r.Violations...), []threshold{}, fine}
+	}{map[string]float64{}, r.Statuses, r.Problems, append([]string{}, r.Violations...), []threshold{}, fine}
 	for _, figure := range r.Figures {
 		name := strings.ReplaceAll(figure.Name, "-", "_")
 		if figure.Unit != 0 {
@@ -259,6 +260,9 @@ func (p *program) showStorm(r *storm.Result, thresholds []storm.Threshold, met [
 	}
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
 		rows = append(rows, []string{fmt.Sprint("status ", status), fmt.Sprint(r.Statuses[status])})
+	}
+	for _, code := range slices.Sorted(maps.Keys(r.Problems)) {
+		rows = append(rows, []string{"problem " + shown.Text(code), fmt.Sprint(r.Problems[code])})
 	}
 	b.WriteString(strings.Join(shown.Table(rows), "\n") + "\n")
 	for i, v := range r.Violations {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -44,6 +46,7 @@ type tally struct {
 	executed, replayed, refused, errors int
 	answers                             map[[sha256.Size]byte]bool // of those that succeeded
 	statuses                            map[int]int
+	problems                            map[string]int
 	took                                []time.Duration
 	first                               error
 }
@@ -73,7 +76,7 @@ func (q *Requests) Run(ctx context.Context) (*Result, error) {
 	if err := CheckURL(q.URL); err != nil {
 		return nil, err
 	}
-	q.tally.answers, q.tally.statuses = make(map[[sha256.Size]byte]bool), make(map[int]int)
+	q.tally.answers, q.tally.statuses, q.tally.problems = make(map[[sha256.Size]byte]bool), make(map[int]int), make(map[string]int)
 	client, closeAll := q.client()
 	defer closeAll()
 	began := time.Now()
@@ -97,7 +100,7 @@ func (q *Requests) Run(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("no request was answered: %w", q.tally.first)
 	}
 	t := &q.tally
-	return &Result{Statuses: t.statuses, Figures: []Figure{
+	return &Result{Statuses: t.statuses, Problems: t.problems, Figures: []Figure{
 		count("n", q.N), count("executed", t.executed), count("replayed", t.replayed), count("refused", t.refused),
 		count("errors", t.errors), count("answers", len(t.answers)),
 		span("p50", percentile(t.took, 0.5)), span("p99", percentile(t.took, 0.99)), span("elapsed", time.Since(began)),
@@ -145,6 +148,9 @@ func (q *Requests) send(ctx context.Context, client *http.Client) {
 	}
 	t.took = append(t.took, took)
 	t.statuses[a.status]++
+	if a.problem != "" {
+		t.problems[a.problem]++
+	}
 	switch {
 	case a.status >= 500:
 		t.errors++
@@ -164,6 +170,7 @@ type answer struct {
 	status   int
 	replayed bool
 	body     [sha256.Size]byte // its hash
+	problem  string            // its code, if it is one
 }
 
 func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, error) {
@@ -187,5 +194,24 @@ func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, e
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
-	return answer{response.StatusCode, response.Header.Get("Idempotent-Replayed") == "true", sha256.Sum256(body)}, err
+	return answer{
+		status: response.StatusCode, replayed: response.Header.Get("Idempotent-Replayed") == "true", body: sha256.Sum256(body),
+		problem: problemIn(response.Header.Get("Content-Type"), body),
+	}, err
+}
+
+// mostCode is how long a code may be that is counted: it is somebody else's text.
+const mostCode = 64
+
+// problemIn returns the code of a problem (RFC 9457), or "" if a body is none or has
+// none.
+func problemIn(kind string, body []byte) string {
+	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/problem+json" {
+		return ""
+	}
+	var p struct{ Code string }
+	if json.Unmarshal(body, &p) != nil || len(p.Code) > mostCode {
+		return ""
+	}
+	return p.Code
 }

@@ -16,6 +16,7 @@ type Result struct {
 	Violations []string       // what the checker of histories found wrong
 	Spans      []picture.Span // who waited and who held, if it was about a lock
 	Statuses   map[int]int    // how often each came back, if it was about requests
+	Problems   map[string]int // and each code of a problem
 }
 
 // A Figure is something that was counted or measured.

@@ -3,6 +3,7 @@ package storm_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -165,5 +166,32 @@ func TestRequestsEndWithTheirContext(t *testing.T) {
 	q := &storm.Requests{URL: s.URL, Method: "GET", N: 5}
 	if _, err := q.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestProblems says which codes are counted: those of problems, and no others.
+func TestProblems(t *testing.T) {
+	for _, c := range []struct {
+		kind, body string
+		want       map[string]int
+	}{
+		{"application/problem+json", `{"code": "in_progress", "status": 409}`, map[string]int{"in_progress": 3}},
+		{"application/problem+json; charset=utf-8", `{"code": "duplicate"}`, map[string]int{"duplicate": 3}},
+		{"application/json", `{"code": "in_progress"}`, map[string]int{}},
+		{"application/problem+json", `{"code": 4}`, map[string]int{}},
+		{"application/problem+json", `{"title": "no code"}`, map[string]int{}},
+		{"application/problem+json", `{"code": "` + strings.Repeat("x", 65) + `"}`, map[string]int{}},
+		{"application/problem+json", `<html>`, map[string]int{}},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", c.kind)
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(c.body))
+		}))
+		r, err := (&storm.Requests{URL: s.URL, Method: "GET", N: 3}).Run(t.Context())
+		s.Close()
+		if err != nil || !maps.Equal(r.Problems, c.want) || r.Statuses[http.StatusConflict] != 3 {
+			t.Errorf("%s %s: %v, %v, want %v", c.kind, c.body, r, err, c.want)
+		}
 	}
 }
