@@ -141,7 +141,9 @@ var takeLaws = []Law{
 	{"take", "who takes over without saying what for keeps what it was for", func(b *bench) {
 		b.begins(about(b.claim(), "this"))
 		b.passAll()
-		if r := b.begins(taking(b.claim())); r.Fingerprint != "this" {
+		c := taking(b.claim())
+		c.Attempt += ", of one with a longer name"
+		if r := b.begins(c); r.Fingerprint != "this" {
 			b.errorf("the record is for %q, want %q", r.Fingerprint, "this")
 		}
 		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
@@ -164,7 +166,7 @@ var takeLaws = []Law{
 		b.is(c, engine.Absent)
 	}},
 	{"take", "who takes over and dies leaves an unknown outcome", func(b *bench) {
-		b.begins(b.claim())
+		b.begins(retaining(b.claim(), 2*b.Lease)) // which is over before the second one's
 		b.passAll()
 		second := b.begins(taking(b.claim()))
 		b.passAll()

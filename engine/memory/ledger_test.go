@@ -88,6 +88,31 @@ func TestRecordsAreBounded(t *testing.T) {
 	})
 }
 
+// TestWhatIsOverIsNotFound says that a record ends when its time has come, also if it
+// waits to be taken away behind others that are kept a little longer and came before.
+func TestWhatIsOverIsNotFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := memory.New()
+		keep := func(key string, d time.Duration) {
+			begin(t, e, claim(key, "1"))
+			settle(t, e, engine.Settlement{Key: key, Attempt: "1", Outcome: engine.Done, Retain: d}, engine.Released)
+		}
+		for i := range 1000 { // so many that there are some in every shard
+			keep("longer "+strconv.Itoa(i), 10*time.Second)
+		}
+		for i := range 100 {
+			keep(strconv.Itoa(i), 9*time.Second)
+		}
+		time.Sleep(9 * time.Second)
+		for i := range 100 {
+			begin(t, e, claim(strconv.Itoa(i), "2"))
+		}
+		if e.Len() != 1100 {
+			t.Errorf("the engine keeps %d entries, want 1100", e.Len())
+		}
+	})
+}
+
 func TestEvictForgetsARecord(t *testing.T) {
 	e := memory.New()
 	c := claim("one", "1")

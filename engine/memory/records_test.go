@@ -135,8 +135,14 @@ func TestAll(t *testing.T) {
 }
 
 // TestLate says how much later than it ends one is taken away that waits behind
-// others: by less than a quarter of the time for which it was kept.
+// others: by less than a quarter of the time for which it was kept, or by no time at
+// all.
 func TestLate(t *testing.T) {
+	for span := range int64(8) {
+		if classOf(span) != classOf(8) {
+			t.Fatalf("what is kept for %d has a lane of its own", span)
+		}
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
 		a := 8 + random.Int64N(1<<random.IntN(50))
@@ -144,9 +150,34 @@ func TestLate(t *testing.T) {
 		if classOf(a) == classOf(b) && b-a > a/4 {
 			t.Fatalf("%d and %d are told apart by nothing", a, b)
 		}
+		if c := a + random.Int64N(1<<random.IntN(62)); classOf(a) > classOf(c) {
+			t.Fatalf("%d waits with what is kept for longer than %d", a, c)
+		}
 		if classOf(a) == 0 {
 			t.Fatalf("what is kept for %d has no lane", a)
 		}
+	}
+}
+
+// TestGaps says that one who stays does not keep the places of those who came and went
+// behind it.
+func TestGaps(t *testing.T) {
+	x := newRecords()
+	wait := func(key string) *record {
+		r := x.add(key, hashFor(key))
+		r.expires = 100
+		x.wait(r, 100)
+		return r
+	}
+	stays := wait("stays")
+	for range 10_000 {
+		x.remove(wait("goes"))
+	}
+	if l := x.lane(stays.lane); l.n != 1 || cap(l.queue) > block {
+		t.Errorf("there are %d places for %d, want a few for one", cap(l.queue), l.n)
+	}
+	if x.over(100) != stays {
+		t.Error("who stays is not the one who ends")
 	}
 }
 
@@ -168,6 +199,11 @@ func TestTexts(t *testing.T) {
 	x.remove(again)
 	if again.text != nil {
 		t.Errorf("a large text is kept: %d bytes", cap(again.text))
+	}
+
+	x.text = 10 * roomyText
+	if large := x.add("c", hashFor("c")); cap(large.text) > 2*roomyText {
+		t.Errorf("after a large text another is made room for: %d bytes", cap(large.text))
 	}
 
 	many := make([]*record, 10*block)

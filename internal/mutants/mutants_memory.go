@@ -10,6 +10,7 @@ var memoryMutants = slices.Concat(
 	seizeMutants, memberMutants, noteMutants, healthMutants, severalMutants, faultyMutants,
 	claimMutants, fingerprintMutants, unknownMutants, takeMutants, renewalMutants,
 	settleMutants, outcomeMutants, disclaimMutants, recordMutants, watchMutants, ledgerMutants, villainMutants,
+	textMutants, waitMutants,
 )
 
 const (

@@ -38,6 +38,7 @@ type set struct {
 func sets() []set {
 	return []set{
 		{"memory", ".", "./engine/memory", 30 * time.Second, memoryMutants, nil},
+		tested("records", 30*time.Second, recordsMutants),
 		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants, endingMutants), nil},
 		{"guard", ".", "./guard", 15 * time.Second, guardMutants, nil},
 		{"quorum", ".", "./engine/quorum", 30 * time.Second, quorumMutants, nil},
@@ -53,7 +54,7 @@ func find(name string) (set, error) {
 			return s, nil
 		}
 	}
-	return set{}, fmt.Errorf("there is no set %q: use memory, client, guard, quorum, standby, woven or redis", name)
+	return set{}, fmt.Errorf("there is no set %q: use memory, records, client, guard, quorum, standby, woven or redis", name)
 }
 
 func matching(ms []mutant, match *regexp.Regexp) []mutant {

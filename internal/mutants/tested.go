@@ -51,7 +51,7 @@ func (s set) soundTests(ctx context.Context, root, tmp string) (all outcome, _ e
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(of)) {
 		t := trial{mutant: mutant{name: "none"}, root: root, dir: root, pkg: "./" + pkg, timeout: s.timeout, tests: of[pkg]}
-		t.tmp = filepath.Join(tmp, "none-"+pkg)
+		t.tmp = filepath.Join(tmp, "none-"+strings.ReplaceAll(pkg, "/", "-"))
 		o, err := t.run(ctx)
 		if err != nil {
 			return outcome{}, err
