@@ -83,6 +83,7 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 			if a, err, ok := k.knock(ctx, now); ok {
 				return a, err
 			}
+			now = time.Now() // that may have taken its time
 		}
 		v := c.desk.sit(k.hash, now)
 		if v.mine {
@@ -115,18 +116,22 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 }
 
 // knock asks an engine that is in this process: nobody is spared a way by being told
-// here what it said. It reports whether that is an answer. To wait, and to be told that
-// there is none, is for the desk.
+// here what it said. It reports whether that is an answer. To wait, and to decide here
+// what the engine cannot, is for the desk.
 func (k *call) knock(ctx context.Context, now time.Time) (a *answer, err error, ok bool) {
 	k.looked, k.asked = now, true
 	a, err = k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent) // it may have been full
+	p := &k.core.policy
 	switch {
-	case err != nil, taken(a) && k.core.policy.OnDuplicate == Wait:
-		return nil, nil, false
-	case a.rec.Granted:
+	case err == nil && a.rec.Granted:
 		return a, nil, true
+	case err == nil && taken(a) && p.OnDuplicate == Wait, isDown(err) && p.OnDown == Local:
+		return nil, nil, false
+	case err != nil:
+		a, err = k.refused(k.explain(ctx, err))
+	default:
+		a, err = k.judge()
 	}
-	a, err = k.judge()
 	return a, err, true
 }
 

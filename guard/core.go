@@ -60,6 +60,9 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		escaped: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}
+	if near {
+		c.desk.local = 0 // it is always asked
+	}
 	c.dog.Init(watchdog.Config{Clock: c.now, Renew: c.renew, Shard: caps.Shard, Spawn: c.background.Go})
 	return c, nil
 }

@@ -11,7 +11,7 @@ import (
 // process is asking for, working on, or has just been told of, so that duplicates
 // need not ask the engine.
 type desk struct {
-	local  time.Duration // how long an answer is good for
+	local  time.Duration // how long an answer is good for; zero if none is
 	perKey int           // how many may wait for a key
 	inAll  int           // and in all
 
@@ -143,6 +143,10 @@ func (d *desk) tellElsewhere(s *seat, a *answer) {
 }
 
 func (d *desk) know(s *seat, rec engine.Record, p phase, now time.Time) {
+	if d.local == 0 {
+		d.leave(s) // who waits for it looks again
+		return
+	}
 	s.rec, s.at, s.claim = rec, now, nil
 	d.become(s, p)
 	d.told = append(d.told, s)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"math/bits"
 )
 
 var (
@@ -86,7 +85,7 @@ func (c *core) open(key string, envelope []byte) (content, []byte, error) {
 		return 0, nil, fmt.Errorf("%w: it has no known version", ErrCorrupt)
 	}
 	what := content(envelope[1])
-	if envelope[2] > 0 {
+	if envelope[2] > 0 && envelope[0] == version {
 		text, err := c.ring.unseal(key, what, envelope)
 		return what, text, err
 	}
@@ -118,8 +117,8 @@ func appendHere(b []byte, key string, what content, text []byte) []byte {
 
 // openHere returns what is in such an envelope.
 func openHere(key string, what content, envelope []byte) (content, []byte, error) {
-	if len(envelope) < plain+8 {
-		return 0, nil, fmt.Errorf("%w: it is cut short", ErrCorrupt)
+	if len(envelope) < plain+8 || envelope[2] > 0 {
+		return 0, nil, fmt.Errorf("%w: it is cut short, or sealed", ErrCorrupt)
 	}
 	text := envelope[plain+8:]
 	if binary.LittleEndian.Uint64(envelope[plain:]) != sumHere(key, what, text) {
@@ -128,8 +127,10 @@ func openHere(key string, what content, envelope []byte) (content, []byte, error
 	return what, text, nil
 }
 
+// sumHere returns the checksum of a text in its place. Every content has an odd factor of
+// its own, so that no bit of the text is lost, and none of the content.
 func sumHere(key string, what content, text []byte) uint64 {
-	return maphash.String(seed, key) ^ bits.RotateLeft64(maphash.Bytes(seed, text), int(what))
+	return maphash.String(seed, key) ^ maphash.Bytes(seed, text)*(2*uint64(what)+1)
 }
 
 // sumOf returns the checksum of a text in its place.

@@ -172,9 +172,6 @@ func (k *claim) remember(s engine.Settlement, now time.Time) {
 		k.core.desk.vacate(k.seat, nil) // the next call has to ask
 		return
 	}
-	if k.core.near {
-		rec.Result = bytes.Clone(rec.Result) // it may be on a sheet
-	}
 	k.core.desk.tell(k.seat, rec, now)
 }
 
