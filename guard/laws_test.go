@@ -26,44 +26,57 @@ type law struct {
 type world struct {
 	memory  *memory.Engine
 	engine  *enginetest.Faulty
+	near    bool // its guards are on the memory itself, to which there is no way on which something fails
 	closers []func()
 }
 
-// TestLaws checks every law in virtual time. What a law leaves behind is part of
-// it: no goroutine, no claim, nobody who waits.
+// topics are all laws, by what they are about.
+var topics = map[string][]law{
+	"once":      onceLaws,
+	"duplicate": duplicateLaws,
+	"waiting":   waitingLaws,
+	"window":    windowLaws,
+	"error":     errorLaws,
+	"unknown":   unknownLaws,
+	"loss":      lossLaws,
+	"down":      downLaws,
+	"local":     localLaws,
+	"result":    resultLaws,
+	"operator":  operatorLaws,
+	"records":   recordsLaws,
+	"closing":   closingLaws,
+	"token":     tokenLaws,
+	"trace":     traceLaws,
+	"near":      nearLaws,
+	"knock":     knockLaws,
+	"envelope":  envelopeLaws,
+}
+
+// TestLaws checks every law in virtual time, where the engine is far and where it is
+// near. What a law leaves behind is part of it: no goroutine, no claim, nobody who waits.
 func TestLaws(t *testing.T) {
-	for topic, laws := range map[string][]law{
-		"once":      onceLaws,
-		"duplicate": duplicateLaws,
-		"waiting":   waitingLaws,
-		"window":    windowLaws,
-		"error":     errorLaws,
-		"unknown":   unknownLaws,
-		"loss":      lossLaws,
-		"down":      downLaws,
-		"local":     localLaws,
-		"near":      nearLaws,
-		"result":    resultLaws,
-		"operator":  operatorLaws,
-		"records":   recordsLaws,
-		"closing":   closingLaws,
-		"token":     tokenLaws,
-		"trace":     traceLaws,
-	} {
+	for topic, laws := range topics {
 		t.Run(topic, func(t *testing.T) {
 			for _, l := range laws {
 				t.Run(l.sentence, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { checkLaw(t, l) })
+					for _, near := range worlds(topic, l.sentence) {
+						synctest.Test(t, func(t *testing.T) { checkLaw(t, l, near) })
+					}
 				})
 			}
 		})
 	}
 }
 
-func checkLaw(t *testing.T, l law) {
+func checkLaw(t *testing.T, l law, near bool) {
 	m := memory.New()
-	w := &world{memory: m, engine: enginetest.NewFaulty(m)}
-	defer w.end() // also of a law that is broken: what it left behind would bring down the others
+	w := &world{memory: m, engine: enginetest.NewFaulty(m), near: near}
+	defer func() {
+		w.end() // also of a law that is broken: what it left behind would bring down the others
+		if near && t.Failed() {
+			t.Log("that was on an engine that is near")
+		}
+	}()
 	l.check(t, w)
 }
 
@@ -77,8 +90,22 @@ func (w *world) end() {
 	synctest.Wait()
 }
 
+// asked is the engine that guards ask.
+func (w *world) asked() engine.Engine {
+	if w.near {
+		return w.memory
+	}
+	return w.engine
+}
+
 // process returns a guard as another process has it, with a level of its own.
 func process[T any](t *testing.T, w *world, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
+	t.Helper()
+	return on[T](t, w, w.asked(), p, opts...)
+}
+
+// far returns a guard of a process that may lose the engine, whatever others ask.
+func far[T any](t *testing.T, w *world, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
 	t.Helper()
 	return on[T](t, w, w.engine, p, opts...)
 }

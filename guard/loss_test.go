@@ -94,7 +94,7 @@ var lossLaws = []law{
 	}},
 	{"a claim is renewed until its result is stored", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", Lease: time.Second}
-		g := process[string](t, w, p)
+		g := far[string](t, w, p)
 		_, c := begin(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Delay, After: 1900 * time.Millisecond})
 		ok(t, c.Complete("a"))
@@ -121,7 +121,7 @@ var lossLaws = []law{
 	}},
 	{"a release that was never heard is no success once the lease is over", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Lease: time.Second}
-		g := process[string](t, w, p)
+		g := far[string](t, w, p)
 		_, c := begin(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Hang, Times: 1})

@@ -69,7 +69,7 @@ var onceLaws = []law{
 		j.want(t, 2)
 	}},
 	{"guards of clients with different prefixes do not meet, nor see each other", func(t *testing.T, w *world) {
-		client := interlock.New(w.engine)
+		client := interlock.New(w.asked())
 		one := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-a:")), order))
 		two := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-b:")), order))
 		do(t, one, key, work("secret of a", 0), "secret of a")
@@ -200,7 +200,7 @@ var onceLaws = []law{
 		do(t, g, key, work("d", 0), "a")
 	}},
 	{"a claim whose reply was lost is recognised when it is repeated", func(t *testing.T, w *world) {
-		g, j := process[string](t, w, order), work("a", time.Second)
+		g, j := far[string](t, w, order), work("a", time.Second)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 2})
 		do(t, g, key, j, "a")
 		do(t, process[string](t, w, order), key, j, "a")

@@ -53,7 +53,7 @@ var operatorLaws = []law{
 	}},
 	{"an operator who comes too late decides nothing", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
-		late := process[string](t, w, strict)
+		late := far[string](t, w, strict)
 		leave(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
 		decided := make(chan error, 1)

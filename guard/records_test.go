@@ -13,7 +13,7 @@ import (
 // records are those of all guards of a world, as an operator sees them.
 func records(t *testing.T, w *world) *guard.Records {
 	t.Helper()
-	r, err := guard.NewRecords(interlock.New(w.engine))
+	r, err := guard.NewRecords(interlock.New(w.asked()))
 	ok(t, err)
 	return r
 }

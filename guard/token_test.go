@@ -70,7 +70,7 @@ var tokenLaws = []law{
 			t.Errorf("%d were answered in house, and the engine was asked for all", n)
 		}
 		cut(w)
-		fails(t, g, redeem(t, ts, spent, "checkout"), j, guard.ErrDown)
+		fails(t, far[string](t, w, order), redeem(t, ts, spent, "checkout"), j, guard.ErrDown)
 		w.engine.Heal()
 		time.Sleep(guard.DefaultRetain)
 		fails(t, g, redeem(t, ts, spent, "checkout"), j, guard.ErrTokenExpired)

@@ -72,7 +72,7 @@ var traceLaws = []law{
 		time.Sleep(guard.DefaultLease)
 		wantErr(t, c.Abandon(), errLost)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply})
-		fails(t, g, guard.Of("ann", "2"), work("a", 0), guard.ErrDown)
+		fails(t, far[string](t, w, order, guard.WithTrace(tr)), guard.Of("ann", "2"), work("a", 0), guard.ErrDown)
 		w.engine.Heal()
 		time.Sleep(time.Second)
 		synctest.Wait()

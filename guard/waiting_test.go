@@ -112,7 +112,7 @@ var waitingLaws = []law{
 	}},
 	{"a waiter takes over from one that died, and not before its lease is over", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}
-		dead, g, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		dead, g, j := far[string](t, w, p), process[string](t, w, p), work("a", 0)
 		_, c := begin(t, dead, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		start := time.Now()
@@ -155,6 +155,47 @@ var waitingLaws = []law{
 					t.Errorf("it got %q, %v", v, err)
 				}
 			}
+		}
+	}},
+	{"who waits for another process counts among those who wait, and no more when it has left", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}
+		busy, g := process[string](t, w, p), process[string](t, w, p, guard.MaxWaiting(2, 3))
+		for round := range 2 {
+			j := work("a", 5*time.Second)
+			var keys []guard.Key
+			var waits []func() (string, error)
+			for _, id := range []string{"one", "two", "three"} {
+				k := guard.Of("ann", fmt.Sprint(id, round))
+				keys, waits = append(keys, k), append(waits, begun(t, busy, k, j))
+			}
+			crowded := func(k guard.Key) {
+				t.Helper()
+				start := time.Now()
+				if d := refused(t, g, k, j); !d.Crowded || !d.Running || time.Since(start) > 0 {
+					t.Errorf("refused after %v with %+v", time.Since(start), d)
+				}
+			}
+			waits = append(waits, begun(t, g, keys[0], j), begun(t, g, keys[0], j))
+			crowded(keys[0]) // that many wait for it
+			ctx, leave := context.WithCancelCause(t.Context())
+			left := make(chan error, 1)
+			go func() { _, err := g.Do(ctx, keys[1], j.do); left <- err }()
+			synctest.Wait()
+			crowded(keys[1]) // that many wait in all, and one for this
+			crowded(keys[2]) // and none for that
+			if n := g.Stats().Waiting; n != 3 {
+				t.Errorf("%d wait, want 3", n)
+			}
+			leave(errNo)
+			wantErr(t, <-left, errNo)
+			waits = append(waits, begun(t, g, keys[2], j))
+			crowded(keys[1])
+			for _, wait := range waits {
+				if v, err := wait(); err != nil || v != "a" {
+					t.Errorf("it got %q, %v", v, err)
+				}
+			}
+			j.want(t, 3)
 		}
 	}},
 	{"one that waits for another process speaks for all in its own", func(t *testing.T, w *world) {

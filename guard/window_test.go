@@ -42,7 +42,7 @@ var windowLaws = []law{
 	}},
 	{"a process that dies leaves the window closed until it is over", func(t *testing.T, w *world) {
 		p := guard.Export("export")
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		g, other, j := far[string](t, w, p), process[string](t, w, p), work("a", 0)
 		_, c := begin(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		time.Sleep(p.Window - time.Millisecond)
@@ -53,7 +53,7 @@ var windowLaws = []law{
 	}},
 	{"a process that dies late leaves the window closed no longer than it was said", func(t *testing.T, w *world) {
 		p := guard.Export("export")
-		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		g, other, j := far[string](t, w, p), process[string](t, w, p), work("a", 0)
 		_, c := begin(t, g, key)
 		time.Sleep(100 * time.Second) // renewed meanwhile
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})

@@ -1,0 +1,328 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
+	"github.com/interlock-go/interlock/engine/memory"
+	"github.com/interlock-go/interlock/guard"
+)
+
+// knockLaws are about who asks an engine that is near, and who waits for it.
+var knockLaws = []law{
+	{"whatever a call meets, it is answered as where the engine is far", func(t *testing.T, w *world) {
+		here := met(t, w, memory.New())
+		there := met(t, w, enginetest.NewFaulty(memory.New()))
+		if !slices.Equal(here, there) {
+			t.Errorf("near:\n%q\nfar:\n%q", here, there)
+		}
+	}},
+	{"of a thousand at once one does the work, and all are answered as their policy says", func(t *testing.T, w *world) {
+		for _, p := range []guard.Policy{
+			{Name: "replay", OnDuplicate: guard.Replay}, {Name: "refuse", OnDuplicate: guard.Refuse}, {Name: "wait", OnDuplicate: guard.Wait},
+		} {
+			g, j := process[string](t, w, p), work("a", time.Second)
+			if got, dup := storm(t, g, j); p.OnDuplicate == guard.Wait && dup > 0 || p.OnDuplicate != guard.Wait && got != 1 {
+				t.Errorf("%s: %d got the result and %d were refused", p.Name, got, dup)
+			}
+			if got, dup := storm(t, g, j); p.OnDuplicate == guard.Refuse && got > 0 || p.OnDuplicate != guard.Refuse && dup > 0 {
+				t.Errorf("%s: when it was done, %d got the result and %d were refused", p.Name, got, dup)
+			}
+			j.want(t, 1)
+		}
+	}},
+	{"a claim takes no seat, and nothing is left of it here when it is settled", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		do(t, g, guard.Of("ann", "first"), work("a", 0), "a") // the guard has what it needs
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		for i, end := range []func(*guard.Claim[string]) error{
+			func(c *guard.Claim[string]) error { return c.Complete("a") },
+			func(c *guard.Claim[string]) error { return c.Fail(errNo) },
+			(*guard.Claim[string]).Free, (*guard.Claim[string]).Abandon,
+		} {
+			k := guard.Of("ann", fmt.Sprint(i))
+			_, c := begin(t, g, k)
+			refused(t, g, k, work("b", 0))
+			if n := g.Seats(); n != 0 {
+				t.Errorf("%d seats are taken", n)
+			}
+			ok(t, end(c))
+			_, err := g.Do(t.Context(), k, work("b", 0).do)
+			ok(t, err)
+			synctest.Wait()
+			if g.Seats() != 0 || g.Remembers() || runtime.NumGoroutine() > before {
+				t.Errorf("%d seats, remembers %v, %d goroutines, there were %d", g.Seats(), g.Remembers(), runtime.NumGoroutine(), before)
+			}
+		}
+	}},
+	{"nothing is left here of a claim that others waited for, either", func(t *testing.T, w *world) {
+		g, j := process[string](t, w, patient), work("a", time.Second)
+		wait := begun(t, g, key, &job{err: errNo, takes: time.Second})
+		together(5, func(int) { do(t, g, key, j, "a") }) // the first to wait is the next to run
+		_, err := wait()
+		wantErr(t, err, errNo)
+		if g.Seats() != 0 || g.Remembers() {
+			t.Errorf("%d seats, remembers %v", g.Seats(), g.Remembers())
+		}
+		j.want(t, 1)
+	}},
+	{"who waits is woken the moment the claim is settled, whoever has it", func(t *testing.T, w *world) {
+		ends := map[string]func(*guard.Claim[string]) error{
+			"complete": func(c *guard.Claim[string]) error { return c.Complete("a") },
+			"fail":     func(c *guard.Claim[string]) error { return c.Fail(errNo) },
+			"free":     (*guard.Claim[string]).Free,
+			"abandon":  (*guard.Claim[string]).Abandon,
+		}
+		for name, end := range ends {
+			g, other, k := process[string](t, w, patient), process[string](t, w, patient), guard.Of("ann", name)
+			_, c := begin(t, g, k)
+			start, j := time.Now(), work("a", 0)
+			var waits []func() (string, error)
+			for range 3 {
+				waits = append(waits, begun(t, g, k, j), begun(t, other, k, j))
+			}
+			time.Sleep(123 * time.Millisecond)
+			ok(t, end(c))
+			for _, wait := range waits {
+				if v, err := wait(); err != nil || v != "a" {
+					t.Errorf("%s: who waited got %q, %v", name, v, err)
+				}
+			}
+			if d := time.Since(start); d != 123*time.Millisecond {
+				t.Errorf("%s: they were woken after %v", name, d)
+			}
+		}
+	}},
+	{"who waits for a claim that was lost takes over when its lease is over", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: time.Minute}
+		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
+		ctx, c := begin(t, g, key)
+		here, there := begun(t, g, key, j), begun(t, other, key, j)
+		<-ctx.Done()
+		lost := time.Now()
+		for _, wait := range []func() (string, error){here, there} {
+			if v, err := wait(); err != nil || v != "a" {
+				t.Errorf("who waited got %q, %v", v, err)
+			}
+		}
+		if d := time.Since(lost); d <= 0 || d > guard.DefaultLease+10*time.Millisecond {
+			t.Errorf("taken over %v after it was lost", d)
+		}
+		wantErr(t, c.Complete("late"), errLost)
+		j.want(t, 1)
+	}},
+	{"who waits gets what is new, and not what was known here of before", func(t *testing.T, w *world) {
+		g, other := process[string](t, w, patient), process[string](t, w, patient)
+		_, c := begin(t, g, key)
+		next := begun(t, g, key, work("old", 0)) // and so has a seat when its turn comes
+		ok(t, c.Free())
+		_, err := next()
+		ok(t, err)
+		for i := range 10 { // on the same sheet
+			do(t, g, guard.Of("ann", fmt.Sprint("other", i)), work("other", 0), "other")
+		}
+		hash, _ := stored(t, w, g, key)
+		w.memory.Evict(hash)
+		wait := begun(t, other, key, work("new", time.Second))
+		do(t, g, key, work("a", 0), "new")
+		_, err = wait()
+		ok(t, err)
+	}},
+	{"with open, work runs unguarded if the engine is full", func(t *testing.T, w *world) {
+		w.memory = memory.New(memory.MaxKeys(1))
+		g, closed := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Open}), process[string](t, w, order)
+		_, c := begin(t, g, guard.Of("ann", "there first"))
+		j := work("a", 0)
+		wantErr(t, fails(t, closed, key, j, guard.ErrDown), engine.ErrFull)
+		j.want(t, 0)
+		do(t, g, key, j, "a")
+		ok(t, c.Free())
+	}},
+	{"a call that ends before it has asked is told so, and leaves nothing behind", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errNo)
+		_, err := g.Do(ctx, key, work("a", 0).do)
+		wantErr(t, err, errNo)
+		do(t, g, key, work("a", 0), "a")
+	}},
+	{"an engine that fails although it is near is down as soon as any other", func(t *testing.T, w *world) {
+		l := nearby(w)
+		g, j := on[string](t, w, l, order), work("a", 0)
+		l.claim = func(engine.Claim) error { return engine.ErrUnavailable }
+		start := time.Now()
+		fails(t, g, key, j, guard.ErrDown)
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("told after %v", d)
+		}
+		l.claim = nil
+		do(t, g, key, j, "a")
+	}},
+	{"another payload is refused by an engine that is near after one look", func(t *testing.T, w *world) {
+		g := process[string](t, w, order)
+		do(t, g, key.For([]byte("x")), work("a", 0), "a")
+		before := g.Stats().Asked
+		fails(t, g, key.For([]byte("y")), work("b", 0), guard.ErrMismatch)
+		if n := g.Stats().Asked - before; n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
+	}},
+	{"a result that is told late is the right one, whatever was written since", func(t *testing.T, w *world) {
+		l := nearby(w)
+		g := on[string](t, w, l, order)
+		_, c := begin(t, g, key)
+		s, err := g.Lookup(t.Context(), key)
+		ok(t, err)
+		var deaf atomic.Bool
+		deaf.Store(true)
+		l.settle = func(x engine.Settlement) error {
+			if x.Key == s.Key && deaf.Load() {
+				return engine.ErrUnavailable
+			}
+			return nil
+		}
+		wantErr(t, c.Complete("the right one"), guard.ErrNotStored)
+		together(100, func(i int) { // on the same sheet
+			do(t, g, guard.Of("ann", fmt.Sprint("other", i)), work("something else", 0), "something else")
+		})
+		deaf.Store(false)
+		time.Sleep(2 * time.Second) // it is told in the background
+		do(t, process[string](t, w, order), key, work("a", 0), "the right one")
+		if n := g.Stats().Endings[guard.StoredLate]; n != 1 {
+			t.Errorf("%d were stored late, want 1", n)
+		}
+	}},
+	{"an engine that panics although it is near leaves nobody waiting", func(t *testing.T, w *world) {
+		l := nearby(w)
+		g, j := on[string](t, w, l, patient), work("a", 0)
+		l.claim = func(engine.Claim) error { panic("boom") }
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = g.Do(t.Context(), key, j.do)
+			t.Error("the panic was swallowed")
+		}()
+		l.claim = nil
+		do(t, g, key, j, "a")
+	}},
+}
+
+// A hindered engine is near, and fails all the same.
+type hindered struct {
+	engine.Engine
+	claim  func(engine.Claim) error      // nil while it works
+	settle func(engine.Settlement) error // nil while it works
+}
+
+func nearby(w *world) *hindered { return &hindered{Engine: w.memory} }
+
+func (h *hindered) Capabilities() engine.Capabilities {
+	c := h.Engine.Capabilities()
+	c.Ledger = hinderedLedger{c.Ledger.(engine.Nearby), h}
+	return c
+}
+
+type hinderedLedger struct {
+	engine.Nearby
+	by *hindered
+}
+
+func (l hinderedLedger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
+	if l.by.claim != nil {
+		if err := l.by.claim(c); err != nil {
+			return engine.Record{}, err
+		}
+	}
+	return l.Nearby.Claim(ctx, c)
+}
+
+func (l hinderedLedger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
+	if l.by.settle != nil {
+		if err := l.by.settle(s); err != nil {
+			return 0, err
+		}
+	}
+	return l.Nearby.Settle(ctx, s)
+}
+
+// storm calls a thousand times at once, and counts who got the result and who was
+// refused as a duplicate.
+func storm(t *testing.T, g *guard.Guard[string], j *job) (got, dup int64) {
+	t.Helper()
+	var results, duplicates atomic.Int64
+	together(1000, func(int) {
+		switch v, err := g.Do(t.Context(), key, j.do); {
+		case err == nil && v == j.result:
+			results.Add(1)
+		case errors.Is(err, guard.ErrDuplicate):
+			duplicates.Add(1)
+		default:
+			t.Errorf("Do = %q, %v", v, err)
+		}
+	})
+	return results.Load(), duplicates.Load()
+}
+
+// met returns what calls on an engine meet, one after the other: all that there is.
+func met(t *testing.T, w *world, e engine.Engine) (seen []string) {
+	t.Helper()
+	note := func(v string, err error) { seen = append(seen, v+" "+told(err)) }
+	call := func(g *guard.Guard[string], k guard.Key, j *job) { note(g.Do(t.Context(), k, j.do)) }
+	for _, p := range []guard.Policy{
+		{Name: "replay", OnError: guard.Keep, OnUnknown: guard.Hold},
+		{Name: "refuse", OnDuplicate: guard.Refuse, OnError: guard.Keep, OnUnknown: guard.Hold},
+		{Name: "wait", OnDuplicate: guard.Wait, OnError: guard.Keep, OnUnknown: guard.Hold},
+		{Name: "free", After: guard.Free, OnUnknown: guard.Hold},
+		{Name: "window", After: guard.Window, Window: time.Minute, OnUnknown: guard.Hold},
+	} {
+		for _, other := range []bool{false, true} {
+			first := on[string](t, w, e, p)
+			second := first
+			if other {
+				second = on[string](t, w, e, p)
+			}
+			of := func(id string) guard.Key { return guard.Of(fmt.Sprint(other), id).For([]byte("x")) }
+			wait := begun(t, first, of("work"), work("a", time.Second))
+			call(second, of("work"), work("b", 0)) // while it runs
+			call(second, guard.Of(fmt.Sprint(other), "work").For([]byte("y")), work("b", 0))
+			note(wait())
+			call(second, of("work"), work("b", 0)) // when it was done
+			call(second, of("failure"), &job{err: errNo})
+			call(first, of("failure"), work("b", 0))
+			_, c := begin(t, first, of("open"))
+			ok(t, c.Abandon())
+			call(second, of("open"), work("b", 0))
+			call(second, guard.Of(fmt.Sprint(other), "open").For([]byte("y")), work("b", 0))
+		}
+	}
+	return seen
+}
+
+// told says what an error tells, but for times.
+func told(err error) string {
+	var d *guard.DuplicateError
+	var f *guard.FailedError
+	switch {
+	case err == nil:
+		return "without an error"
+	case errors.As(err, &d):
+		return fmt.Sprintf("duplicate of %s: running %v, crowded %v, self %v, status %d, %q", d.Guard, d.Running, d.Crowded, d.Self, d.Status, d.Message.In("en"))
+	case errors.As(err, &f):
+		return fmt.Sprintf("failed %s: %s", f.Guard, f.Text)
+	}
+	for _, kind := range []error{guard.ErrMismatch, guard.ErrUnknown, guard.ErrNoResult, errNo} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	return err.Error()
+}
