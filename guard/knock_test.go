@@ -211,6 +211,9 @@ var knockLaws = []law{
 			_, _ = g.Do(t.Context(), key, j.do)
 			t.Error("the panic was swallowed")
 		}()
+		if n := g.Stats().Waiting; n != 0 || g.Seats() != 0 {
+			t.Errorf("%d wait and %d seats are taken", n, g.Seats())
+		}
 		l.claim = nil
 		do(t, g, key, j, "a")
 	}},
@@ -232,9 +235,13 @@ func (h *hindered) Capabilities() engine.Capabilities {
 }
 
 type hinderedLedger struct {
-	engine.Nearby
-	by *hindered
+	ledger // under another name, which would hide its method
+	by     *hindered
 }
+
+type ledger = engine.Nearby
+
+var _ engine.Nearby = hinderedLedger{}
 
 func (l hinderedLedger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
 	if l.by.claim != nil {
@@ -242,7 +249,7 @@ func (l hinderedLedger) Claim(ctx context.Context, c engine.Claim) (engine.Recor
 			return engine.Record{}, err
 		}
 	}
-	return l.Nearby.Claim(ctx, c)
+	return l.ledger.Claim(ctx, c)
 }
 
 func (l hinderedLedger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
@@ -251,7 +258,7 @@ func (l hinderedLedger) Settle(ctx context.Context, s engine.Settlement) (engine
 			return 0, err
 		}
 	}
-	return l.Nearby.Settle(ctx, s)
+	return l.ledger.Settle(ctx, s)
 }
 
 // storm calls a thousand times at once, and counts who got the result and who was

@@ -171,8 +171,9 @@ var waitingLaws = []law{
 			crowded := func(k guard.Key) {
 				t.Helper()
 				start := time.Now()
-				if d := refused(t, g, k, j); !d.Crowded || !d.Running || time.Since(start) > 0 {
-					t.Errorf("refused after %v with %+v", time.Since(start), d)
+				err := fails(t, g, k, j, guard.ErrDuplicate)
+				if d, is := err.(*guard.DuplicateError); !is || !d.Crowded || !d.Running || time.Since(start) > 0 { //nolint:errorlint // as it is
+					t.Errorf("refused after %v with %#v", time.Since(start), err)
 				}
 			}
 			waits = append(waits, begun(t, g, keys[0], j), begun(t, g, keys[0], j))

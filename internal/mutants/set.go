@@ -40,7 +40,7 @@ func sets() []set {
 		{"memory", ".", "./engine/memory", 30 * time.Second, memoryMutants, nil},
 		tested("records", 30*time.Second, recordsMutants),
 		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants, endingMutants), nil},
-		{"guard", ".", "./guard", 15 * time.Second, guardMutants, nil},
+		{"guard", ".", "./guard", 15 * time.Second, slices.Concat(guardMutants, nearMutants), nil},
 		{"quorum", ".", "./engine/quorum", 30 * time.Second, quorumMutants, nil},
 		{"standby", ".", "./engine/standby", 30 * time.Second, standbyMutants, nil},
 		tested("woven", time.Minute, slices.Concat(ruleMutants, wovenMutants, weaveMutants)),
