@@ -23,8 +23,10 @@ type waiting struct {
 	number number
 }
 
-// never is later than anything.
-const never = math.MaxInt64
+const (
+	never      = math.MaxInt64 // later than anything
+	leastClass = 4 << 2        // that of the shortest spans
+)
 
 // classOf tells spans apart that differ by more than a quarter.
 func classOf(span int64) uint8 {

@@ -113,6 +113,51 @@ func TestWhatIsOverIsNotFound(t *testing.T) {
 	})
 }
 
+// TestRecordsThatAreOverAreFound says that what ends is not hidden by what came before
+// it and ends much later.
+func TestRecordsThatAreOverAreFound(t *testing.T) {
+	const n = 1000 // so that there are some of each in every shard
+	look := func(e *memory.Engine) {
+		for i := range 100 * n {
+			_, _ = e.Capabilities().Ledger.Lookup(context.Background(), strconv.Itoa(i))
+		}
+	}
+	claims := func(t *testing.T, e *memory.Engine, name string) {
+		t.Helper()
+		for i := range n {
+			begin(t, e, engine.Claim{Key: name + strconv.Itoa(i), Attempt: "1", Lease: time.Hour, Retain: 2 * time.Hour})
+		}
+	}
+	t.Run("if the time for which it is kept began long before", func(t *testing.T) {
+		e := memory.New()
+		claims(t, e, "slow")
+		e.Step(50 * time.Minute)
+		claims(t, e, "quick")
+		for i := range n {
+			for _, name := range []string{"slow", "quick"} {
+				settle(t, e, engine.Settlement{Key: name + strconv.Itoa(i), Attempt: "1", Outcome: engine.Done, Retain: time.Hour, FromStart: true}, engine.Released)
+			}
+		}
+		e.Step(13 * time.Minute) // a quarter more than was left
+		look(e)
+		if e.Len() != n {
+			t.Errorf("the engine keeps %d entries, want %d", e.Len(), n)
+		}
+	})
+	t.Run("if the clock was set back meanwhile", func(t *testing.T) {
+		e := memory.New()
+		e.Step(10 * time.Hour)
+		claims(t, e, "ahead")
+		e.Step(-10 * time.Hour)
+		claims(t, e, "now")
+		e.Step(2*time.Hour + time.Second)
+		look(e)
+		if e.Len() != n {
+			t.Errorf("the engine keeps %d entries, want %d", e.Len(), n)
+		}
+	})
+}
+
 func TestEvictForgetsARecord(t *testing.T) {
 	e := memory.New()
 	c := claim("one", "1")

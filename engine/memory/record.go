@@ -101,9 +101,12 @@ func (s *shard) record(key string, hash uint64, now int64) *record {
 	return r
 }
 
-// erase forgets r.
+// erase forgets r. Others may lie elsewhere afterwards.
 func (s *shard) erase(r *record) {
 	s.kept.records.remove(r)
 	s.room.giveBack(1)
 	s.left()
+	if s.kept.records.sparse() {
+		s.kept.records = s.kept.records.packed() // after many, what they took is not for ever
+	}
 }

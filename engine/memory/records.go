@@ -52,12 +52,7 @@ func (x *records) find(key string, hash uint64) *record {
 // add returns a record for a key that has none. Nothing is known of it yet: it has to
 // be begun, and to wait for its end.
 func (x *records) add(key string, hash uint64) *record {
-	if len(x.spare) == 0 {
-		x.extend()
-	}
-	last := len(x.spare) - 1
-	r := x.at(x.spare[last])
-	x.spare = x.spare[:last]
+	r := x.at(x.unused())
 	text := r.text[:0]
 	if text == nil {
 		text = make([]byte, 0, max(len(key), min(x.text, roomyText)))
@@ -65,6 +60,17 @@ func (x *records) add(key string, hash uint64) *record {
 	*r = record{number: r.number, tag: tagOf(hash), text: append(text, key...), keyLen: uint32(len(key))} //nolint:gosec // nobody has keys of gigabytes
 	x.index.put(slot{r.tag, r.number})
 	return r
+}
+
+// unused returns the number of a record that is not used.
+func (x *records) unused() number {
+	if len(x.spare) == 0 {
+		x.extend()
+	}
+	last := len(x.spare) - 1
+	n := x.spare[last]
+	x.spare = x.spare[:last]
+	return n
 }
 
 // extend makes room for more.
@@ -93,6 +99,9 @@ func (x *records) remove(r *record) {
 func (x *records) wait(r *record, span int64) {
 	x.leave(r)
 	l := x.lane(classOf(span))
+	for l.class > leastClass && r.expires < l.first && l.n > 0 {
+		l = x.lane(l.class - 1) // behind that first one it would be found too late
+	}
 	l.add(x, r)
 	x.due = min(x.due, l.first)
 }

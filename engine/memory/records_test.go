@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
 )
 
 // TestRecords lets records come, go and wait anew at random, growing to some hundreds
@@ -178,6 +181,81 @@ func TestGaps(t *testing.T) {
 	}
 	if x.over(100) != stays {
 		t.Error("who stays is not the one who ends")
+	}
+}
+
+// TestPacked says that records which were moved are the same as before, and end in the
+// same order, and that there is little room for others then.
+func TestPacked(t *testing.T) {
+	x, random := newRecords(), rand.New(rand.NewPCG(3, 4))
+	var all []*record
+	for n := range 20 * roomy {
+		key := fmt.Sprintf("key %d", n)
+		r := x.add(key, hashFor(key)+uint64(n)<<36)
+		r.text, r.printLen = append(r.text, "print"...), 5
+		span := []int64{100, 5000, 70_000}[n%3]
+		r.expires, r.fence = int64(n)+span, uint64(n) //nolint:gosec // not below zero
+		x.wait(r, span)
+		all = append(all, r)
+	}
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for !x.sparse() {
+		x.remove(all[0])
+		all = all[1:]
+	}
+	y := x.packed()
+	if y.sparse() || len(y.blocks)*block > len(all)+block || y.index.n != len(all) || y.due != x.due {
+		t.Errorf("of %d records there are %d, in %d blocks; the first ends at %d, want %d", len(all), y.index.n, len(y.blocks), y.due, x.due)
+	}
+	for _, r := range all {
+		got := y.find(string(r.key()), uint64(r.tag)<<32)
+		if got == nil || got.fence != r.fence || got.expires != r.expires || string(got.fingerprint()) != "print" || y.at(got.number) != got {
+			t.Fatalf("of %q there is %+v, was %+v", r.key(), got, r)
+		}
+	}
+	for now := y.due; ; now += 50 {
+		was, is := x.over(now), y.over(now)
+		for ; was != nil && is != nil; was, is = x.over(now), y.over(now) {
+			if string(was.key()) != string(is.key()) {
+				t.Fatalf("%q ends, want %q", is.key(), was.key())
+			}
+			x.remove(was)
+			y.remove(is)
+		}
+		if was != nil || is != nil {
+			t.Fatalf("at %d one of %p and %p ends", now, was, is)
+		}
+		if y.index.n == 0 {
+			break
+		}
+	}
+}
+
+// TestShrinking says that a shard which had many records does not keep the room for
+// them while it has few.
+func TestShrinking(t *testing.T) {
+	e := New()
+	s := &e.shards[0]
+	now := e.now()
+	claim := func(n int, retain time.Duration) {
+		c := engine.Claim{Key: fmt.Sprintf("key %d", n), Attempt: "1", Lease: time.Second, Retain: retain}
+		if r, err := s.claim(&c, hashFor(c.Key)+uint64(n)<<36, now); err != nil || !r.Granted { //nolint:gosec // not below zero
+			t.Fatalf("claim: %+v, %v", r, err)
+		}
+	}
+	claim(0, time.Hour)
+	for n := range 10 * roomy {
+		claim(n+1, time.Minute)
+	}
+	for range 10 * roomy {
+		s.shed(now + int64(2*time.Minute))
+	}
+	x := &s.kept.records
+	if x.index.n != 1 || s.n != 1 || len(x.blocks)*block > roomy || len(x.index.slots) > 2*roomy {
+		t.Errorf("%d are left in %d blocks, found through %d slots", x.index.n, len(x.blocks), len(x.index.slots))
+	}
+	if r := s.record("key 0", hashFor("key 0"), now); r == nil || string(r.attempt()) != "1" {
+		t.Errorf("the one that is left is %+v", r)
 	}
 }
 

@@ -36,20 +36,19 @@ func (s *shard) decide(r *record, x *engine.Settlement, now int64) {
 	case x.Outcome == engine.Absent || until <= now:
 		s.erase(r)
 	case x.Outcome == engine.Unknown:
-		s.conclude(r, engine.Unknown, until, int64(x.Retain))
+		s.conclude(r, engine.Unknown, until, now)
 	default:
 		r.text = append(r.text[:r.heading()], x.Result...)
 		s.kept.records.text = len(r.text)
-		s.conclude(r, x.Outcome, until, int64(x.Retain))
+		s.conclude(r, x.Outcome, until, now)
 	}
 	s.ears.wake(topic{key: x.Key, record: true})
 }
 
-// conclude lets r be what it is until then. Of those for which span is the same, the
-// first to end comes first.
-func (s *shard) conclude(r *record, outcome engine.State, until, span int64) {
+// conclude lets r be what it is until then.
+func (s *shard) conclude(r *record, outcome engine.State, until, now int64) {
 	r.state, r.kept, r.expires = outcome, until, until
-	s.kept.records.wait(r, span)
+	s.kept.records.wait(r, until-now)
 }
 
 // disclaim undoes the claim of x's attempt, or sees to it that it is refused if it
@@ -64,7 +63,7 @@ func (s *shard) disclaim(r *record, x *engine.Settlement, now int64) (engine.Out
 		return s.settle(r, x, now), nil
 	}
 	if r.owes(now) {
-		s.conclude(r, engine.Unknown, r.kept, r.kept-now)
+		s.conclude(r, engine.Unknown, r.kept, now)
 	} else {
 		s.erase(r)
 	}

@@ -157,6 +157,7 @@ var guardMutants = []mutant{
 	{"local-does-not-wait", "guard/ask.go", "OnDuplicate == Wait && taken(a) {\n", "OnDuplicate == Wait && taken(a) && !local {\n", "the option does nothing in an outage"},
 	{"local-does-not-resolve", "guard/ask.go", "c.policy.OnUnknown == Resolve {\n		before, req", "c.policy.OnUnknown == Resolve && !local {\n		before, req", "unknown for as long as the outage"},
 	{"local-scout-asks-elsewhere", "guard/scout.go", "		next, err := k.claim(ctx, last.local)\n", "		next, err := k.claim(ctx, false)\n", "the engine knows nothing of it, and grants it"},
+	{"local-not-asked-when-near", "guard/call.go", "k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent)", "k.claim(ctx, false)", "done while the engine was full, and done again after it"},
 	{"local-not-asked-when-back", "guard/ask.go", "c.local.decided(k.hash) != engine.Absent)\n", "false)\n", "done in the outage, and done again after it"},
 	{"local-use-not-noted", "guard/ask.go", "		c.local.used.Store(true)\n", "", "done in the outage, and done again after it"},
 	{"local-doubt-hides-what-is-known", "guard/lease.go", "Outcome: engine.Unknown, Retain: k.retain}, true)\n", "Outcome: engine.Unknown, Retain: k.retain}, false)\n", "resolved by hand, and unknown here"},

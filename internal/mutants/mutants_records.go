@@ -3,8 +3,9 @@ package main
 import "slices"
 
 const (
-	indexGo = "engine/memory/index.go"
-	laneGo  = "engine/memory/lane.go"
+	indexGo   = "engine/memory/index.go"
+	laneGo    = "engine/memory/lane.go"
+	packingGo = "engine/memory/packing.go"
 )
 
 // textMutants are bugs in how a record's texts lie behind each other, and in what
@@ -39,7 +40,7 @@ var waitMutants = []mutant{
 		"",
 		"long work is forgotten while it runs"},
 	{"wait-is-not-anew-with-an-outcome", settleGo,
-		"\ts.kept.records.wait(r, span)\n",
+		"\ts.kept.records.wait(r, until-now)\n",
 		"",
 		"the result has what is left of the claim"},
 	{"wait-is-not-anew-with-a-take", claimGo,
@@ -58,6 +59,36 @@ var recordsMutants = []notice{
 			"\t\tif s.number != 0 && !yield(x.at(s.number)) {\n\t\t\treturn\n",
 			"\t\tif s.number != 0 && !yield(x.at(s.number)) {\n\t\t\tcontinue\n",
 			"who has seen enough is told of more"},
+	}},
+	{"engine/memory.TestRecordsThatAreOverAreFound", []mutant{
+		{"late-by-how-long-the-work-took", settleGo,
+			"\ts.kept.records.wait(r, until-now)\n",
+			"\ts.kept.records.wait(r, until-r.began)\n",
+			"what is over is in the way of what is new for an hour"},
+		{"late-behind-what-came-before-the-clock-was-set", recordsGo,
+			"r.expires < l.first && l.n > 0",
+			"false",
+			"what is over is in the way of what is new for half a day"},
+	}},
+	{"engine/memory.TestPacked", []mutant{
+		{"packed-with-an-old-number", packingGo,
+			"\tto.number = n\n",
+			"",
+			"two orders in one record"},
+		{"packed-and-not-due", packingGo,
+			"\tx.due = min(x.due, l.first)\n",
+			"",
+			"what was kept through a quiet hour is kept for ever"},
+		{"packed-and-not-found", packingGo,
+			"\tx.index.put(slot{to.tag, n})\n",
+			"",
+			"orders of the busy hour are done again"},
+	}},
+	{"engine/memory.TestShrinking", []mutant{
+		{"packed-never", recordGo,
+			"\tif s.kept.records.sparse() {\n",
+			"\tif false {\n",
+			"a busy hour takes its memory for ever"},
 	}},
 	{"engine/memory.TestLate", []mutant{
 		{"class-of-a-half", laneGo,
