@@ -80,7 +80,7 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 			return nil, ErrClosed
 		}
 		if c.near {
-			if a, err, ok := k.knock(ctx, now); ok {
+			if a, ok, err := k.knock(ctx, now); ok {
 				return a, err
 			}
 			now = time.Now() // that may have taken its time
@@ -118,21 +118,21 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 // knock asks an engine that is in this process: nobody is spared a way by being told
 // here what it said. It reports whether that is an answer. To wait, and to decide here
 // what the engine cannot, is for the desk.
-func (k *call) knock(ctx context.Context, now time.Time) (a *answer, err error, ok bool) {
+func (k *call) knock(ctx context.Context, now time.Time) (a *answer, ok bool, err error) {
 	k.looked, k.asked = now, true
 	a, err = k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent) // it may have been full
 	p := &k.core.policy
 	switch {
 	case err == nil && a.rec.Granted:
-		return a, nil, true
+		return a, true, nil
 	case err == nil && taken(a) && p.OnDuplicate == Wait, isDown(err) && p.OnDown == Local:
-		return nil, nil, false
+		return nil, false, nil
 	case err != nil:
 		a, err = k.refused(k.explain(ctx, err))
 	default:
 		a, err = k.judge()
 	}
-	return a, err, true
+	return a, true, err
 }
 
 // recall finds what a token was spent on that has expired since. It begins nothing.

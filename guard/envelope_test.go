@@ -11,10 +11,11 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// kept does work on an engine that is near, and returns where and how its result lies.
-func kept(t *testing.T, w *world, g *guard.Guard[string], k guard.Key, result string) (hash string, envelope []byte) {
+// kept does work on an engine that is near, and returns where and how its result, "a",
+// lies.
+func kept(t *testing.T, w *world, g *guard.Guard[string], k guard.Key) (hash string, envelope []byte) {
 	t.Helper()
-	do(t, g, k, work(result, 0), result)
+	do(t, g, k, work("a", 0), "a")
 	hash, envelope = stored(t, w, g, k)
 	if envelope[0] != 0 {
 		t.Fatalf("it is kept as %q, of another version than what stays in this process", envelope)
@@ -41,7 +42,7 @@ func corrupt(t *testing.T, w *world, hash string, envelope []byte, what string, 
 var envelopeLaws = []law{
 	{"a result that stays in this process is not believed if a bit of it is changed", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := kept(t, w, g, key, "a")
+		hash, good := kept(t, w, g, key)
 		for at := range good {
 			for bit := range 8 {
 				bad := bytes.Clone(good)
@@ -55,7 +56,7 @@ var envelopeLaws = []law{
 	}},
 	{"nor if it is said to hold something else", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := kept(t, w, g, key, "a")
+		hash, good := kept(t, w, g, key)
 		for what := range 256 {
 			if bad := bytes.Clone(good); byte(what) != good[1] {
 				bad[1] = byte(what)
@@ -65,7 +66,7 @@ var envelopeLaws = []law{
 	}},
 	{"nor if it is cut short, or something was added", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := kept(t, w, g, key, "a")
+		hash, good := kept(t, w, g, key)
 		for n := range good {
 			corrupt(t, w, hash, good[:n], fmt.Sprintf("%d bytes", n), g, far[string](t, w, order))
 		}
@@ -73,13 +74,13 @@ var envelopeLaws = []law{
 	}},
 	{"nor if it was moved to another key", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		_, moved := kept(t, w, g, guard.Of("ann", "another"), "a")
-		hash, _ := kept(t, w, g, key, "a")
+		_, moved := kept(t, w, g, guard.Of("ann", "another"))
+		hash, _ := kept(t, w, g, key)
 		corrupt(t, w, hash, moved, "moved", g, far[string](t, w, order))
 	}},
 	{"nor in another process", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		_, _ = kept(t, w, g, key, "a")
+		_, _ = kept(t, w, g, key)
 		j := work("b", 0)
 		func() {
 			defer guard.Reseed()()
@@ -92,7 +93,7 @@ var envelopeLaws = []law{
 	}},
 	{"a result is read in this process whether the engine that it is on is near or far", func(t *testing.T, w *world) {
 		near, away, j := process[string](t, w, order), far[string](t, w, order), work("b", 0)
-		_, _ = kept(t, w, near, key, "a")
+		_, _ = kept(t, w, near, key)
 		do(t, away, key, j, "a")
 		k := guard.Of("ann", "another")
 		do(t, away, k, work("c", 0), "c")
@@ -116,7 +117,7 @@ var envelopeLaws = []law{
 	{"a guard that encrypts believes no result and no error that only this process believes", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g := process[string](t, w, p)
-		hash, good := kept(t, w, g, key, "a")
+		hash, good := kept(t, w, g, key)
 		sealing := []*guard.Guard[string]{
 			process[string](t, w, p, guard.Encrypt(ring(t, secret("k")))), far[string](t, w, p, guard.Encrypt(ring(t, secret("k")))),
 		}

@@ -5,14 +5,14 @@ package main
 var nearMutants = []mutant{
 	// An engine that is near.
 	{"near-desk-remembers", "guard/core.go", "		c.desk.local = 0 // it is always asked\n", "		c.desk.local = p.Local\n", "the engine says that it runs, and the desk that it was done"},
-	{"near-takes-a-seat", "guard/call.go", "	case err == nil && a.rec.Granted:\n		return a, nil, true\n", "	case err == nil && a.rec.Granted:\n		a.seat = k.core.desk.sit(k.hash, now).seat\n		return a, nil, true\n", "half of what a claim cost, and a desk full of what nobody looks for"},
+	{"near-takes-a-seat", "guard/call.go", "	case err == nil && a.rec.Granted:\n		return a, true, nil\n", "	case err == nil && a.rec.Granted:\n		a.seat = k.core.desk.sit(k.hash, now).seat\n		return a, true, nil\n", "half of what a claim cost, and a desk full of what nobody looks for"},
 	{"near-sits-while-it-asks", "guard/call.go", "	a, err = k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent) // it may have been full\n", "	v := k.core.desk.sit(k.hash, now)\n	a, err = k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent)\n	if v.mine {\n		k.core.desk.vacate(v.seat, nil)\n	}\n", "a panic, and the seat is taken for ever"},
-	{"near-running-is-an-answer", "guard/call.go", "	case err == nil && a.rec.Granted:\n		return a, nil, true\n", "	case err == nil && (a.rec.Granted || taken(a)):\n		return a, nil, true\n", "who comes second is told that the result cannot be had"},
+	{"near-running-is-an-answer", "guard/call.go", "	case err == nil && a.rec.Granted:\n		return a, true, nil\n", "	case err == nil && (a.rec.Granted || taken(a)):\n		return a, true, nil\n", "who comes second is told that the result cannot be had"},
 	{"near-does-not-wait", "guard/call.go", "	case err == nil && taken(a) && p.OnDuplicate == Wait, isDown(err)", "	case isDown(err)", "Wait is a word"},
 	{"near-does-not-decide", "guard/call.go", "p.OnDuplicate == Wait, isDown(err) && p.OnDown == Local:\n", "p.OnDuplicate == Wait:\n", "full, and Local is a word"},
 	{"near-forgets-what-it-decided", "guard/call.go", "	a, err = k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent) // it may have been full\n", "	a, err = k.claim(ctx, false)\n", "there is room again, and the card is charged again"},
 	{"near-open-is-closed", "guard/call.go", "		a, err = k.refused(k.explain(ctx, err))\n	default:", "		a, err = nil, k.explain(ctx, err)\n	default:", "full, and Open is a word"},
-	{"near-is-asked-twice", "guard/call.go", "	case err != nil:\n		a, err = k.refused(k.explain(ctx, err))\n	default:", "	case err != nil:\n		return nil, nil, false\n	default:", "each refusal costs two"},
+	{"near-is-asked-twice", "guard/call.go", "	case err != nil:\n		a, err = k.refused(k.explain(ctx, err))\n	default:", "	case err != nil:\n		return nil, false, nil\n	default:", "each refusal costs two"},
 	{"near-whatever-was-is-a-result", "guard/call.go", "	default:\n		a, err = k.judge()\n	}\n", "	default:\n		a = &k.answer\n	}\n", "nobody knows, and it is replayed"},
 	{"near-asks-for-who-has-left", "guard/call.go", "	a, err = k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent) // it may have been full\n", "	a, err = k.claim(context.WithoutCancel(ctx), k.core.local.decided(k.hash) != engine.Absent)\n", "a claim for nobody, and an outcome that nobody knows"},
 	{"late-without-a-seat", "guard/settle.go", "		if k.seat != nil {\n			c.desk.vacate(k.seat, nil)\n		}\n		k.finish(Late", "		c.desk.vacate(k.seat, nil)\n		k.finish(Late", "late, and a nil pointer"},
