@@ -57,7 +57,8 @@ type Ledger interface {
 
 // A Nearby ledger is in this process, alone: to ask it costs no more than to remember
 // what it said, and what it is told stays here. One around another ledger, that adds a
-// way on which something may be lost, is none.
+// way on which something may be lost, is none. It keeps a copy of the result that it is
+// handed: who settles writes on it again.
 type Nearby interface {
 	Ledger
 	Nearby()

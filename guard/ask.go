@@ -104,7 +104,7 @@ func (k *call) explain(ctx context.Context, err error) error {
 // an earlier one, if the policy wants that.
 func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	c := k.core
-	if c.policy.OnDown != Closed && !local {
+	if c.policy.OnDown != Closed && !local && !c.near { // one that is near may be full, and knows what it has
 		if err := c.down.since(c.policy.Local); err != nil {
 			return nil, err
 		}

@@ -116,16 +116,14 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 }
 
 // knock asks an engine that is in this process: nobody is spared a way by being told
-// here what it said. It reports whether that is an answer. To wait, and to decide here
-// what the engine cannot, is for the desk.
+// here what it said. It reports whether that is an answer. To wait is for the desk.
 func (k *call) knock(ctx context.Context, now time.Time) (a *answer, ok bool, err error) {
 	k.looked, k.asked = now, true
-	a, err = k.claim(ctx, k.core.local.decided(k.hash) != engine.Absent) // it may have been full
-	p := &k.core.policy
+	a, err = k.claim(ctx, false)
 	switch {
 	case err == nil && a.rec.Granted:
 		return a, true, nil
-	case err == nil && taken(a) && p.OnDuplicate == Wait, isDown(err) && p.OnDown == Local:
+	case err == nil && taken(a) && k.core.policy.OnDuplicate == Wait:
 		return nil, false, nil
 	case err != nil:
 		a, err = k.refused(k.explain(ctx, err))

@@ -39,4 +39,29 @@ var nearLaws = []law{
 		ok(t, err)
 		j.want(t, 1)
 	}},
+	{"work that runs is not begun again because an engine in this process is full", func(t *testing.T, w *world) {
+		for _, down := range []guard.OnDown{guard.Local, guard.Open, guard.Closed} {
+			m := memory.New(memory.MaxKeys(1))
+			g, j := on[string](t, w, m, guard.Policy{Name: "order", OnDown: down}), work("a", time.Minute)
+			wait := begun(t, g, key, j)
+			_, _ = g.Do(t.Context(), guard.Of("ann", "2"), work("b", 0).do) // there is no room for it
+			refused(t, g, key, j)
+			_, err := wait()
+			ok(t, err)
+			j.want(t, 1)
+		}
+	}},
+	{"what was done is not done again because an engine in this process is full", func(t *testing.T, w *world) {
+		for _, down := range []guard.OnDown{guard.Local, guard.Open, guard.Closed} {
+			m := memory.New(memory.MaxKeys(1))
+			g, j := on[string](t, w, m, guard.Policy{Name: "order", OnDown: down}), work("a", 0)
+			do(t, g, key, j, "a")
+			for range 3 {
+				_, _ = g.Do(t.Context(), guard.Of("ann", "2"), work("b", 0).do) // there is no room for it
+				do(t, g, key, j, "a")
+				time.Sleep(time.Second)
+			}
+			j.want(t, 1)
+		}
+	}},
 }
