@@ -24,8 +24,11 @@ type waiting struct {
 }
 
 const (
-	never      = math.MaxInt64 // later than anything
-	leastClass = 4 << 2        // that of the shortest spans
+	never = math.MaxInt64 // later than anything
+
+	// aside is how many lanes further one goes at most that ends before the first in its
+	// own: more would only help if each ended before the one before it, and would cost.
+	aside = 2
 )
 
 // classOf tells spans apart that differ by more than a quarter.

@@ -98,8 +98,9 @@ func (x *records) remove(r *record) {
 // have waited before.
 func (x *records) wait(r *record, span int64) {
 	x.leave(r)
-	l := x.lane(classOf(span))
-	for l.class > leastClass && r.expires < l.first && l.n > 0 {
+	class := classOf(span)
+	l := x.lane(class)
+	for l.class > class-aside && r.expires < l.first && l.n > 0 {
 		l = x.lane(l.class - 1) // behind that first one it would be found too late
 	}
 	l.add(x, r)

@@ -184,6 +184,20 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// TestAside says that those of which each ends before the one that came before do not
+// get a lane each, which all would have to be looked at.
+func TestAside(t *testing.T) {
+	x := newRecords()
+	for n := range 1000 {
+		r := x.add(fmt.Sprintf("key %d", n), hashFor("key"))
+		r.expires = int64(1<<20 - n)
+		x.wait(r, r.expires)
+	}
+	if n := len(x.lanes); n != 2+aside { // two spans are told apart, and others go aside from the second
+		t.Errorf("there are %d lanes", n)
+	}
+}
+
 // TestPacked says that records which were moved are the same as before, and end in the
 // same order, and that there is little room for others then.
 func TestPacked(t *testing.T) {

@@ -70,6 +70,12 @@ var recordsMutants = []notice{
 			"false",
 			"what is over is in the way of what is new for half a day"},
 	}},
+	{"engine/memory.TestAside", []mutant{
+		{"aside-without-end", recordsGo,
+			"l.class > class-aside &&",
+			"l.class > aside &&",
+			"two hundred lanes to look at for each order"},
+	}},
 	{"engine/memory.TestPacked", []mutant{
 		{"packed-with-an-old-number", packingGo,
 			"\tto.number = n\n",
@@ -229,8 +235,8 @@ var laneMutants = []mutant{
 		"\tl.queue = l.queue[:to]\n",
 		"those who came first wait for ever"},
 	{"lane-waited-in-twice", recordsGo,
-		"\tx.leave(r)\n\tl := x.lane(classOf(span))\n",
-		"\tl := x.lane(classOf(span))\n",
+		"\tx.leave(r)\n\tclass := classOf(span)\n",
+		"\tclass := classOf(span)\n",
 		"settled, and taken away at the end of its claim"},
 }
 
