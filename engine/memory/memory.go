@@ -47,7 +47,8 @@ type Option func(*Engine)
 
 // MaxKeys bounds how many holds, places in line, latches and their counts,
 // records, and tombstones the engine keeps at a time, all together; what goes
-// beyond is refused with [engine.ErrFull]. The default is four million, about a
+// beyond is refused with [engine.ErrFull]. Records that are over may count for up to a
+// quarter longer than they were kept. The default is four million, about a
 // gigabyte, to which come the results that are kept. MaxKeys panics if n is not
 // above zero.
 func MaxKeys(n int) Option {

@@ -39,12 +39,12 @@ func (r *record) heading() uint32 { return r.keyLen + r.attemptLen + r.printLen 
 // begin notes a claim. A fingerprint is not forgotten because of one who does not say
 // it.
 func (r *record) begin(c *engine.Claim, now int64) {
-	print := c.Fingerprint
-	if print == "" {
-		print = string(r.fingerprint())
+	about := c.Fingerprint
+	if about == "" {
+		about = string(r.fingerprint())
 	}
-	r.text = append(append(r.text[:r.keyLen], c.Attempt...), print...)
-	r.attemptLen, r.printLen = uint32(len(c.Attempt)), uint32(len(print)) //nolint:gosec // nobody has gigabytes of them
+	r.text = append(append(r.text[:r.keyLen], c.Attempt...), about...)
+	r.attemptLen, r.printLen = uint32(len(c.Attempt)), uint32(len(about)) //nolint:gosec // nobody has gigabytes of them
 	r.state, r.began = engine.Running, now
 	r.lease, r.kept = after(now, c.Lease), after(now, c.Retain)
 	r.expires = max(r.lease, r.kept)

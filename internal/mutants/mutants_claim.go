@@ -115,7 +115,7 @@ var fingerprintMutants = []mutant{
 		"\tr.kept = max(r.kept, after(now, c.Retain))\n\tr.text = append(r.text[:r.keyLen+r.attemptLen], c.Fingerprint...)\n\tr.printLen = uint32(len(c.Fingerprint))\n",
 		"a retry without one opens the key to anything"},
 	{"fingerprint-lost-with-a-take", recordGo,
-		"\tif print == \"\" {\n",
+		"\tif about == \"\" {\n",
 		"\tif false {\n",
 		"who resolves an order makes it another"},
 	{"fingerprint-by-length", recordGo,
