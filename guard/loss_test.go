@@ -66,6 +66,7 @@ var lossLaws = []law{
 		wantErr(t, err, errNo)
 		wantErr(t, err, interlock.ErrLost)
 		wantErr(t, err, interlock.ErrNotHolder)
+		synctest.Wait() // it is counted after the work was told
 		if g.Stats().Lost != 1 {
 			t.Errorf("%d lost, want 1", g.Stats().Lost)
 		}
