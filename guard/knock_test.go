@@ -202,6 +202,16 @@ var knockLaws = []law{
 			t.Errorf("%d were stored late, want 1", n)
 		}
 	}},
+	{"a grant after which little of the lease is left is given back, also by an engine that is near", func(t *testing.T, w *world) {
+		l := nearby(w)
+		g, j := on[string](t, w, l, guard.Policy{Name: "order", Lease: time.Second}), work("a", 0)
+		l.claim = func(engine.Claim) error { time.Sleep(990 * time.Millisecond); return nil } // the process was stopped
+		fails(t, g, key, j, guard.ErrDown)
+		j.want(t, 0)
+		l.claim = nil
+		time.Sleep(100 * time.Millisecond)
+		do(t, g, key, j, "a")
+	}},
 	{"an engine that panics although it is near leaves nobody waiting", func(t *testing.T, w *world) {
 		l := nearby(w)
 		g, j := on[string](t, w, l, patient), work("a", 0)

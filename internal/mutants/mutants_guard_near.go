@@ -9,6 +9,7 @@ var nearMutants = []mutant{
 	{"near-sits-while-it-asks", "guard/call.go", "	a, err = k.claim(ctx, false)\n", "	v := k.core.desk.sit(k.hash, now)\n	a, err = k.claim(ctx, false)\n	if v.mine {\n		k.core.desk.vacate(v.seat, nil)\n	}\n", "a panic, and the seat is taken for ever"},
 	{"near-running-is-an-answer", "guard/call.go", "	case err == nil && a.rec.Granted:\n		return a, true, nil\n", "	case err == nil && (a.rec.Granted || taken(a)):\n		return a, true, nil\n", "who comes second is told that the result cannot be had"},
 	{"near-does-not-wait", "guard/call.go", "	case err == nil && taken(a) && k.core.policy.OnDuplicate == Wait:\n		return nil, false, nil\n", "", "Wait is a word"},
+	{"near-grant-is-never-late", "guard/ask.go", "			a.got = a.sent.Add(time.Since(a.sent)) //", "			a.got = a.sent //", "the process slept through its lease, and works on as if it had one"},
 	{"near-and-local", "guard/core.go", "	near = near && p.OnDown != Local //", "	//", "the engine grants it, this process grants it, and the card is charged twice"},
 	{"near-is-not-asked-in-an-outage", "guard/ask.go", "!local && !c.near {", "!local {", "it is full of what it is not asked for"},
 	{"near-open-is-closed", "guard/call.go", "		a, err = k.refused(k.explain(ctx, err))\n	default:", "		a, err = nil, k.explain(ctx, err)\n	default:", "full, and Open is a word"},

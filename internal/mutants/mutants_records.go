@@ -29,7 +29,7 @@ var textMutants = []mutant{
 		"a reply that begins with a hash"},
 	{"text-written-over-by-who-takes", recordGo,
 		"\t\tabout = string(r.fingerprint())\n\t}\n",
-		"\t\tat, end := r.keyLen+r.attemptLen, r.heading()\n\t\tr.text = append(r.text[:r.keyLen], c.Attempt...)\n\t\tprint = string(r.text[at:end])\n\t}\n",
+		"\t\tat, end := r.keyLen+r.attemptLen, r.heading()\n\t\tr.text = append(r.text[:r.keyLen], c.Attempt...)\n\t\tabout = string(r.text[at:end])\n\t}\n",
 		"who resolves an order makes it another"},
 }
 
