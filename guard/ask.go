@@ -31,7 +31,7 @@ var errSlow = errors.New("the engine took so long to answer that little of the l
 // stand asks the engine, for all in this process who want the same.
 func (k *call) stand(ctx context.Context, s *seat) (*answer, error) {
 	c := k.core
-	k.asked = true
+	k.asked = k.asked || !c.near
 	answered := false
 	defer func() {
 		if !answered { // a panic in somebody's engine must not leave the others waiting
@@ -186,6 +186,16 @@ func (k *call) since() time.Time {
 	return sent
 }
 
+// count counts that an engine was asked. One that is near tells what it knows as the
+// desk does; only what it grants, or cannot tell, is more than that.
+func (k *call) count(err error) {
+	known := err == nil && !k.answer.rec.Granted || errors.Is(err, engine.ErrMismatch)
+	if !k.core.near || !known {
+		k.asked = true
+		k.core.stats.asked.Add(1)
+	}
+}
+
 // ask asks an engine for a claim until there is an answer, or no point in asking
 // again. The attempt stays the same throughout, so that the engine recognises it.
 func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (*answer, error) {
@@ -199,9 +209,9 @@ func (k *call) ask(ctx context.Context, local bool, req engine.Claim) (*answer, 
 		if tries == 1 {
 			begun = a.sent
 		}
-		c.stats.asked.Add(1)
 		var err error
 		a.rec, err = l.Claim(ctx, req)
+		k.count(err)
 		if c.near {
 			a.got = a.sent.Add(time.Since(a.sent)) // a look at one clock is enough: no way lies between
 		} else {

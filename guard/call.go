@@ -118,7 +118,7 @@ func (k *call) begin(ctx context.Context) (*answer, error) {
 // knock asks an engine that is in this process: nobody is spared a way by being told
 // here what it said. It reports whether that is an answer. To wait is for the desk.
 func (k *call) knock(ctx context.Context, now time.Time) (a *answer, ok bool, err error) {
-	k.looked, k.asked = now, true
+	k.looked = now
 	a, err = k.claim(ctx, false)
 	switch {
 	case err == nil && a.rec.Granted:

@@ -10,8 +10,8 @@ import (
 type Stats struct {
 	Running    int64              // claims held now
 	Waiting    int64              // duplicates waiting now
-	Asked      uint64             // claims sent to the engine
-	InHouse    uint64             // calls answered in this process, without asking the engine; few if that is in it, too
+	Asked      uint64             // claims sent to the engine; of one in this process, those that it granted
+	InHouse    uint64             // calls answered in this process, without asking an engine elsewhere
 	Verdicts   map[Verdict]uint64 // calls, by what they met
 	Endings    map[Ending]uint64  // claims, by how they ended
 	Lost       uint64             // claims lost while the work ran

@@ -10,6 +10,8 @@ var nearMutants = []mutant{
 	{"near-running-is-an-answer", "guard/call.go", "	case err == nil && a.rec.Granted:\n		return a, true, nil\n", "	case err == nil && (a.rec.Granted || taken(a)):\n		return a, true, nil\n", "who comes second is told that the result cannot be had"},
 	{"near-does-not-wait", "guard/call.go", "	case err == nil && taken(a) && k.core.policy.OnDuplicate == Wait:\n		return nil, false, nil\n", "", "Wait is a word"},
 	{"near-grant-is-never-late", "guard/ask.go", "			a.got = a.sent.Add(time.Since(a.sent)) //", "			a.got = a.sent //", "the process slept through its lease, and works on as if it had one"},
+	{"near-counts-as-far", "guard/ask.go", "	if !k.core.near || !known {\n", "	if known || !known {\n", "in the demo a hundred clicks are a hundred claims"},
+	{"near-refusal-is-not-asked-for", "guard/ask.go", "	if !k.core.near || !known {\n", "	if !k.core.near || !known && k.answer.rec.Granted {\n", "an engine that is full looks as if nobody had asked"},
 	{"near-and-local", "guard/core.go", "	near = near && p.OnDown != Local //", "	//", "the engine grants it, this process grants it, and the card is charged twice"},
 	{"near-is-not-asked-in-an-outage", "guard/ask.go", "!local && !c.near {", "!local {", "it is full of what it is not asked for"},
 	{"near-open-is-closed", "guard/call.go", "		a, err = k.refused(k.explain(ctx, err))\n	default:", "		a, err = nil, k.explain(ctx, err)\n	default:", "full, and Open is a word"},
