@@ -131,8 +131,13 @@ func rueidisError(ctx context.Context, err error) error {
 }
 
 // Listen implements [Client].
-func (c *rueidisClient) Listen(_ context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
+func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
 	conn, giveBack := c.client.Dedicate()
+	if c.client.Mode() == rueidis.ClientModeSentinel && demoted(ctx, conn) {
+		conn.Close()
+		giveBack()
+		return nil, errDemoted
+	}
 	l := &rueidisListener{conn: conn, giveBack: giveBack, mode: m, ended: make(chan error, 1)}
 	l.lost = conn.SetPubSubHooks(rueidis.PubSubHooks{
 		OnMessage: func(m rueidis.PubSubMessage) { heard(m.Channel) },
@@ -147,6 +152,20 @@ func (c *rueidisClient) Listen(_ context.Context, m PublishMode, heard func(chan
 	})
 	l.watching.Go(l.watch) // ends with the connection, which Close ends and waits for
 	return l, nil
+}
+
+var errDemoted = errors.New("the server is a replica by now; the sentinels will tell who is not")
+
+// demoted tells whether a server is no primary any more. Sentinels end the connections of
+// one that they demote; who comes back before he has heard of it would stay there, since
+// rueidis does not take back what it has lent. Later on he is told as all are.
+func demoted(ctx context.Context, conn rueidis.DedicatedClient) bool {
+	role, err := conn.Do(ctx, conn.B().Role().Build()).ToArray()
+	if err != nil || len(role) == 0 {
+		return false // who may not ask finds out when he subscribes
+	}
+	name, err := role[0].ToString()
+	return err == nil && name != "master"
 }
 
 // A rueidisListener is a connection that rueidis lends.
