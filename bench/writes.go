@@ -7,10 +7,10 @@ import (
 
 // rawWrites is the least that a guard with two entries a record can cost: the claim's
 // entry comes, and goes when the result's does. No library, no script, nothing is
-// compared; keys and entries are as long as ours are.
+// compared; keys and entries are about as long as ours are.
 func rawWrites(name string) contender {
 	var (
-		digest = strings.Repeat("x", 28) // with what makes it a new one each time, as long as ours
+		digest = strings.Repeat("x", 28) // with what makes it a new one each time, about as long as ours
 		claim  = strings.Repeat("c", 80)
 		result = strings.Repeat("r", 190)
 	)

@@ -61,6 +61,8 @@ type Ledger interface {
 // handed: who settles writes on it again.
 type Nearby interface {
 	Ledger
+
+	// Nearby does nothing: to have it says all.
 	Nearby()
 }
 

@@ -26,7 +26,7 @@
 // Duplicates in one process are answered there, for as long as the first one is
 // at work and half a second longer; at most one claim for each key and process is on
 // its way to the engine at a time. An engine that is in the process itself is asked
-// by everybody: there is no way to be spared.
+// each time, as there is no trip to save; see [Policy.Local].
 //
 // # What is not promised
 //

@@ -59,7 +59,8 @@ type Policy struct {
 	OnDown OnDown
 
 	// Local is how long the in-process level answers by itself what it knows. The
-	// default is 500 ms.
+	// default is 500 ms. It counts for engines elsewhere: one in this process is asked
+	// each time, unless OnDown is Local.
 	Local time.Duration
 
 	// Message is what a person is told whose duplicate was refused, by language.
