@@ -20,28 +20,40 @@ import (
 // T11 on five Redis servers, each a process of its own: a lock is held if most of
 // them say so, whatever becomes of the others. R2's exclusion with it.
 
-// five are servers, and the addresses at which they are reached.
 type five struct {
 	t       *testing.T
 	servers []*redistest.Server
-	ways    []*faultnet.Proxy
 }
 
 func newFive(t *testing.T) *five {
 	f := &five{t: t}
 	for range 5 {
-		s := redistest.Start(t)
-		f.servers = append(f.servers, s)
-		f.ways = append(f.ways, faultnet.New(t, s.Addr()))
+		f.servers = append(f.servers, redistest.Start(t))
 	}
 	return f
+}
+
+// ways are addresses at which the servers are reached by one process alone, so that
+// who is cut off is this process.
+func (f *five) ways() []*faultnet.Proxy {
+	ways := make([]*faultnet.Proxy, len(f.servers))
+	for i, s := range f.servers {
+		ways[i] = faultnet.New(f.t, s.Addr())
+	}
+	return ways
 }
 
 // join is the quorum as one process sees it.
 func (f *five) join(opts ...quorum.Option) *quorum.Engine {
 	f.t.Helper()
-	nodes := make([]engine.Engine, len(f.ways))
-	for i, w := range f.ways {
+	return f.joinBy(f.ways(), opts...)
+}
+
+// joinBy is the quorum as a process sees it that has these ways to the servers.
+func (f *five) joinBy(ways []*faultnet.Proxy, opts ...quorum.Option) *quorum.Engine {
+	f.t.Helper()
+	nodes := make([]engine.Engine, len(ways))
+	for i, w := range ways {
 		e, err := redisengine.Open(f.t.Context(), "redis://"+w.Addr())
 		if err != nil {
 			f.t.Fatal(err)
@@ -84,16 +96,11 @@ func (f *five) ripen(e engine.Engine) {
 	}
 }
 
-// cut lets nobody reach the nodes from that one on, until it is undone.
-func (f *five) cut(from int) (undo func()) {
-	for _, w := range f.ways[from:] {
+// cut lets nobody come by these ways any more.
+func cut(ways ...*faultnet.Proxy) {
+	for _, w := range ways {
 		w.Refuse(true)
 		w.Reset()
-	}
-	return func() {
-		for _, w := range f.ways[from:] {
-			w.Refuse(false)
-		}
 	}
 }
 
@@ -235,16 +242,16 @@ func TestQuorumOfFiveRedisWithANewNode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFive(t)
-			mine, theirs := f.join(c.opts...), f.join(c.opts...)
+			ways := f.ways()
+			mine, theirs := f.joinBy(ways, c.opts...), f.join(c.opts...)
 			f.ripen(theirs)
 			f.ripen(mine)
 			ann := engine.Request{Key: "k", Holder: "ann:1", Attempt: "1", Lease: longest}
 			bob := engine.Request{Key: "k", Holder: "bob:1", Attempt: "1", Lease: longest}
-			undo := f.cut(3)
+			cut(ways[3:]...) // for good: a vote that is won goes on asking the rest
 			if _, err := mine.Acquire(t.Context(), ann); err != nil {
 				t.Fatal(err)
 			}
-			undo()
 			f.servers[2].Restart() // of the three that know of the hold, one has forgotten it
 			granted := false
 			for end := time.Now().Add(longest / 2); time.Now().Before(end) && !granted; time.Sleep(50 * time.Millisecond) {
