@@ -105,11 +105,12 @@ func (p *post) refusedUntil(done <-chan error) (n int) {
 	}
 }
 
-// acceptedAtOnce demands that the next submission runs without further ado.
+// acceptedAtOnce demands that the next submission runs without further ado: a lease
+// that nobody ended would last for longer than it waits.
 func (p *post) acceptedAtOnce() {
 	p.t.Helper()
 	runs := p.runs.Load()
-	p.soon(300*time.Millisecond, "the next submission is accepted", func() bool {
+	p.soon(time.Second, "the next submission is accepted", func() bool {
 		_, err := p.other.Do(p.t.Context(), order, p.work)
 		return err == nil
 	})
@@ -124,7 +125,7 @@ func fastCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.acceptedAtOnce()
-	if d := time.Since(start); d > 1500*time.Millisecond {
+	if d := time.Since(start); d > 5*time.Second { // half of the lease
 		t.Errorf("accepted after %v, want 1 s", d)
 	}
 }
@@ -193,7 +194,11 @@ func oneTrip(t *testing.T) {
 	third := newGuard(t, p.place.other, p.policy)
 	_, err = third.Do(t.Context(), order, p.work)
 	left := p.pttl("result", order)
-	if !errors.As(err, &duplicate) || duplicate.Running || (duplicate.RetryAfter-left).Abs() > 100*time.Millisecond {
+	told := -time.Minute // so much before the server was asked
+	if errors.As(err, &duplicate) && !duplicate.Running {
+		told = duplicate.RetryAfter - left
+	}
+	if told < -10*time.Millisecond || told > 2*time.Second {
 		t.Errorf("told %v, and the server says %v", err, left)
 	}
 }
@@ -236,7 +241,7 @@ func windows(t *testing.T) {
 	}
 	for p.runs.Load() == 1 {
 		_, err := p.other.Do(t.Context(), order, p.work)
-		if d := time.Since(start); err == nil && d < 990*time.Millisecond || err != nil && d > 1300*time.Millisecond {
+		if d := time.Since(start); err == nil && d < 990*time.Millisecond || err != nil && d > 3*time.Second {
 			t.Fatalf("after %v: %v", d, err)
 		}
 		time.Sleep(10 * time.Millisecond) // between two clicks
