@@ -97,7 +97,7 @@ func (k *call) explain(ctx context.Context, err error) error {
 	case isDown(err):
 		return &DownError{Guard: k.core.policy.Name, Key: k.hash, Err: err}
 	}
-	return fmt.Errorf("guard: claiming %q: %w", k.hash, err)
+	return &denialError{k.hash, err}
 }
 
 // claim asks the engine for the claim, and once more to find out what became of

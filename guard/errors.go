@@ -60,7 +60,7 @@ type DuplicateError struct {
 func (e *DuplicateError) Error() string {
 	switch {
 	case e.Self:
-		return fmt.Sprintf("guard: %q is being done by this very context; it would wait for itself", e.Key)
+		return fmt.Sprintf("guard: %q is being done by this very context, and would wait for itself; let it return first, or use another key", e.Key)
 	case e.Crowded:
 		return fmt.Sprintf("guard: %q is being done, and too many wait for it; try again in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
 	case e.Running:
@@ -158,6 +158,16 @@ func (e *DownError) Is(target error) bool { return target == ErrDown }
 
 // Unwrap returns what the engine said.
 func (e *DownError) Unwrap() error { return e.Err }
+
+// A denialError is what an engine said that was asked and would not: its user may
+// not run scripts, or something else is at the key. An operator has to mend that.
+type denialError struct {
+	key string
+	err error
+}
+
+func (e *denialError) Error() string { return fmt.Sprintf("guard: claiming %q: %v", e.key, e.err) }
+func (e *denialError) Unwrap() error { return e.err }
 
 // Doubt returns err as that of work which does not know what became of it: a
 // request that was sent, and not answered. [Policy.OnUnknown] then says what

@@ -239,7 +239,7 @@ func verdictOf(unguarded error, replayed bool, err error) Verdict {
 		return FailedBefore
 	case errors.Is(err, ErrNoResult):
 		return NoResult
-	case errors.Is(err, ErrDown):
+	case errors.Is(err, ErrDown), errors.As(err, new(*denialError)):
 		return Down
 	}
 	return GaveUp

@@ -36,8 +36,10 @@ func logChecked(logger *slog.Logger, e Checked) {
 		logger.Debug("guard: checked", append(args, "fence", e.Fence)...)
 	case Replayed:
 		logger.Debug("guard: checked", args...)
-	case Refused, Mismatch, FailedBefore, GaveUp:
+	case Refused, Mismatch, FailedBefore:
 		logger.Info("guard: checked", args...)
+	case GaveUp:
+		logger.Info("guard: checked", append(args, "err", e.Err)...)
 	case Unguarded:
 		logger.Warn("guard: checked", append(args, "err", e.Err)...)
 	default:

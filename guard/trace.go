@@ -30,8 +30,8 @@ const (
 	FailedBefore Verdict = "failed"    // it got the error of an earlier one
 	NoResult     Verdict = "no result" // the work was done, and its result cannot be had
 	Unguarded    Verdict = "unguarded" // the engine is down, and the work runs all the same
-	Down         Verdict = "down"      // the engine is down, and nothing runs
-	GaveUp       Verdict = "gave up"   // its context ended, or the guard was closed
+	Down         Verdict = "down"      // the engine could not be asked, or would not, and nothing runs
+	GaveUp       Verdict = "gave up"   // its context ended, the guard was closed, or its key cannot be meant
 )
 
 // Checked is reported for every call, when it is known what becomes of it.

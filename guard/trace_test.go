@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/guard"
 )
@@ -98,6 +101,28 @@ var traceLaws = []law{
 		}
 		if strings.Contains(out.String(), "secret") {
 			t.Errorf("the log has a plain key:\n%s", out.String())
+		}
+	}},
+	{"an engine that was asked and would not is logged as an error, with what it said", func(t *testing.T, w *world) {
+		var out bytes.Buffer
+		g := process[string](t, w, order, guard.WithTrace(guard.Log(slog.New(slog.NewTextHandler(&out, nil)))))
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Err: engine.ErrKind, Times: 1})
+		fails(t, g, key, work("a", 0), engine.ErrKind)
+		if n := g.Stats().Verdicts[guard.Down]; n != 1 {
+			t.Errorf("%d calls met an engine that did not let them, want 1", n)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		_, err := g.Do(gone, guard.Of("ann", "2"), work("a", 0).do)
+		wantErr(t, err, context.Canceled)
+		fails(t, g, guard.Of("", "3"), work("a", 0), interlock.ErrKey)
+		if n := g.Stats().Verdicts[guard.GaveUp]; n != 2 {
+			t.Errorf("%d calls gave up, want 2", n)
+		}
+		for _, want := range []string{"level=ERROR", "verdict=down", engine.ErrKind.Error(), "level=INFO", `verdict="gave up"`, "context canceled", "it has no user"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("the log has no %q:\n%s", want, out.String())
+			}
 		}
 	}},
 }

@@ -42,6 +42,7 @@ var (
 		"however long it took to find what an expired token was spent on, an engine that fails then is asked again": faults,
 		"a lost wake-up is repaired by asking again":                                                                faults,
 		"who waits is told that the engine is down once the one at work may be gone":                                faults,
+		"an engine that was asked and would not is logged as an error, with what it said":                           faults,
 		"an engine that cannot be reached for less than the window takes no claim away":                             faults,
 
 		"of a thousand at once in a process one asks the engine (T10)":                               counts,
