@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 )
@@ -194,6 +197,73 @@ func TestSources(t *testing.T) {
 			s.ran(2)
 		})
 	}
+}
+
+// TestWhereTheKeyIs: who sends no key is told where this route looks for it, and not to
+// send one where nobody does.
+func TestWhereTheKeyIs(t *testing.T) {
+	tokens, err := guard.NewTokens(time.Hour, []byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(_ *http.Request, parts []string) (string, error) { return parts[0], nil }
+	for name, c := range map[string]struct {
+		opt    interlockhttp.Option
+		en, zh string
+	}{
+		"the header":     {interlockhttp.Key(interlockhttp.Header()), "an Idempotency-Key header: a new key", "请求头 Idempotency-Key 中"},
+		"another header": {interlockhttp.Key(interlockhttp.Header("Pay-Key")), "a Pay-Key header: a new key", "请求头 Pay-Key 中"},
+		"one that is joined": {interlockhttp.Key(interlockhttp.Join(first, interlockhttp.Header("Pay-Key"))),
+			"a Pay-Key header: a new key", "请求头 Pay-Key 中"},
+		"a cookie":  {interlockhttp.Key(interlockhttp.Cookie("once")), "it lacks the cookie once", "缺少 Cookie once"},
+		"the path":  {interlockhttp.Key(interlockhttp.PathValue("id")), "it lacks {id} in the path", "缺少路径中的 {id}"},
+		"the query": {interlockhttp.Key(interlockhttp.Query("id")), "it lacks id in the query", "缺少查询串中的 id"},
+		"a form":    {interlockhttp.Key(interlockhttp.FormField("id")), "it lacks id in the form", "缺少表单中的 id"},
+		"JSON":      {interlockhttp.Key(interlockhttp.JSONField("order.id")), "it lacks order.id in the body", "缺少请求体中的 order.id"},
+		"a function": {interlockhttp.Key(interlockhttp.Func(func(*http.Request) (string, error) { return "", nil })),
+			"it lacks a key", "缺少键"},
+		"two": {interlockhttp.Key(interlockhttp.Each(interlockhttp.Header("Shop"), interlockhttp.Query("id"))),
+			"it lacks the header Shop and id in the query", "缺少请求头 Shop 和查询串中的 id"},
+		"a token": {interlockhttp.WithTokens(tokens, "pay"), "for a token, and submit again", "刷新页面获取令牌"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, kept, nil, c.opt)
+			for language, want := range map[string]string{"en": c.en, "zh-CN": c.zh} {
+				p := s.ask("", "{}", without("Idempotency-Key"), with("Accept-Language", language)).problem(400, interlockhttp.KeyMissing)
+				if !strings.Contains(p.Detail, want) {
+					t.Errorf("it says %q, want %q", p.Detail, want)
+				}
+			}
+			s.ran(0)
+		})
+	}
+	t.Run("one that is there, but is none", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.JSONField("order.id")))
+		for language, want := range map[string]string{"en": "order.id in the body cannot be read", "zh": "请求体中的 order.id 无法解析"} {
+			p := s.ask("", "{", without("Idempotency-Key"), with("Accept-Language", language)).problem(400, interlockhttp.KeyInvalid)
+			if !strings.Contains(p.Detail, want) {
+				t.Errorf("it says %q, want %q", p.Detail, want)
+			}
+		}
+	})
+	t.Run("a lock", func(t *testing.T) {
+		wrap, err := interlockhttp.Lock(interlock.New(nil), "pay", interlockhttp.Query("id"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", http.NoBody))
+		p := read(t, w.Result()).problem(400, interlockhttp.KeyMissing)
+		if !strings.Contains(p.Detail, "it lacks id in the query") {
+			t.Errorf("it says %q", p.Detail)
+		}
+	})
+	t.Run("the service's own words come first", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.Query("id")), interlockhttp.Message(interlockhttp.KeyMissing, guard.Message{"en": "which?"}))
+		if p := s.ask("", "", without("Idempotency-Key")).problem(400, interlockhttp.KeyMissing); p.Detail != "which?" {
+			t.Errorf("it says %q", p.Detail)
+		}
+	})
 }
 
 // body replaces the body of a request.

@@ -1,6 +1,7 @@
 package interlockhttp
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -32,6 +33,9 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 		s.reject("Lock: give it a name, such as %q", "pay")
 	}
 	locks := append([]interlock.Option{interlock.Wait(lockWait)}, s.locks...)
+	if client != nil {
+		s.tryLocks(client, name, locks)
+	}
 	return s.lock(source, func(id string) interlock.Locker { return client.Mutex(interlock.Key(name, id), locks...) })
 }
 
@@ -57,6 +61,7 @@ func (s *settings) lock(source Source, of func(id string) interlock.Locker) (fun
 	}
 	pace := &pace{}
 	return func(next http.Handler) http.Handler {
+		mustWrap(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if s.methods != nil && !s.guards(r.Method) {
 				next.ServeHTTP(w, r)
@@ -75,6 +80,16 @@ func (s *settings) lock(source Source, of func(id string) interlock.Locker) (fun
 // lockWait is how long a request waits for a lock, unless it is told otherwise: the
 // client should hear of it before it hangs up.
 const lockWait = 10 * time.Second
+
+// tryLocks refuses options that no lock takes: each request would be told that the
+// engine cannot be asked, and to come back.
+func (s *settings) tryLocks(client *interlock.Client, name string, opts []interlock.Option) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel() // what is wrong is said first, and nothing is asked for
+	if _, _, err := client.Mutex(interlock.Key(name, "id"), opts...).TryLock(over); errors.Is(err, interlock.ErrOption) {
+		s.reject("Locking: %w", err)
+	}
+}
 
 // onlyLocks refuses options that a lock does nothing about.
 func (s *settings) onlyLocks() {
@@ -108,7 +123,7 @@ func (q *request) lock(of func(id string) interlock.Locker, source Source, pace 
 		q.next.ServeHTTP(q.w, q.Request)
 		return
 	case err != nil:
-		q.settings.tell(q.w, q.Request, noKey(err))
+		q.settings.tell(q.w, q.Request, q.noKey(source.place, err))
 		return
 	}
 	ctx, hold, err := of(id).Lock(q.Context())
@@ -133,7 +148,7 @@ func (q *request) observeLock(of func(id string) interlock.Locker, source Source
 	switch {
 	case errors.Is(err, errNoKey) && q.settings.optional:
 	case err != nil:
-		q.report(Shadowed{Problem: q.settings.dress(noKey(err))})
+		q.report(Shadowed{Problem: q.settings.dress(q.noKey(source.place, err))})
 	default:
 		_, hold, err := of(id).TryLock(q.Context())
 		if err == nil {

@@ -179,6 +179,9 @@ func TestLock(t *testing.T) {
 		for name, opt := range map[string]interlockhttp.Option{
 			"whose it is": interlockhttp.User(signedIn),
 			"a method":    interlockhttp.Methods("post"),
+			"no method":   interlockhttp.Methods([]string{}...),
+			"a wait":      interlockhttp.Locking(interlock.Wait(-1)),
+			"a lease":     interlockhttp.Locking(interlock.Wait(1), interlock.Lease(-1)),
 		} {
 			if _, err := interlockhttp.Lock(interlock.New(nil), "pay", interlockhttp.PathValue("id"), opt); err == nil {
 				t.Errorf("with %s", name)

@@ -125,8 +125,9 @@ func (m *Middleware) trace() *guard.Trace {
 // keeps tells whether answers are kept at all.
 func (m *Middleware) keeps() bool { return m.policy.After == guard.Keep }
 
-// Wrap returns next, guarded.
+// Wrap returns next, guarded. If there is none it panics.
 func (m *Middleware) Wrap(next http.Handler) http.Handler {
+	mustWrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !m.settings.guards(r.Method) || m.within(r.Context()) {
 			next.ServeHTTP(w, r)
@@ -135,6 +136,14 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 		q := &request{Request: r, w: w, middleware: m, settings: m.settings, next: next}
 		q.serve()
 	})
+}
+
+// mustWrap refuses a handler that is missing before a request has begun that it should
+// answer.
+func mustWrap(next http.Handler) {
+	if next == nil {
+		panic(errors.New("interlockhttp: there is no handler to wrap"))
+	}
 }
 
 // Guard returns the guard behind the middleware, for those who look a key up, or

@@ -90,6 +90,9 @@ func User(of func(*http.Request) string) Option { return func(s *settings) { s.u
 // PATCH, and for [Lock] all.
 func Methods(names ...string) Option {
 	return func(s *settings) {
+		if len(names) == 0 {
+			s.reject("Methods(): nothing would be guarded: name some, or leave it out")
+		}
 		for _, name := range names {
 			switch name {
 			case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:

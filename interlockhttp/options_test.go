@@ -71,6 +71,24 @@ func TestConstruction(t *testing.T) {
 		"a method that no request has": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("post"))
 		},
+		"methods, but none": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods([]string{}...))
+		},
+		"a cookie without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Cookie("")))
+		},
+		"a part of the path without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.PathValue("")))
+		},
+		"a part of the query without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Query("")))
+		},
+		"a field of a form without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.FormField("")))
+		},
+		"a member without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.JSONField("")))
+		},
 		"answers of any size": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxResponse(math.MaxInt))
 		},
@@ -111,6 +129,27 @@ func TestAnswers(t *testing.T) {
 		_, _ = w.Write([]byte("mine: " + p.Code))
 	}))
 	s.ask("", "x").is(400, "mine: key_invalid")
+}
+
+// TestWrapNothing: a handler that is missing shows as the program starts, and not in the
+// first request, of which nobody would know what became.
+func TestWrapNothing(t *testing.T) {
+	client := interlock.New(nil)
+	once := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("a"), interlockhttp.User(signedIn)))
+	locked, err := interlockhttp.Lock(client, "a", interlockhttp.Query("id"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wrap := range map[string]func(http.Handler) http.Handler{"Once": once.Wrap, "Lock": locked} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s wraps nil", name)
+				}
+			}()
+			wrap(nil)
+		}()
+	}
 }
 
 // TestAllow asks whether who repeats a request may still see the answer.

@@ -72,7 +72,7 @@ func (q *request) identify() (guard.Key, error) {
 	case errors.Is(err, errNoKey) && s.optional:
 		return key, errPass
 	case err != nil:
-		return key, noKey(err)
+		return key, q.noKey(s.source.place, err)
 	case len(text) < s.least:
 		return key, problemOf(KeyInvalid, errShortKey)
 	}

@@ -17,7 +17,7 @@ import (
 // A Source is where the key of a request is found. The functions that return one
 // make it; its zero value finds nothing, and is refused.
 type Source struct {
-	name string // for whoever sent none
+	place
 	find func(*request) (string, error)
 }
 
@@ -46,7 +46,8 @@ func Header(names ...string) Source {
 		}
 		canonical[i] = textproto.CanonicalMIMEHeaderKey(name)
 	}
-	return Source{canonical[0], func(q *request) (string, error) { return q.header(canonical) }}
+	return Source{place{header: canonical[0], name: "the header " + canonical[0], zh: "请求头 " + canonical[0]},
+		func(q *request) (string, error) { return q.header(canonical) }}
 }
 
 func (q *request) header(names []string) (string, error) {
@@ -103,7 +104,10 @@ func (q *request) dropped(name string) bool {
 
 // Cookie finds the key in a cookie.
 func Cookie(name string) Source {
-	return Source{"the cookie " + name, func(q *request) (string, error) {
+	if name == "" {
+		return Source{}
+	}
+	return Source{place{name: "the cookie " + name, zh: " Cookie " + name}, func(q *request) (string, error) {
 		cookies := q.CookiesNamed(name)
 		switch len(cookies) {
 		case 0:
@@ -118,12 +122,18 @@ func Cookie(name string) Source {
 // PathValue finds the key in the path: in what a wildcard of the route's pattern
 // matched.
 func PathValue(name string) Source {
-	return Source{"{" + name + "} in the path", func(q *request) (string, error) { return only(q.PathValue(name)) }}
+	if name == "" {
+		return Source{}
+	}
+	return Source{place{name: "{" + name + "} in the path", zh: "路径中的 {" + name + "}"}, func(q *request) (string, error) { return only(q.PathValue(name)) }}
 }
 
 // Query finds the key in the query of the URL.
 func Query(name string) Source {
-	return Source{name + " in the query", func(q *request) (string, error) {
+	if name == "" {
+		return Source{}
+	}
+	return Source{place{name: name + " in the query", zh: "查询串中的 " + name}, func(q *request) (string, error) {
 		values, err := url.ParseQuery(q.URL.RawQuery)
 		if err != nil {
 			return "", err
@@ -134,7 +144,10 @@ func Query(name string) Source {
 
 // FormField finds the key in a field of the form that is the body.
 func FormField(name string) Source {
-	return Source{name + " in the form", func(q *request) (string, error) {
+	if name == "" {
+		return Source{}
+	}
+	return Source{place{name: name + " in the form", zh: "表单中的 " + name}, func(q *request) (string, error) {
 		values, err := q.formField(name)
 		if err != nil {
 			return "", err
@@ -147,8 +160,11 @@ func FormField(name string) Source {
 // first item of the order. It must be a text or a number, and there only once:
 // which of two counts is something that programs do not agree on.
 func JSONField(path string) Source {
+	if path == "" {
+		return Source{}
+	}
 	steps := strings.Split(path, ".")
-	return Source{path + " in the body", func(q *request) (string, error) {
+	return Source{place{name: path + " in the body", zh: "请求体中的 " + path}, func(q *request) (string, error) {
 		body, err := q.buffered()
 		if err != nil {
 			return "", err
@@ -167,7 +183,7 @@ func Func(find func(*http.Request) (string, error)) Source {
 	if find == nil {
 		return Source{}
 	}
-	return Source{"a key", func(q *request) (string, error) {
+	return Source{place{name: "a key", zh: "键"}, func(q *request) (string, error) {
 		if err := q.rewind(); err != nil {
 			return "", err
 		}
@@ -182,21 +198,21 @@ func Func(find func(*http.Request) (string, error)) Source {
 // Content makes the request its own key: two that say the same are the same. It is
 // what [Submit] goes by, unless it is told otherwise.
 func Content() Source {
-	return Source{"the request", func(q *request) (string, error) { return q.fingerprint(0) }}
+	return Source{place{name: "the request", zh: "请求"}, func(q *request) (string, error) { return q.fingerprint(0) }}
 }
 
 // Each makes a key of several: all of them must be there.
 func Each(sources ...Source) Source {
-	names := make([]string, len(sources))
+	places := make([]place, len(sources))
 	for i, s := range sources {
-		if names[i] = s.name; s.find == nil {
+		if places[i] = s.place; s.find == nil {
 			return Source{}
 		}
 	}
 	if len(sources) == 0 {
 		return Source{}
 	}
-	return Source{strings.Join(names, " and "), func(q *request) (string, error) {
+	return Source{together(places), func(q *request) (string, error) {
 		var b strings.Builder
 		for _, s := range sources {
 			part, err := s.find(q)
@@ -218,7 +234,7 @@ func Join(join func(r *http.Request, parts []string) (string, error), sources ..
 	if each.find == nil || join == nil {
 		return Source{}
 	}
-	return Source{each.name, func(q *request) (string, error) {
+	return Source{each.place, func(q *request) (string, error) {
 		parts := make([]string, len(sources))
 		for i, s := range sources {
 			part, err := s.find(q)

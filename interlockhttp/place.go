@@ -1,0 +1,70 @@
+package interlockhttp
+
+import (
+	"strings"
+
+	"github.com/interlock-go/interlock/guard"
+)
+
+// A place is where a request has its key, for whoever sent none.
+type place struct {
+	header   string // the name of the field, if it is one
+	name, zh string
+}
+
+// together returns the place of a key that is made of several.
+func together(places []place) place {
+	if len(places) == 1 {
+		return places[0]
+	}
+	names, zh := make([]string, len(places)), make([]string, len(places))
+	for i, p := range places {
+		names[i], zh[i] = p.name, p.zh
+	}
+	return place{name: strings.Join(names, " and "), zh: strings.Join(zh, " 和")}
+}
+
+// noKey explains why there is no key, to one who could not know where it belongs.
+func (q *request) noKey(at place, err error) *Problem {
+	p := noKey(err)
+	switch p.Code {
+	case KeyMissing:
+		p.Message = at.missed(q.settings.tokens != nil)
+	case KeyInvalid:
+		p.Message = at.spoilt()
+	}
+	return p
+}
+
+// missed returns what a person is told who sent no key; nil if the usual words fit.
+func (p place) missed(token bool) guard.Message {
+	switch {
+	case token:
+		return guard.Message{
+			"en": "This request did nothing: it has no form token. Reload the page for a token, and submit again.",
+			"zh": "本次请求未执行任何操作：缺少表单令牌。请刷新页面获取令牌后重新提交。",
+		}
+	case p.header == defaultHeaders[0]:
+		return nil
+	case p.header != "":
+		return guard.Message{
+			"en": strings.Replace(en[KeyMissing].detail, "an "+defaultHeaders[0], "a "+p.header, 1),
+			"zh": strings.Replace(zh[KeyMissing].detail, defaultHeaders[0], p.header, 1),
+		}
+	}
+	return guard.Message{
+		"en": "This request did nothing: it lacks " + p.name + ", by which the service knows what it is about.",
+		"zh": "本次请求未执行任何操作：缺少" + p.zh + "，服务端凭它识别请求所指的操作。",
+	}
+}
+
+// spoilt returns what a person is told whose key is none; nil if the usual words fit.
+func (p place) spoilt() guard.Message {
+	if p.header != "" {
+		return nil
+	}
+	return guard.Message{
+		"en": "This request did nothing: " + p.name + " cannot be read, is there twice, or is too long or too short.",
+		"zh": "本次请求未执行任何操作：" + strings.TrimSpace(p.zh) + " 无法解析、出现了两次，或者过长、过短。",
+	}
+}
