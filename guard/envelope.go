@@ -90,7 +90,7 @@ func (c *core) open(key string, envelope []byte) (content, []byte, error) {
 		return what, text, err
 	}
 	if c.ring != nil && (what == value || what == failure) {
-		return 0, nil, fmt.Errorf("%w: it is not encrypted, and results of this guard are", ErrCorrupt)
+		return 0, nil, fmt.Errorf("%w: it is not encrypted, and results of this guard are; it is from before Encrypt, or not ours", ErrCorrupt)
 	}
 	if envelope[0] == here {
 		return openHere(key, what, envelope)

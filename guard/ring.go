@@ -72,7 +72,10 @@ func (r *Ring) unseal(key string, what content, envelope []byte) ([]byte, error)
 		return nil, fmt.Errorf("%w: it is cut short", ErrCorrupt)
 	}
 	name := string(envelope[plain:start])
-	if r == nil || r.aeads[name] == nil {
+	if r == nil {
+		return nil, fmt.Errorf("%w %q: give this guard the ring that has it, with Encrypt", ErrSealed, name)
+	}
+	if r.aeads[name] == nil {
 		return nil, fmt.Errorf("%w %q: add it to the ring", ErrSealed, name)
 	}
 	nonce, sealed := envelope[start:start+nonceSize], envelope[start+nonceSize:]

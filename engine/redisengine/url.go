@@ -107,6 +107,9 @@ func (a *address) scheme(u *url.URL) error {
 	if rest, ok := strings.CutPrefix(scheme, "rediss"); ok {
 		scheme, secure = "redis"+rest, true
 	}
+	if *u == (url.URL{}) { // most often of a variable that is not set
+		return errors.New("is empty: it looks like redis://localhost:6379")
+	}
 	if a.topology = schemes[scheme]; a.topology == "" {
 		return fmt.Errorf("begins with %q: it must be redis://, redis+sentinel:// or redis+cluster://, or with rediss for TLS", u.Scheme+":")
 	}
