@@ -123,6 +123,10 @@ func (c *Claim[T]) Abandon() error {
 // run does the work and settles the claim by what came of it.
 func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error)) (T, error) {
 	defer c.Abandon() //nolint:errcheck // should something panic, or fn not return; otherwise it is settled by then
+	if fn == nil {
+		_ = c.Free() // whoever forgot it has done nothing
+		panic(errors.New("guard: there is no work to do: pass a function to Do"))
+	}
 	v, err := fn(ctx)
 	if err != nil {
 		return v, c.joined(err, c.Fail(err))

@@ -48,7 +48,7 @@ func ExampleDuplicateError() {
 	_, claim, _ := orders.Begin(ctx, guard.Of("ann", "7f9c"))
 	defer claim.Abandon()
 
-	_, err := orders.Do(ctx, guard.Of("ann", "7f9c"), nil)
+	_, err := orders.Do(ctx, guard.Of("ann", "7f9c"), func(ctx context.Context) (Order, error) { return place(ctx, Cart{Items: 2}) })
 	var dup *guard.DuplicateError
 	if errors.As(err, &dup) {
 		fmt.Println(dup.Status, dup.Message.In("en"))
@@ -126,11 +126,12 @@ func ExampleResolver() {
 		})))
 
 	key := guard.Of("ann", "order-42")
-	_, err := pay.Do(ctx, key, func(context.Context) (string, error) {
+	charge := func(context.Context) (string, error) {
 		return "", guard.Doubt(errors.New("the bank did not answer"))
-	})
+	}
+	_, err := pay.Do(ctx, key, charge)
 	fmt.Println(err)
-	fmt.Println(pay.Do(ctx, key, nil))
+	fmt.Println(pay.Do(ctx, key, charge)) // the resolver is asked, and nothing is charged
 	// Output:
 	// guard: outcome unknown: the bank did not answer
 	// receipt order-42 <nil>

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -311,6 +312,18 @@ var unknownLaws = []law{
 			_, _ = g.Do(t.Context(), key, ways["doubt"])
 			do(t, g, key, work("a", 0), "found")
 		}
+	}},
+	{"of work that is missing everybody knows that nothing happened", func(t *testing.T, w *world) {
+		g := process[string](t, w, strict)
+		func() {
+			defer func() {
+				if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "guard: ") {
+					t.Errorf("it panics with %v", err)
+				}
+			}()
+			_, _ = g.Do(t.Context(), key, nil)
+		}()
+		do(t, g, key, work("a", 0), "a")
 	}},
 	{"a resolver that panics leaves it unknown", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
