@@ -112,6 +112,9 @@ func (q *request) fingerprint(n int) (string, error) {
 	d := newDigest(secret)
 	defer digests.Put(d)
 	if of := q.settings.fingerprint; of != nil {
+		if err := q.rewind(); err != nil { // it may ask for a form; and it is asked once for each secret
+			return "", err
+		}
 		d.bytes(of(q.Request, body))
 		return d.sum(), nil
 	}

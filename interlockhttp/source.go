@@ -243,6 +243,7 @@ func Join(join func(r *http.Request, parts []string) (string, error), sources ..
 			}
 			parts[i] = part
 		}
+		q.unread() // a source may have read the body, and join may ask for a form
 		key, err := join(q.Request, parts)
 		if err != nil {
 			return "", err

@@ -1,6 +1,7 @@
 package interlockhttp_test
 
 import (
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -62,6 +63,23 @@ func TestSubmit(t *testing.T) {
 		s := open(t, guard.Form(""), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
 		s.ask("", "x").is(400, "")
 		s.ask("", "x").is(400, "")
+	})
+	t.Run("who says what counts may ask for the form, and the handler finds it, too", func(t *testing.T) {
+		const form = "application/x-www-form-urlencoded"
+		item := func(r *http.Request) string { return r.FormValue("item") }
+		for name, opt := range map[string]interlockhttp.Option{
+			"in the fingerprint": interlockhttp.Fingerprint(func(r *http.Request, _ []byte) []byte { return []byte(item(r)) }),
+			"in what joins keys": interlockhttp.Key(interlockhttp.Join(func(r *http.Request, parts []string) (string, error) {
+				return item(r) + " " + parts[0], nil
+			}, interlockhttp.FormField("size"))),
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := open(t, guard.Form(""), func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, item(r)) }, opt)
+				s.ask("", "", body("item=shoes&size=9&at=1", form)).is(200, "shoes")
+				s.ask("", "", body("item=hats&size=9&at=1", form)).is(200, "hats")
+				s.ask("", "", body("item=hats&size=9&at=2", form)).problem(429, interlockhttp.Duplicate)
+			})
+		}
 	})
 	t.Run("its answers go out as they come, and say nothing of being stored", func(t *testing.T) {
 		s := open(t, guard.Form(""), func(w http.ResponseWriter, _ *http.Request) {
