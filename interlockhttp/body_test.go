@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/interlock-go/interlock/guard"
@@ -104,6 +105,15 @@ func TestBody(t *testing.T) {
 			s.post("k-1", "x").is(201, "order 1 of x")
 		}
 	})
+	t.Run("one that breaks off for who unpacks it before us is not taken for whole", func(t *testing.T) {
+		s := open(t, kept, nil)
+		cut := iotest.ErrReader(fmt.Errorf("unpacking: %w", io.EOF)) // no end: that is io.EOF itself
+		s.ask("k-1", "", func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader("half"), cut)), -1
+		}).problem(400, interlockhttp.BodyBroken)
+		s.ran(0)
+		s.ask("k-1", "whole").is(201, "order 1 of whole")
+	})
 	t.Run("one in chunks that are none is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
 		s.hear(s.speak("Transfer-Encoding: chunked\r\n\r\nzz\r\n")).problem(400, interlockhttp.BodyBroken)
@@ -181,6 +191,18 @@ func TestBody(t *testing.T) {
 		s.ask("k-4", "hello", func(r *http.Request) {
 			r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
 		}).is(200, "hello")
+	})
+	t.Run("who says what counts may read it, and the handler gets it all the same", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Fingerprint(func(r *http.Request, _ []byte) []byte {
+			text, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			return text
+		}))
+		first := s.post("k-1", "hello").is(201, "order 1 of hello")
+		s.post("k-1", "hello").replays(first)
+		s.post("k-1", "hullo").problem(422, interlockhttp.KeyReused)
 	})
 	t.Run("without a key it reaches the handler all the same", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Optional(), interlockhttp.Key(interlockhttp.JSONField("id")))
