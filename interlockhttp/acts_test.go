@@ -411,6 +411,11 @@ var connectionActs = []act{
 		w.Header().Set("Upgrade", "silence")
 		w.WriteHeader(http.StatusSwitchingProtocols)
 	}, notForH2: rawConnection},
+	{name: "a look behind the writer", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		_, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		saw(ok) // who writes to what is behind it leaves no trace
+		fmt.Fprint(w, "seen")
+	}},
 	{name: "deadlines and full duplex", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
 		_, _ = io.ReadAll(r.Body)
 		c := http.NewResponseController(w)

@@ -24,6 +24,9 @@ func at(target string) edit {
 			panic(err)
 		}
 		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = u.Path, u.RawPath, u.RawQuery
+		if r.RequestURI != "" { // it is as it arrives, and not as it is sent
+			r.RequestURI = r.URL.RequestURI()
+		}
 	}
 }
 
@@ -64,7 +67,11 @@ func TestFingerprint(t *testing.T) {
 		opts       []interlockhttp.Option
 	}{
 		{name: "another body", first: body("x", plain), now: body("y", plain)},
-		{name: "a body that goes on", first: body(strings.Repeat("x", 1<<17)+"y", plain), now: body(strings.Repeat("x", 1<<17)+"z", plain)},
+		{name: "a body that goes on", first: body(strings.Repeat("x", 1<<20-1)+"y", plain), now: body(strings.Repeat("x", 1<<20-1)+"z", plain)},
+		{
+			name: "a body that goes on for longer than is usual", first: body(strings.Repeat("x", 3<<20)+"y", plain), now: body(strings.Repeat("x", 3<<20)+"z", plain),
+			opts: []interlockhttp.Option{interlockhttp.MaxBody(4 << 20)},
+		},
 		{name: "a number that floats cannot tell", first: body("9007199254740993", "application/json"), now: body("9007199254740992", "application/json")},
 		{name: "spaces in JSON", first: body(`{"a":1}`, "application/json"), now: body(`{"a": 1}`, "application/json")},
 		{name: "another type", first: body("x", plain), now: body("x", "text/html")},
@@ -141,6 +148,18 @@ func TestSecrets(t *testing.T) {
 			s.ask("k-1", "y").problem(422, interlockhttp.KeyReused)
 			s.ran(0)
 		}
+	})
+	t.Run("also if the service looks into it once for each", func(t *testing.T) {
+		e := memory.New()
+		reads := interlockhttp.Fingerprint(func(r *http.Request, _ []byte) []byte {
+			text, _ := io.ReadAll(r.Body)
+			return text
+		})
+		first := openOn(t, e, kept, nil, secrets(1), reads).ask("k-1", "x").is(201, "order 1 of x")
+		s := openOn(t, e, kept, nil, secrets(3, 2, 1), reads)
+		s.ask("k-1", "x").replays(first)
+		s.ask("k-1", "y").problem(422, interlockhttp.KeyReused)
+		s.ran(0)
 	})
 	t.Run("and is another one without the older secret", func(t *testing.T) {
 		e := memory.New()

@@ -228,6 +228,9 @@ func TestRunning(t *testing.T) {
 		s.mux.Handle("/orders", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			began <- struct{}{}
 			<-leave
+			if err := r.Context().Err(); err != nil {
+				t.Errorf("its context has ended: %v", err)
+			}
 			inner(w, r)
 		})))
 		return s, began, leave
@@ -295,6 +298,12 @@ func TestRunning(t *testing.T) {
 	})
 	t.Run("the handler goes on when its client has gone, and the answer is kept", func(t *testing.T) {
 		s, began, leave := busy(t, kept)
+		inner, own := s.mux, make(chan context.Context, 1)
+		s.mux = http.NewServeMux()
+		s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			own <- r.Context()
+			inner.ServeHTTP(w, r)
+		})
 		ctx, hangUp := context.WithCancel(t.Context())
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url()+"/orders", strings.NewReader("x"))
 		if err != nil {
@@ -314,6 +323,7 @@ func TestRunning(t *testing.T) {
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Fatalf("the client did not hang up: %v", err)
 		}
+		<-(<-own).Done() // the server has seen it
 		close(leave)
 		if err := s.once.Close(t.Context()); err != nil { // it waits for the handler
 			t.Error(err)

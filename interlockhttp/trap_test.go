@@ -34,6 +34,18 @@ func TestTrapIdentity(t *testing.T) {
 		s.ask("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
 		s.ask("k-1", "x").problem(422, interlockhttp.KeyReused)
 		s.ask("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
+		s.ask("k-1", "x", at("/orders/7"), func(r *http.Request) { r.Method = http.MethodPatch }).problem(422, interlockhttp.KeyReused)
+		s.ran(1)
+	})
+	t.Run("nor is it answered on a route that is another host's", func(t *testing.T) {
+		s := open(t, kept, nil)
+		for _, host := range []string{"red.example", "blue.example"} {
+			s.mux.Handle(host+"/orders", s.once.Wrap(s.handler))
+		}
+		of := func(host string) edit { return func(r *http.Request) { r.Host = host } }
+		first := s.ask("k-1", "x", of("red.example")).is(201, "order 1 of x")
+		s.ask("k-1", "x", of("blue.example")).problem(422, interlockhttp.KeyReused)
+		s.ask("k-1", "x", of("red.example")).replays(first)
 		s.ran(1)
 	})
 	t.Run("with its route in the key it is free on another one, but not for another thing on the same", func(t *testing.T) {
