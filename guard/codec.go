@@ -21,7 +21,9 @@ type appender interface {
 	AppendMarshal(b []byte, v any) ([]byte, error)
 }
 
-// JSON is the default codec.
+// JSON is the default codec. As encoding/json does, it passes over what the type has not,
+// and leaves empty what the record has not: a field that gets another name comes back empty
+// from records of the release before. Keep the name in its tag until those have run out.
 type JSON struct{}
 
 // Marshal implements [Codec].

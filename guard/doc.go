@@ -28,6 +28,14 @@
 // its way to the engine at a time. An engine that is in the process itself is asked
 // each time, as there is no trip to save; see [Policy.Local].
 //
+// # From release to release
+//
+// Records outlive the program that wrote them, and while one release takes the place of
+// another both are at work. [Policy.Name], [Policy.Scope], [HashWith] and the client's
+// prefix are part of what the engine calls a key: with another one, all that was done is
+// forgotten. What else a Policy says may change; a record lasts for as long as the
+// release said that wrote it. See [JSON] for a result that changes, and [Ring] for keys.
+//
 // # What is not promised
 //
 // Records are as lasting as what the engine keeps; docs/redis.md says what that

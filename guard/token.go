@@ -47,7 +47,8 @@ const (
 )
 
 // NewTokens returns Tokens that are good for life. The first secret signs; the
-// others are older ones whose tokens are still accepted.
+// others are older ones whose tokens are still accepted. A secret is replaced as a key
+// of a [Ring] is: a process that does not have it yet refuses what it has signed.
 func NewTokens(life time.Duration, secret []byte, older ...[]byte) (*Tokens, error) {
 	if err := within("life", life, time.Second); err != nil {
 		return nil, fmt.Errorf("guard: tokens: %w", err)

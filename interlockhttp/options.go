@@ -169,6 +169,11 @@ func Tee() Option { return func(s *settings) { s.tee = true } }
 // Secrets makes fingerprints of requests depend on a secret, so that who sees the
 // engine's records cannot find out by trying what a request was. The first is used;
 // with the others, older requests are still recognised. All processes share them.
+//
+// A secret is replaced in three steps: add the new one behind the old one in every
+// process, put it in front, and drop the old one when the last record from its time has
+// run out. A process that does not have it yet takes a repeat for another request, and
+// tells its client to use a new key.
 func Secrets(newest []byte, older ...[]byte) Option {
 	return func(s *settings) {
 		s.secrets = nil
@@ -183,7 +188,8 @@ func Secrets(newest []byte, older ...[]byte) Option {
 
 // Fingerprint sets what of a request must be the same when its key is used again.
 // The default is the method, the route, the path, the query, and the body with its
-// type.
+// type. If that changes with a release, repeats of what was sent before are taken for
+// other requests.
 func Fingerprint(of func(r *http.Request, body []byte) []byte) Option {
 	return func(s *settings) { s.fingerprint = of }
 }
