@@ -40,6 +40,44 @@ func fetch(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+// typed types what the demo says to type, and reports whether the shop that nobody
+// guards took the money twice: on a busy machine five clicks may come one by one.
+func typed(t *testing.T) (broken bool) {
+	t.Helper()
+	r := start(t, nil, "demo", "--n=2", "--listen=127.0.0.1:0", "--lang=zh")
+	r.page(t)
+	var said []string
+	for line := range strings.Lines(r.stdout.String()) {
+		if strings.Contains(line, "curl -s") {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, "sh", "-c", line).CombinedOutput()
+			if err != nil {
+				t.Errorf("%s%v\n%s", line, err, out)
+			}
+			said = append(said, string(out))
+		}
+	}
+	if len(said) != 5 {
+		t.Fatalf("%d lines to type, want 5:\n%s", len(said), &r.stdout)
+	}
+	for i, want := range []string{`"R-1"`, `"R-1"`, `"double_charges":`, "retry_after_ms", `"locks"`} {
+		if !strings.Contains(said[i], want) {
+			t.Errorf("line %d does not say %s:\n%s", i+1, want, said[i])
+		}
+	}
+	broken = strings.Contains(said[0], `"R-2"`)
+	if broken == strings.Contains(said[2], `"double_charges":0`) {
+		t.Errorf("the damage is not what the receipts say:\n%s\n%s", said[0], said[2])
+	}
+	if strings.Contains(said[1], `"R-2"`) {
+		t.Errorf("behind Interlock the money is taken twice:\n%s", said[1])
+	}
+	r.interrupt(t)
+	r.expect(t, 0, "接下来自己试")
+	return broken
+}
+
 func TestDemoPage(t *testing.T) {
 	t.Run("it is served after the pictures, and ends well with SIGTERM", func(t *testing.T) {
 		t.Parallel()
@@ -64,33 +102,14 @@ func TestDemoPage(t *testing.T) {
 		if _, err := exec.LookPath("curl"); err != nil {
 			t.Skip("no curl here")
 		}
-		r := start(t, nil, "demo", "--n=2", "--listen=127.0.0.1:0", "--lang=zh")
-		r.page(t)
-		var said []string
-		for line := range strings.Lines(r.stdout.String()) {
-			if strings.Contains(line, "curl -s") {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				defer cancel()
-				out, err := exec.CommandContext(ctx, "sh", "-c", line).CombinedOutput()
-				if err != nil {
-					t.Errorf("%s%v\n%s", line, err, out)
-				}
-				said = append(said, string(out))
+		for try := 1; ; try++ {
+			if typed(t) {
+				return
+			}
+			if try == 5 {
+				t.Fatalf("directly the money was never taken twice, in %d runs", try)
 			}
 		}
-		if len(said) != 5 {
-			t.Fatalf("%d lines to type, want 5:\n%s", len(said), &r.stdout)
-		}
-		for i, want := range []string{`"R-2"`, `"R-1"`, `"double_charges":`, "retry_after_ms", `"locks"`} {
-			if !strings.Contains(said[i], want) {
-				t.Errorf("line %d does not say %s:\n%s", i+1, want, said[i])
-			}
-		}
-		if strings.Contains(said[1], `"R-2"`) || strings.Contains(said[2], `"double_charges":0`) {
-			t.Errorf("behind Interlock the money is taken twice, or directly it is not:\n%s\n%s", said[1], said[2])
-		}
-		r.interrupt(t)
-		r.expect(t, 0, "接下来自己试")
 	})
 	t.Run("it ends by itself", func(t *testing.T) {
 		t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -348,6 +349,10 @@ func TestServeEnd(t *testing.T) {
 // gone.
 func TestProxyHangup(t *testing.T) {
 	t.Parallel()
+	// Who is told of a signal passes on no order to ignore it, such as that of nohup.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	g := openGate(t, "proxy", "--to", openOffice(t).URL, "--listen", "127.0.0.1:0", "--admin", "off")
 	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)

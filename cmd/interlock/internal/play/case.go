@@ -44,7 +44,7 @@ type shot struct {
 	label              string // what the page calls it
 	shared             bool   // it only reads
 
-	at     time.Duration // after the start, or
+	at     time.Duration // after the shop began with the first, or
 	after  int           // once this one, counted from 1, is answered, or
 	inLine bool          // once the one before it is served or stands in line
 }

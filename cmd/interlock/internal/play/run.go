@@ -53,6 +53,7 @@ type run struct {
 	log     history.Log
 	entered map[int]bool
 	tally   tally
+	served  chan struct{}   // closed when the shop begins with the first that comes there
 	done    []chan struct{} // closed when the shot is answered
 }
 
@@ -61,7 +62,7 @@ type tally struct{ ran, refused, replayed, failed int }
 
 // start makes a run. What happens is told in order, one at a time.
 func start(c Case, tell func(Event)) *run {
-	r := &run{id: strings.ToLower(rand.Text()[:10]), shots: c.shots, began: time.Now(), tell: tell, entered: make(map[int]bool)}
+	r := &run{id: strings.ToLower(rand.Text()[:10]), shots: c.shots, began: time.Now(), tell: tell, entered: make(map[int]bool), served: make(chan struct{})}
 	for range c.shots {
 		r.done = append(r.done, make(chan struct{}))
 	}
@@ -82,6 +83,9 @@ func (r *run) note(who int, kind Kind, e Event) {
 	case Enter:
 		h.Kind = history.Enter
 		h.Fence, _ = strconv.ParseUint(e.Fence, 10, 64) // none, directly
+		if len(r.entered) == 0 {
+			close(r.served)
+		}
 		r.entered[who] = true
 		r.tally.ran++
 	case Leave:
@@ -116,15 +120,30 @@ func (r *run) fire(ctx context.Context, send func(context.Context, int, shot), i
 
 // turn waits until a shot's time has come.
 func (r *run) turn(ctx context.Context, s shot) bool {
-	if s.after > 0 {
+	switch {
+	case s.after > 0:
 		select {
 		case <-r.done[s.after-1]:
 			return true
 		case <-ctx.Done():
 			return false
 		}
+	case s.at > 0:
+		return r.later(ctx, s.at)
 	}
-	timer := time.NewTimer(s.at - time.Since(r.began))
+	return ctx.Err() == nil
+}
+
+// later waits until the first request has been served for a while. By the clock alone,
+// on a machine that is busy, the second might come before the first.
+func (r *run) later(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-r.served:
+	case <-r.done[0]: // it never came there
+	case <-ctx.Done():
+		return false
+	}
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
