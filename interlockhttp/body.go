@@ -78,7 +78,7 @@ func (q *request) readBody() (data []byte, err error) {
 		switch {
 		case int64(len(data)) > most:
 			return data, errTooLarge
-		case err == io.EOF: //nolint:errorlint // one that is wrapped says that something broke off
+		case err == io.EOF: // one that is wrapped says that something broke off
 			return data, nil
 		case err != nil:
 			return data, err
