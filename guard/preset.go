@@ -41,8 +41,9 @@ func Long(name string) Policy {
 
 // Charge returns the policy for money where the client sends a key of its own, as
 // with Stripe: who sends it again within a day gets the same result; what nobody
-// knows the outcome of is held for a day; nothing runs unguarded. Give the key the
-// fingerprint of the request with [Key.For].
+// knows the outcome of is held for a day, or until somebody has found it out
+// ([Guard.Resolve]); nothing runs unguarded. Give the key the fingerprint of the
+// request with [Key.For].
 func Charge(name string) Policy {
 	return Policy{Name: name, After: Keep, Retain: 24 * time.Hour, OnUnknown: Hold, OnDown: Closed}
 }
