@@ -133,10 +133,12 @@ func rueidisError(ctx context.Context, err error) error {
 // Listen implements [Client].
 func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
 	conn, giveBack := c.client.Dedicate()
-	if c.client.Mode() == rueidis.ClientModeSentinel && demoted(ctx, conn) {
-		conn.Close()
-		giveBack()
-		return nil, errDemoted
+	if c.client.Mode() == rueidis.ClientModeSentinel {
+		if err := Demoted(role(ctx, conn)); err != nil {
+			conn.Close()
+			giveBack()
+			return nil, err
+		}
 	}
 	l := &rueidisListener{conn: conn, giveBack: giveBack, mode: m, ended: make(chan error, 1)}
 	l.lost = conn.SetPubSubHooks(rueidis.PubSubHooks{
@@ -154,18 +156,14 @@ func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, heard func(ch
 	return l, nil
 }
 
-var errDemoted = errors.New("the server is a replica by now; the sentinels will tell who is not")
-
-// demoted tells whether a server is no primary any more. Sentinels end the connections of
-// one that they demote; who comes back before he has heard of it would stay there, since
-// rueidis does not take back what it has lent. Later on he is told as all are.
-func demoted(ctx context.Context, conn rueidis.DedicatedClient) bool {
-	role, err := conn.Do(ctx, conn.B().Role().Build()).ToArray()
-	if err != nil || len(role) == 0 {
-		return false // who may not ask finds out when he subscribes
+// role asks a server what it is.
+func role(ctx context.Context, conn rueidis.DedicatedClient) string {
+	answer, err := conn.Do(ctx, conn.B().Role().Build()).ToArray()
+	if err != nil || len(answer) == 0 {
+		return ""
 	}
-	name, err := role[0].ToString()
-	return err == nil && name != "master"
+	name, _ := answer[0].ToString()
+	return name
 }
 
 // A rueidisListener is a connection that rueidis lends.

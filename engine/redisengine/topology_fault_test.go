@@ -30,14 +30,28 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)
 	wake := listen(t, openURL(t, s.URL()), "k")
-	next := s.Failover()
+	attended(t, s.Failover(), "k", wake)
+}
+
+func TestASubscriberDoesNotStayWhereASentinelThatIsBehindTheTimesHasSentIt(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t)
+	wake := listen(t, openURL(t, s.URL()), "k")
+	old, _ := s.Overtake()
+	attended(t, s.Successor(old), "k", wake)
+}
+
+// attended demands that a server has the subscriber before long, and that it hears
+// what is said there.
+func attended(t *testing.T, s *redistest.Server, key string, wake <-chan struct{}) {
+	t.Helper()
 	eventually(t, "the new primary has the subscriber", func() bool {
-		return strings.HasSuffix(next.Must("PUBSUB", "NUMSUB", channelOf("k")), "\n1")
+		return strings.HasSuffix(s.Must("PUBSUB", "NUMSUB", channelOf(key)), "\n1")
 	})
 	for len(wake) > 0 {
 		<-wake
 	}
-	next.Must("PUBLISH", channelOf("k"), "0")
+	s.Must("PUBLISH", channelOf(key), "0")
 	told(t, wake)
 }
 

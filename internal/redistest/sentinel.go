@@ -201,3 +201,27 @@ func (s *Sentinel) Successor(old *Server) *Server {
 	})
 	return next
 }
+
+// Spare keeps the sentinels from making a replica of a primary that has a successor: it
+// will go on as if nothing had happened, like one that they cannot reach. Before 7.0 it
+// is spared for eight seconds.
+func (s *Sentinel) Spare() {
+	for _, w := range s.Watchers {
+		_, _ = w.Do("SENTINEL", "DEBUG", "PUBLISH-PERIOD", "600000") // they wait for four of these
+	}
+}
+
+// Overtake makes a replica the primary behind the sentinels' backs, with the old one as
+// its replica, and ends the subscriptions there, as sentinels do. So it is for one whose
+// sentinel is the last to hear of a failover: for a second or two he is still sent to
+// the old one. What the sentinels do about it is for [Sentinel.Successor] to wait for.
+func (s *Sentinel) Overtake() (old, next *Server) {
+	s.t.Helper()
+	replicas := s.Replicas()
+	old, next = s.Primary(), replicas[0]
+	replicas[1].Must("CONFIG", "SET", "replica-priority", "0") // nor will they choose that one
+	next.Must("REPLICAOF", "NO", "ONE")
+	old.Must("REPLICAOF", "127.0.0.1", strconv.Itoa(next.port))
+	old.Must("CLIENT", "KILL", "TYPE", "pubsub")
+	return old, next
+}

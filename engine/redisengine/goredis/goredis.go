@@ -6,7 +6,8 @@
 //
 // Calls use the client's own connections and pass its hooks. Two more are opened
 // beside its pool: one for renewals, so that a pool with no connection left never
-// costs a lock, and one for messages once somebody waits.
+// costs a lock, and one for messages once somebody waits. Behind sentinels renewals
+// take the client's own first, which are the first to follow a failover.
 //
 // The client may be one for a single server, for one behind sentinels, or for a
 // cluster.
@@ -64,6 +65,9 @@ func reserve(client redis.UniversalClient) redis.UniversalClient {
 	opt.PipelinePoolSize = -1
 	opt.DialerRetries = 1
 	opt.PushNotificationProcessor = nil // it belongs to the other client
+	if opt.Addr == behindSentinels {
+		follow(&opt)
+	}
 	return redis.NewClient(&opt)
 }
 
@@ -103,11 +107,19 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 	return reply, err
 }
 
-// send returns when the answer is there or ctx is done.
+// send sends a call to where it belongs.
 func (a *adapter) send(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
+	if call.Renewal && a.follows() {
+		return a.sendBoth(ctx, command, script, call)
+	}
+	return a.sendOn(ctx, command, script, call, call.Renewal)
+}
+
+// sendOn returns when the answer is there or ctx is done.
+func (a *adapter) sendOn(ctx context.Context, command, script string, call *redisengine.Call, aside bool) (redisengine.Reply, error) {
 	cmd := once{redis.NewCmd(ctx, arguments(command, script, call)...)}
 	select {
-	case err := <-a.process(ctx, cmd, call.Renewal):
+	case err := <-a.process(ctx, cmd, aside):
 		if err != nil {
 			return redisengine.Reply{}, sorted(err)
 		}
@@ -120,14 +132,14 @@ func (a *adapter) send(ctx context.Context, command, script string, call *redise
 // process hands cmd to go-redis, which does not look at ctx while it reads. So it
 // has a goroutine, which ends with go-redis's own timeout at the latest; Close
 // waits for it.
-func (a *adapter) process(ctx context.Context, cmd redis.Cmder, renewal bool) <-chan error {
+func (a *adapter) process(ctx context.Context, cmd redis.Cmder, aside bool) <-chan error {
 	answered := make(chan error, 1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.closed:
 		answered <- redis.ErrClosed
-	case renewal && a.renewals != nil:
+	case aside && a.renewals != nil:
 		a.calls.Go(func() { answered <- a.renewals.Process(ctx, cmd) })
 	default:
 		a.calls.Go(func() { answered <- a.client.Process(ctx, cmd) })

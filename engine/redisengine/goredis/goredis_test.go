@@ -35,9 +35,13 @@ func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {
 
 func renewed(t testing.TB, e engine.Engine, r engine.Request) {
 	t.Helper()
-	if err := e.Renew(context.Background(), []engine.Request{r})[0]; err != nil {
+	if err := renew(e, r); err != nil {
 		t.Errorf("renew: %v", err)
 	}
+}
+
+func renew(e engine.Engine, r engine.Request) error {
+	return e.Renew(context.Background(), []engine.Request{r})[0]
 }
 
 func released(t testing.TB, e engine.Engine, r engine.Request) {

@@ -19,10 +19,6 @@ var (
 	_ redisengine.Guide = (*cluster)(nil)
 )
 
-// behindSentinels is what go-redis writes where a client that asks sentinels would
-// have the address of a server.
-const behindSentinels = "FailoverClient"
-
 // Survey implements [redisengine.Guide]. Who the sentinels are go-redis keeps to
 // itself; their replicas are those that the primary knows.
 func (a *adapter) Survey(ctx context.Context) (redisengine.Survey, error) {

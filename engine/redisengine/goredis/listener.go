@@ -20,7 +20,7 @@ const silence = 2 * time.Second
 // Listen implements [redisengine.Client].
 func (a *adapter) Listen(_ context.Context, m redisengine.PublishMode, heard func(channel string)) (redisengine.Listener, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &listener{mode: m, pubsub: a.client.Subscribe(ctx), end: cancel, lost: make(chan error)}
+	l := &listener{mode: m, pubsub: a.messages().Subscribe(ctx), end: cancel, lost: make(chan error)}
 	go l.run(ctx, heard) // ends with Close, which waits
 	return l, nil
 }
