@@ -1,7 +1,7 @@
 // Command mutants shows that the laws have teeth: it plants one bug after
 // another, runs the laws, and tells which of them noticed.
 //
-//	go run ./internal/mutants [-list] [-set memory|records|client|guard|quorum|standby|woven|redis] [-run regexp]
+//	go run ./internal/mutants [-list] [-set memory|records|client|guard|http|quorum|standby|woven|redis] [-run regexp]
 //
 // It fails if a bug survives, or if there is a law that no bug broke. The bugs
 // are patches that only the compiler sees (go test -overlay), so the source has
@@ -30,7 +30,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	list := flags.Bool("list", false, "list the mutants and run none")
-	name := flags.String("set", "memory", "which `set` of mutants to run: memory, records, client, guard, quorum, standby, woven or redis")
+	name := flags.String("set", "memory", "which `set` of mutants to run: memory, records, client, guard, http, quorum, standby, woven or redis")
 	only := flags.String("run", "", "run only the mutants whose name matches this `regexp`")
 	if err := flags.Parse(args); err != nil {
 		return err

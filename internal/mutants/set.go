@@ -41,6 +41,7 @@ func sets() []set {
 		tested("records", 30*time.Second, recordsMutants),
 		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants, endingMutants), nil},
 		{"guard", ".", "./guard", 15 * time.Second, slices.Concat(guardMutants, nearMutants), nil},
+		tested("http", 30*time.Second, slices.Concat(httpAskMutants, httpAnswerMutants)),
 		{"quorum", ".", "./engine/quorum", 30 * time.Second, quorumMutants, nil},
 		{"standby", ".", "./engine/standby", 30 * time.Second, standbyMutants, nil},
 		tested("woven", time.Minute, slices.Concat(ruleMutants, wovenMutants, weaveMutants)),
@@ -54,7 +55,7 @@ func find(name string) (set, error) {
 			return s, nil
 		}
 	}
-	return set{}, fmt.Errorf("there is no set %q: use memory, records, client, guard, quorum, standby, woven or redis", name)
+	return set{}, fmt.Errorf("there is no set %q: use memory, records, client, guard, http, quorum, standby, woven or redis", name)
 }
 
 func matching(ms []mutant, match *regexp.Regexp) []mutant {
