@@ -33,10 +33,14 @@ import (
 //
 // With a client for a cluster, New asks a server for its version, unless it is
 // told how to publish; see [redisengine.New]. Rings are not supported, since they
-// forget locks whenever a server comes or goes, and New panics.
+// forget locks whenever a server comes or goes; nor are clients for a cluster that have
+// its slots from elsewhere, such as NewFailoverClusterClient's. With these New panics.
 func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.Engine {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
+		if c.Options().ClusterSlots != nil { // the servers would not know of them
+			panic("goredis: New: this client does not ask the cluster for its slots: use NewClusterClient, or NewFailoverClient for a server behind sentinels")
+		}
 		return redisengine.On(newCluster(c), opts...)
 	case *redis.Ring:
 		panic("goredis: New: a ring forgets locks whenever a server comes or goes: use a cluster, or package quorum")

@@ -267,14 +267,20 @@ func TestListener(t *testing.T) {
 	})
 }
 
-func TestNewForARing(t *testing.T) {
+func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	defer func() {
-		if recover() == nil {
-			t.Error("New takes a client for a ring")
-		}
-	}()
-	client := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "127.0.0.1:1"}})
-	defer client.Close()
-	goredis.New(client)
+	for what, client := range map[string]redis.UniversalClient{
+		"a ring":                         redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "127.0.0.1:1"}}),
+		"a cluster made up of sentinels": redis.NewFailoverClusterClient(&redis.FailoverOptions{MasterName: "main", SentinelAddrs: []string{"127.0.0.1:1"}}),
+	} {
+		t.Run(what, func(t *testing.T) {
+			defer client.Close()
+			defer func() {
+				if recover() == nil {
+					t.Error("New takes a client for it")
+				}
+			}()
+			goredis.New(client)
+		})
+	}
 }
