@@ -45,8 +45,20 @@ func (c *chain) in(t *testing.T, do func()) {
 	do()
 }
 
-// clickStorm clicks the same button at once, and again when the interval is over.
+// clickStorm clicks a button at once, until the clicks have come within one interval.
 func (c *chain) clickStorm(front string, clicks int) {
+	c.t.Helper()
+	for range 5 {
+		if c.clicksAtOnce(front, clicks) {
+			return
+		}
+	}
+	c.t.Fatalf("%d clicks never came within a second", clicks)
+}
+
+// clicksAtOnce clicks the same button at once, and again when the interval is over. It
+// reports whether it came to that.
+func (c *chain) clicksAtOnce(front string, clicks int) bool {
 	c.t.Helper()
 	body := fmt.Sprint("click ", time.Now().UnixNano()) // another button each time
 	clicked := func() int {
@@ -60,10 +72,14 @@ func (c *chain) clickStorm(front string, clicks int) {
 	}
 	began := time.Now()
 	replies := c.crowd(clicks, front+"/clicks", "", body)
-	got := endings(replies)
+	took, got := time.Since(began), endings(replies)
 	fmt.Printf("S3: %3d submissions at once over HTTP, 3 processes: %v, mean answer %v (theirs: 75 ms)\n", clicks, got, mean(replies))
-	if got[executed] != 1 || got[duplicate]+got[stillRunning] != clicks-1 {
-		c.t.Fatalf("%v: one is to be executed, and %d refused with 429", got, clicks-1)
+	most := 1 + int(took/time.Second) // one in each interval
+	if n := got[executed]; n < 1 || n > most || n+got[duplicate]+got[stillRunning] != clicks {
+		c.t.Fatalf("%v in %v: one is to be executed, and %d refused with 429", got, took, clicks-1)
+	}
+	if most > 1 { // a machine this busy shows nothing about clicks at once
+		return false
 	}
 	if n := clicked(); n != 1 {
 		c.t.Fatalf("the handlers ran %d times", n)
@@ -83,6 +99,7 @@ func (c *chain) clickStorm(front string, clicks int) {
 	if n := clicked(); n != 2 {
 		c.t.Fatalf("the handlers ran %d times", n)
 	}
+	return true
 }
 
 // orderStorm sends the same order at once: one is executed, the others are told so,
