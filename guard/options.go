@@ -71,7 +71,9 @@ func MaxWaiting(perKey, inAll int) Option {
 }
 
 // Encrypt encrypts results with the keys of r. Results that are not encrypted are
-// then not returned any more.
+// then not returned any more, since whoever can write to the engine could have put
+// them there: of a guard that gets it later, those of before are ErrCorrupt until
+// they have run out, and nothing is done again.
 func Encrypt(r *Ring) Option {
 	return func(s *settings) {
 		if r == nil {
