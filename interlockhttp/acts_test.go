@@ -207,6 +207,14 @@ var lengthActs = []act{
 		w.Header().Set("Content-Length", "5")
 		saw(w.Write([]byte("123")))
 	}},
+	{name: "a length of nothing", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		w.Header().Set("Content-Length", "0")
+		saw(w.Write([]byte("1")))
+	}, unlike: func(w way, want *reply) {
+		if w == strict { // as above
+			want.open = true
+		}
+	}, notForH2: "it has an error of its own for that"},
 	{name: "a length that is none", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", " 5")
 		saw(w.Write([]byte("1234567")))
@@ -423,6 +431,11 @@ var connectionActs = []act{
 		saw(c.EnableFullDuplex())
 		fmt.Fprint(w, "in time")
 	}},
+	{name: "a deadline for reading, and not for what is written", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
+		_, _ = io.ReadAll(r.Body)
+		saw(http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)))
+		fmt.Fprint(w, "in time")
+	}, notForH2: "what is left of the connection is up to it"},
 	{name: "a flush after a deadline", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		c := http.NewResponseController(w)
 		saw(c.SetWriteDeadline(time.Unix(1, 0)))

@@ -130,6 +130,13 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	})
+	t.Run("nor in words", func(t *testing.T) {
+		for _, c := range []Code{OutcomeUnknown, ResultUnavailable, RecordCorrupt, UpstreamUnknown} {
+			if !strings.Contains(en[c].detail, "Do not repeat it with a new key") || !strings.Contains(zh[c].detail, "请勿更换幂等键") {
+				t.Errorf("%s does not advise against it: %q and %q", c, en[c].detail, zh[c].detail)
+			}
+		}
+	})
 	t.Run("a new problem has the code and the status", func(t *testing.T) {
 		if p := newProblem(KeyReused); p.Code != KeyReused || p.Status != http.StatusUnprocessableEntity || p.Retryable || p.SameKey {
 			t.Errorf("%+v", p)

@@ -106,7 +106,8 @@ func TestProblemHeaders(t *testing.T) {
 		w := httptest.NewRecorder()
 		for _, name := range []string{
 			"Content-Type", "Content-Encoding", "Content-Range", "ETag", "Last-Modified", "Trailer", "Transfer-Encoding",
-			"Content-Length", "Location", "Retry-After", "Content-Language", "Content-Disposition", "Link", "Vary", "X-Request-Id", "Set-Cookie", "Cache-Control",
+			"Content-Length", "Location", "Retry-After", "Content-Language", "Content-Disposition",
+			"Content-Location", "Content-Digest", "Repr-Digest", "Digest", "Accept-Ranges", "Expires", "Link", "Vary", "X-Request-Id", "Set-Cookie", "Cache-Control",
 		} {
 			w.Header().Set(name, "old")
 		}

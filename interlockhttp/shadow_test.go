@@ -84,6 +84,40 @@ func TestShadow(t *testing.T) {
 			t.Errorf("it reports %+v", reports)
 		}
 	})
+	t.Run("a panic leaves nothing behind that runs", func(t *testing.T) {
+		s := shadow(t, interlocktest.New(t), guard.Policy{OnUnknown: guard.Hold})
+		h := s.once.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
+		for range 2 {
+			func() {
+				defer func() {
+					if p := recover(); p != "boom" {
+						t.Errorf("recovered %v", p)
+					}
+				}()
+				h.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x"))
+			}()
+		}
+		only(t, interlockhttp.OutcomeUnknown)
+	})
+	t.Run("who needs no key is not reported, nor who has left", func(t *testing.T) {
+		s := shadow(t, interlocktest.New(t), kept, interlockhttp.Optional())
+		s.ask("", "x", without("Idempotency-Key")).is(201, "order 1 of x")
+		ctx, hangUp := context.WithCancel(t.Context())
+		hangUp()
+		s.mux.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x").WithContext(ctx))
+		if len(reports) > 0 {
+			t.Errorf("it reports %+v", reports)
+		}
+		s.ran(2)
+	})
+	t.Run("what is reported is what would have been told", func(t *testing.T) {
+		s := shadow(t, interlocktest.New(t), kept, interlockhttp.Status(interlockhttp.KeyMissing, 428), interlockhttp.Docs("https://example.com/errors"))
+		s.once.Wrap(s.handler).ServeHTTP(httptest.NewRecorder(), s.request("", "x", without("Idempotency-Key"))) // no pattern has matched it
+		if len(reports) == 1 && (reports[0].Problem.Status != 428 || reports[0].Problem.Docs != "https://example.com/errors" || reports[0].Method != http.MethodPost) {
+			t.Errorf("it reports %+v", reports[0].Problem)
+		}
+		only(t, interlockhttp.KeyMissing)
+	})
 	t.Run("the handler's context is the request's own", func(t *testing.T) {
 		w := interlocktest.New(t)
 		ctx, hangUp := context.WithCancel(t.Context())

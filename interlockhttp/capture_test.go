@@ -1,0 +1,76 @@
+package interlockhttp
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// What goes out as it comes takes no memory: neither what was kept back before, nor
+// what comes after.
+func TestWhatIsNotKeptTakesNoMemory(t *testing.T) {
+	for name, passes := range map[string]bool{"strictly": false, "teed": true} {
+		for reason, leave := range map[string]func(*capture) error{
+			"too large": func(c *capture) error { _, err := io.WriteString(c, "more"); return err },
+			"flushed":   func(c *capture) error { return c.FlushError() },
+		} {
+			if passes && reason == "flushed" {
+				continue // that is kept
+			}
+			t.Run(name+", "+reason, func(t *testing.T) {
+				w := httptest.NewRecorder()
+				c := &capture{most: 6, keeps: true, passes: passes}
+				c.begin(w, http.MethodPost, nil)
+				_, _ = io.WriteString(c, "four")
+				if len(c.body) != 4 {
+					t.Fatalf("%d bytes are kept", len(c.body))
+				}
+				if err := leave(c); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.WriteString(c, strings.Repeat("x", 1000)); err != nil || cap(c.body) > 0 {
+					t.Errorf("%d bytes are held, %v", cap(c.body), err)
+				}
+				if got := w.Body.String(); !strings.HasPrefix(got, "four") || !strings.HasSuffix(got, "xxx") {
+					t.Errorf("what went out is %.20q", got)
+				}
+			})
+		}
+	}
+}
+
+// What is kept has the bytes that may be kept at most, however it is written.
+func TestNoMoreIsKeptThanMayBe(t *testing.T) {
+	for _, c := range []struct {
+		writes []string
+		kept   string
+		why    string
+	}{
+		{[]string{"123456"}, "123456", ""},
+		{[]string{"1234567"}, "", tooLong},
+		{[]string{"123", "456"}, "123456", ""},
+		{[]string{"1", "2", "3", "4", "5", "6", "7"}, "", tooLong},
+		{[]string{"1234567", "1"}, "", tooLong}, // what is small again is not all
+	} {
+		for _, passes := range []bool{false, true} {
+			w := httptest.NewRecorder()
+			got := &capture{most: 6, keeps: true, passes: passes}
+			got.begin(w, http.MethodPost, nil)
+			for _, text := range c.writes {
+				if n, err := io.WriteString(got, text); n != len(text) || err != nil {
+					t.Errorf("%q: %d, %v", text, n, err)
+				}
+			}
+			got.end()
+			if string(got.body) != c.kept || got.why != c.why {
+				t.Errorf("of %q %q is kept, and not more since it is %q", c.writes, got.body, got.why)
+			}
+			got.send()
+			if want := strings.Join(c.writes, ""); w.Body.String() != want {
+				t.Errorf("%q went out, want %q", w.Body, want)
+			}
+		}
+	}
+}
