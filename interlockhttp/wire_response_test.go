@@ -3,6 +3,7 @@ package interlockhttp
 import (
 	"net/http"
 	"strings"
+	"slices"
 	"testing"
 )
 
@@ -43,7 +44,7 @@ func TestWhatIsNoStoredAnswerIsRefused(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"nothing":                    nil,
 		"one of another version":     later,
-		"one with something behind":  append(data[:len(data):len(data)], 0),
+		"one with something behind":  append(slices.Clip(data), 0),
 		"one that is no status yet":  head(99),
 		"one that is none any more":  head(0xe8, 0x07), // 1000
 		"one with a field twice":     append([]byte{wireVersion, 0xc8, 1, 0, 2}, 1, 'a', 0, 1, 'a', 0, 0, 0),
