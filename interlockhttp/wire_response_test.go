@@ -2,8 +2,8 @@ package interlockhttp
 
 import (
 	"net/http"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 )
 
