@@ -72,6 +72,9 @@ func TestFingerprint(t *testing.T) {
 			name: "a body that goes on for longer than is usual", first: body(strings.Repeat("x", 3<<20)+"y", plain), now: body(strings.Repeat("x", 3<<20)+"z", plain),
 			opts: []interlockhttp.Option{interlockhttp.MaxBody(4 << 20)},
 		},
+		{name: "another path, with a body that does not fit a buffer", first: all(at("/orders/1"), body(strings.Repeat("x", 1<<16), plain)), now: all(at("/orders/2"), body(strings.Repeat("x", 1<<16), plain))},
+		{name: "a parameter of the kind of parts", first: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/related; boundary=b; start=a"), now: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/related; boundary=b; start=c")},
+		{name: "of two that ignore something in the query, both", first: at("/orders?ts=1&trace=1"), now: at("/orders?ts=2&trace=2"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts"), interlockhttp.IgnoreQuery("trace")}},
 		{name: "a number that floats cannot tell", first: body("9007199254740993", "application/json"), now: body("9007199254740992", "application/json")},
 		{name: "spaces in JSON", first: body(`{"a":1}`, "application/json"), now: body(`{"a": 1}`, "application/json")},
 		{name: "another type", first: body("x", plain), now: body("x", "text/html")},
@@ -170,6 +173,13 @@ func TestSecrets(t *testing.T) {
 			s.ran(0)
 		}
 	})
+	t.Run("who wipes a secret that was passed on does not change it", func(t *testing.T) {
+		e, mine := memory.New(), secret(1)
+		s := openOn(t, e, kept, nil, interlockhttp.Secrets(mine))
+		clear(mine)
+		first := s.ask("k-1", "x")
+		openOn(t, e, kept, nil, secrets(1)).ask("k-1", "x").replays(first)
+	})
 	t.Run("what is new is made with the newest", func(t *testing.T) {
 		e := memory.New()
 		first := openOn(t, e, kept, nil, secrets(2, 1)).ask("k-1", "x")
@@ -207,6 +217,15 @@ func TestAFormThatSomebodyHasReadBefore(t *testing.T) {
 		s.post("k-1", "", uploads("a.png", strings.Repeat("PNG", 100))).replays(first)
 		s.post("k-1", "", uploads("a.png", strings.Repeat("GIF", 100))).problem(422, interlockhttp.KeyReused)
 		s.post("k-1", "", uploads("b.png", strings.Repeat("PNG", 100))).problem(422, interlockhttp.KeyReused)
+	})
+	t.Run("with the fields that files are in, also if there is nothing else", func(t *testing.T) {
+		file := func(field string) edit {
+			return body("--b\r\nContent-Disposition: form-data; name="+field+"; filename=a.png\r\n\r\nPNG\r\n--b--\r\n", "multipart/form-data; boundary=b")
+		}
+		s := parsed(t, multi)
+		first := s.post("k-1", "", file("passport")).is(200, "order 1 of map[]")
+		s.post("k-1", "", file("passport")).replays(first)
+		s.post("k-1", "", file("invoice")).problem(422, interlockhttp.KeyReused)
 	})
 	t.Run("and JSON is not a form", func(t *testing.T) {
 		s := parsed(t, (*http.Request).ParseForm)

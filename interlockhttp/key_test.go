@@ -3,6 +3,7 @@ package interlockhttp_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -83,6 +84,9 @@ func TestKeys(t *testing.T) {
 				return
 			}
 			a.is(201, "order 1 of x")
+			if a.header.Get("Idempotency-Key") == "" {
+				t.Error("it is not told which key counted")
+			}
 			s.ask(c.same, "x").replays(a)
 		})
 	}
@@ -136,8 +140,16 @@ func TestSources(t *testing.T) {
 			body(b.String(), m.FormDataContentType())(r)
 		}
 	}
+	uploaded := func(name string) edit { // a file of that name, and no field
+		return body("--b\r\nContent-Disposition: form-data; name="+name+"; filename=a.txt\r\n\r\n1\r\n--b--\r\n", "multipart/form-data; boundary=b")
+	}
+	cut := body("--b\r\nContent-Disposition: form-data; name=id\r\n\r\n1\r\n--b\r\nContent-Disp", "multipart/form-data; boundary=b")
 	encoded := func(text string) edit { return body(text, "application/x-www-form-urlencoded") }
 	object := func(text string) edit { return body(text, "application/json") }
+	nested := func(begin, end string, deep int) string {
+		return strings.Repeat(begin, deep) + "1" + strings.Repeat(end, deep)
+	}
+	const order = `"order": {"items": [1, {"id": "b"}]}}`
 	at := func(path string) edit { return func(r *http.Request) { r.URL.Path = path } }
 	query := func(q string) edit { return func(r *http.Request) { r.URL.RawQuery = q } }
 
@@ -154,20 +166,26 @@ func TestSources(t *testing.T) {
 		"the path": {interlockhttp.PathValue("id"), at("/orders/订单1"), at("/orders/2"), []edit{at("/orders/a\x01b")}, nil},
 		"the query": {
 			interlockhttp.Query("id"), query("id=1&x=y"), query("id=2&x=y"),
-			[]edit{query("id=1&id=2"), query("id=%00"), query("id=%zz"), query("id=" + strings.Repeat("x", 256))}, []edit{query("x=y"), query("id=")}},
+			[]edit{query("id=1&id=2"), query("id=%00"), query("id=%ff"), query("id=1&x=%zz"), query("id=%zz"), query("id=" + strings.Repeat("x", 256))}, []edit{query("x=y"), query("id=")}},
 		"a form": {
 			interlockhttp.FormField("id"), encoded("id=1&x=y"), encoded("id=2&x=y"),
-			[]edit{encoded("id=1&id=2"), encoded("id=%zz")}, []edit{encoded("x=y"), object(`{"id": 1}`)}},
+			[]edit{encoded("id=1&id=2"), encoded("id=%zz"), encoded("id=1&x=%zz")}, []edit{encoded("x=y"), object(`{"id": 1}`)}},
 		"a multipart form": {
 			interlockhttp.FormField("id"), form("id", "1", "x", "y"), form("id", "2", "x", "y"),
-			[]edit{form("id", "1", "id", "2"), form("id", strings.Repeat("x", 300))}, []edit{form("x", "y")}},
+			[]edit{form("id", "1", "id", "2"), form("id", strings.Repeat("x", 300)), cut}, []edit{form("x", "y"), uploaded("id")}},
 		"JSON": {
 			interlockhttp.JSONField("order.items.1.id"), object(`{"order": {"items": [{"id": 1}, {"id": "a"}]}}`), object(`{"order": {"items": [{"id": 1}, {"id": 9007199254740993}]}}`),
 			[]edit{
 				object(`{"order": {"items": [1, {"id": "a", "id": "b"}]}}`), object(`{"order": {}, "order": {"items": [1, {"id": "a"}]}}`),
 				object(`{"order": {"items": [1, {"id": "a"}]}} {}`), object(`{"order"`), object(strings.Repeat("[", 200)), object(``),
+				object(`{"order": {"items": [1, {"id": "\ud800"}]}}`), object("{\"order\": {\"items\": [1, {\"id\": \"\xff\"}]}}"),
+				object(`{"deep": ` + nested("[", "]", 100) + `, ` + order), object(`{"deep": ` + nested(`{"a":`, "}", 100) + `, ` + order),
 			},
 			[]edit{object(`{}`), object(`{"order": {"items": [1, {"id": null}]}}`), object(`{"order": {"items": [1, {"id": {}}]}}`), object(`[]`), object(`"order"`), object(`{"order": {"items": [1, {"id": ""}]}}`)}},
+		"a header, in small letters": {
+			interlockhttp.Header("order-id"), with("Order-Id", "k1"), with("Order-Id", "k2"), []edit{with("Order-Id", "k1", "k2")}, []edit{with("A", "b")}},
+		"JSON, deep and with numbers that nobody asks for": {
+			interlockhttp.JSONField("order.items.1.id"), object(`{"deep": ` + nested("[", "]", 99) + `, ` + order), object(`{"n": 1e999, "order": {"items": [1, {"id": "c"}]}}`), nil, nil},
 		"a function": {
 			interlockhttp.Func(func(r *http.Request) (string, error) {
 				if r.Header.Get("A") == "bad" {
@@ -197,6 +215,42 @@ func TestSources(t *testing.T) {
 			s.ran(2)
 		})
 	}
+}
+
+// TestSourcesThatReadTheBody leave it for the handler, and take a form from who has
+// read it before.
+func TestSourcesThatReadTheBody(t *testing.T) {
+	const form = "application/x-www-form-urlencoded"
+	read := interlockhttp.Func(func(r *http.Request) (string, error) {
+		text, err := io.ReadAll(r.Body)
+		return string(text), err
+	})
+	t.Run("a function", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Key(read))
+		s.ask("", "x").is(201, "order 1 of x")
+		s.ask("", "y").is(201, "order 2 of y")
+	})
+	t.Run("two functions", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.Each(read, read)))
+		s.ask("", "x").is(201, "order 1 of x")
+	})
+	t.Run("a function that fails", func(t *testing.T) {
+		fails := interlockhttp.Func(func(*http.Request) (string, error) { return "half", io.ErrUnexpectedEOF })
+		s := open(t, kept, nil, interlockhttp.Key(fails))
+		s.ask("", "x").problem(400, interlockhttp.KeyInvalid)
+		s.ran(0)
+	})
+	t.Run("a form that was read before", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.FormField("id")))
+		r := s.request("", "", body("id=1&n=2", form))
+		if err := r.ParseForm(); err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		if s.mux.ServeHTTP(w, r); w.Code != 201 {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+	})
 }
 
 // TestWhereTheKeyIs: who sends no key is told where this route looks for it, and not to

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/interlocktest"
 )
 
 func TestLock(t *testing.T) {
@@ -62,7 +64,11 @@ func TestLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			start := time.Now()
 			a := serve(h, pay("7", ""))
+			if took := time.Since(start); took != time.Second {
+				t.Errorf("it waited for %v", took)
+			}
 			// Not what is left of the lease, which is renewed: others were quick.
 			if p := a.problem(423, interlockhttp.Locked); !p.Retryable || a.header.Get("Retry-After") != "1" {
 				t.Errorf("it says %+v with %v", p, a.header)
@@ -163,6 +169,65 @@ func TestLock(t *testing.T) {
 		h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"), interlockhttp.MaxBody(10))(http.NotFoundHandler())
 		serve(h, pay("7", "more than ten bytes")).problem(413, interlockhttp.BodyTooLarge)
 	})
+	t.Run("who is refused is told to come back after as long as others took, or when the lease is over", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			long := time.Duration(0)
+			h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(0)))(
+				http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(long) }))
+			for _, c := range []struct {
+				takes time.Duration
+				told  string // of the mean of those before, an eighth of it new
+			}{{80 * time.Second, "1"}, {80 * time.Second, "10"}, {80 * time.Second, "19"}, {time.Hour, "27"}, {2 * time.Second, "30"}} {
+				long = c.takes
+				var done sync.WaitGroup
+				done.Go(func() { serve(h, pay("7", "")) })
+				synctest.Wait()
+				if a := serve(h, pay("7", "")); a.status != 423 || a.header.Get("Retry-After") != c.told {
+					t.Errorf("got %d, and is told %s, want %s", a.status, a.header.Get("Retry-After"), c.told)
+				}
+				done.Wait()
+			}
+		})
+	})
+	t.Run("a lock that is lost ends the handler's context", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			world := interlocktest.New(t)
+			h := lock(t, world.Client(), interlockhttp.PathValue("id"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				world.Forget()
+				select {
+				case <-r.Context().Done():
+				case <-time.After(time.Hour):
+					t.Error("it goes on")
+				}
+			}))
+			serve(h, pay("7", ""))
+		})
+	})
+	t.Run("making one takes no lock", func(t *testing.T) {
+		c := interlock.New(nil)
+		lock(t, c, interlockhttp.PathValue("id"))
+		if _, _, err := c.Mutex(interlock.Key("pay", "id")).TryLock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("other methods pass, if some are named", func(t *testing.T) {
+		c := interlock.New(nil)
+		h := lock(t, c, interlockhttp.PathValue("id"), interlockhttp.Methods(http.MethodPut), interlockhttp.Locking(interlock.Wait(0)))(http.NotFoundHandler())
+		if _, _, err := c.Mutex(interlock.Key("pay", "7")).Lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if a := serve(h, pay("7", "")); a.status != 404 {
+			t.Errorf("got %d", a.status)
+		}
+	})
+	t.Run("without a key a request passes if keys are optional, with its body; with one that is none it does not", func(t *testing.T) {
+		h := lock(t, interlock.New(nil), interlockhttp.JSONField("id"), interlockhttp.Optional())(
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+		if a := serve(h, pay("7", `{"n": 1}`)); a.status != 200 || a.body != `{"n": 1}` {
+			t.Errorf("got %d %q", a.status, a.body)
+		}
+		serve(h, pay("7", `{"id": 1, "id": 2}`)).problem(400, interlockhttp.KeyInvalid)
+	})
 	t.Run("the server hears of the files of a form, so that it removes them", func(t *testing.T) {
 		h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if err := r.ParseMultipartForm(1); err != nil {
@@ -178,6 +243,12 @@ func TestLock(t *testing.T) {
 	t.Run("what cannot be meant is refused", func(t *testing.T) {
 		for name, opt := range map[string]interlockhttp.Option{
 			"whose it is": interlockhttp.User(signedIn),
+			"another key": interlockhttp.Key(interlockhttp.Header()),
+			"a length":    interlockhttp.LeastKey(3),
+			"a tee":       interlockhttp.Tee(),
+			"tokens":      interlockhttp.WithTokens(&guard.Tokens{}, "pay"),
+			"who may see": interlockhttp.Allow(func(*http.Request, *interlockhttp.Response) bool { return true }),
+			"a guard's":   interlockhttp.Guarding(guard.MaxResult(1)),
 			"a method":    interlockhttp.Methods("post"),
 			"no method":   interlockhttp.Methods([]string{}...),
 			"a wait":      interlockhttp.Locking(interlock.Wait(-1)),

@@ -207,13 +207,37 @@ func TestOnce(t *testing.T) {
 	t.Run("two that are not both do", func(t *testing.T) {
 		s := open(t, kept, nil)
 		outer := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "outer"}, interlockhttp.User(signedIn)))
-		h := outer.Wrap(s.once.Wrap(s.handler))
-		for range 2 {
+		ask := func(h http.Handler) answer {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, s.request("k-1", "x"))
-			if w.Code != 201 || w.Body.String() != "order 1 of x" {
-				t.Errorf("got %d %s", w.Code, w.Body)
-			}
+			return read(t, w.Result())
+		}
+		both := outer.Wrap(s.once.Wrap(s.handler))
+		first := ask(both).is(201, "order 1 of x")
+		for _, h := range []http.Handler{both, outer.Wrap(s.handler), s.once.Wrap(s.handler)} {
+			ask(h).replays(first) // each has an answer of its own
+		}
+		s.ran(1)
+	})
+	t.Run("one that is there twice guards a request once, also with another one between", func(t *testing.T) {
+		s := open(t, kept, nil)
+		other := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "other"}, interlockhttp.User(signedIn)))
+		w := httptest.NewRecorder()
+		s.once.Wrap(other.Wrap(s.once.Wrap(s.handler))).ServeHTTP(w, s.request("k-1", "x"))
+		read(t, w.Result()).is(201, "order 1 of x")
+		s.ran(1)
+	})
+	t.Run("a key that is none does not pass for a request without one", func(t *testing.T) {
+		s := open(t, kept, nil, interlockhttp.Optional())
+		s.ask("a b", "x").problem(400, interlockhttp.KeyInvalid)
+		s.ran(0)
+	})
+	t.Run("who is outside hears which route it was", func(t *testing.T) {
+		s := open(t, kept, nil)
+		r := s.request("k-1", "x")
+		s.once.Wrap(s.routes("/orders")).ServeHTTP(httptest.NewRecorder(), r)
+		if r.Pattern != "/orders" {
+			t.Errorf("it hears %q", r.Pattern)
 		}
 	})
 }
@@ -252,6 +276,19 @@ func TestRunning(t *testing.T) {
 			done.Wait()
 			s.ask("k-1", "x").replays(first)
 			s.ran(1)
+		})
+	})
+	t.Run("after as long as others took", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, kept, func(http.ResponseWriter, *http.Request) { time.Sleep(80 * time.Second) })
+			s.ask("k-1", "x")
+			var done sync.WaitGroup
+			done.Go(func() { s.ask("k-2", "x") })
+			synctest.Wait()
+			if a := s.ask("k-2", "x"); a.status != 409 || a.header.Get("Retry-After") != "10" { // an eighth is new
+				t.Errorf("got %d, and is told to come back in %q s", a.status, a.header.Get("Retry-After"))
+			}
+			done.Wait()
 		})
 	})
 	t.Run("or waits for the answer, if the policy says so", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
@@ -13,6 +14,10 @@ import (
 // TestConstruction refuses what cannot be meant, with all that is wrong.
 func TestConstruction(t *testing.T) {
 	user := interlockhttp.User(signedIn)
+	tokens, err := guard.NewTokens(time.Hour, make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, build := range map[string]func(*interlock.Client) (*interlockhttp.Middleware, error){
 		"nobody's requests": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"})
@@ -94,6 +99,36 @@ func TestConstruction(t *testing.T) {
 		},
 		"options of a lock": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Locking(interlock.Wait(1)))
+		},
+		"guarding HEAD": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("HEAD"))
+		},
+		"guarding OPTIONS": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("OPTIONS"))
+		},
+		"guarding TRACE": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("TRACE"))
+		},
+		"a method with a space": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("PO ST"))
+		},
+		"keys of less than nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.LeastKey(0))
+		},
+		"bodies at once": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyWithin(0))
+		},
+		"an older secret that is short": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Secrets(make([]byte, 32), []byte("short")))
+		},
+		"a problem that has no status": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Status(interlockhttp.InProgress, 1000))
+		},
+		"tokens for Submit": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Submit(c, guard.Form("a"), user, interlockhttp.WithTokens(tokens, "form"))
+		},
+		"tokens of nobody": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+			return interlockhttp.Once(c, guard.Policy{Name: "a", Scope: guard.Global}, interlockhttp.WithTokens(tokens, "form"))
 		},
 		"no client": func(*interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(nil, guard.Policy{Name: "a"}, user)

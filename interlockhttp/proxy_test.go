@@ -2,6 +2,7 @@ package interlockhttp_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,6 +19,7 @@ func TestLockWith(t *testing.T) {
 	c := interlock.New(nil)
 	write := func(id string) interlock.Locker { return c.RWMutex("pay:"+id, interlock.Wait(0)).Write() }
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	ask := func(h http.Handler, id string) int {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("x"))
 		r.Header.Set("X-Id", id)
@@ -54,13 +56,26 @@ func TestLockWith(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range []string{"7", "8", ""} {
+		for _, id := range []string{"7", "8", "8", ""} { // what it takes itself, it gives back
 			if got := ask(wrap(ok), id); got != http.StatusNoContent {
 				t.Errorf("%q got %d", id, got)
 			}
 		}
 		if len(seen) != 2 || seen[0] != interlockhttp.Locked || seen[1] != interlockhttp.KeyInvalid {
 			t.Errorf("reported was %v", seen)
+		}
+	})
+	t.Run("and leaves the body to the handler", func(t *testing.T) {
+		wrap, err := interlockhttp.LockWith(write, interlockhttp.JSONField("id"), interlockhttp.Shadow(func(interlockhttp.Shadowed) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{`{"id": "8"}`, `{"id": "7"}`, `{}`} {
+			w := httptest.NewRecorder()
+			wrap(echo).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(text)))
+			if w.Body.String() != text {
+				t.Errorf("it gets %q, want %q", w.Body, text)
+			}
 		}
 	})
 	t.Run("what cannot be meant is refused", func(t *testing.T) {
@@ -76,7 +91,10 @@ func TestLockWith(t *testing.T) {
 func TestJoin(t *testing.T) {
 	joined := interlockhttp.Join(func(r *http.Request, parts []string) (string, error) {
 		if parts[0] == "bad" {
-			return "", errors.New("bad")
+			return "half", errors.New("bad")
+		}
+		if parts[0] == "none" {
+			return "", nil
 		}
 		return r.Method + "/" + strings.Join(parts, "/"), nil
 	}, interlockhttp.Header("X-A"), interlockhttp.Header("X-B"))
@@ -91,7 +109,7 @@ func TestJoin(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"1", "2", 200}, {"1", "", 400}, {"", "2", 400}, {"bad", "2", 400}} {
+	}{{"1", "2", 200}, {"1", "", 400}, {"", "2", 400}, {"bad", "2", 400}, {"none", "2", 400}} {
 		r := httptest.NewRequest(http.MethodPut, "/", http.NoBody)
 		if c.a != "" {
 			r.Header.Set("X-A", c.a)

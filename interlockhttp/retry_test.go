@@ -35,6 +35,8 @@ func TestWhatIsRetried(t *testing.T) {
 		{"an error that nobody knows", fails(errors.New("http: server closed idle connection")), true},
 		{"a certificate that is not good", fails(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), false},
 		{"a certificate for another name", fails(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "pay.example"}), false},
+		{"a certificate that has run out", fails(x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}), false},
+		{"a certificate that nobody knows", fails(x509.UnknownAuthorityError{}), false},
 		{"a server that does not speak TLS", fails(tls.RecordHeaderError{Msg: "no TLS"}), false},
 
 		{"200", says(200), false},
@@ -103,6 +105,7 @@ func TestRetryPauses(t *testing.T) {
 		{"not for garbage", says(503, "Retry-After: soon"), 0},
 		{"not for a fraction, which the field does not have", says(503, "Retry-After: 7.5"), 0},
 		{"no longer than MaxRetryAfter", says(503, "Retry-After: 3600"), 20 * time.Second},
+		{"no longer, with more seconds than a time has", says(503, "Retry-After: 9223372037"), 20 * time.Second},
 		{"no longer, with more digits than a number has", says(503, "Retry-After: 99999999999999999999999"), 20 * time.Second},
 		{"as exactly as the problem says", complains(409, `{"code":"in_progress","retryable":true,"same_key":true,"retry_after_ms":1250}`, "Retry-After: 2"), 1250 * time.Millisecond},
 	} {
@@ -251,6 +254,11 @@ func TestRetryBounds(t *testing.T) {
 			interlockhttp.RetryFor(time.Hour), interlockhttp.Lifetime(3*time.Minute)), nil)
 		s.want(t, 3)
 	})
+	alone("and a long Lifetime does not make retries go on for longer", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(503, "Retry-After: 8")}}
+		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.Lifetime(time.Hour)), nil)
+		s.want(t, 4)
+	})
 	alone("a server that said when it forgets the key is not asked after that", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(503, "Retry-After: 60", "Idempotency-Expires: 240"), minute}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(time.Hour)), nil)
@@ -270,6 +278,16 @@ func TestRetryBounds(t *testing.T) {
 		never := interlockhttp.OnRetry(func(r interlockhttp.Retry) { t.Errorf("reported %+v", r) })
 		if _, err := postWith(ctx, t, transport(s, never), nil); !errors.Is(err, context.Canceled) || !errors.Is(err, guard.ErrUnknown) {
 			t.Errorf("got %v", err)
+		}
+		s.want(t, 1)
+	})
+	alone("neither an answer nor an error is for http.Client to complain about", t, func(t *testing.T) {
+		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) { return nil, nil }}} //nolint:nilnil // against the contract
+		client := &http.Client{Transport: transport(s)}
+		resp, err := client.Post("http://pay.example/", "text/plain", http.NoBody)
+		if err == nil {
+			resp.Body.Close()
+			t.Error("it is taken for an answer")
 		}
 		s.want(t, 1)
 	})
@@ -297,6 +315,7 @@ func TestGaveUpError(t *testing.T) {
 	}{
 		{"an answer that never comes leaves the outcome unknown", []line{fails(errReset)}, syscall.ECONNRESET, true, "after 4 tries; the outcome is unknown"},
 		{"who was never connected has sent nothing", []line{fails(refused)}, syscall.ECONNREFUSED, false, "after 4 tries; nothing was sent"},
+		{"who did not reach the proxy has sent nothing", []line{fails(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED})}, syscall.ECONNREFUSED, false, "nothing was sent"},
 		{"one try that may have arrived is enough to know nothing", []line{fails(errReset), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
 		{"an answer that said to come back is no outcome", []line{says(503), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
 		{"the wrong server was told nothing", []line{fails(x509.UnknownAuthorityError{})}, nil, false, "after 1 try; nothing was sent"},

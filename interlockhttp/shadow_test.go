@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,22 @@ func TestShadow(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 			w.Heal()
+		})
+	})
+	t.Run("nobody waits for what is not enforced", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := shadow(t, interlocktest.New(t), guard.Policy{OnDuplicate: guard.Wait})
+			h := s.once.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }))
+			var both sync.WaitGroup
+			start := time.Now()
+			for range 2 {
+				both.Go(func() { h.ServeHTTP(httptest.NewRecorder(), s.request("k-1", "x")) })
+				synctest.Wait()
+			}
+			both.Wait()
+			if took := time.Since(start); took != time.Minute {
+				t.Errorf("it took %v", took)
+			}
 		})
 	})
 	t.Run("a handler is heard, and a request that comes through it twice is one", func(t *testing.T) {

@@ -82,6 +82,13 @@ func openOn(t *testing.T, e engine.Engine, p guard.Policy, handler http.HandlerF
 	return s
 }
 
+// routes returns the shop's handler behind a mux, unguarded.
+func (s *shop) routes(pattern string) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(pattern, s.handler)
+	return mux
+}
+
 // url returns where the shop is, on a server of its own.
 func (s *shop) url() string {
 	if s.server == nil {

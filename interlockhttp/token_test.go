@@ -27,7 +27,7 @@ func TestTokens(t *testing.T) {
 			Expires       int `json:"expires_in"`
 		}
 		decode(t, w, &got)
-		if w.Code != 200 || got.Expires != 3600 || got.Header != "Idempotent-Token" || w.Header().Get("Cache-Control") != "no-store" {
+		if w.Code != 200 || got.Expires != 3600 || got.Header != "Idempotent-Token" || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			t.Fatalf("got %d %s with %v", w.Code, w.Body, w.Header())
 		}
 		return got.Token
@@ -41,6 +41,13 @@ func TestTokens(t *testing.T) {
 		first := s.ask("", "x", spend(token)).is(201, "order 1 of x")
 		s.ask("", "x", spend(token)).replays(first)
 		s.ask("", "y", spend(token)).problem(422, interlockhttp.KeyReused)
+		s.ran(1)
+	})
+	t.Run("P1 also if the answer was lost with the connection", func(t *testing.T) {
+		s := shop(t)
+		again := spend(issue(t, "ann", "order"))
+		s.mux.ServeHTTP(&witness{httptest.NewRecorder(), func() {}}, s.request("", "x", again)) // which breaks the line
+		s.ask("", "x", again).replays(answer{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
 		s.ran(1)
 	})
 	t.Run("P1 one that was not issued, is another's or for another form is told apart", func(t *testing.T) {
@@ -69,6 +76,12 @@ func TestTokens(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", http.NoBody))
 		if w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
 			t.Errorf("got %d", w.Code)
+		}
+		head := httptest.NewRequest(http.MethodHead, "/", http.NoBody)
+		head.Header.Set("X-User", "ann")
+		w = httptest.NewRecorder()
+		if h.ServeHTTP(w, head); w.Code != 200 {
+			t.Errorf("HEAD is allowed, and gets %d", w.Code)
 		}
 	})
 	t.Run("what cannot be meant panics when it is made", func(t *testing.T) {

@@ -101,6 +101,8 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		{"a bare key with a space", "order 7", bare},
 		{"a bare key with a quotation mark", `"order`, bare},
 		{"a bare key with a comma", "a,b", bare},
+		{"a bare key with a semicolon", "a;b", bare},
+		{"a bare key with a backslash", `a\b`, bare},
 	} {
 		alone(c.name+" is refused before anything is sent", t, func(t *testing.T) {
 			s, body := &stage{lines: []line{says(200)}}, &plain{Reader: strings.NewReader("body")}
@@ -192,6 +194,7 @@ func TestTransportOptions(t *testing.T) {
 	for name, opt := range map[string]func() interlockhttp.TransportOption{
 		"no header":              func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("") },
 		"a header with a space":  func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("My Key") },
+		"a header with a colon":  func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("My-Key:") },
 		"a method with a space":  func() interlockhttp.TransportOption { return interlockhttp.KeyedMethods("PO ST") },
 		"no attempts":            func() interlockhttp.TransportOption { return interlockhttp.Attempts(0) },
 		"no time":                func() interlockhttp.TransportOption { return interlockhttp.RetryFor(0) },
@@ -295,6 +298,33 @@ func TestTransportBodies(t *testing.T) {
 		}
 		if s.want(t, 0); body.closed == 0 {
 			t.Error("the body is still open")
+		}
+	})
+	alone("a body whose end is not good is not sent", t, func(t *testing.T) {
+		s := &stage{lines: []line{says(200)}}
+		if _, err := post(t, transport(s), badEnd{strings.NewReader("body")}); !errors.Is(err, errReset) {
+			t.Errorf("got %v", err)
+		}
+		s.want(t, 0)
+	})
+	alone("a length that is wrong is left for net/http to find, and trailers come without one", t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			trailer http.Header
+			says    int64
+		}{"a length": {nil, 7}, "trailers": {http.Header{"Sum": nil}, -1}} {
+			s := &stage{lines: []line{says(503)}}
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", &plain{Reader: strings.NewReader("body")})
+			req.ContentLength, req.Trailer = c.says, c.trailer
+			resp, err := transport(s).RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			for _, seen := range s.seen {
+				if seen.req.ContentLength != c.says {
+					t.Errorf("%s: it is sent with %d", name, seen.req.ContentLength)
+				}
+			}
 		}
 	})
 	alone("a body that cannot be had again ends the retries, with the last answer", t, func(t *testing.T) {
@@ -429,6 +459,11 @@ func inLowerCase(req *http.Request, name string) []string { return req.Header[st
 type brokenBody struct{}
 
 func (brokenBody) Read([]byte) (int, error) { return 0, errReset }
+
+// badEnd is found to be wrong when it is closed.
+type badEnd struct{ io.Reader }
+
+func (badEnd) Close() error { return errReset }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 

@@ -57,6 +57,15 @@ func TestTrapIdentity(t *testing.T) {
 		s.ask("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
 		s.ran(3)
 	})
+	t.Run("a route that no mux knows is its path", func(t *testing.T) {
+		s := open(t, guard.Policy{Scope: guard.PerRoute}, nil)
+		h := s.once.Wrap(s.handler)
+		for i, path := range []string{"/orders/7", "/orders/8"} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, s.request("k-1", "x", at(path)))
+			read(t, w.Result()).is(201, fmt.Sprintf("order %d of x", i+1))
+		}
+	})
 	t.Run("two tenants with one user name and one key are two", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.User(func(r *http.Request) string {
 			return r.Header.Get("X-Tenant") + "/" + r.Header.Get("X-User")

@@ -157,6 +157,13 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 			t.Errorf("%d tries, %v", tries, err)
 		}
 	})
+	t.Run("also if a header has a tab, which is allowed", func(t *testing.T) {
+		req := request(t, "http://127.0.0.1:1/")
+		req.Header.Set("X-Note", "a\tb")
+		if tries, err := sends(t, &http.Transport{}, req); tries != 4 {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
 	t.Run("a connection that is hung up on is tried again, and may have been heard", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 		defer server.Close()
@@ -201,6 +208,8 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 		"no host":                       func(r *http.Request) { r.URL.Host = "" },
 		"no URL":                        func(r *http.Request) { r.URL = nil },
 		"a header with a line break":    func(r *http.Request) { r.Header.Set("X-Note", "a\nb") },
+		"a header with a DEL":           func(r *http.Request) { r.Header.Set("X-Note", "a\x7f") },
+		"a header with a colon":         func(r *http.Request) { r.Header["X-Note:"] = []string{"a"} },
 		"a header whose name is no one": func(r *http.Request) { r.Header["X Note"] = []string{"a"} },
 	} {
 		t.Run("a request that is malformed is not: "+name, func(t *testing.T) {
