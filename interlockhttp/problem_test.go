@@ -260,6 +260,9 @@ func TestReadProblem(t *testing.T) {
 		if p, ok := (reply{503, problemJSON, "7", `{"retry_after_ms":1}`}).read(); !ok || p.RetryAfter != time.Millisecond {
 			t.Errorf("%+v, want 1ms", p)
 		}
+		if p, ok := (reply{503, problemJSON, "", `{"retry_after_ms":9223372036854775807}`}).read(); !ok || p.RetryAfter < 100*365*24*time.Hour {
+			t.Errorf("%+v, want never", p)
+		}
 		date := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 		if p, ok := (reply{503, problemJSON, date, `{}`}).read(); !ok || p.RetryAfter < 50*time.Minute || p.RetryAfter > time.Hour {
 			t.Errorf("%+v, want an hour", p)

@@ -240,7 +240,7 @@ var httpAnswerMutants = []notice{
 	{"interlockhttp.TestRender", []mutant{
 		{"local-times", "interlockhttp/render.go", "	t = t.UTC()\n", "", "08:00 in one place is 00:00 in another"},
 		{"same-key-is-retryable", "interlockhttp/render.go", "		SameKey:        p.SameKey,\n", "		SameKey:        p.Retryable && !p.SameKey,\n", "a client uses a new key, and pays twice"},
-		{"status-beyond-599", "interlockhttp/problem.go", "	if p.Status >= 400 && p.Status <= 599 {\n", "	if p.Status >= 300 && p.Status <= 599 {\n", "a problem that says 304"},
+		{"status-of-no-problem", "interlockhttp/problem.go", "	if p.Status >= 400 && p.Status <= 599 {\n", "	if p.Status >= 300 && p.Status <= 599 {\n", "a problem that says 304"},
 	}},
 	{"interlockhttp.TestText", []mutant{
 		{"commands-for-terminals", "interlockhttp/render.go", "		if unicode.IsControl(r) && r != '\\n'", "		if r == 0 && r != '\\n'", "who looks at it with curl has a terminal that obeys"},
@@ -273,7 +273,7 @@ var httpAnswerMutants = []notice{
 	}},
 	{"interlockhttp.TestSpeak", []mutant{
 		{"chinese-is-zh-alone", "interlockhttp/words.go", "	if chinese(language) {\n", "	if language == \"zh\" {\n", "an English title above a Chinese text"},
-		{"empty-message-is-one", "interlockhttp/language.go", "		if text != \"\" {\n			own", "		if tag != \"\" {\n			own", "a person is told nothing"},
+		{"empty-message-is-one", "interlockhttp/language.go", "		if text != \"\" {\n			own", "		if text != \"\" || tag != \"\" {\n			own", "a person is told nothing"},
 		{"english-not-first", "interlockhttp/language.go", "slices.Index(own, \"en\"); i > 0 {", "slices.Index(own, \"en\"); i > 99 {", "who does not mind is told in Arabic"},
 		{"own-words-lost", "interlockhttp/language.go", "	if own := p.Message[language]; own != \"\" {\n", "	if own := p.Message[\"en\"]; own != \"\" {\n", "an English text under a Chinese title"},
 		{"tags-by-their-case", "interlockhttp/language.go", "like(ranges, strings.ToLower(tag)); l", "like(ranges, tag); l", "zh-Hant is not zh-hant"},
@@ -293,7 +293,8 @@ var httpAnswerMutants = []notice{
 		{"quotes-end-at-escapes", "interlockhttp/language.go", "		case c == '\\\\' && quoted:\n			i++\n", "", "a comma within quotes parts them"},
 	}},
 	{"interlockhttp.TestTags", []mutant{
-		{"tags-with-lines", "interlockhttp/language.go", "		if c != '-' && (c < '0' || c > '9')", "		if c > ' ' && c != '-' && (c < '0' || c > '9')", "a line break in a header"},
+		{"tags-of-any-script", "interlockhttp/language.go", " && (c < 'A' || c > 'Z') {", " && (c < 'A' || c > 'Z') && c < 0x80 {", "a header that is not ASCII"},
+		{"tags-of-any-length", "interlockhttp/language.go", "	return s != \"\" && len(s) <= 35 //", "	return s != \"\" && len(s) <= 3500 //", "a header that a proxy refuses"},
 	}},
 	{"interlockhttp.TestShadow", []mutant{
 		{"shadow-holds-up", "interlockhttp/shadow.go", "const shadowPatience = time.Second\n", "const shadowPatience = time.Minute\n", "who is only observed waits for an engine that is down"},
@@ -303,7 +304,7 @@ var httpAnswerMutants = []notice{
 		{"shadow-leaves-claims", "interlockhttp/shadow.go", "	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic\n", "", "after a panic a key is busy for as long as the process lives"},
 		{"shadow-reports-in-other-words", "interlockhttp/shadow.go", "Problem: q.settings.dress(q.middleware.problem(err))", "Problem: q.middleware.problem(err)", "the report says 400, and it would be 428"},
 		{"shadow-reports-who-left", "interlockhttp/shadow.go", "		if q.Context().Err() == nil {\n", "		if q.Context() != nil {\n", "an alarm about the store when a client hangs up"},
-		{"shadow-reports-who-needs-no-key", "interlockhttp/shadow.go", "	if errors.Is(err, errPass) {\n		return nil\n	}\n", "", "a report for every request without a key"},
+		{"shadow-reports-who-needs-no-key", "interlockhttp/shadow.go", "	if errors.Is(err, errPass) {\n", "	if errors.Is(err, errPass) && !q.settings.optional {\n", "a report for every request without a key"},
 		{"shadow-without-a-route", "interlockhttp/shadow.go", "	if s.Route == \"\" {\n", "	if s.Route == \"/\" {\n", "a report that says nothing of where"},
 		{"shadow-without-a-name", "interlockhttp/shadow.go", "		s.Guard = q.middleware.policy.Name\n", "		_ = q.middleware.policy.Name\n", "a report that says nothing of which rule"},
 		{"shadow-in-other-hands", "interlockhttp/shadow.go", "	r := q.decided(q.Context())\n", "	r := q.Request.WithContext(q.Context())\n", "what a handler says is not heard, and a request is its own duplicate"},
