@@ -101,10 +101,15 @@ func equal(a, b *Response) bool {
 
 func TestACountThatLiesCostsNothing(t *testing.T) {
 	head := []byte{wireVersion, 200, 1, 0} // the status has two bytes
+	much := binary.AppendUvarint(nil, 1<<40)
+	more := binary.AppendUvarint(nil, 1<<63) // as an int it is negative
 	for name, data := range map[string][]byte{
-		"of fields": binary.AppendUvarint(head, 1<<40),
-		"of values": append(binary.AppendUvarint(head, 1), append([]byte{1, 'a'}, binary.AppendUvarint(nil, 1<<40)...)...),
-		"of a text": append(binary.AppendUvarint(head, 1), binary.AppendUvarint(nil, 1<<40)...),
+		"of fields":      slices.Concat(head, much),
+		"of values":      slices.Concat(head, []byte{1, 1, 'a'}, much),
+		"of a text":      slices.Concat(head, []byte{1}, much),
+		"of more fields": slices.Concat(head, more),
+		"of more values": slices.Concat(head, []byte{1, 1, 'a'}, more),
+		"of more text":   slices.Concat(head, []byte{1}, more),
 	} {
 		var r *Response
 		if n := testing.AllocsPerRun(10, func() {
