@@ -313,16 +313,25 @@ func TestWhoWritesOnAfterTheHandlerChangesNothing(t *testing.T) {
 }
 
 func TestATrailerForTheFirstCallerIsNotReplayed(t *testing.T) {
-	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Trailer", "Set-Cookie, X-Sum")
-		fmt.Fprint(w, "done")
-		w.Header().Set("Set-Cookie", "session=1")
-		w.Header().Set("X-Sum", "42")
-	})
-	first := s.post("k-1", "x").is(200, "done")
-	again := s.post("k-1", "x")
-	again.replays(first)
-	if first.trailer.Get("Set-Cookie") == "" || again.trailer.Get("Set-Cookie") != "" || again.trailer.Get("X-Sum") != "42" {
-		t.Errorf("first %v, again %v", first.trailer, again.trailer)
+	for name, c := range map[string]struct{ announced, prefix string }{
+		"announced":     {"Set-Cookie, X-Sum", ""},
+		"not announced": {"", http.TrailerPrefix},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
+				if c.announced != "" {
+					w.Header().Set("Trailer", c.announced)
+				}
+				fmt.Fprint(w, "done")
+				w.Header().Set(c.prefix+"Set-Cookie", "session=1")
+				w.Header().Set(c.prefix+"X-Sum", "42")
+			})
+			first := s.post("k-1", "x").is(200, "done")
+			again := s.post("k-1", "x")
+			again.replays(first)
+			if first.trailer.Get("Set-Cookie") == "" || again.trailer.Get("Set-Cookie") != "" || again.trailer.Get("X-Sum") != "42" {
+				t.Errorf("first %v, again %v", first.trailer, again.trailer)
+			}
+		})
 	}
 }
