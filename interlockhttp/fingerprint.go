@@ -135,7 +135,14 @@ func (q *request) fingerprint(n int) (string, error) {
 func (q *request) path() string {
 	path := q.URL.EscapedPath()
 	sent, _, _ := strings.Cut(q.RequestURI, "?")
-	if sent == path || !strings.HasPrefix(sent, "/") { // or not of that form
+	if !strings.HasPrefix(sent, "/") {
+		u, err := url.ParseRequestURI(sent) // with its host, as proxies get it
+		if err != nil {
+			return path
+		}
+		sent = u.EscapedPath()
+	}
+	if sent == path || sent == "" { // or not of that form
 		return path
 	}
 	return path + "\n" + sent

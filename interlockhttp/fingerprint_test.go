@@ -10,7 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/interlockhttp"
@@ -73,6 +76,7 @@ func TestFingerprint(t *testing.T) {
 			opts: []interlockhttp.Option{interlockhttp.MaxBody(4 << 20)},
 		},
 		{name: "another path, with a body that does not fit a buffer", first: all(at("/orders/1"), body(strings.Repeat("x", 1<<16), plain)), now: all(at("/orders/2"), body(strings.Repeat("x", 1<<16), plain))},
+		{name: "the same body that does not fit a buffer", first: body(strings.Repeat("x", 1<<16), plain), now: body(strings.Repeat("x", 1<<16), plain), same: true},
 		{name: "a parameter of the kind of parts", first: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/related; boundary=b; start=a"), now: body("--b\r\n\r\nx\r\n--b--\r\n", "multipart/related; boundary=b; start=c")},
 		{name: "of two that ignore something in the query, both", first: at("/orders?ts=1&trace=1"), now: at("/orders?ts=2&trace=2"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts"), interlockhttp.IgnoreQuery("trace")}},
 		{name: "a number that floats cannot tell", first: body("9007199254740993", "application/json"), now: body("9007199254740992", "application/json")},
@@ -173,6 +177,16 @@ func TestSecrets(t *testing.T) {
 			s.ran(0)
 		}
 	})
+	t.Run("a repeat of what runs is told so, and not that it is another one", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, kept, func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }, secrets(2, 1))
+			var done sync.WaitGroup
+			done.Go(func() { s.ask("k-1", "x") })
+			synctest.Wait()
+			s.ask("k-1", "x").problem(409, interlockhttp.InProgress)
+			done.Wait()
+		})
+	})
 	t.Run("who wipes a secret that was passed on does not change it", func(t *testing.T) {
 		e, mine := memory.New(), secret(1)
 		s := openOn(t, e, kept, nil, interlockhttp.Secrets(mine))
@@ -267,4 +281,12 @@ func TestPathsThatWereMadeTheSame(t *testing.T) {
 	s.ask("k-1", "x", to("/v1/orders?")).replays(first)
 	s.ask("k-1", "x", to("/v2/orders")).problem(422, interlockhttp.KeyReused)
 	s.ran(1)
+
+	whole := func(target string) edit { return to("http://shop.example" + target) } // as proxies get it
+	s.ask("k-1", "x", whole("/v1/orders?")).replays(first)
+	s.ask("k-1", "x", whole("/v2/orders")).problem(422, interlockhttp.KeyReused)
+	first = s.ask("k-2", "x", whole("/v1/orders")).is(201, "order 2 of x")
+	s.ask("k-2", "x", whole("/v2/orders")).problem(422, interlockhttp.KeyReused)
+	s.ask("k-2", "x", to("/v1/orders")).replays(first)
+	s.ran(2)
 }

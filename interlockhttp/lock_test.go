@@ -70,7 +70,7 @@ func TestLock(t *testing.T) {
 				t.Errorf("it waited for %v", took)
 			}
 			// Not what is left of the lease, which is renewed: others were quick.
-			if p := a.problem(423, interlockhttp.Locked); !p.Retryable || a.header.Get("Retry-After") != "1" {
+			if p := a.problem(423, interlockhttp.Locked); !p.Retryable || p.RetryAfter != 1000 || a.header.Get("Retry-After") != "1" {
 				t.Errorf("it says %+v with %v", p, a.header)
 			}
 			if a := serve(h, pay("8", "")); a.status != 404 {

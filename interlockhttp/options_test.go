@@ -1,8 +1,10 @@
 package interlockhttp_test
 
 import (
+	"io"
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,6 +187,18 @@ func TestWrapNothing(t *testing.T) {
 			wrap(nil)
 		}()
 	}
+}
+
+// TestMaxResponse: an answer as large as it may be is kept, with a header.
+func TestMaxResponse(t *testing.T) {
+	s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Note", strings.Repeat("x", 1000))
+		_, _ = io.Copy(w, r.Body)
+	}, interlockhttp.MaxResponse(10))
+	first := s.ask("k-1", "1234567890").is(200, "1234567890")
+	s.ask("k-1", "1234567890").replays(first)
+	s.ask("k-2", "12345678901").is(200, "12345678901")
+	s.ask("k-2", "12345678901").problem(409, interlockhttp.ResultUnavailable)
 }
 
 // TestAllow asks whether who repeats a request may still see the answer.

@@ -1,7 +1,9 @@
 package interlockhttp_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -45,6 +47,15 @@ func TestLockWith(t *testing.T) {
 			t.Errorf("another one got %d", got)
 		}
 	})
+	t.Run("also by a lock of somebody else's, which says no more than that it is taken", func(t *testing.T) {
+		wrap, err := interlockhttp.LockWith(func(string) interlock.Locker { return taken{} }, interlockhttp.Header("X-Id"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(wrap(ok), "7"); got != http.StatusLocked {
+			t.Errorf("got %d", got)
+		}
+	})
 	t.Run("a shadow lets him pass, and reports it", func(t *testing.T) {
 		var seen []interlockhttp.Code
 		wrap, err := interlockhttp.LockWith(write, interlockhttp.Header("X-Id"), interlockhttp.Shadow(func(s interlockhttp.Shadowed) {
@@ -86,6 +97,13 @@ func TestLockWith(t *testing.T) {
 			t.Error("with options for locks that it does not make")
 		}
 	})
+}
+
+// taken is a lock that somebody else always has.
+type taken struct{ interlock.Locker }
+
+func (taken) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
+	return ctx, nil, fmt.Errorf("taken: %w", interlock.ErrContended)
 }
 
 func TestJoin(t *testing.T) {

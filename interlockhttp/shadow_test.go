@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -57,6 +58,9 @@ func TestShadow(t *testing.T) {
 		only(t, interlockhttp.BodyTooLarge)
 		chunked := func(r *http.Request) { r.ContentLength = -1 }
 		s.post("k-2", "more than ten bytes", chunked).is(201, "order 2 of more than ten bytes")
+		only(t, interlockhttp.BodyTooLarge)
+		long := "more than ten bytes" + strings.Repeat(", and more", 1000) // of which only the beginning was read
+		s.post("k-3", long, chunked).is(201, "order 3 of "+long)
 		only(t, interlockhttp.BodyTooLarge)
 	})
 	t.Run("an engine that is down holds nobody up for long", func(t *testing.T) {

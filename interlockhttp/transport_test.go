@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -431,6 +432,18 @@ func TestTransportContract(t *testing.T) {
 		}
 		if s.want(t, 200); len(keys) != 50 {
 			t.Errorf("%d keys for 50 intents", len(keys))
+		}
+	})
+	t.Run("without a RoundTripper it is net/http's own", func(t *testing.T) {
+		server := httptest.NewServer(http.NotFoundHandler())
+		defer server.Close()
+		client := &http.Client{Transport: interlockhttp.NewTransport(nil)}
+		resp, err := client.Post(server.URL, "text/plain", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != http.StatusNotFound {
+			t.Errorf("got %d", resp.StatusCode)
 		}
 	})
 	t.Run("CloseIdleConnections passes through", func(t *testing.T) {
