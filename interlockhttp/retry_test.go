@@ -301,6 +301,10 @@ func TestRetryBounds(t *testing.T) {
 		if s.want(t, 0); body.closed == 0 {
 			t.Error("the body is still open")
 		}
+		if _, err := postWith(ctx, t, transport(s), strings.NewReader("one that need not be read before")); !errors.Is(err, errReset) {
+			t.Errorf("got %v", err)
+		}
+		s.want(t, 0)
 	})
 }
 

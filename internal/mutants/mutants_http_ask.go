@@ -92,6 +92,9 @@ var httpAskMutants = []notice{
 		{"number-as-written", "interlockhttp/json.go", "return plainNumber(t.String())\n", "return t.String(), nil\n", "1 and 1.0 are two orders to us, and one to the handler"},
 		{"number-bomb", "interlockhttp/json.go", "max(len(n), shift, -shift) > mostKey", "len(n) > mostKey", "1e999999999 takes a gigabyte"},
 	}},
+	{"interlockhttp.TestAMemberThatIsThereTwiceIsRefused", []mutant{
+		{"json-twice", "interlockhttp/json.go", "			if seen {\n", "			if seen && different {\n", "the handler takes the last, and we the first"},
+	}},
 	{"interlockhttp.TestFilesOfAFormAreRemoved", []mutant{
 		{"files-left-behind", "interlockhttp/request.go", "	if q.MultipartForm == nil {\n		q.MultipartForm = r.MultipartForm\n	}\n", "", "files of forms fill the disk"},
 	}},
@@ -213,12 +216,16 @@ var httpAskMutants = []notice{
 	}},
 	{"interlockhttp.TestRetryBounds", []mutant{
 		{"three-tries", "interlockhttp/transport.go", "attempts:      4,", "attempts:      3,", "what the documentation says"},
+		{"key-good-for-long", "interlockhttp/transport.go", "lifetime:      24 * time.Hour,", "lifetime:      48 * time.Hour,", "asked again after the server forgot, and paid twice"},
+		{"transport-sends-the-ended", "interlockhttp/transport.go", "	if req.Context().Err() != nil {\n", "	if false {\n", "sent for one who has left"},
 		{"lifetime-for-retryfor", "interlockhttp/transport_options.go", "t.lifetime = positive(\"Lifetime\", d)", "t.retryFor = positive(\"Lifetime\", d)", "who says that keys are good for a week retries for a week"},
 		{"one-try-more", "interlockhttp/retry.go", "c.tries >= c.t.attempts ||", "c.tries > c.t.attempts ||", "Attempts(1) tries twice"},
 		{"nothing-is-an-answer", "interlockhttp/retry.go", "	if err == nil && resp == nil {\n		return r, false // against the contract, and for http.Client to complain about\n	}\n", "", "a nil pointer, where http.Client has an error"},
 	}},
 	{"interlockhttp.TestRetryPauses", []mutant{
+		{"pauses-turned", "interlockhttp/transport_options.go", "t.least, t.most = least, most", "t.least, t.most = most, most", "the first pause is the longest"},
 		{"maxretryafter-not-set", "interlockhttp/transport_options.go", "t.maxRetryAfter = positive(\"MaxRetryAfter\", d)", "_ = positive(\"MaxRetryAfter\", d)", "a server's mistake is an hour"},
+		{"pause-of-a-year", "interlockhttp/retry.go", "floor = min(a.after(), c.t.maxRetryAfter)", "floor = a.after()", "a server's mistake is a year"},
 		{"no-jitter", "interlockhttp/retry.go", "	r.After = floor + backoff.Full(c.t.least, c.t.most, c.tries)\n", "	r.After = max(floor, backoff.Full(c.t.least, c.t.most, c.tries))\n", "all come back at the same moment"},
 		{"our-clock-counts", "interlockhttp/retry.go", "	if err != nil {\n		now = time.Now()\n	}\n", "	now = time.Now()\n", "two clocks that differ, and a pause of an hour"},
 		{"pause-overflows", "interlockhttp/retry.go", "time.Duration(min(n, mostSeconds)) * time.Second", "time.Duration(n) * time.Second", "a year of pause is less than none"},
@@ -228,12 +235,17 @@ var httpAskMutants = []notice{
 		{"key-in-the-log", "interlockhttp/retry.go", "	return hex.EncodeToString(sum[:8])\n", "	return hex.EncodeToString(sum[:0]) + n.key\n", "who reads the log may ask for the receipt"},
 	}},
 	{"interlockhttp.TestWhatIsRetried", []mutant{
+		{"codes-of-others", "interlockhttp/retry.go", "	if _, a.ours = kinds[p.Code]; a.ours {\n", "	if a.ours = true; a.ours {\n", "another service's problem says nothing of retries, and is not retried"},
 		{"not-retryable-retried", "interlockhttp/retry.go", "!a.problem.Retryable || ", "", "told that it is of no use, and sent again"},
+		{"new-key-not-taken", "interlockhttp/retry.go", "!a.problem.SameKey || ", "", "told to take a new key, and sent with the old one"},
 		{"duplicates-retried", "interlockhttp/retry.go", " || a.problem.Code == Duplicate) {", ") {", "what was refused because it had just been done is done twice"},
 		{"wrong-server-invalid", "interlockhttp/giveup.go", " || errors.As(err, &invalid)", " || invalid.Cert != nil", "four times a certificate that has run out"},
+		{"wrong-server-authority", "interlockhttp/giveup.go", "errors.As(err, &authority)", "authority.Cert != nil", "four times a server that nobody vouches for"},
 	}},
 	{"interlockhttp.TestGaveUpError", []mutant{
+		{"unsent-is-unknown", "interlockhttp/giveup.go", "return e.Sent && target", "return target", "what was never sent has to be looked after"},
 		{"sent-is-not-unknown", "interlockhttp/giveup.go", "return e.Sent && target == guard.ErrUnknown", "return e.Sent && target == guard.ErrMismatch", "work that may be done is taken for work that failed, and done again"},
+		{"gives-the-value", "interlockhttp/giveup.go", "Key: c.intent.key,", "Key: c.intent.value,", "asked again with another key"},
 		{"proxy-dialled-is-sent", "interlockhttp/giveup.go", " || op.Op == \"proxyconnect\")", ")", "what was never sent has to be looked after"},
 		{"read-is-not-sent", "interlockhttp/giveup.go", "(op.Op == \"dial\" ||", "(op.Op == \"dial\" || op.Op == \"read\" ||", "what may have arrived is taken for what was not sent"},
 	}},
