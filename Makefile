@@ -22,7 +22,7 @@ test-full: ## the same with the long work in full
 laws: ## the laws every engine keeps, and how many held on each
 	@scripts/laws
 
-mutants: ## break the engines on purpose; the laws must notice each time
+mutants: ## break engines, client, guards and middleware on purpose; laws or tests must notice each time
 	@scripts/long mutants
 
 faults: ## cut, delay and repeat what is on the wire; no lock may be granted, no work be done twice
