@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
 )
 
 // Close refuses new locks, ends all waiting with [ErrClosed], and waits until
@@ -37,7 +37,7 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	err = errors.Join(err, ended())
 	c.core.presence.leave()
-	c.core.background.Drain(ctx, bound.Detached)
+	c.core.background.Drain(ctx, detach.Detached)
 	return err
 }
 

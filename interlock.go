@@ -9,8 +9,8 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/memory"
-	"github.com/interlock-go/interlock/internal/background"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
+	"github.com/interlock-go/interlock/internal/taskgroup"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -96,13 +96,13 @@ type core struct {
 	seizures  seizures
 	presence  presence
 	farewells farewells
-	bound     bound.Bound
+	bound     detach.Bound
 	stats     counters
 	warned    warned
 
-	closing    chan struct{}    // closed by Close
-	closed     atomic.Bool      // before closing is
-	background background.Group // acquisitions, clean-ups and renewals on their way
+	closing    chan struct{}   // closed by Close
+	closed     atomic.Bool     // before closing is
+	background taskgroup.Group // acquisitions, clean-ups and renewals on their way
 }
 
 func newCore(e engine.Engine) *core {

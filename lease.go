@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/ending"
+	"github.com/interlock-go/interlock/internal/lazyctx"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -16,8 +16,8 @@ import (
 // is also the context its holder works under, so that a hold costs few
 // allocations and ownership needs no table of goroutines.
 type lease struct {
-	ending.Context                 // ends with the hold
-	parent         context.Context // the one it was taken under
+	lazyctx.Context                 // ends with the hold
+	parent          context.Context // the one it was taken under
 
 	core  *core
 	opts  *options

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
 )
 
 // presence makes a client known to operators for as long as it has locks, so
@@ -51,7 +51,7 @@ func (p *presence) say(life time.Duration) {
 	if p.core.closed.Load() {
 		life = time.Millisecond // whoever has the last turn
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), bound.Detached)
+	ctx, cancel := context.WithTimeout(context.Background(), detach.Detached)
 	defer cancel()
 	_ = p.core.caps.Inspector.Register(ctx, p.member(), life)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -102,7 +102,7 @@ func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
 // abandon gives up an attempt, trying for as long as what it may have left
 // behind would last. It reports whether there was something.
 func (c *core) abandon(req engine.Request) (found bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, bound.Detached))
+	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, detach.Detached))
 	defer cancel()
 	for tries := 1; ; tries++ {
 		parting, err := c.engine.Abandon(ctx, req)

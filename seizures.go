@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -56,7 +56,7 @@ func (s *seizures) review(wards []watchdog.Ward) {
 		for i := range reqs {
 			reqs[i].Lease = time.Millisecond // a renewal never shortens a lease
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), bound.Detached)
+		ctx, cancel := context.WithTimeout(context.Background(), detach.Detached)
 		errs := s.core.engine.Renew(ctx, reqs)
 		cancel()
 		for i, x := range batch {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/backoff"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -39,7 +39,7 @@ const longestCleanUp = 15 * time.Minute
 // would last: the lease, and the mark that it began. A guard that is being closed
 // tries for a lease. It reports whether there was something.
 func (c *core) abandon(l engine.Ledger, req engine.Claim) (found bool, err error) {
-	lease := max(req.Lease, bound.Detached)
+	lease := max(req.Lease, detach.Detached)
 	ctx, cancel := context.WithTimeout(context.Background(), max(lease, min(req.Retain, longestCleanUp)))
 	defer cancel()
 	begun := time.Now()

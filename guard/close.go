@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
 )
 
 // shut does what Close says.
@@ -27,7 +27,7 @@ func (c *core) shut(ctx context.Context) error {
 		}
 	}
 	c.desk.close()
-	c.background.Drain(ctx, bound.Detached)
+	c.background.Drain(ctx, detach.Detached)
 	if n := c.unstored.Load(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("guard: closed with %d results that the engine could not be told of: %w", n, ErrNotStored))
 	}

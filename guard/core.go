@@ -10,8 +10,8 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/background"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
+	"github.com/interlock-go/interlock/internal/taskgroup"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -31,8 +31,8 @@ type core struct {
 	dog  watchdog.Watchdog
 	now  *watchdog.Clock
 
-	bound      bound.Bound
-	background background.Group
+	bound      detach.Bound
+	background taskgroup.Group
 	stats      counters
 	down       outage
 	local      fallback

@@ -9,15 +9,15 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/ending"
+	"github.com/interlock-go/interlock/internal/lazyctx"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // A claim is a [Claim] without the type of its result. It is also the context
 // under which the work is done.
 type claim struct {
-	ending.Context        // ends with the claim
-	outer          *claim // the one before it on the way to this context
+	lazyctx.Context        // ends with the claim
+	outer           *claim // the one before it on the way to this context
 
 	core      *core
 	ledger    engine.Ledger // that granted it; nil if nobody did

@@ -11,7 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // A lock is what both languages have a name for.

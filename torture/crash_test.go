@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/guard"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestCrash kills processes at any instant of their work, and looks at what that

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
 // Rows about kinds of locks that more than one may hold, or several at once.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
 // Rows in which what is on the wire goes astray.

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/engine/redisengine/goredis"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // Rows in which the server is stopped, restarted, full, or in a state.

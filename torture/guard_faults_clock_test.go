@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/guard"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // Rows in which the clock of a guard's server is wrong.

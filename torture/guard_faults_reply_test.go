@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/guard"
-	"github.com/interlock-go/interlock/internal/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
 // Rows in which what is on the wire between a guard and its engine goes astray.

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine/goredis"
 	"github.com/interlock-go/interlock/guard"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // Rows in which a guard's server is stopped, restarted, or in a state.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/guard"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestGuardStorm has a thousand duplicates at once in one process on one key, and

@@ -18,7 +18,7 @@ import (
 
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // A chain is shops that share a Redis.

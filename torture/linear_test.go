@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/faultnet"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestLinear records what a real Redis says to many at a time, with replies lost

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/guard"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestMigration moves slots from one node of a cluster to the next while their

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine/enginetest/history"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestReadersAndWriters has 50 who read and 5 who write in three processes on a

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/engine/standby"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // The quiet time after a switch is then a little more than two seconds.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine/enginetest/history"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestStorm has a thousand goroutines in four processes fight for one key on a

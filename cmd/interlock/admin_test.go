@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // An operator is somebody who calls the admin API.

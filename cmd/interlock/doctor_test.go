@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // lasting are the arguments of a server with nothing to find.

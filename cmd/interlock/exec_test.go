@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // alive reports whether a process is there and is no zombie.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // T13: a gateway runs on several engines as on one, and says so if it cannot.

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // A gate is a gateway at work.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 func TestDemoOnRedis(t *testing.T) {

@@ -20,11 +20,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	library "github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown/showntest"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize/sanitizetest"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestScripts runs what is in testdata/script, as somebody at a shell would type it.
@@ -129,7 +129,7 @@ func (h *scripts) claim(ts *testscript.TestScript, _ bool, args []string) {
 func (h *scripts) hostile(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	for i, key := range showntest.Hostile(n) {
+	for i, key := range sanitizetest.Hostile(n) {
 		_, err := h.redis.Do("HSET", "evil:"+key, fmt.Sprintf("0b5e7a2e-0000-4000-8000-%012d:1", i), "1")
 		ts.Check(err)
 	}
@@ -145,7 +145,7 @@ func (h *scripts) exact(ts *testscript.TestScript, _ bool, args []string) {
 	for _, l := range list.Locks {
 		got[l.Key] = true
 	}
-	for _, key := range showntest.Hostile(n) {
+	for _, key := range sanitizetest.Hostile(n) {
 		if want := "evil:" + string([]rune(key)); !got[want] { // JSON has no bytes that are not UTF-8
 			ts.Fatalf("%q is not listed", want)
 		}
@@ -154,7 +154,7 @@ func (h *scripts) exact(ts *testscript.TestScript, _ bool, args []string) {
 
 func (h *scripts) tame(ts *testscript.TestScript, _ bool, _ []string) {
 	for line := range strings.Lines(ts.ReadFile("stdout") + ts.ReadFile("stderr")) {
-		if err := showntest.Tame(strings.TrimSuffix(line, "\n")); err != nil {
+		if err := sanitizetest.Tame(strings.TrimSuffix(line, "\n")); err != nil {
 			ts.Fatalf("a terminal would obey %q: %v", line, err)
 		}
 	}

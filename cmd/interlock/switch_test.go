@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/engine/standby"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestSwitch is the operator's switch from the command line (T13).

@@ -12,8 +12,8 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/faultnet"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // sharedLedger is shared, with the scripts of a ledger known to the server.

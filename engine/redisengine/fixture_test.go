@@ -11,7 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // Who asks for locks in these tests, and who else has them.

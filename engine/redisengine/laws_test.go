@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // TestMain lets more tests run at a time than there are cores: most of what they

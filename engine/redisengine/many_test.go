@@ -12,8 +12,8 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/faultnet"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // crowd is enough callers at once for most of them to share a trip.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/faultnet"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 func listen(t *testing.T, e *redisengine.Engine, key string) <-chan struct{} {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 func reading(t testing.TB, holder, attempt string) engine.Request {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // T1, T7, S8: whatever is true of one server is true of a cluster.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/backoff"
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
 )
 
 const (
@@ -37,7 +37,7 @@ type renewal struct{ waiting []Ward }
 // launch sends a lease on its way to be renewed.
 func (w *Watchdog) launch(l *Lease) {
 	l.flying = true
-	way := lane{bound: min(bound.Detached, max(l.life/RenewPart, LeastLease))}
+	way := lane{bound: min(detach.Detached, max(l.life/RenewPart, LeastLease))}
 	if w.config.Shard != nil {
 		way.shard = w.config.Shard(l.key)
 	}

@@ -3,7 +3,7 @@ package watchdog
 import (
 	"time"
 
-	"github.com/interlock-go/interlock/internal/bound"
+	"github.com/interlock-go/interlock/internal/detach"
 )
 
 // Settle lets the given terms count for wards from now on.
@@ -40,4 +40,4 @@ func (w *Watchdog) Older(wards []Ward, parts time.Duration) (old []Ward) {
 
 // Renew renews wards at once, whatever is due, and waits for what comes of it. It
 // takes two seconds at most.
-func (w *Watchdog) Renew(wards []Ward) { w.renew(wards, bound.Detached) }
+func (w *Watchdog) Renew(wards []Ward) { w.renew(wards, detach.Detached) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
-	"github.com/interlock-go/interlock/internal/background"
+	"github.com/interlock-go/interlock/internal/taskgroup"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -20,7 +20,7 @@ const life = 30 * time.Second
 type kennel struct {
 	watchdog.Watchdog
 	clock *watchdog.Clock
-	group background.Group
+	group taskgroup.Group
 
 	mu    sync.Mutex
 	calls int

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // A post is a gateway's place: its service, its Redis, its file, and the process, which

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/engine/quorum"
 	"github.com/interlock-go/interlock/engine/redisengine"
-	"github.com/interlock-go/interlock/internal/faultnet"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // T11 on five Redis servers, each a process of its own: a lock is held if most of

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/engine/redisengine/goredis"
-	"github.com/interlock-go/interlock/internal/faultnet"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 const ann = "a1100000-0000-4000-8000-00000000000a:1"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine/goredis"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // S8, T7: how servers are, asked through go-redis.

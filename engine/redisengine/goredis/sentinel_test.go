@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
 	"github.com/interlock-go/interlock/engine/redisengine/goredis"
-	"github.com/interlock-go/interlock/internal/redistest"
+	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
 // behind returns an engine on a client that asks sentinels.

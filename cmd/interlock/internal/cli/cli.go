@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
 // Run carries out a command line and returns the code to exit with.
@@ -21,7 +21,7 @@ func Run(args []string) int {
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process as if nobody listened
 	p := &program{
 		stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
-		lang: lang.Pick(args, os.Getenv),
+		lang: i18n.Pick(args, os.Getenv),
 	}
 	root := p.root()
 	root.SetArgs(args)
@@ -32,14 +32,14 @@ func Run(args []string) int {
 type program struct {
 	stdout, stderr *os.File
 	getenv         func(string) string
-	lang           lang.Language
+	lang           i18n.Language
 	color          string
 }
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "interlock",
-		Short:         p.say(lang.About),
+		Short:         p.say(i18n.About),
 		SilenceErrors: true, // report does that, in the user's language
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // else cobra complains before we can
@@ -52,9 +52,9 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(p.flagError)
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	flags.StringVar(&p.color, "color", "auto", p.say(lang.FlagColor))
-	flags.String("lang", "", p.say(lang.FlagLang)) // read by lang.Pick
-	flags.BoolP("help", "h", false, p.say(lang.FlagHelp))
+	flags.StringVar(&p.color, "color", "auto", p.say(i18n.FlagColor))
+	flags.String("lang", "", p.say(i18n.FlagLang)) // read by i18n.Pick
+	flags.BoolP("help", "h", false, p.say(i18n.FlagHelp))
 	root.PersistentPreRunE = p.check
 	choices(root, "color", "auto", "always", "never")
 	choices(root, "lang", "en", "zh")
@@ -79,26 +79,26 @@ func (p *program) bare(c *cobra.Command, args []string) error {
 // check looks at the flags that every command has.
 func (p *program) check(c *cobra.Command, _ []string) error {
 	if code := c.Flag("lang").Value.String(); code != "" {
-		if _, ok := lang.Parse(code); !ok {
-			return p.badValue(c, "lang", code, p.say(lang.OneOf, "en, zh"))
+		if _, ok := i18n.Parse(code); !ok {
+			return p.badValue(c, "lang", code, p.say(i18n.OneOf, "en, zh"))
 		}
 	}
 	switch p.color {
 	case "auto", "always", "never":
 		return nil
 	}
-	return p.badValue(c, "color", p.color, p.say(lang.OneOf, "auto, always, never"))
+	return p.badValue(c, "color", p.color, p.say(i18n.OneOf, "auto, always, never"))
 }
 
 // paint decides whether what goes to f is coloured.
-func (p *program) paint(f *os.File) picture.Paint {
+func (p *program) paint(f *os.File) chart.Paint {
 	switch p.color {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	return p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb" && picture.Paint(terminal(f))
+	return p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb" && chart.Paint(terminal(f))
 }
 
-func (p *program) say(t lang.Text, args ...any) string { return p.lang.Say(t, args...) }
+func (p *program) say(t i18n.Text, args ...any) string { return p.lang.Say(t, args...) }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
@@ -26,8 +26,8 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func (p *program) completion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: p.say(lang.AboutCompletion),
-		Long:  p.say(lang.AboutCompletionLong, strings.Join(shells, ", ")),
+		Short: p.say(i18n.AboutCompletion),
+		Long:  p.say(i18n.AboutCompletionLong, strings.Join(shells, ", ")),
 		Example: "  source <(interlock completion bash)\n" +
 			"  interlock completion zsh > \"${fpath[1]}/_interlock\"\n" +
 			"  interlock completion fish > ~/.config/fish/completions/interlock.fish",
@@ -35,9 +35,9 @@ func (p *program) completion() *cobra.Command {
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return p.misuse(c, p.say(lang.ShellLacks, strings.Join(shells, ", ")), "")
+				return p.misuse(c, p.say(i18n.ShellLacks, strings.Join(shells, ", ")), "")
 			case !slices.Contains(shells, args[0]):
-				return p.misuse(c, p.say(lang.ShellUnknown, args[0], strings.Join(shells, ", ")), nearest(args[0], shells))
+				return p.misuse(c, p.say(i18n.ShellUnknown, args[0], strings.Join(shells, ", ")), nearest(args[0], shells))
 			}
 			return p.noArgs(c, args[1:])
 		},
@@ -96,7 +96,7 @@ func held(ctx context.Context, url, typed string) []string {
 		defer e.Close() //nolint:errcheck // nothing depends on it
 		all, _, _ := locks(ctx, interlock.New(e), literally(typed)+"*", mostCompletions)
 		for _, l := range all {
-			if shown.Readable(l.Key) {
+			if sanitize.Readable(l.Key) {
 				names = append(names, l.Key)
 			}
 		}

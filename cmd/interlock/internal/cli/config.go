@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
@@ -27,7 +27,7 @@ func (e *configError) Error() string { return e.text }
 // config are the commands about a gateway's file.
 func (p *program) config() *cobra.Command {
 	c := &cobra.Command{
-		Use: "config COMMAND", Short: p.say(lang.AboutConfig), Long: p.say(lang.AboutConfigLong),
+		Use: "config COMMAND", Short: p.say(i18n.AboutConfig), Long: p.say(i18n.AboutConfigLong),
 		Example: "  interlock config init\n  interlock config validate\n  interlock config show --origin",
 		Args:    cobra.ArbitraryArgs, RunE: p.bare,
 	}
@@ -42,10 +42,10 @@ func (p *program) config() *cobra.Command {
 func (p *program) configInit() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use: "init [flags] [FILE]", Short: p.say(lang.AboutConfigInit), Long: p.say(lang.AboutConfigInitLong), Args: p.atMostOne,
+		Use: "init [flags] [FILE]", Short: p.say(i18n.AboutConfigInit), Long: p.say(i18n.AboutConfigInitLong), Args: p.atMostOne,
 		RunE: func(_ *cobra.Command, args []string) error { return p.writeStarter(fileOf(args), force) },
 	}
-	c.Flags().BoolVar(&force, "force", false, p.say(lang.FlagConfigForce))
+	c.Flags().BoolVar(&force, "force", false, p.say(i18n.FlagConfigForce))
 	return c
 }
 
@@ -60,7 +60,7 @@ func (p *program) writeStarter(file string, force bool) error {
 	}
 	f, err := os.OpenFile(file, how, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return &configError{p.say(lang.ConfigThere, file), p.say(lang.ConfigForce)}
+		return &configError{p.say(i18n.ConfigThere, file), p.say(i18n.ConfigForce)}
 	}
 	if err != nil {
 		return err
@@ -71,14 +71,14 @@ func (p *program) writeStarter(file string, force bool) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.stderr, p.say(lang.ConfigMade, file))
+	_, err = fmt.Fprintln(p.stderr, p.say(i18n.ConfigMade, file))
 	return err
 }
 
 func (p *program) configValidate() *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use: "validate [flags] [FILE]", Short: p.say(lang.AboutConfigValidate), Long: p.say(lang.AboutConfigValidateLong), Args: p.atMostOne,
+		Use: "validate [flags] [FILE]", Short: p.say(i18n.AboutConfigValidate), Long: p.say(i18n.AboutConfigValidateLong), Args: p.atMostOne,
 		Example: "  interlock config validate\n  interlock config init - | interlock config validate -o json -",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := p.checkOutput(c, output); err != nil {
@@ -109,7 +109,7 @@ func (p *program) validate(file string, listed bool) error {
 	if len(errs) > 0 {
 		return p.tell(file, errs)
 	}
-	_, err = fmt.Fprintln(p.stdout, p.say(lang.ConfigGood, shownAs(file), len(cfg.Rules)))
+	_, err = fmt.Fprintln(p.stdout, p.say(i18n.ConfigGood, shownAs(file), len(cfg.Rules)))
 	return err
 }
 
@@ -138,10 +138,10 @@ func (p *program) mistakesJSON(errs config.Errors) error {
 func (p *program) configFmt() *cobra.Command {
 	var check bool
 	c := &cobra.Command{
-		Use: "fmt [flags] [FILE]", Short: p.say(lang.AboutConfigFmt), Long: p.say(lang.AboutConfigFmtLong), Args: p.atMostOne,
+		Use: "fmt [flags] [FILE]", Short: p.say(i18n.AboutConfigFmt), Long: p.say(i18n.AboutConfigFmtLong), Args: p.atMostOne,
 		RunE: func(_ *cobra.Command, args []string) error { return p.format(fileOf(args), check) },
 	}
-	c.Flags().BoolVar(&check, "check", false, p.say(lang.FlagCheck))
+	c.Flags().BoolVar(&check, "check", false, p.say(i18n.FlagCheck))
 	return c
 }
 
@@ -155,7 +155,7 @@ func (p *program) format(file string, check bool) error {
 	case len(errs) > 0:
 		return p.tell(file, errs)
 	case check && !same:
-		return &configError{p.say(lang.ConfigUntidy, shownAs(file)), p.say(lang.ConfigFmtHint)}
+		return &configError{p.say(i18n.ConfigUntidy, shownAs(file)), p.say(i18n.ConfigFmtHint)}
 	case check:
 		return nil
 	case file == "-":
@@ -189,7 +189,7 @@ func replace(file string, content []byte) error {
 func (p *program) configShow() *cobra.Command {
 	var origin bool
 	c := &cobra.Command{
-		Use: "show [flags] [FILE]", Short: p.say(lang.AboutConfigShow), Long: p.say(lang.AboutConfigShowLong), Args: p.atMostOne,
+		Use: "show [flags] [FILE]", Short: p.say(i18n.AboutConfigShow), Long: p.say(i18n.AboutConfigShowLong), Args: p.atMostOne,
 		RunE: func(_ *cobra.Command, args []string) error {
 			file := fileOf(args)
 			content, err := p.content(file)
@@ -204,13 +204,13 @@ func (p *program) configShow() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&origin, "origin", false, p.say(lang.FlagOrigin))
+	c.Flags().BoolVar(&origin, "origin", false, p.say(i18n.FlagOrigin))
 	return c
 }
 
 func (p *program) configSchema() *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: p.say(lang.AboutConfigSchema), Args: p.noArgs,
+		Use: "schema", Short: p.say(i18n.AboutConfigSchema), Args: p.noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := p.stdout.Write(config.Schema())
 			return err
@@ -225,7 +225,7 @@ func (p *program) content(file string) ([]byte, error) {
 	}
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &configError{p.say(lang.ConfigLacking, file), p.say(lang.ConfigInitHint)}
+		return nil, &configError{p.say(i18n.ConfigLacking, file), p.say(i18n.ConfigInitHint)}
 	}
 	return content, err
 }
@@ -241,7 +241,7 @@ func (p *program) tell(file string, errs config.Errors) error {
 }
 
 func (p *program) mistaken(file string, errs config.Errors) error {
-	return &configError{p.say(lang.ConfigWrong, shownAs(file), len(errs)), ""}
+	return &configError{p.say(i18n.ConfigWrong, shownAs(file), len(errs)), ""}
 }
 
 // atMostOne is for commands about one file.

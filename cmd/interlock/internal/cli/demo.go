@@ -11,7 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
@@ -36,8 +36,8 @@ func (p *program) demo() *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
 		Use:   "demo [flags]",
-		Short: p.say(lang.AboutDemo),
-		Long:  p.say(lang.AboutDemoLong),
+		Short: p.say(i18n.AboutDemo),
+		Long:  p.say(i18n.AboutDemoLong),
 		Example: "  interlock demo\n" +
 			"  interlock demo --n 24 --hold 20ms\n" +
 			"  interlock demo --redis redis://localhost:6379\n" +
@@ -49,10 +49,10 @@ func (p *program) demo() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&f.clicks, "n", 100, p.say(lang.FlagN, mostClicks))
-	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(lang.FlagHold))
-	flags.StringVar(&f.key, "key", "interlock:demo", p.say(lang.FlagKey))
-	flags.StringVar(&f.redis, "redis", "", p.say(lang.FlagRedis))
+	flags.IntVar(&f.clicks, "n", 100, p.say(i18n.FlagN, mostClicks))
+	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(i18n.FlagHold))
+	flags.StringVar(&f.key, "key", "interlock:demo", p.say(i18n.FlagKey))
+	flags.StringVar(&f.redis, "redis", "", p.say(i18n.FlagRedis))
 	p.siteFlags(c, &f.site)
 	return c
 }
@@ -61,7 +61,7 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	if err := p.checkDemo(c, f); err != nil {
 		return err
 	}
-	stages := []demo.Stage{{Name: p.say(lang.Embedded)}}
+	stages := []demo.Stage{{Name: p.say(i18n.Embedded)}}
 	address, from := p.redis(c, f)
 	if f.site.print {
 		return p.printConfig(&f.site, address)
@@ -73,7 +73,7 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 			return err
 		}
 		defer e.Close() //nolint:errcheck // nothing depends on it any more
-		stages = append(stages, demo.Stage{Name: p.say(lang.OnRedis, host(address)), Engine: e})
+		stages = append(stages, demo.Stage{Name: p.say(i18n.OnRedis, host(address)), Engine: e})
 		shared = e
 	}
 	page, err := p.openSite(c, &f.site, shared, address) // before the show, so that a taken port is known at once
@@ -90,7 +90,7 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	case err != nil && c.Context().Err() == nil && unreachable(err):
 		return &unreachableError{from, err}
 	case err == nil && address == "":
-		fmt.Fprintln(p.stderr, "\n"+p.paint(p.stderr).Dim(p.say(lang.TryRedis)))
+		fmt.Fprintln(p.stderr, "\n"+p.paint(p.stderr).Dim(p.say(i18n.TryRedis)))
 	}
 	if err != nil || page == nil {
 		return err
@@ -130,7 +130,7 @@ func (p *program) redis(c *cobra.Command, f *demoFlags) (address, from string) {
 
 func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Engine, error) {
 	if !redisURL.MatchString(address) {
-		return nil, p.misuse(c, p.say(lang.NotRedisURL, from), "")
+		return nil, p.misuse(c, p.say(i18n.NotRedisURL, from), "")
 	}
 	e, err := redisengine.Open(c.Context(), address)
 	switch {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/site"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/site"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/memory"
 )
@@ -29,11 +29,11 @@ type siteFlags struct {
 
 func (p *program) siteFlags(c *cobra.Command, f *siteFlags) {
 	flags := c.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:7070", p.say(lang.FlagListen))
-	flags.BoolVar(&f.noPage, "no-page", false, p.say(lang.FlagNoPage))
-	flags.DurationVar(&f.within, "for", 0, p.say(lang.FlagFor))
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:7070", p.say(i18n.FlagListen))
+	flags.BoolVar(&f.noPage, "no-page", false, p.say(i18n.FlagNoPage))
+	flags.DurationVar(&f.within, "for", 0, p.say(i18n.FlagFor))
 	flags.Lookup("for").DefValue = "" // not 0s
-	flags.BoolVar(&f.print, "print-config", false, p.say(lang.FlagPrint))
+	flags.BoolVar(&f.print, "print-config", false, p.say(i18n.FlagPrint))
 }
 
 func (p *program) checkSite(c *cobra.Command, f *siteFlags) error {
@@ -43,9 +43,9 @@ func (p *program) checkSite(c *cobra.Command, f *siteFlags) error {
 	}
 	switch {
 	case f.noPage && c.Flag("for").Changed:
-		return p.misuse(c, p.say(lang.NotBoth, "no-page", "for"), "")
+		return p.misuse(c, p.say(i18n.NotBoth, "no-page", "for"), "")
 	case err != nil:
-		return p.badValue(c, "listen", f.listen, p.say(lang.AnAddress, "127.0.0.1:7070"))
+		return p.badValue(c, "listen", f.listen, p.say(i18n.AnAddress, "127.0.0.1:7070"))
 	case c.Flag("for").Changed && (f.within <= 0 || f.within > 24*time.Hour):
 		return p.badValue(c, "for", f.within.String(), p.between(time.Millisecond, 24*time.Hour))
 	}
@@ -83,7 +83,7 @@ func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, addr
 	var network *net.OpError
 	switch {
 	case errors.Is(err, site.ErrLoopback):
-		return nil, p.badValue(c, "listen", f.listen, p.say(lang.NotLoopback))
+		return nil, p.badValue(c, "listen", f.listen, p.say(i18n.NotLoopback))
 	case errors.As(err, &network):
 		return nil, &listenError{f.listen, network.Err}
 	}
@@ -119,17 +119,17 @@ func (p *program) serveSite(ctx context.Context, f *siteFlags, s *site.Site) err
 func (p *program) invitation(f *siteFlags, s *site.Site) string {
 	paint := p.paint(p.stdout)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n\n", paint.Bold(p.say(lang.SiteOpen)))
+	fmt.Fprintf(&b, "\n%s\n\n", paint.Bold(p.say(i18n.SiteOpen)))
 	for _, row := range []struct {
-		name lang.Text
+		name i18n.Text
 		url  string
 		note string
 	}{
-		{lang.SitePage, s.URL + "/", ""},
-		{lang.SiteDirect, s.Shop, p.say(lang.SiteBroken)},
-		{lang.SiteGuarded, s.URL, p.say(lang.SiteRight)},
+		{i18n.SitePage, s.URL + "/", ""},
+		{i18n.SiteDirect, s.Shop, p.say(i18n.SiteBroken)},
+		{i18n.SiteGuarded, s.URL, p.say(i18n.SiteRight)},
 	} {
-		line := lang.Pad(p.say(row.name), 16) + "  " + paint.Bold(row.url)
+		line := i18n.Pad(p.say(row.name), 16) + "  " + paint.Bold(row.url)
 		if row.note != "" {
 			line += "  " + paint.Dim(row.note)
 		}
@@ -138,21 +138,21 @@ func (p *program) invitation(f *siteFlags, s *site.Site) string {
 	pay := `for i in 1 2 3 4 5; do curl -s -X POST -H 'Content-Type: application/json'%s -d '{"order":"%s","amount":20}' %s/payments & done; wait`
 	twice := `for i in 1 2; do curl -s -X POST -H 'Content-Type: application/json' -d '{"order":"42"}' %s/concurrent-test; done`
 	for _, try := range []struct {
-		why  lang.Text
+		why  i18n.Text
 		line string
 	}{
-		{lang.SiteClicks, fmt.Sprintf(pay, "", "A-1", s.Shop)},
-		{lang.SiteOnce, fmt.Sprintf(pay, ` -H 'Idempotency-Key: payment-of-order-A-2'`, "A-2", s.URL)},
-		{lang.SiteState, "curl -s " + s.Shop + "/state"},
-		{lang.SiteHundred, fmt.Sprintf(twice, s.URL)},
-		{lang.SiteLocks, "curl -s " + s.URL + "/api/v1/locks"},
-		{lang.SiteRules, "interlock demo --print-config"},
+		{i18n.SiteClicks, fmt.Sprintf(pay, "", "A-1", s.Shop)},
+		{i18n.SiteOnce, fmt.Sprintf(pay, ` -H 'Idempotency-Key: payment-of-order-A-2'`, "A-2", s.URL)},
+		{i18n.SiteState, "curl -s " + s.Shop + "/state"},
+		{i18n.SiteHundred, fmt.Sprintf(twice, s.URL)},
+		{i18n.SiteLocks, "curl -s " + s.URL + "/api/v1/locks"},
+		{i18n.SiteRules, "interlock demo --print-config"},
 	} {
 		fmt.Fprintf(&b, "\n%s\n%s\n", paint.Dim(p.say(try.why)), try.line)
 	}
-	end := p.say(lang.SiteEnd)
+	end := p.say(i18n.SiteEnd)
 	if f.within > 0 {
-		end = p.say(lang.SiteFor, picture.Duration(f.within))
+		end = p.say(i18n.SiteFor, chart.Duration(f.within))
 	}
 	fmt.Fprintf(&b, "\n%s\n", paint.Dim(end))
 	return b.String()

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/sheet"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/doctor"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
@@ -35,8 +35,8 @@ func (p *program) doctor() *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor [flags]",
-		Short: p.say(lang.AboutDoctor),
-		Long:  p.say(lang.AboutDoctorLong),
+		Short: p.say(i18n.AboutDoctor),
+		Long:  p.say(i18n.AboutDoctorLong),
 		Example: "  interlock doctor --redis redis://localhost:6379\n" +
 			"  interlock doctor --redis 'redis+sentinel://a,b,c/mymaster?acks=any' --lease 10s --json\n" +
 			"  interlock doctor --redis redis://a --redis redis://b --redis redis://c",
@@ -47,11 +47,11 @@ func (p *program) doctor() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&f.urls, "redis", nil, p.say(lang.FlagDoctorRedis))
+	flags.StringArrayVar(&f.urls, "redis", nil, p.say(i18n.FlagDoctorRedis))
 	flags.Lookup("redis").DefValue = "" // not []
-	flags.DurationVar(&f.lease, "lease", 30*time.Second, p.say(lang.FlagLease))
+	flags.DurationVar(&f.lease, "lease", 30*time.Second, p.say(i18n.FlagLease))
 	p.outputFlag(c, &f.form)
-	flags.BoolVar(&f.json, "json", false, p.say(lang.FlagJSON)) // as -o json, which came later
+	flags.BoolVar(&f.json, "json", false, p.say(i18n.FlagJSON)) // as -o json, which came later
 	return c
 }
 
@@ -86,16 +86,16 @@ func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
 	}
 	switch {
 	case len(f.urls) == 0:
-		return p.misuse(c, p.say(lang.DoctorLacks), "")
+		return p.misuse(c, p.say(i18n.DoctorLacks), "")
 	case f.lease <= 0:
-		return p.badValue(c, "lease", f.lease.String(), p.say(lang.ADuration))
+		return p.badValue(c, "lease", f.lease.String(), p.say(i18n.ADuration))
 	}
 	if err := p.checkOutput(c, f.form); err != nil {
 		return err
 	}
 	for _, url := range f.urls {
 		if !redisURL.MatchString(url) {
-			return p.misuse(c, p.say(lang.NotRedisURL, from), "")
+			return p.misuse(c, p.say(i18n.NotRedisURL, from), "")
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func examined(ctx context.Context, urls []string) (engine.Health, error) {
 // showDoctor writes the report.
 func (p *program) showDoctor(r doctor.Report, programs bool) error {
 	l := doctor.English
-	if p.lang == lang.Chinese {
+	if p.lang == i18n.Chinese {
 		l = doctor.Chinese
 	}
 	if programs {
@@ -139,7 +139,7 @@ func (p *program) showDoctor(r doctor.Report, programs bool) error {
 		_, err = p.stdout.Write(text)
 		return err
 	}
-	page := sheet.Page{Words: p.lang, Language: l, Paint: p.paint(p.stdout), Width: columns(p.stdout, p.getenv)}
+	page := report.Page{Words: p.lang, Language: l, Paint: p.paint(p.stdout), Width: columns(p.stdout, p.getenv)}
 	_, err := fmt.Fprint(p.stdout, page.Write(r))
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
@@ -25,7 +25,7 @@ type remote struct {
 
 // redisFlag adds the flag that says which Redis.
 func (p *program) redisFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "redis", "", p.say(lang.FlagTheRedis))
+	c.Flags().StringVar(to, "redis", "", p.say(i18n.FlagTheRedis))
 }
 
 // connect opens the Redis that a command is about. One in this process would be
@@ -36,7 +36,7 @@ func (p *program) connect(c *cobra.Command, url string) (*remote, error) {
 		url, from = p.getenv(redisVariable), redisVariable
 	}
 	if url == "" {
-		return nil, p.misuse(c, p.say(lang.RedisLacks, redisVariable), "")
+		return nil, p.misuse(c, p.say(i18n.RedisLacks, redisVariable), "")
 	}
 	e, err := p.open(c, url, from)
 	if gone, away := errors.AsType[*unreachableError](err); away {

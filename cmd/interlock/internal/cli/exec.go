@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/rule"
 )
@@ -39,8 +39,8 @@ func (p *program) exec() *cobra.Command {
 	var f execFlags
 	c := &cobra.Command{
 		Use:   "exec KEY [flags] -- COMMAND [ARGUMENTS]",
-		Short: p.say(lang.AboutExec),
-		Long:  p.say(lang.AboutExecLong),
+		Short: p.say(i18n.AboutExec),
+		Long:  p.say(i18n.AboutExecLong),
 		Example: "  interlock exec nightly-report --wait 0 -- ./report.sh\n" +
 			"  interlock exec deploy --kind fair --wait 10m -- make deploy",
 		Args: cobra.ArbitraryArgs,
@@ -51,11 +51,11 @@ func (p *program) exec() *cobra.Command {
 	flags := c.Flags()
 	flags.SortFlags = false
 	p.redisFlag(c, &f.redis)
-	flags.DurationVar(&f.wait, "wait", rule.DefaultWait, p.say(lang.FlagWait))
-	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(lang.FlagKind, strings.Join(kinds, ", ")))
-	flags.DurationVar(&f.lease, "lease", 0, p.say(lang.FlagExecLease))
-	flags.DurationVar(&f.maxHold, "max-hold", 0, p.say(lang.FlagMaxHold))
-	flags.DurationVar(&f.grace, "grace", 10*time.Second, p.say(lang.FlagGrace))
+	flags.DurationVar(&f.wait, "wait", rule.DefaultWait, p.say(i18n.FlagWait))
+	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(i18n.FlagKind, strings.Join(kinds, ", ")))
+	flags.DurationVar(&f.lease, "lease", 0, p.say(i18n.FlagExecLease))
+	flags.DurationVar(&f.maxHold, "max-hold", 0, p.say(i18n.FlagMaxHold))
+	flags.DurationVar(&f.grace, "grace", 10*time.Second, p.say(i18n.FlagGrace))
 	choices(c, "kind", kinds...)
 	flags.Lookup("lease").DefValue, flags.Lookup("max-hold").DefValue = "", "" // not 0s
 	return c
@@ -84,15 +84,15 @@ func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
 func (p *program) checkExec(c *cobra.Command, f *execFlags, args []string) error {
 	switch dash := c.ArgsLenAtDash(); {
 	case len(args) == 0 || dash == 0:
-		return p.misuse(c, p.say(lang.KeyLacks), "")
+		return p.misuse(c, p.say(i18n.KeyLacks), "")
 	case dash < 0:
-		return p.misuse(c, p.say(lang.DashLacks), "")
+		return p.misuse(c, p.say(i18n.DashLacks), "")
 	case dash > 1:
-		return p.misuse(c, p.say(lang.Superfluous, args[1]), "")
+		return p.misuse(c, p.say(i18n.Superfluous, args[1]), "")
 	case len(args) == 1:
-		return p.misuse(c, p.say(lang.CommandLacks), "")
+		return p.misuse(c, p.say(i18n.CommandLacks), "")
 	case f.grace < 0:
-		return p.badValue(c, "grace", f.grace.String(), p.say(lang.ADuration))
+		return p.badValue(c, "grace", f.grace.String(), p.say(i18n.ADuration))
 	}
 	return p.checkLock(c, &f.lockFlags, args[0])
 }
@@ -101,9 +101,9 @@ func (p *program) checkExec(c *cobra.Command, f *execFlags, args []string) error
 func (p *program) checkLock(c *cobra.Command, f *lockFlags, key string) error {
 	switch {
 	case !slices.Contains(kinds, f.kind):
-		return p.badValue(c, "kind", f.kind, p.say(lang.OneOf, strings.Join(kinds, ", ")))
+		return p.badValue(c, "kind", f.kind, p.say(i18n.OneOf, strings.Join(kinds, ", ")))
 	case f.wait < 0:
-		return p.badValue(c, "wait", f.wait.String(), p.say(lang.ADuration))
+		return p.badValue(c, "wait", f.wait.String(), p.say(i18n.ADuration))
 	}
 	// What is wrong with a key or with times shows when a lock is taken: here,
 	// in this process, before anybody is asked.
@@ -182,11 +182,11 @@ func (p *program) reportExec(err error) (code int, known bool) {
 		p.complain(p.busy(busy))
 		return exitNotAcquired, true
 	case errors.As(err, &lost):
-		p.complain(p.say(lang.ExecLost, shown.Text(lost.key), lost.err), p.say(lang.ExecLostHint))
+		p.complain(p.say(i18n.ExecLost, sanitize.Text(lost.key), lost.err), p.say(i18n.ExecLostHint))
 		return exitLost, true
 	case errors.As(err, &ended):
 		if ended.err != nil {
-			p.complain(p.say(lang.NoStart, ended.err))
+			p.complain(p.say(i18n.NoStart, ended.err))
 		}
 		return ended.code, true
 	}
@@ -197,12 +197,12 @@ func (p *program) reportExec(err error) (code int, known bool) {
 func (p *program) busy(e *notAcquiredError) string {
 	l := admin.Describe(e.info)
 	if len(l.Holders) == 0 {
-		return p.say(lang.Busy, shown.Text(e.key))
+		return p.say(i18n.Busy, sanitize.Text(e.key))
 	}
 	h := l.Holders[0]
-	text := p.say(lang.BusyUntil, shown.Text(e.key), shown.Text(who(h.Owner, h.Client)), lasting(millis(h.TTLMS)), h.Fence)
+	text := p.say(i18n.BusyUntil, sanitize.Text(e.key), sanitize.Text(who(h.Owner, h.Client)), lasting(millis(h.TTLMS)), h.Fence)
 	if more := len(l.Holders) - 1; more > 0 {
-		text += p.say(lang.BusyMore, more)
+		text += p.say(i18n.BusyMore, more)
 	}
 	return text
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
@@ -58,10 +58,10 @@ func (p *program) report(err error) int {
 		p.complain(usage.text, usage.hints...)
 		return exitUsage
 	case errors.As(err, &stopped) && stopped.Left > 0:
-		p.complain(p.say(lang.InterruptedLeft, stopped.Left))
+		p.complain(p.say(i18n.InterruptedLeft, stopped.Left))
 		return exitInterrupted
 	case errors.As(err, &stopped), errors.Is(err, context.Canceled):
-		p.complain(p.say(lang.Interrupted))
+		p.complain(p.say(i18n.Interrupted))
 		return exitInterrupted
 	case errors.As(err, &file) && file.hint == "":
 		p.complain(file.text)
@@ -70,29 +70,29 @@ func (p *program) report(err error) int {
 		p.complain(file.text, file.hint)
 		return exitError
 	case errors.As(err, &untold):
-		hint := lang.UntoldHint
+		hint := i18n.UntoldHint
 		if untold.Done {
-			hint = lang.UntoldDoneHint
+			hint = i18n.UntoldDoneHint
 		}
-		p.complain(p.say(lang.Untold, untold.Side, untold.Err), p.say(hint))
+		p.complain(p.say(i18n.Untold, untold.Side, untold.Err), p.say(hint))
 		return exitUnreachable
 	case errors.As(err, &needed):
-		p.complain(p.say(lang.Unreachable, needed), p.say(lang.NeededHint, needed.from))
+		p.complain(p.say(i18n.Unreachable, needed), p.say(i18n.NeededHint, needed.from))
 		return exitUnreachable
 	case errors.As(err, &away):
-		p.complain(p.say(lang.Unreachable, away), p.say(lang.UnreachableHint, away.from))
+		p.complain(p.say(i18n.Unreachable, away), p.say(i18n.UnreachableHint, away.from))
 		return exitUnreachable
 	case errors.As(err, &taken):
-		p.complain(p.say(lang.PortTaken, taken.at, taken.err), p.say(lang.PortHint))
+		p.complain(p.say(i18n.PortTaken, taken.at, taken.err), p.say(i18n.PortHint))
 		return exitError
 	case errors.Is(err, errDoctorFailed):
-		p.complain(p.say(lang.DoctorFailed))
+		p.complain(p.say(i18n.DoctorFailed))
 		return exitVerdict
 	case errors.Is(err, errDoctorAway):
-		p.complain(p.say(lang.DoctorAway))
+		p.complain(p.say(i18n.DoctorAway))
 		return exitUnreachable
 	case errors.Is(err, demo.ErrVerdict):
-		p.complain(p.say(lang.VerdictFailed))
+		p.complain(p.say(i18n.VerdictFailed))
 		return exitVerdict
 	}
 	for _, known := range []func(error) (int, bool){p.reportExec, p.reportOperator, p.reportStorm, p.reportGateway, p.reportWeaving} {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
@@ -30,19 +30,19 @@ type gatewayFlags struct {
 
 func (p *program) gatewayFlags(c *cobra.Command, f *gatewayFlags) {
 	flags := c.Flags()
-	flags.StringVar(&f.health, "health", "", p.say(lang.FlagHealth))
-	flags.BoolVar(&f.wait, "wait-for-engine", false, p.say(lang.FlagWaitEngine))
-	flags.StringVar(&f.log, "log", "text", p.say(lang.FlagLog))
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, p.say(lang.FlagVerbose))
+	flags.StringVar(&f.health, "health", "", p.say(i18n.FlagHealth))
+	flags.BoolVar(&f.wait, "wait-for-engine", false, p.say(i18n.FlagWaitEngine))
+	flags.StringVar(&f.log, "log", "text", p.say(i18n.FlagLog))
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, p.say(i18n.FlagVerbose))
 	choices(c, "log", "text", "json")
 }
 
 func (p *program) checkGateway(c *cobra.Command, f *gatewayFlags) error {
 	if f.log != "text" && f.log != asJSON {
-		return p.badValue(c, "log", f.log, p.say(lang.OneOf, "text, json"))
+		return p.badValue(c, "log", f.log, p.say(i18n.OneOf, "text, json"))
 	}
 	if f.health != "" && !address(f.health) {
-		return p.badValue(c, "health", f.health, p.say(lang.AnAddress, "127.0.0.1:8081"))
+		return p.badValue(c, "health", f.health, p.say(i18n.AnAddress, "127.0.0.1:8081"))
 	}
 	return nil
 }
@@ -125,14 +125,14 @@ func (p *program) reportGateway(err error) (code int, ok bool) {
 	var taken *serve.ListenError
 	switch {
 	case errors.As(err, &away):
-		p.complain(p.say(lang.Unreachable, away), p.say(lang.GatewayAwayHint))
+		p.complain(p.say(i18n.Unreachable, away), p.say(i18n.GatewayAwayHint))
 		return exitUnreachable, true
 	case errors.As(err, &taken):
-		hint := lang.GatewayPortHint
+		hint := i18n.GatewayPortHint
 		if taken.What == "admin" {
-			hint = lang.GatewayAdminHint
+			hint = i18n.GatewayAdminHint
 		}
-		p.complain(p.say(lang.PortTaken, taken.At, taken.Err), p.say(hint, taken.What))
+		p.complain(p.say(i18n.PortTaken, taken.At, taken.Err), p.say(hint, taken.What))
 		return exitError, true
 	}
 	return 0, false
@@ -145,36 +145,36 @@ func (p *program) greet(s *serve.Server, o serve.Options, f *gatewayFlags) {
 	if f.log == asJSON {
 		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
 		for _, l := range lacks {
-			o.Log.Warn(lang.English.Say(lackTexts[l]), "lack", string(l))
+			o.Log.Warn(i18n.English.Say(lackTexts[l]), "lack", string(l))
 		}
 		return
 	}
 	paint := p.paint(p.stderr)
 	var b strings.Builder
-	row := func(name lang.Text, text string) {
-		fmt.Fprintf(&b, "  %s  %s\n", lang.Pad(p.say(name), 8), text)
+	row := func(name i18n.Text, text string) {
+		fmt.Fprintf(&b, "  %s  %s\n", i18n.Pad(p.say(name), 8), text)
 	}
-	fmt.Fprintf(&b, "%s → %s\n", paint.Bold(s.URL), shown.Text(upstreams(o.Config)))
+	fmt.Fprintf(&b, "%s → %s\n", paint.Bold(s.URL), sanitize.Text(upstreams(o.Config)))
 	for i := range o.Config.Rules {
-		row(lang.RowRule, p.rule(&o.Config.Rules[i]))
+		row(i18n.RowRule, p.rule(&o.Config.Rules[i]))
 	}
 	if len(o.Config.Rules) == 0 {
-		row(lang.RowRule, p.say(lang.NoRules))
+		row(i18n.RowRule, p.say(i18n.NoRules))
 	}
-	row(lang.RowEngine, shown.Text(serve.EngineName(o.Config.Engine)))
+	row(i18n.RowEngine, sanitize.Text(serve.EngineName(o.Config.Engine)))
 	if s.Admin != "" {
-		row(lang.RowAdmin, s.Admin+"/api/v1/claims")
+		row(i18n.RowAdmin, s.Admin+"/api/v1/claims")
 	}
 	if s.Health != "" {
-		row(lang.RowHealth, s.Health+"/readyz")
+		row(i18n.RowHealth, s.Health+"/readyz")
 	}
 	if len(lacks) > 0 {
-		fmt.Fprintln(&b, p.say(lang.LacksTitle))
+		fmt.Fprintln(&b, p.say(i18n.LacksTitle))
 	}
 	for _, l := range lacks {
 		fmt.Fprintf(&b, "  - %s\n", p.say(lackTexts[l]))
 	}
-	fmt.Fprintln(&b, paint.Dim(p.say(lang.GatewayEnd)))
+	fmt.Fprintln(&b, paint.Dim(p.say(i18n.GatewayEnd)))
 	fmt.Fprint(p.stderr, b.String())
 }
 
@@ -186,12 +186,12 @@ func (p *program) rule(r *config.Rule) string {
 	}
 	words := []string{methods, r.Match.Path, " " + string(r.Do.Verb), r.Do.Name + ":" + r.Key.String()}
 	if r.Optional {
-		words = append(words, " ("+p.say(lang.RuleOptional)+")")
+		words = append(words, " ("+p.say(i18n.RuleOptional)+")")
 	}
 	if r.Shadow {
-		words = append(words, " ("+p.say(lang.RuleShadow)+")")
+		words = append(words, " ("+p.say(i18n.RuleShadow)+")")
 	}
-	return shown.Text(strings.Join(words, " "))
+	return sanitize.Text(strings.Join(words, " "))
 }
 
 func upstreams(c *config.Config) string {
@@ -203,9 +203,9 @@ func upstreams(c *config.Config) string {
 }
 
 // lackTexts are what is missing, in words.
-var lackTexts = map[serve.Lack]lang.Text{
-	serve.Memory:    lang.LackMemory,
-	serve.Nobody:    lang.LackNobody,
-	serve.Voluntary: lang.LackVoluntary,
-	serve.Unguarded: lang.LackRules,
+var lackTexts = map[serve.Lack]i18n.Text{
+	serve.Memory:    i18n.LackMemory,
+	serve.Nobody:    i18n.LackNobody,
+	serve.Voluntary: i18n.LackVoluntary,
+	serve.Unguarded: i18n.LackRules,
 }

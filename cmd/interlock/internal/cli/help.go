@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
 // help explains a command. It is written here since cobra's own knows one
@@ -18,9 +18,9 @@ func (p *program) help(c *cobra.Command) {
 	if about == "" {
 		about = c.Short
 	}
-	fmt.Fprintf(&b, "%s\n\n%s\n", about, p.say(lang.Usage))
+	fmt.Fprintf(&b, "%s\n\n%s\n", about, p.say(i18n.Usage))
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "  %s COMMAND\n\n%s\n", c.CommandPath(), p.say(lang.Commands))
+		fmt.Fprintf(&b, "  %s COMMAND\n\n%s\n", c.CommandPath(), p.say(i18n.Commands))
 		width := 0
 		for _, sub := range c.Commands() {
 			width = max(width, len(sub.Name()))
@@ -34,18 +34,18 @@ func (p *program) help(c *cobra.Command) {
 		fmt.Fprintf(&b, "  %s\n", c.UseLine())
 	}
 	if c.Example != "" {
-		fmt.Fprintf(&b, "\n%s\n%s\n", p.say(lang.Examples), c.Example)
+		fmt.Fprintf(&b, "\n%s\n%s\n", p.say(i18n.Examples), c.Example)
 	}
-	fmt.Fprintf(&b, "\n%s\n", p.say(lang.Flags))
+	fmt.Fprintf(&b, "\n%s\n", p.say(i18n.Flags))
 	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { p.flag(&b, f) })
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { p.flag(&b, f) })
-	codes := lang.ExitCodes
+	codes := i18n.ExitCodes
 	if c.Name() == "doctor" {
-		codes = lang.DoctorCodes
+		codes = i18n.DoctorCodes
 	}
 	fmt.Fprintf(&b, "\n%s\n", p.say(codes))
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "%s\n", p.say(lang.More))
+		fmt.Fprintf(&b, "%s\n", p.say(i18n.More))
 	}
 	fmt.Fprint(c.OutOrStdout(), b.String())
 }
@@ -85,7 +85,7 @@ func (p *program) flag(b *strings.Builder, f *pflag.Flag) {
 	}
 	fmt.Fprintf(b, "  %-22s %s", name, f.Usage)
 	if f.DefValue != "" && f.Value.Type() != "bool" {
-		b.WriteString(p.say(lang.Default, f.DefValue))
+		b.WriteString(p.say(i18n.Default, f.DefValue))
 	}
 	b.WriteByte('\n')
 }
@@ -93,7 +93,7 @@ func (p *program) flag(b *strings.Builder, f *pflag.Flag) {
 func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: p.say(lang.AboutHelp),
+		Short: p.say(i18n.AboutHelp),
 
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -11,15 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/gateway/admin"
 	"github.com/interlock-go/interlock/guard"
 )
 
 func (p *program) keys() *cobra.Command {
-	c := p.family("key", lang.AboutKeys)
+	c := p.family("key", i18n.AboutKeys)
 	c.AddCommand(p.keyLs(), p.keyGet(), p.keyResolve(), p.keyExpire())
 	return c
 }
@@ -33,7 +33,7 @@ type keyFilter struct{ pattern, guard, state string }
 func (p *program) keyLs() *cobra.Command {
 	var f operatorFlags
 	var which keyFilter
-	c := p.verb("ls [PATTERN] [flags]", lang.AboutKeyLs, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	c := p.verb("ls [PATTERN] [flags]", i18n.AboutKeyLs, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 		which.pattern = pattern(args)
 		return p.listKeys(c, r, f, which)
 	})
@@ -41,14 +41,14 @@ func (p *program) keyLs() *cobra.Command {
 	c.Args = func(c *cobra.Command, args []string) error {
 		switch {
 		case which.state != "" && !slices.Contains(states, which.state):
-			return p.badValue(c, "state", which.state, p.say(lang.OneOf, strings.Join(states, ", ")))
+			return p.badValue(c, "state", which.state, p.say(i18n.OneOf, strings.Join(states, ", ")))
 		case which.guard != "" && len(args) > 0:
-			return p.misuse(c, p.say(lang.GoesWithout, "--guard", "PATTERN"), "")
+			return p.misuse(c, p.say(i18n.GoesWithout, "--guard", "PATTERN"), "")
 		}
 		return p.listArgs(&f)(c, args)
 	}
-	c.Flags().StringVar(&which.state, "state", "", p.say(lang.FlagState, strings.Join(states, ", ")))
-	c.Flags().StringVar(&which.guard, "guard", "", p.say(lang.FlagGuard))
+	c.Flags().StringVar(&which.state, "state", "", p.say(i18n.FlagState, strings.Join(states, ", ")))
+	c.Flags().StringVar(&which.guard, "guard", "", p.say(i18n.FlagGuard))
 	choices(c, "state", states...)
 	p.limitFlag(c, &f)
 	return c
@@ -63,18 +63,18 @@ func (p *program) listKeys(c *cobra.Command, r *remote, f *operatorFlags, which 
 	if f.output == asJSON {
 		return p.json(list)
 	}
-	rows := [][]string{{p.say(lang.ColumnGuard), p.say(lang.ColumnKey), p.say(lang.ColumnState), p.say(lang.ColumnFence), p.say(lang.ColumnBegan), p.say(lang.ColumnLeft)}}
+	rows := [][]string{{p.say(i18n.ColumnGuard), p.say(i18n.ColumnKey), p.say(i18n.ColumnState), p.say(i18n.ColumnFence), p.say(i18n.ColumnBegan), p.say(i18n.ColumnLeft)}}
 	for _, k := range list.Claims {
 		rows = append(rows, []string{
-			shown.Short(k.Guard, ownerColumn), shown.Short(k.ID, keyColumn), k.State, fmt.Sprint(k.Fence), began(k), lasting(millis(k.TTLMS)),
+			sanitize.Short(k.Guard, ownerColumn), sanitize.Short(k.ID, keyColumn), k.State, fmt.Sprint(k.Fence), began(k), lasting(millis(k.TTLMS)),
 		})
 	}
 	if err := p.table(rows); err != nil {
 		return err
 	}
-	p.remark(p.say(lang.KeysListed, len(list.Claims), r.name, time.Since(start).Round(100*time.Microsecond)))
+	p.remark(p.say(i18n.KeysListed, len(list.Claims), r.name, time.Since(start).Round(100*time.Microsecond)))
 	if list.More {
-		p.remark(p.say(lang.ListedMore, f.limit))
+		p.remark(p.say(i18n.ListedMore, f.limit))
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func records(ctx context.Context, r *remote, which keyFilter, limit int) (list c
 
 func (p *program) keyGet() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("get KEY [flags]", lang.AboutKeyGet, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	c := p.verb("get KEY [flags]", i18n.AboutKeyGet, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 		_, rec, err := p.lookup(c, r, args[0])
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (p *program) lookup(c *cobra.Command, r *remote, key string) (*guard.Record
 		return nil, rec, err
 	}
 	if rec.State == engine.Absent {
-		return nil, rec, fmt.Errorf("%w: %s", errNothing, p.say(lang.KeyAbsent, shown.Text(key)))
+		return nil, rec, fmt.Errorf("%w: %s", errNothing, p.say(i18n.KeyAbsent, sanitize.Text(key)))
 	}
 	return all, rec, nil
 }
@@ -147,15 +147,15 @@ func (p *program) lookup(c *cobra.Command, r *remote, key string) (*guard.Record
 // showKey writes all that is known of one key.
 func (p *program) showKey(k admin.ClaimDetail) error {
 	all := [][2]string{
-		{p.say(lang.ColumnKey), shown.Text(k.ID)}, {p.say(lang.ColumnGuard), shown.Text(k.Guard)}, {p.say(lang.ColumnState), k.State},
-		{p.say(lang.ColumnFence), fmt.Sprint(k.Fence)}, {p.say(lang.ColumnBegan), began(k.Claim)}, {p.say(lang.ColumnLeft), lasting(millis(k.TTLMS))},
+		{p.say(i18n.ColumnKey), sanitize.Text(k.ID)}, {p.say(i18n.ColumnGuard), sanitize.Text(k.Guard)}, {p.say(i18n.ColumnState), k.State},
+		{p.say(i18n.ColumnFence), fmt.Sprint(k.Fence)}, {p.say(i18n.ColumnBegan), began(k.Claim)}, {p.say(i18n.ColumnLeft), lasting(millis(k.TTLMS))},
 	}
 	if k.Result != nil {
-		text := p.say(lang.KeptBytes, k.Result.Holds, k.Result.Bytes)
+		text := p.say(i18n.KeptBytes, k.Result.Holds, k.Result.Bytes)
 		if k.Result.Encrypted {
-			text += p.say(lang.KeptSealed)
+			text += p.say(i18n.KeptSealed)
 		}
-		all = append(all, [2]string{p.say(lang.ColumnKept), text})
+		all = append(all, [2]string{p.say(i18n.ColumnKept), text})
 	}
 	return p.pairs(all)
 }
@@ -167,10 +167,10 @@ func (p *program) keyResolve() *cobra.Command {
 	var f operatorFlags
 	var v verdictFlags
 	var kept []byte
-	c := p.verb("resolve KEY --outcome WHAT --reason TEXT [flags]", lang.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	c := p.verb("resolve KEY --outcome WHAT --reason TEXT [flags]", i18n.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 		return p.resolve(c, r, f, args[0], v.outcome, kept)
 	})
-	c.Long = p.say(lang.AboutKeyResolveLong)
+	c.Long = p.say(i18n.AboutKeyResolveLong)
 	c.Example = "  interlock key resolve pay:Zm9v --outcome done --result '{\"order\": 7}' --reason 'seen at the bank'"
 	c.Args = func(c *cobra.Command, args []string) (err error) {
 		if err := p.destroyArgs(&f)(c, args); err != nil {
@@ -179,10 +179,10 @@ func (p *program) keyResolve() *cobra.Command {
 		kept, err = p.verdict(c, &f, &v)
 		return err
 	}
-	c.Flags().StringVar(&v.outcome, "outcome", "", p.say(lang.FlagOutcome))
-	c.Flags().StringVar(&v.result, "result", "", p.say(lang.FlagResult))
-	c.Flags().StringVar(&v.response, "response", "", p.say(lang.FlagResponse))
-	c.Flags().StringVar(&v.failure, "error", "", p.say(lang.FlagError))
+	c.Flags().StringVar(&v.outcome, "outcome", "", p.say(i18n.FlagOutcome))
+	c.Flags().StringVar(&v.result, "result", "", p.say(i18n.FlagResult))
+	c.Flags().StringVar(&v.response, "response", "", p.say(i18n.FlagResponse))
+	c.Flags().StringVar(&v.failure, "error", "", p.say(i18n.FlagError))
 	choices(c, "outcome", "done", "failed", "free")
 	p.destroyFlags(c, &f)
 	return c
@@ -191,12 +191,12 @@ func (p *program) keyResolve() *cobra.Command {
 // verdict returns what is to be kept of what an operator says.
 func (p *program) verdict(c *cobra.Command, f *operatorFlags, v *verdictFlags) ([]byte, error) {
 	if _, known := admin.Outcome(v.outcome); !known {
-		return nil, p.badValue(c, "outcome", v.outcome, p.say(lang.OneOf, "done, failed, free"))
+		return nil, p.badValue(c, "outcome", v.outcome, p.say(i18n.OneOf, "done, failed, free"))
 	}
 	said := admin.Verdict{Outcome: v.outcome, Error: v.failure, Reason: f.reason}
 	if v.result != "" {
 		if !json.Valid([]byte(v.result)) {
-			return nil, p.badValue(c, "result", v.result, p.say(lang.AJSON))
+			return nil, p.badValue(c, "result", v.result, p.say(i18n.AJSON))
 		}
 		said.Result = json.RawMessage(v.result)
 	}
@@ -204,12 +204,12 @@ func (p *program) verdict(c *cobra.Command, f *operatorFlags, v *verdictFlags) (
 		d := json.NewDecoder(strings.NewReader(v.response))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&said.Response); err != nil || said.Response == nil || said.Response.Status < 100 || said.Response.Status > 599 {
-			return nil, p.badValue(c, "response", v.response, p.say(lang.AResponse))
+			return nil, p.badValue(c, "response", v.response, p.say(i18n.AResponse))
 		}
 	}
 	kept, err := said.Kept()
 	if err != nil {
-		return nil, p.misuse(c, p.say(lang.VerdictMix), "")
+		return nil, p.misuse(c, p.say(i18n.VerdictMix), "")
 	}
 	return kept, nil
 }
@@ -220,7 +220,7 @@ func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, ou
 		return err
 	}
 	if rec.State != engine.Unknown {
-		return fmt.Errorf("%w: %s", errNothing, p.say(lang.KeyKnown, shown.Text(key), rec.State))
+		return fmt.Errorf("%w: %s", errNothing, p.say(i18n.KeyKnown, sanitize.Text(key), rec.State))
 	}
 	if !f.dryRun {
 		if err := p.confirm(c, f, key); err != nil {
@@ -238,17 +238,17 @@ func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, ou
 	if f.output == asJSON {
 		return p.json(decisionJSON{Claim: admin.DescribeClaim(rec).Claim, Outcome: outcome, Reason: f.reason, By: p.who(), DryRun: f.dryRun})
 	}
-	done := lang.Resolved
+	done := i18n.Resolved
 	if f.dryRun {
-		done = lang.WouldResolve
+		done = i18n.WouldResolve
 	}
-	return p.print([]string{p.say(done, shown.Text(key), outcome)})
+	return p.print([]string{p.say(done, sanitize.Text(key), outcome)})
 }
 
 func (p *program) keyExpire() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("expire KEY --reason TEXT [flags]", lang.AboutKeyExpire, &f, p.expire)
-	c.Long = p.say(lang.AboutKeyExpireLong)
+	c := p.verb("expire KEY --reason TEXT [flags]", i18n.AboutKeyExpire, &f, p.expire)
+	c.Long = p.say(i18n.AboutKeyExpireLong)
 	c.Args = p.destroyArgs(&f)
 	p.destroyFlags(c, &f)
 	return c
@@ -261,7 +261,7 @@ func (p *program) expire(c *cobra.Command, r *remote, f *operatorFlags, args []s
 		return err
 	}
 	if !f.dryRun && rec.State != engine.Running {
-		p.remark(p.say(lang.WouldExpire, shown.Text(key), rec.State))
+		p.remark(p.say(i18n.WouldExpire, sanitize.Text(key), rec.State))
 		if err := p.confirm(c, f, key); err != nil {
 			return err
 		}
@@ -270,14 +270,14 @@ func (p *program) expire(c *cobra.Command, r *remote, f *operatorFlags, args []s
 		}
 	}
 	if rec.State == engine.Running {
-		return fmt.Errorf("%w: %s", errNothing, p.say(lang.KeyRuns, shown.Text(key)))
+		return fmt.Errorf("%w: %s", errNothing, p.say(i18n.KeyRuns, sanitize.Text(key)))
 	}
 	if f.output == asJSON {
 		return p.json(decisionJSON{Claim: admin.DescribeClaim(rec).Claim, Outcome: "expired", Reason: f.reason, By: p.who(), DryRun: f.dryRun})
 	}
-	done := lang.Expired
+	done := i18n.Expired
 	if f.dryRun {
-		done = lang.WouldExpire
+		done = i18n.WouldExpire
 	}
-	return p.print([]string{p.say(done, shown.Text(key), rec.State)})
+	return p.print([]string{p.say(done, sanitize.Text(key), rec.State)})
 }

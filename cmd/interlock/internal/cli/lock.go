@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/gateway/admin"
 )
 
@@ -32,13 +32,13 @@ type operatorFlags struct {
 }
 
 func (p *program) lock() *cobra.Command {
-	c := p.family("lock", lang.AboutLock)
+	c := p.family("lock", i18n.AboutLock)
 	c.AddCommand(p.lockLs(), p.lockGet(), p.lockRelease())
 	return c
 }
 
 // family is a command that only has others.
-func (p *program) family(name string, about lang.Text) *cobra.Command {
+func (p *program) family(name string, about i18n.Text) *cobra.Command {
 	return &cobra.Command{Use: name, Short: p.say(about), Args: cobra.ArbitraryArgs, RunE: p.bare}
 }
 
@@ -48,7 +48,7 @@ var otherWords = map[string][]string{
 }
 
 // verb makes a command for operators.
-func (p *program) verb(use string, about lang.Text, f *operatorFlags, run func(*cobra.Command, *remote, *operatorFlags, []string) error) *cobra.Command {
+func (p *program) verb(use string, about i18n.Text, f *operatorFlags, run func(*cobra.Command, *remote, *operatorFlags, []string) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: p.say(about),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -74,14 +74,14 @@ func (p *program) verb(use string, about lang.Text, f *operatorFlags, run func(*
 // oneKey wants the name of what a command is about.
 func (p *program) oneKey(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return p.misuse(c, p.say(lang.KeyLacks), "")
+		return p.misuse(c, p.say(i18n.KeyLacks), "")
 	}
 	return p.noArgs(c, args[1:])
 }
 
 func (p *program) lockLs() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("ls [PATTERN] [flags]", lang.AboutLockLs, &f, p.listLocks)
+	c := p.verb("ls [PATTERN] [flags]", i18n.AboutLockLs, &f, p.listLocks)
 	c.Example = "  interlock lock ls\n  interlock lock ls 'order:*' -o json"
 	c.Args = p.listArgs(&f)
 	p.limitFlag(c, &f)
@@ -89,7 +89,7 @@ func (p *program) lockLs() *cobra.Command {
 }
 
 func (p *program) limitFlag(c *cobra.Command, f *operatorFlags) {
-	c.Flags().IntVar(&f.limit, "limit", 100, p.say(lang.FlagLimit, mostListed))
+	c.Flags().IntVar(&f.limit, "limit", 100, p.say(i18n.FlagLimit, mostListed))
 }
 
 // listArgs wants a pattern at most, and a limit that makes sense.
@@ -122,7 +122,7 @@ func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args 
 	if f.output == asJSON {
 		return p.json(lockList{Locks: all, More: more})
 	}
-	rows := [][]string{{p.say(lang.ColumnKey), p.say(lang.ColumnKind), p.say(lang.ColumnHolder), p.say(lang.ColumnFence), p.say(lang.ColumnLeft), p.say(lang.ColumnWaiters)}}
+	rows := [][]string{{p.say(i18n.ColumnKey), p.say(i18n.ColumnKind), p.say(i18n.ColumnHolder), p.say(i18n.ColumnFence), p.say(i18n.ColumnLeft), p.say(i18n.ColumnWaiters)}}
 	queue := 0
 	for _, l := range all {
 		queue += waiting(l)
@@ -131,9 +131,9 @@ func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args 
 	if err := p.table(rows); err != nil {
 		return err
 	}
-	p.remark(p.say(lang.LocksListed, len(all), queue, r.name, time.Since(began).Round(100*time.Microsecond)))
+	p.remark(p.say(i18n.LocksListed, len(all), queue, r.name, time.Since(began).Round(100*time.Microsecond)))
 	if more {
-		p.remark(p.say(lang.ListedMore, f.limit))
+		p.remark(p.say(i18n.ListedMore, f.limit))
 	}
 	return nil
 }
@@ -158,10 +158,10 @@ func locks(ctx context.Context, client *interlock.Client, pattern string, limit 
 }
 
 func (p *program) lockRow(l admin.Lock) []string {
-	row := []string{shown.Short(l.Key, keyColumn), l.Kind, "", "", "", fmt.Sprint(waiting(l))}
+	row := []string{sanitize.Short(l.Key, keyColumn), l.Kind, "", "", "", fmt.Sprint(waiting(l))}
 	if len(l.Holders) > 0 {
 		h := l.Holders[0]
-		row[2], row[3], row[4] = shown.Short(who(h.Owner, h.Client), ownerColumn), fmt.Sprint(h.Fence), lasting(millis(h.TTLMS))
+		row[2], row[3], row[4] = sanitize.Short(who(h.Owner, h.Client), ownerColumn), fmt.Sprint(h.Fence), lasting(millis(h.TTLMS))
 		if more := len(l.Holders) - 1; more > 0 {
 			row[2] += fmt.Sprintf(" +%d", more)
 		}
@@ -171,7 +171,7 @@ func (p *program) lockRow(l admin.Lock) []string {
 
 func (p *program) lockGet() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("get KEY [flags]", lang.AboutLockGet, &f, p.getLock)
+	c := p.verb("get KEY [flags]", i18n.AboutLockGet, &f, p.getLock)
 	c.Args, c.ValidArgsFunction = p.oneKey, p.lockNames(&f)
 	return c
 }
@@ -200,31 +200,31 @@ func (p *program) inspect(c *cobra.Command, r *remote, key string) (interlock.Lo
 	case err != nil:
 		return info, err
 	case len(info.Holders) == 0 && len(info.Waiters) == 0:
-		return info, fmt.Errorf("%w: %s", errNothing, p.say(lang.LockFree, shown.Text(key)))
+		return info, fmt.Errorf("%w: %s", errNothing, p.say(i18n.LockFree, sanitize.Text(key)))
 	}
 	return info, nil
 }
 
 // showLock writes all that is known of one lock.
 func (p *program) showLock(l admin.LockDetail) error {
-	all := [][2]string{{p.say(lang.ColumnKey), shown.Text(l.Key)}, {p.say(lang.ColumnKind), l.Kind}}
+	all := [][2]string{{p.say(i18n.ColumnKey), sanitize.Text(l.Key)}, {p.say(i18n.ColumnKind), l.Kind}}
 	for _, h := range l.Holders {
-		text := p.say(lang.HolderLine, shown.Text(who(h.Owner, h.Client)), h.Owner, h.Fence, h.Count, lasting(millis(h.TTLMS)))
-		all = append(all, [2]string{p.say(lang.ColumnHolder), text})
+		text := p.say(i18n.HolderLine, sanitize.Text(who(h.Owner, h.Client)), h.Owner, h.Fence, h.Count, lasting(millis(h.TTLMS)))
+		all = append(all, [2]string{p.say(i18n.ColumnHolder), text})
 	}
 	for i, w := range l.Line {
-		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(lang.ColumnWaiter), i+1), shown.Text(who(w.Owner, w.Client))})
+		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(i18n.ColumnWaiter), i+1), sanitize.Text(who(w.Owner, w.Client))})
 	}
 	if l.Listeners > l.Waiters {
-		all = append(all, [2]string{p.say(lang.ColumnWaiters), p.say(lang.Listening, l.Listeners)})
+		all = append(all, [2]string{p.say(i18n.ColumnWaiters), p.say(i18n.Listening, l.Listeners)})
 	}
 	return p.pairs(all)
 }
 
 func (p *program) lockRelease() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("release KEY --reason TEXT [flags]", lang.AboutRelease, &f, p.releaseLock)
-	c.Long = p.say(lang.AboutReleaseLong)
+	c := p.verb("release KEY --reason TEXT [flags]", i18n.AboutRelease, &f, p.releaseLock)
+	c.Long = p.say(i18n.AboutReleaseLong)
 	c.Example = "  interlock lock release order:981 --reason 'stuck deploy'\n" +
 		"  interlock lock release order:981 --reason 'stuck deploy' --yes"
 	c.Args, c.ValidArgsFunction = p.destroyArgs(&f), p.lockNames(&f)
@@ -241,9 +241,9 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 	l := admin.Describe(info)
 	if len(l.Holders) > 0 {
 		h := l.Holders[0]
-		p.remark(p.say(lang.ReleaseHeld, shown.Text(key), shown.Text(who(h.Owner, h.Client)), h.Fence, waiting(l.Lock)))
+		p.remark(p.say(i18n.ReleaseHeld, sanitize.Text(key), sanitize.Text(who(h.Owner, h.Client)), h.Fence, waiting(l.Lock)))
 	} else {
-		p.remark(p.say(lang.ReleaseLine, shown.Text(key), l.Waiters))
+		p.remark(p.say(i18n.ReleaseLine, sanitize.Text(key), l.Waiters))
 	}
 	if !f.dryRun {
 		if err := p.confirm(c, f, key); err != nil {
@@ -257,9 +257,9 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 	if f.output == asJSON {
 		return p.json(releaseJSON{Lock: l, Reason: f.reason, By: p.who(), DryRun: f.dryRun})
 	}
-	done := lang.Released
+	done := i18n.Released
 	if f.dryRun {
-		done = lang.WouldRelease
+		done = i18n.WouldRelease
 	}
-	return p.print([]string{p.say(done, shown.Text(key), len(l.Holders), l.Waiters)})
+	return p.print([]string{p.say(done, sanitize.Text(key), len(l.Holders), l.Waiters)})
 }

@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 )
 
 // destroyFlags add what goes with taking something away.
 func (p *program) destroyFlags(c *cobra.Command, f *operatorFlags) {
-	c.Flags().StringVar(&f.reason, "reason", "", p.say(lang.FlagReason))
-	c.Flags().BoolVar(&f.yes, "yes", false, p.say(lang.FlagYes))
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, p.say(lang.FlagDryRun))
+	c.Flags().StringVar(&f.reason, "reason", "", p.say(i18n.FlagReason))
+	c.Flags().BoolVar(&f.yes, "yes", false, p.say(i18n.FlagYes))
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, p.say(i18n.FlagDryRun))
 }
 
 // destroyArgs wants a key, and a reason: whoever finds it gone will ask.
@@ -28,7 +28,7 @@ func (p *program) destroyArgs(f *operatorFlags) cobra.PositionalArgs {
 			return err
 		}
 		if strings.TrimSpace(f.reason) == "" {
-			return p.misuse(c, p.say(lang.Lacking, "--reason"), "")
+			return p.misuse(c, p.say(i18n.Lacking, "--reason"), "")
 		}
 		return nil
 	}
@@ -44,9 +44,9 @@ func (p *program) confirm(c *cobra.Command, f *operatorFlags, key string) error 
 		return nil
 	}
 	if !interactive(os.Stdin) {
-		return p.misuse(c, p.say(lang.NeedsYes), "")
+		return p.misuse(c, p.say(i18n.NeedsYes), "")
 	}
-	fmt.Fprint(p.stderr, p.say(lang.TypeKey))
+	fmt.Fprint(p.stderr, p.say(i18n.TypeKey))
 	typed := make(chan string, 1)
 	go func() { // ends with the process at the latest: a terminal cannot be told to stop
 		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
@@ -54,7 +54,7 @@ func (p *program) confirm(c *cobra.Command, f *operatorFlags, key string) error 
 	}()
 	select {
 	case line := <-typed:
-		if line = strings.TrimRight(line, "\r\n"); line != key && line != shown.Text(key) {
+		if line = strings.TrimRight(line, "\r\n"); line != key && line != sanitize.Text(key) {
 			return errUnconfirmed
 		}
 		return nil
@@ -67,7 +67,7 @@ func (p *program) confirm(c *cobra.Command, f *operatorFlags, key string) error 
 func (p *program) reportOperator(err error) (code int, known bool) {
 	switch {
 	case errors.Is(err, errUnconfirmed):
-		p.complain(p.say(lang.Unconfirmed))
+		p.complain(p.say(i18n.Unconfirmed))
 		return exitError, true
 	case errors.Is(err, errNothing):
 		p.complain(strings.TrimPrefix(err.Error(), errNothing.Error()+": "))

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 )
 
 // What -o may be.
@@ -20,14 +20,14 @@ const (
 
 // outputFlag adds the flag that says in which form data are written.
 func (p *program) outputFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVarP(to, "output", "o", asTable, p.say(lang.FlagOutput))
+	c.Flags().StringVarP(to, "output", "o", asTable, p.say(i18n.FlagOutput))
 	choices(c, "output", asTable, asJSON)
 }
 
 // checkOutput refuses a form that there is not.
 func (p *program) checkOutput(c *cobra.Command, form string) error {
 	if form != asTable && form != asJSON {
-		return p.badValue(c, "output", form, p.say(lang.OneOf, asTable+", "+asJSON))
+		return p.badValue(c, "output", form, p.say(i18n.OneOf, asTable+", "+asJSON))
 	}
 	return nil
 }
@@ -42,13 +42,13 @@ func (p *program) json(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := p.stdout.Write(shown.JSON(b.Bytes()))
+	_, err := p.stdout.Write(sanitize.JSON(b.Bytes()))
 	return err
 }
 
 // table writes rows below their headings.
 func (p *program) table(rows [][]string) error {
-	lines := shown.Table(rows)
+	lines := sanitize.Table(rows)
 	lines[0] = p.paint(p.stdout).Dim(lines[0])
 	return p.print(lines)
 }
@@ -57,11 +57,11 @@ func (p *program) table(rows [][]string) error {
 func (p *program) pairs(all [][2]string) error {
 	width := 0
 	for _, pair := range all {
-		width = max(width, lang.Width(pair[0]))
+		width = max(width, i18n.Width(pair[0]))
 	}
 	var b strings.Builder
 	for _, pair := range all {
-		fmt.Fprintf(&b, "%s  %s\n", p.paint(p.stdout).Dim(lang.Pad(pair[0], width)), pair[1])
+		fmt.Fprintf(&b, "%s  %s\n", p.paint(p.stdout).Dim(i18n.Pad(pair[0], width)), pair[1])
 	}
 	_, err := fmt.Fprint(p.stdout, b.String())
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
 var update = flag.Bool("update", false, "write the reference into docs/cli.md anew")
@@ -22,7 +22,7 @@ const reference = "<!-- from the code: go test ./cmd/interlock/internal/cli -upd
 // The page has every verb and every flag, in both languages, as the command itself
 // explains them.
 func TestPageIsWhatTheCommandSays(t *testing.T) {
-	for name, l := range map[string]lang.Language{"cli.md": lang.English, "cli.zh-CN.md": lang.Chinese} {
+	for name, l := range map[string]i18n.Language{"cli.md": i18n.English, "cli.zh-CN.md": i18n.Chinese} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "..", "..", "docs", name)
 			text, err := os.ReadFile(path)
@@ -73,7 +73,7 @@ func TestFlagsSayWhatTheyTake(t *testing.T) {
 }
 
 // page is the reference of all commands.
-func page(l lang.Language) string {
+func page(l i18n.Language) string {
 	p := &program{stdout: os.Stdout, stderr: os.Stderr, getenv: func(string) string { return "" }, lang: l}
 	var b strings.Builder
 	p.section(&b, p.root())
@@ -110,7 +110,7 @@ func (p *program) flagTable(b *strings.Builder, flags *pflag.FlagSet) {
 			return
 		}
 		if rows++; rows == 1 {
-			fmt.Fprintf(b, "\n| %s | |\n|---|---|\n", strings.TrimRight(p.say(lang.Flags), ":："))
+			fmt.Fprintf(b, "\n| %s | |\n|---|---|\n", strings.TrimRight(p.say(i18n.Flags), ":："))
 		}
 		name := "`--" + f.Name
 		if f.Shorthand != "" {
@@ -121,7 +121,7 @@ func (p *program) flagTable(b *strings.Builder, flags *pflag.FlagSet) {
 		}
 		text := cell.Replace(f.Usage)
 		if f.DefValue != "" && f.Value.Type() != "bool" {
-			text += cell.Replace(p.say(lang.Default, f.DefValue))
+			text += cell.Replace(p.say(i18n.Default, f.DefValue))
 		}
 		fmt.Fprintf(b, "| %s` | %s |\n", name, text)
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/gateway/config"
 )
@@ -23,7 +23,7 @@ type proxyFlags struct {
 func (p *program) proxy() *cobra.Command {
 	var f proxyFlags
 	c := &cobra.Command{
-		Use: "proxy --to URL [flags]", Short: p.say(lang.AboutProxy), Long: p.say(lang.AboutProxyLong),
+		Use: "proxy --to URL [flags]", Short: p.say(i18n.AboutProxy), Long: p.say(i18n.AboutProxyLong),
 		Example: "  interlock proxy --to http://127.0.0.1:9000\n" +
 			"  interlock proxy --to http://127.0.0.1:9000 --redis redis://127.0.0.1:6379 --once 'POST /orders=header.Idempotency-Key'\n" +
 			"  interlock proxy --to http://127.0.0.1:9000 --print-config >interlock.yaml",
@@ -34,15 +34,15 @@ func (p *program) proxy() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&f.To, "to", nil, p.say(lang.FlagProxyTo))
-	flags.StringVar(&f.Listen, "listen", config.DefaultListen, p.say(lang.FlagProxyListen))
-	flags.StringVar(&f.Redis, "redis", "", p.say(lang.FlagProxyRedis))
-	flags.StringArrayVar(&f.Once, "once", nil, p.say(lang.FlagOnce))
-	flags.StringVar(&f.RulesFile, "rules", "", p.say(lang.FlagRules))
-	flags.StringVar(&f.Principal, "principal", "none", p.say(lang.FlagPrincipal))
-	flags.StringArrayVar(&f.Trust, "trust", nil, p.say(lang.FlagTrust))
-	flags.StringVar(&f.Admin, "admin", config.DefaultAdminListen, p.say(lang.FlagAdmin))
-	flags.BoolVar(&f.print, "print-config", false, p.say(lang.FlagPrintProxy))
+	flags.StringArrayVar(&f.To, "to", nil, p.say(i18n.FlagProxyTo))
+	flags.StringVar(&f.Listen, "listen", config.DefaultListen, p.say(i18n.FlagProxyListen))
+	flags.StringVar(&f.Redis, "redis", "", p.say(i18n.FlagProxyRedis))
+	flags.StringArrayVar(&f.Once, "once", nil, p.say(i18n.FlagOnce))
+	flags.StringVar(&f.RulesFile, "rules", "", p.say(i18n.FlagRules))
+	flags.StringVar(&f.Principal, "principal", "none", p.say(i18n.FlagPrincipal))
+	flags.StringArrayVar(&f.Trust, "trust", nil, p.say(i18n.FlagTrust))
+	flags.StringVar(&f.Admin, "admin", config.DefaultAdminListen, p.say(i18n.FlagAdmin))
+	flags.BoolVar(&f.print, "print-config", false, p.say(i18n.FlagPrintProxy))
 	flags.Lookup("to").Annotations = map[string][]string{takes: {"URL"}}
 	for _, name := range []string{"to", "once", "trust"} {
 		flags.Lookup(name).DefValue = "" // not []
@@ -102,34 +102,34 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 	}
 	switch {
 	case len(f.To) == 0:
-		return p.misuse(c, p.say(lang.Lacking, "--to"), "")
+		return p.misuse(c, p.say(i18n.Lacking, "--to"), "")
 	case len(f.Once) > 0 && f.RulesFile != "":
-		return p.misuse(c, p.say(lang.NotBoth, "once", "rules"), "")
+		return p.misuse(c, p.say(i18n.NotBoth, "once", "rules"), "")
 	case wrong:
-		return p.misuse(c, p.say(lang.NotRedisURL, p.redisFrom(c)), "")
+		return p.misuse(c, p.say(i18n.NotRedisURL, p.redisFrom(c)), "")
 	case !address(f.Listen):
-		return p.badValue(c, "listen", f.Listen, p.say(lang.AnAddress, "127.0.0.1:8080"))
+		return p.badValue(c, "listen", f.Listen, p.say(i18n.AnAddress, "127.0.0.1:8080"))
 	case f.Admin != serve.Off && !address(f.Admin):
-		return p.badValue(c, "admin", f.Admin, p.say(lang.AnAddressOrOff))
+		return p.badValue(c, "admin", f.Admin, p.say(i18n.AnAddressOrOff))
 	}
 	for _, to := range f.To {
 		if !strings.HasPrefix(to, "http://") && !strings.HasPrefix(to, "https://") {
-			return p.misuse(c, p.say(lang.NotHTTP, to), fmt.Sprint("--to http://", strings.TrimPrefix(to, "//")))
+			return p.misuse(c, p.say(i18n.NotHTTP, to), fmt.Sprint("--to http://", strings.TrimPrefix(to, "//")))
 		}
 	}
 	for _, once := range f.Once {
 		if !serve.Pair(once) {
-			return p.badValue(c, "once", once, p.say(lang.AnOnce))
+			return p.badValue(c, "once", once, p.say(i18n.AnOnce))
 		}
 	}
 	if !serve.KnownPrincipal(f.Principal) {
-		return p.badValue(c, "principal", f.Principal, p.say(lang.OneOf, "none, header:NAME, jwks:FILE, jwks:URL"))
+		return p.badValue(c, "principal", f.Principal, p.say(i18n.OneOf, "none, header:NAME, jwks:FILE, jwks:URL"))
 	}
 	if f.RulesFile == "" {
 		return nil
 	}
 	if _, err := os.Stat(f.RulesFile); os.IsNotExist(err) {
-		return &configError{p.say(lang.ConfigLacking, f.RulesFile), p.say(lang.RulesHint)}
+		return &configError{p.say(i18n.ConfigLacking, f.RulesFile), p.say(i18n.RulesHint)}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/gateway/config"
 )
@@ -15,7 +15,7 @@ func (p *program) serve() *cobra.Command {
 	var file string
 	var f gatewayFlags
 	c := &cobra.Command{
-		Use: "serve [flags]", Short: p.say(lang.AboutServe), Long: p.say(lang.AboutServeLong),
+		Use: "serve [flags]", Short: p.say(i18n.AboutServe), Long: p.say(i18n.AboutServeLong),
 		Example: "  interlock config init\n  interlock serve\n  interlock serve --config shop.yaml --log json",
 		Args:    p.noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -40,7 +40,7 @@ func (p *program) serve() *cobra.Command {
 		DisableFlagsInUseLine: true, // Use has them
 	}
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&file, "config", configFile, p.say(lang.FlagConfigFile))
+	c.Flags().StringVar(&file, "config", configFile, p.say(i18n.FlagConfigFile))
 	p.gatewayFlags(c, &f)
 	return c
 }

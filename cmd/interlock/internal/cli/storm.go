@@ -14,10 +14,10 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/storm"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/loadtest"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/rule"
 )
 
@@ -44,8 +44,8 @@ func (p *program) storm() *cobra.Command {
 	var f stormFlags
 	c := &cobra.Command{
 		Use:   "storm [flags]",
-		Short: p.say(lang.AboutStorm),
-		Long:  p.say(lang.AboutStormLong),
+		Short: p.say(i18n.AboutStorm),
+		Long:  p.say(i18n.AboutStormLong),
 		Example: "  interlock storm --n 100 --threshold 'executed==100,max-holders==1'\n" +
 			"  interlock storm --redis redis://localhost:6379 --key order:42 --wait 0 --hold 1s --threshold executed==1\n" +
 			"  interlock storm --url http://127.0.0.1:8080/orders --idempotency-key 8e03978e-40d5-43dd-bc93-6894a57f9324 --body '{}' --threshold executed==1",
@@ -56,19 +56,19 @@ func (p *program) storm() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&f.n, "n", 100, p.say(lang.FlagStormN, mostClicks, mostRequests))
-	flags.StringVar(&f.key, "key", "interlock:storm", p.say(lang.FlagKey))
-	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(lang.FlagKind, strings.Join(kinds, ", ")))
-	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(lang.FlagHold))
-	flags.DurationVar(&f.wait, "wait", stormPatience, p.say(lang.FlagStormWait))
+	flags.IntVar(&f.n, "n", 100, p.say(i18n.FlagStormN, mostClicks, mostRequests))
+	flags.StringVar(&f.key, "key", "interlock:storm", p.say(i18n.FlagKey))
+	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(i18n.FlagKind, strings.Join(kinds, ", ")))
+	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(i18n.FlagHold))
+	flags.DurationVar(&f.wait, "wait", stormPatience, p.say(i18n.FlagStormWait))
 	flags.Lookup("wait").DefValue = ""
-	flags.StringVar(&f.redis, "redis", "", p.say(lang.FlagStormRedis))
-	flags.StringVar(&f.url, "url", "", p.say(lang.FlagURL))
-	flags.StringVar(&f.method, "method", http.MethodPost, p.say(lang.FlagMethod))
-	flags.StringVar(&f.body, "body", "", p.say(lang.FlagBody))
-	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", p.say(lang.FlagIdempotencyKey))
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, p.say(lang.FlagTimeout, longestStorm))
-	flags.StringVar(&f.threshold, "threshold", "", p.say(lang.FlagThreshold))
+	flags.StringVar(&f.redis, "redis", "", p.say(i18n.FlagStormRedis))
+	flags.StringVar(&f.url, "url", "", p.say(i18n.FlagURL))
+	flags.StringVar(&f.method, "method", http.MethodPost, p.say(i18n.FlagMethod))
+	flags.StringVar(&f.body, "body", "", p.say(i18n.FlagBody))
+	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", p.say(i18n.FlagIdempotencyKey))
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, p.say(i18n.FlagTimeout, longestStorm))
+	flags.StringVar(&f.threshold, "threshold", "", p.say(i18n.FlagThreshold))
 	p.outputFlag(c, &f.output)
 	choices(c, "kind", kinds...)
 	return c
@@ -82,9 +82,9 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	ctx, cancel := context.WithTimeoutCause(c.Context(), f.timeout, errStormLong)
 	defer cancel()
 	began := time.Now()
-	var result *storm.Result
+	var result *loadtest.Result
 	if f.url != "" {
-		q := &storm.Requests{URL: f.url, Method: f.method, Body: f.body, Key: f.idempotencyKey, N: f.n, Progress: p.progress(f.n, began)}
+		q := &loadtest.Requests{URL: f.url, Method: f.method, Body: f.body, Key: f.idempotencyKey, N: f.n, Progress: p.progress(f.n, began)}
 		result, err = q.Run(ctx)
 	} else {
 		result, err = p.contend(ctx, c, f, began)
@@ -100,8 +100,8 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 }
 
 // contend lets goroutines contend for a lock, here or on a Redis.
-func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, began time.Time) (*storm.Result, error) {
-	s := &storm.Contenders{Progress: p.progress(f.n, began), Contest: demo.Contest{
+func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, began time.Time) (*loadtest.Result, error) {
+	s := &loadtest.Contenders{Progress: p.progress(f.n, began), Contest: demo.Contest{
 		Storm:  demo.Storm{Clicks: f.n, Hold: f.hold, Key: f.key, Shared: f.kind == string(rule.Read)},
 		Locker: func(client *interlock.Client) interlock.Locker { return f.locker(client, f.key) },
 	}}
@@ -118,10 +118,10 @@ func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, 
 	return result, r.explain(ctx, err)
 }
 
-func (p *program) checkStorm(c *cobra.Command, f *stormFlags) ([]storm.Threshold, error) {
-	most, figures := mostClicks, storm.LockFigures
+func (p *program) checkStorm(c *cobra.Command, f *stormFlags) ([]loadtest.Threshold, error) {
+	most, figures := mostClicks, loadtest.LockFigures
 	if f.url != "" {
-		most, figures = mostRequests, storm.RequestFigures
+		most, figures = mostRequests, loadtest.RequestFigures
 	}
 	switch {
 	case f.n < 1 || f.n > most:
@@ -137,7 +137,7 @@ func (p *program) checkStorm(c *cobra.Command, f *stormFlags) ([]storm.Threshold
 	if err := p.checkTarget(c, f); err != nil {
 		return nil, err
 	}
-	thresholds, err := storm.ParseThresholds(f.threshold, figures)
+	thresholds, err := loadtest.ParseThresholds(f.threshold, figures)
 	if err != nil {
 		return nil, p.misuse(c, "--threshold: "+err.Error(), "")
 	}
@@ -149,20 +149,20 @@ func (p *program) checkTarget(c *cobra.Command, f *stormFlags) error {
 	if f.url == "" {
 		for _, name := range []string{"method", "body", "idempotency-key"} {
 			if c.Flag(name).Changed {
-				return p.misuse(c, p.say(lang.GoesWith, "--"+name, "--url"), "")
+				return p.misuse(c, p.say(i18n.GoesWith, "--"+name, "--url"), "")
 			}
 		}
 		return p.checkLock(c, &f.lockFlags, f.key)
 	}
 	for _, name := range []string{"key", "kind", "hold", "wait", "redis"} {
 		if c.Flag(name).Changed {
-			return p.misuse(c, p.say(lang.GoesWithout, "--"+name, "--url"), "")
+			return p.misuse(c, p.say(i18n.GoesWithout, "--"+name, "--url"), "")
 		}
 	}
-	err := storm.CheckURL(f.url)
+	err := loadtest.CheckURL(f.url)
 	switch {
-	case errors.Is(err, storm.ErrElsewhere):
-		return p.misuse(c, p.say(lang.Elsewhere), "")
+	case errors.Is(err, loadtest.ErrElsewhere):
+		return p.misuse(c, p.say(i18n.Elsewhere), "")
 	case err != nil:
 		return p.misuse(c, "--url: "+err.Error(), "")
 	}
@@ -180,20 +180,20 @@ var (
 func (p *program) reportStorm(err error) (code int, known bool) {
 	switch {
 	case errors.Is(err, errStormVerdict):
-		p.complain(p.say(lang.VerdictFailed))
+		p.complain(p.say(i18n.VerdictFailed))
 		return exitVerdict, true
 	case errors.Is(err, errStormThreshold):
-		p.complain(p.say(lang.ThresholdMissed))
+		p.complain(p.say(i18n.ThresholdMissed))
 		return exitVerdict, true
 	case errors.Is(err, errStormLong):
-		p.complain(p.say(lang.StormLong), p.say(lang.StormLongHint))
+		p.complain(p.say(i18n.StormLong), p.say(i18n.StormLongHint))
 		return exitNotAcquired, true
 	}
 	return 0, false
 }
 
 // judge shows what became of a storm, and decides.
-func (p *program) judge(f *stormFlags, r *storm.Result, thresholds []storm.Threshold) error {
+func (p *program) judge(f *stormFlags, r *loadtest.Result, thresholds []loadtest.Threshold) error {
 	met := make([]bool, len(thresholds))
 	all := true
 	for i, t := range thresholds {
@@ -219,7 +219,7 @@ func (p *program) judge(f *stormFlags, r *storm.Result, thresholds []storm.Thres
 }
 
 // stormJSON writes the result for programs. Times are in milliseconds.
-func (p *program) stormJSON(r *storm.Result, thresholds []storm.Threshold, met []bool, fine bool) error {
+func (p *program) stormJSON(r *loadtest.Result, thresholds []loadtest.Threshold, met []bool, fine bool) error {
 	type threshold struct {
 		Text string `json:"text"`
 		Met  bool   `json:"met"`
@@ -247,11 +247,11 @@ func (p *program) stormJSON(r *storm.Result, thresholds []storm.Threshold, met [
 }
 
 // showStorm writes the result for people, with a picture of who held when.
-func (p *program) showStorm(r *storm.Result, thresholds []storm.Threshold, met []bool, fine bool) error {
+func (p *program) showStorm(r *loadtest.Result, thresholds []loadtest.Threshold, met []bool, fine bool) error {
 	paint := p.paint(p.stdout)
 	var b strings.Builder
 	if len(r.Spans) > 0 {
-		chart := picture.Chart{Width: columns(p.stdout, p.getenv), Rows: 24, Paint: paint, Alarm: !fine}
+		chart := chart.Chart{Width: columns(p.stdout, p.getenv), Rows: 24, Paint: paint, Alarm: !fine}
 		b.WriteString(chart.Draw(r.Spans) + "\n")
 	}
 	var rows [][]string
@@ -262,9 +262,9 @@ func (p *program) showStorm(r *storm.Result, thresholds []storm.Threshold, met [
 		rows = append(rows, []string{fmt.Sprint("status ", status), fmt.Sprint(r.Statuses[status])})
 	}
 	for _, code := range slices.Sorted(maps.Keys(r.Problems)) {
-		rows = append(rows, []string{"problem " + shown.Text(code), fmt.Sprint(r.Problems[code])})
+		rows = append(rows, []string{"problem " + sanitize.Text(code), fmt.Sprint(r.Problems[code])})
 	}
-	b.WriteString(strings.Join(shown.Table(rows), "\n") + "\n")
+	b.WriteString(strings.Join(sanitize.Table(rows), "\n") + "\n")
 	for i, v := range r.Violations {
 		if i == 5 {
 			break // a person has read enough
@@ -291,7 +291,7 @@ func (p *program) progress(n int, began time.Time) func(int) {
 		const width = 24
 		full := min(width, done*width/n)
 		fmt.Fprintf(p.stderr, "\r%s%s %d/%d %s\x1b[K", strings.Repeat("█", full), strings.Repeat("░", width-full), done, n,
-			picture.Duration(time.Since(began).Round(100*time.Millisecond)))
+			chart.Duration(time.Since(began).Round(100*time.Millisecond)))
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/standby"
 )
@@ -27,8 +27,8 @@ func (p *program) switchSides() *cobra.Command {
 	f := switchFlags{urls: map[standby.Side]*string{standby.Primary: new(string), standby.Standby: new(string)}}
 	c := &cobra.Command{
 		Use:   "switch [flags]",
-		Short: p.say(lang.AboutSwitch),
-		Long:  p.say(lang.AboutSwitchLong),
+		Short: p.say(i18n.AboutSwitch),
+		Long:  p.say(i18n.AboutSwitchLong),
 		Example: "  interlock switch --primary redis://a:6379 --standby redis://b:6379 --status\n" +
 			"  interlock switch --primary redis://a:6379 --standby redis://b:6379 --to standby",
 		Args: p.noArgs,
@@ -38,11 +38,11 @@ func (p *program) switchSides() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVar(f.urls[standby.Primary], "primary", "", p.say(lang.FlagPrimary))
-	flags.StringVar(f.urls[standby.Standby], "standby", "", p.say(lang.FlagStandby))
-	flags.StringVar(&f.to, "to", "", p.say(lang.FlagTo))
-	flags.BoolVar(&f.force, "force", false, p.say(lang.FlagForce))
-	flags.BoolVar(&f.status, "status", false, p.say(lang.FlagStatus))
+	flags.StringVar(f.urls[standby.Primary], "primary", "", p.say(i18n.FlagPrimary))
+	flags.StringVar(f.urls[standby.Standby], "standby", "", p.say(i18n.FlagStandby))
+	flags.StringVar(&f.to, "to", "", p.say(i18n.FlagTo))
+	flags.BoolVar(&f.force, "force", false, p.say(i18n.FlagForce))
+	flags.BoolVar(&f.status, "status", false, p.say(i18n.FlagStatus))
 	return c
 }
 
@@ -74,17 +74,17 @@ func (p *program) runSwitch(c *cobra.Command, f *switchFlags) error {
 func (p *program) checkSwitch(c *cobra.Command, f *switchFlags) (to standby.Side, err error) {
 	for _, side := range []standby.Side{standby.Primary, standby.Standby} {
 		if *f.urls[side] == "" {
-			return 0, p.misuse(c, p.say(lang.Lacking, "--"+side.String()), "")
+			return 0, p.misuse(c, p.say(i18n.Lacking, "--"+side.String()), "")
 		}
 	}
 	if f.status == (f.to != "") {
-		return 0, p.misuse(c, p.say(lang.ToOrStatus), "")
+		return 0, p.misuse(c, p.say(i18n.ToOrStatus), "")
 	}
 	if f.status {
 		return 0, nil
 	}
 	if to, err = standby.ParseSide(f.to); err != nil {
-		return 0, p.badValue(c, "to", f.to, p.say(lang.OneOf, "primary, standby, local"))
+		return 0, p.badValue(c, "to", f.to, p.say(i18n.OneOf, "primary, standby, local"))
 	}
 	return to, nil
 }
@@ -140,16 +140,16 @@ func (p *program) who() string {
 
 // reported is what is said about a switch.
 func (p *program) reported(r standby.Report, err error) (lines []string) {
-	switched := lang.Switched
+	switched := i18n.Switched
 	if r.Already {
-		switched = lang.SwitchedBefore
+		switched = i18n.SwitchedBefore
 	}
 	lines = append(lines, p.say(switched, r.State.Side, r.State.Epoch))
 	for _, side := range r.Told {
-		lines = append(lines, "  "+p.say(lang.Told, side))
+		lines = append(lines, "  "+p.say(i18n.Told, side))
 	}
 	for side, why := range r.Untold {
-		lines = append(lines, "  "+p.say(lang.NotTold, side, why))
+		lines = append(lines, "  "+p.say(i18n.NotTold, side, why))
 	}
 	if err != nil {
 		return lines
@@ -160,16 +160,16 @@ func (p *program) reported(r standby.Report, err error) (lines []string) {
 // state is what is said about the side that counts.
 func (p *program) state(s standby.State) (lines []string) {
 	if s.Used {
-		lines = append(lines, p.say(lang.Counts, s.Side, s.Epoch))
+		lines = append(lines, p.say(i18n.Counts, s.Side, s.Epoch))
 	} else {
-		lines = append(lines, p.say(lang.NotUsed))
+		lines = append(lines, p.say(i18n.NotUsed))
 	}
 	if s.Epoch > 0 {
-		lines = append(lines, "  "+p.say(lang.SwitchedAt, s.Since.Local().Format(time.DateTime), shown.Text(s.By)))
+		lines = append(lines, "  "+p.say(i18n.SwitchedAt, s.Since.Local().Format(time.DateTime), sanitize.Text(s.By)))
 	}
 	for _, side := range []standby.Side{standby.Primary, standby.Standby} {
 		if err := s.Sides[side]; err != nil {
-			lines = append(lines, "  "+p.say(lang.SideAway, side, err))
+			lines = append(lines, "  "+p.say(i18n.SideAway, side, err))
 		}
 	}
 	return append(lines, p.waited(s)...)
@@ -178,11 +178,11 @@ func (p *program) state(s standby.State) (lines []string) {
 // waited is what users notice of a switch.
 func (p *program) waited(s standby.State) (lines []string) {
 	if s.Side == standby.Local {
-		lines = append(lines, "  "+p.say(lang.EachAlone))
+		lines = append(lines, "  "+p.say(i18n.EachAlone))
 	}
 	if !s.Quiet.IsZero() {
 		left := time.Until(s.Quiet).Round(100 * time.Millisecond)
-		lines = append(lines, "  "+p.say(lang.QuietUntil, s.Quiet.Format(time.TimeOnly), left))
+		lines = append(lines, "  "+p.say(i18n.QuietUntil, s.Quiet.Format(time.TimeOnly), left))
 	}
 	return lines
 }

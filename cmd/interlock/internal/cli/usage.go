@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
 // A usageError is a mistake on the command line, with what to do about it.
@@ -26,31 +26,31 @@ func (e *usageError) Error() string { return e.text }
 func (p *program) misuse(c *cobra.Command, text, meant string) error {
 	var hints []string
 	if meant != "" {
-		hints = append(hints, p.say(lang.DidYouMean, meant))
+		hints = append(hints, p.say(i18n.DidYouMean, meant))
 	}
-	return &usageError{text, append(hints, p.say(lang.SeeHelp, c.CommandPath()))}
+	return &usageError{text, append(hints, p.say(i18n.SeeHelp, c.CommandPath()))}
 }
 
 func (p *program) unknownCommand(c *cobra.Command, name string) error {
 	var names []string
 	for _, sub := range c.Commands() {
 		if slices.Contains(sub.SuggestFor, name) { // another word for the same
-			return p.misuse(c, p.say(lang.UnknownCommand, name), sub.Name())
+			return p.misuse(c, p.say(i18n.UnknownCommand, name), sub.Name())
 		}
 		if offered(sub) {
 			names = append(names, sub.Name())
 		}
 	}
-	return p.misuse(c, p.say(lang.UnknownCommand, name), nearest(name, names))
+	return p.misuse(c, p.say(i18n.UnknownCommand, name), nearest(name, names))
 }
 
 func (p *program) badValue(c *cobra.Command, flag, value, want string) error {
-	return p.misuse(c, p.say(lang.BadValue, flag, value, want), "")
+	return p.misuse(c, p.say(i18n.BadValue, flag, value, want), "")
 }
 
 func (p *program) noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return p.misuse(c, p.say(lang.Superfluous, args[0]), "")
+		return p.misuse(c, p.say(i18n.Superfluous, args[0]), "")
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (p *program) flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		return p.unknownFlag(c, unknown)
 	case errors.As(err, &lacking):
-		return p.misuse(c, p.say(lang.NeedsValue, lacking.GetFlag().Name), "")
+		return p.misuse(c, p.say(i18n.NeedsValue, lacking.GetFlag().Name), "")
 	case errors.As(err, &bad):
 		return p.badValue(c, bad.GetFlag().Name, bad.GetValue(), p.kind(bad.GetFlag()))
 	}
@@ -75,13 +75,13 @@ func (p *program) unknownFlag(c *cobra.Command, err *pflag.NotExistError) error 
 	name := err.GetSpecifiedName()
 	if err.GetSpecifiedShortnames() != "" {
 		// pflag names the first letter only; -hold is more likely a slip of the hand
-		return p.misuse(c, p.say(lang.UnknownFlag, "-"+name), p.nearestFlag(c, err.GetSpecifiedShortnames()))
+		return p.misuse(c, p.say(i18n.UnknownFlag, "-"+name), p.nearestFlag(c, err.GetSpecifiedShortnames()))
 	}
 	meant := p.nearestFlag(c, name)
 	if sub, _, err := c.Root().Find([]string{name}); err == nil && sub.Name() == name { // --version
 		meant = sub.CommandPath()
 	}
-	return p.misuse(c, p.say(lang.UnknownFlag, "--"+name), meant)
+	return p.misuse(c, p.say(i18n.UnknownFlag, "--"+name), meant)
 }
 
 func (p *program) nearestFlag(c *cobra.Command, name string) string {
@@ -98,11 +98,11 @@ func (p *program) nearestFlag(c *cobra.Command, name string) string {
 func (p *program) kind(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "int":
-		return p.say(lang.ANumber)
+		return p.say(i18n.ANumber)
 	case "duration":
-		return p.say(lang.ADuration)
+		return p.say(i18n.ADuration)
 	}
-	return p.say(lang.AValue)
+	return p.say(i18n.AValue)
 }
 
 // nearest returns the one of names that a slip of the hand has most likely made
@@ -145,5 +145,5 @@ func distance(a, b string) int {
 
 // between names the bounds of a value.
 func (p *program) between(least, most any) string {
-	return p.say(lang.FromTo, fmt.Sprint(least), fmt.Sprint(most))
+	return p.say(i18n.FromTo, fmt.Sprint(least), fmt.Sprint(most))
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
 // A build is what the go command has put into the program about itself.
@@ -24,7 +24,7 @@ func (p *program) version() *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "version [flags]",
-		Short: p.say(lang.AboutVersion),
+		Short: p.say(i18n.AboutVersion),
 		Args:  p.noArgs,
 
 		DisableFlagsInUseLine: true,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/weave"
 )
 
@@ -22,18 +22,18 @@ func (e *bareError) Error() string { return "nothing is woven into " + e.file }
 // weaving are the commands about directives.
 func (p *program) weaving() []*cobra.Command {
 	all := []*cobra.Command{
-		{Use: "go COMMAND [ARGUMENTS]", Short: p.say(lang.AboutGo), Long: p.say(lang.AboutGoLong), RunE: p.goCommand,
+		{Use: "go COMMAND [ARGUMENTS]", Short: p.say(i18n.AboutGo), Long: p.say(i18n.AboutGoLong), RunE: p.goCommand,
 			Example: "  interlock go build ./...\n  interlock go test -race -cover ./..."},
-		{Use: "overlay [GO FLAGS]", Short: p.say(lang.AboutOverlay), Long: p.say(lang.AboutOverlayLong), RunE: p.overlay,
+		{Use: "overlay [GO FLAGS]", Short: p.say(i18n.AboutOverlay), Long: p.say(i18n.AboutOverlayLong), RunE: p.overlay,
 			Example: "  go build -overlay=$(interlock overlay) ./..."},
-		{Use: "lint [GO FLAGS] [PACKAGES]", Short: p.say(lang.AboutLint), Long: p.say(lang.AboutLintLong), RunE: p.lint,
+		{Use: "lint [GO FLAGS] [PACKAGES]", Short: p.say(i18n.AboutLint), Long: p.say(i18n.AboutLintLong), RunE: p.lint,
 			Example: "  interlock lint ./...\n  go vet -vettool=$(which interlock) ./..."},
-		{Use: "show FILE", Short: p.say(lang.AboutShow), RunE: p.show},
-		{Use: "verify BINARY", Short: p.say(lang.AboutVerify), RunE: p.verify},
-		{Use: "eject FILE...", Short: p.say(lang.AboutEject), RunE: p.eject},
-		{Use: "weave TOOL [ARGUMENTS]", Short: p.say(lang.AboutWeave), RunE: p.standing(weave.Toolexec),
+		{Use: "show FILE", Short: p.say(i18n.AboutShow), RunE: p.show},
+		{Use: "verify BINARY", Short: p.say(i18n.AboutVerify), RunE: p.verify},
+		{Use: "eject FILE...", Short: p.say(i18n.AboutEject), RunE: p.eject},
+		{Use: "weave TOOL [ARGUMENTS]", Short: p.say(i18n.AboutWeave), RunE: p.standing(weave.Toolexec),
 			Example: "  go build -toolexec='interlock weave' ./..."},
-		{Use: "cover-shim TOOL [ARGUMENTS]", Short: p.say(lang.AboutShim), RunE: p.standing(weave.CoverShim), Hidden: true},
+		{Use: "cover-shim TOOL [ARGUMENTS]", Short: p.say(i18n.AboutShim), RunE: p.standing(weave.CoverShim), Hidden: true},
 	}
 	for _, c := range all {
 		c.DisableFlagsInUseLine = true // Use has them
@@ -56,7 +56,7 @@ func (p *program) goCommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 	if len(args) == 0 {
-		return p.misuse(c, p.say(lang.GoLacking), "")
+		return p.misuse(c, p.say(i18n.GoLacking), "")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *program) lint(c *cobra.Command, args []string) error {
 	if err := p.vet(c, args); err != nil {
 		return err
 	}
-	return p.print([]string{p.say(lang.LintPassed, len(tree.Sites))})
+	return p.print([]string{p.say(i18n.LintPassed, len(tree.Sites))})
 }
 
 // vet has the go command analyze packages with this program, which main
@@ -145,7 +145,7 @@ func (p *program) verify(c *cobra.Command, args []string) error {
 // eject writes files only if all of them can be.
 func (p *program) eject(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return p.misuse(c, p.say(lang.FileLack), "")
+		return p.misuse(c, p.say(i18n.FileLack), "")
 	}
 	texts := make([][]byte, len(args))
 	for i, file := range args {
@@ -164,7 +164,7 @@ func (p *program) eject(c *cobra.Command, args []string) error {
 
 func (p *program) oneFile(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return p.misuse(c, p.say(lang.FileLack), "")
+		return p.misuse(c, p.say(i18n.FileLack), "")
 	}
 	return p.noArgs(c, args[1:])
 }
@@ -192,7 +192,7 @@ func (p *program) reportWeaving(err error) (code int, known bool) {
 		fmt.Fprintln(p.stderr, mistakes)
 		return exitError, true
 	case errors.As(err, &bare):
-		p.complain(p.say(lang.NotWoven, bare.file), p.say(lang.WeaveHint))
+		p.complain(p.say(i18n.NotWoven, bare.file), p.say(i18n.WeaveHint))
 		return exitVerdict, true
 	}
 	return 0, false

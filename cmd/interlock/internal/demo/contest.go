@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
@@ -37,7 +37,7 @@ func (c *Contest) Run(ctx context.Context) (Verdict, error) {
 }
 
 // Spans returns what can be drawn of it.
-func (c *Contest) Spans() []picture.Span { return spans(c.Events()) }
+func (c *Contest) Spans() []chart.Span { return spans(c.Events()) }
 
 // MostInside returns how many held the lock at the same time, at most, in the order
 // in which it was written down.

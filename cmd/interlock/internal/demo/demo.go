@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine"
 )
 
@@ -24,8 +24,8 @@ type Demo struct {
 
 	Out      io.Writer // what was asked for
 	Chatter  io.Writer // what was not
-	Language lang.Language
-	Paint    picture.Paint
+	Language i18n.Language
+	Paint    chart.Paint
 	Width    int
 
 	act int
@@ -90,7 +90,7 @@ const patience = 3 * time.Second
 // announce warns of a demo that takes its time.
 func (d *Demo) announce(stages int) {
 	if long := time.Duration((d.Clicks+2)*stages) * d.Hold; long > patience {
-		fmt.Fprintln(d.Chatter, d.Paint.Dim(d.say(lang.Long, picture.Duration(long.Round(time.Second)))))
+		fmt.Fprintln(d.Chatter, d.Paint.Dim(d.say(i18n.Long, chart.Duration(long.Round(time.Second)))))
 	}
 }
 
@@ -102,10 +102,10 @@ func (d *Demo) unlocked(ctx context.Context) error {
 	}
 	all := spans(s.Events())
 	crowd := most(all)
-	chart := picture.Chart{Width: d.Width, Rows: 6, Paint: d.Paint, Alarm: crowd > 1}
-	return d.print(d.heading(d.say(lang.Unlocked)) + chart.Draw(all) + "\n" + d.list([]finding{
+	chart := chart.Chart{Width: d.Width, Rows: 6, Paint: d.Paint, Alarm: crowd > 1}
+	return d.print(d.heading(d.say(i18n.Unlocked)) + chart.Draw(all) + "\n" + d.list([]finding{
 		counted(d.Language, s.Counter(), d.Clicks),
-		{judged(crowd <= 1), lang.AtOnce, d.say(lang.AtOnceMost, crowd)},
+		{judged(crowd <= 1), i18n.AtOnce, d.say(i18n.AtOnceMost, crowd)},
 	}))
 }
 
@@ -120,12 +120,12 @@ func (d *Demo) locked(ctx context.Context, stage Stage) (Verdict, error) {
 		return Verdict{}, d.ended(ctx, err, e.left())
 	}
 	v := Judge(s, client.Stats())
-	chart := picture.Chart{Width: d.Width, Rows: 24, Paint: d.Paint, Alarm: !v.OK()}
-	legend := d.say(lang.LegendOne)
+	chart := chart.Chart{Width: d.Width, Rows: 24, Paint: d.Paint, Alarm: !v.OK()}
+	legend := d.say(i18n.LegendOne)
 	if each := chart.Each(d.Clicks); each > 1 {
-		legend = d.say(lang.Legend, each)
+		legend = d.say(i18n.Legend, each)
 	}
-	return v, d.print(d.heading(d.say(lang.Locked, stage.Name)) + chart.Draw(spans(s.Events())) + d.Paint.Dim(legend) + "\n\n" +
+	return v, d.print(d.heading(d.say(i18n.Locked, stage.Name)) + chart.Draw(spans(s.Events())) + d.Paint.Dim(legend) + "\n\n" +
 		d.list(v.findings(d.Language)) + "\n" + d.conclusion(v))
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
@@ -24,11 +24,11 @@ var update = flag.Bool("update", false, "write what is shown to testdata")
 func TestRunShowsTheSameInBothLanguages(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		language lang.Language
+		language i18n.Language
 		engine   string
 	}{
-		{"en", lang.English, "the embedded engine"},
-		{"zh", lang.Chinese, "内嵌引擎"},
+		{"en", i18n.English, "the embedded engine"},
+		{"zh", i18n.Chinese, "内嵌引擎"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

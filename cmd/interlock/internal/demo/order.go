@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/guard"
 )
 
@@ -114,14 +114,14 @@ func (d *Demo) ordered(ctx context.Context, stage Stage) (ok bool, err error) {
 		return false, d.ended(ctx, err, 0)
 	}
 	ok = once.placed.Load() == 1 && once.answered.Load() == int64(d.Clicks)
-	verdict := d.Paint.Good(d.say(lang.OncePassed))
+	verdict := d.Paint.Good(d.say(i18n.OncePassed))
 	if !ok {
-		verdict = d.Paint.Bad(d.say(lang.OnceBroken))
+		verdict = d.Paint.Bad(d.say(i18n.OnceBroken))
 	}
-	return ok, d.print(d.heading(d.say(lang.Ordered, d.Clicks, stage.Name)) + d.list([]finding{
-		{judged(naive.placed.Load() == 1), lang.LookedFirst, d.say(lang.OrdersPlaced, naive.placed.Load())},
-		{judged(once.placed.Load() == 1), lang.WithGuard, d.say(lang.OrdersPlaced, once.placed.Load())},
-		{judged(once.answered.Load() == int64(d.Clicks)), lang.Answered, d.say(lang.AnsweredSame, once.answered.Load(), d.Clicks)},
-		{figure, lang.Engine, d.say(lang.EngineClaims, g.Stats().Asked, g.Stats().InHouse)},
+	return ok, d.print(d.heading(d.say(i18n.Ordered, d.Clicks, stage.Name)) + d.list([]finding{
+		{judged(naive.placed.Load() == 1), i18n.LookedFirst, d.say(i18n.OrdersPlaced, naive.placed.Load())},
+		{judged(once.placed.Load() == 1), i18n.WithGuard, d.say(i18n.OrdersPlaced, once.placed.Load())},
+		{judged(once.answered.Load() == int64(d.Clicks)), i18n.Answered, d.say(i18n.AnsweredSame, once.answered.Load(), d.Clicks)},
+		{figure, i18n.Engine, d.say(i18n.EngineClaims, g.Stats().Asked, g.Stats().InHouse)},
 	}) + "\n" + verdict + "\n")
 }

@@ -5,19 +5,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
 // spans turns a history into what can be drawn: all who entered, in order.
-func spans(events []history.Event) []picture.Span {
+func spans(events []history.Event) []chart.Span {
 	if len(events) == 0 {
 		return nil
 	}
 	began, ended := events[0].At, events[len(events)-1].At.Sub(events[0].At)
 	asked := make(map[string]time.Duration)
 	place := make(map[string]int) // in all, by who
-	var all []picture.Span
+	var all []chart.Span
 	for _, e := range events {
 		at := e.At.Sub(began)
 		switch e.Kind {
@@ -25,7 +25,7 @@ func spans(events []history.Event) []picture.Span {
 			asked[e.Who] = at
 		case history.Enter:
 			place[e.Who] = len(all)
-			all = append(all, picture.Span{Ask: asked[e.Who], Enter: at, Leave: ended})
+			all = append(all, chart.Span{Ask: asked[e.Who], Enter: at, Leave: ended})
 		case history.Leave, history.Lost:
 			all[place[e.Who]].Leave = at
 		}
@@ -34,7 +34,7 @@ func spans(events []history.Event) []picture.Span {
 }
 
 // most returns how many were inside at the same time, at most.
-func most(all []picture.Span) int {
+func most(all []chart.Span) int {
 	type change struct {
 		at time.Duration
 		by int

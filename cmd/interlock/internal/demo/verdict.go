@@ -2,15 +2,15 @@ package demo
 
 import (
 	"github.com/interlock-go/interlock"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/lang"
-	"github.com/interlock-go/interlock/cmd/interlock/internal/picture"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
 // A finding is one line of a verdict.
 type finding struct {
 	mark mark
-	name lang.Text
+	name i18n.Text
 	text string
 }
 
@@ -51,24 +51,24 @@ func (v Verdict) OK() bool {
 // lost counts what the holders noticed and what only the engine did.
 func (v Verdict) lost() int { return max(v.Report.Lost, int(v.Stats.Lost)) }
 
-func (v Verdict) findings(l lang.Language) []finding {
+func (v Verdict) findings(l i18n.Language) []finding {
 	all := []finding{
 		counted(l, v.Counter, v.Clicks),
-		{judged(v.Report.Grants == v.Clicks), lang.Held, l.Say(lang.HeldOf, v.Report.Grants, v.Report.Asks)},
+		{judged(v.Report.Grants == v.Clicks), i18n.Held, l.Say(i18n.HeldOf, v.Report.Grants, v.Report.Asks)},
 	}
 	if n := v.lost(); n > 0 {
-		all = append(all, finding{wrong, lang.Lost, l.Say(lang.LostLocks, n)})
+		all = append(all, finding{wrong, i18n.Lost, l.Say(i18n.LostLocks, n)})
 	}
 	return append(all,
-		v.rule(history.Overlap, lang.Overlaps, l.Say(lang.OverlapsNone), lang.OverlapsSome, l),
-		v.rule(history.FenceFell, lang.Fences, l.Say(lang.FencesRise), lang.FencesFell, l),
-		finding{figure, lang.Waits, l.Say(lang.WaitsFigures, picture.Duration(v.Report.WaitP50), picture.Duration(v.Report.Wait))},
-		finding{figure, lang.Engine, l.Say(lang.EngineAsked, v.Stats.Acquired-v.Stats.Handed, v.Stats.Handed)},
+		v.rule(history.Overlap, i18n.Overlaps, l.Say(i18n.OverlapsNone), i18n.OverlapsSome, l),
+		v.rule(history.FenceFell, i18n.Fences, l.Say(i18n.FencesRise), i18n.FencesFell, l),
+		finding{figure, i18n.Waits, l.Say(i18n.WaitsFigures, chart.Duration(v.Report.WaitP50), chart.Duration(v.Report.Wait))},
+		finding{figure, i18n.Engine, l.Say(i18n.EngineAsked, v.Stats.Acquired-v.Stats.Handed, v.Stats.Handed)},
 	)
 }
 
 // rule tells how often a rule of the checker was violated.
-func (v Verdict) rule(r history.Rule, name lang.Text, fine string, some lang.Text, l lang.Language) finding {
+func (v Verdict) rule(r history.Rule, name i18n.Text, fine string, some i18n.Text, l i18n.Language) finding {
 	n := 0
 	for _, violation := range v.Report.Violations {
 		if violation.Rule == r {
@@ -82,9 +82,9 @@ func (v Verdict) rule(r history.Rule, name lang.Text, fine string, some lang.Tex
 }
 
 // counted compares the counter with the clicks.
-func counted(l lang.Language, counter, clicks int) finding {
+func counted(l i18n.Language, counter, clicks int) finding {
 	if counter == clicks {
-		return finding{right, lang.Counter, l.Say(lang.CounterRight, counter, clicks)}
+		return finding{right, i18n.Counter, l.Say(i18n.CounterRight, counter, clicks)}
 	}
-	return finding{wrong, lang.Counter, l.Say(lang.CounterShort, counter, clicks, clicks-counter)}
+	return finding{wrong, i18n.Counter, l.Say(i18n.CounterShort, counter, clicks, clicks-counter)}
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 )
 
 // Handler returns what writes a log: JSON for programs, and otherwise lines for people
@@ -55,7 +55,7 @@ func (h *lines) Handle(_ context.Context, r slog.Record) error {
 	if r.Level != slog.LevelInfo {
 		b.WriteString(strings.ToLower(r.Level.String()) + ": ")
 	}
-	b.WriteString(shown.Text(r.Message))
+	b.WriteString(sanitize.Text(r.Message))
 	b.WriteString(h.with)
 	r.Attrs(func(a slog.Attr) bool {
 		b.WriteString(pairOf(a))
@@ -80,4 +80,6 @@ func (h *lines) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements [slog.Handler]. Nobody here makes groups.
 func (h *lines) WithGroup(string) slog.Handler { return h }
 
-func pairOf(a slog.Attr) string { return "  " + a.Key + "=" + shown.Text(a.Value.Resolve().String()) }
+func pairOf(a slog.Attr) string {
+	return "  " + a.Key + "=" + sanitize.Text(a.Value.Resolve().String())
+}

@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/shown/showntest"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize/sanitizetest"
 )
 
 func TestLog(t *testing.T) {
 	t.Run("on a terminal, what clients send does nothing", func(t *testing.T) {
 		var out strings.Builder
 		log := slog.New(Handler(&out, false, true, false)).With("by", "\x1b[2J")
-		for _, evil := range showntest.Hostile(100) {
+		for _, evil := range sanitizetest.Hostile(100) {
 			out.Reset()
 			log.Warn("request", "path", evil)
 			line, rest, _ := strings.Cut(out.String(), "\n")
-			if err := showntest.Tame(line); err != nil || rest != "" || !strings.Contains(line, "warn: request") {
+			if err := sanitizetest.Tame(line); err != nil || rest != "" || !strings.Contains(line, "warn: request") {
 				t.Fatalf("a terminal would obey %q: %v", out.String(), err)
 			}
 		}

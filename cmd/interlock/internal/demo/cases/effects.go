@@ -1,0 +1,60 @@
+package cases
+
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/shop"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+)
+
+// tested tells how often an endpoint of the requirements ran.
+func tested(path string, n int) func(shop.State, string) effect {
+	return func(s shop.State, id string) effect {
+		got := s.Tests[path+" "+id]
+		return effect{got == n, i18n.EffectRuns, i18n.EffectRunsN, []any{got, n}}
+	}
+}
+
+// sold tells whether as much was sold as there was, to those who came first.
+func sold(s shop.State, id string) effect {
+	sale := s.Sales[id]
+	if sale == nil {
+		sale = new(shop.Sale)
+	}
+	ok := slices.Equal(sale.Sold, names("c", shop.Pieces))
+	return effect{ok, i18n.EffectSold, i18n.EffectSoldN, []any{len(sale.Sold), shop.Pieces}}
+}
+
+// taken tells whether what was taken is gone.
+func taken(s shop.State, id string) effect {
+	stock := s.Stock[id]
+	if stock == nil {
+		stock = new(shop.Stock)
+	}
+	gone := shop.OnStock - stock.Shelf - stock.Warehouse
+	return effect{gone == stock.Taken && gone > 0, i18n.EffectTaken, i18n.EffectTakenN, []any{stock.Taken, gone}}
+}
+
+// paidOut tells whether no more was paid than there was, and the balance knows.
+func paidOut(s shop.State, id string) effect {
+	a := s.Accounts[id]
+	if a == nil {
+		a = new(shop.Account)
+	}
+	ok := a.PaidOut == shop.Money && a.Balance == 0
+	return effect{ok, i18n.EffectPaidOut, i18n.EffectPaidOutN, []any{a.PaidOut, shop.Money, a.Balance}}
+}
+
+// settled tells whether an order was paid or cancelled, and not both.
+func settled(s shop.State, id string) effect {
+	o := s.Orders[id]
+	switch {
+	case o == nil || !o.Paid && !o.Cancelled:
+		return effect{false, i18n.EffectOrder, i18n.EffectNeither, nil}
+	case o.Paid && o.Cancelled:
+		return effect{false, i18n.EffectOrder, i18n.EffectBoth, nil}
+	case o.Paid:
+		return effect{true, i18n.EffectOrder, i18n.EffectPaid, nil}
+	}
+	return effect{true, i18n.EffectOrder, i18n.EffectCancelled, nil}
+}

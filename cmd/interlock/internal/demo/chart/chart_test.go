@@ -1,0 +1,179 @@
+package chart_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
+)
+
+const ms = time.Millisecond
+
+// queue is n who ask at once and hold for d, one after the other.
+func queue(n int, d time.Duration) []chart.Span {
+	var all []chart.Span
+	for i := range n {
+		at := time.Duration(i) * d
+		all = append(all, chart.Span{Enter: at, Leave: at + d})
+	}
+	return all
+}
+
+func TestDraw(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		chart chart.Chart
+		spans []chart.Span
+		want  string
+	}{
+		{"nobody is no picture", chart.Chart{Width: 40, Rows: 24}, nil, ""},
+		{"one at a time is a staircase", chart.Chart{Width: 42, Rows: 24}, queue(4, 10*ms), `
+1 ██████████
+2 ··········██████████
+3 ····················██████████
+4 ······························██████████
+  └─────────┴─────────┴─────────┴─────────
+  0         10 ms     20 ms     30 ms
+`},
+		{"a step may end in the middle of a column", chart.Chart{Width: 28, Rows: 24}, queue(10, ms), `
+ 1 ██▌
+ 2 ··▐██
+ 3 ·····██▌
+ 4 ·······▐██
+ 5 ··········██▌
+ 6 ············▐██
+ 7 ···············██▌
+ 8 ·················▐██
+ 9 ····················██▌
+10 ······················▐██
+   └───────────┴────────────
+   0           5 ms
+`},
+		{"a row stands for several where there are too many", chart.Chart{Width: 45, Rows: 4}, queue(10, 4*ms), `
+ 1–3 ████████████
+ 4–6 ············████████████
+ 7–9 ························████████████
+  10 ····································████
+     └─────────┴─────────┴─────────┴─────────
+     0         10 ms     20 ms     30 ms
+`},
+		{"all at once is a wall", chart.Chart{Width: 32, Rows: 24},
+			[]chart.Span{{0, 0, 3 * ms}, {0, ms / 10, 3 * ms}, {0, 2 * ms / 10, 3 * ms}}, `
+1 ██████████████████████████████
+2 ·█████████████████████████████
+3 ··████████████████████████████
+  └─────────┴─────────┴─────────
+  0         1 ms      2 ms
+`},
+		{"a hold too short to be seen is drawn all the same", chart.Chart{Width: 32, Rows: 24},
+			[]chart.Span{{0, 0, 10 * ms}, {0, 10 * ms, 10*ms + 1}, {0, 20 * ms, 30 * ms}}, `
+1 ██████████
+2 ··········▌
+3 ····················██████████
+  └─────────┴─────────┴─────────
+  0         10 ms     20 ms
+`},
+		{"who comes later waits from then on", chart.Chart{Width: 32, Rows: 24},
+			[]chart.Span{{0, 0, 20 * ms}, {10 * ms, 20 * ms, 30 * ms}}, `
+1 ████████████████████
+2           ··········██████████
+  └─────────┴─────────┴─────────
+  0         10 ms     20 ms
+`},
+		{"a pause in which nobody holds shows", chart.Chart{Width: 34, Rows: 1},
+			[]chart.Span{{0, 0, 10 * ms}, {0, 20 * ms, 30 * ms}}, `
+1–2 ██████████··········██████████
+    └─────────┴─────────┴─────────
+    0         10 ms     20 ms
+`},
+		{"a pause too small for the scale does not", chart.Chart{Width: 24, Rows: 1},
+			[]chart.Span{{0, 0, 10*ms + 100}, {0, 10*ms + 300*time.Microsecond, 20 * ms}}, `
+1–2 ████████████████████
+    └─────────┴─────────
+    0         10 ms
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, want := c.chart.Draw(c.spans), strings.TrimPrefix(c.want, "\n"); got != want {
+				t.Errorf("the picture is\n%s, want\n%s", got, want)
+			}
+		})
+	}
+}
+
+// Holds that do not overlap must not look as if they did, however they fall on
+// the columns.
+func TestHoldsThatDoNotOverlapAreNotDrawnSo(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var all []chart.Span
+		at := time.Duration(0)
+		for range 1 + random.IntN(60) {
+			enter := at + time.Duration(random.Int64N(int64(ms)))
+			at = enter + 3*ms + time.Duration(random.Int64N(int64(5*ms)))
+			all = append(all, chart.Span{Enter: enter, Leave: at})
+		}
+		chart := chart.Chart{Width: 40 + random.IntN(80), Rows: 24}
+		text := chart.Draw(all)
+		taken := make(map[int]bool) // halves of columns
+		for line := range strings.Lines(text) {
+			for x, char := range []rune(line) {
+				for half, shown := range halves(char) {
+					if shown && taken[2*x+half] {
+						t.Fatalf("two hold in column %d:\n%s", x, text)
+					}
+					taken[2*x+half] = taken[2*x+half] || shown
+				}
+			}
+		}
+	}
+}
+
+func halves(char rune) [2]bool {
+	return [2]bool{char == '█' || char == '▌', char == '█' || char == '▐'}
+}
+
+func TestPaint(t *testing.T) {
+	all := queue(2, ms)
+	plain := chart.Chart{Width: 40, Rows: 24}.Draw(all)
+	if strings.Contains(plain, "\x1b") {
+		t.Errorf("without paint there are escapes in %q", plain)
+	}
+	for name, chart := range map[string]chart.Chart{
+		"a staircase": {Width: 40, Rows: 24, Paint: true},
+		"an alarm":    {Width: 40, Rows: 24, Paint: true, Alarm: true},
+	} {
+		t.Run(name+" is the same picture in colour", func(t *testing.T) {
+			painted := chart.Draw(all)
+			if red := strings.Contains(painted, "\x1b[31m█"); red != chart.Alarm {
+				t.Errorf("holds are red is %v in %q", red, painted)
+			}
+			for _, code := range []string{"0", "2", "31", "38;5;39", "38;5;43"} {
+				painted = strings.ReplaceAll(painted, "\x1b["+code+"m", "")
+			}
+			if painted != plain {
+				t.Errorf("without its colours it is\n%q, want\n%q", painted, plain)
+			}
+		})
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                         "0",
+		50 * time.Microsecond:     "50 µs",
+		1500 * time.Microsecond:   "1.5 ms",
+		3 * ms:                    "3 ms",
+		12345 * time.Microsecond:  "12.3 ms",
+		312345 * time.Microsecond: "312 ms",
+		1200 * ms:                 "1.2 s",
+		30 * time.Second:          "30 s",
+		200 * time.Second:         "200 s",
+	} {
+		if got := chart.Duration(d); got != want {
+			t.Errorf("Duration(%d) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package chart
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A scale maps time to halves of columns.
+type scale struct {
+	halves int
+	total  time.Duration
+}
+
+// halvesOf draws the spans of one row.
+func (s scale) halvesOf(group []Span) []uint8 {
+	row := make([]uint8, s.halves)
+	drawn := false
+	left := time.Duration(-1) // when the one before has
+	for _, span := range group {
+		for i := s.half(span.Ask); i < s.half(span.Enter); i++ {
+			row[i] = max(row[i], waits)
+		}
+		from := span.Enter
+		if left >= 0 && from > left && from-left < s.total/time.Duration(s.halves) {
+			from = left // a gap too small to be drawn to scale, with nobody in it
+		}
+		for i := s.half(from); i < s.half(span.Leave); i++ {
+			row[i] = holds
+			drawn = true
+		}
+		left = span.Leave
+	}
+	if !drawn { // too short to be seen; it was there all the same
+		row[min(s.half(group[0].Enter), s.halves-1)] = holds
+	}
+	return row
+}
+
+// half returns the first half of a column whose middle is not before t.
+func (s scale) half(t time.Duration) int {
+	x := float64(t)*float64(s.halves)/float64(s.total) + 0.5
+	return min(max(0, int(x)), s.halves)
+}
+
+// axis returns a rule with a mark for each round time, and the times below it.
+func (s scale) axis() (rule, labels string) {
+	columns := s.halves / 2
+	step := s.step(columns)
+	marks := []rune(strings.Repeat("─", columns))
+	times := []rune(strings.Repeat(" ", columns))
+	for t := time.Duration(0); t <= s.total; t += step {
+		x := int(float64(t) * float64(columns) / float64(s.total))
+		if x >= columns {
+			break
+		}
+		marks[x] = '┴'
+		if text := []rune(Duration(t)); x+len(text) <= columns {
+			copy(times[x:], text)
+		}
+	}
+	marks[0] = '└'
+	return string(marks), strings.TrimRight(string(times), " ")
+}
+
+// step returns a round time that takes enough columns for its label.
+func (s scale) step(columns int) time.Duration {
+	for unit := time.Microsecond; ; unit *= 10 {
+		for _, step := range []time.Duration{unit, 2 * unit, 5 * unit} {
+			wide := float64(step) * float64(columns) / float64(s.total)
+			if wide >= roomy && wide >= float64(utf8.RuneCountInString(Duration(step))+2) || step > s.total {
+				return step
+			}
+		}
+	}
+}
+
+// roomy is how many columns are between two marks at least.
+const roomy = 10

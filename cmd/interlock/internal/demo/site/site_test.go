@@ -1,0 +1,229 @@
+package site_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/cases"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/site"
+	"github.com/interlock-go/interlock/engine/memory"
+)
+
+// open serves a demo for as long as the test takes.
+func open(t *testing.T) *site.Site {
+	t.Helper()
+	s, err := site.Open(t.Context(), site.Options{Listen: "127.0.0.1:0", Engine: memory.New(), Name: "memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		began := time.Now()
+		if err := <-ended; err != nil {
+			t.Errorf("it ends with %v", err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it takes %v to end", took)
+		}
+	})
+	return s
+}
+
+// run runs a case as the page does, and returns what was told.
+func run(t *testing.T, s *site.Site, id string, direct bool) ([]cases.Event, cases.Verdict) {
+	t.Helper()
+	ask, _ := json.Marshal(map[string]any{"case": id, "direct": direct})
+	resp, err := http.Post(s.URL+"/demo/run", "application/json", strings.NewReader(string(ask)))
+	if err != nil {
+		t.Error(err)
+		return nil, cases.Verdict{}
+	}
+	defer resp.Body.Close()
+	var events []cases.Event
+	var verdict cases.Verdict
+	kind := ""
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		name, what, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case name == "event":
+			kind = what
+		case name == "data" && kind == "event":
+			var e cases.Event
+			err = errors.Join(err, json.Unmarshal([]byte(what), &e))
+			events = append(events, e)
+		case name == "data" && kind == "verdict":
+			err = errors.Join(err, json.Unmarshal([]byte(what), &verdict))
+		case name == "data":
+			t.Errorf("%s: %s", kind, what)
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return events, verdict
+}
+
+// Every case is broken directly and right behind Interlock, as the checker says
+// that the tests use: L5, L6, L7, S1, S3, S6, P10, R1 and T14 by way of the proxy.
+func TestEveryCaseIsBrokenDirectlyAndRightBehindInterlock(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for _, c := range cases.Cases() {
+		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel() // most of them wait
+			var both sync.WaitGroup
+			defer both.Wait()
+			for _, direct := range []bool{true, false} {
+				both.Go(func() { broken(t, s, c.ID, direct) })
+			}
+		})
+	}
+}
+
+// broken runs a case and expects it to be broken, or not.
+func broken(t *testing.T, s *site.Site, id string, want bool) {
+	events, verdict := run(t, s, id, want)
+	if verdict.OK == want {
+		t.Errorf("directly %v: right %v, want the opposite:\n%v\n%v", want, verdict.OK, verdict.Findings, verdict.Violations)
+	}
+	last := 0.0
+	for _, e := range events {
+		if e.At < last {
+			t.Errorf("an event at %v ms is told after one at %v ms", e.At, last)
+		}
+		last = e.At
+	}
+}
+
+// An answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func get(t *testing.T, url string, header ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(body)}
+}
+
+func TestThePage(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	t.Run("it is at both addresses, in the language of who asks (S6)", func(t *testing.T) {
+		for _, path := range []string{"/", "/ratelimit/duplicate-submit-test"} {
+			for accept, want := range map[string]string{"": "en", "en-GB,zh;q=0.5": "en", "zh-CN,en;q=0.8": "zh-CN"} {
+				got := get(t, s.URL+path, "Accept-Language", accept)
+				if got.status != http.StatusOK || !strings.Contains(got.body, `<html lang="`+want+`"`) {
+					t.Errorf("%s for %q: %d, not in %s", path, accept, got.status, want)
+				}
+				if p := got.header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
+					t.Errorf("the policy is %q", p)
+				}
+			}
+		}
+	})
+	t.Run("every case has its texts, lines, rule and curl line", func(t *testing.T) {
+		body := get(t, s.URL+"/demo/cases").body
+		var list struct {
+			Cases []struct {
+				ID, Go, Rule string
+				Title, About cases.Both
+				Curl         [2]string
+			}
+			Config string
+		}
+		if err := json.Unmarshal([]byte(body), &list); err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Cases) != len(cases.Cases()) || !strings.Contains(list.Config, "to: "+s.Shop) {
+			t.Errorf("%d cases, and\n%s", len(list.Cases), list.Config)
+		}
+		for _, c := range list.Cases {
+			if !strings.HasPrefix(c.Rule, "- match: ") || strings.Count(c.Rule, "\n") < 2 || !strings.Contains(c.Go, "func ") ||
+				!strings.Contains(c.Curl[0], s.Shop) || !strings.Contains(c.Curl[1], s.URL) || c.Title.Chinese == "" {
+				t.Errorf("%s lacks something: %+v", c.ID, c)
+			}
+		}
+	})
+	t.Run("nobody elsewhere can start anything or call it by another name", func(t *testing.T) {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/demo/run", strings.NewReader(`{"case":"click"}`))
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("from elsewhere: %d, want 403", resp.StatusCode)
+		}
+		if got := get(t, s.URL+"/", "Host", "evil.example"); got.status != http.StatusMisdirectedRequest {
+			t.Errorf("by another name: %d, want 421", got.status)
+		}
+	})
+	t.Run("what is no run is refused", func(t *testing.T) {
+		for ask, want := range map[string]int{`{"case":"none"}`: 404, `{`: 400, `{"case":"click","n":9}`: 400, strings.Repeat(" ", 5000): 400} {
+			resp, err := http.Post(s.URL+"/demo/run", "application/json", strings.NewReader(ask))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%.20q: %d, want %d", ask, resp.StatusCode, want)
+			}
+		}
+	})
+}
+
+// What is behind the page is there for others, too: the shop, the gateway in front
+// of it and the admin API, each with its own answer.
+func TestEverythingIsOnOnePort(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for url, want := range map[string]string{
+		s.Shop + "/state": `"damage"`, s.URL + "/state": `"damage"`, s.URL + "/api/v1/locks": `"locks"`, s.URL + "/openapi.json": `"openapi"`,
+		s.URL + "/readyz": "", s.URL + "/api/v1/rules": `"desk"`,
+	} {
+		if got := get(t, url); got.status != http.StatusOK || !strings.Contains(got.body, want) {
+			t.Errorf("%s: %d\n%.300s", url, got.status, got.body)
+		}
+	}
+}
+
+func TestOpenRefusesWhatOthersCanReach(t *testing.T) {
+	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0"} {
+		if _, err := site.Open(t.Context(), site.Options{Listen: listen, Engine: memory.New()}); !errors.Is(err, site.ErrLoopback) {
+			t.Errorf("%s: %v, want ErrLoopback", listen, err)
+		}
+	}
+}

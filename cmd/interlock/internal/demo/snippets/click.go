@@ -1,0 +1,20 @@
+package snippets
+
+import (
+	"net/http"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// Click takes a double click for one: the preset refuses what comes again within
+// a second. Who is signed in is part of the key.
+func Click(client *interlock.Client, order http.Handler, user func(*http.Request) string) (http.Handler, error) {
+	one, err := interlockhttp.Submit(client, guard.Click("order"),
+		interlockhttp.User(user), interlockhttp.Key(interlockhttp.JSONField("cart")))
+	if err != nil {
+		return nil, err
+	}
+	return one.Wrap(order), nil
+}

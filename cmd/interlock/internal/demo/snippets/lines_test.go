@@ -1,0 +1,164 @@
+package snippets_test
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/cases"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/snippets"
+)
+
+func ann(*http.Request) string { return "ann" }
+
+// Every way of the page to write it does what it says: of three at once one
+// reaches the work.
+func TestTheLinesWork(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		wrap func(*interlock.Client, http.Handler) (http.Handler, error)
+		want []int // statuses, sorted
+	}{
+		{"free", snippets.Free, []int{200, 429, 429}},
+		{"window", snippets.Window, []int{200, 429, 429}},
+		{"click", func(c *interlock.Client, h http.Handler) (http.Handler, error) { return snippets.Click(c, h, ann) }, []int{200, 429, 429}},
+		{"once", func(c *interlock.Client, h http.Handler) (http.Handler, error) { return snippets.Once(c, h, ann) }, []int{200, 409, 409}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, err := c.wrap(interlock.New(nil), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) }))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []int
+				var mu sync.Mutex
+				together(3, func() {
+					r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"order":"1","cart":"1"}`))
+					r.Header.Set("Content-Type", "application/json")
+					r.Header.Set("Idempotency-Key", "a-key-of-some-length")
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, r)
+					mu.Lock()
+					defer mu.Unlock()
+					got = append(got, w.Code)
+				})
+				if slices.Sort(got); !slices.Equal(got, c.want) {
+					t.Errorf("got %d, want %d", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+func together(n int, do func()) {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(do)
+	}
+	all.Wait()
+}
+
+func TestTheLocksLetOneInAtATime(t *testing.T) {
+	work := func(inside *int, most *int) func(context.Context) error {
+		var mu sync.Mutex
+		step := func(by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			*inside += by
+			*most = max(*most, *inside)
+		}
+		return func(context.Context) error { step(1); time.Sleep(time.Second); step(-1); return nil }
+	}
+	for _, c := range []struct {
+		name string
+		do   func(context.Context, *interlock.Client, func(context.Context) error) error
+		most int
+	}{
+		{"fair", func(ctx context.Context, c *interlock.Client, do func(context.Context) error) error {
+			return snippets.Buy(ctx, c, "shoe", do)
+		}, 1},
+		{"lock", func(ctx context.Context, c *interlock.Client, do func(context.Context) error) error {
+			return snippets.Deduct(ctx, c, "7", func(ctx context.Context, _ uint64) error { return do(ctx) })
+		}, 1},
+		{"write", func(ctx context.Context, c *interlock.Client, do func(context.Context) error) error {
+			return snippets.Take(ctx, c, "shoe", do)
+		}, 1},
+		{"read", func(ctx context.Context, c *interlock.Client, do func(context.Context) error) error {
+			return snippets.Count(ctx, c, "shoe", do)
+		}, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := interlock.New(nil)
+				inside, most := 0, 0
+				do := work(&inside, &most)
+				together(3, func() {
+					if err := c.do(t.Context(), client, do); err != nil {
+						t.Error(err)
+					}
+				})
+				if most != c.most {
+					t.Errorf("up to %d are inside, want %d", most, c.most)
+				}
+				if err := client.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestADayIsImportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran := 0
+		load, err := snippets.Importer(interlock.New(nil), func(context.Context, string) (int, error) {
+			ran++
+			time.Sleep(time.Second)
+			return 1000, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		together(3, func() {
+			if rows, err := load(t.Context(), "2026-11-15"); rows != 1000 || err != nil {
+				t.Errorf("got %d rows, %v", rows, err)
+			}
+		})
+		if ran != 1 {
+			t.Errorf("it ran %d times", ran)
+		}
+	})
+}
+
+// What is shown is short, and all of it: the page finds the lines of every case.
+func TestEveryCaseHasItsLines(t *testing.T) {
+	used := make(map[string]bool)
+	for _, c := range cases.Cases() {
+		text, err := snippets.Of(c.Lines)
+		if err != nil {
+			t.Errorf("%s: %v", c.ID, err)
+		}
+		if n := strings.Count(text, "\n"); n < 3 || n > 16 || strings.HasPrefix(text, "package") {
+			t.Errorf("%s: %d lines are shown:\n%s", c.ID, n, text)
+		}
+		used[c.Lines] = true
+	}
+	all, err := fs.Glob(os.DirFS("."), "*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		if file != "doc.go" && !strings.HasSuffix(file, "_test.go") && !used[file] {
+			t.Errorf("%s is shown nowhere", file)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package loadtest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Threshold is what a figure has to be, such as executed==1 or p99<50ms.
+type Threshold struct {
+	Name  string
+	Op    string
+	Value float64 // milliseconds, if it is a time
+	text  string
+}
+
+// ops are what compares, the longer ones first: <= begins like <.
+var ops = []string{"==", "!=", "<=", ">=", "<", ">"}
+
+// times are the figures that are measured.
+var times = []string{"p50", "p99", "elapsed"}
+
+// ParseThresholds reads thresholds with commas between them, about figures of the
+// given names.
+func ParseThresholds(text string, names []string) ([]Threshold, error) {
+	var all []Threshold
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		t, err := parse(strings.TrimSpace(part), names)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+func parse(text string, names []string) (Threshold, error) {
+	at, op := -1, ""
+	for _, o := range ops {
+		if i := strings.Index(text, o); i > 0 && (at < 0 || i < at) {
+			at, op = i, o
+		}
+	}
+	if at < 0 {
+		return Threshold{}, fmt.Errorf("%q compares nothing: write a name, one of %s, and a value, such as executed==1", text, strings.Join(ops, " "))
+	}
+	t := Threshold{Name: strings.TrimSpace(text[:at]), Op: op, text: text}
+	if !slices.Contains(names, t.Name) {
+		return t, fmt.Errorf("%q is not counted here: there are %s", t.Name, strings.Join(names, ", "))
+	}
+	value := strings.TrimSpace(text[at+len(op):])
+	if slices.Contains(times, t.Name) {
+		d, err := time.ParseDuration(value)
+		if err != nil || d < 0 {
+			return t, fmt.Errorf("%q is not a time such as 50ms", value)
+		}
+		t.Value = float64(d) / float64(time.Millisecond)
+		return t, nil
+	}
+	n, err := strconv.ParseUint(value, 10, 32)
+	if err != nil {
+		return t, fmt.Errorf("%q is not a whole number", value)
+	}
+	t.Value = float64(n)
+	return t, nil
+}
+
+// String returns the threshold as it was written.
+func (t Threshold) String() string { return t.text }
+
+// Met reports whether the result is as it should be.
+func (t Threshold) Met(r *Result) bool {
+	f, ok := r.Figure(t.Name)
+	if !ok {
+		return false
+	}
+	switch t.Op {
+	case "==":
+		return f.Value == t.Value
+	case "!=":
+		return f.Value != t.Value
+	case "<=":
+		return f.Value <= t.Value
+	case ">=":
+		return f.Value >= t.Value
+	case "<":
+		return f.Value < t.Value
+	}
+	return f.Value > t.Value
+}
+
+// trim writes a number without zeros that say nothing.
+func trim(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

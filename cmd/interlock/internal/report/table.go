@@ -1,0 +1,74 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
+	"github.com/interlock-go/interlock/doctor"
+	"github.com/interlock-go/interlock/engine"
+)
+
+// topology says what an engine is made of.
+func (p Page) topology(h engine.Health) string {
+	text := p.Words.Say(i18n.Topologies[string(h.Topology)])
+	if h.Acks != "" {
+		text += " · acks " + h.Acks
+	}
+	return text
+}
+
+// table lists the nodes.
+func (p Page) table(b *strings.Builder, h engine.Health) {
+	rows := [][]string{{
+		p.Words.Say(i18n.ColumnNode), p.Words.Say(i18n.ColumnRole), p.Words.Say(i18n.ColumnIs), p.Words.Say(i18n.ColumnAnswer),
+		p.Words.Say(i18n.ColumnClock), p.Words.Say(i18n.ColumnDisk), p.Words.Say(i18n.ColumnMemory), p.Words.Say(i18n.ColumnCopies),
+	}}
+	rows = p.rows(rows, h)
+	for i, line := range sanitize.Table(rows) {
+		line = "  " + line
+		if i == 0 {
+			line = p.Paint.Dim(line)
+		}
+		fmt.Fprintln(b, line)
+	}
+}
+
+func (p Page) rows(rows [][]string, h engine.Health) [][]string {
+	for _, n := range h.Nodes {
+		rows = append(rows, p.row(n))
+	}
+	for _, part := range h.Parts {
+		rows = p.rows(rows, part)
+	}
+	return rows
+}
+
+func (p Page) row(n engine.Node) []string {
+	role := string(n.Role)
+	if t, known := i18n.Roles[role]; known {
+		role = p.Words.Say(t)
+	}
+	if n.Err != nil {
+		return []string{n.Addr, role, p.Words.Say(i18n.NoAnswer), "", "", "", "", ""}
+	}
+	cells := []string{n.Addr, role, n.Version, "", "", n.AppendOnly, "", ""}
+	if n.Latency > 0 {
+		cells[3], cells[4] = chart.Duration(n.Latency), doctor.Offset(n.Offset)
+	}
+	if n.Role != engine.Watcher && n.UsedMemory > 0 {
+		cells[6] = doctor.Bytes(n.UsedMemory)
+		if n.MaxMemory > 0 {
+			cells[6] += " / " + doctor.Bytes(n.MaxMemory)
+		}
+	}
+	if n.Role == engine.Primary {
+		cells[7] = fmt.Sprint(n.Replicas)
+		if n.MinReplicas > 0 {
+			cells[7] += fmt.Sprintf(" (≥ %d)", n.MinReplicas)
+		}
+	}
+	return cells
+}

@@ -1,0 +1,82 @@
+// Package sanitizetest has names that mean harm, and tells whether what is shown of
+// them is harmless.
+package sanitizetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"unicode/utf8"
+)
+
+// nasty are parts that do something to a terminal, or to who reads it.
+var nasty = []string{
+	"\x1b[2J", "\x1b]0;owned\x07", "\x1b[31m", "\x1b[1;1H", "\x1bP+q\x1b\\", "\x9b2J", "\u009b31m", "\x00", "\x07", "\b\b\b", "\r", "\n", "\t", "\v", "\f", "\x7f",
+	"\u202e", "\u202d", "\u2066", "\u2069", "\u200e", "\u061c", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u034f", "\u180e",
+	"\u2028", "\u2029", "\u0085", "\u00a0", "\u3000", "\u2003", "\u115f", "\u3164", "\uffa0", "\u2800", "\ufe0f", "\U000e0100", "\U000e0041", "\U000f0000", "\uE000",
+	strings.Repeat("\u0301", 40), "Z" + strings.Repeat("\u0335\u0300", 20), "\xff\xfe", "\xc3\x28", "\xed\xa0\x80", "\ufffe", "\U0010ffff",
+	`\`, `\n`, `""`, " ", "%s%n", "$(reboot)", "`id`", "<script>", "'; --",
+}
+
+// fine are parts that people may well use.
+var fine = []string{"order:42", "库存", "订单：号", "注文", "주문", "заказ", "הזמנה", "طلب", "café", "e\u0301", "Việt", "🔒", "👩🏽", "日本語キー", "x", "{tag}", "a*b?"}
+
+// Hostile returns n different names, always the same. None is longer than a lock's
+// key may be.
+func Hostile(n int) []string {
+	random := rand.New(rand.NewPCG(33, 33)) // item 33 of the list of attacks
+	seen := make(map[string]bool)
+	var all []string
+	for len(all) < n {
+		name := hostile(random)
+		if !seen[name] {
+			seen[name] = true
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func hostile(random *rand.Rand) string {
+	var b strings.Builder
+	for range 1 + random.IntN(4) {
+		b.WriteString(fine[random.IntN(len(fine))])
+		b.WriteString(nasty[random.IntN(len(nasty))])
+	}
+	if random.IntN(10) == 0 { // very long, and the harm at its end
+		return strings.Repeat(fine[random.IntN(len(fine))], 40) + b.String()
+	}
+	return b.String()
+}
+
+// harm are what must not reach a terminal: the bounds of ranges, both included. They
+// are written out, so that a mistake in package shown is not made again here.
+var harm = [][2]rune{
+	{0, 0x1f}, {0x7f, 0x9f}, {0xa0, 0xa0}, {0xad, 0xad}, {0x34f, 0x34f}, {0x61c, 0x61c}, {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},
+	{0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x206f}, {0x2800, 0x2800}, {0x3000, 0x3000}, {0x3164, 0x3164}, {0xd800, 0xf8ff}, {0xfe00, 0xfe0f},
+	{0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0x10ffff},
+}
+
+// Tame tells what in a line a terminal would obey, or nobody would see.
+func Tame(line string) error {
+	if !utf8.ValidString(line) {
+		return fmt.Errorf("it is not UTF-8")
+	}
+	marks := 0
+	for _, r := range line {
+		for _, bounds := range harm {
+			if r >= bounds[0] && r <= bounds[1] {
+				return fmt.Errorf("it holds %U", r)
+			}
+		}
+		if r >= 0x300 && r <= 0x36f {
+			marks++
+		} else {
+			marks = 0
+		}
+		if marks > 2 {
+			return fmt.Errorf("it heaps marks on a letter")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package sanitize
+
+import (
+	"strings"
+
+	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+)
+
+// Table writes rows with their columns below each other, two spaces apart. Cells
+// are taken as they are.
+func Table(rows [][]string) (lines []string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], i18n.Width(cell))
+		}
+	}
+	for _, row := range rows {
+		var b strings.Builder
+		for i, cell := range row {
+			b.WriteString(i18n.Pad(cell, widths[i]) + "  ")
+		}
+		lines = append(lines, strings.TrimRight(b.String(), " "))
+	}
+	return lines
+}

@@ -1,0 +1,194 @@
+package faultnet_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/testing/faultnet"
+)
+
+// An echo is a server that notes every line and sends it back.
+type echo struct {
+	l  net.Listener
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func newEcho(t *testing.T) *echo {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &echo{l: l}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { e.serve(c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	return e
+}
+
+func (e *echo) serve(c net.Conn) {
+	defer c.Close()
+	for r := bufio.NewReader(c); ; {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		e.mu.Lock()
+		e.b.WriteString(line)
+		e.mu.Unlock()
+		if _, err := io.WriteString(c, line); err != nil {
+			return
+		}
+	}
+}
+
+// heard waits until the server has been sent want, for at most five seconds.
+func (e *echo) heard(t *testing.T, want string) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		e.mu.Lock()
+		got := e.b.String()
+		e.mu.Unlock()
+		if got == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the server heard %q, want %q", got, want)
+		}
+	}
+}
+
+func dial(t *testing.T, p *faultnet.Proxy) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// ask sends a line and returns what comes back within d.
+func ask(t *testing.T, c net.Conn, line string, d time.Duration) (string, error) {
+	t.Helper()
+	if _, err := io.WriteString(c, line+"\n"); err != nil {
+		return "", err
+	}
+	if err := c.SetReadDeadline(time.Now().Add(d)); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 100)
+	n, err := c.Read(b)
+	return strings.TrimSpace(string(b[:n])), err
+}
+
+const soon, long = 50 * time.Millisecond, 5 * time.Second
+
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	fixture := func(t *testing.T) (*echo, *faultnet.Proxy, net.Conn) {
+		t.Helper()
+		t.Parallel()
+		e := newEcho(t)
+		p := faultnet.New(t, e.l.Addr().String())
+		return e, p, dial(t, p)
+	}
+
+	t.Run("it passes what it is not told to harm", func(t *testing.T) {
+		_, p, c := fixture(t)
+		if got, err := ask(t, c, "a", long); got != "a" || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if n := p.Connections(); n != 1 {
+			t.Errorf("%d connections, want 1", n)
+		}
+	})
+
+	t.Run("a reply that is cut off leaves the request carried out", func(t *testing.T) {
+		e, p, c := fixture(t)
+		_, _ = ask(t, c, "a", long)
+		p.CutAfterRequest()
+		if got, err := ask(t, c, "b", long); err == nil {
+			t.Errorf("a reply came: %q", got)
+		}
+		e.heard(t, "a\nb\n")
+		if got, err := ask(t, dial(t, p), "c", long); got != "c" || err != nil {
+			t.Errorf("the next connection: %q, %v", got, err)
+		}
+	})
+
+	t.Run("a black hole takes replies for good", func(t *testing.T) {
+		e, p, c := fixture(t)
+		p.BlackHole(faultnet.Replies, true)
+		if got, err := ask(t, c, "a", soon); err == nil {
+			t.Errorf("a reply came: %q", got)
+		}
+		e.heard(t, "a\n")
+		p.BlackHole(faultnet.Replies, false)
+		if got, err := ask(t, c, "b", long); got != "b" || err != nil {
+			t.Errorf("afterwards: %q, %v", got, err)
+		}
+	})
+
+	t.Run("a request held back arrives after its client has gone", func(t *testing.T) {
+		e, p, c := fixture(t)
+		release := p.Hold(faultnet.Requests)
+		if got, err := ask(t, c, "a", soon); err == nil {
+			t.Errorf("a reply came: %q", got)
+		}
+		c.Close()
+		e.heard(t, "")
+		release()
+		e.heard(t, "a\n")
+	})
+
+	t.Run("a delay is felt, in either direction", func(t *testing.T) {
+		_, p, c := fixture(t)
+		for _, dir := range []faultnet.Direction{faultnet.Requests, faultnet.Replies} {
+			p.Delay(dir, soon)
+			began := time.Now()
+			if got, err := ask(t, c, "a", long); got != "a" || err != nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+			if d := time.Since(began); d < soon {
+				t.Errorf("took %v, want at least %v", d, soon)
+			}
+			p.Delay(dir, 0)
+		}
+	})
+
+	t.Run("it refuses and resets", func(t *testing.T) {
+		_, p, c := fixture(t)
+		_, _ = ask(t, c, "a", long)
+		p.Reset()
+		if got, err := ask(t, c, "b", long); err == nil {
+			t.Errorf("after a reset: %q", got)
+		}
+		p.Refuse(true)
+		// A connection may be refused before it is one, or right after.
+		if c, err := net.Dial("tcp", p.Addr()); err == nil {
+			t.Cleanup(func() { _ = c.Close() })
+			if got, err := ask(t, c, "c", long); err == nil {
+				t.Errorf("refused, and yet: %q", got)
+			}
+		}
+		p.Refuse(false)
+		if got, err := ask(t, dial(t, p), "d", long); got != "d" || err != nil {
+			t.Errorf("afterwards: %q, %v", got, err)
+		}
+	})
+}
