@@ -64,7 +64,7 @@ bench: ## measure, beside the other libraries
 	@scripts/long bench
 
 traps: ## the traps of idempotency, each with the test that nobody falls into it
-	@go run ./internal/tools/traps
+	@go run ./internal/tools/repocheck traps
 
 fmt: ## format the Go files, and cut the README's snippets from the examples anew
 	@scripts/fmt

@@ -14,7 +14,7 @@ import (
 // page is the text of one in docs.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,21 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: outside DIR")
 		os.Exit(2)
 	}
-	repo.Run(func(root string, files []string) (string, []string, error) {
-		packed, err := pack(root, files, os.Args[1])
-		return fmt.Sprintf("outside: %d modules packed into %s", len(packed), os.Args[1]), nil, err
-	})
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "outside:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir string) error {
+	root, files, err := repo.Here()
+	if err != nil {
+		return err
+	}
+	packed, err := pack(root, files, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("outside: %d modules packed into %s\n", len(packed), dir)
+	return nil
 }

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"testing"
+	"testing/fstest"
+)
 
 func TestMentions(t *testing.T) {
 	for text, want := range map[string]int{
@@ -14,8 +17,9 @@ func TestMentions(t *testing.T) {
 		"golang.org/x/sync":                        0,
 		"\x00/wo" + "rk/":                          0,
 	} {
-		if got := mentions("f", []byte(text)); len(got) != want {
-			t.Errorf("%q: %v, want %d", text, got, want)
+		in := tree{FS: fstest.MapFS{"f": {Data: []byte(text)}}, files: []string{"f"}}
+		if _, got, err := mentions(in); err != nil || len(got) != want {
+			t.Errorf("%q: %v, %v, want %d", text, got, err, want)
 		}
 	}
 }
