@@ -43,6 +43,7 @@ var checks = []check{
 	{"requirements", requirements},
 	{"traps", traps},
 	{"mentions", mentions},
+	{"prose", prose},
 }
 
 func main() {
