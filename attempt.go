@@ -139,7 +139,7 @@ func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	m := a.mutex
 	a.failed, a.rival = 0, seenBusy(busy)
-	a.placed = a.req.Place > 0
+	a.placed = a.req.QueueLease > 0
 	if a.busy != nil {
 		a.busy(a.rival)
 	}

@@ -19,15 +19,20 @@ var (
 func ship(context.Context, int) error { return nil }
 
 func Example() {
-	err := client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
-		return ship(ctx, 42)
+	client := interlock.New(nil) // the embedded engine; interlock.New(engine) uses Redis
+
+	err := client.Mutex("order:42", interlock.Wait(3*time.Second)).Do(ctx, func(ctx context.Context) error {
+		return ship(ctx, 42) // ctx is cancelled if the lock is lost
 	})
+	var busy *interlock.ContendedError
+	if errors.As(err, &busy) {
+		fmt.Println("another caller holds it; retry in", busy.RetryAfter)
+	}
 	fmt.Println(err)
 	// Output: <nil>
 }
 
-// Where a closure does not fit, the shape is that of a span: a context in, a
-// context out.
+// Lock takes a context and returns one, for code that does not fit into a closure.
 func ExampleMutex_Lock() {
 	work := func(ctx context.Context) error {
 		ctx, hold, err := client.Mutex("order:42").Lock(ctx)
@@ -42,7 +47,7 @@ func ExampleMutex_Lock() {
 	// Output: <nil>
 }
 
-// TryLock asks once, and says when to come back.
+// TryLock makes one attempt. Its error says when to retry.
 func ExampleMutex_TryLock() {
 	_, hold, _ := client.Mutex("report:7").Lock(ctx)
 	defer hold.Unlock()
@@ -50,12 +55,12 @@ func ExampleMutex_TryLock() {
 	_, _, err := client.Mutex("report:7").TryLock(ctx)
 	var busy *interlock.ContendedError
 	if errors.As(err, &busy) {
-		fmt.Println("come back in", busy.RetryAfter.Round(time.Second))
+		fmt.Println("retry in", busy.RetryAfter.Round(time.Second))
 	}
-	// Output: come back in 30s
+	// Output: retry in 30s
 }
 
-// Wait bounds the waiting, not the work.
+// Wait bounds the time spent waiting. It does not bound the work.
 func ExampleWait() {
 	_, hold, _ := client.Mutex("till:1").Lock(ctx)
 	defer hold.Unlock()
@@ -67,8 +72,8 @@ func ExampleWait() {
 	// Output: true
 }
 
-// Ownership travels in the context, so a method that takes a lock may call
-// another that takes it too.
+// The context carries ownership, so a function that holds a lock can call
+// another function that takes the same lock.
 func ExampleReentrant() {
 	orders := client.With(interlock.Prefix("order:"), interlock.Reentrant())
 
@@ -87,7 +92,7 @@ func ExampleReentrant() {
 	// <nil>
 }
 
-// Without Reentrant a lock that waits for itself fails at once instead.
+// Without Reentrant, taking a lock twice fails at once instead of deadlocking.
 func ExampleContendedError() {
 	err := client.Mutex("order:42").Do(ctx, func(ctx context.Context) error {
 		_, _, err := client.Mutex("order:42").Lock(ctx)
@@ -97,8 +102,8 @@ func ExampleContendedError() {
 	// Output: interlock: "order:42" is held by this very context; use Reentrant to enter again, or WithoutHolds to stand in line
 }
 
-// A store that remembers the highest fence it has seen refuses a holder that
-// was asleep while its lock was lost.
+// A store that remembers the highest fence it has seen refuses writes from a
+// holder that was paused while its lock was lost.
 func ExampleHold_Fence() {
 	type account struct{ balance, fence uint64 }
 	acc := account{}
@@ -111,19 +116,19 @@ func ExampleHold_Fence() {
 	}
 
 	ledger := client.Mutex("account:7", interlock.Fenced())
-	_, sleepy, _ := ledger.Lock(ctx)
-	sleepy.Unlock() // as if it had been lost
+	_, paused, _ := ledger.Lock(ctx)
+	paused.Unlock() // stands in for a lost lock
 
-	_, awake, _ := ledger.Lock(ctx)
-	fmt.Println(write(100, awake.Fence()))
-	fmt.Println(write(50, sleepy.Fence()))
-	awake.Unlock()
+	_, current, _ := ledger.Lock(ctx)
+	fmt.Println(write(100, current.Fence()))
+	fmt.Println(write(50, paused.Fence()))
+	current.Unlock()
 	// Output:
 	// <nil>
 	// stale holder
 }
 
-// A lost lock is a reason, not a mystery.
+// Do reports a lock that was lost before the work returned.
 func ExampleLostError() {
 	importFile := func(ctx context.Context) error {
 		<-ctx.Done() // work that takes too long
@@ -132,16 +137,17 @@ func ExampleLostError() {
 	err := client.Mutex("import:1", interlock.Lease(20*time.Millisecond)).Do(ctx, importFile)
 	switch {
 	case errors.Is(err, interlock.ErrLost):
-		fmt.Println("somebody else may be at it; leave it alone")
+		fmt.Println("another caller may hold the lock; stop")
 	case errors.Is(err, interlock.ErrContended):
-		fmt.Println("busy")
+		fmt.Println("another caller holds the lock")
 	default:
 		fmt.Println("done:", err)
 	}
-	// Output: somebody else may be at it; leave it alone
+	// Output: another caller may hold the lock; stop
 }
 
-// Call has a result, and a choice of what to do if the lock is not to be had.
+// Call returns the function's result. OrElse and OrValue choose the result when
+// the lock is not granted.
 func ExampleCall() {
 	_, hold, _ := client.Mutex("stock:42").Lock(ctx)
 	defer hold.Unlock()
@@ -159,7 +165,7 @@ func ExampleCall() {
 
 type Order struct{ ID string }
 
-// Wrap puts a lock around a function, chosen by its argument.
+// Wrap runs a function under a lock that its argument selects.
 func ExampleWrap() {
 	orders := client.With(interlock.Prefix("order:"))
 	ship := interlock.Wrap(
@@ -170,7 +176,7 @@ func ExampleWrap() {
 	// Output: shipped 42 <nil>
 }
 
-// Key escapes what users put into identifiers.
+// Key joins its parts and escapes separators inside them.
 func ExampleKey() {
 	fmt.Println(interlock.Key("pay", "order", "42"))
 	fmt.Println(interlock.Key("pay", "order:42"))
@@ -179,7 +185,8 @@ func ExampleKey() {
 	// pay:order%3A42
 }
 
-// An owner may be spread over processes: who bears the name may enter.
+// WithOwner names an owner that several processes share. Each of them may enter
+// the lock.
 func ExampleWithOwner() {
 	saga := interlock.WithOwner(ctx, "saga-7")
 	_, here, _ := client.Mutex("order:42").Lock(saga)
@@ -190,7 +197,7 @@ func ExampleWithOwner() {
 	// Output: <nil> true
 }
 
-// Trace tells what happens; Log writes it down.
+// Log returns a Trace that writes lock events to a logger.
 func ExampleLog() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
 	shop := interlock.New(nil, interlock.WithTrace(interlock.Log(logger)))
@@ -208,7 +215,7 @@ func withoutTime(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// Close lets holders finish, for as long as its context allows.
+// Close waits for holders until its context is done.
 func ExampleClient_Close() {
 	shop := interlock.New(nil)
 	_, hold, _ := shop.Mutex("order:42").Lock(ctx)

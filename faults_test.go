@@ -324,10 +324,10 @@ type hanging struct {
 	bound time.Duration
 }
 
-func (h hanging) Release(ctx context.Context, _ engine.Request) (engine.Parting, error) {
+func (h hanging) Release(ctx context.Context, _ engine.Request) (engine.ReleaseResult, error) {
 	select {
 	case <-time.After(h.bound):
 	case <-ctx.Done():
 	}
-	return engine.Parting{}, fmt.Errorf("%w: no answer", engine.ErrUnknown)
+	return engine.ReleaseResult{}, fmt.Errorf("%w: no answer", engine.ErrUnknown)
 }

@@ -165,7 +165,7 @@ func (l *lease) release(now time.Time) error {
 	}
 	s.released.Add(1)
 	if t != nil && t.Released != nil {
-		t.Released(Released{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Handed: handed})
+		t.Released(Released{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, HandedOver: handed})
 	}
 	return nil
 }

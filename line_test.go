@@ -46,7 +46,7 @@ var lineLaws = []law{
 		if calls != 2*holders/9 {
 			t.Errorf("%d calls for %d holders, want %d", calls, holders, 2*holders/9)
 		}
-		if n := w.client.Stats().Handed; n != holders*8/9 {
+		if n := w.client.Stats().HandedOver; n != holders*8/9 {
 			t.Errorf("%d were handed over, want %d", n, holders*8/9)
 		}
 	}},
@@ -235,7 +235,7 @@ var lineLaws = []law{
 		w.client.StepWall(time.Hour)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 		unlock(t, <-got)
-		if n := w.client.Stats().Handed; n != 0 {
+		if n := w.client.Stats().HandedOver; n != 0 {
 			t.Errorf("handed over %d times", n)
 		}
 	}},

@@ -18,7 +18,7 @@ func Log(logger *slog.Logger) *Trace {
 		},
 		Acquired: func(e Acquired) {
 			logger.Debug("lock: acquired", "key", e.Key, "holder", short(e.Holder), "lease", e.Lease,
-				"fence", e.Fence, "waited", e.Waited, "handed", e.Handed)
+				"fence", e.Fence, "waited", e.Waited, "handed", e.HandedOver)
 		},
 		Contended: func(e Contended) {
 			logger.Info("lock: not acquired", "key", e.Key, "held_by", short(e.Holder), "left", e.Left,
@@ -30,7 +30,7 @@ func Log(logger *slog.Logger) *Trace {
 		Renewed: func(e Renewed) { logRenewed(logger, e) },
 		Released: func(e Released) {
 			logger.Debug("lock: released", "key", e.Key, "holder", short(e.Holder), "fence", e.Fence,
-				"held", e.Held, "handed", e.Handed)
+				"held", e.Held, "handed", e.HandedOver)
 		},
 		ReleaseFailed: func(e ReleaseFailed) {
 			logger.Warn("lock: release refused", "key", e.Key, "holder", short(e.Holder), "held", e.Held, "err", e.Err)

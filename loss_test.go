@@ -258,8 +258,8 @@ func TestHandOverAfterSleep(t *testing.T) {
 	}
 	unlock(t, hold)
 	mine := <-got
-	if c.Stats().Handed != 1 || mine.Left() < lease/2 {
-		t.Errorf("handed over %d times, with %v left of %v", c.Stats().Handed, mine.Left(), lease)
+	if c.Stats().HandedOver != 1 || mine.Left() < lease/2 {
+		t.Errorf("handed over %d times, with %v left of %v", c.Stats().HandedOver, mine.Left(), lease)
 	}
 	unlock(t, mine)
 }

@@ -213,7 +213,7 @@ var multiLaws = []law{
 		unlock(t, theirs)
 	}},
 	{"Wait bounds the first look, too", func(t *testing.T, w *world) {
-		for _, do := range []enginetest.Deed{enginetest.Refuse, enginetest.Hang} {
+		for _, do := range []enginetest.Action{enginetest.Refuse, enginetest.Hang} {
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: do})
 			wantIn(t, 0, 100*time.Millisecond, func() {
 				if _, _, err := w.client.Multi([]string{"k:1", "k:2"}, interlock.Wait(100*time.Millisecond)).Lock(t.Context()); err == nil {

@@ -184,7 +184,7 @@ func (l *lease) tell(t *Trace, waited time.Duration) {
 		}
 	}()
 	t.Acquired(Acquired{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Lease: l.req.Lease,
-		Waited: waited, Tries: l.tries, Handed: l.handed, Local: l.local})
+		Waited: waited, Tries: l.tries, HandedOver: l.handed, Local: l.local})
 	told = true
 }
 

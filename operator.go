@@ -112,7 +112,7 @@ func (c *Client) Inspect(ctx context.Context, key string) (LockInfo, error) {
 // a new place. If there is something else than a lock at the key, it is left
 // alone and the error matches [ErrKind].
 func (c *Client) ForceRelease(ctx context.Context, key string) (LockInfo, error) {
-	return c.look(ctx, key, "force-releasing", engine.Inspector.Seize)
+	return c.look(ctx, key, "force-releasing", engine.Inspector.ForceRelease)
 }
 
 func (c *Client) look(ctx context.Context, key, doing string, do func(engine.Inspector, context.Context, string) (engine.Lock, error)) (LockInfo, error) {

@@ -262,7 +262,7 @@ var operatorLaws = []law{
 		if n != 1 {
 			t.Errorf("%d rounds, want 1", n)
 		}
-		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSeize, Do: enginetest.LoseReply})
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpForceRelease, Do: enginetest.LoseReply})
 		_, err := w.client.ForceRelease(t.Context(), "a:1")
 		wantErr(t, err, interlock.ErrOutcomeUnknown)
 	}},

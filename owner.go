@@ -97,7 +97,7 @@ func (m *Mutex) request(ctx context.Context, once bool) (r engine.Request, direc
 	r = engine.Request{Key: m.key, Kind: m.kind, Lease: m.opts.lease, Fenced: m.opts.fenced, Limit: m.limit}
 	direct = m.kind != engine.Exclusive
 	if direct && !once {
-		r.Place = place
+		r.QueueLease = place
 	}
 	id := m.core.seq.Add(1)
 	buf := make([]byte, 0, 64)
@@ -115,7 +115,7 @@ func (m *Mutex) request(ctx context.Context, once bool) (r engine.Request, direc
 		r.Holder, r.Attempt = own, own[len(m.core.id)+1:]
 	}
 	if !direct {
-		r.Room = maxHandovers
+		r.FenceReserve = maxHandovers
 	}
 	return r, direct
 }

@@ -13,11 +13,11 @@ import (
 
 // release gives a lock back to the engine, on nobody's context, and asks again
 // if the answer is lost: that it is free by then counts as released.
-func (c *core) release(req engine.Request) (engine.Parting, error) {
+func (c *core) release(req engine.Request) (engine.ReleaseResult, error) {
 	return c.releaseWithin(c.bound.Context(time.Now()), req)
 }
 
-func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Parting, error) {
+func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.ReleaseResult, error) {
 	if req.Retry { // what was asked before, and had no answer, may still be on its way
 		defer c.cleanUp(req, nil, time.Now())
 	}
@@ -32,10 +32,10 @@ func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Pa
 	for tries := 1; engine.Temporary(err); tries++ {
 		trouble := err
 		if c.pause(ctx, tries) != nil {
-			return engine.Parting{}, trouble
+			return engine.ReleaseResult{}, trouble
 		}
 		if parting, err = c.engine.Release(ctx, req); err != nil && ctx.Err() != nil && !engine.Temporary(err) {
-			return engine.Parting{}, trouble // that time is up says less
+			return engine.ReleaseResult{}, trouble // that time is up says less
 		}
 		unsure = unsure || errors.Is(err, engine.ErrUnknown)
 	}
@@ -82,7 +82,7 @@ func (c *core) pause(ctx context.Context, tries int) error {
 // was last asked for at sent.
 func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
 	c.background.Go(func() {
-		left := c.caps.Patience - time.Since(sent) // as of when abandon is sent, not answered
+		left := c.caps.LateGrant - time.Since(sent) // as of when abandon is sent, not answered
 		over := time.Now().Add(left + watchdog.Drift(left))
 		found, err := c.abandon(req)
 		if left > 0 {

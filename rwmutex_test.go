@@ -282,7 +282,7 @@ var rwmutexLaws = []law{
 	{"there is room for a thousand readers", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		var holds []*interlock.Hold
-		for range engine.MostReaders {
+		for range engine.MaxReaders {
 			_, hold := lock(t, m.Read())
 			holds = append(holds, hold)
 		}
@@ -331,8 +331,8 @@ var rwmutexLaws = []law{
 		} {
 			_, hold := lock(t, m)
 			r := e.last
-			if r.Kind != kind || !r.Fenced || r.Lease != lease || (r.Place > 0) != (kind != interlock.KindExclusive) ||
-				(r.Room > 0) != (kind == interlock.KindExclusive) || (r.Limit == 7) != (kind == interlock.KindPermit) {
+			if r.Kind != kind || !r.Fenced || r.Lease != lease || (r.QueueLease > 0) != (kind != interlock.KindExclusive) ||
+				(r.FenceReserve > 0) != (kind == interlock.KindExclusive) || (r.Limit == 7) != (kind == interlock.KindPermit) {
 				t.Errorf("%s: asked for %+v", kind, r)
 			}
 			unlock(t, hold)

@@ -11,7 +11,7 @@ type Stats struct {
 	Live          int64         // locks held now
 	Waiting       int64         // goroutines waiting for one now
 	Acquired      uint64        // locks taken, whether from the engine or in process
-	Handed        uint64        // of those, passed on in this process without asking the engine
+	HandedOver    uint64        // of those, passed on in this process without asking the engine
 	Contended     uint64        // locks not to be had
 	Failed        uint64        // engine failures reported to a caller
 	Renewed       uint64        // leases renewed
@@ -32,7 +32,7 @@ func (c *Client) Stats() Stats {
 		Live:          s.live.Load(),
 		Waiting:       s.waiting.Load(),
 		Acquired:      s.acquired.Load(),
-		Handed:        s.handed.Load(),
+		HandedOver:    s.handed.Load(),
 		Contended:     s.contended.Load(),
 		Failed:        s.failed.Load(),
 		Renewed:       s.renewed.Load(),

@@ -35,15 +35,15 @@ type Waiting struct {
 
 // Acquired is reported when a lock was taken.
 type Acquired struct {
-	Key    string
-	Kind   Kind
-	Holder string
-	Fence  uint64
-	Lease  time.Duration
-	Waited time.Duration
-	Tries  int  // how often the engine was asked; 0 if it did not have to be
-	Handed bool // it came from another holder in this process
-	Local  bool // it is this process's alone, since the engine has degraded to that
+	Key        string
+	Kind       Kind
+	Holder     string
+	Fence      uint64
+	Lease      time.Duration
+	Waited     time.Duration
+	Tries      int  // how often the engine was asked; 0 if it did not have to be
+	HandedOver bool // it came from another holder in this process
+	Local      bool // it is this process's alone, since the engine has degraded to that
 }
 
 // Contended is reported when a lock was not to be had.
@@ -73,12 +73,12 @@ type Renewed struct {
 
 // Released is reported when a lock was given up.
 type Released struct {
-	Key    string
-	Kind   Kind
-	Holder string
-	Fence  uint64
-	Held   time.Duration
-	Handed bool // it went to another holder in this process
+	Key        string
+	Kind       Kind
+	Holder     string
+	Fence      uint64
+	Held       time.Duration
+	HandedOver bool // it went to another holder in this process
 }
 
 // ReleaseFailed is reported when a lock could not be given up. It runs out by

@@ -96,7 +96,7 @@ var traceLaws = []law{
 		_, hold := lock(t, c.Mutex("k:1"))
 		time.Sleep(2 * time.Second)
 		unlock(t, hold)
-		if got.Waited != 3*time.Second || got.Tries < 2 || got.Handed || got.Fence != hold.Fence() {
+		if got.Waited != 3*time.Second || got.Tries < 2 || got.HandedOver || got.Fence != hold.Fence() {
 			t.Errorf("acquired: %+v", got)
 		}
 		if left.Held != 2*time.Second {

@@ -232,11 +232,11 @@ func (s *sharded) Renew(ctx context.Context, rs []engine.Request) []error {
 	return s.parts[s.shard(rs[0].Key)].Renew(ctx, rs)
 }
 
-func (s *sharded) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (s *sharded) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	return s.parts[s.shard(r.Key)].Release(ctx, r)
 }
 
-func (s *sharded) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (s *sharded) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	return s.parts[s.shard(r.Key)].Abandon(ctx, r)
 }
 

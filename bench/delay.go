@@ -20,7 +20,7 @@ func (d distant) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 }
 
 // Release implements [engine.Engine].
-func (d distant) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (d distant) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	time.Sleep(away)
 	return d.Engine.Release(ctx, r)
 }

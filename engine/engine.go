@@ -23,7 +23,7 @@ import (
 type Engine interface {
 	// Acquire makes one attempt to take a lock. It fails with a *[BusyError] if
 	// another holder has it, or if others are to have it first; see
-	// Request.Place.
+	// Request.QueueLease.
 	//
 	// Repeated with the same holder and attempt, it answers as the first time,
 	// with the same fence, and the lease begins anew: a reply lost on the way
@@ -38,13 +38,13 @@ type Engine interface {
 
 	// Release ends the hold that r's attempt began, and no other. It also gives
 	// up the place in line that r's holder may have.
-	Release(ctx context.Context, r Request) (Parting, error)
+	Release(ctx context.Context, r Request) (ReleaseResult, error)
 
 	// Abandon is Release for an attempt whose outcome is unknown. It also makes
 	// sure, for one lease, that an Acquire of the same attempt still on its way
 	// finds itself refused with [ErrAbandoned]; see Capabilities.Patience for
 	// the one exception.
-	Abandon(ctx context.Context, r Request) (Parting, error)
+	Abandon(ctx context.Context, r Request) (ReleaseResult, error)
 
 	// Capabilities tells what else the engine can do. The answer is the same
 	// every time.
@@ -72,12 +72,12 @@ type Request struct {
 	// Room is how many fences after the granted one are the holder's to give
 	// away, so that those of its successors in the same process stay below the
 	// next one the engine grants.
-	Room uint64
+	FenceReserve uint64
 
 	// Retry says that this attempt may have been sent before.
 	Retry bool
 
-	// Place is above zero if whoever asks will ask again when refused, and is to
+	// QueueLease is above zero if whoever asks will ask again when refused, and is to
 	// stand in line meanwhile: it is how long the place is kept for one who does
 	// not come back. Its first refusal puts it at the end of the line; each one
 	// after that keeps the place for as long again. A place ends with the grant,
@@ -87,13 +87,13 @@ type Request struct {
 	// out: others are granted the lock past it, and the first of them takes it
 	// away. Who comes back before that, and within as long again, still has it. So
 	// a clock that is set forward a little turns no line around. One that is set
-	// back keeps no place for longer than Place from when somebody next looks.
+	// back keeps no place for longer than QueueLease from when somebody next looks.
 	//
 	// Nobody is granted a lock past those who took their place before: a fair
 	// lock, a permit or a write past anybody in line, whatever its limit; a read
 	// past a writer. Only a holder that enters once more does not stand in line.
 	// Exclusive locks have no line.
-	Place time.Duration
+	QueueLease time.Duration
 
 	// Limit is how many permits there are, or how often a latch is counted down.
 	Limit int
@@ -129,15 +129,15 @@ func (o Outcome) String() string {
 	case Released:
 		return "released"
 	case AlreadyFree:
-		return "already free"
+		return "already-free"
 	case NotYours:
-		return "not yours"
+		return "not-yours"
 	}
-	return "no outcome"
+	return "none"
 }
 
-// A Parting is the answer to [Engine.Release].
-type Parting struct {
+// A ReleaseResult is the answer to [Engine.Release].
+type ReleaseResult struct {
 	Outcome Outcome
 
 	// Count is how many holds of the same kind its holder has left, permits
@@ -167,14 +167,20 @@ type Capabilities struct {
 	// Ledger keeps what became of work that is to happen once.
 	Ledger Ledger
 
+	// InProcess says that the ledger lives in this process and nowhere else:
+	// asking it costs no more than caching its answers. It copies the results
+	// it is given. An engine that wraps another one and adds a delay or a way
+	// to fail clears it.
+	InProcess bool
+
 	// Eraser lets operators make the ledger forget.
 	Eraser Eraser
 
-	// Fencer, Rememberer and Notes are what an engine must have to be one of
+	// Fencer, Incarnations and Notes are what an engine must have to be one of
 	// several that are made one.
-	Fencer     Fencer
-	Rememberer Rememberer
-	Notes      Notes
+	Fencer       Fencer
+	Incarnations Incarnations
+	Notes        Notes
 
 	// Prober tells how the engine is.
 	Prober Prober
@@ -183,7 +189,7 @@ type Capabilities struct {
 	// be granted although its attempt was abandoned meanwhile. Who gives up
 	// earlier abandons again when it is over. It is zero for an engine that
 	// never grants an abandoned attempt.
-	Patience time.Duration
+	LateGrant time.Duration
 
 	// LongestLease is the longest lease that the engine grants, of locks and of
 	// claims. Zero means that it grants any.

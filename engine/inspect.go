@@ -22,7 +22,7 @@ type Inspector interface {
 	// fails with [ErrRevoked], for a minute at least, and for three times what was
 	// left of their leases. If nobody holds the lock, Seize empties its line: who
 	// stood there is returned and told, and takes a new place when it comes back.
-	Seize(ctx context.Context, key string) (Lock, error)
+	ForceRelease(ctx context.Context, key string) (Lock, error)
 
 	// Register makes a client known for a while: the holders whose names begin
 	// with its ID and a colon are its.

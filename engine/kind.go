@@ -18,7 +18,7 @@ const (
 	// asked for. One asked for as Exclusive takes its chance past those in line.
 	Fair
 
-	// Read is a hold that many may have at the same time, up to [MostReaders],
+	// Read is a hold that many may have at the same time, up to [MaxReaders],
 	// but none beside a writer. A writer may also read, and keeps that hold when
 	// it gives up writing, or when the lease of what it writes has run out: each
 	// of the two has its own.
@@ -38,9 +38,9 @@ const (
 	Latch
 )
 
-// MostReaders is how many may read at a time. One more is refused with
+// MaxReaders is how many may read at a time. One more is refused with
 // [ErrFull].
-const MostReaders = 1000
+const MaxReaders = 1000
 
 // String returns the kind as it is called in options, rules and logs.
 func (k Kind) String() string {

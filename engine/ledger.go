@@ -55,17 +55,6 @@ type Ledger interface {
 	Watch(key string) (wake <-chan struct{}, stop func())
 }
 
-// A Nearby ledger is in this process, alone: to ask it costs no more than to remember
-// what it said, and what it is told stays here. One around another ledger, that adds a
-// way on which something may be lost, is none. It keeps a copy of the result that it is
-// handed: who settles writes on it again.
-type Nearby interface {
-	Ledger
-
-	// Nearby does nothing: to have it says all.
-	Nearby()
-}
-
 // A Claim is an attempt to get the right to decide what becomes of a key.
 type Claim struct {
 	Key string
@@ -90,7 +79,7 @@ type Claim struct {
 	// Take grants the claim even if the outcome of the one before is unknown,
 	// whose mark it replaces. It never takes a claim away from somebody whose
 	// lease still runs, and changes nothing about what is Done or Failed.
-	Take bool
+	TakeOver bool
 
 	// Retry says that this attempt may have been sent before.
 	Retry bool
@@ -130,7 +119,7 @@ type Record struct {
 	Key         string
 	State       State
 	Granted     bool          // the claim that was asked for has it; the state is Running
-	Took        bool          // it was granted over an unknown outcome
+	TookOver    bool          // it was granted over an unknown outcome
 	Fence       uint64        // of the claim that decided or decides; it grows with every one
 	Began       time.Time     // when that was granted, by the engine's clock; never zero if there is one
 	Age         time.Duration // how long ago that is

@@ -89,7 +89,7 @@ type found struct {
 }
 
 // Part implements [rule.Source].
-func (f found) Part(place rule.Place, name string) (string, bool) {
+func (f found) Part(place rule.Location, name string) (string, bool) {
 	for i, p := range f.parts {
 		if p == (rule.Part{Place: place, Name: name}) {
 			return f.values[i], true

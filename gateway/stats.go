@@ -24,7 +24,7 @@ func sum(a, b guard.Stats) guard.Stats {
 	b.Running += a.Running
 	b.Waiting += a.Waiting
 	b.Asked += a.Asked
-	b.InHouse += a.InHouse
+	b.Coalesced += a.Coalesced
 	b.Lost += a.Lost
 	b.Renewed += a.Renewed
 	b.NotRenewed += a.NotRenewed

@@ -105,7 +105,7 @@ func (k *call) explain(ctx context.Context, err error) error {
 func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	c := k.core
 	if c.policy.OnDown != Closed && !local && !c.near { // one that is near may be full, and knows what it has
-		if err := c.down.since(c.policy.Local); err != nil {
+		if err := c.down.since(c.policy.LocalCache); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,7 @@ func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	a, err := k.ask(ctx, local, k.request())
 	if err == nil && a.rec.State == engine.Unknown && c.policy.OnUnknown == Resolve {
 		before, req := a.rec, k.request()
-		req.Take = true
+		req.TakeOver = true
 		if a, err = k.ask(ctx, local, req); err == nil {
 			a.unknown = &before
 		}
@@ -125,7 +125,7 @@ func (k *call) claim(ctx context.Context, local bool) (*answer, error) {
 	switch {
 	case local || ctx.Err() != nil:
 	case isDown(err):
-		c.down.note(err, c.policy.Local)
+		c.down.note(err, c.policy.LocalCache)
 	default: // a refusal is an answer, too
 		c.down.over()
 	}
@@ -160,7 +160,7 @@ func (k *call) request() engine.Claim {
 		r.Lease = max(p.Lease, p.Window) // if its process dies, repeats are refused all the same
 	}
 	if p.OnUnknown == Rerun {
-		r.Take = true
+		r.TakeOver = true
 	} else {
 		r.Retain = r.Lease + k.retain() // from when the lease runs out
 	}

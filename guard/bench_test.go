@@ -11,7 +11,7 @@ import (
 
 // BenchmarkDo is a first call on the embedded engine, whose result is kept.
 func BenchmarkDo(b *testing.B) {
-	g := guard.Must(guard.New[int](interlock.New(nil), guard.Policy{Name: "order", Retain: guard.DefaultLocal}))
+	g := guard.Must(guard.New[int](interlock.New(nil), guard.Policy{Name: "order", Retain: guard.DefaultLocalCache}))
 	ctx, n := b.Context(), 0
 	fn := func(context.Context) (int, error) { return 42, nil }
 	b.ReportAllocs()

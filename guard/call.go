@@ -249,7 +249,7 @@ func (k *call) duplicate(rec engine.Record) *DuplicateError {
 
 func (k *call) crowded(rec engine.Record) *DuplicateError {
 	err := k.duplicate(rec)
-	err.Crowded = true
+	err.TooManyWaiters = true
 	return err
 }
 

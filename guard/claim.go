@@ -78,9 +78,9 @@ func (c *Claim[T]) Complete(v T) error {
 // nothing behind. Depending on [Policy.OnError] the next call runs, or gets the
 // text of err.
 //
-// If err says that something took too long, or was made by [Doubt], or if the
+// If err says that something took too long, or was made by [OutcomeUnknown], or if the
 // claim's context has ended, that is not so sure: then Fail is Abandon, unless err
-// was made by [NotDone].
+// was made by [NotExecuted].
 func (c *Claim[T]) Fail(err error) error {
 	if c.replayed || c.claim.ledger == nil {
 		return c.claim.close()
@@ -141,7 +141,7 @@ func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error))
 // doubtful tells whether work that returned err under ctx may have had its effect
 // all the same.
 func doubtful(ctx context.Context, err error) bool {
-	var sure *notDoneError
+	var sure *notExecutedError
 	return !errors.As(err, &sure) && (errors.Is(err, ErrUnknown) || timedOut(err) || ctx.Err() != nil)
 }
 

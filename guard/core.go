@@ -54,10 +54,9 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		return nil, fmt.Errorf("guard: %T keeps no records: %w; use another engine", e, errors.ErrUnsupported)
 	}
 	p = p.WithDefaults()
-	_, near := caps.Ledger.(engine.Nearby)
-	near = near && p.OnDown != Local // then it is not alone in what it knows, and the desk keeps both apart
+	near := caps.InProcess && p.OnDown != Local // then it is not alone in what it knows, and the desk keeps both apart
 	c := &core{
-		settings: s, policy: p, ledger: caps.Ledger, patience: caps.Patience, near: near,
+		settings: s, policy: p, ledger: caps.Ledger, patience: caps.LateGrant, near: near,
 		escaped: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}

@@ -38,7 +38,7 @@ const (
 )
 
 func newDesk(p Policy, s settings) *desk {
-	return &desk{local: p.Local, perKey: s.perKey, inAll: s.inAll, seats: make(map[string]*seat)}
+	return &desk{local: p.LocalCache, perKey: s.perKey, inAll: s.inAll, seats: make(map[string]*seat)}
 }
 
 // A view is what was seen of a seat.

@@ -12,7 +12,7 @@ import (
 // outside as nothing but a rare wrong count.
 func TestSeatsAreUsedAgain(t *testing.T) {
 	for _, waited := range []bool{false, true} {
-		d := newDesk(Policy{Local: time.Second}, newSettings(nil))
+		d := newDesk(Policy{LocalCache: time.Second}, newSettings(nil))
 		defer d.close()
 		now := time.Now()
 		first := d.sit("a", now).seat

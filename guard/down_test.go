@@ -111,7 +111,7 @@ var downLaws = []law{
 			t.Errorf("a hundred waited %v", d)
 		}
 		w.engine.Heal()
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		before := g.Stats().Verdicts[guard.Unguarded]
 		do(t, g, key, j, "a")
 		refused(t, g, key, j)
@@ -147,7 +147,7 @@ var downLaws = []law{
 			do(t, g, k, j, "a")
 		}
 		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
-		time.Sleep(guard.DefaultLocal) // also if nobody has just asked
+		time.Sleep(guard.DefaultLocalCache) // also if nobody has just asked
 		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
 		wantErr(t, gone.Complete("late"), errLost)
 		fails(t, g, lost, j, guard.ErrUnknown)
@@ -175,7 +175,7 @@ var downLaws = []law{
 		w.memory.Step(2 * guard.DefaultLease)
 		ok(t, other.Resolve(t.Context(), late, "by hand"))
 		wantErr(t, c.Complete("late"), errLost)
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		cut(w)
 		do(t, g, doubt, j, "a")
 		do(t, g, late, j, "a")
@@ -201,7 +201,7 @@ var downLaws = []law{
 			<-ctx.Done()
 			if back {
 				w.engine.Heal()
-				time.Sleep(guard.DefaultLocal)
+				time.Sleep(guard.DefaultLocalCache)
 			}
 			start := time.Now()
 			do(t, g, k, j, "a")
@@ -323,7 +323,7 @@ var downLaws = []law{
 		cut(w)
 		do(t, g, guard.Of("bob", "1"), j, "a")
 		w.engine.Heal()
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		fails(t, g, key.For([]byte("y")), j, guard.ErrMismatch)
 		before := g.Stats().Verdicts[guard.Unguarded]
 		do(t, g, guard.Of("bob", "2"), j, "a")
@@ -345,7 +345,7 @@ var downLaws = []law{
 		ok(t, c.Complete("a"))
 	}},
 	{"with local, a claim of this process's own is renewed and lasts", func(t *testing.T, w *world) {
-		p := guard.Policy{Name: "order", OnDown: guard.Local, Local: time.Millisecond}
+		p := guard.Policy{Name: "order", OnDown: guard.Local, LocalCache: time.Millisecond}
 		g, j := process[string](t, w, p), work("a", 5*time.Minute)
 		cut(w)
 		wait := begun(t, g, key, j)
@@ -463,7 +463,7 @@ type lagging struct {
 
 func (l lagging) Capabilities() engine.Capabilities {
 	c := l.Engine.Capabilities()
-	c.Ledger, c.Patience = l.ledger, 5*time.Second
+	c.Ledger, c.InProcess, c.LateGrant = l.ledger, false, 5*time.Second
 	return c
 }
 

@@ -19,7 +19,7 @@ var (
 
 	// ErrUnknown means that nobody knows what became of the work. Errors that
 	// match it are an *[UnknownError]. An error of the work's own that matches it
-	// says that the work does not know, either; see [Doubt].
+	// says that the work does not know, either; see [OutcomeUnknown].
 	ErrUnknown = errors.New("guard: outcome unknown")
 
 	// ErrFailed means that the work was tried before, and failed for good. Errors
@@ -46,14 +46,14 @@ var (
 
 // A DuplicateError says that somebody else was first.
 type DuplicateError struct {
-	Guard      string        // the policy's name
-	Key        string        // what the engine calls the key
-	Running    bool          // the work still runs; otherwise it was done
-	Self       bool          // it is this very context that does it
-	Crowded    bool          // too many wait for it already
-	RetryAfter time.Duration // until a repeat is accepted; of work that runs what is left of its lease, which is renewed
-	Message    Message       // for a person
-	Status     int           // for an HTTP answer
+	Guard          string        // the policy's name
+	Key            string        // what the engine calls the key
+	Running        bool          // the work still runs; otherwise it was done
+	Self           bool          // it is this very context that does it
+	TooManyWaiters bool          // too many wait for it already
+	RetryAfter     time.Duration // until a repeat is accepted; of work that runs what is left of its lease, which is renewed
+	Message        Message       // for a person
+	Status         int           // for an HTTP answer
 }
 
 // Error implements error.
@@ -61,7 +61,7 @@ func (e *DuplicateError) Error() string {
 	switch {
 	case e.Self:
 		return fmt.Sprintf("guard: %q is being done by this very context, and would wait for itself; let it return first, or use another key", e.Key)
-	case e.Crowded:
+	case e.TooManyWaiters:
 		return fmt.Sprintf("guard: %q is being done, and too many wait for it; try again in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
 	case e.Running:
 		return fmt.Sprintf("guard: %q is being done; try again in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
@@ -169,31 +169,31 @@ type denialError struct {
 func (e *denialError) Error() string { return fmt.Sprintf("guard: claiming %q: %v", e.key, e.err) }
 func (e *denialError) Unwrap() error { return e.err }
 
-// Doubt returns err as that of work which does not know what became of it: a
+// OutcomeUnknown returns err as that of work which does not know what became of it: a
 // request that was sent, and not answered. [Policy.OnUnknown] then says what
 // happens, and not [Policy.OnError].
-func Doubt(err error) error {
+func OutcomeUnknown(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
 
-// NotDone returns err as that of work which is sure that nothing has happened,
+// NotExecuted returns err as that of work which is sure that nothing has happened,
 // although err itself, or the end of its context, leaves that open: a connection
 // that was never made, a transaction that was rolled back. [Policy.OnError] then
 // says what happens.
-func NotDone(err error) error {
+func NotExecuted(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &notDoneError{err}
+	return &notExecutedError{err}
 }
 
-type notDoneError struct{ err error }
+type notExecutedError struct{ err error }
 
-func (e *notDoneError) Error() string { return e.err.Error() }
-func (e *notDoneError) Unwrap() error { return e.err }
+func (e *notExecutedError) Error() string { return e.err.Error() }
+func (e *notExecutedError) Unwrap() error { return e.err }
 
 // isDown tells whether err means that the engine could not be asked.
 func isDown(err error) bool { return engine.Temporary(err) || errors.Is(err, engine.ErrFull) }

@@ -25,7 +25,7 @@ func place(context.Context, Cart) (Order, error) {
 	return Order{Number: "A-1"}, nil
 }
 
-// Whoever sends the same token again gets the order that is there.
+// A second call with the same key gets the first result.
 func Example() {
 	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order"}))
 
@@ -42,7 +42,8 @@ func Example() {
 	// {A-1} <nil>
 }
 
-// What a duplicate is told while the first one is at work.
+// While the first call runs, a duplicate gets a DuplicateError with a message for
+// the user.
 func ExampleDuplicateError() {
 	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order-2"}))
 	_, claim, _ := orders.Begin(ctx, guard.Of("ann", "7f9c"))
@@ -59,7 +60,7 @@ func ExampleDuplicateError() {
 	// 409 操作处理中，请勿重复提交
 }
 
-// A key that was used for something else is a mistake of the client's.
+// For binds a key to a payload. The same key with another payload is refused.
 func ExampleKey_For() {
 	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order-3"}))
 	key := guard.Of("ann", "7f9c")
@@ -74,7 +75,8 @@ func ExampleKey_For() {
 	// true
 }
 
-// Where a closure does not fit, a claim has the shape of a transaction.
+// Begin returns a claim that is settled like a transaction, for work that does not
+// fit into a closure.
 func ExampleGuard_Begin() {
 	orders := guard.Must(guard.New[Order](client, guard.Policy{Name: "order-4"}))
 
@@ -83,10 +85,10 @@ func ExampleGuard_Begin() {
 		if err != nil {
 			return Order{}, err
 		}
-		defer claim.Abandon() // unless it was settled before
+		defer claim.Abandon() // no effect once the claim is settled
 
 		if order, ok := claim.Result(); ok {
-			return order, nil // somebody was first
+			return order, nil // an earlier call placed the order
 		}
 		order, err := place(ctx, Cart{Items: 2})
 		if err != nil {
@@ -115,29 +117,29 @@ func ExampleClick() {
 	// true
 }
 
-// For money, an outcome that nobody knows is not tried again by itself: here the
-// bank is asked what became of it.
+// A payment with an unknown outcome must not simply run again. The resolver asks the
+// bank whether the earlier attempt happened.
 func ExampleResolver() {
-	policy := guard.Charge("pay") // who asks again gets the same receipt
+	policy := guard.Charge("pay") // duplicates get the same receipt
 	policy.OnUnknown = guard.Resolve
 	pay := guard.Must(guard.New[string](client, policy,
 		guard.Resolver(func(ctx context.Context, key guard.Key) (receipt string, happened bool, err error) {
-			return "receipt " + key.ID, true, nil // the bank knows it
+			return "receipt " + key.ID, true, nil // the bank confirms the payment
 		})))
 
 	key := guard.Of("ann", "order-42")
 	charge := func(context.Context) (string, error) {
-		return "", guard.Doubt(errors.New("the bank did not answer"))
+		return "", guard.OutcomeUnknown(errors.New("the bank did not answer"))
 	}
 	_, err := pay.Do(ctx, key, charge)
 	fmt.Println(err)
-	fmt.Println(pay.Do(ctx, key, charge)) // the resolver is asked, and nothing is charged
+	fmt.Println(pay.Do(ctx, key, charge)) // calls the resolver, not charge
 	// Output:
 	// guard: outcome unknown: the bank did not answer
 	// receipt order-42 <nil>
 }
 
-// A token comes with the form, and is good for one submission of it by one user.
+// A token is sent with a form. It is valid for one submission by one user.
 func ExampleTokens() {
 	tokens, err := guard.NewTokens(30*time.Minute, []byte("32 random bytes, the same for all processes"))
 	if err != nil {
@@ -164,7 +166,7 @@ func ExampleTokens() {
 	// {} guard: token is somebody else's, or for another form; ask for a new one
 }
 
-// An import runs once, whoever starts it.
+// An import runs once, even if several users start it.
 func ExampleWrap() {
 	imports := guard.Must(guard.New[int](client, guard.Import("import")))
 	run := guard.Wrap(imports, guard.ID, func(_ context.Context, month string) (rows int, err error) {
@@ -179,7 +181,7 @@ func ExampleWrap() {
 	// 1000 <nil>
 }
 
-// Registration has four outcomes (R1).
+// A registration has four outcomes (R1).
 func ExampleGuard_Do() {
 	type user struct{ ID int }
 	rows := map[string]int{}

@@ -62,7 +62,7 @@ func Must[T any](g *Guard[T], err error) *Guard[T] {
 //
 // If fn returns an error, so does Do, and [Policy.OnError] says what the next
 // caller gets. If fn panics, does not return, runs out of time or returns an
-// error made by [Doubt], nobody knows what became of it, and [Policy.OnUnknown]
+// error made by [OutcomeUnknown], nobody knows what became of it, and [Policy.OnUnknown]
 // says. If the claim was lost before fn returned, the error also matches
 // interlock.ErrLost. That a result could not be stored is no error: see
 // [Trace.Settled].
@@ -205,10 +205,10 @@ func (k *call) report(granted *claim, replayed bool, err error) {
 	c.stats.met(v)
 	c.stats.waited.Add(int64(waited))
 	if !k.asked && k.hash != "" {
-		c.stats.inHouse.Add(1)
+		c.stats.coalesced.Add(1)
 	}
 	if t := c.trace; t != nil && t.Checked != nil {
-		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, InHouse: !k.asked, Local: granted.alone, Err: err}
+		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, Coalesced: !k.asked, Local: granted.alone, Err: err}
 		if err == nil {
 			e.Err = granted.unguarded
 		}
@@ -234,7 +234,7 @@ func verdictOf(unguarded error, replayed bool, err error) Verdict {
 	case errors.Is(err, ErrMismatch):
 		return Mismatch
 	case errors.Is(err, ErrUnknown):
-		return Doubtful
+		return UnknownBefore
 	case errors.Is(err, ErrFailed):
 		return FailedBefore
 	case errors.Is(err, ErrNoResult):

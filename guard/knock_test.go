@@ -46,16 +46,16 @@ var knockLaws = []law{
 		} {
 			g, j := process[string](t, w, p), work("a", time.Second)
 			storm(t, g, j)
-			if s := g.Stats(); s.Asked != 1 || s.InHouse != 999 {
-				t.Errorf("%s: %d asked, %d in house", p.Name, s.Asked, s.InHouse)
+			if s := g.Stats(); s.Asked != 1 || s.Coalesced != 999 {
+				t.Errorf("%s: %d asked, %d in house", p.Name, s.Asked, s.Coalesced)
 			}
 		}
 		l := nearby(w)
 		g := on[string](t, w, l, order)
 		l.claim = func(engine.Claim) error { return engine.ErrFull }
 		fails(t, g, key, work("a", 0), guard.ErrDown)
-		if s := g.Stats(); s.Asked != 1 || s.InHouse != 0 {
-			t.Errorf("one that could not tell: %d asked, %d in house", s.Asked, s.InHouse)
+		if s := g.Stats(); s.Asked != 1 || s.Coalesced != 0 {
+			t.Errorf("one that could not tell: %d asked, %d in house", s.Asked, s.Coalesced)
 		}
 	}},
 	{"a claim takes no seat, and nothing is left of it here when it is settled", func(t *testing.T, w *world) {
@@ -259,18 +259,14 @@ func nearby(w *world) *hindered { return &hindered{Engine: w.memory} }
 
 func (h *hindered) Capabilities() engine.Capabilities {
 	c := h.Engine.Capabilities()
-	c.Ledger = hinderedLedger{c.Ledger.(engine.Nearby), h}
+	c.Ledger = hinderedLedger{c.Ledger, h}
 	return c
 }
 
 type hinderedLedger struct {
-	ledger // under another name, which would hide its method
-	by     *hindered
+	engine.Ledger
+	by *hindered
 }
-
-type ledger = engine.Nearby
-
-var _ engine.Nearby = hinderedLedger{}
 
 func (l hinderedLedger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
 	if l.by.claim != nil {
@@ -278,7 +274,7 @@ func (l hinderedLedger) Claim(ctx context.Context, c engine.Claim) (engine.Recor
 			return engine.Record{}, err
 		}
 	}
-	return l.ledger.Claim(ctx, c)
+	return l.Ledger.Claim(ctx, c)
 }
 
 func (l hinderedLedger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
@@ -287,7 +283,7 @@ func (l hinderedLedger) Settle(ctx context.Context, s engine.Settlement) (engine
 			return 0, err
 		}
 	}
-	return l.ledger.Settle(ctx, s)
+	return l.Ledger.Settle(ctx, s)
 }
 
 // storm calls a thousand times at once, and counts who got the result and who was
@@ -351,7 +347,7 @@ func told(err error) string {
 	case err == nil:
 		return "without an error"
 	case errors.As(err, &d):
-		return fmt.Sprintf("duplicate of %s: running %v, crowded %v, self %v, status %d, %q", d.Guard, d.Running, d.Crowded, d.Self, d.Status, d.Message.In("en"))
+		return fmt.Sprintf("duplicate of %s: running %v, crowded %v, self %v, status %d, %q", d.Guard, d.Running, d.TooManyWaiters, d.Self, d.Status, d.Message.In("en"))
 	case errors.As(err, &f):
 		return fmt.Sprintf("failed %s: %s", f.Guard, f.Text)
 	}

@@ -28,8 +28,8 @@ var localLaws = []law{
 			if n := claims(w) - before; n != 1 {
 				t.Errorf("%s: the engine was asked %d times, want once", p.OnDuplicate, n)
 			}
-			if s := g.Stats(); s.InHouse != 999 || s.Asked != 1 {
-				t.Errorf("%d answered in house, %d asked", s.InHouse, s.Asked)
+			if s := g.Stats(); s.Coalesced != 999 || s.Asked != 1 {
+				t.Errorf("%d answered in house, %d asked", s.Coalesced, s.Asked)
 			}
 		}
 	}},

@@ -30,7 +30,7 @@ func Log(logger *slog.Logger) *Trace {
 }
 
 func logChecked(logger *slog.Logger, e Checked) {
-	args := []any{"guard", e.Guard, "key", e.Key, "verdict", e.Verdict, "left", e.Left, "waited", e.Waited, "in_house", e.InHouse}
+	args := []any{"guard", e.Guard, "key", e.Key, "verdict", e.Verdict, "left", e.Left, "waited", e.Waited, "in_house", e.Coalesced}
 	switch e.Verdict {
 	case Granted:
 		logger.Debug("guard: checked", append(args, "fence", e.Fence)...)

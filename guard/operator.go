@@ -97,14 +97,14 @@ func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) err
 	// A token's record is kept for longer than others; who has only its hash does
 	// not know that it is one.
 	req, retain := k.request(), max(k.retain(), s.Left)
-	req.Take, req.Retain, req.Lease = true, retain, g.policy.Lease
+	req.TakeOver, req.Retain, req.Lease = true, retain, g.policy.Lease
 	a, err := k.ask(ctx, g.local.decided(s.Key) == engine.Unknown, req)
 	switch {
 	case err != nil:
 		return k.explain(ctx, err)
 	case !a.rec.Granted:
 		return fmt.Errorf("%w at %q: it is %v by now", ErrNotUnknown, s.Key, a.rec.State)
-	case !a.rec.Took:
+	case !a.rec.TookOver:
 		g.cleanUp(a.ledger, a.req, a.sent)
 		return fmt.Errorf("%w at %q: it is absent by now", ErrNotUnknown, s.Key)
 	}

@@ -35,7 +35,7 @@ var operatorLaws = []law{
 		g, j := process[string](t, w, strict), work("a", 0)
 		leave(t, g, key)
 		ok(t, process[string](t, w, strict).Forget(t.Context(), key))
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},
@@ -70,7 +70,7 @@ var operatorLaws = []law{
 		g, j := process[string](t, w, strict), work("a", 0)
 		leave(t, g, key)
 		ok(t, g.Resolve(t.Context(), key, "by hand"))
-		time.Sleep(2*guard.DefaultLocal - time.Millisecond)
+		time.Sleep(2*guard.DefaultLocalCache - time.Millisecond)
 		asked := claims(w)
 		do(t, g, key, j, "by hand")
 		time.Sleep(time.Millisecond)
@@ -84,7 +84,7 @@ var operatorLaws = []law{
 		p.OnDuplicate, p.Wait = guard.Wait, time.Minute
 		g, j := process[string](t, w, p), work("a", 10*time.Second)
 		leave(t, g, key)
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Delay, After: time.Second, Times: 1})
 		decided := make(chan error, 1)
 		go func() { decided <- g.Forget(t.Context(), key) }()

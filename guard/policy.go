@@ -61,7 +61,7 @@ type Policy struct {
 	// Local is how long the in-process level answers by itself what it knows. The
 	// default is 500 ms. It counts for engines elsewhere: one in this process is asked
 	// each time, unless OnDown is Local.
-	Local time.Duration
+	LocalCache time.Duration
 
 	// Message is what a person is told whose duplicate was refused, by language.
 	// The default is [DefaultMessage].
@@ -125,12 +125,12 @@ const (
 
 // The defaults of a [Policy].
 const (
-	DefaultRetain  = 5 * time.Minute
-	DefaultHeld    = 24 * time.Hour // Retain with Hold or Resolve
-	DefaultLease   = 30 * time.Second
-	DefaultMaxHold = 15 * time.Minute
-	DefaultWait    = 3 * time.Second
-	DefaultLocal   = 500 * time.Millisecond
+	DefaultRetain     = 5 * time.Minute
+	DefaultHoldRetain = 24 * time.Hour // Retain with Hold or Resolve
+	DefaultLease      = 30 * time.Second
+	DefaultMaxHold    = 15 * time.Minute
+	DefaultWait       = 3 * time.Second
+	DefaultLocalCache = 500 * time.Millisecond
 
 	shortest = 10 * time.Millisecond // less than that is over before a reply is back
 	longest  = 365 * 24 * time.Hour  // more than that is a slip of the unit
@@ -148,14 +148,14 @@ func (p Policy) WithDefaults() Policy {
 	if p.OnUnknown == Rerun {
 		fill(&p.Retain, DefaultRetain)
 	} else {
-		fill(&p.Retain, DefaultHeld)
+		fill(&p.Retain, DefaultHoldRetain)
 	}
 	fill(&p.Lease, DefaultLease)
 	fill(&p.MaxHold, max(DefaultMaxHold, p.Lease))
 	fill(&p.Wait, DefaultWait)
 	fill(&p.OnError, Free)
 	fill(&p.OnDown, Closed)
-	fill(&p.Local, DefaultLocal)
+	fill(&p.LocalCache, DefaultLocalCache)
 	if p.After == Keep {
 		fill(&p.OnDuplicate, Replay)
 		fill(&p.Status, 409)
@@ -222,7 +222,7 @@ func (p Policy) checkTimes(given Policy) []error {
 		within("Lease", p.Lease, shortest),
 		within("MaxHold", p.MaxHold, shortest),
 		within("Wait", p.Wait, time.Millisecond),
-		within("Local", p.Local, time.Millisecond),
+		within("Local", p.LocalCache, time.Millisecond),
 	}
 	switch {
 	case p.After == Window:

@@ -17,7 +17,7 @@ func TestPolicyDefaults(t *testing.T) {
 	p := guard.Policy{Name: "order"}.WithDefaults()
 	if p.Scope != guard.PerUser || p.After != guard.Keep || p.Retain != 5*time.Minute || p.Lease != 30*time.Second ||
 		p.MaxHold != 15*time.Minute || p.OnDuplicate != guard.Replay || p.Wait != 3*time.Second || p.OnError != guard.Free ||
-		p.OnUnknown != guard.Rerun || p.OnDown != guard.Closed || p.Local != 500*time.Millisecond || p.Status != 409 {
+		p.OnUnknown != guard.Rerun || p.OnDown != guard.Closed || p.LocalCache != 500*time.Millisecond || p.Status != 409 {
 		t.Errorf("the defaults (P3, P4, P6, T10) are %+v", p)
 	}
 	if p := (guard.Policy{Name: "form", After: guard.Free}).WithDefaults(); p.OnDuplicate != guard.Refuse || p.Status != 429 {
@@ -83,7 +83,7 @@ func TestBadPolicies(t *testing.T) {
 		"cannot be read":              {Name: "x\n"},
 		`Name "\xff" has`:             {Name: "\xff"},
 		"Wait -1s: must be":           {Name: "x", Wait: -time.Second},
-		"Local -1s: must be":          {Name: "x", Local: -time.Second},
+		"Local -1s: must be":          {Name: "x", LocalCache: -time.Second},
 		"Status 200 is no refusal":    {Name: "x", Status: 200},
 	} {
 		g, err := guard.New[int](interlock.New(nil), p)

@@ -199,7 +199,7 @@ func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context
 		case 1, 2:
 			return "", errDeclined
 		case 3:
-			return "", guard.Doubt(errDeclined)
+			return "", guard.OutcomeUnknown(errDeclined)
 		case 4:
 			panic("not done")
 		}
@@ -207,7 +207,7 @@ func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context
 		h.say("guard %d: effect on k%d", g, i)
 		switch how {
 		case 5:
-			return "", guard.Doubt(errDeclined)
+			return "", guard.OutcomeUnknown(errDeclined)
 		case 6:
 			panic("done")
 		case 7:

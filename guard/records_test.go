@@ -53,14 +53,14 @@ var recordsLaws = []law{
 		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
 		leave(t, g, key)
 		ok(t, r.Resolve(t.Context(), only(t, r, "").Key, engine.Done, []byte(`"by hand"`)))
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, key, j, "by hand")
 		other := guard.Of("ann", "other")
 		leave(t, g, other)
 		s, err := g.Lookup(t.Context(), other)
 		ok(t, err)
 		ok(t, r.Resolve(t.Context(), s.Key, engine.Done, nil))
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		fails(t, g, other, j, guard.ErrNoResult)
 		j.want(t, 0)
 	}},
@@ -69,7 +69,7 @@ var recordsLaws = []law{
 		leave(t, g, key)
 		id := only(t, r, "").Key
 		ok(t, r.Resolve(t.Context(), id, engine.Failed, []byte("the card was refused")))
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		var failed *guard.FailedError
 		if _, err := g.Do(t.Context(), key, j.do); !errors.As(err, &failed) {
 			t.Errorf("the error is %v, want that it failed", err)
@@ -79,10 +79,10 @@ var recordsLaws = []law{
 		if was.State != engine.Failed {
 			t.Errorf("%+v was erased", was)
 		}
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		leave(t, g, key)
 		ok(t, r.Resolve(t.Context(), id, engine.Absent, nil))
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},

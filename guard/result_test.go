@@ -127,7 +127,7 @@ var resultLaws = []law{
 		ok(t, err)
 		_, err = l.Settle(t.Context(), engine.Settlement{Key: hash, Attempt: "x", Outcome: engine.Failed, Result: good, Retain: time.Hour})
 		ok(t, err)
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		wantErr(t, fails(t, g, key, work("a", 0), guard.ErrNoResult), guard.ErrCorrupt)
 	}},
 	{"the engine cannot tell two payloads that are the same, nor read one", func(t *testing.T, w *world) {
@@ -190,7 +190,7 @@ var resultLaws = []law{
 		} {
 			w.memory.Evict(hash)
 			settled(t, w, hash, bad)
-			time.Sleep(guard.DefaultLocal)
+			time.Sleep(guard.DefaultLocalCache)
 			if err := fails(t, g, key, j, guard.ErrNoResult); !errors.Is(err, guard.ErrCorrupt) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -227,7 +227,7 @@ var resultLaws = []law{
 		if _, sealed := stored(t, w, g, guard.Of("ann", "2")); !strings.Contains(string(sealed), "new") {
 			t.Errorf("stored as %q", sealed)
 		}
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		do(t, g, guard.Of("ann", "2"), j, "a")
 		g = process[string](t, w, order, guard.Encrypt(ring(t, secret("new"))))
 		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrSealed)

@@ -11,7 +11,7 @@ type Stats struct {
 	Running    int64              // claims held now
 	Waiting    int64              // duplicates waiting now
 	Asked      uint64             // claims sent to the engine; of one in this process, those that it granted
-	InHouse    uint64             // calls answered in this process, without asking an engine elsewhere
+	Coalesced  uint64             // calls answered in this process, without asking an engine elsewhere
 	Verdicts   map[Verdict]uint64 // calls, by what they met
 	Endings    map[Ending]uint64  // claims, by how they ended
 	Lost       uint64             // claims lost while the work ran
@@ -24,13 +24,13 @@ type Stats struct {
 
 // verdicts and endings are all there are, in the order of their counters.
 var (
-	verdicts = [...]Verdict{Granted, Replayed, Refused, Mismatch, Doubtful, FailedBefore, NoResult, Unguarded, Down, GaveUp}
+	verdicts = [...]Verdict{Granted, Replayed, Refused, Mismatch, UnknownBefore, FailedBefore, NoResult, Unguarded, Down, GaveUp}
 	endings  = [...]Ending{Completed, Tombstoned, KeptError, Freed, LeftOpen, Late, NotStored, StoredLate}
 )
 
 type counters struct {
 	running, waiting    atomic.Int64
-	asked, inHouse      atomic.Uint64
+	asked, coalesced    atomic.Uint64
 	verdicts            [len(verdicts)]atomic.Uint64
 	endings             [len(endings)]atomic.Uint64
 	lost, cleanedUp     atomic.Uint64
@@ -53,7 +53,7 @@ func count[W comparable](words []W, counts []atomic.Uint64, word W) {
 func (c *counters) stats() Stats {
 	s := Stats{
 		Running: c.running.Load(), Waiting: c.waiting.Load(),
-		Asked: c.asked.Load(), InHouse: c.inHouse.Load(),
+		Asked: c.asked.Load(), Coalesced: c.coalesced.Load(),
 		Verdicts: make(map[Verdict]uint64), Endings: make(map[Ending]uint64),
 		Lost: c.lost.Load(), CleanedUp: c.cleanedUp.Load(),
 		Renewed: c.renewed.Load(), NotRenewed: c.notRenewed.Load(),

@@ -66,7 +66,7 @@ var tokenLaws = []law{
 		do(t, g, redeem(t, ts, spent, "checkout"), j, "a")
 		fails(t, g, redeem(t, ts, spent, "checkout").For([]byte("y")), j, guard.ErrMismatch)
 		fails(t, g, redeem(t, ts, unspent, "checkout"), j, guard.ErrTokenExpired)
-		if n := g.Stats().InHouse; n != 0 {
+		if n := g.Stats().Coalesced; n != 0 {
 			t.Errorf("%d were answered in house, and the engine was asked for all", n)
 		}
 		cut(w)

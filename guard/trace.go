@@ -22,29 +22,29 @@ type Verdict string
 
 // The verdicts.
 const (
-	Granted      Verdict = "granted"   // it may do the work
-	Replayed     Verdict = "replayed"  // it got the result of an earlier one
-	Refused      Verdict = "refused"   // a duplicate, of work that runs or was done
-	Mismatch     Verdict = "mismatch"  // the key was used for something else
-	Doubtful     Verdict = "unknown"   // nobody knows what became of an earlier one
-	FailedBefore Verdict = "failed"    // it got the error of an earlier one
-	NoResult     Verdict = "no result" // the work was done, and its result cannot be had
-	Unguarded    Verdict = "unguarded" // the engine is down, and the work runs all the same
-	Down         Verdict = "down"      // the engine could not be asked, or would not, and nothing runs
-	GaveUp       Verdict = "gave up"   // its context ended, the guard was closed, or its key cannot be meant
+	Granted       Verdict = "granted"   // it may do the work
+	Replayed      Verdict = "replayed"  // it got the result of an earlier one
+	Refused       Verdict = "refused"   // a duplicate, of work that runs or was done
+	Mismatch      Verdict = "mismatch"  // the key was used for something else
+	UnknownBefore Verdict = "unknown"   // nobody knows what became of an earlier one
+	FailedBefore  Verdict = "failed"    // it got the error of an earlier one
+	NoResult      Verdict = "no-result" // the work was done, and its result cannot be had
+	Unguarded     Verdict = "unguarded" // the engine is down, and the work runs all the same
+	Down          Verdict = "down"      // the engine could not be asked, or would not, and nothing runs
+	GaveUp        Verdict = "gave-up"   // its context ended, the guard was closed, or its key cannot be meant
 )
 
 // Checked is reported for every call, when it is known what becomes of it.
 type Checked struct {
-	Guard   string
-	Key     string
-	Verdict Verdict
-	Fence   uint64        // if granted
-	Left    time.Duration // as far as known: of the lease or the record it met
-	Waited  time.Duration
-	InHouse bool  // it was answered in this process, without asking the engine
-	Local   bool  // it was granted by this process alone, and others do not know
-	Err     error // what the caller was told, or why it runs unguarded
+	Guard     string
+	Key       string
+	Verdict   Verdict
+	Fence     uint64        // if granted
+	Left      time.Duration // as far as known: of the lease or the record it met
+	Waited    time.Duration
+	Coalesced bool  // it was answered in this process, without asking the engine
+	Local     bool  // it was granted by this process alone, and others do not know
+	Err       error // what the caller was told, or why it runs unguarded
 }
 
 // An Ending is how a claim came to its end.
@@ -54,12 +54,12 @@ type Ending string
 const (
 	Completed  Ending = "completed"   // with its result, or none if none is kept
 	Tombstoned Ending = "tombstoned"  // completed, but the result could not be kept
-	KeptError  Ending = "kept error"  // it failed, and its error is kept
+	KeptError  Ending = "kept-error"  // it failed, and its error is kept
 	Freed      Ending = "freed"       // the next call runs
-	LeftOpen   Ending = "left open"   // nobody knows what became of it
+	LeftOpen   Ending = "unknown"     // nobody knows what became of it
 	Late       Ending = "late"        // the claim had been lost, and what became of the work is not written down
-	NotStored  Ending = "not stored"  // the engine could not be told
-	StoredLate Ending = "stored late" // the engine could be told in the end, after the caller was answered
+	NotStored  Ending = "not-stored"  // the engine could not be told
+	StoredLate Ending = "stored-late" // the engine could be told in the end, after the caller was answered
 )
 
 // Settled is reported when a claim came to its end.

@@ -21,7 +21,7 @@ var traceLaws = []law{
 	{"every call is traced with what it met, and every claim with how it ended (L10)", func(t *testing.T, w *world) {
 		var seen []string
 		tr := &guard.Trace{
-			Checked: func(c guard.Checked) { seen = append(seen, fmt.Sprint(c.Guard, " ", c.Verdict, " ", c.InHouse)) },
+			Checked: func(c guard.Checked) { seen = append(seen, fmt.Sprint(c.Guard, " ", c.Verdict, " ", c.Coalesced)) },
 			Settled: func(s guard.Settled) { seen = append(seen, fmt.Sprint(s.Ending)) },
 		}
 		g := process[string](t, w, order, guard.WithTrace(tr), guard.WithTrace(&guard.Trace{}))
@@ -37,7 +37,7 @@ var traceLaws = []law{
 			t.Errorf("traced %q, want %q", seen, want)
 		}
 		s := g.Stats()
-		if s.Verdicts[guard.Granted] != 2 || s.Verdicts[guard.Mismatch] != 1 || s.Endings[guard.Freed] != 1 || s.InHouse != 2 {
+		if s.Verdicts[guard.Granted] != 2 || s.Verdicts[guard.Mismatch] != 1 || s.Endings[guard.Freed] != 1 || s.Coalesced != 2 {
 			t.Errorf("counted %+v", s)
 		}
 	}},
@@ -119,7 +119,7 @@ var traceLaws = []law{
 		if n := g.Stats().Verdicts[guard.GaveUp]; n != 2 {
 			t.Errorf("%d calls gave up, want 2", n)
 		}
-		for _, want := range []string{"level=ERROR", "verdict=down", engine.ErrKind.Error(), "level=INFO", `verdict="gave up"`, "context canceled", "it has no user"} {
+		for _, want := range []string{"level=ERROR", "verdict=down", engine.ErrKind.Error(), "level=INFO", `verdict=gave-up`, "context canceled", "it has no user"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("the log has no %q:\n%s", want, out.String())
 			}

@@ -40,7 +40,7 @@ var ways = map[string]func(context.Context) (string, error){
 	"answer": func(ctx context.Context) (string, error) { // whose own Timeout does not look that deep
 		return "", &url.Error{Op: "Post", Err: fmt.Errorf("reading the answer: %w", context.DeadlineExceeded)}
 	},
-	"doubt": func(ctx context.Context) (string, error) { return "", guard.Doubt(errNo) },
+	"doubt": func(ctx context.Context) (string, error) { return "", guard.OutcomeUnknown(errNo) },
 }
 
 var unknownLaws = []law{
@@ -88,7 +88,7 @@ var unknownLaws = []law{
 	}},
 	{"a claim that is failed with a doubt, a timeout, or after its context has ended is held as well", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
-		for i, err := range []error{guard.Doubt(errNo), context.DeadlineExceeded, fmt.Errorf("read: %w", os.ErrDeadlineExceeded), errNo} {
+		for i, err := range []error{guard.OutcomeUnknown(errNo), context.DeadlineExceeded, fmt.Errorf("read: %w", os.ErrDeadlineExceeded), errNo} {
 			k := guard.Of("ann", fmt.Sprint(i))
 			ctx, cancel := context.WithCancel(t.Context())
 			_, c, beginErr := g.Begin(ctx, k)
@@ -104,11 +104,11 @@ var unknownLaws = []law{
 	{"work that is sure that nothing has happened may be done again, whatever its error says", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		_, err := g.Do(t.Context(), key, func(context.Context) (string, error) {
-			return "", guard.NotDone(fmt.Errorf("dial: %w", os.ErrDeadlineExceeded))
+			return "", guard.NotExecuted(fmt.Errorf("dial: %w", os.ErrDeadlineExceeded))
 		})
 		wantErr(t, err, os.ErrDeadlineExceeded)
 		do(t, g, key, work("a", 0), "a")
-		if guard.NotDone(nil) != nil || guard.Doubt(nil) != nil {
+		if guard.NotExecuted(nil) != nil || guard.OutcomeUnknown(nil) != nil {
 			t.Error("nothing went wrong, and there is an error")
 		}
 	}},

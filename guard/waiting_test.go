@@ -142,7 +142,7 @@ var waitingLaws = []law{
 			waits := []func() (string, error){begun(t, g, one, j), begun(t, g, two, j)}
 			crowded := func(k guard.Key) {
 				t.Helper()
-				if d := refused(t, g, k, j); !d.Crowded || !d.Running {
+				if d := refused(t, g, k, j); !d.TooManyWaiters || !d.Running {
 					t.Errorf("refused with %+v", d)
 				}
 			}
@@ -172,7 +172,7 @@ var waitingLaws = []law{
 				t.Helper()
 				start := time.Now()
 				err := fails(t, g, k, j, guard.ErrDuplicate)
-				if d, is := err.(*guard.DuplicateError); !is || !d.Crowded || !d.Running || time.Since(start) > 0 { //nolint:errorlint // as it is
+				if d, is := err.(*guard.DuplicateError); !is || !d.TooManyWaiters || !d.Running || time.Since(start) > 0 { //nolint:errorlint // as it is
 					t.Errorf("refused after %v with %#v", time.Since(start), err)
 				}
 			}

@@ -17,7 +17,7 @@ import (
 
 var client = interlock.New(nil)
 
-// send sends a request to a handler, and prints what comes back.
+// send sends a POST request to a handler and returns its response.
 func send(h http.Handler, path, key, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set("X-User", "ann")
@@ -29,8 +29,7 @@ func send(h http.Handler, path, key, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// A client that sends an order again, with the same key, gets the answer to the
-// first (P10).
+// A client that retries an order with the same key gets the first response (P10).
 func ExampleOnce() {
 	orders, err := interlockhttp.Once(client, guard.Charge("orders"), interlockhttp.User(signedIn))
 	if err != nil {
@@ -41,8 +40,8 @@ func ExampleOnce() {
 
 	const key = `"8e03978e-40d5-43dd-bc93-6894a57f9324"`
 	show(send(mux, "/orders", key, `{"sku": "shoe", "n": 2}`))
-	show(send(mux, "/orders", key, `{"sku": "shoe", "n": 2}`)) // once more
-	show(send(mux, "/orders", key, `{"sku": "shoe", "n": 3}`)) // something else
+	show(send(mux, "/orders", key, `{"sku": "shoe", "n": 2}`)) // a retry
+	show(send(mux, "/orders", key, `{"sku": "shoe", "n": 3}`)) // the same key for another order
 	// Output:
 	// 201 {"order": "A-1"}
 	// 201 {"order": "A-1"} Idempotent-Replayed: true
@@ -56,7 +55,7 @@ func placeOrder(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, `{"order": "A-%d"}`, placed.Add(1))
 }
 
-// show prints an answer.
+// show prints a response.
 func show(w *httptest.ResponseRecorder) {
 	what := w.Body.String()
 	if p, ok := interlockhttp.ReadProblem(w.Result()); ok {
@@ -68,8 +67,8 @@ func show(w *httptest.ResponseRecorder) {
 	fmt.Println(w.Code, what)
 }
 
-// A button that is clicked five times pays once (P10): what the page sends is the
-// same each time, and that is enough to know it by.
+// A button that is clicked five times pays once (P10). The page sends no key;
+// identical requests from one user are duplicates.
 func ExampleSubmit() {
 	paid := 0
 	pay := func(http.ResponseWriter, *http.Request) { paid++ }
@@ -79,8 +78,8 @@ func ExampleSubmit() {
 	mux.Handle("POST /orders/{id}/pay", payments.Wrap(http.HandlerFunc(pay)))
 
 	for range 5 {
-		answer := send(mux, "/orders/42/pay", "", "")
-		fmt.Println(answer.Code)
+		response := send(mux, "/orders/42/pay", "", "")
+		fmt.Println(response.Code)
 	}
 	fmt.Println("paid", paid)
 	// Output:
@@ -92,7 +91,7 @@ func ExampleSubmit() {
 	// paid 1
 }
 
-// An import runs once a day, whoever starts it, and however many do (P10).
+// An import runs once a day, even if ten administrators start it (P10).
 func ExampleOnce_import() {
 	imported := 0
 	imports := interlockhttp.Must(interlockhttp.Once(client, guard.Import("import"),
@@ -129,7 +128,7 @@ func ExampleLock() {
 	// Output: cancelled
 }
 
-// A page gets a token along with its form, and sends it back: it can be spent once.
+// A page fetches a token with its form and sends it back. A token works once.
 func ExampleTokenHandler() {
 	tokens, err := guard.NewTokens(time.Hour, []byte("thirty-two bytes, best random…"))
 	if err != nil {
@@ -149,14 +148,14 @@ func ExampleTokenHandler() {
 	// placed
 }
 
-// Before it is enforced, see what it would do.
+// Shadow reports what the middleware would do, and enforces nothing.
 func ExampleShadow() {
 	orders := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("shadow-orders"), interlockhttp.User(signedIn),
 		interlockhttp.Shadow(func(s interlockhttp.Shadowed) {
 			if s.Problem != nil {
 				fmt.Println("would have been refused:", s.Problem.Code)
 			} else {
-				fmt.Println("would have got the answer to an earlier one:", s.Replay.Status)
+				fmt.Println("would have been replayed:", s.Replay.Status)
 			}
 		})))
 	h := orders.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fmt.Println("runs") }))
@@ -165,13 +164,13 @@ func ExampleShadow() {
 	send(h, "/orders", "", "two shoes")
 	// Output:
 	// runs
-	// would have got the answer to an earlier one: 200
+	// would have been replayed: 200
 	// runs
 	// would have been refused: key_missing
 	// runs
 }
 
-// A handler that knows better than its status says so.
+// Settle overrides the outcome that the status code implies.
 func ExampleSettle() {
 	orders := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("settled-orders"), interlockhttp.User(signedIn)))
 	tries := 0
@@ -188,15 +187,15 @@ func ExampleSettle() {
 	// 200
 }
 
-// A server that ends lets its requests end first.
+// Close waits for handlers that still run, including those whose client is gone.
 func ExampleMiddleware_Close() {
 	orders := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("closed-orders"), interlockhttp.User(signedIn)))
 	server := &http.Server{Handler: orders.Wrap(http.NotFoundHandler()), ReadHeaderTimeout: time.Second}
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	fmt.Println(server.Shutdown(ctx)) // nobody new
-	fmt.Println(orders.Close(ctx))    // those whose clients have gone, too
+	fmt.Println(server.Shutdown(ctx)) // accepts no new requests
+	fmt.Println(orders.Close(ctx))    // waits for detached handlers
 	// Output:
 	// <nil>
 	// <nil>

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A server that is overloaded twice, and asked with the same key each time.
+// The server is overloaded twice. The transport retries with the same key.
 func ExampleTransport() {
 	var keys []string
 	var asked atomic.Int64
@@ -29,7 +29,7 @@ func ExampleTransport() {
 
 	client := &http.Client{Transport: interlockhttp.NewTransport(nil,
 		interlockhttp.Pauses(time.Millisecond, 5*time.Millisecond),
-		interlockhttp.OnRetry(func(r interlockhttp.Retry) { fmt.Println("try", r.Attempt, "was answered with", r.Status) }),
+		interlockhttp.OnRetry(func(r interlockhttp.Retry) { fmt.Println("attempt", r.Attempt, "got status", r.Status) }),
 	)}
 
 	// The key is stored with the order, so that it survives a restart.
@@ -52,46 +52,46 @@ func ExampleTransport() {
 	fmt.Println(resp.Status)
 	fmt.Println(len(keys), "requests with one key:", keys[0] == keys[1] && keys[1] == keys[2])
 	// Output:
-	// try 1 was answered with 503
-	// try 2 was answered with 503
+	// attempt 1 got status 503
+	// attempt 2 got status 503
 	// 201 Created
 	// 3 requests with one key: true
 }
 
-// What a client has to do for it: keep the key with what it is for.
+// The client stores the key with the payment, so a restart retries with the same key.
 func ExampleNewTransport() {
 	bank, ctx := overloadedBank(), context.Background()
 	defer bank.Close()
 
 	client := &http.Client{Transport: interlockhttp.NewTransport(nil)}
 
-	payment := Payment{Order: "A-1", Cents: 700, Key: interlockhttp.NewKey()} // stored before it is sent
+	payment := Payment{Order: "A-1", Cents: 700, Key: interlockhttp.NewKey()} // stored before the request is sent
 	req, err := http.NewRequestWithContext(interlockhttp.WithKey(ctx, payment.Key), http.MethodPost, bank.URL, payment.JSON())
 	if err != nil {
 		panic(err)
 	}
-	resp, err := client.Do(req) // as often as need be
+	resp, err := client.Do(req) // retries while that is safe
 	if err != nil {
-		panic(err) // it says whether the outcome is unknown
+		panic(err) // says whether the outcome is unknown
 	}
 	defer resp.Body.Close()
 	fmt.Println(resp.Status)
 	// Output: 201 Created
 }
 
-// A Payment is what a shop has in its database.
+// A Payment is a row in the shop's database.
 type Payment struct {
 	Order string
 	Cents int
 	Key   string
 }
 
-// JSON is what the bank wants to know.
+// JSON returns the request body for the bank.
 func (p Payment) JSON() io.Reader {
 	return strings.NewReader(fmt.Sprintf(`{"order":%q,"cents":%d}`, p.Order, p.Cents))
 }
 
-// overloadedBank answers the second time.
+// overloadedBank refuses the first request and accepts the second.
 func overloadedBank() *httptest.Server {
 	var asked atomic.Int64
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

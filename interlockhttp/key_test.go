@@ -118,7 +118,7 @@ func TestAnonymous(t *testing.T) {
 	first := s.ask("1234567890123456", "x", without("X-User"))
 	s.ask("1234567890123456", "x", as("bob")).replays(first)
 
-	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.LeastKey(3))
+	s = open(t, guard.Policy{Scope: guard.Global}, nil, interlockhttp.MinKey(3))
 	s.ask("12", "x").problem(400, interlockhttp.KeyInvalid)
 	s.ask("123", "x").is(201, "order 1 of x")
 

@@ -244,7 +244,7 @@ func TestLock(t *testing.T) {
 		for name, opt := range map[string]interlockhttp.Option{
 			"whose it is": interlockhttp.User(signedIn),
 			"another key": interlockhttp.Key(interlockhttp.Header()),
-			"a length":    interlockhttp.LeastKey(3),
+			"a length":    interlockhttp.MinKey(3),
 			"a tee":       interlockhttp.Tee(),
 			"tokens":      interlockhttp.WithTokens(&guard.Tokens{}, "pay"),
 			"who may see": interlockhttp.Allow(func(*http.Request, *interlockhttp.Response) bool { return true }),

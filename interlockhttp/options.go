@@ -113,10 +113,10 @@ func Optional() Option { return func(s *settings) { s.optional = true } }
 // a key is the same with and without.
 func Quoted() Option { return func(s *settings) { s.strict = true } }
 
-// LeastKey sets how many bytes a key has at least. The default is 1, or 16 if the
+// MinKey sets how many bytes a key has at least. The default is 1, or 16 if the
 // policy's scope is [guard.Global] and clients choose the key, in a header or a
 // cookie: nobody should be able to guess another's.
-func LeastKey(n int) Option {
+func MinKey(n int) Option {
 	return func(s *settings) {
 		if n < 1 || n > mostKey {
 			s.reject("LeastKey(%d): must be from 1 to %d", n, mostKey)

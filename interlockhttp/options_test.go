@@ -52,7 +52,7 @@ func TestConstruction(t *testing.T) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Status(interlockhttp.InProgress, 200))
 		},
 		"keys of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
-			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.LeastKey(256))
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MinKey(256))
 		},
 		"a shadow nobody sees": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Shadow(nil))
@@ -115,7 +115,7 @@ func TestConstruction(t *testing.T) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("PO ST"))
 		},
 		"keys of less than nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
-			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.LeastKey(0))
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MinKey(0))
 		},
 		"bodies at once": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyWithin(0))

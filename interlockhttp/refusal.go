@@ -87,7 +87,7 @@ func plainCode(err error) Code {
 func (m *Middleware) refusal(e *guard.DuplicateError) *Problem {
 	code := Duplicate
 	switch {
-	case e.Crowded:
+	case e.TooManyWaiters:
 		code = TooManyWaiters
 	case e.Running:
 		code = InProgress

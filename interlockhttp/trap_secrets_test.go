@@ -28,7 +28,7 @@ type spy struct {
 
 func (s *spy) Capabilities() engine.Capabilities {
 	c := s.Engine.Capabilities()
-	c.Ledger = spied{c.Ledger, s}
+	c.Ledger, c.InProcess = spied{c.Ledger, s}, false
 	return c
 }
 

@@ -23,8 +23,8 @@ const (
 // everything is what Fail and Stall concern if nothing is named.
 var everything = []Op{
 	Acquire, Renew, Release, enginetest.OpAbandon, Claim, RenewClaim, Settle, Lookup,
-	enginetest.OpCountDown, enginetest.OpInspect, enginetest.OpSeize, enginetest.OpRegister,
-	enginetest.OpRaise, enginetest.OpMemory, enginetest.OpNote, enginetest.OpProbe, enginetest.OpErase,
+	enginetest.OpCountDown, enginetest.OpInspect, enginetest.OpForceRelease, enginetest.OpRegister,
+	enginetest.OpRaise, enginetest.OpIncarnation, enginetest.OpNote, enginetest.OpProbe, enginetest.OpErase,
 }
 
 // Fail makes the engine refuse, as one does that cannot be reached: the given ops,

@@ -135,7 +135,7 @@ func (r *Rule) checkTimes(l *list) {
 		{"max-hold", r.MaxHold, shortest},
 		{"window", r.Window, shortest},
 		{"retain", r.Retain, shortest},
-		{"local", r.Local, time.Millisecond},
+		{"local-cache", r.LocalCache, time.Millisecond},
 	} {
 		switch {
 		case t.d == 0, t.d == Try && t.option == "wait":

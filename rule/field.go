@@ -44,7 +44,7 @@ var fields = []field{
 	word("on-error", guards, func(r *Rule) *guard.After { return &r.OnError }),
 	word("on-unknown", guards, func(r *Rule) *guard.OnUnknown { return &r.OnUnknown }),
 	word("on-down", guards, func(r *Rule) *guard.OnDown { return &r.OnDown }),
-	span("local", guards, func(r *Rule) *time.Duration { return &r.Local }),
+	span("local-cache", guards, func(r *Rule) *time.Duration { return &r.LocalCache }),
 	{"status", guards, setStatus, getStatus},
 	text("message", all, func(r *Rule) *string { return &r.Message }),
 	text("message.en", all, func(r *Rule) *string { return &r.MessageEN }),

@@ -87,7 +87,7 @@ func uses(tmpl *rule.Template, name string) bool {
 // An asker has everything, and notes what it was asked for in the path.
 type asker func(name string)
 
-func (a asker) Part(place rule.Place, name string) (string, bool) {
+func (a asker) Part(place rule.Location, name string) (string, bool) {
 	if place == rule.Path {
 		a(name)
 	}

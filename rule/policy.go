@@ -15,7 +15,7 @@ func (r Rule) Policy() guard.Policy {
 	p := guard.Policy{
 		Name: r.Name, Scope: r.Scope, After: r.after(), Window: r.Window, Retain: r.Retain,
 		Lease: r.Lease, MaxHold: r.MaxHold, OnDuplicate: r.OnDuplicate, Wait: r.Wait,
-		OnError: r.OnError, OnUnknown: r.OnUnknown, OnDown: r.OnDown, Local: r.Local, Status: r.Status,
+		OnError: r.OnError, OnUnknown: r.OnUnknown, OnDown: r.OnDown, LocalCache: r.LocalCache, Status: r.Status,
 	}
 	if p.Scope == "" {
 		p.Scope = guard.Global

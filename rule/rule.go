@@ -53,15 +53,15 @@ type Rule struct {
 	Fallback string
 
 	// What a guard does, as in [guard.Policy].
-	After     guard.After
-	Window    time.Duration // implies After window
-	Retain    time.Duration
-	Scope     guard.Scope
-	OnError   guard.After
-	OnUnknown guard.OnUnknown
-	OnDown    guard.OnDown
-	Local     time.Duration
-	Status    int
+	After      guard.After
+	Window     time.Duration // implies After window
+	Retain     time.Duration
+	Scope      guard.Scope
+	OnError    guard.After
+	OnUnknown  guard.OnUnknown
+	OnDown     guard.OnDown
+	LocalCache time.Duration
+	Status     int
 
 	// OnDuplicate is what a duplicate gets: as in guard.Policy, or Skip.
 	OnDuplicate guard.OnDuplicate

@@ -36,7 +36,7 @@ var good = map[string]string{
 	"once key=u,id scope=user+key":                                     "once key=u,id scope=user+key",
 	"once key=id on-duplicate=wait wait=1500ms":                        "once key=id wait=1.5s on-duplicate=wait",
 	"once key=id window=5s":                                            "once key=id window=5s",
-	"once key=id on-unknown=hold on-error=keep on-down=local local=1s": "once key=id on-error=keep on-unknown=hold on-down=local local=1s",
+	"once key=id on-unknown=hold on-error=keep on-down=local local-cache=1s": "once key=id on-error=keep on-unknown=hold on-down=local local-cache=1s",
 	"submit key=id": "submit key=id",
 	"submit key=id window=10s on-duplicate=skip status=423": "submit key=id window=10s on-duplicate=skip status=423",
 }
@@ -123,7 +123,7 @@ func TestPolicy(t *testing.T) {
 		"submit name=o key=id window=9s on-down=closed": {Name: "o", Scope: guard.Global, After: guard.Window, Window: 9 * time.Second, OnDown: guard.Closed},
 		"submit name=o key=id after=free lease=5s":      {Name: "o", Scope: guard.Global, After: guard.Free, Lease: 5 * time.Second, OnDown: guard.Open},
 		"once name=o key=id on-unknown=hold retain=1h":  {Name: "o", Scope: guard.Global, After: guard.Keep, OnUnknown: guard.Hold, Retain: time.Hour},
-		"once name=o key=id max-hold=1h local=1s":       {Name: "o", Scope: guard.Global, After: guard.Keep, MaxHold: time.Hour, Local: time.Second},
+		"once name=o key=id max-hold=1h local-cache=1s": {Name: "o", Scope: guard.Global, After: guard.Keep, MaxHold: time.Hour, LocalCache: time.Second},
 		"once name=o key=id after=free on-error=keep":   {Name: "o", Scope: guard.Global, After: guard.Free, OnError: guard.Keep},
 	} {
 		r, errs := rule.ParseLine(line)

@@ -20,30 +20,30 @@ type Template struct {
 // A piece is some text, or a part of the request if it has a place.
 type piece struct {
 	literal string // escaped
-	place   Place
+	place   Location
 	name    string
 }
 
-// A Place is where in a request a part is looked for.
-type Place string
+// A Location is where in a request a part is looked for.
+type Location string
 
 // The places.
 const (
-	Path   Place = "path"   // what a pattern such as /orders/{id} matched
-	Header Place = "header" // a header; case does not matter
-	Query  Place = "query"  // of the URL
-	Cookie Place = "cookie" // by name
-	JWT    Place = "jwt"    // a claim of a token that was verified; dots lead into objects
-	Body   Place = "body"   // a field of a JSON body; dots lead into objects
+	Path   Location = "path"   // what a pattern such as /orders/{id} matched
+	Header Location = "header" // a header; case does not matter
+	Query  Location = "query"  // of the URL
+	Cookie Location = "cookie" // by name
+	JWT    Location = "jwt"    // a claim of a token that was verified; dots lead into objects
+	Body   Location = "body"   // a field of a JSON body; dots lead into objects
 )
 
-var places = []Place{Path, Header, Query, Cookie, JWT, Body}
+var places = []Location{Path, Header, Query, Cookie, JWT, Body}
 
 // A Source is a request, as far as a [Template] is concerned. It tells whether
 // there is such a part; of several values it has none, since nobody knows which
 // one counts.
 type Source interface {
-	Part(place Place, name string) (value string, ok bool)
+	Part(place Location, name string) (value string, ok bool)
 }
 
 // ErrMissing means that a request lacks a part of its key. Errors that match it
@@ -52,13 +52,13 @@ var ErrMissing = errors.New("rule: a part of the key is missing")
 
 // A MissingError says which part of its key a request lacks.
 type MissingError struct {
-	Place Place
-	Name  string
+	Location Location
+	Name     string
 }
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("rule: the request has no %s %q, which its key needs; send it", e.Place, e.Name)
+	return fmt.Sprintf("rule: the request has no %s %q, which its key needs; send it", e.Location, e.Name)
 }
 
 // Is makes every MissingError match [ErrMissing].
@@ -89,13 +89,13 @@ func (t *Template) Constant() bool {
 }
 
 // Uses tells whether the key has a part from the given place.
-func (t *Template) Uses(place Place) bool {
+func (t *Template) Uses(place Location) bool {
 	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.place == place })
 }
 
 // A Part is what a key takes from a request.
 type Part struct {
-	Place Place
+	Place Location
 	Name  string
 }
 

@@ -13,7 +13,7 @@ import (
 // A request is what a template is asked about.
 type request map[string]string
 
-func (r request) Part(place rule.Place, name string) (string, bool) {
+func (r request) Part(place rule.Location, name string) (string, bool) {
 	value, ok := r[string(place)+"."+name]
 	return value, ok
 }

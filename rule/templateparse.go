@@ -103,7 +103,7 @@ func (p *templateParser) part(off int) (int, *slip) {
 		return 0, slipped(off, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
 	}
 	where, name, dotted := strings.Cut(inside, ".")
-	place := Place(where)
+	place := Location(where)
 	switch {
 	case inside == "":
 		return 0, slipped(off, "{} names nothing: write {path.id}, {header.X-Tenant} or {body.order.no}")
@@ -134,7 +134,7 @@ func unknownPlace(where string) string {
 
 // badName returns where a name has something that cannot be in one, or -1. Dots
 // lead into objects, of which each has a name.
-func badName(place Place, name string) int {
+func badName(place Location, name string) int {
 	for i, c := range name {
 		switch {
 		case c == '.' && place != Body && place != JWT && place != Query:

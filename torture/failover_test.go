@@ -168,7 +168,7 @@ func newCrowd(t *testing.T, url, prefix string, slow bool, opts ...interlock.Opt
 			t.Fatal(err)
 		}
 		client := interlock.New(e, interlock.WithTrace(&interlock.Trace{Acquired: func(a interlock.Acquired) {
-			if a.Handed {
+			if a.HandedOver {
 				c.handed.Store(passed{a.Key, a.Fence}, true)
 			}
 		}}))

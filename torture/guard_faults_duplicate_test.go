@@ -102,7 +102,7 @@ var guardDuplicateRows = []row{
 				}
 				p.wantReplay(order, "as found")
 				p.server.Must(append([]string{"DEL"}, p.records()...)...)
-				p.wantHeld(context.Background(), guard.DefaultLocal) // until both have forgotten it
+				p.wantHeld(context.Background(), guard.DefaultLocalCache) // until both have forgotten it
 				continue
 			}
 			if err := p.other.Forget(t.Context(), order); err != nil {

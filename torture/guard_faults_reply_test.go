@@ -197,7 +197,7 @@ var guardReplyRows = []row{
 				t.Errorf("told after %v", d)
 			}
 			p.server.Must("DEL", "interlock:guard:result:{"+p.look(p.other, order).Key+"}")
-			p.wantHeld(context.Background(), guard.DefaultLocal) // until both have forgotten it
+			p.wantHeld(context.Background(), guard.DefaultLocalCache) // until both have forgotten it
 		}
 	}},
 }

@@ -246,6 +246,6 @@ func load(j job, c *interlock.Client) error {
 	}
 	wg.Wait()
 	s := g.Stats()
-	sum["in house"], sum["asked"] = int(s.InHouse), int(s.Asked) //nolint:gosec // some thousands
+	sum["in house"], sum["asked"] = int(s.Coalesced), int(s.Asked) //nolint:gosec // some thousands
 	return note(j.Journal, sum)
 }

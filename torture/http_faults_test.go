@@ -82,7 +82,7 @@ var httpDownRows = []row{
 	}},
 	{5, "Redis gone during, back within the lease", "answered, not stored; stored late, and replayed", func(t *testing.T) {
 		p := held(15 * time.Second)
-		p.Local = 5 * time.Second // half a second is short where many tests run
+		p.LocalCache = 5 * time.Second // half a second is short where many tests run
 		c := openShops(t, 2, p, 0, durable...)
 		got := c.begin(t.Context())
 		c.server.Kill()
@@ -113,7 +113,7 @@ var httpDownRows = []row{
 	}},
 	{5, "Redis gone after", "replayed in the process for a moment, then 503; replayed when it is back", func(t *testing.T) {
 		p := held(5 * time.Second)
-		p.Local = 3 * time.Second
+		p.LocalCache = 3 * time.Second
 		c := openShops(t, 2, p, 0, durable...)
 		first := c.wantStored(c.order(0, book))
 		c.server.Kill()

@@ -85,7 +85,7 @@ func anyOf(kinds []engine.Kind) func() engine.Request {
 		key := rand.IntN(keys)
 		r := engine.Request{Key: fmt.Sprint("linear:", key), Kind: kinds[rand.IntN(len(kinds))], Lease: stay, Fenced: key%2 == 0}
 		if rand.IntN(5) > 0 {
-			r.Place = stay
+			r.QueueLease = stay
 		}
 		return r
 	}

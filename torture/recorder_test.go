@@ -136,7 +136,7 @@ func (a *try) run() {
 func (a *try) settle() {
 	a.settled(a.engine.Abandon)
 	a.onTheWay.Wait()
-	over := a.start.Add(time.Duration(a.sent.Load()) + a.engine.Capabilities().Patience)
+	over := a.start.Add(time.Duration(a.sent.Load()) + a.engine.Capabilities().LateGrant)
 	<-time.After(time.Until(over) + 20*time.Millisecond) // clocks run apart
 	a.settled(a.engine.Abandon)
 	a.mu.Lock()
@@ -147,7 +147,7 @@ func (a *try) settle() {
 }
 
 // settled releases until there is an answer.
-func (a *try) settled(release func(context.Context, engine.Request) (engine.Parting, error)) {
+func (a *try) settled(release func(context.Context, engine.Request) (engine.ReleaseResult, error)) {
 	for range 100 {
 		said := a.call("release", func(ctx context.Context) (answer, error) {
 			p, err := release(ctx, a.req)
@@ -202,7 +202,7 @@ func (a *try) call(do string, ask func(context.Context) (answer, error)) string 
 		a.fail(fmt.Errorf("%s: %w", do, err))
 		return ""
 	}
-	op.Input = call{do: do, key: a.req.Key, attempt: a.number, kind: a.req.Kind, place: a.req.Place > 0}
+	op.Input = call{do: do, key: a.req.Key, attempt: a.number, kind: a.req.Kind, place: a.req.QueueLease > 0}
 	op.Output = said
 	if said.said == unknown && do != "renew" { // of which nothing can be left behind
 		a.open = append(a.open, op)

@@ -132,7 +132,7 @@ func TestR1(t *testing.T) {
 			t.Errorf("%v: want 1 registered and none failed of %d", first, processes*callers)
 		}
 		// A process that was told "running elsewhere" may say so until it hears more.
-		r.soon(20*guard.DefaultLocal, "everybody is told that the user exists", func() bool {
+		r.soon(20*guard.DefaultLocalCache, "everybody is told that the user exists", func() bool {
 			again := r.wave(callers, callers, callers)
 			r.print("R1, once more:", again)
 			if again.sum() != processes*callers || again[registered]+again[failedToo] != 0 {
@@ -141,7 +141,7 @@ func TestR1(t *testing.T) {
 			return again[existsAlready] == processes*callers
 		})
 		r.server.Must(append([]string{"DEL"}, r.records()...)...) // the table knows, even if nobody else does
-		r.wantHeld(context.Background(), guard.DefaultLocal)
+		r.wantHeld(context.Background(), guard.DefaultLocalCache)
 		late := r.wave(callers, callers, callers)
 		r.print("R1, records lost:", late)
 		if late.sum() != processes*callers || late[existsAlready] == 0 || late[registered]+late[failedToo] != 0 {

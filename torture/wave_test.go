@@ -178,5 +178,5 @@ func TestConcurrent(t *testing.T) {
 func (p *post) intervalOver() {
 	p.t.Helper()
 	p.soon(5*time.Second, "the interval is over", func() bool { return len(p.records()) == 0 })
-	p.wantHeld(context.Background(), guard.DefaultLocal)
+	p.wantHeld(context.Background(), guard.DefaultLocalCache)
 }

@@ -149,7 +149,7 @@ func claimsOnRedis(t *testing.T, ops operator, shop *lock.Client) {
 	ops.call("POST", "/claims/"+url.PathEscape(a.Key)+"/resolve", map[string]any{"outcome": "done", "result": "by hand", "reason": "x"}, 200, nil)
 	ops.call("POST", "/claims/"+url.PathEscape(a.Key)+"/resolve", map[string]any{"outcome": "free", "reason": "x"}, 409, nil)
 	ops.call("POST", "/claims/"+url.PathEscape(b.Key)+"/expire", map[string]any{"reason": "x"}, 200, nil)
-	time.Sleep(guard.DefaultLocal) // until then this process goes by what it saw
+	time.Sleep(guard.DefaultLocalCache) // until then this process goes by what it saw
 	for id, want := range map[string]string{"a": "by hand", "b": "ran"} {
 		if got, err := g.Do(t.Context(), guard.ID(id), func(context.Context) (string, error) { return "ran", nil }); got != want || err != nil {
 			t.Errorf("%s: a caller gets %q, %v; want %q", id, got, err, want)

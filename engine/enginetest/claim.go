@@ -137,7 +137,7 @@ func resent(c engine.Claim) engine.Claim {
 
 // taking is c, over an unknown outcome if need be.
 func taking(c engine.Claim) engine.Claim {
-	c.Take = true
+	c.TakeOver = true
 	return c
 }
 

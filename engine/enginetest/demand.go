@@ -98,7 +98,7 @@ func (b *bench) unrenewed(r engine.Request) {
 }
 
 // leaves demands an outcome of releasing r.
-func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.Parting {
+func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.ReleaseResult {
 	p, err := b.Release(b.ctx, r)
 	if err != nil || p.Outcome != want {
 		b.fatalf("release for %s: %v, error %v; want %v", who(r.Holder), p.Outcome, err, want)
@@ -107,7 +107,7 @@ func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.Parting {
 }
 
 // abandons demands an outcome of abandoning r.
-func (b *bench) abandons(r engine.Request, want engine.Outcome) engine.Parting {
+func (b *bench) abandons(r engine.Request, want engine.Outcome) engine.ReleaseResult {
 	p, err := b.Abandon(b.ctx, r)
 	if err != nil || p.Outcome != want {
 		b.fatalf("abandon for %s: %v, error %v; want %v", who(r.Holder), p.Outcome, err, want)

@@ -57,11 +57,11 @@ func TestEverySentenceIsALawOnce(t *testing.T) {
 // careless releases for anybody, which is what L3 is against.
 type careless struct{ engine.Engine }
 
-func (e careless) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (e careless) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	_, err := e.Engine.Acquire(ctx, r)
 	var busy *engine.BusyError
 	if errors.As(err, &busy) {
-		return engine.Parting{Outcome: engine.Released}, nil
+		return engine.ReleaseResult{Outcome: engine.Released}, nil
 	}
 	return e.Engine.Release(ctx, r)
 }
@@ -98,7 +98,7 @@ func TestBroken(t *testing.T) {
 		if len(b[law]) == 0 {
 			t.Fatalf("it is said to break only %q", b)
 		}
-		if complaint := b[law][0]; !strings.Contains(complaint, law) || !strings.Contains(complaint, "want not yours") {
+		if complaint := b[law][0]; !strings.Contains(complaint, law) || !strings.Contains(complaint, "want not-yours") {
 			t.Errorf("the complaint is %q, want the law and what was found", complaint)
 		}
 	})

@@ -19,13 +19,13 @@ const (
 	OpAbandon Op = "abandon"
 	OpNotify  Op = "notify"
 
-	OpCountDown Op = "count down"
-	OpInspect   Op = "inspect" // to list locks, or look at one or at clients
-	OpSeize     Op = "seize"
-	OpRegister  Op = "register"
+	OpCountDown    Op = "count down"
+	OpInspect      Op = "inspect" // to list locks, or look at one or at clients
+	OpForceRelease Op = "seize"
+	OpRegister     Op = "register"
 
-	OpRaise  Op = "raise"
-	OpMemory Op = "memory" // to ask how far it reaches back
+	OpRaise       Op = "raise"
+	OpIncarnation Op = "memory" // to ask how far it reaches back
 
 	OpClaim      Op = "claim"
 	OpClaimRenew Op = "renew a claim"
@@ -37,36 +37,36 @@ const (
 	OpProbe Op = "probe" // to ask how the engine is
 )
 
-// A Deed is a way to fail.
-type Deed string
+// A AuditEntry is a way to fail.
+type Action string
 
 // What a [Faulty] does to a call, or to a wake-up.
 const (
 	// Refuse lets nothing happen. The caller gets Fault.Err.
-	Refuse Deed = "refuse"
+	Refuse Action = "refuse"
 
 	// LoseReply lets the call happen. The caller gets [engine.ErrUnknown].
-	LoseReply Deed = "lose the reply"
+	LoseReply Action = "lose the reply"
 
 	// Delay lets the call, or the wake-up, happen after Fault.After, even if
 	// its caller has given up meanwhile. One that has gets [engine.ErrUnknown].
-	Delay Deed = "delay"
+	Delay Action = "delay"
 
 	// Duplicate lets the call happen twice. The caller gets the second answer.
-	Duplicate Deed = "duplicate"
+	Duplicate Action = "duplicate"
 
 	// Hang lets nothing happen. The caller gets [engine.ErrUnknown], but only
 	// when its context is done or the engine is healed.
-	Hang Deed = "hang"
+	Hang Action = "hang"
 
 	// Mute drops a wake-up.
-	Mute Deed = "mute"
+	Mute Action = "mute"
 )
 
 // A Fault is what is to go wrong.
 type Fault struct {
 	Op Op
-	Do Deed
+	Do Action
 
 	// Times is how often it goes wrong. Zero means until [Faulty.Heal].
 	Times int
@@ -84,12 +84,12 @@ type Fault struct {
 // check panics if the fault cannot happen, since a test that waits for it would
 // prove nothing.
 func (f Fault) check() {
-	calls := []Deed{Refuse, LoseReply, Delay, Duplicate, Hang}
-	wakeUps := []Deed{Mute, Delay}
-	possible := map[Op][]Deed{
+	calls := []Action{Refuse, LoseReply, Delay, Duplicate, Hang}
+	wakeUps := []Action{Mute, Delay}
+	possible := map[Op][]Action{
 		OpAcquire: calls, OpRenew: calls, OpRelease: calls, OpAbandon: calls, OpNotify: wakeUps,
-		OpCountDown: calls, OpInspect: calls, OpSeize: calls, OpRegister: calls,
-		OpRaise: calls, OpMemory: calls,
+		OpCountDown: calls, OpInspect: calls, OpForceRelease: calls, OpRegister: calls,
+		OpRaise: calls, OpIncarnation: calls,
 		OpClaim: calls, OpClaimRenew: calls, OpSettle: calls, OpLookup: calls, OpErase: calls,
 		OpNote: calls, OpProbe: calls,
 	}

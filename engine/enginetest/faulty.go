@@ -93,21 +93,22 @@ func (f *Faulty) Renew(ctx context.Context, rs []engine.Request) []error {
 }
 
 // Release implements [engine.Engine].
-func (f *Faulty) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (f *Faulty) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	x := f.next(ctx, OpRelease, r.Key)
-	return through(f, ctx, x, func(ctx context.Context) (engine.Parting, error) { return f.inner.Release(ctx, r) })
+	return through(f, ctx, x, func(ctx context.Context) (engine.ReleaseResult, error) { return f.inner.Release(ctx, r) })
 }
 
 // Abandon implements [engine.Engine].
-func (f *Faulty) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (f *Faulty) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	x := f.next(ctx, OpAbandon, r.Key)
-	return through(f, ctx, x, func(ctx context.Context) (engine.Parting, error) { return f.inner.Abandon(ctx, r) })
+	return through(f, ctx, x, func(ctx context.Context) (engine.ReleaseResult, error) { return f.inner.Abandon(ctx, r) })
 }
 
 // Capabilities implements [engine.Engine]. Whatever the engine inside can do goes
 // through Faulty, and can be made to fail.
 func (f *Faulty) Capabilities() engine.Capabilities {
 	c := f.inner.Capabilities()
+	c.InProcess = false
 	if c.Notifier != nil {
 		c.Notifier = &muffler{faulty: f, inner: c.Notifier}
 	}
@@ -126,8 +127,8 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	if c.Fencer != nil {
 		c.Fencer = &fencer{faulty: f, inner: c.Fencer}
 	}
-	if c.Rememberer != nil {
-		c.Rememberer = &rememberer{faulty: f, inner: c.Rememberer}
+	if c.Incarnations != nil {
+		c.Incarnations = &incarnations{faulty: f, inner: c.Incarnations}
 	}
 	if c.Notes != nil {
 		c.Notes = &notes{faulty: f, inner: c.Notes}

@@ -130,7 +130,7 @@ func TestFaults(t *testing.T) {
 		e.Acquire(t.Context(), ann)
 		f.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Duplicate})
 		if p, err := f.Release(t.Context(), ann); err != nil || p.Outcome != engine.AlreadyFree {
-			t.Errorf("got %v, %v; want already free", p.Outcome, err)
+			t.Errorf("got %v, %v; want already-free", p.Outcome, err)
 		}
 	})
 

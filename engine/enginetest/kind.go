@@ -76,7 +76,7 @@ func (b *bench) forLong(r engine.Request) engine.Request { return lasting(r, 50*
 
 // placed is r with a place in line that is kept for so long.
 func placed(r engine.Request, place time.Duration) engine.Request {
-	r.Place = place
+	r.QueueLease = place
 	return r
 }
 

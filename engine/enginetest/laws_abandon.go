@@ -38,7 +38,7 @@ var abandonLaws = []Law{
 		b.free(a)
 	}},
 	{"abandon", "without patience an abandoned attempt is refused even if it does not say it is repeated", func(b *bench) {
-		if p := b.Capabilities().Patience; p > 0 {
+		if p := b.Capabilities().LateGrant; p > 0 {
 			b.skip("the engine declares a patience of " + p.String())
 		}
 		a := b.ask(ann)

@@ -30,7 +30,7 @@ var disclaimLaws = []Law{
 	}},
 	{"disclaim", "without patience an abandoned claim is refused even if it does not say it is repeated", func(b *bench) {
 		c := b.claim()
-		if p := b.Capabilities().Patience; p > 0 {
+		if p := b.Capabilities().LateGrant; p > 0 {
 			b.skip("the engine declares a patience of " + p.String())
 		}
 		b.settles(undone(c), engine.AlreadyFree)

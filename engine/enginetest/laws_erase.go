@@ -31,7 +31,7 @@ var eraseLaws = []Law{
 		first := b.begins(about(c, "this"))
 		b.settles(settled(c, engine.Done), engine.Released)
 		b.erases(c.Key)
-		if next := b.begins(about(b.claim(), "that")); next.Took || next.Fence <= first.Fence {
+		if next := b.begins(about(b.claim(), "that")); next.TookOver || next.Fence <= first.Fence {
 			b.errorf("after %s was erased, the claim is %s", text(first), text(next))
 		}
 	}},

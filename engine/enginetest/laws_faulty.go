@@ -68,7 +68,7 @@ var faultyLaws = []Law{
 	}},
 	{"faulty", "an acquire that lands after its clean-up is not granted", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
-		a.Retry = b.Capabilities().Patience > 0 // it would be granted otherwise, as declared
+		a.Retry = b.Capabilities().LateGrant > 0 // it would be granted otherwise, as declared
 		b.givesUp(f, OpAcquire, func(ctx context.Context) error { return second(f.Acquire(ctx, a)) })
 		b.abandons(a, engine.AlreadyFree)
 		b.arrives(f)
@@ -148,13 +148,13 @@ var failing = map[string]func(*bench, *Faulty){
 	"Inspector": func(b *bench, f *Faulty) {
 		i := f.Capabilities().Inspector
 		f.Inject(Fault{Op: OpInspect, Do: Refuse, Times: 3})
-		f.Inject(Fault{Op: OpSeize, Do: Refuse, Times: 1})
+		f.Inject(Fault{Op: OpForceRelease, Do: Refuse, Times: 1})
 		f.Inject(Fault{Op: OpRegister, Do: Refuse, Times: 1})
 		_, _, err := i.List(b.ctx, "*", "")
 		b.unavailable(err)
 		b.unavailable(second(i.Inspect(b.ctx, "k")))
 		b.unavailable(second(i.Members(b.ctx, nil)))
-		b.unavailable(second(i.Seize(b.ctx, "k")))
+		b.unavailable(second(i.ForceRelease(b.ctx, "k")))
 		b.unavailable(i.Register(b.ctx, engine.Member{ID: "m"}, b.Lease))
 		f.Inject(Fault{Op: OpNotify, Do: Mute})
 		wake, stop := i.Watch("m")
@@ -172,9 +172,9 @@ var failing = map[string]func(*bench, *Faulty){
 		f.Inject(Fault{Op: OpRaise, Do: Refuse, Times: 1})
 		b.unavailable(f.Capabilities().Fencer.Raise(b.ctx, b.ask(ann), 1))
 	},
-	"Rememberer": func(b *bench, f *Faulty) {
-		f.Inject(Fault{Op: OpMemory, Do: Refuse, Times: 1})
-		b.unavailable(second(f.Capabilities().Rememberer.Memory(b.ctx)))
+	"Incarnations": func(b *bench, f *Faulty) {
+		f.Inject(Fault{Op: OpIncarnation, Do: Refuse, Times: 1})
+		b.unavailable(second(f.Capabilities().Incarnations.Incarnation(b.ctx)))
 	},
 	"Ledger": func(b *bench, f *Faulty) {
 		l, c := f.Capabilities().Ledger, b.claim()

@@ -42,18 +42,18 @@ var fenceLaws = []Law{
 		var below uint64
 		for i := range 10 {
 			r := b.ask(somebody(i))
-			r.Fenced, r.Room = true, 1_000_000 // a second, if fences went by time alone
+			r.Fenced, r.FenceReserve = true, 1_000_000 // a second, if fences went by time alone
 			g := b.granted(r)
 			if g.Fence <= below {
 				b.fatalf("fence %d is the room of one before it, which goes to %d", g.Fence, below)
 			}
-			below = g.Fence + r.Room
+			below = g.Fence + r.FenceReserve
 			b.leaves(r, engine.Released)
 		}
 	}},
 	{"fence", "a fenced attempt that is repeated keeps its fence", func(b *bench) {
 		r := b.ask(ann)
-		r.Fenced, r.Room = true, 1000
+		r.Fenced, r.FenceReserve = true, 1000
 		first, second := b.granted(r), b.granted(again(r))
 		if first.Fence != second.Fence {
 			b.errorf("the fence went from %d to %d", first.Fence, second.Fence)

@@ -26,12 +26,12 @@ var fencerLaws = []Law{
 			func(engine.Request) { b.passAll() },
 		} {
 			a, c := b.fenced(b.ask(ann)), b.fenced(b.ask(bob))
-			a.Room = 1000
+			a.FenceReserve = 1000
 			to := b.granted(a).Fence + farAhead
 			b.raises(a, to)
 			end(a)
-			if got := b.granted(c).Fence; got <= to+a.Room {
-				b.errorf("the fence is %d after %d with room for %d more", got, to, a.Room)
+			if got := b.granted(c).Fence; got <= to+a.FenceReserve {
+				b.errorf("the fence is %d after %d with room for %d more", got, to, a.FenceReserve)
 			}
 			b.leaves(c, engine.Released)
 		}
@@ -53,7 +53,7 @@ var fencerLaws = []Law{
 	{"fencer", "a fence that was there already leaves the room that a raise asks for", func(b *bench) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a).Fence
-		a.Room = farAhead
+		a.FenceReserve = farAhead
 		b.raises(a, was)
 		b.leaves(a, engine.Released)
 		if got := b.granted(b.fenced(b.ask(bob))).Fence; got <= was+farAhead {

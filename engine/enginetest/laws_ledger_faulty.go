@@ -39,7 +39,7 @@ var ledgerFaultyLaws = []Law{
 	{"ledger", "a claim that lands after it was abandoned is not granted", func(b *bench) {
 		c := b.claim()
 		f, l := b.villain()
-		c.Retry = b.Capabilities().Patience > 0 // it would be granted otherwise, as declared
+		c.Retry = b.Capabilities().LateGrant > 0 // it would be granted otherwise, as declared
 		b.givesUp(f, OpClaim, func(ctx context.Context) error { return second(l.Claim(ctx, c)) })
 		b.settles(undone(c), engine.AlreadyFree)
 		b.arrives(f)

@@ -33,13 +33,13 @@ var memoryLaws = []Law{
 		}
 	}},
 	{"memory", "a memory asked for with a context that is done says so", func(b *bench) {
-		b.cancelled(second(b.rememberer().Memory(b.done())))
+		b.cancelled(second(b.rememberer().Incarnation(b.done())))
 	}},
 }
 
 // rememberer is the engine's. It ends the law if there is none.
-func (b *bench) rememberer() engine.Rememberer {
-	m := b.Capabilities().Rememberer
+func (b *bench) rememberer() engine.Incarnations {
+	m := b.Capabilities().Incarnations
 	if m == nil {
 		b.skip("the engine does not tell how far its memory reaches back")
 	}
@@ -47,8 +47,8 @@ func (b *bench) rememberer() engine.Rememberer {
 }
 
 // memory is that of the engine.
-func (b *bench) memory() engine.Memory {
-	m, err := b.rememberer().Memory(b.ctx)
+func (b *bench) memory() engine.Incarnation {
+	m, err := b.rememberer().Incarnation(b.ctx)
 	if err != nil {
 		b.fatalf("memory: %v", err)
 	}

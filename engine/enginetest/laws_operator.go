@@ -164,7 +164,7 @@ var operatorLaws = []Law{
 		r := b.latch(2)
 		b.counted(r, 1)
 		b.wantKind(second(b.inspector().Inspect(b.ctx, r.Key)))
-		b.wantKind(second(b.inspector().Seize(b.ctx, r.Key)))
+		b.wantKind(second(b.inspector().ForceRelease(b.ctx, r.Key)))
 		if locks := b.list(b.prefix + "*"); len(locks) != 0 {
 			b.errorf("a latch is listed: %+v", locks)
 		}

@@ -204,7 +204,7 @@ var placeLaws = []Law{
 		b.granted(b.fair(eve))
 	}},
 	{"place", "the next one is told when the first gives up its place and the lock is free", func(b *bench) {
-		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.Parting{b.leaves, b.abandons} {
+		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.ReleaseResult{b.leaves, b.abandons} {
 			a := b.fair(ann)
 			b.granted(a)
 			line := b.lineOf(2, b.fair)

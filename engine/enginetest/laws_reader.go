@@ -186,7 +186,7 @@ var readerLaws = []Law{
 		b.granted(b.read(ann))
 	}},
 	{"reader", "a writer that gives up its place lets readers in and tells them", func(b *bench) {
-		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.Parting{b.leaves, b.abandons} {
+		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.ReleaseResult{b.leaves, b.abandons} {
 			a := b.read(ann)
 			b.granted(a)
 			writer, c := b.linesUp(b.write(bob)), b.linesUp(b.read(eve))

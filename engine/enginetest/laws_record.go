@@ -135,7 +135,7 @@ var recordLaws = []Law{
 		i := b.inspector()
 		b.begins(c)
 		b.settles(settled(c, engine.Done), engine.Released)
-		if _, err := i.Seize(b.ctx, c.Key); err != nil {
+		if _, err := i.ForceRelease(b.ctx, c.Key); err != nil {
 			b.errorf("seize: %v", err)
 		}
 		b.is(c, engine.Done)

@@ -262,7 +262,7 @@ var rwLaws = []Law{
 	}},
 	{"rw", "one reader more than there may be is refused as one too many", func(b *bench) {
 		b.patiently(func() {
-			rs := make([]engine.Request, engine.MostReaders)
+			rs := make([]engine.Request, engine.MaxReaders)
 			for i := range rs {
 				rs[i] = b.forLong(b.read(somebody(i)))
 			}

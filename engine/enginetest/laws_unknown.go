@@ -20,10 +20,10 @@ var unknownLaws = []Law{
 		c := taking(b.claim())
 		second, again := b.begins(c), b.begins(c)
 		fresh := b.begins(taking(b.claimOf("other")))
-		if first.Took || !second.Took || !again.Took || fresh.Took {
-			b.errorf("told %v at first, %v and %v of the one after, and %v elsewhere", first.Took, second.Took, again.Took, fresh.Took)
+		if first.TookOver || !second.TookOver || !again.TookOver || fresh.TookOver {
+			b.errorf("told %v at first, %v and %v of the one after, and %v elsewhere", first.TookOver, second.TookOver, again.TookOver, fresh.TookOver)
 		}
-		if r := b.finds(b.claim(), engine.Running); r.Took {
+		if r := b.finds(b.claim(), engine.Running); r.TookOver {
 			b.errorf("somebody else is told that it was granted")
 		}
 	}},

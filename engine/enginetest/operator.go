@@ -46,9 +46,9 @@ func (i *inspector) Inspect(ctx context.Context, key string) (engine.Lock, error
 }
 
 // Seize implements [engine.Inspector].
-func (i *inspector) Seize(ctx context.Context, key string) (engine.Lock, error) {
-	x := i.faulty.next(ctx, OpSeize, key)
-	return through(i.faulty, ctx, x, func(ctx context.Context) (engine.Lock, error) { return i.inner.Seize(ctx, key) })
+func (i *inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
+	x := i.faulty.next(ctx, OpForceRelease, key)
+	return through(i.faulty, ctx, x, func(ctx context.Context) (engine.Lock, error) { return i.inner.ForceRelease(ctx, key) })
 }
 
 // Register implements [engine.Inspector].

@@ -22,16 +22,16 @@ func (n *fencer) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 }
 
 // A rememberer is one whose calls can be made to fail.
-type rememberer struct {
+type incarnations struct {
 	faulty *Faulty
-	inner  engine.Rememberer
+	inner  engine.Incarnations
 }
 
-// Connections implements [engine.Rememberer].
-func (m *rememberer) Connections() uint64 { return m.inner.Connections() }
+// Connections implements [engine.Incarnations].
+func (m *incarnations) Connections() uint64 { return m.inner.Connections() }
 
-// Memory implements [engine.Rememberer].
-func (m *rememberer) Memory(ctx context.Context) (engine.Memory, error) {
-	x := m.faulty.next(ctx, OpMemory)
-	return through(m.faulty, ctx, x, func(ctx context.Context) (engine.Memory, error) { return m.inner.Memory(ctx) })
+// Incarnation implements [engine.Incarnations].
+func (m *incarnations) Incarnation(ctx context.Context) (engine.Incarnation, error) {
+	x := m.faulty.next(ctx, OpIncarnation)
+	return through(m.faulty, ctx, x, func(ctx context.Context) (engine.Incarnation, error) { return m.inner.Incarnation(ctx) })
 }

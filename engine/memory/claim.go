@@ -22,14 +22,14 @@ func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, e
 	case r.runs(c.Attempt, now):
 		s.hold(r, c, now)
 		about = string(r.fingerprint())
-	case c.Take && r.at(now) == engine.Unknown:
+	case c.TakeOver && r.at(now) == engine.Unknown:
 		s.take(r, c, now)
 		about = string(r.fingerprint())
 	default:
 		return r.seen(c.Key, now), nil
 	}
 	granted := r.outline(c.Key, about, now)
-	granted.Granted, granted.Took = true, r.took
+	granted.Granted, granted.TookOver = true, r.took
 	return granted, nil
 }
 

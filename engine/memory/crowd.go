@@ -46,7 +46,7 @@ func (c *crowd) writes(holder string) bool { return c.writer != nil && c.writer.
 
 // full reports whether there may be no more of that kind.
 func (c *crowd) full(k engine.Kind) bool {
-	return k == engine.Read && len(c.holds) >= engine.MostReaders
+	return k == engine.Read && len(c.holds) >= engine.MaxReaders
 }
 
 func (c *crowd) add(at seat, h *entry) {
@@ -71,7 +71,7 @@ func (c *crowd) remove(at seat) {
 func (s *shard) join(l, h *entry, at seat) error {
 	if l != nil && l.crowd.full(h.kind) {
 		return fmt.Errorf("memory: %w: %q has %d readers, which are as many as there may be: read less of it at a time",
-			engine.ErrFull, h.key, engine.MostReaders)
+			engine.ErrFull, h.key, engine.MaxReaders)
 	}
 	if !s.room.take() {
 		return errFull

@@ -23,6 +23,6 @@ func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 		return engine.ErrNotHolder
 	}
 	h.fence = max(h.fence, fence)
-	s.last = max(s.last, h.fence+r.Room)
+	s.last = max(s.last, h.fence+r.FenceReserve)
 	return nil
 }

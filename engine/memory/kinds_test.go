@@ -33,7 +33,7 @@ func granted(t testing.TB, e *memory.Engine, r engine.Request) {
 // standsInLine lets r be refused.
 func standsInLine(t testing.TB, e *memory.Engine, r engine.Request) engine.Request {
 	t.Helper()
-	r.Place = lease
+	r.QueueLease = lease
 	var busy *engine.BusyError
 	if _, err := e.Acquire(t.Context(), r); !errors.As(err, &busy) {
 		t.Fatalf("acquire %s for %s: got %v, want a refusal", r.Kind, r.Holder, err)
@@ -142,7 +142,7 @@ func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
 				r.Holder = "bob"
 				standsInLine(t, e, r)
 			}
-			if _, err := e.Seize(t.Context(), r.Key); err != nil {
+			if _, err := e.ForceRelease(t.Context(), r.Key); err != nil {
 				t.Fatal(err)
 			}
 			r.Holder = "eve"
@@ -223,7 +223,7 @@ type place struct{ end, forgotten time.Time }
 
 func somethingAboutAPlace(e *memory.Engine, what int, name string, span time.Duration, places map[string]place) {
 	ctx, r, end := context.Background(), requestAs(engine.Fair, name), time.Now().Add(span)
-	r.Place = span
+	r.QueueLease = span
 	if what == 2 {
 		e.Release(ctx, r)
 		delete(places, name)
@@ -267,7 +267,7 @@ func TestASeizureIsRememberedForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, r := memory.New(), request("a", "ann")
 		acquire(t, e, "a", "ann")
-		if _, err := e.Seize(t.Context(), "a"); err != nil {
+		if _, err := e.ForceRelease(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute - time.Nanosecond)
@@ -285,7 +285,7 @@ func TestASeizureIsRememberedHoweverLongTheLease(t *testing.T) {
 	e, r := memory.New(), request("a", "ann")
 	r.Lease = math.MaxInt64
 	granted(t, e, r)
-	if _, err := e.Seize(t.Context(), "a"); err != nil {
+	if _, err := e.ForceRelease(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	e.Step(1000 * time.Hour)

@@ -11,10 +11,7 @@ import (
 // its own since claims are renewed, listed and watched as locks are.
 type ledger struct{ *Engine }
 
-var _ engine.Nearby = ledger{}
-
-// Nearby implements [engine.Nearby].
-func (ledger) Nearby() {}
+var _ engine.Ledger = ledger{}
 
 // Claim implements [engine.Ledger].
 func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {

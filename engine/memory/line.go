@@ -87,9 +87,9 @@ func (s *shard) refuse(by *entry, r engine.Request, now int64) error {
 		}
 	}
 	switch {
-	case r.Place <= 0:
+	case r.QueueLease <= 0:
 	case at >= 0:
-		q.waiters[at].keep(r.Place, now)
+		q.waiters[at].keep(r.QueueLease, now)
 	case !s.lineUp(q, r, now):
 		return errFull
 	}

@@ -18,13 +18,13 @@ import (
 )
 
 var (
-	_ engine.Engine     = (*Engine)(nil)
-	_ engine.Notifier   = (*Engine)(nil)
-	_ engine.Latcher    = (*Engine)(nil)
-	_ engine.Inspector  = (*Engine)(nil)
-	_ engine.Fencer     = (*Engine)(nil)
-	_ engine.Rememberer = (*Engine)(nil)
-	_ engine.Prober     = (*Engine)(nil)
+	_ engine.Engine       = (*Engine)(nil)
+	_ engine.Notifier     = (*Engine)(nil)
+	_ engine.Latcher      = (*Engine)(nil)
+	_ engine.Inspector    = (*Engine)(nil)
+	_ engine.Fencer       = (*Engine)(nil)
+	_ engine.Incarnations = (*Engine)(nil)
+	_ engine.Prober       = (*Engine)(nil)
 )
 
 // shards is how many parts the keys are spread over, each with a mutex of its
@@ -107,9 +107,9 @@ func (e *Engine) renew(r engine.Request) error {
 }
 
 // Release implements [engine.Engine].
-func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	if err := admit(ctx, r); err != nil {
-		return engine.Parting{}, err
+		return engine.ReleaseResult{}, err
 	}
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()
@@ -117,9 +117,9 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting,
 }
 
 // Abandon implements [engine.Engine].
-func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	if err := admit(ctx, r); err != nil {
-		return engine.Parting{}, err
+		return engine.ReleaseResult{}, err
 	}
 	p, err := e.abandon(r)
 	if errors.Is(err, errFull) {
@@ -129,7 +129,7 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting,
 	return p, e.explain(err)
 }
 
-func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
+func (e *Engine) abandon(r engine.Request) (engine.ReleaseResult, error) {
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()
 	return s.abandon(r, now)
@@ -139,7 +139,7 @@ func (e *Engine) abandon(r engine.Request) (engine.Parting, error) {
 func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Eraser: ledger{e}, Fencer: e, Rememberer: e, Notes: e, Prober: e,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, InProcess: true, Eraser: ledger{e}, Fencer: e, Incarnations: e, Notes: e, Prober: e,
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *shard) fence(l *entry, r engine.Request, now int64) uint64 {
 	if r.Kind == engine.Read && l != nil && l.crowd.writes(r.Holder) {
 		return l.crowd.writer.fence
 	}
-	return s.nextFence(r.Room, now)
+	return s.nextFence(r.FenceReserve, now)
 }
 
 // nextFence returns a number above all before it, and leaves room for some more.
@@ -136,22 +136,22 @@ func (s *shard) extend(l, h *entry, until int64) {
 	}
 }
 
-func (s *shard) release(r engine.Request, now int64) engine.Parting {
+func (s *shard) release(r engine.Request, now int64) engine.ReleaseResult {
 	l := s.lock(r.Key, now)
 	if s.giveUp(r, now) && (l == nil || l.crowd != nil) {
 		s.beckon(r.Key, family(r.Kind), now) // it may have been in the way of others
 	}
 	if l == nil {
-		return engine.Parting{Outcome: engine.AlreadyFree}
+		return engine.ReleaseResult{Outcome: engine.AlreadyFree}
 	}
 	h := l.hold(r)
 	if h == nil {
-		return engine.Parting{Outcome: engine.NotYours}
+		return engine.ReleaseResult{Outcome: engine.NotYours}
 	}
 	if left := h.leave(r.Attempt); left > 0 {
-		return engine.Parting{Outcome: engine.Released, Count: left}
+		return engine.ReleaseResult{Outcome: engine.Released, Count: left}
 	}
-	return engine.Parting{Outcome: engine.Released, Listeners: s.leave(l, r, now)}
+	return engine.ReleaseResult{Outcome: engine.Released, Listeners: s.leave(l, r, now)}
 }
 
 // leave ends the last hold that r's holder has of l, and returns how many were
@@ -166,7 +166,7 @@ func (s *shard) leave(l *entry, r engine.Request, now int64) (told int) {
 
 // abandon leaves the tombstone before it releases: if there is no room for one,
 // nothing has happened.
-func (s *shard) abandon(r engine.Request, now int64) (engine.Parting, error) {
+func (s *shard) abandon(r engine.Request, now int64) (engine.ReleaseResult, error) {
 	until := after(now, r.Lease)
 	stone := &entry{key: r.Key, holder: r.Holder, attempt: r.Attempt, expires: until, sort: aGrave}
 	switch h := s.lock(r.Key, now).hold(r); {
@@ -176,7 +176,7 @@ func (s *shard) abandon(r engine.Request, now int64) (engine.Parting, error) {
 		s.room.insist() // the release below gives back what the tombstone takes
 		s.put(stone)
 	case !s.keep(stone):
-		return engine.Parting{}, errFull
+		return engine.ReleaseResult{}, errFull
 	}
 	return s.release(r, now), nil
 }

@@ -16,7 +16,7 @@ type waiter struct {
 
 func newWaiter(r engine.Request, now int64) *waiter {
 	return &waiter{
-		entry{key: r.Key, kind: r.Kind, holder: r.Holder, attempt: r.Attempt, expires: after(now, r.Place)}, r.Place,
+		entry{key: r.Key, kind: r.Kind, holder: r.Holder, attempt: r.Attempt, expires: after(now, r.QueueLease)}, r.QueueLease,
 	}
 }
 

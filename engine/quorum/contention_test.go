@@ -164,7 +164,7 @@ func (d distant) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return d.Engine.Acquire(ctx, r)
 }
 
-func (d distant) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (d distant) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	d.trip()
 	defer d.trip()
 	return d.Engine.Release(ctx, r)

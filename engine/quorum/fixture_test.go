@@ -21,7 +21,7 @@ func ask(holder string) engine.Request {
 	return engine.Request{Key: "k", Holder: holder + ":1", Attempt: holder + "-1", Lease: lease}
 }
 
-func fenced(r engine.Request) engine.Request { r.Fenced, r.Room = true, 8; return r }
+func fenced(r engine.Request) engine.Request { r.Fenced, r.FenceReserve = true, 8; return r }
 
 func again(r engine.Request) engine.Request { r.Retry = true; return r }
 
@@ -110,7 +110,7 @@ func servers(n int) (all []*server, nodes []engine.Engine) {
 // all injects a fault into each call that has to do with locks.
 func (s *server) all(f enginetest.Fault) {
 	for _, f.Op = range []enginetest.Op{enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease, enginetest.OpAbandon,
-		enginetest.OpRaise, enginetest.OpMemory, enginetest.OpInspect, enginetest.OpSeize, enginetest.OpProbe} {
+		enginetest.OpRaise, enginetest.OpIncarnation, enginetest.OpInspect, enginetest.OpForceRelease, enginetest.OpProbe} {
 		s.Inject(f)
 	}
 }
@@ -145,17 +145,17 @@ func (r *rebooting) Acquire(ctx context.Context, q engine.Request) (engine.Grant
 func (r *rebooting) Renew(ctx context.Context, qs []engine.Request) []error {
 	return r.now().Renew(ctx, qs)
 }
-func (r *rebooting) Release(ctx context.Context, q engine.Request) (engine.Parting, error) {
+func (r *rebooting) Release(ctx context.Context, q engine.Request) (engine.ReleaseResult, error) {
 	return r.now().Release(ctx, q)
 }
-func (r *rebooting) Abandon(ctx context.Context, q engine.Request) (engine.Parting, error) {
+func (r *rebooting) Abandon(ctx context.Context, q engine.Request) (engine.ReleaseResult, error) {
 	return r.now().Abandon(ctx, q)
 }
 func (r *rebooting) Raise(ctx context.Context, q engine.Request, fence uint64) error {
 	return r.now().Capabilities().Fencer.Raise(ctx, q, fence)
 }
-func (r *rebooting) Memory(ctx context.Context) (engine.Memory, error) {
-	return r.now().Capabilities().Rememberer.Memory(ctx)
+func (r *rebooting) Incarnation(ctx context.Context) (engine.Incarnation, error) {
+	return r.now().Capabilities().Incarnations.Incarnation(ctx)
 }
 
 func (r *rebooting) Connections() uint64 {
@@ -165,7 +165,7 @@ func (r *rebooting) Connections() uint64 {
 }
 
 func (r *rebooting) Capabilities() engine.Capabilities {
-	return engine.Capabilities{Fencer: r, Rememberer: r, Inspector: r.now().Capabilities().Inspector}
+	return engine.Capabilities{Fencer: r, Incarnations: r, Inspector: r.now().Capabilities().Inspector}
 }
 
 // kill lets the first n of them die.

@@ -30,7 +30,7 @@ func (p inspector) Inspect(ctx context.Context, key string) (engine.Lock, error)
 
 // Seize implements [engine.Inspector]. Nodes that are down keep what they have until
 // its lease runs out; a minority of them changes nothing.
-func (p inspector) Seize(ctx context.Context, key string) (engine.Lock, error) {
+func (p inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Lock{}, err
 	}
@@ -44,7 +44,7 @@ func (p inspector) Seize(ctx context.Context, key string) (engine.Lock, error) {
 		if err := turns[i].wait(ctx); err != nil {
 			return engine.Lock{}, fmt.Errorf("it still has the last call to answer: %w", engine.ErrUnavailable)
 		}
-		return p.nodes[i].can.Inspector.Seize(ctx, key)
+		return p.nodes[i].can.Inspector.ForceRelease(ctx, key)
 	})
 	if err != nil {
 		return engine.Lock{Key: key}, err

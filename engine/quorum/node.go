@@ -16,10 +16,10 @@ type node struct {
 	can  engine.Capabilities
 
 	mu          sync.Mutex
-	connections uint64        // when its memory was last asked for
-	memory      engine.Memory // what it said
-	since       time.Time     // when that memory began, at the latest
-	seen        time.Time     // when it was last asked for
+	connections uint64             // when its memory was last asked for
+	memory      engine.Incarnation // what it said
+	since       time.Time          // when that memory began, at the latest
+	seen        time.Time          // when it was last asked for
 }
 
 func newNode(i int, e engine.Engine) *node {
@@ -37,7 +37,7 @@ func (n *node) witness(ctx context.Context, longest time.Duration) (bool, error)
 // sitsOut returns for how long the node does not count yet; not above zero if it
 // does.
 func (n *node) sitsOut(ctx context.Context, longest time.Duration) (time.Duration, error) {
-	if longest == 0 || n.can.Rememberer == nil {
+	if longest == 0 || n.can.Incarnations == nil {
 		return 0, nil
 	}
 	since, err := n.began(ctx)
@@ -50,14 +50,14 @@ func (n *node) sitsOut(ctx context.Context, longest time.Duration) (time.Duratio
 // began returns when the memory of the node began, at the latest. It asks only if
 // the node may have another one since it was asked last.
 func (n *node) began(ctx context.Context) (time.Time, error) {
-	connections := n.can.Rememberer.Connections() // before it is asked: who connects meanwhile makes it ask again
+	connections := n.can.Incarnations.Connections() // before it is asked: who connects meanwhile makes it ask again
 	n.mu.Lock()
 	same, since := connections != 0 && connections == n.connections, n.since
 	n.mu.Unlock()
 	if same {
 		return since, nil
 	}
-	m, err := n.can.Rememberer.Memory(ctx)
+	m, err := n.can.Incarnations.Incarnation(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -66,7 +66,7 @@ func (n *node) began(ctx context.Context) (time.Time, error) {
 
 // note remembers what the node has said about its memory. One that takes the place
 // of another did not begin before that was last seen, however old it says it is.
-func (n *node) note(connections uint64, m engine.Memory, now time.Time) time.Time {
+func (n *node) note(connections uint64, m engine.Incarnation, now time.Time) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch since := now.Add(-m.Age); {

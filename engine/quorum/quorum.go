@@ -20,7 +20,7 @@
 // sits out: it grants and keeps what it is asked for, but does not count, until
 // every lease it may have forgotten has run out. That takes [LongestLease]; so
 // does a quorum of which all nodes are new. Nodes that do not tell how far their
-// memory reaches back, see [engine.Rememberer], count always; so do those of which
+// memory reaches back, see [engine.Incarnations], count always; so do those of which
 // [Durable] says that they forget nothing.
 //
 // # What is not promised
@@ -120,7 +120,7 @@ func (e *Engine) capabilities() engine.Capabilities {
 	can := engine.Capabilities{Prober: prober{e}, LongestLease: e.longest}
 	inspectors := 0
 	for _, n := range e.nodes {
-		can.Patience = max(can.Patience, n.can.Patience)
+		can.LateGrant = max(can.LateGrant, n.can.LateGrant)
 		if n.can.Notifier != nil {
 			can.Notifier = notifier{e}
 		}

@@ -193,7 +193,7 @@ func TestSittingOut(t *testing.T) {
 		all, nodes := servers(3)
 		e := join(t, nodes)
 		for _, s := range all[:2] {
-			s.Inject(enginetest.Fault{Op: enginetest.OpMemory, Do: enginetest.Refuse, Times: 1})
+			s.Inject(enginetest.Fault{Op: enginetest.OpIncarnation, Do: enginetest.Refuse, Times: 1})
 		}
 		refused(t, e, ask("ann"), engine.ErrUnavailable)
 		granted(t, e, ask("ann"))
@@ -206,7 +206,7 @@ func TestSittingOut(t *testing.T) {
 			released(t, e, a)
 		}
 		synctest.Wait()
-		if n := all[0].Calls(enginetest.OpMemory); n != 1 {
+		if n := all[0].Calls(enginetest.OpIncarnation); n != 1 {
 			t.Errorf("it was asked %d times, want once", n)
 		}
 	})
@@ -299,7 +299,7 @@ func TestFence(t *testing.T) {
 			if g.Fence <= last {
 				t.Fatalf("turn %d has fence %d after %d", turn, g.Fence, last)
 			}
-			last = g.Fence + r.Room
+			last = g.Fence + r.FenceReserve
 			for _, s := range down {
 				s.Heal()
 			}

@@ -156,7 +156,7 @@ func (w *world) fault(s *server) {
 func (w *world) work(ctx context.Context, e engine.Engine, i int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		r := engine.Request{Key: "k", Holder: fmt.Sprintf("p%d:%d", i, n), Attempt: fmt.Sprintf("p%d:%d", i, n),
-			Lease: shortLease, Fenced: true, Room: 4}
+			Lease: shortLease, Fenced: true, FenceReserve: 4}
 		sent := time.Now()
 		g, err := e.Acquire(ctx, r)
 		switch busy := (*engine.BusyError)(nil); {
@@ -210,7 +210,7 @@ func (w *world) begins(r engine.Request, g engine.Grant, sent time.Time) {
 	if g.Fence <= w.fence {
 		w.t.Errorf("%s has fence %d after %d", r.Holder, g.Fence, w.fence)
 	}
-	w.holder, w.until, w.fence = r.Holder, sure(sent), g.Fence+r.Room
+	w.holder, w.until, w.fence = r.Holder, sure(sent), g.Fence+r.FenceReserve
 	w.grants++
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Release implements [engine.Engine]. Where the attempt may still be on its way it
 // is abandoned, so that it does not arrive after its end.
-func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
-	return e.part(ctx, r, func(ctx context.Context, n *node, unsure bool) (engine.Parting, error) {
+func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
+	return e.part(ctx, r, func(ctx context.Context, n *node, unsure bool) (engine.ReleaseResult, error) {
 		if unsure {
 			return n.Abandon(ctx, r)
 		}
@@ -20,25 +20,25 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting,
 }
 
 // Abandon implements [engine.Engine].
-func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
-	return e.part(ctx, r, func(ctx context.Context, n *node, _ bool) (engine.Parting, error) { return n.Abandon(ctx, r) })
+func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
+	return e.part(ctx, r, func(ctx context.Context, n *node, _ bool) (engine.ReleaseResult, error) { return n.Abandon(ctx, r) })
 }
 
 // part ends a hold at all nodes, and answers when most have told the same.
-func (e *Engine) part(ctx context.Context, r engine.Request, end func(context.Context, *node, bool) (engine.Parting, error)) (engine.Parting, error) {
+func (e *Engine) part(ctx context.Context, r engine.Request, end func(context.Context, *node, bool) (engine.ReleaseResult, error)) (engine.ReleaseResult, error) {
 	if err := e.admit(ctx, &r); err != nil {
-		return engine.Parting{}, err
+		return engine.ReleaseResult{}, err
 	}
 	if err := e.enter(); err != nil {
-		return engine.Parting{}, err
+		return engine.ReleaseResult{}, err
 	}
 	defer e.leave()
 	turns := e.turns.all(r.Key, len(e.nodes))
 	unsure := e.holds.leave(r)
-	f := everywhere(ctx, e, func(ctx context.Context, i int) (engine.Parting, error) {
+	f := everywhere(ctx, e, func(ctx context.Context, i int) (engine.ReleaseResult, error) {
 		defer turns[i].end()
 		if err := turns[i].wait(ctx); err != nil {
-			return engine.Parting{}, fmt.Errorf("quorum: %s still has the last call to answer: %w", e.nodes[i].name, engine.ErrUnavailable)
+			return engine.ReleaseResult{}, fmt.Errorf("quorum: %s still has the last call to answer: %w", e.nodes[i].name, engine.ErrUnavailable)
 		}
 		return end(ctx, e.nodes[i], unsure != nil && unsure[i])
 	})
@@ -48,7 +48,7 @@ func (e *Engine) part(ctx context.Context, r engine.Request, end func(context.Co
 		case a := <-f:
 			p.add(a)
 		case <-ctx.Done():
-			return engine.Parting{}, fmt.Errorf("quorum: %q: gave up before most nodes had answered: %w: %w", r.Key, engine.ErrUnknown, context.Cause(ctx))
+			return engine.ReleaseResult{}, fmt.Errorf("quorum: %q: gave up before most nodes had answered: %w: %w", r.Key, engine.ErrUnknown, context.Cause(ctx))
 		}
 	}
 	return p.outcome(r.Key)
@@ -64,7 +64,7 @@ type partings struct {
 	unknown     bool
 }
 
-func (p *partings) add(a reply[engine.Parting]) {
+func (p *partings) add(a reply[engine.ReleaseResult]) {
 	p.heard++
 	if a.err != nil {
 		p.errs = append(p.errs, fmt.Errorf("node %d: %w", a.node+1, a.err))
@@ -90,17 +90,17 @@ func (p *partings) done() bool {
 // outcome is what most nodes have told. If they do not agree, some have lost the
 // hold before: it was released if most may have had it, is somebody else's if most
 // are, and was over otherwise.
-func (p *partings) outcome(key string) (engine.Parting, error) {
+func (p *partings) outcome(key string) (engine.ReleaseResult, error) {
 	missing := p.nodes - p.answered()
 	switch released, others := p.seen[engine.Released], p.seen[engine.NotYours]; {
 	case p.answered() < p.need:
-		return engine.Parting{}, p.failure(key)
+		return engine.ReleaseResult{}, p.failure(key)
 	case released > 0 && released+missing >= p.need:
-		return engine.Parting{Outcome: engine.Released, Count: p.left, Listeners: p.told}, nil
+		return engine.ReleaseResult{Outcome: engine.Released, Count: p.left, Listeners: p.told}, nil
 	case others > 0 && others+missing >= p.need:
-		return engine.Parting{Outcome: engine.NotYours}, nil
+		return engine.ReleaseResult{Outcome: engine.NotYours}, nil
 	}
-	return engine.Parting{Outcome: engine.AlreadyFree}, nil
+	return engine.ReleaseResult{Outcome: engine.AlreadyFree}, nil
 }
 
 // failure says why too few nodes have answered.

@@ -27,7 +27,7 @@ func TestAcks(t *testing.T) {
 	for i, e := range []*redisengine.Engine{one, most, all} { // each knows of two replicas then
 		r := named(ask(t, ann, "a"), i)
 		granted(t, e, r)
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		claims(t, e, r.Key, nil)
 	}
 

@@ -87,7 +87,7 @@ func (e *Engine) tryAcquire(ctx context.Context, name string, r *engine.Request,
 	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), e.clock.text(late))
 	if r.Fenced {
 		c.keys(counter(name))
-		c.args(strconv.FormatUint(r.Room, 10), e.counterLife(r.Lease))
+		c.args(strconv.FormatUint(r.FenceReserve, 10), e.counterLife(r.Lease))
 	}
 	if late == 0 {
 		c.keys(tombstone(name, r.Holder, r.Attempt))
@@ -110,7 +110,7 @@ func (e *Engine) tryAcquireAs(ctx context.Context, name string, r *engine.Reques
 		c.keys(tombstone(name, r.Holder, r.Attempt))
 	}
 	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), e.clock.text(late),
-		e.place.text(min(r.Place, longestPlace)), strconv.FormatUint(r.Room, 10), life)
+		e.place.text(min(r.QueueLease, longestPlace)), strconv.FormatUint(r.FenceReserve, 10), life)
 	e.kindArgs(c, name, r)
 	return e.ask(ctx, c)
 }

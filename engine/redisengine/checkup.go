@@ -15,8 +15,8 @@ import (
 
 // A checkup is what one server has answered.
 type checkup struct {
-	survey *Survey
-	asker  Asker
+	survey *Topology
+	asker  Conn
 	node   engine.Node
 	info   map[string]string
 

@@ -101,7 +101,7 @@ type claimTerms struct {
 
 // claimTerms are the terms of a claim, as claim.lua reads them.
 func (e *Engine) claimTerms(c *engine.Claim) string {
-	return e.claimed.text(claimTerms{c.Lease, c.Retain, c.Take}, func(t claimTerms) string {
+	return e.claimed.text(claimTerms{c.Lease, c.Retain, c.TakeOver}, func(t claimTerms) string {
 		take := 0
 		if t.take {
 			take = 1

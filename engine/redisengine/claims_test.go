@@ -85,7 +85,7 @@ func TestEveryAnswerOfATripIsComplete(t *testing.T) {
 	}
 	mine := func(i int) engine.Claim {
 		c := numbered(i)
-		c.Take = i%10 == 6
+		c.TakeOver = i%10 == 6
 		if i%10 == 7 {
 			c.Fingerprint = "g"
 		}
@@ -158,7 +158,7 @@ func TestOfACrowdForOneKeyOneHasIt(t *testing.T) {
 	t.Parallel()
 	s, p, e := sharedLedger(t)
 	for _, take := range []bool{false, true} {
-		c := engine.Claim{Key: fmt.Sprint("one:", take), Attempt: "before", Lease: time.Minute, Retain: time.Hour, Take: take}
+		c := engine.Claim{Key: fmt.Sprint("one:", take), Attempt: "before", Lease: time.Minute, Retain: time.Hour, TakeOver: take}
 		if take {
 			claimed(t, e, c)
 			settled(t, e, engine.Settlement{Key: c.Key, Attempt: "before", Outcome: engine.Unknown, Retain: time.Hour}, engine.Released)

@@ -11,7 +11,7 @@ import (
 
 // clustered asks some nodes for the others, and for how much of the cluster is
 // served. The gloomiest of them is believed.
-func (s *Survey) clustered(ctx context.Context, h *engine.Health) []place {
+func (s *Topology) clustered(ctx context.Context, h *engine.Health) []place {
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	found, told := make(map[string]place), false
@@ -47,7 +47,7 @@ func (s *Survey) clustered(ctx context.Context, h *engine.Health) []place {
 }
 
 // askCluster asks one node who is in the cluster, and how many slots are served.
-func (s *Survey) askCluster(ctx context.Context, addr string) (places []place, served int, ok bool) {
+func (s *Topology) askCluster(ctx context.Context, addr string) (places []place, served int, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, visitTime)
 	defer cancel()
 	asker, err := s.Visit(ctx, addr, false)

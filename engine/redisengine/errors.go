@@ -54,7 +54,7 @@ func upgradeError(name string) error {
 }
 
 func fullError(name string) error {
-	return fail(name, fmt.Sprintf("%d read it already: release some, or spread the readers over several locks", engine.MostReaders),
+	return fail(name, fmt.Sprintf("%d read it already: release some, or spread the readers over several locks", engine.MaxReaders),
 		engine.ErrFull)
 }
 

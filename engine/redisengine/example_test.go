@@ -18,7 +18,7 @@ func pay(context.Context) error { return nil }
 func ExampleOpen() {
 	engine, err := redisengine.Open(ctx, "redis://localhost:6379/0?timeout=2s&prefix=shop:")
 	if err != nil {
-		fmt.Println(err) // says what to do about it
+		fmt.Println(err) // names the cause and the remedy
 		return
 	}
 	defer engine.Close()
@@ -28,7 +28,7 @@ func ExampleOpen() {
 	fmt.Println(err)
 }
 
-// A rueidis client that the program has already can be used, too.
+// New uses a rueidis client that the program already has.
 func ExampleNew() {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress:      []string{"localhost:6379"},
@@ -41,7 +41,7 @@ func ExampleNew() {
 	defer client.Close()
 
 	engine := redisengine.New(client)
-	defer engine.Close() // leaves the client open
+	defer engine.Close() // does not close the client
 
 	fmt.Println(interlock.New(engine).Mutex("order:42").Do(ctx, pay))
 }

@@ -36,7 +36,7 @@ func TestFairFormat(t *testing.T) {
 		hash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
 		left(t, s, r.Key, r.Lease)
 		kept(t, s, "$")
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -63,11 +63,11 @@ func TestFairFormat(t *testing.T) {
 		granted(t, e, a)
 		busy(t, e, b)
 		busy(t, e, c)
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
-		released(t, e, b, engine.Parting{Outcome: engine.AlreadyFree})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
+		released(t, e, b, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		granted(t, e, c)
 		kept(t, s, "$")
-		released(t, e, c, engine.Parting{Outcome: engine.Released})
+		released(t, e, c, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -79,17 +79,17 @@ func TestFairFormat(t *testing.T) {
 		granted(t, e, a)
 		busy(t, e, b)
 		busy(t, e, placed(fair(t, cat, "c"), time.Minute))
-		released(t, e, a, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := first(); got != "0" {
 			t.Errorf("the first is told %q, want 0", got)
 		}
-		released(t, e, b, engine.Parting{Outcome: engine.AlreadyFree})
+		released(t, e, b, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		if got := second(); got != "0" {
 			t.Errorf("the next one is told %q, want 0", got)
 		}
-		released(t, e, fair(t, cat, "c"), engine.Parting{Outcome: engine.AlreadyFree})
+		released(t, e, fair(t, cat, "c"), engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		granted(t, e, a)
-		released(t, e, a, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := all(); got != "0" {
 			t.Errorf("all are told %q, want 0", got)
 		}
@@ -134,7 +134,7 @@ func TestFairWithRedisson(t *testing.T) {
 			t.Errorf("ahead are %d, want Java", b.Ahead)
 		}
 		told := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+java)
-		released(t, e, a, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := told(); got != "0" {
 			t.Errorf("Java is told %q", got)
 		}
@@ -153,7 +153,7 @@ func TestFairWithRedisson(t *testing.T) {
 		lock(t, java)
 		busy(t, e, b)
 		lock(t, second) // behind bob
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		if got := lock(t, java); got != "(nil)" {
 			t.Fatalf("Java came first, and got %s", got)
 		}
@@ -162,7 +162,7 @@ func TestFairWithRedisson(t *testing.T) {
 			t.Fatal("one in Java who came later was first")
 		}
 		granted(t, e, b)
-		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		if got := lock(t, second); got != "(nil)" {
 			t.Errorf("the last one got %s", got)
 		}
@@ -182,7 +182,7 @@ func TestFairWithRedisson(t *testing.T) {
 				busy(t, e, ours(i))
 			}
 		}
-		released(t, e, fair(t, ann, "a"), engine.Parting{Outcome: engine.Released})
+		released(t, e, fair(t, ann, "a"), engine.ReleaseResult{Outcome: engine.Released})
 		for i, kind := range order {
 			want := make([]string, 0, len(order))
 			for k := i; k < len(order); k++ {
@@ -198,7 +198,7 @@ func TestFairWithRedisson(t *testing.T) {
 				unlock(t, name(i))
 			} else {
 				granted(t, e, ours(i))
-				released(t, e, ours(i), engine.Parting{Outcome: engine.Released})
+				released(t, e, ours(i), engine.ReleaseResult{Outcome: engine.Released})
 			}
 		}
 		kept(t, s)
@@ -211,7 +211,7 @@ func TestFairWithRedisson(t *testing.T) {
 		lock(t, java)
 		busy(t, e, b)
 		busy(t, e, c)
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		lock(t, java)
 		unlock(t, java)
 		if got := busy(t, e, c); got.Holder != bob || got.Left > time.Second {
@@ -227,13 +227,13 @@ func TestFairWithRedisson(t *testing.T) {
 			lock(t, java)
 			busy(t, e, b)
 			lock(t, second)
-			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			lock(t, java)
 			unlock(t, java)
 			granted(t, e, b)
 			busy(t, e, a)
 			lock(t, java)
-			released(t, e, b, engine.Parting{Outcome: engine.Released})
+			released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 			lock(t, second)
 			unlock(t, second)
 			granted(t, e, a)
@@ -285,7 +285,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		}
 		busy(t, e, b)
 		hash(t, s, beside(t, "interlock_lengths:"), map[string]string{bob: "60000", cat: "60000"})
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
 	})
 
@@ -310,7 +310,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			if n := s.Must("ZCARD", places(t)); n != "2" {
 				t.Errorf("%s have a place, want 2", n)
 			}
-			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			busy(t, e, b)
 			granted(t, e, c)
 		})
@@ -342,7 +342,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			}
 			kept(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_lengths:{$}")
 			getsIn(t, e, r, 7)
-			released(t, e, r, engine.Parting{Outcome: engine.Released})
+			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 			kept(t, s)
 		})
 	}
@@ -370,7 +370,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		if b := busy(t, e, c); b.Ahead != 10 {
 			t.Errorf("ahead are %d, want 10: any of them may still come back", b.Ahead)
 		}
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, c)
 		kept(t, s, "$")
 	})
@@ -393,7 +393,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 		granted(t, e, a)
 		busy(t, e, b)
 		s.Must("RPUSH", queue(t), bob)
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
 		kept(t, s, "$")
 	})
@@ -407,7 +407,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			s.Must("SET", beside(t, prefix), "v", "PX", "60000")
 			refused(t, e, placed(fair(t, bob, "b"), time.Minute), engine.ErrKind)
 			refused(t, e, fair(t, ann, "again"), engine.ErrKind)
-			for _, end := range []func(context.Context, engine.Request) (engine.Parting, error){e.Release, e.Abandon} {
+			for _, end := range []func(context.Context, engine.Request) (engine.ReleaseResult, error){e.Release, e.Abandon} {
 				if p, err := end(context.Background(), a); !errors.Is(err, engine.ErrKind) {
 					t.Errorf("release: %+v, %v", p, err)
 				}
@@ -416,7 +416,7 @@ func TestFairQueueInDisorder(t *testing.T) {
 			renewed(t, e, a, nil)
 			kept(t, s, "$", strings.ReplaceAll(beside(t, prefix), key(t), "$"))
 			s.Must("DEL", beside(t, prefix))
-			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			kept(t, s)
 		})
 	}
@@ -434,7 +434,7 @@ func TestAQueueLastsAsLongAsThoseInIt(t *testing.T) {
 	queue, places := beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:")
 	s.Must("RPUSH", queue, cat)
 	s.Must("ZADD", places, fmt.Sprint(time.Now().Add(5*time.Minute).UnixMilli()), cat)
-	released(t, e, held, engine.Parting{Outcome: engine.Released})
+	released(t, e, held, engine.ReleaseResult{Outcome: engine.Released})
 	granted(t, e, waits)
 	for _, k := range []string{queue, places} {
 		if ms := number(t, s, "PTTL", k); ms < 290_000 {

@@ -25,8 +25,8 @@ func warm(t *testing.T, s *redistest.Server) {
 	e, r := open(t, s), engine.Request{Key: "warm", Holder: ann, Attempt: "a", Lease: time.Minute}
 	granted(t, e, r)
 	renewed(t, e, r, nil)
-	released(t, e, r, engine.Parting{Outcome: engine.Released})
-	abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
+	abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 }
 
 func within(d time.Duration) (context.Context, context.CancelFunc) {
@@ -42,13 +42,13 @@ func TestLostReplies(t *testing.T) {
 		t.Parallel()
 		e, p := through(t, s)
 		r := ask(t, ann, "a")
-		released(t, e, r, engine.Parting{Outcome: engine.AlreadyFree}) // the connection is there
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree}) // the connection is there
 		p.CutAfterRequest()
 		refused(t, e, r, engine.ErrUnknown)
 		if g := granted(t, e, retry(r)); g.Count != 1 {
 			t.Errorf("got %+v", g)
 		}
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
 	t.Run("a release whose reply is lost is unknown, and has happened", func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestLostReplies(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		eventually(t, "the lock is free", func() bool { return s.Must("EXISTS", r.Key) == "0" })
-		released(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 	})
 
 	t.Run("a renewal whose reply is lost is unknown for every lease in it", func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestLostReplies(t *testing.T) {
 		if _, err := e.Acquire(ctx, ask(t, ann, "a")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		released(t, e, ask(t, bob, "b"), engine.Parting{Outcome: engine.NotYours})
+		released(t, e, ask(t, bob, "b"), engine.ReleaseResult{Outcome: engine.NotYours})
 		if n := p.Connections(); n != before {
 			t.Errorf("%d more connections were made", n-before)
 		}
@@ -137,7 +137,7 @@ func lateRequests(t *testing.T) {
 		if _, err := e.Acquire(ctx, r); !errors.Is(err, engine.ErrUnknown) {
 			t.Fatalf("got %v", err)
 		}
-		abandoned(t, open(t, s), r, engine.Parting{Outcome: engine.AlreadyFree})
+		abandoned(t, open(t, s), r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		return arrive
 	}
 	// settled waits until the server has done n more calls by script.
@@ -174,11 +174,11 @@ func lateRequests(t *testing.T) {
 		arrive := stuck(t, r)
 		arrive()
 		eventually(t, "it takes the lock", func() bool { return s.Must("EXISTS", r.Key) == "1" })
-		abandoned(t, open(t, s), r, engine.Parting{Outcome: engine.Released})
+		abandoned(t, open(t, s), r, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
 	t.Run("the patience is what the engine declares", func(t *testing.T) {
-		if got := open(t, s, redisengine.Timeout(patience)).Capabilities().Patience; got != patience {
+		if got := open(t, s, redisengine.Timeout(patience)).Capabilities().LateGrant; got != patience {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -194,7 +194,7 @@ func TestServerClock(t *testing.T) {
 			r := ask(t, ann, "a")
 			for range 3 {
 				granted(t, e, r)
-				released(t, e, r, engine.Parting{Outcome: engine.Released})
+				released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 				s.Step(step)
 			}
 		})
@@ -212,8 +212,8 @@ func TestServerClock(t *testing.T) {
 			if g.Fence <= last {
 				t.Errorf("after a step of %v the fence went from %d to %d", step, last, g.Fence)
 			}
-			last = g.Fence + r.Room
-			released(t, e, r, engine.Parting{Outcome: engine.Released})
+			last = g.Fence + r.FenceReserve
+			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		}
 	})
 }
@@ -305,7 +305,7 @@ func TestRestartedServer(t *testing.T) {
 			t.Errorf("got %+v after %+v", again, first)
 		}
 		renewed(t, e, r, nil)
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
 	t.Run("a server that comes back empty has lost the lock, and a renewal says so", func(t *testing.T) {
@@ -334,9 +334,9 @@ func TestRestartedServer(t *testing.T) {
 			s.Must("SCRIPT", "FLUSH")
 			renewed(t, e, r, nil)
 			s.Must("SCRIPT", "FLUSH")
-			released(t, e, r, engine.Parting{Outcome: engine.Released})
+			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 			s.Must("SCRIPT", "FLUSH")
-			abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+			abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		}
 	})
 }

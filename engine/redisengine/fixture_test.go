@@ -78,20 +78,20 @@ func refused(t testing.TB, e *redisengine.Engine, r engine.Request, want error) 
 	}
 }
 
-func parts(t testing.TB, p engine.Parting, err error, want engine.Parting) {
+func parts(t testing.TB, p engine.ReleaseResult, err error, want engine.ReleaseResult) {
 	t.Helper()
 	if err != nil || p != want {
 		t.Errorf("got %+v, %v; want %+v", p, err, want)
 	}
 }
 
-func released(t testing.TB, e *redisengine.Engine, r engine.Request, want engine.Parting) {
+func released(t testing.TB, e *redisengine.Engine, r engine.Request, want engine.ReleaseResult) {
 	t.Helper()
 	p, err := e.Release(context.Background(), r)
 	parts(t, p, err, want)
 }
 
-func abandoned(t testing.TB, e *redisengine.Engine, r engine.Request, want engine.Parting) {
+func abandoned(t testing.TB, e *redisengine.Engine, r engine.Request, want engine.ReleaseResult) {
 	t.Helper()
 	p, err := e.Abandon(context.Background(), r)
 	parts(t, p, err, want)
@@ -106,7 +106,10 @@ func renewed(t testing.TB, e *redisengine.Engine, r engine.Request, want error) 
 
 func retry(r engine.Request) engine.Request { r.Retry = true; return r }
 
-func fenced(r engine.Request, room uint64) engine.Request { r.Fenced, r.Room = true, room; return r }
+func fenced(r engine.Request, room uint64) engine.Request {
+	r.Fenced, r.FenceReserve = true, room
+	return r
+}
 
 func lasting(r engine.Request, d time.Duration) engine.Request { r.Lease = d; return r }
 

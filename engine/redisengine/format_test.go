@@ -35,7 +35,7 @@ func TestRedissonFormat(t *testing.T) {
 			if s.Must("TYPE", name.counter) != "string" {
 				t.Errorf("there is no %s", name.counter)
 			}
-			released(t, e, r, engine.Parting{Outcome: engine.Released, Listeners: 1})
+			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 			if got := next(); got != "0" {
 				t.Errorf("the message is %q, want 0", got)
 			}
@@ -61,7 +61,7 @@ func TestRedissonFormat(t *testing.T) {
 		if got := s.Must("EVAL", redissonUnlock, "2", r.Key, channelOf(r.Key), "0", "30000", java, "publish"); got != "(nil)" {
 			t.Errorf("unlock by Java while we hold it: %s, want (nil)", got)
 		}
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		if got := s.Must("EVAL", redissonLock, "1", r.Key, "30000", java); got != "(nil)" {
 			t.Errorf("lock by Java: %s, want (nil)", got)
 		}
@@ -69,7 +69,7 @@ func TestRedissonFormat(t *testing.T) {
 			t.Errorf("while Java holds it: %v", b)
 		}
 		renewed(t, e, r, engine.ErrNotHolder)
-		released(t, e, r, engine.Parting{Outcome: engine.NotYours})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.NotYours})
 	})
 
 	t.Run("a release by Java wakes us", func(t *testing.T) {
@@ -90,12 +90,12 @@ func TestRedissonFormat(t *testing.T) {
 		r := fenced(ask(t, ann, "a"), 8)
 		shared := open(t, s, redisengine.Redisson())
 		first := granted(t, shared, r)
-		released(t, shared, r, engine.Parting{Outcome: engine.Released})
+		released(t, shared, r, engine.ReleaseResult{Outcome: engine.Released})
 		counter := "redisson_lock_token:{" + r.Key + "}"
 		got := s.Must("EVAL", redissonFenced, "2", r.Key, counter, "30000", java)
 		token, err := parseToken(got)
-		if err != nil || token <= first.Fence+r.Room {
-			t.Errorf("Java's token is %q, ours was %d with room for %d", got, first.Fence, r.Room)
+		if err != nil || token <= first.Fence+r.FenceReserve {
+			t.Errorf("Java's token is %q, ours was %d with room for %d", got, first.Fence, r.FenceReserve)
 		}
 		s.Must("DEL", r.Key)
 		if second := granted(t, shared, r); second.Fence <= token {
@@ -114,13 +114,13 @@ func TestPublishMode(t *testing.T) {
 	told(t, wake)
 	next := s.Subscribe("SSUBSCRIBE", channelOf(r.Key))
 	granted(t, e, r)
-	released(t, e, r, engine.Parting{Outcome: engine.Released, Listeners: 2})
+	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 2})
 	told(t, wake)
 	if got := next(); got != "0" {
 		t.Errorf("the message is %q, want 0", got)
 	}
 	granted(t, e, r)
-	abandoned(t, e, r, engine.Parting{Outcome: engine.Released, Listeners: 2})
+	abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 2})
 	told(t, wake)
 }
 
@@ -138,7 +138,7 @@ func TestPrefix(t *testing.T) {
 			t.Errorf("there is no %s in %q", k, s.Must("KEYS", "*"))
 		}
 	}
-	released(t, e, r, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	told(t, wake)
 }
 

@@ -93,7 +93,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
 }
 
 // Seize implements [engine.Inspector].
-func (e *Engine) Seize(ctx context.Context, key string) (engine.Lock, error) {
+func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
 	found, err := e.inspect(ctx, key, seizeScript)
 	if err != nil {
 		return engine.Lock{}, err

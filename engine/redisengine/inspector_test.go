@@ -43,7 +43,7 @@ func inspected(t testing.TB, e *redisengine.Engine, key string) engine.Lock {
 
 func seized(t testing.TB, e *redisengine.Engine, key string) engine.Lock {
 	t.Helper()
-	l, err := e.Seize(context.Background(), key)
+	l, err := e.ForceRelease(context.Background(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ end`, "2", beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"
 			if _, err := e.Inspect(context.Background(), name); err == nil {
 				t.Errorf("%q was looked at", name)
 			}
-			if _, err := e.Seize(context.Background(), name); err == nil {
+			if _, err := e.ForceRelease(context.Background(), name); err == nil {
 				t.Errorf("%q was taken", name)
 			}
 		}
@@ -347,7 +347,7 @@ func TestSeize(t *testing.T) {
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
 		r := ask(t, ann, "a")
 		granted(t, e, r)
-		_, err := e.Seize(context.Background(), r.Key)
+		_, err := e.ForceRelease(context.Background(), r.Key)
 		only(t, err, nil, "docs/redis.md")
 		renewed(t, e, r, nil)
 		kept(t, s, "$")
@@ -359,7 +359,7 @@ func TestSeize(t *testing.T) {
 		r := ask(t, ann, "a")
 		renewed(t, e, r, engine.ErrNotHolder)
 		granted(t, e, r)
-		if _, err := e.Seize(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
+		if _, err := e.ForceRelease(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
 			t.Errorf("seize: %v", err)
 		}
 		renewed(t, e, r, nil)

@@ -61,7 +61,7 @@ const longestPlace = 24 * time.Hour
 func (e *Engine) kindArgs(c *Call, name string, r *engine.Request) {
 	switch r.Kind {
 	case engine.Read:
-		c.args(strconv.Itoa(engine.MostReaders), space(name))
+		c.args(strconv.Itoa(engine.MaxReaders), space(name))
 	case engine.Write:
 		c.args(space(name))
 	case engine.Permit:

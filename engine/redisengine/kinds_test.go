@@ -23,7 +23,7 @@ func TestKindsThatComeLate(t *testing.T) {
 	for _, k := range otherKinds {
 		given, other := as(t, k, ann, "a"), as(t, k, bob, "b")
 		given.Key, other.Key = given.Key+k.String(), other.Key+k.String()
-		abandoned(t, e, given, engine.Parting{Outcome: engine.AlreadyFree})
+		abandoned(t, e, given, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		s.Step(5 * time.Second) // as if both had been on their way for so long
 		refused(t, e, given, engine.ErrAbandoned)
 		s.Step(5 * time.Second)
@@ -44,8 +44,8 @@ func TestFencesOfEveryKindRise(t *testing.T) {
 			if g.Fence <= last {
 				t.Errorf("%s: after a step of %v the fence went from %d to %d", k, step, last, g.Fence)
 			}
-			last = g.Fence + r.Room
-			released(t, e, r, engine.Parting{Outcome: engine.Released})
+			last = g.Fence + r.FenceReserve
+			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestNoLeaseIsShortened(t *testing.T) {
 			until(t, s, s.Must("ZSCORE", r.Key, ann+"/a")[:13], r.Lease)
 			left(t, s, beside(t, "interlock_permits:"), r.Lease)
 		}
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	}
 }
 
@@ -148,7 +148,7 @@ func TestTheDeadInLineAreClearedAwayBitByBit(t *testing.T) {
 			t.Errorf("%s: one call made %d of 100, want 84", line.request.Kind, n)
 		}
 		getsIn(t, e, line.request, 6)
-		released(t, e, line.request, engine.Parting{Outcome: engine.Released})
+		released(t, e, line.request, engine.ReleaseResult{Outcome: engine.Released})
 		if n := s.Must("KEYS", "*{*"); n != "" {
 			t.Errorf("%s: left are %s", line.request.Kind, n)
 		}
@@ -168,11 +168,11 @@ func TestWhoComesBackStillHasItsPlace(t *testing.T) {
 		busy(t, e, c)
 		name := map[engine.Kind]string{engine.Fair: bob, engine.Write: bob + ":write", engine.Permit: bob + "/b"}[k]
 		s.Must("ZADD", beside(t, places), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), name)
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
-		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, c)
-		released(t, e, c, engine.Parting{Outcome: engine.Released})
+		released(t, e, c, engine.ReleaseResult{Outcome: engine.Released})
 	}
 }
 
@@ -192,14 +192,14 @@ func TestRedissonReadsWhatWeWrite(t *testing.T) {
 	left(t, s, a.Key, a.Lease)
 	renewed(t, e, a, nil)
 	s.Must("EVAL", redissonRead, "2", a.Key, timeouts, "60000", java, java+":write")
-	released(t, e, a, engine.Parting{Outcome: engine.Released})
+	released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 	left(t, s, a.Key, time.Minute)
 	c := lasting(reading(t, cat, "c"), time.Hour)
 	granted(t, e, c)
 	left(t, s, a.Key, time.Hour)
-	released(t, e, c, engine.Parting{Outcome: engine.Released})
+	released(t, e, c, engine.ReleaseResult{Outcome: engine.Released})
 	left(t, s, a.Key, time.Minute)
-	released(t, e, b, engine.Parting{Outcome: engine.Released})
+	released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 	hash(t, s, a.Key, map[string]string{"mode": "read", java: "1"})
 }
 
@@ -223,7 +223,7 @@ func TestWhatIsNoLockIsLeftAsItIs(t *testing.T) {
 			r.Key = fill[1]
 			refused(t, e, r, engine.ErrKind)
 		}
-		for _, look := range []func(context.Context, string) (engine.Lock, error){e.Inspect, e.Seize} {
+		for _, look := range []func(context.Context, string) (engine.Lock, error){e.Inspect, e.ForceRelease} {
 			if l, err := look(context.Background(), fill[1]); !errors.Is(err, engine.ErrKind) {
 				t.Errorf("%q: seen is %+v, %v", fill, l, err)
 			}
@@ -237,7 +237,7 @@ func TestWhatIsNoLockIsLeftAsItIs(t *testing.T) {
 	}
 	cart := key(t) + " cart" // two cannot hold an exclusive lock
 	s.Must("HSET", cart, ann, "1", bob, "2")
-	if l, err := e.Seize(context.Background(), cart); !errors.Is(err, engine.ErrKind) || s.Must("HLEN", cart) != "2" {
+	if l, err := e.ForceRelease(context.Background(), cart); !errors.Is(err, engine.ErrKind) || s.Must("HLEN", cart) != "2" {
 		t.Errorf("a cart was taken: %+v, %v", l, err)
 	}
 }

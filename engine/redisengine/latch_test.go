@@ -120,7 +120,7 @@ func TestEveryKindIsRefusedByWhatIsNoLock(t *testing.T) {
 				if _, err := e.Inspect(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
 					t.Errorf("inspect: %v", err)
 				}
-				if _, err := e.Seize(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
+				if _, err := e.ForceRelease(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {
 					t.Errorf("seize: %v", err)
 				}
 				if s.Must("DUMP", r.Key) != before {

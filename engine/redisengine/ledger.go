@@ -46,7 +46,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	}
 	r, err := claimed(name, &c, now, reply.List)
 	if err == nil && r.Granted && missing > 0 {
-		return engine.Record{}, short(name, missing, l.giveBackClaim(ctx, &c, r.Took))
+		return engine.Record{}, short(name, missing, l.giveBackClaim(ctx, &c, r.TookOver))
 	}
 	return r, err
 }

@@ -145,7 +145,7 @@ func TestRecordsAndTheClock(t *testing.T) {
 
 	t.Run("fences of a record rise however the clock is set", func(t *testing.T) {
 		c := claim(t, "a0")
-		c.Take = true
+		c.TakeOver = true
 		last := claimed(t, e, c)
 		for i, step := range []time.Duration{-time.Hour, 20 * time.Second, -time.Minute} {
 			settled(t, e, engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Unknown, Retain: 9 * time.Hour}, engine.Released)

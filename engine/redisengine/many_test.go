@@ -52,7 +52,7 @@ func shared(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engi
 	e := openURL(t, "redis://"+p.Addr())
 	r := engine.Request{Key: "warm:1", Holder: ann, Attempt: "w", Lease: time.Minute}
 	granted(t, e, r) // now the clock is known
-	released(t, e, r, engine.Parting{Outcome: engine.Released})
+	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	return s, p, e
 }
 
@@ -139,9 +139,9 @@ func TestWhoIsNotSimpleIsAskedForAlone(t *testing.T) {
 			got, err := e.Release(context.Background(), kindly(k, one(i, ann)))
 			switch {
 			case i%5 == 1 && got.Outcome == engine.NotYours:
-			case i%5 == 2 && got == engine.Parting{Outcome: engine.Released, Count: 1}:
+			case i%5 == 2 && got == engine.ReleaseResult{Outcome: engine.Released, Count: 1}:
 			case i%5 == 3 && errors.Is(err, engine.ErrKind):
-			case (i%5 == 0 || i%5 == 4) && got == engine.Parting{Outcome: engine.Released}:
+			case (i%5 == 0 || i%5 == 4) && got == engine.ReleaseResult{Outcome: engine.Released}:
 			default:
 				t.Errorf("number %d: %+v, %v", i, got, err)
 			}
@@ -156,7 +156,7 @@ func TestATripTakesNobodyPastTheLine(t *testing.T) {
 	s, p, e := shared(t)
 	waiting := func(i int) engine.Request {
 		r := kindly(engine.Fair, one(i, bob))
-		r.Attempt, r.Place = "w", time.Minute
+		r.Attempt, r.QueueLease = "w", time.Minute
 		return r
 	}
 	for i := 0; i < crowd; i += 2 {
@@ -165,7 +165,7 @@ func TestATripTakesNobodyPastTheLine(t *testing.T) {
 		if _, err := e.Acquire(context.Background(), waiting(i)); err == nil {
 			t.Fatalf("number %d was not made to wait", i)
 		}
-		released(t, e, holder, engine.Parting{Outcome: engine.Released})
+		released(t, e, holder, engine.ReleaseResult{Outcome: engine.Released})
 	}
 	crowded(t, s, p, func(i int) {
 		_, err := e.Acquire(context.Background(), kindly(engine.Fair, one(i, ann)))
@@ -219,7 +219,7 @@ func TestWhoListensIsToldOfASharedRelease(t *testing.T) {
 	}
 	crowded(t, s, p, func(i int) {
 		got, err := e.Release(context.Background(), one(i, ann))
-		parts(t, got, err, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		parts(t, got, err, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	})
 	for _, wake := range wakes {
 		told(t, wake)
@@ -284,7 +284,7 @@ func TestOneWhoIsForbiddenDoesNotSpoilATrip(t *testing.T) {
 	e := openURL(t, "redis://shop:pw@"+p.Addr())
 	r := engine.Request{Key: "warm:1", Holder: ann, Attempt: "w", Lease: time.Minute}
 	granted(t, e, r)
-	released(t, e, r, engine.Parting{Outcome: engine.Released})
+	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 
 	crowded(t, s, p, func(i int) {
 		r := one(i, ann)

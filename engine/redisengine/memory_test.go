@@ -21,10 +21,10 @@ func TestMemoryOfAServer(t *testing.T) {
 		e := open(t, s)
 		before, connections := memory(t, e), e.Connections()
 		s.Restart()
-		var after engine.Memory
+		var after engine.Incarnation
 		eventually(t, "the server answers", func() (ok bool) {
 			var err error
-			after, err = e.Memory(context.Background())
+			after, err = e.Incarnation(context.Background())
 			return err == nil
 		})
 		if after.ID == before.ID || after.Age > 10*time.Second {
@@ -84,9 +84,9 @@ func TestRaiseScript(t *testing.T) {
 	})
 }
 
-func memory(t testing.TB, e *redisengine.Engine) engine.Memory {
+func memory(t testing.TB, e *redisengine.Engine) engine.Incarnation {
 	t.Helper()
-	m, err := e.Memory(context.Background())
+	m, err := e.Incarnation(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestNew(t *testing.T) {
 	told(t, wake)
 	granted(t, e, r)
 	renewed(t, e, r, nil)
-	released(t, e, r, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	told(t, wake)
 	if err := e.Close(); err != nil {
 		t.Errorf("Close: %v", err)
@@ -60,6 +60,6 @@ func TestNewOnACluster(t *testing.T) {
 	told(t, wake)
 	r := ask(t, ann, "a")
 	granted(t, e, r)
-	released(t, e, r, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	told(t, wake)
 }

@@ -135,7 +135,7 @@ func TestSubscriptions(t *testing.T) {
 		told(t, wake)
 		stop()
 		granted(t, e, r)
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
 	t.Run("a message that somebody made up costs a wake-up and nothing else", func(t *testing.T) {

@@ -98,7 +98,7 @@ func TestOpen(t *testing.T) {
 		if got := s.Must("EVAL", "redis.call('SELECT', 3) return redis.call('EXISTS', KEYS[1])", "1", r.Key); got != "1" {
 			t.Error("the lock is not in database 3")
 		}
-		if p := e.Capabilities().Patience; p != time.Second {
+		if p := e.Capabilities().LateGrant; p != time.Second {
 			t.Errorf("the timeout is %v", p)
 		}
 	})

@@ -37,10 +37,10 @@ func TestPermitFormat(t *testing.T) {
 		kept(t, s, "$", "interlock_permits:{$}")
 		left(t, s, a.Key, time.Minute)
 		left(t, s, beside(t, "interlock_permits:"), time.Minute)
-		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		left(t, s, a.Key, a.Lease)
 		left(t, s, beside(t, "interlock_permits:"), a.Lease)
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -71,7 +71,7 @@ func TestPermitFormat(t *testing.T) {
 		first := s.Subscribe("SUBSCRIBE", beside(t, "interlock_semaphore:")+":"+bob+"/b")
 		second := s.Subscribe("SUBSCRIBE", beside(t, "interlock_semaphore:")+":"+bob+"/c")
 		all := s.Subscribe("SUBSCRIBE", beside(t, "interlock_semaphore:"))
-		released(t, e, a, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := first(); got != "0" {
 			t.Errorf("the first is told %q", got)
 		}
@@ -79,8 +79,8 @@ func TestPermitFormat(t *testing.T) {
 		if got := second(); got != "0" {
 			t.Errorf("the second is told %q", got)
 		}
-		released(t, e, permit(t, bob, "c", 1), engine.Parting{Outcome: engine.NotYours})
-		released(t, e, b, engine.Parting{Outcome: engine.Released, Listeners: 1})
+		released(t, e, permit(t, bob, "c", 1), engine.ReleaseResult{Outcome: engine.NotYours})
+		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := all(); got != "0" {
 			t.Errorf("all are told %q", got)
 		}
@@ -95,7 +95,7 @@ func TestPermitFormat(t *testing.T) {
 		if l := inspected(t, e, a.Key); len(l.Holders) != 2 || l.Holders[0].Name != "named" || l.Holders[0].Fence != g.Fence {
 			t.Errorf("seen is %+v", l)
 		}
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
 	t.Run("a permit whose fence was lost gets another", func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestPermitsInDisorder(t *testing.T) {
 			if got := busy(t, e, b); got.Ahead != 1 {
 				t.Errorf("ahead are %d, want 1", got.Ahead)
 			}
-			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			busy(t, e, b)
 			granted(t, e, c)
 		})

@@ -24,7 +24,7 @@ func as(t testing.TB, k engine.Kind, holder, attempt string) engine.Request {
 	return r
 }
 
-func placed(r engine.Request, place time.Duration) engine.Request { r.Place = place; return r }
+func placed(r engine.Request, place time.Duration) engine.Request { r.QueueLease = place; return r }
 
 // somebody is one of any number of holders.
 func somebody(i int) string { return fmt.Sprintf("50e00000-0000-4000-8000-%012d:%d", i, i) }

@@ -49,19 +49,19 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 }
 
 // healthOf is that of the servers, and what the engine itself knows.
-func (e *Engine) healthOf(ctx context.Context, s *Survey) engine.Health {
+func (e *Engine) healthOf(ctx context.Context, s *Topology) engine.Health {
 	h := s.health(ctx)
 	h.Acks, h.Timeout = string(e.acks), e.timeout
 	return h
 }
 
 // guide returns what tells where the servers are, or nil.
-func (e *Engine) guide() func(context.Context) (Survey, error) {
+func (e *Engine) guide() func(context.Context) (Topology, error) {
 	if e.address != nil {
-		return func(context.Context) (Survey, error) { return e.address.survey(), nil }
+		return func(context.Context) (Topology, error) { return e.address.survey(), nil }
 	}
-	if g, ok := e.client.(Guide); ok {
-		return g.Survey
+	if g, ok := e.client.(Discoverer); ok {
+		return g.Topology
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ type place struct {
 }
 
 // health asks everybody. Who has not answered when ctx is done has an error.
-func (s *Survey) health(ctx context.Context) engine.Health {
+func (s *Topology) health(ctx context.Context) engine.Health {
 	h := engine.Health{Topology: s.Topology}
 	var places []place
 	switch s.Topology {
@@ -117,7 +117,7 @@ func order(a, b engine.Node) int {
 }
 
 // askAll visits all places at once.
-func (s *Survey) askAll(ctx context.Context, places []place, sentinels bool) []*checkup {
+func (s *Topology) askAll(ctx context.Context, places []place, sentinels bool) []*checkup {
 	all := make([]*checkup, len(places))
 	var visits sync.WaitGroup
 	for i, p := range places {
@@ -128,7 +128,7 @@ func (s *Survey) askAll(ctx context.Context, places []place, sentinels bool) []*
 }
 
 // visit asks one server, within a bound.
-func (s *Survey) visit(ctx context.Context, p place, sentinel bool) *checkup {
+func (s *Topology) visit(ctx context.Context, p place, sentinel bool) *checkup {
 	ctx, cancel := context.WithTimeoutCause(ctx, visitTime, fmt.Errorf("no answer within %v", visitTime))
 	defer cancel()
 	c := &checkup{node: engine.Node{Addr: p.addr, Role: p.role, Primary: p.primary, Slots: p.slots}, survey: s}
@@ -148,7 +148,7 @@ func (s *Survey) visit(ctx context.Context, p place, sentinel bool) *checkup {
 }
 
 // followers visits the replicas that primaries have told of.
-func (s *Survey) followers(ctx context.Context, nodes []*checkup) []*checkup {
+func (s *Topology) followers(ctx context.Context, nodes []*checkup) []*checkup {
 	var places []place
 	for _, c := range nodes {
 		for _, addr := range c.replicas() {

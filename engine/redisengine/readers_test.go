@@ -41,13 +41,13 @@ func TestReadersLeases(t *testing.T) {
 	t.Run("a reader who leaves puts out those who are dead", func(t *testing.T) {
 		t.Parallel()
 		crowd(t, 10, func(i int) bool { return i%3 == 0 })
-		released(t, e, reading(t, somebody(1), "1"), engine.Parting{Outcome: engine.Released})
+		released(t, e, reading(t, somebody(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
 		if n := number(t, s, "HLEN", key(t)); n != 1+2*5 {
 			t.Errorf("%d fields are left, want the mode and two for each of 5", n)
 		}
 		for i := range 10 {
 			if i > 1 && i%3 != 0 {
-				released(t, e, reading(t, somebody(i), strconv.Itoa(i)), engine.Parting{Outcome: engine.Released})
+				released(t, e, reading(t, somebody(i), strconv.Itoa(i)), engine.ReleaseResult{Outcome: engine.Released})
 			}
 		}
 		kept(t, s)
@@ -57,7 +57,7 @@ func TestReadersLeases(t *testing.T) {
 		t.Parallel()
 		crowd(t, 60, func(int) bool { return false })
 		s.Must("PEXPIRE", key(t), "50000")
-		released(t, e, reading(t, somebody(1), "1"), engine.Parting{Outcome: engine.Released})
+		released(t, e, reading(t, somebody(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
 		left(t, s, key(t), 50*time.Second)
 		if b := busy(t, e, writing(t, ann, "a")); b.Holder == "" || b.Left < 20*time.Second {
 			t.Errorf("got %+v", b)
@@ -108,7 +108,7 @@ end`, "1", key(t))
 		granted(t, e, b)
 		s.Must("DEL", timeoutOf(t, ann))
 		renewed(t, e, a, engine.ErrNotHolder)
-		released(t, e, a, engine.Parting{Outcome: engine.NotYours})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.NotYours})
 		if g := granted(t, e, a); g.Count != 1 || g.Fence <= first.Fence {
 			t.Errorf("got %+v after %+v, want one hold with a new fence", g, first)
 		}

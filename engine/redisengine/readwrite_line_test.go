@@ -30,7 +30,7 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 			if got := busy(t, e, b); got.Ahead != 1 {
 				t.Errorf("ahead are %d, want 1", got.Ahead)
 			}
-			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			busy(t, e, b)
 			granted(t, e, c)
 			kept(t, s, "$", "interlock_writers:{$}", "interlock_places:{$}", "interlock_lengths:{$}")
@@ -52,7 +52,7 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 				t.Errorf("one call made %d of 100, want 84", n)
 			}
 			getsIn(t, e, r, 7)
-			released(t, e, r, engine.Parting{Outcome: engine.Released})
+			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 			getsIn(t, e, placed(writing(t, bob, "b"), time.Minute), 2)
 			kept(t, s, "$")
 		})
@@ -74,7 +74,7 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 				t.Error("the lock was changed")
 			}
 			kept(t, s, "$", strings.ReplaceAll(beside(t, prefix), key(t), "$"))
-			released(t, e, a, engine.Parting{Outcome: engine.Released})
+			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		})
 	}
 
@@ -90,7 +90,7 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 		if got := busy(t, e, c); got.Ahead != 1 {
 			t.Errorf("ahead are %d, want 1", got.Ahead)
 		}
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		busy(t, e, c)
 		granted(t, e, b)
 	})
@@ -147,9 +147,9 @@ func TestRedissonIsToldBesides(t *testing.T) {
 	busy(t, e, next)
 	all := beside(t, "redisson_rwlock:")
 	heard, heardNext := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write")
-	released(t, e, held, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	released(t, e, held, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	granted(t, e, next)
-	released(t, e, next, engine.Parting{Outcome: engine.Released, Listeners: 1})
+	released(t, e, next, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	s.Must("PUBLISH", all, "last")
 	if got := heardNext(); got != "0" {
 		t.Errorf("the writer who comes next is told %q, want 0", got)

@@ -42,10 +42,10 @@ func TestReadWriteFormat(t *testing.T) {
 		left(t, s, a.Key, time.Minute)
 		left(t, s, timeoutOf(t, ann), 30*time.Second)
 		left(t, s, timeoutOf(t, bob), time.Minute)
-		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		hash(t, s, a.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d a", g.Fence)})
 		left(t, s, a.Key, 30*time.Second)
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -56,7 +56,7 @@ func TestReadWriteFormat(t *testing.T) {
 		hash(t, s, r.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d a", g.Fence)})
 		left(t, s, r.Key, r.Lease)
 		kept(t, s, "$")
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -67,10 +67,10 @@ func TestReadWriteFormat(t *testing.T) {
 		granted(t, e, two)
 		granted(t, e, three)
 		hash(t, s, one.Key, map[string]string{"mode": "read", ann: "3", "fence:" + ann: fmt.Sprintf("#%d a1 a2 a3", g.Fence)})
-		released(t, e, two, engine.Parting{Outcome: engine.Released, Count: 2})
+		released(t, e, two, engine.ReleaseResult{Outcome: engine.Released, Count: 2})
 		hash(t, s, one.Key, map[string]string{"mode": "read", ann: "2", "fence:" + ann: fmt.Sprintf("#%d a1 a3", g.Fence)})
-		released(t, e, three, engine.Parting{Outcome: engine.Released, Count: 1})
-		released(t, e, one, engine.Parting{Outcome: engine.Released})
+		released(t, e, three, engine.ReleaseResult{Outcome: engine.Released, Count: 1})
+		released(t, e, one, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -83,11 +83,11 @@ func TestReadWriteFormat(t *testing.T) {
 		kept(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+ann+":write:rwlock_timeout:1")
 		left(t, s, timeoutOf(t, ann), time.Minute)
 		left(t, s, timeoutOf(t, ann+":write"), 30*time.Second)
-		released(t, e, w, engine.Parting{Outcome: engine.Released})
+		released(t, e, w, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s, "$", "{$}:"+ann+":rwlock_timeout:1")
 		hash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
 		left(t, s, w.Key, time.Minute)
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -99,11 +99,11 @@ func TestReadWriteFormat(t *testing.T) {
 		renewed(t, e, lasting(w, time.Minute), nil)
 		left(t, s, timeoutOf(t, ann+":write"), time.Minute)
 		left(t, s, w.Key, time.Hour)
-		released(t, e, r, engine.Parting{Outcome: engine.Released})
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		hash(t, s, w.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d w", g.Fence)})
 		kept(t, s, "$")
 		left(t, s, w.Key, time.Minute)
-		released(t, e, w, engine.Parting{Outcome: engine.Released})
+		released(t, e, w, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -114,7 +114,7 @@ func TestReadWriteFormat(t *testing.T) {
 		g := granted(t, e, r)
 		s.Must("DEL", timeoutOf(t, ann+":write"))
 		renewed(t, e, w, engine.ErrNotHolder)
-		released(t, e, w, engine.Parting{Outcome: engine.NotYours})
+		released(t, e, w, engine.ReleaseResult{Outcome: engine.NotYours})
 		if l := inspected(t, e, w.Key); l.Kind != engine.Read || len(l.Holders) != 1 || l.Holders[0].Kind != engine.Read {
 			t.Errorf("seen is %+v, want one who reads", l)
 		}
@@ -154,10 +154,10 @@ func TestReadWriteFormat(t *testing.T) {
 		if r, w := number(t, s, "ZSCORE", beside(t, "interlock_readers:"), bob), number(t, s, "ZSCORE", beside(t, "interlock_writers:"), cat+":write"); r >= w {
 			t.Errorf("the first came at %d, the second at %d", r, w)
 		}
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, reading(t, bob, "b"))
-		released(t, e, writing(t, cat, "c"), engine.Parting{Outcome: engine.NotYours})
-		released(t, e, reading(t, bob, "b"), engine.Parting{Outcome: engine.Released})
+		released(t, e, writing(t, cat, "c"), engine.ReleaseResult{Outcome: engine.NotYours})
+		released(t, e, reading(t, bob, "b"), engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -165,7 +165,7 @@ func TestReadWriteFormat(t *testing.T) {
 		t.Parallel()
 		next := s.Subscribe("SUBSCRIBE", beside(t, "redisson_rwlock:"))
 		r, w := reading(t, ann, "r"), writing(t, ann, "w")
-		listening := engine.Parting{Outcome: engine.Released, Listeners: 1}
+		listening := engine.ReleaseResult{Outcome: engine.Released, Listeners: 1}
 		for _, end := range []struct {
 			held []engine.Request
 			end  engine.Request
@@ -227,7 +227,7 @@ func TestReadWriteWithRedisson(t *testing.T) {
 			t.Error("Java writes beside us")
 		}
 		renewed(t, e, a, nil)
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		kept(t, s)
 	})
 
@@ -240,7 +240,7 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		if b := busy(t, e, writing(t, bob, "b")); b.Holder != java && b.Holder != ann {
 			t.Errorf("held by %q", b.Holder)
 		}
-		released(t, e, a, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		hash(t, s, a.Key, map[string]string{"mode": "read", java: "2"})
 		left(t, s, a.Key, 20*time.Second)
 		readUnlock(t, java)

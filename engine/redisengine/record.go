@@ -23,7 +23,7 @@ func record(key string, now int64, list []Item) engine.Record {
 	}
 	switch {
 	case list[0].Int == isClaimed || list[0].Int == isTaken:
-		r.State, r.Granted, r.Took = engine.Running, true, list[0].Int == isTaken
+		r.State, r.Granted, r.TookOver = engine.Running, true, list[0].Int == isTaken
 	case state == engine.Done || state == engine.Failed:
 		r.Result = []byte(list[5].Text)
 	}

@@ -60,7 +60,7 @@ func TestRecordFormat(t *testing.T) {
 		t.Parallel()
 		c, taken := claim(t, "a1"), claim(t, "a2")
 		result := "interlock:guard:result:{" + c.Key + "}"
-		taken.Take, taken.Fingerprint = true, ""
+		taken.TakeOver, taken.Fingerprint = true, ""
 		claimed(t, e, c)
 		settled(t, e, engine.Settlement{Key: c.Key, Attempt: "a1", Outcome: engine.Unknown, Result: []byte("x"), Retain: time.Minute}, engine.Released)
 		if got := s.Must("GET", result); !strings.HasPrefix(got, "u1r ") || !strings.HasSuffix(got, " 2:a13:pay") {
@@ -83,7 +83,7 @@ func TestRecordFormat(t *testing.T) {
 		c := claim(t, "a1")
 		claimed(t, e, c)
 		settled(t, e, engine.Settlement{Key: c.Key, Attempt: "a1", Outcome: engine.Unknown, Retain: time.Minute}, engine.Released)
-		c.Attempt, c.Take, c.Retain = "a2", true, 0
+		c.Attempt, c.TakeOver, c.Retain = "a2", true, 0
 		claimed(t, e, c)
 		if s.Must("EXISTS", "interlock:guard:lock:{"+c.Key+"}", "interlock:guard:result:{"+c.Key+"}") != "1" {
 			t.Error("there is one")
@@ -109,7 +109,7 @@ func TestRecordFormat(t *testing.T) {
 		claimed(t, e, c)
 		s.Must("PERSIST", "interlock:guard:lock:{"+c.Key+"}")
 		other := claim(t, "a2")
-		other.Take = true
+		other.TakeOver = true
 		found(t, e, other, engine.Running)
 		lookedUp(t, e, c.Key, engine.Running)
 		settled(t, e, done(other, "r"), engine.NotYours)

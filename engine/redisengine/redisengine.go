@@ -162,11 +162,11 @@ func (e *Engine) Close() error {
 func (e *Engine) Capabilities() engine.Capabilities {
 	c := engine.Capabilities{
 		Kinds:    []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit},
-		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Eraser: ledger{e}, Fencer: e, Rememberer: e, Notes: e, Patience: e.timeout,
+		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Eraser: ledger{e}, Fencer: e, Incarnations: e, Notes: e, LateGrant: e.timeout,
 	}
 	if e.cluster != nil {
 		// Each node has a memory of its own, and none speaks for all.
-		c.Patience, c.Shard, c.Rememberer = 0, e.shard, nil
+		c.LateGrant, c.Shard, c.Incarnations = 0, e.shard, nil
 	}
 	if e.guide() != nil {
 		c.Prober = e

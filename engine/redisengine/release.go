@@ -9,17 +9,17 @@ import (
 )
 
 // Release implements [engine.Engine].
-func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	name, err := e.admit(ctx, &r)
 	if err != nil {
-		return engine.Parting{}, err
+		return engine.ReleaseResult{}, err
 	}
 	trips := e.sharing(&e.releases, r.Kind)
 	alone := trips != nil && trips.alone()
 	if trips != nil && !alone {
 		told, err := trips.share(ctx, e.board(name, &r, 0))
 		if err != nil {
-			return engine.Parting{}, e.explain(ctx, name, releaseManyScript, err)
+			return engine.ReleaseResult{}, e.explain(ctx, name, releaseManyScript, err)
 		}
 		if told.Int > 0 {
 			return e.parted(name, r.Kind, told), nil
@@ -33,10 +33,10 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting,
 }
 
 // Abandon implements [engine.Engine].
-func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	name, err := e.admit(ctx, &r)
 	if err != nil {
-		return engine.Parting{}, err
+		return engine.ReleaseResult{}, err
 	}
 	reply, err := e.part(ctx, name, &r, e.tombstoneLife(r.Lease))
 	return e.parting(ctx, name, &r, reply, err)
@@ -85,7 +85,7 @@ func flag(is bool) string {
 }
 
 // parting reads the answer of release.lua and its like.
-func (e *Engine) parting(ctx context.Context, name string, r *engine.Request, reply Reply, err error) (engine.Parting, error) {
+func (e *Engine) parting(ctx context.Context, name string, r *engine.Request, reply Reply, err error) (engine.ReleaseResult, error) {
 	if err == nil {
 		return e.parted(name, r.Kind, reply), nil
 	}
@@ -93,22 +93,22 @@ func (e *Engine) parting(ctx context.Context, name string, r *engine.Request, re
 	if k := kinds[r.Kind]; k != nil {
 		s = k.release
 	}
-	return engine.Parting{}, e.explain(ctx, name, s, err)
+	return engine.ReleaseResult{}, e.explain(ctx, name, s, err)
 }
 
 // parted reads the answer of a release that the server has carried out.
-func (e *Engine) parted(name string, k engine.Kind, reply Reply) engine.Parting {
+func (e *Engine) parted(name string, k engine.Kind, reply Reply) engine.ReleaseResult {
 	switch {
 	case len(reply.List) > 1: // told to one in line
-		return engine.Parting{Outcome: engine.Released, Count: int(reply.List[0].Int), Listeners: int(reply.List[1].Int)}
+		return engine.ReleaseResult{Outcome: engine.Released, Count: int(reply.List[0].Int), Listeners: int(reply.List[1].Int)}
 	case reply.List != nil:
-		return engine.Parting{Outcome: engine.Released, Count: int(reply.List[0].Int)}
+		return engine.ReleaseResult{Outcome: engine.Released, Count: int(reply.List[0].Int)}
 	case reply.Int < 0:
-		return engine.Parting{Outcome: engine.NotYours}
+		return engine.ReleaseResult{Outcome: engine.NotYours}
 	case reply.Int == 0:
-		return engine.Parting{Outcome: engine.AlreadyFree}
+		return engine.ReleaseResult{Outcome: engine.AlreadyFree}
 	}
-	p := engine.Parting{Outcome: engine.Released, Listeners: int(reply.Int - 1)}
+	p := engine.ReleaseResult{Outcome: engine.Released, Listeners: int(reply.Int - 1)}
 	if p.Listeners > 0 && e.notifier.lingers(channelOf(k, name)) {
 		p.Listeners--
 	}

@@ -14,7 +14,7 @@ import (
 // A rueidisCluster is a [Cluster] on rueidis.
 type rueidisCluster struct {
 	rueidisClient
-	*Homes
+	*SlotMap
 	redirects int
 }
 
@@ -22,7 +22,7 @@ var _ Cluster = (*rueidisCluster)(nil)
 
 func newRueidisCluster(alone rueidisClient, refresh time.Duration, redirects int) *rueidisCluster {
 	c := &rueidisCluster{rueidisClient: alone, redirects: redirects}
-	c.Homes = &Homes{Ask: c.askAny, Refresh: refresh}
+	c.SlotMap = &SlotMap{Ask: c.askAny, Refresh: refresh}
 	return c
 }
 

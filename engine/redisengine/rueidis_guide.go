@@ -12,12 +12,12 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-var _ Guide = (*rueidisClient)(nil)
+var _ Discoverer = (*rueidisClient)(nil)
 
 // survey is what a URL tells. Connections are none of the engine's own, which it
 // counts.
-func (a *address) survey() Survey {
-	s := Survey{Topology: a.topology, Servers: a.hosts, Anonymous: a.password == "", Visit: a.visit}
+func (a *address) survey() Topology {
+	s := Topology{Topology: a.topology, Servers: a.hosts, Anonymous: a.password == "", Visit: a.visit}
 	if a.topology == engine.Sentinel {
 		s.Servers, s.Sentinels, s.Main = nil, a.hosts, a.main
 	}
@@ -25,7 +25,7 @@ func (a *address) survey() Survey {
 }
 
 // visit connects to one of the servers of a URL.
-func (a *address) visit(ctx context.Context, addr string, sentinel bool) (Asker, error) {
+func (a *address) visit(ctx context.Context, addr string, sentinel bool) (Conn, error) {
 	user, password := a.user, a.password
 	if sentinel {
 		user, password = a.sentinelUser, a.sentinelPassword
@@ -44,10 +44,10 @@ func (a *address) visit(ctx context.Context, addr string, sentinel bool) (Asker,
 	return &rueidisAsker{client, client.Close}, nil
 }
 
-// Survey implements [Guide] for a client of the caller's, who alone knows how to
+// Topology implements [Discoverer] for a client of the caller's, who alone knows how to
 // connect: sentinels and replicas stay unasked.
-func (c *rueidisClient) Survey(context.Context) (Survey, error) {
-	s := Survey{Topology: engine.Standalone, Visit: c.visit}
+func (c *rueidisClient) Topology(context.Context) (Topology, error) {
+	s := Topology{Topology: engine.Standalone, Visit: c.visit}
 	switch c.client.Mode() {
 	case rueidis.ClientModeCluster:
 		s.Topology = engine.Cluster
@@ -60,7 +60,7 @@ func (c *rueidisClient) Survey(context.Context) (Survey, error) {
 	return s, nil
 }
 
-func (c *rueidisClient) visit(_ context.Context, addr string, _ bool) (Asker, error) {
+func (c *rueidisClient) visit(_ context.Context, addr string, _ bool) (Conn, error) {
 	node := c.client.Nodes()[addr]
 	if node == nil {
 		return nil, fmt.Errorf("the client has no connection to %s: %w", addr, errors.ErrUnsupported)
@@ -68,13 +68,13 @@ func (c *rueidisClient) visit(_ context.Context, addr string, _ bool) (Asker, er
 	return &rueidisAsker{node, func() {}}, nil
 }
 
-// A rueidisAsker is an [Asker] on rueidis.
+// A rueidisAsker is a [Conn] on rueidis.
 type rueidisAsker struct {
 	client rueidis.Client
 	end    func()
 }
 
-// Ask implements [Asker].
+// Ask implements [Conn].
 func (a *rueidisAsker) Ask(ctx context.Context, command ...string) (any, error) {
 	answer, err := a.client.Do(ctx, a.client.B().Arbitrary(command...).Build()).ToAny()
 	if rueidis.IsRedisNil(err) {
@@ -83,7 +83,7 @@ func (a *rueidisAsker) Ask(ctx context.Context, command ...string) (any, error) 
 	return answer, rueidisError(ctx, err)
 }
 
-// Close implements [Asker].
+// Close implements [Conn].
 func (a *rueidisAsker) Close() error {
 	a.end()
 	return nil

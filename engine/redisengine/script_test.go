@@ -123,7 +123,7 @@ func TestAcquireScript(t *testing.T) {
 		}
 		busy(t, e, ask(t, bob, "b"))
 		for i := range many {
-			released(t, e, ask(t, ann, strconv.Itoa(i)), engine.Parting{Outcome: engine.Released, Count: many - 1 - i})
+			released(t, e, ask(t, ann, strconv.Itoa(i)), engine.ReleaseResult{Outcome: engine.Released, Count: many - 1 - i})
 		}
 	})
 }
@@ -277,7 +277,7 @@ func TestReleaseScript(t *testing.T) {
 
 	t.Run("a release of nothing finds nothing", func(t *testing.T) {
 		t.Parallel()
-		released(t, e, ask(t, ann, "a"), engine.Parting{Outcome: engine.AlreadyFree})
+		released(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		if s.Must("EXISTS", key(t)) != "0" {
 			t.Error("it left something behind")
 		}
@@ -286,7 +286,7 @@ func TestReleaseScript(t *testing.T) {
 	t.Run("a release of Java's lock is not ours to make", func(t *testing.T) {
 		t.Parallel()
 		s.Must("HSET", key(t), java, "1")
-		released(t, e, ask(t, ann, "a"), engine.Parting{Outcome: engine.NotYours})
+		released(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.NotYours})
 		hash(t, s, key(t), map[string]string{java: "1"})
 	})
 
@@ -295,11 +295,11 @@ func TestReleaseScript(t *testing.T) {
 		a, b := ask(t, ann, "a"), ask(t, ann, "b")
 		g := granted(t, e, a)
 		granted(t, e, b)
-		released(t, e, lasting(a, time.Second), engine.Parting{Outcome: engine.Released, Count: 1})
+		released(t, e, lasting(a, time.Second), engine.ReleaseResult{Outcome: engine.Released, Count: 1})
 		hash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
 		left(t, s, a.Key, a.Lease)
-		released(t, e, a, engine.Parting{Outcome: engine.NotYours})
-		released(t, e, b, engine.Parting{Outcome: engine.Released})
+		released(t, e, a, engine.ReleaseResult{Outcome: engine.NotYours})
+		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
 		if s.Must("EXISTS", a.Key) != "0" {
 			t.Error("the last release left something behind")
 		}
@@ -315,7 +315,7 @@ func TestAbandonScript(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		granted(t, e, r)
-		abandoned(t, e, r, engine.Parting{Outcome: engine.Released})
+		abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		stone := "interlock_abandoned:{" + r.Key + "}:" + ann + ":a"
 		left(t, s, stone, r.Lease)
 		if s.Must("EXISTS", r.Key) != "0" {
@@ -327,7 +327,7 @@ func TestAbandonScript(t *testing.T) {
 	t.Run("a tombstone lasts for two timeouts if that is more than a lease", func(t *testing.T) {
 		t.Parallel()
 		r := lasting(ask(t, ann, "a"), time.Second)
-		abandoned(t, e, r, engine.Parting{Outcome: engine.AlreadyFree})
+		abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		left(t, s, "interlock_abandoned:{"+r.Key+"}:"+ann+":a", 4*time.Second)
 	})
 
@@ -336,7 +336,7 @@ func TestAbandonScript(t *testing.T) {
 		a, b := ask(t, ann, "a"), ask(t, ann, "b")
 		g := granted(t, e, a)
 		granted(t, e, b)
-		abandoned(t, e, a, engine.Parting{Outcome: engine.Released, Count: 1})
+		abandoned(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Count: 1})
 		hash(t, s, a.Key, map[string]string{ann: "1", "fence:b": fmt.Sprint(g.Fence)})
 		refused(t, e, retry(a), engine.ErrAbandoned)
 	})
@@ -344,7 +344,7 @@ func TestAbandonScript(t *testing.T) {
 	t.Run("abandoning touches nobody else", func(t *testing.T) {
 		t.Parallel()
 		s.Must("HSET", key(t), java, "1")
-		abandoned(t, e, ask(t, ann, "a"), engine.Parting{Outcome: engine.NotYours})
+		abandoned(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.NotYours})
 		hash(t, s, key(t), map[string]string{java: "1"})
 	})
 }

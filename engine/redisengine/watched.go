@@ -12,7 +12,7 @@ import (
 
 // watched asks the sentinels, and returns the servers that they know of. The
 // sentinels themselves go into h.
-func (s *Survey) watched(ctx context.Context, h *engine.Health) (places []place) {
+func (s *Topology) watched(ctx context.Context, h *engine.Health) (places []place) {
 	if len(s.Sentinels) == 0 {
 		h.Notices = append(h.Notices, "the sentinels were not asked: the client does not tell who they are")
 		for _, addr := range s.Servers {

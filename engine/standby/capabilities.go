@@ -13,8 +13,8 @@ import (
 func (e *Engine) combined() engine.Capabilities {
 	a, b := e.shared[0].caps, e.shared[1].caps
 	c := engine.Capabilities{
-		Kinds:    slices.DeleteFunc(slices.Clone(a.Kinds), func(k engine.Kind) bool { return !slices.Contains(b.Kinds, k) }),
-		Patience: max(a.Patience, b.Patience), LongestLease: e.longest,
+		Kinds:     slices.DeleteFunc(slices.Clone(a.Kinds), func(k engine.Kind) bool { return !slices.Contains(b.Kinds, k) }),
+		LateGrant: max(a.LateGrant, b.LateGrant), LongestLease: e.longest,
 		Prober: prober{e},
 	}
 	if a.Notifier != nil && b.Notifier != nil {
@@ -119,8 +119,8 @@ func (i inspector) Inspect(ctx context.Context, key string) (engine.Lock, error)
 }
 
 // Seize implements [engine.Inspector].
-func (i inspector) Seize(ctx context.Context, key string) (engine.Lock, error) {
-	return i.inner().Seize(ctx, key)
+func (i inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
+	return i.inner().ForceRelease(ctx, key)
 }
 
 // Register implements [engine.Inspector].

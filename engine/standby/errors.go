@@ -24,8 +24,8 @@ func (e *SwitchingError) Error() string {
 // Is makes every SwitchingError match [engine.ErrUnavailable].
 func (e *SwitchingError) Is(target error) bool { return target == engine.ErrUnavailable }
 
-// An UntoldError reports a side that could not be told of a switch.
-type UntoldError struct {
+// An PartialSwitchError reports a side that could not be told of a switch.
+type PartialSwitchError struct {
 	Side Side
 	To   Side
 	Done bool // the switch was made all the same
@@ -33,7 +33,7 @@ type UntoldError struct {
 }
 
 // Error implements error.
-func (e *UntoldError) Error() string {
+func (e *PartialSwitchError) Error() string {
 	if e.Done {
 		return fmt.Sprintf("standby: switched to %v, but %v could not be told: "+
 			"the first process that reaches it will tell it, and what is only to be had there is not granted before: %v", e.To, e.Side, e.Err)
@@ -43,7 +43,7 @@ func (e *UntoldError) Error() string {
 }
 
 // Unwrap returns why it could not be told.
-func (e *UntoldError) Unwrap() error { return e.Err }
+func (e *PartialSwitchError) Unwrap() error { return e.Err }
 
 // unavailable says why nothing is granted for now.
 func unavailable(format string, args ...any) error {

@@ -26,7 +26,7 @@ func forceLaws(t *testing.T) {
 		a := w.starts()
 		for _, f := range []*enginetest.Faulty{a.toFirst, a.toSecond} {
 			deafen(f)
-			var untold *standby.UntoldError
+			var untold *standby.PartialSwitchError
 			if _, err := a.Switch(w.Context(), standby.Standby); !errors.As(err, &untold) || untold.Done || !contains(err.Error(), "Force") {
 				w.Errorf("switch: %v", err)
 			}
@@ -76,7 +76,7 @@ func forceLaws(t *testing.T) {
 		a := w.starts()
 		cut(a.toSecond)
 		time.Sleep(view)
-		var untold *standby.UntoldError
+		var untold *standby.PartialSwitchError
 		if _, err := a.Switch(w.Context(), standby.Standby, standby.Force()); !errors.As(err, &untold) || !untold.Done {
 			w.Errorf("switch: %v", err)
 		}

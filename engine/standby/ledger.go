@@ -37,8 +37,8 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		switch {
 		case err != nil:
 			l.stats.unheard.Add(1)
-		case was.State == engine.Unknown && c.Take:
-			rec.Took = rec.Granted
+		case was.State == engine.Unknown && c.TakeOver:
+			rec.TookOver = rec.Granted
 		case was.State == engine.Done, was.State == engine.Failed, was.State != engine.Absent && rec.Granted:
 			return l.yield(ctx, v, c, rec, was)
 		}
@@ -92,9 +92,9 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 // Settle implements [engine.Ledger]. As with Release, nobody remembers where a claim
 // is; and as with Abandon, one that is abandoned is so everywhere.
 func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome, error) {
-	settle := func(s *site) (engine.Parting, error) {
+	settle := func(s *site) (engine.ReleaseResult, error) {
 		o, err := s.caps.Ledger.Settle(ctx, x)
-		return engine.Parting{Outcome: o}, err
+		return engine.ReleaseResult{Outcome: o}, err
 	}
 	ask := untilReleased
 	if x.Abandon {

@@ -40,8 +40,8 @@ func recordLaws(t *testing.T) {
 		time.Sleep(quiet + 2*view)
 		a.found(w.claim("order"), engine.Unknown, "")
 		c := w.claim("order")
-		c.Take = true
-		if r := a.found(c, engine.Running, ""); !r.Granted || !r.Took {
+		c.TakeOver = true
+		if r := a.found(c, engine.Running, ""); !r.Granted || !r.TookOver {
 			w.Errorf("got %+v", r)
 		}
 		a.settles(c)

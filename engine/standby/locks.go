@@ -58,21 +58,21 @@ func (e *Engine) outdated(v *view, now time.Time) error {
 
 // Release implements [engine.Engine]. Nobody remembers on which side a hold is: for
 // some time after a switch all are asked.
-func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	v := e.view.Load()
-	return untilReleased(v.order(time.Now()), func(s *site) (engine.Parting, error) { return s.engine.Release(ctx, r) })
+	return untilReleased(v.order(time.Now()), func(s *site) (engine.ReleaseResult, error) { return s.engine.Release(ctx, r) })
 }
 
 // Abandon implements [engine.Engine]. What was abandoned must not be granted on any
 // side, so all are told.
-func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	v := e.view.Load()
-	return everywhere(v.order(time.Now()), func(s *site) (engine.Parting, error) { return s.engine.Abandon(ctx, r) })
+	return everywhere(v.order(time.Now()), func(s *site) (engine.ReleaseResult, error) { return s.engine.Abandon(ctx, r) })
 }
 
 // untilReleased asks one site after the other until one says that it had it. If
 // none does, the first answer counts.
-func untilReleased(sites []*site, release func(*site) (engine.Parting, error)) (parting engine.Parting, err error) {
+func untilReleased(sites []*site, release func(*site) (engine.ReleaseResult, error)) (parting engine.ReleaseResult, err error) {
 	answered := false
 	for _, s := range sites {
 		p, failed := release(s)
@@ -89,7 +89,7 @@ func untilReleased(sites []*site, release func(*site) (engine.Parting, error)) (
 }
 
 // everywhere asks all sites. It fails if one does.
-func everywhere(sites []*site, abandon func(*site) (engine.Parting, error)) (parting engine.Parting, err error) {
+func everywhere(sites []*site, abandon func(*site) (engine.ReleaseResult, error)) (parting engine.ReleaseResult, err error) {
 	for i, s := range sites {
 		p, failed := abandon(s)
 		if failed == nil && (i == 0 || p.Outcome == engine.Released) {

@@ -92,7 +92,7 @@ func (c *chaos) harm(way *enginetest.Faulty, mostly int) {
 		return
 	}
 	op := []enginetest.Op{enginetest.OpNote, enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease}
-	deed := []enginetest.Deed{enginetest.Refuse, enginetest.LoseReply, enginetest.Delay, enginetest.Hang}[c.n(4)]
+	deed := []enginetest.Action{enginetest.Refuse, enginetest.LoseReply, enginetest.Delay, enginetest.Hang}[c.n(4)]
 	for _, op := range op[:1+c.n(len(op))] {
 		way.Inject(enginetest.Fault{Op: op, Do: deed, After: c.between(time.Millisecond, 3*time.Second)})
 	}

@@ -71,7 +71,7 @@ func By(name string) SwitchOption { return func(s *switching) { s.by = name } }
 // first, so that from then on nobody is granted anything there, and then the other
 // one. Nothing is granted anywhere until what was granted before is over.
 //
-// If a side cannot be told it fails with an *[UntoldError], and nothing has
+// If a side cannot be told it fails with an *[PartialSwitchError], and nothing has
 // changed, unless it was told to [Force]. It fails with [engine.ErrConflict] if
 // somebody else has switched meanwhile.
 func (e *Engine) Switch(ctx context.Context, to Side, opts ...SwitchOption) (Report, error) {
@@ -145,11 +145,11 @@ func (e *Engine) judge(sites []*site, next word, told bool) error {
 			continue
 		}
 		if !told {
-			return &UntoldError{Side: s.side, To: next.Side, Err: s.trouble}
+			return &PartialSwitchError{Side: s.side, To: next.Side, Err: s.trouble}
 		}
 		e.stats.forced.Add(1)
 		if s.side == next.Side {
-			return &UntoldError{Side: s.side, To: next.Side, Done: true, Err: s.trouble}
+			return &PartialSwitchError{Side: s.side, To: next.Side, Done: true, Err: s.trouble}
 		}
 	}
 	return nil
@@ -161,7 +161,7 @@ func (e *Engine) untellable(sites []*site, to Side) error {
 	defer e.mu.Unlock()
 	for _, s := range sites {
 		if s.trouble != nil {
-			return &UntoldError{Side: s.side, To: to, Err: s.trouble}
+			return &PartialSwitchError{Side: s.side, To: to, Err: s.trouble}
 		}
 	}
 	return nil
@@ -199,7 +199,7 @@ func (e *Engine) failed(s *site, next word, err error) error {
 	case errors.Is(err, engine.ErrUnknown):
 		return fmt.Errorf("standby: the %v was told to switch to %v and has not answered, so it may happen; look at the state: %w", s.side, next.Side, err)
 	}
-	return &UntoldError{Side: s.side, To: next.Side, Err: err}
+	return &PartialSwitchError{Side: s.side, To: next.Side, Err: err}
 }
 
 // report says what came of a switch.

@@ -218,7 +218,7 @@ func switchLaws(t *testing.T) {
 	inWorld(t, "a switch of which the side that counts cannot be told has changed nothing", func(w *world) {
 		a := w.starts()
 		operator := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.Operator())
-		var untold *standby.UntoldError
+		var untold *standby.PartialSwitchError
 		if r, err := operator.Switch(w.Context(), standby.Standby); !errors.As(err, &untold) || untold.Done || untold.Side != standby.Primary {
 			w.Errorf("got %+v, %v", r, err)
 		}

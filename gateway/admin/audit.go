@@ -13,9 +13,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Deed is something that somebody changed, or was not let: a line of the audit
+// A AuditEntry is something that somebody changed, or was not let: a line of the audit
 // trail.
-type Deed struct {
+type AuditEntry struct {
 	Time    time.Time `json:"time"`
 	Who     string    `json:"who" doc:"The name of the token; local if none is asked for; nobody if it was not shown."`
 	Role    string    `json:"role,omitempty"`
@@ -38,10 +38,10 @@ type Before struct {
 }
 
 // was notes how a claim was.
-func (d *Deed) was(c Claim) { d.Before = []Before{{State: c.State, Fence: c.Fence}} }
+func (d *AuditEntry) was(c Claim) { d.Before = []Before{{State: c.State, Fence: c.Fence}} }
 
 // act does what an operator asks for, and writes down what came of it.
-func (s *Server) act(ctx context.Context, d *Deed, do func() error) error {
+func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error {
 	err := do()
 	d.Result = "ok"
 	if err != nil {
@@ -67,9 +67,9 @@ type trail struct {
 	events *Events
 
 	mu      sync.Mutex
-	file    *os.File // nil if there is none
-	trouble error    // why the last line could not be written
-	last    []Deed   // the latest one last
+	file    *os.File     // nil if there is none
+	trouble error        // why the last line could not be written
+	last    []AuditEntry // the latest one last
 	refused *rate.Limiter
 	skipped int
 }
@@ -100,7 +100,7 @@ func (t *trail) close() error {
 
 // refuse writes down a change that somebody was not let make. Anybody can be refused
 // as often as they like, so of many only some are written down, and how many were not.
-func (t *trail) refuse(d Deed, by actor) {
+func (t *trail) refuse(d AuditEntry, by actor) {
 	t.mu.Lock()
 	if !t.refused.Allow() {
 		t.skipped++
@@ -114,7 +114,7 @@ func (t *trail) refuse(d Deed, by actor) {
 }
 
 // write adds a line, in the log and in the file.
-func (t *trail) write(d Deed, by actor) {
+func (t *trail) write(d AuditEntry, by actor) {
 	d.Time, d.Who, d.Role, d.Address = time.Now().UTC(), by.name, string(by.role), by.address
 	if d.Key != "" {
 		d.KeyHash = hashed(d.Key)
@@ -126,7 +126,7 @@ func (t *trail) write(d Deed, by actor) {
 	t.events.Tell("admin", d)
 }
 
-func (t *trail) keep(d Deed) {
+func (t *trail) keep(d AuditEntry) {
 	line, err := json.Marshal(d)
 	if err != nil {
 		panic(err) // texts and numbers
@@ -146,7 +146,7 @@ func (t *trail) keep(d Deed) {
 }
 
 // latest returns so many lines, the latest first.
-func (t *trail) latest(n int) []Deed {
+func (t *trail) latest(n int) []AuditEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := slices.Clone(t.last[max(0, len(t.last)-n):])
@@ -163,7 +163,7 @@ func (t *trail) ok() error {
 
 // Audit is the latest part of the audit trail.
 type Audit struct {
-	Deeds []Deed `json:"deeds" doc:"The latest first."`
+	Deeds []AuditEntry `json:"deeds" doc:"The latest first."`
 }
 
 func (s *Server) listDeeds(_ context.Context, in *struct {

@@ -130,7 +130,7 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	deed := Deed{Action: "expire", Key: id, Reason: in.Body.Reason}
+	deed := AuditEntry{Action: "expire", Key: id, Reason: in.Body.Reason}
 	var out ClaimDetail
 	err = s.act(ctx, &deed, func() error {
 		if s.records == nil {
@@ -187,7 +187,7 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	deed := Deed{Action: "resolve:" + in.Body.Outcome, Key: id, Reason: in.Body.Reason}
+	deed := AuditEntry{Action: "resolve:" + in.Body.Outcome, Key: id, Reason: in.Body.Reason}
 	var out ClaimDetail
 	err = s.act(ctx, &deed, func() error {
 		was, err := s.claim(ctx, id)

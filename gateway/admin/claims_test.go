@@ -38,7 +38,7 @@ func leave(t *testing.T, g *guard.Guard[string], key string) string {
 // result is what a caller gets, long enough after for this process to ask the engine.
 func result(t *testing.T, g *guard.Guard[string], key string) (string, error) {
 	t.Helper()
-	time.Sleep(guard.DefaultLocal)
+	time.Sleep(guard.DefaultLocalCache)
 	return g.Do(t.Context(), guard.ID(key), func(context.Context) (string, error) { return "ran", nil })
 }
 
@@ -135,7 +135,7 @@ func TestClaims(t *testing.T) {
 			"outcome": "done", "reason": "paid, says the bank",
 			"response": map[string]any{"status": 201, "content_type": "application/json", "body": `{"paid":true}`},
 		}).into(&admin.ClaimDetail{})
-		time.Sleep(guard.DefaultLocal)
+		time.Sleep(guard.DefaultLocalCache)
 		resp := ask()
 		if resp.Code != 201 || resp.Body.String() != `{"paid":true}` || resp.Header().Get("Content-Type") != "application/json" ||
 			resp.Header().Get("Idempotent-Replayed") != "true" {

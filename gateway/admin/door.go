@@ -62,7 +62,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*http.Request, *
 	p := s.door.ask(r, &by, s.o.Prefix)
 	if p != nil {
 		if !safe(r.Method) {
-			s.trail.refuse(Deed{Action: shown(r.Method) + " " + shown(r.URL.Path), Code: p.Code}, by)
+			s.trail.refuse(AuditEntry{Action: shown(r.Method) + " " + shown(r.URL.Path), Code: p.Code}, by)
 		}
 		return nil, p
 	}

@@ -134,7 +134,7 @@ func (s *Server) releaseLock(ctx context.Context, in *struct {
 
 // seize takes one lock away, and writes it down.
 func (s *Server) seize(ctx context.Context, key, reason string) (out LockDetail, err error) {
-	deed := Deed{Action: "release", Key: key, Reason: reason}
+	deed := AuditEntry{Action: "release", Key: key, Reason: reason}
 	err = s.act(ctx, &deed, func() error {
 		info, err := s.o.Client.ForceRelease(ctx, key)
 		if err != nil {
@@ -173,7 +173,7 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 		Confirm int    `json:"confirm" minimum:"0" doc:"How many locks you have seen that match."`
 	}
 }) (*body[Released], error) {
-	deed := Deed{Action: "release-all", Key: in.Body.Pattern, Reason: in.Body.Reason}
+	deed := AuditEntry{Action: "release-all", Key: in.Body.Pattern, Reason: in.Body.Reason}
 	out := Released{Failed: []Failure{}}
 	err := s.act(ctx, &deed, func() error {
 		keys, err := s.keys(ctx, in.Body.Pattern)

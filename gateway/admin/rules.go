@@ -69,7 +69,7 @@ func (s *Server) gatewayRoutes() {
 	})
 	route(s, "reload", "POST /reload", "Read the configuration again", "All or nothing: with a mistake in it everything stays as it is.",
 		func(ctx context.Context, in *struct{ Body Reasoned }) (*body[Reload], error) {
-			deed := Deed{Action: "reload", Reason: in.Body.Reason}
+			deed := AuditEntry{Action: "reload", Reason: in.Body.Reason}
 			err := s.act(ctx, &deed, func() error {
 				if s.o.Reload == nil {
 					return problem(NotSupported, "there is nothing to read again: this process has no configuration file")

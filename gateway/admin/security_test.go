@@ -142,7 +142,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		for _, path := range writes {
 			w.as(operator).post(path, why).problem(403, admin.ReadOnly)
 		}
-		var v admin.Visit
+		var v admin.Identity
 		if w.as(operator).get("/api/v1/session").into(&v); !v.ReadOnly || v.Role != config.Operate || v.Name != "ann" {
 			t.Errorf("who asks is told %+v", v)
 		}
@@ -226,9 +226,9 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var deeds []admin.Deed
+		var deeds []admin.AuditEntry
 		for line := range bytes.Lines(text) {
-			var d admin.Deed
+			var d admin.AuditEntry
 			if err := json.Unmarshal(line, &d); err != nil {
 				t.Fatal(err)
 			}
@@ -332,7 +332,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		w := open(t, guarded)
 		w.post("/api/v1/session", map[string]any{"token": "wrong"}).problem(401, admin.Unauthenticated)
 		r := w.post("/api/v1/session", map[string]any{"token": operator})
-		var v admin.Visit
+		var v admin.Identity
 		if r.into(&v); !v.Authenticated || v.Name != "ann" || v.Role != config.Operate || !v.Tokens {
 			t.Errorf("it is told %+v", v)
 		}

@@ -98,8 +98,8 @@ func cookie(value string, tls bool) http.Cookie {
 	}
 }
 
-// A Visit is who the caller is.
-type Visit struct {
+// An Identity is who the caller is.
+type Identity struct {
 	Authenticated bool        `json:"authenticated"`
 	Name          string      `json:"name,omitempty"`
 	Role          config.Role `json:"role,omitempty" enum:"view,operate"`
@@ -110,7 +110,7 @@ type Visit struct {
 // A visited answer may begin or end a session.
 type visited struct {
 	SetCookie []http.Cookie `header:"Set-Cookie"`
-	Body      Visit
+	Body      Identity
 }
 
 func (s *Server) sessionRoutes() {
@@ -124,8 +124,8 @@ func (s *Server) getSession(ctx context.Context, _ *struct{}) (*visited, error) 
 	return &visited{Body: s.visit(actorOf(ctx))}, nil
 }
 
-func (s *Server) visit(by actor) Visit {
-	v := Visit{Authenticated: by.role != "", Role: by.role, ReadOnly: s.o.Config.ReadOnly, Tokens: len(s.door.keys) > 0}
+func (s *Server) visit(by actor) Identity {
+	v := Identity{Authenticated: by.role != "", Role: by.role, ReadOnly: s.o.Config.ReadOnly, Tokens: len(s.door.keys) > 0}
 	if v.Authenticated {
 		v.Name = by.name
 	}
@@ -142,10 +142,10 @@ func (s *Server) beginSession(ctx context.Context, in *struct {
 		return &visited{Body: s.visit(by)}, nil // there is nothing to sign in to
 	}
 	if p := s.door.present(in.Body.Token, &by); p != nil {
-		s.trail.refuse(Deed{Action: "begin-session", Code: p.Code}, by)
+		s.trail.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, by)
 		return nil, p
 	}
-	s.trail.write(Deed{Action: "begin-session", Result: "ok"}, by)
+	s.trail.write(AuditEntry{Action: "begin-session", Result: "ok"}, by)
 	return &visited{
 		SetCookie: []http.Cookie{cookie(s.door.sessions.begin(by.name, by.role), by.tls)},
 		Body:      s.visit(by),
@@ -156,7 +156,7 @@ func (s *Server) endSession(ctx context.Context, _ *struct{}) (*visited, error) 
 	by := actorOf(ctx)
 	if by.session != "" {
 		s.door.sessions.end(by.session)
-		s.trail.write(Deed{Action: "end-session", Result: "ok"}, by)
+		s.trail.write(AuditEntry{Action: "end-session", Result: "ok"}, by)
 	}
 	return &visited{SetCookie: []http.Cookie{cookie("", by.tls)}, Body: s.visit(actor{})}, nil
 }

@@ -68,7 +68,7 @@ func (s *Server) switchStandby(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problem(Invalid, "%v", err)
 	}
-	return s.turn(ctx, Deed{Action: "switch:" + in.Body.To, Reason: in.Body.Reason}, to, in.Body.Force)
+	return s.turn(ctx, AuditEntry{Action: "switch:" + in.Body.To, Reason: in.Body.Reason}, to, in.Body.Force)
 }
 
 func (s *Server) degradeStandby(ctx context.Context, in *struct {
@@ -77,11 +77,11 @@ func (s *Server) degradeStandby(ctx context.Context, in *struct {
 		Force bool `json:"force,omitempty" doc:"Even if a side cannot be told."`
 	}
 }) (*body[Switch], error) {
-	return s.turn(ctx, Deed{Action: "degrade", Reason: in.Body.Reason}, standby.Local, in.Body.Force)
+	return s.turn(ctx, AuditEntry{Action: "degrade", Reason: in.Body.Reason}, standby.Local, in.Body.Force)
 }
 
 // turn switches, and writes it down.
-func (s *Server) turn(ctx context.Context, deed Deed, to standby.Side, force bool) (*body[Switch], error) {
+func (s *Server) turn(ctx context.Context, deed AuditEntry, to standby.Side, force bool) (*body[Switch], error) {
 	var out Switch
 	err := s.act(ctx, &deed, func() error {
 		e, err := s.pair()
@@ -106,7 +106,7 @@ func (s *Server) turn(ctx context.Context, deed Deed, to standby.Side, force boo
 
 // unswitched says why nothing, or not all, was switched.
 func unswitched(err error) error {
-	var untold *standby.UntoldError
+	var untold *standby.PartialSwitchError
 	switch {
 	case err == nil:
 		return nil

@@ -76,7 +76,7 @@ func (s *Server) getStats(context.Context, *struct{}) (*body[Stats], error) {
 
 func lockStats(s interlock.Stats) LockStats {
 	return LockStats{
-		Live: s.Live, Waiting: s.Waiting, Acquired: s.Acquired, Handed: s.Handed, Contended: s.Contended, Failed: s.Failed,
+		Live: s.Live, Waiting: s.Waiting, Acquired: s.Acquired, Handed: s.HandedOver, Contended: s.Contended, Failed: s.Failed,
 		Renewed: s.Renewed, RenewFailed: s.RenewFailed, Released: s.Released, ReleaseFailed: s.ReleaseFailed, Lost: s.Lost,
 		CleanedUp: s.CleanedUp, Dropped: s.Dropped, HeldMS: s.Held.Milliseconds(), WaitedMS: s.Waited.Milliseconds(),
 	}
@@ -84,7 +84,7 @@ func lockStats(s interlock.Stats) LockStats {
 
 func guardStats(s guard.Stats) GuardStats {
 	out := GuardStats{
-		Running: s.Running, Waiting: s.Waiting, Asked: s.Asked, InHouse: s.InHouse, Verdicts: map[string]uint64{}, Endings: map[string]uint64{},
+		Running: s.Running, Waiting: s.Waiting, Asked: s.Asked, InHouse: s.Coalesced, Verdicts: map[string]uint64{}, Endings: map[string]uint64{},
 		Lost: s.Lost, Renewed: s.Renewed, NotRenewed: s.NotRenewed, CleanedUp: s.CleanedUp,
 		TookMS: s.Took.Milliseconds(), WaitedMS: s.Waited.Milliseconds(),
 	}

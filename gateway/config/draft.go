@@ -84,7 +84,7 @@ func policyFields() []field[draft] {
 		o("on-error", "What is left of a request that was answered 4xx.", "free", words("free", "keep")),
 		o("on-unknown", "What happens if nobody knows what became of the request.", "rerun", words("rerun", "hold")),
 		o("on-down", "What happens if the engine cannot be asked.", "closed, or open with submit", words("closed", "open", "local")),
-		o("local", "How long this process answers by itself what it knows.", "500ms", d()),
+		o("local-cache", "How long this process answers by itself what it knows.", "500ms", d()),
 		o("status", "The status of a refusal.", "409, or 429 with submit", &jsonschema.Schema{Type: "integer", Minimum: new(400.0), Maximum: new(599.0)}),
 		messageField,
 	}

@@ -154,7 +154,7 @@ func (r *reader) fill(d *draft) {
 	p.Message = d.Message
 	full := p.WithDefaults()
 	d.Do.After, d.Do.OnDuplicate, d.Do.OnError, d.Do.OnUnknown, d.Do.OnDown = full.After, full.OnDuplicate, full.OnError, full.OnUnknown, full.OnDown
-	d.Do.Window, d.Do.Lease, d.Do.MaxHold, d.Do.Local, d.Do.Status = p.Window, full.Lease, full.MaxHold, full.Local, full.Status
+	d.Do.Window, d.Do.Lease, d.Do.MaxHold, d.Do.LocalCache, d.Do.Status = p.Window, full.Lease, full.MaxHold, full.LocalCache, full.Status
 	if full.After == guard.Keep || full.OnError == guard.Keep || full.OnUnknown == guard.Hold {
 		d.Do.Retain = full.Retain
 	}

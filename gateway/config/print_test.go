@@ -49,7 +49,7 @@ presets:
     preset: charge
     max-hold: 1h
     lease: 1m
-    local: 1s
+    local-cache: 1s
     message: {en: hold on, zh: 请稍候}
   quick: {window: 2s, status: 425}
 rules:
@@ -153,7 +153,7 @@ func TestOrigins(t *testing.T) {
 	printed := string(good(t, goodFiles[4]).Print(true))
 	for _, want := range []string{
 		"namespace: shop  # file", "    max-hold: 1h  # preset cautious", "    on-error: keep  # file", "    on-down: closed  # preset cautious",
-		"      zh: 请稍候  # preset cautious", "    local: 500ms  # default", "    name: order  # file", "      X-Api: v2  # file", "    host: files.example.com  # file",
+		"      zh: 请稍候  # preset cautious", "    local-cache: 500ms  # default", "    name: order  # file", "      X-Api: v2  # file", "    host: files.example.com  # file",
 		"      url: [http://files.internal]  # file", "      connect: 3s  # default", "    scope: user+route+key  # file", "        claim: uid  # file",
 	} {
 		if !strings.Contains(printed, want+"\n") {

@@ -15,7 +15,7 @@ import (
 // by itself.
 type cluster struct {
 	adapter
-	*redisengine.Homes
+	*redisengine.SlotMap
 	client *redis.ClusterClient
 }
 
@@ -27,7 +27,7 @@ func newCluster(client *redis.ClusterClient) *cluster {
 	opt.PipelinePoolSize = -1
 	opt.DialerRetries = 1
 	c := &cluster{client: client, adapter: adapter{client: client, renewals: redis.NewClusterClient(&opt)}}
-	c.Homes = &redisengine.Homes{Ask: c.ask}
+	c.SlotMap = &redisengine.SlotMap{Ask: c.ask}
 	return c
 }
 

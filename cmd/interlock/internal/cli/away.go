@@ -21,13 +21,13 @@ func (a away) Renew(_ context.Context, rs []engine.Request) []error {
 }
 
 // Release implements [engine.Engine].
-func (a away) Release(context.Context, engine.Request) (engine.Parting, error) {
-	return engine.Parting{}, a.err
+func (a away) Release(context.Context, engine.Request) (engine.ReleaseResult, error) {
+	return engine.ReleaseResult{}, a.err
 }
 
 // Abandon implements [engine.Engine].
-func (a away) Abandon(context.Context, engine.Request) (engine.Parting, error) {
-	return engine.Parting{}, a.err
+func (a away) Abandon(context.Context, engine.Request) (engine.ReleaseResult, error) {
+	return engine.ReleaseResult{}, a.err
 }
 
 // Capabilities implements [engine.Engine].

@@ -48,7 +48,7 @@ func (p *program) report(err error) int {
 	var away *unreachableError
 	var needed *neededError
 	var stopped *demo.InterruptedError
-	var untold *standby.UntoldError
+	var untold *standby.PartialSwitchError
 	var file *configError
 	var taken *listenError
 	switch {

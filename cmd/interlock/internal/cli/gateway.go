@@ -141,7 +141,7 @@ func (p *program) reportGateway(err error) (code int, ok bool) {
 // greet says what is there now, and what is not yet as it should be for others to
 // depend on it: in lines for people, or in the log's own form for programs.
 func (p *program) greet(s *serve.Server, o serve.Options, f *gatewayFlags) {
-	lacks := serve.Lacks(o.Config)
+	lacks := serve.Warnings(o.Config)
 	if f.log == asJSON {
 		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
 		for _, l := range lacks {
@@ -203,9 +203,9 @@ func upstreams(c *config.Config) string {
 }
 
 // lackTexts are what is missing, in words.
-var lackTexts = map[serve.Lack]i18n.Text{
-	serve.Memory:    i18n.LackMemory,
-	serve.Nobody:    i18n.LackNobody,
-	serve.Voluntary: i18n.LackVoluntary,
-	serve.Unguarded: i18n.LackRules,
+var lackTexts = map[serve.Warning]i18n.Text{
+	serve.Memory:      i18n.LackMemory,
+	serve.NoPrincipal: i18n.LackNobody,
+	serve.OptionalKey: i18n.LackVoluntary,
+	serve.Unguarded:   i18n.LackRules,
 }

@@ -122,6 +122,6 @@ func (d *Demo) ordered(ctx context.Context, stage Stage) (ok bool, err error) {
 		{judged(naive.placed.Load() == 1), i18n.LookedFirst, d.say(i18n.OrdersPlaced, naive.placed.Load())},
 		{judged(once.placed.Load() == 1), i18n.WithGuard, d.say(i18n.OrdersPlaced, once.placed.Load())},
 		{judged(once.answered.Load() == int64(d.Clicks)), i18n.Answered, d.say(i18n.AnsweredSame, once.answered.Load(), d.Clicks)},
-		{figure, i18n.Engine, d.say(i18n.EngineClaims, g.Stats().Asked, g.Stats().InHouse)},
+		{figure, i18n.Engine, d.say(i18n.EngineClaims, g.Stats().Asked, g.Stats().Coalesced)},
 	}) + "\n" + verdict + "\n")
 }

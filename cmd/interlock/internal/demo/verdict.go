@@ -63,7 +63,7 @@ func (v Verdict) findings(l i18n.Language) []finding {
 		v.rule(history.Overlap, i18n.Overlaps, l.Say(i18n.OverlapsNone), i18n.OverlapsSome, l),
 		v.rule(history.FenceFell, i18n.Fences, l.Say(i18n.FencesRise), i18n.FencesFell, l),
 		finding{figure, i18n.Waits, l.Say(i18n.WaitsFigures, chart.Duration(v.Report.WaitP50), chart.Duration(v.Report.Wait))},
-		finding{figure, i18n.Engine, l.Say(i18n.EngineAsked, v.Stats.Acquired-v.Stats.Handed, v.Stats.Handed)},
+		finding{figure, i18n.Engine, l.Say(i18n.EngineAsked, v.Stats.Acquired-v.Stats.HandedOver, v.Stats.HandedOver)},
 	)
 }
 

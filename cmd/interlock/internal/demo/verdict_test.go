@@ -21,7 +21,7 @@ import (
 // forgetful is an engine that no longer knows who held a lock.
 type forgetful struct{ engine.Engine }
 
-func (f forgetful) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (f forgetful) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	p, err := f.Engine.Release(ctx, r)
 	p.Outcome = engine.AlreadyFree
 	return p, err

@@ -48,14 +48,14 @@ func (w *watched) Acquire(ctx context.Context, r engine.Request) (engine.Grant, 
 }
 
 // Release implements [engine.Engine].
-func (w *watched) Release(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (w *watched) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	p, err := w.Engine.Release(ctx, r)
 	w.ended(r, err)
 	return p, err
 }
 
 // Abandon implements [engine.Engine].
-func (w *watched) Abandon(ctx context.Context, r engine.Request) (engine.Parting, error) {
+func (w *watched) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	p, err := w.Engine.Abandon(ctx, r)
 	w.ended(r, err)
 	return p, err

@@ -36,7 +36,7 @@ func TestLine(t *testing.T) {
 			r.Key.String() != "{header.Idempotency-Key}" || r.Policy.Scope != guard.Global || cfg.Admin != nil || cfg.Engine.URL != "memory" {
 			t.Errorf("%+v", cfg)
 		}
-		if got := Lacks(cfg); !slices.Equal(got, []Lack{Memory, Nobody, Voluntary}) {
+		if got := Warnings(cfg); !slices.Equal(got, []Warning{Memory, NoPrincipal, OptionalKey}) {
 			t.Errorf("it lacks %v", got)
 		}
 	})
@@ -61,7 +61,7 @@ func TestLine(t *testing.T) {
 		if cfg.Principal.Header != "X-User" || len(cfg.Trusted) != 2 || cfg.Rules[0].Policy.Scope == guard.Global {
 			t.Errorf("%+v", cfg)
 		}
-		if slices.Contains(Lacks(cfg), Nobody) {
+		if slices.Contains(Warnings(cfg), NoPrincipal) {
 			t.Error("it lacks a principal")
 		}
 		l.Principal = "jwks:keys.json"

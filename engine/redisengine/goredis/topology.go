@@ -1,0 +1,124 @@
+package goredis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/redisengine"
+)
+
+var (
+	_ redisengine.Discoverer = (*adapter)(nil)
+	_ redisengine.Discoverer = (*cluster)(nil)
+)
+
+// Topology implements [redisengine.Discoverer]. Who the sentinels are go-redis keeps to
+// itself; their replicas are those that the primary knows.
+func (a *adapter) Topology(ctx context.Context) (redisengine.Topology, error) {
+	c, ok := a.client.(*redis.Client)
+	if !ok {
+		return redisengine.Topology{}, fmt.Errorf("goredis: %T does not show its server: %w", a.client, errors.ErrUnsupported)
+	}
+	opt := c.Options()
+	way := road{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
+	s := redisengine.Topology{Topology: engine.Standalone, Servers: []string{opt.Addr}, Anonymous: way.anonymous() && opt.CredentialsProvider == nil}
+	if opt.Addr == behindSentinels {
+		s.Topology = engine.Sentinel
+		s.Servers[0] = a.where(ctx)
+	}
+	s.Visit = func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) {
+		if addr == s.Servers[0] {
+			return &asker{adapter: a}, nil
+		}
+		return way.visit(addr), nil
+	}
+	return s, nil
+}
+
+// where asks a server for its own address.
+func (a *adapter) where(ctx context.Context) string {
+	answer, _ := (&asker{adapter: a}).Ask(ctx, "CLIENT", "INFO")
+	text, _ := answer.(string)
+	for f := range strings.FieldsSeq(text) {
+		if addr, ok := strings.CutPrefix(f, "laddr="); ok {
+			return addr
+		}
+	}
+	return "the primary"
+}
+
+// Topology implements [redisengine.Discoverer].
+func (c *cluster) Topology(context.Context) (redisengine.Topology, error) {
+	opt := c.client.Options()
+	way := road{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
+	return redisengine.Topology{
+		Topology: engine.Cluster, Servers: opt.Addrs, Anonymous: way.anonymous() && opt.CredentialsProvider == nil,
+		Visit: func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) { return way.visit(addr), nil },
+	}, nil
+}
+
+// A road is how to get to a server.
+type road struct {
+	user, password string
+	tls            *tls.Config
+	credentials    func(context.Context) (string, string, error)
+}
+
+func (r road) anonymous() bool { return r.password == "" && r.credentials == nil }
+
+// visit is for a server that the client has no connection to.
+func (r road) visit(addr string) redisengine.Conn {
+	config := r.tls
+	if config != nil {
+		config = config.Clone()
+		config.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	client := redis.NewClient(&redis.Options{
+		Addr: addr, Username: r.user, Password: r.password, CredentialsProviderContext: r.credentials, TLSConfig: config,
+		PoolSize: 1, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, ClientName: "interlock",
+	})
+	return &asker{adapter: &adapter{client: client}, end: client.Close}
+}
+
+// An asker is a [redisengine.Conn] on go-redis.
+type asker struct {
+	adapter *adapter
+	end     func() error // nil if the client is the caller's
+}
+
+// Ask implements [redisengine.Conn].
+func (a *asker) Ask(ctx context.Context, command ...string) (any, error) {
+	args := make([]any, len(command))
+	for i, word := range command {
+		args[i] = word
+	}
+	cmd := once{redis.NewCmd(ctx, args...)}
+	select {
+	case err := <-a.adapter.process(ctx, cmd, false):
+		if errors.Is(err, redis.Nil) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, sorted(err)
+		}
+		return cmd.Val(), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close implements [redisengine.Conn].
+func (a *asker) Close() error {
+	if a.end == nil {
+		return nil
+	}
+	err := a.adapter.Close() // what was given up on ends first
+	return errors.Join(err, a.end())
+}
