@@ -3,9 +3,9 @@
 //	go run ./internal/tools/repocheck [CHECK] [-fix] [-v] [PATH…]
 //
 // Without a CHECK it runs all of them. Each prints its errors and one line that
-// sums them up; any error makes the exit status 1. With -fix it rewrites the files
-// that are generated from others. With -v it also prints every place it counted,
-// below the given paths.
+// sums them up; any error makes the exit status 1. With -fix it runs the checks that
+// compare a page with its sources, and rewrites the page. With -v it also prints
+// every place it counted, below the given paths.
 package main
 
 import (
@@ -33,17 +33,18 @@ type tree struct {
 // A check returns one line that sums it up, and one line for each error. The error
 // value is for a check that could not finish.
 type check struct {
-	name string
-	run  func(tree) (summary string, wrong []string, err error)
+	name  string
+	fixes bool // whether it can rewrite a page
+	run   func(tree) (summary string, wrong []string, err error)
 }
 
 var checks = []check{
-	{"links", links},
-	{"snippets", snippets},
-	{"requirements", requirements},
-	{"traps", traps},
-	{"mentions", mentions},
-	{"prose", prose},
+	{"links", false, links},
+	{"snippets", true, snippets},
+	{"requirements", true, requirements},
+	{"traps", false, traps},
+	{"mentions", false, mentions},
+	{"prose", false, prose},
 }
 
 func main() {
@@ -52,7 +53,7 @@ func main() {
 		name, args = args[0], args[1:]
 	}
 	var t tree
-	flag.BoolVar(&t.fix, "fix", false, "rewrite the files that are generated from others")
+	flag.BoolVar(&t.fix, "fix", false, "rewrite the pages that are copied from other files")
 	flag.BoolVar(&t.verbose, "v", false, "print every place that was counted")
 	_ = flag.CommandLine.Parse(args) // exits on an error
 	t.paths = flag.Args()
@@ -71,12 +72,11 @@ func run(name string, t tree) (ok bool, err error) {
 		return false, err
 	}
 	t.FS = os.DirFS(t.root)
-	chosen := checks
-	if name != "" {
-		chosen = slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.name != name })
-	}
+	chosen := slices.DeleteFunc(slices.Clone(checks), func(c check) bool {
+		return name != "" && c.name != name || t.fix && !c.fixes
+	})
 	if len(chosen) == 0 {
-		return false, fmt.Errorf("there is no check %q", name)
+		return false, fmt.Errorf("no check %q can do that", name)
 	}
 	ok = true
 	for _, c := range chosen {

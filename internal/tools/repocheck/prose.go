@@ -32,7 +32,7 @@ var proseShapes = map[string]*regexp.Regexp{
 func prose(t tree) (summary string, wrong []string, err error) {
 	counts := make(map[string]int)
 	for _, name := range t.files {
-		if !t.below(name) {
+		if !t.below(name) || strings.HasSuffix(name, ".zh-CN.md") {
 			continue
 		}
 		paragraphs, err := t.paragraphs(name)
@@ -125,8 +125,6 @@ func (t tree) paragraphs(name string) ([]paragraph, error) {
 		return nil, err
 	}
 	switch {
-	case strings.HasSuffix(name, ".zh-CN.md"):
-		return nil, nil
 	case path.Ext(name) == ".md":
 		return markdown(text), nil
 	case path.Ext(name) == ".lua":

@@ -2,58 +2,175 @@ package main
 
 import (
 	"fmt"
-	"go/scanner"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// claimed lists the requirements that this version meets.
-var claimed = strings.Fields("L1 L2 L3 L4 L5 L6 L7 L9 L10 R1 R2 S1 S2 S3 S4 S5 S8 S9 P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 T1 T2 T3 T4 T6 T8 T9 T10 T13 T14 T15")
+const requirementsPage = "docs/requirements.md"
 
-// requirements checks that a test names every requirement that Interlock meets, in
-// a comment or in the name of a subtest.
+// requirementCounts says how many requirements each group has.
+var requirementCounts = map[string]int{"L": 10, "R": 3, "S": 9, "P": 10, "T": 15}
+
+var (
+	requirementID  = regexp.MustCompile(`\b([LRSPT])([1-9][0-9]?)\b`)
+	requirementRow = regexp.MustCompile(`^\| ([LRSPT][1-9][0-9]?) \| (.*) \| (met|open) \| (.*) ?\|$`)
+)
+
+// requirements checks docs/requirements.md: it lists every requirement, and the
+// tests that name it, in a comment or a subtest. A requirement without a test must
+// be open. Ids appear in tests and on that page only. With -fix it rewrites the
+// column of tests.
 func requirements(t tree) (summary string, wrong []string, err error) {
-	named := make(map[string]bool)
-	for _, name := range t.files {
-		if !isTest(name) {
+	proofs, wrong, err := t.requirementProofs()
+	if err != nil {
+		return "", nil, err
+	}
+	text, err := t.read(requirementsPage)
+	if err != nil {
+		return "", nil, err
+	}
+	seen, met := make(map[string]bool), 0
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		m := requirementRow.FindStringSubmatch(line)
+		if m == nil {
 			continue
 		}
-		src, err := t.read(name)
+		id, sentence, status := m[1], m[2], m[3]
+		complain := func(what string) {
+			wrong = append(wrong, fmt.Sprintf("%s:%d: %s: %s", requirementsPage, i+1, id, what))
+		}
+		if seen[id] {
+			complain("appears twice")
+		}
+		seen[id] = true
+		if status == "met" {
+			met++
+			if len(proofs[id]) == 0 {
+				complain("no test names it, so it is open")
+			}
+		}
+		want := fmt.Sprintf("| %s | %s | %s | %s |", id, sentence, status, strings.Join(proofs[id], "<br>"))
+		if !t.fix && line != want {
+			complain("other tests name it (make fmt)")
+		}
+		lines[i] = want
+	}
+	for id := range allIDs {
+		if !seen[id] {
+			wrong = append(wrong, fmt.Sprintf("%s: %s is missing", requirementsPage, id))
+		}
+	}
+	slices.Sort(wrong)
+	if fixed := strings.Join(lines, "\n"); t.fix && fixed != text {
+		err = t.write(requirementsPage, fixed)
+	}
+	return fmt.Sprintf("%d of %d are met", met, len(seen)), wrong, err
+}
+
+// allIDs yields every id.
+func allIDs(yield func(string) bool) {
+	for group, n := range requirementCounts {
+		for i := range n {
+			if !yield(fmt.Sprint(group, i+1)) {
+				return
+			}
+		}
+	}
+}
+
+// idsIn returns the ids that a text names. P99 is a percentile.
+func idsIn(text string) (found []string) {
+	for _, m := range requirementID.FindAllStringSubmatch(text, -1) {
+		if n, _ := strconv.Atoi(m[2]); n <= requirementCounts[m[1]] {
+			found = append(found, m[0])
+		}
+	}
+	return found
+}
+
+// requirementProofs returns the tests that name each requirement, as citations. It
+// complains about every id that is outside of the tests.
+func (t tree) requirementProofs() (proofs map[string][]string, wrong []string, err error) {
+	proofs = make(map[string][]string)
+	for _, name := range t.files {
+		if name == requirementsPage || strings.HasPrefix(name, "internal/tools/") {
+			continue
+		}
+		if strings.HasSuffix(name, "_test.go") || isLaws(name) {
+			src, err := t.read(name)
+			if err == nil {
+				err = prove(proofs, name, src)
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		paragraphs, err := t.paragraphs(name)
 		if err != nil {
-			return "", nil, err
+			return nil, nil, err
 		}
-		for _, id := range idsIn(src) {
-			named[id] = true
-		}
-	}
-	for _, id := range claimed {
-		if !named[id] {
-			wrong = append(wrong, id+": no test names it")
+		for _, p := range paragraphs {
+			for _, id := range idsIn(p.text) {
+				wrong = append(wrong, fmt.Sprintf("%s:%d: requirement id %s belongs in a test", name, p.line, id))
+			}
 		}
 	}
-	return fmt.Sprintf("a test names %d of %d", len(claimed)-len(wrong), len(claimed)), wrong, nil
+	return proofs, wrong, nil
 }
 
-// isTest reports whether a file holds tests of the product.
-func isTest(name string) bool {
-	return isLaws(name) || strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "internal/tools/")
-}
-
-var requirementID = regexp.MustCompile(`\b[LRSPT][1-9][0-9]?\b`)
-
-// idsIn returns the requirements that a Go file names in comments and strings.
-// Elsewhere T1 is a type parameter.
-func idsIn(src string) (found []string) {
-	var s scanner.Scanner
+// prove adds what a test file names: the sentence of a subtest or a law, else the
+// function whose text or comment names the requirement, else the file.
+func prove(proofs map[string][]string, name, src string) error {
 	files := token.NewFileSet()
-	s.Init(files.AddFile("", files.Base(), len(src)), []byte(src), nil, scanner.ScanComments)
-	for {
-		switch _, tok, text := s.Scan(); tok {
-		case token.EOF:
-			return found
-		case token.COMMENT, token.STRING:
-			found = append(found, requirementID.FindAllString(text, -1)...)
+	file, err := parser.ParseFile(files, name, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	add := func(text, test string) {
+		for _, id := range idsIn(text) {
+			if c := "`" + name + test + "`"; !slices.Contains(proofs[id], c) {
+				proofs[id] = append(proofs[id], c)
+			}
 		}
 	}
+	for _, d := range file.Decls {
+		function := ""
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && testName.MatchString(f.Name.Name) {
+			function = f.Name.Name
+			add(f.Doc.Text(), ": "+function)
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			switch text, err := strconv.Unquote(lit.Value); {
+			case err != nil, strings.ContainsAny(text, "%\n|`"): // a message, not a name
+				if function != "" {
+					add(text, ": "+function)
+				}
+			case function != "":
+				add(text, ": "+function+"/"+text)
+			default:
+				add(text, ": "+text)
+			}
+			return true
+		})
+	}
+	for _, group := range file.Comments {
+		for _, id := range idsIn(group.Text()) {
+			fromHere := func(c string) bool { return strings.HasPrefix(c, "`"+name+":") }
+			if !slices.ContainsFunc(proofs[id], fromHere) {
+				add(id, "")
+			}
+		}
+	}
+	return nil
 }
