@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// What the README says of a service in Python is copied from there to the letter, but for
-// the ports, which may be taken here, and for who builds the command.
+// TestGatewayReadme follows docs/gateway.md to the letter. It replaces the ports, which
+// may be in use, and the command, which is built once for all tests.
 func TestGatewayReadme(t *testing.T) {
 	need(t, "python3")
 	need(t, "curl")
-	for _, page := range []string{"README.md", "README.zh-CN.md"} {
+	for _, page := range []string{"docs/gateway.md", "docs/gateway.zh-CN.md"} {
 		t.Run(page, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("..", "..", page))
 			if err != nil {
