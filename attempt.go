@@ -12,78 +12,78 @@ import (
 )
 
 const (
-	// longestPoll bounds how long a waiter relies on being woken.
-	longestPoll = time.Second
+	// maxPoll bounds how long a waiter relies on notifications.
+	maxPoll = time.Second
 
-	// An engine that fails is asked again after pauses from leastPause to
-	// mostPause, and given up after outage, or after briefOutage by those who
-	// wanted to ask only once.
-	leastPause  = 50 * time.Millisecond
-	mostPause   = time.Second
+	// An attempt retries an engine that fails after pauses from minPause to
+	// maxPause. It gives up after outage, or after briefOutage if it was to ask
+	// once.
+	minPause    = 50 * time.Millisecond
+	maxPause    = time.Second
 	outage      = 5 * time.Second
 	briefOutage = 2 * time.Second
 
-	// place is how long the engine keeps the place in line of one who does not
-	// ask again. It is what the death of a waiter costs those behind it.
-	place = 5 * time.Second
+	// queueLease is how long the engine keeps the position of a waiter that does
+	// not ask again. It is what a dead waiter costs the waiters behind it.
+	queueLease = 5 * time.Second
 
-	// A grant of which less than 1/leastLeft is left when it arrives is given
+	// A grant with less than 1/minLeft of its lease left on arrival is given
 	// back: the engine is too slow for that lease.
-	leastLeft = 10
+	minLeft = 10
 )
 
-var errSlow = errors.New("the engine took so long to answer that little of the lease was left; use a longer one")
+var errSlow = errors.New("the engine answered so late that little of the lease was left; use a longer lease")
 
-// An attempt is one acquisition, asked for until there is an answer. Its id
-// stays the same throughout, so that the engine recognises it.
+// An attempt is one acquisition. It asks the engine until there is an answer,
+// always with the same id, so that the engine recognises a repeated request.
 type attempt struct {
 	mutex  *Mutex
 	req    engine.Request
-	direct bool
+	direct bool // the local queue is not used
 	once   bool
-	ear    *ear
-	busy   func(seen) // told of every vain try; may be nil
+	sub    *subscription
+	onBusy func(rival) // called after every refusal; may be nil
 
-	tries   int       // how often the engine was asked
-	unsure  bool      // an answer was lost, so the lock may be ours
-	sent    time.Time // when it was last asked
-	down    time.Time // since when it has been failing; zero if it has not
-	failed  int       // how often in a row
-	trouble error     // how, the last time
-	rival   seen      // who was last seen with the lock
-	waiting bool      // counted and traced as a waiter
-	placed  bool      // the engine keeps a place in line for it
+	tries        int       // requests sent to the engine
+	maybeGranted bool      // a reply was lost, so the lock may have been granted
+	sent         time.Time // when the last request was sent
+	failingSince time.Time // when the engine began to fail
+	failures     int       // failures in a row
+	lastErr      error     // the last failure
+	rival        rival     // the holder last seen
+	waiting      bool      // counted and traced as a waiter
+	queued       bool      // the engine keeps a queue position for it
 }
 
-// stand asks the engine until the lock is granted or there is no point in
-// asking again.
-func (m *Mutex) stand(ctx context.Context, once bool, e *ear, busy func(seen)) (grant, error) {
-	a := attempt{mutex: m, once: once, ear: e, busy: busy}
-	a.req, a.direct = m.request(ctx, once)
-	g, err := a.run(ctx)
+// run asks the engine until the lock is granted or retrying is pointless. It
+// cleans up after a request without an answer.
+func (a *attempt) run(ctx context.Context) (grant, error) {
+	m := a.mutex
+	a.req, a.direct = m.newRequest(ctx, a.once)
+	g, err := a.retry(ctx)
 	if a.waiting {
 		m.core.stats.waiting.Add(-1)
 	}
 	switch {
 	case err == nil:
-	case a.unsure:
+	case a.maybeGranted:
 		m.core.cleanUp(a.req, m.opts.trace, a.sent)
-	case a.placed:
-		m.core.stepOut(a.req)
+	case a.queued:
+		m.core.leaveQueue(a.req)
 	}
 	return g, err
 }
 
-func (a *attempt) run(ctx context.Context) (grant, error) {
+func (a *attempt) retry(ctx context.Context) (grant, error) {
 	c := a.mutex.core
 	for {
-		a.ear.forget()
+		a.sub.drain()
 		a.sent = time.Now()
 		got, err := c.engine.Acquire(ctx, a.req)
 		a.tries++
 		if err == nil {
-			g := grant{req: a.req, fence: got.Fence, sent: a.sent, sure: watchdog.SureUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct, local: got.Local}
-			if time.Until(g.sure) >= a.req.Lease/leastLeft {
+			g := grant{req: a.req, fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct, local: got.Local}
+			if time.Until(g.safeUntil) >= a.req.Lease/minLeft {
 				return g, nil
 			}
 			err = a.giveBack(ctx)
@@ -92,56 +92,56 @@ func (a *attempt) run(ctx context.Context) (grant, error) {
 		if err != nil {
 			return grant{}, err
 		}
-		if err := c.rest(ctx, pause, a.ear.wake); err != nil {
-			return grant{}, a.ended(err)
+		if err := c.sleep(ctx, pause, a.sub.wake); err != nil {
+			return grant{}, a.stopped(err)
 		}
 	}
 }
 
-// judge decides what an unsuccessful try means: how long to pause before the
-// next one, or that there is none.
+// judge returns how long to pause before the next request, or the error that
+// ends the attempt.
 func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 	if busy := asBusy(err); busy != nil {
 		return a.refused(busy)
 	}
 	switch {
 	case errors.Is(err, engine.ErrUnknown):
-		a.unsure, a.req.Retry = true, true
+		a.maybeGranted, a.req.Retry = true, true
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrOverloaded):
 	case ctx.Err() != nil:
-		return 0, a.ended(context.Cause(ctx))
-	default: // asking again would not help
-		return 0, fmt.Errorf("interlock: acquiring %q: %w", a.req.Key, err)
+		return 0, a.stopped(context.Cause(ctx))
+	default: // a retry would not help
+		return 0, fmt.Errorf("interlock: acquire %q: %w", a.req.Key, err)
 	}
 	if ctx.Err() != nil && a.rival.holder != "" {
-		return 0, a.ended(context.Cause(ctx))
+		return 0, a.stopped(context.Cause(ctx))
 	}
 	if ctx.Err() != nil {
 		return 0, a.failure(withCause(err, context.Cause(ctx)))
 	}
 	now := time.Now()
-	if a.failed == 0 {
-		a.down = now
+	if a.failures == 0 {
+		a.failingSince = now
 	}
-	a.failed, a.trouble = a.failed+1, err
-	pause := Exponential(leastPause, mostPause)(a.failed)
+	a.failures, a.lastErr = a.failures+1, err
+	pause := Exponential(minPause, maxPause)(a.failures)
 	limit := outage
 	if a.once {
 		limit = briefOutage
 	}
-	if now.Add(pause).Sub(a.down) > limit {
+	if now.Add(pause).Sub(a.failingSince) > limit {
 		return 0, a.failure(err)
 	}
 	return pause, nil
 }
 
-// refused handles that somebody else has the lock.
+// refused handles a lock that another holder has.
 func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	m := a.mutex
-	a.failed, a.rival = 0, seenBusy(busy)
-	a.placed = a.req.QueueLease > 0
-	if a.busy != nil {
-		a.busy(a.rival)
+	a.failures, a.rival = 0, rivalFrom(busy)
+	a.queued = a.req.QueueLease > 0
+	if a.onBusy != nil {
+		a.onBusy(a.rival)
 	}
 	if a.once {
 		return 0, a.rival.contended(a.req.Key, nil)
@@ -155,57 +155,57 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	}
 	if m.opts.poll != nil {
 		pause := max(m.opts.poll(a.tries), time.Millisecond)
-		if a.placed { // or the place would be gone before it is asked for again
-			pause = min(pause, place/2)
+		if a.queued { // ask again before the queue position expires
+			pause = min(pause, queueLease/2)
 		}
 		return pause, nil
 	}
-	a.ear.listen(m.core, a.req)
-	pause := longestPoll
+	a.sub.subscribe(m.core, a.req)
+	pause := maxPoll
 	if busy.Left > 0 && busy.Left < pause {
 		pause = busy.Left + time.Millisecond
 	}
 	return max(backoff.Jitter(pause), time.Millisecond), nil
 }
 
-// giveBack returns a grant that came too late to be of use, and goes on with a
-// new attempt: what was given up stays so.
+// giveBack returns a grant that came too late to be useful, and starts over
+// with a new attempt id.
 func (a *attempt) giveBack(ctx context.Context) error {
 	m := a.mutex
 	if _, err := m.core.release(a.req); err != nil {
 		m.core.cleanUp(a.req, m.opts.trace, a.sent)
 	}
-	a.req, _ = m.request(ctx, a.once)
-	a.placed = false
+	a.req, _ = m.newRequest(ctx, a.once)
+	a.queued = false
 	if a.direct {
-		a.ear.close() // it listened for the one before
+		a.sub.unsubscribe() // it was made for the old holder id
 	}
 	return fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
 }
 
-// ended says why waiting ended without the lock.
-func (a *attempt) ended(cause error) error {
-	if a.failed > 0 && a.rival.holder == "" {
-		return a.failure(withCause(a.trouble, cause))
+// stopped returns the error of an attempt that was cancelled.
+func (a *attempt) stopped(cause error) error {
+	if a.failures > 0 && a.rival.holder == "" {
+		return a.failure(withCause(a.lastErr, cause))
 	}
-	if !a.waiting && cause != ErrClosed { //nolint:errorlint // nobody was seen with the lock
+	if !a.waiting && cause != ErrClosed { //nolint:errorlint // no holder was seen
 		return unanswered(a.req.Key, cause)
 	}
 	return a.rival.gaveUp(a.req.Key, cause)
 }
 
-// failure says that the engine could not be asked.
+// failure returns the error of an attempt whose engine failed.
 func (a *attempt) failure(err error) error {
-	if a.unsure && !errors.Is(err, engine.ErrUnknown) {
+	if a.maybeGranted && !errors.Is(err, engine.ErrUnknown) {
 		err = fmt.Errorf("%w: %w", engine.ErrUnknown, err)
 	}
-	return fmt.Errorf("interlock: acquiring %q: %w", a.req.Key, err)
+	return fmt.Errorf("interlock: acquire %q: %w", a.req.Key, err)
 }
 
-// withCause says what went wrong and why it was not tried again.
+// withCause adds to a failure why it was not retried.
 func withCause(err, cause error) error { return fmt.Errorf("%w (%w)", err, cause) }
 
-// asBusy is errors.As without its allocation on the usual way.
+// asBusy is errors.As without an allocation in the common case.
 func asBusy(err error) *engine.BusyError {
 	if busy, ok := err.(*engine.BusyError); ok { //nolint:errorlint // errors.As follows
 		return busy
@@ -215,4 +215,38 @@ func asBusy(err error) *engine.BusyError {
 		return busy
 	}
 	return nil
+}
+
+// A grant is a lock as the engine granted it. Holders of this process may hand
+// it over without asking the engine.
+type grant struct {
+	req        engine.Request
+	fence      uint64
+	sent       time.Time // when the last acquire or renewal was sent
+	safeUntil  time.Time // the lease is valid at least until then
+	handovers  int       // in a row
+	tries      int       // requests sent to the engine
+	handedOver bool      // received from another holder of this process
+	direct     bool      // the local queue is not used
+	local      bool      // valid in this process only: the engine has degraded
+}
+
+// maxHandovers is how many holders of this process may follow the first before
+// other processes get their chance.
+const maxHandovers = 8
+
+// next returns the grant for the next holder in this process.
+func (g grant) next() grant {
+	g.fence++
+	g.handovers++
+	g.tries = 0
+	g.handedOver = true
+	return g
+}
+
+// canHandOver reports whether the grant may be handed over without asking the
+// engine. At least three quarters of the lease must be left, so that the next
+// holder gets nearly a full lease.
+func (g *grant) canHandOver(now time.Time) bool {
+	return g.handovers < maxHandovers && g.safeUntil.Sub(now) >= g.req.Lease*3/4-watchdog.MinDrift
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Call calls fn while holding lock and returns its result. What to do if the
-// lock is not to be had is said by [OrElse] or [OrZero]; without either it is
-// an error that matches [ErrContended]. A nil lock means none is needed.
+// Call calls fn while holding lock and returns its result. If the lock is
+// contended, it calls the fallback ([OrElse], [OrZero], [OrValue]); without one
+// the error matches [ErrContended]. With a nil lock, fn runs without a lock.
 //
 //	stock, err := interlock.Call(ctx, client.Mutex("stock:42", interlock.Wait(time.Second)),
 //		readStock, interlock.OrElse(readStaleStock))
@@ -31,17 +31,26 @@ func Call[T any](ctx context.Context, lock Locker, fn func(context.Context) (T, 
 	return fallback[0](ctx, busy)
 }
 
-// A Fallback is called in place of the work when the lock is not to be had.
+// Wrap returns a function that calls fn while holding lock(a). If lock returns
+// nil, fn runs without a lock, so locking can depend on the argument. The
+// fallback works as in [Call].
+func Wrap[A, R any](lock func(A) Locker, fn func(context.Context, A) (R, error), fallback ...Fallback[R]) func(context.Context, A) (R, error) {
+	return func(ctx context.Context, a A) (R, error) {
+		return Call(ctx, lock(a), func(ctx context.Context) (R, error) { return fn(ctx, a) }, fallback...)
+	}
+}
+
+// A Fallback replaces the work when the lock is contended. It runs without the
+// lock.
 type Fallback[T any] func(ctx context.Context, busy *ContendedError) (T, error)
 
-// OrElse makes [Call] return what fn returns if the lock is not to be had. fn
-// runs without the lock.
+// OrElse makes [Call] return fn's result if the lock is contended.
 func OrElse[T any](fn func(ctx context.Context, busy *ContendedError) (T, error)) Fallback[T] {
 	return fn
 }
 
-// OrZero makes [Call] return the zero value and no error if the lock is not to
-// be had.
+// OrZero makes [Call] return the zero value and no error if the lock is
+// contended.
 func OrZero[T any]() Fallback[T] {
 	return func(context.Context, *ContendedError) (T, error) {
 		var zero T
@@ -49,12 +58,12 @@ func OrZero[T any]() Fallback[T] {
 	}
 }
 
-// OrValue makes [Call] return v and no error if the lock is not to be had.
+// OrValue makes [Call] return v and no error if the lock is contended.
 func OrValue[T any](v T) Fallback[T] {
 	return func(context.Context, *ContendedError) (T, error) { return v, nil }
 }
 
-// isNil tells whether no lock was meant, typed or not.
+// isNil reports whether lock is nil or a nil pointer.
 func isNil(lock Locker) bool {
 	switch m := lock.(type) {
 	case nil:

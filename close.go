@@ -12,65 +12,132 @@ import (
 )
 
 // Close refuses new locks, ends all waiting with [ErrClosed], and waits until
-// every lock is released or ctx is done. What is held then is released all the
-// same; its holders lose it with ErrClosed as the reason, and Close says how
-// many there were. Renewal stops last, and nothing the client started is left
-// when Close returns, unless ctx ended and the engine did not answer for two more
-// seconds.
+// every lock is released or ctx is done. Locks still held then are released;
+// their holders lose them with ErrClosed as the reason, and the error of Close
+// says how many there were. Renewal stops last.
 //
-// What was made with [Client.OnClose] ends with the client, too, and so do the guards
-// of directives.
+// When Close returns, no goroutine of the client is left, unless ctx was done
+// and the engine did not answer for another 2 seconds. Close also runs the
+// functions registered with [Client.OnClose], and closes the guards of
+// directives.
 //
-// The engine stays open: it belongs to whoever opened it.
+// Close does not close the engine: its opener does.
 func (c *Client) Close(ctx context.Context) error {
 	if c.core.closed.CompareAndSwap(false, true) {
 		close(c.core.closing)
 	}
-	ended := c.core.farewells.begin(ctx)
+	waitHooks := c.core.closeHooks.start(ctx)
 	var err error
 	select {
 	case <-c.core.watchdog.Empty():
 	case <-ctx.Done():
-		if n := c.core.drop(ErrClosed); n > 0 {
-			err = fmt.Errorf("interlock: closed with %d locks held, and released them: %w", n, context.Cause(ctx))
+		if n := c.core.dropAll(ErrClosed); n > 0 {
+			err = fmt.Errorf("interlock: closed and released %d locks that were still held: %w", n, context.Cause(ctx))
 		}
 	}
-	err = errors.Join(err, ended())
-	c.core.presence.leave()
-	c.core.background.Drain(ctx, detach.Detached)
+	err = errors.Join(err, waitHooks())
+	c.core.registration.expire()
+	c.core.tasks.Drain(ctx, detach.Timeout)
 	return err
 }
 
-// ReleaseAll takes every lock that this client holds away from its holder, as
-// an operator's last resort, and returns how many there were. The holders'
-// contexts end with [ErrRevoked] as the reason. It waits for the engine, two
-// seconds at most.
-func (c *Client) ReleaseAll() int { return c.core.drop(ErrRevoked) }
+// ReleaseAll releases every lock that this client holds, as an operator's last
+// resort, and returns how many there were. It cancels the holders' contexts with
+// [ErrRevoked] as the reason. It waits for the engine, 2 seconds at most.
+func (c *Client) ReleaseAll() int { return c.core.dropAll(ErrRevoked) }
 
-// drop ends every hold for the given reason and releases its lock.
-func (c *core) drop(why error) int {
+// dropAll ends every hold and releases its lock. The releases run in parallel,
+// so that an unreachable engine costs one timeout.
+func (c *core) dropAll(why error) int {
 	var (
-		calls sync.WaitGroup // all at once: an engine that is down must cost one bound, not many
+		calls sync.WaitGroup
 		n     int
 	)
 	for _, x := range c.watchdog.All() {
 		if l := x.(*lease); l.lose(why) {
 			n++
-			calls.Go(func() { c.dropped(l) })
+			calls.Go(func() { c.releaseDropped(l) })
 		}
 	}
 	calls.Wait()
 	return n
 }
 
-// dropped releases the lock of a hold that was taken away.
-func (c *core) dropped(l *lease) {
+// releaseDropped releases the lock of a hold that was ended from outside.
+func (c *core) releaseDropped(l *lease) {
 	c.stats.dropped.Add(1)
-	parting, err := c.release(l.req)
+	res, err := c.release(l.req)
 	switch {
 	case err != nil:
-		c.unreleased(&l.req, l.opts.trace, time.Since(l.begun), err)
-	case parting.Outcome == engine.Released:
+		c.unreleased(&l.req, l.opts.trace, time.Since(l.since), err)
+	case res.Outcome == engine.Released:
 		c.stats.released.Add(1)
+	}
+}
+
+// OnClose registers f to run when the client is closed, for objects that must
+// end with it. Close runs all such functions in parallel while it waits for
+// locks, passes them its context, and returns their errors. If the client is
+// closed already, OnClose calls f at once with a cancelled context.
+//
+// Clients made by With are closed together and share these functions. Calling
+// stop removes f.
+func (c *Client) OnClose(f func(context.Context) error) (stop func()) {
+	h := &c.core.closeHooks
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(ErrClosed)
+		_ = f(ctx) // Close has returned: there is no caller to tell
+		return func() {}
+	}
+	defer h.mu.Unlock()
+	if h.all == nil {
+		h.all = make(map[*closeHook]struct{})
+	}
+	hook := &closeHook{f}
+	h.all[hook] = struct{}{}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.all, hook)
+	}
+}
+
+// closeHooks are the functions registered with OnClose.
+type closeHooks struct {
+	mu     sync.Mutex
+	all    map[*closeHook]struct{}
+	closed bool
+}
+
+type closeHook struct {
+	f func(context.Context) error
+}
+
+// start runs the hooks, once, and returns a function that waits for them.
+func (h *closeHooks) start(ctx context.Context) (wait func() error) {
+	h.mu.Lock()
+	all := h.all
+	h.all, h.closed = nil, true
+	h.mu.Unlock()
+	var (
+		calls sync.WaitGroup
+		mu    sync.Mutex
+		errs  []error
+	)
+	for hook := range all {
+		calls.Go(func() {
+			if err := hook.f(ctx); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	return func() error {
+		calls.Wait()
+		return errors.Join(errs...)
 	}
 }

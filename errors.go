@@ -10,26 +10,26 @@ import (
 )
 
 var (
-	// ErrContended means that somebody else holds the lock. Errors that match
-	// it are a *[ContendedError].
+	// ErrContended means that another holder has the lock. Errors that match it
+	// are a *[ContendedError].
 	ErrContended = errors.New("interlock: lock is held")
 
-	// ErrLost means that a lock ceased to be held before it was given up.
-	// Errors that match it are a *[LostError].
+	// ErrLost means that a lock was lost before its release. Errors that match
+	// it are a *[LostError].
 	ErrLost = errors.New("interlock: lock lost")
 
-	// ErrReleased is the cause of a context whose lock was given up.
+	// ErrReleased is the cause of a context whose lock was released.
 	ErrReleased = errors.New("interlock: lock released")
 
-	// ErrRevoked is why a lock was lost that an operator took away.
+	// ErrRevoked is the reason of a loss: an operator released the lock by force.
 	ErrRevoked = errors.New("interlock: revoked by an operator")
 
-	// ErrMaxHold is why a lock was lost that was held longer than [MaxHold].
-	ErrMaxHold = errors.New("interlock: held for as long as MaxHold allows")
+	// ErrMaxHold is the reason of a loss: the lock was held longer than [MaxHold].
+	ErrMaxHold = errors.New("interlock: held longer than MaxHold allows")
 
-	// ErrExpired is why a lock was lost whose lease could not be renewed in
-	// time, or was not to be.
-	ErrExpired = errors.New("interlock: lease ran out")
+	// ErrExpired is the reason of a loss: the lease expired, because a renewal
+	// failed or because [Lease] turns renewal off.
+	ErrExpired = errors.New("interlock: lease expired")
 
 	// ErrClosed means that the client was closed.
 	ErrClosed = errors.New("interlock: client is closed")
@@ -40,57 +40,57 @@ var (
 	// ErrKey means that a key cannot name a lock.
 	ErrKey = errors.New("interlock: bad key")
 
-	// ErrOption means that an option has a value that cannot be meant.
+	// ErrOption means that an option has an invalid value.
 	ErrOption = errors.New("interlock: bad option")
 )
 
-// What goes wrong in an engine, and is passed on with its cause.
+// Errors of engines.
 var (
-	// ErrUnavailable means that the engine could not be reached, or did not
-	// serve, for as long as it was worth trying. Nothing happened.
+	// ErrUnavailable means that the engine could not be reached, or refused to
+	// serve, until the retries ended. The call had no effect.
 	ErrUnavailable = engine.ErrUnavailable
 
-	// ErrOutcomeUnknown means that the engine was asked and did not answer.
-	// Whatever it may have granted is being given back. An error that matches
-	// it may also match ErrUnavailable, if that is how asking again ended.
+	// ErrOutcomeUnknown means that the engine was asked and did not answer. The
+	// client cleans up a lock that may have been granted. Such an error may also
+	// match ErrUnavailable, if the retries ended with that.
 	ErrOutcomeUnknown = engine.ErrUnknown
 
-	// ErrFull means that the engine has no room for another lock.
+	// ErrFull means that the engine has no capacity for another lock.
 	ErrFull = engine.ErrFull
 
-	// ErrOverloaded means that the engine takes no more connections.
+	// ErrOverloaded means that the engine accepts no more connections.
 	ErrOverloaded = engine.ErrOverloaded
 
-	// ErrKind means that another kind of thing is stored under the key.
+	// ErrKind means that the key holds another kind of lock, or no lock at all.
 	ErrKind = engine.ErrKind
 
-	// ErrUpgrade means that who reads asked to write, and would have waited for
-	// itself. Give up reading first, or write from the start.
+	// ErrUpgrade means that a reader asked for the write lock and would wait for
+	// itself. Release the read lock first, or acquire the write lock instead.
 	ErrUpgrade = engine.ErrUpgrade
 
-	// ErrNotHolder is why a lock was lost that the engine no longer knows, or
-	// knows to be somebody else's.
+	// ErrNotHolder is the reason of a loss: the engine no longer knows the hold,
+	// or another holder has the lock.
 	ErrNotHolder = engine.ErrNotHolder
 
-	// ErrSwitched is why a lock was lost when an operator switched to another
-	// engine; see package standby. It is a case of ErrNotHolder.
+	// ErrSwitched is the reason of a loss: an operator switched to another
+	// engine; see package standby. It matches ErrNotHolder, too.
 	ErrSwitched = engine.ErrSwitched
 )
 
-// A ContendedError says who holds a lock, and when to come back.
+// A ContendedError names the holder of a lock and says when to retry.
 type ContendedError struct {
 	Key        string
-	Holder     string        // who has the lock, as the engine calls it
-	Self       bool          // the context passed in holds it already
-	RetryAfter time.Duration // until the holder's lease runs out, unless renewed
-	Ahead      int           // how many stood in line before, as far as the kind has a line
-	Err        error         // why waiting ended; nil after one attempt
+	Holder     string        // the holder id at the engine
+	Self       bool          // the caller's own context holds it
+	RetryAfter time.Duration // until the holder's lease expires, unless it is renewed
+	Ahead      int           // waiters before the caller, if the kind has a queue
+	Err        error         // why the wait ended; nil after one attempt
 }
 
 // Error implements error.
 func (e *ContendedError) Error() string {
 	if e.Self {
-		return fmt.Sprintf("interlock: %q is held by this very context; use Reentrant to enter again, or WithoutHolds to stand in line", e.Key)
+		return fmt.Sprintf("interlock: %q is held by this context; use Reentrant to enter it again, or WithoutHolds to wait for it", e.Key)
 	}
 	s := fmt.Sprintf("interlock: %q is held", e.Key)
 	if e.Holder != "" {
@@ -105,13 +105,13 @@ func (e *ContendedError) Error() string {
 // Is makes every ContendedError match [ErrContended].
 func (e *ContendedError) Is(target error) bool { return target == ErrContended }
 
-// Unwrap returns why waiting ended.
+// Unwrap returns why the wait ended.
 func (e *ContendedError) Unwrap() error { return e.Err }
 
-// A LostError says which lock was lost, and how that was noticed.
+// A LostError says which lock was lost, and why.
 type LostError struct {
 	Key   string
-	Fence uint64 // the fence it had: a store that checks fences refuses it by now
+	Fence uint64 // of the lost hold: a store that checks fences refuses it
 	Err   error  // [ErrExpired], [ErrNotHolder], [ErrSwitched], [ErrMaxHold], [ErrRevoked] or [ErrClosed]
 }
 
@@ -121,23 +121,23 @@ func (e *LostError) Error() string { return fmt.Sprintf("interlock: lost %q: %v"
 // Is makes every LostError match [ErrLost].
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
-// Unwrap returns how the loss was noticed.
+// Unwrap returns the reason of the loss.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// Why waiting ended when it was not the context that said so.
-var errWaited = errors.New("waited for as long as Wait allows")
+// errWaited is the cause of a context that Wait bounds.
+var errWaited = errors.New("waited as long as Wait allows")
 
-// unanswered says that nobody knows who has the lock. If it is our own limit that
-// has come, and not the caller's, it is the engine that has not served.
+// unanswered returns the error of a caller that gave up before any answer. If
+// Wait ended and not the caller's context, the engine was unavailable.
 func unanswered(key string, cause error) error {
 	if cause == errWaited { //nolint:errorlint // ours
 		cause = fmt.Errorf("%w: %w", cause, ErrUnavailable)
 	}
-	return fmt.Errorf("interlock: acquiring %q: gave up before there was an answer: %w", key, cause)
+	return fmt.Errorf("interlock: acquire %q: gave up before the engine answered: %w", key, cause)
 }
 
-// short returns a holder as logs show it: 8 hex digits that tell holders apart
-// without letting a reader of the log pass for one.
+// short returns 8 hex digits that identify a holder in logs. The full id is a
+// secret: a reader of the log could act as the holder with it.
 func short(holder string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(holder)) // never fails

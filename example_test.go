@@ -99,7 +99,7 @@ func ExampleContendedError() {
 		return err
 	})
 	fmt.Println(err)
-	// Output: interlock: "order:42" is held by this very context; use Reentrant to enter again, or WithoutHolds to stand in line
+	// Output: interlock: "order:42" is held by this context; use Reentrant to enter it again, or WithoutHolds to wait for it
 }
 
 // A store that remembers the highest fence it has seen refuses writes from a

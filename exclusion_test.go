@@ -159,7 +159,7 @@ var exclusionLaws = []law{
 			})
 		}
 		synctest.Wait()
-		if n := w.client.Lines(); n != 0 {
+		if n := w.client.Queues(); n != 0 {
 			t.Errorf("%d lines are left", n)
 		}
 		if n := w.client.Leases(); n != 0 {

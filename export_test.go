@@ -10,11 +10,11 @@ import (
 func (c *Client) StepWall(d time.Duration) { c.core.clock.Step(d) }
 
 // Lines returns how many keys the in-process level knows.
-func (c *Client) Lines() (n int) {
-	for i := range c.core.desk.parts {
-		p := &c.core.desk.parts[i]
+func (c *Client) Queues() (n int) {
+	for i := range c.core.local.shards {
+		p := &c.core.local.shards[i]
 		p.mu.Lock()
-		n += len(p.lines)
+		n += len(p.queues)
 		p.mu.Unlock()
 	}
 	return n
@@ -26,8 +26,8 @@ func (c *Client) Leases() int { return len(c.core.watchdog.All()) }
 // Idle waits until nothing is on its way in the background, and then stops
 // listening for what operators do, as the end of the process would.
 func (c *Client) Idle() {
-	<-c.core.background.Wait()
-	c.core.seizures.ignore()
+	<-c.core.tasks.Wait()
+	c.core.revocations.unsubscribe()
 }
 
 // MadeBefore makes the client as old as if the wall clock had gone ahead by d

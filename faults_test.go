@@ -290,7 +290,7 @@ var faultLaws = []law{
 			})
 		})
 		synctest.Wait()
-		if n := w.client.Lines(); n != 0 {
+		if n := w.client.Queues(); n != 0 {
 			t.Errorf("%d lines are left", n)
 		}
 	}},

@@ -14,13 +14,13 @@ type Hold struct {
 	lease *lease
 	parts []*Hold // of a Multi, which has no lease of its own
 
-	mu   sync.Mutex
-	over bool  // it was unlocked
-	err  error // what came of that
+	mu    sync.Mutex
+	ended bool
+	err   error // the result of Unlock
 }
 
-// Key returns the key of the lock. A hold of several has their keys in order,
-// with commas between them.
+// Key returns the key of the lock. The hold of a [Multi] returns its keys in
+// order, separated by commas.
 func (h *Hold) Key() string {
 	if h.lease != nil {
 		return h.lease.req.Key
@@ -32,9 +32,8 @@ func (h *Hold) Key() string {
 	return strings.Join(keys, ",")
 }
 
-// Parts returns the holds that a hold of several locks consists of, in the order
-// of their keys, and otherwise the hold itself. They end together, with Unlock of
-// the whole.
+// Parts returns the holds of a [Multi] in the order of their keys. Any other
+// hold returns itself. Unlock of the whole hold ends all parts.
 func (h *Hold) Parts() []*Hold {
 	if h.lease != nil {
 		return []*Hold{h}
@@ -42,8 +41,8 @@ func (h *Hold) Parts() []*Hold {
 	return slices.Clone(h.parts)
 }
 
-// Holder returns what the engine calls the holder, in the shape uuid:number. A
-// hold of several locks has one for each, and returns the first.
+// Holder returns the holder id that the engine knows, in the form uuid:number.
+// The hold of a [Multi] returns the id of its first part.
 func (h *Hold) Holder() string {
 	if h.lease == nil {
 		return h.parts[0].Holder()
@@ -51,11 +50,12 @@ func (h *Hold) Holder() string {
 	return h.lease.req.Holder
 }
 
-// Fence returns a number that grows with every change of holder. Hand it to
-// whatever the lock protects: a store that refuses a number lower than one it
-// has seen cannot be harmed by a holder that was asleep while its lock was
-// lost. See [Fenced] for how strictly it grows. Each of several locks has a fence
-// of its own, as [Hold.Parts] tells; of all together it is the highest.
+// Fence returns a number that grows with every change of holder. Pass it to the
+// store that the lock protects. A store that refuses a lower fence than it has
+// seen is safe from a holder that was paused while its lock was lost.
+//
+// See [Fenced] for how strictly it grows. The hold of a [Multi] returns the
+// highest fence of its parts; use [Hold.Parts] for each.
 func (h *Hold) Fence() uint64 {
 	if h.lease != nil {
 		return h.lease.fence
@@ -67,8 +67,8 @@ func (h *Hold) Fence() uint64 {
 	return highest
 }
 
-// Left returns for how long the lock is certainly held unless it is renewed.
-// It is zero once the lock, or one of several, was lost or released.
+// Left returns how long the lock is held for certain without a renewal. It is
+// zero when the lock, or one of several, was lost or released.
 func (h *Hold) Left() time.Duration {
 	if h.lease != nil {
 		return h.lease.left()
@@ -80,9 +80,9 @@ func (h *Hold) Left() time.Duration {
 	return least
 }
 
-// Local tells whether the lock, or one of several, is this process's alone, since
-// its engine has degraded to that: then other processes may hold it as well. See
-// package standby.
+// Local reports whether the lock, or one of several, is valid in this process
+// only, because its engine has degraded to local locks. Other processes may hold
+// it as well. See package standby.
 func (h *Hold) Local() bool {
 	if h.lease != nil {
 		return h.lease.local
@@ -90,10 +90,10 @@ func (h *Hold) Local() bool {
 	return slices.ContainsFunc(h.parts, (*Hold).Local)
 }
 
-// Unlock gives the lock up, or takes back one entry of several. It works
-// whatever became of the context, from any goroutine, and takes two seconds at
-// most. If the lock had been lost by then, the error matches [ErrLost].
-// Calling it again is free and returns the same.
+// Unlock ends the hold. The last entry of a [Reentrant] lock releases it. Unlock
+// works in any goroutine, whether or not the context was cancelled, and returns
+// within 2 seconds. If the lock was lost before, the error matches [ErrLost].
+// Later calls return the same result and do nothing.
 func (h *Hold) Unlock() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,20 +101,20 @@ func (h *Hold) Unlock() error {
 	return h.err
 }
 
-// end ends the hold, unless it is over.
+// end ends the hold once.
 func (h *Hold) end() {
 	switch {
-	case h.over:
+	case h.ended:
 	case h.lease != nil:
-		h.over, h.err = true, h.lease.leave()
+		h.ended, h.err = true, h.lease.unlock()
 	default:
-		h.over, h.err = true, unlockAll(h.parts)
+		h.ended, h.err = true, unlockAll(h.parts)
 	}
 }
 
-// during calls fn while holding the lock, and releases it whatever fn does.
-func (h *Hold) during(ctx context.Context, fn func(context.Context) error) error {
-	defer h.Unlock() //nolint:errcheck // should fn panic; a second Unlock is free
+// run calls fn and unlocks, even if fn panics.
+func (h *Hold) run(ctx context.Context, fn func(context.Context) error) error {
+	defer h.Unlock() //nolint:errcheck // for a panic in fn; a second Unlock does nothing
 	err := fn(ctx)
 	if lost := h.Unlock(); errors.Is(lost, ErrLost) {
 		return errors.Join(err, lost)

@@ -1,10 +1,9 @@
 package interlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/engine"
@@ -14,44 +13,42 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// A Client makes locks on one engine. It is safe for concurrent use, and one is
-// enough for a process.
+// A Client makes locks on one engine. It is safe for concurrent use; a process
+// needs one.
 type Client struct {
 	core *core
 	opts options
 }
 
-// New returns a Client for e, or for an engine in this process if e is nil.
-// Options given here apply to every lock the client makes.
-//
-// An engine that e wraps or uses is not closed with the client.
+// New returns a Client on e, or on a new embedded engine if e is nil. The options
+// apply to every lock the client makes. Closing the client does not close e.
 func New(e engine.Engine, opts ...Option) *Client {
 	if e == nil {
 		e = memory.New()
 	}
 	c := &Client{core: newCore(e), opts: options{lease: DefaultLease}.with(opts)}
-	c.core.presence.init(c.core, c.opts.name)
+	c.core.registration.init(c.core, c.opts.name)
 	return c
 }
 
-// With returns a Client that applies opts, too, to every lock it makes. It
+// With returns a Client that also applies opts to every lock it makes. It
 // shares everything else with c.
 func (c *Client) With(opts ...Option) *Client {
 	return &Client{core: c.core, opts: c.opts.with(opts)}
 }
 
-// Prefix returns what the client puts before every key; see the option [Prefix].
+// Prefix returns the prefix of every key of the client; see the option [Prefix].
 func (c *Client) Prefix() string { return c.opts.prefix }
 
-// Engine returns the engine that the client was made with.
+// Engine returns the engine of the client.
 func (c *Client) Engine() engine.Engine { return c.core.engine }
 
-// Mutex returns the lock named key. Making one is free: it has no state of its
-// own, and what is wrong with key or opts shows when it is taken.
+// Mutex returns the lock named key. It costs nothing and sends nothing: errors
+// in key or opts are returned when the lock is acquired.
 func (c *Client) Mutex(key string, opts ...Option) *Mutex {
 	m := c.lock(engine.Exclusive, key, opts)
 	if m.opts.fair {
-		m.become(engine.Fair)
+		m.setKind(engine.Fair)
 	}
 	return m
 }
@@ -66,43 +63,69 @@ func (c *Client) lock(kind engine.Kind, key string, opts []Option) *Mutex {
 	if m.opts.err == nil {
 		m.opts.err = checkKey(m.key)
 	}
-	m.become(kind)
+	m.setKind(kind)
 	return m
 }
 
-// become makes m a lock of the given kind, if the engine has it.
-func (m *Mutex) become(kind engine.Kind) {
+// setKind sets the kind of the lock, or an error if the engine lacks that kind.
+func (m *Mutex) setKind(kind engine.Kind) {
 	m.kind = kind
 	if m.opts.err == nil && !m.core.caps.Has(kind) {
-		m.opts.err = lacks(m.core.engine, "locks of kind "+kind.String())
+		m.opts.err = unsupported(m.core.engine, kind.String()+" locks")
 	}
 }
 
-// lacks says that an engine cannot do what was asked for.
-func lacks(e engine.Engine, what string) error {
-	return fmt.Errorf("interlock: %T has no %s: %w; use another engine, or do without", e, what, errors.ErrUnsupported)
+func unsupported(e engine.Engine, what string) error {
+	return fmt.Errorf("interlock: %T does not support %s: %w; use another engine", e, what, errors.ErrUnsupported)
 }
 
-// A core is what a Client shares with those made from it.
+// defaultClient is the client of code that was given none. Woven code needs it,
+// because a directive cannot name a client.
+var defaultClient atomic.Pointer[Client]
+
+// SetDefault makes c the client that [From] falls back to.
+func SetDefault(c *Client) { defaultClient.Store(c) }
+
+type clientKey struct{}
+
+// NewContext returns a context that carries c; see [From].
+func NewContext(ctx context.Context, c *Client) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// From returns the client that ctx carries, or the default client: the one set
+// by [SetDefault], or else a client on an embedded engine.
+func From(ctx context.Context) *Client {
+	if c, ok := ctx.Value(clientKey{}).(*Client); ok {
+		return c
+	}
+	if c := defaultClient.Load(); c != nil {
+		return c
+	}
+	defaultClient.CompareAndSwap(nil, New(nil))
+	return defaultClient.Load()
+}
+
+// A core is the state that a Client shares with the clients made by With.
 type core struct {
 	engine engine.Engine
 	caps   engine.Capabilities
-	id     string        // the first part of every holder
-	seq    atomic.Uint64 // the last part of the latest
+	id     string        // the first part of every holder id
+	seq    atomic.Uint64 // the last part of the latest holder id
 	clock  *watchdog.Clock
 
-	desk      desk
-	watchdog  watchdog.Watchdog
-	seizures  seizures
-	presence  presence
-	farewells farewells
-	bound     detach.Bound
-	stats     counters
-	warned    warned
+	local        localQueue
+	watchdog     watchdog.Watchdog
+	revocations  revocations
+	registration registration
+	closeHooks   closeHooks
+	detached     detach.Source
+	stats        counters
+	warned       warned
 
-	closing    chan struct{}   // closed by Close
-	closed     atomic.Bool     // before closing is
-	background taskgroup.Group // acquisitions, clean-ups and renewals on their way
+	closing chan struct{}   // closed by Close
+	closed  atomic.Bool     // set before closing is closed
+	tasks   taskgroup.Group // acquisitions, clean-ups and renewals in progress
 }
 
 func newCore(e engine.Engine) *core {
@@ -113,52 +136,15 @@ func newCore(e engine.Engine) *core {
 		clock:   watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}
-	c.desk.init(c)
-	c.seizures.core = c
+	c.local.init(c)
+	c.revocations.core = c
 	c.watchdog.Init(watchdog.Config{
 		Clock:   c.clock,
 		Renew:   c.renew,
 		Shard:   c.caps.Shard,
-		Spawn:   c.background.Go,
+		Spawn:   c.tasks.Go,
 		Tick:    c.tick,
-		Emptied: c.seizures.ignore,
+		Emptied: c.revocations.unsubscribe,
 	})
 	return c
-}
-
-// warned remembers which keys have been pointed out, by name, so that a log is
-// not flooded.
-type warned struct {
-	mu    sync.Mutex
-	names map[string]struct{}
-}
-
-const mostWarned = 1000 // names; a program has fewer, or keys without names
-
-// warn points out an untidy key, once for each name (T8).
-func (c *core) warn(key string, t *Trace) {
-	if t == nil || t.Warned == nil {
-		return
-	}
-	problem := untidy(key)
-	if problem == "" {
-		return
-	}
-	name, _, _ := strings.Cut(key, ":")
-	if c.warned.first(name) {
-		t.Warned(Warned{Key: key, Problem: problem})
-	}
-}
-
-func (w *warned) first(name string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, seen := w.names[name]; seen || len(w.names) >= mostWarned {
-		return false
-	}
-	if w.names == nil {
-		w.names = make(map[string]struct{})
-	}
-	w.names[name] = struct{}{}
-	return true
 }

@@ -3,25 +3,26 @@ package interlock
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
 
 const (
-	// maxKey is the longest key there may be, in bytes. Redis would take more;
-	// a key this long is data that went astray.
+	// maxKey is the longest key in bytes. Redis allows more, but a key this long
+	// is usually data in the wrong place.
 	maxKey = 1024
 
-	// tidyKey is the longest key that is not pointed out, in characters (T8).
-	tidyKey = 64
+	// maxTidyKey is the longest key in characters that causes no warning.
+	maxTidyKey = 64
 )
 
-// Key makes a key of a name and the identifiers of what is locked, joined by
-// colons: Key("pay", "order", "42") is "pay:order:42". Parts are escaped so
-// that no two lists of parts make the same key, whatever users put in them.
+// Key joins a name and the identifiers of the locked object with colons:
+// Key("pay", "order", "42") is "pay:order:42". It escapes the parts, so that two
+// different lists of parts never make the same key.
 //
-// A key with no identifier locks everything of that name at once. Where that
-// is not meant, it is pointed out; see [Trace.Warned].
+// A key without an identifier locks everything of that name at once; see
+// [Trace.Warned].
 func Key(name string, ids ...string) string {
 	if len(ids) == 0 {
 		return escape(name)
@@ -35,8 +36,8 @@ func Key(name string, ids ...string) string {
 	return b.String()
 }
 
-// Braces are escaped because Redis Cluster reads them; an empty part, because
-// a key must not end in a colon.
+// Redis Cluster interprets braces, so they are escaped. An empty part is
+// escaped, because a key must not end in a colon.
 var escapes = strings.NewReplacer("%", "%25", ":", "%3A", "{", "%7B", "}", "%7D")
 
 func escape(part string) string {
@@ -46,30 +47,31 @@ func escape(part string) string {
 	return escapes.Replace(part)
 }
 
-// checkKey refuses what cannot name a lock on every engine.
+// checkKey refuses a key that some engine cannot store.
 func checkKey(key string) error {
 	if !utf8.ValidString(key) {
-		return fmt.Errorf("%w: %q is not UTF-8; encode binary identifiers, in hex for example", ErrKey, cut(key))
+		return fmt.Errorf("%w: %q is not UTF-8; encode binary identifiers, for example in hex", ErrKey, cut(key))
 	}
 	switch open := strings.IndexByte(key, '{'); {
 	case key == "":
-		return fmt.Errorf("%w: it is empty; name what is locked, such as %q", ErrKey, "order:42")
+		return fmt.Errorf("%w: the key is empty; use one such as %q", ErrKey, "order:42")
 	case len(key) > maxKey:
-		return fmt.Errorf("%w: %q… has %d bytes, %d are allowed; hash the long part", ErrKey, cut(key), len(key), maxKey)
+		return fmt.Errorf("%w: %q… has %d bytes, and the limit is %d; hash the long part", ErrKey, cut(key), len(key), maxKey)
 	case strings.IndexFunc(key, unicode.IsControl) >= 0:
-		return fmt.Errorf("%w: %q holds a control character", ErrKey, cut(key))
+		return fmt.Errorf("%w: %q contains a control character", ErrKey, cut(key))
 	case open < 0 && strings.IndexByte(key, '}') >= 0,
 		open >= 0 && strings.IndexByte(key[open:], '}') < 2:
-		return fmt.Errorf("%w: %q has a malformed hash tag; braces must enclose something, as in %q, or be escaped with Key", ErrKey, cut(key), "order:{42}")
+		return fmt.Errorf("%w: %q has a malformed hash tag; write it as in %q, or escape braces with Key", ErrKey, cut(key), "order:{42}")
 	}
 	return nil
 }
 
-// untidy says what a person should know about a key that works (T8), or "".
+// untidy returns a warning about a key that works but is probably a mistake, or
+// "".
 func untidy(key string) string {
 	switch i := strings.LastIndexByte(key, ':'); {
-	case utf8.RuneCountInString(key) > tidyKey:
-		return fmt.Sprintf("key is longer than %d characters; it costs memory and traffic with every call", tidyKey)
+	case utf8.RuneCountInString(key) > maxTidyKey:
+		return fmt.Sprintf("key is longer than %d characters; it costs memory and traffic with every call", maxTidyKey)
 	case i < 0:
 		return "key has no identifier; it locks everything of that name at once"
 	case i == len(key)-1:
@@ -80,9 +82,47 @@ func untidy(key string) string {
 
 // cut shortens a key for a message.
 func cut(key string) string {
-	const most = 40
-	if len(key) <= most {
+	const limit = 40
+	if len(key) <= limit {
 		return key
 	}
-	return key[:most]
+	return key[:limit]
+}
+
+// warned remembers the names of keys that were warned about, so that a log is
+// not flooded.
+type warned struct {
+	mu    sync.Mutex
+	names map[string]struct{}
+}
+
+// maxWarned bounds the names. A program with more of them puts identifiers first.
+const maxWarned = 1000
+
+// warn traces an untidy key, once per name.
+func (c *core) warn(key string, t *Trace) {
+	if t == nil || t.Warned == nil {
+		return
+	}
+	problem := untidy(key)
+	if problem == "" {
+		return
+	}
+	name, _, _ := strings.Cut(key, ":")
+	if c.warned.first(name) {
+		t.Warned(Warned{Key: key, Problem: problem})
+	}
+}
+
+func (w *warned) first(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, seen := w.names[name]; seen || len(w.names) >= maxWarned {
+		return false
+	}
+	if w.names == nil {
+		w.names = make(map[string]struct{})
+	}
+	w.names[name] = struct{}{}
+	return true
 }

@@ -11,25 +11,22 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// A Latch is closed until it has been counted down a number of times, and open
-// from then on: for those who must wait until several others are done.
+// A Latch opens after it was counted down a given number of times. Use it to
+// wait until several other tasks are done.
 type Latch struct {
 	core *core
 	req  engine.Request
 	opts options
 }
 
-// latchLife is how long a latch is remembered by default after it was last asked
-// for.
+// latchLife is how long a latch is kept after its last use. Lease overrides it.
 const latchLife = time.Hour
 
-// Latch returns the latch named key, which opens when it has been counted down n
-// times. It comes into being when it is first counted down or waited for; a
-// number that differs from the first is of no consequence.
+// Latch returns the latch named key, which opens after n counts. The first use
+// creates it and fixes n; a different n later has no effect.
 //
-// It is forgotten an hour after it was last counted down, looked at or waited
-// for, or after the time set by [Lease], and then closed as if new. So give each
-// use a key of its own.
+// A latch expires an hour after its last use, or after the time set by [Lease];
+// after that it is closed again. So use a new key for each task.
 func (c *Client) Latch(key string, n int, opts ...Option) *Latch {
 	m := c.lock(engine.Exclusive, key, opts) // for its key and options
 	l := &Latch{core: c.core, opts: m.opts}
@@ -38,7 +35,7 @@ func (c *Client) Latch(key string, n int, opts ...Option) *Latch {
 		l.req.Lease = l.opts.lease
 	}
 	if l.opts.err == nil && c.core.caps.Latcher == nil {
-		l.opts.err = lacks(c.core.engine, "latches")
+		l.opts.err = unsupported(c.core.engine, "latches")
 	}
 	if n < 1 {
 		l.opts.reject("Latch(%q, %d): must be counted down at least once", key, n)
@@ -49,19 +46,19 @@ func (c *Client) Latch(key string, n int, opts ...Option) *Latch {
 // Key returns the key of the latch, prefix included.
 func (l *Latch) Key() string { return l.req.Key }
 
-// CountDown counts once and returns how many are still missing. An engine that
-// fails is asked again, for two seconds at most, and counts once all the same.
+// CountDown counts once and returns how many counts are left. It retries an
+// engine that fails, for 2 seconds at most; a retry never counts twice.
 func (l *Latch) CountDown(ctx context.Context) (left int, err error) {
 	r := l.req
 	r.Attempt = l.core.id + ":" + strconv.FormatUint(l.core.seq.Add(1), 10)
 	return l.ask(ctx, r, briefOutage)
 }
 
-// Left returns how many are still missing; zero means that the latch is open.
+// Left returns how many counts are left; zero means that the latch is open.
 func (l *Latch) Left(ctx context.Context) (int, error) { return l.ask(ctx, l.req, briefOutage) }
 
-// Wait returns nil once the latch is open. If ctx is done before, or the time set
-// by [Wait] is over, the error matches [ErrNotOpen] as well as the reason.
+// Wait returns nil when the latch is open. If ctx is done first, or the time set
+// by [Wait] passes, the error matches [ErrNotOpen] as well as the reason.
 func (l *Latch) Wait(ctx context.Context) error {
 	if l.opts.bounded && l.opts.wait == 0 { // one look
 		left, err := l.ask(ctx, l.req, briefOutage)
@@ -75,33 +72,33 @@ func (l *Latch) Wait(ctx context.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, l.opts.wait, errWaited)
 		defer cancel()
 	}
-	var e ear
-	defer e.close()
+	var sub subscription
+	defer sub.unsubscribe()
 	for {
-		e.forget()
+		sub.drain()
 		left, err := l.ask(ctx, l.req, outage)
 		if err != nil || left == 0 {
 			return err
 		}
-		e.listen(l.core, l.req)
-		pause := min(longestPoll, l.req.Lease/watchdog.RenewPart) // to look is what keeps it from being forgotten
-		if err := l.core.rest(ctx, backoff.Jitter(pause), e.wake); err != nil {
+		sub.subscribe(l.core, l.req)
+		pause := min(maxPoll, l.req.Lease/watchdog.RenewalsPerLease) // each look also keeps the latch from expiring
+		if err := l.core.sleep(ctx, backoff.Jitter(pause), sub.wake); err != nil {
 			return l.closedStill(left, err)
 		}
 	}
 }
 
 func (l *Latch) closedStill(left int, cause error) error {
-	return fmt.Errorf("%w: %q is to be counted down %d more times: %w", ErrNotOpen, l.req.Key, left, cause)
+	return fmt.Errorf("%w: %q lacks %d counts: %w", ErrNotOpen, l.req.Key, left, cause)
 }
 
-// ask asks the engine until it answers, for as long as limit.
+// ask asks the engine until it answers, or until limit has passed.
 func (l *Latch) ask(ctx context.Context, r engine.Request, limit time.Duration) (int, error) {
 	switch {
 	case l.opts.err != nil:
 		return 0, l.opts.err
 	case l.core.closed.Load():
-		return 0, fmt.Errorf("%w: latch %q cannot be used any more", ErrClosed, r.Key)
+		return 0, fmt.Errorf("%w: latch %q can no longer be used", ErrClosed, r.Key)
 	}
 	start := time.Now()
 	for tries := 1; ; tries++ {
@@ -113,8 +110,8 @@ func (l *Latch) ask(ctx context.Context, r engine.Request, limit time.Duration) 
 			return 0, fmt.Errorf("interlock: latch %q: %w", r.Key, err)
 		}
 		r.Retry = true
-		if ended := l.core.rest(ctx, Exponential(leastPause, mostPause)(tries), nil); ended != nil {
-			return 0, fmt.Errorf("%w, as far as is known: %q: %w: %w", ErrNotOpen, r.Key, ended, err)
+		if ended := l.core.sleep(ctx, Exponential(minPause, maxPause)(tries), nil); ended != nil {
+			return 0, fmt.Errorf("%w, as far as known: %q: %w: %w", ErrNotOpen, r.Key, ended, err)
 		}
 	}
 }

@@ -12,41 +12,41 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// A lease is a lock held in the engine, however often it was entered here. It
-// is also the context its holder works under, so that a hold costs few
-// allocations and ownership needs no table of goroutines.
+// A lease is a lock held at the engine, however many times it was entered in
+// this process. It is also the context that its holder works under: a hold costs
+// few allocations, and ownership needs no table of goroutines.
 type lease struct {
-	lazyctx.Context                 // ends with the hold
-	parent          context.Context // the one it was taken under
+	lazyctx.Context                 // cancelled when the hold ends
+	parent          context.Context // the context Lock was called with
 
 	core  *core
 	opts  *options
-	outer *lease // the hold taken before on the way to this context
+	outer *lease // the next lease that parent carries
 
 	grant
 	watch watchdog.Lease
-	begun time.Time // when this holder got it
+	since time.Time // when this holder got the lock
 	first Hold
 
 	mu      sync.Mutex
 	entries int
-	ended   error // why the hold is over: ErrReleased or a *LostError
+	ended   error // ErrReleased or a *LostError; nil while the lock is held
 }
 
 func newLease(ctx context.Context, m *Mutex, g grant, now time.Time) *lease {
-	l := &lease{core: m.core, opts: &m.opts, grant: g, parent: ctx, begun: now, entries: 1}
+	l := &lease{core: m.core, opts: &m.opts, grant: g, parent: ctx, since: now, entries: 1}
 	l.outer, _ = ctx.Value(leaseKey{}).(*lease)
 	l.Init(ctx)
 	l.first.lease = l
-	terms := m.opts.watched()
-	if m.gathered {
-		terms = watchdog.Terms{} // until all are there
+	terms := m.opts.watchdogTerms()
+	if m.partOfMulti {
+		terms = watchdog.Terms{} // renewed until all locks of the Multi are held
 	}
 	l.watch.Init(m.core.clock, g.req.Key, g.req.Lease, g.sent, now, terms)
 	return l
 }
 
-// Value finds the lease itself for package interlock.
+// Value returns the lease itself for this package's key.
 func (l *lease) Value(key any) any {
 	if _, ok := key.(leaseKey); ok {
 		return l
@@ -54,29 +54,29 @@ func (l *lease) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// Err tells the truth even if no timer has had the time to: a process that was
-// stopped and goes on sees a lost lock at once.
+// Err checks the clock, too: a process that was paused sees a lost lock at
+// once, before any timer has fired.
 func (l *lease) Err() error {
 	if err := l.Context.Err(); err != nil {
 		return err
 	}
 	if l.watch.Overdue(time.Now()) && !l.lose(ErrExpired) {
-		<-l.Done() // somebody was faster, and is about to end it
+		<-l.Done() // another goroutine is about to cancel it
 	}
 	return l.Context.Err()
 }
 
-// live tells whether the lock is still relied on.
+// live reports whether the lock is held and its lease valid.
 func (l *lease) live() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ended == nil && !l.watch.Overdue(time.Now())
 }
 
-// String names the context in messages about it.
+// String names the context in error messages.
 func (l *lease) String() string { return fmt.Sprintf("interlock.Hold(%q)", l.req.Key) }
 
-// left returns for how long the lock is certainly ours.
+// left returns how long the lease is valid for certain.
 func (l *lease) left() time.Duration {
 	l.mu.Lock()
 	ended := l.ended != nil
@@ -87,15 +87,15 @@ func (l *lease) left() time.Duration {
 	return l.watch.Left(time.Now())
 }
 
-// enter takes the lock once more for whoever has its context. It returns
-// neither a hold nor an error if the lease is over: it is no key any more.
-func (l *lease) enter(allowed bool) (*Hold, error) {
+// enter adds an entry. If the lease has ended it returns neither a hold nor an
+// error, and the caller acquires the lock anew.
+func (l *lease) enter(reentrant bool) (*Hold, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.ended != nil || l.watch.Overdue(time.Now()):
 		return nil, nil //nolint:nilnil // "not this one": the caller goes on
-	case !allowed:
+	case !reentrant:
 		return nil, &ContendedError{Key: l.req.Key, Holder: l.req.Holder, Self: true,
 			RetryAfter: l.watch.Left(time.Now())}
 	}
@@ -103,8 +103,8 @@ func (l *lease) enter(allowed bool) (*Hold, error) {
 	return &Hold{lease: l}, nil
 }
 
-// leave takes back one entry, and with the last one releases the lock.
-func (l *lease) leave() error {
+// unlock removes one entry, and releases the lock with the last one.
+func (l *lease) unlock() error {
 	now := time.Now()
 	l.mu.Lock()
 	l.entries--
@@ -116,47 +116,47 @@ func (l *lease) leave() error {
 
 	switch {
 	case lost:
-		return l.leaveLost(last)
+		return l.unlockLost(last)
 	case !last:
 		return nil
 	}
-	l.core.background.Begin() // before the watchdog lets go of it: Close waits for one or the other
-	defer l.core.background.End()
+	l.core.tasks.Begin() // before the watchdog forgets the lease: Close waits for one or the other
+	defer l.core.tasks.End()
 	l.core.watchdog.Remove(l)
 	l.End(ErrReleased)
 	return l.release(now)
 }
 
-// leaveLost takes back an entry of a lock that was lost. Nobody renews it, but
-// it may still be in others' way, for one lease at most: the last one to leave
-// says that there is no need.
-func (l *lease) leaveLost(last bool) error {
-	l.lose(ErrExpired) // unless that is known
+// unlockLost removes one entry of a lost lock. The engine may still keep the
+// lock for up to one lease; after the last entry nobody works under it, so it is
+// released for the waiters.
+func (l *lease) unlockLost(last bool) error {
+	l.lose(ErrExpired) // unless the loss is known
 	l.mu.Lock()
 	ended := l.ended
 	l.mu.Unlock()
 	if last {
-		l.core.desk.vacate(l) // who noticed the loss may not have come to it yet, and ours may ask at once
+		l.core.local.clearHolder(l) // lose may still be on its way to it, and our caller may retry at once
 	}
 	if last && (errors.Is(ended, ErrMaxHold) || errors.Is(ended, ErrExpired)) {
-		l.core.background.Go(func() { _, _ = l.core.release(l.req) })
+		l.core.tasks.Go(func() { _, _ = l.core.release(l.req) })
 	}
 	return ended
 }
 
-// release gives the lock to the next in line or back to the engine (L3, L4).
+// release hands the lock over or releases it at the engine.
 func (l *lease) release(now time.Time) error {
-	handed, outcome, err := l.core.desk.leave(l)
-	held := now.Sub(l.begun)
+	handedOver, outcome, err := l.core.local.release(l)
+	held := now.Sub(l.since)
 	s, t := &l.core.stats, l.opts.trace
 	s.live.Add(-1)
 	s.held.Add(int64(held))
 	switch {
 	case err != nil:
 		l.core.unreleased(&l.req, t, held, err)
-		return fmt.Errorf("interlock: %q was not released and will run out: %w", l.req.Key, err)
+		return fmt.Errorf("interlock: release %q: %w; the lease will expire", l.req.Key, err)
 	case outcome != engine.Released:
-		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: l.core.whyGone(l.req)}
+		lost := &LostError{Key: l.req.Key, Fence: l.fence, Err: l.core.lossReason(l.req)}
 		s.lost.Add(1)
 		if t != nil && t.Lost != nil {
 			t.Lost(Lost{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: lost.Err})
@@ -165,13 +165,13 @@ func (l *lease) release(now time.Time) error {
 	}
 	s.released.Add(1)
 	if t != nil && t.Released != nil {
-		t.Released(Released{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, HandedOver: handed})
+		t.Released(Released{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, HandedOver: handedOver})
 	}
 	return nil
 }
 
-// lose ends a hold that can no longer be relied on, for the given reason. It
-// reports whether it was this call that did.
+// lose ends a hold that is no longer safe. It reports whether this call ended
+// it.
 func (l *lease) lose(why error) bool {
 	l.mu.Lock()
 	if l.ended != nil {
@@ -184,7 +184,7 @@ func (l *lease) lose(why error) bool {
 
 	l.core.watchdog.Remove(l)
 	l.End(lost)
-	held := time.Since(l.begun)
+	held := time.Since(l.since)
 	s := &l.core.stats
 	s.live.Add(-1)
 	s.lost.Add(1)
@@ -192,6 +192,47 @@ func (l *lease) lose(why error) bool {
 	if t := l.opts.trace; t != nil && t.Lost != nil {
 		t.Lost(Lost{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Held: held, Err: why})
 	}
-	l.core.desk.vacate(l)
+	l.core.local.clearHolder(l)
 	return true
+}
+
+// The watchdog calls these methods; see [watchdog.Leased].
+
+func (l *lease) Watched() *watchdog.Lease { return &l.watch }
+func (l *lease) Expired()                 { l.lose(ErrExpired) }
+func (l *lease) Exceeded()                { l.lose(ErrMaxHold) }
+func (l *lease) Gone(err error)           { l.lose(lossReason(err)) }
+
+// Renewed counts and traces the result of a renewal.
+func (l *lease) Renewed(err error) {
+	if err == nil {
+		l.core.stats.renewed.Add(1)
+	} else {
+		l.core.stats.renewFailed.Add(1)
+	}
+	if t := l.opts.trace; t != nil && t.Renewed != nil {
+		t.Renewed(Renewed{Key: l.req.Key, Holder: l.req.Holder, Err: err})
+	}
+}
+
+// renew sends a batch of renewals to the engine for the watchdog.
+func (c *core) renew(ctx context.Context, leases []watchdog.Leased) []error {
+	return c.engine.Renew(ctx, requests(leases))
+}
+
+// tick runs twice a second while the client has leases.
+func (c *core) tick(now time.Time, leases func() []watchdog.Leased) {
+	c.registration.refresh(now)
+	if c.revocations.poll() {
+		all := leases()
+		c.tasks.Go(func() { c.revocations.review(all) })
+	}
+}
+
+func requests(leases []watchdog.Leased) []engine.Request {
+	reqs := make([]engine.Request, len(leases))
+	for i, x := range leases {
+		reqs[i] = x.(*lease).req
+	}
+	return reqs
 }

@@ -16,18 +16,18 @@ type Locker interface {
 	TryLock(ctx context.Context) (context.Context, *Hold, error)
 }
 
-// A Mutex is a lock that one at a time can hold. It may be shared.
+// A Mutex is a lock with one holder at a time. It is safe for concurrent use.
 type Mutex struct {
-	core  *core
-	key   string
-	opts  options
-	kind  engine.Kind
-	limit int    // of a semaphore
-	as    string // on behalf of which holder; empty for a new one
+	core   *core
+	key    string
+	opts   options
+	kind   engine.Kind
+	limit  int    // permits of a semaphore
+	holder string // acquire on behalf of this holder; empty for a new one
 
-	// gathered says that the lock is one of several that are being taken. Until
-	// all are there it is renewed, whatever its options say.
-	gathered bool
+	// partOfMulti marks one of several locks that are acquired together. Until
+	// all of them are held the watchdog renews it, whatever its options say.
+	partOfMulti bool
 }
 
 var _ Locker = (*Mutex)(nil)
@@ -36,12 +36,11 @@ var _ Locker = (*Mutex)(nil)
 func (m *Mutex) Key() string { return m.key }
 
 // Do calls fn while holding the lock. It returns nil only if fn returned nil
-// and the lock was held throughout; if the lock was lost before fn returned,
-// the error matches [ErrLost] as well as what fn returned.
+// and the lock was held throughout. If the lock was lost before fn returned,
+// the error matches [ErrLost] as well as fn's own error.
 //
-// The lock is released whether fn returns, fails or panics. That a release
-// failed is no error of Do: the lease runs out by itself, and the [Trace] is
-// told.
+// Do releases the lock whether fn returns, fails or panics. A failed release is
+// not an error of Do: the lease expires, and the [Trace] reports it.
 func (m *Mutex) Do(ctx context.Context, fn func(context.Context) error) error {
 	return do(ctx, m, fn)
 }
@@ -51,69 +50,72 @@ func do(ctx context.Context, lock Locker, fn func(context.Context) error) error 
 	if err != nil {
 		return err
 	}
-	return hold.during(ctx, fn)
+	return hold.run(ctx, fn)
 }
 
 // Lock waits for the lock until ctx is done, or for as long as [Wait] allows.
 //
-// The context it returns carries the hold: it ends with a *[LostError] as its
-// cause once the lock can no longer be relied on, and with [ErrReleased] when
-// it is unlocked. Pass it on to the work. That ctx ends asks the holder to
-// stop; only Unlock says that it has, and until then the lock is renewed.
+// The returned context carries the hold; pass it to the work. It is cancelled
+// with a *[LostError] as its cause when the lock is lost, and with
+// [ErrReleased] when it is unlocked. Cancelling ctx asks the holder to stop, but
+// only Unlock releases the lock: until then the watchdog renews it.
 //
-// An engine that fails is asked again, for five seconds at most. On error Lock
-// returns ctx itself.
+// Lock retries an engine that fails, for 5 seconds at most. On error it returns
+// ctx itself.
 func (m *Mutex) Lock(ctx context.Context) (context.Context, *Hold, error) {
-	return m.lock(ctx, m.opts.bounded && m.opts.wait == 0)
+	return m.acquire(ctx, m.opts.bounded && m.opts.wait == 0)
 }
 
-// TryLock makes one attempt. If somebody else holds the lock, the error is a
-// *[ContendedError] that says who, and when to come back. Only an engine that
-// fails is asked again, for two seconds at most.
+// TryLock makes one attempt. If the lock is held, the error is a
+// *[ContendedError] that names the holder and says when to retry. TryLock
+// retries only an engine that fails, for 2 seconds at most.
 func (m *Mutex) TryLock(ctx context.Context) (context.Context, *Hold, error) {
-	return m.lock(ctx, true)
+	return m.acquire(ctx, true)
 }
 
-func (m *Mutex) lock(ctx context.Context, once bool) (context.Context, *Hold, error) {
-	if err := m.usable(ctx); err != nil {
+// acquire re-enters a lock that ctx holds already, or acquires a new one.
+func (m *Mutex) acquire(ctx context.Context, once bool) (context.Context, *Hold, error) {
+	if err := m.check(ctx); err != nil {
 		return ctx, nil, err
 	}
-	m, hold, err := m.under(ctx)
+	m, hold, err := m.reenter(ctx)
 	if hold != nil || err != nil {
 		return ctx, hold, err
 	}
-	return m.obtain(ctx, once)
-}
-
-// obtain takes the lock as somebody new, or on behalf of who it was made for.
-func (m *Mutex) obtain(ctx context.Context, once bool) (context.Context, *Hold, error) {
 	start := time.Now()
-	inner, hold, err := m.quietly(ctx, once)
+	inner, hold, err := m.acquireNew(ctx, once)
 	if err != nil {
 		m.report(err, time.Since(start))
 	}
 	return inner, hold, err
 }
 
-// quietly is obtain without a word about what was not to be had.
-func (m *Mutex) quietly(ctx context.Context, once bool) (context.Context, *Hold, error) {
+// acquireNew acquires the lock without looking at the holds of ctx. It leaves
+// it to the caller to report a failure.
+func (m *Mutex) acquireNew(ctx context.Context, once bool) (context.Context, *Hold, error) {
 	start := time.Now()
-	m.core.background.Begin()
-	defer m.core.background.End()
-	g, err := m.take(ctx, once)
+	m.core.tasks.Begin()
+	defer m.core.tasks.End()
+	waitCtx := ctx // bounds the wait, not the work
+	if m.opts.bounded && !once {
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithTimeoutCause(ctx, m.opts.wait, errWaited)
+		defer cancel()
+	}
+	g, err := m.core.local.acquire(waitCtx, m, once)
 	if err != nil {
 		return ctx, nil, err
 	}
-	l := m.hold(ctx, g, start)
-	if m.core.closed.Load() && l.lose(ErrClosed) { // while the engine was asked
-		m.core.dropped(l)
+	l := m.newHold(ctx, g, start)
+	if m.core.closed.Load() && l.lose(ErrClosed) { // closed while the engine was asked
+		m.core.releaseDropped(l)
 		return ctx, nil, m.closed()
 	}
 	return l, &l.first, nil
 }
 
-// usable refuses what cannot end well before anything is sent.
-func (m *Mutex) usable(ctx context.Context) error {
+// check refuses a call that cannot succeed before anything is sent.
+func (m *Mutex) check(ctx context.Context) error {
 	if m.opts.err != nil {
 		return m.opts.err
 	}
@@ -121,74 +123,52 @@ func (m *Mutex) usable(ctx context.Context) error {
 		return m.closed()
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("interlock: not asking for %q: %w", m.key, context.Cause(ctx))
+		return fmt.Errorf("interlock: acquire %q: the context is done: %w", m.key, context.Cause(ctx))
 	}
 	m.core.warn(m.key, m.opts.trace)
 	return nil
 }
 
 func (m *Mutex) closed() error {
-	return fmt.Errorf("%w: %q cannot be taken any more", ErrClosed, m.key)
+	return fmt.Errorf("%w: %q can no longer be acquired", ErrClosed, m.key)
 }
 
-// take gets the lock from the next in line in this process, or from the engine.
-func (m *Mutex) take(ctx context.Context, once bool) (grant, error) {
-	if m.opts.bounded && !once {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, m.opts.wait, errWaited)
-		defer cancel()
-	}
-	if m.kind != engine.Exclusive || ownerOf(ctx) != "" {
-		return m.takeDirectly(ctx, once)
-	}
-	return m.core.desk.take(ctx, m, once)
-}
-
-// takeDirectly asks the engine without standing in line here: the line of a fair
-// lock is the engine's, readers do not wait for each other, and who is ahead of a
-// named owner may well be the same owner.
-func (m *Mutex) takeDirectly(ctx context.Context, once bool) (grant, error) {
-	var e ear
-	defer e.close()
-	return m.stand(ctx, once, &e, nil)
-}
-
-// hold makes the lease of a grant, and the context that carries it.
-func (m *Mutex) hold(ctx context.Context, g grant, asked time.Time) *lease {
+// newHold turns a grant into a lease with its first hold.
+func (m *Mutex) newHold(ctx context.Context, g grant, asked time.Time) *lease {
 	now := time.Now()
 	l := newLease(ctx, m, g, now)
-	m.core.desk.occupy(l)
+	m.core.local.setHolder(l)
 	m.core.watchdog.Add(l, now)
-	m.core.presence.show(now)
+	m.core.registration.refresh(now)
 
 	s, waited := &m.core.stats, now.Sub(asked)
 	s.live.Add(1)
 	s.acquired.Add(1)
 	s.waited.Add(int64(waited))
-	if g.handed {
-		s.handed.Add(1)
+	if g.handedOver {
+		s.handedOver.Add(1)
 	}
 	if t := m.opts.trace; t != nil && t.Acquired != nil {
-		l.tell(t, waited)
+		l.traceAcquired(t, waited)
 	}
 	return l
 }
 
-// tell traces that a lock was taken. Should the trace panic, nobody has the hold,
-// so it is released.
-func (l *lease) tell(t *Trace, waited time.Duration) {
-	told := false
+// traceAcquired reports a new hold. If the trace panics, the caller never sees
+// the hold, so it is released here.
+func (l *lease) traceAcquired(t *Trace, waited time.Duration) {
+	traced := false
 	defer func() {
-		if !told {
+		if !traced {
 			_ = l.first.Unlock()
 		}
 	}()
 	t.Acquired(Acquired{Key: l.req.Key, Kind: l.req.Kind, Holder: l.req.Holder, Fence: l.fence, Lease: l.req.Lease,
-		Waited: waited, Tries: l.tries, HandedOver: l.handed, Local: l.local})
-	told = true
+		Waited: waited, Tries: l.tries, HandedOver: l.handedOver, Local: l.local})
+	traced = true
 }
 
-// report counts and traces a lock that was not taken.
+// report counts and traces a lock that was not acquired.
 func (m *Mutex) report(err error, waited time.Duration) {
 	s, t := &m.core.stats, m.opts.trace
 	var busy *ContendedError

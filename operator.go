@@ -4,56 +4,72 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/detach"
+)
+
+// A Kind is the kind of a lock, as traces and operators see it.
+type Kind = engine.Kind
+
+// The kinds of locks.
+const (
+	KindExclusive = engine.Exclusive // a [Mutex]
+	KindFair      = engine.Fair      // a Mutex with [Fair]
+	KindRead      = engine.Read      // see [RWMutex.Read]
+	KindWrite     = engine.Write     // see [RWMutex.Write]
+	KindPermit    = engine.Permit    // a permit of a [Semaphore]
 )
 
 // A LockInfo is a lock as operators see it.
 type LockInfo struct {
 	Key     string // prefix included
-	Kind    Kind   // Read or Write by who holds it; Fair if somebody stands in line
+	Kind    Kind   // Read or Write after its holders; Fair if callers wait in a queue
 	Holders []HolderInfo
-	Waiters []WaiterInfo // who stands in line, in order
+	Waiters []WaiterInfo // in queue order
 
-	// Listeners is how many processes wait for a lock that has no line, as far
-	// as the engine can tell.
+	// Listeners is the number of processes that wait for a lock without a
+	// queue, as far as the engine knows.
 	Listeners int
 }
 
-// A HolderInfo is somebody who holds a lock.
+// A HolderInfo is a holder of a lock.
 type HolderInfo struct {
 	Holder string // as in [Hold.Holder]
 	Kind   Kind
-	Count  int           // how often it has entered, as the engine counts
-	Fence  uint64        // zero if it has none, as a holder of another library
-	Left   time.Duration // what remains of its lease; zero if it has no end
-	Client *ClientInfo   // the program; nil if it is not known
+	Count  int           // entries, as the engine counts them
+	Fence  uint64        // zero for a holder of another library
+	Left   time.Duration // of its lease; zero if the lease does not expire
+	Client *ClientInfo   // the program; nil if unknown
 }
 
-// A WaiterInfo is somebody who stands in line for a lock.
+// A WaiterInfo is a caller in the queue of a lock.
 type WaiterInfo struct {
-	Holder string // what it will be called as a holder
+	Holder string // its future holder id
 	Kind   Kind
-	Left   time.Duration // for how long its place is kept unless it comes back
-	Client *ClientInfo   // the program; nil if it is not known
+	Left   time.Duration // until its position expires, unless it asks again
+	Client *ClientInfo   // the program; nil if unknown
 }
 
-// A ClientInfo is a program that uses locks: its name and process, and where it
-// runs. Each [Client] makes itself known with the first lock it takes, and is
-// forgotten a minute after the last one.
+// A ClientInfo describes a program that uses locks: its name, host and process.
+// A [Client] registers itself when it acquires its first lock. Its registration
+// expires a minute after it released the last one.
 type ClientInfo = engine.Member
 
-// Locks iterates over the locks that are held under the client's prefix and
-// whose keys, after it, match pattern, in which * stands for any text and ? for
-// any byte. An empty pattern means all of them. The iteration ends with the first
-// error. Locks taken or released meanwhile may be missing, and one may come
-// twice.
+// Locks iterates over the held locks under the client's prefix. The rest of
+// their keys matches pattern, in which * stands for any text and ? for any byte.
+// An empty pattern matches all. The iteration ends with the first error. It may
+// miss or repeat locks that are acquired or released meanwhile.
 //
 //	for lock, err := range client.Locks(ctx, "order:*") {
 //
-// Only what has the shape of a lock is listed, whatever else the engine keeps.
+// Keys that are not locks are never listed.
 func (c *Client) Locks(ctx context.Context, pattern string) iter.Seq2[LockInfo, error] {
 	return func(yield func(LockInfo, error) bool) {
 		for cursor := ""; ; {
@@ -75,49 +91,48 @@ func (c *Client) Locks(ctx context.Context, pattern string) iter.Seq2[LockInfo, 
 	}
 }
 
-// LocksFrom returns some of what [Client.Locks] goes through, and where to go on:
-// cursor is "" at first, and next is "" at the end. It is for those who hand a
-// list out a page at a time. How long a page is, and it may be empty, the engine
-// decides.
+// LocksFrom returns one page of [Client.Locks]. Start with the cursor "", and go
+// on with next until it is "". The engine decides the size of a page; it may be
+// empty.
 func (c *Client) LocksFrom(ctx context.Context, pattern, cursor string) (locks []LockInfo, next string, err error) {
 	if pattern == "" {
 		pattern = "*"
 	}
 	i, err := c.inspector()
-	var seen []engine.Lock
+	var found []engine.Lock
 	if err == nil {
-		seen, next, err = i.List(ctx, literally(c.opts.prefix)+pattern, cursor)
+		found, next, err = i.List(ctx, engine.Literal(c.opts.prefix)+pattern, cursor)
 	}
 	if err == nil {
-		locks, err = named(ctx, i, seen)
+		locks, err = withClients(ctx, i, found)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("interlock: listing locks: %w", err)
+		return nil, "", fmt.Errorf("interlock: list locks: %w", err)
 	}
 	return locks, next, nil
 }
 
-// Inspect returns what is known about the lock named key. One that is free has no
-// holders. If there is something else than a lock at the key, the error matches
-// [ErrKind].
+// Inspect returns the lock named key. A free lock has no holders. If the key
+// holds something else than a lock, the error matches [ErrKind].
 func (c *Client) Inspect(ctx context.Context, key string) (LockInfo, error) {
-	return c.look(ctx, key, "inspecting", engine.Inspector.Inspect)
+	return c.inspect(ctx, key, "inspect", engine.Inspector.Inspect)
 }
 
-// ForceRelease takes the lock named key away from all who hold it, as an
-// operator's last resort, and returns what it was and whose. It is free at once:
-// a holder that works on learns of it within half a second, when its context ends
-// with [ErrRevoked] as the reason, or when it renews, if the engine has no
-// notifications. Of a lock that nobody holds it empties the line; who lives takes
-// a new place. If there is something else than a lock at the key, it is left
-// alone and the error matches [ErrKind].
+// ForceRelease takes the lock named key from all its holders, as an operator's
+// last resort, and returns the lock as it was. The lock is free at once.
+//
+// Each holder's context is cancelled within half a second, with [ErrRevoked] as
+// the reason; on an engine without notifications, at the next renewal. If the
+// lock is free, ForceRelease empties its queue; live waiters queue again. If the
+// key holds something else than a lock, nothing changes and the error matches
+// [ErrKind].
 func (c *Client) ForceRelease(ctx context.Context, key string) (LockInfo, error) {
-	return c.look(ctx, key, "force-releasing", engine.Inspector.ForceRelease)
+	return c.inspect(ctx, key, "force-release", engine.Inspector.ForceRelease)
 }
 
-func (c *Client) look(ctx context.Context, key, doing string, do func(engine.Inspector, context.Context, string) (engine.Lock, error)) (LockInfo, error) {
+func (c *Client) inspect(ctx context.Context, key, verb string, do func(engine.Inspector, context.Context, string) (engine.Lock, error)) (LockInfo, error) {
 	key = c.opts.prefix + key
-	fail := func(err error) error { return fmt.Errorf("interlock: %s %q: %w", doing, key, err) }
+	fail := func(err error) error { return fmt.Errorf("interlock: %s %q: %w", verb, key, err) }
 	i, err := c.inspector()
 	if err == nil {
 		err = checkKey(key)
@@ -129,8 +144,8 @@ func (c *Client) look(ctx context.Context, key, doing string, do func(engine.Ins
 	if err != nil {
 		return LockInfo{}, fail(err)
 	}
-	infos, err := named(ctx, i, []engine.Lock{lock})
-	if err != nil { // what was done is done: names are a help, no more
+	infos, err := withClients(ctx, i, []engine.Lock{lock})
+	if err != nil { // the lock was released; the names of programs are optional
 		infos = describe([]engine.Lock{lock}, nil)
 	}
 	return infos[0], nil
@@ -141,17 +156,17 @@ func (c *Client) inspector() (engine.Inspector, error) {
 	case c.opts.err != nil:
 		return nil, c.opts.err
 	case i == nil:
-		return nil, lacks(c.core.engine, "view for operators")
+		return nil, unsupported(c.core.engine, "inspection")
 	default:
 		return i, nil
 	}
 }
 
-// named describes locks, with the programs that hold them or wait.
-func named(ctx context.Context, i engine.Inspector, locks []engine.Lock) ([]LockInfo, error) {
+// withClients describes locks, with the programs of their holders and waiters.
+func withClients(ctx context.Context, i engine.Inspector, locks []engine.Lock) ([]LockInfo, error) {
 	seen := make(map[string]bool)
 	var ids []string
-	note := func(holder string) {
+	add := func(holder string) {
 		if id := clientOf(holder); !seen[id] {
 			seen[id] = true
 			ids = append(ids, id)
@@ -159,10 +174,10 @@ func named(ctx context.Context, i engine.Inspector, locks []engine.Lock) ([]Lock
 	}
 	for _, l := range locks {
 		for _, h := range l.Holders {
-			note(h.Name)
+			add(h.Name)
 		}
 		for _, w := range l.Waiters {
-			note(w.Name)
+			add(w.Name)
 		}
 	}
 	if len(ids) == 0 {
@@ -193,7 +208,7 @@ func describe(locks []engine.Lock, members []engine.Member) []LockInfo {
 	return infos
 }
 
-// clientOf returns the part of a holder that all of one client share.
+// clientOf returns the client id that a holder id begins with.
 func clientOf(holder string) string {
 	if i := strings.LastIndexByte(holder, ':'); i >= 0 {
 		return holder[:i]
@@ -201,7 +216,55 @@ func clientOf(holder string) string {
 	return holder
 }
 
-var patternEscapes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`)
+// A registration makes a client known to operators while it has locks, so that
+// they see the program behind a holder. It costs one call per minute at most.
+type registration struct {
+	core  *core
+	name  string
+	until atomic.Int64 // no new call before; nanoseconds since core.clock.Base
+	order sync.Mutex   // one call at a time, so that the last one wins
+}
 
-// literally makes a pattern that only s itself matches.
-func literally(s string) string { return patternEscapes.Replace(s) }
+const registrationLife = 2 * DefaultLease
+
+func (r *registration) init(c *core, name string) { r.core, r.name = c, name }
+
+// refresh registers the client in the background, unless it did so recently.
+// Nothing depends on it.
+func (r *registration) refresh(now time.Time) {
+	if r.core.caps.Inspector == nil || r.core.closed.Load() {
+		return
+	}
+	at, until := int64(now.Sub(r.core.clock.Base)), r.until.Load()
+	if at < until || !r.until.CompareAndSwap(until, at+int64(registrationLife/2)) {
+		return
+	}
+	r.core.tasks.Go(func() { r.register(registrationLife) })
+}
+
+// expire lets the registration of a closed client expire.
+func (r *registration) expire() {
+	if r.until.Swap(0) > 0 {
+		r.core.tasks.Go(func() { r.register(time.Millisecond) })
+	}
+}
+
+func (r *registration) register(life time.Duration) {
+	r.order.Lock()
+	defer r.order.Unlock()
+	if r.core.closed.Load() {
+		life = time.Millisecond // refresh and expire may come in either order
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), detach.Timeout)
+	defer cancel()
+	_ = r.core.caps.Inspector.Register(ctx, r.member(), life)
+}
+
+func (r *registration) member() engine.Member {
+	name := r.name
+	if name == "" && len(os.Args) > 0 {
+		name = filepath.Base(os.Args[0])
+	}
+	host, _ := os.Hostname() // optional
+	return engine.Member{ID: r.core.id, Name: name, Host: host, PID: os.Getpid(), Since: r.core.clock.Base}
+}

@@ -8,32 +8,30 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// An Option changes how locks are taken. The name of an option is also its
-// name in a directive and in a rule file.
+// An Option changes how locks are acquired. Directives and rule files use the
+// same names.
 type Option func(*options)
 
-// Lease sets how long the lock survives its holder, and turns renewal off: the
-// lock is lost when the lease is over, unless it was released before.
+// Lease sets how long the lock survives its holder, and turns off renewal: when
+// the lease expires, the lock is lost.
 //
-// Without it the lease is 30 seconds, and the watchdog renews it every 10 for
-// as long as the lock is held.
+// Default: 30s, and the watchdog renews it every 10s while the lock is held.
 func Lease(d time.Duration) Option {
 	return func(o *options) {
-		if d < minLease || d > longest {
-			o.reject("Lease(%v): must be from %v to %v", d, minLease, longest)
+		if d < minLease || d > maxDuration {
+			o.reject("Lease(%v): must be from %v to %v", d, minLease, maxDuration)
 			return
 		}
 		o.lease, o.explicit = d, true
 	}
 }
 
-// Watchdog sets the lease of locks that are renewed while they are held: how
-// long such a lock survives its holder. It is renewed every third of that. The
-// default is 30 seconds.
+// Watchdog sets how long a renewed lock survives its holder. The watchdog renews
+// it every third of that. Default: 30s.
 func Watchdog(d time.Duration) Option {
 	return func(o *options) {
-		if d < minLease || d > longest {
-			o.reject("Watchdog(%v): must be from %v to %v", d, minLease, longest)
+		if d < minLease || d > maxDuration {
+			o.reject("Watchdog(%v): must be from %v to %v", d, minLease, maxDuration)
 			return
 		}
 		o.lease, o.explicit = d, false
@@ -41,51 +39,50 @@ func Watchdog(d time.Duration) Option {
 }
 
 // Wait bounds the wait for a lock, but not the work done under it. Zero means
-// one attempt. By default only the context bounds it.
+// one attempt. Default: no bound but the context's.
 func Wait(d time.Duration) Option {
 	return func(o *options) {
-		if d < 0 || d > longest {
-			o.reject("Wait(%v): must be from 0 to %v", d, longest)
+		if d < 0 || d > maxDuration {
+			o.reject("Wait(%v): must be from 0 to %v", d, maxDuration)
 			return
 		}
 		o.wait, o.bounded = d, true
 	}
 }
 
-// MaxHold bounds how long a lock is renewed. Who holds it longer loses it, with
-// [ErrMaxHold] as the reason. By default there is no bound.
+// MaxHold bounds how long a lock is renewed. A holder that keeps it longer loses
+// it, with [ErrMaxHold] as the reason. Default: no bound.
 func MaxHold(d time.Duration) Option {
 	return func(o *options) {
-		if d < minLease || d > longest {
-			o.reject("MaxHold(%v): must be from %v to %v", d, minLease, longest)
+		if d < minLease || d > maxDuration {
+			o.reject("MaxHold(%v): must be from %v to %v", d, minLease, maxDuration)
 			return
 		}
 		o.maxHold = d
 	}
 }
 
-// Reentrant lets whoever has the context of a hold take the lock again. Entries
-// are counted in this process and cost no round trip; the last one to leave
-// releases the lock. Without it a nested lock fails at once.
+// Reentrant lets code under the context of a hold acquire the lock again. The
+// entries are counted in this process and cost no round trip; the last Unlock
+// releases the lock. Without it, a nested Lock fails at once.
 func Reentrant() Option { return func(o *options) { o.reentrant = true } }
 
-// Fair makes a [Mutex] go to those who wait in the order in which they came, in
-// whatever process. A waiter that dies costs those behind it five seconds at
-// most. Others who ask for the same key without it take their chance past the
-// line. The other kinds of locks are fair as they are.
+// Fair grants a [Mutex] to its waiters in order of arrival, across processes. A
+// waiter that dies delays the waiters behind it by 5 seconds at most. Callers
+// without Fair may overtake the queue. The other kinds of locks are always fair.
 func Fair() Option { return func(o *options) { o.fair = true } }
 
-// Name is what the program calls itself where operators see who holds a lock. It
-// is given to [New]; the default is the name of the executable.
+// Name is the program's name, which operators see beside its locks. Pass it to
+// [New]. Default: the name of the executable.
 func Name(name string) Option { return func(o *options) { o.name = name } }
 
-// Fenced asks for fences that rise strictly even if the engine's clock does
-// not. On Redis it costs a key beside the lock.
+// Fenced makes fences rise strictly even if the engine's clock does not. On
+// Redis it costs one more key per lock.
 func Fenced() Option { return func(o *options) { o.fenced = true } }
 
-// Poll makes waiters come back after the pauses that backoff returns instead of
-// listening for the release: for engines reached through something that does
-// not pass notifications on.
+// Poll makes waiters ask again after the pauses that backoff returns, instead of
+// waiting for a notification. Use it behind a proxy that does not forward
+// notifications.
 func Poll(backoff Backoff) Option {
 	return func(o *options) {
 		if backoff == nil {
@@ -96,35 +93,34 @@ func Poll(backoff Backoff) Option {
 	}
 }
 
-// Prefix is put before every key. Prefixes add up: a client with Prefix("shop:")
-// has a client with Prefix("order:") that makes keys such as "shop:order:42".
+// Prefix is put before every key. Prefixes add up: New with Prefix("shop:") and
+// then With(Prefix("order:")) make keys such as "shop:order:42".
 func Prefix(p string) Option { return func(o *options) { o.prefix += p } }
 
-// WithTrace reports what happens to locks to t as well as to any trace set
-// before.
+// WithTrace reports the events of locks to t, and to any trace set before.
 func WithTrace(t *Trace) Option {
 	return func(o *options) { o.trace = o.trace.and(t) }
 }
 
-// A Backoff returns how long to pause after the given number of vain tries,
+// A Backoff returns how long to pause after the given number of refused tries,
 // counted from 1.
 type Backoff func(tries int) time.Duration
 
-// Exponential returns a Backoff that starts at least, doubles, and ends at
-// most. Each pause is shortened by up to a quarter at random.
-func Exponential(least, most time.Duration) Backoff {
+// Exponential returns a Backoff that starts at shortest and doubles up to
+// longest. Jitter shortens each pause by up to a quarter.
+func Exponential(shortest, longest time.Duration) Backoff {
 	return func(tries int) time.Duration {
-		return backoff.Pause(least, most, tries)
+		return backoff.Pause(shortest, longest, tries)
 	}
 }
 
 const (
-	// DefaultLease is how long a lock survives its holder by default. It is
-	// Redisson's lockWatchdogTimeout.
+	// DefaultLease is the default lease. It equals Redisson's
+	// lockWatchdogTimeout.
 	DefaultLease = 30 * time.Second
 
-	minLease = watchdog.LeastLease
-	longest  = 365 * 24 * time.Hour // more than that is a slip of the unit
+	minLease    = watchdog.MinLease
+	maxDuration = 365 * 24 * time.Hour // a longer duration is probably a wrong unit
 )
 
 type options struct {
@@ -140,7 +136,7 @@ type options struct {
 	name      string
 	poll      Backoff
 	trace     *Trace
-	err       error // the first thing that is wrong
+	err       error // the first invalid option
 }
 
 func (o options) with(opts []Option) options {
@@ -156,8 +152,8 @@ func (o *options) reject(format string, args ...any) {
 	}
 }
 
-// terms are the options that two holds must share for one to pass the lock on
-// to the other without asking the engine.
+// terms are the options that two holders must share for a handover without
+// asking the engine.
 type terms struct {
 	lease    time.Duration
 	maxHold  time.Duration
@@ -169,7 +165,6 @@ func (o *options) terms() terms {
 	return terms{lease: o.lease, maxHold: o.maxHold, explicit: o.explicit, fenced: o.fenced}
 }
 
-// watched are those of the options that a watchdog must know.
-func (o *options) watched() watchdog.Terms {
+func (o *options) watchdogTerms() watchdog.Terms {
 	return watchdog.Terms{Explicit: o.explicit, MaxHold: o.maxHold}
 }

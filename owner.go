@@ -12,31 +12,32 @@ import (
 )
 
 type (
-	leaseKey struct{} // finds the innermost *lease a context carries
-	ownerKey struct{} // finds the name given by WithOwner
+	leaseKey struct{} // the innermost *lease a context carries
+	ownerKey struct{} // the name set by WithOwner
 )
 
 // WithoutHolds returns ctx without the locks it holds. Work started with it
-// stands in line like anybody else's.
+// waits for those locks like any other caller.
 func WithoutHolds(ctx context.Context) context.Context {
 	return context.WithValue(ctx, leaseKey{}, (*lease)(nil))
 }
 
-// WithOwner names the owner on whose behalf locks are taken under ctx. Whoever
-// bears the same name, in whatever process, may enter a lock that is held under
-// it; the engine counts the entries, and the last one to leave releases it.
+// WithOwner names the owner of the locks that are acquired under ctx. Callers
+// with the same name, in any process, may enter a lock that the owner holds. The
+// engine counts the entries; the last Unlock releases the lock.
 //
-// A name is a secret shared by those who use it: who knows it gets in. An empty
-// one names nobody. Under the context of a hold, [Reentrant] decides as ever.
-// Those of one name who wait share a place in line; if one gives up, the others
-// take a new one. Each permit of a [Semaphore] is one of its own.
+// The name is a shared secret: any caller that knows it can enter. An empty name
+// means no owner. Under the context of a hold, [Reentrant] decides as usual.
+// Waiters of one owner share a queue position; when one of them gives up, the
+// others get a new position. Each permit of a [Semaphore] is acquired
+// separately, whatever the owner.
 func WithOwner(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, name)
 }
 
-// heldBy returns the innermost hold of key that ctx carries and that is of one of
-// the given kinds, or nil. A context outlives what it carries, so those that are
-// over do not count.
+// heldBy returns the innermost live lease of key that ctx carries and whose kind
+// is one of kinds, or nil. A context outlives its leases, so it may carry some
+// that have ended.
 func heldBy(ctx context.Context, c *core, key string, kinds ...engine.Kind) *lease {
 	l, _ := ctx.Value(leaseKey{}).(*lease)
 	for ; l != nil; l = l.outer {
@@ -47,10 +48,10 @@ func heldBy(ctx context.Context, c *core, key string, kinds ...engine.Kind) *lea
 	return nil
 }
 
-// under looks at the holds that ctx carries already. It returns another entry
-// into one of them, or why there is none; otherwise the lock to ask the engine
-// for, since who writes reads as the same holder.
-func (m *Mutex) under(ctx context.Context) (*Mutex, *Hold, error) {
+// reenter looks for the lock among the holds of ctx. It returns a new entry into
+// one of them, an error if re-entry is refused, or else the lock to acquire: a
+// writer that reads acquires the read lock as the same holder.
+func (m *Mutex) reenter(ctx context.Context) (*Mutex, *Hold, error) {
 	if ctx.Value(leaseKey{}) == nil {
 		return m, nil, nil
 	}
@@ -61,7 +62,7 @@ func (m *Mutex) under(ctx context.Context) (*Mutex, *Hold, error) {
 		}
 		if w := heldBy(ctx, m.core, m.key, engine.Write); w != nil {
 			writer := *m
-			writer.as = w.req.Holder
+			writer.holder = w.req.Holder
 			return &writer, nil, nil
 		}
 	case engine.Write:
@@ -69,7 +70,7 @@ func (m *Mutex) under(ctx context.Context) (*Mutex, *Hold, error) {
 			return m.enter(l)
 		}
 		if heldBy(ctx, m.core, m.key, engine.Read) != nil {
-			return m, nil, fmt.Errorf("interlock: %q is read under this very context: %w", m.key, ErrUpgrade)
+			return m, nil, fmt.Errorf("interlock: acquire %q: this context holds the read lock: %w", m.key, ErrUpgrade)
 		}
 	case engine.Permit:
 		if l := heldBy(ctx, m.core, m.key, engine.Permit); l != nil && m.opts.reentrant {
@@ -88,16 +89,14 @@ func (m *Mutex) enter(l *lease) (*Mutex, *Hold, error) {
 	return m, hold, err
 }
 
-// request makes the request of a new acquisition. Its holder is one that no
-// other acquisition in any process has (L1), unless ctx names an owner.
-//
-// Only plain locks stand in line in this process, and pass from hand to hand;
-// others ask directly, and have their places at the engine.
-func (m *Mutex) request(ctx context.Context, once bool) (r engine.Request, direct bool) {
+// newRequest returns the engine request of a new acquisition. Its holder id is
+// unique across processes, unless ctx names an owner. Direct requests bypass the
+// local queue: they queue at the engine and are never handed over.
+func (m *Mutex) newRequest(ctx context.Context, once bool) (r engine.Request, direct bool) {
 	r = engine.Request{Key: m.key, Kind: m.kind, Lease: m.opts.lease, Fenced: m.opts.fenced, Limit: m.limit}
 	direct = m.kind != engine.Exclusive
 	if direct && !once {
-		r.QueueLease = place
+		r.QueueLease = queueLease
 	}
 	id := m.core.seq.Add(1)
 	buf := make([]byte, 0, 64)
@@ -106,8 +105,8 @@ func (m *Mutex) request(ctx context.Context, once bool) (r engine.Request, direc
 	buf = strconv.AppendUint(buf, id, 10)
 	own := string(buf)
 	switch name := ownerOf(ctx); {
-	case m.as != "":
-		r.Holder, r.Attempt = m.as, own
+	case m.holder != "":
+		r.Holder, r.Attempt = m.holder, own
 	case name != "":
 		r.Holder, r.Attempt = ownerID(name), own
 		direct = true
@@ -120,19 +119,20 @@ func (m *Mutex) request(ctx context.Context, once bool) (r engine.Request, direc
 	return r, direct
 }
 
-// ownerOf returns the name that ctx gives the owner, or "".
+// ownerOf returns the owner that ctx names, or "".
 func ownerOf(ctx context.Context) string {
 	name, _ := ctx.Value(ownerKey{}).(string)
 	return name
 }
 
-// ownerID turns an owner's name into a holder of the usual shape.
+// ownerID turns an owner's name into a holder id of the usual form. Hashing
+// keeps the name secret from operators.
 func ownerID(name string) string {
 	sum := sha256.Sum256([]byte("interlock owner\x00" + name))
 	return formatUUID(sum[:16], 8) + ":0"
 }
 
-// newID returns a random id in the shape of a UUID, as Redisson's clients have.
+// newID returns a random UUID, the form that Redisson's client ids have.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

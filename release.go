@@ -11,53 +11,65 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// release gives a lock back to the engine, on nobody's context, and asks again
-// if the answer is lost: that it is free by then counts as released.
+// release releases a lock at the engine on a detached context. If a reply is
+// lost it asks again; a lock found free then counts as released.
 func (c *core) release(req engine.Request) (engine.ReleaseResult, error) {
-	return c.releaseWithin(c.bound.Context(time.Now()), req)
+	return c.releaseWithin(c.detached.Context(time.Now()), req)
 }
 
 func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.ReleaseResult, error) {
-	if req.Retry { // what was asked before, and had no answer, may still be on its way
+	if req.Retry { // an earlier request of the attempt may still be on its way
 		defer c.cleanUp(req, nil, time.Now())
 	}
-	parting, err := c.engine.Release(ctx, req)
+	res, err := c.engine.Release(ctx, req)
 	switch {
 	case err == nil:
-		return parting, nil
-	case ctx.Err() != nil && !engine.Temporary(err): // the machine is too busy to have asked
-		return parting, fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
+		return res, nil
+	case ctx.Err() != nil && !engine.Temporary(err): // too busy a machine to send it in time
+		return res, fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
 	}
-	unsure := errors.Is(err, engine.ErrUnknown)
+	replyLost := errors.Is(err, engine.ErrUnknown)
 	for tries := 1; engine.Temporary(err); tries++ {
-		trouble := err
+		lastErr := err
 		if c.pause(ctx, tries) != nil {
-			return engine.ReleaseResult{}, trouble
+			return engine.ReleaseResult{}, lastErr
 		}
-		if parting, err = c.engine.Release(ctx, req); err != nil && ctx.Err() != nil && !engine.Temporary(err) {
-			return engine.ReleaseResult{}, trouble // that time is up says less
+		if res, err = c.engine.Release(ctx, req); err != nil && ctx.Err() != nil && !engine.Temporary(err) {
+			return engine.ReleaseResult{}, lastErr // says more than "deadline exceeded"
 		}
-		unsure = unsure || errors.Is(err, engine.ErrUnknown)
+		replyLost = replyLost || errors.Is(err, engine.ErrUnknown)
 	}
-	if err == nil && unsure && parting.Outcome != engine.Released {
-		parting.Outcome = engine.Released // by the call whose answer was lost
+	if err == nil && replyLost && res.Outcome != engine.Released {
+		res.Outcome = engine.Released // by the request whose reply was lost
 	}
-	return parting, err
+	return res, err
 }
 
-// stepOut gives up, in the background, the place in line of somebody who has
-// stopped waiting. If the engine does not hear of it, the place runs out.
-func (c *core) stepOut(req engine.Request) {
-	c.background.Go(func() { _, _ = c.release(req) })
+// leaveQueue gives up, in the background, the queue position of a caller that
+// has stopped waiting. If the engine cannot be reached, the position expires.
+func (c *core) leaveQueue(req engine.Request) {
+	c.tasks.Go(func() { _, _ = c.release(req) })
 }
 
-// whyGone finds out why the engine did not know a hold that was to be released.
-func (c *core) whyGone(req engine.Request) error {
-	errs := c.engine.Renew(c.bound.Context(time.Now()), []engine.Request{req})
-	return reasonGone(errs[0])
+// lossReason asks the engine why it did not know a hold that was to be
+// released.
+func (c *core) lossReason(req engine.Request) error {
+	errs := c.engine.Renew(c.detached.Context(time.Now()), []engine.Request{req})
+	return lossReason(errs[0])
 }
 
-// unreleased counts and traces a lock that could not be released (L4).
+// lossReason returns why a renewal was refused, as the public error.
+func lossReason(err error) error {
+	if errors.Is(err, engine.ErrRevoked) {
+		return ErrRevoked
+	}
+	if errors.Is(err, engine.ErrSwitched) {
+		return ErrSwitched
+	}
+	return ErrNotHolder
+}
+
+// unreleased counts and traces a lock that could not be released.
 func (c *core) unreleased(req *engine.Request, t *Trace, held time.Duration, err error) {
 	c.stats.releaseFailed.Add(1)
 	if t != nil && t.ReleaseFailed != nil {
@@ -65,10 +77,10 @@ func (c *core) unreleased(req *engine.Request, t *Trace, held time.Duration, err
 	}
 }
 
-// pause waits before an engine that failed is asked again. Unlike rest it does
-// not end early when the client is closed: clean-up is part of closing.
+// pause waits before a retry. Unlike sleep it does not end when the client
+// closes: clean-up is part of closing.
 func (c *core) pause(ctx context.Context, tries int) error {
-	timer := time.NewTimer(Exponential(leastPause, mostPause)(tries))
+	timer := time.NewTimer(Exponential(minPause, maxPause)(tries))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -78,16 +90,16 @@ func (c *core) pause(ctx context.Context, tries int) error {
 	}
 }
 
-// cleanUp undoes, in the background, an acquisition that may have happened. It
-// was last asked for at sent.
+// cleanUp undoes, in the background, an acquisition that may have been granted.
+// Its last request was sent at sent. Until LateGrant has passed the engine may
+// still grant a request on its way, so it is abandoned a second time then.
 func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
-	c.background.Go(func() {
-		left := c.caps.LateGrant - time.Since(sent) // as of when abandon is sent, not answered
-		over := time.Now().Add(left + watchdog.Drift(left))
+	c.tasks.Go(func() {
+		left := c.caps.LateGrant - time.Since(sent) // counted from now, before abandon is answered
+		end := time.Now().Add(left + watchdog.Drift(left))
 		found, err := c.abandon(req)
 		if left > 0 {
-			// Until then the engine may still grant what is on its way.
-			timer := time.NewTimer(time.Until(over))
+			timer := time.NewTimer(time.Until(end))
 			<-timer.C
 			again, err2 := c.abandon(req)
 			found, err = found || again, err2
@@ -99,15 +111,15 @@ func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
 	})
 }
 
-// abandon gives up an attempt, trying for as long as what it may have left
-// behind would last. It reports whether there was something.
+// abandon gives up an attempt. It retries for one lease: that is how long a
+// grant without a holder could block others. It reports whether it found one.
 func (c *core) abandon(req engine.Request) (found bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, detach.Detached))
+	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, detach.Timeout))
 	defer cancel()
 	for tries := 1; ; tries++ {
-		parting, err := c.engine.Abandon(ctx, req)
-		if err == nil || !engine.Temporary(err) && !errors.Is(err, engine.ErrFull) { // a tombstone needs room
-			return parting.Outcome == engine.Released, err
+		res, err := c.engine.Abandon(ctx, req)
+		if err == nil || !engine.Temporary(err) && !errors.Is(err, engine.ErrFull) { // a full engine has no space for a tombstone
+			return res.Outcome == engine.Released, err
 		}
 		if c.pause(ctx, tries) != nil {
 			return false, err

@@ -3,17 +3,18 @@ package interlock
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An RWMutex is a lock that many readers can hold at a time, or one writer. Who
-// waits is served in the order it came: no reader gets in past a writer that
-// waits, and no writer past readers that do. There is room for 1,000 readers at
-// a time; one more fails with [ErrFull].
+// An RWMutex is a lock with many readers at a time, or one writer. Waiters are
+// served in order of arrival: no reader overtakes a waiting writer, and no
+// writer overtakes waiting readers. It allows 1,000 readers at a time; one more
+// fails with [ErrFull].
 //
-// A writer may also read under its context. A reader that asks to write would
-// wait for itself, and fails at once with [ErrUpgrade].
+// A writer may also read under its context. A reader that asks for the write
+// lock would wait for itself, and fails at once with [ErrUpgrade].
 type RWMutex struct {
 	read, write *Mutex
 }
@@ -27,20 +28,19 @@ func (c *Client) RWMutex(key string, opts ...Option) *RWMutex {
 // Key returns the key of the lock, prefix included.
 func (m *RWMutex) Key() string { return m.read.key }
 
-// Read returns the side of the lock that many may hold.
+// Read returns the read lock.
 func (m *RWMutex) Read() Locker { return m.read }
 
-// Write returns the side of the lock that one may hold. See [Hold.Downgrade] for
-// how to go on reading after that.
+// Write returns the write lock. [Hold.Downgrade] turns it into a read lock.
 func (m *RWMutex) Write() Locker { return m.write }
 
-var errNotWriting = errors.New("interlock: only who holds the write side of an RWMutex can go on reading")
+var errNotWriting = errors.New("interlock: Downgrade needs a hold of the write lock of an RWMutex")
 
-// Downgrade turns a hold of [RWMutex.Write] into one of Read, without letting
-// another writer in between, and wakes those who wait to read. The context it
-// returns belongs to the new hold and follows the one that Lock was called with;
-// that of h ends as with Unlock, and Unlock of h does nothing more. If it fails, h
-// is as it was, unless it was lost.
+// Downgrade turns a hold of [RWMutex.Write] into a hold of Read, so that no
+// other writer gets in between, and wakes waiting readers. The returned context
+// belongs to the new hold and derives from the one that Lock was called with. The
+// context of h is cancelled as by Unlock, and h needs no Unlock. If Downgrade
+// fails, h stays held, unless it was lost.
 func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 	l := h.lease
 	if l == nil || l.req.Kind != engine.Write {
@@ -48,23 +48,25 @@ func (h *Hold) Downgrade() (context.Context, *Hold, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.over || !l.live() {
-		h.end() // says what became of it
+	if h.ended || !l.live() {
+		h.end() // sets h.err
 		return l, nil, errors.Join(errNotWriting, h.err)
 	}
-	reader := &Mutex{core: l.core, key: l.req.Key, opts: *l.opts, kind: engine.Read, as: l.req.Holder}
-	if err := reader.usable(l.parent); err != nil {
+	reader := &Mutex{core: l.core, key: l.req.Key, opts: *l.opts, kind: engine.Read, holder: l.req.Holder}
+	if err := reader.check(l.parent); err != nil {
 		return l, nil, err
 	}
-	ctx, read, err := reader.obtain(l.parent, true)
+	start := time.Now()
+	ctx, read, err := reader.acquireNew(l.parent, true)
 	if err != nil {
+		reader.report(err, time.Since(start))
 		return l, nil, err
 	}
 	switch h.end(); {
 	case errors.Is(h.err, ErrLost):
-		_ = read.Unlock() // it may have been granted to us as to anybody
+		_ = read.Unlock() // another writer may have been in between
 		return l.parent, nil, h.err
-	case h.err != nil: // others would wait for the rest of its lease
+	case h.err != nil: // readers would wait until the write lease expires
 		l.core.cleanUp(l.req, l.opts.trace, l.watch.Sent())
 	}
 	return ctx, read, nil

@@ -6,15 +6,15 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Semaphore has permits that as many may hold at a time as it has. They go to
-// those who wait in the order they came. A permit is a lease like any other: it
-// is renewed while it is held, and comes back by itself if its holder dies.
+// A Semaphore is a lock with several permits, one per holder. Waiters get them in
+// order of arrival. A permit has a lease like any lock: it is renewed while it is
+// held, and expires if its holder dies.
 type Semaphore struct{ permit *Mutex }
 
-// Semaphore returns the semaphore named key with n permits. The number is kept
-// nowhere: each client goes by its own, so it may change from one release of a
-// program to the next. Who holds a permit keeps it; with fewer permits than are
-// held, nobody gets one until enough have come back.
+// Semaphore returns the semaphore named key with n permits. The engine does not
+// store n: each client applies its own, so a new version of a program may change
+// it. Lowering n revokes no permit; new ones are granted when fewer than n are
+// held.
 func (c *Client) Semaphore(key string, n int, opts ...Option) *Semaphore {
 	m := c.lock(engine.Permit, key, opts)
 	m.limit = n
@@ -35,14 +35,13 @@ func (s *Semaphore) Do(ctx context.Context, fn func(context.Context) error) erro
 	return s.permit.Do(ctx, fn)
 }
 
-// Acquire waits for a permit, as [Mutex.Lock] does for a lock. Whoever holds one
-// and asks again gets another, unless the semaphore is [Reentrant].
+// Acquire waits for a permit, as [Mutex.Lock] does for a lock. A holder that asks
+// again gets another permit, unless the semaphore is [Reentrant].
 func (s *Semaphore) Acquire(ctx context.Context) (context.Context, *Hold, error) {
 	return s.permit.Lock(ctx)
 }
 
-// TryAcquire makes one attempt to get a permit. It does not get past those who
-// wait for one.
+// TryAcquire makes one attempt to get a permit. It does not overtake waiters.
 func (s *Semaphore) TryAcquire(ctx context.Context) (context.Context, *Hold, error) {
 	return s.permit.TryLock(ctx)
 }

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// Stats counts what has happened to a client's locks since it was made. It is
-// what metrics are made of.
+// Stats are the counters of a client since it was made. Metrics are made from
+// them.
 type Stats struct {
 	Live          int64         // locks held now
-	Waiting       int64         // goroutines waiting for one now
-	Acquired      uint64        // locks taken, whether from the engine or in process
-	HandedOver    uint64        // of those, passed on in this process without asking the engine
-	Contended     uint64        // locks not to be had
+	Waiting       int64         // goroutines waiting for a lock now
+	Acquired      uint64        // locks acquired, from the engine or by a handover
+	HandedOver    uint64        // of those, handed over in this process
+	Contended     uint64        // callers that gave up on a held lock
 	Failed        uint64        // engine failures reported to a caller
 	Renewed       uint64        // leases renewed
-	RenewFailed   uint64        // renewals that failed and were tried again
-	Released      uint64        // locks given up
-	ReleaseFailed uint64        // locks that could not be, and ran out
-	Lost          uint64        // locks that ceased to be held before they were given up
+	RenewFailed   uint64        // renewals that failed and were retried
+	Released      uint64        // locks released
+	ReleaseFailed uint64        // releases that failed; the leases expired
+	Lost          uint64        // locks lost before their release
 	CleanedUp     uint64        // acquisitions without an answer that were undone
 	Dropped       uint64        // holds ended by ReleaseAll or Close
-	Held          time.Duration // time held, of all locks that ended
-	Waited        time.Duration // time waited, of all locks taken
+	Held          time.Duration // total time that locks were held
+	Waited        time.Duration // total time that acquired locks were waited for
 }
 
-// Stats returns the numbers so far. Clients made by [Client.With] share them.
+// Stats returns the counters. Clients made by [Client.With] share them.
 func (c *Client) Stats() Stats {
 	s := &c.core.stats
 	return Stats{
 		Live:          s.live.Load(),
 		Waiting:       s.waiting.Load(),
 		Acquired:      s.acquired.Load(),
-		HandedOver:    s.handed.Load(),
+		HandedOver:    s.handedOver.Load(),
 		Contended:     s.contended.Load(),
 		Failed:        s.failed.Load(),
 		Renewed:       s.renewed.Load(),
@@ -49,7 +49,7 @@ func (c *Client) Stats() Stats {
 
 type counters struct {
 	live, waiting            atomic.Int64
-	acquired, handed         atomic.Uint64
+	acquired, handedOver     atomic.Uint64
 	contended, failed        atomic.Uint64
 	renewed, renewFailed     atomic.Uint64
 	released, releaseFailed  atomic.Uint64

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// A Striped is a hot key split into several locks: whoever needs any part of
-// what it protects takes a stripe that is free, and whoever needs the whole takes
-// all of them.
+// A Striped splits a hot key into several locks, its stripes. A caller that needs
+// any part of the protected object acquires a free stripe; a caller that needs
+// the whole acquires all of them.
 type Striped struct {
 	stripes []*Mutex
 	all     *Multi
 }
 
-const mostStripes = 1024
+const maxStripes = 1024
 
-// Striped returns the key split into n stripes, locks of their own with keys
-// such as "stock:42:0". All who use the key must agree on n.
+// Striped returns the key split into n stripes, which are locks with keys such as
+// "stock:42:0". All users of the key must agree on n.
 func (c *Client) Striped(key string, n int, opts ...Option) *Striped {
 	s := &Striped{}
-	keys := make([]string, max(1, min(n, mostStripes)))
+	keys := make([]string, max(1, min(n, maxStripes)))
 	for i := range keys {
 		keys[i] = key + ":" + strconv.Itoa(i)
 		s.stripes = append(s.stripes, c.Mutex(keys[i], opts...))
 	}
 	s.all = c.Multi(keys, opts...)
-	if n < 1 || n > mostStripes {
-		bad := fmt.Errorf("%w: Striped(%q, %d): must have from 1 to %d stripes", ErrOption, key, n, mostStripes)
+	if n < 1 || n > maxStripes {
+		bad := fmt.Errorf("%w: Striped(%q, %d): must have from 1 to %d stripes", ErrOption, key, n, maxStripes)
 		s.all.opts.err = bad
 		for _, m := range s.stripes {
 			m.opts.err = bad
@@ -43,11 +43,11 @@ func (c *Client) Striped(key string, n int, opts ...Option) *Striped {
 // Len returns how many stripes there are.
 func (s *Striped) Len() int { return len(s.stripes) }
 
-// Stripe returns the lock of one stripe, counted from 0. It panics if there is
-// none with that number.
+// Stripe returns the lock of stripe i, counted from 0. It panics if i is out of
+// range.
 func (s *Striped) Stripe(i int) *Mutex { return s.stripes[i] }
 
-// For returns the lock of the stripe that id belongs to, always the same one.
+// For returns the lock of the stripe for id, which is always the same.
 func (s *Striped) For(id string) *Mutex {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
@@ -57,64 +57,64 @@ func (s *Striped) For(id string) *Mutex {
 // All returns all the stripes as one lock.
 func (s *Striped) All() *Multi { return s.all }
 
-// Do calls fn while holding any one stripe, and says which. It takes one that is
-// free, from a place in the row that differs each time; if none is, it waits for
-// one of them, and looks round again every second. With [Reentrant] a stripe that
-// ctx holds is entered again; without it, it takes another.
+// Do calls fn while holding one stripe, whose number it passes. It tries the
+// stripes in random order. If none is free, it waits for one of them, and tries
+// all again every second. With [Reentrant] it enters a stripe that ctx holds;
+// without, it acquires another.
 func (s *Striped) Do(ctx context.Context, fn func(ctx context.Context, stripe int) error) error {
 	i, ctx, hold, err := s.any(ctx)
 	if err != nil {
 		return err
 	}
-	return hold.during(ctx, func(ctx context.Context) error { return fn(ctx, i) })
+	return hold.run(ctx, func(ctx context.Context) error { return fn(ctx, i) })
 }
 
-// any takes a stripe.
+// any acquires a stripe.
 func (s *Striped) any(ctx context.Context) (int, context.Context, *Hold, error) {
 	start := time.Now()
 	for {
-		i, inner, hold, err := s.look(ctx)
+		i, inner, hold, err := s.tryEach(ctx)
 		if hold != nil || err != nil && i < 0 {
 			return i, inner, hold, err
 		}
-		m, left := *s.stripes[i], longestPoll
+		m, left := *s.stripes[i], maxPoll
 		if m.opts.bounded {
 			left = min(left, m.opts.wait-time.Since(start))
 		}
 		if left > 0 {
 			m.opts.wait, m.opts.bounded = left, true
-			inner, hold, err = m.quietly(ctx, false)
+			inner, hold, err = m.acquireNew(ctx, false)
 		}
-		over := left < longestPoll || ctx.Err() != nil || !errors.Is(err, errWaited)
-		if hold == nil && over {
+		done := left < maxPoll || ctx.Err() != nil || !errors.Is(err, errWaited)
+		if hold == nil && done {
 			m.report(err, time.Since(start))
 		}
-		if over {
+		if done {
 			return i, inner, hold, err
 		}
 	}
 }
 
-// look tries one stripe after the other. If none is free, it returns one to wait
-// for, and who has it; if there is none to wait for either, a number below zero.
-func (s *Striped) look(ctx context.Context) (stripe int, _ context.Context, _ *Hold, err error) {
+// tryEach tries the stripes one by one. If none is free, it returns one to wait
+// for and its holder's error. If ctx holds all of them, the number is -1.
+func (s *Striped) tryEach(ctx context.Context) (stripe int, _ context.Context, _ *Hold, err error) {
 	stripe = -1
 	for _, i := range rand.Perm(len(s.stripes)) {
 		m := s.stripes[i]
-		if err := m.usable(ctx); err != nil {
+		if err := m.check(ctx); err != nil {
 			return -1, ctx, nil, err
 		}
-		m, hold, self := m.under(ctx)
+		m, hold, self := m.reenter(ctx)
 		if hold != nil {
 			return i, ctx, hold, nil
 		}
-		if self != nil { // ctx has it, and wants another
+		if self != nil { // ctx holds this one and wants another
 			if stripe < 0 {
 				err = self
 			}
 			continue
 		}
-		inner, hold, busy := m.quietly(ctx, true)
+		inner, hold, busy := m.acquireNew(ctx, true)
 		if busy == nil {
 			return i, inner, hold, nil
 		}

@@ -1,39 +1,40 @@
 package interlock
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/trace"
 )
 
-// A Trace is told what happens to locks. Nil functions are skipped. They are
-// called in the goroutine where it happens, so they must be quick and must not
-// take locks of the same client.
+// A Trace receives the events of locks. Nil functions are skipped. Each is
+// called in the goroutine of the event, so it must be quick and must not acquire
+// locks of the same client.
 //
-// It is a struct of functions so that one more does not break anybody.
+// It is a struct of functions, so that adding an event breaks no code.
 type Trace struct {
-	Waiting       func(Waiting)       // a lock is held by somebody else, and waiting begins
-	Acquired      func(Acquired)      // a lock was taken
-	Contended     func(Contended)     // a lock was not to be had
-	Failed        func(Failed)        // the engine could not be asked
-	Renewed       func(Renewed)       // a lease was renewed, or could not be for now
-	Released      func(Released)      // a lock was given up, here or to the next in line
-	ReleaseFailed func(ReleaseFailed) // a lock could not be given up, and will run out
-	Lost          func(Lost)          // a lock ceased to be held before it was given up
-	CleanedUp     func(CleanedUp)     // what a lost reply may have left behind was taken away
-	Warned        func(Warned)        // something is allowed, but unlikely to be meant
+	Waiting       func(Waiting)       // a lock is held, and the caller begins to wait
+	Acquired      func(Acquired)      // a lock was acquired
+	Contended     func(Contended)     // a caller gave up on a held lock
+	Failed        func(Failed)        // the engine failed
+	Renewed       func(Renewed)       // a renewal succeeded, or failed and will be retried
+	Released      func(Released)      // a lock was released or handed over
+	ReleaseFailed func(ReleaseFailed) // a release failed; the lease will expire
+	Lost          func(Lost)          // a lock was lost before its release
+	CleanedUp     func(CleanedUp)     // an acquisition without an answer was undone
+	Warned        func(Warned)        // a key works, but is probably a mistake
 }
 
-// Waiting is reported when a lock is held by somebody else and waiting begins.
+// Waiting is reported when a lock is held and the caller begins to wait.
 type Waiting struct {
 	Key    string
 	Kind   Kind
-	Holder string        // who has it
-	Ahead  int           // how many stand in line before, as far as the kind has a line
-	Left   time.Duration // what remains of its lease, as far as known
+	Holder string        // the current holder
+	Ahead  int           // waiters before this one, if the kind has a queue
+	Left   time.Duration // of the holder's lease, if known
 }
 
-// Acquired is reported when a lock was taken.
+// Acquired is reported when a lock was acquired.
 type Acquired struct {
 	Key        string
 	Kind       Kind
@@ -41,48 +42,47 @@ type Acquired struct {
 	Fence      uint64
 	Lease      time.Duration
 	Waited     time.Duration
-	Tries      int  // how often the engine was asked; 0 if it did not have to be
-	HandedOver bool // it came from another holder in this process
-	Local      bool // it is this process's alone, since the engine has degraded to that
+	Tries      int  // requests sent to the engine; 0 after a handover
+	HandedOver bool // by another holder of this process
+	Local      bool // valid in this process only: the engine has degraded
 }
 
-// Contended is reported when a lock was not to be had.
+// Contended is reported when a caller gave up on a held lock.
 type Contended struct {
 	Key    string
 	Kind   Kind
-	Holder string        // who has it, as far as known
-	Ahead  int           // how many stood in line before, as far as the kind has a line
-	Left   time.Duration // what remains of its lease, as far as known
+	Holder string        // the current holder, if known
+	Ahead  int           // waiters before this one, if the kind has a queue
+	Left   time.Duration // of the holder's lease, if known
 	Waited time.Duration
-	Err    error // why waiting ended; nil after one attempt
+	Err    error // why the wait ended; nil after one attempt
 }
 
-// Failed is reported when the engine could not be asked.
+// Failed is reported when the engine failed.
 type Failed struct {
 	Key    string
 	Waited time.Duration
 	Err    error
 }
 
-// Renewed is reported when a lease was renewed, or could not be for now.
+// Renewed is reported when a renewal succeeded or failed.
 type Renewed struct {
 	Key    string
 	Holder string
-	Err    error // what went wrong; it is tried again until the lease is over
+	Err    error // the renewal is retried until the lease expires
 }
 
-// Released is reported when a lock was given up.
+// Released is reported when a lock was released.
 type Released struct {
 	Key        string
 	Kind       Kind
 	Holder     string
 	Fence      uint64
 	Held       time.Duration
-	HandedOver bool // it went to another holder in this process
+	HandedOver bool // to another holder of this process
 }
 
-// ReleaseFailed is reported when a lock could not be given up. It runs out by
-// itself.
+// ReleaseFailed is reported when a release failed. The lease will expire.
 type ReleaseFailed struct {
 	Key    string
 	Holder string
@@ -90,7 +90,7 @@ type ReleaseFailed struct {
 	Err    error
 }
 
-// Lost is reported when a lock ceased to be held before it was given up.
+// Lost is reported when a lock was lost before its release.
 type Lost struct {
 	Key    string
 	Kind   Kind
@@ -100,22 +100,22 @@ type Lost struct {
 	Err    error // see [LostError]
 }
 
-// CleanedUp is reported after an acquisition without an answer was undone.
+// CleanedUp is reported when an acquisition without an answer was undone.
 type CleanedUp struct {
 	Key    string
 	Holder string
-	Found  bool  // it had been granted
-	Err    error // it could not be undone, and will run out
+	Found  bool  // the lock had been granted
+	Err    error // the clean-up failed; the lease will expire
 }
 
-// Warned is reported once for each name of a key: for something that is
-// allowed, but unlikely to be meant.
+// Warned is reported for a key that works but is probably a mistake, once per
+// name.
 type Warned struct {
 	Key     string
 	Problem string
 }
 
-// and returns a trace that tells both t and u. Either may be nil.
+// and returns a trace that calls both t and u. Either may be nil.
 func (t *Trace) and(u *Trace) *Trace {
 	switch {
 	case t == nil:
@@ -135,4 +135,63 @@ func (t *Trace) and(u *Trace) *Trace {
 		CleanedUp:     trace.Both(t.CleanedUp, u.CleanedUp),
 		Warned:        trace.Both(t.Warned, u.Warned),
 	}
+}
+
+// Log returns a [Trace] that logs the life of every lock. Keys are logged in
+// plain, holders as 8 hex digits. Routine events have level debug; events that
+// an operator should look at have level warn or error.
+func Log(logger *slog.Logger) *Trace {
+	return &Trace{
+		Waiting: func(e Waiting) {
+			logger.Debug("lock: waiting", "key", e.Key, "held_by", short(e.Holder), "left", e.Left)
+		},
+		Acquired: func(e Acquired) {
+			logger.Debug("lock: acquired", "key", e.Key, "holder", short(e.Holder), "lease", e.Lease,
+				"fence", e.Fence, "waited", e.Waited, "handed_over", e.HandedOver)
+		},
+		Contended: func(e Contended) {
+			logger.Info("lock: not acquired", "key", e.Key, "held_by", short(e.Holder), "left", e.Left,
+				"waited", e.Waited, "reason", reason(e.Err))
+		},
+		Failed: func(e Failed) {
+			logger.Error("lock: engine failed", "key", e.Key, "waited", e.Waited, "err", e.Err)
+		},
+		Renewed: func(e Renewed) { logRenewed(logger, e) },
+		Released: func(e Released) {
+			logger.Debug("lock: released", "key", e.Key, "holder", short(e.Holder), "fence", e.Fence,
+				"held", e.Held, "handed_over", e.HandedOver)
+		},
+		ReleaseFailed: func(e ReleaseFailed) {
+			logger.Warn("lock: release failed", "key", e.Key, "holder", short(e.Holder), "held", e.Held, "err", e.Err)
+		},
+		Lost: func(e Lost) {
+			logger.Error("lock: lost", "key", e.Key, "holder", short(e.Holder), "fence", e.Fence,
+				"held", e.Held.Round(time.Millisecond), "err", e.Err)
+		},
+		CleanedUp: func(e CleanedUp) { logCleanedUp(logger, e) },
+		Warned:    func(e Warned) { logger.Warn("lock: "+e.Problem, "key", e.Key) },
+	}
+}
+
+func logRenewed(logger *slog.Logger, e Renewed) {
+	if e.Err != nil {
+		logger.Warn("lock: renewal failed, retrying", "key", e.Key, "holder", short(e.Holder), "err", e.Err)
+		return
+	}
+	logger.Debug("lock: renewed", "key", e.Key, "holder", short(e.Holder))
+}
+
+func logCleanedUp(logger *slog.Logger, e CleanedUp) {
+	if e.Err != nil {
+		logger.Warn("lock: clean-up failed, the lease will expire", "key", e.Key, "holder", short(e.Holder), "err", e.Err)
+		return
+	}
+	logger.Info("lock: cleaned up", "key", e.Key, "holder", short(e.Holder), "was_granted", e.Found)
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "one attempt"
+	}
+	return err.Error()
 }

@@ -38,7 +38,7 @@ var traceLaws = []law{
 			`msg="lock: renewed" key=order:42 holder=[0-9a-f]{8}`,
 			`msg="lock: released" key=order:42 holder=[0-9a-f]{8} fence=[0-9]+ held=10.001s`,
 			`level=ERROR msg="lock: lost" key=order:42 holder=[0-9a-f]{8} .*not the holder`,
-			`level=WARN msg="lock: release refused" key=order:42 holder=[0-9a-f]{8} .*unavailable`,
+			`level=WARN msg="lock: release failed" key=order:42 holder=[0-9a-f]{8} .*unavailable`,
 		} {
 			if !regexp.MustCompile(want).Match(out.Bytes()) {
 				t.Errorf("the log has no line like %s", want)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -79,7 +80,7 @@ type Member struct {
 func Match(pattern, key string) bool {
 	star, back := -1, 0 // where the last star was, and what it is tried up to
 	for p, k := 0, 0; ; {
-		switch width := literal(pattern[p:], key[k:]); {
+		switch width := matchByte(pattern[p:], key[k:]); {
 		case p < len(pattern) && pattern[p] == '*':
 			star, back = p, k
 			p++
@@ -96,9 +97,14 @@ func Match(pattern, key string) bool {
 	}
 }
 
-// literal returns how many bytes of pattern stand for the first byte of key; zero
-// if they do not.
-func literal(pattern, key string) int {
+// Literal returns a pattern that matches s and nothing else.
+func Literal(s string) string { return patternEscapes.Replace(s) }
+
+var patternEscapes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`)
+
+// matchByte returns how many bytes of pattern match the first byte of key, or zero
+// if they do not match.
+func matchByte(pattern, key string) int {
 	switch {
 	case pattern == "" || key == "":
 		return 0

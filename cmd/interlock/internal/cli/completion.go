@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
@@ -94,7 +95,7 @@ func held(ctx context.Context, url, typed string) []string {
 			return
 		}
 		defer e.Close() //nolint:errcheck // nothing depends on it
-		all, _, _ := locks(ctx, interlock.New(e), literally(typed)+"*", mostCompletions)
+		all, _, _ := locks(ctx, interlock.New(e), engine.Literal(typed)+"*", mostCompletions)
 		for _, l := range all {
 			if sanitize.Readable(l.Key) {
 				names = append(names, l.Key)
@@ -108,9 +109,4 @@ func held(ctx context.Context, url, typed string) []string {
 	case <-ctx.Done():
 		return nil
 	}
-}
-
-// literally makes a pattern that only s itself matches.
-func literally(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(s)
 }

@@ -1,0 +1,326 @@
+package interlock
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+// A localQueue is the in-process level. Of the goroutines that want the same
+// key, one leads: it asks the engine. The others wait behind it in a waitQueue.
+type localQueue struct {
+	core   *core
+	seed   maphash.Seed
+	shards [64]shard
+}
+
+// A shard holds the queues of some of the keys.
+type shard struct {
+	mu     sync.Mutex
+	queues map[string]*waitQueue
+	spare  *waitQueue // a closed one, for reuse
+}
+
+func (q *localQueue) init(c *core) {
+	q.core, q.seed = c, maphash.MakeSeed()
+	for i := range q.shards {
+		q.shards[i].queues = make(map[string]*waitQueue)
+	}
+}
+
+func (q *localQueue) shard(key string) *shard {
+	return &q.shards[maphash.String(q.seed, key)%uint64(len(q.shards))]
+}
+
+// open adds the queue of a key.
+func (s *shard) open(key string) *waitQueue {
+	wq := s.spare
+	if wq == nil {
+		wq = new(waitQueue)
+	}
+	s.spare, s.queues[key] = nil, wq
+	return wq
+}
+
+// close removes the queue of a key. It is empty, so nothing refers to it.
+func (s *shard) close(key string, wq *waitQueue) {
+	delete(s.queues, key)
+	*wq = waitQueue{}
+	s.spare = wq
+}
+
+// acquire gets the lock from the engine if this goroutine is the first of the
+// process to want it. Otherwise it waits in the queue, or, if once is set,
+// returns what the leader finds.
+func (q *localQueue) acquire(ctx context.Context, m *Mutex, once bool) (grant, error) {
+	if m.kind != engine.Exclusive || ownerOf(ctx) != "" {
+		return q.acquireDirect(ctx, m, once)
+	}
+	s := q.shard(m.key)
+	s.mu.Lock()
+	wq := s.queues[m.key]
+	switch {
+	case wq == nil:
+		wq = s.open(m.key)
+	case wq.idle:
+		wq.idle = false
+	case once:
+		return q.follow(ctx, m, s, wq) // unlocks
+	default:
+		w := wq.enqueue(m.opts.terms())
+		s.mu.Unlock()
+		return q.wait(ctx, m, s, wq, w)
+	}
+	pause := time.Until(wq.notBefore)
+	s.mu.Unlock()
+	return q.lead(ctx, m, s, wq, pause, once)
+}
+
+// acquireDirect asks the engine without queueing here. Fair locks queue at the
+// engine, readers do not wait for each other, and the holder ahead of a named
+// owner may be the same owner.
+func (q *localQueue) acquireDirect(ctx context.Context, m *Mutex, once bool) (grant, error) {
+	var sub subscription
+	defer sub.unsubscribe()
+	a := attempt{mutex: m, once: once, sub: &sub}
+	return a.run(ctx)
+}
+
+// follow answers a single attempt with what the leader finds. The leader was
+// first, so if the lock is granted it is not granted to us. It unlocks s.
+func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQueue) (grant, error) {
+	if r := wq.current(); r.holder != "" {
+		s.mu.Unlock()
+		return grant{}, r.contended(m.key, nil)
+	}
+	p := wq.joinPending()
+	s.mu.Unlock()
+	patience := time.NewTimer(briefOutage)
+	defer patience.Stop()
+	select {
+	case <-p.done:
+	case <-patience.C:
+		return grant{}, fmt.Errorf("interlock: acquire %q: %w: an earlier request from this process is still pending", m.key, engine.ErrUnavailable)
+	case <-ctx.Done():
+		return grant{}, unanswered(m.key, context.Cause(ctx))
+	}
+	switch {
+	case p.err != nil:
+		return grant{}, p.err
+	case p.ended: // the leader gave up, or another goroutine leads now
+		return q.acquire(ctx, m, true)
+	}
+	return grant{}, p.rival.contended(m.key, nil)
+}
+
+// wait waits in the queue until the lock or the lead is handed over.
+func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, w *waiter) (grant, error) {
+	waiting := &q.core.stats.waiting
+	waiting.Add(1)
+	if t := m.opts.trace; t != nil && t.Waiting != nil {
+		s.mu.Lock()
+		r := wq.current()
+		s.mu.Unlock()
+		t.Waiting(Waiting{Key: m.key, Holder: r.holder, Left: r.left()})
+	}
+	var ended error
+	select {
+	case h := <-w.ready:
+		waiting.Add(-1) // an attempt counts the waiters at the engine
+		return q.accept(ctx, m, s, wq, h)
+	case <-ctx.Done():
+		ended = context.Cause(ctx)
+	case <-q.core.closing:
+		ended = ErrClosed
+	}
+	waiting.Add(-1)
+	s.mu.Lock()
+	r := wq.current()
+	queued := wq.remove(w)
+	s.mu.Unlock()
+	if !queued { // a handover arrived just now: pass it on
+		q.decline(m, s, wq, <-w.ready)
+	}
+	return grant{}, r.gaveUp(m.key, ended)
+}
+
+// accept takes a handover: the lock itself, or the lead.
+func (q *localQueue) accept(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, h handover) (grant, error) {
+	switch {
+	case h.err != nil:
+		return grant{}, h.err
+	case h.granted:
+		return h.grant, nil
+	}
+	return q.lead(ctx, m, s, wq, h.pause, false)
+}
+
+// decline passes on a handover that came after its waiter gave up.
+func (q *localQueue) decline(m *Mutex, s *shard, wq *waitQueue, h handover) {
+	if h.err != nil {
+		return
+	}
+	if !h.granted {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		wq.advance(s, m.key, nil, 0)
+		return
+	}
+	q.core.tasks.Go(func() {
+		if _, _, err := q.handOver(h.grant, m.opts.terms(), wq, s); err != nil {
+			q.core.unreleased(&h.grant.req, m.opts.trace, 0, err)
+		}
+	})
+}
+
+// lead asks the engine after a pause. If it does not get the lock, the next
+// waiter leads.
+func (q *localQueue) lead(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, pause time.Duration, once bool) (grant, error) {
+	var failure error // for those who joined the pending request
+	granted := false
+	defer func() { // also if a Backoff or a Trace of the caller panics
+		if !granted {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			wq.advance(s, m.key, failure, 0)
+		}
+	}()
+	if err := q.core.sleep(ctx, pause, nil); err != nil {
+		return grant{}, rival{}.gaveUp(m.key, err)
+	}
+	a := attempt{mutex: m, once: once, sub: &wq.sub, onBusy: func(r rival) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		wq.rival = r
+		wq.resolve(pending{rival: r})
+	}}
+	g, err := a.run(ctx)
+	granted = err == nil
+	if ctx.Err() == nil { // the end of the leader's own context concerns only the leader
+		failure = err
+	}
+	return g, err
+}
+
+// announce resolves the pending request before the lease exists. Without it,
+// two callers that acquire several locks at once would wait for each other.
+func (q *localQueue) announce(g *grant) {
+	if g.direct {
+		return
+	}
+	s := q.shard(g.req.Key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if wq := s.queues[g.req.Key]; wq != nil {
+		wq.rival = rival{holder: g.req.Holder, until: g.safeUntil}
+		wq.resolve(pending{rival: wq.rival})
+	}
+}
+
+// giveBack returns an announced grant that does not become a hold.
+func (q *localQueue) giveBack(m *Mutex, g *grant) error {
+	if g.direct {
+		_, err := q.core.release(g.req)
+		return err
+	}
+	s := q.shard(g.req.Key)
+	s.mu.Lock()
+	wq := s.queues[g.req.Key]
+	s.mu.Unlock()
+	_, _, err := q.handOver(*g, m.opts.terms(), wq, s)
+	return err
+}
+
+// setHolder records the holder that the queue waits for.
+func (q *localQueue) setHolder(l *lease) {
+	if l.direct {
+		return
+	}
+	s := q.shard(l.req.Key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if wq := s.queues[l.req.Key]; wq != nil {
+		wq.holder = l
+		wq.resolve(pending{rival: rivalOf(l)})
+	}
+}
+
+// clearHolder lets the queue advance past a holder that lost the lock.
+func (q *localQueue) clearHolder(l *lease) {
+	s := q.shard(l.req.Key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if wq := s.queues[l.req.Key]; wq != nil && wq.holder == l {
+		wq.advance(s, l.req.Key, nil, 0)
+	}
+}
+
+// release gives up the lock of l. It reports whether a waiter of this process
+// got it, and otherwise the engine's answer.
+func (q *localQueue) release(l *lease) (handedOver bool, outcome engine.Outcome, err error) {
+	if l.direct {
+		res, err := q.core.release(l.req)
+		return false, res.Outcome, err
+	}
+	s := q.shard(l.req.Key)
+	s.mu.Lock()
+	wq := s.queues[l.req.Key]
+	if wq == nil || wq.holder != l { // cannot happen: a live lease has its queue
+		s.mu.Unlock()
+		res, err := q.core.release(l.req)
+		return false, res.Outcome, err
+	}
+	wq.holder, wq.rival = nil, rival{}
+	s.mu.Unlock()
+	g := l.grant
+	g.sent = l.watch.Sent()
+	g.safeUntil = watchdog.SafeUntil(g.sent, g.req.Lease)
+	return q.handOver(g, l.opts.terms(), wq, s)
+}
+
+// handOver gives a lock to the next waiter of this process if the two agree on
+// the terms and enough of the lease is left. Otherwise it releases the lock.
+func (q *localQueue) handOver(g grant, t terms, wq *waitQueue, s *shard) (handedOver bool, outcome engine.Outcome, err error) {
+	now := time.Now()
+	ctx := q.core.detached.Context(now) // one bound for renewal and release
+	if !q.core.closed.Load() && g.canHandOver(now) && (!t.explicit || q.renewFor(ctx, &g, wq, s, t)) {
+		s.mu.Lock()
+		if w := wq.first; w != nil && w.terms == t {
+			wq.remove(w)
+			w.ready <- handover{granted: true, grant: g.next()}
+			s.mu.Unlock()
+			runtime.Gosched() // run the new holder first: every waiter waits for it
+			return true, engine.Released, nil
+		}
+		s.mu.Unlock()
+	}
+	start := time.Now()
+	res, err := q.core.releaseWithin(ctx, g.req)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wq.advance(s, g.req.Key, nil, wq.yieldDelay(res.Listeners, time.Since(start)))
+	return false, res.Outcome, err
+}
+
+// renewFor renews an explicit lease for the next waiter, if there is one with
+// the same terms: it expects a full lease.
+func (q *localQueue) renewFor(ctx context.Context, g *grant, wq *waitQueue, s *shard, t terms) bool {
+	s.mu.Lock()
+	wanted := wq.first != nil && wq.first.terms == t
+	s.mu.Unlock()
+	if !wanted {
+		return false
+	}
+	sent := time.Now()
+	if errs := q.core.engine.Renew(ctx, []engine.Request{g.req}); errs[0] != nil {
+		return false
+	}
+	g.sent, g.safeUntil = sent, watchdog.SafeUntil(sent, g.req.Lease)
+	return g.canHandOver(time.Now())
+}

@@ -1,0 +1,58 @@
+package interlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A subscription receives a wake-up when a lock may have become free. The zero
+// value is inactive and costs nothing.
+type subscription struct {
+	wake <-chan struct{}
+	stop func()
+}
+
+// subscribe starts to listen, if the engine has notifications.
+func (s *subscription) subscribe(c *core, r engine.Request) {
+	if s.wake == nil && c.caps.Notifier != nil {
+		s.wake, s.stop = c.caps.Notifier.Notify(r)
+	}
+}
+
+func (s *subscription) active() bool { return s.wake != nil }
+
+// drain drops a wake-up that came before an attempt: the attempt sees as much.
+func (s *subscription) drain() {
+	select {
+	case <-s.wake:
+	default:
+	}
+}
+
+func (s *subscription) unsubscribe() {
+	if s.wake != nil {
+		s.stop()
+		s.wake, s.stop = nil, nil
+	}
+}
+
+// sleep waits for d, or until wake receives. It returns an error when ctx is
+// done or the client closes.
+func (c *core) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.closing:
+		return ErrClosed
+	}
+	return nil
+}
