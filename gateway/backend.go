@@ -15,28 +15,28 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// A backend is the service behind: one or several places that do the same. A request
-// is sent to one of them, once. Nothing is tried again: who knows that it may be has
-// the key, and is the client.
+// A backend is an upstream: one or several servers that do the same. Each request goes to
+// one of them, once. The gateway never retries, because only the client knows whether its
+// request may run twice.
 type backend struct {
 	config.Upstream
 	targets   []*target
-	turn      atomic.Uint64
+	count     atomic.Uint64 // requests, for the round robin
 	transport *http.Transport
 	proxy     *httputil.ReverseProxy
 }
 
-// A target is one of the places.
+// A target is one of an upstream's servers.
 type target struct {
 	url    *url.URL
-	spared atomic.Int64 // until when it is not asked, since it was not there; in Unix ns
+	spared atomic.Int64 // until when other targets are preferred, in Unix nanoseconds
 }
 
-// sparedFor is how long a place is not asked that was not there, if there are others.
+// sparedFor is how long an unreachable target gets no requests, if there are others.
 const sparedFor = 2 * time.Second
 
-// backendOf returns the backend of an upstream.
-func (b *builder) backendOf(u config.Upstream) (*backend, error) {
+// newBackend returns the backend of an upstream. A new CA file makes a new backend.
+func (b *builder) newBackend(u config.Upstream) (*backend, error) {
 	var ca []byte
 	if u.CA != "" {
 		var err error
@@ -44,18 +44,18 @@ func (b *builder) backendOf(u config.Upstream) (*backend, error) {
 			return nil, fmt.Errorf("gateway: ca: %w", err)
 		}
 	}
-	sign := fmt.Sprintf("%+v %x", u, sha256.Sum256(ca))
-	return take(b.parts.backends, b.before.backends, sign, func() (*backend, error) { return newBackend(u, ca, b.log) })
+	key := fmt.Sprintf("%+v %x", u, sha256.Sum256(ca))
+	return reuse(b.resources.backends, b.before.backends, key, func() (*backend, error) { return newBackend(u, ca, b.log) })
 }
 
 func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error) {
 	if len(u.To) == 0 {
-		return nil, errNowhere
+		return nil, errNoUpstream
 	}
 	b := &backend{Upstream: u}
 	for _, to := range u.To {
 		if to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-			return nil, fmt.Errorf("gateway: to: %s is no http:// or https:// URL", to.Redacted())
+			return nil, fmt.Errorf("gateway: to: %s is not an http:// or https:// URL", to.Redacted())
 		}
 		b.targets = append(b.targets, &target{url: to})
 	}
@@ -64,12 +64,12 @@ func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error
 		return nil, err
 	}
 	if u.Insecure {
-		log.Warn("the certificates of the service behind are not verified: anybody on the way can read and change what is sent", "to", u.To[0].Redacted())
+		log.Warn("certificates of the upstream are not verified: an attacker on the network can read and change requests", "to", u.To[0].Redacted())
 	}
 	b.transport = newTransport(u, roots)
 	b.proxy = &httputil.ReverseProxy{
 		Rewrite:        b.rewrite,
-		Transport:      b,
+		Transport:      b.transport,
 		ModifyResponse: b.receive,
 		ErrorHandler:   b.fail,
 		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelDebug),
@@ -78,11 +78,11 @@ func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error
 	return b, nil
 }
 
-// next returns whose turn it is. A place that was not there is left out for a while,
-// if another one may be.
+// next returns the target of the next request, by round robin. It passes over a target
+// that was unreachable a moment ago, unless all were.
 func (b *backend) next() *target {
 	now := time.Now().UnixNano()
-	first := b.turn.Add(1)
+	first := b.count.Add(1)
 	for i := range uint64(len(b.targets)) {
 		if t := b.targets[(first+i)%uint64(len(b.targets))]; t.spared.Load() <= now {
 			return t
@@ -91,18 +91,23 @@ func (b *backend) next() *target {
 	return b.targets[first%uint64(len(b.targets))]
 }
 
-// ServeHTTP sends a request on.
-func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v := visitOf(r.Context())
-	v.wire = wire{target: b.next()}
+// send sends a request to a target, and passes the response on. ReverseProxy calls
+// rewrite, then receive or fail.
+func (b *backend) send(w http.ResponseWriter, r *http.Request, x *exchange, innermost *ruleStep) result {
+	t := &roundTrip{exchange: x, target: b.next(), result: result{innermost: innermost}}
+	r = t.attach(r)
 	if r.Body != nil && r.Body != http.NoBody {
-		v.body = &clientBody{ReadCloser: r.Body}
-		r.Body = v.body
+		t.body = &clientBody{ReadCloser: r.Body}
+		r.Body = t.body
 	}
-	b.proxy.ServeHTTP(w, r)
+	func() {
+		defer catchAbort(&t.result.aborted)
+		b.proxy.ServeHTTP(w, r)
+	}()
+	return t.result
 }
 
-// buffers are for copying.
+// buffers are for copying responses.
 var buffers = pool{sync.Pool{New: func() any { return new([32 << 10]byte) }}}
 
 type pool struct{ sync.Pool }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Two certificates with different subjects are two users, although package pkix knows
-// only the last of several names, and in an order of its own.
-func TestSubjectsAreToldApart(t *testing.T) {
+// Certificates with different subjects are different users. Package pkix keeps only the
+// last of several names, in its own order, and would merge some of them.
+func TestDifferentSubjectsAreDifferentUsers(t *testing.T) {
 	name := func(id int, value string) pkix.RelativeDistinguishedNameSET {
 		return pkix.RelativeDistinguishedNameSET{{Type: asn1.ObjectIdentifier{2, 5, 4, id}, Value: value}}
 	}
@@ -32,7 +32,7 @@ func TestSubjectsAreToldApart(t *testing.T) {
 		c := &x509.Certificate{RawSubject: der}
 		c.Subject.FillFromRDNSequence(&subject)
 		r := &http.Request{TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}, VerifiedChains: [][]*x509.Certificate{{c}}}}
-		id, err := byCertificate{}.identify(r, nil)
+		id, err := certificateAuth{}.identify(r, false)
 		if err != nil {
 			t.Fatalf("%v: %v", subject, err)
 		}

@@ -11,23 +11,23 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// fail tells the client that there is no answer, and the rules what that means:
-// nothing was done if nothing was sent, and otherwise nobody knows.
+// fail answers a request that got no response. The round trip's result tells the rules
+// whether the upstream may have executed the request.
 func (b *backend) fail(w http.ResponseWriter, r *http.Request, err error) {
-	v := visitOf(r.Context())
-	p := v.failure(r.Context(), err)
-	v.code, v.cause, v.fate = p.Code, err, interlockhttp.InDoubt
+	t := roundTripOf(r.Context())
+	p := t.failure(r.Context(), err)
 	p.Err = err
-	if p.Code != interlockhttp.UpstreamUnknown {
-		v.fate = interlockhttp.NotDone
+	t.result.code, t.result.cause, t.result.outcome = p.Code, err, interlockhttp.NotDone
+	if p.Code == interlockhttp.UpstreamUnknown {
+		t.result.outcome = interlockhttp.InDoubt
 	}
 	p.ServeHTTP(w, r)
 }
 
-// failure returns the problem of a request that got no answer.
-func (v *visit) failure(ctx context.Context, err error) *interlockhttp.Problem {
+// failure returns the problem of a request that got no response.
+func (t *roundTrip) failure(ctx context.Context, err error) *interlockhttp.Problem {
 	var tooLong *http.MaxBytesError
-	switch broken := v.body.err(); {
+	switch broken := t.body.err(); {
 	case errors.As(broken, &tooLong):
 		return interlockhttp.NewProblem(interlockhttp.BodyTooLarge)
 	case errors.Is(broken, os.ErrDeadlineExceeded):
@@ -35,10 +35,11 @@ func (v *visit) failure(ctx context.Context, err error) *interlockhttp.Problem {
 	case broken != nil:
 		return interlockhttp.NewProblem(interlockhttp.BodyBroken)
 	}
-	// What is sent is sent by somebody else, who may not have heard yet that it is over.
-	if !v.wire.got || ctx.Err() == nil && !v.wire.wrote() {
-		if ctx.Err() == nil && v.wire.target != nil {
-			v.wire.target.spared.Store(time.Now().Add(sparedFor).UnixNano())
+	// After ctx is done, the transport's writer goroutine may still send: a count of zero
+	// proves nothing then.
+	if !t.connected || ctx.Err() == nil && !t.wrote() {
+		if ctx.Err() == nil {
+			t.target.spared.Store(time.Now().Add(sparedFor).UnixNano())
 		}
 		p := interlockhttp.NewProblem(interlockhttp.UpstreamUnreachable)
 		p.RetryAfter = time.Second

@@ -8,49 +8,48 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// Those who wait are bounded for each key and in all, and nothing is left of those who
-// have gone (14).
-func TestRoomToWait(t *testing.T) {
-	c := newCrowd(2, 3)
+// Waiters are bounded per key and in total, and a waiter that left leaves nothing behind.
+func TestWaitLimit(t *testing.T) {
+	c := newWaitLimit(2, 3)
 	for i, want := range []struct {
 		key string
 		ok  bool
 	}{{"a", true}, {"a", true}, {"a", false}, {"b", true}, {"b", false}, {"c", false}} {
-		if got := c.join(want.key); got != want.ok {
-			t.Errorf("the %d. asks for %s: there is room: %v", i+1, want.key, got)
+		if got := c.enter(want.key); got != want.ok {
+			t.Errorf("waiter %d of %s is admitted: %v, want %v", i+1, want.key, got, want.ok)
 		}
 	}
 	c.leave("a")
-	if !c.join("c") || c.join("a") {
-		t.Error("one who left does not make room for one")
+	if !c.enter("c") || c.enter("a") {
+		t.Error("a waiter that left does not make way for exactly one other")
 	}
 	c.leave("a")
 	c.leave("b")
 	c.leave("c")
-	if len(c.keys) != 0 || c.all != 0 {
-		t.Errorf("left are %v, %d in all", c.keys, c.all)
+	if len(c.keys) != 0 || c.total != 0 {
+		t.Errorf("after all have left, %v are counted, %d in total", c.keys, c.total)
 	}
 }
 
-// Of lines of a kind one is written each second, and it says how many were not (20).
-func TestSample(t *testing.T) {
+// One of many similar log lines is written per second, and it counts the skipped ones.
+func TestLogSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s sample
-		a, b := kind{"a", interlockhttp.StoreUnavailable}, kind{"b", interlockhttp.StoreUnavailable}
+		var s logSample
+		a, b := logKey{"a", interlockhttp.StoreUnavailable}, logKey{"b", interlockhttp.StoreUnavailable}
 		for second, want := range []int{0, 9, 9} {
-			left, ok := s.takes(a)
-			if !ok || left != want {
-				t.Errorf("in second %d: %v, %d left out, want %d", second, ok, left, want)
+			skipped, ok := s.allow(a)
+			if !ok || skipped != want {
+				t.Errorf("in second %d: written %v, %d skipped, want %d", second, ok, skipped, want)
 			}
 			for range 9 {
-				if _, ok := s.takes(a); ok {
-					t.Error("one more is written")
+				if _, ok := s.allow(a); ok {
+					t.Error("a second line is written within a second")
 				}
 			}
 			time.Sleep(time.Second)
 		}
-		if left, ok := s.takes(b); !ok || left != 0 {
-			t.Errorf("another kind: %v, %d", ok, left)
+		if skipped, ok := s.allow(b); !ok || skipped != 0 {
+			t.Errorf("a line of another rule: written %v, %d skipped", ok, skipped)
 		}
 	})
 }

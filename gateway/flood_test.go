@@ -131,7 +131,7 @@ func (line) Close() error { return nil }
 // Of connections there are so many, and the next one waits until one has ended (15).
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := gateway.Capped(line{}, 2)
+		l := gateway.LimitListener(line{}, 2)
 		var conns []net.Conn
 		accepted := make(chan error, 2)
 		accept := func() {

@@ -1,5 +1,5 @@
-// Package gateway protects services in any language: a reverse proxy that locks,
-// guards and answers by rules, with no change to what is behind it.
+// Package gateway is a reverse proxy that locks, guards and answers requests by rules.
+// It protects services in any language, without a change to them.
 //
 //	cfg, err := config.Parse("interlock.yaml", text)
 //	…
@@ -7,25 +7,28 @@
 //	…
 //	http.ListenAndServe(cfg.Listen, g)
 //
-// A request that no rule matches passes as through [httputil.ReverseProxy]. One
-// that a rule matches gets what [interlockhttp] promises, with the service behind
-// as its handler: it is never sent twice, and what became of it is told apart: it
-// was not sent, it was answered, or nobody knows.
+// A request that matches no rule passes as through [httputil.ReverseProxy]. For a
+// request that matches a rule, the promises of [interlockhttp] hold, with the upstream
+// as the handler. The gateway never sends a request twice. It distinguishes three ends:
+// the request was not sent, it was answered, or its outcome is unknown.
 //
-// A request that could be read as one that a rule matches, and is not plainly it, is
-// refused: //orders, /orders/, /ORDERS, /x/%2e%2e/orders, and POST in another header or
-// in the query. A method in the body, as some services take it from a form, is not seen:
-// match what is sent, which is POST.
-// Who sent a request is found out before anything else, if the rule, or the file, has
-// a principal. A lock is held, and a claim kept, until the service has answered,
-// although the client may have left. The service gets the fence in Interlock-Fence;
-// what clients say in Interlock-* fields is removed, and what they say in
-// X-Forwarded-*, X-Original-* and the like unless they are trusted proxies.
+// The gateway refuses a request that an upstream could read as one that matches a rule:
+// //orders, /orders/, /ORDERS, /x/%2e%2e/orders, and POST in an override field or in the
+// query. It does not look for a method in the body of a form; match the method that is
+// sent, which is POST.
 //
-// It is not promised that a service which closes a connection at the moment when it is
-// used again is told apart from one that died over the request: let its keep-alive be
-// longer than config.Upstream.Idle. Trailers of answers that are kept are dropped. A
-// client that reads slowly what a locked request answers holds the lock meanwhile.
+// If the rule or the file has a principal, the sender is authenticated before anything
+// else. A lock is held, and a claim kept, until the upstream has answered, also if the
+// client disconnects. The upstream gets the fence in Interlock-Fence. Interlock-* fields
+// of clients are removed; so are X-Forwarded-*, X-Original-* and the like, unless the
+// client is a trusted proxy.
+//
+// # What is not promised
+//
+// If an upstream closes an idle connection at the moment when a request is sent on it,
+// the gateway cannot tell that from a crash over the request. Let the upstream's
+// keep-alive be longer than config.Upstream.Idle. Trailers of stored responses are
+// dropped. A client that reads its response slowly holds its lock meanwhile.
 package gateway
 
 import (
@@ -33,8 +36,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,166 +47,112 @@ import (
 
 // Options are what a gateway needs besides its configuration.
 type Options struct {
-	// Client is whose engine the locks and records are in. It is required, and
-	// not closed.
+	// Client has the engine with the locks and records. It is required. Close does not
+	// close it.
 	Client *interlock.Client
 
-	// Log gets what operators should know. The default is slog.Default.
+	// Log gets a line for each refusal and failure, and for every request at the level
+	// debug. Default: slog.Default().
 	Log *slog.Logger
 
-	// Events gets what happens, one call each, if it is not nil. It must not block.
+	// Events, if not nil, is called for each rule that handled a request. It must not
+	// block.
 	Events func(Event)
 }
 
-// An Event is something that happened to a request, for logs and pages. Keys in
-// it are as they came: show them escaped.
-type Event struct {
-	Rule    string // its name
-	Verb    string // lock, once or submit
-	Key     string
-	Outcome string // ran, replayed, refused, waited, unguarded, shadowed, unknown, failed
-	Code    string // of the problem, if it was refused
-	Method  string
-	Path    string // the beginning, if it is long
-	Status  int
-	Took    float64 // seconds
-}
-
-// A Gateway is a handler that can be given other rules while it works.
+// A Gateway is a handler whose rules can be replaced while it serves.
 type Gateway struct {
 	options Options
-	name    string // in Via
-	plan    atomic.Pointer[plan]
-	alike   sample // what was logged lately
+	name    string // in the Via field
+	current atomic.Pointer[snapshot]
+	sample  logSample
 
-	mu      sync.Mutex // for who changes the plan
-	closed  bool
-	cleanup sync.WaitGroup // of plans that were replaced
-	ending  chan struct{}  // closed when the latest of them is over; nil if there is none
+	mu       sync.Mutex // for Reload and Close
+	closed   bool
+	cleanup  sync.WaitGroup // of replaced snapshots
+	draining chan struct{}  // closed once the last replaced snapshot is cleaned up; nil before the first reload
 }
 
-// New returns a gateway that does what cfg says.
+// New returns a gateway with a configuration.
 func New(cfg *config.Config, o Options) (*Gateway, error) {
 	switch {
 	case cfg == nil:
-		return nil, errors.New("gateway: there is no configuration: read one with config.Load")
+		return nil, errors.New("gateway: the configuration is nil; read one with config.Load")
 	case o.Client == nil:
-		return nil, errors.New("gateway: there is no client: use interlock.New with an engine")
+		return nil, errors.New("gateway: Options.Client is nil; make one with interlock.New")
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	p, err := newPlan(cfg, o.Client, o.Log, nil)
+	s, err := newSnapshot(cfg, o.Client, o.Log, nil)
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{options: o, name: newPseudonym()}
-	g.plan.Store(p)
+	g.current.Store(s)
 	return g, nil
 }
 
 // ServeHTTP implements [http.Handler].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p := g.plan.Load()
-	for !p.enter() {
-		next := g.plan.Load()
-		if next == p { // it was closed, and not replaced
+	s := g.current.Load()
+	for !s.enter() {
+		next := g.current.Load()
+		if next == s { // closed, not replaced
 			interlockhttp.NewProblem(interlockhttp.Closing).ServeHTTP(w, r)
 			return
 		}
-		p = next
+		s = next
 	}
-	defer p.leave()
-	v := &visit{gateway: g, plan: p, began: time.Now(), trusted: trusts(p.config.Trusted, r.RemoteAddr)}
-	v.answer = recorder{ResponseWriter: w, request: r}
-	v.serve(&v.answer, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
-}
-
-// serve answers the request.
-func (v *visit) serve(w http.ResponseWriter, r *http.Request) {
-	if h := v.plan.tokensFor(r); h != nil {
-		h.ServeHTTP(w, r)
-		return
+	defer s.leave()
+	x := &exchange{
+		gateway: g, snapshot: s, request: r, response: recorder{ResponseWriter: w},
+		began: time.Now(), trusted: isTrusted(s.config.Trusted, r.RemoteAddr),
 	}
-	var err error
-	switch v.chain, v.segments, err = v.plan.find(r); {
-	case err != nil:
-		v.turnAway(w, r, ambiguous("%w", err))
-	case r.Method == http.MethodConnect || r.URL.Path == "*" || !strings.HasPrefix(r.URL.Path, "/"):
-		v.turnAway(w, r, ambiguous("%s %q is for a proxy of another kind", r.Method, r.RequestURI))
-	case v.gateway.loops(r.Header):
-		v.turnAway(w, r, interlockhttp.NewProblem(interlockhttp.LoopDetected))
-	case len(v.chain) == 1:
-		v.chain[0].handler.ServeHTTP(w, r)
-	default:
-		v.handler().ServeHTTP(w, r)
-		if len(v.chain) == 0 {
-			v.log("unmatched")
-		}
+	if x.serve(&x.response, r).aborted {
+		panic(http.ErrAbortHandler) // net/http closes the connection
 	}
 }
 
-// turnAway refuses a request that no rule has looked at.
-func (v *visit) turnAway(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
-	v.refuse(w, r, p)
-	v.log("refused")
-}
+// Config returns the configuration in use.
+func (g *Gateway) Config() *config.Config { return g.current.Load().config }
 
-// handler returns what answers the request: all rules, with the service behind them.
-// Of several rules that have one of their own, the first counts.
-func (v *visit) handler() http.Handler {
-	to := v.plan.backend
-	for _, l := range slices.Backward(v.chain) {
-		if l.Upstream != nil {
-			to = l.backend
-		}
-	}
-	var h http.Handler = to
-	for _, l := range slices.Backward(v.chain) {
-		h = l.guard(h)
-	}
-	return h
-}
-
-// Config returns what it does now.
-func (g *Gateway) Config() *config.Config { return g.plan.Load().config }
-
-// Reload makes it do what cfg says from the next request on. If it cannot,
-// nothing changes. What is at work ends by the rules it began with. Rules that have
-// not changed keep what they know.
+// Reload puts another configuration to work, from the next request on. If it fails,
+// nothing changes. Running requests end by the rules they began with. Guards of unchanged
+// rules keep their state.
 func (g *Gateway) Reload(cfg *config.Config) error {
 	if cfg == nil {
-		return errors.New("gateway: there is no configuration to reload")
+		return errors.New("gateway: reload: the configuration is nil")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return errors.New("gateway: it is closed")
+		return errors.New("gateway: reload: the gateway is closed")
 	}
-	before := g.plan.Load()
-	p, err := newPlan(cfg, g.options.Client, g.options.Log, before)
+	before := g.current.Load()
+	s, err := newSnapshot(cfg, g.options.Client, g.options.Log, before)
 	if err != nil {
 		return err
 	}
-	g.plan.Store(p)
+	g.current.Store(s)
 	before.retire()
-	older, over := g.ending, make(chan struct{})
-	g.ending = over
+	older, done := g.draining, make(chan struct{})
+	g.draining = done
 	g.cleanup.Go(func() { // Close waits for it
-		defer close(over)
-		<-before.idle
+		defer close(done)
+		<-before.drained
 		if older != nil {
-			<-older // who is in an older plan may use what this one took over from it
+			<-older // requests in an older snapshot may use resources that before took over
 		}
-		if err := before.parts.end(context.Background(), p.parts); err != nil {
-			g.options.Log.Warn("the guards of rules that are gone were not closed well", "err", err)
+		if err := before.resources.close(context.Background(), s.resources); err != nil {
+			g.options.Log.Warn("closing the guards of removed rules failed", "err", err)
 		}
 	})
 	return nil
 }
 
-// Close refuses new requests and waits until nobody is at work, or until ctx is done.
-// Call it after the server's Shutdown, and before the client's Close.
+// Close refuses new requests, and waits until the last running one has ended or ctx is
+// done. Call it after the server's Shutdown and before the client's Close.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -213,15 +160,15 @@ func (g *Gateway) Close(ctx context.Context) error {
 		return nil
 	}
 	g.closed = true
-	p := g.plan.Load()
-	p.retire()
+	s := g.current.Load()
+	s.retire()
 	select {
-	case <-p.idle:
+	case <-s.drained:
 	case <-ctx.Done():
 	}
-	err := p.parts.end(ctx, parts{})
+	err := s.resources.close(ctx, resources{})
 	done := make(chan struct{})
-	go func() { // ends when the last plan that was replaced does
+	go func() { // ends with the last replaced snapshot
 		g.cleanup.Wait()
 		close(done)
 	}()

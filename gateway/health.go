@@ -11,28 +11,25 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// readyWithin bounds how long the engine is asked how it is.
-const readyWithin = 2 * time.Second
+// readyTimeout bounds the probe of the engine.
+const readyTimeout = 2 * time.Second
 
-// Ready tells why requests should not be sent here now: it is closing, or its engine
-// does not answer. It is nil if they should.
+// Ready returns nil if a load balancer should send requests here. It returns an error if
+// the gateway is closing or its engine does not answer.
 func (g *Gateway) Ready() error {
-	p := g.plan.Load()
-	p.mu.Lock()
-	done := p.done
-	p.mu.Unlock()
-	if done && g.plan.Load() == p {
-		return errors.New("gateway: it is closing")
+	s := g.current.Load()
+	if s.isRetired() && g.current.Load() == s {
+		return errors.New("gateway: the gateway is closing")
 	}
 	prober := g.options.Client.Engine().Capabilities().Prober
 	if prober == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
 	health, err := prober.Probe(ctx)
 	if err == nil && !answers(health) {
-		err = errors.New("no node of it answers")
+		err = errors.New("none of its nodes answers")
 	}
 	if err != nil {
 		return fmt.Errorf("gateway: the engine: %w", err)
@@ -40,14 +37,14 @@ func (g *Gateway) Ready() error {
 	return nil
 }
 
-// answers tells whether a node of an engine does.
+// answers reports whether a node of the engine answered the probe.
 func answers(h engine.Health) bool {
 	return slices.ContainsFunc(h.Nodes, func(n engine.Node) bool { return n.Err == nil }) || slices.ContainsFunc(h.Parts, answers)
 }
 
-// HealthHandler answers /livez, which is well for as long as the process is, and
-// /readyz and /healthz, which are as [Gateway.Ready] says. It is for a listener of its
-// own, or for in front of the gateway: the service behind may have such paths, too.
+// HealthHandler answers /livez, which is ok while the process runs, and /readyz and
+// /healthz, which are ok while [Gateway.Ready] returns nil. Serve it on its own listener
+// or in front of the gateway: the upstream may have the same paths.
 func (g *Gateway) HealthHandler() http.Handler {
 	mux := http.NewServeMux()
 	say := func(w http.ResponseWriter, err error) {
@@ -56,9 +53,9 @@ func (g *Gateway) HealthHandler() http.Handler {
 		text := "ok"
 		if err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
-			text = "failed" // why may tell of addresses: ask Ready
+			text = "failed" // the reason may contain addresses, and this needs no token
 		}
-		_, _ = fmt.Fprintln(w, text) // nobody asks twice
+		_, _ = fmt.Fprintln(w, text) // the client has left
 	}
 	ready := func(w http.ResponseWriter, _ *http.Request) { say(w, g.Ready()) }
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })

@@ -18,88 +18,89 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// byToken believes a JSON web token that it has verified.
-type byToken struct {
+// jwtAuth is a JSON web token in the Authorization field.
+type jwtAuth struct {
 	config.JWT
 	algs []jose.SignatureAlgorithm
 	keys *keySet
 }
 
 const (
-	// leeway is how far the clocks of who issues tokens and of ours may be apart.
+	// leeway is the tolerated difference between our clock and the issuer's.
 	leeway = 30 * time.Second
 
-	// mostToken is how long a token may be, in bytes: verifying costs time.
-	mostToken = 8 << 10
+	// maxToken is the length of the longest token, in bytes: clients without a valid
+	// one must not make us verify megabytes.
+	maxToken = 8 << 10
 )
 
-// defaultAlgs are the algorithms that are accepted unless the file says otherwise.
-// None of them uses a shared secret.
+// defaultAlgs are the algorithms accepted by default. None uses a shared secret, so that
+// a service which can verify a token cannot make one.
 var defaultAlgs = []string{"RS256", "ES256", "EdDSA"}
 
-// verifier returns what verifies tokens.
-func (b *builder) verifier(j *config.JWT) (authenticator, error) {
-	v := &byToken{JWT: *j}
+// newJWTAuth returns the authenticator of a JWT principal.
+func (b *builder) newJWTAuth(j *config.JWT) (authenticator, error) {
+	a := &jwtAuth{JWT: *j}
 	names := j.Algs
 	if len(names) == 0 {
 		names = defaultAlgs
 	}
 	for _, name := range names {
-		if !slices.Contains(known, jose.SignatureAlgorithm(name)) {
-			return nil, fmt.Errorf("gateway: the algorithm %q is not known: choose of %v", name, known)
+		if !slices.Contains(knownAlgs, jose.SignatureAlgorithm(name)) {
+			return nil, fmt.Errorf("gateway: jwt: unknown algorithm %q: choose from %v", name, knownAlgs)
 		}
-		v.algs = append(v.algs, jose.SignatureAlgorithm(name))
+		a.algs = append(a.algs, jose.SignatureAlgorithm(name))
 	}
-	v.Claim = cmp.Or(v.Claim, "sub")
+	a.Claim = cmp.Or(a.Claim, "sub")
 	var err error
 	switch {
 	case j.JWKS != "":
-		v.algs = slices.DeleteFunc(v.algs, symmetric) // who publishes its keys shares no secret
-		v.keys, err = b.published(j.JWKS)
+		a.algs = slices.DeleteFunc(a.algs, symmetric) // a published key must not pass for a shared secret
+		a.keys, err = b.newKeySet(j.JWKS)
 	case j.KeyFile != "":
-		v.keys, err = readKey(j.KeyFile, &v.algs)
+		a.keys, err = readKey(j.KeyFile, &a.algs)
 	default:
-		err = errors.New("gateway: jwt: says with neither key-file nor jwks what tokens are verified with")
+		err = errors.New("gateway: jwt: no verification key: add key-file: or jwks:")
 	}
-	if err == nil && len(v.algs) == 0 {
-		err = errors.New("gateway: jwt: none of the algorithms goes with the key")
+	if err == nil && len(a.algs) == 0 {
+		err = fmt.Errorf("gateway: jwt: none of the algorithms %v fits the key", names)
 	}
-	return v, err
+	return a, err
 }
 
-// published returns the keys of a file or URL as they are now: a reload is how an
-// operator says that a key is not good any more.
-func (b *builder) published(from string) (*keySet, error) {
-	sign := from
+// newKeySet returns the keys of a file or URL. A reload loads them again, because that is
+// how an operator withdraws a key.
+func (b *builder) newKeySet(from string) (*keySet, error) {
+	key := from
 	if text, err := os.ReadFile(from); err == nil {
-		sign = fmt.Sprintf("%s %x", from, sha256.Sum256(text))
+		key = fmt.Sprintf("%s %x", from, sha256.Sum256(text))
 	}
-	k, err := take(b.parts.keys, b.before.keys, sign, func() (*keySet, error) { return newKeySet(from, b.log) })
+	k, err := reuse(b.resources.keySets, b.before.keySets, key, func() (*keySet, error) { return newKeySet(from, b.log) })
 	if err == nil && k.remote() {
 		k.refresh()
 	}
 	return k, err
 }
 
-var known = []jose.SignatureAlgorithm{
+var knownAlgs = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.HS256, jose.HS384, jose.HS512,
 }
 
 func symmetric(a jose.SignatureAlgorithm) bool { return strings.HasPrefix(string(a), "HS") }
 
-func (*byToken) challenge(h http.Header) { h.Set("WWW-Authenticate", "Bearer") }
+func (*jwtAuth) challenge(h http.Header) { h.Set("WWW-Authenticate", "Bearer") }
 
-func (b *byToken) identify(r *http.Request, _ *visit) (*identity, error) {
+func (a *jwtAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	raw, err := bearer(r.Header["Authorization"])
 	if err != nil {
 		return nil, err
 	}
-	token, err := jwt.ParseSigned(raw, b.algs)
+	token, err := jwt.ParseSigned(raw, a.algs)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := b.keys.find(r.Context(), token.Headers[0].KeyID)
+	keys, err := a.keys.find(r.Context(), token.Headers[0].KeyID)
 	if err != nil {
 		return nil, err
 	}
@@ -107,36 +108,35 @@ func (b *byToken) identify(r *http.Request, _ *visit) (*identity, error) {
 		standard jwt.Claims
 		claims   map[string]any
 	)
-	err = errors.New("gateway: no key verifies the token")
+	err = errors.New("gateway: there is no key to verify the token with")
 	for _, key := range keys {
-		if err = token.Claims(key, &standard, (*numbers)(&claims)); err == nil {
+		if err = token.Claims(key, &standard, (*exactClaims)(&claims)); err == nil {
 			break
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := b.check(&standard); err != nil {
+	if err := a.check(&standard); err != nil {
 		return nil, err
 	}
-	id := &identity{claims: claims}
-	who, err := named(id.claim(b.Claim))
+	id, err := newIdentity((&identity{claims: claims}).claim(a.Claim))
 	if err != nil {
 		return nil, err
 	}
-	id.user = who.user
+	id.claims = claims
 	return id, nil
 }
 
-// check tells whether a token is good now, and here. One without an end is not: it
-// would be good for ever.
-func (b *byToken) check(c *jwt.Claims) error {
+// check checks issuer, audience and times of a token. A token without exp is refused: it
+// could not be withdrawn.
+func (a *jwtAuth) check(c *jwt.Claims) error {
 	if c.Expiry == nil {
-		return errors.New("gateway: the token has no exp")
+		return errors.New("gateway: the token has no exp claim")
 	}
-	want := jwt.Expected{Issuer: b.Issuer, Time: time.Now()}
-	if b.Audience != "" {
-		want.AnyAudience = jwt.Audience{b.Audience}
+	want := jwt.Expected{Issuer: a.Issuer, Time: time.Now()}
+	if a.Audience != "" {
+		want.AnyAudience = jwt.Audience{a.Audience}
 	}
 	return c.ValidateWithLeeway(want, leeway)
 }
@@ -144,21 +144,21 @@ func (b *byToken) check(c *jwt.Claims) error {
 // bearer returns the token of a request.
 func bearer(values []string) (string, error) {
 	if len(values) != 1 {
-		return "", fmt.Errorf("gateway: Authorization is there %d times", len(values))
+		return "", fmt.Errorf("gateway: the request has %d fields Authorization, want 1", len(values))
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
-	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > mostToken {
-		return "", errors.New("gateway: Authorization holds no bearer token")
+	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+		return "", fmt.Errorf("gateway: Authorization is not a bearer token of up to %d bytes", maxToken)
 	}
 	return token, nil
 }
 
-// numbers are claims whose numbers are as they were written.
-type numbers map[string]any
+// exactClaims are claims with their numbers as written: a float64 would round a user id.
+type exactClaims map[string]any
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (n *numbers) UnmarshalJSON(text []byte) error {
+func (c *exactClaims) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
-	return d.Decode((*map[string]any)(n))
+	return d.Decode((*map[string]any)(c))
 }

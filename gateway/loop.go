@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// mostHops is how many gateways a request may pass.
-const mostHops = 8
+// maxHops is how many gateways a request may pass.
+const maxHops = 8
 
-// product is how gateways call themselves in Via; what follows tells one from another.
+// product is the beginning of a gateway's name in Via. A random suffix tells gateways
+// apart.
 const product = "interlock-"
 
 func newPseudonym() string { return product + strings.ToLower(rand.Text()[:12]) }
 
-// via returns what the gateway adds to the way of a request.
+// via returns the gateway's entry in the Via field.
 func (g *Gateway) via(r *http.Request) string {
 	return fmt.Sprintf("%d.%d %s", r.ProtoMajor, r.ProtoMinor, g.name)
 }
 
-// loops tells whether a request was here before, or came by so many gateways that it
-// must go in circles.
+// loops reports whether a request passed this gateway before, or maxHops others.
 func (g *Gateway) loops(h http.Header) bool {
 	hops := 0
 	for _, value := range h["Via"] {
@@ -36,5 +36,5 @@ func (g *Gateway) loops(h http.Header) bool {
 			}
 		}
 	}
-	return hops >= mostHops
+	return hops >= maxHops
 }

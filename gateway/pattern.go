@@ -6,22 +6,23 @@ import (
 	"strings"
 )
 
-// A pattern is a path as http.ServeMux writes them: /orders/{id}, /files/{rest...},
-// /shop/ for everything below, and /shop/{$} for that alone.
+// A pattern is a path in the syntax of http.ServeMux: /orders/{id}, /files/{rest...},
+// /shop/ for everything below it, and /shop/{$} for that path alone. ServeMux itself
+// cannot be used, because it redirects //orders and /shop instead of reporting them.
 type pattern struct {
 	text     string
 	segments []segment
-	below    bool   // whatever follows matches, too
-	rest     string // what that is called; empty if it has no name
+	below    bool   // any further segments match
+	rest     string // the wildcard that gets them; may be empty
 }
 
-// A segment is what stands between two slashes.
+// A segment is a literal or a wildcard between two slashes.
 type segment struct {
 	literal string
-	name    string // of a wildcard, which has no literal
+	name    string // of the wildcard
 }
 
-// parsePattern reads a pattern.
+// parsePattern parses a pattern.
 func parsePattern(text string) (*pattern, error) {
 	if !strings.HasPrefix(text, "/") {
 		return nil, fmt.Errorf("gateway: the path %q does not begin with a slash", text)
@@ -38,13 +39,13 @@ func parsePattern(text string) (*pattern, error) {
 		case !wild:
 			literal, err := url.PathUnescape(part)
 			if err != nil || part == "" || strings.ContainsAny(part, "{}") {
-				return nil, fmt.Errorf("gateway: the path %q has a part that is no name and no {wildcard}: %q", text, part)
+				return nil, fmt.Errorf("gateway: the part %[2]q of the path %[1]q is neither a name nor a {wildcard}", text, part)
 			}
 			p.segments = append(p.segments, segment{literal: literal})
 		case !closed || !last && strings.HasSuffix(name, "..."):
-			return nil, fmt.Errorf("gateway: the path %q has the wildcard %q where none can be", text, part)
+			return nil, fmt.Errorf("gateway: the path %q has a misplaced wildcard %q: {name...} and {$} stand at the end", text, part)
 		case name == "$" && last:
-			p.segments = append(p.segments, segment{}) // the slash at the end
+			p.segments = append(p.segments, segment{}) // the empty segment behind the final slash
 		case strings.HasSuffix(name, "..."):
 			p.below, p.rest = true, strings.TrimSuffix(name, "...")
 		case name == "":
@@ -56,7 +57,7 @@ func parsePattern(text string) (*pattern, error) {
 	return p, nil
 }
 
-// match tells whether segments match the pattern; same compares two of them.
+// match reports whether a path matches the pattern; same compares two segments.
 func (p *pattern) match(segments []string, same func(a, b string) bool) bool {
 	n := len(p.segments)
 	if len(segments) < n || !p.below && len(segments) > n || p.below && len(segments) == n {
@@ -73,7 +74,7 @@ func (p *pattern) match(segments []string, same func(a, b string) bool) bool {
 	return true
 }
 
-// values calls set for every wildcard of the pattern, which the segments match.
+// values calls set for each wildcard of the pattern, which must match the path.
 func (p *pattern) values(segments []string, set func(name, value string)) {
 	for i, s := range p.segments {
 		if s.name != "" {
@@ -85,8 +86,8 @@ func (p *pattern) values(segments []string, set func(name, value string)) {
 	}
 }
 
-// split returns what stands between the slashes of a path, decoded once. A slash at
-// the end leaves an empty one behind. It fails for what is no path.
+// split returns the segments of a path, decoded once. A final slash yields an empty last
+// segment. It returns false if the text is not a path.
 func split(escaped string) ([]string, bool) {
 	rest, ok := strings.CutPrefix(escaped, "/")
 	if !ok {

@@ -14,26 +14,27 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// An authenticator finds out who sent a request. It believes what it has verified,
-// and nothing else.
+// An authenticator finds the sender of a request, from verified data only.
 type authenticator interface {
-	identify(r *http.Request, v *visit) (*identity, error)
-	challenge(h http.Header) // says how to be identified, with a 401
+	// identify returns the sender; trusted is set if a trusted proxy sent the request.
+	identify(r *http.Request, trusted bool) (*identity, error)
+	// challenge adds to a 401 how to authenticate.
+	challenge(h http.Header)
 }
 
-// An identity is who it is.
+// An identity is an authenticated sender.
 type identity struct {
 	user   string
-	claims map[string]any // of a token that was verified
+	claims map[string]any // of the verified token, if the principal is a JWT
 }
 
-// errKeysAway means that nobody can be identified now: it is not the sender's fault.
-var errKeysAway = errors.New("gateway: the keys that tokens are verified with cannot be had")
+// errKeysUnavailable means that no token can be verified now. The sender is not to blame.
+var errKeysUnavailable = errors.New("gateway: the keys that verify tokens could not be loaded")
 
-// unidentified returns the problem of a request of which nobody knows whose it is.
+// unidentified returns the problem of a request whose sender could not be authenticated.
 func unidentified(err error) *interlockhttp.Problem {
 	code := interlockhttp.UserMissing
-	if errors.Is(err, errKeysAway) {
+	if errors.Is(err, errKeysUnavailable) {
 		code = interlockhttp.StoreUnavailable
 	}
 	p := interlockhttp.NewProblem(code)
@@ -41,57 +42,58 @@ func unidentified(err error) *interlockhttp.Problem {
 	return p
 }
 
-// authenticator returns who finds out who somebody is; nil if nobody does.
-func (b *builder) authenticator(p config.Principal) (authenticator, error) {
+// newAuthenticator returns the authenticator of a principal; nil for none.
+func (b *builder) newAuthenticator(p config.Principal) (authenticator, error) {
 	switch {
 	case p.MTLS:
-		return byCertificate{}, nil
+		return certificateAuth{}, nil
 	case p.Header != "":
-		return byHeader(http.CanonicalHeaderKey(p.Header)), nil
+		return headerAuth(http.CanonicalHeaderKey(p.Header)), nil
 	case p.JWT != nil:
-		return b.verifier(p.JWT)
+		return b.newJWTAuth(p.JWT)
 	}
-	return nil, nil //nolint:nilnil // there is nobody, which is no mistake
+	return nil, nil //nolint:nilnil // a rule without a principal is valid
 }
 
-// named returns the identity of a name, if it can be one.
-func named(name string) (*identity, error) {
-	const most = 1024 // bytes, as a guard takes them
-	if name == "" || len(name) > most || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return nil, fmt.Errorf("gateway: %.40q is no name of somebody", name)
+// newIdentity returns the identity of a user name.
+func newIdentity(user string) (*identity, error) {
+	const maxUser = 1024 // bytes; a guard accepts no more
+	if user == "" || len(user) > maxUser || !utf8.ValidString(user) || strings.ContainsFunc(user, unicode.IsControl) {
+		return nil, fmt.Errorf("gateway: %.40q is not a user name: it needs 1 to %d bytes of UTF-8 without control characters", user, maxUser)
 	}
-	return &identity{user: name}, nil
+	return &identity{user: user}, nil
 }
 
-// byHeader believes a field that a trusted proxy has set.
-type byHeader string
+// headerAuth is a header field that a trusted proxy sets.
+type headerAuth string
 
-func (b byHeader) identify(r *http.Request, v *visit) (*identity, error) {
-	values := r.Header[string(b)]
+func (a headerAuth) identify(r *http.Request, trusted bool) (*identity, error) {
+	values := r.Header[string(a)]
 	switch {
-	case !v.trusted:
-		return nil, fmt.Errorf("gateway: %s is believed only from trusted-proxies, and %s is none", string(b), r.RemoteAddr)
+	case !trusted:
+		return nil, fmt.Errorf("gateway: only trusted-proxies may send %s, and %s is not one", string(a), r.RemoteAddr)
 	case len(values) != 1:
-		return nil, fmt.Errorf("gateway: %s is there %d times", string(b), len(values))
+		return nil, fmt.Errorf("gateway: the request has %d fields %s, want 1", len(values), string(a))
 	}
-	return named(values[0])
+	return newIdentity(values[0])
 }
 
-func (byHeader) challenge(http.Header) {}
+func (headerAuth) challenge(http.Header) {}
 
-// byCertificate believes a certificate that the server has verified.
-type byCertificate struct{}
+// certificateAuth is a client certificate that the TLS server has verified.
+type certificateAuth struct{}
 
-func (byCertificate) identify(r *http.Request, _ *visit) (*identity, error) {
+func (certificateAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
-		return nil, errors.New("gateway: the client has shown no certificate that was verified")
+		return nil, errors.New("gateway: the client has no verified certificate")
 	}
-	// All of the subject, in its order: package pkix has only the last of several names.
+	// The whole subject in its own order: pkix.Name keeps only the last of several names,
+	// so that two subjects could be one user.
 	var subject pkix.RDNSequence
 	if _, err := asn1.Unmarshal(r.TLS.PeerCertificates[0].RawSubject, &subject); err != nil {
-		return nil, fmt.Errorf("gateway: the subject of the client's certificate cannot be read: %w", err)
+		return nil, fmt.Errorf("gateway: the subject of the client certificate: %w", err)
 	}
-	return named(subject.String())
+	return newIdentity(subject.String())
 }
 
-func (byCertificate) challenge(http.Header) {}
+func (certificateAuth) challenge(http.Header) {}

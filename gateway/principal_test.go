@@ -320,7 +320,7 @@ func TestACertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go front.ServeTLS(gateway.Capped(l, 2), "", "")
+	go front.ServeTLS(gateway.LimitListener(l, 2), "", "")
 	t.Cleanup(func() { front.Close() })
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)

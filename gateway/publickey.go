@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// parseKeys reads a set of public keys. Others in it are passed over.
+// parseKeys reads the public signature keys of a JWK set, and ignores all others.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct{ Keys []json.RawMessage }
 	if err := json.Unmarshal(text, &set); err != nil {
@@ -28,13 +28,13 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is no public key to verify with in it")
+		return nil, errors.New("the set contains no public signature key")
 	}
 	return keys, nil
 }
 
-// readKey reads a public key, or a secret. It removes the algorithms that do not go
-// with it: a public key is no secret, and must not be taken for one.
+// readKey reads a public key or a secret, and removes the algorithms that do not fit it.
+// With HS256 allowed for a public key, a client could sign its own tokens with that key.
 func readKey(file string, algs *[]jose.SignatureAlgorithm) (*keySet, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -44,8 +44,8 @@ func readKey(file string, algs *[]jose.SignatureAlgorithm) (*keySet, error) {
 	if block == nil {
 		*algs = slices.DeleteFunc(*algs, func(a jose.SignatureAlgorithm) bool { return !symmetric(a) })
 		secret := []byte(strings.Trim(string(text), "\r\n"))
-		if len(secret) < 32 {
-			return nil, fmt.Errorf("gateway: key-file: %s is no PEM, and as a secret it has %d bytes: use 32 random ones", file, len(secret))
+		if len(secret) < minSecret {
+			return nil, fmt.Errorf("gateway: key-file: %s is not PEM, and as a secret its %d bytes could be guessed: use at least %d random ones", file, len(secret), minSecret)
 		}
 		return &keySet{keys: []jose.JSONWebKey{{Key: secret}}}, nil
 	}
@@ -70,5 +70,5 @@ func publicKey(block *pem.Block) (crypto.PublicKey, error) {
 		}
 		return c.PublicKey, nil
 	}
-	return nil, fmt.Errorf("it holds a %s, and a PUBLIC KEY is needed", block.Type)
+	return nil, fmt.Errorf("the PEM block is a %s; use a PUBLIC KEY or a CERTIFICATE", block.Type)
 }

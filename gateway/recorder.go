@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// A recorder notes the status of an answer.
+// A recorder remembers the status of a response.
 type recorder struct {
 	http.ResponseWriter
-	request *http.Request
-	status  int // zero until it is known
+	status int // 0 until the header is written
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -32,8 +31,9 @@ func (c *recorder) Write(p []byte) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (c *recorder) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// A clientBody is the body of a request that nobody has read before it is sent on. It
-// notes that it broke off, since that is not the fault of who it is sent to.
+// A clientBody is the body of a request that is sent on while it is read. It remembers a
+// read error: then the client broke off, and the upstream is not to blame. The transport
+// reads it in a goroutine of its own.
 type clientBody struct {
 	io.ReadCloser
 	broken atomic.Pointer[error]
@@ -48,7 +48,7 @@ func (b *clientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// err returns why it broke off, or nil.
+// err returns the read error, or nil.
 func (b *clientBody) err() error {
 	if b == nil || b.broken.Load() == nil {
 		return nil

@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// Server returns a server for the gateway, with the timeouts and limits of its
-// configuration and its TLS, which is checked here. It listens nowhere yet: serve it
-// on a [Capped] listener, with ServeTLS and two empty names if TLSConfig is not nil.
+// Server returns a server for the gateway, with the timeouts, limits and certificate of
+// its configuration. Serve it on a [LimitListener]; if its TLSConfig is not nil, use
+// ServeTLS with two empty file names.
 func (g *Gateway) Server() (*http.Server, error) {
 	cfg := g.Config()
 	protocols := &http.Protocols{}
@@ -30,7 +30,7 @@ func (g *Gateway) Server() (*http.Server, error) {
 		ReadHeaderTimeout:            cmp.Or(cfg.Timeouts.Header, 5*time.Second),
 		IdleTimeout:                  cmp.Or(cfg.Timeouts.Idle, time.Minute),
 		MaxHeaderBytes:               cmp.Or(cfg.Limits.Header, 16<<10),
-		DisableGeneralOptionsHandler: true, // OPTIONS * is answered as everything that is no path
+		DisableGeneralOptionsHandler: true, // ServeHTTP refuses OPTIONS * with all other requests that have no path
 		ErrorLog:                     slog.NewLogLogger(g.options.Log.Handler(), slog.LevelDebug),
 	}
 	if cfg.TLS == nil {
@@ -41,8 +41,7 @@ func (g *Gateway) Server() (*http.Server, error) {
 	return s, err
 }
 
-// TLSConfig returns how clients are talked to, with the certificates as they are in
-// their files now.
+// TLSConfig reads the certificate files, and returns the server's side of TLS.
 func TLSConfig(t *config.TLS) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 	if err != nil {
@@ -58,57 +57,56 @@ func TLSConfig(t *config.TLS) (*tls.Config, error) {
 	}
 	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 	if !c.ClientCAs.AppendCertsFromPEM(ca) {
-		return nil, errors.New("gateway: tls: client-ca: the file holds no certificate in PEM")
+		return nil, errors.New("gateway: tls: client-ca: the file contains no PEM certificate")
 	}
 	return c, nil
 }
 
-// DefaultConns is how many connections there may be at a time unless config.Limits
-// says otherwise.
+// DefaultConns is the default of config.Limits.Conns.
 const DefaultConns = 10_000
 
-// Capped returns a listener that has at most n connections at a time; further ones
-// wait to be accepted.
-func Capped(l net.Listener, n int) net.Listener {
-	return &capped{Listener: l, room: make(chan struct{}, cmp.Or(n, DefaultConns)), done: make(chan struct{})}
+// LimitListener returns a listener with at most n open connections, or DefaultConns if n
+// is 0. Further ones wait in the system's backlog.
+func LimitListener(l net.Listener, n int) net.Listener {
+	return &limitListener{Listener: l, open: make(chan struct{}, cmp.Or(n, DefaultConns)), done: make(chan struct{})}
 }
 
-type capped struct {
+type limitListener struct {
 	net.Listener
-	room chan struct{}
+	open chan struct{} // one element per open connection
 	once sync.Once
-	done chan struct{}
+	done chan struct{} // closed by Close, for an Accept that waits
 }
 
 // Accept implements [net.Listener].
-func (l *capped) Accept() (net.Conn, error) {
+func (l *limitListener) Accept() (net.Conn, error) {
 	select {
-	case l.room <- struct{}{}:
+	case l.open <- struct{}{}:
 	case <-l.done:
 		return nil, net.ErrClosed
 	}
 	conn, err := l.Listener.Accept()
 	if err != nil {
-		<-l.room
+		<-l.open
 		return nil, err
 	}
-	return &guest{Conn: conn, leave: sync.OnceFunc(func() { <-l.room })}, nil
+	return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.open })}, nil
 }
 
 // Close implements [net.Listener].
-func (l *capped) Close() error {
+func (l *limitListener) Close() error {
 	l.once.Do(func() { close(l.done) })
 	return l.Listener.Close()
 }
 
-// A guest is a connection that has its place.
-type guest struct {
+// A limitedConn is a connection that counts against the limit until it is closed.
+type limitedConn struct {
 	net.Conn
-	leave func()
+	release func()
 }
 
 // Close implements [net.Conn].
-func (c *guest) Close() error {
-	defer c.leave()
+func (c *limitedConn) Close() error {
+	defer c.release()
 	return c.Conn.Close()
 }

@@ -2,13 +2,13 @@ package gateway
 
 import "github.com/interlock-go/interlock/guard"
 
-// Stats returns what the guards of the rules have counted, by name; rules of one name
-// are added up. Those of rules that a reload has changed begin anew.
+// Stats returns the counters of the rules' guards, by name. Rules of one name are added
+// up. A reload that changes a rule resets its counters.
 func (g *Gateway) Stats() map[string]guard.Stats {
 	all := make(map[string]guard.Stats)
-	for _, s := range g.plan.Load().parts.shields {
-		if s.stats != nil {
-			all[s.name] = sum(all[s.name], s.stats())
+	for _, m := range g.current.Load().resources.middlewares {
+		if m.stats != nil {
+			all[m.name] = sum(all[m.name], m.stats())
 		}
 	}
 	return all

@@ -2,65 +2,63 @@ package gateway
 
 import (
 	"cmp"
-	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// defaultTokens is where tokens are handed out.
-const defaultTokens = "/idempotent-token"
+// defaultTokenPath is the path of the endpoint that issues tokens.
+const defaultTokenPath = "/idempotent-token"
 
-// noteForms makes who hands out the tokens of each form.
-func (b *builder) noteForms() error {
-	b.issuers = make(map[string]http.Handler)
-	if b.config.Tokens == nil {
+// A tokenIssuer issues the tokens of one form to the users that its rule authenticates.
+type tokenIssuer struct {
+	rule    *ruleHandler
+	handler http.Handler
+}
+
+// setIssuers makes an issuer for each form. Of several rules with one form, the first
+// authenticates.
+func (b *builder) setIssuers() error {
+	b.issuers = make(map[string]tokenIssuer)
+	t := b.config.Tokens
+	if t == nil {
 		return nil
 	}
-	for _, l := range b.layers {
-		if l.Form == "" || b.issuers[l.Form] != nil {
-			continue
+	for _, h := range b.rules {
+		if _, ok := b.issuers[h.Form]; h.Form != "" && !ok {
+			b.issuers[h.Form] = tokenIssuer{h, interlockhttp.TokenHandler(b.settings.tokens, h.Form, userOf, interlockhttp.Answer(answer))}
 		}
-		b.issuers[l.Form] = b.issuer(l)
 	}
-	if f := b.config.Tokens.Form; f != "" && b.issuers[f] == nil {
-		return errors.New("gateway: tokens are for the form " + f + ", and no rule has it")
+	if _, ok := b.issuers[t.Form]; t.Form != "" && !ok {
+		return fmt.Errorf("gateway: tokens: no rule has the form %q; name the form of a rule", t.Form)
 	}
 	return nil
 }
 
-// issuer hands out tokens for the form of a rule, to whom that finds out.
-func (b *builder) issuer(l *layer) http.Handler {
-	tokens := interlockhttp.TokenHandler(b.settings.tokens, l.Form, userOf, interlockhttp.Answer(answer))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := visitOf(r.Context())
-		v.step = &step{layer: l}
-		defer func() { v.step = nil }()
-		if p := l.identify(w, r, v); p != nil {
-			v.refuse(w, r, p)
-			return
-		}
-		tokens.ServeHTTP(w, r)
-	})
-}
-
-// tokensFor returns who answers a request for a token, or nil if it is none.
-func (p *plan) tokensFor(r *http.Request) http.Handler {
-	t := p.config.Tokens
-	if t == nil || r.URL.Path != cmp.Or(t.Path, defaultTokens) {
-		return nil
+// issueToken answers a request to the token endpoint. It returns false for any other.
+func (x *exchange) issueToken(w http.ResponseWriter, r *http.Request) bool {
+	t := x.snapshot.config.Tokens
+	if t == nil || r.URL.Path != cmp.Or(t.Path, defaultTokenPath) {
+		return false
 	}
 	form := cmp.Or(r.URL.Query().Get("form"), t.Form)
-	if form == "" && len(p.issuers) == 1 {
-		for form = range p.issuers {
+	if form == "" && len(x.snapshot.issuers) == 1 {
+		for form = range x.snapshot.issuers {
 		}
 	}
-	if h := p.issuers[form]; h != nil {
-		return h
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	issuer, ok := x.snapshot.issuers[form]
+	if !ok {
 		p := interlockhttp.NewProblem(interlockhttp.TokenForeign)
-		p.Status, p.Err = http.StatusNotFound, errors.New("no rule has the form "+form)
-		visitOf(r.Context()).refuse(w, r, p)
-	})
+		p.Status, p.Err = http.StatusNotFound, fmt.Errorf("no rule has the form %q", form)
+		p.ServeHTTP(w, r)
+		return true
+	}
+	s := &ruleStep{exchange: x, rule: issuer.rule}
+	if p := s.authenticate(w, r); p != nil {
+		p.ServeHTTP(w, r)
+		return true
+	}
+	issuer.handler.ServeHTTP(w, s.attach(r))
+	return true
 }

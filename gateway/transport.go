@@ -12,23 +12,23 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// rootsWith returns the certificates that are believed, or nil for the system's.
+// rootsWith returns the system's root certificates and those in ca; nil is the system's.
 func rootsWith(ca []byte) (*x509.CertPool, error) {
 	if ca == nil {
-		return nil, nil //nolint:nilnil // as tls.Config has it
+		return nil, nil //nolint:nilnil // as in tls.Config
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool()
 	}
 	if !roots.AppendCertsFromPEM(ca) {
-		return nil, errors.New("gateway: ca: the file holds no certificate in PEM")
+		return nil, errors.New("gateway: ca: the file contains no PEM certificate")
 	}
 	return roots, nil
 }
 
-// newTransport returns what requests are sent with. It asks no proxy of the
-// environment, and does not touch what is sent: compression is for those at the ends.
+// newTransport returns the transport of an upstream. It ignores HTTP_PROXY, which is for
+// clients. It does not add Accept-Encoding: compression is up to client and upstream.
 func newTransport(u config.Upstream, roots *x509.CertPool) *http.Transport {
 	connect := cmp.Or(u.Connect, 3*time.Second)
 	dialer := &net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second}
@@ -37,13 +37,13 @@ func newTransport(u config.Upstream, roots *x509.CertPool) *http.Transport {
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(u.H2C)
 	return &http.Transport{
-		DialContext:           counted(dialer.DialContext),
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, InsecureSkipVerify: u.Insecure}, //nolint:gosec // if the file says so
+		DialContext:           counting(dialer.DialContext),
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, InsecureSkipVerify: u.Insecure}, //nolint:gosec // only if the file says insecure
 		TLSHandshakeTimeout:   connect,
 		ResponseHeaderTimeout: cmp.Or(u.Answer, time.Minute),
 		ExpectContinueTimeout: time.Second,
 		IdleConnTimeout:       cmp.Or(u.Idle, 90*time.Second),
-		MaxIdleConns:          0, // bounded for each host
+		MaxIdleConns:          0, // bounded per host
 		MaxIdleConnsPerHost:   256,
 		DisableCompression:    true,
 		Protocols:             protocols,

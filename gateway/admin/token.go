@@ -43,7 +43,7 @@ func readKeys(tokens []config.AdminToken) (keys []key, err error) {
 	return keys, errors.Join(errs...)
 }
 
-// sumOf returns the SHA-256 of a token.
+// checksumOf returns the SHA-256 of a token.
 func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
 	var text string
 	switch {

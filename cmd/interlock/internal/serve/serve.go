@@ -131,7 +131,7 @@ func (s *Server) furnish() (err error) {
 	if s.front.server, err = s.gate.Server(); err != nil {
 		return err
 	}
-	s.front.Listener = gateway.Capped(s.front.Listener, cfg.Limits.Conns)
+	s.front.Listener = gateway.LimitListener(s.front.Listener, cfg.Limits.Conns)
 	s.front.server.Handler = s.parting(s.gate)
 	if cfg.TLS != nil {
 		if s.certs, err = newCertificates(cfg.TLS, s.log); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Keys are loaded again when a token names one that is not known, and every hour; but
-// not more often than every five seconds, whatever comes.
+// Keys are loaded again every hour and when a token names an unknown key, but at most
+// once in five seconds.
 func TestKeysAreLoadedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	publish := func(ids ...string) {
@@ -55,66 +55,67 @@ func TestKeysAreLoadedAgain(t *testing.T) {
 		}
 		publish("a", "b")
 		if knows("b") {
-			t.Error("they were loaded too soon")
+			t.Error("the keys were loaded again within five seconds")
 		}
-		time.Sleep(triedWithin + time.Millisecond)
+		time.Sleep(retryInterval + time.Millisecond)
 		if !knows("b") || !knows("a") {
-			t.Error("they were not loaded again")
+			t.Error("an unknown key did not load the keys again")
 		}
 		publish("b")
-		time.Sleep(freshFor + time.Millisecond)
+		time.Sleep(refreshInterval + time.Millisecond)
 		if !knows("a") {
-			t.Error("who comes first has to wait for new keys")
+			t.Error("the first request after an hour does not get the old keys")
 		}
-		k.runs.Wait()
+		k.background.Wait()
 		if knows("a") || !knows("b") {
-			t.Error("after an hour they are the old ones")
+			t.Error("after an hour the old keys are still in use")
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(freshFor + time.Millisecond)
+		time.Sleep(refreshInterval + time.Millisecond)
 		if knows("b"); !knows("b") {
-			t.Error("what cannot be loaded is forgotten")
+			t.Error("a failed load discards the keys")
 		}
-		k.runs.Wait()
+		k.background.Wait()
 	})
 }
 
-// A pattern matches what that of an http.ServeMux does.
-// Who waits for keys that do not come waits once, and not for each who came before.
-func TestKeysThatDoNotCome(t *testing.T) {
+// While keys cannot be loaded, a request waits for one load, not for one load per request
+// before it.
+func TestKeysThatCannotBeLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keySet{from: "http://127.0.0.1/jwks", log: slog.New(slog.DiscardHandler), loading: make(chan struct{}, 1)}
-		k.ctx, k.ends = context.WithCancel(t.Context())
+		k.ctx, k.cancel = context.WithCancel(t.Context())
 		k.http = &http.Client{Transport: hanging{}}
 		defer k.close()
 		start := time.Now()
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
-				if _, err := k.find(t.Context(), "a"); !errors.Is(err, errKeysAway) {
+				if _, err := k.find(t.Context(), "a"); !errors.Is(err, errKeysUnavailable) {
 					t.Errorf("got %v", err)
 				}
 			})
 		}
 		all.Wait()
-		if took := time.Since(start); took >= 2*loadWithin {
+		if took := time.Since(start); took >= 2*loadTimeout {
 			t.Errorf("it took %v", took)
 		}
 	})
 }
 
-// hanging answers nothing.
+// hanging is a transport that never gets a response.
 type hanging struct{}
 
 func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
-	time.Sleep(time.Millisecond) // nothing is noticed at once
+	time.Sleep(time.Millisecond) // a real transport returns a little later, too
 	return nil, context.Cause(r.Context())
 }
 
-func TestPatternsAsOfAServeMux(t *testing.T) {
+// A pattern matches the same paths as in an http.ServeMux.
+func TestPatternsMatchLikeServeMux(t *testing.T) {
 	patterns := []string{"/", "/{$}", "/orders", "/orders/", "/orders/{$}", "/orders/{id}", "/orders/{id}/", "/orders/{id}/pay", "/files/{rest...}", "/{a}/{b}", "/a%20b", "/{a}/x/{c...}"}
 	paths := []string{"/", "/orders", "/orders/", "/orders/7", "/orders/7/", "/orders/7/pay", "/orders/7/pay/", "/files", "/files/", "/files/a", "/files/a/b/", "/a%20b", "/x/y", "/x/x/", "/x/x/y/z", "/%6frders", "/你/好"}
 	for _, text := range patterns {
@@ -133,7 +134,7 @@ func TestPatternsAsOfAServeMux(t *testing.T) {
 			mux.ServeHTTP(httptest.NewRecorder(), r)
 			segments, ok := split(r.URL.EscapedPath())
 			if !ok || p.match(segments, exactly) != matched {
-				t.Errorf("%s matches %s: %v, and that of a mux: %v", text, path, !matched, matched)
+				t.Errorf("%s matches %s: %v, in a ServeMux: %v", text, path, !matched, matched)
 				continue
 			}
 			if !matched {
@@ -142,7 +143,7 @@ func TestPatternsAsOfAServeMux(t *testing.T) {
 			p.values(segments, func(name, value string) { values[name] = value })
 			for name, value := range values {
 				if got.PathValue(name) != value {
-					t.Errorf("%s of %s in %s is %q, and of a mux %q", name, text, path, value, got.PathValue(name))
+					t.Errorf("%s of %s in %s is %q, in a ServeMux %q", name, text, path, value, got.PathValue(name))
 				}
 			}
 		}

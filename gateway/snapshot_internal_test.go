@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A rule that has not changed keeps its guard, with what that knows; so does a service
-// its connections. What has changed gets others, and what is gone is closed.
-func TestWhatAPlanTakesOver(t *testing.T) {
+// A reload keeps the guard of an unchanged rule and the connections of an unchanged
+// upstream. It replaces what changed, and closes what is no longer used.
+func TestReloadReusesUnchangedResources(t *testing.T) {
 	key, err := rule.ParseTemplate("{header.Idempotency-Key}", rule.Pos{})
 	if err != nil {
 		t.Fatal(err)
@@ -38,13 +38,13 @@ func TestWhatAPlanTakesOver(t *testing.T) {
 		return c
 	}
 	client, log := interlock.New(nil), slog.New(slog.DiscardHandler)
-	first, err := newPlan(configured(), client, log, nil)
+	first, err := newSnapshot(configured(), client, log, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		change         func(*config.Config)
-		shield, behind bool // is taken over
+		change          func(*config.Config)
+		guard, upstream bool // is kept
 	}{
 		"nothing":       {func(*config.Config) {}, true, true},
 		"another path":  {func(c *config.Config) { c.Rules[0].Match.Path = "/buy" }, true, true},
@@ -54,61 +54,61 @@ func TestWhatAPlanTakesOver(t *testing.T) {
 		"the namespace": {func(c *config.Config) { c.Namespace = "a" }, false, true},
 		"a limit":       {func(c *config.Config) { c.Limits.Body = 5 }, false, true},
 		"a secret":      {func(c *config.Config) { c.Secrets = []config.Secret{{Env: "GATEWAY_TEST_SECRET"}} }, false, true},
-		"the service":   {func(c *config.Config) { c.Upstream.Answer = time.Second }, true, false},
+		"the upstream":  {func(c *config.Config) { c.Upstream.Answer = time.Second }, true, false},
 		"the shadow":    {func(c *config.Config) { c.Rules[0].Shadow = true }, false, true},
 	} {
 		t.Setenv("GATEWAY_TEST_SECRET", "0123456789abcdef0123456789abcdef")
-		next, err := newPlan(configured(c.change), client, log, first)
+		next, err := newSnapshot(configured(c.change), client, log, first)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if kept := next.layers[0].shield == first.layers[0].shield; kept != c.shield {
-			t.Errorf("%s changes: that the guard is kept is %v", name, kept)
+		if kept := next.rules[0].middleware == first.rules[0].middleware; kept != c.guard {
+			t.Errorf("after a change of %s the guard is kept: %v", name, kept)
 		}
-		if kept := next.backend == first.backend; kept != c.behind {
-			t.Errorf("%s changes: that the connections are kept is %v", name, kept)
+		if kept := next.backend == first.backend; kept != c.upstream {
+			t.Errorf("after a change of %s the connections are kept: %v", name, kept)
 		}
-		if err := next.parts.end(t.Context(), first.parts); err != nil {
+		if err := next.resources.close(t.Context(), first.resources); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	closed := 0
-	first.layers[0].shield.close = func(context.Context) error { closed++; return nil }
-	if err := first.parts.end(t.Context(), first.parts); err != nil || closed != 0 {
-		t.Errorf("what is taken over was closed: %d, %v", closed, err)
+	first.rules[0].middleware.close = func(context.Context) error { closed++; return nil }
+	if err := first.resources.close(t.Context(), first.resources); err != nil || closed != 0 {
+		t.Errorf("a kept guard was closed %d times, %v", closed, err)
 	}
-	if err := first.parts.end(t.Context(), parts{}); err != nil || closed != 1 {
-		t.Errorf("what is gone was closed %d times, %v", closed, err)
+	if err := first.resources.close(t.Context(), resources{}); err != nil || closed != 1 {
+		t.Errorf("an unused guard was closed %d times, %v", closed, err)
 	}
 }
 
-// A byte that was sent makes the difference.
-func TestWire(t *testing.T) {
+// A round trip knows whether a byte of its request was sent.
+func TestRoundTripCountsBytes(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()
 	go func() { b.Read(make([]byte, 10)) }()
-	conn := &counter{Conn: a}
+	conn := &countingConn{Conn: a}
 	conn.sent.Store(100) // by others, before
-	w := &wire{}
-	if w.wrote() {
-		t.Error("without a connection")
+	trip := &roundTrip{}
+	if trip.wrote() {
+		t.Error("without a connection, a byte was sent")
 	}
-	w.gotConn(httptrace.GotConnInfo{Conn: conn})
-	if w.wrote() {
-		t.Error("with a connection, and nothing sent")
+	trip.gotConn(httptrace.GotConnInfo{Conn: conn})
+	if trip.wrote() {
+		t.Error("on a new connection, a byte was sent")
 	}
 	conn.Write([]byte("x"))
-	if !w.wrote() {
-		t.Error("a byte was sent")
+	if !trip.wrote() {
+		t.Error("the byte that was sent is not counted")
 	}
-	w.gotConn(httptrace.GotConnInfo{Conn: conn})
-	if !w.wrote() {
-		t.Error("it is forgotten with the next connection")
+	trip.gotConn(httptrace.GotConnInfo{Conn: conn})
+	if !trip.wrote() {
+		t.Error("the next connection resets the count")
 	}
-	other := &wire{}
+	other := &roundTrip{}
 	other.gotConn(httptrace.GotConnInfo{Conn: a})
 	if !other.wrote() {
-		t.Error("who does not count cannot know")
+		t.Error("on a connection that does not count, nothing is assumed to be sent")
 	}
 }

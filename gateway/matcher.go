@@ -12,13 +12,13 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A matcher tells which requests a rule is about.
+// A matcher decides which requests a rule applies to.
 type matcher struct {
 	config.Match
-	path     *pattern
-	host     string // in lower case
-	name     string // the rule, as http.ServeMux would call it
-	changing bool   // if no method is named, it is not about those that change nothing
+	path    *pattern
+	host    string // in lower case
+	name    string // host and path, as a pattern of http.ServeMux
+	guarded bool   // without Methods, the rule skips those that change nothing
 }
 
 func newMatcher(m config.Match, verb rule.Verb) (*matcher, error) {
@@ -27,10 +27,10 @@ func newMatcher(m config.Match, verb rule.Verb) (*matcher, error) {
 		return nil, err
 	}
 	host := bareHost(m.Host)
-	return &matcher{Match: m, path: p, host: host, name: host + p.text, changing: verb != rule.Lock}, nil
+	return &matcher{Match: m, path: p, host: host, name: host + p.text, guarded: verb != rule.Lock}, nil
 }
 
-// bareHost returns a host without its port and brackets, as two spellings of it are compared.
+// bareHost returns a host in lower case, without port, brackets and final dot.
 func bareHost(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -38,8 +38,8 @@ func bareHost(host string) string {
 	return strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
 }
 
-// nameAt returns what the rule is called for a host: whose request it is that a wildcard
-// matches is as much a part of it as what is in its path.
+// nameAt returns the rule's name for a host. If a wildcard matches the host, each host
+// has a name of its own, so that tenants do not share keys.
 func (m *matcher) nameAt(host string) string {
 	if strings.HasPrefix(m.host, "*") {
 		return bareHost(host) + m.path.text
@@ -47,36 +47,36 @@ func (m *matcher) nameAt(host string) string {
 	return m.name
 }
 
-// A view is how a request may be read.
-type view struct {
+// A reading is one way to read a request.
+type reading struct {
 	methods  []string
 	host     string
 	header   http.Header
 	segments []string
-	same     func(a, b string) bool // of a part of the path
-	loose    bool                   // fields, too, are read as others may
+	same     func(a, b string) bool // compares two parts of a path
+	loose    bool                   // read header fields as tolerant upstreams do
 }
 
 func exactly(a, b string) bool { return a == b }
 
-// matches tells whether a request, read so, is one that the rule is about.
-func (m *matcher) matches(v *view) bool {
-	return m.onMethod(v.methods) && m.onHost(v) && m.path.match(v.segments, v.same) && m.onHeader(v)
+// matches reports whether the rule applies to a request in that reading.
+func (m *matcher) matches(r *reading) bool {
+	return m.matchesMethod(r.methods) && m.matchesHost(r) && m.path.match(r.segments, r.same) && m.matchesHeader(r)
 }
 
-func (m *matcher) onMethod(methods []string) bool {
+func (m *matcher) matchesMethod(methods []string) bool {
 	return slices.ContainsFunc(methods, func(name string) bool {
 		if len(m.Methods) == 0 {
-			return !m.changing || !safe(name)
+			return !m.guarded || !safe(name)
 		}
-		if name == http.MethodHead && !m.changing && slices.Contains(m.Methods, http.MethodGet) {
-			return true // as http.ServeMux has it, and who answers GET
+		if name == http.MethodHead && !m.guarded && slices.Contains(m.Methods, http.MethodGet) {
+			return true // as in http.ServeMux
 		}
 		return slices.Contains(m.Methods, name)
 	})
 }
 
-// safe tells whether a method changes nothing.
+// safe reports whether a method changes nothing.
 func safe(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -85,23 +85,23 @@ func safe(method string) bool {
 	return false
 }
 
-func (m *matcher) onHost(v *view) bool {
-	if v.loose && v.host == "" { // as in HTTP/1.0: whoever is behind decides which it is
+func (m *matcher) matchesHost(r *reading) bool {
+	if r.loose && r.host == "" { // HTTP/1.0: the upstream picks its default host
 		return true
 	}
 	if parent, wild := strings.CutPrefix(m.host, "*"); wild {
-		return strings.HasSuffix(v.host, parent) && len(v.host) > len(parent)
+		return strings.HasSuffix(r.host, parent) && len(r.host) > len(parent)
 	}
-	return m.host == "" || m.host == v.host
+	return m.host == "" || m.host == r.host
 }
 
-func (m *matcher) onHeader(v *view) bool {
+func (m *matcher) matchesHeader(r *reading) bool {
 	for name, want := range m.Header {
-		values := v.header.Values(name)
-		if v.loose {
-			values = loosely(v.header, name)
+		values := r.header.Values(name)
+		if r.loose {
+			values = looseValues(r.header, name)
 		}
-		same := func(value string) bool { return value == want || v.loose && strings.EqualFold(value, want) }
+		same := func(value string) bool { return value == want || r.loose && strings.EqualFold(value, want) }
 		if len(values) == 0 || want != "*" && !slices.ContainsFunc(values, same) {
 			return false
 		}
@@ -109,9 +109,9 @@ func (m *matcher) onHeader(v *view) bool {
 	return true
 }
 
-// loosely returns the values of a field as others may read them: X_Api is X-Api to
-// many, and a comma stands between two values.
-func loosely(h http.Header, name string) (values []string) {
+// looseValues returns the values of a field as a tolerant upstream reads them: X_Api is
+// X-Api, and a comma separates two values.
+func looseValues(h http.Header, name string) (values []string) {
 	for other, list := range h {
 		if dashed(other) != name {
 			continue
@@ -126,7 +126,7 @@ func loosely(h http.Header, name string) (values []string) {
 	return values
 }
 
-// dashed returns the name of a field as those read it to whom _ and - are the same.
+// dashed returns the name of a field with - for _, as CGI and its heirs read it.
 func dashed(name string) string {
 	if !strings.Contains(name, "_") {
 		return name
@@ -134,10 +134,11 @@ func dashed(name string) string {
 	return http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 }
 
-// overrides are fields in which clients tell some services another method.
+// overrides are fields by which some frameworks replace the method.
 var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
 
-// methodsOf returns the methods that a request may be taken to have, besides its own.
+// methodsOf returns every method that an upstream may read in a request: its own, and
+// those in override fields and in the query parameter _method.
 func methodsOf(r *http.Request) []string {
 	methods := []string{r.Method, strings.ToUpper(r.Method)}
 	add := func(value string) { methods = append(methods, strings.ToUpper(strings.TrimSpace(value))) }

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// readers are ways in which services are known to read a path, each written for itself.
+// readers read a path as known upstreams do. Each is written independently of the product.
 var readers = map[string]func(string) string{
 	"decodes, and then cleans, as nginx and Go do": func(p string) string {
 		p, _ = url.PathUnescape(p)
@@ -21,13 +21,13 @@ var readers = map[string]func(string) string{
 	"resolves dots, and then decodes, as browsers and Node.js do": func(p string) string {
 		p = strings.ReplaceAll(p, `\`, "/")
 		var out []string
-		for s := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
-			switch dots := strings.ReplaceAll(strings.ToLower(s), "%2e", "."); dots {
+		for part := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+			switch dots := strings.ReplaceAll(strings.ToLower(part), "%2e", "."); dots {
 			case ".":
 			case "..":
 				out = out[:max(0, len(out)-1)]
 			default:
-				out = append(out, s)
+				out = append(out, part)
 			}
 		}
 		p, _ = url.PathUnescape("/" + strings.Join(out, "/"))
@@ -57,21 +57,21 @@ var readers = map[string]func(string) string{
 	},
 }
 
-// Whatever is made of dots, slashes and codes: what one of the readers takes for a
-// guarded path is not let by (21 to 24).
-func TestNoReaderIsLedPastARule(t *testing.T) {
-	p := &plan{}
+// A path that one of the readers takes for a guarded one is never passed on, whatever
+// dots, slashes and escapes it is made of.
+func TestNoReaderBypassesARule(t *testing.T) {
+	s := &snapshot{}
 	for _, text := range []string{"/orders", "/orders/{id}/pay", "/files/{rest...}"} {
 		m, err := newMatcher(config.Match{Methods: []string{"POST"}, Path: text}, rule.Once)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.layers = append(p.layers, &layer{matcher: m})
+		s.rules = append(s.rules, &ruleHandler{matcher: m})
 	}
 	guarded := func(path string) bool {
 		segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-		for _, l := range p.layers {
-			if l.path.match(segments, exactly) {
+		for _, h := range s.rules {
+			if h.path.match(segments, exactly) {
 				return true
 			}
 		}
@@ -91,13 +91,13 @@ func TestNoReaderIsLedPastARule(t *testing.T) {
 		if r.URL, err = url.ParseRequestURI(b.String()); err != nil {
 			continue
 		}
-		chain, _, err := p.find(r)
-		if err != nil || len(chain) > 0 {
+		rules, _, err := s.find(r)
+		if err != nil || len(rules) > 0 {
 			continue
 		}
 		for name, read := range readers {
 			if sent := r.URL.EscapedPath(); guarded(read(sent)) {
-				t.Errorf("%q passes, and who %s reads it as %q", sent, name, read(sent))
+				t.Errorf("%q passes, and an upstream that %s reads %q", sent, name, read(sent))
 				if met++; met > 10 {
 					t.FailNow()
 				}

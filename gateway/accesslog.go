@@ -1,0 +1,84 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// log writes what a rule did with a request; s is nil if no rule was involved. The level
+// is debug for success, info for a refusal, and warn if the outcome is unknown or the
+// engine or upstream is down. Keys appear as a hash. During an outage, lines are sampled.
+func (x *exchange) log(outcome string, s *ruleStep, res result) {
+	level := slog.LevelDebug
+	switch {
+	case res.code == interlockhttp.UpstreamUnknown, res.code == interlockhttp.UpstreamUnreachable, outcome == "unguarded", res.code == interlockhttp.StoreUnavailable:
+		level = slog.LevelWarn
+	case res.code != "":
+		level = slog.LevelInfo
+	}
+	log := x.gateway.options.Log
+	ctx := context.Background()
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	name := ""
+	if s != nil {
+		name = s.rule.Do.Name
+	}
+	skipped, ok := x.gateway.sample.allow(logKey{name, res.code})
+	if !ok {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", x.request.Method), slog.String("path", x.request.URL.Path), slog.Int("status", x.response.status),
+		slog.String("outcome", outcome), slog.Duration("took", time.Since(x.began)),
+	}
+	if s != nil {
+		attrs = append(attrs, slog.String("rule", name), slog.String("key", hashed(s.key)))
+	}
+	if res.code != "" {
+		attrs = append(attrs, slog.String("code", string(res.code)))
+	}
+	if res.cause != nil {
+		attrs = append(attrs, slog.String("err", res.causeText()))
+	}
+	if skipped > 0 {
+		attrs = append(attrs, slog.Int("skipped", skipped))
+	}
+	log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// causeText returns the text of the cause, with hashes in place of the keys of all rules
+// and of the holder. Knowing a holder's id is enough to release its lock.
+func (res *result) causeText() string {
+	text := res.cause.Error()
+	var busy *interlock.ContendedError
+	if errors.As(res.cause, &busy) && busy.Holder != "" {
+		text = strings.ReplaceAll(text, busy.Holder, hashed(busy.Holder))
+	}
+	for s := res.innermost; s != nil; s = s.outer {
+		if s.key != "" {
+			quoted := strconv.Quote(s.key)[1:] // a prefix may stand between the quote and the key
+			text = strings.ReplaceAll(text, quoted, hashed(s.key)+`"`)
+		}
+	}
+	return text
+}
+
+// hashed returns a short hash, by which lines about the same key can be found.
+func hashed(key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:6])
+}

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Upstreams read one path in different ways: many take /orders/ and //orders for
+// /orders, some also /a/../orders, /ORDERS or /orders;x=1. None of these may lead past a
+// rule for /orders. So the gateway refuses a path that does not match a rule, but would
+// in another reading. It passes all other paths on unchanged.
+
+// irregular reports whether a decoded path has parts that an upstream may read as another
+// path: empty parts, dots, slashes or control characters.
+func irregular(segments []string) bool {
+	for i, s := range segments {
+		switch {
+		case s == "" && i < len(segments)-1, s == ".", s == "..":
+			return true
+		case strings.ContainsAny(s, `/\`) || strings.ContainsFunc(s, unicode.IsControl):
+			return true
+		}
+	}
+	return false
+}
+
+// ambiguousSegment reports whether a part of a path changes if an upstream removes
+// parameters or decodes it again. As a key it would name two things.
+func ambiguousSegment(segment string) bool {
+	again, err := url.PathUnescape(segment)
+	return strings.Contains(segment, ";") || err == nil && again != segment
+}
+
+// A pathReading is one way to read a path.
+type pathReading struct {
+	segments []string
+	slash    bool // the path ends with one
+}
+
+// maxReadings bounds the readings of one path, in bytes. An ordinary path has a handful;
+// a crafted one would have exponentially many.
+const maxReadings = 64 << 10
+
+var errTooManyReadings = errors.New("the path can be read in too many ways")
+
+// pathReadings returns the readings of a path besides the plain one. It applies all
+// rewrites in every order, each with and without a final slash.
+func pathReadings(escaped string, segments []string, plain bool) ([]pathReading, error) {
+	readings := bothSlashes(segments)
+	if plain && !strings.ContainsAny(escaped, `%;`) {
+		return readings, nil
+	}
+	texts, seen, size := []string{escaped}, map[string]bool{escaped: true}, len(escaped)
+	for i := 0; i < len(texts); i++ { // texts grows meanwhile
+		for _, rewrite := range rewrites {
+			text := rewrite(texts[i])
+			if seen[text] {
+				continue
+			}
+			if size += len(text) + 1; size > maxReadings {
+				return nil, errTooManyReadings
+			}
+			seen[text] = true
+			texts = append(texts, text)
+		}
+	}
+	for _, text := range texts {
+		readings = append(readings, bothSlashes(strings.Split(strings.TrimPrefix(text, "/"), "/"))...)
+	}
+	return readings, nil
+}
+
+// rewrites are what upstreams do to a path before they route it. Their order differs:
+// some decode first, others last.
+var rewrites = []func(string) string{
+	decode, truncate, removeParameters, mergeSlashes, resolveDots,
+	strings.NewReplacer(`\`, "/").Replace, strings.NewReplacer("%2e", ".", "%2E", ".").Replace,
+}
+
+func decode(p string) string {
+	if plain, err := url.PathUnescape(p); err == nil {
+		return plain
+	}
+	return p
+}
+
+// truncate ends a path at a NUL, as C does, or at a query or fragment.
+func truncate(p string) string {
+	if end := strings.IndexAny(p, "\x00?#"); end >= 0 {
+		return p[:end]
+	}
+	return p
+}
+
+// removeParameters removes ;name=value from each part of a path, and spaces around it.
+func removeParameters(p string) string {
+	if !strings.ContainsFunc(p, func(c rune) bool { return c == ';' || unicode.IsSpace(c) }) {
+		return p
+	}
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		part, _, _ = strings.Cut(part, ";")
+		parts[i] = strings.TrimSpace(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+func mergeSlashes(p string) string {
+	for strings.Contains(p, "//") {
+		p = strings.ReplaceAll(p, "//", "/")
+	}
+	return p
+}
+
+// resolveDots removes . and .. as RFC 3986 and browsers do. Unlike path.Clean they count
+// an empty part: /orders//../7 is /orders/7.
+func resolveDots(p string) string {
+	if !strings.Contains(p, "/.") {
+		return p
+	}
+	var out []string
+	for part := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+		switch part {
+		case ".":
+		case "..":
+			out = out[:max(0, len(out)-1)]
+		default:
+			out = append(out, part)
+		}
+	}
+	return "/" + strings.Join(out, "/")
+}
+
+// bothSlashes returns a path without and with a final slash.
+func bothSlashes(segments []string) []pathReading {
+	if n := len(segments); n > 0 && segments[n-1] == "" {
+		segments = segments[:n-1]
+	}
+	slashed := pathReading{append(slices.Clone(segments), ""), true}
+	if len(segments) == 0 {
+		return []pathReading{slashed}
+	}
+	return []pathReading{{segments, false}, slashed}
+}

@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A builder makes a snapshot.
+type builder struct {
+	*snapshot
+	client *interlock.Client
+	log    *slog.Logger
+	before resources // of the snapshot that this one replaces
+}
+
+// newSnapshot puts a configuration to work. It reuses the resources of the snapshot
+// before it, which is nil at the start.
+func newSnapshot(cfg *config.Config, client *interlock.Client, log *slog.Logger, before *snapshot) (*snapshot, error) {
+	settings, err := newSettings(cfg, log, before)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{
+		config: cfg, settings: settings, drained: make(chan struct{}),
+		resources: resources{make(map[string]*middleware), make(map[string]*backend), make(map[string]*keySet)},
+	}
+	b := &builder{snapshot: s, client: client, log: log}
+	if before != nil {
+		b.before = before.resources
+	}
+	if cfg.Namespace != "" {
+		b.client = client.With(interlock.Prefix(cfg.Namespace + ":"))
+	}
+	if err := b.build(); err != nil {
+		_ = s.resources.close(context.Background(), b.before) // nothing has used them yet
+		return nil, err
+	}
+	return s, nil
+}
+
+// build reports all mistakes at once, each with its place in the file.
+func (b *builder) build() error {
+	var errs []error
+	var err error
+	if b.backend, err = b.newBackend(b.config.Upstream); err != nil {
+		errs = append(errs, err)
+	}
+	for i := range b.config.Rules {
+		r := &b.config.Rules[i]
+		h, err := b.newRule(r)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s:%v: rule %q: %w", b.config.File, r.At, r.Do.Name, err))
+			continue
+		}
+		b.rules = append(b.rules, h)
+	}
+	errs = append(errs, b.setIssuers())
+	b.setStripped()
+	b.setSlashed()
+	return errors.Join(errs...)
+}
+
+// newRule puts a rule to work.
+func (b *builder) newRule(r *config.Rule) (h *ruleHandler, err error) {
+	h = &ruleHandler{Rule: *r}
+	if h.matcher, err = newMatcher(r.Match, r.Do.Verb); err != nil {
+		return nil, err
+	}
+	principal := r.Principal
+	if principal == (config.Principal{}) {
+		principal = b.config.Principal
+	}
+	if h.auth, err = b.newAuthenticator(principal); err != nil {
+		return nil, err
+	}
+	h.fields, h.usesQuery = fieldsOf(r, principal)
+	h.usesPath = r.Key != nil && slices.ContainsFunc(r.Key.Parts(), func(p rule.Part) bool { return p.Place == rule.Path })
+	switch {
+	case r.Upstream != nil:
+		if h.backend, err = b.newBackend(*r.Upstream); err != nil {
+			return nil, err
+		}
+	case b.backend == nil:
+		return nil, errNoUpstream
+	}
+	h.middleware, err = reuse(b.resources.middlewares, b.before.middlewares, h.reuseKey(b.config.Namespace, b.settings),
+		func() (*middleware, error) { return newMiddleware(h, b.client, b.settings) })
+	return h, err
+}

@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock"
+)
+
+// A detachedLock waits for its lock only while the client is connected, but then holds it
+// until the upstream has answered: the upstream goes on working without the client.
+type detachedLock struct {
+	interlock.Locker
+	key     string
+	waiting *waitLimit
+}
+
+// Lock implements [interlock.Locker].
+func (d detachedLock) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
+	if !d.waiting.enter(d.key) {
+		return ctx, nil, errTooManyWaiters
+	}
+	defer d.waiting.leave(d.key)
+	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	inner, hold, err := d.Locker.Lock(detached)
+	if err != nil {
+		stop()
+		cancel(err)
+		return inner, hold, err
+	}
+	if !stop() { // the client left just now
+		_ = hold.Unlock() // an error is in the trace of the client's locks
+		return ctx, nil, context.Cause(ctx)
+	}
+	return context.WithValue(inner, fenceKey{}, hold.Fence()), hold, nil
+}
+
+type fenceKey struct{}
+
+// lockKey returns the engine's key of a named lock.
+func lockKey(name, key string) string { return interlock.Key(name) + ":" + key }

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// An Event is one rule's work on one request. Method, Path and Key are the client's
+// bytes: escape them before you print them.
+type Event struct {
+	Rule    string // its name
+	Verb    string // lock, once or submit
+	Key     string
+	Outcome string // ran, replayed, refused, waited, unguarded, shadowed, unknown, failed
+	Code    string // of the problem, if the request was refused
+	Method  string
+	Path    string // cut after 1 KiB
+	Status  int
+	Took    float64 // seconds
+}
+
+// waitThreshold is the delay from which a request counts as one that waited for its
+// lock. An uncontended acquire takes less, even over a network.
+const waitThreshold = 5 * time.Millisecond
+
+// outcome names what the rule did with the request; h is the response header.
+func (s *ruleStep) outcome(h http.Header) string {
+	guarded := s.rule.Do.Verb != rule.Lock
+	switch {
+	case s.shadow:
+		return "shadowed"
+	case s.refused:
+		return "refused"
+	case s.ran.IsZero() && h.Get("Idempotent-Replayed") != "":
+		return "replayed"
+	case s.ran.IsZero(), s.result.outcome == interlockhttp.NotDone:
+		return "failed"
+	case s.result.outcome == interlockhttp.InDoubt, guarded && s.exchange.response.status >= http.StatusInternalServerError:
+		return "unknown"
+	case s.key == "" && s.rule.Key != nil, h.Get("Interlock-Unguarded") != "":
+		return "unguarded"
+	case !guarded && s.ran.Sub(s.began) >= waitThreshold:
+		return "waited"
+	}
+	return "ran"
+}
+
+// report logs what the rule did, and sends it to Options.Events.
+func (s *ruleStep) report(h http.Header) {
+	x := s.exchange
+	outcome := s.outcome(h)
+	x.log(outcome, s, s.result)
+	if x.gateway.options.Events == nil {
+		return
+	}
+	x.gateway.options.Events(Event{
+		Rule: s.rule.Do.Name, Verb: string(s.rule.Do.Verb), Key: s.key, Outcome: outcome, Code: string(s.result.code),
+		Method: cut(x.request.Method), Path: cut(x.request.URL.Path), Status: x.response.status, Took: time.Since(s.began).Seconds(),
+	})
+}
+
+// maxEventText bounds a client's text in an event, in bytes: receivers keep thousands.
+const maxEventText = 1 << 10
+
+func cut(text string) string {
+	if len(text) > maxEventText {
+		return strings.ToValidUTF8(text[:maxEventText], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// An exchange is a request and what the gateway knows about it before the first rule
+// runs. ServeHTTP fills it in; the rules and the upstream only read it, and return what
+// they find out as a result. All of it happens in one goroutine.
+type exchange struct {
+	gateway  *Gateway
+	snapshot *snapshot
+	request  *http.Request // as received, for logs and events
+	response recorder
+	began    time.Time
+	trusted  bool           // the connection comes from a trusted proxy
+	segments []string       // the decoded parts of the path
+	rules    []*ruleHandler // that match, outermost first
+}
+
+// A result is what became of a request, as far as the step that returns it knows.
+type result struct {
+	outcome   interlockhttp.Outcome // undecided: the response status tells
+	code      interlockhttp.Code    // the problem that the client got, or that a shadow rule saw
+	cause     error                 // the error behind code
+	answered  bool                  // the upstream sent a response header
+	aborted   bool                  // the response broke off, so the connection must be closed
+	innermost *ruleStep             // the last rule that saw the request; nil if none matches
+}
+
+const undecided interlockhttp.Outcome = 0
+
+// serve answers the request.
+func (x *exchange) serve(w http.ResponseWriter, r *http.Request) result {
+	if x.issueToken(w, r) {
+		return result{}
+	}
+	if p := x.route(r); p != nil {
+		p.ServeHTTP(w, r)
+		x.log("refused", nil, result{code: p.Code, cause: p.Err})
+		return result{}
+	}
+	res := x.next(w, r, nil)
+	if len(x.rules) == 0 && !res.aborted {
+		x.log("unmatched", nil, res)
+	}
+	return res
+}
+
+// route finds the rules of the request, or the reason to refuse it before any rule runs.
+func (x *exchange) route(r *http.Request) *interlockhttp.Problem {
+	rules, segments, err := x.snapshot.find(r)
+	switch {
+	case err != nil:
+		return ambiguous("%w", err)
+	case r.Method == http.MethodConnect || r.URL.Path == "*" || !strings.HasPrefix(r.URL.Path, "/"):
+		return ambiguous("%s %q is a request to a forward proxy, and this is a reverse proxy", r.Method, r.RequestURI)
+	case x.gateway.loops(r.Header):
+		return interlockhttp.NewProblem(interlockhttp.LoopDetected)
+	}
+	x.rules, x.segments = rules, segments
+	return nil
+}
+
+// next passes the request to the rule inside outer, or to the upstream after the last
+// rule. A nil outer starts with the first rule.
+func (x *exchange) next(w http.ResponseWriter, r *http.Request, outer *ruleStep) result {
+	depth := 0
+	if outer != nil {
+		depth = outer.depth + 1
+	}
+	if depth == len(x.rules) {
+		return x.backend().send(w, r, x, outer)
+	}
+	s := &ruleStep{exchange: x, rule: x.rules[depth], outer: outer, depth: depth, began: time.Now()}
+	s.result.innermost = s
+	s.run(w, r)
+	return s.result
+}
+
+// backend returns the upstream of the outermost rule that names one, or else the
+// gateway's.
+func (x *exchange) backend() *backend {
+	for _, rule := range x.rules {
+		if rule.Upstream != nil {
+			return rule.backend
+		}
+	}
+	return x.snapshot.backend
+}
+
+// catchAbort recovers http.ErrAbortHandler, with which httputil.ReverseProxy reports a
+// response that broke off. Any other panic continues.
+func catchAbort(aborted *bool) {
+	switch p := recover(); p { //nolint:errorlint // net/http compares the value, too
+	case nil:
+	case http.ErrAbortHandler:
+		*aborted = true
+	default:
+		panic(p)
+	}
+}

@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// fenceField carries the fence of the lock or claim to the upstream, which can refuse a
+// request whose lock was lost on the way.
+const fenceField = "Interlock-Fence"
+
+// rewrite turns a request that came in into one that goes out.
+func (b *backend) rewrite(p *httputil.ProxyRequest) {
+	t := roundTripOf(p.In.Context())
+	x := t.exchange
+	p.SetURL(t.target.url)
+	if t.target.url.RawQuery == "" && !x.usesQuery() {
+		p.Out.URL.RawQuery = p.In.URL.RawQuery // byte for byte, also what SetURL would drop
+	}
+	p.Out.Host = p.In.Host
+	if b.HostHeader != "" {
+		p.Out.Host = b.HostHeader
+	}
+	h := p.Out.Header
+	x.strip(h)
+	x.setForwarded(p)
+	h["Via"] = append(h["Via"], x.gateway.via(p.In))
+	if fence := t.result.innermost.currentFence(); fence != 0 {
+		h.Set(fenceField, strconv.FormatUint(fence, 10))
+	}
+	if len(x.rules) > 0 {
+		h.Del("Expect") // the middleware has read the body already
+	} else if u := h.Get("Upgrade"); u != "" && !strings.EqualFold(u, "websocket") {
+		h.Del("Upgrade") // after an upgrade to h2c, further requests would bypass all rules
+		h.Del("Connection")
+		h.Del("Http2-Settings")
+	}
+	sendOnce(p.Out)
+}
+
+// proxyFields are fields that proxies set, besides X-Forwarded-*. Some upstreams route by
+// them instead of the path, and so past the rules.
+var proxyFields = []string{"X-Real-Ip", "Forwarded", "X-Original-Url", "X-Original-Uri", "X-Original-Host", "X-Rewrite-Url"}
+
+// strip removes the fields that only the gateway, or a trusted proxy, may set. Many
+// upstreams read X_User as X-User, so that spelling is removed, too.
+func (x *exchange) strip(h http.Header) {
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		switch plain := dashed(name); {
+		case strings.HasPrefix(plain, "Interlock-"):
+			return true
+		case plain != name && x.usesField(plain):
+			return true
+		case x.snapshot.stripped[plain], slices.Contains(proxyFields, plain), strings.HasPrefix(plain, "X-Forwarded-"):
+			return !x.trusted || plain != name
+		}
+		return false
+	})
+}
+
+// setForwarded sets X-Forwarded-*. A trusted proxy's values are kept: its
+// X-Forwarded-For is extended, its host and protocol replace ours.
+func (x *exchange) setForwarded(p *httputil.ProxyRequest) {
+	keep := func(names ...string) {
+		for _, name := range names {
+			if values, ok := p.In.Header[name]; ok && x.trusted {
+				p.Out.Header[name] = values
+			}
+		}
+	}
+	keep("X-Forwarded-For", "Forwarded")
+	p.SetXForwarded()
+	keep("X-Forwarded-Host", "X-Forwarded-Proto")
+}
+
+func (x *exchange) usesField(name string) bool {
+	return slices.ContainsFunc(x.rules, func(h *ruleHandler) bool { return slices.Contains(h.fields, name) })
+}
+
+func (x *exchange) usesQuery() bool {
+	return slices.ContainsFunc(x.rules, func(h *ruleHandler) bool { return h.usesQuery })
+}
+
+// keeps reports whether the response is stored before it is sent.
+func (x *exchange) keeps() bool { return slices.ContainsFunc(x.rules, (*ruleHandler).keeps) }
+
+// isTrusted reports whether a connection comes from one of the trusted networks.
+func isTrusted(prefixes []netip.Prefix, remote string) bool {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	ip = ip.Unmap().WithZone("")
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
+}

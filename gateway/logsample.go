@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// A logSample thins out the log during an outage of the engine or upstream, when each
+// request would write the same line: one line per second and rule is enough.
+type logSample struct {
+	mu    sync.Mutex
+	kinds map[logKey]*logCount
+}
+
+// A logKey is what similar lines share. There are at most two for each rule.
+type logKey struct {
+	rule string
+	code interlockhttp.Code
+}
+
+type logCount struct {
+	next    time.Time // when the next line may be written
+	skipped int       // lines since the last one written
+}
+
+// sampleInterval is the time between two lines with one key.
+const sampleInterval = time.Second
+
+// allow reports whether to write a line, and how many similar ones were skipped before
+// it. Lines about requests that ran, or may have run, are never skipped: operators search
+// for them one by one.
+func (l *logSample) allow(k logKey) (skipped int, ok bool) {
+	if k.code != interlockhttp.StoreUnavailable && k.code != interlockhttp.UpstreamUnreachable {
+		return 0, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kinds == nil {
+		l.kinds = make(map[logKey]*logCount)
+	}
+	c := l.kinds[k]
+	if c == nil {
+		c = &logCount{}
+		l.kinds[k] = c
+	}
+	now := time.Now()
+	if now.Before(c.next) {
+		c.skipped++
+		return 0, false
+	}
+	skipped = c.skipped
+	c.next, c.skipped = now.Add(sampleInterval), 0
+	return skipped, true
+}

@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A middleware is the interlockhttp middleware of a rule, around runInner. It outlives a
+// reload if its reuse key stays the same, with the state of its guard.
+type middleware struct {
+	handler http.Handler
+	name    string                      // of the guard
+	close   func(context.Context) error // nil for a lock, which keeps no state
+	stats   func() guard.Stats          // nil for a lock
+}
+
+// newMiddleware returns the middleware of a rule. It may only depend on what reuseKey
+// contains.
+func newMiddleware(h *ruleHandler, client *interlock.Client, s *settings) (*middleware, error) {
+	opts := []interlockhttp.Option{
+		interlockhttp.MaxBody(s.limits.Body),
+		interlockhttp.BodyWithin(s.timeouts.Body),
+		interlockhttp.Answer(answer),
+	}
+	if h.Optional {
+		opts = append(opts, interlockhttp.Optional())
+	}
+	if h.Shadow {
+		opts = append(opts, interlockhttp.Shadow(shadowed))
+	}
+	source, err := h.keySource()
+	if err != nil {
+		return nil, err
+	}
+	if h.Do.Verb == rule.Lock {
+		return newLock(h, client, source, opts)
+	}
+	return newGuard(h, client, s, append(opts, interlockhttp.Key(source)))
+}
+
+// newLock returns the middleware of a lock rule.
+func newLock(h *ruleHandler, client *interlock.Client, source interlockhttp.Source, opts []interlockhttp.Option) (*middleware, error) {
+	if h.Message != nil {
+		opts = append(opts, interlockhttp.Message(interlockhttp.Locked, h.Message))
+	}
+	client, kind, waiting := client.With(h.Do.LockOptions()...), h.Do.Kind, newWaitLimit(maxWaitersPerKey, maxWaiters)
+	wrap, err := interlockhttp.LockWith(func(key string) interlock.Locker {
+		return detachedLock{kind.Locker(client, key), key, waiting}
+	}, source, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &middleware{handler: wrap(http.HandlerFunc(runInner))}, nil
+}
+
+// changing are the methods that a once or submit rule guards if it names none. GET, HEAD,
+// OPTIONS and TRACE change nothing; unknown methods are refused.
+var changing = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// newGuard returns the middleware of a once or submit rule.
+func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []interlockhttp.Option) (*middleware, error) {
+	methods := h.Methods
+	if len(methods) == 0 {
+		methods = changing
+	}
+	opts = append(opts, interlockhttp.MaxResponse(s.limits.Response), interlockhttp.Methods(methods...))
+	if h.auth != nil {
+		opts = append(opts, interlockhttp.User(userOf))
+	}
+	if h.Tee {
+		opts = append(opts, interlockhttp.Tee())
+	}
+	if len(s.secrets) > 0 {
+		opts = append(opts, interlockhttp.Secrets(s.secrets[0], s.secrets[1:]...))
+	}
+	if h.Form != "" {
+		if s.tokens == nil {
+			return nil, fmt.Errorf("gateway: the rule needs tokens for form %q, and the file has no tokens: section; add one", h.Form)
+		}
+		opts = append(opts, interlockhttp.WithTokens(s.tokens, h.Form))
+	}
+	kind := interlockhttp.Once
+	if h.Do.Verb == rule.Submit {
+		kind = interlockhttp.Submit
+	}
+	m, err := kind(client, h.Policy, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &middleware{handler: m.Wrap(http.HandlerFunc(runInner)), name: h.Do.Name, close: m.Close, stats: m.Guard().Stats}, nil
+}
+
+// reuseKey contains everything that a middleware is made of. Rules with equal keys share
+// one middleware, within a snapshot and across a reload.
+func (h *ruleHandler) reuseKey(namespace string, s *settings) string {
+	r := h.Rule
+	methods := slices.Clone(r.Match.Methods)
+	slices.Sort(methods)
+	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
+		r.Optional, r.Shadow, r.Tee, h.auth != nil, methods, s.limits.Body, s.limits.Response, s.timeouts.Body, s.secretsHash)
+}

@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/interlock-go/interlock/interlockhttp"
+)
+
+// receive is called with the header of a response. A response that a rule keeps is read
+// to its end first: if it breaks off, the client gets an error, and nothing is stored.
+func (b *backend) receive(res *http.Response) error {
+	t := roundTripOf(res.Request.Context())
+	if len(t.exchange.rules) == 0 || res.StatusCode == http.StatusSwitchingProtocols {
+		return nil
+	}
+	t.result.answered = true
+	res.Body = &upstreamBody{res.Body, t}
+	if t.exchange.keeps() && !isStream(res) {
+		return buffer(res, t.exchange.snapshot.settings.limits.Response)
+	}
+	return nil
+}
+
+// isStream reports whether a response has to be passed on as it comes.
+func isStream(res *http.Response) bool {
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return media == "text/event-stream"
+}
+
+// buffer reads a response into memory, unless it is longer than limit: the rule does not
+// keep such a response.
+func buffer(res *http.Response, limit int) error {
+	if res.ContentLength > int64(limit) {
+		return nil
+	}
+	body := res.Body
+	text, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > limit {
+		res.Body = readCloser{io.MultiReader(bytes.NewReader(text), body), body}
+		return nil
+	}
+	// With an unknown length, or a trailer, ReverseProxy flushes, and the middleware
+	// could not keep the response.
+	res.ContentLength, res.Trailer = int64(len(text)), nil
+	res.Body = readCloser{bytes.NewReader(text), body}
+	return nil
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// An upstreamBody is the body of a response. If it breaks off, the outcome of the request
+// is unknown.
+type upstreamBody struct {
+	io.ReadCloser
+	trip *roundTrip
+}
+
+// Read implements io.Reader.
+func (b *upstreamBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		res := &b.trip.result
+		res.outcome, res.code, res.cause = interlockhttp.InDoubt, interlockhttp.UpstreamUnknown, err
+	}
+	return n, err
+}

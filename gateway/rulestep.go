@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/interlockhttp"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A ruleStep is one rule's work on one request. Package interlockhttp calls back with a
+// request only, so the step travels in its context. Only this file writes to a step.
+type ruleStep struct {
+	exchange *exchange
+	rule     *ruleHandler
+	outer    *ruleStep // the rule around this one, or nil
+	depth    int       // its index in exchange.rules
+	began    time.Time
+	ran      time.Time // when the inner step began; zero if it did not
+	identity *identity // nil if the rule has no principal
+	key      string    // as the engine gets it
+	fence    uint64
+	refused  bool // by this rule, not by an inner one
+	shadow   bool // this rule would have refused or replayed it
+	result   result
+}
+
+type stepKey struct{}
+
+// stepOf returns the innermost step of a context.
+func stepOf(ctx context.Context) *ruleStep { return ctx.Value(stepKey{}).(*ruleStep) }
+
+// attach returns the request with the step in its context.
+func (s *ruleStep) attach(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), stepKey{}, s))
+}
+
+// run lets the rule's middleware answer the request, and reports what came of it.
+func (s *ruleStep) run(w http.ResponseWriter, r *http.Request) {
+	defer catchAbort(&s.result.aborted)
+	defer func() { s.report(w.Header()) }()
+	r = s.attach(r)
+	r.Pattern = cmp.Or(r.Method, http.MethodGet) + " " + s.rule.nameAt(r.Host)
+	s.rule.path.values(s.exchange.segments, r.SetPathValue)
+	if p := s.admit(w, r); p != nil {
+		s.refuse(w, r, p)
+		return
+	}
+	s.rule.middleware.handler.ServeHTTP(w, r)
+}
+
+// runInner is the handler inside every middleware. It runs once the lock is held, or the
+// claim granted.
+func runInner(w http.ResponseWriter, r *http.Request) {
+	s := stepOf(r.Context())
+	s.ran = time.Now()
+	s.fence = s.rule.fence(r.Context())
+	inner := s.exchange.next(w, r, s)
+	if inner.code == "" { // then what a shadow saw still stands
+		inner.code, inner.cause = s.result.code, s.result.cause
+	}
+	if inner.answered && inner.outcome == undecided {
+		// The client left, not the upstream: the status tells what was done.
+		inner.aborted = false
+	}
+	s.result = inner
+	if inner.aborted {
+		panic(http.ErrAbortHandler) // the middleware records an unknown outcome
+	}
+	if inner.outcome != undecided {
+		interlockhttp.Settle(r.Context(), inner.outcome)
+	}
+}
+
+// admit returns the reason why a request does not get as far as the middleware, or nil.
+func (s *ruleStep) admit(w http.ResponseWriter, r *http.Request) *interlockhttp.Problem {
+	h := s.rule
+	if h.Do.Verb != rule.Lock && len(h.Methods) == 0 && !slices.Contains(changing, r.Method) {
+		return ambiguous("the method %.20q may or may not change something", r.Method)
+	}
+	if r.Header["Upgrade"] != nil && !h.Shadow {
+		return interlockhttp.NewProblem(interlockhttp.UpgradeRefused)
+	}
+	return s.authenticate(w, r)
+}
+
+// authenticate finds the sender of a request, or returns the reason to refuse it.
+func (s *ruleStep) authenticate(w http.ResponseWriter, r *http.Request) *interlockhttp.Problem {
+	h := s.rule
+	if name := hopByHop(r.Header, h.fields); name != "" {
+		return ambiguous("the field Connection tells proxies to remove %s", name)
+	}
+	if h.auth == nil {
+		return nil
+	}
+	id, err := h.auth.identify(r, s.exchange.trusted)
+	if err != nil && !h.Shadow {
+		h.auth.challenge(w.Header())
+		return unidentified(err)
+	}
+	s.identity = id
+	return nil
+}
+
+// hopByHop returns one of the fields that the Connection field tells proxies to remove.
+// An upstream behind another proxy would miss that field, and read another request.
+func hopByHop(h http.Header, fields []string) string {
+	for _, value := range h["Connection"] {
+		for option := range strings.SplitSeq(value, ",") {
+			name := http.CanonicalHeaderKey(strings.TrimSpace(option))
+			if slices.Contains(fields, name) || strings.HasPrefix(name, "Interlock-") {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// refuse answers with a problem. The inner steps did not run, so an outer rule can treat
+// the request as not executed.
+func (s *ruleStep) refuse(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
+	s.refused = true
+	s.result.code, s.result.cause, s.result.outcome = p.Code, p.Err, interlockhttp.NotDone
+	p.ServeHTTP(w, r)
+}
+
+// setKey records the key, and returns it as the engine gets it. The key of a lock starts
+// with the rule's name, as with directives: a rule and a directive of one name exclude
+// each other.
+func (s *ruleStep) setKey(key string) string {
+	h := s.rule
+	constant := h.Key != nil && h.Key.Constant() && h.Key.String() == h.Do.Name // one lock for the whole rule
+	if h.Do.Verb == rule.Lock && h.Do.Name != "" && !constant {
+		key = lockKey(h.Do.Name, key)
+	}
+	s.key = key
+	return key
+}
+
+// answer is the callback with which package interlockhttp refuses a request.
+func answer(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
+	if errors.Is(p.Err, errTooManyWaiters) { // interlockhttp takes it for an engine failure
+		err := p.Err
+		p = interlockhttp.NewProblem(interlockhttp.TooManyWaiters)
+		p.Err, p.RetryAfter = err, time.Second
+	}
+	stepOf(r.Context()).refuse(w, r, p)
+}
+
+// shadowed is the callback for a request that a shadow rule would not have run.
+func shadowed(would interlockhttp.Shadowed) {
+	s := stepOf(would.Request.Context())
+	s.shadow = true
+	if p := would.Problem; p != nil {
+		s.result.code, s.result.cause = p.Code, p.Err
+	}
+}
+
+// userOf is the callback that returns the authenticated user, or "".
+func userOf(r *http.Request) string {
+	if id := stepOf(r.Context()).identity; id != nil {
+		return id.user
+	}
+	return ""
+}
+
+// currentFence returns the fence of the innermost lock or claim, or 0.
+func (s *ruleStep) currentFence() uint64 {
+	for ; s != nil; s = s.outer {
+		if s.fence != 0 {
+			return s.fence
+		}
+	}
+	return 0
+}

@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"errors"
+	"sync"
+)
+
+// The default bounds of a waitLimit. A guard has the same.
+const (
+	maxWaitersPerKey = 1000
+	maxWaiters       = 10_000 // of one rule
+)
+
+var errTooManyWaiters = errors.New("gateway: too many requests wait for the lock already")
+
+// A waitLimit bounds how many requests wait for the locks of a rule, so that a client
+// cannot fill the memory with waiting requests.
+type waitLimit struct {
+	maxPerKey, maxTotal int
+
+	mu    sync.Mutex
+	total int
+	keys  map[string]int // waiters per key; no entry is zero
+}
+
+func newWaitLimit(perKey, total int) *waitLimit {
+	return &waitLimit{maxPerKey: perKey, maxTotal: total, keys: make(map[string]int)}
+}
+
+// enter counts a waiter, and reports whether it may wait.
+func (l *waitLimit) enter(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.keys[key] >= l.maxPerKey || l.total >= l.maxTotal {
+		return false
+	}
+	l.keys[key]++
+	l.total++
+	return true
+}
+
+// leave ends what enter began.
+func (l *waitLimit) leave(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total--
+	if l.keys[key]--; l.keys[key] == 0 {
+		delete(l.keys, key)
+	}
+}
