@@ -1,8 +1,8 @@
 // Package redistest starts Redis servers for tests: a process of its own for
 // each test that asks, on a free port of the loopback, gone when the test ends.
 //
-// A test that needs Redis fails where there is none. It is never skipped: a
-// green test that did not run proves nothing.
+// A test that needs Redis fails if redis-server is not installed. Under -short, a
+// test that needs replicas, a cluster or sentinels is skipped; make verify runs it.
 package redistest
 
 import (
@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -60,6 +61,9 @@ func (s *Server) start(args []string) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Fatal("redis-server is not installed: apt-get install redis-server")
 	}
+	if s.bus > 0 || s.main != "" || slices.Contains(args, "--replicaof") {
+		several(t)
+	}
 	s.dir = t.TempDir()
 	for _, a := range args {
 		if a == SteppedClock {
@@ -83,6 +87,15 @@ func (s *Server) start(args []string) {
 		}
 	}
 	t.Fatalf("no free port in ten tries\n%s", s.log)
+}
+
+// several skips a test that needs more than one server under -short. Start calls it
+// for replicas, cluster nodes and sentinels.
+func several(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs several servers: make verify runs it")
+	}
 }
 
 // Addr returns the server's host and port.
