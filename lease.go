@@ -201,7 +201,7 @@ func (l *lease) lose(why error) bool {
 func (l *lease) Watched() *watchdog.Lease { return &l.watch }
 func (l *lease) Expired()                 { l.lose(ErrExpired) }
 func (l *lease) Exceeded()                { l.lose(ErrMaxHold) }
-func (l *lease) Gone(err error)           { l.lose(lossReason(err)) }
+func (l *lease) Gone(err error)           { l.lose(watchdog.LossReason(err, ErrRevoked)) }
 
 // Renewed counts and traces the result of a renewal.
 func (l *lease) Renewed(err error) {

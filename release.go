@@ -55,18 +55,7 @@ func (c *core) leaveQueue(req engine.Request) {
 // released.
 func (c *core) lossReason(req engine.Request) error {
 	errs := c.engine.Renew(c.detached.Context(time.Now()), []engine.Request{req})
-	return lossReason(errs[0])
-}
-
-// lossReason returns why a renewal was refused, as the public error.
-func lossReason(err error) error {
-	if errors.Is(err, engine.ErrRevoked) {
-		return ErrRevoked
-	}
-	if errors.Is(err, engine.ErrSwitched) {
-		return ErrSwitched
-	}
-	return ErrNotHolder
+	return watchdog.LossReason(errs[0], ErrRevoked)
 }
 
 // unreleased counts and traces a lock that could not be released.

@@ -1,4 +1,4 @@
-// Package backoff says how long to pause before asking again.
+// Package backoff computes the pauses between retries.
 package backoff
 
 import (
@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// Pause returns how long to pause after the given number of vain tries, counted
-// from 1: it starts at least, doubles, ends at most, and is shortened by up to a
-// quarter at random.
-func Pause(least, most time.Duration, tries int) time.Duration {
-	return Jitter(ceiling(least, most, tries))
+// Pause returns the pause after the given number of tries, counted from 1. It
+// starts at shortest, doubles up to longest, and has jitter; see [Jitter].
+func Pause(shortest, longest time.Duration, tries int) time.Duration {
+	return Jitter(exponential(shortest, longest, tries))
 }
 
-// Full is like Pause, but anything from nothing to the whole of it: for those who
-// come from many processes, and fell asleep for the same reason.
-func Full(least, most time.Duration, tries int) time.Duration {
-	return rand.N(ceiling(least, most, tries) + 1)
+// Full is like Pause with full jitter: anything from zero to the whole pause. Use
+// it for many processes that begin to wait at the same time.
+func Full(shortest, longest time.Duration, tries int) time.Duration {
+	return rand.N(exponential(shortest, longest, tries) + 1)
 }
 
-func ceiling(least, most time.Duration, tries int) time.Duration {
-	if tries < 32 && least<<(tries-1) < most && least<<(tries-1) > 0 {
-		return least << (tries - 1)
+func exponential(shortest, longest time.Duration, tries int) time.Duration {
+	if tries < 32 && shortest<<(tries-1) < longest && shortest<<(tries-1) > 0 {
+		return shortest << (tries - 1)
 	}
-	return most
+	return longest
 }
 
-// Jitter shortens d by up to a quarter, so that those who fell asleep together
-// do not wake together.
+// Jitter shortens d by up to a quarter at random, so that callers that began to
+// wait together do not retry together.
 func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0

@@ -1,5 +1,4 @@
-// Package taskgroup counts what was started and has not ended, so that whoever
-// closes something can wait for it.
+// Package taskgroup counts background tasks, so that Close can wait for them.
 package taskgroup
 
 import (
@@ -9,28 +8,28 @@ import (
 	"time"
 )
 
-// A Group counts what is on its way. Unlike a sync.WaitGroup it may be waited for
-// while more begins. The zero value is idle.
+// A Group counts tasks in progress. Unlike with a sync.WaitGroup, new tasks may
+// begin during a Wait. The zero value is ready for use.
 type Group struct {
 	n       atomic.Int64
-	awaited atomic.Bool // somebody waits; set before n is looked at
+	awaited atomic.Bool // a caller waits; set before n is read
 
 	mu   sync.Mutex
-	idle chan struct{} // closed when n is zero; nil unless somebody waits
+	idle chan struct{} // closed when n is zero; nil unless a caller waits
 }
 
-// Begin counts one more, until End.
+// Begin adds a task.
 func (g *Group) Begin() { g.n.Add(1) }
 
-// End counts one less.
+// End removes a task.
 func (g *Group) End() {
 	if g.n.Add(-1) == 0 && g.awaited.Load() {
-		g.tell()
+		g.notify()
 	}
 }
 
-// tell tells who waits that nothing is on its way, unless something has begun.
-func (g *Group) tell() {
+// notify wakes the waiting callers, unless a new task has begun.
+func (g *Group) notify() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.n.Load() == 0 && g.idle != nil {
@@ -40,7 +39,7 @@ func (g *Group) tell() {
 	}
 }
 
-// Wait returns a channel that is closed once nothing is on its way.
+// Wait returns a channel that is closed when no task is in progress.
 func (g *Group) Wait() <-chan struct{} {
 	g.mu.Lock()
 	if g.idle == nil {
@@ -49,11 +48,11 @@ func (g *Group) Wait() <-chan struct{} {
 	idle := g.idle
 	g.awaited.Store(true)
 	g.mu.Unlock()
-	g.tell()
+	g.notify()
 	return idle
 }
 
-// Go runs fn in a goroutine of its own, which ends when fn does.
+// Go runs fn as a task in a new goroutine.
 func (g *Group) Go(fn func()) {
 	g.Begin()
 	go func() {
@@ -62,9 +61,9 @@ func (g *Group) Go(fn func()) {
 	}()
 }
 
-// Drain waits until nothing is on its way, or ctx is done and a grace is over: what
-// is on its way has bounds of its own, and may need a moment that ctx, which may
-// have been over for long, does not give.
+// Drain waits until no task is in progress, or until grace has passed after ctx is
+// done. Tasks have bounds of their own; grace lets them end even if ctx was done
+// long before.
 func (g *Group) Drain(ctx context.Context, grace time.Duration) {
 	ended := g.Wait()
 	select {

@@ -1,7 +1,8 @@
-// Package trace makes one listener of two.
+// Package trace combines trace functions.
 package trace
 
-// Both returns what calls f and then g. Either may be nil, and then it is the other.
+// Both returns a function that calls f and then g. If one of them is nil, it
+// returns the other.
 func Both[E any](f, g func(E)) func(E) {
 	switch {
 	case f == nil:

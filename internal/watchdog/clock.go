@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// A Clock tells monotonic time, which stops while the machine sleeps, from wall
-// time, which may be set. A lease must outlive both.
+// A Clock reads monotonic time, which stops while the machine sleeps, and wall
+// time, which can be set. A lease is safe only by both.
 type Clock struct {
 	Base time.Time    // the origin of monotonic time
-	step atomic.Int64 // what tests add to the wall clock, in nanoseconds
+	step atomic.Int64 // added to the wall clock by tests, in nanoseconds
 }
 
 // NewClock returns a Clock that begins now.
 func NewClock() *Clock { return &Clock{Base: time.Now()} }
 
-// Step sets the wall clock ahead, for tests, as after a suspension in which the
-// monotonic clock stood still.
+// Step sets the wall clock ahead, for tests: as after a suspension, while which
+// the monotonic clock stops.
 func (c *Clock) Step(d time.Duration) { c.step.Add(int64(d)) }
 
 func (c *Clock) mono(t time.Time) int64 { return int64(t.Sub(c.Base)) }
 
-// at returns the time that mono returned something for.
+// at is the inverse of mono.
 func (c *Clock) at(mono int64) time.Time { return c.Base.Add(time.Duration(mono)) }
 
 func (c *Clock) wall(t time.Time) int64 { return t.UnixNano() + c.step.Load() }
 
-// DriftLeast is by how much two clocks may run apart over no time at all.
-const DriftLeast = 2 * time.Millisecond
+// MinDrift is how far two clocks may differ over a very short time.
+const MinDrift = 2 * time.Millisecond
 
-// driftPart is which part of a span they may run apart over it: less than 1 %.
-const driftPart = 100
+// driftFraction bounds the rate: two clocks differ by less than 1 % of a span.
+const driftFraction = 100
 
-// Drift returns by how much two clocks may run apart over d. So much earlier than
-// the engine we let a lease end.
-func Drift(d time.Duration) time.Duration { return d/driftPart + DriftLeast }
+// Drift returns how far two clocks may differ after d. A lease ends that much
+// earlier here than at the engine.
+func Drift(d time.Duration) time.Duration { return d/driftFraction + MinDrift }
 
-// SureUntil returns until when a lease is certainly ours that was asked for at
-// sent, whenever the engine may have granted it after that.
-func SureUntil(sent time.Time, lease time.Duration) time.Time {
+// SafeUntil returns until when a lease is safe whose request was sent at sent,
+// whenever the engine granted it.
+func SafeUntil(sent time.Time, lease time.Duration) time.Time {
 	return sent.Add(lease - Drift(lease))
 }

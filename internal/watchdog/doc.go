@@ -1,8 +1,9 @@
-// Package watchdog keeps leases alive, and ends those that can no longer be
-// relied on. Locks and claims have one each, of the same make.
+// Package watchdog renews leases, and ends those that are no longer safe. Locks
+// and claims use it.
 //
-// A lease is trusted for a little less than the engine was asked for, counted
-// from before it was asked, by the monotonic clock and by the wall clock.
+// A lease is safe for a little less than the time requested from the engine,
+// counted from before the request was sent, by the monotonic clock and by the
+// wall clock.
 package watchdog
 
 import (
@@ -10,39 +11,39 @@ import (
 	"time"
 )
 
-// A Ward is something with a lease. What it is told, it is told in no particular
-// goroutine and without any lock of the watchdog's: it may call the watchdog.
+// A Leased is an object with a lease: a hold or a claim. The watchdog calls its
+// methods in any goroutine and without its own mutex held, so they may call the
+// watchdog.
 //
-// With Expired, Exceeded and Gone the watchdog lets go of it. One that is removed
-// while a renewal is on its way may still be told what came of that.
-type Ward interface {
+// Expired, Exceeded and Gone are called after the watchdog has removed it. Renewed
+// may still be called after a Remove, for a renewal that was in progress.
+type Leased interface {
 	Watched() *Lease
-	Expired()          // it is overdue
-	Exceeded()         // MaxHold is over
-	Gone(err error)    // the engine said engine.ErrNotHolder, of which engine.ErrRevoked is one
-	Renewed(err error) // a renewal got through, or failed and will be tried again
+	Expired()          // the lease is overdue
+	Exceeded()         // MaxHold has passed
+	Gone(err error)    // the engine returned engine.ErrNotHolder; engine.ErrRevoked matches it
+	Renewed(err error) // a renewal succeeded, or failed and will be retried
 }
 
-// Config is what a Watchdog needs of its owner.
+// Config connects a Watchdog to its owner.
 type Config struct {
 	Clock *Clock
 
-	// Renew asks the engine, with one call, to renew what belongs to the wards,
-	// and returns an error or nil for each.
-	Renew func(ctx context.Context, wards []Ward) []error
+	// Renew renews a batch of leases with one engine call, and returns an error
+	// or nil for each.
+	Renew func(ctx context.Context, batch []Leased) []error
 
-	// Shard tells which wards share a part of the engine that may fail by
-	// itself. Nil means that all do.
+	// Shard returns the part of the engine that keeps a key. Parts fail
+	// independently, so batches do not mix them. Nil means one part.
 	Shard func(key string) int
 
-	// Spawn runs something in the background that somebody waits for.
+	// Spawn runs a function in the background. The owner waits for it in Close.
 	Spawn func(func())
 
-	// Tick, unless it is nil, is called twice a second or more often while there
-	// are wards, and wards returns them. Emptied, likewise, is called when the
-	// last one has left, and perhaps again while there is none. Never two of
-	// these calls at a time: the watchdog is locked meanwhile, so they must not
-	// wait, nor call it.
-	Tick    func(now time.Time, wards func() []Ward)
+	// Tick is called at least twice a second while there are leases; all returns
+	// them. Emptied is called after the last lease was removed, and may be called
+	// again while there is none. Both may be nil. The watchdog holds its mutex
+	// during these calls, so they must neither block nor call it.
+	Tick    func(now time.Time, all func() []Leased)
 	Emptied func()
 }

@@ -6,110 +6,107 @@ import (
 	"time"
 )
 
-// Terms are whether a lease is renewed, and for how long.
+// Terms say whether a lease is renewed, and for how long.
 type Terms struct {
 	Explicit bool          // it is not renewed
-	MaxHold  time.Duration // not after that; zero means for ever
+	MaxHold  time.Duration // renewal ends after that; zero means no limit
 }
 
-// A Lease is part of what is kept alive: until when it is certainly ours, and
-// what is due. It is made by Init.
+// A Lease is the watchdog's part of a hold or claim: until when it is safe, and
+// what is due next. Init makes it ready.
 type Lease struct {
-	clock *Clock
-	ward  Ward // whose it is, once it is in a watchdog's charge
-	key   string
-	life  time.Duration // what each renewal asks for
+	clock  *Clock
+	leased Leased // set by Watchdog.Add
+	key    string
+	life   time.Duration // requested by each renewal
 
-	// Until when it is certainly ours, by either clock. Whichever is over first
-	// counts.
-	sureMono, sureWall atomic.Int64
+	// Until when it is safe, by either clock. The earlier one counts.
+	safeMono, safeWall atomic.Int64
 
-	// What the watchdog knows, guarded by its mutex. Most times are by the
-	// monotonic clock.
-	sent   time.Time // when it was last asked for, by both clocks
-	index  int       // in the heap; -1 if not in it
-	next   int64     // when something is due
-	renew  int64     // when it is to be renewed; never if it is not
-	terms  Terms
-	begun  int64 // since when those count
-	tried  int32 // renewals that failed in a row
-	flying bool  // a renewal is on its way, or waits for one
+	// Guarded by the watchdog's mutex. Times of type int64 are monotonic.
+	sent     time.Time // when the last successful request was sent
+	index    int       // in the heap; -1 if not in it
+	next     int64     // when the next action is due
+	renew    int64     // when the next renewal is due, or never
+	terms    Terms
+	since    int64 // when the terms began to count
+	failures int32 // failed renewals in a row
+	renewing bool  // a renewal is in progress or queued
 }
 
-// never is later than anything.
+// never is later than any time.
 const never = math.MaxInt64
 
-// Init begins a lease that was asked for at sent. Each renewal asks for life, and
-// the terms count from begun. If the first lease is longer than life, say so with
-// Trust.
-func (l *Lease) Init(c *Clock, key string, life time.Duration, sent, begun time.Time, t Terms) {
+// Init starts a lease whose request was sent at sent. Each renewal requests life,
+// and the terms count from since. If the first lease is longer than life, call
+// Trust, too.
+func (l *Lease) Init(c *Clock, key string, life time.Duration, sent, since time.Time, t Terms) {
 	l.clock, l.key, l.life = c, key, life
-	l.index, l.sent, l.begun, l.terms = -1, sent, c.mono(begun), t
+	l.index, l.sent, l.since, l.terms = -1, sent, c.mono(since), t
 	l.renew = never
-	l.Trust(SureUntil(sent, life))
+	l.Trust(SafeUntil(sent, life))
 }
 
-// Trust sets until when the lease is certainly ours.
-func (l *Lease) Trust(sure time.Time) {
-	l.sureMono.Store(l.clock.mono(sure))
-	l.sureWall.Store(l.clock.wall(sure))
+// Trust sets until when the lease is safe.
+func (l *Lease) Trust(safe time.Time) {
+	l.safeMono.Store(l.clock.mono(safe))
+	l.safeWall.Store(l.clock.wall(safe))
 }
 
-// later returns sure, or until when the lease is certainly ours already if that is
-// later: the first one may have been longer than a renewal asks for. What is left
-// of it is what either clock says, the one with less, counted from now: one of them
-// may have been set meanwhile.
-func (l *Lease) later(sure time.Time) time.Time {
+// later returns the later of safe and the current end of the lease: the first
+// lease may have been longer than a renewal requests. The current end is computed
+// from what is left by the clock with less, because a clock may have been set.
+func (l *Lease) later(safe time.Time) time.Time {
 	now := time.Now()
-	left := min(l.sureMono.Load()-l.clock.mono(now), l.sureWall.Load()-l.clock.wall(now))
-	if until := now.Add(time.Duration(left)); until.After(sure) {
+	left := min(l.safeMono.Load()-l.clock.mono(now), l.safeWall.Load()-l.clock.wall(now))
+	if until := now.Add(time.Duration(left)); until.After(safe) {
 		return until
 	}
-	return sure
+	return safe
 }
 
-// Overdue tells whether the lease can no longer be relied on, by either clock.
+// Overdue reports whether the lease is no longer safe, by either clock.
 func (l *Lease) Overdue(now time.Time) bool {
-	return l.clock.mono(now) >= l.sureMono.Load() || l.clock.wall(now) >= l.sureWall.Load()
+	return l.clock.mono(now) >= l.safeMono.Load() || l.clock.wall(now) >= l.safeWall.Load()
 }
 
-// Left returns for how long the lease is certainly ours; zero if it is overdue.
+// Left returns how long the lease is safe; zero if it is overdue.
 func (l *Lease) Left(now time.Time) time.Duration {
 	if l.Overdue(now) {
 		return 0
 	}
-	return time.Duration(l.sureMono.Load() - l.clock.mono(now))
+	return time.Duration(l.safeMono.Load() - l.clock.mono(now))
 }
 
-// Until returns until when the lease is certainly ours if neither clock is set
-// and the machine does not sleep.
-func (l *Lease) Until() time.Time { return l.clock.at(l.sureMono.Load()) }
+// Until returns until when the lease is safe, unless a clock is set or the machine
+// sleeps.
+func (l *Lease) Until() time.Time { return l.clock.at(l.safeMono.Load()) }
 
-// Sent returns when the lease was last asked for. Only those may call it who have
-// removed the lease from its watchdog.
+// Sent returns when the last successful request was sent. Call it only after
+// Watchdog.Remove.
 func (l *Lease) Sent() time.Time { return l.sent }
 
-// nextDue returns when something must be done about the lease.
+// nextDue returns when the lease needs attention.
 func (l *Lease) nextDue(now time.Time) int64 {
-	next := min(l.sureMono.Load(), l.clock.mono(now)+l.sureWall.Load()-l.clock.wall(now))
-	if !l.flying {
+	next := min(l.safeMono.Load(), l.clock.mono(now)+l.safeWall.Load()-l.clock.wall(now))
+	if !l.renewing {
 		next = min(next, l.renew)
 	}
 	if most := l.terms.MaxHold; most > 0 {
-		next = min(next, l.begun+int64(most))
+		next = min(next, l.since+int64(most))
 	}
 	return next
 }
 
-// exceeded tells whether the lease was held for as long as it may be.
+// exceeded reports whether MaxHold has passed.
 func (l *Lease) exceeded(now int64) bool {
-	return l.terms.MaxHold > 0 && now-l.begun >= int64(l.terms.MaxHold)
+	return l.terms.MaxHold > 0 && now-l.since >= int64(l.terms.MaxHold)
 }
 
-// schedule says when to renew a lease that was asked for at sent.
+// schedule plans the next renewal after a request sent at sent.
 func (l *Lease) schedule(sent time.Time) {
 	l.sent = sent
 	if !l.terms.Explicit {
-		l.renew = l.clock.mono(sent.Add(l.life / RenewPart))
+		l.renew = l.clock.mono(sent.Add(l.life / RenewalsPerLease))
 	}
 }

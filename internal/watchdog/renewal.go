@@ -11,66 +11,67 @@ import (
 )
 
 const (
-	// RenewPart is how many times a lease is renewed before it would end.
-	RenewPart = 3
+	// RenewalsPerLease is how often a lease is renewed before it would expire.
+	RenewalsPerLease = 3
 
-	// MostRenewed bounds one call.
-	MostRenewed = 1000
+	// MaxBatch is the most leases renewed with one engine call.
+	MaxBatch = 1000
 
-	// LeastLease is the shortest lease there is: less than that is over before
-	// a reply is back.
-	LeastLease = 10 * time.Millisecond
+	// MinLease is the shortest lease. A shorter one expires before the reply
+	// arrives.
+	MinLease = 10 * time.Millisecond
 
-	mostPause = time.Second // after a renewal that failed
+	maxPause = time.Second // after a renewal that failed
 )
 
-// A lane is what leases share that are renewed together: the shard, and how long
-// a call may take, so that a short lease does not cut short the call of a long one.
-type lane struct {
-	shard int
-	bound time.Duration
+// A batchKey groups the leases that are renewed with one call: same shard and same
+// timeout, so that a short lease does not shorten the call of a long one.
+type batchKey struct {
+	shard   int
+	timeout time.Duration
 }
 
-// A renewal is a call on its way to one shard, and who waits for the next.
-type renewal struct{ waiting []Ward }
+// A batch collects the leases for the next call.
+type batch struct{ waiting []Leased }
 
-// launch sends a lease on its way to be renewed.
-func (w *Watchdog) launch(l *Lease) {
-	l.flying = true
-	way := lane{bound: min(detach.Detached, max(l.life/RenewPart, LeastLease))}
+// enqueue adds a lease to the next batch of its shard.
+func (w *Watchdog) enqueue(l *Lease) {
+	l.renewing = true
+	key := batchKey{timeout: min(detach.Timeout, max(l.life/RenewalsPerLease, MinLease))}
 	if w.config.Shard != nil {
-		way.shard = w.config.Shard(l.key)
+		key.shard = w.config.Shard(l.key)
 	}
-	if f := w.flights[way]; f != nil {
-		f.waiting = append(f.waiting, l.ward)
+	if b := w.pending[key]; b != nil {
+		b.waiting = append(b.waiting, l.leased)
 		return
 	}
-	f := &renewal{waiting: []Ward{l.ward}}
-	w.flights[way] = f
-	w.config.Spawn(func() { w.fly(way, f) })
+	b := &batch{waiting: []Leased{l.leased}}
+	w.pending[key] = b
+	w.config.Spawn(func() { w.send(key, b) })
 }
 
-// fly renews, in one call after the other, whatever waits for it on a shard.
-func (w *Watchdog) fly(way lane, f *renewal) {
+// send renews the queued leases of one shard, call after call, until none is
+// left.
+func (w *Watchdog) send(key batchKey, b *batch) {
 	for {
 		w.mu.Lock()
-		batch := f.waiting
+		batch := b.waiting
 		if len(batch) == 0 {
-			delete(w.flights, way)
+			delete(w.pending, key)
 			w.mu.Unlock()
 			return
 		}
-		if len(batch) > MostRenewed {
-			batch = batch[:MostRenewed]
+		if len(batch) > MaxBatch {
+			batch = batch[:MaxBatch]
 		}
-		f.waiting = f.waiting[len(batch):]
+		b.waiting = b.waiting[len(batch):]
 		w.mu.Unlock()
-		w.renew(batch, way.bound)
+		w.renew(batch, key.timeout)
 	}
 }
 
 // renew renews a batch with one call.
-func (w *Watchdog) renew(batch []Ward, within time.Duration) {
+func (w *Watchdog) renew(batch []Leased, within time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	sent := time.Now()
 	errs := w.config.Renew(ctx, batch)
@@ -79,11 +80,11 @@ func (w *Watchdog) renew(batch []Ward, within time.Duration) {
 	w.mu.Lock()
 	for i, x := range batch {
 		l := x.Watched()
-		l.flying = false
+		l.renewing = false
 		if l.index < 0 || errors.Is(errs[i], engine.ErrNotHolder) {
-			continue // released meanwhile, or lost, see below
+			continue // released meanwhile, or gone: see below
 		}
-		l.note(sent, errs[i])
+		l.record(sent, errs[i])
 		w.reorder(l, time.Now())
 	}
 	w.arm()
@@ -92,7 +93,7 @@ func (w *Watchdog) renew(batch []Ward, within time.Duration) {
 	for i, x := range batch {
 		if errors.Is(errs[i], engine.ErrNotHolder) {
 			x.Gone(errs[i])
-			w.Remove(x) // unless it has done so itself
+			w.Remove(x) // unless Gone has removed it
 		}
 	}
 	for i, x := range batch {
@@ -102,18 +103,18 @@ func (w *Watchdog) renew(batch []Ward, within time.Duration) {
 	}
 }
 
-// note takes down what came of a renewal. One that failed is tried again until
-// the lease is over, whatever the reason.
-func (l *Lease) note(sent time.Time, err error) {
+// record notes the result of a renewal. A failed one is retried until the lease
+// expires, whatever the reason.
+func (l *Lease) record(sent time.Time, err error) {
 	if err == nil {
-		l.tried = 0
+		l.failures = 0
 		l.schedule(sent)
-		l.Trust(l.later(SureUntil(sent, l.life)))
+		l.Trust(l.later(SafeUntil(sent, l.life)))
 		return
 	}
-	l.tried++
+	l.failures++
 	if !l.terms.Explicit {
-		pause := backoff.Pause(l.life/30, mostPause, int(l.tried))
+		pause := backoff.Pause(l.life/30, maxPause, int(l.failures))
 		l.renew = l.clock.mono(time.Now().Add(max(pause, time.Millisecond)))
 	}
 }

@@ -6,45 +6,45 @@ import (
 	"time"
 )
 
-// A Watchdog looks after any number of wards with one timer, and renews them in
-// batches by shard. It has no goroutine while nothing is due: a timer calls it.
+// A Watchdog renews any number of leases with one timer, in batches by shard. It
+// needs no goroutine while nothing is due.
 type Watchdog struct {
 	config Config
 
 	mu      sync.Mutex
-	leases  leaseHeap         // every live lease, what is due next first
-	timer   *time.Timer       // calls fire
-	armed   int64             // when it will; never if it will not
-	flights map[lane]*renewal // calls on their way
-	mono    int64             // what the two clocks showed when last compared
+	leases  leaseHeap           // every live lease, ordered by what is due next
+	timer   *time.Timer         // calls fire
+	armed   int64               // when the timer fires, or never
+	pending map[batchKey]*batch // calls in progress
+	mono    int64               // both clocks when last compared
 	wall    int64
-	drained chan struct{} // closed when the last lease is gone; nil unless asked for
+	drained chan struct{} // closed after the last lease was removed; nil unless Empty was called
 }
 
 const (
 	// clockTick is how often the wall clock is compared with the monotonic
-	// one, which stands still while the machine sleeps. A difference above
-	// clockSlack means that it did, or that the clock was set.
+	// clock, which stops while the machine sleeps. A difference above clockSlack
+	// means that the machine slept or the clock was set.
 	clockTick  = 500 * time.Millisecond
 	clockSlack = 250 * time.Millisecond
 )
 
-// Init makes the watchdog ready for its first ward.
+// Init makes the watchdog ready for use.
 func (w *Watchdog) Init(c Config) {
 	w.config = c
-	w.flights = make(map[lane]*renewal)
+	w.pending = make(map[batchKey]*batch)
 	w.armed = never
 }
 
-// Add takes charge of a ward whose lease has begun by now.
-func (w *Watchdog) Add(x Ward, now time.Time) {
+// Add starts to watch a lease that has begun.
+func (w *Watchdog) Add(x Leased, now time.Time) {
 	l := x.Watched()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l.ward = x
+	l.leased = x
 	l.schedule(l.sent)
 	if w.config.Clock.mono(now) < w.mono {
-		now = time.Now() // the clocks were compared since, and a sleep in between is not found again
+		now = time.Now() // older than the last comparison of the clocks, which would miss a sleep in between
 	}
 	if len(w.leases) == 0 {
 		w.compareClocks(now)
@@ -54,9 +54,9 @@ func (w *Watchdog) Add(x Ward, now time.Time) {
 	w.arm()
 }
 
-// Remove lets go of a ward, unless it was let go before. A renewal on its way is
-// of no consequence: an engine renews only what is held.
-func (w *Watchdog) Remove(x Ward) {
+// Remove stops watching a lease. A renewal in progress does no harm: an engine
+// renews only what is held.
+func (w *Watchdog) Remove(x Leased) {
 	l := x.Watched()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,14 +67,14 @@ func (w *Watchdog) Remove(x Ward) {
 	w.emptied()
 }
 
-// All returns every ward.
-func (w *Watchdog) All() []Ward {
+// All returns every lease.
+func (w *Watchdog) All() []Leased {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.wards()
+	return w.all()
 }
 
-// Empty returns a channel that is closed when no ward is left.
+// Empty returns a channel that is closed when no lease is left.
 func (w *Watchdog) Empty() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,15 +89,15 @@ func (w *Watchdog) Empty() <-chan struct{} {
 	return w.drained
 }
 
-func (w *Watchdog) wards() []Ward {
-	all := make([]Ward, len(w.leases))
+func (w *Watchdog) all() []Leased {
+	all := make([]Leased, len(w.leases))
 	for i, l := range w.leases {
-		all[i] = l.ward
+		all[i] = l.leased
 	}
 	return all
 }
 
-// emptied does what is due when the last ward is gone.
+// emptied notifies the owner when the last lease was removed.
 func (w *Watchdog) emptied() {
 	if len(w.leases) > 0 {
 		return
@@ -111,8 +111,8 @@ func (w *Watchdog) emptied() {
 	}
 }
 
-// arm sets the timer for what is due next. It is never set back when a ward is
-// removed: to fire for nothing costs less.
+// arm sets the timer for what is due next. Remove does not set it back: a timer
+// that fires for nothing costs less.
 func (w *Watchdog) arm() {
 	if len(w.leases) == 0 {
 		return
@@ -129,26 +129,26 @@ func (w *Watchdog) arm() {
 	}
 }
 
-// fire does what is due.
+// fire processes everything that is due.
 func (w *Watchdog) fire() {
 	w.mu.Lock()
 	w.armed = never
 	now := time.Now()
 	if w.compareClocks(now) {
-		w.hurry(now)
+		w.renewAllNow(now)
 	}
-	over := w.attend(now)
+	ended := w.processDue(now)
 	w.arm()
 	if w.config.Tick != nil && len(w.leases) > 0 {
-		w.config.Tick(now, w.wards)
+		w.config.Tick(now, w.all)
 	}
 	w.mu.Unlock()
 
-	for _, l := range over {
+	for _, l := range ended {
 		if l.Overdue(time.Now()) {
-			l.ward.Expired()
+			l.leased.Expired()
 		} else {
-			l.ward.Exceeded()
+			l.leased.Exceeded()
 		}
 	}
 	w.mu.Lock()
@@ -156,8 +156,8 @@ func (w *Watchdog) fire() {
 	w.emptied()
 }
 
-// hurry makes everything due now. That is rare: the machine slept.
-func (w *Watchdog) hurry(now time.Time) {
+// renewAllNow makes every renewal due: the machine slept.
+func (w *Watchdog) renewAllNow(now time.Time) {
 	at := w.config.Clock.mono(now)
 	for _, l := range w.leases {
 		l.next = at
@@ -168,32 +168,33 @@ func (w *Watchdog) hurry(now time.Time) {
 	heap.Init(&w.leases)
 }
 
-// attend renews what is due, and takes out what is over.
-func (w *Watchdog) attend(now time.Time) (over []*Lease) {
+// processDue starts the renewals that are due, and removes and returns the leases
+// that have ended.
+func (w *Watchdog) processDue(now time.Time) (ended []*Lease) {
 	at := w.config.Clock.mono(now)
 	for len(w.leases) > 0 && w.leases[0].next <= at {
 		l := w.leases[0]
 		if l.Overdue(now) || l.exceeded(at) {
 			heap.Pop(&w.leases)
-			over = append(over, l)
+			ended = append(ended, l)
 			continue
 		}
-		if !l.flying && l.renew <= at {
-			w.launch(l)
+		if !l.renewing && l.renew <= at {
+			w.enqueue(l)
 		}
-		w.reorder(l, now) // as of the same moment, or a clock set meanwhile would keep it due for ever
+		w.reorder(l, now) // with the same now: a clock set in between would keep the lease due for ever
 	}
-	return over
+	return ended
 }
 
-// reorder puts a lease where it belongs after something about it has changed.
+// reorder restores the order after a lease has changed.
 func (w *Watchdog) reorder(l *Lease, now time.Time) {
 	l.next = l.nextDue(now)
 	heap.Fix(&w.leases, l.index)
 }
 
-// compareClocks tells whether the wall clock has gone ahead of the monotonic
-// one since it was last asked.
+// compareClocks reports whether the wall clock has gained on the monotonic clock
+// since the last call.
 func (w *Watchdog) compareClocks(now time.Time) bool {
 	mono, wall := w.config.Clock.mono(now), w.config.Clock.wall(now)
 	ahead := time.Duration((wall - w.wall) - (mono - w.mono))

@@ -36,13 +36,13 @@ func newKennel() *kennel {
 		Clock:   k.clock,
 		Renew:   k.renew,
 		Spawn:   k.group.Go,
-		Tick:    func(_ time.Time, wards func() []watchdog.Ward) { k.ticks += len(wards()) },
+		Tick:    func(_ time.Time, wards func() []watchdog.Leased) { k.ticks += len(wards()) },
 		Emptied: func() { k.empty++ },
 	})
 	return k
 }
 
-func (k *kennel) renew(_ context.Context, wards []watchdog.Ward) []error {
+func (k *kennel) renew(_ context.Context, wards []watchdog.Leased) []error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.calls++
@@ -143,7 +143,7 @@ func TestWatchdog(t *testing.T) {
 			x := &ward{kennel: k}
 			now := time.Now()
 			x.lease.Init(k.clock, "k:1", life, now, now, watchdog.Terms{Explicit: true})
-			x.lease.Trust(watchdog.SureUntil(now, 2*life))
+			x.lease.Trust(watchdog.SafeUntil(now, 2*life))
 			k.Add(x, now)
 			pass(life + life/2)
 			if _, told := k.seen(); len(told) > 0 {
