@@ -11,165 +11,163 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A call is somebody who wants work to happen once.
+// A call is one call of Begin, or of an operator's method.
 type call struct {
-	core    *core
-	key     Key
-	hash    string // what the engine calls it
-	print   string // what it is told of the fingerprint
-	attempt string // a name for its first claim; "" once that is used
-	start   time.Time
-	looked  time.Time   // when it last saw that it is to ask; zero once it has
-	asked   bool        // it asked the engine
-	timer   *time.Timer // for the end of its wait; nil until it waits
-	answer  answer      // the last one: it is large, so it stays where it is
+	core        *core
+	key         Key
+	hash        string // the key as the engine stores it
+	fingerprint string // as the engine stores it; "" if the caller gave none
+	attempt     string // the name of the first claim; "" once used
+	start       time.Time
+	checkedAt   time.Time   // an unused clock reading, see sentAt
+	askedEngine bool        // the call reached the engine
+	waitTimer   *time.Timer // ends the wait; nil until the call waits
+	answer      answer      // the latest; in place, since it is large
 }
 
-// An answer is what a call may go on with: a claim, or a record to return.
+// An answer is a granted claim, or a record to return.
 type answer struct {
-	seat      *seat
-	rec       engine.Record
-	req       engine.Claim   // if granted
-	sent      time.Time      // when it was asked for
-	got       time.Time      // and when it came
-	ledger    engine.Ledger  // that granted it
-	local     bool           // which is that of this process
-	unknown   *engine.Record // it was granted in order to find out what became of that
-	unguarded error          // why nobody granted it
+	entry      *entry
+	rec        engine.Record
+	req        engine.Claim   // if granted
+	sent       time.Time      // when the request was sent
+	received   time.Time      // when the reply arrived
+	ledger     engine.Ledger  // the one that answered
+	local      bool           // the ledger is the fallback of this process
+	unresolved *engine.Record // the claim was granted to resolve this record
+	unguarded  error          // why the work runs without a claim
 }
 
-// name works out what the engine calls the key of a call, and its first attempt:
-// as one string, since there is one of each in every call.
-func (k *call) name() {
+// hashKey computes the stored key and the name of the first attempt. Both share one
+// string, which saves an allocation per call.
+func (k *call) hashKey() {
 	c := k.core
-	var room [256]byte
-	b := append(append(room[:0], c.escaped...), ':')
+	var buf [256]byte
+	b := append(append(buf[:0], c.keyPrefix...), ':')
 	sum := k.key.digest(c.policy.Name, c.policy.Scope, c.secret)
 	b = base64.RawURLEncoding.AppendEncode(b, sum[:])
 	n := len(b)
 	both := string(c.appendAttempt(b))
 	k.hash, k.attempt = both[:n], both[n:]
 	if k.key.Fingerprint != "" {
-		k.print = k.fingerprint()
+		k.fingerprint = k.hashFingerprint()
 	}
 }
 
-// fingerprint returns what the engine is told of a fingerprint: of two records it
-// differs although their payloads are the same, and it cannot be looked up.
-func (k *call) fingerprint() string {
-	var room [256]byte
-	b := part(part(room[:0], k.hash), k.key.Fingerprint)
+// hashFingerprint returns the fingerprint as the engine stores it. It depends on the
+// key, so equal payloads of two records cannot be recognised, or found in a table.
+func (k *call) hashFingerprint() string {
+	var buf [256]byte
+	b := appendPart(appendPart(buf[:0], k.hash), k.key.Fingerprint)
 	sum := sha256.Sum256(b)
 	if k.core.secret != nil {
-		sum = keyed(k.core.secret, string(b))
+		sum = hmacOf(k.core.secret, string(b))
 	}
-	return string(base64.RawURLEncoding.AppendEncode(room[:0], sum[:]))
+	return string(base64.RawURLEncoding.AppendEncode(buf[:0], sum[:]))
 }
 
-// begin finds out what a call may do.
+// begin returns a claim or the record of an earlier one.
 func (k *call) begin(ctx context.Context) (*answer, error) {
 	c, now := k.core, k.start
 	if k.key.expired {
-		if a, err := k.recall(ctx); c.policy.OnUnknown != Resolve || !errors.Is(err, ErrUnknown) {
+		if a, err := k.redeemExpired(ctx); c.policy.OnUnknown != Resolve || !errors.Is(err, ErrUnknown) {
 			return a, err
 		}
-		now = time.Now() // the engine was asked
+		now = time.Now() // the lookup took time
 	}
 	for ; ; now = time.Now() {
 		if c.closed.Load() {
 			return nil, ErrClosed
 		}
-		if c.near {
-			if a, ok, err := k.knock(ctx, now); ok {
+		if c.inProcess {
+			if a, ok, err := k.claimDirect(ctx, now); ok {
 				return a, err
 			}
-			now = time.Now() // that may have taken its time
+			now = time.Now() // the claim took time
 		}
-		v := c.desk.sit(k.hash, now)
-		if v.mine {
-			k.looked = now
-			return k.stand(ctx, v.seat)
+		v := c.inflight.lookup(k.hash, now)
+		if v.mustClaim {
+			k.checkedAt = now
+			return k.acquire(ctx, v.entry)
 		}
-		if !matches(v.rec.Fingerprint, k.print) { // while it is asked for, it has none
+		if !matches(v.rec.Fingerprint, k.fingerprint) { // empty while the key is being claimed
 			return nil, k.mismatch()
 		}
 		switch v.phase {
-		case asking:
-			if err := k.rest(ctx, v.changed); err != nil {
+		case claiming:
+			if err := k.waitForAnswer(ctx, v.changed); err != nil {
 				return nil, err
 			}
-			if err := c.desk.why(v.seat); err != nil && k.shares(err) {
-				return k.refused(err)
+			if err := c.inflight.errorOf(v.entry); err != nil && !errors.Is(err, ErrMismatch) { // a mismatch is the other call's own
+				return k.orUnguarded(err)
 			}
-		case running, scouting:
+		case running, waitingRemote:
 			if c.policy.OnDuplicate != Wait {
 				return nil, k.duplicate(v.rec)
 			}
-			if err := k.queue(ctx, v); err != nil {
+			if err := k.waitForChange(ctx, v); err != nil {
 				return nil, err
 			}
-		case told, elsewhere:
+		case cached, remoteRunning:
 			k.answer.rec = v.rec
-			return k.judge()
+			return k.interpret()
 		}
 	}
 }
 
-// knock asks an engine that is in this process: nobody is spared a way by being told
-// here what it said. It reports whether that is an answer. To wait is for the desk.
-func (k *call) knock(ctx context.Context, now time.Time) (a *answer, ok bool, err error) {
-	k.looked = now
+// claimDirect asks an in-process engine without the inflight table, which would save
+// no round trip. It reports false if the call has to wait, which needs the table.
+func (k *call) claimDirect(ctx context.Context, now time.Time) (a *answer, ok bool, err error) {
+	k.checkedAt = now
 	a, err = k.claim(ctx, false)
 	switch {
 	case err == nil && a.rec.Granted:
 		return a, true, nil
-	case err == nil && taken(a) && k.core.policy.OnDuplicate == Wait:
+	case err == nil && heldElsewhere(a) && k.core.policy.OnDuplicate == Wait:
 		return nil, false, nil
 	case err != nil:
-		a, err = k.refused(k.explain(ctx, err))
+		a, err = k.orUnguarded(k.callerError(ctx, err))
 	default:
-		a, err = k.judge()
+		a, err = k.interpret()
 	}
 	return a, true, err
 }
 
-// recall finds what a token was spent on that has expired since. It begins nothing.
-func (k *call) recall(ctx context.Context) (*answer, error) {
-	k.asked = true
+// redeemExpired finds the result of an expired token. It starts no work.
+func (k *call) redeemExpired(ctx context.Context) (*answer, error) {
+	k.askedEngine = true
 	rec, err := k.lookup(ctx)
 	switch {
 	case err != nil:
-		return nil, k.explain(ctx, err)
+		return nil, k.callerError(ctx, err)
 	case rec.State == engine.Absent:
 		return nil, ErrTokenExpired
-	case !matches(rec.Fingerprint, k.print):
+	case !matches(rec.Fingerprint, k.fingerprint):
 		return nil, k.mismatch()
 	}
 	k.answer.rec = rec
-	return k.judge()
+	return k.interpret()
 }
 
-// lookup returns what is known of the key: by this process, if it has decided
-// about it or the engine is down, and otherwise by the engine.
+// lookup returns the record of the key: from the fallback if this process decided about
+// the key or the engine is down, and otherwise from the engine.
 func (k *call) lookup(ctx context.Context) (engine.Record, error) {
 	c := k.core
-	if c.local.decided(k.hash) != engine.Absent {
-		return recordIn(c.local.own, k.hash), nil
+	if c.fallback.decided(k.hash) != engine.Absent {
+		return lookupIn(c.fallback.decisions, k.hash), nil
 	}
 	rec, err := c.ledger.Lookup(ctx, k.hash)
 	if c.policy.OnDown == Local && isDown(err) && ctx.Err() == nil {
-		if rec := c.local.remembers(k.hash); rec.State != engine.Absent {
+		if rec := c.fallback.recall(k.hash); rec.State != engine.Absent {
 			return rec, nil
 		}
 	}
 	return rec, err
 }
 
-// shares tells whether what kept another call from an answer concerns this one.
-func (k *call) shares(err error) bool { return !errors.Is(err, ErrMismatch) }
-
-// refused handles that the engine could not be asked.
-func (k *call) refused(err error) (*answer, error) {
+// orUnguarded lets the work run without a claim if the engine is down and the policy
+// is Open. Otherwise it returns err.
+func (k *call) orUnguarded(err error) (*answer, error) {
 	var down *DownError
 	if errors.As(err, &down) && k.core.policy.OnDown == Open {
 		k.answer = answer{unguarded: down.Err}
@@ -178,8 +176,8 @@ func (k *call) refused(err error) (*answer, error) {
 	return nil, err
 }
 
-// judge says what the record of an answer means for a call that has no claim.
-func (k *call) judge() (*answer, error) {
+// interpret turns the record of an answer into what a duplicate gets.
+func (k *call) interpret() (*answer, error) {
 	p, rec := &k.core.policy, &k.answer.rec
 	switch rec.State {
 	case engine.Done:
@@ -195,50 +193,50 @@ func (k *call) judge() (*answer, error) {
 	return nil, k.duplicate(*rec)
 }
 
-// queue waits until what is known of a key changes.
-func (k *call) queue(ctx context.Context, v view) error {
+// waitForChange waits until the state of the key changes.
+func (k *call) waitForChange(ctx context.Context, v snapshot) error {
 	c := k.core
-	if !c.desk.queue(v.seat) {
-		return k.crowded(v.rec)
+	if !c.inflight.addWaiter(v.entry) {
+		return k.tooManyWaiters(v.rec)
 	}
-	defer c.desk.unqueue(v.seat)
+	defer c.inflight.removeWaiter(v.entry)
 	c.stats.waiting.Add(1)
 	defer c.stats.waiting.Add(-1)
-	if k.timer == nil {
-		k.timer = time.NewTimer(c.policy.Wait - time.Since(k.start))
+	if k.waitTimer == nil {
+		k.waitTimer = time.NewTimer(c.policy.Wait - time.Since(k.start))
 	}
 	select {
 	case <-v.changed:
 		return nil
-	case <-k.timer.C:
-		k.timer.Reset(0) // it is over for whoever looks next, too
+	case <-k.waitTimer.C:
+		k.waitTimer.Reset(0) // so that the next wait of this call ends at once
 		return k.duplicate(v.rec)
 	case <-ctx.Done():
-		return k.gaveUp(context.Cause(ctx))
+		return k.canceled(context.Cause(ctx))
 	case <-c.closing:
 		return ErrClosed
 	}
 }
 
-// rest waits for an answer that somebody else has asked for.
-func (k *call) rest(ctx context.Context, changed <-chan struct{}) error {
+// waitForAnswer waits for the reply to another call's request.
+func (k *call) waitForAnswer(ctx context.Context, changed <-chan struct{}) error {
 	select {
 	case <-changed:
 		return nil
 	case <-ctx.Done():
-		return k.gaveUp(context.Cause(ctx))
+		return k.canceled(context.Cause(ctx))
 	case <-k.core.closing:
 		return ErrClosed
 	}
 }
 
-// matches tells whether two fingerprints may stand for the same.
+// matches reports whether two fingerprints may belong to the same payload.
 func matches(a, b string) bool { return a == "" || b == "" || a == b }
 
 func (k *call) duplicate(rec engine.Record) *DuplicateError {
 	p := &k.core.policy
 	if rec.State == engine.Running && p.After == Window {
-		// The lease says nothing of when a repeat is accepted, but the window does.
+		// The window, not the lease, decides when a repeat is accepted.
 		if left := p.Window - rec.Age; left > 0 {
 			rec.Left = left
 		}
@@ -247,7 +245,7 @@ func (k *call) duplicate(rec engine.Record) *DuplicateError {
 		RetryAfter: rec.Left, Message: p.Message, Status: p.Status}
 }
 
-func (k *call) crowded(rec engine.Record) *DuplicateError {
+func (k *call) tooManyWaiters(rec engine.Record) *DuplicateError {
 	err := k.duplicate(rec)
 	err.TooManyWaiters = true
 	return err
@@ -263,15 +261,15 @@ func (k *call) noResult(why error) error {
 	return &NoResultError{Guard: k.core.policy.Name, Key: k.hash, Err: why}
 }
 
-func (k *call) gaveUp(cause error) error {
-	return fmt.Errorf("guard: %q: gave up before there was an answer: %w", k.hash, cause)
+func (k *call) canceled(cause error) error {
+	return fmt.Errorf("guard: %q: the context ended before the engine answered: %w", k.hash, cause)
 }
 
 // failedBefore returns the error of an earlier call.
 func (k *call) failedBefore(rec engine.Record) error {
 	what, text, err := k.core.open(k.hash, rec.Result)
 	if err == nil && what != failure {
-		err = fmt.Errorf("%w: it holds something else than an error", ErrCorrupt)
+		err = fmt.Errorf("%w: the record of a failure holds no error text", ErrCorrupt)
 	}
 	if err != nil {
 		return k.noResult(err)

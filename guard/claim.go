@@ -9,10 +9,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Claim is the right to decide what becomes of a key; or, if that was decided
-// before, the result. It has the shape of a database transaction: defer Abandon,
-// and say what became of the work with Complete, Fail or Free. It is for one
-// goroutine at a time.
+// A Claim is the right to do the work of a key; or, if the work was done before, its
+// result. It has the shape of a database transaction: defer Abandon, and settle with
+// Complete, Fail or Free. It is for one goroutine at a time.
 type Claim[T any] struct {
 	claim    claim
 	guard    *Guard[T]
@@ -20,25 +19,24 @@ type Claim[T any] struct {
 	replayed bool
 }
 
-// Result returns the result of an earlier call, if there is one. There is nothing
-// to do then, and Complete, Fail, Free and Abandon do nothing.
+// Result returns the result of an earlier call, if there is one. Then there is no
+// work to do, and Complete, Fail, Free and Abandon have no effect.
 func (c *Claim[T]) Result() (result T, ok bool) { return c.value, c.replayed }
 
-// Fence returns a number that grows with every claim of the key, or zero if there
-// is none. Hand it to what the work changes: a store that refuses a number lower
-// than one it has seen cannot be harmed by work that goes on after its claim was
-// lost.
+// Fence returns a number that grows with every claim of the key, or zero without a
+// claim. Pass it to the stores that the work changes: a store that refuses lower
+// numbers than it has seen is safe from work that outlives its claim.
 func (c *Claim[T]) Fence() uint64 { return c.claim.fence }
 
-// Unguarded returns why the work runs unguarded; nil if it does not. See [Open].
+// Unguarded returns why the work runs without a claim; nil if it has one. See [Open].
 func (c *Claim[T]) Unguarded() error { return c.claim.unguarded }
 
-// Local tells whether only this process knows of the claim: the engine is down and
-// the policy says [Local], or the engine has degraded to that by itself; see package
+// Local reports whether only this process knows of the claim: the engine is down and
+// the policy is [Local], or the engine itself fell back to this process; see package
 // standby.
-func (c *Claim[T]) Local() bool { return c.claim.alone }
+func (c *Claim[T]) Local() bool { return c.claim.localOnly }
 
-// Left returns for how long the claim is certainly held unless it is renewed.
+// Left returns how long the claim is certainly held without another renewal.
 func (c *Claim[T]) Left() time.Duration {
 	if c.claim.ledger == nil || !c.claim.live() {
 		return 0
@@ -46,24 +44,24 @@ func (c *Claim[T]) Left() time.Duration {
 	return c.claim.lease.Left(time.Now())
 }
 
-// Complete says that the work was done, and makes v the result for everybody. It
-// works whatever became of the context, and takes two seconds at most.
+// Complete settles the claim with v as the result for all duplicates. It works even
+// after the context ended, and takes at most two seconds.
 //
-// If the claim had been lost by then, the error matches interlock.ErrLost, and v
-// is not kept. If the engine could not be told, it matches [ErrNotStored]; it is
-// then told in the background for as long as the claim lasts. A result that cannot
-// be kept is no error: that the work was done is kept, and duplicates are told
-// so with a *[NoResultError].
+// If the claim was lost before, the error matches interlock.ErrLost and v is not
+// stored. If the engine did not answer, the error matches [ErrNotStored], and the guard
+// retries in the background while the claim lasts. A result that cannot be stored is
+// not an error: the record then says that the work was done, and duplicates get a
+// *[NoResultError].
 func (c *Claim[T]) Complete(v T) error {
 	if c.replayed || c.claim.ledger == nil {
-		return c.claim.close()
+		return c.claim.closeUnguarded()
 	}
-	what, text, why, on := value, []byte(nil), error(nil), (*sheet)(nil)
+	what, text, why, buf := value, []byte(nil), error(nil), (*encodeBuffer)(nil)
 	if c.claim.core.policy.After == Keep {
 		c.value = v
-		on = newSheet()
-		defer on.release()
-		text, why = c.guard.encode(&c.value, on)
+		buf = newEncodeBuffer()
+		defer buf.release()
+		text, why = c.guard.encode(&c.value, buf)
 		switch {
 		case errors.Is(why, ErrTooLarge):
 			what = tooLarge
@@ -71,107 +69,106 @@ func (c *Claim[T]) Complete(v T) error {
 			what = unencoded
 		}
 	}
-	return c.claim.complete(what, text, why, on)
+	return c.claim.complete(what, text, why, buf)
 }
 
-// Fail says that the work was not done, for the given reason, and has left
-// nothing behind. Depending on [Policy.OnError] the next call runs, or gets the
-// text of err.
+// Fail settles the claim of work that failed and left nothing behind. Depending on
+// [Policy.OnError] the next call runs, or gets the text of err.
 //
-// If err says that something took too long, or was made by [OutcomeUnknown], or if the
-// claim's context has ended, that is not so sure: then Fail is Abandon, unless err
-// was made by [NotExecuted].
+// The work may have had its effect all the same if err is a timeout or was made by
+// [OutcomeUnknown], or if the claim's context has ended. Then Fail is Abandon, unless
+// err was made by [NotExecuted].
 func (c *Claim[T]) Fail(err error) error {
 	if c.replayed || c.claim.ledger == nil {
-		return c.claim.close()
+		return c.claim.closeUnguarded()
 	}
 	if err == nil {
-		err = errors.New("failed without saying why")
+		err = errors.New("the work failed without an error")
 	}
-	if doubtful(&c.claim, err) {
-		return c.claim.leaveOpen()
+	if mayHaveHappened(&c.claim, err) {
+		return c.claim.settleUnknown()
 	}
 	return c.claim.fail(err)
 }
 
-// Free says that nothing has happened, so that the next call runs, whatever
-// [Policy.OnError] says.
+// Free settles the claim of work that did nothing. The next call runs, regardless of
+// [Policy.OnError].
 func (c *Claim[T]) Free() error {
 	if c.replayed || c.claim.ledger == nil {
-		return c.claim.close()
+		return c.claim.closeUnguarded()
 	}
 	return c.claim.settle(engine.Settlement{Outcome: engine.Absent}, Freed, nil)
 }
 
-// Abandon gives the claim up without saying what became of the work: nobody knows
-// then, and [Policy.OnUnknown] says what happens. After Complete, Fail or Free it
-// does nothing, so that it can be deferred.
+// Abandon gives the claim up and leaves the outcome unknown; [Policy.OnUnknown] decides
+// what happens next. After Complete, Fail or Free it has no effect, so that it can be
+// deferred.
 func (c *Claim[T]) Abandon() error {
 	if c.replayed || c.claim.ledger == nil {
-		return c.claim.close()
+		return c.claim.closeUnguarded()
 	}
-	if c.claim.fate.Load() == settled {
+	if c.claim.closed.Load() == settled {
 		return nil
 	}
-	err := c.claim.leaveOpen()
+	err := c.claim.settleUnknown()
 	if errors.Is(err, ErrSettled) {
-		return nil // meanwhile
+		return nil // settled by another goroutine meanwhile
 	}
 	return err
 }
 
-// run does the work and settles the claim by what came of it.
+// run does the work and settles the claim with its outcome.
 func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error)) (T, error) {
-	defer c.Abandon() //nolint:errcheck // should something panic, or fn not return; otherwise it is settled by then
+	defer c.Abandon() //nolint:errcheck // for a panic or runtime.Goexit in fn; otherwise the claim is settled by then
 	if fn == nil {
-		_ = c.Free() // whoever forgot it has done nothing
-		panic(errors.New("guard: there is no work to do: pass a function to Do"))
+		_ = c.Free() // no work was done
+		panic(errors.New("guard: the function is nil: pass the work to Do"))
 	}
 	v, err := fn(ctx)
 	if err != nil {
-		return v, c.joined(err, c.Fail(err))
+		return v, c.withLoss(err, c.Fail(err))
 	}
 	err = c.Complete(v)
 	if errors.Is(err, ErrNotStored) {
-		err = nil // the work was done: that is what counts for its caller
+		err = nil // for the caller it counts that the work was done
 	}
 	return v, err
 }
 
-// doubtful tells whether work that returned err under ctx may have had its effect
-// all the same.
-func doubtful(ctx context.Context, err error) bool {
+// mayHaveHappened reports whether work that returned err under ctx may have had its
+// effect all the same.
+func mayHaveHappened(ctx context.Context, err error) bool {
 	var sure *notExecutedError
 	return !errors.As(err, &sure) && (errors.Is(err, ErrUnknown) || timedOut(err) || ctx.Err() != nil)
 }
 
-// timedOut tells whether err says that something took too long: a deadline of a
-// context, of a connection, or of whatever else has the method for it.
+// timedOut reports whether err is a timeout: of a context, a connection, or any other
+// error with a Timeout method.
 func timedOut(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
 }
 
-// joined returns the work's error, and that the claim was lost before, if so.
-func (c *Claim[T]) joined(err, settled error) error {
+// withLoss adds to the work's error that the claim was lost, if it was.
+func (c *Claim[T]) withLoss(err, settled error) error {
 	if isLost(settled) && !isLost(err) {
 		return errors.Join(err, settled)
 	}
 	return err
 }
 
-// encode turns a result into bytes, which may be on a sheet.
-func (g *Guard[T]) encode(v *T, on *sheet) (text []byte, err error) {
+// encode turns a result into bytes, which may point into buf.
+func (g *Guard[T]) encode(v *T, buf *encodeBuffer) (text []byte, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the work was done, whatever its result does
+		if p := recover(); p != nil { // the work was done even if its result panics
 			text, err = nil, fmt.Errorf("%w: it panicked: %v", ErrCodec, p)
 		}
 	}()
 	switch codec := g.codec.(type) {
 	case JSON:
-		text, err = on.writeJSON(v) // as if it were *v, which would have to be copied
+		text, err = buf.encodeJSON(v) // encodes like *v, without copying it to the heap
 	case appender:
-		text, err = on.write(codec, *v)
+		text, err = buf.encode(codec, *v)
 	default:
 		text, err = codec.Marshal(*v)
 	}
@@ -179,12 +176,12 @@ func (g *Guard[T]) encode(v *T, on *sheet) (text []byte, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrCodec, err)
 	case len(text) > g.maxResult:
-		return nil, fmt.Errorf("%w: it has %d bytes, %d are allowed; see MaxResult", ErrTooLarge, len(text), g.maxResult)
+		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d; see MaxResult", ErrTooLarge, len(text), g.maxResult)
 	}
 	return text, nil
 }
 
-// decode returns the result that a record holds, or why it cannot be had.
+// decode returns the result in a record, or why there is none.
 func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
 	what, text, err := g.open(key, rec.Result)
 	switch {
@@ -194,14 +191,14 @@ func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
 		return v, ErrTooLarge
 	case what == unencoded:
 		return v, ErrCodec
-	case what == noRoom:
-		return v, ErrNoRoom
+	case what == noSpace:
+		return v, ErrNoSpace
 	case what != value:
-		return v, fmt.Errorf("%w: none was kept", ErrNoResult)
+		return v, fmt.Errorf("%w: the record has none", ErrNoResult)
 	}
 	if err := g.codec.Unmarshal(text, &v); err != nil {
 		var zero T
-		return zero, fmt.Errorf("it does not decode: %w", err)
+		return zero, fmt.Errorf("the codec cannot decode it: %w", err)
 	}
 	return v, nil
 }

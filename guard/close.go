@@ -9,30 +9,30 @@ import (
 	"github.com/interlock-go/interlock/internal/detach"
 )
 
-// shut does what Close says.
-func (c *core) shut(ctx context.Context) error {
+// close implements Guard.Close.
+func (c *core) close(ctx context.Context) error {
 	if c.closed.CompareAndSwap(false, true) {
 		close(c.closing)
 	}
 	var err error
 	select {
-	case <-c.dog.Empty():
+	case <-c.watchdog.Empty():
 	case <-ctx.Done():
-		wards := c.dog.All()
-		for _, w := range wards {
+		claims := c.watchdog.All()
+		for _, w := range claims {
 			w.(*claim).lose(interlock.ErrClosed)
 		}
-		if len(wards) > 0 {
-			err = fmt.Errorf("guard: closed with %d claims at work, which nobody will settle: %w", len(wards), context.Cause(ctx))
+		if len(claims) > 0 {
+			err = fmt.Errorf("guard: closed with %d claims still running, whose outcome is now unknown: %w", len(claims), context.Cause(ctx))
 		}
 	}
-	c.desk.close()
-	c.background.Drain(ctx, detach.Detached)
+	c.inflight.close()
+	c.tasks.Drain(ctx, detach.Timeout)
 	if n := c.unstored.Load(); n > 0 {
-		err = errors.Join(err, fmt.Errorf("guard: closed with %d results that the engine could not be told of: %w", n, ErrNotStored))
+		err = errors.Join(err, fmt.Errorf("guard: closed with %d results that the engine did not accept: %w", n, ErrNotStored))
 	}
 	if n := c.unguarded.Load(); n > 0 {
-		err = errors.Join(err, fmt.Errorf("guard: closed while %d still run unguarded", n))
+		err = errors.Join(err, fmt.Errorf("guard: closed while %d calls still run unguarded", n))
 	}
 	return err
 }

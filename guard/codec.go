@@ -3,27 +3,26 @@ package guard
 import "encoding/json"
 
 // A Codec turns results into bytes and back. Records outlive a release of the
-// program, so a codec must read what an older one wrote; what it cannot read is
-// never replayed, and never run again either.
+// program, so a codec must read what an older one wrote. A record that it cannot
+// read is neither replayed nor run again.
 //
-// One that also has a method AppendMarshal(b []byte, v any) ([]byte, error), which
-// appends to b what Marshal returns, is asked to do that, and may use b as it is.
+// If a codec also has a method AppendMarshal(b []byte, v any) ([]byte, error), which
+// appends the encoding to b, the guard calls that instead and saves an allocation.
 //
-// What Marshal returns is not its any more; what Unmarshal is given it must copy
-// if it keeps it.
+// Marshal gives up the slice it returns. Unmarshal must copy data that it keeps.
 type Codec interface {
 	Marshal(v any) ([]byte, error)
 	Unmarshal(data []byte, v any) error
 }
 
-// An appender is a codec that needs no memory of its own.
+// An appender is a codec that encodes into a given buffer.
 type appender interface {
 	AppendMarshal(b []byte, v any) ([]byte, error)
 }
 
-// JSON is the default codec. As encoding/json does, it passes over what the type has not,
-// and leaves empty what the record has not: a field that gets another name comes back empty
-// from records of the release before. Keep the name in its tag until those have run out.
+// JSON is the default codec. Like encoding/json it ignores fields that the type lacks,
+// and leaves fields empty that the record lacks. A renamed field is therefore empty in
+// records of an older release: keep the old name in its tag until they expire.
 type JSON struct{}
 
 // Marshal implements [Codec].

@@ -18,30 +18,30 @@ import (
 // A core is a guard without the type of its results.
 type core struct {
 	settings
-	policy   Policy
-	ledger   engine.Ledger
-	patience time.Duration
-	near     bool // the engine is in this process, and to ask it costs nothing
+	policy    Policy
+	ledger    engine.Ledger
+	lateGrant time.Duration
+	inProcess bool // the engine runs in this process, so a call to it is cheap
 
-	escaped string // the policy's name as a part of a key, behind the client's prefix
+	keyPrefix string // the client's prefix and the policy's escaped name
 
-	id   string        // the first part of every attempt
-	seq  atomic.Uint64 // the last part of the latest
-	desk *desk
-	dog  watchdog.Watchdog
-	now  *watchdog.Clock
+	id       string        // the first part of every attempt's name's name's name
+	seq      atomic.Uint64 // the last part of the latest name name name
+	inflight *inflight
+	watchdog watchdog.Watchdog
+	clock    *watchdog.Clock
 
-	bound      detach.Bound
-	background taskgroup.Group
-	stats      counters
-	down       outage
-	local      fallback
+	bound    detach.Source
+	tasks    taskgroup.Group
+	stats    counters
+	outage   outage
+	fallback fallback
 
-	unstored  atomic.Int64 // results that the engine is still being told of, or was not when the guard was closed
-	unguarded atomic.Int64 // work that nobody granted, and that runs
+	unstored  atomic.Int64 // results not stored yet, or not stored when the guard was closed
+	unguarded atomic.Int64 // running work that has no claim
 
 	closing chan struct{} // closed by Close
-	closed  atomic.Bool   // before closing is
+	closed  atomic.Bool   // set just before closing is closed
 }
 
 func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
@@ -51,26 +51,28 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	e := client.Engine()
 	caps := e.Capabilities()
 	if caps.Ledger == nil {
-		return nil, fmt.Errorf("guard: %T keeps no records: %w; use another engine", e, errors.ErrUnsupported)
+		return nil, fmt.Errorf("guard: %T stores no records: %w; use another engine", e, errors.ErrUnsupported)
 	}
 	p = p.WithDefaults()
-	near := caps.InProcess && p.OnDown != Local // then it is not alone in what it knows, and the desk keeps both apart
+	// With OnDown Local the fallback decides as well, and the inflight table keeps
+	// the two apart.
+	inProcess := caps.InProcess && p.OnDown != Local
 	c := &core{
-		settings: s, policy: p, ledger: caps.Ledger, patience: caps.LateGrant, near: near,
-		escaped: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), desk: newDesk(p, s), now: watchdog.NewClock(),
+		settings: s, policy: p, ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess,
+		keyPrefix: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), inflight: newInflight(p, s), clock: watchdog.NewClock(),
 		closing: make(chan struct{}),
 	}
-	if near {
-		c.desk.local = 0 // it is always asked
+	if inProcess {
+		c.inflight.cacheFor = 0
 	}
-	c.dog.Init(watchdog.Config{Clock: c.now, Renew: c.renew, Shard: caps.Shard, Spawn: c.background.Go})
+	c.watchdog.Init(watchdog.Config{Clock: c.clock, Renew: c.renew, Shard: caps.Shard, Spawn: c.tasks.Go})
 	return c, nil
 }
 
-// attempt returns a new name for a claim, which nobody else has.
+// attempt returns a name for a new claim that is unique among all processes.
 func (c *core) attempt() string {
-	var room [48]byte
-	return string(c.appendAttempt(room[:0]))
+	var buf [48]byte
+	return string(c.appendAttempt(buf[:0]))
 }
 
 func (c *core) appendAttempt(b []byte) []byte {

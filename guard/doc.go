@@ -1,8 +1,8 @@
 // Package guard makes work happen once.
 //
 // A [Guard] runs a function at most once for each key, however many processes
-// and goroutines try. What those who come too late get is for the [Policy] to
-// say: the result of the first, a refusal, or a wait.
+// and goroutines try. The [Policy] decides what duplicates get: the first result,
+// a refusal, or a wait.
 //
 //	orders, err := guard.New[Order](client, guard.Policy{Name: "order"})
 //	...
@@ -13,33 +13,34 @@
 // [Guard.Begin] has the shape of a database transaction, for work that is not
 // one function.
 //
-// # What becomes of the work
+// # Outcomes
 //
-// The first caller gets a claim, which is renewed while the work runs. When it
-// returns, the claim is settled: with its result, or as failed. A caller that
-// dies, panics, runs out of time or loses its claim leaves an outcome that
-// nobody knows; see [OnUnknown] for what happens then. That is the one question
-// that no library can answer for you: for money choose [Hold] or [Resolve].
+// The first caller gets a claim, which the guard renews while the work runs. When
+// the work returns, the guard settles the claim: with the result, or as failed. If
+// the caller dies, panics, times out or loses its claim, the outcome is unknown,
+// and [OnUnknown] decides what happens next. No library can decide that for you:
+// for money, choose [Hold] or [Resolve].
 //
 // # Two levels
 //
-// Duplicates in one process are answered there, for as long as the first one is
-// at work and half a second longer; at most one claim for each key and process is on
-// its way to the engine at a time. An engine that is in the process itself is asked
-// each time, as there is no trip to save; see [Policy.Local].
+// Duplicates in one process are answered in that process: while the first call
+// runs, and for half a second afterwards. Each process sends at most one claim
+// per key to the engine at a time. An in-process engine is asked every time, as
+// there is no round trip to save; see [Policy.LocalCache].
 //
-// # From release to release
+// # Upgrades
 //
-// Records outlive the program that wrote them, and while one release takes the place of
-// another both are at work. [Policy.Name], [Policy.Scope], [HashWith] and the client's
-// prefix are part of what the engine calls a key: with another one, all that was done is
-// forgotten. What else a Policy says may change; a record lasts for as long as the
-// release said that wrote it. See [JSON] for a result that changes, and [Ring] for keys.
+// Records outlive the program that wrote them, and during a rollout two releases
+// run side by side. [Policy.Name], [Policy.Scope], [HashWith] and the client's
+// prefix are part of the stored key: if one changes, all earlier records are out
+// of reach. Everything else in a Policy may change; a record lasts as long as the
+// release that wrote it decided. See [JSON] for results that change, and [Ring]
+// for encryption keys.
 //
 // # What is not promised
 //
-// Records are as lasting as what the engine keeps; docs/redis.md says what that
-// is on Redis. Work that takes no notice of its context goes on after its claim was
-// lost, beside whoever claimed the key then: hand the [Fence] to what it changes.
-// With [Open], work runs unguarded while the engine is down.
+// Records are as durable as the engine; docs/redis.md describes Redis. Work that
+// ignores its context continues after its claim is lost, next to the caller that
+// claims the key afterwards: pass the [Fence] to the stores it changes. With [Open],
+// work runs unguarded while the engine is down.
 package guard

@@ -244,7 +244,7 @@ var downLaws = []law{
 		do(t, g, key, j, j.result)
 		time.Sleep(time.Second)
 		cut(w)
-		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrNoRoom)
+		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrNoSpace)
 		j.want(t, 1)
 	}},
 	{"a claim without an answer is taken back even after a long outage", func(t *testing.T, w *world) {
@@ -435,7 +435,7 @@ var downLaws = []law{
 		g, j := process[string](t, w, order), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
 		do(t, g, key, j, "a")
-		wantErr(t, fails(t, process[string](t, w, order), key, j, guard.ErrNoResult), guard.ErrNoRoom)
+		wantErr(t, fails(t, process[string](t, w, order), key, j, guard.ErrNoResult), guard.ErrNoSpace)
 		j.want(t, 1)
 	}},
 	{"those who asked together are told together that the engine is down", func(t *testing.T, w *world) {

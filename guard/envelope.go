@@ -10,79 +10,79 @@ import (
 )
 
 var (
-	// ErrTooLarge is why a result was not kept that is larger than [MaxResult].
-	ErrTooLarge = errors.New("guard: result was too large to be kept")
+	// ErrTooLarge means that a result was not stored because it exceeds [MaxResult].
+	ErrTooLarge = errors.New("guard: result was too large to store")
 
-	// ErrNoRoom is why a result was not kept for which the engine had no memory.
-	ErrNoRoom = errors.New("guard: there was no room for the result")
+	// ErrNoSpace means that a result was not stored because the engine had no memory
+	// for it.
+	ErrNoSpace = errors.New("guard: engine had no space for the result")
 
-	// ErrCodec is why a result was not kept that did not encode.
-	ErrCodec = errors.New("guard: result did not encode")
+	// ErrCodec means that a result was not stored because the codec could not encode it.
+	ErrCodec = errors.New("guard: result could not be encoded")
 
-	// ErrCorrupt is why a result is not returned that is not as it was stored, or
-	// was stored for another key.
+	// ErrCorrupt means that a record was changed after it was stored, or belongs to
+	// another key.
 	ErrCorrupt = errors.New("guard: record is corrupt")
 
-	// ErrSealed is why a result is not returned that was encrypted with a key
-	// which the [Ring] does not have.
+	// ErrSealed means that a result is encrypted with a key that the [Ring] lacks.
 	ErrSealed = errors.New("guard: record is encrypted with an unknown key")
 )
 
-// A content is what an envelope holds.
+// A content is the kind of payload in an envelope.
 type content byte
 
-// The contents of envelopes. All but the first two are tombstones: the work was
-// done and is not to be done again, but there is nothing to return.
+// The kinds of payload. All but the first two are tombstones: the work was done and
+// must not run again, but there is no result to return.
 const (
 	value     content = 'v'
 	failure   content = 'f' // the text of an error
-	nothing   content = 'w' // a window keeps no result
+	nothing   content = 'w' // the policy stores no result
 	tooLarge  content = 'l'
 	unencoded content = 'e'
-	noRoom    content = 'n'
+	noSpace   content = 'n'
 )
 
-// An envelope is what is stored as the result of a claim:
+// An envelope is the stored form of a result:
 //
 //	version 1 | content | n | n bytes: the name of a key | 12 bytes: nonce | sealed text
 //	version 1 | content | 0 | 16 bytes: checksum         | text
 //	version 0 | content | 0 | 8 bytes: checksum          | text
 //
-// The last is for what does not leave this process: its checksum is quick, and of no
-// use to any other. Both the seal and the checksum also cover the record's key, so that a record
-// which was moved to another key is noticed.
+// Version 0 is for results that stay in this process. Its checksum is faster, and other
+// processes cannot verify it. Seal and checksum also cover the record's key, so that a
+// record copied to another key is detected.
 const (
-	version  = 1
-	here     = 0  // the version of what stays in this process
-	plain    = 3  // bytes before the checksum
-	checksum = 16 // bytes of it
+	version      = 1
+	localVersion = 0  // the version that stays in this process
+	headerSize   = 3  // bytes before the checksum or the key name
+	checksumSize = 16 // bytes
 )
 
-// enclose returns the envelope for text, which may be on a sheet if there is one.
-func (c *core) enclose(key string, what content, text []byte, on *sheet) ([]byte, error) {
+// pack returns the envelope for text. It may point into buf, which may be nil.
+func (c *core) pack(key string, what content, text []byte, buf *encodeBuffer) ([]byte, error) {
 	switch {
 	case c.ring != nil:
 		return c.ring.seal(key, what, text)
-	case c.near && on != nil:
-		on.envelope = appendHere(on.envelope[:0], key, what, text)
-		return on.envelope, nil
+	case c.inProcess && buf != nil:
+		buf.envelope = appendLocal(buf.envelope[:0], key, what, text)
+		return buf.envelope, nil
 	}
-	return unsealed(key, what, text), nil
+	return plainEnvelope(key, what, text), nil
 }
 
-// unsealed returns an envelope that everybody can read.
-func unsealed(key string, what content, text []byte) []byte {
-	out := make([]byte, plain+checksum, plain+checksum+len(text))
+// plainEnvelope returns an envelope that is not encrypted.
+func plainEnvelope(key string, what content, text []byte) []byte {
+	out := make([]byte, headerSize+checksumSize, headerSize+checksumSize+len(text))
 	out[0], out[1], out[2] = version, byte(what), 0
-	sum := sumOf(key, what, text)
-	copy(out[plain:], sum[:checksum])
+	sum := checksumOf(key, what, text)
+	copy(out[headerSize:], sum[:checksumSize])
 	return append(out, text...)
 }
 
-// open returns what is in an envelope.
+// open verifies an envelope and returns its payload.
 func (c *core) open(key string, envelope []byte) (content, []byte, error) {
-	if len(envelope) < plain || envelope[0] > version {
-		return 0, nil, fmt.Errorf("%w: it has no known version", ErrCorrupt)
+	if len(envelope) < headerSize || envelope[0] > version {
+		return 0, nil, fmt.Errorf("%w: its version is unknown", ErrCorrupt)
 	}
 	what := content(envelope[1])
 	if envelope[2] > 0 && envelope[0] == version {
@@ -90,58 +90,58 @@ func (c *core) open(key string, envelope []byte) (content, []byte, error) {
 		return what, text, err
 	}
 	if c.ring != nil && (what == value || what == failure) {
-		return 0, nil, fmt.Errorf("%w: it is not encrypted, and results of this guard are; it is from before Encrypt, or not ours", ErrCorrupt)
+		return 0, nil, fmt.Errorf("%w: it is not encrypted, but this guard encrypts; it was stored before Encrypt was set, or by another program", ErrCorrupt)
 	}
-	if envelope[0] == here {
-		return openHere(key, what, envelope)
+	if envelope[0] == localVersion {
+		return openLocal(key, what, envelope)
 	}
-	if len(envelope) < plain+checksum {
-		return 0, nil, fmt.Errorf("%w: it is cut short", ErrCorrupt)
+	if len(envelope) < headerSize+checksumSize {
+		return 0, nil, fmt.Errorf("%w: it is truncated", ErrCorrupt)
 	}
-	text := envelope[plain+checksum:]
-	sum := sumOf(key, what, text)
-	if subtle.ConstantTimeCompare(sum[:checksum], envelope[plain:plain+checksum]) != 1 {
+	text := envelope[headerSize+checksumSize:]
+	sum := checksumOf(key, what, text)
+	if subtle.ConstantTimeCompare(sum[:checksumSize], envelope[headerSize:headerSize+checksumSize]) != 1 {
 		return 0, nil, fmt.Errorf("%w: its checksum is wrong", ErrCorrupt)
 	}
 	return what, text, nil
 }
 
-// seed makes checksums of what stays in this process.
+// seed is for the checksums of results that stay in this process.
 var seed = maphash.MakeSeed()
 
-// appendHere appends an envelope that only this process believes.
-func appendHere(b []byte, key string, what content, text []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(append(b, here, byte(what), 0), sumHere(key, what, text))
+// appendLocal appends an envelope that only this process can verify.
+func appendLocal(b []byte, key string, what content, text []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(append(b, localVersion, byte(what), 0), localChecksum(key, what, text))
 	return append(b, text...)
 }
 
-// openHere returns what is in such an envelope.
-func openHere(key string, what content, envelope []byte) (content, []byte, error) {
-	if len(envelope) < plain+8 || envelope[2] > 0 {
-		return 0, nil, fmt.Errorf("%w: it is cut short, or sealed", ErrCorrupt)
+// openLocal verifies an envelope made by appendLocal.
+func openLocal(key string, what content, envelope []byte) (content, []byte, error) {
+	if len(envelope) < headerSize+8 || envelope[2] > 0 {
+		return 0, nil, fmt.Errorf("%w: it is truncated, or encrypted", ErrCorrupt)
 	}
-	text := envelope[plain+8:]
-	if binary.LittleEndian.Uint64(envelope[plain:]) != sumHere(key, what, text) {
-		return 0, nil, fmt.Errorf("%w: its checksum is wrong, or another process's", ErrCorrupt)
+	text := envelope[headerSize+8:]
+	if binary.LittleEndian.Uint64(envelope[headerSize:]) != localChecksum(key, what, text) {
+		return 0, nil, fmt.Errorf("%w: its checksum is wrong, or from another process", ErrCorrupt)
 	}
 	return what, text, nil
 }
 
-// sumHere returns the checksum of a text in its place. Every content has an odd factor of
-// its own, so that no bit of the text is lost, and none of the content.
-func sumHere(key string, what content, text []byte) uint64 {
+// localChecksum covers key, content and text. Every content has its own odd factor:
+// multiplying by an odd number loses no bit of the text's hash.
+func localChecksum(key string, what content, text []byte) uint64 {
 	return maphash.String(seed, key) ^ maphash.Bytes(seed, text)*(2*uint64(what)+1)
 }
 
-// sumOf returns the checksum of a text in its place.
-func sumOf(key string, what content, text []byte) [sha256.Size]byte {
-	var room [512]byte // enough for most
-	return sha256.Sum256(append(place(room[:0], key, what), text...))
+// checksumOf covers key, content and text.
+func checksumOf(key string, what content, text []byte) [sha256.Size]byte {
+	var buf [512]byte // enough for most results, so that none is copied to the heap
+	return sha256.Sum256(append(appendBinding(buf[:0], key, what), text...))
 }
 
-// place appends what says where an envelope belongs.
-func place(b []byte, key string, what content) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(key))) //nolint:gosec // a key has less than 300 bytes
+// appendBinding appends what an envelope is bound to: its key and content.
+func appendBinding(b []byte, key string, what content) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(key))) //nolint:gosec // a key has fewer than 300 bytes
 	b = append(b, key...)
 	return append(b, version, byte(what))
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// kept does work on an engine that is near, and returns where and how its result, "a",
+// storeResult does work on an engine that is near, and returns where and how its result, "a",
 // lies.
-func kept(t *testing.T, w *world, g *guard.Guard[string], k guard.Key) (hash string, envelope []byte) {
+func storeResult(t *testing.T, w *world, g *guard.Guard[string], k guard.Key) (hash string, envelope []byte) {
 	t.Helper()
 	do(t, g, k, work("a", 0), "a")
 	hash, envelope = stored(t, w, g, k)
@@ -42,7 +42,7 @@ func corrupt(t *testing.T, w *world, hash string, envelope []byte, what string, 
 var envelopeLaws = []law{
 	{"a result that stays in this process is not believed if a bit of it is changed", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := kept(t, w, g, key)
+		hash, good := storeResult(t, w, g, key)
 		for at := range good {
 			for bit := range 8 {
 				bad := bytes.Clone(good)
@@ -56,7 +56,7 @@ var envelopeLaws = []law{
 	}},
 	{"nor if it is said to hold something else", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := kept(t, w, g, key)
+		hash, good := storeResult(t, w, g, key)
 		for what := range 256 {
 			if bad := bytes.Clone(good); byte(what) != good[1] {
 				bad[1] = byte(what)
@@ -66,7 +66,7 @@ var envelopeLaws = []law{
 	}},
 	{"nor if it is cut short, or something was added", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		hash, good := kept(t, w, g, key)
+		hash, good := storeResult(t, w, g, key)
 		for n := range good {
 			corrupt(t, w, hash, good[:n], fmt.Sprintf("%d bytes", n), g, far[string](t, w, order))
 		}
@@ -74,13 +74,13 @@ var envelopeLaws = []law{
 	}},
 	{"nor if it was moved to another key", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		_, moved := kept(t, w, g, guard.Of("ann", "another"))
-		hash, _ := kept(t, w, g, key)
+		_, moved := storeResult(t, w, g, guard.Of("ann", "another"))
+		hash, _ := storeResult(t, w, g, key)
 		corrupt(t, w, hash, moved, "moved", g, far[string](t, w, order))
 	}},
 	{"nor in another process", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
-		_, _ = kept(t, w, g, key)
+		_, _ = storeResult(t, w, g, key)
 		j := work("b", 0)
 		func() {
 			defer guard.Reseed()()
@@ -93,7 +93,7 @@ var envelopeLaws = []law{
 	}},
 	{"a result is read in this process whether the engine that it is on is near or far", func(t *testing.T, w *world) {
 		near, away, j := process[string](t, w, order), far[string](t, w, order), work("b", 0)
-		_, _ = kept(t, w, near, key)
+		_, _ = storeResult(t, w, near, key)
 		do(t, away, key, j, "a")
 		k := guard.Of("ann", "another")
 		do(t, away, k, work("c", 0), "c")
@@ -117,7 +117,7 @@ var envelopeLaws = []law{
 	{"a guard that encrypts believes no result and no error that only this process believes", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g := process[string](t, w, p)
-		hash, good := kept(t, w, g, key)
+		hash, good := storeResult(t, w, g, key)
 		sealing := []*guard.Guard[string]{
 			process[string](t, w, p, guard.Encrypt(ring(t, secret("k")))), far[string](t, w, p, guard.Encrypt(ring(t, secret("k")))),
 		}
@@ -127,7 +127,7 @@ var envelopeLaws = []law{
 		_, err := l.Claim(t.Context(), engine.Claim{Key: hash, Attempt: "x", Lease: time.Minute})
 		ok(t, err)
 		_, err = l.Settle(t.Context(), engine.Settlement{Key: hash, Attempt: "x", Outcome: engine.Failed,
-			Result: guard.Here(hash, 'f', "made up"), Retain: time.Hour})
+			Result: guard.LocalEnvelope(hash, 'f', "made up"), Retain: time.Hour})
 		ok(t, err)
 		fails(t, g, key, work("b", 0), guard.ErrFailed)
 		for _, g := range sealing {
@@ -153,23 +153,23 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte(nil), "k", byte('v'), "text", 0, byte(0))
 	f.Add([]byte{0, 'v', 0, 1, 2, 3, 4, 5, 6, 7, 8, 'a'}, "k", byte('v'), "text", 1, byte(0x40))
 	f.Add([]byte{0, 'v', 1, 'k', 2, 3, 4, 5, 6, 7, 8, 'a'}, "k", byte('f'), "", 2, byte(1))
-	f.Add(guard.There("k", 'v', "text"), "k", byte('w'), "text", 0, byte(1))
+	f.Add(guard.PlainEnvelope("k", 'v', "text"), "k", byte('w'), "text", 0, byte(1))
 	sealing, err := guard.NewRing(secret("k"))
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, key string, what byte, text string, at int, flip byte) {
 		believed(t, sealing, key, raw)
-		for _, good := range [][]byte{guard.Here(key, what, text), guard.There(key, what, text)} {
-			if is, got, err := guard.Opened(nil, key, good); err != nil || is != what || got != text {
+		for _, good := range [][]byte{guard.LocalEnvelope(key, what, text), guard.PlainEnvelope(key, what, text)} {
+			if is, got, err := guard.OpenEnvelope(nil, key, good); err != nil || is != what || got != text {
 				t.Errorf("what was enclosed comes out as %q, %q, %v", is, got, err)
 			}
-			if _, _, err := guard.Opened(nil, key+"x", good); err == nil {
+			if _, _, err := guard.OpenEnvelope(nil, key+"x", good); err == nil {
 				t.Errorf("%q is believed at another key", good)
 			}
 			bad := bytes.Clone(good)
 			bad[uint(at)%uint(len(bad))] ^= flip
-			if _, _, err := guard.Opened(nil, key, bad); err == nil && flip != 0 {
+			if _, _, err := guard.OpenEnvelope(nil, key, bad); err == nil && flip != 0 {
 				t.Errorf("%q is believed, and was %q", bad, good)
 			}
 			believed(t, sealing, key, bad)
@@ -183,11 +183,11 @@ func FuzzEnvelope(f *testing.F) {
 // that a guard which encrypts believes no result of it, and no error.
 func believed(t *testing.T, sealing *guard.Ring, key string, envelope []byte) {
 	t.Helper()
-	what, text, err := guard.Opened(nil, key, envelope)
-	if err == nil && !bytes.Equal(envelope, guard.Here(key, what, text)) && !bytes.Equal(envelope, guard.There(key, what, text)) {
+	what, text, err := guard.OpenEnvelope(nil, key, envelope)
+	if err == nil && !bytes.Equal(envelope, guard.LocalEnvelope(key, what, text)) && !bytes.Equal(envelope, guard.PlainEnvelope(key, what, text)) {
 		t.Errorf("%q is believed, and nobody made it", envelope)
 	}
-	if what, _, err := guard.Opened(sealing, key, envelope); err == nil && (what == 'v' || what == 'f') {
+	if what, _, err := guard.OpenEnvelope(sealing, key, envelope); err == nil && (what == 'v' || what == 'f') {
 		t.Errorf("%q is not sealed, and is believed", envelope)
 	}
 }

@@ -9,93 +9,92 @@ import (
 )
 
 var (
-	// ErrDuplicate means that somebody else was first. Errors that match it are a
-	// *[DuplicateError].
+	// ErrDuplicate means that an earlier call with the key runs or was done. Errors
+	// that match it are a *[DuplicateError].
 	ErrDuplicate = errors.New("guard: duplicate")
 
-	// ErrMismatch means that the key was used for something else before. Errors
-	// that match it are a *[MismatchError].
-	ErrMismatch = errors.New("guard: key was used for something else")
+	// ErrMismatch means that the key was used with another payload. Errors that match
+	// it are a *[MismatchError].
+	ErrMismatch = errors.New("guard: key was used with another payload")
 
-	// ErrUnknown means that nobody knows what became of the work. Errors that
-	// match it are an *[UnknownError]. An error of the work's own that matches it
-	// says that the work does not know, either; see [OutcomeUnknown].
+	// ErrUnknown means that the outcome of earlier work is unknown. Errors that match
+	// it are an *[UnknownError]. The work itself may return an error that matches it;
+	// see [OutcomeUnknown].
 	ErrUnknown = errors.New("guard: outcome unknown")
 
-	// ErrFailed means that the work was tried before, and failed for good. Errors
-	// that match it are a *[FailedError].
+	// ErrFailed means that the work failed before, and its error was kept. Errors that
+	// match it are a *[FailedError].
 	ErrFailed = errors.New("guard: failed before")
 
-	// ErrNoResult means that the work was done before, and its result cannot be
-	// had. Errors that match it are a *[NoResultError].
-	ErrNoResult = errors.New("guard: done before, without a result to return")
+	// ErrNoResult means that the work was done before, and its result is not
+	// available. Errors that match it are a *[NoResultError].
+	ErrNoResult = errors.New("guard: done before, result not available")
 
-	// ErrNotStored means that the work was done, and that this may be forgotten.
+	// ErrNotStored means that the work was done, but the engine has no record of it.
 	ErrNotStored = errors.New("guard: result was not stored")
 
-	// ErrDown means that the engine could not be asked. Errors that match it are a
-	// *[DownError].
+	// ErrDown means that the engine is down. Errors that match it are a *[DownError].
 	ErrDown = errors.New("guard: engine is down")
 
 	// ErrClosed means that the guard was closed.
-	ErrClosed = errors.New("guard: closed; make another one, or begin nothing during shutdown")
+	ErrClosed = errors.New("guard: closed; start no work during shutdown")
 
-	// ErrSettled means that a claim was settled before.
-	ErrSettled = errors.New("guard: claim was settled before")
+	// ErrSettled means that the claim was already settled.
+	ErrSettled = errors.New("guard: claim is already settled")
 )
 
-// A DuplicateError says that somebody else was first.
+// A DuplicateError reports that an earlier call with the key runs or was done.
 type DuplicateError struct {
 	Guard          string        // the policy's name
-	Key            string        // what the engine calls the key
-	Running        bool          // the work still runs; otherwise it was done
-	Self           bool          // it is this very context that does it
-	TooManyWaiters bool          // too many wait for it already
-	RetryAfter     time.Duration // until a repeat is accepted; of work that runs what is left of its lease, which is renewed
-	Message        Message       // for a person
-	Status         int           // for an HTTP answer
+	Key            string        // as the engine stores it
+	Running        bool          // the work still runs; otherwise it is done
+	Self           bool          // the caller's own context does the work
+	TooManyWaiters bool          // the limit of waiting duplicates is reached
+	RetryAfter     time.Duration // until a repeat is accepted; while the work runs, what is left of its lease
+	Message        Message       // for the user
+	Status         int           // for an HTTP response
 }
 
 // Error implements error.
 func (e *DuplicateError) Error() string {
 	switch {
 	case e.Self:
-		return fmt.Sprintf("guard: %q is being done by this very context, and would wait for itself; let it return first, or use another key", e.Key)
+		return fmt.Sprintf("guard: %q is already running in this context and would wait for itself; let it return first, or use another key", e.Key)
 	case e.TooManyWaiters:
-		return fmt.Sprintf("guard: %q is being done, and too many wait for it; try again in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
+		return fmt.Sprintf("guard: %q is running and too many calls wait for it; retry in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
 	case e.Running:
-		return fmt.Sprintf("guard: %q is being done; try again in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
+		return fmt.Sprintf("guard: %q is running; retry in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("guard: %q was done; a repeat is accepted in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
+	return fmt.Sprintf("guard: %q is done; a repeat is accepted in %v", e.Key, e.RetryAfter.Round(time.Millisecond))
 }
 
 // Is makes every DuplicateError match [ErrDuplicate].
 func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
-// A MismatchError says that the key was used for something else.
+// A MismatchError reports that the key was used with another payload.
 type MismatchError struct{ Guard, Key string }
 
 // Error implements error.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("guard: %q was used for something else; use a new key for a new intent", e.Key)
+	return fmt.Sprintf("guard: %q was used with another payload; use a new key for a new request", e.Key)
 }
 
 // Is makes every MismatchError match [ErrMismatch].
 func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
 
-// An UnknownError says that nobody knows what became of the work.
+// An UnknownError reports that the outcome of earlier work is unknown.
 type UnknownError struct {
 	Guard string
 	Key   string
-	Fence uint64        // of the claim that did it: what it changed may show
-	Began time.Time     // when, by the engine's clock
-	Left  time.Duration // for how long that is remembered
-	Err   error         // why it could not be resolved, if that was tried
+	Fence uint64        // of the claim that did the work; the stores it changed may show it
+	Began time.Time     // when it began, by the engine's clock
+	Left  time.Duration // until the record expires
+	Err   error         // the resolver's error, if there is one
 }
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	s := fmt.Sprintf("guard: nobody knows what became of %q, begun at %s; find out, then say it with Resolve or Forget",
+	s := fmt.Sprintf("guard: the outcome of %q, begun at %s, is unknown; find it out, then call Resolve or Forget",
 		e.Key, e.Began.UTC().Format(time.RFC3339))
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -106,15 +105,15 @@ func (e *UnknownError) Error() string {
 // Is makes every UnknownError match [ErrUnknown].
 func (e *UnknownError) Is(target error) bool { return target == ErrUnknown }
 
-// Unwrap returns why it could not be resolved.
+// Unwrap returns the resolver's error.
 func (e *UnknownError) Unwrap() error { return e.Err }
 
-// A FailedError is the error of an earlier call, in its words.
+// A FailedError repeats the error of an earlier call.
 type FailedError struct {
 	Guard string
 	Key   string
-	Text  string        // what the work's error said
-	Left  time.Duration // until it may be tried again
+	Text  string        // of the work's error
+	Left  time.Duration // until the work may run again
 }
 
 // Error implements error.
@@ -123,25 +122,25 @@ func (e *FailedError) Error() string { return e.Text }
 // Is makes every FailedError match [ErrFailed].
 func (e *FailedError) Is(target error) bool { return target == ErrFailed }
 
-// A NoResultError says why the result of work that was done cannot be had.
+// A NoResultError reports why the result of completed work is not available.
 type NoResultError struct {
 	Guard string
 	Key   string
-	Err   error // such as [ErrTooLarge], [ErrCorrupt], or what the codec said
+	Err   error // such as [ErrTooLarge], [ErrCorrupt], or the codec's error
 }
 
 // Error implements error.
 func (e *NoResultError) Error() string {
-	return fmt.Sprintf("guard: %q was done, but its result cannot be had: %v", e.Key, e.Err)
+	return fmt.Sprintf("guard: %q is done, but its result is not available: %v", e.Key, e.Err)
 }
 
 // Is makes every NoResultError match [ErrNoResult].
 func (e *NoResultError) Is(target error) bool { return target == ErrNoResult }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *NoResultError) Unwrap() error { return e.Err }
 
-// A DownError says that the engine could not be asked, so that nothing was run.
+// A DownError reports that the engine is down, and that nothing ran.
 type DownError struct {
 	Guard string
 	Key   string
@@ -150,17 +149,17 @@ type DownError struct {
 
 // Error implements error.
 func (e *DownError) Error() string {
-	return fmt.Sprintf("guard: %q was not begun, since the engine could not be asked: %v", e.Key, e.Err)
+	return fmt.Sprintf("guard: %q did not run, because the engine is down: %v", e.Key, e.Err)
 }
 
 // Is makes every DownError match [ErrDown].
 func (e *DownError) Is(target error) bool { return target == ErrDown }
 
-// Unwrap returns what the engine said.
+// Unwrap returns the engine's error.
 func (e *DownError) Unwrap() error { return e.Err }
 
-// A denialError is what an engine said that was asked and would not: its user may
-// not run scripts, or something else is at the key. An operator has to mend that.
+// A denialError reports that the engine refused the request: its user may not run
+// scripts, or the key holds another type. An operator has to fix that.
 type denialError struct {
 	key string
 	err error
@@ -169,9 +168,8 @@ type denialError struct {
 func (e *denialError) Error() string { return fmt.Sprintf("guard: claiming %q: %v", e.key, e.err) }
 func (e *denialError) Unwrap() error { return e.err }
 
-// OutcomeUnknown returns err as that of work which does not know what became of it: a
-// request that was sent, and not answered. [Policy.OnUnknown] then says what
-// happens, and not [Policy.OnError].
+// OutcomeUnknown marks err as that of work whose outcome is unknown, such as a request
+// that got no reply. [Policy.OnUnknown] then decides, not [Policy.OnError].
 func OutcomeUnknown(err error) error {
 	if err == nil {
 		return nil
@@ -179,10 +177,9 @@ func OutcomeUnknown(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
 
-// NotExecuted returns err as that of work which is sure that nothing has happened,
-// although err itself, or the end of its context, leaves that open: a connection
-// that was never made, a transaction that was rolled back. [Policy.OnError] then
-// says what happens.
+// NotExecuted marks err as that of work that certainly had no effect, even if err is a
+// timeout or the context has ended: for instance, the connection was never made, or
+// the transaction was rolled back. [Policy.OnError] then decides.
 func NotExecuted(err error) error {
 	if err == nil {
 		return nil
@@ -195,5 +192,5 @@ type notExecutedError struct{ err error }
 func (e *notExecutedError) Error() string { return e.err.Error() }
 func (e *notExecutedError) Unwrap() error { return e.err }
 
-// isDown tells whether err means that the engine could not be asked.
+// isDown reports whether err means that the engine is down.
 func isDown(err error) bool { return engine.Temporary(err) || errors.Is(err, engine.ErrFull) }

@@ -6,40 +6,40 @@ import (
 )
 
 // StepWall sets the guard's wall clock ahead, as after the machine slept.
-func (g *Guard[T]) StepWall(d time.Duration) { g.now.Step(d) }
+func (g *Guard[T]) StepWall(d time.Duration) { g.clock.Step(d) }
 
-// Seats returns how many keys the in-process level knows of.
-func (g *Guard[T]) Seats() int {
-	g.desk.mu.Lock()
-	defer g.desk.mu.Unlock()
-	return len(g.desk.seats) + len(g.desk.told)
+// Entries returns how many entries the inflight table has.
+func (g *Guard[T]) Entries() int {
+	g.inflight.mu.Lock()
+	defer g.inflight.mu.Unlock()
+	return len(g.inflight.entries) + len(g.inflight.cached)
 }
 
-// Remembers tells whether there is a timer for what the in-process level is to forget.
-func (g *Guard[T]) Remembers() bool {
-	g.desk.mu.Lock()
-	defer g.desk.mu.Unlock()
-	return g.desk.armed
+// TimerArmed reports whether the timer that evicts cached answers runs.
+func (g *Guard[T]) TimerArmed() bool {
+	g.inflight.mu.Lock()
+	defer g.inflight.mu.Unlock()
+	return g.inflight.armed
 }
 
-// Here returns an envelope that only this process believes.
-func Here(key string, what byte, text string) []byte {
-	return appendHere(nil, key, content(what), []byte(text))
+// LocalEnvelope returns an envelope that only this process can verify.
+func LocalEnvelope(key string, what byte, text string) []byte {
+	return appendLocal(nil, key, content(what), []byte(text))
 }
 
-// There returns an envelope that everybody can read.
-func There(key string, what byte, text string) []byte {
-	return unsealed(key, content(what), []byte(text))
+// PlainEnvelope returns an envelope that is not encrypted.
+func PlainEnvelope(key string, what byte, text string) []byte {
+	return plainEnvelope(key, content(what), []byte(text))
 }
 
-// Opened returns what is in an envelope, as a guard with that ring sees it, or with none.
-func Opened(r *Ring, key string, envelope []byte) (what byte, text string, err error) {
+// OpenEnvelope returns the payload of an envelope, for a guard with that ring; nil: without one.
+func OpenEnvelope(r *Ring, key string, envelope []byte) (what byte, text string, err error) {
 	c := &core{settings: settings{ring: r}}
 	is, b, err := c.open(key, envelope)
 	return byte(is), string(b), err
 }
 
-// Reseed makes this process another one, until the returned function is called.
+// Reseed changes the checksum seed, as in another process, until the returned function is called.
 func Reseed() (back func()) {
 	old := seed
 	seed = maphash.MakeSeed()

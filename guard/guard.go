@@ -18,16 +18,16 @@ type Guard[T any] struct {
 	resolve func(ctx context.Context, key Key) (T, bool, error)
 }
 
-// New returns a Guard that keeps its records where client keeps its locks. It
-// fails if the policy or an option cannot be meant, with all that is wrong, or if
-// the client's engine keeps no records.
+// New returns a Guard that stores its records in the client's engine. It fails if
+// the policy or an option is invalid, with every mistake in one error, or if the
+// engine stores no records.
 func New[T any](client *interlock.Client, p Policy, opts ...Option) (*Guard[T], error) {
 	s := newSettings(opts)
 	g := &Guard[T]{}
 	if s.resolver != nil {
 		find, ok := s.resolver.(func(context.Context, Key) (T, bool, error))
 		if !ok {
-			s.reject("Resolver: %T does not return what a Guard[%v] does", s.resolver, reflect.TypeFor[T]())
+			s.reject("Resolver: %T does not return the result type of a Guard[%v]", s.resolver, reflect.TypeFor[T]())
 		}
 		g.resolve = find
 	}
@@ -35,10 +35,10 @@ func New[T any](client *interlock.Client, p Policy, opts ...Option) (*Guard[T], 
 	case p.OnUnknown == Resolve && s.resolver == nil:
 		s.reject("OnUnknown %q needs a Resolver: pass one to New", Resolve)
 	case p.OnUnknown != Resolve && s.resolver != nil:
-		s.reject("a Resolver is only asked with OnUnknown %q: set it in the policy", Resolve)
+		s.reject("a Resolver is only called with OnUnknown %q: set it in the policy", Resolve)
 	}
 	if client == nil {
-		return nil, fmt.Errorf("guard: there is no client: use interlock.New(nil) for an engine in this process")
+		return nil, fmt.Errorf("guard: the client is nil: use interlock.New(nil) for an engine in this process")
 	}
 	var err error
 	g.core, err = newCore(client, p, s)
@@ -56,16 +56,15 @@ func Must[T any](g *Guard[T], err error) *Guard[T] {
 	return g
 }
 
-// Do returns the result of fn for key, calling it if nobody has yet. Whoever calls
-// it gets what fn returned; who comes later, what the codec made of that. The context
-// fn gets ends when the claim is lost, with an interlock.LostError as its cause.
+// Do returns the result of fn for key, and calls fn unless an earlier call did. The
+// first caller gets fn's result; later callers get a decoded copy. When the claim is
+// lost, fn's context is canceled with an interlock.LostError as its cause.
 //
-// If fn returns an error, so does Do, and [Policy.OnError] says what the next
-// caller gets. If fn panics, does not return, runs out of time or returns an
-// error made by [OutcomeUnknown], nobody knows what became of it, and [Policy.OnUnknown]
-// says. If the claim was lost before fn returned, the error also matches
-// interlock.ErrLost. That a result could not be stored is no error: see
-// [Trace.Settled].
+// If fn returns an error, so does Do, and [Policy.OnError] decides what the next
+// caller gets. If fn panics, does not return, times out or returns an error made
+// by [OutcomeUnknown], the outcome is unknown, and [Policy.OnUnknown] decides. If
+// the claim was lost before fn returned, the error also matches interlock.ErrLost.
+// A result that could not be stored is not an error: see [Trace.Settled].
 func (g *Guard[T]) Do(ctx context.Context, key Key, fn func(context.Context) (T, error)) (T, error) {
 	ctx, claim, err := g.Begin(ctx, key)
 	if err != nil {
@@ -78,8 +77,8 @@ func (g *Guard[T]) Do(ctx context.Context, key Key, fn func(context.Context) (T,
 	return claim.run(ctx, fn)
 }
 
-// Begin claims key, or finds the result of an earlier claim. The context returned
-// is for the work: it ends with the claim. On error it is the caller's own.
+// Begin claims key, or finds the result of an earlier claim. The returned context
+// is for the work and ends with the claim. On error it is the caller's own.
 //
 //	ctx, claim, err := orders.Begin(ctx, key)
 //	if err != nil {
@@ -97,24 +96,24 @@ func (g *Guard[T]) Do(ctx context.Context, key Key, fn func(context.Context) (T,
 func (g *Guard[T]) Begin(ctx context.Context, key Key) (context.Context, *Claim[T], error) {
 	k := &call{core: g.core, key: key, start: time.Now()}
 	c := &Claim[T]{guard: g}
-	g.background.Begin() // Close waits for the answer, and then for the work
-	defer g.background.End()
+	g.tasks.Begin() // Close waits for this call, and then for the work
+	defer g.tasks.End()
 	inner, err := g.begin(ctx, k, c)
-	if k.timer != nil {
-		k.timer.Stop()
+	if k.waitTimer != nil {
+		k.waitTimer.Stop()
 	}
 	if err == nil && g.closed.Load() && !c.replayed {
 		c.claim.retract(ErrClosed)
 		inner, err = ctx, ErrClosed
 	}
-	told := false
+	reported := false
 	defer func() {
-		if !told && c.claim.core != nil && !c.replayed { // somebody's trace has panicked
+		if !reported && c.claim.core != nil && !c.replayed { // a Trace function panicked
 			c.claim.retract(nil)
 		}
 	}()
 	k.report(&c.claim, c.replayed, err)
-	told = true
+	reported = true
 	if err != nil {
 		return ctx, nil, err
 	}
@@ -139,8 +138,8 @@ func (g *Guard[T]) begin(ctx context.Context, k *call, c *Claim[T]) (context.Con
 	}
 	c.claim.start(ctx, g.core, a, k.retain())
 	switch {
-	case a.unknown != nil:
-		return g.clarify(ctx, k, c, a.unknown)
+	case a.unresolved != nil:
+		return g.askResolver(ctx, k, c, a.unresolved)
 	case k.key.expired:
 		c.claim.retract(ErrTokenExpired)
 		return ctx, ErrTokenExpired
@@ -148,17 +147,17 @@ func (g *Guard[T]) begin(ctx context.Context, k *call, c *Claim[T]) (context.Con
 	return &c.claim, nil
 }
 
-// identify works out what the engine calls the key.
+// identify checks the key and computes its hash.
 func (k *call) identify(ctx context.Context) error {
 	c := k.core
 	if err := k.key.check(c.policy.Scope); err != nil {
 		return err
 	}
-	if !k.key.until.IsZero() && c.policy.After != Keep {
-		return fmt.Errorf("%w %q: tokens remember what they were spent on: give it After %q", ErrPolicy, c.policy.Name, Keep)
+	if !k.key.tokenExpiry.IsZero() && c.policy.After != Keep {
+		return fmt.Errorf("%w %q: a token needs a stored result to replay: give the policy After %q", ErrPolicy, c.policy.Name, Keep)
 	}
-	k.name()
-	if does(ctx, k.hash) {
+	k.hashKey()
+	if ownsKey(ctx, k.hash) {
 		d := k.duplicate(engine.Record{State: engine.Running})
 		d.Self = true
 		return d
@@ -166,12 +165,12 @@ func (k *call) identify(ctx context.Context) error {
 	return nil
 }
 
-// clarify asks the resolver what became of the work before it is done again.
-func (g *Guard[T]) clarify(ctx context.Context, k *call, c *Claim[T], before *engine.Record) (context.Context, error) {
+// askResolver asks the resolver for the outcome of earlier work before the work runs again.
+func (g *Guard[T]) askResolver(ctx context.Context, k *call, c *Claim[T], before *engine.Record) (context.Context, error) {
 	known := false
 	defer func() {
 		if !known {
-			_ = c.Abandon() // as unknown as before
+			_ = c.Abandon() // the outcome stays unknown
 		}
 	}()
 	v, happened, err := g.resolve(&c.claim, k.key)
@@ -192,23 +191,23 @@ func (g *Guard[T]) clarify(ctx context.Context, k *call, c *Claim[T], before *en
 	return ctx, nil
 }
 
-// report counts and traces what a call met.
+// report counts and traces the verdict of a call.
 func (k *call) report(granted *claim, replayed bool, err error) {
 	c := k.core
 	v := verdictOf(granted.unguarded, replayed, err)
 	var waited time.Duration
 	if v == Granted {
-		waited = granted.begun.Sub(k.start)
+		waited = granted.startedAt.Sub(k.start)
 	} else {
 		waited = time.Since(k.start)
 	}
-	c.stats.met(v)
+	c.stats.countVerdict(v)
 	c.stats.waited.Add(int64(waited))
-	if !k.asked && k.hash != "" {
+	if !k.askedEngine && k.hash != "" {
 		c.stats.coalesced.Add(1)
 	}
 	if t := c.trace; t != nil && t.Checked != nil {
-		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, Coalesced: !k.asked, Local: granted.alone, Err: err}
+		e := Checked{Guard: c.policy.Name, Key: k.hash, Verdict: v, Fence: granted.fence, Waited: waited, Coalesced: !k.askedEngine, Local: granted.localOnly, Err: err}
 		if err == nil {
 			e.Err = granted.unguarded
 		}
@@ -220,7 +219,7 @@ func (k *call) report(granted *claim, replayed bool, err error) {
 	}
 }
 
-// verdictOf puts in a word what a call met.
+// verdictOf classifies how a call ended.
 func verdictOf(unguarded error, replayed bool, err error) Verdict {
 	switch {
 	case err == nil && unguarded != nil:
@@ -245,14 +244,14 @@ func verdictOf(unguarded error, replayed bool, err error) Verdict {
 	return GaveUp
 }
 
-// Stats returns the numbers so far.
+// Stats returns the counters so far.
 func (g *Guard[T]) Stats() Stats { return g.stats.stats() }
 
 // Policy returns the policy with every default filled in.
 func (g *Guard[T]) Policy() Policy { return g.policy }
 
-// Close refuses new work, ends all waiting with [ErrClosed], and waits until all
-// that runs is settled or ctx is done. What still runs then loses its claim, with
-// interlock.ErrClosed as the reason, and leaves an outcome that nobody knows;
-// Close says how much that was.
-func (g *Guard[T]) Close(ctx context.Context) error { return g.core.shut(ctx) }
+// Close refuses new work, ends all waiting with [ErrClosed], and waits until every
+// claim is settled or ctx is done. Work that still runs then loses its claim, with
+// interlock.ErrClosed as the reason, and its outcome is unknown. Close's error says
+// how many claims that were.
+func (g *Guard[T]) Close(ctx context.Context) error { return g.core.close(ctx) }

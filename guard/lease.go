@@ -13,39 +13,39 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// A claim is a [Claim] without the type of its result. It is also the context
-// under which the work is done.
+// A claim is a [Claim] without the type of its result. It is also the context of the
+// work, which saves an allocation.
 type claim struct {
 	lazyctx.Context        // ends with the claim
-	outer           *claim // the one before it on the way to this context
+	outer           *claim // the claim that the caller's context already had
 
-	core      *core
-	ledger    engine.Ledger // that granted it; nil if nobody did
-	local     bool          // it is that of this process
-	alone     bool          // other processes know nothing of the claim
-	unguarded error         // why not
-	seat      *seat         // its place at the desk, if it has one
-	req       engine.Claim
-	retain    time.Duration
-	fence     uint64
-	began     int64     // by the engine's clock, as its record says: nanoseconds since 1970
-	begun     time.Time // by this process's, which durations are taken from
-	lease     watchdog.Lease
+	core        *core
+	ledger      engine.Ledger // the one that granted it; nil if the work runs unguarded
+	local       bool          // the ledger is the fallback of this process
+	localOnly   bool          // other processes do not know of the claim
+	unguarded   error         // why the work runs without a claim
+	entry       *entry        // in the inflight table; nil on an in-process engine
+	req         engine.Claim
+	retain      time.Duration
+	fence       uint64
+	engineStart int64     // by the engine's clock, in nanoseconds since 1970
+	startedAt   time.Time // by this process's clock, for durations
+	lease       watchdog.Lease
 
-	fate atomic.Pointer[fate] // nil while it is open
+	closed atomic.Pointer[closeReason] // nil while the claim is open
 
-	unsure bool // an answer to its settlement was lost; who settles it knows
+	replyLost bool // the engine may have settled the claim without our knowing
 }
 
-// A fate is why a claim is not open any more.
-type fate struct{ lost interlock.LostError }
+// A closeReason is why a claim is no longer open.
+type closeReason struct{ lost interlock.LostError }
 
-// settled is the fate of a claim that was settled, or is about to be.
-var settled = new(fate)
+// settled means that the claim was settled, or is being settled.
+var settled = new(closeReason)
 
 type claimKey struct{}
 
-// Fence returns the fence of the claim under which ctx's work is done.
+// Fence returns the fence of the claim that ctx belongs to.
 func Fence(ctx context.Context) (fence uint64, ok bool) {
 	c, ok := ctx.Value(claimKey{}).(*claim)
 	if !ok || c.ledger == nil {
@@ -54,38 +54,38 @@ func Fence(ctx context.Context) (fence uint64, ok bool) {
 	return c.fence, true
 }
 
-// start begins the work.
+// start makes an answer the claim under which work runs.
 func (k *claim) start(ctx context.Context, c *core, a *answer, retain time.Duration) {
-	k.core, k.ledger, k.unguarded, k.seat, k.req, k.retain = c, a.ledger, a.unguarded, a.seat, a.req, retain
-	k.local, k.alone = a.local, a.local || a.rec.Local
-	k.fence, k.began, k.begun = a.rec.Fence, a.rec.Began.UnixNano(), a.got
+	k.core, k.ledger, k.unguarded, k.entry, k.req, k.retain = c, a.ledger, a.unguarded, a.entry, a.req, retain
+	k.local, k.localOnly = a.local, a.local || a.rec.Local
+	k.fence, k.engineStart, k.startedAt = a.rec.Fence, a.rec.Began.UnixNano(), a.received
 	if a.rec.Fingerprint != "" {
-		k.req.Fingerprint = a.rec.Fingerprint // the record's, which this call may not have known
+		k.req.Fingerprint = a.rec.Fingerprint // the record's: this call may have given none
 	}
 	k.outer, _ = ctx.Value(claimKey{}).(*claim)
-	if c.detached && a.ledger != nil { // otherwise there is no claim that would end it
+	if c.detached && a.ledger != nil { // unguarded work would never be canceled
 		ctx = context.WithoutCancel(ctx)
 	}
 	k.Init(ctx)
 	if k.ledger == nil {
-		k.begun = time.Now()
-		c.background.Begin() // Close waits for it
+		k.startedAt = time.Now()
+		c.tasks.Begin() // Close waits for unguarded work, too
 		c.unguarded.Add(1)
 		return
 	}
-	k.lease.Init(c.now, k.req.Key, c.policy.Lease, a.sent, k.begun, watchdog.Terms{MaxHold: c.policy.MaxHold})
+	k.lease.Init(c.clock, k.req.Key, c.policy.Lease, a.sent, k.startedAt, watchdog.Terms{MaxHold: c.policy.MaxHold})
 	if k.req.Lease != c.policy.Lease { // a window's first lease may be longer
-		k.lease.Trust(watchdog.SureUntil(a.sent, k.req.Lease))
+		k.lease.Trust(watchdog.SafeUntil(a.sent, k.req.Lease))
 		k.req.Lease = c.policy.Lease
 	}
 	c.stats.running.Add(1)
-	if k.seat != nil {
-		c.desk.run(k.seat, k)
+	if k.entry != nil {
+		c.inflight.setRunning(k.entry, k)
 	}
-	c.dog.Add(k, k.begun)
+	c.watchdog.Add(k, k.startedAt)
 }
 
-// Value finds the claim itself for package guard.
+// Value returns the claim itself for package guard's own key.
 func (k *claim) Value(key any) any {
 	if _, ok := key.(claimKey); ok {
 		return k
@@ -93,26 +93,26 @@ func (k *claim) Value(key any) any {
 	return k.Context.Value(key)
 }
 
-// Err tells the truth even if no timer has had the time to: a process that was
-// stopped and goes on sees a lost claim at once.
+// Err is exact even if the timers are late: a process that resumes after a pause sees
+// the lost claim at once.
 func (k *claim) Err() error {
 	if err := k.Context.Err(); err != nil || k.ledger == nil {
 		return err
 	}
 	if k.lease.Overdue(time.Now()) {
 		k.lose(interlock.ErrExpired)
-		if f := k.fate.Load(); f != nil && f != settled {
-			<-k.Done() // the watchdog may have been faster, and be about to say so
+		if f := k.closed.Load(); f != nil && f != settled {
+			<-k.Done() // the watchdog may be ending the context right now
 		}
 	}
 	return k.Context.Err()
 }
 
-// String names the context in messages about it.
+// String is how the context appears in messages.
 func (k *claim) String() string { return fmt.Sprintf("guard.Claim(%q)", k.req.Key) }
 
-// does tells whether the work on a key is done under ctx.
-func does(ctx context.Context, key string) bool {
+// ownsKey reports whether ctx belongs to a live claim of the key.
+func ownsKey(ctx context.Context, key string) bool {
 	c, _ := ctx.Value(claimKey{}).(*claim)
 	for ; c != nil; c = c.outer {
 		if c.req.Key == key && c.ledger != nil && c.live() {
@@ -122,34 +122,28 @@ func does(ctx context.Context, key string) bool {
 	return false
 }
 
-// record is what duplicates in this process are told of the work.
+// record describes the running work to duplicates in this process.
 func (k *claim) record(now time.Time) engine.Record {
-	return engine.Record{State: engine.Running, Fence: k.fence, Began: time.Unix(0, k.began), Age: now.Sub(k.begun), Left: k.lease.Left(now), Fingerprint: k.req.Fingerprint}
+	return engine.Record{State: engine.Running, Fence: k.fence, Began: time.Unix(0, k.engineStart), Age: now.Sub(k.startedAt), Left: k.lease.Left(now), Fingerprint: k.req.Fingerprint}
 }
 
-// live tells whether the claim is still relied on.
+// live reports whether the claim is open and its lease has not expired.
 func (k *claim) live() bool {
-	return k.fate.Load() == nil && !k.lease.Overdue(time.Now())
+	return k.closed.Load() == nil && !k.lease.Overdue(time.Now())
 }
 
-// The watchdog's side.
+// The watchdog calls the following methods.
+
 func (k *claim) Watched() *watchdog.Lease { return &k.lease }
 func (k *claim) Expired()                 { k.lose(interlock.ErrExpired) }
 func (k *claim) Exceeded()                { k.lose(interlock.ErrMaxHold) }
 
-// Gone is told that the engine does not know the claim any more.
+// Gone ends a claim that the engine no longer knows.
 func (k *claim) Gone(err error) {
-	switch {
-	case errors.Is(err, engine.ErrRevoked):
-		k.lose(interlock.ErrRevoked)
-	case errors.Is(err, engine.ErrSwitched):
-		k.lose(interlock.ErrSwitched)
-	default:
-		k.lose(interlock.ErrNotHolder)
-	}
+	k.lose(watchdog.LossReason(err, interlock.ErrRevoked))
 }
 
-// Renewed is told what came of a renewal.
+// Renewed counts and traces a renewal.
 func (k *claim) Renewed(err error) {
 	s := &k.core.stats
 	if err == nil {
@@ -162,23 +156,23 @@ func (k *claim) Renewed(err error) {
 	}
 }
 
-// lose ends a claim that can no longer be relied on. While it is being settled
-// the engine has the last word.
+// lose ends a claim that is no longer held. It has no effect while the claim is being
+// settled: then the engine decides.
 func (k *claim) lose(why error) {
-	f := &fate{interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: why}}
-	if !k.fate.CompareAndSwap(nil, f) {
+	f := &closeReason{interlock.LostError{Key: k.req.Key, Fence: k.fence, Err: why}}
+	if !k.closed.CompareAndSwap(nil, f) {
 		return
 	}
 	c := k.core
-	c.dog.Remove(k)
+	c.watchdog.Remove(k)
 	if c.policy.OnUnknown != Rerun {
 		c.mirror(k, engine.Settlement{Key: k.req.Key, Attempt: k.req.Attempt, Outcome: engine.Unknown, Retain: k.retain}, true)
 	}
-	if k.seat != nil {
-		c.desk.vacate(k.seat, nil)
+	if k.entry != nil {
+		c.inflight.remove(k.entry, nil)
 	}
 	k.End(&f.lost)
-	took := time.Since(k.begun)
+	took := time.Since(k.startedAt)
 	c.stats.running.Add(-1)
 	c.stats.lost.Add(1)
 	c.stats.took.Add(int64(took))
@@ -187,34 +181,24 @@ func (k *claim) lose(why error) {
 	}
 }
 
-// renew renews claims with one call to the engine, and one to the ledger of this
-// process if that has granted some.
-func (c *core) renew(ctx context.Context, wards []watchdog.Ward) []error {
-	errs := make([]error, len(wards))
-	renew := func(l engine.Ledger, which []int) {
-		if len(which) == 0 {
-			return
+// renew renews claims with one call to the engine, and one to the fallback if it
+// granted some of them.
+func (c *core) renew(ctx context.Context, claims []watchdog.Leased) []error {
+	errs := make([]error, len(claims))
+	for _, local := range []bool{true, false} {
+		at, reqs := make([]int, 0, len(claims)), make([]engine.Claim, 0, len(claims))
+		for i, x := range claims {
+			if k := x.(*claim); k.local == local {
+				at, reqs = append(at, i), append(reqs, k.req)
+			}
 		}
-		reqs := make([]engine.Claim, len(which))
-		for i, n := range which {
-			reqs[i] = wards[n].(*claim).req
+		if len(reqs) == 0 {
+			continue
 		}
-		for i, err := range l.Renew(ctx, reqs) {
-			errs[which[i]] = err
-		}
-	}
-	var here, there []int
-	for i, w := range wards {
-		if w.(*claim).local {
-			here = append(here, i)
-		} else {
-			there = append(there, i)
+		for i, err := range c.ledgerFor(local).Renew(ctx, reqs) {
+			errs[at[i]] = err
 		}
 	}
-	if len(here) > 0 {
-		renew(c.local.ledger(), here)
-	}
-	renew(c.ledger, there)
 	return errs
 }
 

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Log returns a [Trace] that writes to logger what became of every call and every
-// claim. Keys are hashed, as the engine knows them.
+// Log returns a [Trace] that logs every call and every claim. Keys are hashed, as
+// the engine stores them.
 //
-// What happens all the time is logged at debug level, what an operator should
-// look at as warning or error.
+// Normal operation is logged at debug level; events that need an operator are logged
+// as warnings or errors.
 func Log(logger *slog.Logger) *Trace {
 	return &Trace{
 		Checked: func(e Checked) { logChecked(logger, e) },
 		Settled: func(e Settled) { logSettled(logger, e) },
 		Renewed: func(e Renewed) {
 			if e.Err != nil {
-				logger.Warn("guard: renewal failed, trying again", "guard", e.Guard, "key", e.Key, "err", e.Err)
+				logger.Warn("guard: renewal failed, retrying", "guard", e.Guard, "key", e.Key, "err", e.Err)
 			}
 		},
 		Lost: func(e Lost) {
@@ -30,7 +30,7 @@ func Log(logger *slog.Logger) *Trace {
 }
 
 func logChecked(logger *slog.Logger, e Checked) {
-	args := []any{"guard", e.Guard, "key", e.Key, "verdict", e.Verdict, "left", e.Left, "waited", e.Waited, "in_house", e.Coalesced}
+	args := []any{"guard", e.Guard, "key", e.Key, "verdict", e.Verdict, "left", e.Left, "waited", e.Waited, "coalesced", e.Coalesced}
 	switch e.Verdict {
 	case Granted:
 		logger.Debug("guard: checked", append(args, "fence", e.Fence)...)
@@ -54,7 +54,7 @@ func logSettled(logger *slog.Logger, e Settled) {
 		logger.Debug("guard: settled", args...)
 	case StoredLate:
 		logger.Info("guard: settled", args...)
-	case LeftOpen, Tombstoned:
+	case LeftUnknown, Tombstoned:
 		logger.Warn("guard: settled", append(args, "err", e.Err)...)
 	default:
 		logger.Error("guard: settled", append(args, "err", e.Err)...)

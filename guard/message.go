@@ -2,10 +2,10 @@ package guard
 
 import "strings"
 
-// A Message is what a person is told, by language: "en", "zh".
+// A Message is a text for the user, by language: "en", "zh".
 type Message map[string]string
 
-// DefaultMessage returns what a person is told whose duplicate was refused (P4).
+// DefaultMessage returns the text for a user whose duplicate was refused.
 func DefaultMessage() Message {
 	return Message{
 		"en": "operation in progress, please do not submit again",
@@ -13,8 +13,8 @@ func DefaultMessage() Message {
 	}
 }
 
-// In returns the message in the given language, such as "zh-CN": the same one, or
-// else a wider one, or else the English one, or else any.
+// In returns the message in the given language, such as "zh-CN". It falls back to a
+// wider language ("zh"), then to English, then to any.
 func (m Message) In(language string) string {
 	for tag := strings.ToLower(language); tag != ""; {
 		if text, ok := m[tag]; ok {

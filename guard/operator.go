@@ -13,26 +13,26 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// ErrNotUnknown means that there is nothing to resolve: the outcome is known, or
-// the work still runs, or nobody has heard of it.
-var ErrNotUnknown = errors.New("guard: there is no unknown outcome")
+// ErrNotUnknown means that there is nothing to resolve: the outcome is known, the
+// work still runs, or there is no record.
+var ErrNotUnknown = errors.New("guard: outcome is not unknown")
 
-// Status is what is known of a key.
+// Status describes the record of a key.
 type Status struct {
-	Key   string        // what the engine calls it
-	State State         // what became of the work
-	Fence uint64        // of the claim that decided or decides
-	Began time.Time     // when that was granted, by the engine's clock
-	Left  time.Duration // of its lease if it runs, and otherwise until it is forgotten
+	Key   string        // as the engine stores it
+	State State         // running, done, failed, unknown or absent
+	Fence uint64        // of the latest claim
+	Began time.Time     // when that claim was granted, by the engine's clock
+	Left  time.Duration // of the lease while the work runs, and otherwise until the record expires
 }
 
-// A State is what is known of a key; see package engine.
+// A State is the state of a record; see package engine.
 type State = engine.State
 
-// Lookup returns what is known of a key. It changes nothing.
+// Lookup returns the status of a key. It changes nothing.
 func (g *Guard[T]) Lookup(ctx context.Context, key Key) (Status, error) {
 	k := &call{core: g.core, key: key}
-	if err := k.find(ctx); err != nil {
+	if err := k.resolveKey(ctx); err != nil {
 		return Status{}, err
 	}
 	rec, err := k.lookup(ctx)
@@ -42,89 +42,89 @@ func (g *Guard[T]) Lookup(ctx context.Context, key Key) (Status, error) {
 	return statusOf(rec), nil
 }
 
-// find works out what the engine calls a key that an operator asks for.
-func (k *call) find(ctx context.Context) error {
+// resolveKey computes the hash of a key, or takes over the one that Hashed was given.
+func (k *call) resolveKey(ctx context.Context) error {
 	if k.key.hashed == "" {
 		err := k.identify(ctx)
-		if errors.Is(err, ErrDuplicate) { // the operator is the one at work
+		if errors.Is(err, ErrDuplicate) { // called from inside the work itself
 			return nil
 		}
 		return err
 	}
-	if !strings.HasPrefix(k.key.hashed, k.core.escaped+":") {
-		return fmt.Errorf("%w: %q is not one of %q", interlock.ErrKey, k.key.hashed, k.core.policy.Name)
+	if !strings.HasPrefix(k.key.hashed, k.core.keyPrefix+":") {
+		return fmt.Errorf("%w: %q does not belong to guard %q", interlock.ErrKey, k.key.hashed, k.core.policy.Name)
 	}
 	k.hash = k.key.hashed
 	return nil
 }
 
-// List returns what is known of the guard's keys, of those in one of the given
-// states or of all. It goes through them a few at a time; one may come twice.
+// List returns the status of the guard's keys: of those in one of the given states, or
+// of all. It reads the engine page by page; a key may appear twice.
 func (g *Guard[T]) List(ctx context.Context, states ...State) iter.Seq2[Status, error] {
 	return g.core.list(ctx, states)
 }
 
-// Resolve says what became of work whose outcome is unknown: that it was done,
-// with result v. It fails with [ErrNotUnknown] if there is no such thing.
+// Resolve settles an unknown outcome: the work was done, with result v. It fails with
+// [ErrNotUnknown] if the outcome is not unknown.
 func (g *Guard[T]) Resolve(ctx context.Context, key Key, v T) error {
 	if g.policy.After == Keep {
-		if _, err := g.encode(&v, newSheet()); err != nil {
-			return err // better said now than kept as a tombstone
+		if _, err := g.encode(&v, newEncodeBuffer()); err != nil {
+			return err // an operator wants the error, not a tombstone
 		}
 	}
-	return g.take(ctx, key, func(c *Claim[T]) error { return c.Complete(v) })
+	return g.decideUnknown(ctx, key, func(c *Claim[T]) error { return c.Complete(v) })
 }
 
-// Forget says of work whose outcome is unknown that it did not happen: the next
-// call runs. It fails with [ErrNotUnknown] if there is no such thing.
+// Forget settles an unknown outcome: the work did not happen, and the next call runs.
+// It fails with [ErrNotUnknown] if the outcome is not unknown.
 func (g *Guard[T]) Forget(ctx context.Context, key Key) error {
-	return g.take(ctx, key, func(c *Claim[T]) error {
+	return g.decideUnknown(ctx, key, func(c *Claim[T]) error {
 		return c.claim.settle(engine.Settlement{Outcome: engine.Absent}, Freed, nil)
 	})
 }
 
-// take claims a key whose outcome is unknown, so that whoever else looks at it
-// does not decide at the same time, and decides.
-func (g *Guard[T]) take(ctx context.Context, key Key, decide func(*Claim[T]) error) error {
+// decideUnknown claims a key whose outcome is unknown, so that no other operator or
+// resolver decides at the same time, and calls decide.
+func (g *Guard[T]) decideUnknown(ctx context.Context, key Key, decide func(*Claim[T]) error) error {
 	s, err := g.Lookup(ctx, key)
 	if err != nil {
 		return err
 	}
 	k := &call{core: g.core, key: key, hash: s.Key, start: time.Now()}
 	if s.State != engine.Unknown {
-		return fmt.Errorf("%w at %q: it is %v", ErrNotUnknown, s.Key, s.State)
+		return fmt.Errorf("%w: %q is %v", ErrNotUnknown, s.Key, s.State)
 	}
-	// A token's record is kept for longer than others; who has only its hash does
-	// not know that it is one.
+	// A token's record lasts longer than others. A hashed key does not reveal that it
+	// belongs to a token, so the record's remaining time counts as well.
 	req, retain := k.request(), max(k.retain(), s.Left)
 	req.TakeOver, req.Retain, req.Lease = true, retain, g.policy.Lease
-	a, err := k.ask(ctx, g.local.decided(s.Key) == engine.Unknown, req)
+	a, err := k.requestClaim(ctx, g.fallback.decided(s.Key) == engine.Unknown, req)
 	switch {
 	case err != nil:
-		return k.explain(ctx, err)
+		return k.callerError(ctx, err)
 	case !a.rec.Granted:
-		return fmt.Errorf("%w at %q: it is %v by now", ErrNotUnknown, s.Key, a.rec.State)
+		return fmt.Errorf("%w: %q is %v by now", ErrNotUnknown, s.Key, a.rec.State)
 	case !a.rec.TookOver:
 		g.cleanUp(a.ledger, a.req, a.sent)
-		return fmt.Errorf("%w at %q: it is absent by now", ErrNotUnknown, s.Key)
+		return fmt.Errorf("%w: %q is absent by now", ErrNotUnknown, s.Key)
 	}
-	a.seat = &seat{key: s.Key} // nobody here waits for it
+	a.entry = &entry{key: s.Key} // not in the inflight table: no caller waits for it
 	c := &Claim[T]{guard: g}
 	c.claim.start(ctx, g.core, a, retain)
-	defer g.desk.evict(s.Key)
+	defer g.inflight.evict(s.Key)
 	return decide(c)
 }
 
 func (c *core) list(ctx context.Context, states []State) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		for cursor := ""; ; {
-			recs, next, err := c.ledger.List(ctx, pattern(c.escaped), cursor)
+			recs, next, err := c.ledger.List(ctx, pattern(c.keyPrefix), cursor)
 			if err != nil {
 				yield(Status{}, fmt.Errorf("guard: listing %q: %w", c.policy.Name, err))
 				return
 			}
 			for _, rec := range recs {
-				if wanted(rec.State, states) && !yield(statusOf(rec), nil) {
+				if matchesState(rec.State, states) && !yield(statusOf(rec), nil) {
 					return
 				}
 			}
@@ -136,15 +136,12 @@ func (c *core) list(ctx context.Context, states []State) iter.Seq2[Status, error
 	}
 }
 
-// pattern matches the keys of a guard.
-func pattern(escaped string) string { return literally(escaped) + ":*" }
+// pattern returns the pattern that matches the keys of a guard.
+func pattern(prefix string) string { return engine.Literal(prefix) + ":*" }
 
-// literally makes a pattern that only s itself matches.
-func literally(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`).Replace(s)
+func matchesState(s State, states []State) bool {
+	return len(states) == 0 || slices.Contains(states, s)
 }
-
-func wanted(s State, states []State) bool { return len(states) == 0 || slices.Contains(states, s) }
 
 func statusOf(r engine.Record) Status {
 	return Status{Key: r.Key, State: r.State, Fence: r.Fence, Began: r.Began, Left: r.Left}

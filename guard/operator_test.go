@@ -320,7 +320,7 @@ var closingLaws = []law{
 			ok(t, err)
 		}
 		time.Sleep(5 * time.Second)
-		if n, m := g.Seats(), other.Seats(); n != 0 || m != 0 {
+		if n, m := g.Entries(), other.Entries(); n != 0 || m != 0 {
 			t.Errorf("%d and %d keys are remembered", n, m)
 		}
 	}},
@@ -335,7 +335,7 @@ var closingLaws = []law{
 		if v, err := asking(); err != nil || v != "a" {
 			t.Errorf("who asked before got %q, %v", v, err)
 		}
-		if n := g.Seats(); n != 0 {
+		if n := g.Entries(); n != 0 {
 			t.Errorf("%d keys are remembered", n)
 		}
 	}},

@@ -5,25 +5,25 @@ import (
 	"fmt"
 )
 
-// An Option changes how a [Guard] works, beyond what its policy says.
+// An Option sets what is not part of a [Policy].
 type Option func(*settings)
 
-// settings are what options set.
+// settings collects the options.
 type settings struct {
-	codec     Codec
-	maxResult int
-	perKey    int
-	inAll     int
-	ring      *Ring
-	secret    []byte
-	trace     *Trace
-	resolver  any // a func(context.Context, Key) (T, bool, error)
-	detached  bool
-	errs      []error
+	codec            Codec
+	maxResult        int
+	maxWaitersPerKey int
+	maxWaiters       int
+	ring             *Ring
+	secret           []byte
+	trace            *Trace
+	resolver         any // a func(context.Context, Key) (T, bool, error)
+	detached         bool
+	errs             []error
 }
 
 func newSettings(opts []Option) settings {
-	s := settings{codec: JSON{}, maxResult: 1 << 20, perKey: 1000, inAll: 10_000}
+	s := settings{codec: JSON{}, maxResult: 1 << 20, maxWaitersPerKey: 1000, maxWaiters: 10_000}
 	for _, opt := range opts {
 		opt(&s)
 	}
@@ -34,24 +34,23 @@ func (s *settings) reject(format string, args ...any) {
 	s.errs = append(s.errs, fmt.Errorf("guard: "+format, args...))
 }
 
-// WithCodec sets how results are turned into bytes. The default is [JSON].
+// WithCodec sets the codec of results. Default: [JSON].
 func WithCodec(c Codec) Option {
 	return func(s *settings) {
 		if c == nil {
-			s.reject("WithCodec(nil): leave it out for JSON")
+			s.reject("WithCodec(nil): leave the option out for JSON")
 			return
 		}
 		s.codec = c
 	}
 }
 
-// MaxResult bounds how large a result may be that is kept, in bytes. Of a larger
-// one only that it was there is kept, so that the work is not done again. The
-// default is 1 MiB.
+// MaxResult bounds a stored result, in bytes. For a larger result the record only says
+// that the work was done, so that it does not run again. Default: 1 MiB.
 func MaxResult(n int) Option {
 	return func(s *settings) {
 		if n < 1 {
-			s.reject("MaxResult(%d): must be above zero; to keep no results, give the policy another After", n)
+			s.reject("MaxResult(%d): must be above zero; to store no results, give the policy another After", n)
 			return
 		}
 		s.maxResult = n
@@ -59,21 +58,21 @@ func MaxResult(n int) Option {
 }
 
 // MaxWaiting bounds how many duplicates wait in this process, for one key and in
-// all. The next one is refused. The default is 1,000 and 10,000.
-func MaxWaiting(perKey, inAll int) Option {
+// total. Further duplicates are refused. Default: 1,000 and 10,000.
+func MaxWaiting(perKey, total int) Option {
 	return func(s *settings) {
-		if perKey < 1 || inAll < 1 {
-			s.reject("MaxWaiting(%d, %d): must be above zero; to let nobody wait, give the policy another OnDuplicate", perKey, inAll)
+		if perKey < 1 || total < 1 {
+			s.reject("MaxWaiting(%d, %d): must be above zero; to refuse all duplicates, give the policy another OnDuplicate", perKey, total)
 			return
 		}
-		s.perKey, s.inAll = perKey, inAll
+		s.maxWaitersPerKey, s.maxWaiters = perKey, total
 	}
 }
 
-// Encrypt encrypts results with the keys of r. Results that are not encrypted are
-// then not returned any more, since whoever can write to the engine could have put
-// them there: of a guard that gets it later, those of before are ErrCorrupt until
-// they have run out, and nothing is done again.
+// Encrypt encrypts results with the keys of r. The guard then rejects results that are
+// not encrypted as [ErrCorrupt], since anyone with access to the engine could have
+// written them. If Encrypt is added later, that includes older results until they
+// expire; their work does not run again.
 func Encrypt(r *Ring) Option {
 	return func(s *settings) {
 		if r == nil {
@@ -84,37 +83,35 @@ func Encrypt(r *Ring) Option {
 	}
 }
 
-// HashWith makes what the engine calls a key depend on a secret, so that who sees
-// the engine's keys cannot find out by trying which user or order one is about.
-// All processes share the secret; with another one, all records are forgotten.
+// HashWith hashes keys with a secret, so that a reader of the engine cannot guess the
+// user or order behind a key. All processes must share the secret; with another
+// secret, all earlier records are out of reach.
 func HashWith(secret []byte) Option {
 	return func(s *settings) {
-		if len(secret) < leastSecret {
-			s.reject("HashWith: a secret of %d bytes can be guessed: use 32 random ones", len(secret))
+		if len(secret) < minSecret {
+			s.reject("HashWith: a secret of %d bytes can be guessed: use 32 random bytes", len(secret))
 			return
 		}
 		s.secret = append([]byte(nil), secret...)
 	}
 }
 
-// WithTrace reports what happens to t as well as to any trace set before.
+// WithTrace adds a trace to those set before.
 func WithTrace(t *Trace) Option {
 	return func(s *settings) { s.trace = s.trace.and(t) }
 }
 
-// Detached lets work go on when its caller has gone: its context ends with the
-// claim, and not with the context it was begun under. It keeps that one's values.
-// A caller who only waits is still let go with its own context, and work that runs
-// unguarded ends with its caller's, as it would without a guard.
+// Detached lets work continue when its caller's context ends. The work's context keeps
+// the caller's values and ends with the claim. A duplicate that waits still stops with
+// its own context, and unguarded work ends with its caller's.
 func Detached() Option {
 	return func(s *settings) { s.detached = true }
 }
 
-// Resolver sets who finds out what became of work whose outcome is unknown, for a
-// policy with OnUnknown [Resolve]: by looking for the order in the database, for
-// instance. It returns whether the work happened, and if so with which result; if
-// it did not, it is run. With an error, the outcome stays unknown. It runs under
-// the claim, so that it is alone.
+// Resolver sets the function that finds an unknown outcome, for a policy with OnUnknown
+// [Resolve]: for instance, it looks for the order in the database. It returns the
+// result if the work happened; if it did not, the work runs. With an error, the outcome
+// stays unknown. It is called under the claim, so only one call runs at a time.
 func Resolver[T any](find func(ctx context.Context, key Key) (result T, happened bool, err error)) Option {
 	return func(s *settings) {
 		if find == nil {

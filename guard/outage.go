@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// An outage remembers that the engine was down, so that work which runs all the
-// same does not wait for it each time. One caller at a time looks again.
+// An outage remembers that the engine is down, so that calls which run without it do
+// not wait each time. One caller at a time probes the engine again.
 type outage struct {
-	err  atomic.Pointer[error]
-	next atomic.Int64 // when to look again, in nanoseconds since 1970
+	err       atomic.Pointer[error]
+	nextProbe atomic.Int64 // when to probe again, in nanoseconds since 1970
 }
 
-// since returns why the engine is down, unless the caller is to look again.
-func (o *outage) since(local time.Duration) error {
+// current returns why the engine is down. It returns nil if the engine is up, or if
+// this caller is to probe it.
+func (o *outage) current(interval time.Duration) error {
 	err := o.err.Load()
 	if err == nil {
 		return nil
 	}
-	now, next := time.Now(), o.next.Load()
-	if now.UnixNano() >= next && o.next.CompareAndSwap(next, now.Add(local).UnixNano()) {
+	now, next := time.Now(), o.nextProbe.Load()
+	if now.UnixNano() >= next && o.nextProbe.CompareAndSwap(next, now.Add(interval).UnixNano()) {
 		return nil
 	}
 	return *err
 }
 
-func (o *outage) note(err error, local time.Duration) {
-	o.next.Store(time.Now().Add(local).UnixNano())
+func (o *outage) begin(err error, interval time.Duration) {
+	o.nextProbe.Store(time.Now().Add(interval).UnixNano())
 	o.err.Store(&err)
 }
 
-func (o *outage) over() {
+func (o *outage) end() {
 	if o.err.Load() != nil {
 		o.err.Store(nil)
 	}

@@ -10,117 +10,114 @@ import (
 	"unicode/utf8"
 )
 
-// A Policy says what a [Guard] does. Its fields have the same names in a
-// directive and in a rule file. A field that is zero has its default.
+// A Policy configures a [Guard]. Its fields have the same names in directives and
+// rule files. A zero field gets its default.
 type Policy struct {
-	// Name keeps the keys of one guard apart from those of others, and is how
-	// logs and metrics call it. It is required.
+	// Name separates the guard's keys from those of others, and identifies the guard
+	// in logs and metrics. Required.
 	Name string
 
-	// Scope is what of a [Key] makes two calls the same. The default is PerUser.
+	// Scope decides which parts of a [Key] make two calls duplicates. Default: PerUser.
 	Scope Scope
 
-	// After is what is left when the work was done. The default is Keep.
+	// After is what remains when the work is done. Default: Keep.
 	After After
 
-	// Window is how long repeats are refused, from the start, if After is Window.
+	// Window is how long repeats are refused, counted from the start, if After is
+	// Window.
 	Window time.Duration
 
-	// Retain is how long a result is kept, and for how long an unknown outcome is
-	// remembered: after that the work may be done again. The default is 5 minutes,
-	// or a day if OnUnknown is Hold or Resolve.
+	// Retain is how long a result or an unknown outcome is kept. Afterwards the work
+	// may run again. Default: 5m, or 24h if OnUnknown is Hold or Resolve.
 	Retain time.Duration
 
-	// Lease is how long a claim survives whoever has it. It is renewed, three
-	// times a lease, while the work runs. The default is 30 seconds.
+	// Lease is how long a claim outlives a process that dies. While the work runs, it
+	// is renewed three times per lease. Default: 30s.
 	Lease time.Duration
 
-	// MaxHold bounds how long it is renewed. Work that takes longer loses its
-	// claim. The default is 15 minutes.
+	// MaxHold bounds how long a claim is renewed. Work that takes longer loses its
+	// claim. Default: 15m.
 	MaxHold time.Duration
 
-	// OnDuplicate is what a caller gets for whom somebody else was first. The
-	// default is Replay if After is Keep, and otherwise Refuse.
+	// OnDuplicate is what a duplicate gets. Default: Replay if After is Keep, and
+	// otherwise Refuse.
 	OnDuplicate OnDuplicate
 
-	// Wait bounds how long a duplicate waits if OnDuplicate is Wait. The default
-	// is 3 seconds.
+	// Wait bounds how long a duplicate waits if OnDuplicate is Wait. Default: 3s.
 	Wait time.Duration
 
-	// OnError is what is left when the work returned an error: Free, which is the
-	// default, or Keep, so that duplicates get the error.
+	// OnError is what remains when the work returns an error: Free, so that the next
+	// call runs, or Keep, so that duplicates get the error. Default: Free.
 	OnError After
 
-	// OnUnknown is what happens if nobody knows what became of the work. The
-	// default is Rerun.
+	// OnUnknown is what happens after an unknown outcome. Default: Rerun.
 	OnUnknown OnUnknown
 
-	// OnDown is what happens if the engine cannot be asked. The default is Closed.
+	// OnDown is what happens while the engine is down. Default: Closed.
 	OnDown OnDown
 
-	// Local is how long the in-process level answers by itself what it knows. The
-	// default is 500 ms. It counts for engines elsewhere: one in this process is asked
-	// each time, unless OnDown is Local.
+	// LocalCache is how long this process reuses an engine's answer. An in-process
+	// engine is asked every time, unless OnDown is Local. Default: 500ms.
 	LocalCache time.Duration
 
-	// Message is what a person is told whose duplicate was refused, by language.
-	// The default is [DefaultMessage].
+	// Message is the text for a user whose duplicate was refused, by language.
+	// Default: [DefaultMessage].
 	Message Message
 
-	// Status is the HTTP status of that refusal. The default is 409, or 429
-	// unless After is Keep.
+	// Status is the HTTP status of that refusal. Default: 409 if After is Keep, and
+	// otherwise 429.
 	Status int
 }
 
-// A Scope is what makes two calls the same.
+// A Scope decides which calls are duplicates.
 type Scope string
 
 // The scopes.
 const (
 	PerUser  Scope = "user+key"       // the same user and key
-	Global   Scope = "key"            // the same key, whoever the user is
+	Global   Scope = "key"            // the same key, of any user
 	PerRoute Scope = "user+route+key" // the same user, route and key
 )
 
-// An After is what is left when the work is over.
+// An After is what remains when the work is done.
 type After string
 
-// What is left.
+// The values of After and OnError.
 const (
 	Free   After = "free"   // nothing: the next call runs
 	Window After = "window" // repeats are refused until Policy.Window after the start
 	Keep   After = "keep"   // the result, for Policy.Retain
 )
 
-// An OnDuplicate is what a caller gets for whom somebody else was first.
+// An OnDuplicate is what a duplicate gets.
 type OnDuplicate string
 
-// What a duplicate gets.
+// The values of OnDuplicate.
 const (
 	Refuse OnDuplicate = "refuse" // a *DuplicateError
 	Replay OnDuplicate = "replay" // a *DuplicateError while the work runs, and its result afterwards
-	Wait   OnDuplicate = "wait"   // the result, waiting for it if need be; if none is kept, its own turn, or a refusal while the window lasts
+	Wait   OnDuplicate = "wait"   // the result, after waiting for it; if no result is kept, it runs itself, or is refused within the window
 )
 
-// An OnUnknown is what happens if nobody knows what became of the work: it
-// panicked, ran out of time, lost its claim, or died with its process.
+// An OnUnknown is what happens after an unknown outcome: the work panicked, timed out,
+// lost its claim, or died with its process.
 type OnUnknown string
 
-// What happens then.
+// The values of OnUnknown.
 const (
 	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice
-	Hold    OnUnknown = "hold"    // an *UnknownError for everybody, for Policy.Retain, or until Guard.Resolve or Guard.Forget
-	Resolve OnUnknown = "resolve" // the next call asks the [Resolver] first
+	Hold    OnUnknown = "hold"    // every call gets an *UnknownError, for Policy.Retain or until Guard.Resolve or Guard.Forget
+	Resolve OnUnknown = "resolve" // the next call calls the [Resolver] first
 )
 
-// An OnDown is what happens if the engine cannot be asked.
+// An OnDown is what happens while the engine is down.
 type OnDown string
 
-// What happens then.
+// The values of OnDown.
 const (
 	Closed OnDown = "closed" // a *DownError: nothing runs
 	Open   OnDown = "open"   // the work runs unguarded
-	Local  OnDown = "local"  // this process guards by itself, and others do not know
+	Local  OnDown = "local"  // each process guards by itself, unknown to the others
 )
 
 // The defaults of a [Policy].
@@ -132,36 +129,36 @@ const (
 	DefaultWait       = 3 * time.Second
 	DefaultLocalCache = 500 * time.Millisecond
 
-	shortest = 10 * time.Millisecond // less than that is over before a reply is back
-	longest  = 365 * 24 * time.Hour  // more than that is a slip of the unit
-	mostName = 64                    // bytes of Policy.Name
+	minDuration = 10 * time.Millisecond // a shorter lease expires before the reply arrives
+	maxDuration = 365 * 24 * time.Hour  // a longer one is a wrong unit
+	maxName     = 64                    // bytes of Policy.Name
 )
 
-// ErrPolicy means that a [Policy] cannot be meant.
-var ErrPolicy = errors.New("guard: bad policy")
+// ErrPolicy means that a [Policy] is invalid.
+var ErrPolicy = errors.New("guard: invalid policy")
 
 // WithDefaults returns p with every default filled in.
 func (p Policy) WithDefaults() Policy {
-	fill(&p.Scope, PerUser)
-	fill(&p.After, Keep)
-	fill(&p.OnUnknown, Rerun)
+	setDefault(&p.Scope, PerUser)
+	setDefault(&p.After, Keep)
+	setDefault(&p.OnUnknown, Rerun)
 	if p.OnUnknown == Rerun {
-		fill(&p.Retain, DefaultRetain)
+		setDefault(&p.Retain, DefaultRetain)
 	} else {
-		fill(&p.Retain, DefaultHoldRetain)
+		setDefault(&p.Retain, DefaultHoldRetain)
 	}
-	fill(&p.Lease, DefaultLease)
-	fill(&p.MaxHold, max(DefaultMaxHold, p.Lease))
-	fill(&p.Wait, DefaultWait)
-	fill(&p.OnError, Free)
-	fill(&p.OnDown, Closed)
-	fill(&p.LocalCache, DefaultLocalCache)
+	setDefault(&p.Lease, DefaultLease)
+	setDefault(&p.MaxHold, max(DefaultMaxHold, p.Lease))
+	setDefault(&p.Wait, DefaultWait)
+	setDefault(&p.OnError, Free)
+	setDefault(&p.OnDown, Closed)
+	setDefault(&p.LocalCache, DefaultLocalCache)
 	if p.After == Keep {
-		fill(&p.OnDuplicate, Replay)
-		fill(&p.Status, 409)
+		setDefault(&p.OnDuplicate, Replay)
+		setDefault(&p.Status, 409)
 	} else {
-		fill(&p.OnDuplicate, Refuse)
-		fill(&p.Status, 429)
+		setDefault(&p.OnDuplicate, Refuse)
+		setDefault(&p.Status, 429)
 	}
 	if p.Message == nil {
 		p.Message = DefaultMessage()
@@ -169,26 +166,26 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-func fill[V comparable](field *V, value V) {
+func setDefault[V comparable](field *V, value V) {
 	var zero V
 	if *field == zero {
 		*field = value
 	}
 }
 
-// Check tells what is wrong with p, all of it, or returns nil. Such an error
-// matches [ErrPolicy].
+// Check returns an error that lists every mistake in p, or nil. The error matches
+// [ErrPolicy].
 func (p Policy) Check() error {
 	full := p.WithDefaults()
-	err := errors.Join(append(full.checkWords(), full.checkTimes(p)...)...)
+	err := errors.Join(append(full.checkChoices(), full.checkDurations(p)...)...)
 	if err != nil {
 		return fmt.Errorf("%w %q: %w", ErrPolicy, p.Name, err)
 	}
 	return nil
 }
 
-// checkWords checks what is chosen from a list, and what goes together.
-func (p Policy) checkWords() []error {
+// checkChoices checks the enumerations, the name, and which fields go together.
+func (p Policy) checkChoices() []error {
 	errs := []error{
 		oneOf("Scope", p.Scope, PerUser, Global, PerRoute),
 		oneOf("After", p.After, Free, Window, Keep),
@@ -197,44 +194,44 @@ func (p Policy) checkWords() []error {
 		oneOf("OnUnknown", p.OnUnknown, Rerun, Hold, Resolve),
 		oneOf("OnDown", p.OnDown, Closed, Open, Local),
 	}
-	if p.Name == "" || len(p.Name) > mostName {
-		errs = append(errs, wrong("Name", "has %d bytes: give it 1 to %d, such as %q", len(p.Name), mostName, "order"))
+	if p.Name == "" || len(p.Name) > maxName {
+		errs = append(errs, fieldError("Name", "has %d bytes: use 1 to %d, such as %q", len(p.Name), maxName, "order"))
 	}
 	if !utf8.ValidString(p.Name) || strings.ContainsFunc(p.Name, unicode.IsControl) {
-		errs = append(errs, wrong("Name", "%q has characters that cannot be read; use letters", p.Name))
+		errs = append(errs, fieldError("Name", "%q has control characters or is not UTF-8; use letters", p.Name))
 	}
 	if p.OnDuplicate == Replay && p.After != Keep {
-		errs = append(errs, wrong("OnDuplicate", "%q needs After %q: nothing else keeps a result", Replay, Keep))
+		errs = append(errs, fieldError("OnDuplicate", "%q needs After %q: no other After keeps a result", Replay, Keep))
 	}
 	if p.After == Window && p.OnError == Keep {
-		errs = append(errs, wrong("OnError", "%q does not go with After %q: there is no result to keep beside the window", Keep, Window))
+		errs = append(errs, fieldError("OnError", "%q cannot be combined with After %q: a window keeps no result", Keep, Window))
 	}
 	if p.Status < 400 || p.Status > 599 {
-		errs = append(errs, wrong("Status", "%d is no refusal: choose one from 400 to 599", p.Status))
+		errs = append(errs, fieldError("Status", "%d is not an error status: choose one from 400 to 599", p.Status))
 	}
 	return errs
 }
 
-// checkTimes checks the durations: of p with its defaults, and as it was given.
-func (p Policy) checkTimes(given Policy) []error {
+// checkDurations checks the durations of p. given is p before the defaults.
+func (p Policy) checkDurations(given Policy) []error {
 	errs := []error{
-		within("Retain", p.Retain, shortest),
-		within("Lease", p.Lease, shortest),
-		within("MaxHold", p.MaxHold, shortest),
-		within("Wait", p.Wait, time.Millisecond),
-		within("Local", p.LocalCache, time.Millisecond),
+		checkRange("Retain", p.Retain, minDuration),
+		checkRange("Lease", p.Lease, minDuration),
+		checkRange("MaxHold", p.MaxHold, minDuration),
+		checkRange("Wait", p.Wait, time.Millisecond),
+		checkRange("LocalCache", p.LocalCache, time.Millisecond),
 	}
 	switch {
 	case p.After == Window:
-		errs = append(errs, within("Window", p.Window, shortest))
+		errs = append(errs, checkRange("Window", p.Window, minDuration))
 	case given.Window != 0:
-		errs = append(errs, wrong("Window", "%v needs After %q: without it nothing is refused that long; set it to zero", given.Window, Window))
+		errs = append(errs, fieldError("Window", "%v needs After %q: no other After has a window; set Window to zero", given.Window, Window))
 	}
 	if given.Wait != 0 && p.OnDuplicate != Wait {
-		errs = append(errs, wrong("Wait", "%v needs OnDuplicate %q: without it nobody waits", given.Wait, Wait))
+		errs = append(errs, fieldError("Wait", "%v needs OnDuplicate %q: otherwise duplicates do not wait", given.Wait, Wait))
 	}
 	if p.MaxHold < p.Lease {
-		errs = append(errs, wrong("MaxHold", "%v is less than one Lease of %v: shorten the lease", p.MaxHold, p.Lease))
+		errs = append(errs, fieldError("MaxHold", "%v is shorter than one Lease of %v: shorten the lease", p.MaxHold, p.Lease))
 	}
 	return errs
 }
@@ -243,17 +240,16 @@ func oneOf[V ~string](field string, value V, words ...V) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
-	return wrong(field, "%q: choose one of %q", value, words)
+	return fieldError(field, "%q: choose one of %q", value, words)
 }
 
-func within(field string, d, least time.Duration) error {
-	if d < least || d > longest {
-		return wrong(field, "%v: must be from %v to %v", d, least, longest)
+func checkRange(field string, d, least time.Duration) error {
+	if d < least || d > maxDuration {
+		return fieldError(field, "%v: must be from %v to %v", d, least, maxDuration)
 	}
 	return nil
 }
 
-// wrong says what is wrong with a field.
-func wrong(field, format string, args ...any) error {
+func fieldError(field, format string, args ...any) error {
 	return fmt.Errorf("%s %s", field, fmt.Sprintf(format, args...))
 }

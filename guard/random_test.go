@@ -44,8 +44,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// A fate is what really became of one key.
-type fate struct {
+// A outcome is what really became of one key.
+type outcome struct {
 	mu      sync.Mutex
 	effects []string      // the results
 	began   int           // how often work began
@@ -54,15 +54,15 @@ type fate struct {
 	operate chan struct{} // one operator at a time: a mutex would stop the bubble's time
 }
 
-func (f *fate) enter() { f.mu.Lock(); f.working++; f.began++; f.mu.Unlock() }
-func (f *fate) leave() { f.mu.Lock(); f.working--; f.mu.Unlock() }
-func (f *fate) keep()  { f.mu.Lock(); f.stored = true; f.mu.Unlock() }
-func (f *fate) happen(v string) {
+func (f *outcome) enter() { f.mu.Lock(); f.working++; f.began++; f.mu.Unlock() }
+func (f *outcome) leave() { f.mu.Lock(); f.working--; f.mu.Unlock() }
+func (f *outcome) keep()  { f.mu.Lock(); f.stored = true; f.mu.Unlock() }
+func (f *outcome) happen(v string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.effects = append(f.effects, v)
 }
-func (f *fate) truth() (v string, happened, busy bool) {
+func (f *outcome) truth() (v string, happened, busy bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.effects) > 0 {
@@ -81,7 +81,7 @@ type history struct {
 	memory  *memory.Engine
 	guards  []*guard.Guard[string]
 	closed  []atomic.Bool
-	fates   []*fate
+	fates   []*outcome
 	stepped bool // clocks are set
 	doubled bool // settlements may arrive twice, and of nothing that is kept the second answer is that it is gone
 }
@@ -119,7 +119,7 @@ func newHistory(t *testing.T, seed uint64, loud bool) (*history, *rand.Rand) {
 	h.stepped = h.policy.OnUnknown == guard.Hold && r.IntN(3) == 0
 	h.doubled = r.IntN(2) == 0
 	for range 1 + r.IntN(8) {
-		h.fates = append(h.fates, &fate{operate: make(chan struct{}, 1)})
+		h.fates = append(h.fates, &outcome{operate: make(chan struct{}, 1)})
 	}
 	n := 2 + r.IntN(2)
 	h.closed = make([]atomic.Bool, n)
@@ -268,7 +268,7 @@ func (h *history) call(r *rand.Rand) {
 }
 
 // transact does a job in the other shape.
-func (h *history) transact(ctx context.Context, g *guard.Guard[string], f *fate, key guard.Key, job func(context.Context) (string, error)) (string, error) {
+func (h *history) transact(ctx context.Context, g *guard.Guard[string], f *outcome, key guard.Key, job func(context.Context) (string, error)) (string, error) {
 	ctx, claim, err := g.Begin(ctx, key)
 	if err != nil {
 		return "", err
@@ -401,8 +401,8 @@ func randomHistory(t *testing.T, seed uint64, loud bool) {
 	h.settled()
 	for g := range h.guards {
 		h.end(g, time.Minute)
-		if s := h.guards[g].Stats(); s.Running != 0 || s.Waiting != 0 || h.guards[g].Seats() != 0 {
-			h.wrong("guard %d is closed, and %d run, %d wait, %d seats are taken", g, s.Running, s.Waiting, h.guards[g].Seats())
+		if s := h.guards[g].Stats(); s.Running != 0 || s.Waiting != 0 || h.guards[g].Entries() != 0 {
+			h.wrong("guard %d is closed, and %d run, %d wait, %d seats are taken", g, s.Running, s.Waiting, h.guards[g].Entries())
 		}
 	}
 }

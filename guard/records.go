@@ -12,52 +12,50 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Records are what the engine keeps of the keys of all guards, whatever their
-// results are: for operators, who have no [Guard] at hand. Keys are as the engine
-// calls them, as in [Hashed], without the client's prefix.
+// Records gives operators access to the records of all guards, without a [Guard]. Keys
+// are as the engine stores them, as in [Hashed], without the client's prefix.
 //
-// A process that has just seen a key may go by what it saw for [Policy.Local].
+// A process that has just read a key may reuse its answer for [Policy.LocalCache].
 type Records struct {
 	client *interlock.Client
 	ledger engine.Ledger
 	eraser engine.Eraser // nil if the engine has none
 }
 
-// A Record is what is known of a key, and whose it is.
+// A Record is the status of a key, with the guard that it belongs to.
 type Record struct {
 	Status
 	Guard string // the name of its policy
-	Kept  *Kept  // what is kept of the result; nil in a list, or if nothing is
+	Kept  *Kept  // describes the stored result; nil in a list, or without one
 }
 
-// Kept says what kind of result is kept, and not the result itself, which may be
-// somebody's secret.
+// Kept describes a stored result without revealing it, since results may be secret.
 type Kept struct {
-	Holds  string // result, error, or nothing: it was done, and the result was not kept
-	Bytes  int    // that the engine keeps
-	Sealed bool   // it is encrypted
+	Holds  string // result, error, or nothing: the work was done, and no result was stored
+	Bytes  int    // size in the engine
+	Sealed bool   // the result is encrypted
 }
 
-// NewRecords returns the records that are kept under the client's prefix.
+// NewRecords returns the records under the client's prefix.
 func NewRecords(client *interlock.Client) (*Records, error) {
 	if client == nil {
-		return nil, errors.New("guard: there is no client whose records to look at")
+		return nil, errors.New("guard: the client is nil: pass the one that the guards use")
 	}
 	caps := client.Engine().Capabilities()
 	if caps.Ledger == nil {
-		return nil, fmt.Errorf("guard: %T keeps no records: %w; use another engine", client.Engine(), errors.ErrUnsupported)
+		return nil, fmt.Errorf("guard: %T stores no records: %w; use another engine", client.Engine(), errors.ErrUnsupported)
 	}
 	return &Records{client: client, ledger: caps.Ledger, eraser: caps.Eraser}, nil
 }
 
-// From returns some of the records whose keys match pattern, in which * stands for
-// any text and ? for any byte, and where to go on: cursor is "" at first, and next is
-// "" at the end. An empty pattern means all. A record may come twice.
+// From returns a page of the records whose keys match pattern, in which * stands for
+// any text and ? for any byte. An empty pattern matches all keys. The first cursor is
+// "", and next is "" on the last page. A record may appear twice.
 func (r *Records) From(ctx context.Context, pattern, cursor string) (records []Record, next string, err error) {
 	if pattern == "" {
 		pattern = "*"
 	}
-	recs, next, err := r.ledger.List(ctx, literally(r.client.Prefix())+pattern, cursor)
+	recs, next, err := r.ledger.List(ctx, engine.Literal(r.client.Prefix())+pattern, cursor)
 	if err != nil {
 		return nil, "", fmt.Errorf("guard: listing records: %w", err)
 	}
@@ -67,85 +65,84 @@ func (r *Records) From(ctx context.Context, pattern, cursor string) (records []R
 	return records, next, nil
 }
 
-// Pattern returns the pattern that the keys of the guard named so match.
+// Pattern returns the pattern that matches the keys of the guard with that name.
 func Pattern(name string) string { return pattern(interlock.Key(name)) }
 
-// Lookup returns what is known of a key. It changes nothing.
+// Lookup returns the record of a key. It changes nothing.
 func (r *Records) Lookup(ctx context.Context, key string) (Record, error) {
 	rec, err := r.ledger.Lookup(ctx, r.client.Prefix()+key)
 	if err != nil {
 		return Record{}, fmt.Errorf("guard: looking up %q: %w", key, err)
 	}
 	found := r.record(rec)
-	found.Kept = kept(rec.Result)
+	found.Kept = describeEnvelope(rec.Result)
 	return found, nil
 }
 
-// Erase forgets what became of the work at key: the next call runs it. It returns
-// what was known. Work that still runs stays as it is, and is returned so.
+// Erase deletes the record of a key, so that the next call runs. It returns the deleted
+// record. A record of running work is returned and not deleted.
 func (r *Records) Erase(ctx context.Context, key string) (Record, error) {
 	if r.eraser == nil {
-		return Record{}, fmt.Errorf("guard: %T cannot forget: %w", r.client.Engine(), errors.ErrUnsupported)
+		return Record{}, fmt.Errorf("guard: %T cannot erase records: %w; use another engine", r.client.Engine(), errors.ErrUnsupported)
 	}
 	rec, err := r.eraser.Erase(ctx, r.client.Prefix()+key)
 	if err != nil {
-		return Record{}, fmt.Errorf("guard: forgetting %q: %w", key, err)
+		return Record{}, fmt.Errorf("guard: erasing %q: %w", key, err)
 	}
 	return r.record(rec), nil
 }
 
-// Resolve says what became of work whose outcome is unknown: engine.Done, with what
-// the guard's codec makes of its result, or nil if that is not to be had;
-// engine.Failed, and then the result is the text of the error; or engine.Absent: it
-// did not happen, and the next call runs it. It fails with [ErrNotUnknown] if there is
-// no unknown outcome. It is kept for as long as the unknown one would have been.
+// Resolve settles an unknown outcome. With engine.Done, result is encoded by the guard's
+// codec, or nil if it is not known. With engine.Failed, result is the text of the error.
+// With engine.Absent the work did not happen, and the next call runs. Resolve fails with
+// [ErrNotUnknown] if the outcome is not unknown. The new record lasts as long as the
+// unknown one would have.
 //
-// A guard that encrypts believes no result that is not: leave it out, or use
-// [Guard.Resolve].
+// A guard with [Encrypt] rejects such a result: pass nil, or use [Guard.Resolve].
 func (r *Records) Resolve(ctx context.Context, key string, outcome State, result []byte) error {
-	g, err := r.guard(key)
+	g, err := r.guardFor(key)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = g.Close(ctx) }() // nothing of it is at work
+	defer func() { _ = g.Close(ctx) }() // nothing runs in it
 	switch outcome {
 	case engine.Done:
-		return g.take(ctx, Hashed(r.client.Prefix()+key), func(c *Claim[json.RawMessage]) error {
+		return g.decideUnknown(ctx, Hashed(r.client.Prefix()+key), func(c *Claim[json.RawMessage]) error {
 			if result == nil {
 				return c.claim.complete(nothing, nil, ErrNoResult, nil)
 			}
 			return c.claim.complete(value, result, nil, nil)
 		})
 	case engine.Failed:
-		return g.take(ctx, Hashed(r.client.Prefix()+key), func(c *Claim[json.RawMessage]) error {
+		return g.decideUnknown(ctx, Hashed(r.client.Prefix()+key), func(c *Claim[json.RawMessage]) error {
 			return c.claim.fail(errors.New(string(result)))
 		})
 	case engine.Absent:
 		return g.Forget(ctx, Hashed(r.client.Prefix()+key))
 	}
-	return fmt.Errorf("guard: work cannot be said to be %v: choose done, failed or absent", outcome)
+	return fmt.Errorf("guard: outcome %v: choose done, failed or absent", outcome)
 }
 
-// guard returns one that has the key, and keeps what it is told.
-func (r *Records) guard(key string) (*Guard[json.RawMessage], error) {
-	name := nameOf(key)
+// guardFor returns a guard for the key that keeps every outcome.
+func (r *Records) guardFor(key string) (*Guard[json.RawMessage], error) {
+	name := guardName(key)
 	if name == "" {
-		return nil, fmt.Errorf("%w: %q is not one of a guard: see what Records.From lists", interlock.ErrKey, key)
+		return nil, fmt.Errorf("%w: %q does not belong to a guard: use a key that Records.From lists", interlock.ErrKey, key)
 	}
 	return New[json.RawMessage](r.client, Policy{
 		Name: name, Scope: Global, After: Keep, OnError: Keep, OnUnknown: Hold, Retain: time.Second, OnDown: Closed,
 	})
 }
 
-// record describes a record of the engine's.
+// record converts a record of the engine.
 func (r *Records) record(rec engine.Record) Record {
 	s := statusOf(rec)
 	s.Key = strings.TrimPrefix(s.Key, r.client.Prefix())
-	return Record{Status: s, Guard: nameOf(s.Key)}
+	return Record{Status: s, Guard: guardName(s.Key)}
 }
 
-// nameOf returns the name of the guard that a key belongs to, or "".
-func nameOf(key string) string {
+// guardName returns the name of the guard that a key belongs to, or "".
+func guardName(key string) string {
 	escaped, _, ok := strings.Cut(key, ":")
 	if !ok {
 		return ""
@@ -153,13 +150,13 @@ func nameOf(key string) string {
 	return unescapes.Replace(escaped)
 }
 
-// unescapes undoes what interlock.Key does to a name. It goes from left to right, so
-// a % that was escaped is not taken for the beginning of another.
+// unescapes undoes interlock.Key. The replacer works from left to right, so an escaped
+// % does not start another escape.
 var unescapes = strings.NewReplacer("%25", "%", "%3A", ":", "%7B", "{", "%7D", "}")
 
-// kept describes what is in an envelope, as far as can be seen from outside.
-func kept(envelope []byte) *Kept {
-	if len(envelope) < plain {
+// describeEnvelope reads the header of an envelope, which is never encrypted.
+func describeEnvelope(envelope []byte) *Kept {
+	if len(envelope) < headerSize {
 		return nil
 	}
 	k := &Kept{Holds: "nothing", Bytes: len(envelope), Sealed: envelope[2] > 0}

@@ -8,37 +8,36 @@ import (
 	"fmt"
 )
 
-// A Ring holds the keys with which results are encrypted, by AES-GCM and bound to
-// the record they belong to. The first one given encrypts; all of them decrypt,
-// so that a key is replaced in three steps: add the new one behind the old one in
-// every process, put it in front, and drop the old one when the last record that
-// it wrote has run out.
+// A Ring holds the keys that encrypt results, with AES-GCM and bound to their record.
+// The first key encrypts; all keys decrypt. Replace a key in three steps: add the new
+// one behind the old one in every process, move it to the front, and drop the old one
+// when its last record has expired.
 type Ring struct {
 	current string
 	aeads   map[string]cipher.AEAD
 }
 
-// A Secret is a key with a name, by which a record says how it was encrypted. A
-// key has 16, 24 or 32 bytes. Names are stored in the clear.
+// A Secret is a key of 16, 24 or 32 bytes. Its name is stored in each record, in the
+// clear, and tells which key decrypts it.
 type Secret struct {
 	Name string
 	Key  []byte
 }
 
 const (
-	mostSecretName = 64
-	nonceSize      = 12
+	maxSecretName = 64
+	nonceSize     = 12
 )
 
 // NewRing returns a Ring of the given keys.
 func NewRing(current Secret, older ...Secret) (*Ring, error) {
 	r := &Ring{current: current.Name, aeads: make(map[string]cipher.AEAD)}
 	for _, s := range append([]Secret{current}, older...) {
-		if s.Name == "" || len(s.Name) > mostSecretName {
-			return nil, fmt.Errorf("guard: a secret's name has %d bytes: give it 1 to %d", len(s.Name), mostSecretName)
+		if s.Name == "" || len(s.Name) > maxSecretName {
+			return nil, fmt.Errorf("guard: a secret's name has %d bytes: use 1 to %d", len(s.Name), maxSecretName)
 		}
 		if _, ok := r.aeads[s.Name]; ok {
-			return nil, fmt.Errorf("guard: two secrets are called %q: records could not tell them apart", s.Name)
+			return nil, fmt.Errorf("guard: two secrets are named %q: use different names", s.Name)
 		}
 		block, err := aes.NewCipher(s.Key)
 		if err != nil {
@@ -51,13 +50,13 @@ func NewRing(current Secret, older ...Secret) (*Ring, error) {
 	return r, nil
 }
 
-// seal returns an envelope that only the ring can open.
+// seal returns an encrypted envelope.
 func (r *Ring) seal(key string, what content, text []byte) ([]byte, error) {
 	aead := r.aeads[r.current]
-	start := plain + len(r.current) + nonceSize
+	start := headerSize + len(r.current) + nonceSize
 	out := make([]byte, start, start+len(text)+aead.Overhead())
 	out[0], out[1], out[2] = version, byte(what), byte(len(r.current))
-	copy(out[plain:], r.current)
+	copy(out[headerSize:], r.current)
 	nonce := out[start-nonceSize : start]
 	if _, err := rand.Read(nonce); err != nil {
 		return nil, err
@@ -65,15 +64,15 @@ func (r *Ring) seal(key string, what content, text []byte) ([]byte, error) {
 	return aead.Seal(out, nonce, text, r.binding(key, what, r.current)), nil
 }
 
-// unseal returns what seal was given.
+// unseal decrypts an envelope made by seal.
 func (r *Ring) unseal(key string, what content, envelope []byte) ([]byte, error) {
-	start := plain + int(envelope[2])
+	start := headerSize + int(envelope[2])
 	if len(envelope) < start+nonceSize {
-		return nil, fmt.Errorf("%w: it is cut short", ErrCorrupt)
+		return nil, fmt.Errorf("%w: it is truncated", ErrCorrupt)
 	}
-	name := string(envelope[plain:start])
+	name := string(envelope[headerSize:start])
 	if r == nil {
-		return nil, fmt.Errorf("%w %q: give this guard the ring that has it, with Encrypt", ErrSealed, name)
+		return nil, fmt.Errorf("%w %q: pass a ring with that key to Encrypt", ErrSealed, name)
 	}
 	if r.aeads[name] == nil {
 		return nil, fmt.Errorf("%w %q: add it to the ring", ErrSealed, name)
@@ -86,7 +85,7 @@ func (r *Ring) unseal(key string, what content, envelope []byte) ([]byte, error)
 	return text, nil
 }
 
-// binding is what a sealed text is bound to.
+// binding returns what the encryption authenticates besides the text.
 func (r *Ring) binding(key string, what content, name string) []byte {
-	return append(place(nil, key, what), name...)
+	return append(appendBinding(nil, key, what), name...)
 }

@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// Stats are what a guard has done since it was made. It is what metrics are made
-// of.
+// Stats are the counters of a guard since it was made, for metrics.
 type Stats struct {
 	Running    int64              // claims held now
 	Waiting    int64              // duplicates waiting now
-	Asked      uint64             // claims sent to the engine; of one in this process, those that it granted
-	Coalesced  uint64             // calls answered in this process, without asking an engine elsewhere
-	Verdicts   map[Verdict]uint64 // calls, by what they met
-	Endings    map[Ending]uint64  // claims, by how they ended
+	Asked      uint64             // claims sent to the engine; for an in-process engine, claims granted
+	Coalesced  uint64             // calls answered in this process, without a round trip
+	Verdicts   map[Verdict]uint64 // calls by verdict
+	Endings    map[Ending]uint64  // claims by ending
 	Lost       uint64             // claims lost while the work ran
 	Renewed    uint64             // claims renewed
-	NotRenewed uint64             // renewals that failed and were tried again
-	CleanedUp  uint64             // claims without an answer that were undone
-	Took       time.Duration      // time from claim to settlement, of all that ended
-	Waited     time.Duration      // time waited, of all calls
+	NotRenewed uint64             // renewals that failed and were retried
+	CleanedUp  uint64             // claims without a reply that were undone
+	Took       time.Duration      // time from claim to settlement, summed over all claims
+	Waited     time.Duration      // time waited, summed over all calls
 }
 
-// verdicts and endings are all there are, in the order of their counters.
+// verdicts and endings list all values, in the order of their counters.
 var (
 	verdicts = [...]Verdict{Granted, Replayed, Refused, Mismatch, UnknownBefore, FailedBefore, NoResult, Unguarded, Down, GaveUp}
-	endings  = [...]Ending{Completed, Tombstoned, KeptError, Freed, LeftOpen, Late, NotStored, StoredLate}
+	endings  = [...]Ending{Completed, Tombstoned, KeptError, Freed, LeftUnknown, Late, NotStored, StoredLate}
 )
 
 type counters struct {
@@ -38,8 +37,8 @@ type counters struct {
 	took, waited        atomic.Int64 // nanoseconds
 }
 
-func (c *counters) met(v Verdict)  { count(verdicts[:], c.verdicts[:], v) }
-func (c *counters) ended(e Ending) { count(endings[:], c.endings[:], e) }
+func (c *counters) countVerdict(v Verdict) { count(verdicts[:], c.verdicts[:], v) }
+func (c *counters) countEnding(e Ending)   { count(endings[:], c.endings[:], e) }
 
 func count[W comparable](words []W, counts []atomic.Uint64, word W) {
 	for i, w := range words {

@@ -6,77 +6,77 @@ import (
 	"github.com/interlock-go/interlock/internal/trace"
 )
 
-// A Trace is told what a guard does. Nil functions are skipped. They are called
-// in the goroutine where it happens, so they must be quick. Keys are as the engine
-// knows them: hashed.
+// A Trace observes a guard. Nil functions are skipped. The functions run in the
+// goroutine of the event, so they must be fast. Keys are hashed, as the engine stores
+// them.
 type Trace struct {
-	Checked func(Checked) // a call came, and this is what it met
-	Settled func(Settled) // a claim came to its end
-	Renewed func(Renewed) // a claim was renewed, or could not be for now
+	Checked func(Checked) // a call got its verdict
+	Settled func(Settled) // a claim ended
+	Renewed func(Renewed) // a claim was renewed, or a renewal failed
 	Lost    func(Lost)    // a claim was lost while the work ran
-	Cleaned func(Cleaned) // what a lost reply may have left behind was taken away
+	Cleaned func(Cleaned) // a claim whose reply was lost was undone
 }
 
-// A Verdict is what a call met.
+// A Verdict is the answer to a call.
 type Verdict string
 
 // The verdicts.
 const (
-	Granted       Verdict = "granted"   // it may do the work
-	Replayed      Verdict = "replayed"  // it got the result of an earlier one
-	Refused       Verdict = "refused"   // a duplicate, of work that runs or was done
-	Mismatch      Verdict = "mismatch"  // the key was used for something else
-	UnknownBefore Verdict = "unknown"   // nobody knows what became of an earlier one
-	FailedBefore  Verdict = "failed"    // it got the error of an earlier one
-	NoResult      Verdict = "no-result" // the work was done, and its result cannot be had
-	Unguarded     Verdict = "unguarded" // the engine is down, and the work runs all the same
-	Down          Verdict = "down"      // the engine could not be asked, or would not, and nothing runs
-	GaveUp        Verdict = "gave-up"   // its context ended, the guard was closed, or its key cannot be meant
+	Granted       Verdict = "granted"   // the call may do the work
+	Replayed      Verdict = "replayed"  // the call got an earlier result
+	Refused       Verdict = "refused"   // a duplicate of work that runs or was done
+	Mismatch      Verdict = "mismatch"  // the key was used with another payload
+	UnknownBefore Verdict = "unknown"   // the outcome of an earlier call is unknown
+	FailedBefore  Verdict = "failed"    // the call got an earlier error
+	NoResult      Verdict = "no-result" // the work was done, and its result is not available
+	Unguarded     Verdict = "unguarded" // the engine is down, and the work runs without a claim
+	Down          Verdict = "down"      // the engine is down or refused the request, and nothing runs
+	GaveUp        Verdict = "gave-up"   // the context ended, the guard was closed, or the key is invalid
 )
 
-// Checked is reported for every call, when it is known what becomes of it.
+// Checked is reported for every call when its verdict is known.
 type Checked struct {
 	Guard     string
 	Key       string
 	Verdict   Verdict
 	Fence     uint64        // if granted
-	Left      time.Duration // as far as known: of the lease or the record it met
+	Left      time.Duration // until a repeat is accepted, if known
 	Waited    time.Duration
-	Coalesced bool  // it was answered in this process, without asking the engine
-	Local     bool  // it was granted by this process alone, and others do not know
-	Err       error // what the caller was told, or why it runs unguarded
+	Coalesced bool  // answered in this process, without asking the engine
+	Local     bool  // granted by this process alone
+	Err       error // the caller's error, or why the work runs unguarded
 }
 
-// An Ending is how a claim came to its end.
+// An Ending is how a claim ended.
 type Ending string
 
 // The endings.
 const (
-	Completed  Ending = "completed"   // with its result, or none if none is kept
-	Tombstoned Ending = "tombstoned"  // completed, but the result could not be kept
-	KeptError  Ending = "kept-error"  // it failed, and its error is kept
-	Freed      Ending = "freed"       // the next call runs
-	LeftOpen   Ending = "unknown"     // nobody knows what became of it
-	Late       Ending = "late"        // the claim had been lost, and what became of the work is not written down
-	NotStored  Ending = "not-stored"  // the engine could not be told
-	StoredLate Ending = "stored-late" // the engine could be told in the end, after the caller was answered
+	Completed   Ending = "completed"   // the work was done
+	Tombstoned  Ending = "tombstoned"  // the work was done, but its result could not be stored
+	KeptError   Ending = "kept-error"  // the work failed, and its error is stored
+	Freed       Ending = "freed"       // the next call runs
+	LeftUnknown Ending = "unknown"     // the outcome is unknown
+	Late        Ending = "late"        // the claim was lost before, so the outcome is not stored
+	NotStored   Ending = "not-stored"  // the engine did not answer
+	StoredLate  Ending = "stored-late" // the engine stored the outcome after the caller got its answer
 )
 
-// Settled is reported when a claim came to its end.
+// Settled is reported when a claim ended.
 type Settled struct {
 	Guard  string
 	Key    string
 	Ending Ending
 	Fence  uint64
 	Took   time.Duration // since it was granted
-	Err    error         // why the result could not be kept, or the engine not be told
+	Err    error         // why the result is not stored
 }
 
-// Renewed is reported when a claim was renewed, or could not be for now.
+// Renewed is reported after each renewal of a claim.
 type Renewed struct {
 	Guard string
 	Key   string
-	Err   error // what went wrong; it is tried again until the lease is over
+	Err   error // why it failed; it is retried until the lease expires
 }
 
 // Lost is reported when a claim was lost while the work ran.
@@ -85,18 +85,18 @@ type Lost struct {
 	Key   string
 	Fence uint64
 	Took  time.Duration // since it was granted
-	Err   error         // why, as in interlock.LostError
+	Err   error         // the reason, as in interlock.LostError
 }
 
-// Cleaned is reported after a claim without an answer was undone.
+// Cleaned is reported when a claim whose reply was lost was undone.
 type Cleaned struct {
 	Guard string
 	Key   string
-	Found bool  // it had been granted
-	Err   error // it could not be undone, and will run out
+	Found bool  // the engine had granted it
+	Err   error // it could not be undone, and expires by itself
 }
 
-// and returns a trace that tells both t and u. Either may be nil.
+// and returns a trace that calls both t and u. Either may be nil.
 func (t *Trace) and(u *Trace) *Trace {
 	switch {
 	case t == nil:

@@ -119,7 +119,7 @@ var traceLaws = []law{
 		if n := g.Stats().Verdicts[guard.GaveUp]; n != 2 {
 			t.Errorf("%d calls gave up, want 2", n)
 		}
-		for _, want := range []string{"level=ERROR", "verdict=down", engine.ErrKind.Error(), "level=INFO", `verdict=gave-up`, "context canceled", "it has no user"} {
+		for _, want := range []string{"level=ERROR", "verdict=down", engine.ErrKind.Error(), "level=INFO", `verdict=gave-up`, "context canceled", "the user is empty"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("the log has no %q:\n%s", want, out.String())
 			}

@@ -74,7 +74,7 @@ var unknownLaws = []law{
 			fails(t, g, k, j, guard.ErrUnknown)
 			fails(t, process[string](t, w, strict), k, j, guard.ErrUnknown)
 			j.want(t, 0)
-			if n := g.Stats().Endings[guard.LeftOpen]; n != 1 {
+			if n := g.Stats().Endings[guard.LeftUnknown]; n != 1 {
 				t.Errorf("%s: %d left open, want 1", name, n)
 			}
 		}

@@ -171,14 +171,14 @@ func TestInterlocktest(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.end()
-			r.want(t, "1 claims at work", "1 locks held")
+			r.want(t, "1 claims still running", "1 locks that were still held")
 		},
 		"a policy that cannot be meant fails the test": func(t *testing.T, r *recorder) {
 			func() {
 				defer func() { _ = recover() }()
 				interlocktest.Guard[string](interlocktest.New(r), guard.Policy{})
 			}()
-			r.want(t, "bad policy")
+			r.want(t, "invalid policy")
 		},
 		"whoever makes clients by hand has the same engine": func(t *testing.T, r *recorder) {
 			w := interlocktest.New(r)

@@ -21,7 +21,7 @@ var (
 )
 
 // parts are what locks and guards are made of.
-var parts = []string{"internal/taskgroup", "internal/backoff", "internal/detach", "internal/lazyctx", "internal/trace", "internal/watchdog"}
+var parts = []string{"internal/taskgroup", "internal/backoff", "internal/detach", "internal/lazyctx", "internal/retry", "internal/trace", "internal/watchdog"}
 
 // arrows is section "Parts" of docs/design.md as a table. The most exact line
 // for a package counts; a package without a line is an error, so that a new one
@@ -41,6 +41,7 @@ var arrows = []arrow{
 	{"internal/backoff", nil, nil},
 	{"internal/detach", nil, nil},
 	{"internal/lazyctx", nil, nil},
+	{"internal/retry", []string{"engine", "internal/backoff", "internal/watchdog"}, nil},
 	{"internal/trace", nil, nil},
 	{"internal/watchdog", []string{"engine", "internal/backoff", "internal/detach"}, []string{"internal/taskgroup"}},
 

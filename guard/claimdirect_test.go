@@ -71,15 +71,15 @@ var knockLaws = []law{
 			k := guard.Of("ann", fmt.Sprint(i))
 			_, c := begin(t, g, k)
 			refused(t, g, k, work("b", 0))
-			if n := g.Seats(); n != 0 {
+			if n := g.Entries(); n != 0 {
 				t.Errorf("%d seats are taken", n)
 			}
 			ok(t, end(c))
 			_, err := g.Do(t.Context(), k, work("b", 0).do)
 			ok(t, err)
 			synctest.Wait()
-			if g.Seats() != 0 || g.Remembers() || runtime.NumGoroutine() > before {
-				t.Errorf("%d seats, remembers %v, %d goroutines, there were %d", g.Seats(), g.Remembers(), runtime.NumGoroutine(), before)
+			if g.Entries() != 0 || g.TimerArmed() || runtime.NumGoroutine() > before {
+				t.Errorf("%d seats, remembers %v, %d goroutines, there were %d", g.Entries(), g.TimerArmed(), runtime.NumGoroutine(), before)
 			}
 		}
 	}},
@@ -89,8 +89,8 @@ var knockLaws = []law{
 		together(5, func(int) { do(t, g, key, j, "a") }) // the first to wait is the next to run
 		_, err := wait()
 		wantErr(t, err, errNo)
-		if g.Seats() != 0 || g.Remembers() {
-			t.Errorf("%d seats, remembers %v", g.Seats(), g.Remembers())
+		if g.Entries() != 0 || g.TimerArmed() {
+			t.Errorf("%d seats, remembers %v", g.Entries(), g.TimerArmed())
 		}
 		j.want(t, 1)
 	}},
@@ -240,8 +240,8 @@ var knockLaws = []law{
 			_, _ = g.Do(t.Context(), key, j.do)
 			t.Error("the panic was swallowed")
 		}()
-		if n := g.Stats().Waiting; n != 0 || g.Seats() != 0 {
-			t.Errorf("%d wait and %d seats are taken", n, g.Seats())
+		if n := g.Stats().Waiting; n != 0 || g.Entries() != 0 {
+			t.Errorf("%d wait and %d seats are taken", n, g.Entries())
 		}
 		l.claim = nil
 		do(t, g, key, j, "a")
@@ -307,7 +307,7 @@ func storm(t *testing.T, g *guard.Guard[string], j *job) (got, dup int64) {
 // met returns what calls on an engine meet, one after the other: all that there is.
 func met(t *testing.T, w *world, e engine.Engine) (seen []string) {
 	t.Helper()
-	note := func(v string, err error) { seen = append(seen, v+" "+told(err)) }
+	note := func(v string, err error) { seen = append(seen, v+" "+errorText(err)) }
 	call := func(g *guard.Guard[string], k guard.Key, j *job) { note(g.Do(t.Context(), k, j.do)) }
 	for _, p := range []guard.Policy{
 		{Name: "replay", OnError: guard.Keep, OnUnknown: guard.Hold},
@@ -339,8 +339,8 @@ func met(t *testing.T, w *world, e engine.Engine) (seen []string) {
 	return seen
 }
 
-// told says what an error tells, but for times.
-func told(err error) string {
+// errorText says what an error tells, but for times.
+func errorText(err error) string {
 	var d *guard.DuplicateError
 	var f *guard.FailedError
 	switch {
