@@ -1,12 +1,12 @@
-// Package engine defines what a backend does for Interlock.
+// Package engine defines the contract of a backend.
 //
-// Applications use package interlock, which holds everything that is the same
-// for every backend: waiting, renewal, reentrancy, loss, clean-up and the
-// in-process level. An [Engine] makes one attempt and reports what it saw. It
-// never sleeps, never retries and never starts a goroutine on behalf of a lock.
+// Applications use package interlock, which implements what is the same for every
+// backend: waiting, renewal, reentrancy, loss, clean-up and the in-process queue.
+// An [Engine] makes one attempt and reports the result. It never sleeps, never
+// retries and never starts a goroutine on behalf of a lock.
 //
-// What every engine must do is written down as laws in package enginetest; an
-// engine that passes them works with Interlock.
+// Package enginetest holds the laws that every engine must obey. An engine that
+// passes them works with Interlock.
 package engine
 
 import (
@@ -16,86 +16,85 @@ import (
 )
 
 // An Engine grants locks. All methods are safe for concurrent use, honour ctx,
-// and return within a bound of the engine's own even if ctx has none.
+// and return within the engine's own timeout even if ctx has no deadline.
 //
-// An error that matches [ErrUnknown] means that the call may have taken effect;
-// any other error means that it has not.
+// An error that matches [ErrUnknown] means that the call may have taken effect.
+// Any other error means that it has not.
 type Engine interface {
-	// Acquire makes one attempt to take a lock. It fails with a *[BusyError] if
-	// another holder has it, or if others are to have it first; see
+	// Acquire makes one attempt to acquire a lock. It fails with a *[BusyError]
+	// if another holder has the lock, or if other waiters come first; see
 	// Request.QueueLease.
 	//
-	// Repeated with the same holder and attempt, it answers as the first time,
-	// with the same fence, and the lease begins anew: a reply lost on the way
-	// never makes a holder look like its own rival. A holder that comes with
-	// another attempt enters once more, keeps the fence, and is counted.
+	// A repeated request with the same holder and attempt gets the same answer
+	// and fence, and restarts the lease. So a holder whose reply was lost is
+	// never refused by its own lock. The same holder with another attempt enters
+	// once more: it keeps the fence, and the entry is counted.
 	Acquire(ctx context.Context, r Request) (Grant, error)
 
-	// Renew lets the lease of each request begin anew. It returns one error for
-	// each, in order: nil, [ErrNotHolder], or what went wrong on the way. A
-	// renewal never shortens a lease and never brings a lock back.
+	// Renew restarts the lease of each request. It returns one error for each,
+	// in order: nil, [ErrNotHolder], or the failure of the call. A renewal never
+	// shortens a lease and never restores a lock.
 	Renew(ctx context.Context, rs []Request) []error
 
-	// Release ends the hold that r's attempt began, and no other. It also gives
-	// up the place in line that r's holder may have.
+	// Release ends the hold of r's attempt, and no other. It also gives up the
+	// queue position of r's holder.
 	Release(ctx context.Context, r Request) (ReleaseResult, error)
 
-	// Abandon is Release for an attempt whose outcome is unknown. It also makes
-	// sure, for one lease, that an Acquire of the same attempt still on its way
-	// finds itself refused with [ErrAbandoned]; see Capabilities.Patience for
-	// the one exception.
+	// Abandon is Release for an attempt whose outcome is unknown. It leaves a
+	// tombstone for one lease: an Acquire of the same attempt that arrives later
+	// fails with [ErrAbandoned]. Capabilities.LateGrant has the one exception.
 	Abandon(ctx context.Context, r Request) (ReleaseResult, error)
 
-	// Capabilities tells what else the engine can do. The answer is the same
-	// every time.
+	// Capabilities returns what else the engine can do. It never changes.
 	Capabilities() Capabilities
 }
 
-// A Request names a lock and who asks for it.
+// A Request names a lock and the holder that asks for it.
 type Request struct {
 	Key  string
 	Kind Kind
 
-	// Holder is who asks, in the shape uuid:number. It is new for every
-	// acquisition, unless an owner was named and may enter from many places.
+	// Holder is the holder id, in the form uuid:number. It is new for every
+	// acquisition, unless the caller names an owner that may enter repeatedly.
 	Holder string
 
-	// Attempt tells the acquisitions of one holder apart.
+	// Attempt distinguishes the acquisitions of one holder.
 	Attempt string
 
 	// Lease is how long the lock survives its holder.
 	Lease time.Duration
 
-	// Fenced asks for fences that rise strictly, whatever happens to clocks.
+	// Fenced requests fences that rise strictly, whatever clocks do.
 	Fenced bool
 
-	// Room is how many fences after the granted one are the holder's to give
-	// away, so that those of its successors in the same process stay below the
-	// next one the engine grants.
+	// FenceReserve is how many fences after the granted one are reserved for
+	// handovers within the holder's process. The next fence that the engine
+	// grants is higher than all of them.
 	FenceReserve uint64
 
-	// Retry says that this attempt may have been sent before.
+	// Retry means that this attempt may have been sent before.
 	Retry bool
 
-	// QueueLease is above zero if whoever asks will ask again when refused, and is to
-	// stand in line meanwhile: it is how long the place is kept for one who does
-	// not come back. Its first refusal puts it at the end of the line; each one
-	// after that keeps the place for as long again. A place ends with the grant,
-	// and with Release or Abandon.
+	// QueueLease is above zero if the caller wants to wait in the queue when it
+	// is refused, and will ask again. It is how long the engine keeps the
+	// caller's position between two requests. The first refusal puts the caller
+	// at the end of the queue; each later refusal extends the reservation by
+	// QueueLease. The position ends with the grant, and with Release or Abandon.
 	//
-	// When nobody has come for a place in time, by the engine's clock, it has run
-	// out: others are granted the lock past it, and the first of them takes it
-	// away. Who comes back before that, and within as long again, still has it. So
-	// a clock that is set forward a little turns no line around. One that is set
-	// back keeps no place for longer than QueueLease from when somebody next looks.
+	// A position whose time has passed, by the engine's clock, is expired: other
+	// callers are granted the lock past it, and the first of them removes it. A
+	// caller that returns before that, and within another QueueLease, still has
+	// its position; so a clock that is set forward a little does not reorder the
+	// queue. A clock that is set back keeps no position for longer than
+	// QueueLease from the next request on.
 	//
-	// Nobody is granted a lock past those who took their place before: a fair
-	// lock, a permit or a write past anybody in line, whatever its limit; a read
-	// past a writer. Only a holder that enters once more does not stand in line.
-	// Exclusive locks have no line.
+	// No caller is granted a lock past earlier positions: not a fair lock, a
+	// permit or a write lock past any position, and not a read lock past a
+	// waiting writer. Only a holder that enters again skips the queue. Exclusive
+	// locks have no queue.
 	QueueLease time.Duration
 
-	// Limit is how many permits there are, or how often a latch is counted down.
+	// Limit is the number of permits, or the number of counts that open a latch.
 	Limit int
 }
 
@@ -104,26 +103,25 @@ type Grant struct {
 	// Fence grows with every change of holder.
 	Fence uint64
 
-	// Count is how often the holder has entered, as the engine counts: 1, or
-	// more for a named owner.
+	// Count is the holder's number of entries: 1, or more for a named owner.
 	Count int
 
-	// Local says that the lock is this process's alone, since the engine has
-	// degraded to that: other processes know nothing of it.
+	// Local means that the lock is valid in this process only, because the
+	// engine has degraded. Other processes may hold it as well.
 	Local bool
 }
 
-// An Outcome is what became of a hold that was to be released.
+// An Outcome is the result of a release.
 type Outcome uint8
 
 // The three answers to a release.
 const (
-	Released    Outcome = iota + 1 // it was held, and ended
-	AlreadyFree                    // nobody holds the lock
-	NotYours                       // somebody does, but not through this attempt
+	Released    Outcome = iota + 1 // the hold ended
+	AlreadyFree                    // the lock was free
+	NotYours                       // another attempt holds the lock
 )
 
-// String returns the outcome in words.
+// String returns the outcome in kebab-case.
 func (o Outcome) String() string {
 	switch o {
 	case Released:
@@ -140,31 +138,31 @@ func (o Outcome) String() string {
 type ReleaseResult struct {
 	Outcome Outcome
 
-	// Count is how many holds of the same kind its holder has left, permits
-	// aside. A lock that one has at a time is free once it is zero.
+	// Count is the holder's remaining holds of the same kind, permits aside. An
+	// exclusive lock is free when Count is zero.
 	Count int
 
-	// Listeners is how many processes were told that the lock is free, this
-	// one included if it listens. It is a hint.
+	// Listeners is how many processes were notified, including this one if it
+	// listens. It is a hint.
 	Listeners int
 }
 
-// Capabilities holds what an engine can do beyond granting locks. A nil field
-// is something that it cannot.
+// Capabilities lists what an engine can do beyond exclusive locks. A nil field is
+// a missing capability.
 type Capabilities struct {
-	// Kinds are the kinds of locks there are besides Exclusive.
+	// Kinds are the supported kinds of locks besides Exclusive.
 	Kinds []Kind
 
-	// Notifier tells waiters when to try again. Without it they poll.
+	// Notifier tells waiters when to retry. Without it they poll.
 	Notifier Notifier
 
 	// Latcher counts down latches.
 	Latcher Latcher
 
-	// Inspector lets operators look at locks and take them away.
+	// Inspector lets operators list, inspect and release locks.
 	Inspector Inspector
 
-	// Ledger keeps what became of work that is to happen once.
+	// Ledger stores the records of guards.
 	Ledger Ledger
 
 	// InProcess says that the ledger lives in this process and nowhere else:
@@ -173,55 +171,54 @@ type Capabilities struct {
 	// to fail clears it.
 	InProcess bool
 
-	// Eraser lets operators make the ledger forget.
+	// Eraser lets operators delete records.
 	Eraser Eraser
 
-	// Fencer, Incarnations and Notes are what an engine must have to be one of
-	// several that are made one.
+	// Fencer, Incarnations and Notes are needed by engines made of several
+	// engines, such as a quorum.
 	Fencer       Fencer
 	Incarnations Incarnations
 	Notes        Notes
 
-	// Prober tells how the engine is.
+	// Prober reports the health of the engine.
 	Prober Prober
 
-	// Patience is how long after it was sent a first Acquire or Claim may still
-	// be granted although its attempt was abandoned meanwhile. Who gives up
-	// earlier abandons again when it is over. It is zero for an engine that
-	// never grants an abandoned attempt.
+	// LateGrant is how long after sending it a first Acquire or Claim may still
+	// be granted although its attempt was abandoned. A caller that gives up
+	// earlier abandons again when LateGrant has passed. It is zero for an engine
+	// that never grants an abandoned attempt.
 	LateGrant time.Duration
 
-	// LongestLease is the longest lease that the engine grants, of locks and of
-	// claims. Zero means that it grants any.
+	// LongestLease is the longest lease that the engine grants, for locks and
+	// claims. Zero means no limit.
 	LongestLease time.Duration
 
-	// Shard tells which of its parts an engine keeps a key in, so that one that
-	// is down does not hold up renewals in another. Nil means one part.
+	// Shard returns the part of the engine that keeps a key, so that a part that
+	// is down does not delay renewals in another. Nil means one part.
 	Shard func(key string) int
 }
 
-// Has tells whether the engine has locks of kind k.
+// Has reports whether the engine supports locks of kind k.
 func (c Capabilities) Has(k Kind) bool {
 	return k == Exclusive || slices.Contains(c.Kinds, k)
 }
 
-// A Notifier tells when a lock may have become free.
+// A Notifier wakes waiters when a lock may have become free.
 type Notifier interface {
-	// Notify returns a channel that receives when r, as it is, may be granted,
-	// until stop is called: after each release, and each time the engine begins
-	// to listen, since it may have missed one before. Of those who stand in line
-	// only who comes next has to be told. For a [Latch] it receives when the
-	// latch has opened. Notifications may be spurious, merged or missing.
-	// Neither Notify nor stop waits for anything.
+	// Notify returns a channel that receives when r may be granted, until stop
+	// is called: after each release, and each time the engine begins to listen,
+	// because it may have missed one before. In a queue only the next waiter must
+	// be notified. For a [Latch] it receives when the latch opens. Notifications
+	// may be spurious, merged or missing. Neither Notify nor stop blocks.
 	Notify(r Request) (wake <-chan struct{}, stop func())
 }
 
-// A Latcher counts down latches: each opens when it has been counted down as
-// often as Request.Limit said when it was first heard of.
+// A Latcher counts down latches. A latch opens after as many counts as
+// Request.Limit said on its first use.
 type Latcher interface {
-	// CountDown counts r's attempt, once however often it is sent, and returns
-	// how many are missing. Without an attempt it only looks. A latch nobody has
-	// heard of comes into being closed, with r's limit. It is forgotten a lease
-	// after the last call that counted or looked.
+	// CountDown counts r's attempt once, however often it is sent, and returns
+	// how many counts are left. Without an attempt it only looks. The first call
+	// creates the latch with r's limit. A latch expires one lease after the last
+	// call.
 	CountDown(ctx context.Context, r Request) (left int, err error)
 }

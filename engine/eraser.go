@@ -2,11 +2,10 @@ package engine
 
 import "context"
 
-// An Eraser lets operators make a [Ledger] forget.
+// An Eraser lets operators delete records of a [Ledger].
 type Eraser interface {
-	// Erase forgets what became of the work at key, so that the next claim is
-	// granted, and returns what was known, without the result. Who watches the key
-	// is told. While somebody has the claim nothing is forgotten: the record is
-	// returned as it is, [Running].
+	// Erase deletes the record of key, so that the next claim is granted. It
+	// returns the record as it was, without the result, and notifies watchers. A
+	// [Running] record is returned unchanged and not deleted.
 	Erase(ctx context.Context, key string) (Record, error)
 }

@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// A Prober tells how an engine is, and what it is made of.
+// A Prober reports the health and topology of an engine.
 type Prober interface {
-	// Probe asks every node that the engine knows. One that does not answer is in
-	// the report with its Err; Probe itself fails only if it cannot name any.
+	// Probe asks every known node. A node that does not answer is in the report
+	// with its Err; Probe fails only if it knows no node.
 	Probe(ctx context.Context) (Health, error)
 }
 
-// Health is how an engine is.
+// Health is the state of an engine.
 type Health struct {
 	Topology Topology
 	Nodes    []Node   // of this engine itself
-	Parts    []Health // the engines that it is made of
-	Name     string   // among the parts of another engine, as "standby"
-	Notices  []string // what an operator should know of, as that it has degraded
+	Parts    []Health // the engines it is made of
+	Name     string   // as a part of another engine, such as "standby"
+	Notices  []string // what an operator should know, such as a degraded engine
 
-	// Timeout is how long a call may take.
+	// Timeout bounds a call to the engine.
 	Timeout time.Duration
 
-	// Quorum is how many have to agree: sentinels that a primary is down, or parts
-	// on a grant. Slots is how many of a cluster's 16,384 somebody serves.
+	// Quorum is how many must agree: sentinels on a primary that is down, or parts
+	// on a grant. Slots is how many of a cluster's 16,384 slots are served.
 	Quorum int
 	Slots  int
 
-	// Acks is how many replicas have to know of a grant: "", "any", "quorum" or
+	// Acks is how many replicas must confirm a grant: "", "any", "quorum" or
 	// "all".
 	Acks string
 }
 
-// A Topology is what an engine is made of.
+// A Topology is how the servers of an engine are arranged.
 type Topology string
 
 // The topologies.
@@ -46,7 +46,7 @@ const (
 	Standby    Topology = "standby"
 )
 
-// A Node is a server, or this process. What could not be learned is zero.
+// A Node is a server, or this process. Unknown fields are zero.
 type Node struct {
 	Addr    string
 	ID      string // of this run of the server
@@ -54,31 +54,32 @@ type Node struct {
 	Version string
 	Uptime  time.Duration
 
-	Latency time.Duration // of one question and its answer
-	Offset  time.Duration // its clock less ours, right to half the latency
+	Latency time.Duration // of one round trip
+	Offset  time.Duration // its clock minus ours, accurate to half the latency
 
-	// AppendOnly is "no", or how often what is written goes to disk: "always",
-	// "everysec", or "no sync", when the system likes. It is "yes" if that is not told.
+	// AppendOnly is "no", or when writes are synced to disk: "always",
+	// "everysec", or "no sync" if the operating system decides. It is "yes" if the
+	// server does not say when.
 	AppendOnly string
 
 	Snapshots  bool
-	Eviction   string // the policy for when memory is full
-	MaxMemory  int64  // bytes; zero is no limit
+	Eviction   string // the policy when memory is full
+	MaxMemory  int64  // in bytes; zero means no limit
 	UsedMemory int64
-	Exposed    bool // lets everybody in: asks for no password, and listens on more than the loopback
+	Exposed    bool // needs no password and listens on more than the loopback
 
-	Primary     string // of a replica, the address; of a sentinel, the one that it names
-	Linked      bool   // of a replica, that it hears from its primary
-	Replicas    int    // of a primary, those that are connected
-	MinReplicas int    // that a primary asks for before it writes
+	Primary     string // the primary's address, of a replica or a sentinel
+	Linked      bool   // of a replica: connected to its primary
+	Replicas    int    // of a primary: connected replicas
+	MinReplicas int    // of a primary: replicas it needs to accept writes
 
-	Slots int // of a primary in a cluster, how many it has
+	Slots int // of a primary in a cluster
 
-	Denied []string // commands that our user may not use, and that locks or a probe need
-	Err    error    // why nothing, or not all, is known
+	Denied []string // needed commands that the user may not run
+	Err    error    // why the report is incomplete
 }
 
-// A Role is what a node does.
+// A Role is the role of a node.
 type Role string
 
 // The roles.

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// An Incarnations tells how far its memory reaches back. An engine that was started
-// anew may have forgotten whom it granted locks to: until their leases have run
-// out, it is no witness.
+// Incarnations identify the memory of an engine. A server that was restarted may
+// have lost the locks it granted. Until their leases have expired, its vote in a
+// quorum does not count.
 type Incarnations interface {
-	// Connections is how often the engine has begun to talk to where its locks
-	// are kept. As long as the number stays the same, so does the memory. It is
-	// zero if the engine cannot tell, and then never stays the same.
+	// Connections is how often the engine has connected to its server. While the
+	// number does not change, neither does the incarnation. It is zero if the
+	// engine does not know; then the incarnation must be asked for each time.
 	Connections() uint64
 
-	// Incarnation asks what the locks are kept in now.
+	// Incarnation asks for the current incarnation.
 	Incarnation(ctx context.Context) (Incarnation, error)
 }
 
-// An Incarnation is what locks are kept in, from when it was begun until it is lost.
+// An Incarnation is the memory of an engine, from its start until it is lost.
 type Incarnation struct {
-	ID  string        // another one for each memory
-	Age time.Duration // for how long everything has been kept, at least
+	ID  string        // different for each incarnation
+	Age time.Duration // at least how long it has lost nothing
 }

@@ -6,79 +6,80 @@ import (
 	"time"
 )
 
-// An Inspector lets operators look at locks and take them away. It takes for a
-// lock only what has a lock's shape, which a latch has not; asked for anything
-// else by name, it fails with [ErrKind] and touches nothing.
+// An Inspector lets operators list, inspect and release locks. Keys that are not
+// locks, latches among them, are never listed or modified; asked for such a key,
+// it fails with [ErrKind].
 type Inspector interface {
-	// List returns some of the locks that are held and whose keys match pattern,
-	// and where to go on: cursor is "" at first, and next is "" at the end. A
-	// lock held throughout is listed, maybe more than once.
+	// List returns one page of the held locks whose keys match pattern. The
+	// first cursor is ""; next is "" after the last page. A lock that is held
+	// throughout is listed at least once.
 	List(ctx context.Context, pattern, cursor string) (locks []Lock, next string, err error)
 
-	// Inspect returns what is at key. A lock that is free has no holders.
+	// Inspect returns the lock at key. A free lock has no holders.
 	Inspect(ctx context.Context, key string) (Lock, error)
 
-	// Seize takes the lock at key away from all who hold it, and returns what it
-	// was. Who waits is told, and stays in line. A renewal by those who held it
-	// fails with [ErrRevoked], for a minute at least, and for three times what was
-	// left of their leases. If nobody holds the lock, Seize empties its line: who
-	// stood there is returned and told, and takes a new place when it comes back.
+	// ForceRelease takes the lock at key from all its holders and returns the
+	// lock as it was. Waiters are notified and keep their positions. A renewal by
+	// a former holder fails with [ErrRevoked] for at least a minute, and for
+	// three times what was left of its lease. If the lock is free, ForceRelease
+	// empties its queue and returns it; the waiters are notified and queue again.
 	ForceRelease(ctx context.Context, key string) (Lock, error)
 
-	// Register makes a client known for a while: the holders whose names begin
-	// with its ID and a colon are its.
+	// Register makes a client known for the given time. Holder ids that begin
+	// with its ID and a colon belong to it.
 	Register(ctx context.Context, m Member, life time.Duration) error
 
-	// Members returns those of the clients with the given IDs that are known.
+	// Members returns the registered clients among the given IDs.
 	Members(ctx context.Context, ids []string) ([]Member, error)
 
-	// Watch returns a channel that receives when a lock has been seized from the
-	// client with that ID, as [Notifier] does. What a named owner held was its
-	// clients': their attempts begin with their IDs and a colon, too.
+	// Watch returns a channel that receives when a lock of the client with that
+	// ID was released by force; stop works as in [Notifier]. Locks of a named
+	// owner belong to the clients whose attempts hold them: such attempts begin
+	// with the client's ID and a colon.
 	Watch(id string) (wake <-chan struct{}, stop func())
 }
 
-// A Lock is what an [Inspector] sees at a key.
+// A Lock is a lock as an [Inspector] sees it.
 type Lock struct {
 	Key     string
-	Kind    Kind     // Read or Write by who holds it; Fair if somebody stands in line
-	Holders []Holder // the writer first; otherwise in no order
-	Waiters []Waiter // who stands in line, in order
+	Kind    Kind     // Read or Write after its holders; Fair if callers wait in a queue
+	Holders []Holder // the writer first; the rest in no order
+	Waiters []Waiter // in queue order
 
-	// Listeners is how many processes wait to be told of the release of an
-	// Exclusive lock. It is a hint.
+	// Listeners is how many processes wait for a notification of an Exclusive
+	// lock. It is a hint.
 	Listeners int
 }
 
-// A Holder is somebody who holds a lock.
+// A Holder is a holder of a lock.
 type Holder struct {
 	Name  string // as in Request.Holder
 	Kind  Kind
-	Count int           // how often it has entered
-	Fence uint64        // zero if it has none, as a holder of another library
-	Left  time.Duration // what remains of its lease; zero if it has no end
+	Count int           // entries
+	Fence uint64        // zero for a holder of another library
+	Left  time.Duration // of its lease; zero if the lease does not expire
 }
 
-// A Waiter is somebody who stands in line.
+// A Waiter is a caller in the queue of a lock.
 type Waiter struct {
 	Name string // as in Request.Holder
 	Kind Kind
-	Left time.Duration // for how long its place is kept
+	Left time.Duration // until its position expires
 }
 
-// A Member is a client of an engine.
+// A Member is a registered client of an engine.
 type Member struct {
-	ID    string    // what the names of its holders begin with
-	Name  string    // what the program is called
-	Host  string    // the machine's name
-	PID   int       // the process's number
-	Since time.Time // when it was made
+	ID    string    // its holder ids begin with it
+	Name  string    // of the program
+	Host  string    // of the machine
+	PID   int       // of the process
+	Since time.Time // when the client was made
 }
 
 // Match reports whether key matches pattern, in which * stands for any text and
-// ? for any byte. Both are themselves after a backslash.
+// ? for any byte. A backslash takes the special meaning from either.
 func Match(pattern, key string) bool {
-	star, back := -1, 0 // where the last star was, and what it is tried up to
+	star, back := -1, 0 // the last star, and where its match ends
 	for p, k := 0, 0; ; {
 		switch width := matchByte(pattern[p:], key[k:]); {
 		case p < len(pattern) && pattern[p] == '*':

@@ -6,139 +6,138 @@ import (
 	"time"
 )
 
-// A Ledger keeps what became of work that is to happen once. What it knows of a
-// key is its record; all times are the engine's.
+// A Ledger stores the records of guards: one per key, saying whether the work was
+// begun and how it ended. All times are the engine's.
 //
-// Of a record there are two entries, each with an end of its own: the lock entry,
-// which is there while somebody has the claim and ends with its lease, and the
-// result entry, which says that the work began, and later what became of it. A
-// beginning without a lock entry is an outcome that nobody knows.
+// A record has two entries that expire separately. The lock entry exists while a
+// claim is held and expires with its lease. The result entry says that the work
+// began, and later how it ended. A result entry without an end and without a lock
+// entry means that the outcome is unknown.
 //
-// As with an [Engine], all methods are safe for concurrent use, honour ctx,
-// return within a bound of the engine's own, and take effect or not at all,
-// unless the error matches [ErrUnknown].
+// As with an [Engine], all methods are safe for concurrent use, honour ctx, and
+// return within the engine's own timeout. An error means that the call had no
+// effect, unless it matches [ErrUnknown].
 type Ledger interface {
-	// Claim makes one attempt to get the right to decide what becomes of a key,
-	// and returns its record. Record.Granted tells whether the attempt has it.
+	// Claim makes one attempt to claim a key: to get the right to do its work and
+	// settle the outcome. It returns the record; Record.Granted reports whether
+	// the attempt holds the claim.
 	//
-	// If the record has a fingerprint and c has another, Claim fails with
-	// [ErrMismatch], whatever the state. Repeated with the same attempt while that
-	// has the claim, it answers as the first time, with the same fence, and works
-	// as a renewal. Once the lease has run out it is a claim like any other.
+	// If the record and c have different fingerprints, Claim fails with
+	// [ErrMismatch], whatever the state. A repeated request of the attempt that
+	// holds the claim gets the same answer and fence, and renews the claim. After
+	// the lease has expired it is a new claim.
 	Claim(ctx context.Context, c Claim) (Record, error)
 
-	// Renew lets the lease of each claim begin anew, and keeps the mark of its
-	// beginning for as long as Claim.Retain says from now. It returns one error
-	// for each, in order: nil, [ErrNotHolder], or what went wrong on the way. A
-	// renewal never shortens anything and never brings a claim back.
+	// Renew restarts the lease of each claim, and the retention of its result
+	// entry. It returns one error for each, in order: nil, [ErrNotHolder], or the
+	// failure of the call. A renewal never shortens a lease or a retention and
+	// never restores a claim.
 	Renew(ctx context.Context, cs []Claim) []error
 
-	// Settle ends a claim and says what became of the work. Only the attempt that
-	// has the claim can: the answer is Released if it did, and again, whatever it
-	// says then, for as long as what it settled is kept, which stays as it is;
-	// AlreadyFree if nothing is known of the key, or its lease has run out and
-	// nobody has claimed the key since; and NotYours if somebody has.
+	// Settle ends a claim and records the outcome of the work. Only the attempt
+	// that holds the claim can settle it. The answer is Released if it did. A
+	// repeated Settle answers Released while the first outcome is retained, and
+	// does not change it. The answer is AlreadyFree if there is no record, or the
+	// lease has expired and the key was not claimed again, and NotYours if it was.
 	Settle(ctx context.Context, s Settlement) (Outcome, error)
 
-	// Lookup returns the record of a key. One of which nothing is known is
+	// Lookup returns the record of a key. The state of an unknown key is
 	// [Absent].
 	Lookup(ctx context.Context, key string) (Record, error)
 
-	// List returns some of the records whose keys match pattern, without their
-	// results, and where to go on: cursor is "" at first, and next is "" at the
-	// end. A record that is there throughout is listed, maybe more than once.
+	// List returns one page of the records whose keys match pattern, without
+	// their results. The first cursor is ""; next is "" after the last page. A
+	// record that exists throughout is listed at least once.
 	List(ctx context.Context, pattern, cursor string) (records []Record, next string, err error)
 
 	// Watch returns a channel that receives when a claim of the key was settled or
-	// undone, as [Notifier] does, until stop is called. That a lease has run out
-	// it need not tell: Record.Left does.
+	// undone, until stop is called; see [Notifier]. It need not receive when a
+	// lease expires: Record.Left says when to look.
 	Watch(key string) (wake <-chan struct{}, stop func())
 }
 
-// A Claim is an attempt to get the right to decide what becomes of a key.
+// A Claim is an attempt to claim a key.
 type Claim struct {
 	Key string
 
 	// Attempt is new for every claim.
 	Attempt string
 
-	// Fingerprint stands for what is to be done. It is stored with the claim,
-	// and one key has one. Empty means that none is known: it matches all, and
-	// takes nothing away from the record.
+	// Fingerprint identifies the payload of the work. A record has one. An empty
+	// fingerprint matches any, and leaves the record's as it is.
 	Fingerprint string
 
-	// Lease is how long the claim survives who made it.
+	// Lease is how long the claim survives its holder.
 	Lease time.Duration
 
-	// Retain is how long it is kept that the work began, from the grant or the
-	// last renewal. While it is, a claim that ran out leaves an [Unknown] outcome
-	// behind; so it had better be longer than Lease. Zero means that nothing is
-	// kept, and a claim that ran out leaves nothing.
+	// Retain is how long the beginning of the work is recorded, from the grant or
+	// the last renewal. A claim that expires within that time leaves an [Unknown]
+	// outcome, so Retain should be longer than Lease. With zero, a claim that
+	// expires leaves nothing.
 	Retain time.Duration
 
-	// Take grants the claim even if the outcome of the one before is unknown,
-	// whose mark it replaces. It never takes a claim away from somebody whose
-	// lease still runs, and changes nothing about what is Done or Failed.
+	// TakeOver grants the claim even if the previous outcome is unknown, and
+	// replaces that record. It never takes a claim whose lease is valid, and does
+	// not change a record that is Done or Failed.
 	TakeOver bool
 
-	// Retry says that this attempt may have been sent before.
+	// Retry means that this attempt may have been sent before.
 	Retry bool
 }
 
-// A Settlement says what became of a claim.
+// A Settlement is the end of a claim.
 type Settlement struct {
 	Key     string
 	Attempt string
 
-	// Outcome is Done, Failed, Unknown, or Absent if nothing is to be kept, so
-	// that the next claim is granted.
+	// Outcome is Done, Failed, Unknown, or Absent to keep nothing, so that the
+	// next claim is granted.
 	Outcome State
 
-	// Result is kept as it is, if the outcome is Done or Failed.
+	// Result is stored unchanged, if the outcome is Done or Failed.
 	Result []byte
 
-	// Retain is for how long the outcome is kept, above zero unless that is
-	// Absent: from now; or from when the claim was granted, however often it was
-	// renewed, and then maybe not at all.
+	// Retain is how long the outcome is kept, above zero unless the outcome is
+	// Absent. It counts from now, or with FromStart from the grant; then it may
+	// have passed already.
 	Retain    time.Duration
 	FromStart bool
 
-	// Abandon goes with Absent, for a claim without an answer: no work was begun
-	// for it. If it was granted it is undone, even if its lease has run out
-	// meanwhile, and its beginning is forgotten: the answer is Released. But one
-	// that took over an unknown outcome leaves that unknown, for as long as its own
-	// mark would have been kept: what was begun before it may have been done. If
-	// it is still on its way it is refused with [ErrAbandoned], for Lease from now
-	// and with the exception in Capabilities.Patience. What was settled stays.
+	// Abandon goes with Absent, for a claim without an answer, whose work was not
+	// begun. If the claim was granted it is undone, even if its lease has expired,
+	// and its record is deleted: the answer is Released. A claim that took over an
+	// unknown outcome leaves that outcome unknown, for its own retention. A claim
+	// that arrives later, within Lease from now, fails with [ErrAbandoned], with
+	// the exception in Capabilities.LateGrant. A settled outcome does not change.
 	Abandon bool
 	Lease   time.Duration
 }
 
-// A Record is what a [Ledger] knows of a key.
+// A Record is a record of a [Ledger].
 type Record struct {
 	Key         string
 	State       State
-	Granted     bool          // the claim that was asked for has it; the state is Running
-	TookOver    bool          // it was granted over an unknown outcome
-	Fence       uint64        // of the claim that decided or decides; it grows with every one
-	Began       time.Time     // when that was granted, by the engine's clock; never zero if there is one
-	Age         time.Duration // how long ago that is
-	Left        time.Duration // of its lease if Running, and otherwise until the record ends
+	Granted     bool          // the requested claim is held; the state is Running
+	TookOver    bool          // granted over an unknown outcome
+	Fence       uint64        // of the last claim; it grows with every claim
+	Began       time.Time     // when that claim was granted, by the engine's clock; not zero if there is one
+	Age         time.Duration // time since Began
+	Left        time.Duration // of the lease if Running, otherwise of the record
 	Fingerprint string
 	Result      []byte // if Done or Failed
-	Local       bool   // it is this process's alone, since the engine has degraded to that
+	Local       bool   // valid in this process only: the engine has degraded
 }
 
-// A State is what is known of a key.
+// A State is the state of a record.
 type State uint8
 
 // The states of a record.
 const (
-	Absent  State = iota // nothing is known
-	Running              // somebody has the claim
+	Absent  State = iota // there is no record
+	Running              // a claim is held
 	Done                 // the work was done
-	Failed               // it was not, and is not to be tried again for now
-	Unknown              // it began, and nobody knows what became of it
+	Failed               // the work failed, and is not retried while the record is kept
+	Unknown              // the work began, and its outcome is unknown
 )
 
 // String returns the state in a word.
@@ -158,5 +157,5 @@ func (s State) String() string {
 	return "no state"
 }
 
-// ErrMismatch reports a claim whose fingerprint is not the record's.
-var ErrMismatch = errors.New("engine: the key was claimed for something else")
+// ErrMismatch reports a claim whose fingerprint differs from the record's.
+var ErrMismatch = errors.New("engine: the key was claimed with another fingerprint")
