@@ -12,15 +12,15 @@ import (
 // An Event is one rule's work on one request. Method, Path and Key are the client's
 // bytes: escape them before you print them.
 type Event struct {
-	Rule    string // its name
-	Verb    string // lock, once or submit
-	Key     string
-	Outcome string // ran, replayed, refused, waited, unguarded, shadowed, unknown, failed
-	Code    string // of the problem, if the request was refused
-	Method  string
-	Path    string // cut after 1 KiB
-	Status  int
-	Took    float64 // seconds
+	Rule    string  `json:"rule"` // its name
+	Verb    string  `json:"verb"` // lock, once or submit
+	Key     string  `json:"key"`
+	Outcome string  `json:"outcome"`        // ran, replayed, refused, waited, unguarded, shadowed, unknown, failed
+	Code    string  `json:"code,omitempty"` // of the problem, if the request was refused
+	Method  string  `json:"method"`
+	Path    string  `json:"path"` // cut after 1 KiB
+	Status  int     `json:"status"`
+	Took    float64 `json:"took_s"` // seconds
 }
 
 // waitThreshold is the delay from which a request counts as one that waited for its

@@ -72,13 +72,13 @@ type Server struct {
 	log      *slog.Logger
 	records  *guard.Records // nil if the engine keeps none
 	began    time.Time
-	door     door
-	trail    *trail
+	auth     auth
+	audit    *auditLog
 	events   *Events
 	mux      *http.ServeMux
 	api      huma.API
 	document []byte
-	health   checkup
+	health   healthCache
 }
 
 // New returns the API. What it opens, Close closes.
@@ -104,16 +104,16 @@ func New(o Options) (*Server, error) {
 	if s.records, err = guard.NewRecords(o.Client); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
 	}
-	if s.door, err = newDoor(o.Config); err != nil {
+	if s.auth, err = newAuth(o.Config); err != nil {
 		return nil, err
 	}
 	if err := s.build(); err != nil {
 		return nil, err
 	}
-	if s.trail, err = openTrail(o.Config.Audit, s.log, s.events); err != nil {
+	if s.audit, err = openAuditLog(o.Config.Audit, s.log, s.events); err != nil {
 		return nil, err
 	}
-	if len(s.door.keys) == 0 {
+	if len(s.auth.keys) == 0 {
 		s.log.Warn("the admin API asks for no token: everybody on this machine may look and change; see admin.tokens")
 	}
 	return s, nil
@@ -121,7 +121,7 @@ func New(o Options) (*Server, error) {
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	harden(w.Header())
+	setSecurityHeaders(w.Header())
 	if check, ok := s.probe(r); ok {
 		check(w, r)
 		return
@@ -132,30 +132,30 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, pattern := s.mux.Handler(r); pattern == "" {
-		s.lost(r).write(w)
+		s.noRoute(r).write(w)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
 }
 
 // lost says that nothing is at a path, or not for that method.
-func (s *Server) lost(r *http.Request) *Problem {
+func (s *Server) noRoute(r *http.Request) *Problem {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		other := r.Clone(r.Context())
 		other.Method = method
 		if _, pattern := s.mux.Handler(other); pattern != "" {
-			return problem(MethodNotAllowed, "%s is not for %s: see %s/openapi.json", shown(r.URL.Path), shown(r.Method), s.o.Prefix)
+			return problem(MethodNotAllowed, "%s is not for %s: see %s/openapi.json", sanitize(r.URL.Path), sanitize(r.Method), s.o.Prefix)
 		}
 	}
-	return problem(NotFound, "there is nothing at %s: see %s/openapi.json", shown(r.URL.Path), s.o.Prefix)
+	return problem(NotFound, "there is nothing at %s: see %s/openapi.json", sanitize(r.URL.Path), s.o.Prefix)
 }
 
 // Tell adds something that happened to the stream of events. It must not be changed
 // any more.
-func (s *Server) Tell(kind string, what any) { s.events.Tell(kind, what) }
+func (s *Server) Publish(kind string, what any) { s.events.Publish(kind, what) }
 
 // Close ends the streams and the audit trail's file.
 func (s *Server) Close() error {
 	s.events.close()
-	return s.trail.close()
+	return s.audit.close()
 }

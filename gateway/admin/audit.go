@@ -17,7 +17,7 @@ import (
 // trail.
 type AuditEntry struct {
 	Time    time.Time `json:"time"`
-	Who     string    `json:"who" doc:"The name of the token; local if none is asked for; nobody if it was not shown."`
+	Actor     string    `json:"actor" doc:"The name of the token; local if none is asked for; nobody if it was not shown."`
 	Role    string    `json:"role,omitempty"`
 	Address string    `json:"address"`
 	Action  string    `json:"action" example:"release"`
@@ -38,7 +38,7 @@ type Before struct {
 }
 
 // was notes how a claim was.
-func (d *AuditEntry) was(c Claim) { d.Before = []Before{{State: c.State, Fence: c.Fence}} }
+func (d *AuditEntry) setBefore(c Claim) { d.Before = []Before{{State: c.State, Fence: c.Fence}} }
 
 // act does what an operator asks for, and writes down what came of it.
 func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error {
@@ -51,31 +51,31 @@ func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error 
 			d.Result = "refused"
 		}
 	}
-	s.trail.write(*d, actorOf(ctx))
+	s.audit.write(*d, actorOf(ctx))
 	return err
 }
 
 const (
-	mostDeeds     = 1000 // that are kept for GET /audit
+	maxEntries     = 1000 // that are kept for GET /audit
 	refusedPerSec = 10   // that are written down of those who were not let in
 	refusedBurst  = 100
 )
 
 // A trail is what was changed, or was not let be.
-type trail struct {
+type auditLog struct {
 	log    *slog.Logger
 	events *Events
 
 	mu      sync.Mutex
 	file    *os.File     // nil if there is none
-	trouble error        // why the last line could not be written
+	writeErr error        // why the last line could not be written
 	last    []AuditEntry // the latest one last
 	refused *rate.Limiter
 	skipped int
 }
 
-func openTrail(path string, log *slog.Logger, events *Events) (*trail, error) {
-	t := &trail{log: log, events: events, refused: rate.NewLimiter(refusedPerSec, refusedBurst)}
+func openAuditLog(path string, log *slog.Logger, events *Events) (*auditLog, error) {
+	t := &auditLog{log: log, events: events, refused: rate.NewLimiter(refusedPerSec, refusedBurst)}
 	if path == "" {
 		return t, nil
 	}
@@ -87,7 +87,7 @@ func openTrail(path string, log *slog.Logger, events *Events) (*trail, error) {
 	return t, nil
 }
 
-func (t *trail) close() error {
+func (t *auditLog) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.file == nil {
@@ -100,7 +100,7 @@ func (t *trail) close() error {
 
 // refuse writes down a change that somebody was not let make. Anybody can be refused
 // as often as they like, so of many only some are written down, and how many were not.
-func (t *trail) refuse(d AuditEntry, by actor) {
+func (t *auditLog) refuse(d AuditEntry, by actor) {
 	t.mu.Lock()
 	if !t.refused.Allow() {
 		t.skipped++
@@ -114,39 +114,39 @@ func (t *trail) refuse(d AuditEntry, by actor) {
 }
 
 // write adds a line, in the log and in the file.
-func (t *trail) write(d AuditEntry, by actor) {
-	d.Time, d.Who, d.Role, d.Address = time.Now().UTC(), by.name, string(by.role), by.address
+func (t *auditLog) write(d AuditEntry, by actor) {
+	d.Time, d.Actor, d.Role, d.Address = time.Now().UTC(), by.name, string(by.role), by.address
 	if d.Key != "" {
 		d.KeyHash = hashed(d.Key)
 	}
-	d.Key, d.Reason = shown(d.Key), shown(d.Reason)
-	t.log.Info("admin: "+d.Action, "who", d.Who, "role", d.Role, "address", d.Address, "key", d.Key, "key_hash", d.KeyHash,
+	d.Key, d.Reason = sanitize(d.Key), sanitize(d.Reason)
+	t.log.Info("admin: "+d.Action, "actor", d.Actor, "role", d.Role, "address", d.Address, "key", d.Key, "key_hash", d.KeyHash,
 		"before", d.Before, "reason", d.Reason, "result", d.Result, "code", string(d.Code))
-	t.keep(d)
-	t.events.Tell("admin", d)
+	t.store(d)
+	t.events.Publish("admin", d)
 }
 
-func (t *trail) keep(d AuditEntry) {
+func (t *auditLog) store(d AuditEntry) {
 	line, err := json.Marshal(d)
 	if err != nil {
 		panic(err) // texts and numbers
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.last) == mostDeeds {
+	if len(t.last) == maxEntries {
 		t.last = slices.Delete(t.last, 0, 1)
 	}
 	t.last = append(t.last, d)
 	if t.file == nil {
 		return
 	}
-	if _, t.trouble = t.file.Write(append(line, '\n')); t.trouble != nil {
-		t.log.Error("admin: the audit trail cannot be written", "error", t.trouble)
+	if _, t.writeErr = t.file.Write(append(line, '\n')); t.writeErr != nil {
+		t.log.Error("admin: the audit trail cannot be written", "error", t.writeErr)
 	}
 }
 
 // latest returns so many lines, the latest first.
-func (t *trail) latest(n int) []AuditEntry {
+func (t *auditLog) latest(n int) []AuditEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := slices.Clone(t.last[max(0, len(t.last)-n):])
@@ -155,19 +155,19 @@ func (t *trail) latest(n int) []AuditEntry {
 }
 
 // ok says why the trail cannot be written, if it cannot.
-func (t *trail) ok() error {
+func (t *auditLog) err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.trouble
+	return t.writeErr
 }
 
 // Audit is the latest part of the audit trail.
 type Audit struct {
-	Deeds []AuditEntry `json:"deeds" doc:"The latest first."`
+	Entries []AuditEntry `json:"entries" doc:"The latest first."`
 }
 
-func (s *Server) listDeeds(_ context.Context, in *struct {
+func (s *Server) listAudit(_ context.Context, in *struct {
 	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }) (*body[Audit], error) {
-	return answer(Audit{Deeds: s.trail.latest(in.Limit)}), nil
+	return answer(Audit{Entries: s.audit.latest(in.Limit)}), nil
 }

@@ -50,7 +50,7 @@ func TestAVerdictHasAStatusThatEnds(t *testing.T) {
 		w.post(at("claims", id)+"/resolve", map[string]any{
 			"outcome": "done", "reason": "it is", "response": map[string]any{"status": status},
 		}).problem(http.StatusUnprocessableEntity, admin.Invalid)
-		if _, err := (admin.Verdict{Outcome: "done", Response: &admin.Response{Status: status}}).Kept(); err == nil {
+		if _, err := (admin.Resolution{Outcome: "done", Response: &admin.Response{Status: status}}).Stored(); err == nil {
 			t.Errorf("a command may say %d", status)
 		}
 	}

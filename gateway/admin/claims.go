@@ -58,18 +58,18 @@ func (s *Server) claimRoutes() {
 }
 
 func (s *Server) listClaims(ctx context.Context, in *struct {
-	Paged
+	PageQuery
 	Guard string `query:"guard" maxLength:"64" doc:"Only those of the guard that is named so."`
 	State string `query:"state" enum:"running,done,failed,unknown" doc:"Only those in this state."`
 }) (*body[Claims], error) {
-	return s.claims(ctx, in.Paged, func(c Claim) bool {
+	return s.claims(ctx, in.PageQuery, func(c Claim) bool {
 		return (in.Guard == "" || in.Guard == c.Guard) && (in.State == "" || in.State == c.State)
 	}, in.Guard)
 }
 
 // claims returns the claims that are wanted. The engine is asked for those of one
 // guard if it is named.
-func (s *Server) claims(ctx context.Context, in Paged, want func(Claim) bool, name string) (*body[Claims], error) {
+func (s *Server) claims(ctx context.Context, in PageQuery, want func(Claim) bool, name string) (*body[Claims], error) {
 	if s.records == nil {
 		return nil, problem(NotSupported, "%v", errNoRecords)
 	}
@@ -78,7 +78,7 @@ func (s *Server) claims(ctx context.Context, in Paged, want func(Claim) bool, na
 		pattern = guard.Pattern(name)
 	}
 	out := Claims{Claims: []Claim{}, Next: in.Cursor}
-	for range mostPages {
+	for range maxPages {
 		recs, next, err := s.records.From(ctx, pattern, out.Next)
 		if err != nil {
 			return nil, badCursor(err, in.Cursor)
@@ -95,7 +95,7 @@ func (s *Server) claims(ctx context.Context, in Paged, want func(Claim) bool, na
 	return answer(out), nil
 }
 
-func (s *Server) getClaim(ctx context.Context, in *struct{ Identified }) (*body[ClaimDetail], error) {
+func (s *Server) getClaim(ctx context.Context, in *struct{ IDPath }) (*body[ClaimDetail], error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, err
@@ -117,14 +117,14 @@ func (s *Server) claim(ctx context.Context, id string) (ClaimDetail, error) {
 	case err != nil:
 		return ClaimDetail{}, err
 	case rec.State == engine.Absent:
-		return ClaimDetail{}, problem(NotFound, "nothing is known of %s, or not any more", shown(id))
+		return ClaimDetail{}, problem(NotFound, "nothing is known of %s, or not any more", sanitize(id))
 	}
 	return claim(rec), nil
 }
 
 func (s *Server) expireClaim(ctx context.Context, in *struct {
-	Identified
-	Body Reasoned
+	IDPath
+	Body ReasonBody
 }) (*body[ClaimDetail], error) {
 	id, err := in.id()
 	if err != nil {
@@ -141,12 +141,12 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 			return err
 		}
 		out = claim(rec)
-		deed.was(out.Claim)
+		deed.setBefore(out.Claim)
 		switch rec.State {
 		case engine.Absent:
-			return problem(NotFound, "nothing is known of %s, or not any more", shown(id))
+			return problem(NotFound, "nothing is known of %s, or not any more", sanitize(id))
 		case engine.Running:
-			return problem(Conflict, "the work of %s still runs: wait until it is over, or until its lease is, in %d ms", shown(id), out.TTLMS)
+			return problem(Conflict, "the work of %s still runs: wait until it is over, or until its lease is, in %d ms", sanitize(id), out.TTLMS)
 		}
 		return nil
 	})
@@ -167,8 +167,8 @@ type Response struct {
 var outcomes = map[string]engine.State{"done": engine.Done, "failed": engine.Failed, "free": engine.Absent}
 
 // A verdict is what an operator says became of work.
-type verdict struct {
-	Reasoned
+type resolution struct {
+	ReasonBody
 	Outcome  string          `json:"outcome" enum:"done,failed,free"`
 	Result   json.RawMessage `json:"result,omitempty" doc:"Only with done: what a guard in a Go program returns."`
 	Response *Response       `json:"response,omitempty" doc:"Only with done: what a guard of the gateway or the middleware answers."`
@@ -176,14 +176,14 @@ type verdict struct {
 }
 
 func (s *Server) resolveClaim(ctx context.Context, in *struct {
-	Identified
-	Body verdict
+	IDPath
+	Body resolution
 }) (*body[ClaimDetail], error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, err
 	}
-	kept, err := in.Body.kept()
+	kept, err := in.Body.stored()
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 		if err != nil {
 			return err
 		}
-		deed.was(was.Claim)
+		deed.setBefore(was.Claim)
 		if err := s.records.Resolve(ctx, id, outcomes[in.Body.Outcome], kept); err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 }
 
 // kept returns what is to be kept as the result.
-func (v *verdict) kept() ([]byte, error) {
+func (v *resolution) stored() ([]byte, error) {
 	given := 0
 	for _, is := range []bool{v.Result != nil, v.Response != nil, v.Error != ""} {
 		if is {
@@ -240,7 +240,7 @@ func (v *verdict) kept() ([]byte, error) {
 	return r.MarshalBinary()
 }
 
-func (s *Server) listTokens(ctx context.Context, in *struct{ Paged }) (*body[Claims], error) {
+func (s *Server) listTokens(ctx context.Context, in *struct{ PageQuery }) (*body[Claims], error) {
 	var guards []string
 	if s.o.Rules != nil {
 		if cfg := s.o.Rules(); cfg != nil {
@@ -254,7 +254,7 @@ func (s *Server) listTokens(ctx context.Context, in *struct{ Paged }) (*body[Cla
 	if len(guards) == 0 {
 		return answer(Claims{Claims: []Claim{}}), nil
 	}
-	return s.claims(ctx, in.Paged, func(c Claim) bool { return slices.Contains(guards, c.Guard) }, "")
+	return s.claims(ctx, in.PageQuery, func(c Claim) bool { return slices.Contains(guards, c.Guard) }, "")
 }
 
 // claim tells about a record.

@@ -13,14 +13,14 @@ import (
 func Describe(info interlock.LockInfo) LockDetail {
 	l := LockDetail{Lock: Lock{
 		Key: info.Key, Kind: info.Kind.String(), Holders: []Holder{}, Waiters: len(info.Waiters), Listeners: info.Listeners,
-	}, Line: []Waiter{}}
+	}, Queue: []Waiter{}}
 	for _, h := range info.Holders {
 		l.Holders = append(l.Holders, Holder{
 			Owner: hashed(h.Holder), Kind: h.Kind.String(), Fence: h.Fence, Count: h.Count, TTLMS: millis(h.Left), Client: program(h.Client),
 		})
 	}
 	for _, w := range info.Waiters {
-		l.Line = append(l.Line, Waiter{Owner: hashed(w.Holder), Kind: w.Kind.String(), TTLMS: millis(w.Left), Client: program(w.Client)})
+		l.Queue = append(l.Queue, Waiter{Owner: hashed(w.Holder), Kind: w.Kind.String(), TTLMS: millis(w.Left), Client: program(w.Client)})
 	}
 	return l
 }
@@ -35,7 +35,7 @@ func Outcome(word string) (s engine.State, known bool) {
 }
 
 // A Verdict is what an operator says became of work, as in the API.
-type Verdict struct {
+type Resolution struct {
 	Outcome  string
 	Result   json.RawMessage // only with done
 	Response *Response       // only with done
@@ -44,6 +44,6 @@ type Verdict struct {
 }
 
 // Kept returns what [guard.Records.Resolve] is to keep of it.
-func (v Verdict) Kept() ([]byte, error) {
-	return (&verdict{Reasoned: Reasoned{Reason: v.Reason}, Outcome: v.Outcome, Result: v.Result, Response: v.Response, Error: v.Error}).kept()
+func (v Resolution) Stored() ([]byte, error) {
+	return (&resolution{ReasonBody: ReasonBody{Reason: v.Reason}, Outcome: v.Outcome, Result: v.Result, Response: v.Response, Error: v.Error}).stored()
 }

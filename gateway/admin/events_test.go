@@ -85,7 +85,7 @@ func TestEvents(t *testing.T) {
 		w := open(t)
 		l := w.listen("")
 		hold := w.lock(w.client.Mutex("a:1"))
-		if what := l.is("lock.acquired").What.(map[string]any); what["key"] != "a:1" || what["owner"] == hold.Holder() {
+		if what := l.is("lock.acquired").Data.(map[string]any); what["key"] != "a:1" || what["owner"] == hold.Holder() {
 			t.Errorf("it is told %v", what)
 		}
 		w.post(at("locks", "a:1")+"/release", why)
@@ -96,36 +96,36 @@ func TestEvents(t *testing.T) {
 			}
 			delete(kinds, e.Kind)
 		}
-		w.api.Tell("gateway", map[string]string{"rule": "pay"})
+		w.api.Publish("gateway", map[string]string{"rule": "pay"})
 		l.is("gateway")
-		w.api.Tell("odd", func() {}) // has no JSON
+		w.api.Publish("odd", func() {}) // has no JSON
 		l.is("odd")
 	})
 	t.Run("who comes back goes on where it was", func(t *testing.T) {
 		w := open(t)
 		l := w.listen("")
-		w.api.Tell("one", 1)
+		w.api.Publish("one", 1)
 		first := l.is("one")
 		l.cancel()
-		w.api.Tell("two", 2)
-		w.api.Tell("three", 3)
+		w.api.Publish("two", 2)
+		w.api.Publish("three", 3)
 		l = w.listen(first.ID)
 		l.is("two")
 		l.is("three")
 	})
 	t.Run("who comes back too late, or from before a restart, is told that it missed some", func(t *testing.T) {
 		w := open(t)
-		w.api.Tell("first", nil)
+		w.api.Publish("first", nil)
 		l := w.listen("another-1")
 		l.is("missed")
 		first := l.is("first")
 		l.cancel()
 		for i := range 5000 {
-			w.api.Tell("many", i)
+			w.api.Publish("many", i)
 		}
 		l = w.listen(first.ID)
 		l.is("missed")
-		if e := l.is("many"); e.What.(float64) != 5000-4096 {
+		if e := l.is("many"); e.Data.(float64) != 5000-4096 {
 			t.Errorf("it goes on with %+v", e)
 		}
 		w.listen("nonsense").is("missed")
@@ -151,7 +151,7 @@ func TestEvents(t *testing.T) {
 		l := w.listen("")
 		large := strings.Repeat("x", 10_000)
 		for i := 0; ; i++ { // more than the connection holds, and than are kept
-			if w.api.Tell("large", large); i > 3*4096 {
+			if w.api.Publish("large", large); i > 3*4096 {
 				break
 			}
 		}
@@ -194,7 +194,7 @@ func TestEvents(t *testing.T) {
 		w.get("/api/v1/events").problem(401, admin.Unauthenticated)
 		value, _, _ := strings.Cut(w.post("/api/v1/session", map[string]any{"token": viewer}).header.Get("Set-Cookie"), ";")
 		l := w.with("Cookie", value).listen("")
-		w.api.Tell("one", 1)
+		w.api.Publish("one", 1)
 		l.is("one")
 	})
 }

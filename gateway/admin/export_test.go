@@ -1,17 +1,17 @@
 package admin
 
 // Visitors is how many addresses are remembered.
-func (s *Server) Visitors() int {
-	s.door.visitors.mu.Lock()
-	defer s.door.visitors.mu.Unlock()
-	return len(s.door.visitors.all)
+func (s *Server) Addresses() int {
+	s.auth.limits.mu.Lock()
+	defer s.auth.limits.mu.Unlock()
+	return len(s.auth.limits.all)
 }
 
 // Sessions is how many sessions are.
 func (s *Server) Sessions() int {
-	s.door.sessions.mu.Lock()
-	defer s.door.sessions.mu.Unlock()
-	return len(s.door.sessions.all)
+	s.auth.sessions.mu.Lock()
+	defer s.auth.sessions.mu.Unlock()
+	return len(s.auth.sessions.all)
 }
 
 // Streams is how many listen.

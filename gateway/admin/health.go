@@ -26,7 +26,7 @@ type Health struct {
 type Check struct {
 	Name string `json:"name" enum:"engine,config,serving,audit"`
 	OK   bool   `json:"ok"`
-	Why  string `json:"why,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 func (s *Server) healthRoutes() {
@@ -39,7 +39,7 @@ func (s *Server) getHealth(ctx context.Context, in *struct {
 	Language string `header:"Accept-Language" maxLength:"200"`
 }) (*body[Health], error) {
 	checks := s.checks(ctx)
-	h, err := s.health.ask(ctx, s.o.Engine)
+	h, err := s.health.probe(ctx, s.o.Engine)
 	out := Health{Ready: allOK(checks), Checks: checks, Uptime: int64(time.Since(s.began) / time.Second), Notices: []string{}}
 	if err != nil {
 		return answer(out), nil
@@ -61,10 +61,10 @@ func (s *Server) getHealth(ctx context.Context, in *struct {
 
 // A checkup asks an engine how it is, and not more often than once in a second: who
 // asks for readiness needs no token.
-type checkup struct {
+type healthCache struct {
 	mu  sync.Mutex
 	at  time.Time
-	was engine.Health
+	last engine.Health
 	err error
 }
 
@@ -73,11 +73,11 @@ const (
 	probeEvery = time.Second
 )
 
-func (c *checkup) ask(ctx context.Context, e engine.Engine) (engine.Health, error) {
+func (c *healthCache) probe(ctx context.Context, e engine.Engine) (engine.Health, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.at.IsZero() && time.Since(c.at) < probeEvery {
-		return c.was, c.err
+		return c.last, c.err
 	}
 	prober := e.Capabilities().Prober
 	if prober == nil {
@@ -85,17 +85,17 @@ func (c *checkup) ask(ctx context.Context, e engine.Engine) (engine.Health, erro
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime) // others get the answer, too
 	defer cancel()
-	c.was, c.err = prober.Probe(ctx)
-	if c.err == nil && !doctor.Examine(c.was).Reached() {
+	c.last, c.err = prober.Probe(ctx)
+	if c.err == nil && !doctor.Examine(c.last).Reached() {
 		c.err = fmt.Errorf("%w: no node of it answers", engine.ErrUnavailable)
 	}
 	c.at = time.Now()
-	return c.was, c.err
+	return c.last, c.err
 }
 
 // checks looks at everything that has to be right.
 func (s *Server) checks(ctx context.Context) []Check {
-	_, err := s.health.ask(ctx, s.o.Engine)
+	_, err := s.health.probe(ctx, s.o.Engine)
 	if s.o.Degrades != nil && s.o.Degrades() {
 		err = nil // its users get along without it
 	}
@@ -110,10 +110,10 @@ func (s *Server) checks(ctx context.Context) []Check {
 	if s.o.Ready != nil {
 		checks = append(checks, check("serving", s.o.Ready()))
 	}
-	return append(checks, check("audit", s.trail.ok()))
+	return append(checks, check("audit", s.audit.err()))
 }
 
-func check(name string, err error) Check { return Check{Name: name, OK: err == nil, Why: text(err)} }
+func check(name string, err error) Check { return Check{Name: name, OK: err == nil, Error: text(err)} }
 
 func allOK(checks []Check) bool {
 	for _, c := range checks {
@@ -133,9 +133,9 @@ func (s *Server) probe(r *http.Request) (http.HandlerFunc, bool) {
 	}
 	switch path {
 	case "/livez":
-		return func(w http.ResponseWriter, r *http.Request) { pulse(w, r, nil, "") }, true
+		return func(w http.ResponseWriter, r *http.Request) { writeProbe(w, r, nil, "") }, true
 	case "/readyz", "/healthz":
-		return func(w http.ResponseWriter, r *http.Request) { pulse(w, r, s.checks(r.Context()), s.remark()) }, true
+		return func(w http.ResponseWriter, r *http.Request) { writeProbe(w, r, s.checks(r.Context()), s.reloadNotice()) }, true
 	}
 	return nil, false
 }
@@ -144,7 +144,7 @@ func (s *Server) probe(r *http.Request) (http.HandlerFunc, bool) {
 // others may reach.
 func (s *Server) HealthHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		harden(w.Header())
+		setSecurityHeaders(w.Header())
 		if check, ok := s.probe(r); ok {
 			check(w, r)
 			return
@@ -154,7 +154,7 @@ func (s *Server) HealthHandler() http.Handler {
 }
 
 // remark is what an operator should know although all is well.
-func (s *Server) remark() string {
+func (s *Server) reloadNotice() string {
 	if last := s.reloaded(); last != nil && !last.OK {
 		return "the last reload failed at " + last.Time.Format(time.RFC3339) + ", and what was there before stays: see the log, or /api/v1/rules"
 	}
@@ -163,7 +163,7 @@ func (s *Server) remark() string {
 
 // pulse answers a probe: in a word, in lines if it asks for them, or in JSON. Why
 // something is wrong it does not say: that may tell of addresses.
-func pulse(w http.ResponseWriter, r *http.Request, checks []Check, remark string) {
+func writeProbe(w http.ResponseWriter, r *http.Request, checks []Check, remark string) {
 	word, status := "ok", http.StatusOK
 	if !allOK(checks) {
 		word, status = "failed", http.StatusServiceUnavailable

@@ -49,7 +49,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("alive is %d", r.status)
 		}
 		var h admin.Health
-		if w.get("/api/v1/health").into(&h); h.Ready || h.Checks[2].Why != why.Error() {
+		if w.get("/api/v1/health").into(&h); h.Ready || h.Checks[2].Error != why.Error() {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -142,7 +142,7 @@ func TestStandby(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, e := two(t, interlocktest.New(t), interlocktest.New(t))
 			defer w.end()
-			if s := ask[admin.Switch](t, w.api, "/api/v1/standby"); s.Side != "primary" || len(s.Told) != 2 {
+			if s := ask[admin.Switch](t, w.api, "/api/v1/standby"); s.Side != "primary" || len(s.Reached) != 2 {
 				t.Errorf("it is %+v", s)
 			}
 			answered(t, w.api, "POST", "/api/v1/standby/switch", `{"to":"standby","reason":"maintenance"}`, 200)
@@ -158,7 +158,7 @@ func TestStandby(t *testing.T) {
 				t.Errorf("the numbers are %+v", st.Standby)
 			}
 			trail := ask[admin.Audit](t, w.api, "/api/v1/audit")
-			if len(trail.Deeds) != 2 || trail.Deeds[0].Action != "degrade" || trail.Deeds[1].Action != "switch:standby" || trail.Deeds[1].Before[0].State != "primary" {
+			if len(trail.Entries) != 2 || trail.Entries[0].Action != "degrade" || trail.Entries[1].Action != "switch:standby" || trail.Entries[1].Before[0].State != "primary" {
 				t.Errorf("the trail is %+v", trail)
 			}
 		})

@@ -97,10 +97,10 @@ func TestSecurity32HostileNames(t *testing.T) {
 	t.Run("in the trail and the log they do nothing", func(t *testing.T) {
 		var trail admin.Audit
 		w.get("/api/v1/audit?limit=1000").into(&trail)
-		if len(trail.Deeds) != 50 {
-			t.Fatalf("%d lines", len(trail.Deeds))
+		if len(trail.Entries) != 50 {
+			t.Fatalf("%d lines", len(trail.Entries))
 		}
-		for _, d := range trail.Deeds {
+		for _, d := range trail.Entries {
 			for _, text := range []string{d.Key, d.Reason} {
 				if strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) && !strings.ContainsRune(text, '\ufffd') {
 					t.Errorf("%q is written down", text)

@@ -21,7 +21,7 @@ type Lock struct {
 // A LockDetail is a lock with those who wait.
 type LockDetail struct {
 	Lock
-	Line []Waiter `json:"line" doc:"Who stands in line, in order."`
+	Queue []Waiter `json:"queue" doc:"Who stands in line, in order."`
 }
 
 // A Holder is somebody who holds a lock.
@@ -57,15 +57,15 @@ type Locks struct {
 }
 
 // A Paged request asks for a part of a list.
-type Paged struct {
+type PageQuery struct {
 	Pattern string `query:"pattern" maxLength:"1024" doc:"* stands for any text and ? for any byte; a backslash before one makes it itself."`
 	Cursor  string `query:"cursor" maxLength:"1024" doc:"What next_cursor was; nothing at first."`
 	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many are enough. A page of the engine is not torn apart, so there may be some more."`
 }
 
-// mostPages is how many pages of the engine one request may go through: a pattern that
+// maxPages is how many pages of the engine one request may go through: a pattern that
 // matches nothing would otherwise keep it busy with all there is.
-const mostPages = 50
+const maxPages = 50
 
 func (s *Server) lockRoutes() {
 	route(s, "list-locks", "GET /locks", "List locks that are held",
@@ -79,9 +79,9 @@ func (s *Server) lockRoutes() {
 		s.releaseLocks)
 }
 
-func (s *Server) listLocks(ctx context.Context, in *struct{ Paged }) (*body[Locks], error) {
+func (s *Server) listLocks(ctx context.Context, in *struct{ PageQuery }) (*body[Locks], error) {
 	out := Locks{Locks: []Lock{}, Next: in.Cursor}
-	for range mostPages {
+	for range maxPages {
 		infos, next, err := s.o.Client.LocksFrom(ctx, in.Pattern, out.Next)
 		if err != nil {
 			return nil, badCursor(err, in.Cursor)
@@ -102,10 +102,10 @@ func badCursor(err error, cursor string) error {
 	if p := explain(err); cursor == "" || p.Code != Failed {
 		return p
 	}
-	return problem(Invalid, "the cursor %s is none, or not any more: begin without one", shown(cursor))
+	return problem(Invalid, "the cursor %s is none, or not any more: begin without one", sanitize(cursor))
 }
 
-func (s *Server) getLock(ctx context.Context, in *struct{ Keyed }) (*body[LockDetail], error) {
+func (s *Server) getLock(ctx context.Context, in *struct{ KeyPath }) (*body[LockDetail], error) {
 	key, err := in.key()
 	if err != nil {
 		return nil, err
@@ -118,14 +118,14 @@ func (s *Server) getLock(ctx context.Context, in *struct{ Keyed }) (*body[LockDe
 }
 
 func (s *Server) releaseLock(ctx context.Context, in *struct {
-	Keyed
-	Body Reasoned
+	KeyPath
+	Body ReasonBody
 }) (*body[LockDetail], error) {
 	key, err := in.key()
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.seize(ctx, key, in.Body.Reason)
+	out, err := s.forceRelease(ctx, key, in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (s *Server) releaseLock(ctx context.Context, in *struct {
 }
 
 // seize takes one lock away, and writes it down.
-func (s *Server) seize(ctx context.Context, key, reason string) (out LockDetail, err error) {
+func (s *Server) forceRelease(ctx context.Context, key, reason string) (out LockDetail, err error) {
 	deed := AuditEntry{Action: "release", Key: key, Reason: reason}
 	err = s.act(ctx, &deed, func() error {
 		info, err := s.o.Client.ForceRelease(ctx, key)
@@ -149,9 +149,9 @@ func (s *Server) seize(ctx context.Context, key, reason string) (out LockDetail,
 	return out, err
 }
 
-// mostReleased is how many locks can be taken away at once. More are a mistake in a
+// maxReleased is how many locks can be taken away at once. More are a mistake in a
 // pattern.
-const mostReleased = 10_000
+const maxReleased = 10_000
 
 // Released is what came of taking many locks away.
 type Released struct {
@@ -163,12 +163,12 @@ type Released struct {
 type Failure struct {
 	Key  string `json:"key"`
 	Code Code   `json:"code"`
-	What string `json:"detail"`
+	Detail string `json:"detail"`
 }
 
 func (s *Server) releaseLocks(ctx context.Context, in *struct {
 	Body struct {
-		Reasoned
+		ReasonBody
 		Pattern string `json:"pattern" minLength:"1" maxLength:"1024" doc:"As in a list; * for all."`
 		Confirm int    `json:"confirm" minimum:"0" doc:"How many locks you have seen that match."`
 	}
@@ -184,9 +184,9 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 			return problem(Conflict, "%d locks match by now, and you have seen %d: look again, and confirm the number", len(keys), in.Body.Confirm)
 		}
 		for _, key := range keys {
-			if _, err := s.seize(ctx, key, in.Body.Reason); err != nil {
+			if _, err := s.forceRelease(ctx, key, in.Body.Reason); err != nil {
 				p := explain(err)
-				out.Failed = append(out.Failed, Failure{Key: key, Code: p.Code, What: p.Detail})
+				out.Failed = append(out.Failed, Failure{Key: key, Code: p.Code, Detail: p.Detail})
 				continue
 			}
 			out.Released++
@@ -208,8 +208,8 @@ func (s *Server) keys(ctx context.Context, pattern string) (keys []string, err e
 			return nil, err
 		case seen[info.Key]:
 			continue
-		case len(keys) == mostReleased:
-			return nil, problem(Conflict, "more than %d locks match: narrow the pattern", mostReleased)
+		case len(keys) == maxReleased:
+			return nil, problem(Conflict, "more than %d locks match: narrow the pattern", maxReleased)
 		}
 		seen[info.Key] = true
 		keys = append(keys, s.bare(info.Key))

@@ -43,12 +43,12 @@ func TestLocks(t *testing.T) {
 		}
 		var l admin.LockDetail
 		for range 200 {
-			if w.get(at("locks", "fair")).into(&l); len(l.Line) == 3 {
+			if w.get(at("locks", "fair")).into(&l); len(l.Queue) == 3 {
 				break
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
-		if l.Waiters != 3 || len(l.Line) != 3 || l.Line[0].Owner == l.Line[1].Owner || l.Line[0].TTLMS <= 0 {
+		if l.Waiters != 3 || len(l.Queue) != 3 || l.Queue[0].Owner == l.Queue[1].Owner || l.Queue[0].TTLMS <= 0 {
 			t.Errorf("the lock is %+v", l)
 		}
 	})

@@ -58,13 +58,13 @@ type Problem struct { //nolint:errname // it is what RFC 9457 calls it, and an e
 	Code         Code      `json:"code" doc:"What kind it is. Programs go by it."`
 	Detail       string    `json:"detail" doc:"What happened, and what to do about it."`
 	RetryAfterMS int64     `json:"retry_after_ms,omitempty" doc:"After how long it may be tried again."`
-	Errors       []Mistake `json:"errors,omitempty" doc:"What is wrong with the request, one by one."`
+	Errors       []FieldError `json:"errors,omitempty" doc:"What is wrong with the request, one by one."`
 }
 
 // A Mistake is something that is wrong with a request.
-type Mistake struct {
-	At   string `json:"at" doc:"Where, such as body.reason."`
-	What string `json:"what"`
+type FieldError struct {
+	Location   string `json:"location" doc:"Where, such as body.reason."`
+	Message string `json:"message"`
 }
 
 // Error implements error.
@@ -144,7 +144,7 @@ func translate(_ huma.Context, _ string, v any) (any, error) {
 	p := problem(code, "%s", m.Detail)
 	p.Status, p.Title = m.Status, http.StatusText(m.Status)
 	for _, e := range m.Errors {
-		p.Errors = append(p.Errors, Mistake{At: e.Location, What: e.Message})
+		p.Errors = append(p.Errors, FieldError{Location: e.Location, Message: e.Message})
 	}
 	return p, nil
 }

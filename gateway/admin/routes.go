@@ -14,8 +14,8 @@ import (
 // version is that of the API, not of the program.
 const version = "1.0.0"
 
-// mostBody is how long a request may be, in bytes: what is written by hand is shorter.
-const mostBody = 64 << 10
+// maxBody is how long a request may be, in bytes: what is written by hand is shorter.
+const maxBody = 64 << 10
 
 const about = `Locks, claims, rules and events of Interlock, for people and programs.
 
@@ -74,7 +74,7 @@ func route[I, O any](s *Server, id, at, summary, description string, do func(con
 	registry := s.api.OpenAPI().Components.Schemas
 	huma.Register(s.api, huma.Operation{
 		OperationID: id, Method: method, Path: "/api/v1" + path, Summary: summary, Description: description,
-		Tags: []string{strings.Split(path, "/")[1]}, MaxBodyBytes: mostBody,
+		Tags: []string{strings.Split(path, "/")[1]}, MaxBodyBytes: maxBody,
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Something else than what was asked for",
 			Content: map[string]*huma.MediaType{

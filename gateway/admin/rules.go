@@ -68,7 +68,7 @@ func (s *Server) gatewayRoutes() {
 		return s.rules(cmp.Or(s.reloaded(), last.latest()))
 	})
 	route(s, "reload", "POST /reload", "Read the configuration again", "All or nothing: with a mistake in it everything stays as it is.",
-		func(ctx context.Context, in *struct{ Body Reasoned }) (*body[Reload], error) {
+		func(ctx context.Context, in *struct{ Body ReasonBody }) (*body[Reload], error) {
 			deed := AuditEntry{Action: "reload", Reason: in.Body.Reason}
 			err := s.act(ctx, &deed, func() error {
 				if s.o.Reload == nil {

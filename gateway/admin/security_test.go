@@ -208,7 +208,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			for i := range 5000 { // addresses; memory is bounded
 				try(fmt.Sprintf("10.1.%d.%d", i/250, i%250+1), "wrong")
 			}
-			if n := api.Visitors(); n > 1024 {
+			if n := api.Addresses(); n > 1024 {
 				t.Errorf("%d addresses are remembered", n)
 			}
 		})
@@ -238,7 +238,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			t.Fatalf("%d lines: %s", len(deeds), text)
 		}
 		d := deeds[0]
-		if d.Who != "ann" || d.Role != "operate" || d.Action != "release" || d.Key != `a:\u202e\u200b<script>` || len(d.KeyHash) != 16 ||
+		if d.Actor != "ann" || d.Role != "operate" || d.Action != "release" || d.Key != `a:\u202e\u200b<script>` || len(d.KeyHash) != 16 ||
 			len(d.Before) != 1 || d.Before[0].Fence != hold.Fence() || d.Before[0].Owner == "" || d.Reason != `leaked\u202e` ||
 			d.Address != "127.0.0.1" || d.Result != "ok" || time.Since(d.Time) > time.Minute {
 			t.Errorf("the release is written down as %+v", d)
@@ -247,13 +247,13 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			t.Error("the owner itself is written down")
 		}
 		for i, want := range []struct{ who, result, code string }{{"eve", "refused", "forbidden"}, {"nobody", "refused", "unauthenticated"}, {"ann", "refused", "not_found"}} {
-			if got := deeds[i+1]; got.Who != want.who || got.Result != want.result || string(got.Code) != want.code {
+			if got := deeds[i+1]; got.Actor != want.who || got.Result != want.result || string(got.Code) != want.code {
 				t.Errorf("written down is %+v, want %v", got, want)
 			}
 		}
 		var trail admin.Audit
 		w.as(viewer).get("/api/v1/audit?limit=2").into(&trail)
-		if len(trail.Deeds) != 2 || trail.Deeds[0].Action != "expire" {
+		if len(trail.Entries) != 2 || trail.Entries[0].Action != "expire" {
 			t.Errorf("the trail is %+v", trail)
 		}
 		if n := strings.Count(w.log.String(), `"msg":"admin: `); n != 4 {

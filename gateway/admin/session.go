@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	mostSessions = 1024
+	maxSessions = 1024
 	sessionLife  = 12 * time.Hour
 )
 
@@ -44,7 +44,7 @@ func (x *sessions) begin(name string, role config.Role) string {
 			first = sum
 		}
 	}
-	if len(x.all) >= mostSessions {
+	if len(x.all) >= maxSessions {
 		delete(x.all, first) // the one that would end first
 	}
 	id := rand.Text() + rand.Text()
@@ -75,7 +75,7 @@ func cookieName(tls bool) string {
 }
 
 // resume finds the session that a request belongs to.
-func (d *door) resume(r *http.Request, by *actor) bool {
+func (d *auth) findSession(r *http.Request, by *actor) bool {
 	c, err := r.Cookie(cookieName(by.tls))
 	if err != nil {
 		return false
@@ -108,7 +108,7 @@ type Identity struct {
 }
 
 // A visited answer may begin or end a session.
-type visited struct {
+type sessionResponse struct {
 	SetCookie []http.Cookie `header:"Set-Cookie"`
 	Body      Identity
 }
@@ -120,12 +120,12 @@ func (s *Server) sessionRoutes() {
 	route(s, "end-session", "DELETE /session", "End the session of a browser", "", s.endSession)
 }
 
-func (s *Server) getSession(ctx context.Context, _ *struct{}) (*visited, error) {
-	return &visited{Body: s.visit(actorOf(ctx))}, nil
+func (s *Server) getSession(ctx context.Context, _ *struct{}) (*sessionResponse, error) {
+	return &sessionResponse{Body: s.identity(actorOf(ctx))}, nil
 }
 
-func (s *Server) visit(by actor) Identity {
-	v := Identity{Authenticated: by.role != "", Role: by.role, ReadOnly: s.o.Config.ReadOnly, Tokens: len(s.door.keys) > 0}
+func (s *Server) identity(by actor) Identity {
+	v := Identity{Authenticated: by.role != "", Role: by.role, ReadOnly: s.o.Config.ReadOnly, Tokens: len(s.auth.keys) > 0}
 	if v.Authenticated {
 		v.Name = by.name
 	}
@@ -136,27 +136,27 @@ func (s *Server) beginSession(ctx context.Context, in *struct {
 	Body struct {
 		Token string `json:"token" minLength:"1" maxLength:"1024"`
 	}
-}) (*visited, error) {
+}) (*sessionResponse, error) {
 	by := actorOf(ctx)
-	if len(s.door.keys) == 0 {
-		return &visited{Body: s.visit(by)}, nil // there is nothing to sign in to
+	if len(s.auth.keys) == 0 {
+		return &sessionResponse{Body: s.identity(by)}, nil // there is nothing to sign in to
 	}
-	if p := s.door.present(in.Body.Token, &by); p != nil {
-		s.trail.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, by)
+	if p := s.auth.checkToken(in.Body.Token, &by); p != nil {
+		s.audit.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, by)
 		return nil, p
 	}
-	s.trail.write(AuditEntry{Action: "begin-session", Result: "ok"}, by)
-	return &visited{
-		SetCookie: []http.Cookie{cookie(s.door.sessions.begin(by.name, by.role), by.tls)},
-		Body:      s.visit(by),
+	s.audit.write(AuditEntry{Action: "begin-session", Result: "ok"}, by)
+	return &sessionResponse{
+		SetCookie: []http.Cookie{cookie(s.auth.sessions.begin(by.name, by.role), by.tls)},
+		Body:      s.identity(by),
 	}, nil
 }
 
-func (s *Server) endSession(ctx context.Context, _ *struct{}) (*visited, error) {
+func (s *Server) endSession(ctx context.Context, _ *struct{}) (*sessionResponse, error) {
 	by := actorOf(ctx)
 	if by.session != "" {
-		s.door.sessions.end(by.session)
-		s.trail.write(AuditEntry{Action: "end-session", Result: "ok"}, by)
+		s.auth.sessions.end(by.session)
+		s.audit.write(AuditEntry{Action: "end-session", Result: "ok"}, by)
 	}
-	return &visited{SetCookie: []http.Cookie{cookie("", by.tls)}, Body: s.visit(actor{})}, nil
+	return &sessionResponse{SetCookie: []http.Cookie{cookie("", by.tls)}, Body: s.identity(actor{})}, nil
 }

@@ -16,10 +16,10 @@ type Switch struct {
 	Since   *time.Time        `json:"since,omitempty" doc:"When it last was."`
 	By      string            `json:"by,omitempty" doc:"Who did."`
 	QuietMS int64             `json:"quiet_ms" doc:"For how long nothing is granted, until what was granted before is over."`
-	Alone   bool              `json:"alone" doc:"This process has degraded by itself: the others may not have."`
+	Degraded   bool              `json:"degraded" doc:"This process has degraded by itself: the others may not have."`
 	Already bool              `json:"already" doc:"That side counted before."`
-	Told    []string          `json:"told" doc:"The sides that know of it."`
-	Untold  map[string]string `json:"untold" doc:"Those that do not, and why."`
+	Reached    []string          `json:"reached" doc:"The sides that know of it."`
+	Unreached  map[string]string `json:"unreached" doc:"Those that do not, and why."`
 }
 
 func (s *Server) standbyRoutes() {
@@ -33,7 +33,7 @@ func (s *Server) standbyRoutes() {
 }
 
 // pair returns the engine as one of two.
-func (s *Server) pair() (*standby.Engine, error) {
+func (s *Server) standbyEngine() (*standby.Engine, error) {
 	e, ok := s.o.Engine.(*standby.Engine)
 	if !ok {
 		return nil, problem(NotSupported, "the engine is not made of two: set engine.standby to two URLs")
@@ -42,16 +42,16 @@ func (s *Server) pair() (*standby.Engine, error) {
 }
 
 func (s *Server) getStandby(context.Context, *struct{}) (*body[Switch], error) {
-	e, err := s.pair()
+	e, err := s.standbyEngine()
 	if err != nil {
 		return nil, err
 	}
 	out := state(e.State())
 	for side, why := range e.State().Sides {
 		if why != nil {
-			out.Untold[side.String()] = why.Error()
+			out.Unreached[side.String()] = why.Error()
 		} else {
-			out.Told = append(out.Told, side.String())
+			out.Reached = append(out.Reached, side.String())
 		}
 	}
 	return answer(out), nil
@@ -59,7 +59,7 @@ func (s *Server) getStandby(context.Context, *struct{}) (*body[Switch], error) {
 
 func (s *Server) switchStandby(ctx context.Context, in *struct {
 	Body struct {
-		Reasoned
+		ReasonBody
 		To    string `json:"to" enum:"primary,standby"`
 		Force bool   `json:"force,omitempty" doc:"Even if a side cannot be told."`
 	}
@@ -68,35 +68,35 @@ func (s *Server) switchStandby(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problem(Invalid, "%v", err)
 	}
-	return s.turn(ctx, AuditEntry{Action: "switch:" + in.Body.To, Reason: in.Body.Reason}, to, in.Body.Force)
+	return s.switchTo(ctx, AuditEntry{Action: "switch:" + in.Body.To, Reason: in.Body.Reason}, to, in.Body.Force)
 }
 
 func (s *Server) degradeStandby(ctx context.Context, in *struct {
 	Body struct {
-		Reasoned
+		ReasonBody
 		Force bool `json:"force,omitempty" doc:"Even if a side cannot be told."`
 	}
 }) (*body[Switch], error) {
-	return s.turn(ctx, AuditEntry{Action: "degrade", Reason: in.Body.Reason}, standby.Local, in.Body.Force)
+	return s.switchTo(ctx, AuditEntry{Action: "degrade", Reason: in.Body.Reason}, standby.Local, in.Body.Force)
 }
 
 // turn switches, and writes it down.
-func (s *Server) turn(ctx context.Context, deed AuditEntry, to standby.Side, force bool) (*body[Switch], error) {
+func (s *Server) switchTo(ctx context.Context, deed AuditEntry, to standby.Side, force bool) (*body[Switch], error) {
 	var out Switch
 	err := s.act(ctx, &deed, func() error {
-		e, err := s.pair()
+		e, err := s.standbyEngine()
 		if err != nil {
 			return err
 		}
 		was := e.State()
 		deed.Before = []Before{{State: was.Side.String(), Fence: was.Epoch}}
-		opts := []standby.SwitchOption{standby.By(shown(actorOf(ctx).name))}
+		opts := []standby.SwitchOption{standby.By(sanitize(actorOf(ctx).name))}
 		if force {
 			opts = append(opts, standby.Force())
 		}
 		report, err := e.Switch(ctx, to, opts...)
-		out = reported(report)
-		return unswitched(err)
+		out = switchResult(report)
+		return switchError(err)
 	})
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *Server) turn(ctx context.Context, deed AuditEntry, to standby.Side, for
 }
 
 // unswitched says why nothing, or not all, was switched.
-func unswitched(err error) error {
+func switchError(err error) error {
 	var untold *standby.PartialSwitchError
 	switch {
 	case err == nil:
@@ -116,23 +116,23 @@ func unswitched(err error) error {
 	return err
 }
 
-func reported(r standby.Report) Switch {
+func switchResult(r standby.Report) Switch {
 	out := state(r.State)
 	out.Already = r.Already
 	for _, side := range r.Told {
-		out.Told = append(out.Told, side.String())
+		out.Reached = append(out.Reached, side.String())
 	}
 	for side, why := range r.Untold {
-		out.Untold[side.String()] = "it has another word"
+		out.Unreached[side.String()] = "it has another word"
 		if why != nil {
-			out.Untold[side.String()] = why.Error()
+			out.Unreached[side.String()] = why.Error()
 		}
 	}
 	return out
 }
 
 func state(st standby.State) Switch {
-	out := Switch{Side: st.Side.String(), Epoch: st.Epoch, By: st.By, Alone: st.Alone, Told: []string{}, Untold: map[string]string{}}
+	out := Switch{Side: st.Side.String(), Epoch: st.Epoch, By: st.By, Degraded: st.Alone, Reached: []string{}, Unreached: map[string]string{}}
 	if !st.Since.IsZero() {
 		out.Since = &st.Since
 	}

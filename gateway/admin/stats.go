@@ -20,7 +20,7 @@ type LockStats struct {
 	Live          int64  `json:"live" doc:"Held now."`
 	Waiting       int64  `json:"waiting" doc:"Waited for now."`
 	Acquired      uint64 `json:"acquired"`
-	Handed        uint64 `json:"handed" doc:"Of those, passed on in this process."`
+	HandedOver        uint64 `json:"handed_over" doc:"Of those, passed on in this process."`
 	Contended     uint64 `json:"contended" doc:"Not to be had."`
 	Failed        uint64 `json:"failed" doc:"Engine failures that a caller was told of."`
 	Renewed       uint64 `json:"renewed"`
@@ -39,7 +39,7 @@ type GuardStats struct {
 	Running    int64             `json:"running"`
 	Waiting    int64             `json:"waiting"`
 	Asked      uint64            `json:"asked"`
-	InHouse    uint64            `json:"in_house"`
+	Coalesced    uint64            `json:"coalesced"`
 	Verdicts   map[string]uint64 `json:"verdicts" doc:"Calls, by what they met."`
 	Endings    map[string]uint64 `json:"endings" doc:"Claims, by how they ended."`
 	Lost       uint64            `json:"lost"`
@@ -76,7 +76,7 @@ func (s *Server) getStats(context.Context, *struct{}) (*body[Stats], error) {
 
 func lockStats(s interlock.Stats) LockStats {
 	return LockStats{
-		Live: s.Live, Waiting: s.Waiting, Acquired: s.Acquired, Handed: s.HandedOver, Contended: s.Contended, Failed: s.Failed,
+		Live: s.Live, Waiting: s.Waiting, Acquired: s.Acquired, HandedOver: s.HandedOver, Contended: s.Contended, Failed: s.Failed,
 		Renewed: s.Renewed, RenewFailed: s.RenewFailed, Released: s.Released, ReleaseFailed: s.ReleaseFailed, Lost: s.Lost,
 		CleanedUp: s.CleanedUp, Dropped: s.Dropped, HeldMS: s.Held.Milliseconds(), WaitedMS: s.Waited.Milliseconds(),
 	}
@@ -84,7 +84,7 @@ func lockStats(s interlock.Stats) LockStats {
 
 func guardStats(s guard.Stats) GuardStats {
 	out := GuardStats{
-		Running: s.Running, Waiting: s.Waiting, Asked: s.Asked, InHouse: s.Coalesced, Verdicts: map[string]uint64{}, Endings: map[string]uint64{},
+		Running: s.Running, Waiting: s.Waiting, Asked: s.Asked, Coalesced: s.Coalesced, Verdicts: map[string]uint64{}, Endings: map[string]uint64{},
 		Lost: s.Lost, Renewed: s.Renewed, NotRenewed: s.NotRenewed, CleanedUp: s.CleanedUp,
 		TookMS: s.Took.Milliseconds(), WaitedMS: s.Waited.Milliseconds(),
 	}

@@ -30,14 +30,14 @@ func (s *Server) eventRoutes() {
 		},
 	}, s.streamEvents)
 	route(s, "list-audit", "GET /audit", "List what was changed, and what was refused",
-		"Of this process, and so many of the latest; the file that the configuration names has all.", s.listDeeds)
+		"Of this process, and so many of the latest; the file that the configuration names has all.", s.listAudit)
 }
 
 func (s *Server) streamEvents(_ context.Context, in *struct {
 	Last string `header:"Last-Event-ID" maxLength:"64" doc:"The ID of the last event that was heard."`
 }) (*huma.StreamResponse, error) {
 	if !s.events.enter() {
-		return nil, problem(TooManyStreams, "%d listen already, or this server ends: close one", mostStreams).after(heartbeat)
+		return nil, problem(TooManyStreams, "%d listen already, or this server ends: close one", maxStreams).after(heartbeat)
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		defer s.events.leave()
@@ -46,13 +46,13 @@ func (s *Server) streamEvents(_ context.Context, in *struct {
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("X-Accel-Buffering", "no") // nginx would keep it back
 		w.WriteHeader(http.StatusOK)
-		x := stream{events: s.events, w: w, control: http.NewResponseController(w), good: s.door.stillGood(actorOf(r.Context()))}
+		x := stream{events: s.events, w: w, control: http.NewResponseController(w), valid: s.auth.sessionCheck(actorOf(r.Context()))}
 		x.run(r.Context(), in.Last)
 	}}, nil
 }
 
 // stillGood returns what tells whether the session of a stream has not ended.
-func (d *door) stillGood(by actor) func() bool {
+func (d *auth) sessionCheck(by actor) func() bool {
 	return func() bool {
 		if by.session == "" {
 			return true
@@ -67,7 +67,7 @@ type stream struct {
 	events  *Events
 	w       http.ResponseWriter
 	control *http.ResponseController
-	good    func() bool
+	valid    func() bool
 	buf     bytes.Buffer
 }
 
@@ -76,7 +76,7 @@ func (x *stream) run(ctx context.Context, last string) {
 	next, whole := x.events.after(last)
 	fmt.Fprintf(&x.buf, "retry: 2000\n: welcome\n\n")
 	if !whole {
-		x.put(Event{ID: x.events.id(next - 1), Time: time.Now().UTC(), Kind: "missed", What: map[string]string{"after": last}})
+		x.add(Event{ID: x.events.id(next - 1), Time: time.Now().UTC(), Kind: "missed", Data: map[string]string{"after": last}})
 	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -86,16 +86,16 @@ func (x *stream) run(ctx context.Context, last string) {
 			return // it is too slow, or they end
 		}
 		for _, e := range events {
-			x.put(e)
+			x.add(e)
 		}
 		next += uint64(len(events))
-		if !x.flush() || !rest(ctx, batch) {
+		if !x.flush() || !pause(ctx, batch) {
 			return
 		}
 		select {
 		case <-news:
 		case <-beat.C:
-			if !x.good() {
+			if !x.valid() {
 				return
 			}
 			x.buf.WriteString(": still here\n\n")
@@ -106,10 +106,10 @@ func (x *stream) run(ctx context.Context, last string) {
 }
 
 // put writes an event down, to be sent.
-func (x *stream) put(e Event) {
+func (x *stream) add(e Event) {
 	data, err := json.Marshal(e)
 	if err != nil { // somebody has told what has no JSON
-		data, _ = json.Marshal(Event{ID: e.ID, Time: e.Time, Kind: e.Kind, What: fmt.Sprint(e.What)})
+		data, _ = json.Marshal(Event{ID: e.ID, Time: e.Time, Kind: e.Kind, Data: fmt.Sprint(e.Data)})
 	}
 	fmt.Fprintf(&x.buf, "id: %s\ndata: %s\n\n", e.ID, data)
 }
@@ -119,7 +119,7 @@ func (x *stream) flush() bool {
 	if x.buf.Len() == 0 {
 		return true
 	}
-	_ = x.control.SetWriteDeadline(time.Now().Add(patience)) // a writer without deadlines has a reader without delays
+	_ = x.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines has a reader without delays
 	_, err := x.w.Write(x.buf.Bytes())
 	x.buf.Reset()
 	if err != nil {
@@ -129,7 +129,7 @@ func (x *stream) flush() bool {
 }
 
 // rest waits, and reports whether ctx is not done.
-func rest(ctx context.Context, d time.Duration) bool {
+func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

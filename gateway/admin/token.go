@@ -14,21 +14,21 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// leastToken is how long a token has to be, in bytes: shorter ones can be guessed.
-const leastToken = 20
+// minToken is how long a token has to be, in bytes: shorter ones can be guessed.
+const minToken = 20
 
 // A key is what is known of a token: not the token.
-type key struct {
+type tokenKey struct {
 	name string
 	role config.Role
 	sum  [sha256.Size]byte
 }
 
-// readKeys finds the tokens where the configuration says that they are.
-func readKeys(tokens []config.AdminToken) (keys []key, err error) {
+// readTokens finds the tokens where the configuration says that they are.
+func readTokens(tokens []config.AdminToken) (keys []tokenKey, err error) {
 	var errs []error
 	for i, t := range tokens {
-		k := key{name: t.Name, role: t.Role}
+		k := tokenKey{name: t.Name, role: t.Role}
 		if k.sum, err = sumOf(t); err != nil {
 			errs = append(errs, fmt.Errorf("admin: token %d (%q): %w", i+1, t.Name, err))
 		}
@@ -65,7 +65,7 @@ func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
 	default:
 		return sum, errors.New("nothing says what it is: give its sha256, or a file or environment variable that has it")
 	}
-	if text = strings.TrimSpace(text); len(text) < leastToken {
+	if text = strings.TrimSpace(text); len(text) < minToken {
 		return sum, fmt.Errorf("it has %d characters and can be guessed: make one with openssl rand -hex 32", len(text))
 	}
 	return sha256.Sum256([]byte(text)), nil
@@ -73,32 +73,32 @@ func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
 
 // identify finds out who makes a request: by a token, by a session, or, if no tokens
 // are configured, by where it comes from.
-func (d *door) identify(r *http.Request, by *actor) *Problem {
+func (d *auth) identify(r *http.Request, by *actor) *Problem {
 	if len(d.keys) == 0 {
 		ip, err := netip.ParseAddr(by.address)
 		switch {
 		case d.cfg.Insecure:
 		case err != nil || !ip.IsLoopback():
 			return nil
-		case passedOn(r.Header):
+		case proxied(r.Header):
 			return problem(Unauthenticated, "a proxy on this machine passed this on, and nobody knows for whom: add admin.tokens")
 		}
 		by.name, by.role = "local", config.Operate
 		return nil
 	}
-	if d.resume(r, by) {
+	if d.findSession(r, by) {
 		return nil
 	}
 	scheme, token, shownOne := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !shownOne || !strings.EqualFold(scheme, "Bearer") {
 		return nil
 	}
-	return d.present(strings.TrimSpace(token), by)
+	return d.checkToken(strings.TrimSpace(token), by)
 }
 
-// passedOn tells whether a request came by a proxy: then where it comes from says
+// proxied tells whether a request came by a proxy: then where it comes from says
 // nothing of who sent it.
-func passedOn(h http.Header) bool {
+func proxied(h http.Header) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if h[name] != nil {
 			return true
@@ -109,22 +109,22 @@ func passedOn(h http.Header) bool {
 
 // present looks at a token that somebody shows. Who has shown too many wrong ones has
 // to wait, even with a right one: otherwise it could be found by trying.
-func (d *door) present(token string, by *actor) *Problem {
-	if p := d.visitors.suspect(by.address); p != nil {
+func (d *auth) checkToken(token string, by *actor) *Problem {
+	if p := d.limits.checkBlocked(by.address); p != nil {
 		return p
 	}
 	k := d.find(token)
 	if k == nil {
-		d.visitors.fail(by.address)
+		d.limits.addFailure(by.address)
 		return problem(Unauthenticated, "that token is not known here")
 	}
-	d.visitors.succeed(by.address)
+	d.limits.resetFailures(by.address)
 	by.name, by.role = k.name, k.role
 	return nil
 }
 
 // find returns whose token it is. It takes as long whichever it is, or none.
-func (d *door) find(token string) (found *key) {
+func (d *auth) find(token string) (found *tokenKey) {
 	sum := sha256.Sum256([]byte(token))
 	for i := range d.keys {
 		if subtle.ConstantTimeCompare(sum[:], d.keys[i].sum[:]) == 1 {

@@ -15,7 +15,7 @@ type LockEvent struct {
 	WaitedMS int64  `json:"waited_ms,omitempty"`
 	HeldMS   int64  `json:"held_ms,omitempty"`
 	LeaseMS  int64  `json:"lease_ms,omitempty"`
-	Why      string `json:"why,omitempty"`
+	Error      string `json:"error,omitempty"`
 }
 
 // Trace tells these events of the locks of a client that it is given to, with
@@ -23,22 +23,22 @@ type LockEvent struct {
 func (e *Events) Trace() *interlock.Trace {
 	return &interlock.Trace{
 		Waiting: func(x interlock.Waiting) {
-			e.tellLock("lock.waiting", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder)})
+			e.publishLock("lock.waiting", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder)})
 		},
 		Acquired: func(x interlock.Acquired) {
-			e.tellLock("lock.acquired", LockEvent{
+			e.publishLock("lock.acquired", LockEvent{
 				Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, WaitedMS: millis(x.Waited), LeaseMS: millis(x.Lease),
 			})
 		},
 		Contended: func(x interlock.Contended) {
-			e.tellLock("lock.contended", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), WaitedMS: millis(x.Waited), Why: text(x.Err)})
+			e.publishLock("lock.contended", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), WaitedMS: millis(x.Waited), Error: text(x.Err)})
 		},
 		Released: func(x interlock.Released) {
-			e.tellLock("lock.released", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held)})
+			e.publishLock("lock.released", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held)})
 		},
 		Lost: func(x interlock.Lost) {
-			e.tellLock("lock.lost", LockEvent{
-				Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held), Why: text(x.Err),
+			e.publishLock("lock.lost", LockEvent{
+				Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder), Fence: x.Fence, HeldMS: millis(x.Held), Error: text(x.Err),
 			})
 		},
 	}
@@ -62,5 +62,5 @@ func text(err error) string {
 const (
 	heartbeat = 15 * time.Second       // so that whatever is between does not take a stream for dead
 	batch     = 100 * time.Millisecond // between two writes, so that many events share one
-	patience  = 10 * time.Second       // with who does not read
+	writeTimeout  = 10 * time.Second       // with who does not read
 )

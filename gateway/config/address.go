@@ -11,14 +11,14 @@ import (
 )
 
 // defaulted gives a field a default.
-func defaulted[T any](f field[T], def string) field[T] {
-	f.def = def
+func withDefault[T any](f field[T], def string) field[T] {
+	f.defaultText = def
 	return f
 }
 
-// An expandedLine is a line in which ${NAME} is replaced.
-func expandedLine[T any](name, about, example string, of func(*T) *string) field[T] {
-	f := line(name, about, example, of)
+// An expandedField is a line in which ${NAME} is replaced.
+func expandedField[T any](name, about, example string, of func(*T) *string) field[T] {
+	f := stringField(name, about, example, of)
 	f.read = func(r *reader, to *T, n *node) {
 		if s, ok := r.expanded(n, name, example); ok {
 			*of(to) = s
@@ -29,10 +29,10 @@ func expandedLine[T any](name, about, example string, of func(*T) *string) field
 
 // A listenField is an address to listen on.
 func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
-	f := defaulted(line(name, about, def, of), def)
+	f := withDefault(stringField(name, about, def, of), def)
 	f.read = func(r *reader, to *T, n *node) {
 		if n.kind == number {
-			r.say(n.at, BadValue, fmt.Sprintf("write 127.0.0.1:%s, or :%[1]s for every address", n.text), "%s: %s lacks a host and a colon", name, n.text)
+			r.errorf(n.at, BadValue, fmt.Sprintf("write 127.0.0.1:%s, or :%[1]s for every address", n.text), "%s: %s lacks a host and a colon", name, n.text)
 			return
 		}
 		s, ok := r.expanded(n, name, def)
@@ -43,11 +43,11 @@ func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 		number, bad := strconv.Atoi(port)
 		switch {
 		case err != nil && strings.Contains(s, "://"):
-			r.say(n.at, BadValue, "write "+def, "%s: %s is a URL, and should be host:port", name, show(s))
+			r.errorf(n.at, BadValue, "write "+def, "%s: %s is a URL, and should be host:port", name, quote(s))
 		case err != nil:
-			r.say(n.at, BadValue, "write "+def, "%s: %s is not host:port", name, show(s))
+			r.errorf(n.at, BadValue, "write "+def, "%s: %s is not host:port", name, quote(s))
 		case bad != nil || number < 0 || number > 65535:
-			r.say(n.at, BadValue, "use one from 1 to 65535, or 0 for any that is free", "%s: %s is not a port", name, show(port))
+			r.errorf(n.at, BadValue, "use one from 1 to 65535, or 0 for any that is free", "%s: %s is not a port", name, quote(port))
 		default:
 			*of(to) = s
 		}
@@ -56,7 +56,7 @@ func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 }
 
 var trustedField = field[Config]{
-	name: "trusted-proxies", about: "Addresses of proxies whose X-Forwarded-* and principal header are believed.",
+	name: "trusted-proxies", description: "Addresses of proxies whose X-Forwarded-* and principal header are believed.",
 	read: func(r *reader, c *Config, n *node) {
 		for _, item := range r.each(n, "trusted-proxies") {
 			s, ok := r.text(item, "trusted-proxies", "[10.0.0.0/8]")
@@ -69,17 +69,17 @@ var trustedField = field[Config]{
 			}
 			switch {
 			case err != nil:
-				r.say(item.at, BadValue, "write 10.0.0.0/8, or one address", "trusted-proxies: %s is not an address", show(s))
+				r.errorf(item.at, BadValue, "write 10.0.0.0/8, or one address", "trusted-proxies: %s is not an address", quote(s))
 			case p.Bits() == 0:
-				r.say(item.at, BadValue, "name the network your proxies are in", "trusted-proxies: %s is everybody, and anybody could say who they are", s)
+				r.errorf(item.at, BadValue, "name the network your proxies are in", "trusted-proxies: %s is everybody, and anybody could say who they are", s)
 			case p != p.Masked():
-				r.say(item.at, BadValue, fmt.Sprintf("write %s", p.Masked()), "trusted-proxies: %s has bits behind its mask", s)
+				r.errorf(item.at, BadValue, fmt.Sprintf("write %s", p.Masked()), "trusted-proxies: %s has bits behind its mask", s)
 			default:
 				c.Trusted = append(c.Trusted, p)
 			}
 		}
 	},
-	show: func(c *Config) *node {
+	print: func(c *Config) *node {
 		all := make([]string, len(c.Trusted))
 		for i, p := range c.Trusted {
 			all[i] = p.String()

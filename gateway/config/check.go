@@ -12,9 +12,9 @@ import (
 )
 
 // check finds what does not go together in a file.
-func (r *reader) check(c *Config, root *node) {
+func (r *reader) checkFile(c *Config, root *node) {
 	if n := root.field("principal"); n != nil {
-		r.checkSender(c, &c.Principal, n)
+		r.checkPrincipalSource(c, &c.Principal, n)
 	}
 	if n := root.field("tokens"); n != nil && n.kind == mapping {
 		r.checkTokens(c, n)
@@ -23,17 +23,17 @@ func (r *reader) check(c *Config, root *node) {
 		r.checkAdmin(c, n)
 	}
 	if n := root.field("namespace"); n != nil && strings.ContainsAny(c.Namespace, "{}") {
-		r.say(n.at, BadValue, "use letters, digits and dashes", "namespace: %s has braces, which cluster servers take for theirs", show(c.Namespace))
+		r.errorf(n.at, BadValue, "use letters, digits and dashes", "namespace: %s has braces, which cluster servers take for theirs", quote(c.Namespace))
 	}
 }
 
 // checkSender finds principals that can be nobody.
-func (r *reader) checkSender(c *Config, p *Principal, n *node) {
+func (r *reader) checkPrincipalSource(c *Config, p *Principal, n *node) {
 	switch {
 	case p.Header != "" && len(c.Trusted) == 0:
-		r.say(n.at, Conflict, "add trusted-proxies: [10.0.0.0/8] with the addresses of your proxies", "principal is a header, and no proxy is trusted to set it")
+		r.errorf(n.at, Conflict, "add trusted-proxies: [10.0.0.0/8] with the addresses of your proxies", "principal is a header, and no proxy is trusted to set it")
 	case p.MTLS && (c.TLS == nil || c.TLS.ClientCA == ""):
-		r.say(n.at, Conflict, "add tls with client-ca:", "principal: mtls needs certificates of clients")
+		r.errorf(n.at, Conflict, "add tls with client-ca:", "principal: mtls needs certificates of clients")
 	}
 }
 
@@ -45,17 +45,17 @@ func (r *reader) checkTokens(c *Config, n *node) {
 		return n.at
 	}
 	if p := c.Tokens.Path; !strings.HasPrefix(p, "/") || badPattern(p) != "" || strings.ContainsAny(p, "{}?#") {
-		r.say(at("path"), BadValue, "write "+DefaultTokenPath, "path: %s is not the path of an endpoint", show(p))
+		r.errorf(at("path"), BadValue, "write "+DefaultTokenPath, "path: %s is not the path of an endpoint", quote(p))
 	}
 	spent := func(form string) bool {
 		return slices.ContainsFunc(c.Rules, func(one Rule) bool { return one.Form != "" && (form == "" || one.Form == form) })
 	}
 	switch form := c.Tokens.Form; {
-	case r.untold: // a rule could not be read
+	case r.incomplete: // a rule could not be read
 	case !spent(""):
-		r.say(n.at, Conflict, "write once: order:{token} in a rule, or leave tokens out", "tokens are handed out, and no rule lets them be spent")
+		r.errorf(n.at, Conflict, "write once: order:{token} in a rule, or leave tokens out", "tokens are handed out, and no rule lets them be spent")
 	case !spent(form):
-		r.say(at("form"), Conflict, "name the form of a rule, which is its name unless it has form:", "tokens are for the form %s, and no rule has it", show(form))
+		r.errorf(at("form"), Conflict, "name the form of a rule, which is its name unless it has form:", "tokens are for the form %s, and no rule has it", quote(form))
 	}
 }
 
@@ -68,81 +68,81 @@ func (r *reader) checkAdmin(c *Config, n *node) {
 	switch {
 	case err != nil:
 	case a.Listen == c.Listen && !strings.HasSuffix(a.Listen, ":0"):
-		r.say(at, Conflict, "give the admin API a port of its own, such as "+DefaultAdminListen, "admin listens where the gateway does")
+		r.errorf(at, Conflict, "give the admin API a port of its own, such as "+DefaultAdminListen, "admin listens where the gateway does")
 	case loopback(host):
 	case len(a.Tokens) == 0 && a.TLS == nil:
-		r.say(at, Conflict, "add tokens and tls, or listen on "+DefaultAdminListen, "the admin API would be open to everybody at %s", show(a.Listen))
+		r.errorf(at, Conflict, "add tokens and tls, or listen on "+DefaultAdminListen, "the admin API would be open to everybody at %s", quote(a.Listen))
 	case len(a.Tokens) == 0:
-		r.say(at, Conflict, "add tokens, or listen on "+DefaultAdminListen, "anybody who reaches %s could release any lock", show(a.Listen))
+		r.errorf(at, Conflict, "add tokens, or listen on "+DefaultAdminListen, "anybody who reaches %s could release any lock", quote(a.Listen))
 	case a.TLS == nil:
-		r.say(at, Conflict, "add tls, or listen on "+DefaultAdminListen, "tokens would cross the network in the clear at %s", show(a.Listen))
+		r.errorf(at, Conflict, "add tls, or listen on "+DefaultAdminListen, "tokens would cross the network in the clear at %s", quote(a.Listen))
 	}
 }
 
 // checkUse finds what does not go together in a rule.
-func (r *reader) checkUse(c *Config, d *draft, verb pair) {
-	at := func(name string) rule.Pos { return d.n.field(name).at }
-	if n := d.n.field("principal"); n != nil {
-		r.checkSender(c, &d.Principal, n)
+func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
+	at := func(name string) rule.Pos { return d.node.field(name).at }
+	if n := d.node.field("principal"); n != nil {
+		r.checkPrincipalSource(c, &d.Principal, n)
 	}
 	if d.Do.Verb == rule.Lock {
 		for _, name := range []string{"tee", "form"} {
-			if d.n.has(name) {
-				r.say(at(name), Conflict, "leave it out, or write once", "%s does nothing for a lock", name)
+			if d.node.has(name) {
+				r.errorf(at(name), Conflict, "leave it out, or write once", "%s does nothing for a lock", name)
 			}
 		}
-		if d.token {
-			r.say(verb.at, Conflict, "write once or submit", "a token is spent once, and a lock is taken again and again")
+		if d.hasToken {
+			r.errorf(verb.at, Conflict, "write once or submit", "a token is spent once, and a lock is taken again and again")
 		}
 		return
 	}
 	r.checkScope(d, verb)
 	r.checkForm(c, d, verb)
 	if d.Optional && d.Key != nil && d.Key.Constant() {
-		r.say(at("optional"), Conflict, "leave it out", "the key is the same for every request, and never missing")
+		r.errorf(at("optional"), Conflict, "leave it out", "the key is the same for every request, and never missing")
 	}
-	if err := d.Policy.Check(); err != nil && !d.told && len(r.errs) == 0 {
-		r.say(d.At, Conflict, "compare with docs/config.md", "%s", strings.TrimPrefix(err.Error(), "guard: "))
+	if err := d.Policy.Check(); err != nil && !d.invalid && len(r.errs) == 0 {
+		r.errorf(d.At, Conflict, "compare with docs/config.md", "%s", strings.TrimPrefix(err.Error(), "guard: "))
 	}
 }
 
 // checkScope refuses keys that one client could take from another by guessing.
-func (r *reader) checkScope(d *draft, verb pair) {
+func (r *reader) checkScope(d *ruleDraft, verb pair) {
 	per := d.Do.Scope == guard.PerUser || d.Do.Scope == guard.PerRoute
 	at := verb.at
-	if n := d.n.field("scope"); n != nil {
+	if n := d.node.field("scope"); n != nil {
 		at = n.at
-	} else if n := d.n.field("preset"); n != nil && !d.unscoped {
+	} else if n := d.node.field("preset"); n != nil && !d.unscoped {
 		at = n.at
 	}
 	switch {
-	case d.told || d.n.has("principal") && d.Principal == (Principal{}): // of which it has been told
+	case d.invalid || d.node.has("principal") && d.Principal == (Principal{}): // of which it has been told
 	case d.unscoped:
-		r.say(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if everybody shares their keys", "nobody knows whose key it is")
+		r.errorf(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if everybody shares their keys", "nobody knows whose key it is")
 	case per && d.Principal.None:
-		r.say(at, Conflict, "write scope: key, or say who sends a request", "scope: %s needs a principal, and it is none", d.Do.Scope)
+		r.errorf(at, Conflict, "write scope: key, or say who sends a request", "scope: %s needs a principal, and it is none", d.Do.Scope)
 	case per && d.Principal == (Principal{}):
-		r.say(at, Conflict, "add principal: (header, jwt or mtls), or write scope: key", "scope: %s needs a principal, and there is none", d.Do.Scope)
+		r.errorf(at, Conflict, "add principal: (header, jwt or mtls), or write scope: key", "scope: %s needs a principal, and there is none", d.Do.Scope)
 	}
 }
 
 // checkForm finds tokens that nobody hands out.
-func (r *reader) checkForm(c *Config, d *draft, verb pair) {
+func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 	at := verb.at
-	if n := d.n.field("form"); n != nil {
+	if n := d.node.field("form"); n != nil {
 		at = n.at
 	}
-	if d.token && d.Form == "" {
+	if d.hasToken && d.Form == "" {
 		d.Form = d.Do.Name
 	}
 	switch {
 	case d.Form == "":
 	case c.Tokens == nil:
-		r.say(at, Conflict, "add tokens: {} to the file", "the key is a token, and nobody hands them out")
-	case d.Principal.None || d.Principal == (Principal{}) && !d.n.has("principal"):
-		r.say(at, Conflict, "add principal: (header, jwt or mtls), or use a key that clients choose", "a token is somebody's, and nobody knows whose")
+		r.errorf(at, Conflict, "add tokens: {} to the file", "the key is a token, and nobody hands them out")
+	case d.Principal.None || d.Principal == (Principal{}) && !d.node.has("principal"):
+		r.errorf(at, Conflict, "add principal: (header, jwt or mtls), or use a key that clients choose", "a token is somebody's, and nobody knows whose")
 	case d.Key != nil && (strings.Count(d.Key.String(), "{") != 1 || !strings.HasPrefix(d.Key.String(), "{")):
-		r.say(verb.at, BadKey, fmt.Sprintf("write %s: %s:{token}", verb.name, nameFor(&d.Match)), "a token is a key by itself, and goes with no other part")
+		r.errorf(verb.at, BadKey, fmt.Sprintf("write %s: %s:{token}", verb.name, nameFor(&d.Match)), "a token is a key by itself, and goes with no other part")
 	}
 }
 
@@ -151,15 +151,15 @@ func (r *reader) checkRules(c *Config) {
 	reached, called := map[string]*Rule{}, map[string]*Rule{}
 	for i := range c.Rules {
 		one := &c.Rules[i]
-		if first := reached[one.Match.sign()]; first != nil {
-			r.say(one.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: that on line %d matches the same requests", first.At.Line)
+		if first := reached[one.Match.canonical()]; first != nil {
+			r.errorf(one.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: that on line %d matches the same requests", first.At.Line)
 			continue
 		}
 		if one.Match.Path != "" && one.Last() {
-			reached[one.Match.sign()] = one
+			reached[one.Match.canonical()] = one
 		}
 		if first := called[one.Do.Name]; first != nil {
-			r.checkNamesake(first, one)
+			r.checkSameName(first, one)
 		} else if one.Do.Name != "" {
 			called[one.Do.Name] = one
 		}
@@ -167,11 +167,11 @@ func (r *reader) checkRules(c *Config) {
 }
 
 // checkNamesake finds records that two rules would read differently.
-func (r *reader) checkNamesake(a, b *Rule) {
+func (r *reader) checkSameName(a, b *Rule) {
 	switch {
 	case a.Do.Verb != b.Do.Verb:
-		r.say(b.At, Conflict, "give one of them another name", "this is a %s called %s, and the rule on line %d is a %s of the same name", b.Do.Verb, b.Do.Name, a.At.Line, a.Do.Verb)
+		r.errorf(b.At, Conflict, "give one of them another name", "this is a %s called %s, and the rule on line %d is a %s of the same name", b.Do.Verb, b.Do.Name, a.At.Line, a.Do.Verb)
 	case a.Do.Verb != rule.Lock && !reflect.DeepEqual(a.Policy, b.Policy):
-		r.say(b.At, Conflict, "give one of them another name, or share a preset", "the rule on line %d is called %s, too, and says something else", a.At.Line, b.Do.Name)
+		r.errorf(b.At, Conflict, "give one of them another name, or share a preset", "the rule on line %d is called %s, too, and says something else", a.At.Line, b.Do.Name)
 	}
 }

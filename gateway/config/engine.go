@@ -13,7 +13,7 @@ import (
 var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]\S*$`)
 
 var engineField = field[Config]{
-	name: "engine", about: "Where locks and records are: memory, a redis URL, or quorum or standby with a list of them.",
+	name: "engine", description: "Where locks and records are: memory, a redis URL, or quorum or standby with a list of them.",
 	read: func(r *reader, c *Config, n *node) {
 		if n.kind == mapping {
 			c.Engine = Engine{}
@@ -25,23 +25,23 @@ var engineField = field[Config]{
 			c.Engine = Engine{URL: s}
 		}
 	},
-	show: func(c *Config) *node {
+	print: func(c *Config) *node {
 		if c.Engine.URL != "" {
 			return textNode(redact(c.Engine.URL))
 		}
 		return engineShape.print(&c.Engine)
 	},
-	schema: func() *jsonschema.Schema { return either(textSchema("memory"), engineShape.schemaOf()) },
+	schema: func() *jsonschema.Schema { return anyOf(textSchema("memory"), engineShape.schemaOf()) },
 }
 
-var engineShape = shape[Engine]{what: "engine", fields: []field[Engine]{
+var engineShape = shape[Engine]{name: "engine", fields: []field[Engine]{
 	enginesField("quorum", "Three or more URLs of independent servers; most of them decide.", func(e *Engine) *[]string { return &e.Quorum }),
 	enginesField("standby", "Two URLs; the first is used until an operator switches.", func(e *Engine) *[]string { return &e.Standby }),
 }}
 
 func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] {
 	return field[Engine]{
-		name: name, about: about,
+		name: name, description: about,
 		read: func(r *reader, e *Engine, n *node) {
 			if n.kind != list {
 				r.wrongType(n, name, "be a list", "write "+name+": [redis://a:6379, redis://b:6379, …]")
@@ -50,12 +50,12 @@ func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] 
 			for _, item := range n.items {
 				s, ok := r.engine(item, false)
 				if ok && slices.Contains(*of(e), s) {
-					r.say(item.at, Duplicate, "name each server once", "%s is there twice", show(redact(s)))
+					r.errorf(item.at, Duplicate, "name each server once", "%s is there twice", quote(redact(s)))
 				}
 				*of(e) = append(*of(e), s)
 			}
 		},
-		show: func(e *Engine) *node {
+		print: func(e *Engine) *node {
 			shown := slices.Clone(*of(e))
 			for i := range shown {
 				shown[i] = redact(shown[i])
@@ -77,15 +77,15 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 	case s == "memory" && memory, engineURL.MatchString(s):
 		return s, true
 	case s == "memory":
-		r.say(n.at, Conflict, "use redis URLs, or engine: memory by itself", "memory is in one process, and cannot be one of several")
+		r.errorf(n.at, Conflict, "use redis URLs, or engine: memory by itself", "memory is in one process, and cannot be one of several")
 	case rule.Meant(s, []string{"memory"}) != "":
-		r.say(n.at, BadValue, "did you mean memory?", "engine: %s is not known", show(s))
+		r.errorf(n.at, BadValue, "did you mean memory?", "engine: %s is not known", quote(s))
 	case s == "redis":
-		r.say(n.at, BadValue, "write redis://127.0.0.1:6379", "engine: redis does not say where")
+		r.errorf(n.at, BadValue, "write redis://127.0.0.1:6379", "engine: redis does not say where")
 	case !memory:
-		r.say(n.at, BadValue, "write redis://host:6379, and in quotes if there are commas in it", "engine: %s is not known", show(redact(s)))
+		r.errorf(n.at, BadValue, "write redis://host:6379, and in quotes if there are commas in it", "engine: %s is not known", quote(redact(s)))
 	default:
-		r.say(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster or redis+cluster://a,b", "engine: %s is not known", show(redact(s)))
+		r.errorf(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster or redis+cluster://a,b", "engine: %s is not known", quote(redact(s)))
 	}
 	return "", false
 }
@@ -94,13 +94,13 @@ func (r *reader) checkEngine(e *Engine, n *node) {
 	quorum, standby := n.field("quorum"), n.field("standby")
 	switch {
 	case quorum != nil && standby != nil:
-		r.say(standby.at, Conflict, "keep one", "engine has both quorum and standby")
+		r.errorf(standby.at, Conflict, "keep one", "engine has both quorum and standby")
 	case quorum == nil && standby == nil:
-		r.say(n.at, Missing, "add quorum: [a, b, c] or standby: [a, b], or write one URL instead", "engine says neither quorum nor standby")
+		r.errorf(n.at, Missing, "add quorum: [a, b, c] or standby: [a, b], or write one URL instead", "engine says neither quorum nor standby")
 	case quorum != nil && quorum.kind == list && len(e.Quorum) < 3:
-		r.say(quorum.at, BadValue, "name three or five; for two, use standby", "a quorum of %d has no majority without all of them", len(e.Quorum))
+		r.errorf(quorum.at, BadValue, "name three or five; for two, use standby", "a quorum of %d has no majority without all of them", len(e.Quorum))
 	case standby != nil && standby.kind == list && len(e.Standby) != 2:
-		r.say(standby.at, BadValue, "name two: the one in use, and the one to switch to", "standby has %d engines", len(e.Standby))
+		r.errorf(standby.at, BadValue, "name two: the one in use, and the one to switch to", "standby has %d engines", len(e.Standby))
 	}
 }
 

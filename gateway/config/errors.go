@@ -65,15 +65,15 @@ func (m *ParseError) Show() string {
 	return b.String()
 }
 
-// mostExcerpt bounds how much of a line is shown, in bytes.
-const mostExcerpt = 120
+// maxExcerpt bounds how much of a line is shown, in bytes.
+const maxExcerpt = 120
 
 // excerpt returns the line as it is safe to show, and what brings a caret under the
 // place: a character that is twice as wide gets two spaces.
 func (m *ParseError) excerpt() (line, caret string) {
 	var l, c strings.Builder
 	for i, r := range m.Excerpt {
-		if l.Len() > mostExcerpt {
+		if l.Len() > maxExcerpt {
 			l.WriteString("…")
 			break
 		}

@@ -7,7 +7,7 @@ type Row struct{ Section, Name, About, Default string }
 
 // Rows returns every field that there is, by the heading under which it is.
 func Rows() (all []Row) {
-	all = append(all, rowsOf("The file", top())...)
+	all = append(all, rowsOf("The file", fileShape())...)
 	all = append(all, rowsOf("engine", engineShape)...)
 	all = append(all, rowsOf("to", upstreamShape)...)
 	all = append(all, rowsOf("tls", tlsShape)...)
@@ -26,11 +26,11 @@ func Rows() (all []Row) {
 
 func rowsOf[T any](section string, s shape[T]) (rows []Row) {
 	for _, f := range s.fields {
-		def := f.def
-		if f.need {
+		def := f.defaultText
+		if f.required {
 			def = "required"
 		}
-		rows = append(rows, Row{section, f.name, f.about, def})
+		rows = append(rows, Row{section, f.name, f.description, def})
 	}
 	return rows
 }
@@ -51,7 +51,7 @@ func Options() (names []string) {
 
 // Sight returns what Watch does when a file has been left alone for a while.
 func Sight(path string, changed func(*Config, error)) (look func()) {
-	s := &sight{path: path, changed: changed}
+	s := &watcher{path: path, changed: changed}
 	s.content, s.err = os.ReadFile(path)
-	return s.look
+	return s.check
 }

@@ -18,17 +18,17 @@ import (
 // printer, the schema and the tables of docs/config.md are made of it.
 type field[T any] struct {
 	name   string
-	about  string
-	def    string // the default, as it is written; nothing if there is none
-	need   bool   // it cannot be left out
+	description  string
+	defaultText    string // the default, as it is written; nothing if there is none
+	required   bool   // it cannot be left out
 	read   func(r *reader, to *T, n *node)
-	show   func(t *T) *node // nil: it is not set
+	print   func(t *T) *node // nil: it is not set
 	schema func() *jsonschema.Schema
 }
 
 // A shape is the fields that a mapping may have.
 type shape[T any] struct {
-	what   string // how it is called in messages
+	name   string // how it is called in messages
 	fields []field[T]
 	hints  map[string]string // what to do about names that people try
 }
@@ -36,7 +36,7 @@ type shape[T any] struct {
 // read fills in what a mapping says.
 func (s shape[T]) read(r *reader, to *T, n *node) {
 	if n.kind != mapping {
-		r.wrongType(n, s.what, "have fields", "write "+s.fields[0].name+": … on a line of its own")
+		r.wrongType(n, s.name, "have fields", "write "+s.fields[0].name+": … on a line of its own")
 		return
 	}
 	for _, p := range n.pairs {
@@ -45,12 +45,12 @@ func (s shape[T]) read(r *reader, to *T, n *node) {
 			s.unknown(r, p)
 			continue
 		}
-		r.noted(p.name, "file")
+		r.setOrigin(p.name, "file")
 		r.within(p.name, func() { s.fields[i].read(r, to, p.value) })
 	}
 	for _, f := range s.fields {
-		if f.need && n.field(f.name) == nil && !n.has(f.name) {
-			r.say(n.at, Missing, cmp.Or(s.hints["+"+f.name], "add "+f.name+": "+f.example()), "%s has no %s", s.what, f.name)
+		if f.required && n.field(f.name) == nil && !n.has(f.name) {
+			r.errorf(n.at, Missing, cmp.Or(s.hints["+"+f.name], "add "+f.name+": "+f.example()), "%s has no %s", s.name, f.name)
 		}
 	}
 }
@@ -61,8 +61,8 @@ func (n *node) has(name string) bool {
 }
 
 func (f field[T]) example() string {
-	if f.def != "" {
-		return f.def
+	if f.defaultText != "" {
+		return f.defaultText
 	}
 	s := f.schema()
 	if len(s.AnyOf) > 0 {
@@ -91,13 +91,13 @@ func (s shape[T]) unknown(r *reader, p pair) {
 	names := s.names()
 	switch meant, hint := rule.Meant(p.name, names), s.hints[p.name]; {
 	case hint != "":
-		r.say(p.at, UnknownField, hint, "%s has no field %s", s.what, show(p.name))
+		r.errorf(p.at, UnknownField, hint, "%s has no field %s", s.name, quote(p.name))
 	case meant != "":
-		r.say(p.at, UnknownField, fmt.Sprintf("did you mean %s?", meant), "%s has no field %s", s.what, show(p.name))
+		r.errorf(p.at, UnknownField, fmt.Sprintf("did you mean %s?", meant), "%s has no field %s", s.name, quote(p.name))
 	case len(names) > 16:
-		r.say(p.at, UnknownField, "docs/config.md lists what there is", "%s has no field %s", s.what, show(p.name))
+		r.errorf(p.at, UnknownField, "docs/config.md lists what there is", "%s has no field %s", s.name, quote(p.name))
 	default:
-		r.say(p.at, UnknownField, "there are "+strings.Join(names, ", "), "%s has no field %s", s.what, show(p.name))
+		r.errorf(p.at, UnknownField, "there are "+strings.Join(names, ", "), "%s has no field %s", s.name, quote(p.name))
 	}
 }
 
@@ -105,7 +105,7 @@ func (s shape[T]) unknown(r *reader, p pair) {
 func (s shape[T]) print(t *T) *node {
 	m := &node{kind: mapping}
 	for _, f := range s.fields {
-		if v := f.show(t); v != nil {
+		if v := f.print(t); v != nil {
 			m.pairs = append(m.pairs, pair{name: f.name, value: v})
 		}
 	}
@@ -120,13 +120,13 @@ func (s shape[T]) schemaOf() *jsonschema.Schema {
 	}
 	for _, f := range s.fields {
 		p := f.schema()
-		p.Description = f.about
-		if f.def != "" {
-			p.Description += " Default: " + f.def + "."
+		p.Description = f.description
+		if f.defaultText != "" {
+			p.Description += " Default: " + f.defaultText + "."
 		}
 		o.Properties[f.name] = p
 		o.PropertyOrder = append(o.PropertyOrder, f.name)
-		if f.need {
+		if f.required {
 			o.Required = append(o.Required, f.name)
 		}
 	}
@@ -134,63 +134,63 @@ func (s shape[T]) schemaOf() *jsonschema.Schema {
 }
 
 // A line is a field that is one text.
-func line[T any](name, about, example string, of func(*T) *string) field[T] {
+func stringField[T any](name, about, example string, of func(*T) *string) field[T] {
 	return field[T]{
-		name: name, about: about,
+		name: name, description: about,
 		read: func(r *reader, to *T, n *node) {
 			if s, ok := r.text(n, name, example); ok {
 				*of(to) = s
 			}
 		},
-		show:   func(t *T) *node { return textNode(*of(t)) },
+		print:   func(t *T) *node { return textNode(*of(t)) },
 		schema: func() *jsonschema.Schema { return textSchema(example) },
 	}
 }
 
 // A span is a field that is a duration.
-func span[T any](name, about string, def, least, most time.Duration, of func(*T) *time.Duration) field[T] {
+func durationField[T any](name, about string, def, least, most time.Duration, of func(*T) *time.Duration) field[T] {
 	return field[T]{
-		name: name, about: about, def: brief(def),
+		name: name, description: about, defaultText: durationText(def),
 		read: func(r *reader, to *T, n *node) {
 			if d, ok := r.duration(n, name, least, most); ok {
 				*of(to) = d
 			}
 		},
-		show:   func(t *T) *node { return plain(brief(*of(t))) },
+		print:   func(t *T) *node { return plainNode(durationText(*of(t))) },
 		schema: func() *jsonschema.Schema { return durationSchema() },
 	}
 }
 
 // A size is a field that is a number of bytes.
-func size[T any, N int | int64](name, about string, def, least, most int64, of func(*T) *N) field[T] {
+func sizeField[T any, N int | int64](name, about string, def, least, most int64, of func(*T) *N) field[T] {
 	return field[T]{
-		name: name, about: about, def: sizeText(def),
+		name: name, description: about, defaultText: sizeText(def),
 		read: func(r *reader, to *T, n *node) {
 			if v, ok := r.bytes(n, name, least, most); ok {
 				*of(to) = N(v)
 			}
 		},
-		show:   func(t *T) *node { return plain(sizeText(int64(*of(t)))) },
+		print:   func(t *T) *node { return plainNode(sizeText(int64(*of(t)))) },
 		schema: sizeSchema,
 	}
 }
 
 // A count is a field that is a whole number.
-func count[T any](name, about string, def, least, most int, of func(*T) *int) field[T] {
+func intField[T any](name, about string, def, least, most int, of func(*T) *int) field[T] {
 	return field[T]{
-		name: name, about: about, def: strconv.Itoa(def),
+		name: name, description: about, defaultText: strconv.Itoa(def),
 		read: func(r *reader, to *T, n *node) {
 			v, err := strconv.Atoi(n.text)
 			switch {
 			case n.kind != number || err != nil:
 				r.wrongType(n, name, "be a whole number", fmt.Sprintf("write %s: %d", name, def))
 			case v < least || v > most:
-				r.say(n.at, BadValue, fmt.Sprintf("use one from %d to %d", least, most), "%s: %d is out of bounds", name, v)
+				r.errorf(n.at, BadValue, fmt.Sprintf("use one from %d to %d", least, most), "%s: %d is out of bounds", name, v)
 			default:
 				*of(to) = v
 			}
 		},
-		show: func(t *T) *node { return plain(strconv.Itoa(*of(t))) },
+		print: func(t *T) *node { return plainNode(strconv.Itoa(*of(t))) },
 		schema: func() *jsonschema.Schema {
 			return &jsonschema.Schema{Type: "integer", Minimum: new(float64(least)), Maximum: new(float64(most))}
 		},
@@ -198,9 +198,9 @@ func count[T any](name, about string, def, least, most int, of func(*T) *int) fi
 }
 
 // A flag is a field that is true or false.
-func flag[T any](name, about string, of func(*T) *bool) field[T] {
+func boolField[T any](name, about string, of func(*T) *bool) field[T] {
 	return field[T]{
-		name: name, about: about, def: "false",
+		name: name, description: about, defaultText: "false",
 		read: func(r *reader, to *T, n *node) {
 			if n.kind != boolean || n.text != "true" && n.text != "false" {
 				r.wrongType(n, name, "be true or false", "write "+name+": true, or leave it out")
@@ -208,20 +208,20 @@ func flag[T any](name, about string, of func(*T) *bool) field[T] {
 			}
 			*of(to) = n.text == "true"
 		},
-		show: func(t *T) *node {
+		print: func(t *T) *node {
 			if !*of(t) {
 				return nil
 			}
-			return plain("true")
+			return plainNode("true")
 		},
 		schema: func() *jsonschema.Schema { return &jsonschema.Schema{Type: "boolean"} },
 	}
 }
 
 // A lines is a field that is a list of texts, or one.
-func lines[T any](name, about, example string, of func(*T) *[]string) field[T] {
+func stringsField[T any](name, about, example string, of func(*T) *[]string) field[T] {
 	return field[T]{
-		name: name, about: about,
+		name: name, description: about,
 		read: func(r *reader, to *T, n *node) {
 			*of(to) = nil
 			for _, item := range r.each(n, name) {
@@ -230,20 +230,20 @@ func lines[T any](name, about, example string, of func(*T) *[]string) field[T] {
 				}
 			}
 		},
-		show:   func(t *T) *node { return textList(*of(t)) },
+		print:   func(t *T) *node { return textList(*of(t)) },
 		schema: func() *jsonschema.Schema { return oneOrMore(textSchema(example)) },
 	}
 }
 
 // A part is a field that has fields of its own, and may be left out.
-func part[T, U any](name, about string, s shape[U], made func() *U, of func(*T) **U) field[T] {
+func optionalSection[T, U any](name, about string, s shape[U], made func() *U, of func(*T) **U) field[T] {
 	return field[T]{
-		name: name, about: about,
+		name: name, description: about,
 		read: func(r *reader, to *T, n *node) {
 			*of(to) = made()
 			s.read(r, *of(to), n)
 		},
-		show: func(t *T) *node {
+		print: func(t *T) *node {
 			if *of(t) == nil {
 				return nil
 			}
@@ -254,18 +254,18 @@ func part[T, U any](name, about string, s shape[U], made func() *U, of func(*T) 
 }
 
 // always is a part that is there in any case.
-func always[T, U any](name, about string, s shape[U], of func(*T) *U) field[T] {
+func section[T, U any](name, about string, s shape[U], of func(*T) *U) field[T] {
 	return field[T]{
-		name: name, about: about,
+		name: name, description: about,
 		read:   func(r *reader, to *T, n *node) { s.read(r, of(to), n) },
-		show:   func(t *T) *node { return s.print(of(t)) },
+		print:   func(t *T) *node { return s.print(of(t)) },
 		schema: s.schemaOf,
 	}
 }
 
 // needed makes a field that cannot be left out.
-func needed[T any](f field[T]) field[T] {
-	f.need = true
+func required[T any](f field[T]) field[T] {
+	f.required = true
 	return f
 }
 
@@ -275,7 +275,7 @@ func (r *reader) each(n *node, name string) []*node {
 	case n.kind != list:
 		return []*node{n}
 	case len(n.items) == 0:
-		r.say(n.at, Missing, "leave it out, or put something in", "%s is an empty list", name)
+		r.errorf(n.at, Missing, "leave it out, or put something in", "%s is an empty list", name)
 	}
 	return n.items
 }

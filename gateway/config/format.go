@@ -14,24 +14,24 @@ import (
 // told as [Parse] does.
 func Format(file string, content []byte) ([]byte, Errors) {
 	r := newReader(file, content)
-	root := r.tree(content)
+	root := r.parseTree(content)
 	if root == nil || len(r.errs) > 0 {
 		return nil, r.errs.sort()
 	}
 	f := &formatter{lines: r.lines}
 	out := strings.Join(f.file(root), "\n") + "\n"
 	again := newReader(file, []byte(out))
-	if !root.same(again.tree([]byte(out))) || len(again.errs) > 0 {
+	if !root.equal(again.parseTree([]byte(out))) || len(again.errs) > 0 {
 		// The text is laid out in a way that is not foreseen here: better left alone
 		// than changed in what it says.
-		r.say(rule.Pos{Line: 1, Col: 1}, Unsupported, "write each field on a line of its own", "this cannot be formatted without changing what it says")
+		r.errorf(rule.Pos{Line: 1, Col: 1}, Unsupported, "write each field on a line of its own", "this cannot be formatted without changing what it says")
 		return nil, r.errs
 	}
 	return []byte(out), nil
 }
 
 // same tells whether two trees say the same.
-func (n *node) same(o *node) bool {
+func (n *node) equal(o *node) bool {
 	if n == nil || o == nil {
 		return n == o
 	}
@@ -39,12 +39,12 @@ func (n *node) same(o *node) bool {
 		return false
 	}
 	for _, p := range n.pairs {
-		if !p.value.same(o.field(p.name)) {
+		if !p.value.equal(o.field(p.name)) {
 			return false
 		}
 	}
 	for i := range n.items {
-		if !n.items[i].same(o.items[i]) {
+		if !n.items[i].equal(o.items[i]) {
 			return false
 		}
 	}
@@ -65,11 +65,11 @@ type chunk struct {
 // file formats everything. What stands above the first field stays at the top.
 func (f *formatter) file(root *node) []string {
 	if root.kind != mapping || root.flow || len(root.pairs) == 0 {
-		return f.shifted(1, len(f.lines)+1, 0, 0)
+		return f.reindent(1, len(f.lines)+1, 0, 0)
 	}
 	first := root.pairs[0].at.Line
-	out := f.shifted(1, first, 0, 0)
-	if len(out) > 0 && f.empty(first-1) {
+	out := f.reindent(1, first, 0, 0)
+	if len(out) > 0 && f.isBlank(first-1) {
 		out = append(out, "")
 	}
 	chunks := f.fields(root, first, len(f.lines)+1, 0, topOrder)
@@ -110,13 +110,13 @@ func (f *formatter) fields(n *node, from, until, indent int, o *order) []chunk {
 		if i > 0 {
 			floor = n.pairs[i-1].at.Line
 		}
-		start := f.above(p.at, floor)
+		start := f.commentStart(p.at, floor)
 		if i+1 < len(n.pairs) {
-			end = f.above(n.pairs[i+1].at, p.at.Line)
+			end = f.commentStart(n.pairs[i+1].at, p.at.Line)
 		}
 		chunks = append(chunks, chunk{
-			name: p.name, blank: start > from && f.empty(start-1),
-			head: f.shifted(start, p.at.Line, 0, indent),
+			name: p.name, blank: start > from && f.isBlank(start-1),
+			head: f.reindent(start, p.at.Line, 0, indent),
 			body: f.field(p, end, indent, o),
 		})
 	}
@@ -138,7 +138,7 @@ func (f *formatter) field(p pair, end, indent int, o *order) []string {
 	case v.kind == list && !v.flow && v.at.Line > line:
 		return append([]string{first}, joinChunks(f.items(v, line+1, end, indent+2, below))...)
 	}
-	return append([]string{first}, f.shifted(line+1, end, p.at.Col-1, indent)...)
+	return append([]string{first}, f.reindent(line+1, end, p.at.Col-1, indent)...)
 }
 
 // items takes a list apart.
@@ -146,24 +146,24 @@ func (f *formatter) items(n *node, from, until, indent int, o *order) []chunk {
 	starts := make([]int, len(n.items)) // lines of the dashes
 	for i, item := range n.items {
 		starts[i] = item.at.Line
-		for starts[i] > from && !f.dash(starts[i], n.at.Col) {
+		for starts[i] > from && !f.isItem(starts[i], n.at.Col) {
 			starts[i]--
 		}
 	}
 	var chunks []chunk
 	for i, item := range n.items {
-		end, start := until, f.above(rule.Pos{Line: starts[i], Col: n.at.Col}, from-1)
+		end, start := until, f.commentStart(rule.Pos{Line: starts[i], Col: n.at.Col}, from-1)
 		if i > 0 {
 			start = max(start, starts[i-1]+1)
 		}
 		if i+1 < len(n.items) {
-			end = f.above(rule.Pos{Line: starts[i+1], Col: n.at.Col}, max(starts[i], item.at.Line))
+			end = f.commentStart(rule.Pos{Line: starts[i+1], Col: n.at.Col}, max(starts[i], item.at.Line))
 		}
-		c := chunk{blank: start > from && f.empty(start-1), head: f.shifted(start, starts[i], 0, indent)}
+		c := chunk{blank: start > from && f.isBlank(start-1), head: f.reindent(start, starts[i], 0, indent)}
 		if item.kind == mapping && !item.flow && item.at.Line == starts[i] {
 			f.item(&c, item, end, indent, o.of(""))
 		} else {
-			c.body = append([]string{strings.Repeat(" ", indent) + strings.TrimSpace(f.lines[starts[i]-1])}, f.shifted(starts[i]+1, end, n.at.Col-1, indent)...)
+			c.body = append([]string{strings.Repeat(" ", indent) + strings.TrimSpace(f.lines[starts[i]-1])}, f.reindent(starts[i]+1, end, n.at.Col-1, indent)...)
 		}
 		chunks = append(chunks, c)
 	}
@@ -184,7 +184,7 @@ func (f *formatter) item(c *chunk, item *node, end, indent int, o *order) {
 
 // above returns the first of the remarks that stand right above a place, down from
 // the line after floor. One further to the right is about what was before.
-func (f *formatter) above(at rule.Pos, floor int) int {
+func (f *formatter) commentStart(at rule.Pos, floor int) int {
 	line := at.Line
 	for line-1 > floor && strings.HasPrefix(strings.TrimSpace(f.lines[line-2]), "#") && strings.IndexByte(f.lines[line-2], '#') < at.Col {
 		line--
@@ -192,19 +192,19 @@ func (f *formatter) above(at rule.Pos, floor int) int {
 	return line
 }
 
-func (f *formatter) empty(line int) bool {
+func (f *formatter) isBlank(line int) bool {
 	return line >= 1 && line <= len(f.lines) && strings.TrimSpace(f.lines[line-1]) == ""
 }
 
 // dash tells whether a list's item begins in a line.
-func (f *formatter) dash(line, col int) bool {
+func (f *formatter) isItem(line, col int) bool {
 	s := f.lines[line-1]
 	return len(s) >= col && s[col-1] == '-' && strings.TrimSpace(s[:col-1]) == ""
 }
 
 // shifted returns lines from one until another, moved from an indentation to
 // another, without empty ones at either end and with one in between at most.
-func (f *formatter) shifted(from, until, was, is int) (out []string) {
+func (f *formatter) reindent(from, until, was, is int) (out []string) {
 	for line := from; line < until && line <= len(f.lines); line++ {
 		s := strings.TrimRight(f.lines[line-1], " \t")
 		lead := len(s) - len(strings.TrimLeft(s, " "))

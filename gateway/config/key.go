@@ -15,35 +15,35 @@ const tokenPart = "{token}"
 // template reads the key of a rule, and its name if it has none of its own: what
 // stands before the first colon, if it is constant. The key on the engine is
 // name:key, so that it is what was written.
-func (r *reader) template(d *draft, n *node) bool {
+func (r *reader) template(d *ruleDraft, n *node) bool {
 	s, ok := r.text(n, d.verbs[0].name, "pay:{path.id}")
 	if !ok {
 		return false
 	}
 	if strings.Contains(s, tokenPart) {
 		s = strings.ReplaceAll(s, tokenPart, "{header."+TokenHeader+"}")
-		d.token = true
+		d.hasToken = true
 	}
 	if _, err := rule.ParseTemplate(s, n.inside()); err != nil {
 		r.badTemplate(n, err)
 		return false
 	}
-	if d.named() {
-		return r.keep(d, s, n)
+	if d.hasName() {
+		return r.setKey(d, s, n)
 	}
 	name, key := splitKey(s)
 	if name == "" {
-		r.say(n.at, Missing, fmt.Sprintf("write %s: %s:%s, or add name: %[2]s", d.verbs[0].name, nameFor(&d.Match), shorten(n.text)), "the rule has no name")
-		return r.keep(d, s, n)
+		r.errorf(n.at, Missing, fmt.Sprintf("write %s: %s:%s, or add name: %[2]s", d.verbs[0].name, nameFor(&d.Match), truncate(n.text)), "the rule has no name")
+		return r.setKey(d, s, n)
 	}
 	at := n.inside()
-	r.noted("name", "file")
-	d.options = append(d.options, rule.Option{Name: rule.Word{Text: "name", At: at}, Value: rule.Word{Text: quoted(name), At: at}})
-	return r.keep(d, key, n)
+	r.setOrigin("name", "file")
+	d.options = append(d.options, rule.Option{Name: rule.Word{Text: "name", At: at}, Value: rule.Word{Text: quoteOption(name), At: at}})
+	return r.setKey(d, key, n)
 }
 
 // keep notes the key.
-func (r *reader) keep(d *draft, s string, n *node) bool {
+func (r *reader) setKey(d *ruleDraft, s string, n *node) bool {
 	t, err := rule.ParseTemplate(s, n.inside())
 	if err != nil {
 		r.badTemplate(n, err)
@@ -58,12 +58,12 @@ func (r *reader) badTemplate(n *node, err error) {
 	if p, ok := errors.AsType[*rule.ParseError](err); ok {
 		at, what = p.At, p.Text
 	}
-	what, hint := halves(what)
-	r.say(at, BadKey, hint, "%s", what)
+	what, hint := splitHint(what)
+	r.errorf(at, BadKey, hint, "%s", what)
 }
 
 // named tells whether a rule says how it is called.
-func (d *draft) named() bool { return d.n.has("name") }
+func (d *ruleDraft) hasName() bool { return d.node.has("name") }
 
 // splitKey takes the name off a template.
 func splitKey(s string) (name, key string) {
@@ -90,21 +90,21 @@ func nameFor(m *Match) string {
 var bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 
 // checkKey finds parts of a key that no request of the rule has.
-func (r *reader) checkKey(d *draft, verb pair) {
+func (r *reader) checkKey(d *ruleDraft, verb pair) {
 	names := d.Match.wildcards()
 	for _, part := range d.Key.Parts() {
 		switch meant := rule.Meant(part.Name, names); {
 		case part.Place != rule.Path || d.Match.Path == "" || slices.Contains(names, part.Name):
 		case meant != "":
-			r.say(verb.at, BadKey, fmt.Sprintf("did you mean {path.%s}?", meant), "the path has no {%s}", part.Name)
+			r.errorf(verb.at, BadKey, fmt.Sprintf("did you mean {path.%s}?", meant), "the path has no {%s}", part.Name)
 		default:
-			r.say(verb.at, BadKey, fmt.Sprintf("write {%s} in match, where the part is", part.Name), "the path has no {%s}", part.Name)
+			r.errorf(verb.at, BadKey, fmt.Sprintf("write {%s} in match, where the part is", part.Name), "the path has no {%s}", part.Name)
 		}
 	}
 	if d.Key.Uses(rule.JWT) && d.Principal.JWT == nil {
-		r.say(verb.at, BadKey, "add principal: {jwt: …}, which says how it is verified", "the key has a claim of a token that nobody verifies")
+		r.errorf(verb.at, BadKey, "add principal: {jwt: …}, which says how it is verified", "the key has a claim of a token that nobody verifies")
 	}
 	if d.Key.Uses(rule.Body) && len(d.Match.Methods) > 0 && !slices.ContainsFunc(d.Match.Methods, func(m string) bool { return !slices.Contains(bodyless, m) }) {
-		r.say(verb.at, BadKey, "use {query.name} or {path.name}", "a %s has no body to take a part of the key from", d.Match.Methods[0])
+		r.errorf(verb.at, BadKey, "use {query.name} or {path.name}", "a %s has no body to take a part of the key from", d.Match.Methods[0])
 	}
 }

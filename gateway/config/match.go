@@ -30,17 +30,17 @@ func (r *reader) match(m *Match, n *node) {
 		at.Col += len(first) + 1
 		s = rest
 	} else if !strings.HasPrefix(s, "/") {
-		r.say(at, BadValue, "write POST "+lead(s)+", or "+lead(s)+" for any method", "match: %s has no path", show(s))
+		r.errorf(at, BadValue, "write POST "+examplePath(s)+", or "+examplePath(s)+" for any method", "match: %s has no path", quote(s))
 		return
 	}
 	m.Path = r.pattern(s, at)
 }
 
-func lead(s string) string {
+func examplePath(s string) string {
 	if s == strings.ToUpper(s) {
 		return "/orders"
 	}
-	return "/" + shorten(s)
+	return "/" + truncate(s)
 }
 
 // methods reads POST,PUT.
@@ -48,15 +48,15 @@ func (r *reader) methods(s string, at rule.Pos) (all []string) {
 	for m := range strings.SplitSeq(s, ",") {
 		switch upper := strings.ToUpper(m); {
 		case m == "":
-			r.say(at, BadValue, "write POST,PUT without spaces", "match: a method is missing beside a comma")
+			r.errorf(at, BadValue, "write POST,PUT without spaces", "match: a method is missing beside a comma")
 		case !fieldName.MatchString(m):
-			r.say(at, BadValue, "write POST /orders", "match: %s is not a method", show(m))
+			r.errorf(at, BadValue, "write POST /orders", "match: %s is not a method", quote(m))
 		case m != upper:
-			r.say(at, BadValue, "write "+upper, "match: methods are in capitals, and %s is not", show(m))
+			r.errorf(at, BadValue, "write "+upper, "match: methods are in capitals, and %s is not", quote(m))
 		case slices.Contains(all, m):
-			r.say(at, Duplicate, "keep one", "match: %s is there twice", m)
-		case !slices.Contains(known, m) && rule.Meant(strings.ToLower(m), lower(known)) != "":
-			r.say(at, BadValue, "did you mean "+strings.ToUpper(rule.Meant(strings.ToLower(m), lower(known)))+"?", "match: no request has the method %s", m)
+			r.errorf(at, Duplicate, "keep one", "match: %s is there twice", m)
+		case !slices.Contains(knownMethods, m) && rule.Meant(strings.ToLower(m), lower(knownMethods)) != "":
+			r.errorf(at, BadValue, "did you mean "+strings.ToUpper(rule.Meant(strings.ToLower(m), lower(knownMethods)))+"?", "match: no request has the method %s", m)
 		default:
 			all = append(all, m)
 		}
@@ -66,7 +66,7 @@ func (r *reader) methods(s string, at rule.Pos) (all []string) {
 }
 
 // known are the methods that people mean.
-var known = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
+var knownMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
 
 func lower(all []string) []string {
 	out := make([]string, len(all))
@@ -80,15 +80,15 @@ func lower(all []string) []string {
 func (r *reader) pattern(s string, at rule.Pos) string {
 	switch why := badPattern(s); {
 	case strings.Contains(s, "://"):
-		r.say(at, BadValue, "write the path here, and host: beside it", "match: %s is a URL", show(s))
+		r.errorf(at, BadValue, "write the path here, and host: beside it", "match: %s is a URL", quote(s))
 	case !strings.HasPrefix(s, "/"):
-		r.say(at, BadValue, "write /"+shorten(s), "match: the path %s does not begin with a slash", show(s))
+		r.errorf(at, BadValue, "write /"+truncate(s), "match: the path %s does not begin with a slash", quote(s))
 	case strings.ContainsAny(s, "?#"):
-		r.say(at, BadValue, "leave it out: any query matches; for a part of a key, write {query.name}", "match: %s has more than a path", show(s))
+		r.errorf(at, BadValue, "leave it out: any query matches; for a part of a key, write {query.name}", "match: %s has more than a path", quote(s))
 	case strings.Contains(s, "*"):
-		r.say(at, BadValue, "write {name} for one step, or {rest...} for all that follow", "match: there is no * in a path")
+		r.errorf(at, BadValue, "write {name} for one step, or {rest...} for all that follow", "match: there is no * in a path")
 	case why != "":
-		r.say(at, BadValue, "write /orders/{id}, /files/{rest...} or /shop/", "match: %s: %s", show(s), why)
+		r.errorf(at, BadValue, "write /orders/{id}, /files/{rest...} or /shop/", "match: %s: %s", quote(s), why)
 	default:
 		return s
 	}
@@ -124,7 +124,7 @@ func (m *Match) wildcards() (names []string) {
 }
 
 var methodsField = field[Match]{
-	name: "method", about: "The method, or a list; without it, any.",
+	name: "method", description: "The method, or a list; without it, any.",
 	read: func(r *reader, m *Match, n *node) {
 		var all []string
 		for _, item := range r.each(n, "method") {
@@ -134,18 +134,18 @@ var methodsField = field[Match]{
 		}
 		m.Methods = r.methods(strings.Join(all, ","), n.at)
 	},
-	show:   func(m *Match) *node { return textList(m.Methods) },
+	print:   func(m *Match) *node { return textList(m.Methods) },
 	schema: func() *jsonschema.Schema { return oneOrMore(textSchema("POST")) },
 }
 
 var pathField = field[Match]{
-	name: "path", about: "The path, as http.ServeMux has them: /orders/{id}, /files/{rest...}, /shop/.",
+	name: "path", description: "The path, as http.ServeMux has them: /orders/{id}, /files/{rest...}, /shop/.",
 	read: func(r *reader, m *Match, n *node) {
 		if s, ok := r.text(n, "path", "/orders/{id}"); ok {
 			m.Path = r.pattern(s, n.inside())
 		}
 	},
-	show: func(m *Match) *node { return textNode(m.Path) },
+	print: func(m *Match) *node { return textNode(m.Path) },
 	schema: func() *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: "^/", Examples: []any{"/orders"}}
 	},
@@ -155,7 +155,7 @@ var pathField = field[Match]{
 var hostName = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$`)
 
 var hostField = field[Match]{
-	name: "host", about: "The host without a port; a leading *. stands for any labels.",
+	name: "host", description: "The host without a port; a leading *. stands for any labels.",
 	read: func(r *reader, m *Match, n *node) {
 		s, ok := r.text(n, "host", "shop.example.com")
 		switch plain := strings.ToLower(s); {
@@ -163,17 +163,17 @@ var hostField = field[Match]{
 		case hostName.MatchString(plain), strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]"):
 			m.Host = plain
 		case strings.Contains(s, ":"):
-			r.say(n.at, BadValue, "leave the port out: any matches", "host: %s has a port", show(s))
+			r.errorf(n.at, BadValue, "leave the port out: any matches", "host: %s has a port", quote(s))
 		default:
-			r.say(n.at, BadValue, "write shop.example.com or *.example.com", "host: %s is not a name", show(s))
+			r.errorf(n.at, BadValue, "write shop.example.com or *.example.com", "host: %s is not a name", quote(s))
 		}
 	},
-	show:   func(m *Match) *node { return textNode(m.Host) },
+	print:   func(m *Match) *node { return textNode(m.Host) },
 	schema: func() *jsonschema.Schema { return textSchema("shop.example.com") },
 }
 
 var headersField = field[Match]{
-	name: "header", about: "Headers that must be there: name to value, * for any.",
+	name: "header", description: "Headers that must be there: name to value, * for any.",
 	read: func(r *reader, m *Match, n *node) {
 		if n.kind != mapping {
 			r.wrongType(n, "header", "have fields", "write header: {X-Api: v2}")
@@ -183,7 +183,7 @@ var headersField = field[Match]{
 		for _, p := range n.pairs {
 			if name := r.headerName(p.name, &node{at: p.at}); name != "" {
 				if _, twice := m.Header[name]; twice {
-					r.say(p.at, Duplicate, "keep one: case does not matter", "header: %s is there twice", name)
+					r.errorf(p.at, Duplicate, "keep one: case does not matter", "header: %s is there twice", name)
 				}
 				if s, ok := r.text(p.value, p.name, "v2"); ok {
 					m.Header[name] = s
@@ -191,7 +191,7 @@ var headersField = field[Match]{
 			}
 		}
 	},
-	show: func(m *Match) *node {
+	print: func(m *Match) *node {
 		if len(m.Header) == 0 {
 			return nil
 		}
@@ -216,7 +216,7 @@ func sorted[V any](m map[string]V) []string {
 }
 
 // sign is the same for rules that are about the same requests.
-func (m *Match) sign() string {
+func (m *Match) canonical() string {
 	methods := slices.Sorted(slices.Values(m.Methods))
 	return fmt.Sprintf("%q %q %q %q", methods, m.Path, m.Host, m.Header) // fmt sorts a map
 }

@@ -10,24 +10,24 @@ import (
 )
 
 // options has package rule read what the rule and its preset say.
-func (r *reader) options(d *draft, verb pair) {
+func (r *reader) applyOptions(d *ruleDraft, verb pair) {
 	own := d.options
-	below, ok := r.preset(d.Preset, d.n.field("preset"), nil)
+	below, ok := r.preset(d.Preset, d.node.field("preset"), nil)
 	if !ok {
 		return
 	}
 	if d.Preset != "" && !r.presetFits(d, below, verb) {
 		return
 	}
-	all := merge(below.options, own)
+	all := override(below.options, own)
 	for _, o := range all {
 		if !slices.ContainsFunc(own, func(w rule.Option) bool { return w.Name.Text == o.Name.Text }) {
-			r.noted(o.Name.Text, "preset "+d.Preset)
+			r.setOrigin(o.Name.Text, "preset "+d.Preset)
 		}
 	}
 	if d.Message == nil && below.message != nil {
 		d.Message = below.message
-		r.noted("message", "preset "+d.Preset)
+		r.setOrigin("message", "preset "+d.Preset)
 	}
 	do, ok := r.parseOptions(rule.Word{Text: verb.name, At: verb.at}, all, d)
 	do.Verb = rule.Verb(verb.name)
@@ -35,21 +35,21 @@ func (r *reader) options(d *draft, verb pair) {
 		do.Key = d.Key.String()
 	}
 	d.Do = do
-	d.told = d.told || !ok
+	d.invalid = d.invalid || !ok
 }
 
 // presetFits tells whether a preset is for the verb.
-func (r *reader) presetFits(d *draft, s stock, verb pair) bool {
-	at := d.n.field("preset").at
+func (r *reader) presetFits(d *ruleDraft, s presetOptions, verb pair) bool {
+	at := d.node.field("preset").at
 	switch v := rule.Verb(verb.name); {
 	case v == rule.Lock:
-		r.say(at, Conflict, "leave it out, or write once or submit", "presets are for once and submit: a lock keeps nothing when the work is over")
-	case s.verbs != nil && !slices.Contains(s.verbs, v) && !d.n.has("after"):
+		r.errorf(at, Conflict, "leave it out, or write once or submit", "presets are for once and submit: a lock keeps nothing when the work is over")
+	case s.verbs != nil && !slices.Contains(s.verbs, v) && !d.node.has("after"):
 		what := "refuses repeats, and keeps no answer"
 		if s.verbs[0] == rule.Once {
 			what = "keeps answers"
 		}
-		r.say(at, Conflict, "write "+string(s.verbs[0])+" instead of "+verb.name, "preset %s %s", d.Preset, what)
+		r.errorf(at, Conflict, "write "+string(s.verbs[0])+" instead of "+verb.name, "preset %s %s", d.Preset, what)
 	default:
 		return true
 	}
@@ -58,27 +58,27 @@ func (r *reader) presetFits(d *draft, s stock, verb pair) bool {
 
 // parseOptions has package rule judge. Of a key it expects Go, and gets some: ours
 // is a template, which has been judged by itself.
-func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *draft) (rule.Rule, bool) {
+func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *ruleDraft) (rule.Rule, bool) {
 	standIn := rule.Option{Name: rule.Word{Text: "key", At: verb.At}, Value: rule.Word{Text: "user,key", At: verb.At}}
 	do, errs := rule.Parse(verb, append(slices.Clip(options), standIn))
 	for _, e := range errs {
-		what, hint := halves(e.Text)
-		r.say(e.At, BadOption, hint, "%s", what)
+		what, hint := splitHint(e.Text)
+		r.errorf(e.At, BadOption, hint, "%s", what)
 	}
 	ok := len(errs) == 0
 	if i := slices.IndexFunc(options, func(o rule.Option) bool { return o.Name.Text == "on-duplicate" && o.Value.Text == string(rule.Skip) }); i >= 0 {
-		r.say(options[i].Value.At, BadOption, "use refuse, or replay with once", "on-duplicate: skip is for functions, and a client has to be told something")
+		r.errorf(options[i].Value.At, BadOption, "use refuse, or replay with once", "on-duplicate: skip is for functions, and a client has to be told something")
 		ok = false
 	}
 	if d != nil && do.Verb == rule.Once && ok && do.Policy().WithDefaults().After != guard.Keep {
-		r.say(r.place(options, "after", "window", verb.At), Conflict, "write submit instead of once", "once keeps the answer for whoever asks again, and this says to keep none")
+		r.errorf(r.positionOf(options, "after", "window", verb.At), Conflict, "write submit instead of once", "once keeps the answer for whoever asks again, and this says to keep none")
 		ok = false
 	}
 	return do, ok
 }
 
 // place is where the first of two options stands, or else the verb.
-func (r *reader) place(options []rule.Option, a, b string, verb rule.Pos) rule.Pos {
+func (r *reader) positionOf(options []rule.Option, a, b string, verb rule.Pos) rule.Pos {
 	for _, name := range []string{a, b} {
 		for _, o := range options {
 			if o.Name.Text == name {
@@ -90,30 +90,30 @@ func (r *reader) place(options []rule.Option, a, b string, verb rule.Pos) rule.P
 }
 
 // assigned is how options are written in a directive.
-var assigned = regexp.MustCompile(`\b(name|kind|wait|lease|max-hold|after|window|retain|scope|on-duplicate|on-error|on-unknown|on-down|local|status|message)=`)
+var directiveOption = regexp.MustCompile(`\b(name|kind|wait|lease|max-hold|after|window|retain|scope|on-duplicate|on-error|on-unknown|on-down|local|status|message)=`)
 
 // Forms of what package rule says.
 var (
-	meantWord = regexp.MustCompile(`^(.*) \((did you mean .*\?)\)$`)
-	bareWord  = regexp.MustCompile(`^[a-z-]+: (\S+|".*")$`)
+	hintSuffix = regexp.MustCompile(`^(.*) \((did you mean .*\?)\)$`)
+	valueOnly  = regexp.MustCompile(`^[a-z-]+: (\S+|".*")$`)
 )
 
 // halves takes what package rule says apart: what is wrong, and what to write
 // instead, as it is written in a file.
-func halves(s string) (what, hint string) {
-	if m := meantWord.FindStringSubmatch(s); m != nil {
+func splitHint(s string) (what, hint string) {
+	if m := hintSuffix.FindStringSubmatch(s); m != nil {
 		s, hint = m[1], m[2]
 	} else if i := strings.LastIndex(s, ": "); i >= 0 {
 		s, hint = s[:i], s[i+2:]
 	}
-	what, hint = assigned.ReplaceAllString(s, "$1: "), assigned.ReplaceAllString(hint, "$1: ")
+	what, hint = directiveOption.ReplaceAllString(s, "$1: "), directiveOption.ReplaceAllString(hint, "$1: ")
 	switch what {
 	case "scope: global":
 		hint = "it is called key here"
 	case "scope: user":
 		hint = "it is called user+key here"
 	}
-	if bareWord.MatchString(what) {
+	if valueOnly.MatchString(what) {
 		what += " is not known"
 	}
 	if strings.HasPrefix(what, "name: ") {
@@ -127,14 +127,14 @@ func optionNode(do *rule.Rule, name string) *node {
 	words, _ := rule.Split(do.Settings(), rule.Pos{Line: 1, Col: 1})
 	for _, w := range words {
 		if w.Name.Text == name {
-			return plain(w.Value.Text)
+			return plainNode(w.Value.Text)
 		}
 	}
 	return nil
 }
 
 // fill says in words what a rule does that leaves something out.
-func (r *reader) fill(d *draft) {
+func (r *reader) setDefaults(d *ruleDraft) {
 	if d.Do.Verb == rule.Lock {
 		if d.Do.Kind == "" {
 			d.Do.Kind = rule.Reentrant

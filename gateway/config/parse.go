@@ -29,17 +29,17 @@ func Load(path string) (*Config, error) {
 }
 
 func (r *reader) config(content []byte) (*Config, Errors) {
-	root := r.tree(content)
+	root := r.parseTree(content)
 	if root == nil {
 		return nil, r.errs.sort()
 	}
 	c := Default()
 	c.File = r.file
-	top().read(r, c, root)
+	fileShape().read(r, c, root)
 	if root.kind == mapping {
-		r.presetDrafts()
+		r.readPresets()
 		r.rules(c)
-		r.check(c, root)
+		r.checkFile(c, root)
 	}
 	if len(r.errs) > 0 {
 		return nil, r.errs.sort()
@@ -52,7 +52,7 @@ func (r *reader) config(content []byte) (*Config, Errors) {
 // file's principal, wherever these stand.
 func rulesField() field[Config] {
 	return field[Config]{
-		name: "rules", about: "What happens to which requests; the first that matches counts. [] guards nothing.",
+		name: "rules", description: "What happens to which requests; the first that matches counts. [] guards nothing.",
 		read: func(r *reader, _ *Config, n *node) {
 			if n.kind != list {
 				r.wrongType(n, "rules", "be a list", "write - match: POST /orders on a line of its own, or rules: [] to guard nothing")
@@ -60,10 +60,10 @@ func rulesField() field[Config] {
 			}
 			r.ruleList = n
 		},
-		show: func(c *Config) *node {
+		print: func(c *Config) *node {
 			fields, l := ruleShape(), &node{kind: list, flow: len(c.Rules) == 0}
 			for _, one := range c.Rules {
-				d := &draft{Rule: one}
+				d := &ruleDraft{Rule: one}
 				if reflect.DeepEqual(d.Principal, c.Principal) {
 					d.Principal = Principal{}
 				}
@@ -82,7 +82,7 @@ func rulesField() field[Config] {
 // presetsField keeps the file's own presets for the rules.
 func presetsField() field[Config] {
 	return field[Config]{
-		name: "presets", about: "The file's own policies: name to the fields of a policy; preset: in one builds on another.",
+		name: "presets", description: "The file's own policies: name to the fields of a policy; preset: in one builds on another.",
 		read: func(r *reader, _ *Config, n *node) {
 			if n.kind != mapping {
 				r.wrongType(n, "presets", "have fields", "write a name and, below it, the fields of a policy")
@@ -90,7 +90,7 @@ func presetsField() field[Config] {
 			}
 			r.presetMap = n
 		},
-		show: func(*Config) *node { return nil }, // rules are printed with what they say
+		print: func(*Config) *node { return nil }, // rules are printed with what they say
 		schema: func() *jsonschema.Schema {
 			return &jsonschema.Schema{Type: "object", AdditionalProperties: presetShape().schemaOf()}
 		},

@@ -27,48 +27,48 @@ var builtins = map[string]builtin{
 }
 
 // presetDrafts reads the file's own presets.
-func (r *reader) presetDrafts() {
+func (r *reader) readPresets() {
 	if r.presetMap == nil {
 		return
 	}
 	for _, p := range r.presetMap.pairs {
 		if _, ours := builtins[p.name]; ours {
-			r.say(p.at, Duplicate, "give it a name of your own, and write preset: "+p.name+" in it", "there is a preset %s already", p.name)
+			r.errorf(p.at, Duplicate, "give it a name of your own, and write preset: "+p.name+" in it", "there is a preset %s already", p.name)
 			continue
 		}
-		d := &draft{n: p.value}
+		d := &ruleDraft{node: p.value}
 		r.within("presets", func() { r.within(p.name, func() { presetShape().read(r, d, p.value) }) })
 		r.presets[p.name] = d
 	}
 	for _, p := range r.presetMap.pairs {
 		if d := r.presets[p.name]; d != nil {
-			r.presetCheck(p.name, d)
+			r.checkPreset(p.name, d)
 		}
 	}
 }
 
 // presetCheck finds what is wrong with a preset whether or not a rule uses it.
-func (r *reader) presetCheck(name string, d *draft) {
-	b, ok := r.preset(d.base, d.n.field("preset"), []string{name})
-	if !ok || d.told {
+func (r *reader) checkPreset(name string, d *ruleDraft) {
+	b, ok := r.preset(d.basePreset, d.node.field("preset"), []string{name})
+	if !ok || d.invalid {
 		return
 	}
 	verb := rule.Once
-	if all := merge(b.options, d.options); !keeps(all) {
+	if all := override(b.options, d.options); !keepsResult(all) {
 		verb = rule.Submit
 	}
-	r.parseOptions(rule.Word{Text: string(verb), At: d.n.at}, merge(b.options, d.options), nil)
+	r.parseOptions(rule.Word{Text: string(verb), At: d.node.at}, override(b.options, d.options), nil)
 }
 
 // keeps tells whether options are those of once.
-func keeps(options []rule.Option) bool {
+func keepsResult(options []rule.Option) bool {
 	return !slices.ContainsFunc(options, func(o rule.Option) bool {
 		return o.Name.Text == "window" || o.Name.Text == "after" && o.Value.Text != string(guard.Keep)
 	})
 }
 
 // A stock is what a preset says.
-type stock struct {
+type presetOptions struct {
 	options []rule.Option
 	message guard.Message
 	verbs   []rule.Verb // of the built-in one below it; nil: any guard
@@ -76,34 +76,34 @@ type stock struct {
 
 // preset returns what a preset says. Its options stand where it is named, since
 // that is where a rule can be changed. Those in trail build on it.
-func (r *reader) preset(name string, n *node, trail []string) (stock, bool) {
+func (r *reader) preset(name string, n *node, trail []string) (presetOptions, bool) {
 	if name == "" || n == nil {
-		return stock{}, n == nil || n.kind == text
+		return presetOptions{}, n == nil || n.kind == text
 	}
 	if b, ok := builtins[name]; ok {
-		return stock{placed(policyOptions(b.policy("x")), n.at), nil, b.verbs}, true
+		return presetOptions{moveTo(policyOptions(b.policy("x")), n.at), nil, b.verbs}, true
 	}
 	d, ok := r.presets[name]
 	switch {
 	case !ok:
-		r.say(n.at, BadValue, presetHint(name, r.presets), "there is no preset %s", show(name))
-		return stock{}, false
+		r.errorf(n.at, BadValue, presetHint(name, r.presets), "there is no preset %s", quote(name))
+		return presetOptions{}, false
 	case slices.Contains(trail, name):
-		r.say(n.at, Conflict, "let one of them build on something else", "preset %s builds on itself", show(name))
-		return stock{}, false
+		r.errorf(n.at, Conflict, "let one of them build on something else", "preset %s builds on itself", quote(name))
+		return presetOptions{}, false
 	}
-	below, ok := r.preset(d.base, d.n.field("preset"), append(trail, name))
+	below, ok := r.preset(d.basePreset, d.node.field("preset"), append(trail, name))
 	if !ok {
-		return stock{}, false
+		return presetOptions{}, false
 	}
-	s := stock{placed(merge(below.options, d.options), n.at), below.message, below.verbs}
+	s := presetOptions{moveTo(override(below.options, d.options), n.at), below.message, below.verbs}
 	if d.Message != nil {
 		s.message = d.Message
 	}
 	return s, true
 }
 
-func presetHint(name string, own map[string]*draft) string {
+func presetHint(name string, own map[string]*ruleDraft) string {
 	names := append(sorted(builtins), sorted(own)...)
 	if meant := rule.Meant(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
@@ -121,7 +121,7 @@ func policyOptions(p guard.Policy) []rule.Option {
 }
 
 // placed moves options to where they are asked for.
-func placed(options []rule.Option, at rule.Pos) []rule.Option {
+func moveTo(options []rule.Option, at rule.Pos) []rule.Option {
 	moved := slices.Clone(options)
 	for i := range moved {
 		moved[i].Name.At, moved[i].Value.At = at, at
@@ -132,7 +132,7 @@ func placed(options []rule.Option, at rule.Pos) []rule.Option {
 // merge puts options over others. What is left when the work was done is one
 // decision, of which window and retain are parts: who makes another one, makes it
 // whole.
-func merge(below, over []rule.Option) []rule.Option {
+func override(below, over []rule.Option) []rule.Option {
 	said := func(name string) bool {
 		return slices.ContainsFunc(over, func(o rule.Option) bool { return o.Name.Text == name })
 	}
@@ -141,7 +141,7 @@ func merge(below, over []rule.Option) []rule.Option {
 		switch name := o.Name.Text; {
 		case said(name):
 		case said("after") && (name == "window" || name == "retain"):
-		case said("on-unknown") && name == "retain" && !keeps(below):
+		case said("on-unknown") && name == "retain" && !keepsResult(below):
 		case said("lease") && name == "max-hold":
 		default:
 			all = append(all, o)

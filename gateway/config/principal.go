@@ -8,13 +8,13 @@ import (
 )
 
 var headerField = field[Principal]{
-	name: "header", about: "A header that a proxy in trusted-proxies sets; anybody else's is refused.",
+	name: "header", description: "A header that a proxy in trusted-proxies sets; anybody else's is refused.",
 	read: func(r *reader, p *Principal, n *node) {
 		if s, ok := r.text(n, "header", "X-User"); ok {
 			p.Header = r.headerName(s, n)
 		}
 	},
-	show:   func(p *Principal) *node { return textNode(p.Header) },
+	print:   func(p *Principal) *node { return textNode(p.Header) },
 	schema: func() *jsonschema.Schema { return textSchema("X-User") },
 }
 
@@ -24,7 +24,7 @@ var fieldName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 // headerName returns the name of a header in its one form.
 func (r *reader) headerName(s string, n *node) string {
 	if !fieldName.MatchString(s) {
-		r.say(n.at, BadValue, "use letters, digits and dashes, as in X-User", "%s is not the name of a header", show(s))
+		r.errorf(n.at, BadValue, "use letters, digits and dashes, as in X-User", "%s is not the name of a header", quote(s))
 		return ""
 	}
 	return textproto.CanonicalMIMEHeaderKey(s)
@@ -32,9 +32,9 @@ func (r *reader) headerName(s string, n *node) string {
 
 func principalField[T any](about string, of func(*T) *Principal) field[T] {
 	return field[T]{
-		name: "principal", about: about,
+		name: "principal", description: about,
 		read: func(r *reader, t *T, n *node) { r.principal(of(t), n) },
-		show: func(t *T) *node {
+		print: func(t *T) *node {
 			switch p := of(t); {
 			case p.None:
 				return textNode("none")
@@ -45,7 +45,7 @@ func principalField[T any](about string, of func(*T) *Principal) field[T] {
 			}
 			return nil
 		},
-		schema: func() *jsonschema.Schema { return either(words("none", "mtls"), principalShape.schemaOf()) },
+		schema: func() *jsonschema.Schema { return anyOf(enumSchema("none", "mtls"), principalShape.schemaOf()) },
 	}
 }
 
@@ -64,11 +64,11 @@ func (r *reader) principal(p *Principal, n *node) {
 	case s == "mtls":
 		p.MTLS = true
 	case s == "header":
-		r.say(n.at, BadValue, "write principal: {header: X-User}", "principal: header does not say which")
+		r.errorf(n.at, BadValue, "write principal: {header: X-User}", "principal: header does not say which")
 	case s == "jwt":
-		r.say(n.at, BadValue, "write principal: {jwt: {jwks: https://…}}", "principal: jwt does not say how it is verified")
+		r.errorf(n.at, BadValue, "write principal: {jwt: {jwks: https://…}}", "principal: jwt does not say how it is verified")
 	default:
-		r.say(n.at, BadValue, "write none, mtls, {header: X-User} or {jwt: {jwks: https://…}}", "principal: %s is not known", show(s))
+		r.errorf(n.at, BadValue, "write none, mtls, {header: X-User} or {jwt: {jwks: https://…}}", "principal: %s is not known", quote(s))
 	}
 }
 
@@ -76,9 +76,9 @@ func (r *reader) checkPrincipal(p *Principal, n *node) {
 	header, jwt := n.field("header"), n.field("jwt")
 	switch {
 	case header != nil && jwt != nil:
-		r.say(jwt.at, Conflict, "keep one", "principal has both header and jwt: which of them counts?")
+		r.errorf(jwt.at, Conflict, "keep one", "principal has both header and jwt: which of them counts?")
 	case header == nil && jwt == nil:
-		r.say(n.at, Missing, "add header: X-User or jwt: …, or write principal: none", "principal says nothing")
+		r.errorf(n.at, Missing, "add header: X-User or jwt: …, or write principal: none", "principal says nothing")
 	case jwt != nil && jwt.kind == mapping:
 		r.checkJWT(p.JWT, jwt)
 	}

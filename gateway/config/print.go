@@ -13,7 +13,7 @@ import (
 // from: the file, a preset, or nobody said otherwise.
 func (c *Config) Print(origin bool) []byte {
 	p := &printer{origins: c.origins, origin: origin}
-	p.mapping(top().print(c), 0, "")
+	p.mapping(fileShape().print(c), 0, "")
 	return []byte(p.b.String())
 }
 
@@ -52,7 +52,7 @@ func (p *printer) field(f pair, indent int, path string) {
 		p.b.WriteString("\n")
 		p.list(v, indent+2, path)
 	default:
-		p.b.WriteString(" " + p.inline(v) + p.remark(v, path) + "\n")
+		p.b.WriteString(" " + p.inline(v) + p.comment(v, path) + "\n")
 	}
 }
 
@@ -75,8 +75,8 @@ func (p *printer) inline(n *node) string {
 }
 
 // remark is what stands behind a value.
-func (p *printer) remark(n *node, path string) string {
-	switch from := p.from(path); {
+func (p *printer) comment(n *node, path string) string {
+	switch from := p.valueOrigin(path); {
 	case p.origin:
 		return "  # " + from
 	case n.comment != "":
@@ -87,7 +87,7 @@ func (p *printer) remark(n *node, path string) string {
 
 // from says where a value is from. What is deeper than its field is from where that
 // is: of to: http://… the file says no more than the URL.
-func (p *printer) from(path string) string {
+func (p *printer) valueOrigin(path string) string {
 	if o, ok := p.origins[path]; ok || !strings.Contains(path, ".") {
 		return cmp.Or(o, "default")
 	}
@@ -101,7 +101,7 @@ func (p *printer) from(path string) string {
 		return o
 	}
 	if field == "header" {
-		return p.from(up)
+		return p.valueOrigin(up)
 	}
 	return "default"
 }

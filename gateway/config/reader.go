@@ -20,22 +20,22 @@ type reader struct {
 	getenv  func(string) (string, bool)
 	path    []string          // of fields, to where it reads
 	origins map[string]string // of values, by path
-	presets map[string]*draft // the file's own
+	presets map[string]*ruleDraft // the file's own
 
 	ruleList, presetMap *node
-	untold              bool // it is not known what each rule would be
+	incomplete              bool // it is not known what each rule would be
 }
 
 func newReader(file string, content []byte) *reader {
 	content = bytes.TrimPrefix(content, []byte("\uFEFF")) // which some editors write first
 	return &reader{
 		file: file, lines: strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n"),
-		getenv: os.LookupEnv, origins: map[string]string{}, presets: map[string]*draft{},
+		getenv: os.LookupEnv, origins: map[string]string{}, presets: map[string]*ruleDraft{},
 	}
 }
 
 // say notes a mistake, and what to write instead.
-func (r *reader) say(at rule.Pos, code Code, hint, format string, args ...any) {
+func (r *reader) errorf(at rule.Pos, code Code, hint, format string, args ...any) {
 	m := &ParseError{File: r.file, At: at, Code: code, Text: fmt.Sprintf(format, args...), Hint: hint}
 	if at.Line >= 1 && at.Line <= len(r.lines) {
 		m.Excerpt = redact(r.lines[at.Line-1])
@@ -44,8 +44,8 @@ func (r *reader) say(at rule.Pos, code Code, hint, format string, args ...any) {
 }
 
 // secret says of a value that it should not be in the file, without showing it.
-func (r *reader) secret(n *node, hint, text string) {
-	r.say(n.at, WrongType, hint, "%s", text)
+func (r *reader) secretError(n *node, hint, text string) {
+	r.errorf(n.at, WrongType, hint, "%s", text)
 	m := r.errs[len(r.errs)-1]
 	m.Excerpt = strings.ReplaceAll(m.Excerpt, n.text, "***")
 }
@@ -58,7 +58,7 @@ func (r *reader) within(name string, read func()) {
 }
 
 // noted says where the value of a field is from.
-func (r *reader) noted(name, origin string) {
+func (r *reader) setOrigin(name, origin string) {
 	r.origins[strings.Join(append(slices.Clip(r.path), name), ".")] = origin
 }
 
@@ -68,10 +68,10 @@ func (r *reader) wrongType(n *node, name, want, hint string) {
 		if n.flow {
 			return // an alias, of which it has been said
 		}
-		r.say(n.at, Missing, hint, "%s has no value", name)
+		r.errorf(n.at, Missing, hint, "%s has no value", name)
 		return
 	}
-	r.say(n.at, WrongType, hint, "%s %s, and should %s", name, n.kind, want)
+	r.errorf(n.at, WrongType, hint, "%s %s, and should %s", name, n.kind, want)
 }
 
 // text returns a text, or tells that it is none.
@@ -79,15 +79,15 @@ func (r *reader) text(n *node, name, example string) (string, bool) {
 	hint := "write " + name + ": " + example
 	switch {
 	case n.kind == number, n.kind == boolean:
-		r.say(n.at, WrongType, fmt.Sprintf("put it in quotes if it is meant: %q", n.text), "%s %s, and should be text", name, n.kind)
+		r.errorf(n.at, WrongType, fmt.Sprintf("put it in quotes if it is meant: %q", n.text), "%s %s, and should be text", name, n.kind)
 	case n.kind == mapping && n.flow:
-		r.say(n.at, WrongType, "put a value that begins with { in quotes", "%s %s, and should be text", name, n.kind)
+		r.errorf(n.at, WrongType, "put a value that begins with { in quotes", "%s %s, and should be text", name, n.kind)
 	case n.kind != text:
 		r.wrongType(n, name, "be text", hint)
 	case n.text == "":
-		r.say(n.at, Missing, "leave it out, or "+hint, "%s is empty", name)
+		r.errorf(n.at, Missing, "leave it out, or "+hint, "%s is empty", name)
 	case strings.ContainsFunc(n.text, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		r.say(n.at, BadValue, "keep it on one line, without tabs", "%s holds a control character", name)
+		r.errorf(n.at, BadValue, "keep it on one line, without tabs", "%s holds a control character", name)
 	default:
 		return n.text, true
 	}
@@ -112,13 +112,13 @@ func (r *reader) expanded(n *node, name, example string) (string, bool) {
 		value, set := r.getenv(name)
 		switch {
 		case !variableName.MatchString(name):
-			r.say(here, BadValue, "write ${REDIS_URL}", "${%s} is not the name of an environment variable", shorten(name))
+			r.errorf(here, BadValue, "write ${REDIS_URL}", "${%s} is not the name of an environment variable", truncate(name))
 			ok = false
 		case !set || value == "":
-			r.say(here, Unset, "set it, or write the value itself", "the environment variable %s is not set", name)
+			r.errorf(here, Unset, "set it, or write the value itself", "the environment variable %s is not set", name)
 			ok = false
 		case strings.Contains(value, "${"):
-			r.say(here, BadValue, "give it a value without ${", "the environment variable %s names another one", name)
+			r.errorf(here, BadValue, "give it a value without ${", "the environment variable %s names another one", name)
 			ok = false
 		}
 	}
@@ -130,22 +130,22 @@ func (r *reader) expanded(n *node, name, example string) (string, bool) {
 		return value
 	})
 	if strings.Contains(s, "${") {
-		r.say(n.at, BadValue, "write ${REDIS_URL}", "a ${ is never closed in %s", name)
+		r.errorf(n.at, BadValue, "write ${REDIS_URL}", "a ${ is never closed in %s", name)
 		return "", false
 	}
 	return s, true
 }
 
 // show quotes what somebody wrote, if it needs to be.
-func show(s string) string {
+func quote(s string) string {
 	if s == "" || len(s) > 40 || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || !strconv.IsPrint(c) }) {
-		return strconv.Quote(shorten(s))
+		return strconv.Quote(truncate(s))
 	}
 	return s
 }
 
 // shorten keeps messages readable.
-func shorten(s string) string {
+func truncate(s string) string {
 	if len(s) <= 40 {
 		return s
 	}

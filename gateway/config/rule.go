@@ -13,7 +13,7 @@ func (r *reader) rules(c *Config) {
 	}
 	fields := ruleShape()
 	for i, n := range r.ruleList.items {
-		d := &draft{n: n}
+		d := &ruleDraft{node: n}
 		d.At = n.at
 		r.within("rules", func() {
 			r.within(strconv.Itoa(i), func() {
@@ -29,36 +29,36 @@ func (r *reader) rules(c *Config) {
 }
 
 // rule makes a rule of its draft.
-func (r *reader) rule(c *Config, d *draft) {
+func (r *reader) rule(c *Config, d *ruleDraft) {
 	verb, ok := r.verb(d)
 	if !ok {
-		r.untold = true
+		r.incomplete = true
 		return
 	}
 	d.Do.Verb = rule.Verb(verb.name)
 	keyed := r.template(d, verb.value)
-	r.options(d, verb)
-	if d.Principal == (Principal{}) && !d.n.has("principal") {
+	r.applyOptions(d, verb)
+	if d.Principal == (Principal{}) && !d.node.has("principal") {
 		d.Principal = c.Principal
 	}
-	r.fill(d)
+	r.setDefaults(d)
 	if keyed {
 		r.checkKey(d, verb)
 	}
-	r.checkUse(c, d, verb)
+	r.checkRule(c, d, verb)
 }
 
 // verb finds what the rule does.
-func (r *reader) verb(d *draft) (pair, bool) {
+func (r *reader) verb(d *ruleDraft) (pair, bool) {
 	switch len(d.verbs) {
 	case 0:
-		r.say(d.n.at, Missing, "add lock:, once: or submit: with a key, such as lock: pay:{path.id}", "the rule does nothing")
+		r.errorf(d.node.at, Missing, "add lock:, once: or submit: with a key, such as lock: pay:{path.id}", "the rule does nothing")
 		return pair{}, false
 	case 1:
 		return d.verbs[0], true
 	}
 	for _, v := range d.verbs[1:] {
-		r.say(v.at, Conflict, "make a rule of each, and write continue: true in the first", "a rule has one of lock, once and submit, and this has %s and %s", d.verbs[0].name, v.name)
+		r.errorf(v.at, Conflict, "make a rule of each, and write continue: true in the first", "a rule has one of lock, once and submit, and this has %s and %s", d.verbs[0].name, v.name)
 	}
 	return pair{}, false
 }

@@ -10,7 +10,7 @@ import (
 // fields there are and what they look like. [Parse] knows, besides, what goes
 // together.
 func Schema() []byte {
-	s := top().schemaOf()
+	s := fileShape().schemaOf()
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.Title = "Interlock gateway"
 	text, err := json.MarshalIndent(s, "", "  ")

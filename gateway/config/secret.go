@@ -20,9 +20,9 @@ func (r *reader) checkJWT(j *JWT, n *node) {
 	file, jwks := n.field("key-file"), n.field("jwks")
 	switch {
 	case file == nil && jwks == nil:
-		r.say(n.at, Missing, "add key-file: jwt.pem, or jwks: https://…", "jwt says nothing about the key: anybody could sign")
+		r.errorf(n.at, Missing, "add key-file: jwt.pem, or jwks: https://…", "jwt says nothing about the key: anybody could sign")
 	case file != nil && jwks != nil:
-		r.say(jwks.at, Conflict, "keep one", "jwt has both key-file and jwks")
+		r.errorf(jwks.at, Conflict, "keep one", "jwt has both key-file and jwks")
 	case jwks != nil && j.JWKS != "":
 		r.checkJWKS(j.JWKS, jwks)
 	}
@@ -43,9 +43,9 @@ func (r *reader) checkJWKS(s string, n *node) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		r.say(n.at, BadValue, "write https://login.example.com/jwks.json, or a file", "jwks: %s is not a URL", show(redact(s)))
+		r.errorf(n.at, BadValue, "write https://login.example.com/jwks.json, or a file", "jwks: %s is not a URL", quote(redact(s)))
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		r.say(n.at, BadValue, "use https: whoever changes the keys on the way can be anybody", "jwks: %s is not encrypted", show(redact(s)))
+		r.errorf(n.at, BadValue, "use https: whoever changes the keys on the way can be anybody", "jwks: %s is not encrypted", quote(redact(s)))
 	}
 }
 
@@ -55,7 +55,7 @@ func (r *reader) checkAlgs(j *JWT, n *node) {
 		switch {
 		case item.kind != text:
 		case strings.EqualFold(a, "none"):
-			r.say(item.at, BadValue, "name RS256, ES256 or EdDSA", "algs: none would believe tokens that nobody signed")
+			r.errorf(item.at, BadValue, "name RS256, ES256 or EdDSA", "algs: none would believe tokens that nobody signed")
 		case !slices.Contains(signatures, a):
 			hint := "there are " + strings.Join(signatures, ", ")
 			if i := slices.IndexFunc(signatures, func(s string) bool { return strings.EqualFold(s, a) }); i >= 0 {
@@ -63,11 +63,11 @@ func (r *reader) checkAlgs(j *JWT, n *node) {
 			} else if meant := rule.Meant(a, signatures); meant != "" {
 				hint = "did you mean " + meant + "?"
 			}
-			r.say(item.at, BadValue, hint, "algs: %s is not known", show(a))
+			r.errorf(item.at, BadValue, hint, "algs: %s is not known", quote(a))
 		case strings.HasPrefix(a, "HS") && j.JWKS != "":
-			r.say(item.at, Conflict, "use key-file with the secret, or RS256 with jwks", "%s takes a secret, and a key set is public", a)
+			r.errorf(item.at, Conflict, "use key-file with the secret, or RS256 with jwks", "%s takes a secret, and a key set is public", a)
 		case strings.HasPrefix(a, "HS") && slices.ContainsFunc(j.Algs, func(s string) bool { return !strings.HasPrefix(s, "HS") }):
-			r.say(item.at, Conflict, "keep one sort", "%s takes a secret, and the others a public key: one could be taken for the other", a)
+			r.errorf(item.at, Conflict, "keep one sort", "%s takes a secret, and the others a public key: one could be taken for the other", a)
 		}
 	}
 }
@@ -79,23 +79,23 @@ func loopback(host string) bool {
 }
 
 var secretsField = field[Config]{
-	name: "secrets", about: "What keys fingerprints and signs tokens, newest first; without one fingerprints have no key, and tokens are good until a restart.",
+	name: "secrets", description: "What keys fingerprints and signs tokens, newest first; without one fingerprints have no key, and tokens are good until a restart.",
 	read: func(r *reader, c *Config, n *node) {
 		for _, item := range r.each(n, "secrets") {
 			if item.kind == text {
-				r.secret(item, "put it into a file or a variable, and write file: or env:", "a secret does not belong into this file")
+				r.secretError(item, "put it into a file or a variable, and write file: or env:", "a secret does not belong into this file")
 				continue
 			}
 			var s Secret
 			secretShape.read(r, &s, item)
 			r.oneOf(item, "a secret", "file", "env")
 			if slices.Contains(c.Secrets, s) && s != (Secret{}) {
-				r.say(item.at, Duplicate, "keep one", "this secret is there twice")
+				r.errorf(item.at, Duplicate, "keep one", "this secret is there twice")
 			}
 			c.Secrets = append(c.Secrets, s)
 		}
 	},
-	show: func(c *Config) *node { return shapeList(secretShape, c.Secrets) },
+	print: func(c *Config) *node { return shapeList(secretShape, c.Secrets) },
 	schema: func() *jsonschema.Schema {
 		return oneOrMore(secretShape.schemaOf())
 	},
@@ -114,9 +114,9 @@ func (r *reader) oneOf(n *node, what string, names ...string) {
 	}
 	switch list := strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]; {
 	case len(found) == 0:
-		r.say(n.at, Missing, "add "+list, "%s does not say where it is", what)
+		r.errorf(n.at, Missing, "add "+list, "%s does not say where it is", what)
 	case len(found) > 1:
-		r.say(found[1].at, Conflict, "keep one", "%s has both %s and %s", what, found[0].name, found[1].name)
+		r.errorf(found[1].at, Conflict, "keep one", "%s has both %s and %s", what, found[0].name, found[1].name)
 	}
 }
 
@@ -133,12 +133,12 @@ func shapeList[T any](s shape[T], all []T) *node {
 }
 
 var adminField = func() field[Config] {
-	f := part("admin", "The admin API's own listener: an address, or fields; without it there is none.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
+	f := optionalSection("admin", "The admin API's own listener: an address, or fields; without it there is none.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
 	fields := f.read
 	f.read = func(r *reader, c *Config, n *node) {
 		switch {
 		case n.kind == null && !n.flow:
-			r.say(n.at, Missing, "write admin: {} for the defaults, or leave it out", "admin has no value")
+			r.errorf(n.at, Missing, "write admin: {} for the defaults, or leave it out", "admin has no value")
 		case n.kind == text || n.kind == number:
 			c.Admin = newAdmin()
 			adminShape.fields[0].read(r, c.Admin, n)
@@ -146,35 +146,35 @@ var adminField = func() field[Config] {
 			fields(r, c, n)
 		}
 	}
-	f.schema = func() *jsonschema.Schema { return either(textSchema(DefaultAdminListen), adminShape.schemaOf()) }
+	f.schema = func() *jsonschema.Schema { return anyOf(textSchema(DefaultAdminListen), adminShape.schemaOf()) }
 	return f
 }()
 
 var adminTokensField = field[Admin]{
-	name: "tokens", about: "Who is let in.",
+	name: "tokens", description: "Who is let in.",
 	read: func(r *reader, a *Admin, n *node) {
 		for _, item := range r.each(n, "tokens") {
 			if item.kind == text {
-				r.secret(item, "write name:, role: and sha256: of the token", "a token does not belong into this file")
+				r.secretError(item, "write name:, role: and sha256: of the token", "a token does not belong into this file")
 				continue
 			}
 			var t AdminToken
 			adminTokenShape.read(r, &t, item)
 			r.oneOf(item, "a token", "sha256", "file", "env")
 			if h := item.field("sha256"); h != nil && t.SHA256 != "" && !hash.MatchString(t.SHA256) {
-				r.say(h.at, BadValue, "write what sha256sum prints: 64 hex digits", "sha256: this is not the SHA-256 of anything")
+				r.errorf(h.at, BadValue, "write what sha256sum prints: 64 hex digits", "sha256: this is not the SHA-256 of anything")
 			}
 			if slices.ContainsFunc(a.Tokens, func(o AdminToken) bool { return o.Name == t.Name }) && t.Name != "" {
-				r.say(item.at, Duplicate, "give each its own: the audit trail tells them apart by it", "two tokens are called %s", show(t.Name))
+				r.errorf(item.at, Duplicate, "give each its own: the audit trail tells them apart by it", "two tokens are called %s", quote(t.Name))
 			}
 			a.Tokens = append(a.Tokens, t)
 		}
 	},
-	show: func(a *Admin) *node {
+	print: func(a *Admin) *node {
 		shown := slices.Clone(a.Tokens)
 		for i := range shown {
 			if shown[i].SHA256 != "" {
-				shown[i].SHA256 = nobody
+				shown[i].SHA256 = zeroHash
 			}
 		}
 		return shapeList(adminTokenShape, shown)
@@ -184,22 +184,22 @@ var adminTokensField = field[Admin]{
 
 // nobody is what is shown in place of a token's hash, which could be guessed from
 // it: that of no token.
-var nobody = strings.Repeat("0", 64)
+var zeroHash = strings.Repeat("0", 64)
 
 var hash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
 var roleField = field[AdminToken]{
-	name: "role", about: "What they may do: view, or operate.",
+	name: "role", description: "What they may do: view, or operate.",
 	read: func(r *reader, t *AdminToken, n *node) {
 		s, ok := r.text(n, "role", "view")
 		switch {
 		case !ok:
 		case s != string(View) && s != string(Operate):
-			r.say(n.at, BadValue, "write view or operate", "role: %s is not known", show(s))
+			r.errorf(n.at, BadValue, "write view or operate", "role: %s is not known", quote(s))
 		default:
 			t.Role = Role(s)
 		}
 	},
-	show:   func(t *AdminToken) *node { return textNode(string(t.Role)) },
-	schema: func() *jsonschema.Schema { return words("view", "operate") },
+	print:   func(t *AdminToken) *node { return textNode(string(t.Role)) },
+	schema: func() *jsonschema.Schema { return enumSchema("view", "operate") },
 }

@@ -10,9 +10,9 @@ import (
 
 func upstreamField[T any](of func(*T) *Upstream) field[T] {
 	return field[T]{
-		name: "to", about: "Who does the work: a URL, a list of them that take turns, or fields.",
+		name: "to", description: "Who does the work: a URL, a list of them that take turns, or fields.",
 		read: func(r *reader, t *T, n *node) { r.upstream(of(t), n) },
-		show: func(t *T) *node { return upstreamShape.print(of(t)) },
+		print: func(t *T) *node { return upstreamShape.print(of(t)) },
 		schema: func() *jsonschema.Schema {
 			s := oneOrMore(textSchema("http://127.0.0.1:9000"))
 			s.AnyOf = append(s.AnyOf, upstreamShape.schemaOf())
@@ -27,7 +27,7 @@ func (r *reader) upstream(u *Upstream, n *node) {
 		upstreamShape.read(r, u, n)
 		for _, to := range u.To {
 			if u.H2C && to.Scheme == "https" {
-				r.say(n.field("h2c").at, Conflict, "leave it out: with https HTTP/2 is agreed on by itself", "h2c does not go with %s", show(to.Redacted()))
+				r.errorf(n.field("h2c").at, Conflict, "leave it out: with https HTTP/2 is agreed on by itself", "h2c does not go with %s", quote(to.Redacted()))
 				break
 			}
 		}
@@ -37,18 +37,18 @@ func (r *reader) upstream(u *Upstream, n *node) {
 }
 
 var urlField = field[Upstream]{
-	name: "url", about: "Where it is, http or https; a list takes turns.",
+	name: "url", description: "Where it is, http or https; a list takes turns.",
 	read: func(r *reader, u *Upstream, n *node) {
 		for _, item := range r.each(n, "to") {
 			if to := r.url(item); to != nil {
 				if slices.ContainsFunc(u.To, func(o *url.URL) bool { return o.String() == to.String() }) {
-					r.say(item.at, Duplicate, "name each once", "%s is there twice", show(to.Redacted()))
+					r.errorf(item.at, Duplicate, "name each once", "%s is there twice", quote(to.Redacted()))
 				}
 				u.To = append(u.To, to)
 			}
 		}
 	},
-	show: func(u *Upstream) *node {
+	print: func(u *Upstream) *node {
 		all := make([]string, len(u.To))
 		for i, to := range u.To {
 			all[i] = redact(to.String())
@@ -67,20 +67,20 @@ func (r *reader) url(n *node) *url.URL {
 	u, err := url.Parse(s)
 	switch {
 	case !strings.Contains(s, "://"):
-		r.say(n.at, BadValue, "write http://"+shorten(s), "to: %s has no scheme", show(s))
+		r.errorf(n.at, BadValue, "write http://"+truncate(s), "to: %s has no scheme", quote(s))
 	case err != nil || u.Host == "" || u.Hostname() == "":
-		r.say(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", show(redact(s)))
+		r.errorf(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", quote(redact(s)))
 	case u.Scheme != "http" && u.Scheme != "https":
-		r.say(n.at, BadValue, "use http or https", "to: there is no way to speak %s", show(u.Scheme))
+		r.errorf(n.at, BadValue, "use http or https", "to: there is no way to speak %s", quote(u.Scheme))
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		r.say(n.at, BadValue, "leave out what follows the ? or #", "to: %s has more than a path", show(redact(s)))
+		r.errorf(n.at, BadValue, "leave out what follows the ? or #", "to: %s has more than a path", quote(redact(s)))
 	case u.User != nil:
-		r.say(n.at, BadValue, "let the clients authenticate, or put it behind a network of its own", "to: user and password in a URL are not sent on")
+		r.errorf(n.at, BadValue, "let the clients authenticate, or put it behind a network of its own", "to: user and password in a URL are not sent on")
 	default:
 		if u, err = url.Parse(u.String()); err == nil { // in the one form it is printed in
 			return u
 		}
-		r.say(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", show(redact(s)))
+		r.errorf(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", quote(redact(s)))
 	}
 	return nil
 }

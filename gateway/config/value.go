@@ -19,11 +19,11 @@ func (r *reader) duration(n *node, name string, least, most time.Duration) (time
 	d, err := time.ParseDuration(n.text)
 	switch {
 	case err != nil && n.kind == number:
-		r.say(n.at, BadValue, fmt.Sprintf("write %ss or %[1]sms", n.text), "%s: %s has no unit", name, n.text)
+		r.errorf(n.at, BadValue, fmt.Sprintf("write %ss or %[1]sms", n.text), "%s: %s has no unit", name, n.text)
 	case err != nil:
-		r.say(n.at, BadValue, "use 3s, 500ms, 2m, 24h", "%s: %s is not a duration", name, show(n.text))
+		r.errorf(n.at, BadValue, "use 3s, 500ms, 2m, 24h", "%s: %s is not a duration", name, quote(n.text))
 	case d < least || d > most:
-		r.say(n.at, BadValue, fmt.Sprintf("use %s to %s", brief(least), brief(most)), "%s: %s is out of bounds", name, show(n.text))
+		r.errorf(n.at, BadValue, fmt.Sprintf("use %s to %s", durationText(least), durationText(most)), "%s: %s is out of bounds", name, quote(n.text))
 	default:
 		return d, true
 	}
@@ -51,9 +51,9 @@ func (r *reader) bytes(n *node, name string, least, most int64) (int64, bool) {
 	v, err := strconv.ParseInt(digits, 10, 64)
 	switch {
 	case err != nil:
-		r.say(n.at, BadValue, "use bytes, KiB, MiB or GiB, as in 1MiB", "%s: %s is not a size", name, show(n.text))
+		r.errorf(n.at, BadValue, "use bytes, KiB, MiB or GiB, as in 1MiB", "%s: %s is not a size", name, quote(n.text))
 	case v > math.MaxInt64/unit || v*unit < least || v*unit > most:
-		r.say(n.at, BadValue, fmt.Sprintf("use %s to %s", sizeText(least), sizeText(most)), "%s: %s is out of bounds", name, show(n.text))
+		r.errorf(n.at, BadValue, fmt.Sprintf("use %s to %s", sizeText(least), sizeText(most)), "%s: %s is out of bounds", name, quote(n.text))
 	default:
 		return v * unit, true
 	}
@@ -71,7 +71,7 @@ func sizeText(v int64) string {
 }
 
 // brief prints a duration without the zeros that Go's has at its end.
-func brief(d time.Duration) string {
+func durationText(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
@@ -83,7 +83,7 @@ func brief(d time.Duration) string {
 }
 
 // plain is a value that needs no quotes.
-func plain(s string) *node { return &node{kind: number, text: s} }
+func plainNode(s string) *node { return &node{kind: number, text: s} }
 
 // textNode is a text, or nothing if it is empty.
 func textNode(s string) *node {
@@ -113,12 +113,12 @@ func durationSchema() *jsonschema.Schema {
 }
 
 func sizeSchema() *jsonschema.Schema {
-	return either(
+	return anyOf(
 		&jsonschema.Schema{Type: "integer", Minimum: new(1.0)},
 		&jsonschema.Schema{Type: "string", Pattern: `^[0-9]+ *(KiB|MiB|GiB)?$`, Examples: []any{"1MiB"}})
 }
 
-func words(all ...string) *jsonschema.Schema {
+func enumSchema(all ...string) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, w := range all {
 		s.Enum = append(s.Enum, w)
@@ -126,8 +126,8 @@ func words(all ...string) *jsonschema.Schema {
 	return s
 }
 
-func either(all ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: all} }
+func anyOf(all ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: all} }
 
 func oneOrMore(s *jsonschema.Schema) *jsonschema.Schema {
-	return either(s, &jsonschema.Schema{Type: "array", Items: s.CloneSchemas(), MinItems: new(1)})
+	return anyOf(s, &jsonschema.Schema{Type: "array", Items: s.CloneSchemas(), MinItems: new(1)})
 }

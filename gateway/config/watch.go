@@ -12,11 +12,11 @@ import (
 
 // settle is how long a file must have been left alone: editors and those who deploy
 // write in several steps.
-const settle = 200 * time.Millisecond
+const debounce = 200 * time.Millisecond
 
 // look is how often the file is read in any case: network file systems tell nobody,
 // and a system may run out of watches.
-const look = 30 * time.Second
+const pollInterval = 30 * time.Second
 
 // Watch calls changed with what is in a file, each time it has become something
 // else, until ctx is done; it returns nil then. A file that is wrong, or gone, is
@@ -34,13 +34,13 @@ func Watch(ctx context.Context, path string, changed func(*Config, error)) error
 	if err := w.Add(filepath.Dir(path)); err != nil {
 		return err
 	}
-	s := &sight{path: path, changed: changed}
+	s := &watcher{path: path, changed: changed}
 	s.content, s.err = os.ReadFile(path)
 	return s.watch(ctx, w.Events, w.Errors)
 }
 
 // A sight is a file as it was last seen.
-type sight struct {
+type watcher struct {
 	path    string
 	changed func(*Config, error)
 	content []byte
@@ -49,8 +49,8 @@ type sight struct {
 
 // watch waits until something happens in the directory, and then until nothing has
 // for a while.
-func (s *sight) watch(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) error {
-	quiet := time.NewTimer(look)
+func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) error {
+	quiet := time.NewTimer(pollInterval)
 	defer quiet.Stop()
 	for {
 		select {
@@ -61,22 +61,22 @@ func (s *sight) watch(ctx context.Context, events <-chan fsnotify.Event, errs <-
 				return fsnotify.ErrClosed
 			}
 			if e.Op != fsnotify.Chmod { // backups and virus scanners do that all day
-				quiet.Reset(settle)
+				quiet.Reset(debounce)
 			}
 		case _, ok := <-errs:
 			if !ok {
 				return fsnotify.ErrClosed
 			}
-			quiet.Reset(settle) // something was missed
+			quiet.Reset(debounce) // something was missed
 		case <-quiet.C:
-			s.look()
-			quiet.Reset(look)
+			s.check()
+			quiet.Reset(pollInterval)
 		}
 	}
 }
 
 // look reads the file, and tells if it is another than before.
-func (s *sight) look() {
+func (s *watcher) check() {
 	content, err := os.ReadFile(s.path)
 	switch {
 	case err != nil && s.err != nil:

@@ -193,7 +193,7 @@ func (p *program) verdict(c *cobra.Command, f *operatorFlags, v *verdictFlags) (
 	if _, known := admin.Outcome(v.outcome); !known {
 		return nil, p.badValue(c, "outcome", v.outcome, p.say(i18n.OneOf, "done, failed, free"))
 	}
-	said := admin.Verdict{Outcome: v.outcome, Error: v.failure, Reason: f.reason}
+	said := admin.Resolution{Outcome: v.outcome, Error: v.failure, Reason: f.reason}
 	if v.result != "" {
 		if !json.Valid([]byte(v.result)) {
 			return nil, p.badValue(c, "result", v.result, p.say(i18n.AJSON))
@@ -207,7 +207,7 @@ func (p *program) verdict(c *cobra.Command, f *operatorFlags, v *verdictFlags) (
 			return nil, p.badValue(c, "response", v.response, p.say(i18n.AResponse))
 		}
 	}
-	kept, err := said.Kept()
+	kept, err := said.Stored()
 	if err != nil {
 		return nil, p.misuse(c, p.say(i18n.VerdictMix), "")
 	}

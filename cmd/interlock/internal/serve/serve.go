@@ -93,7 +93,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 }
 
 // tell shows a request to those who watch by the admin API.
-func (s *Server) tell(e gateway.Event) { s.events.Tell("request", e) }
+func (s *Server) tell(e gateway.Event) { s.events.Publish("request", e) }
 
 // listen takes every address, so that one that is taken is known at once.
 func (s *Server) listen(ctx context.Context) (err error) {

@@ -22,7 +22,7 @@ func (s *Site) guarded(o Options) error {
 	if err != nil {
 		return err
 	}
-	gate, err := gateway.New(cfg, gateway.Options{Client: s.client, Log: o.Log, Events: func(e gateway.Event) { api.Tell("request", e) }})
+	gate, err := gateway.New(cfg, gateway.Options{Client: s.client, Log: o.Log, Events: func(e gateway.Event) { api.Publish("request", e) }})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 // shown returns a text of somebody else's so that it can be read in a log or on a
 // terminal and do nothing there: what is not printed, which control, bidirectional and
 // zero-width characters are not, is escaped, and what is long is cut.
-func shown(text string) string {
+func sanitize(text string) string {
 	const most = 256
 	if len(text) > most {
 		text = text[:most/2] + "…" + text[len(text)-most/2:]

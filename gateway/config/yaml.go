@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	mostText  = 1 << 20 // bytes of a file: more is not written by hand
-	mostDepth = 32      // fields and lists inside each other
-	mostRow   = 500     // brackets, dashes and colons in a row
+	maxFile  = 1 << 20 // bytes of a file: more is not written by hand
+	maxDepth = 32      // fields and lists inside each other
+	maxBrackets   = 500     // brackets, dashes and colons in a row
 )
 
 // tree makes nodes of a file. It returns nil if nothing can be read in it.
-func (r *reader) tree(content []byte) *node {
+func (r *reader) parseTree(content []byte) *node {
 	switch {
-	case len(content) > mostText:
-		r.say(rule.Pos{Line: 1, Col: 1}, Syntax, "use one of at most 1 MiB", "the file has %d bytes", len(content))
+	case len(content) > maxFile:
+		r.errorf(rule.Pos{Line: 1, Col: 1}, Syntax, "use one of at most 1 MiB", "the file has %d bytes", len(content))
 		return nil
 	case !utf8.Valid(content):
-		r.say(r.invalid(content), Syntax, "save the file as UTF-8", "this is not UTF-8")
+		r.errorf(r.invalidUTF8(content), Syntax, "save the file as UTF-8", "this is not UTF-8")
 		return nil
 	case tooDeep(r.lines):
-		r.say(rule.Pos{Line: 1, Col: 1}, Syntax, "no field is deeper than six", "there are more than %d brackets inside each other, or in a line", mostRow)
+		r.errorf(rule.Pos{Line: 1, Col: 1}, Syntax, "no field is deeper than six", "there are more than %d brackets inside each other, or in a line", maxBrackets)
 		return nil
 	}
 	if at, ok := r.control(); ok {
-		r.say(at, Syntax, "leave it out", "there is a control character here")
+		r.errorf(at, Syntax, "leave it out", "there is a control character here")
 		return nil
 	}
-	file, err := parse([]byte(strings.Join(r.lines, "\n") + "\n")) // whose line ends are all alike
+	file, err := parseYAML([]byte(strings.Join(r.lines, "\n") + "\n")) // whose line ends are all alike
 	if err != nil {
 		r.syntax(err)
 		return nil
@@ -47,7 +47,7 @@ func (r *reader) tree(content []byte) *node {
 
 // parse does not let a slip in the YAML library end a gateway that reads its file
 // again.
-func parse(content []byte) (file *ast.File, err error) {
+func parseYAML(content []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("this cannot be read as YAML")
@@ -57,7 +57,7 @@ func parse(content []byte) (file *ast.File, err error) {
 }
 
 // invalid returns where a text stops being UTF-8.
-func (r *reader) invalid(content []byte) rule.Pos {
+func (r *reader) invalidUTF8(content []byte) rule.Pos {
 	before := 0
 	for before < len(content) {
 		c, n := utf8.DecodeRune(content[before:])
@@ -93,7 +93,7 @@ func tooDeep(lines []string) bool {
 		for _, opening := range []string{"[", "{", "- ", "? ", ": "} {
 			row = max(row, strings.Count(line, opening))
 		}
-		if depth > mostRow || row > mostRow {
+		if depth > maxBrackets || row > maxBrackets {
 			return true
 		}
 	}
@@ -117,7 +117,7 @@ func (r *reader) syntax(err error) {
 	case strings.Contains(what, "sequence end token"), strings.Contains(what, "']'"):
 		hint = "close the list with ]"
 	}
-	r.say(at, Syntax, hint, "%s", what)
+	r.errorf(at, Syntax, hint, "%s", what)
 }
 
 func (r *reader) document(file *ast.File) *node {
@@ -128,7 +128,7 @@ func (r *reader) document(file *ast.File) *node {
 			if d.Start != nil {
 				at = r.pos(d.Start)
 			}
-			r.say(at, Unsupported, "keep one, and leave out the ---", "a second document begins here")
+			r.errorf(at, Unsupported, "keep one, and leave out the ---", "a second document begins here")
 			break
 		}
 		if d.Body != nil {
@@ -136,7 +136,7 @@ func (r *reader) document(file *ast.File) *node {
 		}
 	}
 	if body == nil || body.kind == null {
-		r.say(rule.Pos{Line: 1, Col: 1}, Missing, "begin with what interlock config init prints", "the file is empty")
+		r.errorf(rule.Pos{Line: 1, Col: 1}, Missing, "begin with what interlock config init prints", "the file is empty")
 		return nil
 	}
 	return body
@@ -148,8 +148,8 @@ func (r *reader) node(n ast.Node, depth int) *node {
 		return &node{at: rule.Pos{Line: 1, Col: 1}}
 	}
 	at := r.pos(n.GetToken())
-	if depth > mostDepth {
-		r.say(at, Syntax, "no field is deeper than six", "there are more than %d fields and lists inside each other", mostDepth)
+	if depth > maxDepth {
+		r.errorf(at, Syntax, "no field is deeper than six", "there are more than %d fields and lists inside each other", maxDepth)
 		return &node{at: at}
 	}
 	switch n := n.(type) {
@@ -169,7 +169,7 @@ func (r *reader) node(n ast.Node, depth int) *node {
 	case *ast.SequenceNode:
 		l := &node{kind: list, at: at, flow: n.IsFlowStyle}
 		for _, v := range n.Values {
-			if text := r.glued(v); text != nil && n.IsFlowStyle {
+			if text := r.plainText(v); text != nil && n.IsFlowStyle {
 				l.items = append(l.items, text)
 				continue
 			}
@@ -194,15 +194,15 @@ func (r *reader) leaf(n ast.Node, at rule.Pos, depth int) *node {
 	case *ast.LiteralNode:
 		return &node{kind: text, at: at, text: strings.TrimSuffix(n.Value.Value, "\n"), quote: true}
 	case *ast.AnchorNode:
-		r.say(at, Unsupported, "write the value where it is used; what several rules share goes into presets", "anchors (&) are not read here")
+		r.errorf(at, Unsupported, "write the value where it is used; what several rules share goes into presets", "anchors (&) are not read here")
 		return r.node(n.Value, depth+1)
 	case *ast.AliasNode:
-		r.say(at, Unsupported, "write the value itself; what several rules share goes into presets", "aliases (*) are not read here")
+		r.errorf(at, Unsupported, "write the value itself; what several rules share goes into presets", "aliases (*) are not read here")
 	case *ast.TagNode:
-		r.say(at, Unsupported, "leave it out; put text that looks like something else in quotes", "tags (!) are not read here")
+		r.errorf(at, Unsupported, "leave it out; put text that looks like something else in quotes", "tags (!) are not read here")
 		return r.node(n.Value, depth+1)
 	default:
-		r.say(at, Unsupported, "write name: value", "this is not read here")
+		r.errorf(at, Unsupported, "write name: value", "this is not read here")
 	}
 	return &node{kind: null, at: at, flow: true} // what is wrong with it has been said
 }
@@ -210,12 +210,12 @@ func (r *reader) leaf(n ast.Node, at rule.Pos, depth int) *node {
 // glued returns the text that an item of a list is in truth. The YAML library takes
 // redis://a:6379 for a field if there are braces around the list; in YAML a colon
 // makes one only with a space behind it.
-func (r *reader) glued(n ast.Node) *node {
+func (r *reader) plainText(n ast.Node) *node {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) == 1 && !m.IsFlowStyle {
 		n = m.Values[0]
 	}
 	v, ok := n.(*ast.MappingValueNode)
-	if !ok || !r.tight(v) {
+	if !ok || !r.colonWithoutSpace(v) {
 		return nil
 	}
 	at := r.pos(v.Key.GetToken())
@@ -228,7 +228,7 @@ func (r *reader) glued(n ast.Node) *node {
 
 // tight tells whether a plain name has a colon right behind it, and the colon no
 // space.
-func (r *reader) tight(v *ast.MappingValueNode) bool {
+func (r *reader) colonWithoutSpace(v *ast.MappingValueNode) bool {
 	key, ok := v.Key.(*ast.StringNode)
 	if !ok || v.Start == nil || v.Start.Value != ":" || key.GetToken().Type != token.StringType {
 		return false
@@ -243,15 +243,15 @@ func (r *reader) pair(m *node, v *ast.MappingValueNode, depth int) {
 	at := r.pos(v.Key.GetToken())
 	name, ok := v.Key.(*ast.StringNode)
 	if !ok {
-		r.key(v.Key, at)
+		r.badName(v.Key, at)
 		return
 	}
-	if r.tight(v) {
-		r.say(at, Syntax, "put a space behind the colon, or the whole in quotes", "%s is followed by a colon without a space", show(name.Value))
+	if r.colonWithoutSpace(v) {
+		r.errorf(at, Syntax, "put a space behind the colon, or the whole in quotes", "%s is followed by a colon without a space", quote(name.Value))
 	}
 	for _, p := range m.pairs {
 		if p.name == name.Value {
-			r.say(at, Duplicate, fmt.Sprintf("keep one; the other is on line %d", p.at.Line), "%s is there twice", show(name.Value))
+			r.errorf(at, Duplicate, fmt.Sprintf("keep one; the other is on line %d", p.at.Line), "%s is there twice", quote(name.Value))
 			return
 		}
 	}
@@ -259,14 +259,14 @@ func (r *reader) pair(m *node, v *ast.MappingValueNode, depth int) {
 }
 
 // key says why something cannot be the name of a field.
-func (r *reader) key(k ast.MapKeyNode, at rule.Pos) {
+func (r *reader) badName(k ast.MapKeyNode, at rule.Pos) {
 	switch k.(type) {
 	case *ast.MergeKeyNode:
-		r.say(at, Unsupported, "write the fields themselves; what several rules share goes into presets", "merge keys (<<) are not read here")
+		r.errorf(at, Unsupported, "write the fields themselves; what several rules share goes into presets", "merge keys (<<) are not read here")
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		r.say(at, Unsupported, "write the name itself", "a field's name has no anchor, alias or tag")
+		r.errorf(at, Unsupported, "write the name itself", "a field's name has no anchor, alias or tag")
 	default:
-		r.say(at, WrongType, "put it in quotes if it is a name", "%s is not a name", show(k.GetToken().Value))
+		r.errorf(at, WrongType, "put it in quotes if it is a name", "%s is not a name", quote(k.GetToken().Value))
 	}
 }
 

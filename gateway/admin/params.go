@@ -8,22 +8,22 @@ import (
 var problemType = reflect.TypeFor[Problem]()
 
 // A Keyed request is about one lock.
-type Keyed struct {
+type KeyPath struct {
 	Key      string `path:"key" doc:"The lock's key, percent-encoded." example:"order:42"`
 	Encoding string `query:"encoding" enum:"percent,base64url" default:"percent" doc:"How the key in the path is encoded."`
 }
 
 // key returns which one.
-func (k *Keyed) key() (string, error) { return decoded(k.Key, k.Encoding) }
+func (k *KeyPath) key() (string, error) { return decoded(k.Key, k.Encoding) }
 
 // An Identified request is about one record.
-type Identified struct {
+type IDPath struct {
 	ID       string `path:"id" doc:"The record's id, as lists tell it, percent-encoded." example:"order:9f86d081…"`
 	Encoding string `query:"encoding" enum:"percent,base64url" default:"percent" doc:"How the id in the path is encoded."`
 }
 
 // id returns which one.
-func (i *Identified) id() (string, error) { return decoded(i.ID, i.Encoding) }
+func (i *IDPath) id() (string, error) { return decoded(i.ID, i.Encoding) }
 
 func decoded(text, encoding string) (string, error) {
 	if encoding != "base64url" {
@@ -37,6 +37,6 @@ func decoded(text, encoding string) (string, error) {
 }
 
 // A Reasoned request changes something, and says why.
-type Reasoned struct {
+type ReasonBody struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"500" doc:"Why. It is written down in the audit trail." example:"the host is gone"`
 }

@@ -9,39 +9,39 @@ import (
 )
 
 const (
-	mostVisitors = 1024 // that are remembered
+	maxAddresses = 1024 // that are remembered
 	perSecond    = 200  // requests of one address
 	burst        = 1000
 
 	freeFailures = 5                // wrong tokens before anybody has to wait
 	firstPause   = time.Second      // doubled with each wrong token after that
 	longestPause = time.Minute      //
-	forgiven     = 10 * time.Minute // after the last wrong token
+	failureMemory     = 10 * time.Minute // after the last wrong token
 )
 
 // visitors are the addresses that requests came from lately: how many, and how many
 // with wrong tokens. There is room for so many; who was not here for longest is
 // forgotten first.
-type visitors struct {
+type addressLimits struct {
 	mu  sync.Mutex
-	all map[string]*visitor
+	all map[string]*addressLimit
 }
 
-type visitor struct {
+type addressLimit struct {
 	limiter  *rate.Limiter
 	seen     time.Time
 	failures int
 	failed   time.Time // when it last showed a wrong token
-	until    time.Time // it has to wait
+	blockedUntil    time.Time // it has to wait
 }
 
-func newVisitors() *visitors { return &visitors{all: make(map[string]*visitor)} }
+func newAddressLimits() *addressLimits { return &addressLimits{all: make(map[string]*addressLimit)} }
 
 // visit counts a request, and refuses it if there were too many.
-func (v *visitors) visit(address string) *Problem {
+func (v *addressLimits) allow(address string) *Problem {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	x := v.visitor(address)
+	x := v.get(address)
 	if x.limiter.Allow() {
 		return nil
 	}
@@ -49,40 +49,40 @@ func (v *visitors) visit(address string) *Problem {
 }
 
 // suspect refuses who has shown too many wrong tokens.
-func (v *visitors) suspect(address string) *Problem {
+func (v *addressLimits) checkBlocked(address string) *Problem {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if left := time.Until(v.visitor(address).until); left > 0 {
+	if left := time.Until(v.get(address).blockedUntil); left > 0 {
 		return problem(TooMany, "too many wrong tokens came from %s: wait", address).after(left)
 	}
 	return nil
 }
 
 // fail notes a wrong token.
-func (v *visitors) fail(address string) {
+func (v *addressLimits) addFailure(address string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	x, now := v.visitor(address), time.Now()
-	if now.Sub(x.failed) > forgiven {
+	x, now := v.get(address), time.Now()
+	if now.Sub(x.failed) > failureMemory {
 		x.failures = 0
 	}
 	x.failures++
 	x.failed = now
 	if over := x.failures - freeFailures; over > 0 {
-		x.until = now.Add(min(firstPause<<min(over-1, 10), longestPause))
+		x.blockedUntil = now.Add(min(firstPause<<min(over-1, 10), longestPause))
 	}
 }
 
 // succeed notes a right one.
-func (v *visitors) succeed(address string) {
+func (v *addressLimits) resetFailures(address string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.visitor(address).failures = 0
+	v.get(address).failures = 0
 }
 
 // visitor returns the one at an address. Those of one network count as one in IPv6,
 // where everybody has more addresses than could be remembered. The mutex is held.
-func (v *visitors) visitor(address string) *visitor {
+func (v *addressLimits) get(address string) *addressLimit {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
 		if network, err := ip.Prefix(64); err == nil {
 			address = network.String()
@@ -90,10 +90,10 @@ func (v *visitors) visitor(address string) *visitor {
 	}
 	x := v.all[address]
 	if x == nil {
-		if len(v.all) >= mostVisitors {
-			v.forget()
+		if len(v.all) >= maxAddresses {
+			v.evict()
 		}
-		x = &visitor{limiter: rate.NewLimiter(perSecond, burst)}
+		x = &addressLimit{limiter: rate.NewLimiter(perSecond, burst)}
 		v.all[address] = x
 	}
 	x.seen = time.Now()
@@ -101,12 +101,12 @@ func (v *visitors) visitor(address string) *visitor {
 }
 
 // forget makes room for one. Who has to wait is kept while there are others.
-func (v *visitors) forget() {
+func (v *addressLimits) evict() {
 	var oldest string
-	var least *visitor
+	var least *addressLimit
 	now := time.Now()
 	for address, x := range v.all {
-		waits, waited := x.until.After(now), least != nil && least.until.After(now)
+		waits, waited := x.blockedUntil.After(now), least != nil && least.blockedUntil.After(now)
 		if least == nil || waited && !waits || waited == waits && x.seen.Before(least.seen) {
 			oldest, least = address, x
 		}

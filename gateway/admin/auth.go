@@ -12,20 +12,20 @@ import (
 )
 
 // A door decides who is let in, and for what.
-type door struct {
+type auth struct {
 	cfg      *config.Admin
-	keys     []key
+	keys     []tokenKey
 	origin   *http.CrossOriginProtection
-	visitors *visitors
+	limits *addressLimits
 	sessions *sessions
 }
 
-func newDoor(cfg *config.Admin) (door, error) {
-	keys, err := readKeys(cfg.Tokens)
+func newAuth(cfg *config.Admin) (auth, error) {
+	keys, err := readTokens(cfg.Tokens)
 	if err != nil {
-		return door{}, err
+		return auth{}, err
 	}
-	return door{cfg: cfg, keys: keys, origin: http.NewCrossOriginProtection(), visitors: newVisitors(), sessions: newSessions()}, nil
+	return auth{cfg: cfg, keys: keys, origin: http.NewCrossOriginProtection(), limits: newAddressLimits(), sessions: newSessions()}, nil
 }
 
 // An actor is who makes a request.
@@ -46,7 +46,7 @@ func actorOf(ctx context.Context) actor {
 }
 
 // harden makes browsers do nothing with an answer but give it to who asked.
-func harden(h http.Header) {
+func setSecurityHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -59,23 +59,23 @@ func harden(h http.Header) {
 // somebody was not let make a change is written down.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*http.Request, *Problem) {
 	by := actor{name: "nobody", address: address(r), tls: r.TLS != nil}
-	p := s.door.ask(r, &by, s.o.Prefix)
+	p := s.auth.authorize(r, &by, s.o.Prefix)
 	if p != nil {
 		if !safe(r.Method) {
-			s.trail.refuse(AuditEntry{Action: shown(r.Method) + " " + shown(r.URL.Path), Code: p.Code}, by)
+			s.audit.refuse(AuditEntry{Action: sanitize(r.Method) + " " + sanitize(r.URL.Path), Code: p.Code}, by)
 		}
 		return nil, p
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, mostBody+1) // huma says so at mostBody
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody+1) // huma says so at maxBody
 	return r.WithContext(context.WithValue(r.Context(), actorKey{}, by)), nil
 }
 
 // ask finds out who makes a request, and why it is not let in, if it is not.
-func (d *door) ask(r *http.Request, by *actor, prefix string) *Problem {
-	if !d.calledRight(r) {
-		return problem(HostRefused, "this is not %s: call it by its address or by localhost, or name the host in admin.hosts", shown(r.Host))
+func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
+	if !d.ownHost(r) {
+		return problem(HostRefused, "this is not %s: call it by its address or by localhost, or name the host in admin.hosts", sanitize(r.Host))
 	}
-	if p := d.visitors.visit(by.address); p != nil {
+	if p := d.limits.allow(by.address); p != nil {
 		return p
 	}
 	if err := d.origin.Check(r); err != nil {
@@ -95,14 +95,14 @@ func (d *door) ask(r *http.Request, by *actor, prefix string) *Problem {
 	case d.cfg.ReadOnly:
 		return problem(ReadOnly, "nothing can be changed here: it is configured so")
 	case by.role != config.Operate:
-		return problem(Forbidden, "%s may look, and not change: use a token with the role operate", shown(by.name))
+		return problem(Forbidden, "%s may look, and not change: use a token with the role operate", sanitize(by.name))
 	}
 	return nil
 }
 
 // calledRight tells whether it was called by a name of its own. A page of somebody
 // else's whose name leads here, for an hour, would call it by that.
-func (d *door) calledRight(r *http.Request) bool {
+func (d *auth) ownHost(r *http.Request) bool {
 	host := hostOf(r.Host)
 	if host == "localhost" || slices.ContainsFunc(d.cfg.Hosts, func(h string) bool { return hostOf(h) == host }) {
 		return true
@@ -137,7 +137,7 @@ func hostOf(host string) string {
 func address(r *http.Request) string {
 	ap, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return shown(r.RemoteAddr)
+		return sanitize(r.RemoteAddr)
 	}
 	return ap.Addr().Unmap().WithZone("").String()
 }

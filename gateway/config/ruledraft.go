@@ -1,0 +1,252 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A draft is a rule, or a preset, while it is read.
+type ruleDraft struct {
+	Rule
+	node        *node
+	verbs    []pair
+	options  []rule.Option
+	basePreset     string // of a preset: the one it builds on
+	hasToken    bool   // the key has {token} in it
+	unscoped bool   // nobody said whose keys they are
+	invalid     bool   // something is wrong with its options already
+}
+
+// ruleShape is the fields of a rule. It is the order in which they are printed.
+func ruleShape() shape[ruleDraft] {
+	fields := []field[ruleDraft]{
+		matchField,
+		besideMatch(hostField),
+		besideMatch(headersField),
+		verbField("lock", "One request at a time for each key; the others wait.", "pay:{path.id}"),
+		verbField("once", "A request runs once for each key; who sends it again gets the same answer.", "order:{header.Idempotency-Key}"),
+		verbField("submit", "A request for each key within a window; repeats are refused.", "form:{body.no}"),
+		option("name", "Keeps the keys of rules apart; else what stands before the first colon of the key.", "", textSchema("pay"), func(d *ruleDraft) *node { return textNode(d.Do.Name) }),
+		presetField(func(d *ruleDraft) *string { return &d.Preset }),
+	}
+	fields = append(fields, policyFields()...)
+	return shape[ruleDraft]{name: "a rule", hints: ruleHints, fields: append(fields,
+		principalField("Who sent the request; else as the file says.", func(d *ruleDraft) *Principal { return &d.Principal }),
+		stringField("form", "The key is a token that was issued for this; with {token}, the default is the rule's name.", "order", func(d *ruleDraft) *string { return &d.Form }),
+		boolField("optional", "A request without a key passes unguarded.", func(d *ruleDraft) *bool { return &d.Optional }),
+		boolField("continue", "Rules that follow and match, too, apply inside.", func(d *ruleDraft) *bool { return &d.Continue }),
+		boolField("shadow", "Say what would have been done, and do nothing.", func(d *ruleDraft) *bool { return &d.Shadow }),
+		boolField("tee", "Send the answer while it is captured.", func(d *ruleDraft) *bool { return &d.Tee }),
+		ruleUpstream,
+	)}
+}
+
+// ruleHints are about options of directives that a file does not have.
+var ruleHints = map[string]string{
+	"key":        "the key stands behind lock, once or submit, as in lock: pay:{path.id}",
+	"when":       "that is Go, for directives: narrow down match, by header for example",
+	"ctx":        "that is Go, for directives: leave it out",
+	"on-timeout": "that is for directives: who does not get a lock in time is answered 423",
+	"method":     "the method stands in match, as in match: POST /orders",
+	"path":       "the path stands in match, as in match: POST /orders",
+	"guard":      "write once or submit",
+}
+
+// presetShape is the fields of a preset.
+func presetShape() shape[ruleDraft] {
+	return shape[ruleDraft]{name: "a preset", hints: ruleHints, fields: append([]field[ruleDraft]{presetField(func(d *ruleDraft) *string { return &d.basePreset })}, policyFields()...)}
+}
+
+// policyFields are the options of package rule, by their one name.
+func policyFields() []field[ruleDraft] {
+	d := durationSchema
+	get := func(name string) func(*ruleDraft) *node {
+		return func(d *ruleDraft) *node { return optionNode(&d.Do, name) }
+	}
+	o := func(name, about, def string, s *jsonschema.Schema) field[ruleDraft] {
+		return option(name, about, def, s, get(name))
+	}
+	return []field[ruleDraft]{
+		o("kind", "The kind of lock.", "reentrant", enumSchema("reentrant", "plain", "fair", "read", "write")),
+		o("wait", "How long a lock is waited for, 0 for one attempt; or a duplicate waits, with on-duplicate: wait.", "5s, or 3s", anyOf(d(), &jsonschema.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(0.0)})),
+		o("lease", "How long a lock or claim survives who has it. A lock with one is not renewed.", "30s", d()),
+		o("max-hold", "For how long at most a lock or claim is renewed.", "15m", d()),
+		o("after", "What is left when the work was done.", "keep, or window with submit", enumSchema("free", "window", "keep")),
+		o("window", "How long repeats are refused, from the start.", "5s with submit", d()),
+		o("retain", "How long an answer is kept.", "5m, or 24h with on-unknown: hold", d()),
+		o("scope", "What makes two requests the same.", "user+key, or key if principal is none", enumSchema("key", "user+key", "user+route+key")),
+		o("on-duplicate", "What a duplicate gets.", "replay, or refuse with submit", enumSchema("refuse", "replay", "wait")),
+		o("on-error", "What is left of a request that was answered 4xx.", "free", enumSchema("free", "keep")),
+		o("on-unknown", "What happens if nobody knows what became of the request.", "rerun", enumSchema("rerun", "hold")),
+		o("on-down", "What happens if the engine cannot be asked.", "closed, or open with submit", enumSchema("closed", "open", "local")),
+		o("local-cache", "How long this process answers by itself what it knows.", "500ms", d()),
+		o("status", "The status of a refusal.", "409, or 429 with submit", &jsonschema.Schema{Type: "integer", Minimum: new(400.0), Maximum: new(599.0)}),
+		messageField,
+	}
+}
+
+// option is a field that package rule reads.
+func option(name, about, def string, s *jsonschema.Schema, show func(*ruleDraft) *node) field[ruleDraft] {
+	return field[ruleDraft]{
+		name: name, description: about, defaultText: def, print: show,
+		read: func(r *reader, d *ruleDraft, n *node) {
+			if !n.scalar() {
+				d.invalid = true
+				r.wrongType(n, name, "be one value", "write "+name+": "+optionExample(s))
+				return
+			}
+			if name == "name" && n.kind != text {
+				r.text(n, name, "pay")
+				d.invalid = true
+				return
+			}
+			d.options = append(d.options, rule.Option{
+				Name:  rule.Word{Text: name, At: n.at},
+				Value: rule.Word{Text: quoteOption(n.text), At: n.at},
+			})
+			if n.text == "" {
+				d.invalid = true
+				r.errorf(n.at, Missing, "leave it out for the default", "%s is empty", name)
+			}
+		},
+		schema: func() *jsonschema.Schema { return s.CloneSchemas() },
+	}
+}
+
+func optionExample(s *jsonschema.Schema) string {
+	switch {
+	case len(s.AnyOf) > 0:
+		return optionExample(s.AnyOf[0])
+	case len(s.Enum) > 0:
+		return fmt.Sprint(s.Enum[0])
+	case len(s.Examples) > 0:
+		return fmt.Sprint(s.Examples[0])
+	}
+	return "409"
+}
+
+// quoted keeps a quote that YAML has left from being taken for one of a directive.
+func quoteOption(s string) string {
+	if strings.IndexAny(s, "\"`") == 0 {
+		return fmt.Sprintf("%q", s)
+	}
+	return s
+}
+
+var messageField = field[ruleDraft]{
+	name: "message", description: "What a person is told who was refused: a text, or one for each language.",
+	read: func(r *reader, d *ruleDraft, n *node) {
+		if n.kind != mapping {
+			if s, ok := r.text(n, "message", "please wait"); ok {
+				d.Message = guard.Message{"en": s}
+			}
+			return
+		}
+		d.Message = guard.Message{}
+		for _, p := range n.pairs {
+			if p.name != "en" && p.name != "zh" {
+				r.errorf(p.at, UnknownField, "there are en and zh", "message has no language %s", quote(p.name))
+			} else if s, ok := r.text(p.value, p.name, "please wait"); ok {
+				d.Message[p.name] = s
+			}
+		}
+		if len(n.pairs) == 0 {
+			r.errorf(n.at, Missing, "write message: {en: please wait, zh: 请稍候}", "message is empty")
+		}
+	},
+	print: func(d *ruleDraft) *node {
+		if len(d.Message) == 0 {
+			return nil
+		}
+		m := &node{kind: mapping}
+		for _, l := range sorted(d.Message) {
+			m.pairs = append(m.pairs, pair{name: l, value: textNode(d.Message[l])})
+		}
+		return m
+	},
+	schema: func() *jsonschema.Schema {
+		return anyOf(textSchema("please wait"), &jsonschema.Schema{
+			Type: "object", Properties: map[string]*jsonschema.Schema{"en": textSchema(), "zh": textSchema()}, MinProperties: new(1),
+			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		})
+	},
+}
+
+var matchField = field[ruleDraft]{
+	name: "match", description: `Which requests: "POST /orders/{id}", "POST,PUT /x", "/x" for any method, or fields.`, required: true,
+	read: func(r *reader, d *ruleDraft, n *node) { r.match(&d.Match, n) },
+	print: func(d *ruleDraft) *node {
+		if d.Match.Path == "" {
+			return nil
+		}
+		s := d.Match.Path
+		if len(d.Match.Methods) > 0 {
+			s = strings.Join(d.Match.Methods, ",") + " " + s
+		}
+		return textNode(s)
+	},
+	schema: func() *jsonschema.Schema { return anyOf(textSchema("POST /orders"), matchShape.schemaOf()) },
+}
+
+// besides is a field of match that may stand beside it.
+func besideMatch(f field[Match]) field[ruleDraft] {
+	return field[ruleDraft]{
+		name: f.name, description: f.description,
+		read: func(r *reader, d *ruleDraft, n *node) {
+			if m := d.node.field("match"); m != nil && m.kind == mapping && m.field(f.name) != nil {
+				r.errorf(n.at, Conflict, "keep one", "%s is in match already", f.name)
+				return
+			}
+			f.read(r, &d.Match, n)
+		},
+		print:   func(d *ruleDraft) *node { return f.print(&d.Match) },
+		schema: f.schema,
+	}
+}
+
+func verbField(name, about, example string) field[ruleDraft] {
+	return field[ruleDraft]{
+		name: name, description: about,
+		read: func(r *reader, d *ruleDraft, n *node) { d.verbs = append(d.verbs, pair{name, n.at, n}) },
+		print: func(d *ruleDraft) *node {
+			if string(d.Do.Verb) != name {
+				return nil
+			}
+			return textNode(d.Do.Key)
+		},
+		schema: func() *jsonschema.Schema { return textSchema(example) },
+	}
+}
+
+func presetField(of func(*ruleDraft) *string) field[ruleDraft] {
+	return field[ruleDraft]{
+		name: "preset", description: "A policy by name: click, form, payment, charge, export, short, long, import, or one of the file's own.",
+		read: func(r *reader, d *ruleDraft, n *node) {
+			if s, ok := r.text(n, "preset", "payment"); ok {
+				*of(d) = s
+			}
+		},
+		print:   func(*ruleDraft) *node { return nil }, // what is printed is what came of it
+		schema: func() *jsonschema.Schema { return textSchema("payment") },
+	}
+}
+
+var ruleUpstream = field[ruleDraft]{
+	name: "to", description: "Who does the work of this rule; else as the file says.",
+	read: func(r *reader, d *ruleDraft, n *node) {
+		d.Upstream = new(Upstream)
+		r.upstream(d.Upstream, n)
+	},
+	print: func(d *ruleDraft) *node {
+		if d.Upstream == nil {
+			return nil
+		}
+		return upstreamShape.print(d.Upstream)
+	},
+	schema: upstreamField(func(d *ruleDraft) *Upstream { return d.Upstream }).schema,
+}
