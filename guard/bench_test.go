@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// BenchmarkDo is a first call on the embedded engine, whose result is kept.
+// BenchmarkDo measures a first call on the memory engine, with a stored result.
 func BenchmarkDo(b *testing.B) {
 	g := guard.Must(guard.New[int](interlock.New(nil), guard.Policy{Name: "order", Retain: guard.DefaultLocalCache}))
 	ctx, n := b.Context(), 0
@@ -23,7 +23,7 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-// BenchmarkReplay is a later call, which is answered in process.
+// BenchmarkReplay measures a repeat, which is answered in process.
 func BenchmarkReplay(b *testing.B) {
 	g := guard.Must(guard.New[int](interlock.New(nil), guard.Policy{Name: "order"}))
 	ctx := b.Context()

@@ -181,7 +181,7 @@ func (g *Guard[T]) encode(v *T, buf *encodeBuffer) (text []byte, err error) {
 	return text, nil
 }
 
-// decode returns the result in a record, or why there is none.
+// decode returns the result in a record, or why it is not available.
 func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
 	what, text, err := g.open(key, rec.Result)
 	switch {

@@ -17,16 +17,16 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// knockLaws are about who asks an engine that is near, and who waits for it.
-var knockLaws = []law{
-	{"whatever a call meets, it is answered as where the engine is far", func(t *testing.T, w *world) {
+// claimDirectLaws are about claims on an in-process engine, without the inflight table.
+var claimDirectLaws = []law{
+	{"an in-process engine gives the same verdicts as a remote one", func(t *testing.T, w *world) {
 		here := met(t, w, memory.New())
 		there := met(t, w, enginetest.NewFaulty(memory.New()))
 		if !slices.Equal(here, there) {
-			t.Errorf("near:\n%q\nfar:\n%q", here, there)
+			t.Errorf("in process:\n%q\nremote:\n%q", here, there)
 		}
 	}},
-	{"of a thousand at once one does the work, and all are answered as their policy says", func(t *testing.T, w *world) {
+	{"of a thousand concurrent calls one runs, and the others get what the policy says", func(t *testing.T, w *world) {
 		for _, p := range []guard.Policy{
 			{Name: "replay", OnDuplicate: guard.Replay}, {Name: "refuse", OnDuplicate: guard.Refuse}, {Name: "wait", OnDuplicate: guard.Wait},
 		} {
@@ -40,25 +40,25 @@ var knockLaws = []law{
 			j.want(t, 1)
 		}
 	}},
-	{"what an engine in this process knows counts as told here, and what it grants as asked for (T10)", func(t *testing.T, w *world) {
+	{"on an in-process engine, repeats count as coalesced and grants as asked (T10)", func(t *testing.T, w *world) {
 		for _, p := range []guard.Policy{
 			{Name: "replay", OnDuplicate: guard.Replay}, {Name: "refuse", OnDuplicate: guard.Refuse}, {Name: "wait", OnDuplicate: guard.Wait},
 		} {
 			g, j := process[string](t, w, p), work("a", time.Second)
 			storm(t, g, j)
 			if s := g.Stats(); s.Asked != 1 || s.Coalesced != 999 {
-				t.Errorf("%s: %d asked, %d in house", p.Name, s.Asked, s.Coalesced)
+				t.Errorf("%s: %d asked, %d coalesced", p.Name, s.Asked, s.Coalesced)
 			}
 		}
-		l := nearby(w)
+		l := newHindered(w)
 		g := on[string](t, w, l, order)
 		l.claim = func(engine.Claim) error { return engine.ErrFull }
 		fails(t, g, key, work("a", 0), guard.ErrDown)
 		if s := g.Stats(); s.Asked != 1 || s.Coalesced != 0 {
-			t.Errorf("one that could not tell: %d asked, %d in house", s.Asked, s.Coalesced)
+			t.Errorf("with a full engine: %d asked, %d coalesced", s.Asked, s.Coalesced)
 		}
 	}},
-	{"a claim takes no seat, and nothing is left of it here when it is settled", func(t *testing.T, w *world) {
+	{"a direct claim adds no entry and leaves nothing behind", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		do(t, g, guard.Of("ann", "first"), work("a", 0), "a") // the guard has what it needs
 		synctest.Wait()
@@ -72,29 +72,29 @@ var knockLaws = []law{
 			_, c := begin(t, g, k)
 			refused(t, g, k, work("b", 0))
 			if n := g.Entries(); n != 0 {
-				t.Errorf("%d seats are taken", n)
+				t.Errorf("there are %d entries", n)
 			}
 			ok(t, end(c))
 			_, err := g.Do(t.Context(), k, work("b", 0).do)
 			ok(t, err)
 			synctest.Wait()
 			if g.Entries() != 0 || g.TimerArmed() || runtime.NumGoroutine() > before {
-				t.Errorf("%d seats, remembers %v, %d goroutines, there were %d", g.Entries(), g.TimerArmed(), runtime.NumGoroutine(), before)
+				t.Errorf("%d entries, timer armed %v, %d goroutines, before %d", g.Entries(), g.TimerArmed(), runtime.NumGoroutine(), before)
 			}
 		}
 	}},
-	{"nothing is left here of a claim that others waited for, either", func(t *testing.T, w *world) {
+	{"a claim with waiters leaves nothing behind either", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, patient), work("a", time.Second)
 		wait := begun(t, g, key, &job{err: errNo, takes: time.Second})
 		together(5, func(int) { do(t, g, key, j, "a") }) // the first to wait is the next to run
 		_, err := wait()
 		wantErr(t, err, errNo)
 		if g.Entries() != 0 || g.TimerArmed() {
-			t.Errorf("%d seats, remembers %v", g.Entries(), g.TimerArmed())
+			t.Errorf("%d entries, timer armed %v", g.Entries(), g.TimerArmed())
 		}
 		j.want(t, 1)
 	}},
-	{"who waits is woken the moment the claim is settled, whoever has it", func(t *testing.T, w *world) {
+	{"a settlement wakes its waiters at once, in every process", func(t *testing.T, w *world) {
 		ends := map[string]func(*guard.Claim[string]) error{
 			"complete": func(c *guard.Claim[string]) error { return c.Complete("a") },
 			"fail":     func(c *guard.Claim[string]) error { return c.Fail(errNo) },
@@ -113,15 +113,15 @@ var knockLaws = []law{
 			ok(t, end(c))
 			for _, wait := range waits {
 				if v, err := wait(); err != nil || v != "a" {
-					t.Errorf("%s: who waited got %q, %v", name, v, err)
+					t.Errorf("%s: a waiter got %q, %v", name, v, err)
 				}
 			}
 			if d := time.Since(start); d != 123*time.Millisecond {
-				t.Errorf("%s: they were woken after %v", name, d)
+				t.Errorf("%s: the waiters were woken after %v", name, d)
 			}
 		}
 	}},
-	{"who waits for a claim that was lost takes over when its lease is over", func(t *testing.T, w *world) {
+	{"a waiter takes over a lost claim when its lease expires", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: time.Minute}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
 		ctx, c := begin(t, g, key)
@@ -130,7 +130,7 @@ var knockLaws = []law{
 		lost := time.Now()
 		for _, wait := range []func() (string, error){here, there} {
 			if v, err := wait(); err != nil || v != "a" {
-				t.Errorf("who waited got %q, %v", v, err)
+				t.Errorf("a waiter got %q, %v", v, err)
 			}
 		}
 		if d := time.Since(lost); d <= 0 || d > guard.DefaultLease+10*time.Millisecond {
@@ -139,14 +139,14 @@ var knockLaws = []law{
 		wantErr(t, c.Complete("late"), errLost)
 		j.want(t, 1)
 	}},
-	{"who waits gets what is new, and not what was known here of before", func(t *testing.T, w *world) {
+	{"a waiter gets the new result, not a cached older one", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, patient), process[string](t, w, patient)
 		_, c := begin(t, g, key)
-		next := begun(t, g, key, work("old", 0)) // and so has a seat when its turn comes
+		next := begun(t, g, key, work("old", 0)) // which adds an entry when it runs
 		ok(t, c.Free())
 		_, err := next()
 		ok(t, err)
-		for i := range 10 { // on the same sheet
+		for i := range 10 { // with the same buffer
 			do(t, g, guard.Of("ann", fmt.Sprint("other", i)), work("other", 0), "other")
 		}
 		hash, _ := stored(t, w, g, key)
@@ -156,7 +156,7 @@ var knockLaws = []law{
 		_, err = wait()
 		ok(t, err)
 	}},
-	{"with open, work runs unguarded if the engine is full", func(t *testing.T, w *world) {
+	{"with Open, work runs unguarded if the engine is full", func(t *testing.T, w *world) {
 		w.memory = memory.New(memory.MaxKeys(1))
 		g, closed := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Open}), process[string](t, w, order)
 		_, c := begin(t, g, guard.Of("ann", "there first"))
@@ -166,7 +166,7 @@ var knockLaws = []law{
 		do(t, g, key, j, "a")
 		ok(t, c.Free())
 	}},
-	{"a call that ends before it has asked is told so, and leaves nothing behind", func(t *testing.T, w *world) {
+	{"a call with an ended context fails and leaves nothing behind", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errNo)
@@ -174,8 +174,8 @@ var knockLaws = []law{
 		wantErr(t, err, errNo)
 		do(t, g, key, work("a", 0), "a")
 	}},
-	{"an engine that fails although it is near is down as soon as any other", func(t *testing.T, w *world) {
-		l := nearby(w)
+	{"a failing in-process engine counts as down after the same time as a remote one", func(t *testing.T, w *world) {
+		l := newHindered(w)
 		g, j := on[string](t, w, l, order), work("a", 0)
 		l.claim = func(engine.Claim) error { return engine.ErrUnavailable }
 		start := time.Now()
@@ -186,8 +186,8 @@ var knockLaws = []law{
 		l.claim = nil
 		do(t, g, key, j, "a")
 	}},
-	{"another payload is refused by an engine that is near after one look", func(t *testing.T, w *world) {
-		l, looks := nearby(w), 0
+	{"an in-process engine refuses another payload after one call", func(t *testing.T, w *world) {
+		l, looks := newHindered(w), 0
 		g := on[string](t, w, l, order)
 		do(t, g, key.For([]byte("x")), work("a", 0), "a")
 		l.claim = func(engine.Claim) error { looks++; return nil }
@@ -196,8 +196,8 @@ var knockLaws = []law{
 			t.Errorf("it was asked %d times", looks)
 		}
 	}},
-	{"a result that is told late is the right one, whatever was written since", func(t *testing.T, w *world) {
-		l := nearby(w)
+	{"a result that is stored late is not overwritten by a reused buffer", func(t *testing.T, w *world) {
+		l := newHindered(w)
 		g := on[string](t, w, l, order)
 		_, c := begin(t, g, key)
 		s, err := g.Lookup(t.Context(), key)
@@ -211,7 +211,7 @@ var knockLaws = []law{
 			return nil
 		}
 		wantErr(t, c.Complete("the right one"), guard.ErrNotStored)
-		together(100, func(i int) { // on the same sheet
+		together(100, func(i int) { // with the same buffer
 			do(t, g, guard.Of("ann", fmt.Sprint("other", i)), work("something else", 0), "something else")
 		})
 		deaf.Store(false)
@@ -221,8 +221,8 @@ var knockLaws = []law{
 			t.Errorf("%d were stored late, want 1", n)
 		}
 	}},
-	{"a grant after which little of the lease is left is given back, also by an engine that is near", func(t *testing.T, w *world) {
-		l := nearby(w)
+	{"a late grant is returned, also on an in-process engine", func(t *testing.T, w *world) {
+		l := newHindered(w)
 		g, j := on[string](t, w, l, guard.Policy{Name: "order", Lease: time.Second}), work("a", 0)
 		l.claim = func(engine.Claim) error { time.Sleep(990 * time.Millisecond); return nil } // the process was stopped
 		fails(t, g, key, j, guard.ErrDown)
@@ -231,8 +231,8 @@ var knockLaws = []law{
 		time.Sleep(100 * time.Millisecond)
 		do(t, g, key, j, "a")
 	}},
-	{"an engine that panics although it is near leaves nobody waiting", func(t *testing.T, w *world) {
-		l := nearby(w)
+	{"a panic in an in-process engine leaves no caller waiting", func(t *testing.T, w *world) {
+		l := newHindered(w)
 		g, j := on[string](t, w, l, patient), work("a", 0)
 		l.claim = func(engine.Claim) error { panic("boom") }
 		func() {
@@ -241,21 +241,21 @@ var knockLaws = []law{
 			t.Error("the panic was swallowed")
 		}()
 		if n := g.Stats().Waiting; n != 0 || g.Entries() != 0 {
-			t.Errorf("%d wait and %d seats are taken", n, g.Entries())
+			t.Errorf("%d calls wait and there are %d entries", n, g.Entries())
 		}
 		l.claim = nil
 		do(t, g, key, j, "a")
 	}},
 }
 
-// A hindered engine is near, and fails all the same.
+// A hindered engine runs in process and fails on command.
 type hindered struct {
 	engine.Engine
 	claim  func(engine.Claim) error      // nil while it works
 	settle func(engine.Settlement) error // nil while it works
 }
 
-func nearby(w *world) *hindered { return &hindered{Engine: w.memory} }
+func newHindered(w *world) *hindered { return &hindered{Engine: w.memory} }
 
 func (h *hindered) Capabilities() engine.Capabilities {
 	c := h.Engine.Capabilities()
@@ -286,8 +286,7 @@ func (l hinderedLedger) Settle(ctx context.Context, s engine.Settlement) (engine
 	return l.Ledger.Settle(ctx, s)
 }
 
-// storm calls a thousand times at once, and counts who got the result and who was
-// refused as a duplicate.
+// storm makes a thousand concurrent calls and counts results and duplicates.
 func storm(t *testing.T, g *guard.Guard[string], j *job) (got, dup int64) {
 	t.Helper()
 	var results, duplicates atomic.Int64
@@ -304,7 +303,7 @@ func storm(t *testing.T, g *guard.Guard[string], j *job) (got, dup int64) {
 	return results.Load(), duplicates.Load()
 }
 
-// met returns what calls on an engine meet, one after the other: all that there is.
+// met returns the verdicts of one call after the other, in every state of a key.
 func met(t *testing.T, w *world, e engine.Engine) (seen []string) {
 	t.Helper()
 	note := func(v string, err error) { seen = append(seen, v+" "+errorText(err)) }
@@ -339,7 +338,7 @@ func met(t *testing.T, w *world, e engine.Engine) (seen []string) {
 	return seen
 }
 
-// errorText says what an error tells, but for times.
+// errorText describes an error without its durations.
 func errorText(err error) string {
 	var d *guard.DuplicateError
 	var f *guard.FailedError
@@ -347,7 +346,7 @@ func errorText(err error) string {
 	case err == nil:
 		return "without an error"
 	case errors.As(err, &d):
-		return fmt.Sprintf("duplicate of %s: running %v, crowded %v, self %v, status %d, %q", d.Guard, d.Running, d.TooManyWaiters, d.Self, d.Status, d.Message.In("en"))
+		return fmt.Sprintf("duplicate of %s: running %v, too many waiters %v, self %v, status %d, %q", d.Guard, d.Running, d.TooManyWaiters, d.Self, d.Status, d.Message.In("en"))
 	case errors.As(err, &f):
 		return fmt.Sprintf("failed %s: %s", f.Guard, f.Text)
 	}

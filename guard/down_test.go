@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// cut lets the engine fail from now on.
+// cut makes the engine fail from now on.
 func cut(w *world, ops ...enginetest.Op) {
 	if len(ops) == 0 {
 		ops = []enginetest.Op{enginetest.OpClaim, enginetest.OpClaimRenew, enginetest.OpSettle, enginetest.OpLookup}
@@ -23,14 +23,14 @@ func cut(w *world, ops ...enginetest.Op) {
 }
 
 var downLaws = []law{
-	{"by default nothing runs while the engine is down, and the caller is told soon", func(t *testing.T, w *world) {
+	{"by default nothing runs while the engine is down, and the caller gets an error soon", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		cut(w)
 		start := time.Now()
 		err := fails(t, g, key, j, guard.ErrDown)
 		wantErr(t, err, engine.ErrUnavailable)
 		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("told after %v", d)
+			t.Errorf("the error came after %v", d)
 		}
 		j.want(t, 0)
 		w.engine.Heal()
@@ -43,7 +43,7 @@ var downLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},
-	{"with open the work runs unguarded, which is said and counted (P7, S5)", func(t *testing.T, w *world) {
+	{"with Open the work runs unguarded, and is traced and counted (P7, S5)", func(t *testing.T, w *world) {
 		p := guard.Form("form")
 		var seen []guard.Checked
 		g, j := process[string](t, w, p, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) { seen = append(seen, c) }})), work("a", 0)
@@ -71,7 +71,7 @@ var downLaws = []law{
 		})
 		ok(t, err)
 	}},
-	{"with local, only the first of many waits for an engine that is down", func(t *testing.T, w *world) {
+	{"with Local, only the first of many calls waits for an engine that is down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Local}), work("a", 0)
 		cut(w)
 		do(t, g, key, j, "a")
@@ -80,10 +80,10 @@ var downLaws = []law{
 			do(t, g, guard.Of("ann", string(rune('a'+i))), j, "a")
 		}
 		if d := time.Since(start); d > time.Millisecond {
-			t.Errorf("a hundred waited %v", d)
+			t.Errorf("a hundred calls waited %v", d)
 		}
 	}},
-	{"a caller that gives up says nothing of the engine", func(t *testing.T, w *world) {
+	{"a caller that gives up does not mark the engine as down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
 		giveUp := func() {
 			t.Helper()
@@ -96,10 +96,10 @@ var downLaws = []law{
 		giveUp()
 		do(t, g, guard.Of("bob", "1"), j, "a")
 		if n := g.Stats().Verdicts[guard.Unguarded]; n != 0 {
-			t.Error("it ran unguarded, for one that had no patience")
+			t.Error("the work ran unguarded after its caller gave up")
 		}
 	}},
-	{"with open, only the first of many waits for an engine that is down", func(t *testing.T, w *world) {
+	{"with Open, only the first of many calls waits for an engine that is down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
 		cut(w)
 		do(t, g, key, j, "a")
@@ -108,7 +108,7 @@ var downLaws = []law{
 			do(t, g, guard.Of("ann", string(rune('a'+i))), j, "a")
 		}
 		if d := time.Since(start); d > time.Millisecond {
-			t.Errorf("a hundred waited %v", d)
+			t.Errorf("a hundred calls waited %v", d)
 		}
 		w.engine.Heal()
 		time.Sleep(guard.DefaultLocalCache)
@@ -120,7 +120,7 @@ var downLaws = []law{
 			t.Errorf("%d ran unguarded with the engine back", n)
 		}
 	}},
-	{"with local, this process guards by itself until the engine is back", func(t *testing.T, w *world) {
+	{"with Local, this process guards by itself until the engine is back", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
 		cut(w)
@@ -131,7 +131,7 @@ var downLaws = []law{
 		do(t, other, key, j, "a")
 		j.want(t, 2)
 	}},
-	{"with local, what this process knows is not forgotten when the engine goes, nor when it comes back", func(t *testing.T, w *world) {
+	{"with Local, this process keeps its outcomes when the engine fails and when it recovers", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
 		g, j := process[string](t, w, p), work("a", 0)
 		before, during, unstored, lost := guard.Of("ann", "1"), guard.Of("ann", "2"), guard.Of("ann", "3"), guard.Of("ann", "4")
@@ -147,7 +147,7 @@ var downLaws = []law{
 			do(t, g, k, j, "a")
 		}
 		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
-		time.Sleep(guard.DefaultLocalCache) // also if nobody has just asked
+		time.Sleep(guard.DefaultLocalCache) // also without a recent call
 		fails(t, g, before.For([]byte("y")), j, guard.ErrMismatch)
 		wantErr(t, gone.Complete("late"), errLost)
 		fails(t, g, lost, j, guard.ErrUnknown)
@@ -160,7 +160,7 @@ var downLaws = []law{
 		do(t, g, unstored, j, "a")
 		j.want(t, 2)
 	}},
-	{"with local, what is known last counts: not a doubt of before, nor a late result", func(t *testing.T, w *world) {
+	{"with Local, the latest outcome counts, not an earlier unknown one or a late result", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
 		g, other, j := process[string](t, w, p), on[string](t, w, w.memory, p), work("a", 0)
 		doubt, late := guard.Of("ann", "1"), guard.Of("ann", "2")
@@ -181,7 +181,7 @@ var downLaws = []law{
 		do(t, g, late, j, "a")
 		j.want(t, 2)
 	}},
-	{"with local, a window is as long as without", func(t *testing.T, w *world) {
+	{"with Local, a window keeps its length", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Window, Window: 20 * time.Second, OnDown: guard.Local}
 		g, j := process[string](t, w, p), work("a", 10*time.Second)
 		do(t, g, key, j, "a")
@@ -192,7 +192,7 @@ var downLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 2)
 	}},
-	{"with local, a waiter takes over from one that lost its claim, and not before its lease is over", func(t *testing.T, w *world) {
+	{"with Local, a waiter takes over a lost claim, and not before its lease expires", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, OnDuplicate: guard.Wait, Wait: time.Minute, MaxHold: guard.DefaultLease}
 		for back, k := range map[bool]guard.Key{false: key, true: guard.Of("ann", "2")} {
 			g, j := process[string](t, w, p), work("a", 0)
@@ -209,7 +209,7 @@ var downLaws = []law{
 			wantErr(t, c.Complete("late"), errLost)
 		}
 	}},
-	{"with local, what only this process knows is not forgotten when the engine is back", func(t *testing.T, w *world) {
+	{"with Local, decisions of this process last after the engine recovers", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
 		g, j := process[string](t, w, p), work("a", 0)
 		open, unstored := guard.Of("ann", "1"), guard.Of("ann", "2")
@@ -229,7 +229,7 @@ var downLaws = []law{
 		do(t, g, open, j, "by hand")
 		j.want(t, 0)
 	}},
-	{"with local, what an operator has decided is not brought back by an outage", func(t *testing.T, w *world) {
+	{"with Local, an outage does not bring back what an operator decided", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, OnUnknown: guard.Hold}
 		g, j := process[string](t, w, p), work("a", 0)
 		_, c := begin(t, g, key)
@@ -238,7 +238,7 @@ var downLaws = []law{
 		cut(w)
 		do(t, g, key, j, "a")
 	}},
-	{"with local, of a large result only that it was there is remembered here", func(t *testing.T, w *world) {
+	{"with Local, this process remembers a tombstone for a large result", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local}
 		g, j := process[string](t, w, p), work(strings.Repeat("x", 5000), 0)
 		do(t, g, key, j, j.result)
@@ -247,7 +247,7 @@ var downLaws = []law{
 		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrNoSpace)
 		j.want(t, 1)
 	}},
-	{"a claim without an answer is taken back even after a long outage", func(t *testing.T, w *world) {
+	{"a claim whose reply was lost is undone even after a long outage", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 1})
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse})
@@ -258,7 +258,7 @@ var downLaws = []law{
 		time.Sleep(2 * time.Second)
 		do(t, process[string](t, w, strict), key, j, "a")
 	}},
-	{"a claim without an answer is not taken back for ever, nor for longer than a lease by a guard that is closed", func(t *testing.T, w *world) {
+	{"clean-up ends after 15 minutes, and after one lease in a closed guard", func(t *testing.T, w *world) {
 		lose := func(k guard.Key) *guard.Guard[string] {
 			g := process[string](t, w, guard.Policy{Name: "order", OnUnknown: guard.Hold})
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 1})
@@ -269,21 +269,21 @@ var downLaws = []law{
 		g := lose(key)
 		time.Sleep(16 * time.Minute)
 		if n := g.Stats().CleanedUp; n != 1 {
-			t.Errorf("%d given up after a quarter of an hour, want 1", n)
+			t.Errorf("%d clean-ups ended after 15 minutes, want 1", n)
 		}
 		w.engine.Heal()
 		g, start := lose(guard.Of("ann", "2")), time.Now()
 		ok(t, g.Close(context.Background()))
 		about(t, "closing", time.Since(start), guard.DefaultLease, 5*time.Second)
 	}},
-	{"with local, work that outlasted its window leaves nothing in the way", func(t *testing.T, w *world) {
+	{"with Local, work that outlasts its window blocks nothing afterwards", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Window, Window: 2 * time.Second, OnDown: guard.Local}
 		g, j := process[string](t, w, p), work("a", 3*time.Second)
 		do(t, g, key, j, "a")
 		cut(w)
 		do(t, g, key, j, "a")
 	}},
-	{"with local, waiting and resolving go on in this process", func(t *testing.T, w *world) {
+	{"with Local, waiting and resolving work within this process", func(t *testing.T, w *world) {
 		cut(w)
 		g, j := process[string](t, w, guard.Policy{Name: "order", OnDown: guard.Local, OnDuplicate: guard.Wait}), work("a", time.Second)
 		together(5, func(int) { do(t, g, key, j, "a") })
@@ -293,7 +293,7 @@ var downLaws = []law{
 		_, _ = pay.Do(t.Context(), key, ways["doubt"])
 		do(t, pay, key, j, "found")
 	}},
-	{"with local, an outcome that was unknown before an outage is for the resolver in it", func(t *testing.T, w *world) {
+	{"with Local, the resolver is called during an outage for an earlier unknown outcome", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "pay", OnDown: guard.Local, OnUnknown: guard.Resolve}
 		g, j := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })), work("a", 0)
 		_, _ = g.Do(t.Context(), key, ways["doubt"])
@@ -301,7 +301,7 @@ var downLaws = []law{
 		do(t, g, key, j, "found")
 		j.want(t, 0)
 	}},
-	{"who waits for another process that is known to be at work does not run for a blip", func(t *testing.T, w *world) {
+	{"a short outage does not let a waiter run while another process's lease lasts", func(t *testing.T, w *world) {
 		for _, down := range []guard.OnDown{guard.Local, guard.Open} {
 			p := guard.Policy{Name: "order" + string(down), OnDown: down, OnDuplicate: guard.Wait, Wait: time.Minute}
 			g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 7*time.Second)
@@ -310,14 +310,14 @@ var downLaws = []law{
 			cut(w)
 			time.AfterFunc(6*time.Second, w.engine.Heal)
 			if v, err := waits(); err != nil || v != "a" {
-				t.Errorf("%s: who waited got %q, %v", down, v, err)
+				t.Errorf("%s: the waiter got %q, %v", down, v, err)
 			}
 			_, err := wait()
 			ok(t, err)
 			j.want(t, 1)
 		}
 	}},
-	{"an engine that refuses for a reason of its own is not down", func(t *testing.T, w *world) {
+	{"an engine that refuses a request is not down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
 		_, c := begin(t, process[string](t, w, guard.Form("form")), key.For([]byte("x")))
 		cut(w)
@@ -328,11 +328,11 @@ var downLaws = []law{
 		before := g.Stats().Verdicts[guard.Unguarded]
 		do(t, g, guard.Of("bob", "2"), j, "a")
 		if n := g.Stats().Verdicts[guard.Unguarded] - before; n != 0 {
-			t.Error("it ran unguarded, with an engine that has answered")
+			t.Error("the work ran unguarded although the engine answered")
 		}
 		ok(t, c.Fail(nil))
 	}},
-	{"a claim that is still on its way when another is known to have the key is taken back", func(t *testing.T, w *world) {
+	{"a claim still in transit is undone when another caller holds the key", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, strict), on[string](t, w, w.memory, strict)
 		_, c := begin(t, other, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Hang, Times: 1})
@@ -344,7 +344,7 @@ var downLaws = []law{
 		}
 		ok(t, c.Complete("a"))
 	}},
-	{"with local, a claim of this process's own is renewed and lasts", func(t *testing.T, w *world) {
+	{"with Local, a local claim is renewed", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local, LocalCache: time.Millisecond}
 		g, j := process[string](t, w, p), work("a", 5*time.Minute)
 		cut(w)
@@ -357,7 +357,7 @@ var downLaws = []law{
 		}
 		j.want(t, 1)
 	}},
-	{"a result that cannot be stored is returned all the same, and stored when the engine is back", func(t *testing.T, w *world) {
+	{"a result that cannot be stored is returned, and stored when the engine recovers", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		cut(w, enginetest.OpSettle)
 		start := time.Now()
@@ -378,7 +378,7 @@ var downLaws = []law{
 		}
 		j.want(t, 1)
 	}},
-	{"a claim by hand says that its result was not stored", func(t *testing.T, w *world) {
+	{"Complete reports a result that was not stored", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		_, c := begin(t, g, key)
 		cut(w, enginetest.OpSettle)
@@ -392,7 +392,7 @@ var downLaws = []law{
 		fails(t, process[string](t, w, strict), key, j, guard.ErrUnknown)
 		j.want(t, 1)
 	}},
-	{"a claim without an answer is taken back, so that nothing is unknown that never began", func(t *testing.T, w *world) {
+	{"a claim whose reply was lost is undone and leaves no unknown outcome", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply})
 		fails(t, g, key, j, guard.ErrDown)
@@ -404,7 +404,7 @@ var downLaws = []law{
 			t.Errorf("%d cleaned up, want 1", n)
 		}
 	}},
-	{"a claim that lands after its caller has gone is not granted", func(t *testing.T, w *world) {
+	{"a claim that arrives after its caller gave up is not granted", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: 10 * time.Second, Times: 1})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -415,7 +415,7 @@ var downLaws = []law{
 		do(t, process[string](t, w, strict), key, j, "a")
 		j.want(t, 1)
 	}},
-	{"a claim that the engine grants after it was taken back is taken back again", func(t *testing.T, w *world) {
+	{"a claim that the engine grants after it was abandoned is abandoned again", func(t *testing.T, w *world) {
 		late := &laggard{Ledger: w.memory.Capabilities().Ledger}
 		g, j := on[string](t, w, lagging{w.memory, late}, strict), work("a", 0)
 		fails(t, g, key, j, guard.ErrDown)
@@ -425,29 +425,29 @@ var downLaws = []law{
 			t.Errorf("%d cleaned up, want 1", n)
 		}
 	}},
-	{"an engine that is full refuses the work", func(t *testing.T, w *world) {
+	{"a full engine refuses the work", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
 		wantErr(t, fails(t, g, key, j, guard.ErrDown), engine.ErrFull)
 		j.want(t, 0)
 	}},
-	{"if there is no room for a result, that the work was done is kept", func(t *testing.T, w *world) {
+	{"if the engine has no space for a result, it stores a tombstone", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
 		do(t, g, key, j, "a")
 		wantErr(t, fails(t, process[string](t, w, order), key, j, guard.ErrNoResult), guard.ErrNoSpace)
 		j.want(t, 1)
 	}},
-	{"those who asked together are told together that the engine is down", func(t *testing.T, w *world) {
+	{"concurrent calls learn together that the engine is down", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		cut(w)
 		start := time.Now()
 		together(50, func(int) { fails(t, g, key, j, guard.ErrDown) })
 		if d := time.Since(start); d > 2*time.Second {
-			t.Errorf("fifty were told after %v", d)
+			t.Errorf("fifty calls got the error after %v", d)
 		}
 	}},
-	{"an engine that makes no sense is no reason to run", func(t *testing.T, w *world) {
+	{"an invalid reply of the engine does not let the work run", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Err: engine.ErrKind, Times: 1})
 		fails(t, g, key, j, engine.ErrKind)
@@ -455,7 +455,7 @@ var downLaws = []law{
 	}},
 }
 
-// lagging is an engine that may grant a claim after it was abandoned, and says so.
+// lagging is an engine that may grant a claim late, and declares it.
 type lagging struct {
 	engine.Engine
 	ledger *laggard
@@ -467,7 +467,7 @@ func (l lagging) Capabilities() engine.Capabilities {
 	return c
 }
 
-// A laggard answers no claim, and grants the last one when it is abandoned.
+// A laggard never answers a claim, and grants the last one when it is abandoned.
 type laggard struct {
 	engine.Ledger
 	last *engine.Claim

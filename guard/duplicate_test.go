@@ -28,7 +28,7 @@ var duplicateLaws = []law{
 		ok(t, err)
 		j.want(t, 1)
 	}},
-	{"with refuse, a duplicate of work that was done is refused as well", func(t *testing.T, w *world) {
+	{"with Refuse, a duplicate of completed work is refused as well", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Refuse}
 		g, j := process[string](t, w, p), work("a", 0)
 		do(t, g, key, j, "a")
@@ -41,7 +41,7 @@ var duplicateLaws = []law{
 			time.Sleep(100 * time.Millisecond)
 		}
 	}},
-	{"the same key with another payload is refused, in whatever state, and changes nothing", func(t *testing.T, w *world) {
+	{"the same key with another payload is refused in every state, and changes nothing", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep, OnUnknown: guard.Hold}
 		one, two := key.For([]byte("10 EUR")), key.For([]byte("20 EUR"))
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
@@ -64,7 +64,7 @@ var duplicateLaws = []law{
 		fails(t, g, guard.Of("ann", "open").For([]byte("y")), j, guard.ErrMismatch)
 		fails(t, other, guard.Of("ann", "open").For([]byte("y")), j, guard.ErrMismatch)
 	}},
-	{"of two payloads under one key at the same instant one wins, and the other is told so", func(t *testing.T, w *world) {
+	{"of two concurrent payloads under one key one wins, and the other gets a mismatch", func(t *testing.T, w *world) {
 		for _, guards := range [][2]*guard.Guard[string]{
 			{process[string](t, w, order), process[string](t, w, order)},
 			func() (both [2]*guard.Guard[string]) {
@@ -89,7 +89,7 @@ var duplicateLaws = []law{
 			}
 		}
 	}},
-	{"a call whose payload is the record's is not told of another one that was asked for at the same time", func(t *testing.T, w *world) {
+	{"a call with the record's payload does not get the mismatch of a concurrent call", func(t *testing.T, w *world) {
 		do(t, process[string](t, w, order), key.For([]byte("right")), work("a", 0), "a")
 		g := process[string](t, w, order)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})

@@ -11,19 +11,19 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// storeResult does work on an engine that is near, and returns where and how its result, "a",
-// lies.
+// storeResult does work on an in-process engine, and returns the key and the envelope of
+// its result "a".
 func storeResult(t *testing.T, w *world, g *guard.Guard[string], k guard.Key) (hash string, envelope []byte) {
 	t.Helper()
 	do(t, g, k, work("a", 0), "a")
 	hash, envelope = stored(t, w, g, k)
 	if envelope[0] != 0 {
-		t.Fatalf("it is kept as %q, of another version than what stays in this process", envelope)
+		t.Fatalf("stored as %q, want a local envelope", envelope)
 	}
 	return hash, bytes.Clone(envelope)
 }
 
-// corrupt demands that nobody believes an envelope, and that nothing is done again.
+// corrupt checks that every guard rejects an envelope, and that no work runs again.
 func corrupt(t *testing.T, w *world, hash string, envelope []byte, what string, guards ...*guard.Guard[string]) {
 	t.Helper()
 	w.memory.Evict(hash)
@@ -32,29 +32,29 @@ func corrupt(t *testing.T, w *world, hash string, envelope []byte, what string, 
 		j := work("again", 0)
 		v, err := g.Do(t.Context(), key, j.do)
 		if !errors.Is(err, guard.ErrNoResult) || !errors.Is(err, guard.ErrCorrupt) {
-			t.Fatalf("%s: Do = %q, %v; want that it is corrupt", what, v, err)
+			t.Fatalf("%s: Do = %q, %v; want ErrCorrupt", what, v, err)
 		}
 		j.want(t, 0)
 	}
 }
 
-// envelopeLaws are about results that stay in this process.
+// envelopeLaws are about local envelopes.
 var envelopeLaws = []law{
-	{"a result that stays in this process is not believed if a bit of it is changed", func(t *testing.T, w *world) {
+	{"a local envelope with a flipped bit is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		hash, good := storeResult(t, w, g, key)
 		for at := range good {
 			for bit := range 8 {
 				bad := bytes.Clone(good)
 				bad[at] ^= 1 << bit
-				corrupt(t, w, hash, bad, fmt.Sprintf("bit %d of byte %d", bit, at), g, far[string](t, w, order))
+				corrupt(t, w, hash, bad, fmt.Sprintf("bit %d of byte %d", bit, at), g, remote[string](t, w, order))
 			}
 		}
 		w.memory.Evict(hash)
 		settled(t, w, hash, good)
 		do(t, g, key, work("b", 0), "a")
 	}},
-	{"nor if it is said to hold something else", func(t *testing.T, w *world) {
+	{"a local envelope with another content is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		hash, good := storeResult(t, w, g, key)
 		for what := range 256 {
@@ -64,48 +64,48 @@ var envelopeLaws = []law{
 			}
 		}
 	}},
-	{"nor if it is cut short, or something was added", func(t *testing.T, w *world) {
+	{"a truncated or extended local envelope is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		hash, good := storeResult(t, w, g, key)
 		for n := range good {
-			corrupt(t, w, hash, good[:n], fmt.Sprintf("%d bytes", n), g, far[string](t, w, order))
+			corrupt(t, w, hash, good[:n], fmt.Sprintf("%d bytes", n), g, remote[string](t, w, order))
 		}
 		corrupt(t, w, hash, append(bytes.Clone(good), 0), "one more", g)
 	}},
-	{"nor if it was moved to another key", func(t *testing.T, w *world) {
+	{"a local envelope under another key is rejected", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		_, moved := storeResult(t, w, g, guard.Of("ann", "another"))
 		hash, _ := storeResult(t, w, g, key)
-		corrupt(t, w, hash, moved, "moved", g, far[string](t, w, order))
+		corrupt(t, w, hash, moved, "moved", g, remote[string](t, w, order))
 	}},
-	{"nor in another process", func(t *testing.T, w *world) {
+	{"a local envelope is rejected in another process", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		_, _ = storeResult(t, w, g, key)
 		j := work("b", 0)
 		func() {
 			defer guard.Reseed()()
-			for _, g := range []*guard.Guard[string]{g, far[string](t, w, order)} {
+			for _, g := range []*guard.Guard[string]{g, remote[string](t, w, order)} {
 				wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrCorrupt)
 			}
 		}()
 		do(t, g, key, j, "a")
 		j.want(t, 0)
 	}},
-	{"a result is read in this process whether the engine that it is on is near or far", func(t *testing.T, w *world) {
-		near, away, j := process[string](t, w, order), far[string](t, w, order), work("b", 0)
+	{"this process reads results of in-process and remote engines", func(t *testing.T, w *world) {
+		near, away, j := process[string](t, w, order), remote[string](t, w, order), work("b", 0)
 		_, _ = storeResult(t, w, near, key)
 		do(t, away, key, j, "a")
 		k := guard.Of("ann", "another")
 		do(t, away, k, work("c", 0), "c")
 		if _, envelope := stored(t, w, away, k); envelope[0] != 1 {
-			t.Errorf("far it is kept as %q", envelope)
+			t.Errorf("a remote engine has %q", envelope)
 		}
 		do(t, near, k, j, "c")
 		j.want(t, 0)
 	}},
-	{"an error and a tombstone are read whether the engine is near or far, too", func(t *testing.T, w *world) {
+	{"this process reads errors and tombstones of both kinds of engine", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
-		g, other := process[string](t, w, p, guard.MaxResult(3)), far[string](t, w, p)
+		g, other := process[string](t, w, p, guard.MaxResult(3)), remote[string](t, w, p)
 		fails(t, g, key, &job{err: errNo}, errNo)
 		large := guard.Of("ann", "large")
 		do(t, g, large, work("large", 0), "large")
@@ -114,12 +114,12 @@ var envelopeLaws = []law{
 			wantErr(t, fails(t, g, large, work("b", 0), guard.ErrNoResult), guard.ErrTooLarge)
 		}
 	}},
-	{"a guard that encrypts believes no result and no error that only this process believes", func(t *testing.T, w *world) {
+	{"an encrypting guard rejects local envelopes with results and errors", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g := process[string](t, w, p)
 		hash, good := storeResult(t, w, g, key)
 		sealing := []*guard.Guard[string]{
-			process[string](t, w, p, guard.Encrypt(ring(t, secret("k")))), far[string](t, w, p, guard.Encrypt(ring(t, secret("k")))),
+			process[string](t, w, p, guard.Encrypt(ring(t, secret("k")))), remote[string](t, w, p, guard.Encrypt(ring(t, secret("k")))),
 		}
 		corrupt(t, w, hash, good, "a result", sealing...)
 		l := w.memory.Capabilities().Ledger
@@ -134,7 +134,7 @@ var envelopeLaws = []law{
 			wantErr(t, fails(t, g, key, work("b", 0), guard.ErrNoResult), guard.ErrCorrupt)
 		}
 	}},
-	{"a guard that encrypts does so on an engine that is near, and believes no other version of it", func(t *testing.T, w *world) {
+	{"an encrypting guard encrypts on an in-process engine and rejects other versions", func(t *testing.T, w *world) {
 		g := process[string](t, w, order, guard.Encrypt(ring(t, secret("k"))))
 		do(t, g, key, work("card number", 0), "card number")
 		hash, sealed := stored(t, w, g, key)
@@ -146,9 +146,8 @@ var envelopeLaws = []law{
 	}},
 }
 
-// FuzzEnvelope looks for an envelope that is believed and was never made: of both
-// versions, as it is given, and as one that was changed. Those of this process cannot
-// be stored, since fuzzing has several.
+// FuzzEnvelope looks for a forged or changed envelope that is accepted, in both versions.
+// Local envelopes cannot be in the corpus, since fuzzing uses several processes.
 func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte(nil), "k", byte('v'), "text", 0, byte(0))
 	f.Add([]byte{0, 'v', 0, 1, 2, 3, 4, 5, 6, 7, 8, 'a'}, "k", byte('v'), "text", 1, byte(0x40))
@@ -159,35 +158,35 @@ func FuzzEnvelope(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, key string, what byte, text string, at int, flip byte) {
-		believed(t, sealing, key, raw)
+		checkAccepted(t, sealing, key, raw)
 		for _, good := range [][]byte{guard.LocalEnvelope(key, what, text), guard.PlainEnvelope(key, what, text)} {
 			if is, got, err := guard.OpenEnvelope(nil, key, good); err != nil || is != what || got != text {
-				t.Errorf("what was enclosed comes out as %q, %q, %v", is, got, err)
+				t.Errorf("opened as %q, %q, %v", is, got, err)
 			}
 			if _, _, err := guard.OpenEnvelope(nil, key+"x", good); err == nil {
-				t.Errorf("%q is believed at another key", good)
+				t.Errorf("%q is accepted under another key", good)
 			}
 			bad := bytes.Clone(good)
 			bad[uint(at)%uint(len(bad))] ^= flip
 			if _, _, err := guard.OpenEnvelope(nil, key, bad); err == nil && flip != 0 {
-				t.Errorf("%q is believed, and was %q", bad, good)
+				t.Errorf("%q is accepted, the original was %q", bad, good)
 			}
-			believed(t, sealing, key, bad)
-			believed(t, sealing, key, bad[:uint(at)%uint(len(bad))])
-			believed(t, sealing, key, append(bad, raw...))
+			checkAccepted(t, sealing, key, bad)
+			checkAccepted(t, sealing, key, bad[:uint(at)%uint(len(bad))])
+			checkAccepted(t, sealing, key, append(bad, raw...))
 		}
 	})
 }
 
-// believed demands of an envelope that it is not, or is what would be made again; and
-// that a guard which encrypts believes no result of it, and no error.
-func believed(t *testing.T, sealing *guard.Ring, key string, envelope []byte) {
+// checkAccepted checks that an envelope is rejected unless packing its content gives the same
+// bytes, and that an encrypting guard accepts neither result nor error from it.
+func checkAccepted(t *testing.T, sealing *guard.Ring, key string, envelope []byte) {
 	t.Helper()
 	what, text, err := guard.OpenEnvelope(nil, key, envelope)
 	if err == nil && !bytes.Equal(envelope, guard.LocalEnvelope(key, what, text)) && !bytes.Equal(envelope, guard.PlainEnvelope(key, what, text)) {
-		t.Errorf("%q is believed, and nobody made it", envelope)
+		t.Errorf("%q is accepted, and is forged", envelope)
 	}
 	if what, _, err := guard.OpenEnvelope(sealing, key, envelope); err == nil && (what == 'v' || what == 'f') {
-		t.Errorf("%q is not sealed, and is believed", envelope)
+		t.Errorf("%q is accepted without encryption", envelope)
 	}
 }

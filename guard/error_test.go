@@ -11,7 +11,7 @@ import (
 )
 
 var errorLaws = []law{
-	{"work that failed may be done again at once (P6)", func(t *testing.T, w *world) {
+	{"failed work may run again at once (P6)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), &job{err: errNo}
 		fails(t, g, key, j, errNo)
 		fails(t, process[string](t, w, order), key, j, errNo)
@@ -24,7 +24,7 @@ var errorLaws = []law{
 		fails(t, g, key.For([]byte("typo")), &job{err: errNo}, errNo)
 		do(t, g, key.For([]byte("mended")), work("a", 0), "a")
 	}},
-	{"with OnError keep, duplicates get the error in its words, and nothing is run", func(t *testing.T, w *world) {
+	{"with OnError Keep, duplicates get the text of the error, and nothing runs", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g, j := process[string](t, w, p), &job{err: fmt.Errorf("card declined: %w", errNo)}
 		fails(t, g, key, j, errNo)
@@ -39,7 +39,7 @@ var errorLaws = []law{
 		fails(t, g, key, j, errNo)
 		j.want(t, 2)
 	}},
-	{"a claim can be failed by hand, and then abandoned in vain", func(t *testing.T, w *world) {
+	{"Abandon has no effect after Fail", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "order", OnUnknown: guard.Hold})
 		_, c := begin(t, g, key)
 		ok(t, c.Fail(nil))
@@ -53,7 +53,7 @@ var errorLaws = []law{
 			t.Errorf("Do = %q, %v", v, err)
 		}
 	}},
-	{"a very long error is cut before it is kept", func(t *testing.T, w *world) {
+	{"a very long error is truncated before it is stored", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g := process[string](t, w, p, guard.MaxResult(10))
 		for text, want := range map[string]string{"0123456789abcdef": "0123456789", "一二三四五": "一二三"} {

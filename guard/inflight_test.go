@@ -7,35 +7,35 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// TestSeatsAreUsedAgain says which seats are: those of which only who sat on them
-// knew. It is inside the package since a seat that is used again too soon shows
-// outside as nothing but a rare wrong count.
-func TestSeatsAreUsedAgain(t *testing.T) {
+// TestEntriesAreReused checks that an entry is reused only if no waiter can still read
+// it. It is inside the package because an early reuse shows outside only as a rare wrong
+// count.
+func TestEntriesAreReused(t *testing.T) {
 	for _, waited := range []bool{false, true} {
-		d := newInflight(Policy{LocalCache: time.Second}, newSettings(nil))
-		defer d.close()
+		f := newInflight(Policy{LocalCache: time.Second}, newSettings(nil))
+		defer f.close()
 		now := time.Now()
-		first := d.lookup("a", now).entry
+		first := f.lookup("a", now).entry
 		if waited {
-			if v := d.lookup("a", now); v.mustClaim || v.entry != first {
-				t.Fatal("somebody who comes second has the seat")
+			if v := f.lookup("a", now); v.mustClaim || v.entry != first {
+				t.Fatal("the second caller must claim as well")
 			}
 		}
-		d.cache(first, engine.Record{State: engine.Done, Left: time.Hour, Result: []byte("1")}, now)
-		if v := d.lookup("a", now); v.mustClaim || v.phase != cached {
-			t.Fatal("what was told is not known")
+		f.cache(first, engine.Record{State: engine.Done, Left: time.Hour, Result: []byte("1")}, now)
+		if v := f.lookup("a", now); v.mustClaim || v.phase != cached {
+			t.Fatal("the answer is not cached")
 		}
 		later := now.Add(3 * time.Second)
-		next := d.lookup("b", later)
+		next := f.lookup("b", later)
 		if !next.mustClaim || (next.entry == first) == waited {
-			t.Errorf("waited for: %v; used again: %v", waited, next.entry == first)
+			t.Errorf("with a waiter: %v; reused: %v", waited, next.entry == first)
 		}
-		if s := next.entry; s.key != "b" || s.phase != claiming || s.rec.State != engine.Absent || s.shared {
-			t.Errorf("it is used again as it was left: %+v", *s)
+		if e := next.entry; e.key != "b" || e.phase != claiming || e.rec.State != engine.Absent || e.shared {
+			t.Errorf("the reused entry was not reset: %+v", *e)
 		}
-		if v := d.lookup("a", later); !v.mustClaim || v.entry == next.entry {
-			t.Error("the seat of another key is taken for it")
+		if v := f.lookup("a", later); !v.mustClaim || v.entry == next.entry {
+			t.Error("the lookup found the entry of another key")
 		}
-		d.remove(next.entry, nil)
+		f.remove(next.entry, nil)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// nearLaws are about guards on an engine in the same process that is full.
-var nearLaws = []law{
-	{"with local, what was decided while an engine in this process was full is not done again once it has room", func(t *testing.T, w *world) {
+// inProcessLaws are about guards on a full in-process engine.
+var inProcessLaws = []law{
+	{"with Local, work decided while an in-process engine was full does not run again later", func(t *testing.T, w *world) {
 		for _, duplicate := range []guard.OnDuplicate{guard.Replay, guard.Wait, guard.Refuse} {
 			m := memory.New(memory.MaxKeys(1))
 			p := guard.Policy{Name: "order", OnDown: guard.Local, OnDuplicate: duplicate}
@@ -27,7 +27,7 @@ var nearLaws = []law{
 			j.want(t, 1)
 		}
 	}},
-	{"with local, work that runs since an engine in this process was full is not begun again once it has room", func(t *testing.T, w *world) {
+	{"with Local, work started while an in-process engine was full is not started again later", func(t *testing.T, w *world) {
 		m := memory.New(memory.MaxKeys(1))
 		g, j := on[string](t, w, m, guard.Policy{Name: "order", OnDown: guard.Local}), work("a", time.Minute)
 		_, c := begin(t, g, guard.Of("ann", "in the way"))
@@ -39,7 +39,7 @@ var nearLaws = []law{
 		ok(t, err)
 		j.want(t, 1)
 	}},
-	{"work that runs is not begun again because an engine in this process is full", func(t *testing.T, w *world) {
+	{"running work is not started again because an in-process engine is full", func(t *testing.T, w *world) {
 		for _, down := range []guard.OnDown{guard.Local, guard.Open, guard.Closed} {
 			m := memory.New(memory.MaxKeys(1))
 			g, j := on[string](t, w, m, guard.Policy{Name: "order", OnDown: down}), work("a", time.Minute)
@@ -51,7 +51,7 @@ var nearLaws = []law{
 			j.want(t, 1)
 		}
 	}},
-	{"what was done is not done again because an engine in this process is full", func(t *testing.T, w *world) {
+	{"completed work does not run again because an in-process engine is full", func(t *testing.T, w *world) {
 		for _, down := range []guard.OnDown{guard.Local, guard.Open, guard.Closed} {
 			m := memory.New(memory.MaxKeys(1))
 			g, j := on[string](t, w, m, guard.Policy{Name: "order", OnDown: down}), work("a", 0)

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// hashed returns what the engine calls a key.
+// hashed returns a key as the engine stores it.
 func hashed(t testing.TB, g *guard.Guard[int], k guard.Key) string {
 	t.Helper()
 	s, err := g.Lookup(t.Context(), k)
@@ -53,7 +53,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// TestDelimiters plays with where one part ends and the next begins.
+// TestDelimiters moves the borders between the parts of a key.
 func TestDelimiters(t *testing.T) {
 	seen := make(map[string]string)
 	try := func(g *guard.Guard[int], k guard.Key, what string) {
@@ -81,15 +81,15 @@ func TestDelimiters(t *testing.T) {
 	try(newGuard(t, guard.Policy{Name: "x"}, guard.HashWith([]byte(strings.Repeat("s", 16)))), guard.Of("a", "c"), "with a secret")
 	try(newGuard(t, guard.Policy{Name: "x"}, guard.HashWith([]byte(strings.Repeat("t", 16)))), guard.Of("a", "c"), "with another")
 	if hashed(t, global, guard.Key{User: "u", Route: "r", ID: "c"}) != hashed(t, global, guard.ID("c")) {
-		t.Error("a global key depends on who asks")
+		t.Error("a global key depends on the user")
 	}
 	if a, b := guard.ID("x").For([]byte("ab"), []byte("c")), guard.ID("x").For([]byte("a"), []byte("bc")); a.Fingerprint == b.Fingerprint {
 		t.Error("ab + c and a + bc have the same fingerprint")
 	}
 }
 
-// TestHashIsStable pins what is in the engine: with another hash, every record of
-// every user would be forgotten.
+// TestHashIsStable pins the stored form of a key: with another hash, all records would be
+// out of reach after an upgrade.
 func TestHashIsStable(t *testing.T) {
 	g := newGuard(t, guard.Policy{Name: "order"})
 	if got, want := hashed(t, g, guard.Of("ann", "1")), "order:icuXJFBoAsC558zyZFNcK5hP49YXzp6CxU0Zf4qQp5g"; got != want {
@@ -97,7 +97,7 @@ func TestHashIsStable(t *testing.T) {
 	}
 }
 
-// FuzzKey looks for two keys that are the same.
+// FuzzKey looks for two different keys with the same hash.
 func FuzzKey(f *testing.F) {
 	f.Add("a:b", "c", "a", "b:c")
 	f.Add("", "c", "a", "")
@@ -115,13 +115,13 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// FuzzToken looks for a token that is taken for one of ours.
+// FuzzToken looks for a forged token that is accepted.
 func FuzzToken(f *testing.F) {
 	ts, err := guard.NewTokens(1<<40, []byte(strings.Repeat("s", 32)))
 	if err != nil {
 		f.Fatal(err)
 	}
-	good := ts.Issue("ann", "form") // for nobody but this process: fuzzing has several
+	good := ts.Issue("ann", "form") // a secret for this process only: fuzzing uses several
 	f.Add(0, byte(0), "")
 	f.Add(1, byte(1), "")
 	f.Add(40, byte('A'), "=")
@@ -129,7 +129,7 @@ func FuzzToken(f *testing.F) {
 		token := []byte(good + tail)
 		token[(at%len(token)+len(token))%len(token)] ^= b
 		if k, err := ts.Redeem(string(token), "ann", "form"); err == nil && string(token) != good {
-			t.Errorf("%q is good for %+v", token, k)
+			t.Errorf("%q is accepted for %+v", token, k)
 		}
 	})
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A law is something true of guards on every engine. Its name is the sentence
-// that a failure is reported under.
+// A law holds for guards on every engine. Its sentence is the name of its test.
 type law struct {
 	sentence string
 	check    func(t *testing.T, w *world)
@@ -24,43 +23,43 @@ type law struct {
 
 // A world is an engine that fails on command, and guards on it.
 type world struct {
-	memory  *memory.Engine
-	engine  *enginetest.Faulty
-	near    bool // its guards are on the memory itself, to which there is no way on which something fails
-	closers []func()
+	memory    *memory.Engine
+	engine    *enginetest.Faulty
+	inProcess bool // its guards use the memory engine directly, where no connection can fail
+	closers   []func()
 }
 
-// topics are all laws, by what they are about.
+// topics lists all laws by topic.
 var topics = map[string][]law{
-	"once":      onceLaws,
-	"duplicate": duplicateLaws,
-	"waiting":   waitingLaws,
-	"window":    windowLaws,
-	"error":     errorLaws,
-	"unknown":   unknownLaws,
-	"loss":      lossLaws,
-	"down":      downLaws,
-	"local":     localLaws,
-	"result":    resultLaws,
-	"operator":  operatorLaws,
-	"records":   recordsLaws,
-	"closing":   closingLaws,
-	"token":     tokenLaws,
-	"trace":     traceLaws,
-	"near":      nearLaws,
-	"knock":     knockLaws,
-	"envelope":  envelopeLaws,
+	"once":        onceLaws,
+	"duplicate":   duplicateLaws,
+	"waiting":     waitingLaws,
+	"window":      windowLaws,
+	"error":       errorLaws,
+	"unknown":     unknownLaws,
+	"loss":        lossLaws,
+	"down":        downLaws,
+	"local":       localLaws,
+	"result":      resultLaws,
+	"operator":    operatorLaws,
+	"records":     recordsLaws,
+	"closing":     closingLaws,
+	"token":       tokenLaws,
+	"trace":       traceLaws,
+	"inprocess":   inProcessLaws,
+	"claimdirect": claimDirectLaws,
+	"envelope":    envelopeLaws,
 }
 
-// TestLaws checks every law in virtual time, where the engine is far and where it is
-// near. What a law leaves behind is part of it: no goroutine, no claim, nobody who waits.
+// TestLaws checks every law in virtual time, on a remote and on an in-process engine. No
+// law may leave a goroutine, a claim or a waiter behind.
 func TestLaws(t *testing.T) {
 	for topic, laws := range topics {
 		t.Run(topic, func(t *testing.T) {
 			for _, l := range laws {
 				t.Run(l.sentence, func(t *testing.T) {
-					for _, near := range worlds(topic, l.sentence) {
-						synctest.Test(t, func(t *testing.T) { checkLaw(t, l, near) })
+					for _, inProcess := range placements(topic, l.sentence) {
+						synctest.Test(t, func(t *testing.T) { checkLaw(t, l, inProcess) })
 					}
 				})
 			}
@@ -68,19 +67,19 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-func checkLaw(t *testing.T, l law, near bool) {
+func checkLaw(t *testing.T, l law, inProcess bool) {
 	m := memory.New()
-	w := &world{memory: m, engine: enginetest.NewFaulty(m), near: near}
+	w := &world{memory: m, engine: enginetest.NewFaulty(m), inProcess: inProcess}
 	defer func() {
-		w.end() // also of a law that is broken: what it left behind would bring down the others
-		if near && t.Failed() {
-			t.Log("that was on an engine that is near")
+		w.end() // also if the law failed: its leftovers would fail the others
+		if inProcess && t.Failed() {
+			t.Log("on an in-process engine")
 		}
 	}()
 	l.check(t, w)
 }
 
-// end lets all that a law began come to its end.
+// end closes everything that a law started.
 func (w *world) end() {
 	w.engine.Heal()
 	w.engine.Wait()
@@ -90,27 +89,27 @@ func (w *world) end() {
 	synctest.Wait()
 }
 
-// asked is the engine that guards ask.
+// asked returns the engine that the guards use.
 func (w *world) asked() engine.Engine {
-	if w.near {
+	if w.inProcess {
 		return w.memory
 	}
 	return w.engine
 }
 
-// process returns a guard as another process has it, with a level of its own.
+// process returns a guard as in a process of its own, with its own inflight table.
 func process[T any](t *testing.T, w *world, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
 	t.Helper()
 	return on[T](t, w, w.asked(), p, opts...)
 }
 
-// far returns a guard of a process that may lose the engine, whatever others ask.
-func far[T any](t *testing.T, w *world, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
+// remote returns a guard of a process that may lose its connection to the engine.
+func remote[T any](t *testing.T, w *world, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
 	t.Helper()
 	return on[T](t, w, w.engine, p, opts...)
 }
 
-// on returns a guard on an engine of the law's own.
+// on returns a guard on the given engine.
 func on[T any](t *testing.T, w *world, e engine.Engine, p guard.Policy, opts ...guard.Option) *guard.Guard[T] {
 	t.Helper()
 	g, err := guard.New[T](interlock.New(e), p, opts...)
@@ -122,13 +121,13 @@ func on[T any](t *testing.T, w *world, e engine.Engine, p guard.Policy, opts ...
 			t.Errorf("Close: %v", err)
 		}
 		if s := g.Stats(); s.Running != 0 || s.Waiting != 0 {
-			t.Errorf("%d claims run and %d duplicates wait after all", s.Running, s.Waiting)
+			t.Errorf("at the end %d claims run and %d duplicates wait", s.Running, s.Waiting)
 		}
 	})
 	return g
 }
 
-// A job is work that counts how often it was done.
+// A job is work that counts its runs.
 type job struct {
 	mu     sync.Mutex
 	ran    int
@@ -188,7 +187,7 @@ func refused(t *testing.T, g *guard.Guard[string], k guard.Key, j *job) *guard.D
 	t.Helper()
 	var d *guard.DuplicateError
 	if err := fails(t, g, k, j, guard.ErrDuplicate); !errors.As(err, &d) {
-		t.Fatalf("%v is no *DuplicateError", err)
+		t.Fatalf("%v is not a *DuplicateError", err)
 	}
 	return d
 }

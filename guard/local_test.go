@@ -16,7 +16,7 @@ import (
 func claims(w *world) int { return w.engine.Calls(enginetest.OpClaim) }
 
 var localLaws = []law{
-	{"of a thousand at once in a process one asks the engine (T10)", func(t *testing.T, w *world) {
+	{"of a thousand concurrent calls in a process one asks the engine (T10)", func(t *testing.T, w *world) {
 		for _, p := range []guard.Policy{order, patient, {Name: "refuse", OnDuplicate: guard.Refuse}, guard.Form("form")} {
 			before := claims(w)
 			g, j := process[string](t, w, p), work("a", time.Second)
@@ -29,11 +29,11 @@ var localLaws = []law{
 				t.Errorf("%s: the engine was asked %d times, want once", p.OnDuplicate, n)
 			}
 			if s := g.Stats(); s.Coalesced != 999 || s.Asked != 1 {
-				t.Errorf("%d answered in house, %d asked", s.Coalesced, s.Asked)
+				t.Errorf("%d coalesced, %d asked", s.Coalesced, s.Asked)
 			}
 		}
 	}},
-	{"what was done is answered here for half a second more, and then asked for (T10)", func(t *testing.T, w *world) {
+	{"a process caches an outcome for half a second (T10)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		do(t, g, key, j, "a")
 		time.Sleep(499 * time.Millisecond)
@@ -48,7 +48,7 @@ var localLaws = []law{
 		}
 		j.want(t, 1)
 	}},
-	{"a result of another process is answered here for half a second, too", func(t *testing.T, w *world) {
+	{"a process caches another process's result for half a second, too", func(t *testing.T, w *world) {
 		j := work("a", 0)
 		do(t, process[string](t, w, order), key, j, "a")
 		before := claims(w)
@@ -60,7 +60,7 @@ var localLaws = []law{
 			t.Errorf("asked %d times, want once", n)
 		}
 	}},
-	{"work of another process is asked about once in half a second, however many duplicates come", func(t *testing.T, w *world) {
+	{"a process asks about another process's work once in half a second", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", 10*time.Second)
 		wait := begun(t, g, key, j)
 		before := claims(w)
@@ -74,7 +74,7 @@ var localLaws = []law{
 		_, err := wait()
 		ok(t, err)
 	}},
-	{"what is known here is forgotten when it ends, not when half a second is over", func(t *testing.T, w *world) {
+	{"a cached answer ends with its record", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", Retain: 100 * time.Millisecond}
 		g, j := process[string](t, w, p), work("a", 0)
 		do(t, g, key, j, "a")
@@ -82,7 +82,7 @@ var localLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 2)
 	}},
-	{"results are not shared between callers: each has its own", func(t *testing.T, w *world) {
+	{"every caller gets its own copy of the result", func(t *testing.T, w *world) {
 		g := process[[]string](t, w, order)
 		first, err := g.Do(t.Context(), key, func(context.Context) ([]string, error) { return []string{"a"}, nil })
 		ok(t, err)
@@ -98,7 +98,7 @@ var localLaws = []law{
 			t.Errorf("the third caller got %q, %v", third, err)
 		}
 	}},
-	{"large results are not kept here by the thousand", func(t *testing.T, w *world) {
+	{"the cache of results is bounded in bytes", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		big := strings.Repeat("x", 1<<19)
 		before := claims(w)
@@ -110,7 +110,7 @@ var localLaws = []law{
 			t.Errorf("asked %d times, want 101", n)
 		}
 	}},
-	{"a caller that gives up while it asks does not take the others with it", func(t *testing.T, w *world) {
+	{"a caller that gives up while asking does not fail the others", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Hang, Times: 1})
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -121,7 +121,7 @@ var localLaws = []law{
 		cancel(errNo)
 		wantErr(t, <-left, errNo)
 		if v, err := stays(); err != nil || v != "a" {
-			t.Errorf("who stayed got %q, %v", v, err)
+			t.Errorf("the other caller got %q, %v", v, err)
 		}
 	}},
 }

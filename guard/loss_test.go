@@ -13,7 +13,7 @@ import (
 )
 
 var lossLaws = []law{
-	{"a lost claim cancels the work with the cause, before anybody else can have the key", func(t *testing.T, w *world) {
+	{"a lost claim cancels the work with the cause, before another caller can claim the key", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, order), on[string](t, w, w.memory, order)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Hang})
 		var told time.Time
@@ -37,17 +37,17 @@ var lossLaws = []law{
 		granted := time.Now()
 		wantErr(t, <-wait, interlock.ErrLost)
 		if !told.Before(granted) || told.IsZero() {
-			t.Errorf("told at %v, and it was granted at %v", told, granted)
+			t.Errorf("the loss was reported at %v, the next grant was at %v", told, granted)
 		}
 	}},
-	{"a late result is refused and counted, and never written over a newer one", func(t *testing.T, w *world) {
+	{"a late result is refused and counted, and never overwrites a newer one", func(t *testing.T, w *world) {
 		dies(t, w, order, key) // which completes late
 		g := process[string](t, w, order)
 		do(t, g, key, work("a", 0), "a")
 		late := process[string](t, w, order)
 		k := guard.Of("ann", "2")
 		_, c := begin(t, late, k)
-		w.memory.Step(time.Hour) // the engine's lease is over, and nobody here knows
+		w.memory.Step(time.Hour) // the engine's the lease has expired, unknown to this process
 		do(t, g, k, work("newer", 0), "newer")
 		err := c.Complete("late")
 		var lost *interlock.LostError
@@ -59,7 +59,7 @@ var lossLaws = []law{
 		}
 		do(t, late, k, work("b", 0), "newer")
 	}},
-	{"the work's own error is told beside the loss", func(t *testing.T, w *world) {
+	{"Do returns the work's own error together with the loss", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		time.AfterFunc(time.Second, func() { w.memory.Step(time.Hour) })
 		_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", errNo })
@@ -81,7 +81,7 @@ var lossLaws = []law{
 		time.Sleep(guard.DefaultLease)
 		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
 	}},
-	{"renewals that fail for a while are tried again, and the claim is kept", func(t *testing.T, w *world) {
+	{"failed renewals are retried, and the claim is kept", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Minute)
 		wait := begun(t, g, key, j)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
@@ -95,13 +95,13 @@ var lossLaws = []law{
 	}},
 	{"a claim is renewed until its result is stored", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", Lease: time.Second}
-		g := far[string](t, w, p)
+		g := remote[string](t, w, p)
 		_, c := begin(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Delay, After: 1900 * time.Millisecond})
 		ok(t, c.Complete("a"))
 		do(t, process[string](t, w, p), key, work("b", 0), "a")
 	}},
-	{"a grant that took most of its lease to arrive is given back", func(t *testing.T, w *world) {
+	{"a grant that took most of its lease to arrive is returned", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", Lease: time.Second}
 		g, j := process[string](t, w, p), work("a", 0)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: 990 * time.Millisecond, Times: 1})
@@ -110,7 +110,7 @@ var lossLaws = []law{
 		time.Sleep(100 * time.Millisecond)
 		do(t, g, key, j, "a")
 	}},
-	{"a release whose reply was lost is a success, although somebody else has the key by then", func(t *testing.T, w *world) {
+	{"a release whose reply was lost succeeds, even if another caller holds the key by then", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free, OnDuplicate: guard.Wait}
 		g, other := process[string](t, w, p), on[string](t, w, w.memory, p)
 		_, c := begin(t, g, key)
@@ -120,9 +120,9 @@ var lossLaws = []law{
 		_, err := next()
 		ok(t, err)
 	}},
-	{"a release that was never heard is no success once the lease is over", func(t *testing.T, w *world) {
+	{"a release that never arrived fails once the lease has expired", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Lease: time.Second}
-		g := far[string](t, w, p)
+		g := remote[string](t, w, p)
 		_, c := begin(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Hang, Times: 1})
@@ -130,17 +130,17 @@ var lossLaws = []law{
 		wantErr(t, c.Fail(nil), interlock.ErrLost)
 		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
 	}},
-	{"a result that was never heard is no success if somebody else has the key by then", func(t *testing.T, w *world) {
+	{"a result that never arrived fails if another caller holds the key by then", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, order), on[string](t, w, w.memory, order)
 		_, c := begin(t, g, key)
-		w.memory.Step(time.Hour) // the engine's lease is over, and nobody here knows
+		w.memory.Step(time.Hour) // the engine's the lease has expired, unknown to this process
 		do(t, other, key, work("newer", 0), "newer")
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.Hang, Times: 1})
 		time.AfterFunc(time.Second, w.engine.Heal)
 		wantErr(t, c.Complete("late"), interlock.ErrLost)
 		do(t, g, key, work("a", 0), "newer")
 	}},
-	{"a renewal does not shorten what a window's first lease has promised", func(t *testing.T, w *world) {
+	{"a renewal does not shorten a window's longer first lease", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Export("export"))
 		ctx, c := begin(t, g, key)
 		time.Sleep(15 * time.Second) // renewed once
@@ -151,7 +151,7 @@ var lossLaws = []law{
 		}
 		ok(t, c.Complete("a"))
 	}},
-	{"a renewal counts by both clocks, though the first lease was longer", func(t *testing.T, w *world) {
+	{"a renewal counts by both clocks, even after a longer first lease", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Export("export"))
 		ctx, c := begin(t, g, key)
 		time.Sleep(time.Second)
@@ -162,7 +162,7 @@ var lossLaws = []law{
 		}
 		ok(t, c.Complete("a"))
 	}},
-	{"a renewal is trusted for no longer than the clock says that has seen more", func(t *testing.T, w *world) {
+	{"the clock that is further ahead decides how long a renewal is trusted", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Export("export"))
 		ctx, c := begin(t, g, key)
 		time.Sleep(time.Second)
@@ -171,11 +171,11 @@ var lossLaws = []law{
 		cut(w, enginetest.OpClaimRenew)
 		time.Sleep(guard.DefaultLease)
 		if ctx.Err() == nil {
-			t.Error("still trusted, though by one clock the lease is over")
+			t.Error("still trusted, although the lease has expired by one clock")
 		}
 		wantErr(t, c.Complete("a"), errLost)
 	}},
-	{"after a loss the next call in the same process is as good as one elsewhere", func(t *testing.T, w *world) {
+	{"after a loss the next call in the same process competes like any other", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		_, c := begin(t, g, key)
@@ -184,7 +184,7 @@ var lossLaws = []law{
 		wantErr(t, c.Complete("late"), interlock.ErrLost)
 		do(t, g, key, work("b", 0), "a")
 	}},
-	{"who looks at the context after the machine slept learns of the loss before a timer does", func(t *testing.T, w *world) {
+	{"after the machine slept, Err reports the loss before a timer does", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		ctx, c := begin(t, g, key)
 		g.StepWall(time.Hour)

@@ -14,7 +14,7 @@ import (
 )
 
 var onceLaws = []law{
-	{"the work is done once, and its result returned to all who come later (P6)", func(t *testing.T, w *world) {
+	{"the work runs once, and later callers get its result (P6)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Second)
 		for range 5 {
 			do(t, g, key, j, "a")
@@ -22,7 +22,7 @@ var onceLaws = []law{
 		do(t, process[string](t, w, order), key, j, "a")
 		j.want(t, 1)
 	}},
-	{"of a hundred at once one does the work, and nobody gets an error but duplicates (S3)", func(t *testing.T, w *world) {
+	{"of a hundred concurrent calls one runs, and the others are duplicates (S3)", func(t *testing.T, w *world) {
 		j := work("a", time.Second)
 		guards := []*guard.Guard[string]{process[string](t, w, order), process[string](t, w, order), process[string](t, w, order)}
 		var done, dup atomic.Int64
@@ -42,33 +42,33 @@ var onceLaws = []law{
 		}
 		j.want(t, 1)
 	}},
-	{"a payment clicked five times is made once (P10)", func(t *testing.T, w *world) {
+	{"a payment clicked five times runs once (P10)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Payment("pay")), work("paid", 2*time.Second)
 		together(5, func(int) { _, _ = g.Do(t.Context(), key, j.do) })
 		refused(t, g, key, j)
 		j.want(t, 1)
 	}},
-	{"an import runs once for everybody (P2, P10)", func(t *testing.T, w *world) {
+	{"an import runs once for all users (P2, P10)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Import("import")), work("rows", time.Second)
 		do(t, g, guard.Key{User: "ann", ID: "2026-11"}, j, "rows")
 		do(t, g, guard.Key{User: "bob", ID: "2026-11"}, j, "rows")
 		do(t, g, guard.ID("2026-11"), j, "rows")
 		j.want(t, 1)
 	}},
-	{"by default two users have two keys of the same name (P2)", func(t *testing.T, w *world) {
+	{"by default the same ID of two users is two keys (P2)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		do(t, g, guard.Of("ann", "1"), j, "a")
 		do(t, g, guard.Of("bob", "1"), j, "a")
 		j.want(t, 2)
 	}},
-	{"with its route in the key, an order number is free for another operation (P2)", func(t *testing.T, w *world) {
+	{"with PerRoute, one order number serves several operations (P2)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Policy{Name: "order", Scope: guard.PerRoute}), work("a", 0)
 		do(t, g, guard.Key{User: "ann", Route: "pay", ID: "1"}, j, "a")
 		do(t, g, guard.Key{User: "ann", Route: "cancel", ID: "1"}, j, "a")
 		do(t, g, guard.Key{User: "ann", Route: "pay", ID: "1"}, j, "a")
 		j.want(t, 2)
 	}},
-	{"guards of clients with different prefixes do not meet, nor see each other", func(t *testing.T, w *world) {
+	{"guards with different client prefixes do not share or list each other's keys", func(t *testing.T, w *world) {
 		client := interlock.New(w.asked())
 		one := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-a:")), order))
 		two := guard.Must(guard.New[string](client.With(interlock.Prefix("tenant-b:")), order))
@@ -89,13 +89,13 @@ var onceLaws = []law{
 		}
 		w.closers = append(w.closers, func() { _ = one.Close(context.Background()); _ = two.Close(context.Background()) })
 	}},
-	{"guards of different names do not meet", func(t *testing.T, w *world) {
+	{"guards with different names do not share keys", func(t *testing.T, w *world) {
 		j := work("a", 0)
 		do(t, process[string](t, w, order), key, j, "a")
 		do(t, process[string](t, w, guard.Policy{Name: "refund"}), key, j, "a")
 		j.want(t, 2)
 	}},
-	{"a result is kept for Retain from when it was there, and no longer (P6)", func(t *testing.T, w *world) {
+	{"a result is kept for Retain after it was stored, and no longer (P6)", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Minute)
 		do(t, g, key, j, "a")
 		time.Sleep(guard.DefaultRetain - time.Second)
@@ -105,7 +105,7 @@ var onceLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 2)
 	}},
-	{"with After free the next submission is accepted as soon as the first is done (L5, P3)", func(t *testing.T, w *world) {
+	{"with After Free the next submission is accepted as soon as the first is done (L5, P3)", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free, Lease: 10 * time.Second}
 		g, j := process[string](t, w, p), work("a", time.Second)
 		wait := begun(t, g, key, j)
@@ -140,7 +140,7 @@ var onceLaws = []law{
 		do(t, other, key, j, "a")
 		j.want(t, 2)
 	}},
-	{"the work is told its fence, and every claim of a key has a larger one", func(t *testing.T, w *world) {
+	{"the work sees its fence, and every claim of a key has a larger one", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "form", After: guard.Free})
 		var last uint64
 		for range 3 {
@@ -155,10 +155,10 @@ var onceLaws = []law{
 			ok(t, err)
 		}
 		if _, ok := guard.Fence(t.Context()); ok {
-			t.Error("there is a fence without a claim")
+			t.Error("a context without a claim has a fence")
 		}
 	}},
-	{"work nested in itself is refused and says why, instead of waiting for itself", func(t *testing.T, w *world) {
+	{"a call nested in its own work is refused instead of waiting for itself", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "order", OnDuplicate: guard.Wait})
 		_, err := g.Do(t.Context(), key, func(ctx context.Context) (string, error) {
 			_, err := g.Do(ctx, guard.Of("ann", "other"), func(ctx context.Context) (string, error) {
@@ -173,7 +173,7 @@ var onceLaws = []law{
 		})
 		ok(t, err)
 	}},
-	{"the context of the work ends with it", func(t *testing.T, w *world) {
+	{"the context of the work ends with the work", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		ctx, c := begin(t, g, key)
 		ok(t, c.Complete("a"))
@@ -200,13 +200,13 @@ var onceLaws = []law{
 		do(t, g, key, work("d", 0), "a")
 	}},
 	{"a claim whose reply was lost is recognised when it is repeated", func(t *testing.T, w *world) {
-		g, j := far[string](t, w, order), work("a", time.Second)
+		g, j := remote[string](t, w, order), work("a", time.Second)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply, Times: 2})
 		do(t, g, key, j, "a")
 		do(t, process[string](t, w, order), key, j, "a")
 		j.want(t, 1)
 	}},
-	{"a result whose reply was lost is there once", func(t *testing.T, w *world) {
+	{"a settlement whose reply was lost is stored once", func(t *testing.T, w *world) {
 		for _, p := range []guard.Policy{order, {Name: "free", After: guard.Free}, {Name: "window", After: guard.Window, Window: time.Millisecond * 10}} {
 			g, j := process[string](t, w, p), work("a", 20*time.Millisecond)
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpSettle, Do: enginetest.LoseReply, Times: 2})
@@ -217,7 +217,7 @@ var onceLaws = []law{
 			}
 		}
 	}},
-	{"Goexit in the work is a panic without a value", func(t *testing.T, w *world) {
+	{"runtime.Goexit in the work counts as a panic", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Policy{Name: "order", OnUnknown: guard.Hold}), work("a", 0)
 		done := make(chan struct{})
 		go func() {
@@ -228,7 +228,7 @@ var onceLaws = []law{
 		fails(t, g, key, j, guard.ErrUnknown)
 		j.want(t, 0)
 	}},
-	{"a wrapped function happens once for each argument", func(t *testing.T, w *world) {
+	{"a wrapped function runs once for each key", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		n := 0
 		pay := guard.Wrap(g, func(id string) guard.Key { return guard.Of("ann", id) },

@@ -22,7 +22,7 @@ func leave(t *testing.T, g *guard.Guard[string], k guard.Key) {
 }
 
 var operatorLaws = []law{
-	{"an operator says that the work was done, and everybody gets the result", func(t *testing.T, w *world) {
+	{"Resolve makes an operator's result the one that all callers get", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, strict), process[string](t, w, strict), work("a", 0)
 		leave(t, g, key)
 		fails(t, g, key, j, guard.ErrUnknown)
@@ -31,7 +31,7 @@ var operatorLaws = []law{
 		do(t, other, key, j, "by hand")
 		j.want(t, 0)
 	}},
-	{"an operator says that it did not happen, and the next call runs", func(t *testing.T, w *world) {
+	{"after Forget the next call runs", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
 		leave(t, g, key)
 		ok(t, process[string](t, w, strict).Forget(t.Context(), key))
@@ -39,7 +39,7 @@ var operatorLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},
-	{"what is not unknown cannot be resolved", func(t *testing.T, w *world) {
+	{"only an unknown outcome can be resolved", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", time.Second)
 		wantErr(t, g.Resolve(t.Context(), key, "x"), guard.ErrNotUnknown)
 		wait := begun(t, g, key, j)
@@ -51,9 +51,9 @@ var operatorLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},
-	{"an operator who comes too late decides nothing", func(t *testing.T, w *world) {
+	{"an operator that comes too late changes nothing", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
-		late := far[string](t, w, strict)
+		late := remote[string](t, w, strict)
 		leave(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
 		decided := make(chan error, 1)
@@ -66,7 +66,7 @@ var operatorLaws = []law{
 			t.Errorf("Lookup = %+v, %v", s, err)
 		}
 	}},
-	{"what an operator has decided is forgotten, and not what others were told of it", func(t *testing.T, w *world) {
+	{"an operator's decision is cached, not the answer from before it", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
 		leave(t, g, key)
 		ok(t, g.Resolve(t.Context(), key, "by hand"))
@@ -79,7 +79,7 @@ var operatorLaws = []law{
 			t.Errorf("%d asked the engine, want 1", n)
 		}
 	}},
-	{"who waited while an operator decided is still the one who asks for all here", func(t *testing.T, w *world) {
+	{"a caller that waited during an operator's decision still asks on behalf of its process", func(t *testing.T, w *world) {
 		p := strict
 		p.OnDuplicate, p.Wait = guard.Wait, time.Minute
 		g, j := process[string](t, w, p), work("a", 10*time.Second)
@@ -99,11 +99,11 @@ var operatorLaws = []law{
 			ok(t, err)
 		}
 		if n := claims(w) - asked; n != 0 {
-			t.Errorf("%d asked the engine for what runs here", n)
+			t.Errorf("%d calls asked the engine about work of this process", n)
 		}
 		j.want(t, 1)
 	}},
-	{"an operator whose result does not encode decides nothing", func(t *testing.T, w *world) {
+	{"an operator's result that cannot be encoded changes nothing", func(t *testing.T, w *world) {
 		for _, opt := range []guard.Option{guard.WithCodec(panicking{}), guard.MaxResult(1)} {
 			g := process[string](t, w, strict, opt)
 			leave(t, g, key)
@@ -115,9 +115,9 @@ var operatorLaws = []law{
 		window := guard.Policy{Name: "form", After: guard.Window, Window: time.Minute, OnUnknown: guard.Hold}
 		g := process[string](t, w, window, guard.WithCodec(panicking{}))
 		leave(t, g, key)
-		ok(t, g.Resolve(t.Context(), key, "nobody keeps it"))
+		ok(t, g.Resolve(t.Context(), key, "it is not kept"))
 	}},
-	{"what is listed can be looked up and resolved as it is listed", func(t *testing.T, w *world) {
+	{"a listed key can be looked up and resolved as listed", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		leave(t, g, key)
 		leave(t, g, guard.Of("ann", "2"))
@@ -140,7 +140,7 @@ var operatorLaws = []law{
 		wantErr(t, err, interlock.ErrKey)
 		fails(t, g, guard.Hashed("order:x"), work("a", 0), interlock.ErrKey)
 	}},
-	{"of two operators one decides", func(t *testing.T, w *world) {
+	{"of two concurrent operators one decides", func(t *testing.T, w *world) {
 		g, other := process[string](t, w, strict), process[string](t, w, strict)
 		leave(t, g, key)
 		for _, op := range []enginetest.Op{enginetest.OpClaim, enginetest.OpSettle} { // so that they meet at every step
@@ -149,10 +149,10 @@ var operatorLaws = []law{
 		errs := make([]error, 2)
 		together(2, func(i int) { errs[i] = []*guard.Guard[string]{g, other}[i].Resolve(t.Context(), key, fmt.Sprint(i)) })
 		if (errs[0] == nil) == (errs[1] == nil) {
-			t.Errorf("they were told %v and %v", errs[0], errs[1])
+			t.Errorf("the operators got %v and %v", errs[0], errs[1])
 		}
 	}},
-	{"a key can be looked up in plain, in every state", func(t *testing.T, w *world) {
+	{"a plain key can be looked up in every state", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "order", OnUnknown: guard.Hold, OnError: guard.Keep})
 		want := func(k guard.Key, state guard.State) {
 			t.Helper()
@@ -178,7 +178,7 @@ var operatorLaws = []law{
 			t.Error("no error for an empty key")
 		}
 	}},
-	{"every unknown outcome is listed, and nothing of other guards", func(t *testing.T, w *world) {
+	{"List returns every unknown outcome, and none of other guards", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "a*b?", OnUnknown: guard.Hold})
 		other := process[string](t, w, guard.Policy{Name: "aXbY", OnUnknown: guard.Hold})
 		for i := range 250 {
@@ -201,7 +201,7 @@ var operatorLaws = []law{
 			break
 		}
 	}},
-	{"an engine that is down says so to operators, too", func(t *testing.T, w *world) {
+	{"operators get an error while the engine is down", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		leave(t, g, key)
 		cut(w)
@@ -214,13 +214,13 @@ var operatorLaws = []law{
 	}},
 }
 
-// panicking is a codec with a bug.
+// panicking is a codec that panics.
 type panicking struct{ guard.JSON }
 
 func (panicking) Marshal(any) ([]byte, error) { panic("boom") }
 
 var closingLaws = []law{
-	{"a guard that is closed lets what runs end, and refuses what is new", func(t *testing.T, w *world) {
+	{"a closing guard lets running work end, and refuses new work", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", time.Minute)
 		wait := begun(t, g, key, j)
 		closed := make(chan error, 1)
@@ -229,12 +229,12 @@ var closingLaws = []law{
 		fails(t, g, guard.Of("ann", "2"), j, guard.ErrClosed)
 		fails(t, g, key, j, guard.ErrClosed)
 		if v, err := wait(); err != nil || v != "a" {
-			t.Errorf("what ran got %q, %v", v, err)
+			t.Errorf("the running work returned %q, %v", v, err)
 		}
 		ok(t, <-closed)
 		j.want(t, 1)
 	}},
-	{"no work begins after a guard was closed", func(t *testing.T, w *world) {
+	{"no work starts after Close", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", time.Minute)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Delay, After: time.Second, Times: 1})
 		asking := begun(t, g, key, j)
@@ -243,7 +243,7 @@ var closingLaws = []law{
 			_, err := g.Do(t.Context(), key, j.do)
 			wantErr(t, err, guard.ErrClosed)
 			if d := time.Since(start); d != 0 {
-				t.Errorf("who waited for the answer was told after %v", d)
+				t.Errorf("the waiter was answered after %v", d)
 			}
 		}()
 		synctest.Wait()
@@ -256,7 +256,7 @@ var closingLaws = []law{
 		j.want(t, 0)
 		do(t, process[string](t, w, strict), key, j, "a")
 	}},
-	{"no work begins unguarded after a guard was closed", func(t *testing.T, w *world) {
+	{"no unguarded work starts after Close", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", time.Minute)
 		cut(w)
 		asking := begun(t, g, key, j)
@@ -265,7 +265,7 @@ var closingLaws = []law{
 		wantErr(t, err, guard.ErrClosed)
 		j.want(t, 0)
 	}},
-	{"a guard that is closed waits for what runs unguarded, too", func(t *testing.T, w *world) {
+	{"Close waits for unguarded work, too", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Form("form")), work("a", time.Minute)
 		cut(w)
 		wait := begun(t, g, key, j)
@@ -278,7 +278,7 @@ var closingLaws = []law{
 		_, err := wait()
 		ok(t, err)
 	}},
-	{"a guard that is closed with results that nobody could be told says so", func(t *testing.T, w *world) {
+	{"Close reports results that the engine did not accept", func(t *testing.T, w *world) {
 		g, err := guard.New[string](interlock.New(w.engine), order)
 		ok(t, err)
 		_, c := begin(t, g, key)
@@ -289,7 +289,7 @@ var closingLaws = []law{
 		wantErr(t, g.Close(ctx), guard.ErrNotStored)
 		time.Sleep(guard.DefaultLease) // it is still tried
 	}},
-	{"a guard that is closed and gives up telling a result says so", func(t *testing.T, w *world) {
+	{"Close reports a result that it gave up storing", func(t *testing.T, w *world) {
 		g, err := guard.New[string](interlock.New(w.engine), order)
 		ok(t, err)
 		_, c := begin(t, g, key)
@@ -297,7 +297,7 @@ var closingLaws = []law{
 		wantErr(t, c.Complete("a"), guard.ErrNotStored)
 		wantErr(t, g.Close(context.Background()), guard.ErrNotStored)
 	}},
-	{"a guard that is closed while something runs unguarded says so", func(t *testing.T, w *world) {
+	{"Close reports unguarded work that still runs", func(t *testing.T, w *world) {
 		g, err := guard.New[string](interlock.New(w.engine), guard.Form("form"))
 		ok(t, err)
 		cut(w)
@@ -305,12 +305,12 @@ var closingLaws = []law{
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if g.Close(ctx) == nil {
-			t.Error("closed, it says, and something runs")
+			t.Error("Close returned no error while work runs")
 		}
 		ok(t, c.Complete("a"))
 		ok(t, g.Close(context.Background()))
 	}},
-	{"an idle guard listens for nothing and remembers nothing", func(t *testing.T, w *world) {
+	{"an idle guard has no subscriptions and no cached answers", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, order), process[string](t, w, order), work("a", time.Second)
 		for i := range 20 {
 			k := guard.Of("ann", fmt.Sprint(i))
@@ -321,10 +321,10 @@ var closingLaws = []law{
 		}
 		time.Sleep(5 * time.Second)
 		if n, m := g.Entries(), other.Entries(); n != 0 || m != 0 {
-			t.Errorf("%d and %d keys are remembered", n, m)
+			t.Errorf("%d and %d keys are cached", n, m)
 		}
 	}},
-	{"a guard that is closed remembers nothing, not even what comes in late", func(t *testing.T, w *world) {
+	{"a closed guard caches nothing, not even late answers", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, order), on[string](t, w, w.memory, order), work("a", 0)
 		late := guard.Of("ann", "late")
 		do(t, other, late, j, "a")
@@ -333,13 +333,13 @@ var closingLaws = []law{
 		asking := begun(t, g, late, j)
 		ok(t, g.Close(context.Background()))
 		if v, err := asking(); err != nil || v != "a" {
-			t.Errorf("who asked before got %q, %v", v, err)
+			t.Errorf("the earlier caller got %q, %v", v, err)
 		}
 		if n := g.Entries(); n != 0 {
-			t.Errorf("%d keys are remembered", n)
+			t.Errorf("%d keys are cached", n)
 		}
 	}},
-	{"who waits is told when the guard is closed", func(t *testing.T, w *world) {
+	{"Close ends all waiting", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: 2 * time.Hour}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Minute)
 		wait := begun(t, g, key, j)
@@ -353,12 +353,12 @@ var closingLaws = []law{
 			wantErr(t, err, guard.ErrClosed)
 		}
 		if d := time.Since(start); d != 0 {
-			t.Errorf("they were told after %v", d)
+			t.Errorf("they were answered after %v", d)
 		}
 		_, err := wait()
 		ok(t, err)
 	}},
-	{"what still runs when there is no more time loses its claim, and the outcome is unknown", func(t *testing.T, w *world) {
+	{"work that runs when Close times out loses its claim, and its outcome is unknown", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", time.Hour)
 		wait := begun(t, g, key, j)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

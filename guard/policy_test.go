@@ -25,7 +25,7 @@ func TestPolicyDefaults(t *testing.T) {
 	}
 }
 
-// TestPresets names what P3 and S9 ask for.
+// TestPresets checks the durations that P3 and S9 require.
 func TestPresets(t *testing.T) {
 	for _, c := range []struct {
 		p             guard.Policy
@@ -56,7 +56,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestBadPolicies says of each mistake what is wrong.
+// TestBadPolicies checks that the error names every mistake.
 func TestBadPolicies(t *testing.T) {
 	for want, p := range map[string]guard.Policy{
 		"Name has 0 bytes":                  {},
@@ -94,7 +94,7 @@ func TestBadPolicies(t *testing.T) {
 	err := guard.Policy{Lease: -1, Retain: -1}.Check()
 	for _, want := range []string{"Name", "Lease", "Retain"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not tell all: %s", err, want)
+			t.Errorf("%q does not mention %s", err, want)
 		}
 	}
 }
@@ -142,17 +142,17 @@ func TestBadSecrets(t *testing.T) {
 	}
 	long := []byte(strings.Repeat("x", 32))
 	if _, err := guard.NewTokens(0, long); err == nil {
-		t.Error("tokens without a life")
+		t.Error("NewTokens accepts a life of zero")
 	}
 	if _, err := guard.NewTokens(time.Hour, long[:15]); err == nil {
-		t.Error("tokens with a secret that can be guessed")
+		t.Error("NewTokens accepts a short secret")
 	}
 	if _, err := guard.NewTokens(time.Hour, long, nil); err == nil {
-		t.Error("tokens with an old secret that can be guessed")
+		t.Error("NewTokens accepts a short older secret")
 	}
 }
 
-// forgetful is an engine that keeps no records.
+// forgetful is an engine without a ledger.
 type forgetful struct{ engine.Engine }
 
 func (f forgetful) Capabilities() engine.Capabilities { return engine.Capabilities{} }

@@ -27,11 +27,11 @@ var (
 	ghosts = flag.Bool("guard.ghosts", true, "demand that what never began is not said to be unknown")
 )
 
-// TestRandom lets two or three processes, with callers who give up, operators, work
-// of every kind and an engine that fails in every way, but for one of them in half of
-// the histories, do as they please for some minutes of virtual time. With OnUnknown
-// Hold or Resolve, and OnDown Closed, no key has two effects, nobody gets what is
-// another's, and what happened is known in the end, or known to be unknown.
+// TestRandom runs two or three processes for some minutes of virtual time, with random
+// work, impatient callers, operators and a failing engine. In half of the histories one
+// process has an engine that does not fail. With OnUnknown Hold or Resolve, and OnDown
+// Closed, no key has two effects, no caller gets another key's result, and at the end
+// every outcome is known, or known to be unknown.
 func TestRandom(t *testing.T) {
 	if *seed != 0 {
 		synctest.Test(t, func(t *testing.T) { randomHistory(t, *seed, true) })
@@ -44,13 +44,13 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// A outcome is what really became of one key.
+// An outcome is what really happened to one key.
 type outcome struct {
 	mu      sync.Mutex
 	effects []string      // the results
 	began   int           // how often work began
 	working int           // how many are at it
-	stored  bool          // somebody was told that its result is kept
+	stored  bool          // a caller was told that its result is stored
 	operate chan struct{} // one operator at a time: a mutex would stop the bubble's time
 }
 
@@ -142,7 +142,7 @@ func newHistory(t *testing.T, seed uint64, loud bool) (*history, *rand.Rand) {
 	return h, r
 }
 
-// resolve tells the truth, if it tells anything.
+// resolve returns the true outcome, or an error.
 func (h *history) resolve(r *rand.Rand) func(context.Context, guard.Key) (string, bool, error) {
 	var mu sync.Mutex
 	return func(ctx context.Context, key guard.Key) (string, bool, error) {
@@ -176,7 +176,7 @@ var (
 	errLeft     = errors.New("the caller has left")
 )
 
-// job returns work on the i-th key, as random as its maker.
+// job returns random work on the i-th key.
 func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context) (string, error) {
 	f, how, before, after := h.fates[i], r.IntN(12), span(r, pick(r, time.Second, 10*time.Second, time.Minute)), span(r, time.Second)
 	v := fmt.Sprintf("k%d/%s/%d", i, about, r.Uint32())
@@ -221,7 +221,7 @@ func (h *history) job(r *rand.Rand, g, i int, about string) func(context.Context
 	}
 }
 
-// call is somebody who wants work to be done.
+// call makes one random call.
 func (h *history) call(r *rand.Rand) {
 	defer func() {
 		if p := recover(); p != nil && p != "done" && p != "not done" {
@@ -267,7 +267,7 @@ func (h *history) call(r *rand.Rand) {
 	}
 }
 
-// transact does a job in the other shape.
+// transact does a job with Begin instead of Do.
 func (h *history) transact(ctx context.Context, g *guard.Guard[string], f *outcome, key guard.Key, job func(context.Context) (string, error)) (string, error) {
 	ctx, claim, err := g.Begin(ctx, key)
 	if err != nil {
@@ -300,7 +300,7 @@ func (h *history) transact(ctx context.Context, g *guard.Guard[string], f *outco
 	return "", err
 }
 
-// operator says what became of work, and never anything but the truth.
+// operator settles unknown outcomes with the true result.
 func (h *history) operator(r *rand.Rand) {
 	g, i := h.guards[r.IntN(len(h.guards))], r.IntN(len(h.fates))
 	f := h.fates[i]
@@ -323,7 +323,7 @@ func (h *history) operator(r *rand.Rand) {
 	}
 }
 
-// mischief lets something go wrong.
+// mischief injects a random fault.
 func (h *history) mischief(r *rand.Rand) {
 	op := pick(r, enginetest.OpClaim, enginetest.OpClaimRenew, enginetest.OpSettle, enginetest.OpSettle, enginetest.OpLookup, enginetest.OpNotify)
 	f := enginetest.Fault{Op: op, Times: 1 + r.IntN(4), After: span(r, h.policy.Lease*9/10)}
@@ -355,7 +355,7 @@ func (h *history) mischief(r *rand.Rand) {
 	}
 }
 
-// end closes a guard, and demands that this comes to an end.
+// end closes a guard, and checks that Close returns.
 func (h *history) end(g int, within time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -407,8 +407,7 @@ func randomHistory(t *testing.T, seed uint64, loud bool) {
 	}
 }
 
-// settled demands that what is known of every key is true, and that whoever comes
-// now is told.
+// settled checks that every known outcome is true, and that a new caller gets it.
 func (h *history) settled() {
 	for i, f := range h.fates {
 		v, happened, busy := f.truth()
@@ -422,7 +421,7 @@ func (h *history) settled() {
 		case s.State == engine.Running:
 			h.wrong("k%d is still running, for %v", i, s.Left)
 		case *ghosts && !h.stepped && s.State == engine.Unknown && f.began == 0:
-			h.wrong("nobody is said to know what became of k%d, and nothing ever began", i)
+			h.wrong("the outcome of k%d is said to be unknown, and nothing ever began", i)
 		case f.stored && s.State != engine.Done:
 			h.wrong("k%d is %v, but its result was said to be kept", i, s.State)
 		case happened && s.State != engine.Done && s.State != engine.Unknown, !happened && s.State == engine.Done:

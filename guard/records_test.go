@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// records are those of all guards of a world, as an operator sees them.
+// records returns the Records of a world.
 func records(t *testing.T, w *world) *guard.Records {
 	t.Helper()
 	r, err := guard.NewRecords(interlock.New(w.asked()))
@@ -18,7 +18,7 @@ func records(t *testing.T, w *world) *guard.Records {
 	return r
 }
 
-// only returns the one record there is.
+// only returns the single record that matches.
 func only(t *testing.T, r *guard.Records, pattern string) guard.Record {
 	t.Helper()
 	all, next, err := r.From(t.Context(), pattern, "")
@@ -30,7 +30,7 @@ func only(t *testing.T, r *guard.Records, pattern string) guard.Record {
 }
 
 var recordsLaws = []law{
-	{"an operator without a guard sees whose record it is and what is kept", func(t *testing.T, w *world) {
+	{"Records shows the guard of a record and what is stored", func(t *testing.T, w *world) {
 		p := strict
 		p.Name = "a:b{c}%3A*"
 		g, j := process[string](t, w, p), work("secret", 0)
@@ -49,7 +49,7 @@ var recordsLaws = []law{
 			t.Errorf("another guard has %+v, error %v", all, err)
 		}
 	}},
-	{"an operator without a guard says that the work was done, with its result or without", func(t *testing.T, w *world) {
+	{"Records.Resolve settles work as done, with a result or without", func(t *testing.T, w *world) {
 		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
 		leave(t, g, key)
 		ok(t, r.Resolve(t.Context(), only(t, r, "").Key, engine.Done, []byte(`"by hand"`)))
@@ -64,7 +64,7 @@ var recordsLaws = []law{
 		fails(t, g, other, j, guard.ErrNoResult)
 		j.want(t, 0)
 	}},
-	{"an operator without a guard says that the work failed, or that it never was", func(t *testing.T, w *world) {
+	{"Records.Resolve settles work as failed or absent", func(t *testing.T, w *world) {
 		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
 		leave(t, g, key)
 		id := only(t, r, "").Key
@@ -72,7 +72,7 @@ var recordsLaws = []law{
 		time.Sleep(guard.DefaultLocalCache)
 		var failed *guard.FailedError
 		if _, err := g.Do(t.Context(), key, j.do); !errors.As(err, &failed) {
-			t.Errorf("the error is %v, want that it failed", err)
+			t.Errorf("the error is %v, want a FailedError", err)
 		}
 		was, err := r.Erase(t.Context(), id)
 		ok(t, err)
@@ -86,7 +86,7 @@ var recordsLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},
-	{"an operator without a guard cannot resolve what is known, or no guard's", func(t *testing.T, w *world) {
+	{"Records.Resolve refuses known outcomes and keys of no guard", func(t *testing.T, w *world) {
 		g, j, r := process[string](t, w, strict), work("a", 0), records(t, w)
 		do(t, g, key, j, "a")
 		id := only(t, r, "").Key

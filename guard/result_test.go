@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A receipt is a result with something in it.
+// A receipt is a result with several fields.
 type receipt struct {
 	Order string
 	Cents int64
 }
 
-// settled leaves a record behind as if somebody had.
+// settled stores a record with the given envelope.
 func settled(t *testing.T, w *world, key string, result []byte) {
 	t.Helper()
 	l := w.memory.Capabilities().Ledger
@@ -33,7 +33,7 @@ func settled(t *testing.T, w *world, key string, result []byte) {
 	ok(t, err)
 }
 
-// stored returns what the engine keeps for a key.
+// stored returns the stored key and envelope.
 func stored(t *testing.T, w *world, g *guard.Guard[string], k guard.Key) (string, []byte) {
 	t.Helper()
 	s, err := g.Lookup(t.Context(), k)
@@ -55,7 +55,7 @@ func secret(name string) guard.Secret {
 }
 
 var resultLaws = []law{
-	{"a result comes back as it was", func(t *testing.T, w *world) {
+	{"a replayed result equals the original", func(t *testing.T, w *world) {
 		g := process[receipt](t, w, order)
 		want := receipt{"42", 9_007_199_254_740_993}
 		for range 2 {
@@ -66,10 +66,10 @@ var resultLaws = []law{
 		}
 		got, err := process[receipt](t, w, order).Do(t.Context(), key, nil)
 		if err != nil || got != want {
-			t.Errorf("elsewhere Do = %+v, %v", got, err)
+			t.Errorf("in another process Do = %+v, %v", got, err)
 		}
 	}},
-	{"a result that does not encode is never replayed, and the work never run again", func(t *testing.T, w *world) {
+	{"a result that cannot be encoded is never replayed, and the work never runs again", func(t *testing.T, w *world) {
 		g, ran := process[any](t, w, order), 0
 		v, err := g.Do(t.Context(), key, func(context.Context) (any, error) { ran++; return func() {}, nil })
 		if err != nil || v == nil {
@@ -84,14 +84,14 @@ var resultLaws = []law{
 			t.Errorf("ran %d times, %d tombstones", ran, n)
 		}
 	}},
-	{"a result whose codec panics is never replayed, and the work never run again", func(t *testing.T, w *world) {
+	{"a result whose codec panics is never replayed, and the work never runs again", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order, guard.WithCodec(panicking{})), work("a", 0)
 		do(t, g, key, j, "a")
 		fails(t, g, key, j, guard.ErrNoResult)
 		fails(t, process[string](t, w, order), key, j, guard.ErrNoResult)
 		j.want(t, 1)
 	}},
-	{"an error that panics when it is read leaves no claim behind", func(t *testing.T, w *world) {
+	{"an error whose Error method panics leaves no claim behind", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Policy{Name: "order", OnError: guard.Keep}), &job{err: (*brokenError)(nil)}
 		func() {
 			defer func() {
@@ -106,7 +106,7 @@ var resultLaws = []law{
 		}
 		do(t, g, key, work("a", 0), "a")
 	}},
-	{"a result that is too large is never replayed, and the work never run again", func(t *testing.T, w *world) {
+	{"a result that is too large is never replayed, and the work never runs again", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order, guard.MaxResult(100)), work(strings.Repeat("x", 99), 0)
 		do(t, g, key, j, j.result)
 		wantErr(t, fails(t, g, key, j, guard.ErrNoResult), guard.ErrTooLarge)
@@ -116,7 +116,7 @@ var resultLaws = []law{
 		do(t, g, guard.Of("ann", "2"), fits, fits.result)
 		do(t, g, guard.Of("ann", "2"), fits, fits.result)
 	}},
-	{"a kept error that is none is never shown", func(t *testing.T, w *world) {
+	{"a failure record without an error text is never shown", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		g := process[string](t, w, p)
 		do(t, g, key, work("card number", 0), "card number")
@@ -130,7 +130,7 @@ var resultLaws = []law{
 		time.Sleep(guard.DefaultLocalCache)
 		wantErr(t, fails(t, g, key, work("a", 0), guard.ErrNoResult), guard.ErrCorrupt)
 	}},
-	{"the engine cannot tell two payloads that are the same, nor read one", func(t *testing.T, w *world) {
+	{"the engine can neither compare nor read payloads", func(t *testing.T, w *world) {
 		g := process[string](t, w, order)
 		var seen []string
 		for _, id := range []string{"1", "2"} {
@@ -146,7 +146,7 @@ var resultLaws = []law{
 			t.Errorf("the engine was told %q", seen)
 		}
 	}},
-	{"with a secret, nobody finds out a payload by trying", func(t *testing.T, w *world) {
+	{"with a secret, payloads cannot be guessed", func(t *testing.T, w *world) {
 		for secret, want := range map[string]bool{"": true, strings.Repeat("s", 16): false} {
 			var opts []guard.Option
 			if secret != "" {
@@ -168,17 +168,17 @@ var resultLaws = []law{
 			}
 		}
 	}},
-	{"a result that does not decode is never replayed, and the work never run again", func(t *testing.T, w *world) {
+	{"a result that cannot be decoded is never replayed, and the work never runs again", func(t *testing.T, w *world) {
 		do(t, process[string](t, w, order), key, work("no number", 0), "no number")
 		g := process[int](t, w, order)
-		_, err := g.Do(t.Context(), key, func(context.Context) (int, error) { t.Error("it was run"); return 1, nil })
+		_, err := g.Do(t.Context(), key, func(context.Context) (int, error) { t.Error("the work ran"); return 1, nil })
 		wantErr(t, err, guard.ErrNoResult)
 		var bad *json.UnmarshalTypeError
 		if !errors.As(err, &bad) {
 			t.Errorf("%v does not say what the codec said", err)
 		}
 	}},
-	{"a record that was changed, cut, emptied or moved to another key is never replayed, and the work never run again", func(t *testing.T, w *world) {
+	{"a record that was changed, truncated, emptied or moved to another key is never replayed, and the work never runs again", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order), work("a", 0)
 		do(t, g, key, j, "a")
 		hash, good := stored(t, w, g, key)
@@ -202,7 +202,7 @@ var resultLaws = []law{
 		wantErr(t, fails(t, g, moved, j, guard.ErrNoResult), guard.ErrCorrupt)
 		j.want(t, 1)
 	}},
-	{"an encrypted result does not show, comes back, and cannot be moved to another key", func(t *testing.T, w *world) {
+	{"an encrypted result is unreadable, is replayed, and cannot be moved to another key", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, order, guard.Encrypt(ring(t, secret("k1")))), work("card number", 0)
 		do(t, g, key, j, j.result)
 		time.Sleep(time.Second)
@@ -218,7 +218,7 @@ var resultLaws = []law{
 		wantErr(t, fails(t, g, moved, j, guard.ErrNoResult), guard.ErrCorrupt)
 		j.want(t, 1)
 	}},
-	{"keys are replaced by putting a new one in front, and a result whose key is gone is not replayed", func(t *testing.T, w *world) {
+	{"a new first key replaces the old one, and a result whose key is gone is not replayed", func(t *testing.T, w *world) {
 		j := work("a", 0)
 		do(t, process[string](t, w, order, guard.Encrypt(ring(t, secret("old")))), key, j, "a")
 		g := process[string](t, w, order, guard.Encrypt(ring(t, secret("new"), secret("old"))))
@@ -237,17 +237,17 @@ var resultLaws = []law{
 		}
 		j.want(t, 2)
 	}},
-	{"two encryptions of the same differ", func(t *testing.T, w *world) {
+	{"two encryptions of the same result differ", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "order", Retain: time.Second}, guard.Encrypt(ring(t, secret("k"))))
 		do(t, g, key, work("a", 0), "a")
 		_, one := stored(t, w, g, key)
 		time.Sleep(2 * time.Second)
 		do(t, g, key, work("a", 0), "a")
 		if _, two := stored(t, w, g, key); string(one) == string(two) {
-			t.Error("they are the same")
+			t.Error("two encryptions are equal")
 		}
 	}},
-	{"a guard that encrypts does not believe what is not encrypted, errors included", func(t *testing.T, w *world) {
+	{"an encrypting guard rejects unencrypted results and errors", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnError: guard.Keep}
 		plain, j := process[string](t, w, p), work("a", 0)
 		do(t, plain, key, j, "a")
@@ -260,14 +260,14 @@ var resultLaws = []law{
 		fails(t, g, guard.Of("ann", "3"), j, guard.ErrFailed)
 		j.want(t, 1)
 	}},
-	{"another codec is used for what it is given", func(t *testing.T, w *world) {
+	{"WithCodec encodes and decodes results", func(t *testing.T, w *world) {
 		g := process[string](t, w, order, guard.WithCodec(shouting{}))
 		do(t, g, key, work("a", 0), "a")
 		do(t, g, key, work("b", 0), "A")
 	}},
 }
 
-// shouting is a codec whose work shows.
+// shouting is a codec that changes the case of results.
 type shouting struct{}
 
 func (shouting) Marshal(v any) ([]byte, error) { return []byte(strings.ToUpper(v.(string))), nil }
@@ -276,7 +276,7 @@ func (shouting) Unmarshal(b []byte, v any) error {
 	return nil
 }
 
-// A brokenError cannot be read if it is nil, as happens to those who return one.
+// A brokenError panics if it is a nil pointer in an error.
 type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }

@@ -85,7 +85,7 @@ func (t *Tokens) Issue(user, form string) string {
 // be used again. Redeem itself spends nothing.
 //
 // The error matches [ErrTokenUnknown] or [ErrTokenForeign]. An expired token still finds
-// its earlier result while that is kept. If there is none, the guard returns
+// its earlier result while that is kept; without a result the guard returns
 // [ErrTokenExpired].
 func (t *Tokens) Redeem(token, user, form string) (Key, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)

@@ -22,7 +22,7 @@ func tokens(t *testing.T, secret string, older ...string) *guard.Tokens {
 	return ts
 }
 
-// redeem demands that a token of Ann's is good.
+// redeem redeems a token of Ann's.
 func redeem(t *testing.T, ts *guard.Tokens, token, form string) guard.Key {
 	t.Helper()
 	k, err := ts.Redeem(token, "ann", form)
@@ -31,7 +31,7 @@ func redeem(t *testing.T, ts *guard.Tokens, token, form string) guard.Key {
 }
 
 var tokenLaws = []law{
-	{"a token is spent once, and remembers what on (P1, P6)", func(t *testing.T, w *world) {
+	{"a token is spent once, and then replays its result (P1, P6)", func(t *testing.T, w *world) {
 		ts, g, j := tokens(t, "s"), process[string](t, w, order), work("a", time.Second)
 		token := ts.Issue("ann", "checkout")
 		wait := begun(t, g, redeem(t, ts, token, "checkout"), j)
@@ -42,13 +42,13 @@ var tokenLaws = []law{
 		do(t, g, redeem(t, ts, ts.Issue("ann", "checkout"), "checkout"), j, "a")
 		j.want(t, 2)
 	}},
-	{"a token whose work failed is free again (P6)", func(t *testing.T, w *world) {
+	{"a token whose work failed can be used again (P6)", func(t *testing.T, w *world) {
 		ts, g := tokens(t, "s"), process[string](t, w, order)
 		k := redeem(t, ts, ts.Issue("ann", "checkout"), "checkout")
 		fails(t, g, k, &job{err: errNo}, errNo)
 		do(t, g, k, work("a", 0), "a")
 	}},
-	{"a token stays spent for as long as it is good, however short results are kept", func(t *testing.T, w *world) {
+	{"a token stays spent while it is valid, even if results are kept for less", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", Retain: time.Second}
 		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
 		token := ts.Issue("ann", "checkout")
@@ -57,7 +57,7 @@ var tokenLaws = []law{
 		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
 		j.want(t, 1)
 	}},
-	{"a token that has expired finds what it was spent on, and begins nothing", func(t *testing.T, w *world) {
+	{"an expired token finds its result, and starts no work", func(t *testing.T, w *world) {
 		ts, g, j := tokens(t, "s"), process[string](t, w, order), work("a", 0)
 		spent, unspent := ts.Issue("ann", "checkout"), ts.Issue("ann", "checkout")
 		time.Sleep(ts.Life() - time.Second)
@@ -67,16 +67,16 @@ var tokenLaws = []law{
 		fails(t, g, redeem(t, ts, spent, "checkout").For([]byte("y")), j, guard.ErrMismatch)
 		fails(t, g, redeem(t, ts, unspent, "checkout"), j, guard.ErrTokenExpired)
 		if n := g.Stats().Coalesced; n != 0 {
-			t.Errorf("%d were answered in house, and the engine was asked for all", n)
+			t.Errorf("%d calls count as coalesced, and all of them asked the engine", n)
 		}
 		cut(w)
-		fails(t, far[string](t, w, order), redeem(t, ts, spent, "checkout"), j, guard.ErrDown)
+		fails(t, remote[string](t, w, order), redeem(t, ts, spent, "checkout"), j, guard.ErrDown)
 		w.engine.Heal()
 		time.Sleep(guard.DefaultRetain)
 		fails(t, g, redeem(t, ts, spent, "checkout"), j, guard.ErrTokenExpired)
 		j.want(t, 1)
 	}},
-	{"tokens of others, of other forms, made up, changed and expired are told apart", func(t *testing.T, w *world) {
+	{"foreign, forged, changed and expired tokens get different errors", func(t *testing.T, w *world) {
 		ts := tokens(t, "s")
 		token := ts.Issue("ann", "checkout")
 		for name, c := range map[string]struct {
@@ -102,7 +102,7 @@ var tokenLaws = []law{
 		_, err := ts.Redeem(token, "bob", "checkout")
 		wantErr(t, err, guard.ErrTokenForeign)
 	}},
-	{"a token stays spent when an operator who has only its hash says that it was", func(t *testing.T, w *world) {
+	{"a token stays spent when an operator resolves its hashed key", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Minute}
 		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
 		token := ts.Issue("ann", "checkout")
@@ -115,7 +115,7 @@ var tokenLaws = []law{
 		do(t, g, redeem(t, ts, token, "checkout"), j, "by hand")
 		j.want(t, 0)
 	}},
-	{"an expired token of which nobody knows what it was spent on is for the resolver", func(t *testing.T, w *world) {
+	{"the resolver is called for an expired token with an unknown outcome", func(t *testing.T, w *world) {
 		for _, happened := range []bool{true, false} {
 			p := guard.Policy{Name: fmt.Sprint("order-", happened), OnUnknown: guard.Resolve}
 			g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", happened, nil }))
@@ -132,7 +132,7 @@ var tokenLaws = []law{
 			j.want(t, 0)
 		}
 	}},
-	{"a token spent in an outage, and expired since, finds what it was spent on", func(t *testing.T, w *world) {
+	{"an expired token finds a result from an outage", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local}
 		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
 		token := ts.Issue("ann", "checkout")
@@ -144,7 +144,7 @@ var tokenLaws = []law{
 		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
 		j.want(t, 1)
 	}},
-	{"a token that has expired finds in an outage what it was spent on before", func(t *testing.T, w *world) {
+	{"an expired token finds an earlier result during an outage", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDown: guard.Local}
 		ts, g, j := tokens(t, "s"), process[string](t, w, p), work("a", 0)
 		token := ts.Issue("ann", "checkout")
@@ -155,7 +155,7 @@ var tokenLaws = []law{
 		do(t, g, redeem(t, ts, token, "checkout"), j, "a")
 		j.want(t, 1)
 	}},
-	{"an expired token begins nothing if what was unknown of it is forgotten meanwhile", func(t *testing.T, w *world) {
+	{"an expired token starts no work if its unknown outcome is forgotten meanwhile", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })
 		ts, g, j := tokens(t, "s"), process[string](t, w, p, find), work("a", 0)
@@ -171,7 +171,7 @@ var tokenLaws = []law{
 		wantErr(t, err, guard.ErrTokenExpired)
 		j.want(t, 0)
 	}},
-	{"however long it took to find what an expired token was spent on, an engine that fails then is asked again", func(t *testing.T, w *world) {
+	{"a slow lookup of an expired token does not shorten the retries that follow", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
 		ts, j := tokens(t, "s"), work("a", 0)
@@ -183,14 +183,14 @@ var tokenLaws = []law{
 		do(t, g, redeem(t, ts, token, "checkout"), j, "found")
 		j.want(t, 0)
 	}},
-	{"a secret is replaced by putting a new one in front", func(t *testing.T, w *world) {
+	{"a new first secret replaces the old one", func(t *testing.T, w *world) {
 		token := tokens(t, "old").Issue("ann", "checkout")
 		redeem(t, tokens(t, "new", "old"), token, "checkout")
 		_, err := tokens(t, "new").Redeem(token, "ann", "checkout")
 		wantErr(t, err, guard.ErrTokenUnknown)
 		redeem(t, tokens(t, "new"), tokens(t, "new", "old").Issue("ann", "checkout"), "checkout")
 	}},
-	{"a policy that forgets what was done takes no tokens", func(t *testing.T, w *world) {
+	{"a policy that keeps no results accepts no tokens", func(t *testing.T, w *world) {
 		ts, j := tokens(t, "s"), work("a", 0)
 		k := redeem(t, ts, ts.Issue("ann", "f"), "f")
 		fails(t, process[string](t, w, guard.Form("form")), k, j, guard.ErrPolicy)
@@ -198,7 +198,7 @@ var tokenLaws = []law{
 	}},
 }
 
-// flip changes one character in the middle.
+// flip changes one character in the middle of a token.
 func flip(token string) string {
 	b := []byte(token)
 	if b[20]++; b[20] == 'Z'+1 || b[20] == 'z'+1 || b[20] == '9'+1 || b[20] == '_'+1 || b[20] == '-'+1 {

@@ -18,7 +18,7 @@ import (
 )
 
 var traceLaws = []law{
-	{"every call is traced with what it met, and every claim with how it ended (L10)", func(t *testing.T, w *world) {
+	{"every call is traced with its verdict, and every claim with its ending (L10)", func(t *testing.T, w *world) {
 		var seen []string
 		tr := &guard.Trace{
 			Checked: func(c guard.Checked) { seen = append(seen, fmt.Sprint(c.Guard, " ", c.Verdict, " ", c.Coalesced)) },
@@ -41,7 +41,7 @@ var traceLaws = []law{
 			t.Errorf("counted %+v", s)
 		}
 	}},
-	{"a trace that panics leaves no claim behind", func(t *testing.T, w *world) {
+	{"a trace function that panics leaves no claim behind", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict, guard.WithTrace(&guard.Trace{Checked: func(c guard.Checked) {
 			if c.Verdict == guard.Granted {
 				panic("boom")
@@ -75,7 +75,7 @@ var traceLaws = []law{
 		time.Sleep(guard.DefaultLease)
 		wantErr(t, c.Abandon(), errLost)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.LoseReply})
-		fails(t, far[string](t, w, order, guard.WithTrace(tr)), guard.Of("ann", "2"), work("a", 0), guard.ErrDown)
+		fails(t, remote[string](t, w, order, guard.WithTrace(tr)), guard.Of("ann", "2"), work("a", 0), guard.ErrDown)
 		w.engine.Heal()
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -83,7 +83,7 @@ var traceLaws = []law{
 			t.Errorf("traced %d losses, %d renewals, %d clean-ups", lost, renewed, cleaned)
 		}
 	}},
-	{"the log tells key, verdict and time left of every check, and no plain key (L10)", func(t *testing.T, w *world) {
+	{"the log shows the hashed key, verdict and time left of every check (L10)", func(t *testing.T, w *world) {
 		var out bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		g, j := process[string](t, w, order, guard.WithTrace(guard.Log(logger))), work("a", time.Second)
@@ -103,13 +103,13 @@ var traceLaws = []law{
 			t.Errorf("the log has a plain key:\n%s", out.String())
 		}
 	}},
-	{"an engine that was asked and would not is logged as an error, with what it said", func(t *testing.T, w *world) {
+	{"a refusal by the engine is logged as an error, with its text", func(t *testing.T, w *world) {
 		var out bytes.Buffer
 		g := process[string](t, w, order, guard.WithTrace(guard.Log(slog.New(slog.NewTextHandler(&out, nil)))))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaim, Do: enginetest.Refuse, Err: engine.ErrKind, Times: 1})
 		fails(t, g, key, work("a", 0), engine.ErrKind)
 		if n := g.Stats().Verdicts[guard.Down]; n != 1 {
-			t.Errorf("%d calls met an engine that did not let them, want 1", n)
+			t.Errorf("%d calls have the verdict down, want 1", n)
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave()

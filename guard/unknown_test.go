@@ -18,13 +18,13 @@ import (
 
 var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: guard.DefaultRetain}
 
-// errLost is what a late result is refused with.
+// errLost matches the error of a late result.
 var errLost = interlock.ErrLost
 
-// dies claims key in a process that is not heard of again.
+// dies claims key in a process that dies.
 func dies(t *testing.T, w *world, p guard.Policy, k guard.Key, opts ...guard.Option) {
 	t.Helper()
-	g := far[string](t, w, p, opts...)
+	g := remote[string](t, w, p, opts...)
 	_, c := begin(t, g, k)
 	w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 	lease := g.Policy().Lease
@@ -33,7 +33,7 @@ func dies(t *testing.T, w *world, p guard.Policy, k guard.Key, opts ...guard.Opt
 	wantErr(t, c.Complete("late"), errLost)
 }
 
-// ways are how work ends without anybody knowing what became of it.
+// ways are the ways in which an outcome becomes unknown.
 var ways = map[string]func(context.Context) (string, error){
 	"deadline": func(ctx context.Context) (string, error) { return "", context.DeadlineExceeded },
 	"network":  func(ctx context.Context) (string, error) { return "", fmt.Errorf("read: %w", os.ErrDeadlineExceeded) },
@@ -44,13 +44,13 @@ var ways = map[string]func(context.Context) (string, error){
 }
 
 var unknownLaws = []law{
-	{"kill after claim, let two leases pass: unknown for all, until Retain is over", func(t *testing.T, w *world) {
+	{"after a process dies, its outcome is unknown until Retain has passed", func(t *testing.T, w *world) {
 		dies(t, w, strict, key)
 		g, j := process[string](t, w, strict), work("a", 0)
 		for range 3 {
 			var u *guard.UnknownError
 			if err := fails(t, g, key, j, guard.ErrUnknown); !errors.As(err, &u) || u.Fence == 0 || u.Began.IsZero() || u.Left <= 0 {
-				t.Errorf("told %+v", err)
+				t.Errorf("got %+v", err)
 			}
 			time.Sleep(time.Minute)
 		}
@@ -58,14 +58,14 @@ var unknownLaws = []law{
 		time.Sleep(2 * time.Minute)
 		do(t, g, key, j, "a")
 	}},
-	{"by default the next call runs once the lease is over", func(t *testing.T, w *world) {
+	{"by default the next call runs when the lease expires", func(t *testing.T, w *world) {
 		dies(t, w, order, key)
 		g, j := process[string](t, w, order), work("a", 0)
 		do(t, g, key, j, "a")
 		do(t, g, key, j, "a")
 		j.want(t, 1)
 	}},
-	{"work that ran out of time, or says that it does not know, is held", func(t *testing.T, w *world) {
+	{"with Hold, work that timed out or reports an unknown outcome is held", func(t *testing.T, w *world) {
 		for name, way := range ways {
 			g, j, k := process[string](t, w, strict), work("a", 0), guard.Of("ann", name)
 			if _, err := g.Do(t.Context(), k, way); err == nil {
@@ -75,18 +75,18 @@ var unknownLaws = []law{
 			fails(t, process[string](t, w, strict), k, j, guard.ErrUnknown)
 			j.want(t, 0)
 			if n := g.Stats().Endings[guard.LeftUnknown]; n != 1 {
-				t.Errorf("%s: %d left open, want 1", name, n)
+				t.Errorf("%s: %d unknown, want 1", name, n)
 			}
 		}
 	}},
-	{"by default it is run again", func(t *testing.T, w *world) {
+	{"by default work with an unknown outcome runs again", func(t *testing.T, w *world) {
 		for name, way := range ways {
 			g, j, k := process[string](t, w, order), work("a", 0), guard.Of("ann", name)
 			_, _ = g.Do(t.Context(), k, way)
 			do(t, g, k, j, "a")
 		}
 	}},
-	{"a claim that is failed with a doubt, a timeout, or after its context has ended is held as well", func(t *testing.T, w *world) {
+	{"Fail with an unknown outcome, a timeout or an ended context is held as well", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		for i, err := range []error{guard.OutcomeUnknown(errNo), context.DeadlineExceeded, fmt.Errorf("read: %w", os.ErrDeadlineExceeded), errNo} {
 			k := guard.Of("ann", fmt.Sprint(i))
@@ -101,7 +101,7 @@ var unknownLaws = []law{
 			cancel()
 		}
 	}},
-	{"work that is sure that nothing has happened may be done again, whatever its error says", func(t *testing.T, w *world) {
+	{"work that returns NotExecuted may run again, even after a timeout", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		_, err := g.Do(t.Context(), key, func(context.Context) (string, error) {
 			return "", guard.NotExecuted(fmt.Errorf("dial: %w", os.ErrDeadlineExceeded))
@@ -109,10 +109,10 @@ var unknownLaws = []law{
 		wantErr(t, err, os.ErrDeadlineExceeded)
 		do(t, g, key, work("a", 0), "a")
 		if guard.NotExecuted(nil) != nil || guard.OutcomeUnknown(nil) != nil {
-			t.Error("nothing went wrong, and there is an error")
+			t.Error("NotExecuted(nil) or OutcomeUnknown(nil) is not nil")
 		}
 	}},
-	{"unless the policy says for how long, what is unknown is held for a day, and a result kept for five minutes", func(t *testing.T, w *world) {
+	{"by default an unknown outcome is held for a day, and a result kept for five minutes", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Policy{Name: "pay", OnUnknown: guard.Hold}), work("a", 0)
 		_, c := begin(t, g, key)
 		ok(t, c.Abandon())
@@ -126,7 +126,7 @@ var unknownLaws = []law{
 		do(t, again, key, j, "a")
 		j.want(t, 3)
 	}},
-	{"a resolver that fails again and again is told of the work it is about, and so is the caller", func(t *testing.T, w *world) {
+	{"every failing resolver call and its caller see the original work's fence and start", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", false, errNo }))
 		_, c := begin(t, g, key)
@@ -136,13 +136,13 @@ var unknownLaws = []law{
 			time.Sleep(time.Minute)
 			var u *guard.UnknownError
 			if err := fails(t, g, key, work("a", 0), guard.ErrUnknown); !errors.As(err, &u) || u.Fence < fence || u.Began.Before(began) {
-				t.Errorf("told %+v", err)
+				t.Errorf("got %+v", err)
 			} else if i == 0 && (u.Fence != fence || !u.Began.Equal(began)) {
-				t.Errorf("told of %d since %v, want the work: %d since %v", u.Fence, u.Began, fence, began)
+				t.Errorf("the error names fence %d since %v, want %d since %v", u.Fence, u.Began, fence, began)
 			}
 		}
 	}},
-	{"whoever is told that nobody knows is told since when by one clock, the engine's", func(t *testing.T, w *world) {
+	{"an UnknownError gives the start by the engine's clock", func(t *testing.T, w *world) {
 		w.memory.Step(time.Hour)
 		g, other := process[string](t, w, strict), process[string](t, w, strict)
 		began := time.Now().Add(time.Hour)
@@ -153,14 +153,14 @@ var unknownLaws = []law{
 		for _, from := range []*guard.Guard[string]{g, other} { // in the process that did it, and from the engine
 			var u *guard.UnknownError
 			if err := fails(t, from, key, work("a", 0), guard.ErrUnknown); !errors.As(err, &u) || !u.Began.Equal(began) {
-				t.Errorf("told %+v, want since %v", err, began)
+				t.Errorf("got %+v, want since %v", err, began)
 			}
 		}
-		if n := claims(w) - asked; n != 1 && !w.near {
+		if n := claims(w) - asked; n != 1 && !w.inProcess {
 			t.Errorf("%d asked the engine, want 1", n)
 		}
 	}},
-	{"an error of work whose context had ended is no plain failure", func(t *testing.T, w *world) {
+	{"an error after the context ended is an unknown outcome", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		_, err := g.Do(ctx, key, func(ctx context.Context) (string, error) {
@@ -172,7 +172,7 @@ var unknownLaws = []law{
 		}
 		fails(t, g, key, work("a", 0), guard.ErrUnknown)
 	}},
-	{"a panic is passed on, and the outcome held", func(t *testing.T, w *world) {
+	{"a panic is passed on, and the outcome is held", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
 		func() {
 			defer func() {
@@ -185,14 +185,14 @@ var unknownLaws = []law{
 		fails(t, g, key, j, guard.ErrUnknown)
 		j.want(t, 0)
 	}},
-	{"a claim that is abandoned without a word is held", func(t *testing.T, w *world) {
+	{"an abandoned claim is held", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, strict), work("a", 0)
 		_, c := begin(t, g, key)
 		ok(t, c.Abandon())
 		ok(t, c.Abandon())
 		fails(t, process[string](t, w, strict), key, j, guard.ErrUnknown)
 	}},
-	{"an outcome that was left open elsewhere is run again by a policy that reruns, with a larger fence", func(t *testing.T, w *world) {
+	{"a policy with Rerun runs work again whose outcome is unknown, with a larger fence", func(t *testing.T, w *world) {
 		_, c := begin(t, process[string](t, w, strict), key)
 		ok(t, c.Abandon())
 		_, again := begin(t, process[string](t, w, order), key)
@@ -202,9 +202,9 @@ var unknownLaws = []law{
 		ok(t, again.Complete("a"))
 		do(t, process[string](t, w, strict), key, work("b", 0), "a")
 	}},
-	{"an unknown outcome is remembered for Retain from the last sign of life", func(t *testing.T, w *world) {
+	{"an unknown outcome is kept for Retain after the last renewal", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Minute, Lease: 10 * time.Second}
-		g, j := far[string](t, w, p), work("a", 0)
+		g, j := remote[string](t, w, p), work("a", 0)
 		_, c := begin(t, g, key)
 		time.Sleep(5 * time.Minute)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
@@ -215,12 +215,12 @@ var unknownLaws = []law{
 		time.Sleep(6 * time.Second)
 		do(t, process[string](t, w, p), key, j, "a")
 	}},
-	{"an unknown outcome is seen even if it is remembered for less than a lease, or a window", func(t *testing.T, w *world) {
+	{"an unknown outcome is visible even if Retain is shorter than the lease or the window", func(t *testing.T, w *world) {
 		for _, p := range []guard.Policy{
 			{Name: "order", OnUnknown: guard.Hold, Retain: time.Second},
 			{Name: "form", OnUnknown: guard.Hold, After: guard.Window, Window: 10 * time.Minute},
 		} {
-			_, c := begin(t, far[string](t, w, p), key)
+			_, c := begin(t, remote[string](t, w, p), key)
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 			time.Sleep(max(guard.DefaultLease, p.Window) + time.Millisecond)
 			fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
@@ -230,7 +230,7 @@ var unknownLaws = []law{
 	}},
 
 	// Resolve.
-	{"a resolver that finds the work done makes its result everybody's", func(t *testing.T, w *world) {
+	{"a result found by the resolver is replayed to all callers", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		asked := 0
 		find := guard.Resolver(func(ctx context.Context, k guard.Key) (string, bool, error) {
@@ -249,7 +249,7 @@ var unknownLaws = []law{
 			t.Errorf("asked %d times", asked)
 		}
 	}},
-	{"a resolver that finds it not done lets it be done, once", func(t *testing.T, w *world) {
+	{"if the resolver finds no effect, the work runs once", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) {
 			time.Sleep(time.Second)
@@ -269,7 +269,7 @@ var unknownLaws = []law{
 		})
 		j.want(t, 1)
 	}},
-	{"a resolver that does not know leaves it unknown, and says why", func(t *testing.T, w *world) {
+	{"a resolver error leaves the outcome unknown and reaches the caller", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "", true, errNo })
 		dies(t, w, p, key, find)
@@ -282,7 +282,7 @@ var unknownLaws = []law{
 		}
 		j.want(t, 0)
 	}},
-	{"what is taken over stays what it was for, also in this process", func(t *testing.T, w *world) {
+	{"a claim that is taken over keeps its fingerprint", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })
 		g := process[string](t, w, p, find)
@@ -292,7 +292,7 @@ var unknownLaws = []law{
 		fails(t, g, key.For([]byte("y")), work("a", 0), guard.ErrMismatch)
 		do(t, g, key.For([]byte("x")), work("a", 0), "found")
 	}},
-	{"what a resolver found is a result like any other", func(t *testing.T, w *world) {
+	{"a result found by the resolver is kept like any other", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil })
 		dies(t, w, p, key, find)
@@ -305,7 +305,7 @@ var unknownLaws = []law{
 		ok(t, c.Fail(errNo))
 		ok(t, c.Abandon())
 	}},
-	{"a resolver is asked by the very next call, and its result returned even where none is kept", func(t *testing.T, w *world) {
+	{"the next call calls the resolver and gets its result, even if none is kept", func(t *testing.T, w *world) {
 		for _, after := range []guard.After{guard.Keep, guard.Free} {
 			p := guard.Policy{Name: "order-" + string(after), OnUnknown: guard.Resolve, After: after}
 			g := process[string](t, w, p, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { return "found", true, nil }))
@@ -313,7 +313,7 @@ var unknownLaws = []law{
 			do(t, g, key, work("a", 0), "found")
 		}
 	}},
-	{"of work that is missing everybody knows that nothing happened", func(t *testing.T, w *world) {
+	{"a nil function leaves the key free", func(t *testing.T, w *world) {
 		g := process[string](t, w, strict)
 		func() {
 			defer func() {
@@ -325,7 +325,7 @@ var unknownLaws = []law{
 		}()
 		do(t, g, key, work("a", 0), "a")
 	}},
-	{"a resolver that panics leaves it unknown", func(t *testing.T, w *world) {
+	{"a resolver that panics leaves the outcome unknown", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
 		find := guard.Resolver(func(context.Context, guard.Key) (string, bool, error) { panic("boom") })
 		dies(t, w, p, key, find)

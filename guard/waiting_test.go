@@ -14,7 +14,7 @@ import (
 var patient = guard.Policy{Name: "order", OnDuplicate: guard.Wait}
 
 var waitingLaws = []law{
-	{"a duplicate that waits gets the result the moment it is there, in this process and in others", func(t *testing.T, w *world) {
+	{"a waiting duplicate gets the result at once, in this process and in others", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
 		start := time.Now()
 		wait := begun(t, g, key, j)
@@ -43,7 +43,7 @@ var waitingLaws = []law{
 		ok(t, err)
 		j.want(t, 1)
 	}},
-	{"a lost wake-up is repaired by asking again", func(t *testing.T, w *world) {
+	{"a lost notification is repaired by polling", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", time.Second)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
 		start := time.Now()
@@ -55,17 +55,17 @@ var waitingLaws = []law{
 		_, err := wait()
 		ok(t, err)
 	}},
-	{"without a result to wait for, who waits is the next to run, one after the other", func(t *testing.T, w *world) {
+	{"without a kept result, waiting duplicates run one after the other", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "form", After: guard.Free, OnDuplicate: guard.Wait, Wait: time.Minute}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", time.Second)
 		start := time.Now()
 		together(6, func(i int) { do(t, []*guard.Guard[string]{g, other}[i%2], key, j, "a") })
 		j.want(t, 6)
 		if d := time.Since(start); d < 6*time.Second || d > 10*time.Second {
-			t.Errorf("six took %v, want 6 s and little more", d)
+			t.Errorf("six runs took %v, want little more than 6s", d)
 		}
 	}},
-	{"who waits for another process goes on waiting when one that came before gives up", func(t *testing.T, w *world) {
+	{"a waiter for another process keeps waiting when an earlier waiter gives up", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 4500*time.Millisecond)
 		wait := begun(t, g, key, j)
 		first := begun(t, other, key, j)
@@ -83,7 +83,7 @@ var waitingLaws = []law{
 		_, err = wait()
 		ok(t, err)
 	}},
-	{"a waiter that gives up changes nothing for the one at work, nor for the others who wait", func(t *testing.T, w *world) {
+	{"a waiter that gives up affects neither the work nor the other waiters", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
 		wait := begun(t, g, key, j)
 		for _, g := range []*guard.Guard[string]{g, other} {
@@ -100,19 +100,19 @@ var waitingLaws = []law{
 			}
 			defer func() {
 				if v, err := stays(); err != nil || v != "a" {
-					t.Errorf("who stayed got %q, %v", v, err)
+					t.Errorf("the other waiter got %q, %v", v, err)
 				}
 			}()
 		}
 		v, err := wait()
 		if err != nil || v != "a" {
-			t.Errorf("the one at work got %q, %v", v, err)
+			t.Errorf("the running call got %q, %v", v, err)
 		}
 		j.want(t, 1)
 	}},
-	{"a waiter takes over from one that died, and not before its lease is over", func(t *testing.T, w *world) {
+	{"a waiter takes over from a dead process, and not before its lease expires", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}
-		dead, g, j := far[string](t, w, p), process[string](t, w, p), work("a", 0)
+		dead, g, j := remote[string](t, w, p), process[string](t, w, p), work("a", 0)
 		_, c := begin(t, dead, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		start := time.Now()
@@ -121,7 +121,7 @@ var waitingLaws = []law{
 		wantErr(t, c.Complete("late"), errLost)
 		do(t, g, key, j, "a")
 	}},
-	{"who waits is told that the engine is down once the one at work may be gone", func(t *testing.T, w *world) {
+	{"a waiter learns that the engine is down when the other process's lease may have expired", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour}
 		g, other, j := on[string](t, w, w.memory, p), process[string](t, w, p), work("a", 2*time.Minute)
 		wait := begun(t, g, key, j)
@@ -134,7 +134,7 @@ var waitingLaws = []law{
 		ok(t, err)
 		j.want(t, 1)
 	}},
-	{"more than so many do not wait for a key, nor in all, until others have left", func(t *testing.T, w *world) {
+	{"the number of waiters is bounded, per key and in total", func(t *testing.T, w *world) {
 		g := process[string](t, w, guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}, guard.MaxWaiting(2, 3))
 		for round := range 2 {
 			j := work("a", 5*time.Second)
@@ -157,7 +157,7 @@ var waitingLaws = []law{
 			}
 		}
 	}},
-	{"who waits for another process counts among those who wait, and no more when it has left", func(t *testing.T, w *world) {
+	{"a waiter for another process counts as waiting until it leaves", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}
 		busy, g := process[string](t, w, p), process[string](t, w, p, guard.MaxWaiting(2, 3))
 		for round := range 2 {
@@ -199,13 +199,13 @@ var waitingLaws = []law{
 			j.want(t, 3)
 		}
 	}},
-	{"one that waits for another process speaks for all in its own", func(t *testing.T, w *world) {
+	{"one waiter per process asks the engine for all", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, patient), process[string](t, w, patient), work("a", 2*time.Second)
 		wait := begun(t, g, key, j)
 		before := w.engine.Calls(enginetest.OpClaim)
 		together(100, func(int) { do(t, other, key, j, "a") })
 		if n := w.engine.Calls(enginetest.OpClaim) - before; n > 6 {
-			t.Errorf("a hundred who waited asked the engine %d times", n)
+			t.Errorf("a hundred waiters asked the engine %d times", n)
 		}
 		_, err := wait()
 		ok(t, err)

@@ -9,7 +9,7 @@ import (
 )
 
 var windowLaws = []law{
-	{"repeats are refused until the window after the start is over, though the work was done (S9)", func(t *testing.T, w *world) {
+	{"repeats are refused until the window ends, even if the work is done (S9)", func(t *testing.T, w *world) {
 		for _, p := range []guard.Policy{guard.Click("click"), guard.Form("form"), guard.Payment("pay"), guard.Export("export")} {
 			g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 200*time.Millisecond)
 			do(t, g, key, j, "a")
@@ -40,9 +40,9 @@ var windowLaws = []law{
 		do(t, other, key, j, "a")
 		j.want(t, 2)
 	}},
-	{"a process that dies leaves the window closed until it is over", func(t *testing.T, w *world) {
+	{"a process that dies leaves repeats refused until the window ends", func(t *testing.T, w *world) {
 		p := guard.Export("export")
-		g, other, j := far[string](t, w, p), process[string](t, w, p), work("a", 0)
+		g, other, j := remote[string](t, w, p), process[string](t, w, p), work("a", 0)
 		_, c := begin(t, g, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		time.Sleep(p.Window - time.Millisecond)
@@ -51,9 +51,9 @@ var windowLaws = []law{
 		do(t, other, key, j, "a")
 		wantErr(t, c.Complete("late"), errLost)
 	}},
-	{"a process that dies late leaves the window closed no longer than it was said", func(t *testing.T, w *world) {
+	{"a process that dies late does not extend the window", func(t *testing.T, w *world) {
 		p := guard.Export("export")
-		g, other, j := far[string](t, w, p), process[string](t, w, p), work("a", 0)
+		g, other, j := remote[string](t, w, p), process[string](t, w, p), work("a", 0)
 		_, c := begin(t, g, key)
 		time.Sleep(100 * time.Second) // renewed meanwhile
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
@@ -63,7 +63,7 @@ var windowLaws = []law{
 		do(t, other, key, j, "a")
 		wantErr(t, c.Complete("late"), errLost)
 	}},
-	{"an engine that cannot be reached for less than the window takes no claim away", func(t *testing.T, w *world) {
+	{"an outage shorter than the window does not end the claim", func(t *testing.T, w *world) {
 		g, j := process[string](t, w, guard.Export("export")), work("a", time.Minute)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		do(t, g, key, j, "a")
@@ -74,7 +74,7 @@ var windowLaws = []law{
 		fails(t, g, key, j, errNo)
 		j.want(t, 2)
 	}},
-	{"who waits in a window is refused when the work is done", func(t *testing.T, w *world) {
+	{"a waiter in a window is refused when the work is done", func(t *testing.T, w *world) {
 		p := guard.Form("form")
 		p.OnDuplicate = guard.Wait
 		g, j := process[string](t, w, p), work("a", time.Second)
@@ -87,7 +87,7 @@ var windowLaws = []law{
 		_, err := wait()
 		ok(t, err)
 	}},
-	{"the time left of work that runs is what is left of the window", func(t *testing.T, w *world) {
+	{"the time left of running work is what is left of the window", func(t *testing.T, w *world) {
 		g, other, j := process[string](t, w, guard.Form("form")), process[string](t, w, guard.Form("form")), work("a", time.Second)
 		w.memory.Step(time.Hour) // the engine has a clock of its own
 		wait := begun(t, g, key, j)
