@@ -52,7 +52,7 @@ func (m *Middleware) problem(err error) *Problem {
 		p.FirstSeen = unknown.Began
 	case errors.As(err, &noResult):
 		p = problemOf(ResultUnavailable, err)
-		if !errors.Is(err, guard.ErrTooLarge) && !errors.Is(err, guard.ErrNoRoom) && !errors.Is(err, guard.ErrCodec) {
+		if !errors.Is(err, guard.ErrTooLarge) && !errors.Is(err, guard.ErrNoSpace) && !errors.Is(err, guard.ErrCodec) {
 			p = problemOf(RecordCorrupt, err)
 		}
 	default:
