@@ -13,10 +13,10 @@ const (
 	perSecond    = 200  // requests of one address
 	burst        = 1000
 
-	freeFailures = 5                // wrong tokens before anybody has to wait
-	firstPause   = time.Second      // doubled with each wrong token after that
-	longestPause = time.Minute      //
-	failureMemory     = 10 * time.Minute // after the last wrong token
+	freeFailures  = 5                // wrong tokens before anybody has to wait
+	firstPause    = time.Second      // doubled with each wrong token after that
+	longestPause  = time.Minute      //
+	failureMemory = 10 * time.Minute // after the last wrong token
 )
 
 // visitors are the addresses that requests came from lately: how many, and how many
@@ -28,11 +28,11 @@ type addressLimits struct {
 }
 
 type addressLimit struct {
-	limiter  *rate.Limiter
-	seen     time.Time
-	failures int
-	failed   time.Time // when it last showed a wrong token
-	blockedUntil    time.Time // it has to wait
+	limiter      *rate.Limiter
+	seen         time.Time
+	failures     int
+	failed       time.Time // when it last showed a wrong token
+	blockedUntil time.Time // it has to wait
 }
 
 func newAddressLimits() *addressLimits { return &addressLimits{all: make(map[string]*addressLimit)} }

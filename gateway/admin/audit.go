@@ -17,7 +17,7 @@ import (
 // trail.
 type AuditEntry struct {
 	Time    time.Time `json:"time"`
-	Actor     string    `json:"actor" doc:"The name of the token; local if none is asked for; nobody if it was not shown."`
+	Actor   string    `json:"actor" doc:"The name of the token; local if none is asked for; nobody if it was not shown."`
 	Role    string    `json:"role,omitempty"`
 	Address string    `json:"address"`
 	Action  string    `json:"action" example:"release"`
@@ -56,7 +56,7 @@ func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error 
 }
 
 const (
-	maxEntries     = 1000 // that are kept for GET /audit
+	maxEntries    = 1000 // that are kept for GET /audit
 	refusedPerSec = 10   // that are written down of those who were not let in
 	refusedBurst  = 100
 )
@@ -66,12 +66,12 @@ type auditLog struct {
 	log    *slog.Logger
 	events *Events
 
-	mu      sync.Mutex
-	file    *os.File     // nil if there is none
+	mu       sync.Mutex
+	file     *os.File     // nil if there is none
 	writeErr error        // why the last line could not be written
-	last    []AuditEntry // the latest one last
-	refused *rate.Limiter
-	skipped int
+	last     []AuditEntry // the latest one last
+	refused  *rate.Limiter
+	skipped  int
 }
 
 func openAuditLog(path string, log *slog.Logger, events *Events) (*auditLog, error) {

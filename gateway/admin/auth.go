@@ -16,7 +16,7 @@ type auth struct {
 	cfg      *config.Admin
 	keys     []tokenKey
 	origin   *http.CrossOriginProtection
-	limits *addressLimits
+	limits   *addressLimits
 	sessions *sessions
 }
 

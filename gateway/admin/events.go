@@ -31,7 +31,7 @@ type Events struct {
 	mu      sync.Mutex
 	ring    []Event
 	next    uint64 // the number of the next one; the first is 1
-	changed    chan struct{}
+	changed chan struct{}
 	streams int
 	closed  bool
 }

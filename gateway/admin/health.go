@@ -24,9 +24,9 @@ type Health struct {
 
 // A Check is one thing that has to be right.
 type Check struct {
-	Name string `json:"name" enum:"engine,config,serving,audit"`
-	OK   bool   `json:"ok"`
-	Error  string `json:"error,omitempty"`
+	Name  string `json:"name" enum:"engine,config,serving,audit"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
 }
 
 func (s *Server) healthRoutes() {
@@ -62,10 +62,10 @@ func (s *Server) getHealth(ctx context.Context, in *struct {
 // A checkup asks an engine how it is, and not more often than once in a second: who
 // asks for readiness needs no token.
 type healthCache struct {
-	mu  sync.Mutex
-	at  time.Time
+	mu   sync.Mutex
+	at   time.Time
 	last engine.Health
-	err error
+	err  error
 }
 
 const (
@@ -135,7 +135,9 @@ func (s *Server) probe(r *http.Request) (http.HandlerFunc, bool) {
 	case "/livez":
 		return func(w http.ResponseWriter, r *http.Request) { writeProbe(w, r, nil, "") }, true
 	case "/readyz", "/healthz":
-		return func(w http.ResponseWriter, r *http.Request) { writeProbe(w, r, s.checks(r.Context()), s.reloadNotice()) }, true
+		return func(w http.ResponseWriter, r *http.Request) {
+			writeProbe(w, r, s.checks(r.Context()), s.reloadNotice())
+		}, true
 	}
 	return nil, false
 }

@@ -161,8 +161,8 @@ type Released struct {
 
 // A Failure is a lock that could not be taken away.
 type Failure struct {
-	Key  string `json:"key"`
-	Code Code   `json:"code"`
+	Key    string `json:"key"`
+	Code   Code   `json:"code"`
 	Detail string `json:"detail"`
 }
 

@@ -52,19 +52,19 @@ var statuses = map[Code]int{
 
 // A Problem is an answer that is not what was asked for: an RFC 9457 problem.
 type Problem struct { //nolint:errname // it is what RFC 9457 calls it, and an error besides
-	Type         string    `json:"type" format:"uri" doc:"Where this kind of problem is explained."`
-	Title        string    `json:"title" doc:"The status in words."`
-	Status       int       `json:"status" minimum:"400" maximum:"599"`
-	Code         Code      `json:"code" doc:"What kind it is. Programs go by it."`
-	Detail       string    `json:"detail" doc:"What happened, and what to do about it."`
-	RetryAfterMS int64     `json:"retry_after_ms,omitempty" doc:"After how long it may be tried again."`
+	Type         string       `json:"type" format:"uri" doc:"Where this kind of problem is explained."`
+	Title        string       `json:"title" doc:"The status in words."`
+	Status       int          `json:"status" minimum:"400" maximum:"599"`
+	Code         Code         `json:"code" doc:"What kind it is. Programs go by it."`
+	Detail       string       `json:"detail" doc:"What happened, and what to do about it."`
+	RetryAfterMS int64        `json:"retry_after_ms,omitempty" doc:"After how long it may be tried again."`
 	Errors       []FieldError `json:"errors,omitempty" doc:"What is wrong with the request, one by one."`
 }
 
 // A Mistake is something that is wrong with a request.
 type FieldError struct {
-	Location   string `json:"location" doc:"Where, such as body.reason."`
-	Message string `json:"message"`
+	Location string `json:"location" doc:"Where, such as body.reason."`
+	Message  string `json:"message"`
 }
 
 // Error implements error.

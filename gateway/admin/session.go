@@ -13,7 +13,7 @@ import (
 
 const (
 	maxSessions = 1024
-	sessionLife  = 12 * time.Hour
+	sessionLife = 12 * time.Hour
 )
 
 // sessions are those of browsers, which cannot send a token with a stream of events.

@@ -11,15 +11,15 @@ import (
 
 // A Switch is which of two engines counts.
 type Switch struct {
-	Side    string            `json:"side" enum:"primary,standby,local"`
-	Epoch   uint64            `json:"epoch" doc:"How often it was switched."`
-	Since   *time.Time        `json:"since,omitempty" doc:"When it last was."`
-	By      string            `json:"by,omitempty" doc:"Who did."`
-	QuietMS int64             `json:"quiet_ms" doc:"For how long nothing is granted, until what was granted before is over."`
-	Degraded   bool              `json:"degraded" doc:"This process has degraded by itself: the others may not have."`
-	Already bool              `json:"already" doc:"That side counted before."`
-	Reached    []string          `json:"reached" doc:"The sides that know of it."`
-	Unreached  map[string]string `json:"unreached" doc:"Those that do not, and why."`
+	Side      string            `json:"side" enum:"primary,standby,local"`
+	Epoch     uint64            `json:"epoch" doc:"How often it was switched."`
+	Since     *time.Time        `json:"since,omitempty" doc:"When it last was."`
+	By        string            `json:"by,omitempty" doc:"Who did."`
+	QuietMS   int64             `json:"quiet_ms" doc:"For how long nothing is granted, until what was granted before is over."`
+	Degraded  bool              `json:"degraded" doc:"This process has degraded by itself: the others may not have."`
+	Already   bool              `json:"already" doc:"That side counted before."`
+	Reached   []string          `json:"reached" doc:"The sides that know of it."`
+	Unreached map[string]string `json:"unreached" doc:"Those that do not, and why."`
 }
 
 func (s *Server) standbyRoutes() {

@@ -20,7 +20,7 @@ type LockStats struct {
 	Live          int64  `json:"live" doc:"Held now."`
 	Waiting       int64  `json:"waiting" doc:"Waited for now."`
 	Acquired      uint64 `json:"acquired"`
-	HandedOver        uint64 `json:"handed_over" doc:"Of those, passed on in this process."`
+	HandedOver    uint64 `json:"handed_over" doc:"Of those, passed on in this process."`
 	Contended     uint64 `json:"contended" doc:"Not to be had."`
 	Failed        uint64 `json:"failed" doc:"Engine failures that a caller was told of."`
 	Renewed       uint64 `json:"renewed"`
@@ -39,7 +39,7 @@ type GuardStats struct {
 	Running    int64             `json:"running"`
 	Waiting    int64             `json:"waiting"`
 	Asked      uint64            `json:"asked"`
-	Coalesced    uint64            `json:"coalesced"`
+	Coalesced  uint64            `json:"coalesced"`
 	Verdicts   map[string]uint64 `json:"verdicts" doc:"Calls, by what they met."`
 	Endings    map[string]uint64 `json:"endings" doc:"Claims, by how they ended."`
 	Lost       uint64            `json:"lost"`

@@ -67,7 +67,7 @@ type stream struct {
 	events  *Events
 	w       http.ResponseWriter
 	control *http.ResponseController
-	valid    func() bool
+	valid   func() bool
 	buf     bytes.Buffer
 }
 

@@ -15,7 +15,7 @@ type LockEvent struct {
 	WaitedMS int64  `json:"waited_ms,omitempty"`
 	HeldMS   int64  `json:"held_ms,omitempty"`
 	LeaseMS  int64  `json:"lease_ms,omitempty"`
-	Error      string `json:"error,omitempty"`
+	Error    string `json:"error,omitempty"`
 }
 
 // Trace tells these events of the locks of a client that it is given to, with
@@ -60,7 +60,7 @@ func text(err error) string {
 }
 
 const (
-	heartbeat = 15 * time.Second       // so that whatever is between does not take a stream for dead
-	batch     = 100 * time.Millisecond // between two writes, so that many events share one
-	writeTimeout  = 10 * time.Second       // with who does not read
+	heartbeat    = 15 * time.Second       // so that whatever is between does not take a stream for dead
+	batch        = 100 * time.Millisecond // between two writes, so that many events share one
+	writeTimeout = 10 * time.Second       // with who does not read
 )

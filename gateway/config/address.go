@@ -56,7 +56,7 @@ func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 }
 
 var trustedField = field[Config]{
-	name: "trusted-proxies", description: "Addresses of proxies whose X-Forwarded-* and principal header are believed.",
+	name: "trusted-proxies", description: "Networks of the proxies whose X-Forwarded-* and principal header are trusted.",
 	read: func(r *reader, c *Config, n *node) {
 		for _, item := range r.each(n, "trusted-proxies") {
 			s, ok := r.text(item, "trusted-proxies", "[10.0.0.0/8]")

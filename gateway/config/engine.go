@@ -13,7 +13,7 @@ import (
 var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]\S*$`)
 
 var engineField = field[Config]{
-	name: "engine", description: "Where locks and records are: memory, a redis URL, or quorum or standby with a list of them.",
+	name: "engine", description: "Stores locks and records: memory, a redis URL, or quorum or standby with a list of URLs.",
 	read: func(r *reader, c *Config, n *node) {
 		if n.kind == mapping {
 			c.Engine = Engine{}
@@ -35,8 +35,8 @@ var engineField = field[Config]{
 }
 
 var engineShape = shape[Engine]{name: "engine", fields: []field[Engine]{
-	enginesField("quorum", "Three or more URLs of independent servers; most of them decide.", func(e *Engine) *[]string { return &e.Quorum }),
-	enginesField("standby", "Two URLs; the first is used until an operator switches.", func(e *Engine) *[]string { return &e.Standby }),
+	enginesField("quorum", "Three or more URLs of independent servers; a majority decides.", func(e *Engine) *[]string { return &e.Quorum }),
+	enginesField("standby", "Two URLs; the first is in use until an operator switches.", func(e *Engine) *[]string { return &e.Standby }),
 }}
 
 func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] {

@@ -17,13 +17,13 @@ import (
 // printed, its default, and what is said of it is in one place: the reader, the
 // printer, the schema and the tables of docs/config.md are made of it.
 type field[T any] struct {
-	name   string
-	description  string
-	defaultText    string // the default, as it is written; nothing if there is none
-	required   bool   // it cannot be left out
-	read   func(r *reader, to *T, n *node)
-	print   func(t *T) *node // nil: it is not set
-	schema func() *jsonschema.Schema
+	name        string
+	description string
+	defaultText string // the default, as it is written; nothing if there is none
+	required    bool   // it cannot be left out
+	read        func(r *reader, to *T, n *node)
+	print       func(t *T) *node // nil: it is not set
+	schema      func() *jsonschema.Schema
 }
 
 // A shape is the fields that a mapping may have.
@@ -142,7 +142,7 @@ func stringField[T any](name, about, example string, of func(*T) *string) field[
 				*of(to) = s
 			}
 		},
-		print:   func(t *T) *node { return textNode(*of(t)) },
+		print:  func(t *T) *node { return textNode(*of(t)) },
 		schema: func() *jsonschema.Schema { return textSchema(example) },
 	}
 }
@@ -156,7 +156,7 @@ func durationField[T any](name, about string, def, least, most time.Duration, of
 				*of(to) = d
 			}
 		},
-		print:   func(t *T) *node { return plainNode(durationText(*of(t))) },
+		print:  func(t *T) *node { return plainNode(durationText(*of(t))) },
 		schema: func() *jsonschema.Schema { return durationSchema() },
 	}
 }
@@ -170,7 +170,7 @@ func sizeField[T any, N int | int64](name, about string, def, least, most int64,
 				*of(to) = N(v)
 			}
 		},
-		print:   func(t *T) *node { return plainNode(sizeText(int64(*of(t)))) },
+		print:  func(t *T) *node { return plainNode(sizeText(int64(*of(t)))) },
 		schema: sizeSchema,
 	}
 }
@@ -230,7 +230,7 @@ func stringsField[T any](name, about, example string, of func(*T) *[]string) fie
 				}
 			}
 		},
-		print:   func(t *T) *node { return textList(*of(t)) },
+		print:  func(t *T) *node { return textList(*of(t)) },
 		schema: func() *jsonschema.Schema { return oneOrMore(textSchema(example)) },
 	}
 }
@@ -258,7 +258,7 @@ func section[T, U any](name, about string, s shape[U], of func(*T) *U) field[T] 
 	return field[T]{
 		name: name, description: about,
 		read:   func(r *reader, to *T, n *node) { s.read(r, of(to), n) },
-		print:   func(t *T) *node { return s.print(of(t)) },
+		print:  func(t *T) *node { return s.print(of(t)) },
 		schema: s.schemaOf,
 	}
 }

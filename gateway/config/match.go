@@ -134,12 +134,12 @@ var methodsField = field[Match]{
 		}
 		m.Methods = r.methods(strings.Join(all, ","), n.at)
 	},
-	print:   func(m *Match) *node { return textList(m.Methods) },
+	print:  func(m *Match) *node { return textList(m.Methods) },
 	schema: func() *jsonschema.Schema { return oneOrMore(textSchema("POST")) },
 }
 
 var pathField = field[Match]{
-	name: "path", description: "The path, as http.ServeMux has them: /orders/{id}, /files/{rest...}, /shop/.",
+	name: "path", description: "The path, in the syntax of http.ServeMux: /orders/{id}, /files/{rest...}, /shop/.",
 	read: func(r *reader, m *Match, n *node) {
 		if s, ok := r.text(n, "path", "/orders/{id}"); ok {
 			m.Path = r.pattern(s, n.inside())
@@ -155,7 +155,7 @@ var pathField = field[Match]{
 var hostName = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$`)
 
 var hostField = field[Match]{
-	name: "host", description: "The host without a port; a leading *. stands for any labels.",
+	name: "host", description: "The host, without a port; a leading *. stands for any labels.",
 	read: func(r *reader, m *Match, n *node) {
 		s, ok := r.text(n, "host", "shop.example.com")
 		switch plain := strings.ToLower(s); {
@@ -168,12 +168,12 @@ var hostField = field[Match]{
 			r.errorf(n.at, BadValue, "write shop.example.com or *.example.com", "host: %s is not a name", quote(s))
 		}
 	},
-	print:   func(m *Match) *node { return textNode(m.Host) },
+	print:  func(m *Match) *node { return textNode(m.Host) },
 	schema: func() *jsonschema.Schema { return textSchema("shop.example.com") },
 }
 
 var headersField = field[Match]{
-	name: "header", description: "Headers that must be there: name to value, * for any.",
+	name: "header", description: "Required headers, each a name with a value; * is any value.",
 	read: func(r *reader, m *Match, n *node) {
 		if n.kind != mapping {
 			r.wrongType(n, "header", "have fields", "write header: {X-Api: v2}")

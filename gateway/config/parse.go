@@ -52,7 +52,7 @@ func (r *reader) config(content []byte) (*Config, Errors) {
 // file's principal, wherever these stand.
 func rulesField() field[Config] {
 	return field[Config]{
-		name: "rules", description: "What happens to which requests; the first that matches counts. [] guards nothing.",
+		name: "rules", description: "What to do with which requests; the first rule that matches applies. [] guards nothing.",
 		read: func(r *reader, _ *Config, n *node) {
 			if n.kind != list {
 				r.wrongType(n, "rules", "be a list", "write - match: POST /orders on a line of its own, or rules: [] to guard nothing")
@@ -82,7 +82,7 @@ func rulesField() field[Config] {
 // presetsField keeps the file's own presets for the rules.
 func presetsField() field[Config] {
 	return field[Config]{
-		name: "presets", description: "The file's own policies: name to the fields of a policy; preset: in one builds on another.",
+		name: "presets", description: "The file's own policies, each a name with the fields of a policy; preset: in one builds on another.",
 		read: func(r *reader, _ *Config, n *node) {
 			if n.kind != mapping {
 				r.wrongType(n, "presets", "have fields", "write a name and, below it, the fields of a policy")

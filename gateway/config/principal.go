@@ -8,13 +8,13 @@ import (
 )
 
 var headerField = field[Principal]{
-	name: "header", description: "A header that a proxy in trusted-proxies sets; anybody else's is refused.",
+	name: "header", description: "A header set by a proxy in trusted-proxies; from other senders it is refused.",
 	read: func(r *reader, p *Principal, n *node) {
 		if s, ok := r.text(n, "header", "X-User"); ok {
 			p.Header = r.headerName(s, n)
 		}
 	},
-	print:   func(p *Principal) *node { return textNode(p.Header) },
+	print:  func(p *Principal) *node { return textNode(p.Header) },
 	schema: func() *jsonschema.Schema { return textSchema("X-User") },
 }
 

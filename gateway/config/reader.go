@@ -18,12 +18,12 @@ type reader struct {
 	lines   []string
 	errs    Errors
 	getenv  func(string) (string, bool)
-	path    []string          // of fields, to where it reads
-	origins map[string]string // of values, by path
+	path    []string              // of fields, to where it reads
+	origins map[string]string     // of values, by path
 	presets map[string]*ruleDraft // the file's own
 
 	ruleList, presetMap *node
-	incomplete              bool // it is not known what each rule would be
+	incomplete          bool // it is not known what each rule would be
 }
 
 func newReader(file string, content []byte) *reader {

@@ -13,13 +13,13 @@ import (
 // A draft is a rule, or a preset, while it is read.
 type ruleDraft struct {
 	Rule
-	node        *node
-	verbs    []pair
-	options  []rule.Option
-	basePreset     string // of a preset: the one it builds on
-	hasToken    bool   // the key has {token} in it
-	unscoped bool   // nobody said whose keys they are
-	invalid     bool   // something is wrong with its options already
+	node       *node
+	verbs      []pair
+	options    []rule.Option
+	basePreset string // of a preset: the one it builds on
+	hasToken   bool   // the key has {token} in it
+	unscoped   bool   // nobody said whose keys they are
+	invalid    bool   // something is wrong with its options already
 }
 
 // ruleShape is the fields of a rule. It is the order in which they are printed.
@@ -28,20 +28,20 @@ func ruleShape() shape[ruleDraft] {
 		matchField,
 		besideMatch(hostField),
 		besideMatch(headersField),
-		verbField("lock", "One request at a time for each key; the others wait.", "pay:{path.id}"),
-		verbField("once", "A request runs once for each key; who sends it again gets the same answer.", "order:{header.Idempotency-Key}"),
-		verbField("submit", "A request for each key within a window; repeats are refused.", "form:{body.no}"),
-		option("name", "Keeps the keys of rules apart; else what stands before the first colon of the key.", "", textSchema("pay"), func(d *ruleDraft) *node { return textNode(d.Do.Name) }),
+		verbField("lock", "Requests with one key run one at a time; the others wait.", "pay:{path.id}"),
+		verbField("once", "A request runs once per key; a repeat gets the same response.", "order:{header.Idempotency-Key}"),
+		verbField("submit", "One request per key within a window; repeats are refused.", "form:{body.no}"),
+		option("name", "Name of the rule, which separates its keys from those of others; without it, the text before the first colon of the key.", "", textSchema("pay"), func(d *ruleDraft) *node { return textNode(d.Do.Name) }),
 		presetField(func(d *ruleDraft) *string { return &d.Preset }),
 	}
 	fields = append(fields, policyFields()...)
 	return shape[ruleDraft]{name: "a rule", hints: ruleHints, fields: append(fields,
-		principalField("Who sent the request; else as the file says.", func(d *ruleDraft) *Principal { return &d.Principal }),
-		stringField("form", "The key is a token that was issued for this; with {token}, the default is the rule's name.", "order", func(d *ruleDraft) *string { return &d.Form }),
+		principalField("How to authenticate the sender; without it, as in the file.", func(d *ruleDraft) *Principal { return &d.Principal }),
+		stringField("form", "The form whose tokens are the keys; with {token}, the default is the rule's name.", "order", func(d *ruleDraft) *string { return &d.Form }),
 		boolField("optional", "A request without a key passes unguarded.", func(d *ruleDraft) *bool { return &d.Optional }),
-		boolField("continue", "Rules that follow and match, too, apply inside.", func(d *ruleDraft) *bool { return &d.Continue }),
-		boolField("shadow", "Say what would have been done, and do nothing.", func(d *ruleDraft) *bool { return &d.Shadow }),
-		boolField("tee", "Send the answer while it is captured.", func(d *ruleDraft) *bool { return &d.Tee }),
+		boolField("continue", "Later rules that match apply as well, inside this one.", func(d *ruleDraft) *bool { return &d.Continue }),
+		boolField("shadow", "Log what the rule would have done, and do nothing.", func(d *ruleDraft) *bool { return &d.Shadow }),
+		boolField("tee", "Send the response while it is being stored.", func(d *ruleDraft) *bool { return &d.Tee }),
 		ruleUpstream,
 	)}
 }
@@ -73,18 +73,18 @@ func policyFields() []field[ruleDraft] {
 	}
 	return []field[ruleDraft]{
 		o("kind", "The kind of lock.", "reentrant", enumSchema("reentrant", "plain", "fair", "read", "write")),
-		o("wait", "How long a lock is waited for, 0 for one attempt; or a duplicate waits, with on-duplicate: wait.", "5s, or 3s", anyOf(d(), &jsonschema.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(0.0)})),
-		o("lease", "How long a lock or claim survives who has it. A lock with one is not renewed.", "30s", d()),
-		o("max-hold", "For how long at most a lock or claim is renewed.", "15m", d()),
-		o("after", "What is left when the work was done.", "keep, or window with submit", enumSchema("free", "window", "keep")),
-		o("window", "How long repeats are refused, from the start.", "5s with submit", d()),
-		o("retain", "How long an answer is kept.", "5m, or 24h with on-unknown: hold", d()),
-		o("scope", "What makes two requests the same.", "user+key, or key if principal is none", enumSchema("key", "user+key", "user+route+key")),
+		o("wait", "How long a request waits for its lock, 0 for one attempt; with on-duplicate: wait, how long a duplicate waits.", "5s, or 3s", anyOf(d(), &jsonschema.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(0.0)})),
+		o("lease", "How long a lock or claim survives its holder. A lock with a lease is not renewed.", "30s", d()),
+		o("max-hold", "The longest time that a lock or claim is renewed.", "15m", d()),
+		o("after", "What remains after success.", "keep, or window with submit", enumSchema("free", "window", "keep")),
+		o("window", "How long repeats are refused, from the start of the request.", "5s with submit", d()),
+		o("retain", "How long a response is stored.", "5m, or 24h with on-unknown: hold", d()),
+		o("scope", "What duplicates have in common.", "user+key, or key if principal is none", enumSchema("key", "user+key", "user+route+key")),
 		o("on-duplicate", "What a duplicate gets.", "replay, or refuse with submit", enumSchema("refuse", "replay", "wait")),
-		o("on-error", "What is left of a request that was answered 4xx.", "free", enumSchema("free", "keep")),
-		o("on-unknown", "What happens if nobody knows what became of the request.", "rerun", enumSchema("rerun", "hold")),
-		o("on-down", "What happens if the engine cannot be asked.", "closed, or open with submit", enumSchema("closed", "open", "local")),
-		o("local-cache", "How long this process answers by itself what it knows.", "500ms", d()),
+		o("on-error", "What remains of a request that was answered with 4xx.", "free", enumSchema("free", "keep")),
+		o("on-unknown", "What happens if the outcome of the request is unknown.", "rerun", enumSchema("rerun", "hold")),
+		o("on-down", "What happens if the engine does not answer.", "closed, or open with submit", enumSchema("closed", "open", "local")),
+		o("local-cache", "How long this process answers duplicates from its own memory.", "500ms", d()),
 		o("status", "The status of a refusal.", "409, or 429 with submit", &jsonschema.Schema{Type: "integer", Minimum: new(400.0), Maximum: new(599.0)}),
 		messageField,
 	}
@@ -139,7 +139,7 @@ func quoteOption(s string) string {
 }
 
 var messageField = field[ruleDraft]{
-	name: "message", description: "What a person is told who was refused: a text, or one for each language.",
+	name: "message", description: "The message of a refusal: a text, or one per language.",
 	read: func(r *reader, d *ruleDraft, n *node) {
 		if n.kind != mapping {
 			if s, ok := r.text(n, "message", "please wait"); ok {
@@ -178,7 +178,7 @@ var messageField = field[ruleDraft]{
 }
 
 var matchField = field[ruleDraft]{
-	name: "match", description: `Which requests: "POST /orders/{id}", "POST,PUT /x", "/x" for any method, or fields.`, required: true,
+	name: "match", description: `The requests of the rule: "POST /orders/{id}", "POST,PUT /x", "/x" for any method, or fields.`, required: true,
 	read: func(r *reader, d *ruleDraft, n *node) { r.match(&d.Match, n) },
 	print: func(d *ruleDraft) *node {
 		if d.Match.Path == "" {
@@ -204,7 +204,7 @@ func besideMatch(f field[Match]) field[ruleDraft] {
 			}
 			f.read(r, &d.Match, n)
 		},
-		print:   func(d *ruleDraft) *node { return f.print(&d.Match) },
+		print:  func(d *ruleDraft) *node { return f.print(&d.Match) },
 		schema: f.schema,
 	}
 }
@@ -225,19 +225,19 @@ func verbField(name, about, example string) field[ruleDraft] {
 
 func presetField(of func(*ruleDraft) *string) field[ruleDraft] {
 	return field[ruleDraft]{
-		name: "preset", description: "A policy by name: click, form, payment, charge, export, short, long, import, or one of the file's own.",
+		name: "preset", description: "A policy by name: click, form, payment, charge, export, short, long, import, or one under presets.",
 		read: func(r *reader, d *ruleDraft, n *node) {
 			if s, ok := r.text(n, "preset", "payment"); ok {
 				*of(d) = s
 			}
 		},
-		print:   func(*ruleDraft) *node { return nil }, // what is printed is what came of it
+		print:  func(*ruleDraft) *node { return nil }, // what is printed is what came of it
 		schema: func() *jsonschema.Schema { return textSchema("payment") },
 	}
 }
 
 var ruleUpstream = field[ruleDraft]{
-	name: "to", description: "Who does the work of this rule; else as the file says.",
+	name: "to", description: "The upstream of this rule; without it, as in the file.",
 	read: func(r *reader, d *ruleDraft, n *node) {
 		d.Upstream = new(Upstream)
 		r.upstream(d.Upstream, n)

@@ -79,7 +79,7 @@ func loopback(host string) bool {
 }
 
 var secretsField = field[Config]{
-	name: "secrets", description: "What keys fingerprints and signs tokens, newest first; without one fingerprints have no key, and tokens are good until a restart.",
+	name: "secrets", description: "Secrets that key fingerprints and sign tokens, newest first; without one, fingerprints are plain hashes, and tokens are valid until a restart.",
 	read: func(r *reader, c *Config, n *node) {
 		for _, item := range r.each(n, "secrets") {
 			if item.kind == text {
@@ -133,7 +133,7 @@ func shapeList[T any](s shape[T], all []T) *node {
 }
 
 var adminField = func() field[Config] {
-	f := optionalSection("admin", "The admin API's own listener: an address, or fields; without it there is none.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
+	f := optionalSection("admin", "The listener of the admin API: an address, or fields; without it, there is none.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
 	fields := f.read
 	f.read = func(r *reader, c *Config, n *node) {
 		switch {
@@ -151,7 +151,7 @@ var adminField = func() field[Config] {
 }()
 
 var adminTokensField = field[Admin]{
-	name: "tokens", description: "Who is let in.",
+	name: "tokens", description: "Tokens of the API's users.",
 	read: func(r *reader, a *Admin, n *node) {
 		for _, item := range r.each(n, "tokens") {
 			if item.kind == text {
@@ -189,7 +189,7 @@ var zeroHash = strings.Repeat("0", 64)
 var hash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
 var roleField = field[AdminToken]{
-	name: "role", description: "What they may do: view, or operate.",
+	name: "role", description: "Permissions: view, or operate.",
 	read: func(r *reader, t *AdminToken, n *node) {
 		s, ok := r.text(n, "role", "view")
 		switch {
@@ -200,6 +200,6 @@ var roleField = field[AdminToken]{
 			t.Role = Role(s)
 		}
 	},
-	print:   func(t *AdminToken) *node { return textNode(string(t.Role)) },
+	print:  func(t *AdminToken) *node { return textNode(string(t.Role)) },
 	schema: func() *jsonschema.Schema { return enumSchema("view", "operate") },
 }

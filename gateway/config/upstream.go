@@ -10,8 +10,8 @@ import (
 
 func upstreamField[T any](of func(*T) *Upstream) field[T] {
 	return field[T]{
-		name: "to", description: "Who does the work: a URL, a list of them that take turns, or fields.",
-		read: func(r *reader, t *T, n *node) { r.upstream(of(t), n) },
+		name: "to", description: "The upstream: a URL, a list of URLs used in turn, or fields.",
+		read:  func(r *reader, t *T, n *node) { r.upstream(of(t), n) },
 		print: func(t *T) *node { return upstreamShape.print(of(t)) },
 		schema: func() *jsonschema.Schema {
 			s := oneOrMore(textSchema("http://127.0.0.1:9000"))
@@ -37,7 +37,7 @@ func (r *reader) upstream(u *Upstream, n *node) {
 }
 
 var urlField = field[Upstream]{
-	name: "url", description: "Where it is, http or https; a list takes turns.",
+	name: "url", description: "URL of the upstream, http or https; the URLs of a list are used in turn.",
 	read: func(r *reader, u *Upstream, n *node) {
 		for _, item := range r.each(n, "to") {
 			if to := r.url(item); to != nil {

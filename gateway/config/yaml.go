@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	maxFile  = 1 << 20 // bytes of a file: more is not written by hand
-	maxDepth = 32      // fields and lists inside each other
-	maxBrackets   = 500     // brackets, dashes and colons in a row
+	maxFile     = 1 << 20 // bytes of a file: more is not written by hand
+	maxDepth    = 32      // fields and lists inside each other
+	maxBrackets = 500     // brackets, dashes and colons in a row
 )
 
 // tree makes nodes of a file. It returns nil if nothing can be read in it.

@@ -212,7 +212,7 @@ func (p *program) showLock(l admin.LockDetail) error {
 		text := p.say(i18n.HolderLine, sanitize.Text(who(h.Owner, h.Client)), h.Owner, h.Fence, h.Count, lasting(millis(h.TTLMS)))
 		all = append(all, [2]string{p.say(i18n.ColumnHolder), text})
 	}
-	for i, w := range l.Line {
+	for i, w := range l.Queue {
 		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(i18n.ColumnWaiter), i+1), sanitize.Text(who(w.Owner, w.Client))})
 	}
 	if l.Listeners > l.Waiters {
