@@ -8,11 +8,11 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// mostClients is how many a shard knows at most: far more than there are, and few
-// enough that nobody who makes up new ones fills the memory.
-const mostClients = 1000
+// maxClients is the most clients of a shard: far more than a program has, and few
+// enough that invented ones do not fill the memory.
+const maxClients = 1000
 
-// A client is one that made itself known.
+// A client is a registered client.
 type client struct {
 	entry
 	member engine.Member
@@ -24,19 +24,19 @@ func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Durati
 		return err
 	}
 	if m.ID == "" || life <= 0 {
-		return fmt.Errorf("memory: client %q is to be known for %v: set its ID, and a life above zero", m.ID, life)
+		return fmt.Errorf("memory: register client %q for %v: set its ID, and a life above zero", m.ID, life)
 	}
 	s, now := e.enter(m.ID)
 	defer s.mu.Unlock()
 	c := s.client(m.ID, now)
-	if c == nil && len(s.kept.clients) >= mostClients {
-		return fmt.Errorf("memory: %w: it knows %d clients already: register each once", engine.ErrFull, mostClients)
+	if c == nil && len(s.store.clients) >= maxClients {
+		return fmt.Errorf("memory: %w: %d clients are registered already; register each once", engine.ErrFull, maxClients)
 	}
 	if c != nil {
 		s.drop(&c.entry)
 	}
-	c = &client{entry{key: m.ID, sort: aClient, expires: after(now, life)}, m}
-	s.kept.clients[m.ID] = c
+	c = &client{entry{key: m.ID, class: classClient, expires: after(now, life)}, m}
+	s.store.clients[m.ID] = c
 	s.put(&c.entry)
 	return nil
 }
@@ -60,9 +60,9 @@ func (e *Engine) known(id string) *client {
 	return s.client(id, now)
 }
 
-// client returns the client with that ID, or nil if it is not known.
+// client returns the client with that ID, or nil.
 func (s *shard) client(id string, now int64) *client {
-	c := s.kept.clients[id]
+	c := s.store.clients[id]
 	if c != nil && now >= c.expires {
 		s.drop(&c.entry)
 		return nil

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Step moves the engine's clock by d, forwards or back, as the clock of a server
-// may be moved while locks are held.
+// Step moves the engine's clock by d, forwards or back, for tests. The clock of a
+// server may move, too.
 func (e *Engine) Step(d time.Duration) { e.stepped.Add(int64(d)) }
 
-// now is the engine's time in nanoseconds since 1970. It goes by the monotonic
+// now returns the engine's time in nanoseconds since 1970. It follows the monotonic
 // clock, so that only Step makes it jump.
 func (e *Engine) now() int64 {
 	return e.start.UnixNano() + int64(time.Since(e.start)) + e.stepped.Load()
 }
 
-// after is now plus lease, or the end of time if that comes first.
+// after returns now plus lease, without overflow.
 func after(now int64, lease time.Duration) int64 {
 	if now > 0 && int64(lease) > math.MaxInt64-now {
 		return math.MaxInt64

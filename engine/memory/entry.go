@@ -7,39 +7,39 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An entry is something that a shard keeps for a while.
+// An entry is anything that a shard keeps until it expires.
 type entry struct {
 	key     string
 	holder  string
-	attempt string   // the first one; nearly always the only one
+	attempt string   // usually the only one
 	more    []string // further attempts of a named owner
 
 	fence   uint64
 	expires int64
-	place   int         // in the expiry it belongs to
-	sort    sort        // what it is
-	kind    engine.Kind // of a lock, its family; of one hold among many, or a place in line, its own
-	crowd   *crowd      // those who hold the lock, if there may be many
+	index   int            // in its expiry heap
+	class   class          // what kind of entry it is
+	kind    engine.Kind    // the family of a lock, or the kind of a shared hold or waiter
+	shared  *sharedHolders // the holders, if several are allowed; otherwise nil
 }
 
-// A sort is what an entry is.
-type sort uint8
+// A class is the kind of an entry.
+type class uint8
 
 const (
-	aLock   sort = iota // held by one, or by a crowd
-	aLatch              // counted down by many
-	aGrave              // the tombstone of an attempt that was abandoned
-	aNotice             // a hold that was seized
-	aLine               // those who wait for a lock
-	aClient             // one that made itself known
+	classLock       class = iota // with one holder or several
+	classLatch                   // a latch
+	classTombstone               // the tombstone of an abandoned attempt
+	classRevocation              // a hold that was released by force
+	classQueue                   // the queue of a lock
+	classClient                  // a registered client
 )
 
-// identity is what a tombstone or a notice is found by.
-type identity struct{ key, holder, attempt string }
+// An attemptKey identifies a tombstone or a revocation.
+type attemptKey struct{ key, holder, attempt string }
 
-func identityOf(r engine.Request) identity { return identity{r.Key, r.Holder, r.Attempt} }
+func attemptKeyOf(r engine.Request) attemptKey { return attemptKey{r.Key, r.Holder, r.Attempt} }
 
-// count is how many holds there are.
+// count returns the number of entries into the lock.
 func (l *entry) count() int {
 	if l.attempt == "" {
 		return 0
@@ -47,13 +47,13 @@ func (l *entry) count() int {
 	return 1 + len(l.more)
 }
 
-// through reports whether attempt is one that the lock is held through.
-func (l *entry) through(attempt string) bool {
+// hasAttempt reports whether attempt is one of the entries.
+func (l *entry) hasAttempt(attempt string) bool {
 	return l.attempt == attempt || slices.Contains(l.more, attempt)
 }
 
-// leave ends the hold that attempt began and returns how many are left.
-func (l *entry) leave(attempt string) int {
+// removeAttempt ends the entry of attempt and returns how many are left.
+func (l *entry) removeAttempt(attempt string) int {
 	switch {
 	case l.attempt != attempt:
 		l.more = slices.DeleteFunc(l.more, func(a string) bool { return a == attempt })
@@ -65,47 +65,48 @@ func (l *entry) leave(attempt string) int {
 	return l.count()
 }
 
-// held returns what r's holder has of the lock in the way r asks for, or nil.
-func (l *entry) held(r engine.Request) *entry {
+// holdOf returns the hold of r's holder and kind, or nil.
+func (l *entry) holdOf(r engine.Request) *entry {
 	switch {
 	case l == nil || l.kind != family(r.Kind):
 		return nil
-	case l.crowd != nil:
-		return l.crowd.holds[seatOf(r)]
+	case l.shared != nil:
+		return l.shared.holds[holdKeyOf(r)]
 	case l.holder == r.Holder:
 		return l
 	}
 	return nil
 }
 
-// hold returns the hold that r's attempt began, or nil.
-func (l *entry) hold(r engine.Request) *entry {
-	if h := l.held(r); h != nil && h.through(r.Attempt) {
+// holdOfAttempt returns the hold of r's attempt, or nil.
+func (l *entry) holdOfAttempt(r engine.Request) *entry {
+	if h := l.holdOf(r); h != nil && h.hasAttempt(r.Attempt) {
 		return h
 	}
 	return nil
 }
 
-// rival returns one who keeps r out, or nil. It does not look at the line.
-func (l *entry) rival(r engine.Request) *entry {
-	if l == nil || l.crowd == nil {
+// blocking returns a holder that keeps r from the lock, or nil. It does not look
+// at the queue.
+func (l *entry) blocking(r engine.Request) *entry {
+	if l == nil || l.shared == nil {
 		return l
 	}
-	return l.crowd.rival(r)
+	return l.shared.blocking(r)
 }
 
-// holds are those by which the lock is held.
+// holds returns all holds of the lock.
 func (l *entry) holds() []*entry {
-	if l.crowd == nil {
+	if l.shared == nil {
 		return []*entry{l}
 	}
-	return slices.Collect(maps.Values(l.crowd.holds))
+	return slices.Collect(maps.Values(l.shared.holds))
 }
 
-// somebody returns one of those who hold the lock.
-func (l *entry) somebody() *entry {
-	if l.crowd == nil {
+// firstHolder returns one of the holders.
+func (l *entry) firstHolder() *entry {
+	if l.shared == nil {
 		return l
 	}
-	return l.crowd.somebody()
+	return l.shared.first()
 }

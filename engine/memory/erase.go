@@ -8,7 +8,7 @@ import (
 
 // Erase implements [engine.Eraser].
 func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
-	if err := admitLookup(ctx, key); err != nil {
+	if err := checkLookup(ctx, key); err != nil {
 		return engine.Record{}, err
 	}
 	s, hash, now := l.find(key)
@@ -20,7 +20,7 @@ func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
 	was := r.outline(key, string(r.fingerprint()), now)
 	if was.State != engine.Running {
 		s.erase(r)
-		s.ears.wake(topic{key: key, record: true})
+		s.subscribers.wake(topic{key: key, record: true})
 	}
 	return was, nil
 }

@@ -1,9 +1,9 @@
 package memory
 
-// expiry orders what a shard keeps by when it ends, soonest first: a heap whose
-// entries know their places, so that one can be moved or taken out without being
-// looked for. It is four wide, and has the times beside the entries, so that to
-// find the soonest of many touches little memory.
+// expiry is a heap of entries, ordered by when they expire. Entries know their
+// index, so that they can be moved and removed without a search. The heap is
+// 4-ary and stores the times beside the entries, so that sifting touches little
+// memory.
 type expiry []due
 
 type due struct {
@@ -11,14 +11,14 @@ type due struct {
 	*entry
 }
 
-// wide is how many children there are below each place.
-const wide = 4
+// arity is the number of children of a node.
+const arity = 4
 
-// first is what ends soonest. There must be something.
+// first returns the entry that expires first. The heap must not be empty.
 func (x expiry) first() *entry { return x[0].entry }
 
-// over reports whether there is something that has ended by now.
-func (x expiry) over(now int64) bool { return len(x) > 0 && now >= x[0].at }
+// expired reports whether an entry has expired.
+func (x expiry) expired(now int64) bool { return len(x) > 0 && now >= x[0].at }
 
 func (x *expiry) add(e *entry) {
 	*x = append(*x, due{e.expires, e})
@@ -26,35 +26,35 @@ func (x *expiry) add(e *entry) {
 }
 
 func (x *expiry) remove(e *entry) {
-	h, i := *x, e.place
+	h, i := *x, e.index
 	last := len(h) - 1
 	moved := h[last]
 	h[last] = due{}
 	*x = h[:last]
 	if i < last {
 		h[i] = moved
-		x.settle(i)
+		x.sift(i)
 	}
 }
 
-// moved puts e where it belongs after its time has changed.
-func (x expiry) moved(e *entry) {
-	x[e.place].at = e.expires
-	x.settle(e.place)
+// fix restores the order after the time of e has changed.
+func (x expiry) fix(e *entry) {
+	x[e.index].at = e.expires
+	x.sift(e.index)
 }
 
-// settle puts what is at i where it belongs.
-func (x expiry) settle(i int) {
+// sift moves the node at i to its position.
+func (x expiry) sift(i int) {
 	if !x.up(i) {
 		x.down(i)
 	}
 }
 
-// up reports whether what was at i has gone up from there.
+// up moves the node at i up, and reports whether it moved.
 func (x expiry) up(i int) bool {
 	d, from := x[i], i
 	for i > 0 {
-		parent := (i - 1) / wide
+		parent := (i - 1) / arity
 		if x[parent].at <= d.at {
 			break
 		}
@@ -68,7 +68,7 @@ func (x expiry) up(i int) bool {
 func (x expiry) down(i int) {
 	d := x[i]
 	for {
-		child := x.soonest(wide*i + 1)
+		child := x.soonest(arity*i + 1)
 		if child < 0 || d.at <= x[child].at {
 			break
 		}
@@ -78,14 +78,13 @@ func (x expiry) down(i int) {
 	x.put(i, d)
 }
 
-// soonest returns which of the children that begin at i ends first; -1 if there
-// are none.
+// soonest returns the child that expires first among those that begin at i, or -1.
 func (x expiry) soonest(i int) int {
 	if i >= len(x) {
 		return -1
 	}
 	first := i
-	for other := i + 1; other < min(i+wide, len(x)); other++ {
+	for other := i + 1; other < min(i+arity, len(x)); other++ {
 		if x[other].at < x[first].at {
 			first = other
 		}
@@ -95,5 +94,5 @@ func (x expiry) soonest(i int) int {
 
 func (x expiry) put(i int, d due) {
 	x[i] = d
-	d.place = i
+	d.index = i
 }

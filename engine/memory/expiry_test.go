@@ -23,7 +23,7 @@ func TestExpiry(t *testing.T) {
 				in = append(in, e)
 			case r.IntN(2) == 0:
 				in[i].expires = r.Int64N(200)
-				x.moved(in[i])
+				x.fix(in[i])
 			default:
 				x.remove(in[i])
 				in[i] = in[len(in)-1]
@@ -45,7 +45,7 @@ func disorder(x expiry, in []*entry) string {
 		return "it holds on to what was removed last"
 	}
 	if len(in) == 0 {
-		if x.over(1 << 62) {
+		if x.expired(1 << 62) {
 			return "nothing is over"
 		}
 		return ""
@@ -54,18 +54,18 @@ func disorder(x expiry, in []*entry) string {
 	for _, e := range in {
 		soonest = min(soonest, e.expires)
 		switch {
-		case e.place >= len(x) || x[e.place].entry != e:
+		case e.index >= len(x) || x[e.index].entry != e:
 			return "an entry is not in its place"
-		case x[e.place].at != e.expires:
+		case x[e.index].at != e.expires:
 			return "an entry is there with another time"
 		}
 	}
 	switch {
 	case x.first().expires != soonest:
 		return "its first is not the soonest"
-	case x.over(soonest - 1):
+	case x.expired(soonest - 1):
 		return "something is over too soon"
-	case !x.over(soonest):
+	case !x.expired(soonest):
 		return "something is over, and it does not know"
 	}
 	return ""

@@ -10,7 +10,7 @@ import (
 
 // Raise implements [engine.Fencer].
 func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) error {
-	if err := admit(ctx, r); err != nil {
+	if err := checkRequest(ctx, r); err != nil {
 		return err
 	}
 	if family(r.Kind) != engine.Exclusive {
@@ -18,11 +18,11 @@ func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 	}
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()
-	h := s.lock(r.Key, now).hold(r)
+	h := s.lock(r.Key, now).holdOfAttempt(r)
 	if h == nil {
 		return engine.ErrNotHolder
 	}
 	h.fence = max(h.fence, fence)
-	s.last = max(s.last, h.fence+r.FenceReserve)
+	s.lastFence = max(s.lastFence, h.fence+r.FenceReserve)
 	return nil
 }

@@ -8,79 +8,78 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// remembrance is how long those from whom a lock was seized are told so at least.
-const remembrance = time.Minute
+// minRevocation is the shortest time that former holders get ErrRevoked.
+const minRevocation = time.Minute
 
-// Seize implements [engine.Inspector].
+// ForceRelease implements [engine.Inspector].
 func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Lock{}, err
 	}
-	seen, robbed, err := e.seize(key)
-	for _, name := range robbed {
-		e.tellClients(name)
+	seen, revoked, err := e.forceRelease(key)
+	for _, name := range revoked {
+		e.notifyClients(name)
 	}
 	return seen, err
 }
 
-// seize also returns the names of the holders and attempts that lost the lock.
-func (e *Engine) seize(key string) (seen engine.Lock, robbed []string, err error) {
+// forceRelease also returns the holders and attempts that lost the lock.
+func (e *Engine) forceRelease(key string) (seen engine.Lock, revoked []string, err error) {
 	s, now := e.enter(key)
 	defer s.mu.Unlock()
-	seen, err = s.see(key, now)
+	seen, err = s.inspect(key, now)
 	switch l := s.lock(key, now); {
 	case err != nil:
 	case l != nil:
-		robbed = s.revoke(l, now)
+		revoked = s.revoke(l, now)
 		s.drop(l)
-		s.beckon(l.key, l.kind, now)
+		s.notifyNext(l.key, l.kind, now)
 	case len(seen.Waiters) > 0:
-		s.disperse(s.kept.lines[lineID{key, family(seen.Kind)}])
+		s.clearQueue(s.store.queues[queueID{key, family(seen.Kind)}])
 	}
-	return seen, robbed, err
+	return seen, revoked, err
 }
 
-// revoke leaves a notice for everybody who holds l, and returns their names. There
-// is always room for it: the lock that it is about makes some, and an operator is
-// not to be refused.
-func (s *shard) revoke(l *entry, now int64) (robbed []string) {
-	until := after(now, remembrance)
+// revoke adds a revocation for every hold of l, and returns their holders and
+// attempts. It needs no free capacity: an operator must not be refused.
+func (s *shard) revoke(l *entry, now int64) (revoked []string) {
+	until := after(now, minRevocation)
 	for _, h := range l.holds() {
 		left := min(h.expires-now, math.MaxInt64/3)
 		until = max(until, after(now, time.Duration(3*left)))
 	}
 	for _, h := range l.holds() {
-		robbed = append(robbed, h.holder)
+		revoked = append(revoked, h.holder)
 		for _, attempt := range append([]string{h.attempt}, h.more...) {
-			robbed = append(robbed, attempt)
-			s.note(identity{h.key, h.holder, attempt}, until)
+			revoked = append(revoked, attempt)
+			s.addRevocation(attemptKey{h.key, h.holder, attempt}, until)
 		}
 	}
-	return robbed
+	return revoked
 }
 
-// note remembers until then that a hold was seized.
-func (s *shard) note(hold identity, until int64) {
-	if old := s.kept.notices[hold]; old != nil {
+// addRevocation records until then that a hold was revoked.
+func (s *shard) addRevocation(hold attemptKey, until int64) {
+	if old := s.store.revocations[hold]; old != nil {
 		s.drop(old)
 	}
-	s.room.insist()
-	s.put(&entry{key: hold.key, holder: hold.holder, attempt: hold.attempt, expires: until, sort: aNotice})
+	s.capacity.force()
+	s.put(&entry{key: hold.key, holder: hold.holder, attempt: hold.attempt, expires: until, class: classRevocation})
 }
 
-// disperse empties a line and tells all who stood there: whoever comes back first
+// clearQueue removes a queue and notifies all its waiters. The first one to return
 // is granted the lock.
-func (s *shard) disperse(q *line) {
-	s.ears.wake(topic{key: q.key, seat: seat{kind: q.kind}})
+func (s *shard) clearQueue(q *queue) {
+	s.subscribers.wake(topic{key: q.key, hold: holdKey{kind: q.kind}})
 	for _, w := range q.waiters {
-		s.ears.wake(topic{key: q.key, seat: w.seat()})
+		s.subscribers.wake(topic{key: q.key, hold: w.holdKey()})
 	}
 	s.drop(&q.entry)
 }
 
-// lost tells why r's renewal comes too late.
-func (s *shard) lost(r engine.Request, now int64) error {
-	if n := s.kept.notices[identityOf(r)]; n != nil && now < n.expires {
+// lossReason returns why r cannot be renewed.
+func (s *shard) lossReason(r engine.Request, now int64) error {
+	if n := s.store.revocations[attemptKeyOf(r)]; n != nil && now < n.expires {
 		return engine.ErrRevoked
 	}
 	return engine.ErrNotHolder
@@ -88,18 +87,18 @@ func (s *shard) lost(r engine.Request, now int64) error {
 
 // Watch implements [engine.Inspector].
 func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
-	return e.listen(topic{key: id, client: true})
+	return e.subscribe(topic{key: id, client: true})
 }
 
-// tellClients tells those whose holder or attempt was robbed: its name begins with
-// their ID and a colon.
-func (e *Engine) tellClients(name string) {
+// notifyClients notifies the clients of a revoked holder or attempt: its name begins
+// with their ID and a colon.
+func (e *Engine) notifyClients(name string) {
 	for at := range len(name) {
 		if name[at] != ':' {
 			continue
 		}
 		s, _ := e.enter(name[:at])
-		s.ears.wake(topic{key: name[:at], client: true})
+		s.subscribers.wake(topic{key: name[:at], client: true})
 		s.mu.Unlock()
 	}
 }

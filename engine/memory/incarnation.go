@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Connections implements [engine.Incarnations]. An engine begins once, and what it
-// knows ends with it.
+// Connections implements [engine.Incarnations]. An embedded engine has one
+// incarnation.
 func (e *Engine) Connections() uint64 { return 1 }
 
 // Incarnation implements [engine.Incarnations].

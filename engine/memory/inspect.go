@@ -11,11 +11,10 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// page is how many locks are enough for one answer.
+// page is how many locks fill a page.
 const page = 100
 
-// List implements [engine.Inspector]. The cursor is the number of the shard to go
-// on with.
+// List implements [engine.Inspector]. The cursor is the number of the next shard.
 func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engine.Lock, next string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
@@ -30,16 +29,16 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 	return locks, cursorAt(from), nil
 }
 
-// shardAt is the number of the shard that a cursor says to go on with.
+// shardAt returns the shard of a cursor.
 func shardAt(cursor string) (int, error) {
 	from, err := strconv.Atoi(cmp.Or(cursor, "0"))
 	if err != nil || from < 0 || from >= shards {
-		return 0, fmt.Errorf("memory: there is no page %q: begin with an empty cursor", cursor)
+		return 0, fmt.Errorf("memory: unknown cursor %q: begin with an empty one", cursor)
 	}
 	return from, nil
 }
 
-// cursorAt is the cursor that says to go on with a shard, or to end after the last.
+// cursorAt returns the cursor of a shard, or "" after the last.
 func cursorAt(shard int) string {
 	if shard >= shards {
 		return ""
@@ -53,11 +52,11 @@ func (e *Engine) list(shard int, pattern string) (locks []engine.Lock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := e.now()
-	for key, l := range s.kept.locks {
-		if l.sort == aLatch || !engine.Match(pattern, key) {
+	for key, l := range s.store.locks {
+		if l.class == classLatch || !engine.Match(pattern, key) {
 			continue
 		}
-		if seen, err := s.see(key, now); err == nil && len(seen.Holders) > 0 {
+		if seen, err := s.inspect(key, now); err == nil && len(seen.Holders) > 0 {
 			locks = append(locks, seen)
 		}
 	}
@@ -71,34 +70,33 @@ func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
 	}
 	s, now := e.enter(key)
 	defer s.mu.Unlock()
-	return s.see(key, now)
+	return s.inspect(key, now)
 }
 
-// see returns what is at key.
-func (s *shard) see(key string, now int64) (engine.Lock, error) {
-	seen := engine.Lock{Key: key, Listeners: len(s.ears[topic{key: key}])}
+// inspect returns the lock at key.
+func (s *shard) inspect(key string, now int64) (engine.Lock, error) {
+	seen := engine.Lock{Key: key, Listeners: len(s.subscribers[topic{key: key}])}
 	l := s.lock(key, now)
 	switch {
 	case l == nil:
-	case l.sort == aLatch:
-		return seen, fmt.Errorf("memory: %q is a latch, which nobody holds: %w", key, engine.ErrKind)
+	case l.class == classLatch:
+		return seen, fmt.Errorf("memory: %q holds a latch, not a lock: %w", key, engine.ErrKind)
 	default:
-		seen.Kind, seen.Holders = l.somebody().kind, holders(l, now)
+		seen.Kind, seen.Holders = l.firstHolder().kind, holders(l, now)
 	}
-	s.seeLine(&seen, l, now)
+	s.inspectQueue(&seen, l, now)
 	return seen, nil
 }
 
-// seeLine adds those who wait. Nobody waits for a lock of another family than the
-// one that is held.
-func (s *shard) seeLine(seen *engine.Lock, l *entry, now int64) {
+// inspectQueue adds the waiters. A held lock has waiters of its own family only.
+func (s *shard) inspectQueue(seen *engine.Lock, l *entry, now int64) {
 	for _, kind := range []engine.Kind{engine.Fair, engine.Read, engine.Permit} {
-		q := s.line(engine.Request{Key: seen.Key, Kind: kind}, now)
+		q := s.queue(engine.Request{Key: seen.Key, Kind: kind}, now)
 		if q == nil || l != nil && l.kind != q.kind {
 			continue
 		}
 		for _, w := range q.waiters {
-			if !w.over(now) {
+			if !w.expired(now) {
 				seen.Waiters = append(seen.Waiters, engine.Waiter{Name: w.holder, Kind: w.kind, Left: time.Duration(w.expires - now)})
 			}
 		}
@@ -112,7 +110,7 @@ func (s *shard) seeLine(seen *engine.Lock, l *entry, now int64) {
 	}
 }
 
-// holders are those who hold l, the writer first and then as they came.
+// holders returns the holders of l, the writer first, then in order of arrival.
 func holders(l *entry, now int64) (all []engine.Holder) {
 	holds := l.holds()
 	slices.SortFunc(holds, func(a, b *entry) int {

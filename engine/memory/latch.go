@@ -7,22 +7,22 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A latch is closed until it has been counted down as often as its limit says.
+// A latch opens after as many counts as its limit.
 type latch struct {
 	entry
 	limit   int
-	counted map[string]struct{} // the attempts; none once it is open
+	counted map[string]struct{} // the attempts; nil when it is open
 	open    bool
 }
 
 // CountDown implements [engine.Latcher].
 func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err error) {
-	if err := admitCount(ctx, r); err != nil {
+	if err := checkCountDown(ctx, r); err != nil {
 		return 0, err
 	}
 	left, err = e.countDown(r)
 	if errors.Is(err, errFull) {
-		e.shedEverywhere()
+		e.sweepAll()
 		left, err = e.countDown(r)
 	}
 	return left, e.explain(err)
@@ -39,44 +39,44 @@ func (e *Engine) countDown(r engine.Request) (left int, _ error) {
 	return s.count(l, r.Attempt, now)
 }
 
-// latch returns the latch that r is about. It comes into being closed.
+// latch returns the latch of r, which it creates if there is none.
 func (s *shard) latch(r engine.Request, now int64) (*latch, error) {
 	switch l := s.lock(r.Key, now); {
 	case l == nil:
-	case l.sort == aLatch:
-		return s.kept.latches[r.Key], nil
+	case l.class == classLatch:
+		return s.store.latches[r.Key], nil
 	default:
-		return nil, another(l, r)
+		return nil, wrongKind(l, r)
 	}
 	l := &latch{limit: r.Limit, counted: make(map[string]struct{})}
-	l.entry = entry{key: r.Key, kind: engine.Latch, sort: aLatch, expires: after(now, r.Lease)}
-	if !s.keep(&l.entry) {
+	l.entry = entry{key: r.Key, kind: engine.Latch, class: classLatch, expires: after(now, r.Lease)}
+	if !s.tryPut(&l.entry) {
 		return nil, errFull
 	}
-	s.kept.latches[r.Key] = l
+	s.store.latches[r.Key] = l
 	return l, nil
 }
 
-// count counts an attempt, unless it has been counted or is none, and returns how
-// many are missing. Nobody has to be remembered once the latch is open.
+// count counts an attempt once and returns how many counts are left. An empty attempt
+// is not counted. An open latch needs no attempts, so they are dropped.
 func (s *shard) count(l *latch, attempt string, now int64) (left int, _ error) {
 	if _, counted := l.counted[attempt]; l.open || counted || attempt == "" {
-		return l.missing(), nil
+		return l.left(), nil
 	}
-	if !s.room.take() {
+	if !s.capacity.take() {
 		return 0, errFull
 	}
 	l.counted[attempt] = struct{}{}
-	if l.missing() == 0 {
-		s.room.giveBack(len(l.counted))
+	if l.left() == 0 {
+		s.capacity.free(len(l.counted))
 		l.open, l.counted = true, nil
-		s.beckon(l.key, l.kind, now)
+		s.notifyNext(l.key, l.kind, now)
 	}
-	return l.missing(), nil
+	return l.left(), nil
 }
 
-// missing is how often the latch is yet to be counted down.
-func (l *latch) missing() int {
+// left returns how many counts are left.
+func (l *latch) left() int {
 	if l.open {
 		return 0
 	}

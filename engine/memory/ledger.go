@@ -7,15 +7,15 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A ledger is the engine as one that keeps what became of work. It is a type of
-// its own since claims are renewed, listed and watched as locks are.
+// A ledger is the engine as an [engine.Ledger]. It is a separate type because Renew,
+// List and Watch have the same names for locks.
 type ledger struct{ *Engine }
 
 var _ engine.Ledger = ledger{}
 
 // Claim implements [engine.Ledger].
 func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
-	if err := admitClaim(ctx, &c); err != nil {
+	if err := checkClaim(ctx, &c); err != nil {
 		return engine.Record{}, err
 	}
 	r, err := l.claim(&c)
@@ -23,7 +23,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		return r, nil
 	}
 	if errors.Is(err, errFull) {
-		l.shedEverywhere()
+		l.sweepAll()
 		r, err = l.claim(&c)
 	}
 	return r, l.explain(err)
@@ -39,7 +39,7 @@ func (l ledger) claim(c *engine.Claim) (engine.Record, error) {
 func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	errs := make([]error, len(cs))
 	for i := range cs {
-		if errs[i] = admitClaim(ctx, &cs[i]); errs[i] == nil {
+		if errs[i] = checkClaim(ctx, &cs[i]); errs[i] == nil {
 			errs[i] = l.renew(&cs[i])
 		}
 	}
@@ -50,16 +50,16 @@ func (l ledger) renew(c *engine.Claim) error {
 	s, hash, now := l.find(c.Key)
 	defer s.mu.Unlock()
 	r := s.record(c.Key, hash, now)
-	if r == nil || !r.runs(c.Attempt, now) {
+	if r == nil || !r.isRunning(c.Attempt, now) {
 		return engine.ErrNotHolder
 	}
-	s.hold(r, c, now)
+	s.renewClaim(r, c, now)
 	return nil
 }
 
 // Settle implements [engine.Ledger].
 func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome, error) {
-	if err := admitSettlement(ctx, &x); err != nil {
+	if err := checkSettlement(ctx, &x); err != nil {
 		return 0, err
 	}
 	o, err := l.settle(&x)
@@ -67,7 +67,7 @@ func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome
 		return o, nil
 	}
 	if errors.Is(err, errFull) {
-		l.shedEverywhere()
+		l.sweepAll()
 		o, err = l.settle(&x)
 	}
 	return o, l.explain(err)
@@ -78,14 +78,14 @@ func (l ledger) settle(x *engine.Settlement) (engine.Outcome, error) {
 	defer s.mu.Unlock()
 	r := s.record(x.Key, hash, now)
 	if x.Abandon {
-		return s.disclaim(r, x, now)
+		return s.abandonClaim(r, x, now)
 	}
 	return s.settle(r, x, now), nil
 }
 
 // Lookup implements [engine.Ledger].
 func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
-	if err := admitLookup(ctx, key); err != nil {
+	if err := checkLookup(ctx, key); err != nil {
 		return engine.Record{}, err
 	}
 	s, hash, now := l.find(key)
@@ -94,11 +94,10 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	if r == nil {
 		return engine.Record{Key: key}, nil
 	}
-	return r.seen(key, now), nil
+	return r.snapshot(key, now), nil
 }
 
-// List implements [engine.Ledger]. The cursor is the number of the shard to go on
-// with.
+// List implements [engine.Ledger]. The cursor is the number of the next shard.
 func (l ledger) List(ctx context.Context, pattern, cursor string) (records []engine.Record, next string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
@@ -113,13 +112,13 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 	return records, cursorAt(from), nil
 }
 
-// list returns the records in one shard, without their results.
+// list returns the records of one shard, without their results.
 func (l ledger) list(shard int, pattern string) (records []engine.Record) {
 	s := &l.shards[shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := l.now()
-	for r := range s.kept.records.all {
+	for r := range s.store.records.all {
 		if key := string(r.key()); now < r.expires && engine.Match(pattern, key) {
 			records = append(records, r.outline(key, string(r.fingerprint()), now))
 		}
@@ -129,5 +128,5 @@ func (l ledger) list(shard int, pattern string) (records []engine.Record) {
 
 // Watch implements [engine.Ledger].
 func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
-	return l.listen(topic{key: key, record: true})
+	return l.subscribe(topic{key: key, record: true})
 }

@@ -1,8 +1,8 @@
-// Package memory is the engine that lives in one process: the default, and the
-// reference every other engine is compared to.
+// Package memory is the embedded engine: the default, and the reference for every
+// other engine.
 //
-// It needs no server, starts no goroutine and has nothing to close. What it
-// grants ends with the process, and other processes know nothing of it.
+// It needs no server, starts no goroutine and needs no Close. Its locks end with
+// the process, and other processes do not see them.
 package memory
 
 import (
@@ -27,57 +27,56 @@ var (
 	_ engine.Prober       = (*Engine)(nil)
 )
 
-// shards is how many parts the keys are spread over, each with a mutex of its
-// own: enough that two of a hundred cores seldom meet.
+// shards is the number of parts that the keys are spread over, each with its own
+// mutex. It is large enough that a hundred cores seldom contend.
 const shards = 64
 
 // An Engine grants locks to the goroutines of this process. Use [New].
 type Engine struct {
-	id      string // of this memory, another one for each engine
-	start   time.Time
-	stepped atomic.Int64
-	seed    maphash.Seed
-	room    room
-	notes   notes
-	shards  [shards]shard
+	id       string // of this incarnation
+	start    time.Time
+	stepped  atomic.Int64
+	seed     maphash.Seed
+	capacity capacity
+	notes    notes
+	shards   [shards]shard
 }
 
 // An Option changes what [New] makes.
 type Option func(*Engine)
 
-// MaxKeys bounds how many holds, places in line, latches and their counts,
-// records, and tombstones the engine keeps at a time, all together; what goes
-// beyond is refused with [engine.ErrFull]. Records that are over may count for up to a
-// quarter longer than they were kept. The default is four million, about a
-// gigabyte, to which come the results that are kept. MaxKeys panics if n is not
-// above zero.
+// MaxKeys bounds the number of holds, queue positions, latches and their counts,
+// records, and tombstones, all together. Beyond it the engine returns
+// [engine.ErrFull]. Expired records may count toward the limit for up to 25 % past
+// their retention. Default: 4,000,000, about a gigabyte without stored results.
+// MaxKeys panics if n is not above zero.
 func MaxKeys(n int) Option {
 	if n <= 0 {
-		panic(fmt.Sprintf("memory: MaxKeys(%d) would refuse every lock: leave it out for the default", n))
+		panic(fmt.Sprintf("memory: MaxKeys(%d): must be above zero; omit it for the default", n))
 	}
-	return func(e *Engine) { e.room.limit = int64(n) }
+	return func(e *Engine) { e.capacity.limit = int64(n) }
 }
 
 // New returns an engine in which every lock is free.
 func New(opts ...Option) *Engine {
-	e := &Engine{id: rand.Text(), start: time.Now(), seed: maphash.MakeSeed(), room: room{limit: 4_000_000}}
+	e := &Engine{id: rand.Text(), start: time.Now(), seed: maphash.MakeSeed(), capacity: capacity{limit: 4_000_000}}
 	for _, opt := range opts {
 		opt(e)
 	}
 	for i := range e.shards {
-		e.shards[i].open(&e.room)
+		e.shards[i].open(&e.capacity)
 	}
 	return e
 }
 
 // Acquire implements [engine.Engine].
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
-	if err := admitKind(ctx, r); err != nil {
+	if err := checkAcquire(ctx, r); err != nil {
 		return engine.Grant{}, err
 	}
 	g, err := e.acquire(r)
 	if errors.Is(err, errFull) {
-		e.shedEverywhere()
+		e.sweepAll()
 		g, err = e.acquire(r)
 	}
 	return g, e.explain(err)
@@ -93,7 +92,7 @@ func (e *Engine) acquire(r engine.Request) (engine.Grant, error) {
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	errs := make([]error, len(rs))
 	for i, r := range rs {
-		if errs[i] = admit(ctx, r); errs[i] == nil {
+		if errs[i] = checkRequest(ctx, r); errs[i] == nil {
 			errs[i] = e.renew(r)
 		}
 	}
@@ -108,7 +107,7 @@ func (e *Engine) renew(r engine.Request) error {
 
 // Release implements [engine.Engine].
 func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
-	if err := admit(ctx, r); err != nil {
+	if err := checkRequest(ctx, r); err != nil {
 		return engine.ReleaseResult{}, err
 	}
 	s, now := e.enter(r.Key)
@@ -118,12 +117,12 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseR
 
 // Abandon implements [engine.Engine].
 func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
-	if err := admit(ctx, r); err != nil {
+	if err := checkRequest(ctx, r); err != nil {
 		return engine.ReleaseResult{}, err
 	}
 	p, err := e.abandon(r)
 	if errors.Is(err, errFull) {
-		e.shedEverywhere()
+		e.sweepAll()
 		p, err = e.abandon(r)
 	}
 	return p, e.explain(err)
@@ -143,39 +142,39 @@ func (e *Engine) Capabilities() engine.Capabilities {
 	}
 }
 
-// enter locks the shard that key belongs to and rids it of some of what is over.
-// The time is read under the mutex, so that within a shard it never runs back.
+// enter locks the shard of key and sweeps it. It reads the time under the mutex, so
+// that time never runs backwards within a shard.
 func (e *Engine) enter(key string) (s *shard, now int64) {
 	s, _, now = e.find(key)
 	return s, now
 }
 
-// find is enter for those who also need the hash of the key.
+// find is enter for callers that also need the hash of the key.
 func (e *Engine) find(key string) (s *shard, hash uint64, now int64) {
 	hash = maphash.String(e.seed, key)
 	s = &e.shards[hash%shards]
 	s.mu.Lock()
 	now = e.now()
-	s.shed(now)
+	s.sweep(now)
 	return s, hash, now
 }
 
-// shedEverywhere makes room for a lock when the shards that hold what is over
-// are not those that are being used.
-func (e *Engine) shedEverywhere() {
+// sweepAll sweeps every shard, to free capacity that expired entries of idle shards
+// use.
+func (e *Engine) sweepAll() {
 	for i := range e.shards {
 		s := &e.shards[i]
 		s.mu.Lock()
-		s.shed(e.now())
+		s.sweep(e.now())
 		s.mu.Unlock()
 	}
 }
 
-// explain turns errFull into what a person can act on.
+// explain turns errFull into an error with advice.
 func (e *Engine) explain(err error) error {
 	if !errors.Is(err, errFull) {
 		return err
 	}
-	return fmt.Errorf("memory: %w: it keeps %d holds, places in line, records and tombstones; "+
-		"shorten the leases and what is retained, or raise the bound with memory.MaxKeys", engine.ErrFull, e.room.limit)
+	return fmt.Errorf("memory: %w: it has %d holds, queue positions, records and tombstones; "+
+		"shorten leases and retention, or raise the limit with memory.MaxKeys", engine.ErrFull, e.capacity.limit)
 }

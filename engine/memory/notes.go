@@ -10,13 +10,13 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// notes are kept apart from the locks: there are few, and they have no end.
+// notes are stored apart from the locks: there are few, and they do not expire.
 type notes struct {
-	mu   sync.Mutex
-	kept map[string]note
+	mu     sync.Mutex
+	byName map[string]note
 }
 
-// A note is a text, how often it was written, and when.
+// A note is a text with its version and time.
 type note struct {
 	text    string
 	version uint64
@@ -27,12 +27,12 @@ var _ engine.Notes = (*Engine)(nil)
 
 // ReadNote implements [engine.Notes].
 func (e *Engine) ReadNote(ctx context.Context, name string) (engine.Note, error) {
-	if err := admitNote(ctx, name); err != nil {
+	if err := checkNote(ctx, name); err != nil {
 		return engine.Note{}, err
 	}
 	e.notes.mu.Lock()
 	defer e.notes.mu.Unlock()
-	n, ok := e.notes.kept[name]
+	n, ok := e.notes.byName[name]
 	if !ok {
 		return engine.Note{}, nil
 	}
@@ -42,32 +42,32 @@ func (e *Engine) ReadNote(ctx context.Context, name string) (engine.Note, error)
 
 // WriteNote implements [engine.Notes].
 func (e *Engine) WriteNote(ctx context.Context, name, text string, version uint64) error {
-	if err := admitNote(ctx, name); err != nil {
+	if err := checkNote(ctx, name); err != nil {
 		return err
 	}
 	e.notes.mu.Lock()
 	defer e.notes.mu.Unlock()
-	switch n := e.notes.kept[name]; {
+	switch n := e.notes.byName[name]; {
 	case n.version == version+1 && n.text == text:
-		return nil // by a call whose answer was lost
+		return nil // by a call whose reply was lost
 	case n.version != version:
-		return fmt.Errorf("memory: %q is at version %d, not %d: read it again: %w", name, n.version, version, engine.ErrConflict)
+		return fmt.Errorf("memory: note %q has version %d, not %d; read it again: %w", name, n.version, version, engine.ErrConflict)
 	}
-	if e.notes.kept == nil {
-		e.notes.kept = make(map[string]note)
+	if e.notes.byName == nil {
+		e.notes.byName = make(map[string]note)
 	}
-	e.notes.kept[name] = note{text: text, version: version + 1, at: e.now()}
+	e.notes.byName[name] = note{text: text, version: version + 1, at: e.now()}
 	return nil
 }
 
-var errNameless = errors.New("memory: a note needs a name: give it one")
+var errNoName = errors.New("memory: a note needs a name")
 
-func admitNote(ctx context.Context, name string) error {
+func checkNote(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if name == "" {
-		return errNameless
+		return errNoName
 	}
 	return nil
 }

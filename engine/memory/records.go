@@ -1,42 +1,42 @@
 package memory
 
-// records are what a shard knows of work.
+// records are the records of a shard.
 //
-// There may be millions, of which nearly none is looked at again: so they lie side by
-// side in blocks, have numbers instead of addresses, and are used again, and there is
-// little for the garbage collector to look at.
+// There may be millions, and few of them are read again. So they are stored in blocks,
+// referred to by numbers instead of pointers, and reused: the garbage collector has
+// little to scan.
 type records struct {
-	index  index
-	blocks [][]record
-	spare  []number // records that are not used
-	lanes  []lane   // in which those that are wait for their ends
-	due    int64    // before then none ends
-	text   int      // how many bytes the one has that was settled last: the next may have as many
+	index    index
+	blocks   [][]record
+	spare    []number       // unused records
+	buckets  []expiryBucket // schedule the expiry of the others
+	due      int64          // no record expires earlier
+	textHint int            // size of the last settled record, as a hint for the next
 }
 
-// A number is what a record is known by in its shard, from one on.
+// A number identifies a record in its shard. The first is 1.
 type number uint32
 
 const (
-	// block is how many records lie side by side.
+	// block is the number of records in a block.
 	block = 32
 
-	// roomyText is how much a record that is not used may have kept, in bytes.
-	roomyText = 1 << 10
+	// maxSpareText is the largest text buffer that an unused record keeps, in bytes.
+	maxSpareText = 1 << 10
 )
 
 func newRecords() records { return records{due: never} }
 
-// at returns the record with a number.
+// at returns the record with the given number.
 func (x *records) at(n number) *record { return &x.blocks[(n-1)/block][(n-1)%block] }
 
-// find returns the record at a key, or nil. The hash is the key's.
+// find returns the record at a key, or nil. hash is the hash of the key.
 func (x *records) find(key string, hash uint64) *record {
 	if x.index.n == 0 {
 		return nil
 	}
 	tag := tagOf(hash)
-	for at := x.index.place(tag); ; at = x.index.place(at + 1) {
+	for at := x.index.wrap(tag); ; at = x.index.wrap(at + 1) {
 		s := x.index.slots[at]
 		if s.number == 0 {
 			return nil
@@ -49,20 +49,19 @@ func (x *records) find(key string, hash uint64) *record {
 	}
 }
 
-// add returns a record for a key that has none. Nothing is known of it yet: it has to
-// be begun, and to wait for its end.
+// add returns an empty record for a new key. The caller begins and schedules it.
 func (x *records) add(key string, hash uint64) *record {
 	r := x.at(x.unused())
 	text := r.text[:0]
 	if text == nil {
-		text = make([]byte, 0, max(len(key), min(x.text, roomyText)))
+		text = make([]byte, 0, max(len(key), min(x.textHint, maxSpareText)))
 	}
-	*r = record{number: r.number, tag: tagOf(hash), text: append(text, key...), keyLen: uint32(len(key))} //nolint:gosec // nobody has keys of gigabytes
+	*r = record{number: r.number, tag: tagOf(hash), text: append(text, key...), keyLen: uint32(len(key))} //nolint:gosec // far below 4 GiB
 	x.index.put(slot{r.tag, r.number})
 	return r
 }
 
-// unused returns the number of a record that is not used.
+// unused returns the number of an unused record.
 func (x *records) unused() number {
 	if len(x.spare) == 0 {
 		x.extend()
@@ -73,7 +72,7 @@ func (x *records) unused() number {
 	return n
 }
 
-// extend makes room for more.
+// extend adds a block.
 func (x *records) extend() {
 	more := make([]record, block)
 	first := number(len(x.blocks)*block + 1) //nolint:gosec // less than four billion
@@ -84,56 +83,56 @@ func (x *records) extend() {
 	}
 }
 
-// remove forgets r.
+// remove deletes r.
 func (x *records) remove(r *record) {
-	x.leave(r)
-	x.index.take(slot{r.tag, r.number})
-	if cap(r.text) > roomyText || len(x.spare) > block+x.index.n {
+	x.unschedule(r)
+	x.index.remove(slot{r.tag, r.number})
+	if cap(r.text) > maxSpareText || len(x.spare) > block+x.index.n {
 		r.text = nil
 	}
 	x.spare = append(x.spare, r.number)
 }
 
-// wait puts r among those that wait for their ends for about as long as span. It may
-// have waited before.
-func (x *records) wait(r *record, span int64) {
-	x.leave(r)
+// schedule puts r into the bucket for its retention, span. It may have been in
+// another.
+func (x *records) schedule(r *record, span int64) {
+	x.unschedule(r)
 	class := classOf(span)
-	l := x.lane(class)
-	for l.class > class-aside && r.expires < l.first && l.n > 0 {
-		l = x.lane(l.class - 1) // behind that first one it would be found too late
+	l := x.bucket(class)
+	for l.class > class-maxProbe && r.expires < l.first && l.n > 0 {
+		l = x.bucket(l.class - 1) // behind that first record it would expire late
 	}
 	l.add(x, r)
 	x.due = min(x.due, l.first)
 }
 
-// leave ends the waiting of r, if it does.
-func (x *records) leave(r *record) {
-	if r.lane != 0 {
-		l := x.lane(r.lane)
+// unschedule removes r from its bucket.
+func (x *records) unschedule(r *record) {
+	if r.bucket != 0 {
+		l := x.bucket(r.bucket)
 		l.remove(r)
-		x.due = min(x.due, l.first) // the next may end before the one that has left
+		x.due = min(x.due, l.first) // the next record may expire earlier
 	}
 }
 
-func (x *records) lane(class uint8) *lane {
-	for i := range x.lanes {
-		if x.lanes[i].class == class {
-			return &x.lanes[i]
+func (x *records) bucket(class uint8) *expiryBucket {
+	for i := range x.buckets {
+		if x.buckets[i].class == class {
+			return &x.buckets[i]
 		}
 	}
-	x.lanes = append(x.lanes, lane{class: class, first: never})
-	return &x.lanes[len(x.lanes)-1]
+	x.buckets = append(x.buckets, expiryBucket{class: class, first: never})
+	return &x.buckets[len(x.buckets)-1]
 }
 
-// over returns one that has ended by now, or nil.
-func (x *records) over(now int64) *record {
+// expired returns an expired record, or nil.
+func (x *records) expired(now int64) *record {
 	if now < x.due {
 		return nil
 	}
 	x.due = never
-	for i := range x.lanes {
-		l := &x.lanes[i]
+	for i := range x.buckets {
+		l := &x.buckets[i]
 		if now >= l.first {
 			x.due = 0 // there may be more
 			return x.at(l.queue[l.head].number)
@@ -143,7 +142,7 @@ func (x *records) over(now int64) *record {
 	return nil
 }
 
-// all calls yield for each.
+// all iterates over the records.
 func (x *records) all(yield func(*record) bool) {
 	for _, s := range x.index.slots {
 		if s.number != 0 && !yield(x.at(s.number)) {

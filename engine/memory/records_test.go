@@ -55,7 +55,7 @@ func (m *modelled) step(growing bool) {
 		m.remove(r)
 		delete(m.in, key)
 	}
-	for r := m.over(m.now); r != nil; r = m.over(m.now) {
+	for r := m.expired(m.now); r != nil; r = m.expired(m.now) {
 		delete(m.in, string(r.key()))
 		m.remove(r)
 	}
@@ -65,7 +65,7 @@ func (m *modelled) step(growing bool) {
 func (m *modelled) keepFor(r *record) {
 	span := []int64{10, 11, 100, 300, 5000}[m.random.IntN(5)]
 	r.expires = m.now + span
-	m.wait(r, span)
+	m.schedule(r, span)
 }
 
 // hashFor returns the hash of a key, with tags so few that there are always some with
@@ -81,8 +81,8 @@ func hashFor(key string) uint64 {
 
 func (m *modelled) wrong() string {
 	waiting := 0
-	for i := range m.lanes {
-		l := &m.lanes[i]
+	for i := range m.buckets {
+		l := &m.buckets[i]
 		waiting += l.n
 		switch {
 		case l.n == 0 && (l.first != never || len(l.queue) > 0):
@@ -167,17 +167,17 @@ func TestGaps(t *testing.T) {
 	wait := func(key string) *record {
 		r := x.add(key, hashFor(key))
 		r.expires = 100
-		x.wait(r, 100)
+		x.schedule(r, 100)
 		return r
 	}
 	stays := wait("stays")
 	for range 10_000 {
 		x.remove(wait("goes"))
 	}
-	if l := x.lane(stays.lane); l.n != 1 || cap(l.queue) > block {
+	if l := x.bucket(stays.bucket); l.n != 1 || cap(l.queue) > block {
 		t.Errorf("there are %d places for %d, want a few for one", cap(l.queue), l.n)
 	}
-	if x.over(100) != stays {
+	if x.expired(100) != stays {
 		t.Error("who stays is not the one who ends")
 	}
 }
@@ -189,9 +189,9 @@ func TestAside(t *testing.T) {
 	for n := range 1000 {
 		r := x.add(fmt.Sprintf("key %d", n), hashFor("key"))
 		r.expires = int64(1<<20 - n)
-		x.wait(r, r.expires)
+		x.schedule(r, r.expires)
 	}
-	if n := len(x.lanes); n != 2+aside { // two spans are told apart, and others go aside from the second
+	if n := len(x.buckets); n != 2+maxProbe { // two spans are told apart, and others go aside from the second
 		t.Errorf("there are %d lanes", n)
 	}
 }
@@ -201,13 +201,13 @@ func TestAside(t *testing.T) {
 func TestPacked(t *testing.T) {
 	x, random := newRecords(), rand.New(rand.NewPCG(3, 4))
 	var all []*record
-	for n := range 20 * roomy {
+	for n := range 20 * shrinkAbove {
 		key := fmt.Sprintf("key %d", n)
 		r := x.add(key, hashFor(key)+uint64(n)<<36)
 		r.text, r.printLen = append(r.text, "print"...), 5
 		span := []int64{100, 5000, 70_000}[n%3]
 		r.expires, r.fence = int64(n)+span, uint64(n) //nolint:gosec // not below zero
-		x.wait(r, span)
+		x.schedule(r, span)
 		all = append(all, r)
 	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -226,8 +226,8 @@ func TestPacked(t *testing.T) {
 		}
 	}
 	for now := y.due; ; now += 50 {
-		was, is := x.over(now), y.over(now)
-		for ; was != nil && is != nil; was, is = x.over(now), y.over(now) {
+		was, is := x.expired(now), y.expired(now)
+		for ; was != nil && is != nil; was, is = x.expired(now), y.expired(now) {
 			if string(was.key()) != string(is.key()) {
 				t.Fatalf("%q ends, want %q", is.key(), was.key())
 			}
@@ -256,14 +256,14 @@ func TestShrinking(t *testing.T) {
 		}
 	}
 	claim(0, time.Hour)
-	for n := range 10 * roomy {
+	for n := range 10 * shrinkAbove {
 		claim(n+1, time.Minute)
 	}
-	for range 10 * roomy {
-		s.shed(now + int64(2*time.Minute))
+	for range 10 * shrinkAbove {
+		s.sweep(now + int64(2*time.Minute))
 	}
-	x := &s.kept.records
-	if x.index.n != 1 || s.n != 1 || len(x.blocks)*block > roomy || len(x.index.slots) > 2*roomy {
+	x := &s.store.records
+	if x.index.n != 1 || s.n != 1 || len(x.blocks)*block > shrinkAbove || len(x.index.slots) > 2*shrinkAbove {
 		t.Errorf("%d are left in %d blocks, found through %d slots", x.index.n, len(x.blocks), len(x.index.slots))
 	}
 	if r := s.record("key 0", hashFor("key 0"), now); r == nil || string(r.attempt()) != "1" {
@@ -285,14 +285,14 @@ func TestTexts(t *testing.T) {
 	if string(again.text) != "b" || again.attemptLen+again.printLen != 0 {
 		t.Errorf("a record begins with what another has left: %q", again.text)
 	}
-	again.text = append(again.text, make([]byte, roomyText)...)
+	again.text = append(again.text, make([]byte, maxSpareText)...)
 	x.remove(again)
 	if again.text != nil {
 		t.Errorf("a large text is kept: %d bytes", cap(again.text))
 	}
 
-	x.text = 10 * roomyText
-	if large := x.add("c", hashFor("c")); cap(large.text) > 2*roomyText {
+	x.textHint = 10 * maxSpareText
+	if large := x.add("c", hashFor("c")); cap(large.text) > 2*maxSpareText {
 		t.Errorf("after a large text another is made room for: %d bytes", cap(large.text))
 	}
 

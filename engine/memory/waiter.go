@@ -6,12 +6,12 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A waiter is one who stands in line. Its entry ends when its place has run out:
-// others are granted the lock past it then. It is forgotten later, so that it may
-// still come back if nobody was.
+// A waiter is a position in a queue. When its entry has expired, others may be
+// granted the lock past it. It is forgotten only one QueueLease later, so that it keeps
+// its position if it returns before that.
 type waiter struct {
 	entry
-	kept time.Duration // for how long its place is, each time it comes back
+	queueLease time.Duration // how long each request keeps the position
 }
 
 func newWaiter(r engine.Request, now int64) *waiter {
@@ -20,23 +20,23 @@ func newWaiter(r engine.Request, now int64) *waiter {
 	}
 }
 
-// keep lets the place last for as long again.
-func (w *waiter) keep(place time.Duration, now int64) {
-	if until := after(now, place); until > w.expires {
-		w.expires, w.kept = until, place
+// extend keeps the position for another QueueLease.
+func (w *waiter) extend(d time.Duration, now int64) {
+	if until := after(now, d); until > w.expires {
+		w.expires, w.queueLease = until, d
 	}
 }
 
-// over reports whether the place has run out.
-func (w *waiter) over(now int64) bool { return now >= w.expires }
+// expired reports whether the position has expired.
+func (w *waiter) expired(now int64) bool { return now >= w.expires }
 
-// forgotten is when it is of no use any more to come back.
-func (w *waiter) forgotten() int64 { return after(w.expires, w.kept) }
+// forgetAt returns when the waiter is forgotten.
+func (w *waiter) forgetAt() int64 { return after(w.expires, w.queueLease) }
 
-// due is when something is next to be done about the place.
+// due returns when the waiter next needs attention.
 func (w *waiter) due(now int64) int64 {
-	if w.over(now) {
-		return w.forgotten()
+	if w.expired(now) {
+		return w.forgetAt()
 	}
 	return w.expires
 }

@@ -1,0 +1,78 @@
+package memory
+
+import (
+	"math"
+	"math/bits"
+)
+
+// An expiryBucket queues records of about equal retention. They are queued in order
+// of arrival, which is about the order in which they expire. So adding and removing
+// needs no sorting and touches no other record. A record that expires a little before
+// earlier ones is removed after them.
+type expiryBucket struct {
+	class uint8
+	first int64 // when the first record expires, or never
+	n     int   // number of records
+	queue []bucketSlot
+	head  int // index of the first record in queue
+}
+
+// A bucketSlot refers to a record. The number is zero after its removal.
+type bucketSlot struct {
+	until  int64
+	number number
+}
+
+const (
+	never = math.MaxInt64 // later than any time
+
+	// maxProbe is how many lower buckets a record may go to when it expires before the
+	// first record of its own bucket. More would cost, and help only in rare orders.
+	maxProbe = 2
+)
+
+// classOf returns the bucket of a retention. Retentions in one bucket differ by a
+// quarter at most.
+func classOf(span int64) uint8 {
+	u := uint64(max(span, 8)) //nolint:gosec // above zero
+	octave := bits.Len64(u)
+	return uint8(octave<<2 | int(u>>(octave-3))&3) //nolint:gosec // an octave is at most 63
+}
+
+// add queues r.
+func (l *expiryBucket) add(x *records, r *record) {
+	if len(l.queue) == cap(l.queue) && l.n < len(l.queue)/2 {
+		l.compact(x)
+	}
+	if l.n++; l.n == 1 {
+		l.first = r.expires
+	}
+	r.bucket, r.position = l.class, uint32(len(l.queue)) //nolint:gosec // fewer than four billion
+	l.queue = append(l.queue, bucketSlot{r.expires, r.number})
+}
+
+// compact closes the gaps.
+func (l *expiryBucket) compact(x *records) {
+	to := 0
+	for _, w := range l.queue[l.head:] {
+		if w.number != 0 {
+			x.at(w.number).position = uint32(to) //nolint:gosec // see add
+			l.queue[to] = w
+			to++
+		}
+	}
+	l.queue, l.head = l.queue[:to], 0
+}
+
+// remove removes r.
+func (l *expiryBucket) remove(r *record) {
+	l.queue[r.position].number, r.bucket = 0, 0
+	if l.n--; l.n == 0 {
+		l.queue, l.head, l.first = l.queue[:0], 0, never
+		return
+	}
+	for l.queue[l.head].number == 0 {
+		l.head++
+	}
+	l.first = l.queue[l.head].until
+}

@@ -1,0 +1,33 @@
+package memory
+
+import "github.com/interlock-go/interlock/engine"
+
+// A holdKey identifies a shared hold or a waiter. It includes the attempt only for
+// permits, where each attempt is a hold of its own.
+type holdKey struct {
+	kind            engine.Kind
+	holder, attempt string
+}
+
+func holdKeyOf(r engine.Request) holdKey { return newHoldKey(r.Kind, r.Holder, r.Attempt) }
+
+// holdKey returns the key of a shared hold or a waiter.
+func (l *entry) holdKey() holdKey { return newHoldKey(l.kind, l.holder, l.attempt) }
+
+func newHoldKey(kind engine.Kind, holder, attempt string) holdKey {
+	if kind == engine.Permit {
+		return holdKey{kind, holder, attempt}
+	}
+	return holdKey{kind: kind, holder: holder}
+}
+
+// family returns the first of the kinds that may share a key.
+func family(k engine.Kind) engine.Kind {
+	switch k {
+	case engine.Fair:
+		return engine.Exclusive
+	case engine.Write:
+		return engine.Read
+	}
+	return k
+}

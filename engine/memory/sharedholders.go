@@ -1,0 +1,118 @@
+package memory
+
+import (
+	"fmt"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// sharedHolders are the holders of a lock that several may hold, each with its own
+// lease. The entry of the lock expires with the earliest of them, and is
+// rescheduled for the next, until none is left.
+type sharedHolders struct {
+	holds  map[holdKey]*entry
+	writer *entry // one of them, or nil
+	expiry expiry
+}
+
+// blocking returns a holder that keeps r from the lock, or nil.
+func (c *sharedHolders) blocking(r engine.Request) *entry {
+	switch {
+	case r.Kind == engine.Read && c.isWriter(r.Holder):
+		return nil
+	case r.Kind == engine.Read:
+		return c.writer
+	case r.Kind == engine.Permit && len(c.holds) < r.Limit:
+		return nil
+	}
+	return c.first()
+}
+
+// first returns the writer, or the holder whose lease expires first.
+func (c *sharedHolders) first() *entry {
+	if c.writer != nil {
+		return c.writer
+	}
+	return c.expiry.first()
+}
+
+// hasReader reports whether holder holds the read lock.
+func (c *sharedHolders) hasReader(holder string) bool {
+	return c.holds[holdKey{kind: engine.Read, holder: holder}] != nil
+}
+
+// isWriter reports whether holder holds the write lock.
+func (c *sharedHolders) isWriter(holder string) bool {
+	return c.writer != nil && c.writer.holder == holder
+}
+
+// full reports whether no more holders of that kind are allowed.
+func (c *sharedHolders) full(k engine.Kind) bool {
+	return k == engine.Read && len(c.holds) >= engine.MaxReaders
+}
+
+func (c *sharedHolders) add(at holdKey, h *entry) {
+	c.holds[at] = h
+	c.expiry.add(h)
+	if h.kind == engine.Write {
+		c.writer = h
+	}
+}
+
+func (c *sharedHolders) remove(at holdKey) {
+	h := c.holds[at]
+	delete(c.holds, at)
+	c.expiry.remove(h)
+	if h == c.writer {
+		c.writer = nil
+	}
+}
+
+// addShared adds h to the holders of l, the lock at its key. If l is nil, it
+// creates the lock.
+func (s *shard) addShared(l, h *entry, at holdKey) error {
+	if l != nil && l.shared.full(h.kind) {
+		return fmt.Errorf("memory: %w: %q has %d readers, which is the limit; let some of them finish first",
+			engine.ErrFull, h.key, engine.MaxReaders)
+	}
+	if !s.capacity.take() {
+		return errFull
+	}
+	if l == nil {
+		l = &entry{key: h.key, kind: family(h.kind), expires: h.expires, shared: &sharedHolders{holds: make(map[holdKey]*entry)}}
+		s.put(l)
+	}
+	l.shared.add(at, h)
+	s.reschedule(l)
+	return nil
+}
+
+// leaveShared removes one holder of l and notifies the waiters that may be granted
+// the lock now. A reader that is not the last one makes way for no waiter.
+func (s *shard) leaveShared(l *entry, at holdKey, now int64) (notified int) {
+	l.shared.remove(at)
+	s.capacity.free(1)
+	switch {
+	case len(l.shared.holds) == 0:
+		s.drop(l)
+	case at.kind == engine.Read:
+		s.reschedule(l)
+		return 0
+	default:
+		s.reschedule(l)
+	}
+	return s.notifyNext(l.key, l.kind, now)
+}
+
+// expireShared removes the holders of l whose leases have expired.
+func (s *shard) expireShared(l *entry, now int64) {
+	for c := l.shared; c.expiry.expired(now); {
+		s.leaveShared(l, c.expiry.first().holdKey(), now)
+	}
+}
+
+// reschedule lets l expire with the earliest of its holders.
+func (s *shard) reschedule(l *entry) {
+	l.expires = l.shared.expiry.first().expires
+	s.expiry.fix(l)
+}

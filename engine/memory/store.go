@@ -1,0 +1,65 @@
+package memory
+
+// A store holds the entries of a shard by their keys.
+type store struct {
+	locks       map[string]*entry // and latches
+	latches     map[string]*latch
+	tombstones  map[attemptKey]*entry
+	revocations map[attemptKey]*entry
+	queues      map[queueID]*queue
+	clients     map[string]*client
+	records     records
+}
+
+func newStore() store {
+	return store{
+		locks:       make(map[string]*entry),
+		latches:     make(map[string]*latch),
+		tombstones:  make(map[attemptKey]*entry),
+		revocations: make(map[attemptKey]*entry),
+		queues:      make(map[queueID]*queue),
+		clients:     make(map[string]*client),
+		records:     newRecords(),
+	}
+}
+
+// add stores e. Queues and clients are stored by their own code.
+func (k *store) add(e *entry) {
+	switch e.class {
+	case classLock, classLatch:
+		k.locks[e.key] = e
+	case classTombstone:
+		k.tombstones[attemptKey{e.key, e.holder, e.attempt}] = e
+	case classRevocation:
+		k.revocations[attemptKey{e.key, e.holder, e.attempt}] = e
+	}
+}
+
+// remove removes e and returns how much capacity it used.
+func (k *store) remove(e *entry) (used int) {
+	switch e.class {
+	case classLock:
+		delete(k.locks, e.key)
+		if e.shared != nil {
+			return len(e.shared.holds)
+		}
+	case classLatch:
+		counted := len(k.latches[e.key].counted)
+		delete(k.locks, e.key)
+		delete(k.latches, e.key)
+		return 1 + counted
+	case classTombstone:
+		delete(k.tombstones, attemptKey{e.key, e.holder, e.attempt})
+	case classRevocation:
+		delete(k.revocations, attemptKey{e.key, e.holder, e.attempt})
+	case classQueue:
+		id := queueID{e.key, e.kind}
+		waiters := len(k.queues[id].waiters)
+		delete(k.queues, id)
+		return waiters
+	case classClient:
+		delete(k.clients, e.key)
+		return 0 // clients have a limit of their own
+	}
+	return 1
+}

@@ -1,0 +1,85 @@
+package memory
+
+import "github.com/interlock-go/interlock/engine"
+
+// subscribers are the channels of waiters, by topic.
+type subscribers map[topic]map[chan struct{}]struct{}
+
+// A topic is an event that waiters subscribe to: the release of a lock, the turn of a
+// waiter in a queue, the opening of a latch, the revocation of a client's lock, or the
+// settlement of a claim.
+type topic struct {
+	key    string  // or the client's ID
+	hold   holdKey // the family of a lock; all fields for a waiter in a queue
+	client bool
+	record bool
+}
+
+// topicOf returns the topic of r. Waiting readers and writers share one, because
+// readers are granted together.
+func topicOf(r engine.Request) topic {
+	if r.Kind == engine.Fair || r.Kind == engine.Permit {
+		return topic{key: r.Key, hold: holdKeyOf(r)}
+	}
+	return topic{key: r.Key, hold: holdKey{kind: family(r.Kind)}}
+}
+
+// Notify implements [engine.Notifier].
+func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
+	return e.subscribe(topicOf(r))
+}
+
+func (e *Engine) subscribe(t topic) (wake <-chan struct{}, stop func()) {
+	s, _ := e.enter(t.key)
+	defer s.mu.Unlock()
+
+	ch := make(chan struct{}, 1)
+	ch <- struct{}{} // the event may have happened before
+	if s.subscribers[t] == nil {
+		s.subscribers[t] = make(map[chan struct{}]struct{})
+	}
+	s.subscribers[t][ch] = struct{}{}
+	return ch, func() { e.unsubscribe(t, ch) }
+}
+
+func (e *Engine) unsubscribe(t topic, ch chan struct{}) {
+	s, _ := e.enter(t.key)
+	defer s.mu.Unlock()
+	delete(s.subscribers[t], ch)
+	if len(s.subscribers[t]) == 0 {
+		delete(s.subscribers, t)
+	}
+}
+
+// wake notifies all subscribers of t and returns their number. A subscriber with an
+// unread notification needs no other.
+func (x subscribers) wake(t topic) int {
+	if len(x) == 0 {
+		return 0
+	}
+	for ch := range x[t] {
+		select {
+		case ch <- struct{}{}:
+		default:
+		}
+	}
+	return len(x[t])
+}
+
+// notifyNext notifies the callers that may be granted the lock now: those without a
+// queue position, the first waiter, and the expired positions before it, which may
+// still be alive. It returns their number.
+func (s *shard) notifyNext(key string, kind engine.Kind, now int64) (notified int) {
+	notified = s.subscribers.wake(topic{key: key, hold: holdKey{kind: kind}})
+	q := s.store.queues[queueID{key, kind}]
+	if q == nil {
+		return notified
+	}
+	for _, w := range q.waiters {
+		notified += s.subscribers.wake(topic{key: key, hold: w.holdKey()})
+		if !w.expired(now) {
+			break
+		}
+	}
+	return notified
+}
