@@ -37,9 +37,9 @@ func (s *ruleStep) outcome(h http.Header) string {
 		return "refused"
 	case s.ran.IsZero() && h.Get("Idempotent-Replayed") != "":
 		return "replayed"
-	case s.ran.IsZero(), s.result.outcome == interlockhttp.NotDone:
+	case s.ran.IsZero(), s.result.outcome == interlockhttp.NotExecuted:
 		return "failed"
-	case s.result.outcome == interlockhttp.InDoubt, guarded && s.exchange.response.status >= http.StatusInternalServerError:
+	case s.result.outcome == interlockhttp.Unknown, guarded && s.exchange.response.status >= http.StatusInternalServerError:
 		return "unknown"
 	case s.key == "" && s.rule.Key != nil, h.Get("Interlock-Unguarded") != "":
 		return "unguarded"

@@ -17,9 +17,9 @@ func (b *backend) fail(w http.ResponseWriter, r *http.Request, err error) {
 	t := roundTripOf(r.Context())
 	p := t.failure(r.Context(), err)
 	p.Err = err
-	t.result.code, t.result.cause, t.result.outcome = p.Code, err, interlockhttp.NotDone
+	t.result.code, t.result.cause, t.result.outcome = p.Code, err, interlockhttp.NotExecuted
 	if p.Code == interlockhttp.UpstreamUnknown {
-		t.result.outcome = interlockhttp.InDoubt
+		t.result.outcome = interlockhttp.Unknown
 	}
 	p.ServeHTTP(w, r)
 }

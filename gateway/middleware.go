@@ -26,8 +26,8 @@ type middleware struct {
 func newMiddleware(h *ruleHandler, client *interlock.Client, s *settings) (*middleware, error) {
 	opts := []interlockhttp.Option{
 		interlockhttp.MaxBody(s.limits.Body),
-		interlockhttp.BodyWithin(s.timeouts.Body),
-		interlockhttp.Answer(answer),
+		interlockhttp.BodyTimeout(s.timeouts.Body),
+		interlockhttp.WriteProblem(answer),
 	}
 	if h.Optional {
 		opts = append(opts, interlockhttp.Optional())

@@ -69,7 +69,7 @@ func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		res := &b.trip.result
-		res.outcome, res.code, res.cause = interlockhttp.InDoubt, interlockhttp.UpstreamUnknown, err
+		res.outcome, res.code, res.cause = interlockhttp.Unknown, interlockhttp.UpstreamUnknown, err
 	}
 	return n, err
 }

@@ -125,7 +125,7 @@ func hopByHop(h http.Header, fields []string) string {
 // the request as not executed.
 func (s *ruleStep) refuse(w http.ResponseWriter, r *http.Request, p *interlockhttp.Problem) {
 	s.refused = true
-	s.result.code, s.result.cause, s.result.outcome = p.Code, p.Err, interlockhttp.NotDone
+	s.result.code, s.result.cause, s.result.outcome = p.Code, p.Err, interlockhttp.NotExecuted
 	p.ServeHTTP(w, r)
 }
 

@@ -27,7 +27,7 @@ func (b *builder) setIssuers() error {
 	}
 	for _, h := range b.rules {
 		if _, ok := b.issuers[h.Form]; h.Form != "" && !ok {
-			b.issuers[h.Form] = tokenIssuer{h, interlockhttp.TokenHandler(b.settings.tokens, h.Form, userOf, interlockhttp.Answer(answer))}
+			b.issuers[h.Form] = tokenIssuer{h, interlockhttp.TokenHandler(b.settings.tokens, h.Form, userOf, interlockhttp.WriteProblem(answer))}
 		}
 	}
 	if _, ok := b.issuers[t.Form]; t.Form != "" && !ok {

@@ -28,15 +28,15 @@ type buffer struct {
 // Close implements io.Closer. There is nothing to close: the server does that.
 func (*buffer) Close() error { return nil }
 
-// buffered returns the whole body.
-func (q *request) buffered() ([]byte, error) {
+// bufferBody returns the whole body.
+func (q *request) bufferBody() ([]byte, error) {
 	b := &q.body
 	if b.done {
 		return b.data, nil
 	}
 	data, err := q.readBody()
 	if err != nil {
-		q.rest = data // in shadow mode the handler gets it all the same
+		q.partialBody = data // in shadow mode the handler gets it all the same
 		return nil, &bodyError{err}
 	}
 	b.data, b.done = data, true
@@ -53,7 +53,7 @@ func (q *request) readBody() (data []byte, err error) {
 	case q.ContentLength > most:
 		return nil, errTooLarge
 	}
-	if d := q.settings.bodyWithin; d > 0 && q.settings.shadow == nil { // when it is over, net/http ends the request's context
+	if d := q.settings.bodyTimeout; d > 0 && q.settings.shadow == nil { // when it is over, net/http ends the request's context
 		c := http.NewResponseController(q.w)
 		if c.SetReadDeadline(time.Now().Add(d)) == nil {
 			defer func() {
@@ -88,7 +88,7 @@ func (q *request) readBody() (data []byte, err error) {
 
 // rewind lets the body be read from its beginning.
 func (q *request) rewind() error {
-	data, err := q.buffered()
+	data, err := q.bufferBody()
 	if err != nil {
 		return err
 	}
@@ -99,18 +99,18 @@ func (q *request) rewind() error {
 	return nil
 }
 
-// unread gives a body back of which a part was read.
-func (q *request) unread() {
+// restoreBody gives a body back of which a part was read.
+func (q *request) restoreBody() {
 	switch {
 	case q.body.done:
 		_ = q.rewind()
-	case len(q.rest) > 0:
+	case len(q.partialBody) > 0:
 		q.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(bytes.NewReader(q.rest), q.Body), q.Body}
+		}{io.MultiReader(bytes.NewReader(q.partialBody), q.Body), q.Body}
 	}
 }
 
-// isLate tells whether a body did not come in time.
-func isLate(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+// isTimeout tells whether a body did not come in time.
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

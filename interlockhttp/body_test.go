@@ -30,7 +30,7 @@ func (s *shop) speak(rest string) net.Conn {
 }
 
 // hear reads an answer.
-func (s *shop) hear(conn net.Conn) answer {
+func (s *shop) hear(conn net.Conn) response {
 	s.t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -120,7 +120,7 @@ func TestBody(t *testing.T) {
 		s.ran(0)
 	})
 	t.Run("one that comes too late is not waited for", func(t *testing.T) {
-		s := open(t, kept, nil, interlockhttp.BodyWithin(50*time.Millisecond))
+		s := open(t, kept, nil, interlockhttp.BodyTimeout(50*time.Millisecond))
 		for _, head := range []string{"Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "Content-Length: 10\r\n\r\n"} {
 			start := time.Now()
 			p := s.hear(s.speak(head)).problem(408, interlockhttp.BodyLate)
@@ -132,7 +132,7 @@ func TestBody(t *testing.T) {
 		s.post("k-1", "x").is(201, "order 1 of x")
 	})
 	t.Run("and one that came in time leaves no deadline behind", func(t *testing.T) {
-		s := open(t, kept, nil, interlockhttp.BodyWithin(50*time.Millisecond))
+		s := open(t, kept, nil, interlockhttp.BodyTimeout(50*time.Millisecond))
 		conn := s.speak("Content-Length: 1\r\n\r\nx")
 		s.hear(conn).is(201, "order 1 of x")
 		<-time.After(100 * time.Millisecond)
@@ -140,7 +140,7 @@ func TestBody(t *testing.T) {
 		s.hear(conn).is(201, "order 2 of x")
 	})
 	t.Run("who only watches does not hurry it", func(t *testing.T) {
-		s := open(t, kept, nil, interlockhttp.BodyWithin(time.Millisecond), interlockhttp.Shadow(func(r interlockhttp.Shadowed) {
+		s := open(t, kept, nil, interlockhttp.BodyTimeout(time.Millisecond), interlockhttp.Shadow(func(r interlockhttp.Shadowed) {
 			t.Errorf("reported %+v", r)
 		}))
 		conn := s.speak("Content-Length: 8\r\n\r\nhalf")

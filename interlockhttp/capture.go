@@ -21,24 +21,24 @@ import (
 // that, nor what goes out.
 type capture struct {
 	http.ResponseWriter
-	mu      sync.Mutex
-	over    atomic.Bool // the handler has returned
-	method  string
-	most    int         // bytes of the body that may be kept
-	passes  bool        // what is written goes out
-	keeps   bool        // and is kept
-	marker  marker      // says in the header what is to be known; nil if nothing
-	before  http.Header // what was in the header before the handler
-	status  int         // zero until it is known
-	header  snapshot    // as it was then
-	length  int64       // that the handler has announced; -1 if it has not
-	wrote   int64       // bytes of the body, with those that were refused
-	body    []byte      // as far as it is kept
-	why     string      // why it is not
-	stolen  bool        // the connection was taken over
-	broken  error       // what went wrong when it went out
-	late    http.Header // the trailer, once the handler has returned
-	measure [1]string   // the length, once it is known
+	mu           sync.Mutex
+	returned     atomic.Bool // the handler has returned
+	method       string
+	maxBody      int            // bytes of the body that may be kept
+	passThrough  bool           // what is written goes out
+	keeping      bool           // and is kept
+	marker       marker         // says in the header what is to be known; nil if nothing
+	headerBefore http.Header    // what was in the header before the handler
+	status       int            // zero until it is known
+	header       headerSnapshot // as it was then
+	length       int64          // that the handler has announced; -1 if it has not
+	written      int64          // bytes of the body, with those that were refused
+	body         []byte         // as far as it is kept
+	omitted      string         // why it is not
+	hijacked     bool           // the connection was taken over
+	writeErr     error          // what went wrong when it went out
+	lateTrailer  http.Header    // the trailer, once the handler has returned
+	lengthValue  [1]string      // the length, once it is known
 }
 
 // A marker says in the header of an answer, before it goes out, what is to be known
@@ -55,16 +55,16 @@ func (c *capture) mark(h http.Header) {
 func (c *capture) begin(w http.ResponseWriter, method string, by marker) {
 	c.ResponseWriter, c.method, c.length, c.marker = w, method, -1, by
 	if h := w.Header(); len(h) > 0 {
-		c.before = h.Clone()
+		c.headerBefore = h.Clone()
 	}
 }
 
-var errOver = errors.New("interlockhttp: the handler has returned")
+var errReturned = errors.New("interlockhttp: the handler has returned")
 
 // Header implements [http.ResponseWriter].
 func (c *capture) Header() http.Header {
 	h := c.ResponseWriter.Header()
-	if c.over.Load() {
+	if c.returned.Load() {
 		return make(http.Header) // h goes out now
 	}
 	return h
@@ -74,15 +74,15 @@ func (c *capture) Header() http.Header {
 func (c *capture) WriteHeader(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.over.Load() {
+	if !c.returned.Load() {
 		c.writeHeader(status)
 	}
 }
 
 func (c *capture) writeHeader(status int) {
 	switch {
-	case c.stolen || c.status != 0:
-		if c.passes || c.stolen {
+	case c.hijacked || c.status != 0:
+		if c.passThrough || c.hijacked {
 			c.ResponseWriter.WriteHeader(status) // which has something to say about that
 		}
 		return
@@ -103,32 +103,32 @@ func (c *capture) writeHeader(status int) {
 		}
 	}
 	if status == http.StatusSwitchingProtocols {
-		c.drop(upgraded)
+		c.stopKeeping(upgraded)
 	}
 	switch {
-	case c.passes:
+	case c.passThrough:
 		c.mark(h)
 		c.ResponseWriter.WriteHeader(status)
 	case status == http.StatusSwitchingProtocols:
-		c.pass(upgraded)
+		c.startPassThrough(upgraded)
 	}
 }
 
 // Write implements io.Writer.
-func (c *capture) Write(p []byte) (int, error) { return capturing(c, p, c.ResponseWriter.Write) }
+func (c *capture) Write(p []byte) (int, error) { return captureWrite(c, p, c.ResponseWriter.Write) }
 
 // WriteString implements io.StringWriter.
 func (c *capture) WriteString(s string) (int, error) {
-	return capturing(c, s, func(s string) (int, error) { return io.WriteString(c.ResponseWriter, s) })
+	return captureWrite(c, s, func(s string) (int, error) { return io.WriteString(c.ResponseWriter, s) })
 }
 
-func capturing[T ~string | ~[]byte](c *capture, p T, write func(T) (int, error)) (int, error) {
+func captureWrite[T ~string | ~[]byte](c *capture, p T, write func(T) (int, error)) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.over.Load():
-		return 0, errOver
-	case c.stolen:
+	case c.returned.Load():
+		return 0, errReturned
+	case c.hijacked:
 		return write(p) // which says that it is
 	case c.status == 0:
 		c.writeHeader(http.StatusOK)
@@ -136,57 +136,57 @@ func capturing[T ~string | ~[]byte](c *capture, p T, write func(T) (int, error))
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if err := c.refuses(int64(len(p))); err != nil {
-		if c.passes {
+	if err := c.checkWrite(int64(len(p))); err != nil {
+		if c.passThrough {
 			return write(p) // which refuses it, too, and closes the connection if it must
 		}
 		return 0, err
 	}
-	if c.keeps && len(c.body)+len(p) > c.most {
-		c.pass(tooLong)
+	if c.keeping && len(c.body)+len(p) > c.maxBody {
+		c.startPassThrough(tooLong)
 	}
-	if c.keeps && c.method != http.MethodHead {
+	if c.keeping && c.method != http.MethodHead {
 		c.body = append(c.body, p...)
 	}
-	if !c.passes {
+	if !c.passThrough {
 		return len(p), nil
 	}
 	n, err := write(p)
-	c.noteBroken(err)
+	c.noteWriteError(err)
 	return n, err
 }
 
-// refuses tells why n more bytes may not be written, as net/http has it: what was
+// checkWrite tells why n more bytes may not be written, as net/http has it: what was
 // refused counts.
-func (c *capture) refuses(n int64) error {
+func (c *capture) checkWrite(n int64) error {
 	if !hasBody(c.status) {
 		return http.ErrBodyNotAllowed
 	}
-	if c.wrote += n; c.length >= 0 && c.wrote > c.length {
+	if c.written += n; c.length >= 0 && c.written > c.length {
 		return http.ErrContentLength
 	}
 	return nil
 }
 
-func (c *capture) noteBroken(err error) {
-	if c.broken == nil {
-		c.broken = err
+func (c *capture) noteWriteError(err error) {
+	if c.writeErr == nil {
+		c.writeErr = err
 	}
 }
 
-// drop keeps the answer no more.
-func (c *capture) drop(why string) {
-	if c.keeps {
-		c.keeps, c.why = false, why
+// stopKeeping keeps the answer no more.
+func (c *capture) stopKeeping(why string) {
+	if c.keeping {
+		c.keeping, c.omitted = false, why
 	}
 }
 
-// pass lets everything out from now on, and keeps it no more.
-func (c *capture) pass(why string) {
-	c.drop(why)
-	if !c.passes {
-		c.passes = true
-		c.release(false)
+// startPassThrough lets everything out from now on, and keeps it no more.
+func (c *capture) startPassThrough(why string) {
+	c.stopKeeping(why)
+	if !c.passThrough {
+		c.passThrough = true
+		c.flushBuffered(false)
 	}
 	c.body = nil
 }
@@ -201,40 +201,40 @@ func (c *capture) ReadFrom(src io.Reader) (int64, error) {
 		return n, err
 	}
 	rest := io.Copy
-	if to, ok := c.ResponseWriter.(io.ReaderFrom); ok && c.shortcut() {
+	if to, ok := c.ResponseWriter.(io.ReaderFrom); ok && c.canCopyDirectly() {
 		rest = func(_ io.Writer, src io.Reader) (int64, error) { return to.ReadFrom(src) }
 	}
 	m, err := rest(struct{ io.Writer }{c}, src)
 	return n + m, err
 }
 
-// shortcut tells whether nobody needs to see what is written.
-func (c *capture) shortcut() bool {
+// canCopyDirectly tells whether nobody needs to see what is written.
+func (c *capture) canCopyDirectly() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.passes && !c.keeps && c.length < 0 && !c.stolen && !c.over.Load()
+	return c.passThrough && !c.keeping && c.length < 0 && !c.hijacked && !c.returned.Load()
 }
 
 // end notes what the handler has not said: it has returned.
 func (c *capture) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.status == 0 && !c.stolen {
+	if c.status == 0 && !c.hijacked {
 		c.writeHeader(http.StatusOK)
 	}
-	c.over.Store(true)
+	c.returned.Store(true)
 	if len(c.body) > 0 {
-		c.sniff()
+		c.sniffType()
 	}
 	if c.length > int64(len(c.body)) && hasBody(c.status) && c.method != http.MethodHead {
-		c.drop(brokenOff) // the client sees that something is missing
+		c.stopKeeping(brokenOff) // the client sees that something is missing
 	}
 }
 
-// sniff notes which type net/http gives to an answer that has none, from what there
+// sniffType notes which type net/http gives to an answer that has none, from what there
 // is of it when it goes out. If it gives none, a replay is not to have one either.
-func (c *capture) sniff() {
-	if !c.keeps || !hasBody(c.status) || c.header.has("Content-Type") {
+func (c *capture) sniffType() {
+	if !c.keeping || !hasBody(c.status) || c.header.has("Content-Type") {
 		return
 	}
 	var kind []string
@@ -246,15 +246,15 @@ func (c *capture) sniff() {
 
 // response makes r what is kept of the answer.
 func (c *capture) response(r *Response, s *settings) {
-	if c.broken != nil && c.why == "" {
-		c.why = brokenOff // the handler may have stopped when it saw that
+	if c.writeErr != nil && c.omitted == "" {
+		c.omitted = brokenOff // the handler may have stopped when it saw that
 	}
-	*r = Response{Status: c.status, Body: c.body, Omitted: c.why, kept: &c.header, by: s, before: c.before}
+	*r = Response{Status: c.status, Body: c.body, Omitted: c.omitted, kept: &c.header, by: s, before: c.headerBefore}
 	if r.Status == 0 {
 		r.Status = http.StatusSwitchingProtocols // said on a connection that was taken over
 	}
-	c.late = c.trailer()
-	for name, values := range c.late {
+	c.lateTrailer = c.trailer()
+	for name, values := range c.lateTrailer {
 		name = http.CanonicalHeaderKey(strings.TrimPrefix(name, http.TrailerPrefix))
 		if !s.keepsField(name) {
 			continue // it is not for others because it comes late

@@ -21,7 +21,7 @@ func TestWhatIsNotKeptTakesNoMemory(t *testing.T) {
 			}
 			t.Run(name+", "+reason, func(t *testing.T) {
 				w := httptest.NewRecorder()
-				c := &capture{most: 6, keeps: true, passes: passes}
+				c := &capture{maxBody: 6, keeping: true, passThrough: passes}
 				c.begin(w, http.MethodPost, nil)
 				_, _ = io.WriteString(c, "four")
 				if len(c.body) != 4 {
@@ -56,7 +56,7 @@ func TestNoMoreIsKeptThanMayBe(t *testing.T) {
 	} {
 		for _, passes := range []bool{false, true} {
 			w := httptest.NewRecorder()
-			got := &capture{most: 6, keeps: true, passes: passes}
+			got := &capture{maxBody: 6, keeping: true, passThrough: passes}
 			got.begin(w, http.MethodPost, nil)
 			for _, text := range c.writes {
 				if n, err := io.WriteString(got, text); n != len(text) || err != nil {
@@ -64,8 +64,8 @@ func TestNoMoreIsKeptThanMayBe(t *testing.T) {
 				}
 			}
 			got.end()
-			if string(got.body) != c.kept || got.why != c.why {
-				t.Errorf("of %q %q is kept, and not more since it is %q", c.writes, got.body, got.why)
+			if string(got.body) != c.kept || got.omitted != c.why {
+				t.Errorf("of %q %q is kept, and not more since it is %q", c.writes, got.body, got.omitted)
 			}
 			got.send()
 			if want := strings.Join(c.writes, ""); w.Body.String() != want {

@@ -21,20 +21,20 @@ func (c *capture) FlushError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.over.Load():
-		return errOver
-	case c.stolen:
+	case c.returned.Load():
+		return errReturned
+	case c.hijacked:
 		return http.ErrHijacked
 	case c.status == 0:
 		c.writeHeader(http.StatusOK)
 	}
-	if !c.passes {
-		c.pass(streamed)
+	if !c.passThrough {
+		c.startPassThrough(streamed)
 	}
-	c.sniff()
+	c.sniffType()
 	err := c.control().Flush()
 	if !errors.Is(err, http.ErrNotSupported) {
-		c.noteBroken(err)
+		c.noteWriteError(err)
 	}
 	return err
 }
@@ -44,16 +44,16 @@ func (c *capture) FlushError() error {
 func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over.Load() {
-		return nil, nil, errOver
+	if c.returned.Load() {
+		return nil, nil, errReturned
 	}
 	if c.status != 0 {
-		c.pass(upgraded) // afterwards it could not be sent
+		c.startPassThrough(upgraded) // afterwards it could not be sent
 	}
 	conn, rw, err := c.control().Hijack()
 	if err == nil {
-		c.drop(upgraded)
-		c.stolen, c.body = true, nil
+		c.stopKeeping(upgraded)
+		c.hijacked, c.body = true, nil
 	}
 	return conn, rw, err
 }

@@ -176,7 +176,7 @@ func ExampleSettle() {
 	tries := 0
 	h := orders.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if tries++; tries == 1 {
-			interlockhttp.Settle(r.Context(), interlockhttp.NotDone) // the bank was never called
+			interlockhttp.Settle(r.Context(), interlockhttp.NotExecuted) // the bank was never called
 			http.Error(w, "the bank is closed", http.StatusServiceUnavailable)
 		}
 	}))

@@ -28,7 +28,7 @@ func ExampleTransport() {
 	defer server.Close()
 
 	client := &http.Client{Transport: interlockhttp.NewTransport(nil,
-		interlockhttp.Pauses(time.Millisecond, 5*time.Millisecond),
+		interlockhttp.Backoff(time.Millisecond, 5*time.Millisecond),
 		interlockhttp.OnRetry(func(r interlockhttp.Retry) { fmt.Println("attempt", r.Attempt, "got status", r.Status) }),
 	)}
 

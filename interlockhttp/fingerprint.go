@@ -101,7 +101,7 @@ var errBodyGone = errors.New("somebody has read the body before this middleware,
 // its method, its route and what is in its path, its query, and the whole body with
 // its type.
 func (q *request) fingerprint(n int) (string, error) {
-	body, err := q.buffered()
+	body, err := q.bufferBody()
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func (q *request) fingerprint(n int) (string, error) {
 	d.part(q.Method)
 	d.part(q.Pattern)
 	d.part(q.path())
-	d.query(q.URL.RawQuery, q.settings.ignored)
+	d.query(q.URL.RawQuery, q.settings.ignoredQuery)
 	d.content(q.Request, body)
 	return d.sum(), nil
 }
@@ -198,9 +198,9 @@ func (d *digest) content(r *http.Request, body []byte) {
 	d.bytes(body)
 }
 
-// mostParts is how many parts of a multipart body are looked at. Forms that net/http
+// maxParts is how many parts of a multipart body are looked at. Forms that net/http
 // reads have a thousand; an empty one takes a microsecond, and nine bytes.
-const mostParts = 10_000
+const maxParts = 10_000
 
 // partsOf takes a multipart body part by part: what stands between them differs from
 // try to try. It reports whether it could be read.
@@ -211,7 +211,7 @@ func partsOf(kind string, body []byte) (string, bool) {
 	}
 	d := newDigest(nil)
 	defer digests.Put(d)
-	if !closed(body, params["boundary"]) {
+	if !isComplete(body, params["boundary"]) {
 		return "", false
 	}
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
@@ -227,7 +227,7 @@ func partsOf(kind string, body []byte) (string, bool) {
 		if errors.Is(err, io.EOF) {
 			return d.sum(), true
 		}
-		if err != nil || n == mostParts {
+		if err != nil || n == maxParts {
 			return "", false
 		}
 		text, err := io.ReadAll(p)
@@ -235,14 +235,14 @@ func partsOf(kind string, body []byte) (string, bool) {
 			return "", false
 		}
 		d.length(len(p.Header))
-		inOrder(http.Header(p.Header), d.field)
+		eachField(http.Header(p.Header), d.field)
 		d.bytes(text)
 	}
 }
 
-// closed tells whether a multipart body has an end. For one that broke off, the
+// isComplete tells whether a multipart body has an end. For one that broke off, the
 // reader of package multipart says the same as for one that is over.
-func closed(body []byte, boundary string) bool {
+func isComplete(body []byte, boundary string) bool {
 	end := []byte("\n--" + boundary + "--")
 	return bytes.HasPrefix(body, end[1:]) || bytes.Contains(body, end)
 }

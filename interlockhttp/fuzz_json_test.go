@@ -15,7 +15,7 @@ import (
 func FuzzJSONField(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, path string) {
 		steps := strings.Split(path, ".")
-		got, err := lookUp(body, steps)
+		got, err := lookupJSON(body, steps)
 		if (got != "") != (err == nil) {
 			t.Fatalf("%q, %v", got, err)
 		}
@@ -28,7 +28,7 @@ func FuzzJSONField(f *testing.F) {
 			t.Errorf("%s in %s is %q, want %q, %v", path, body, got, want, found)
 		case errors.Is(err, errNoKey) && found && want != "":
 			t.Errorf("%s in %s is not found, want %q", path, body, want)
-		case err != nil && found && want != "" && !strings.ContainsRune(want, utf8.RuneError) && depth(body) < mostDeep:
+		case err != nil && found && want != "" && !strings.ContainsRune(want, utf8.RuneError) && depth(body) < maxDepth:
 			t.Errorf("%s in %s: %v, want %q", path, body, err, want)
 		}
 	})
@@ -60,7 +60,7 @@ func decoded(body []byte, steps []string) (string, bool) {
 	case string:
 		return t, true
 	case json.Number:
-		n, err := plainNumber(t.String())
+		n, err := canonicalNumber(t.String())
 		return n, err == nil
 	}
 	return "", false
@@ -71,7 +71,7 @@ func depth(body []byte) int { return bytes.Count(body, []byte("[")) + bytes.Coun
 
 // TestNumbers says that a number is one key, however it is written.
 func TestNumbers(t *testing.T) {
-	long := strings.Repeat("9", mostKey)
+	long := strings.Repeat("9", maxKey)
 	for text, want := range map[string]string{
 		"1": "1", "1.0": "1", "1e0": "1", "10E-1": "1", "0.1e+1": "1", "100": "100", "1e2": "100",
 		"12.50": "12.5", "1250e-2": "12.5", "-12.5": "-12.5", "0.001": "0.001", "1e-3": "0.001",
@@ -79,7 +79,7 @@ func TestNumbers(t *testing.T) {
 		"9007199254740993": "9007199254740993", // which a float64 has not
 		"1e256":            "", "1e-256": "", "1e999999999999999999999": "", long + "9": "", "0." + long: "",
 	} {
-		got, err := lookUp([]byte(`{"n":`+text+`}`), []string{"n"})
+		got, err := lookupJSON([]byte(`{"n":`+text+`}`), []string{"n"})
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%s is %q, %v, want %q", text, got, err, want)
 		}
@@ -88,7 +88,7 @@ func TestNumbers(t *testing.T) {
 
 func TestAMemberInAnotherCaseIsRefused(t *testing.T) {
 	for _, body := range []string{`{"ID":"a"}`, `{"Id":{"id":"a"}}`} {
-		if got, err := lookUp([]byte(body), []string{"id"}); !errors.Is(err, errOtherCase) {
+		if got, err := lookupJSON([]byte(body), []string{"id"}); !errors.Is(err, errOtherCase) {
 			t.Errorf("in %s it is %q, %v", body, got, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestAMemberInAnotherCaseIsRefused(t *testing.T) {
 
 func TestAMemberThatIsThereTwiceIsRefused(t *testing.T) {
 	for _, body := range []string{`{"id":"a","id":"b"}`, `{"id":"a","ID":"b"}`, `{"Id":"b","id":"a"}`} {
-		if got, err := lookUp([]byte(body), []string{"id"}); !errors.Is(err, errTwoMembers) {
+		if got, err := lookupJSON([]byte(body), []string{"id"}); !errors.Is(err, errTwoMembers) {
 			t.Errorf("in %s it is %q, %v", body, got, err)
 		}
 	}

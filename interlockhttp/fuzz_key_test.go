@@ -15,7 +15,7 @@ func FuzzKey(f *testing.F) {
 			}
 			return
 		}
-		if len(key) < 1 || len(key) > mostKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		if len(key) < 1 || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
 			t.Errorf("%q is the key %q", value, key)
 		}
 		for _, form := range []string{quote(key), quote(key) + `;a;b=1;c="x"`} {

@@ -15,9 +15,9 @@ const (
 	fieldUnguarded = "Interlock-Unguarded" // true: the engine was down, and the request ran all the same
 )
 
-// unkept are fields that are never stored: they are about the connection, or this
+// notKept are fields that are never stored: they are about the connection, or this
 // one answer, or for nobody but the first caller.
-var unkept = fields(
+var notKept = fields(
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 	"Content-Length", "Date", "Server", "Alt-Svc", "Server-Timing", "Strict-Transport-Security",
 	"Set-Cookie", "Set-Cookie2", "Clear-Site-Data", "Authorization", "Proxy-Authorization",
@@ -28,8 +28,8 @@ var unkept = fields(
 	fieldKey, fieldReplayed, fieldStored, fieldExpires, fieldUnguarded,
 )
 
-// unkeptPrefixes are what the names of such fields begin with.
-var unkeptPrefixes = []string{"Proxy-", "X-B3-", "Ratelimit", "X-Ratelimit", "X-Rate-Limit"}
+// notKeptPrefixes are what the names of such fields begin with.
+var notKeptPrefixes = []string{"Proxy-", "X-B3-", "Ratelimit", "X-Ratelimit", "X-Rate-Limit"}
 
 func fields(names ...string) map[string]bool {
 	set := make(map[string]bool, len(names))
@@ -42,11 +42,11 @@ func fields(names ...string) map[string]bool {
 // keepsField tells whether a field of an answer is stored.
 func (s *settings) keepsField(name string) bool {
 	name = http.CanonicalHeaderKey(name) // a handler may have put it there in any form
-	if kept, ok := s.fields[name]; ok {
+	if kept, ok := s.keptFields[name]; ok {
 		return kept
 	}
-	if unkept[name] {
+	if notKept[name] {
 		return false
 	}
-	return !slices.ContainsFunc(unkeptPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return !slices.ContainsFunc(notKeptPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

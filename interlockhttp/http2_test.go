@@ -92,7 +92,7 @@ func TestWhatHTTP2HasNotIsSaid(t *testing.T) {
 	h.server.Config.Handler = s.mux
 	h.server.EnableHTTP2 = true
 	h.server.StartTLS()
-	var answers []answer
+	var answers []response
 	for range 2 {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.server.URL+"/orders", strings.NewReader("x"))
 		if err != nil {

@@ -18,8 +18,8 @@ var (
 	errNumber     = errors.New("the number in the body has too many digits")
 )
 
-// lookUp returns the text or number at a path in JSON.
-func lookUp(body []byte, path []string) (string, error) {
+// lookupJSON returns the text or number at a path in JSON.
+func lookupJSON(body []byte, path []string) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	found, err := walk(d, path, 0)
@@ -37,8 +37,8 @@ func lookUp(body []byte, path []string) (string, error) {
 	return found, nil
 }
 
-// mostDeep is how deep JSON may be nested.
-const mostDeep = 100
+// maxDepth is how deep JSON may be nested.
+const maxDepth = 100
 
 // walk reads one value. If path is not nil it returns what is there.
 func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
@@ -48,7 +48,7 @@ func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
 	}
 	switch t := token.(type) {
 	case json.Delim:
-		if depth == mostDeep {
+		if depth == maxDepth {
 			return "", errors.New("the JSON in the body is nested too deep")
 		}
 		if t == '[' {
@@ -59,7 +59,7 @@ func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
 		found = t
 	case json.Number:
 		if path != nil && len(path) == 0 {
-			return plainNumber(t.String())
+			return canonicalNumber(t.String())
 		}
 	}
 	if path == nil || len(path) > 0 {
@@ -68,9 +68,9 @@ func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
 	return found, nil
 }
 
-// plainNumber returns a number as everybody writes it: 1, 1.0 and 10e-1 are the same
+// canonicalNumber returns a number as everybody writes it: 1, 1.0 and 10e-1 are the same
 // to those who read it, so they are one key.
-func plainNumber(n string) (string, error) {
+func canonicalNumber(n string) (string, error) {
 	n, minus := strings.CutPrefix(n, "-")
 	n, exponent, _ := strings.Cut(strings.ToLower(n), "e")
 	whole, fraction, _ := strings.Cut(n, ".")
@@ -79,7 +79,7 @@ func plainNumber(n string) (string, error) {
 	if digits == "" {
 		return "0", nil
 	}
-	if err != nil || max(len(n), shift, -shift) > mostKey {
+	if err != nil || max(len(n), shift, -shift) > maxKey {
 		return "", errNumber
 	}
 	point := len(digits) - len(fraction) + shift // digits before it

@@ -221,12 +221,12 @@ func TestAFlushThatIsNotSupportedBreaksNothing(t *testing.T) {
 		}
 	}, interlockhttp.Tee())
 	s.mux.ServeHTTP(silent{httptest.NewRecorder()}, s.request("k-1", "x"))
-	s.ask("k-1", "x").replays(answer{status: 200, body: "done"})
+	s.ask("k-1", "x").replays(response{status: 200, body: "done"})
 }
 
 // That nothing was done is known of a 4xx, and not in doubt: the key is free, also
 // where what is in doubt is held.
-func TestWhatWasRefusedIsNotInDoubt(t *testing.T) {
+func TestARefusalIsNotAnUnknownOutcome(t *testing.T) {
 	for _, status := range []int{400, 401, 404, 409, 422, 429, 499} {
 		s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("X-Good") == "" {

@@ -31,7 +31,7 @@ func TestDraft(t *testing.T) {
 	missing.problem(400, interlockhttp.KeyMissing)
 	reused := s.post(key, "y")
 	reused.problem(422, interlockhttp.KeyReused)
-	for _, a := range []answer{missing, reused} {
+	for _, a := range []response{missing, reused} {
 		if link := a.header.Get("Link"); !strings.Contains(link, `rel="describedby"; type="text/html"`) {
 			t.Errorf("the link is %q", link)
 		}

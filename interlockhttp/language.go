@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// speak returns what a person is told, and in which language: the one that the
+// localize returns what a person is told, and in which language: the one that the
 // Accept-Language header likes best. A message of the service's own takes the place
 // of the detail, and the languages to choose from are then those it is in.
-func (p *Problem) speak(accept []string) (language string, text words) {
-	language = liked(accept, p.languages())
-	text = wordsOf(p.Code, language)
+func (p *Problem) localize(accept []string) (language string, text problemText) {
+	language = bestLanguage(accept, p.languages())
+	text = textOf(p.Code, language)
 	if text.title == "" { // a code of the service's own
 		name := cmp.Or(http.StatusText(p.status()), string(p.Code))
-		text = words{title: name, detail: name}
+		text = problemText{title: name, detail: name}
 	}
 	if own := p.Message[language]; own != "" {
 		text.detail = own
@@ -42,48 +42,48 @@ func (p *Problem) languages() []string {
 	return own
 }
 
-// chinese tells whether a language is any Chinese: those who read one script read
+// isChinese tells whether a language is any Chinese: those who read one script read
 // the other rather than English.
-func chinese(tag string) bool { return closeness("zh", strings.ToLower(tag)) > 0 }
+func isChinese(tag string) bool { return specificity("zh", strings.ToLower(tag)) > 0 }
 
-// liked returns which of the languages offered the header likes best, or else the
+// bestLanguage returns which of the languages offered the header likes best, or else the
 // first one.
-func liked(accept, offered []string) string {
-	ranges := wishes(accept)
-	best, most := offered[0], liking{}
+func bestLanguage(accept, offered []string) string {
+	ranges := parseAccept(accept)
+	best, most := offered[0], preference{}
 	for _, tag := range offered {
-		if l := like(ranges, strings.ToLower(tag)); l.more(most) {
+		if l := preferenceFor(ranges, strings.ToLower(tag)); l.exceeds(most) {
 			best, most = tag, l
 		}
 	}
 	return best
 }
 
-// A liking is how much a client wants a language.
-type liking struct {
-	q     float64
-	ahead int // of how many others it was named
-	close int // how close it is to what was named
+// A preference is how much a client wants a language.
+type preference struct {
+	q           float64
+	rank        int // of how many others it was named
+	specificity int // how close it is to what was named
 }
 
-func (l liking) more(than liking) bool {
-	return cmp.Or(cmp.Compare(l.q, than.q), cmp.Compare(l.ahead, than.ahead), cmp.Compare(l.close, than.close)) > 0
+func (l preference) exceeds(than preference) bool {
+	return cmp.Or(cmp.Compare(l.q, than.q), cmp.Compare(l.rank, than.rank), cmp.Compare(l.specificity, than.specificity)) > 0
 }
 
-// like returns how much a language is wanted. An asterisk speaks of those that
+// preferenceFor returns how much a language is wanted. An asterisk speaks of those that
 // nothing else speaks of.
-func like(ranges []wish, tag string) liking {
-	var named, other liking
+func preferenceFor(ranges []acceptRange, tag string) preference {
+	var named, other preference
 	found := false
 	for i, r := range ranges {
 		ahead := len(ranges) - i
-		if c := closeness(r.name, tag); c > 0 {
+		if c := specificity(r.name, tag); c > 0 {
 			found = true
-			if l := (liking{r.q, ahead, c}); r.q > 0 && l.more(named) {
+			if l := (preference{r.q, ahead, c}); r.q > 0 && l.exceeds(named) {
 				named = l
 			}
 		} else if r.name == "*" && r.q > 0 {
-			other = liking{q: r.q, ahead: ahead}
+			other = preference{q: r.q, rank: ahead}
 		}
 	}
 	if found {
@@ -92,10 +92,10 @@ func like(ranges []wish, tag string) liking {
 	return other
 }
 
-// closeness tells how well a tag fits a range: best if it is the same, then if it is
+// specificity tells how well a tag fits a range: best if it is the same, then if it is
 // narrower (zh-tw for zh), then if it is wider (zh for zh-tw, RFC 4647 3.4), and
 // zero if not at all.
-func closeness(wanted, tag string) int {
+func specificity(wanted, tag string) int {
 	switch {
 	case wanted == "" || tag == "":
 		return 0
@@ -119,28 +119,28 @@ func isTag(s string) bool {
 	return s != "" && len(s) <= 35 // RFC 5646 4.4.1: no registered tag is longer
 }
 
-// A wish is an element of a header such as Accept: what is wanted, in lower case,
+// An acceptRange is an element of a header such as Accept: what is wanted, in lower case,
 // and how much, from 0 to 1.
-type wish struct {
+type acceptRange struct {
 	name string
 	q    float64
 }
 
-// mostWished is how many bytes of such a header are read. Browsers send 200.
-const mostWished = 1024
+// maxAccept is how many bytes of such a header are read. Browsers send 200.
+const maxAccept = 1024
 
-// wishes reads such a header. It skips what is malformed.
-func wishes(lines []string) []wish {
+// parseAccept reads such a header. It skips what is malformed.
+func parseAccept(lines []string) []acceptRange {
 	header := strings.Join(lines, ",")
-	if len(header) > mostWished { // what is cut in two is dropped
-		header = header[:max(strings.LastIndexByte(header[:mostWished], ','), 0)]
+	if len(header) > maxAccept { // what is cut in two is dropped
+		header = header[:max(strings.LastIndexByte(header[:maxAccept], ','), 0)]
 	}
-	var all []wish
+	var all []acceptRange
 	for header != "" {
 		var element, name string
 		element, header = cutUnquoted(header, ',')
 		name, element = cutUnquoted(element, ';')
-		w := wish{strings.ToLower(strings.TrimSpace(name)), 1}
+		w := acceptRange{strings.ToLower(strings.TrimSpace(name)), 1}
 		if q, ok := quality(element); ok && w.name != "" {
 			w.q = q
 			all = append(all, w)

@@ -49,11 +49,11 @@ func TestLanguages(t *testing.T) {
 		{"en", []string{"zh"}, "zh"},
 		{"en", []string{""}, ""},
 	} {
-		if got := liked([]string{c.accept}, c.offered); got != c.want {
+		if got := bestLanguage([]string{c.accept}, c.offered); got != c.want {
 			t.Errorf("%q of %q: %q, want %q", c.accept, c.offered, got, c.want)
 		}
 	}
-	if got := liked([]string{"fr", "en;q=0.1", "zh"}, ours); got != "zh" {
+	if got := bestLanguage([]string{"fr", "en;q=0.1", "zh"}, ours); got != "zh" {
 		t.Errorf("of several lines: %q", got)
 	}
 }
@@ -63,30 +63,30 @@ func TestSpeak(t *testing.T) {
 		problem  Problem
 		accept   string
 		language string
-		text     words
+		text     problemText
 	}{
 		"without a message it is our words": {Problem{Code: Locked}, "zh-CN", "zh", zh[Locked]},
 		"a message takes the place of the detail": {
-			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "zh": "慢一点"}}, "zh-CN", "zh", words{zh[Duplicate].title, "慢一点"}},
+			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "zh": "慢一点"}}, "zh-CN", "zh", problemText{zh[Duplicate].title, "慢一点"}},
 		"a message is told in English to those who do not mind": {
-			Problem{Code: Duplicate, Message: guard.Message{"ar": "ببطء", "en": "slow down", "de": "langsam"}}, "", "en", words{en[Duplicate].title, "slow down"}},
+			Problem{Code: Duplicate, Message: guard.Message{"ar": "ببطء", "en": "slow down", "de": "langsam"}}, "", "en", problemText{en[Duplicate].title, "slow down"}},
 		"a message may be in another language, with an English title": {
-			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "ja": "ゆっくり"}}, "ja-JP,en;q=0.5", "ja", words{en[Duplicate].title, "ゆっくり"}},
+			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "ja": "ゆっくり"}}, "ja-JP,en;q=0.5", "ja", problemText{en[Duplicate].title, "ゆっくり"}},
 		"the title is in the language of the message": {
-			Problem{Code: Duplicate, Message: guard.Message{"zh-CN": "慢一点"}}, "en", "zh-CN", words{zh[Duplicate].title, "慢一点"}},
+			Problem{Code: Duplicate, Message: guard.Message{"zh-CN": "慢一点"}}, "en", "zh-CN", problemText{zh[Duplicate].title, "慢一点"}},
 		"the title is Chinese for any Chinese": {
-			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "ZH-Hant": "慢一點"}}, "zh-TW, zh-hant", "ZH-Hant", words{zh[Duplicate].title, "慢一點"}},
+			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "ZH-Hant": "慢一點"}}, "zh-TW, zh-hant", "ZH-Hant", problemText{zh[Duplicate].title, "慢一點"}},
 		"an empty message is none": {
 			Problem{Code: Locked, Message: guard.Message{"zh": ""}}, "zh", "zh", zh[Locked]},
 		"a language in which the message is empty is not offered": {
-			Problem{Code: Locked, Message: guard.Message{"zh": "", "en": "wait"}}, "zh", "en", words{en[Locked].title, "wait"}},
+			Problem{Code: Locked, Message: guard.Message{"zh": "", "en": "wait"}}, "zh", "en", problemText{en[Locked].title, "wait"}},
 		"a code of the service's own is told by its status": {
-			Problem{Code: "quota", Status: 429}, "zh", "zh", words{"Too Many Requests", "Too Many Requests"}},
+			Problem{Code: "quota", Status: 429}, "zh", "zh", problemText{"Too Many Requests", "Too Many Requests"}},
 		"or by its name": {
-			Problem{Code: "quota", Status: 599}, "", "en", words{"quota", "quota"}},
+			Problem{Code: "quota", Status: 599}, "", "en", problemText{"quota", "quota"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			language, text := c.problem.speak([]string{c.accept})
+			language, text := c.problem.localize([]string{c.accept})
 			if language != c.language || text != c.text {
 				t.Errorf("%s %q, want %s %q", language, text, c.language, c.text)
 			}
@@ -97,7 +97,7 @@ func TestSpeak(t *testing.T) {
 func TestThoseWhoDoNotMindAllGetTheSameLanguage(t *testing.T) {
 	p := &Problem{Code: Locked, Message: guard.Message{"ja": "a", "de": "b", "fr": "c", "zh": "d"}}
 	for range 50 { // a map has no order
-		if language, _ := p.speak(nil); language != "de" {
+		if language, _ := p.localize(nil); language != "de" {
 			t.Fatalf("this time it is %s", language)
 		}
 	}
@@ -105,30 +105,30 @@ func TestThoseWhoDoNotMindAllGetTheSameLanguage(t *testing.T) {
 
 func TestWishes(t *testing.T) {
 	t.Run("a comma or semicolon in quotes is part of a parameter", func(t *testing.T) {
-		got := wishes([]string{`text/plain;x="a,b;q=0.9\",";q=0.5, text/html`})
-		if len(got) != 2 || got[0] != (wish{"text/plain", 0.5}) || got[1] != (wish{"text/html", 1}) {
+		got := parseAccept([]string{`text/plain;x="a,b;q=0.9\",";q=0.5, text/html`})
+		if len(got) != 2 || got[0] != (acceptRange{"text/plain", 0.5}) || got[1] != (acceptRange{"text/html", 1}) {
 			t.Errorf("%v", got)
 		}
 	})
 	t.Run("a quote that does not end takes the rest", func(t *testing.T) {
-		if got := wishes([]string{`text/plain;x="a, text/html`}); len(got) != 1 || got[0] != (wish{"text/plain", 1}) {
+		if got := parseAccept([]string{`text/plain;x="a, text/html`}); len(got) != 1 || got[0] != (acceptRange{"text/plain", 1}) {
 			t.Errorf("%v", got)
 		}
 	})
 	t.Run("what is empty is no wish", func(t *testing.T) {
-		if got := wishes([]string{",, ,;q=0.5,zh,", ""}); len(got) != 1 || got[0] != (wish{"zh", 1}) {
+		if got := parseAccept([]string{",, ,;q=0.5,zh,", ""}); len(got) != 1 || got[0] != (acceptRange{"zh", 1}) {
 			t.Errorf("%v", got)
 		}
 	})
 	t.Run("of a long header the beginning is read", func(t *testing.T) {
-		got := wishes([]string{"zh;q=0.5," + strings.Repeat("x", mostWished), "en"})
-		if len(got) != 1 || got[0] != (wish{"zh", 0.5}) {
+		got := parseAccept([]string{"zh;q=0.5," + strings.Repeat("x", maxAccept), "en"})
+		if len(got) != 1 || got[0] != (acceptRange{"zh", 0.5}) {
 			t.Errorf("%v", got)
 		}
-		if got := wishes([]string{strings.Repeat("x", mostWished+1)}); got != nil {
+		if got := parseAccept([]string{strings.Repeat("x", maxAccept+1)}); got != nil {
 			t.Errorf("%v", got)
 		}
-		if got := wishes([]string{strings.Repeat("zh,", 1<<20)}); len(got) != mostWished/3 {
+		if got := parseAccept([]string{strings.Repeat("zh,", 1<<20)}); len(got) != maxAccept/3 {
 			t.Errorf("%d were read", len(got))
 		}
 	})

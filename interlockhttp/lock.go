@@ -22,7 +22,7 @@ import (
 // ends.
 //
 // The lock is held for as long as the handler runs, so a client that sends slowly, or
-// reads slowly, holds up the others. With [MaxBody] or [BodyWithin] the body is read
+// reads slowly, holds up the others. With [MaxBody] or [BodyTimeout] the body is read
 // before; for the answer there is the server's WriteTimeout.
 func Lock(client *interlock.Client, name string, source Source, opts ...Option) (func(http.Handler) http.Handler, error) {
 	s := newSettings(opts)
@@ -32,9 +32,9 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 	case name == "":
 		s.reject("Lock: give it a name, such as %q", "pay")
 	}
-	locks := append([]interlock.Option{interlock.Wait(lockWait)}, s.locks...)
+	locks := append([]interlock.Option{interlock.Wait(lockWait)}, s.lockOptions...)
 	if client != nil {
-		s.tryLocks(client, name, locks)
+		s.checkLockOptions(client, name, locks)
 	}
 	return s.lock(source, func(id string) interlock.Locker { return client.Mutex(interlock.Key(name, id), locks...) })
 }
@@ -46,7 +46,7 @@ func LockWith(lock func(id string) interlock.Locker, source Source, opts ...Opti
 	if lock == nil {
 		s.reject("LockWith(nil): pass a function that returns a lock")
 	}
-	if s.locks != nil {
+	if s.lockOptions != nil {
 		s.reject("Locking: give the options to the locks that LockWith gets")
 	}
 	return s.lock(source, lock)
@@ -54,12 +54,12 @@ func LockWith(lock func(id string) interlock.Locker, source Source, opts ...Opti
 
 // lock returns the middleware of locks.
 func (s *settings) lock(source Source, of func(id string) interlock.Locker) (func(http.Handler) http.Handler, error) {
-	s.check(source)
-	s.onlyLocks()
+	s.checkSource(source)
+	s.rejectGuardOptions()
 	if err := s.err(); err != nil {
 		return nil, err
 	}
-	pace := &pace{}
+	pace := &latencyAverage{}
 	return func(next http.Handler) http.Handler {
 		mustWrap(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,9 +81,9 @@ func (s *settings) lock(source Source, of func(id string) interlock.Locker) (fun
 // client should hear of it before it hangs up.
 const lockWait = 10 * time.Second
 
-// tryLocks refuses options that no lock takes: each request would be told that the
+// checkLockOptions refuses options that no lock takes: each request would be told that the
 // engine cannot be asked, and to come back.
-func (s *settings) tryLocks(client *interlock.Client, name string, opts []interlock.Option) {
+func (s *settings) checkLockOptions(client *interlock.Client, name string, opts []interlock.Option) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel() // what is wrong is said first, and nothing is asked for
 	if _, _, err := client.Mutex(interlock.Key(name, "id"), opts...).TryLock(over); errors.Is(err, interlock.ErrOption) {
@@ -91,19 +91,19 @@ func (s *settings) tryLocks(client *interlock.Client, name string, opts []interl
 	}
 }
 
-// onlyLocks refuses options that a lock does nothing about.
-func (s *settings) onlyLocks() {
+// rejectGuardOptions refuses options that a lock does nothing about.
+func (s *settings) rejectGuardOptions() {
 	for _, o := range []struct {
 		name string
 		set  bool
 	}{
 		{"User", s.user != nil},
 		{"Key", s.source != nil},
-		{"LeastKey", s.least != 0},
+		{"MinKey", s.minKey != 0},
 		{"Tee", s.tee},
 		{"WithTokens", s.tokens != nil},
 		{"Allow", s.allow != nil},
-		{"Guarding", s.guard != nil},
+		{"Guarding", s.guardOptions != nil},
 	} {
 		if o.set {
 			s.reject("%s: it is for Once and Submit, and does nothing for a Lock", o.name)
@@ -112,65 +112,65 @@ func (s *settings) onlyLocks() {
 }
 
 // lock answers the request while nobody else does.
-func (q *request) lock(of func(id string) interlock.Locker, source Source, pace *pace) {
+func (q *request) lock(of func(id string) interlock.Locker, source Source, pace *latencyAverage) {
 	id, err := source.find(q)
-	if err == nil && q.settings.readsFirst {
+	if err == nil && q.settings.bufferFirst {
 		err = q.rewind()
 	}
 	switch {
 	case errors.Is(err, errNoKey) && q.settings.optional:
-		q.unread()
+		q.restoreBody()
 		q.next.ServeHTTP(q.w, q.Request)
 		return
 	case err != nil:
-		q.settings.tell(q.w, q.Request, q.noKey(source.place, err))
+		q.settings.sendProblem(q.w, q.Request, q.keyProblem(source.keyLocation, err))
 		return
 	}
 	ctx, hold, err := of(id).Lock(q.Context())
 	if err != nil {
-		q.settings.tell(q.w, q.Request, contended(err, pace)) // nobody hears it if the client has left; silence would be a 200
+		q.settings.sendProblem(q.w, q.Request, lockProblem(err, pace)) // nobody hears it if the client has left; silence would be a 200
 		return
 	}
 	defer hold.Unlock() //nolint:errcheck // who traces the client hears of it
-	q.unread()
+	q.restoreBody()
 	start := time.Now()
 	r := q.Request.WithContext(ctx)
-	defer q.handBack(r)
+	defer q.copyBack(r)
 	q.next.ServeHTTP(q.w, r)
-	pace.took(time.Since(start))
+	pace.record(time.Since(start))
 }
 
 // observeLock answers the request as if nobody were there, and reports whether it
 // would have had to wait, or been refused. It takes the lock if that is free, so that
 // others are seen to meet it.
-func (q *request) observeLock(of func(id string) interlock.Locker, source Source, pace *pace) {
+func (q *request) observeLock(of func(id string) interlock.Locker, source Source, pace *latencyAverage) {
 	id, err := source.find(q)
 	switch {
 	case errors.Is(err, errNoKey) && q.settings.optional:
 	case err != nil:
-		q.report(Shadowed{Problem: q.settings.dress(q.noKey(source.place, err))})
+		q.report(Shadowed{Problem: q.settings.applyOptions(q.keyProblem(source.keyLocation, err))})
 	default:
 		_, hold, err := of(id).TryLock(q.Context())
 		if err == nil {
 			defer hold.Unlock() //nolint:errcheck // nobody relies on it
 		} else if q.Context().Err() == nil {
-			q.report(Shadowed{Problem: q.settings.dress(contended(err, pace))})
+			q.report(Shadowed{Problem: q.settings.applyOptions(lockProblem(err, pace))})
 		}
 	}
-	q.unread()
+	q.restoreBody()
 	q.next.ServeHTTP(q.w, q.Request)
 }
 
-// contended puts into a problem why there is no lock.
-func contended(err error, pace *pace) *Problem {
+// lockProblem puts into a problem why there is no lock.
+func lockProblem(err error, pace *latencyAverage) *Problem {
 	var busy *interlock.ContendedError
 	switch {
 	case errors.As(err, &busy):
 		p := problemOf(Locked, err)
-		p.RetryAfter = pace.pause(busy.RetryAfter)
+		p.RetryAfter = pace.retryAfter(busy.RetryAfter)
 		return p
 	case errors.Is(err, interlock.ErrContended):
 		return problemOf(Locked, err)
 	}
-	return problemOf(plainCode(err), err)
+	return problemOf(codeOf(err), err)
 }

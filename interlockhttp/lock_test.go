@@ -21,7 +21,7 @@ func TestLock(t *testing.T) {
 	pay := func(id, body string) *http.Request {
 		return httptest.NewRequest(http.MethodPost, "/orders/"+id+"/pay", strings.NewReader(body))
 	}
-	serve := func(h http.Handler, r *http.Request) answer {
+	serve := func(h http.Handler, r *http.Request) response {
 		mux := http.NewServeMux()
 		mux.Handle("POST /orders/{id}/pay", h)
 		w := httptest.NewRecorder()
@@ -148,7 +148,7 @@ func TestLock(t *testing.T) {
 		})
 	})
 	t.Run("a body that comes slowly is waited for before the lock is taken, if it is bounded", func(t *testing.T) {
-		for name, opt := range map[string]interlockhttp.Option{"in bytes": interlockhttp.MaxBody(10), "in time": interlockhttp.BodyWithin(time.Minute)} {
+		for name, opt := range map[string]interlockhttp.Option{"in bytes": interlockhttp.MaxBody(10), "in time": interlockhttp.BodyTimeout(time.Minute)} {
 			c := interlock.New(nil)
 			h := lock(t, c, interlockhttp.PathValue("id"), opt)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 			r := pay("7", "text")

@@ -16,7 +16,7 @@ type Middleware struct {
 	policy   guard.Policy
 	guard    *guard.Guard[*Response]
 	expires  []string // for how long answers are kept
-	pace     pace
+	latency  latencyAverage
 }
 
 // Once returns a middleware that answers a request which comes again, with the same
@@ -79,13 +79,13 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 	if s.tokens != nil && s.user == nil {
 		s.reject("WithTokens: a token is somebody's: pass User(…)")
 	}
-	if s.locks != nil {
+	if s.lockOptions != nil {
 		s.reject("Locking: it is for Lock")
 	}
-	if p.Scope == guard.Global && s.least == 0 && s.tokens == nil {
-		s.leastChosen = leastAnonymous
+	if p.Scope == guard.Global && s.minKey == 0 && s.tokens == nil {
+		s.minClientKey = minSharedKey
 	}
-	s.check(*s.source)
+	s.checkSource(*s.source)
 	if s.methods == nil {
 		s.methods = []string{http.MethodPost, http.MethodPatch}
 	}
@@ -99,8 +99,8 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 		return nil, err
 	}
 	m := &Middleware{settings: s}
-	opts := []guard.Option{guard.WithCodec(wire{}), guard.MaxResult(s.maxResponse + overhead), guard.Detached(), guard.WithTrace(m.trace())}
-	g, err := guard.New[*Response](client, p, append(opts, s.guard...)...)
+	opts := []guard.Option{guard.WithCodec(wire{}), guard.MaxResult(s.maxResponse + maxHeaderBytes), guard.Detached(), guard.WithTrace(m.trace())}
+	g, err := guard.New[*Response](client, p, append(opts, s.guardOptions...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (m *Middleware) trace() *guard.Trace {
 	return &guard.Trace{Settled: func(e guard.Settled) {
 		again, unbegun := e.Ending == guard.StoredLate, e.Ending == guard.Freed && e.Err != nil
 		if !again && !unbegun {
-			m.pace.took(e.Took)
+			m.latency.record(e.Took)
 		}
 	}}
 }
@@ -158,7 +158,7 @@ func (m *Middleware) Close(ctx context.Context) error { return m.guard.Close(ctx
 // within tells whether a request is in this middleware's hands already: it may have
 // been put in two places.
 func (m *Middleware) within(ctx context.Context) bool {
-	d, _ := ctx.Value(decisionKey{}).(*decision)
+	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	for ; d != nil; d = d.outer {
 		if d.middleware == m {
 			return true

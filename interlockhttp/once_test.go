@@ -59,7 +59,7 @@ func TestOnce(t *testing.T) {
 			s.post("k-1", "", func(r *http.Request) { r.Method = http.MethodPut }).is(201, fmt.Sprintf("order %d of ", i+1))
 		}
 		s.post("k-1", "x", with("X-HTTP-Method-Override", "GET")).is(201, "order 3 of x")
-		s.post("k-1", "x", with("X-HTTP-Method-Override", "GET")).replays(answer{t: t, status: 201, body: "order 3 of x", header: http.Header{"Location": {"/orders/3"}}})
+		s.post("k-1", "x", with("X-HTTP-Method-Override", "GET")).replays(response{t: t, status: 201, body: "order 3 of x", header: http.Header{"Location": {"/orders/3"}}})
 	})
 	t.Run("unless they are to be guarded, too", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Methods(http.MethodPut))
@@ -140,8 +140,8 @@ func TestOnce(t *testing.T) {
 			{interlockhttp.Kept, 404, 404},
 			{interlockhttp.Kept, 500, 500},
 			{interlockhttp.Private, 200, 409},
-			{interlockhttp.NotDone, 503, 503},
-			{interlockhttp.InDoubt, 200, 409},
+			{interlockhttp.NotExecuted, 503, 503},
+			{interlockhttp.Unknown, 200, 409},
 		} {
 			outcome, status = c.outcome, c.status
 			for _, want := range []int{c.status, c.again} {
@@ -160,11 +160,11 @@ func TestOnce(t *testing.T) {
 		left := make(chan context.Context, 1)
 		s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) { left <- r.Context() })
 		var late sync.WaitGroup
-		late.Go(func() { interlockhttp.Settle(<-left, interlockhttp.InDoubt) }) // at any time
+		late.Go(func() { interlockhttp.Settle(<-left, interlockhttp.Unknown) }) // at any time
 		s.ask("k-1", "x")
 		late.Wait()
 		s.ask("k-2", "x")
-		if interlockhttp.Settle(<-left, interlockhttp.InDoubt) {
+		if interlockhttp.Settle(<-left, interlockhttp.Unknown) {
 			t.Error("somebody hears it")
 		}
 		if a := s.ask("k-2", "x"); a.header.Get("Idempotent-Replayed") != "true" {
@@ -207,7 +207,7 @@ func TestOnce(t *testing.T) {
 	t.Run("two that are not both do", func(t *testing.T) {
 		s := open(t, kept, nil)
 		outer := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "outer"}, interlockhttp.User(signedIn)))
-		ask := func(h http.Handler) answer {
+		ask := func(h http.Handler) response {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, s.request("k-1", "x"))
 			return read(t, w.Result())
@@ -262,7 +262,7 @@ func TestRunning(t *testing.T) {
 	t.Run("P4 a duplicate of what runs is told to come back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, leave := busy(t, kept)
-			var first answer
+			var first response
 			var done sync.WaitGroup
 			done.Go(func() { first = s.ask("k-1", "x") })
 			<-began
@@ -294,7 +294,7 @@ func TestRunning(t *testing.T) {
 	t.Run("or waits for the answer, if the policy says so", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute})
-			answers := make([]answer, 3)
+			answers := make([]response, 3)
 			var done sync.WaitGroup
 			for i := range answers {
 				done.Go(func() { answers[i] = s.ask("k-1", "x") })

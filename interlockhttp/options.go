@@ -18,48 +18,48 @@ type Option func(*settings)
 
 // settings are what options set.
 type settings struct {
-	source      *Source
-	user        func(*http.Request) string
-	methods     []string
-	optional    bool
-	strict      bool // about quotation marks
-	least       int  // bytes of a key
-	leastChosen int  // of one that its client chose
-	maxBody     int64
-	readsFirst  bool // the body, before a lock is asked for
-	maxResponse int
-	bodyWithin  time.Duration
-	tee         bool
-	secrets     [][]byte // for fingerprints, the newest first
-	fingerprint func(*http.Request, []byte) []byte
-	ignored     []string // names in the query
-	fields      map[string]bool
-	statuses    map[Code]int
-	messages    map[Code]guard.Message
-	docs        string
-	answer      func(http.ResponseWriter, *http.Request, *Problem)
-	shadow      func(Shadowed)
-	tokens      *guard.Tokens
-	form        string
-	allow       func(*http.Request, *Response) bool
-	guard       []guard.Option
-	locks       []interlock.Option
-	errs        []error
+	source        *Source
+	user          func(*http.Request) string
+	methods       []string
+	optional      bool
+	requireQuotes bool // about quotation marks
+	minKey        int  // bytes of a key
+	minClientKey  int  // of one that its client chose
+	maxBody       int64
+	bufferFirst   bool // the body, before a lock is asked for
+	maxResponse   int
+	bodyTimeout   time.Duration
+	tee           bool
+	secrets       [][]byte // for fingerprints, the newest first
+	fingerprint   func(*http.Request, []byte) []byte
+	ignoredQuery  []string // names in the query
+	keptFields    map[string]bool
+	statuses      map[Code]int
+	messages      map[Code]guard.Message
+	docs          string
+	writeProblem  func(http.ResponseWriter, *http.Request, *Problem)
+	shadow        func(Shadowed)
+	tokens        *guard.Tokens
+	form          string
+	allow         func(*http.Request, *Response) bool
+	guardOptions  []guard.Option
+	lockOptions   []interlock.Option
+	errs          []error
 }
 
 const (
 	defaultMaxBody     = 1 << 20
 	defaultMaxResponse = 1 << 20
 
-	// mostResponse is less than the 512 MiB that Redis takes.
-	mostResponse = 256 << 20
+	// maxStorable is less than the 512 MiB that Redis takes.
+	maxStorable = 256 << 20
 
-	// overhead is how many bytes the header of an answer may have that is kept.
-	overhead = 64 << 10
+	// maxHeaderBytes is how many bytes the header of an answer may have that is kept.
+	maxHeaderBytes = 64 << 10
 
-	// leastAnonymous is how many bytes a key has at least that is nobody's: a
+	// minSharedKey is how many bytes a key has at least that is nobody's: a
 	// shorter one could be guessed.
-	leastAnonymous = 16
+	minSharedKey = 16
 )
 
 func newSettings(opts []Option) *settings {
@@ -111,29 +111,29 @@ func Optional() Option { return func(s *settings) { s.optional = true } }
 
 // Quoted accepts only keys in quotation marks, as the standard has them. By default
 // a key is the same with and without.
-func Quoted() Option { return func(s *settings) { s.strict = true } }
+func Quoted() Option { return func(s *settings) { s.requireQuotes = true } }
 
 // MinKey sets how many bytes a key has at least. The default is 1, or 16 if the
 // policy's scope is [guard.Global] and clients choose the key, in a header or a
 // cookie: nobody should be able to guess another's.
 func MinKey(n int) Option {
 	return func(s *settings) {
-		if n < 1 || n > mostKey {
-			s.reject("LeastKey(%d): must be from 1 to %d", n, mostKey)
+		if n < 1 || n > maxKey {
+			s.reject("MinKey(%d): must be from 1 to %d", n, maxKey)
 		}
-		s.least = n
+		s.minKey = n
 	}
 }
 
 // MaxBody bounds the body of a request, in bytes, all of which is read before the
 // handler runs. A larger one is refused. The default is 1 MiB; [Lock] reads no body
-// that it does not look into, unless this or [BodyWithin] is set.
+// that it does not look into, unless this or [BodyTimeout] is set.
 func MaxBody(n int64) Option {
 	return func(s *settings) {
 		if n < 1 {
 			s.reject("MaxBody(%d): must be above zero", n)
 		}
-		s.maxBody, s.readsFirst = n, true
+		s.maxBody, s.bufferFirst = n, true
 	}
 }
 
@@ -141,21 +141,21 @@ func MaxBody(n int64) Option {
 // only that it was there is kept. The default is 1 MiB.
 func MaxResponse(n int) Option {
 	return func(s *settings) {
-		if n < 1 || n > mostResponse {
-			s.reject("MaxResponse(%d): must be from 1 to %d", n, mostResponse)
+		if n < 1 || n > maxStorable {
+			s.reject("MaxResponse(%d): must be from 1 to %d", n, maxStorable)
 		}
 		s.maxResponse = n
 	}
 }
 
-// BodyWithin bounds how long the body of a request may take to come. The default is
+// BodyTimeout bounds how long the body of a request may take to come. The default is
 // what the server's ReadTimeout says.
-func BodyWithin(d time.Duration) Option {
+func BodyTimeout(d time.Duration) Option {
 	return func(s *settings) {
 		if d <= 0 {
-			s.reject("BodyWithin(%v): must be above zero", d)
+			s.reject("BodyTimeout(%v): must be above zero", d)
 		}
-		s.bodyWithin, s.readsFirst = d, true
+		s.bodyTimeout, s.bufferFirst = d, true
 	}
 }
 
@@ -197,7 +197,7 @@ func Fingerprint(of func(r *http.Request, body []byte) []byte) Option {
 // IgnoreQuery leaves names in the query out of the fingerprint: those that change
 // from try to try.
 func IgnoreQuery(names ...string) Option {
-	return func(s *settings) { s.ignored = append(s.ignored, names...) }
+	return func(s *settings) { s.ignoredQuery = append(s.ignoredQuery, names...) }
 }
 
 // KeepFields stores header fields of answers that are not stored by default, such as
@@ -209,11 +209,11 @@ func DropFields(names ...string) Option { return setFields(false, names) }
 
 func setFields(kept bool, names []string) Option {
 	return func(s *settings) {
-		if s.fields == nil {
-			s.fields = make(map[string]bool)
+		if s.keptFields == nil {
+			s.keptFields = make(map[string]bool)
 		}
 		for _, name := range names {
-			s.fields[http.CanonicalHeaderKey(name)] = kept
+			s.keptFields[http.CanonicalHeaderKey(name)] = kept
 		}
 	}
 }
@@ -247,8 +247,8 @@ func Docs(url string) Option { return func(s *settings) { s.docs = url } }
 
 // Answer sets who tells the client of a problem. The default is the problem's own
 // ServeHTTP.
-func Answer(with func(http.ResponseWriter, *http.Request, *Problem)) Option {
-	return func(s *settings) { s.answer = with }
+func WriteProblem(with func(http.ResponseWriter, *http.Request, *Problem)) Option {
+	return func(s *settings) { s.writeProblem = with }
 }
 
 // Shadow observes, and enforces nothing: every request runs, as if there were no
@@ -283,12 +283,12 @@ func Allow(may func(*http.Request, *Response) bool) Option {
 
 // Guarding passes options on to the guard.
 func Guarding(opts ...guard.Option) Option {
-	return func(s *settings) { s.guard = append(s.guard, opts...) }
+	return func(s *settings) { s.guardOptions = append(s.guardOptions, opts...) }
 }
 
 // Locking passes options on to the locks of [Lock].
 func Locking(opts ...interlock.Option) Option {
-	return func(s *settings) { s.locks = append(s.locks, opts...) }
+	return func(s *settings) { s.lockOptions = append(s.lockOptions, opts...) }
 }
 
 // guards tells whether requests with a method are looked at.

@@ -43,7 +43,7 @@ func TestConstruction(t *testing.T) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxResponse(0))
 		},
 		"bodies in no time": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
-			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyWithin(-1))
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyTimeout(-1))
 		},
 		"a short secret": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Secrets([]byte("short")))
@@ -118,7 +118,7 @@ func TestConstruction(t *testing.T) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MinKey(0))
 		},
 		"bodies at once": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
-			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyWithin(0))
+			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyTimeout(0))
 		},
 		"an older secret that is short": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Secrets(make([]byte, 32), []byte("short")))
@@ -161,7 +161,7 @@ func TestAnswers(t *testing.T) {
 	if p.Detail != "不" || p.Type != "https://example.com/errors#key_reused" {
 		t.Errorf("it says %+v", p)
 	}
-	s = open(t, kept, nil, interlockhttp.Answer(func(w http.ResponseWriter, _ *http.Request, p *interlockhttp.Problem) {
+	s = open(t, kept, nil, interlockhttp.WriteProblem(func(w http.ResponseWriter, _ *http.Request, p *interlockhttp.Problem) {
 		w.WriteHeader(p.Status)
 		_, _ = w.Write([]byte("mine: " + p.Code))
 	}))

@@ -78,7 +78,7 @@ type Problem struct { //nolint:errname // it is what RFC 9457 calls it, and an e
 
 // Error implements error. It is for logs: a client gets other words.
 func (p *Problem) Error() string {
-	_, text := p.speak(nil)
+	_, text := p.localize(nil)
 	why := text.detail
 	if p.Err != nil {
 		why = p.Err.Error()
@@ -152,8 +152,8 @@ func (p *Problem) status() int {
 	return 500
 }
 
-// mostRead is how much of an answer ReadProblem looks at. Ours have less than 2 KiB.
-const mostRead = 64 << 10
+// maxProblem is how much of an answer ReadProblem looks at. Ours have less than 2 KiB.
+const maxProblem = 64 << 10
 
 // ReadProblem returns the problem that a response tells of, if it does: it is
 // application/problem+json, or application/json with a status of 400 or more and the
@@ -163,7 +163,7 @@ const mostRead = 64 << 10
 // The body can still be read from its beginning, and is to be closed as always.
 // One of more than 64 KiB is not taken for a problem.
 func ReadProblem(resp *http.Response) (*Problem, bool) {
-	if resp == nil || resp.Body == nil || resp.ContentLength > mostRead {
+	if resp == nil || resp.Body == nil || resp.ContentLength > maxProblem {
 		return nil, false
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -207,7 +207,7 @@ func ReadProblem(resp *http.Response) (*Problem, bool) {
 // and puts back what it read.
 func peek(resp *http.Response) (text []byte, ok bool) {
 	body := resp.Body
-	text, err := io.ReadAll(io.LimitReader(body, mostRead+1))
+	text, err := io.ReadAll(io.LimitReader(body, maxProblem+1))
 	rest := io.Reader(body)
 	if err != nil {
 		rest = broken{err}
@@ -216,7 +216,7 @@ func peek(resp *http.Response) (text []byte, ok bool) {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(text), rest), body}
-	return text, err == nil && len(text) <= mostRead
+	return text, err == nil && len(text) <= maxProblem
 }
 
 // A broken reader is where a body broke off.

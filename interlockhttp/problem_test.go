@@ -67,7 +67,7 @@ func TestEveryCode(t *testing.T) {
 			if k.status < 400 || k.status > 599 {
 				t.Errorf("has the status %d", k.status)
 			}
-			for tag, all := range map[string]map[Code]words{"en": en, "zh": zh} {
+			for tag, all := range map[string]map[Code]problemText{"en": en, "zh": zh} {
 				w := all[c]
 				if w.title == "" || w.detail == "" {
 					t.Errorf("has no words in %s", tag)
@@ -108,7 +108,7 @@ func facts(page string, k kind) string {
 func TestKinds(t *testing.T) {
 	t.Run("what is told while the work runs is the guard's message", func(t *testing.T) {
 		for tag, text := range guard.DefaultMessage() {
-			if got := wordsOf(InProgress, tag).detail; got != text {
+			if got := textOf(InProgress, tag).detail; got != text {
 				t.Errorf("%s: %q, want %q", tag, got, text)
 			}
 		}
@@ -220,7 +220,7 @@ func TestReadProblem(t *testing.T) {
 			"null":                 {status: 409, media: problemJSON, text: `null`},
 			"what is broken off":   {status: 409, media: problemJSON, text: ours[:20]},
 			"what is followed":     {status: 409, media: problemJSON, text: ours + "x"},
-			"what is too long":     {status: 409, media: problemJSON, text: ours + strings.Repeat(" ", mostRead)},
+			"what is too long":     {status: 409, media: problemJSON, text: ours + strings.Repeat(" ", maxProblem)},
 		} {
 			if p, ok := c.read(); ok || p != nil {
 				t.Errorf("%s is one: %+v", name, p)
@@ -230,7 +230,7 @@ func TestReadProblem(t *testing.T) {
 		for name, resp := range map[string]*http.Response{
 			"nothing":               nil,
 			"no body":               {StatusCode: 409, Header: head},
-			"what says it is large": {StatusCode: 409, Header: head, Body: io.NopCloser(strings.NewReader(ours)), ContentLength: mostRead + 1},
+			"what says it is large": {StatusCode: 409, Header: head, Body: io.NopCloser(strings.NewReader(ours)), ContentLength: maxProblem + 1},
 		} {
 			if p, ok := ReadProblem(resp); ok || p != nil {
 				t.Errorf("%s is one: %+v", name, p)
@@ -273,7 +273,7 @@ func TestReadProblem(t *testing.T) {
 func TestReadProblemLeavesTheBody(t *testing.T) {
 	head := http.Header{"Content-Type": {problemJSON}}
 	t.Run("also what is beyond the bound", func(t *testing.T) {
-		for _, n := range []int{0, 1, mostRead, mostRead + 1, 3 * mostRead} {
+		for _, n := range []int{0, 1, maxProblem, maxProblem + 1, 3 * maxProblem} {
 			want := bytes.Repeat([]byte("x"), n)
 			body := &watched{Reader: bytes.NewReader(want)}
 			resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: body}
@@ -288,10 +288,10 @@ func TestReadProblemLeavesTheBody(t *testing.T) {
 		}
 	})
 	t.Run("and what is too long is not read to the end", func(t *testing.T) {
-		body := &watched{Reader: strings.NewReader(strings.Repeat("x", 3*mostRead))}
+		body := &watched{Reader: strings.NewReader(strings.Repeat("x", 3*maxProblem))}
 		resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: body}
 		ReadProblem(resp)
-		if rest, _ := io.ReadAll(body); len(rest) < mostRead {
+		if rest, _ := io.ReadAll(body); len(rest) < maxProblem {
 			t.Errorf("only %d bytes were left unread", len(rest))
 		}
 	})

@@ -29,13 +29,13 @@ const (
 // Headers that speak of another answer, Content-Encoding and ETag among them, are
 // removed; the others stay. Neither the key nor [Problem.Err] is sent.
 func (p *Problem) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	language, text := p.speak(r.Header.Values("Accept-Language"))
-	form := form(r.Header.Values("Accept"))
+	language, text := p.localize(r.Header.Values("Accept-Language"))
+	form := negotiate(r.Header.Values("Accept"))
 	body := p.body(form, text)
 
 	h := w.Header()
-	clean(h)
-	p.head(h)
+	removeEntityHeaders(h)
+	p.setHeaders(h)
 	if isTag(language) {
 		h.Set("Content-Language", language)
 	}
@@ -50,11 +50,11 @@ func (p *Problem) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// form returns the form that an Accept header likes best. That JSON comes as
+// negotiate returns the form that an Accept header likes best. That JSON comes as
 // problem+json bothers no client that takes both.
-func form(accept []string) string {
-	ranges := wishes(accept)
-	problem, plain, text := accepts(ranges, problemJSON), accepts(ranges, plainJSON), accepts(ranges, plainText)
+func negotiate(accept []string) string {
+	ranges := parseAccept(accept)
+	problem, plain, text := mediaQuality(ranges, problemJSON), mediaQuality(ranges, plainJSON), mediaQuality(ranges, plainText)
 	switch {
 	case text > max(problem, plain):
 		return plainText
@@ -64,10 +64,10 @@ func form(accept []string) string {
 	return problemJSON
 }
 
-// accepts returns how much a media type is wanted: what names it counts before what
+// mediaQuality returns how much a media type is wanted: what names it counts before what
 // names its family, and that before an asterisk. Parameters do not count, since
 // clients ask for application/json;charset=utf-8 and mean JSON.
-func accepts(ranges []wish, media string) float64 {
+func mediaQuality(ranges []acceptRange, media string) float64 {
 	family, _, _ := strings.Cut(media, "/")
 	for _, name := range []string{media, family + "/*", "*/*"} {
 		most := -1.0
@@ -83,8 +83,8 @@ func accepts(ranges []wish, media string) float64 {
 	return 0
 }
 
-// clean removes what a handler has said of an answer that is not given.
-func clean(h http.Header) {
+// removeEntityHeaders removes what a handler has said of an answer that is not given.
+func removeEntityHeaders(h http.Header) {
 	for _, name := range []string{
 		"Content-Type", "Content-Encoding", "Content-Language", "Content-Length", "Content-Range",
 		"Content-Disposition", "Content-Location", "Content-Digest", "Repr-Digest", "Digest",
@@ -95,10 +95,10 @@ func clean(h http.Header) {
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, http.TrailerPrefix) })
 }
 
-// head writes the headers that are the same in every form and language.
-func (p *Problem) head(h http.Header) {
+// setHeaders writes the headers that are the same in every form and language.
+func (p *Problem) setHeaders(h http.Header) {
 	if p.Retryable {
-		h.Set("Retry-After", strconv.FormatInt(max(inUnits(p.RetryAfter, time.Second), 1), 10))
+		h.Set("Retry-After", strconv.FormatInt(max(ceilUnits(p.RetryAfter, time.Second), 1), 10))
 	}
 	if p.Location != "" && strings.IndexFunc(p.Location, unicode.IsControl) < 0 {
 		h.Set("Location", escaped(p.Location))
@@ -128,7 +128,7 @@ type members struct {
 
 // body returns what is sent. JSON replaces what is not UTF-8, and escapes what could
 // be taken for HTML.
-func (p *Problem) body(form string, text words) []byte {
+func (p *Problem) body(form string, text problemText) []byte {
 	if form == plainText {
 		return []byte(printable(fmt.Sprintf("%s\n%s\n%s\n", text.title, text.detail, p.uri())))
 	}
@@ -140,16 +140,16 @@ func (p *Problem) body(form string, text words) []byte {
 		Code:           p.Code,
 		Retryable:      p.Retryable,
 		SameKey:        p.SameKey,
-		RetryAfterMS:   inUnits(p.RetryAfter, time.Millisecond),
-		FirstSeen:      stamp(p.FirstSeen),
+		RetryAfterMS:   ceilUnits(p.RetryAfter, time.Millisecond),
+		FirstSeen:      formatTime(p.FirstSeen),
 		OriginalStatus: p.OriginalStatus,
 	})
 	return append(body, '\n')
 }
 
-// inUnits returns a duration in whole units, rounded up, so that nobody comes too
+// ceilUnits returns a duration in whole units, rounded up, so that nobody comes too
 // early. One that is negative is zero.
-func inUnits(d, unit time.Duration) int64 {
+func ceilUnits(d, unit time.Duration) int64 {
 	n := d / unit
 	if d%unit > 0 {
 		n++
@@ -157,9 +157,9 @@ func inUnits(d, unit time.Duration) int64 {
 	return int64(max(n, 0))
 }
 
-// stamp returns a time as in RFC 3339, to the millisecond, or nothing if that has no
+// formatTime returns a time as in RFC 3339, to the millisecond, or nothing if that has no
 // way to write it.
-func stamp(t time.Time) string {
+func formatTime(t time.Time) string {
 	t = t.UTC()
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return ""

@@ -17,17 +17,17 @@ type request struct {
 	settings   *settings
 	next       http.Handler
 
-	body     buffer
-	rest     []byte // what was read of a body that could not be had
-	echo     string // the field the key came in
-	decision decision
-	capture  capture
-	response Response // that is kept
-	unstored bool     // who repeats it does not get this answer
-	bare     bool     // it runs unguarded
+	body           buffer
+	partialBody    []byte // what was read of a body that could not be had
+	keyField       string // the field the key came in
+	outcomeContext outcomeContext
+	capture        capture
+	response       Response // that is kept
+	notStored      bool     // who repeats it does not get this answer
+	unguarded      bool     // it runs unguarded
 }
 
-var errPass = errors.New("interlockhttp: the request has no key, and needs none")
+var errUnguarded = errors.New("interlockhttp: the request has no key, and needs none")
 
 // serve answers the request.
 func (q *request) serve() {
@@ -37,8 +37,8 @@ func (q *request) serve() {
 	}
 	key, err := q.identify()
 	switch {
-	case errors.Is(err, errPass):
-		q.unread()
+	case errors.Is(err, errUnguarded):
+		q.restoreBody()
 		q.next.ServeHTTP(q.w, q.Request)
 		return
 	case err != nil:
@@ -47,7 +47,7 @@ func (q *request) serve() {
 	}
 	ctx, claim, err := q.begin(q.Context(), key)
 	if err != nil {
-		q.refuse(q.cutShort(err)) // should the client have left, nobody hears it; silence would be a 200
+		q.refuse(q.contextEnded(err)) // should the client have left, nobody hears it; silence would be a 200
 		return
 	}
 	if response, ok := claim.Result(); ok {
@@ -70,10 +70,10 @@ func (q *request) identify() (guard.Key, error) {
 	text, err := s.source.find(q)
 	switch {
 	case errors.Is(err, errNoKey) && s.optional:
-		return key, errPass
+		return key, errUnguarded
 	case err != nil:
-		return key, q.noKey(s.source.place, err)
-	case len(text) < s.least:
+		return key, q.keyProblem(s.source.keyLocation, err)
+	case len(text) < s.minKey:
 		return key, problemOf(KeyInvalid, errShortKey)
 	}
 	key.ID = text
@@ -83,11 +83,11 @@ func (q *request) identify() (guard.Key, error) {
 		}
 	}
 	if err := q.rewind(); err != nil {
-		return key, noKey(err)
+		return key, keyProblemOf(err)
 	}
 	if q.middleware.keeps() {
 		if key.Fingerprint, err = q.fingerprint(0); err != nil {
-			return key, noKey(err)
+			return key, keyProblemOf(err)
 		}
 	}
 	return key, nil
@@ -95,8 +95,8 @@ func (q *request) identify() (guard.Key, error) {
 
 var errShortKey = errors.New("it is so short that it could be guessed")
 
-// noKey explains why there is no key.
-func noKey(err error) *Problem {
+// keyProblemOf explains why there is no key.
+func keyProblemOf(err error) *Problem {
 	var (
 		body    *bodyError
 		tooLong *http.MaxBytesError // of a limit that somebody set before us
@@ -104,7 +104,7 @@ func noKey(err error) *Problem {
 	switch {
 	case errors.Is(err, errTooLarge), errors.As(err, &tooLong):
 		return problemOf(BodyTooLarge, err)
-	case errors.As(err, &body) && isLate(err):
+	case errors.As(err, &body) && isTimeout(err):
 		return problemOf(BodyLate, err)
 	case errors.As(err, &body):
 		return problemOf(BodyBroken, err)
@@ -141,20 +141,20 @@ func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *g
 // the panic goes on.
 func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic
-	q.bare = claim.Unguarded() != nil
-	q.unstored = q.bare
+	q.unguarded = claim.Unguarded() != nil
+	q.notStored = q.unguarded
 	c := &q.capture
-	c.most, c.keeps = q.settings.maxResponse, q.middleware.keeps()
-	c.passes = q.settings.tee || !c.keeps
+	c.maxBody, c.keeping = q.settings.maxResponse, q.middleware.keeps()
+	c.passThrough = q.settings.tee || !c.keeping
 	c.begin(q.w, q.Method, q)
-	defer c.over.Store(true) // should it panic
+	defer c.returned.Store(true) // should it panic
 	r := q.work(ctx)
-	defer q.handBack(r)
+	defer q.copyBack(r)
 	q.next.ServeHTTP(c, r)
 	c.end()
 	q.settle(claim)
 	c.send()
-	c.header.forget() // whom the handler has left behind finds that it is over, and looks at nothing
+	c.header.release() // whom the handler has left behind finds that it is over, and looks at nothing
 }
 
 // work returns the request as the handler gets it: whole, and with a context that
@@ -162,7 +162,7 @@ func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 // with it, it does once. A request without a body net/http sends again all the same,
 // since it sees the key, unless the proxy's transport is a [Transport].
 func (q *request) work(ctx context.Context) *http.Request {
-	r := q.decided(ctx)
+	r := q.withOutcome(ctx)
 	r.ContentLength, r.TransferEncoding, r.GetBody = int64(len(q.body.data)), nil, nil
 	if r.Body != nil && r.Body != http.NoBody {
 		q.body.Reset(q.body.data)
@@ -171,17 +171,17 @@ func (q *request) work(ctx context.Context) *http.Request {
 	return r
 }
 
-// decided returns the request with a context on which its handler may say what became
+// withOutcome returns the request with a context on which its handler may say what became
 // of it, and by which the middleware knows it again.
-func (q *request) decided(ctx context.Context) *http.Request {
-	outer, _ := q.Context().Value(decisionKey{}).(*decision)
-	q.decision = decision{Context: ctx, middleware: q.middleware, outer: outer}
-	return q.Request.WithContext(&q.decision)
+func (q *request) withOutcome(ctx context.Context) *http.Request {
+	outer, _ := q.Context().Value(outcomeKey{}).(*outcomeContext)
+	q.outcomeContext = outcomeContext{Context: ctx, middleware: q.middleware, outer: outer}
+	return q.Request.WithContext(&q.outcomeContext)
 }
 
-// handBack tells the server, and those outside of us, what was found out about the
+// copyBack tells the server, and those outside of us, what was found out about the
 // request: the server removes the files of a form.
-func (q *request) handBack(r *http.Request) {
+func (q *request) copyBack(r *http.Request) {
 	if q.MultipartForm == nil {
 		q.MultipartForm = r.MultipartForm
 	}
@@ -192,16 +192,16 @@ func (q *request) handBack(r *http.Request) {
 
 // mark says in the header of an answer what is to be known about it.
 func (q *request) mark(h http.Header) {
-	if q.echo != "" {
-		h[fieldKey] = q.Header[q.echo]
+	if q.keyField != "" {
+		h[fieldKey] = q.Header[q.keyField]
 	}
-	if q.bare { // said this late: a proxy that passes a 1xx on clears the header
+	if q.unguarded { // said this late: a proxy that passes a 1xx on clears the header
 		h.Set(fieldUnguarded, "true")
 	}
 	if !q.middleware.keeps() {
 		return
 	}
-	if q.unstored || q.capture.why != "" || q.capture.passes && !q.keepsStatus(q.capture.status) {
+	if q.notStored || q.capture.omitted != "" || q.capture.passThrough && !q.keepsStatus(q.capture.status) {
 		h[fieldStored] = notStored
 		return
 	}

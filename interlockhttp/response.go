@@ -22,7 +22,7 @@ type Response struct {
 	Omitted string
 
 	// Instead of Header, what a capture has seen, and who says what of it is kept.
-	kept   *snapshot
+	kept   *headerSnapshot
 	by     *settings
 	before http.Header
 }
@@ -35,7 +35,7 @@ func (r *Response) MarshalBinary() ([]byte, error) { return wire{}.Marshal(r) }
 // names.
 func (r *Response) fields(list []field) []field {
 	if r.kept == nil {
-		inOrder(r.Header, func(name string, values []string) { list = append(list, field{name, values}) })
+		eachField(r.Header, func(name string, values []string) { list = append(list, field{name, values}) })
 		return list
 	}
 	for _, f := range r.kept.fields {
@@ -46,8 +46,8 @@ func (r *Response) fields(list []field) []field {
 	return list
 }
 
-// inOrder calls yield for the fields of a header, in the order of their names.
-func inOrder(h http.Header, yield func(name string, values []string)) {
+// eachField calls yield for the fields of a header, in the order of their names.
+func eachField(h http.Header, yield func(name string, values []string)) {
 	if len(h) == 0 {
 		return
 	}
@@ -123,13 +123,13 @@ func (wire) AppendMarshal(b []byte, v any) ([]byte, error) {
 		b = appendField(b, f.name, f.values)
 	}
 	b = binary.AppendUvarint(b, uint64(len(trailer)))
-	inOrder(trailer, func(name string, values []string) { b = appendField(b, name, values) })
+	eachField(trailer, func(name string, values []string) { b = appendField(b, name, values) })
 	return appendText(b, body), nil
 }
 
-// bulk returns how many bytes the header and the trailer of an answer have at most when
+// headerSize returns how many bytes the header and the trailer of an answer have at most when
 // they are encoded.
-func (r *Response) bulk() int {
+func (r *Response) headerSize() int {
 	n := sizeOf(r.Trailer)
 	for _, f := range r.kept.fields {
 		n += sizeOfField(f.name, f.values)

@@ -22,10 +22,10 @@ type Retry struct {
 	Err     error         // why there was no answer
 }
 
-// judge tells whether what a try came to is worth another one, and when.
-func (c *course) judge(resp *http.Response, err error) (Retry, bool) {
+// shouldRetry tells whether what a try came to is worth another one, and when.
+func (c *retrier) shouldRetry(resp *http.Response, err error) (Retry, bool) {
 	r := Retry{Intent: c.intent.hash(), Attempt: c.tries, Err: err}
-	if c.tries >= c.t.attempts || c.req.Context().Err() != nil {
+	if c.tries >= c.transport.attempts || c.req.Context().Err() != nil {
 		return r, false
 	}
 	if err == nil && resp == nil {
@@ -37,14 +37,14 @@ func (c *course) judge(resp *http.Response, err error) (Retry, bool) {
 			return r, false
 		}
 	} else {
-		a := hear(resp)
-		if !a.invites() {
+		a := readReply(resp)
+		if !a.retryable() {
 			return r, false
 		}
 		r.Status, r.Code = resp.StatusCode, a.problem.Code
-		floor = min(a.after(), c.t.maxRetryAfter)
+		floor = min(a.retryDelay(), c.transport.maxRetryAfter)
 	}
-	r.After = floor + backoff.Full(c.t.least, c.t.most, c.tries)
+	r.After = floor + backoff.Full(c.transport.minPause, c.transport.maxPause, c.tries)
 	return r, true
 }
 
@@ -53,16 +53,16 @@ func (n intent) hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// An answer is what a server said, as far as it is about coming back.
-type answer struct {
+// A serverReply is what a server said, as far as it is about coming back.
+type serverReply struct {
 	resp    *http.Response
 	problem Problem // empty if there is none, or it is not one of ours
 	ours    bool
-	other   bool // it is somebody else's, who says nothing of retries
+	foreign bool // it is somebody else's, who says nothing of retries
 }
 
-func hear(resp *http.Response) answer {
-	a := answer{resp: resp}
+func readReply(resp *http.Response) serverReply {
+	a := serverReply{resp: resp}
 	if resp.StatusCode < http.StatusBadRequest {
 		return a
 	}
@@ -73,12 +73,12 @@ func hear(resp *http.Response) answer {
 	if _, a.ours = kinds[p.Code]; a.ours {
 		a.problem = *p
 	}
-	a.other = !a.ours
+	a.foreign = !a.ours
 	return a
 }
 
-// invites tells whether the same request, with the same key, may fare better later.
-func (a answer) invites() bool {
+// retryable tells whether the same request, with the same key, may fare better later.
+func (a serverReply) retryable() bool {
 	// What was refused because it had just been done would be done twice.
 	if a.ours && (!a.problem.Retryable || !a.problem.SameKey || a.problem.Code == Duplicate) {
 		return false
@@ -89,15 +89,15 @@ func (a answer) invites() bool {
 		return true
 	case http.StatusConflict:
 		if !a.ours {
-			return !a.other && a.resp.Header.Get("Retry-After") != "" // a conflict that passes
+			return !a.foreign && a.resp.Header.Get("Retry-After") != "" // a conflict that passes
 		}
 	}
 	return a.problem.Code == InProgress || a.problem.Code == Locked
 }
 
-// after returns how long the server wants to be left alone; zero if it does not
+// retryDelay returns how long the server wants to be left alone; zero if it does not
 // say. A problem says it in milliseconds, the header in seconds at best.
-func (a answer) after() time.Duration {
+func (a serverReply) retryDelay() time.Duration {
 	if a.problem.RetryAfter > 0 {
 		return a.problem.RetryAfter
 	}
@@ -125,8 +125,8 @@ func expires(resp *http.Response) (time.Duration, bool) {
 	return deltaSeconds(resp.Header.Get("Idempotency-Expires"))
 }
 
-// mostSeconds is a hundred years: a sum with it is still a time.
-const mostSeconds = 100 * 365 * 24 * 60 * 60
+// maxSeconds is a hundred years: a sum with it is still a time.
+const maxSeconds = 100 * 365 * 24 * 60 * 60
 
 // deltaSeconds reads a number of seconds as header fields have it: digits, and nothing else.
 func deltaSeconds(value string) (time.Duration, bool) {
@@ -136,7 +136,7 @@ func deltaSeconds(value string) (time.Duration, bool) {
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		n = mostSeconds // all digits: it is only too large
+		n = maxSeconds // all digits: it is only too large
 	}
-	return time.Duration(min(n, mostSeconds)) * time.Second, true
+	return time.Duration(min(n, maxSeconds)) * time.Second, true
 }

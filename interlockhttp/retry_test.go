@@ -89,7 +89,7 @@ func TestWhatIsRetried(t *testing.T) {
 }
 
 func TestRetryPauses(t *testing.T) {
-	shortly := interlockhttp.Pauses(time.Millisecond, 2*time.Millisecond)
+	shortly := interlockhttp.Backoff(time.Millisecond, 2*time.Millisecond)
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when a bubble begins
 	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
 	for _, c := range []struct {
@@ -147,7 +147,7 @@ func TestRetryPauses(t *testing.T) {
 		longest := make([]time.Duration, 5)
 		for range 200 {
 			s := &stage{lines: []line{says(503)}}
-			_, _ = post(t, transport(s, interlockhttp.Attempts(6), interlockhttp.Pauses(100*time.Millisecond, 500*time.Millisecond)), nil)
+			_, _ = post(t, transport(s, interlockhttp.Attempts(6), interlockhttp.Backoff(100*time.Millisecond, 500*time.Millisecond)), nil)
 			s.want(t, 6)
 			for i := range longest {
 				longest[i] = max(longest[i], s.seen[i+1].at.Sub(s.seen[i].at))
@@ -178,7 +178,7 @@ func TestRetryPauses(t *testing.T) {
 }
 
 func TestRetryBounds(t *testing.T) {
-	every := func(d time.Duration) interlockhttp.TransportOption { return interlockhttp.Pauses(d, d) }
+	every := func(d time.Duration) interlockhttp.TransportOption { return interlockhttp.Backoff(d, d) }
 	minute := says(503, "Retry-After: 60")
 	alone("by default there are four tries, and the last answer is returned", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(500), says(502), says(503), saysBody(504, "still busy")}}

@@ -14,24 +14,24 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	byStatus Outcome = iota
-	Kept             // it was done, and the answer is to be kept, whatever its status
-	Private          // it was done, and the answer is nobody's but this caller's: it is not kept
-	NotDone          // nothing was done: the next request runs, whatever the status
-	InDoubt          // nobody knows: the policy's OnUnknown says what happens, whatever the status
+	byStatus    Outcome = iota
+	Kept                // it was done, and the answer is to be kept, whatever its status
+	Private             // it was done, and the answer is nobody's but this caller's: it is not kept
+	NotExecuted         // nothing was done: the next request runs, whatever the status
+	Unknown             // nobody knows: the policy's OnUnknown says what happens, whatever the status
 )
 
 // Settle says what became of the request that ctx belongs to. The last word counts,
 // until the handler has returned; it reports whether there was somebody to hear it.
 // That is the innermost middleware, if there are several.
 func Settle(ctx context.Context, o Outcome) bool {
-	d, _ := ctx.Value(decisionKey{}).(*decision)
+	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	if d == nil {
 		return false
 	}
 	for {
 		switch was := d.outcome.Load(); {
-		case was == past:
+		case was == outcomeClosed:
 			return false
 		case d.outcome.CompareAndSwap(was, uint32(o)):
 			return true
@@ -39,31 +39,31 @@ func Settle(ctx context.Context, o Outcome) bool {
 	}
 }
 
-// past is instead of an outcome when nothing more is heard.
-const past = 1 << 8
+// outcomeClosed is instead of an outcome when nothing more is heard.
+const outcomeClosed = 1 << 8
 
-// A decision is the context of a handler, on which it may say what became of the
+// An outcomeContext is the context of a handler, on which it may say what became of the
 // request.
-type decision struct {
+type outcomeContext struct {
 	context.Context
 	middleware *Middleware
-	outer      *decision     // the request may be in the hands of several
-	outcome    atomic.Uint32 // an Outcome, or past: a handler may have left somebody behind
+	outer      *outcomeContext // the request may be in the hands of several
+	outcome    atomic.Uint32   // an Outcome, or past: a handler may have left somebody behind
 }
 
-type decisionKey struct{}
+type outcomeKey struct{}
 
 // Value finds the decision itself for package interlockhttp.
-func (d *decision) Value(key any) any {
-	if _, ok := key.(decisionKey); ok {
+func (d *outcomeContext) Value(key any) any {
+	if _, ok := key.(outcomeKey); ok {
 		return d
 	}
 	return d.Context.Value(key)
 }
 
-// personal are statuses of answers that are about who asks, or when, and not about
+// aboutCaller are statuses of answers that are about who asks, or when, and not about
 // what was asked.
-var personal = map[int]bool{
+var aboutCaller = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusProxyAuthRequired: true,
 	http.StatusRequestTimeout: true, http.StatusMisdirectedRequest: true, http.StatusLocked: true,
 	http.StatusTooEarly: true, http.StatusTooManyRequests: true, 499: true,
@@ -72,7 +72,7 @@ var personal = map[int]bool{
 // keepsStatus tells whether an answer with that status is kept, unless its handler
 // says otherwise.
 func (q *request) keepsStatus(status int) bool {
-	return q.outcome(status, q.decision.outcome.Load()) == Kept
+	return q.outcome(status, q.outcomeContext.outcome.Load()) == Kept
 }
 
 // outcome returns what became of the request: what the handler said of it, or else
@@ -82,11 +82,11 @@ func (q *request) outcome(status int, said uint32) Outcome {
 	case said != uint32(byStatus):
 		return Outcome(said) //nolint:gosec // it was one
 	case status >= 500:
-		return InDoubt
+		return Unknown
 	case status < 400:
 		return Kept
-	case personal[status] || q.middleware.policy.OnError != guard.Keep:
-		return NotDone
+	case aboutCaller[status] || q.middleware.policy.OnError != guard.Keep:
+		return NotExecuted
 	}
 	return Kept
 }
@@ -96,21 +96,21 @@ func (q *request) settle(claim *guard.Claim[*Response]) {
 	r := &q.response
 	q.capture.response(r, q.settings)
 	var err error
-	if r.bulk() > overhead {
+	if r.headerSize() > maxHeaderBytes {
 		r.Omitted = cmp.Or(r.Omitted, tooLong)
 	}
-	outcome := q.outcome(r.Status, q.decision.outcome.Swap(past))
+	outcome := q.outcome(r.Status, q.outcomeContext.outcome.Swap(outcomeClosed))
 	switch outcome {
 	case Kept:
 		err = claim.Complete(r)
 	case Private:
 		r.Omitted = private
 		err = claim.Complete(r)
-	case NotDone:
+	case NotExecuted:
 		err = claim.Free()
 	default:
 		err = claim.Abandon()
 	}
 	// The answer is true, whatever became of storing it.
-	q.unstored = q.unstored || outcome != Kept || r.Omitted != "" || err != nil
+	q.notStored = q.notStored || outcome != Kept || r.Omitted != "" || err != nil
 }

@@ -19,35 +19,35 @@ type Shadowed struct {
 	Request *http.Request
 }
 
-// shadowPatience bounds how long a request is held up that is only observed.
-const shadowPatience = time.Second
+// shadowTimeout bounds how long a request is held up that is only observed.
+const shadowTimeout = time.Second
 
 // observe answers the request as if nobody were there, and reports what would have
 // become of it.
 func (q *request) observe() {
-	ctx, cancel := context.WithTimeout(q.Context(), shadowPatience)
-	claim := q.observed(ctx)
+	ctx, cancel := context.WithTimeout(q.Context(), shadowTimeout)
+	claim := q.observeClaim(ctx)
 	cancel()
-	q.unread()
-	r := q.decided(q.Context())
-	defer q.handBack(r)
+	q.restoreBody()
+	r := q.withOutcome(q.Context())
+	defer q.copyBack(r)
 	if claim == nil {
 		q.next.ServeHTTP(q.w, r)
 		return
 	}
 	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic
 	c := &q.capture
-	c.most, c.keeps, c.passes = q.settings.maxResponse, q.middleware.keeps(), true
+	c.maxBody, c.keeping, c.passThrough = q.settings.maxResponse, q.middleware.keeps(), true
 	c.begin(q.w, q.Method, nil)
 	q.next.ServeHTTP(c, r)
 	c.end()
 	q.settle(claim)
 }
 
-// observed returns the claim of a request that would have run, and nil for others.
-func (q *request) observed(ctx context.Context) *guard.Claim[*Response] {
+// observeClaim returns the claim of a request that would have run, and nil for others.
+func (q *request) observeClaim(ctx context.Context) *guard.Claim[*Response] {
 	key, err := q.identify()
-	if errors.Is(err, errPass) {
+	if errors.Is(err, errUnguarded) {
 		return nil
 	}
 	var claim *guard.Claim[*Response]
@@ -56,7 +56,7 @@ func (q *request) observed(ctx context.Context) *guard.Claim[*Response] {
 	}
 	if err != nil {
 		if q.Context().Err() == nil {
-			q.report(Shadowed{Problem: q.settings.dress(q.middleware.problem(err))})
+			q.report(Shadowed{Problem: q.settings.applyOptions(q.middleware.problem(err))})
 		}
 		return nil
 	}
@@ -78,18 +78,18 @@ func (q *request) report(s Shadowed) {
 	q.settings.shadow(s)
 }
 
-// tell tells a client of a problem.
-func (s *settings) tell(w http.ResponseWriter, r *http.Request, p *Problem) {
-	p = s.dress(p)
-	if s.answer != nil {
-		s.answer(w, r, p)
+// sendProblem tells a client of a problem.
+func (s *settings) sendProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
+	p = s.applyOptions(p)
+	if s.writeProblem != nil {
+		s.writeProblem(w, r, p)
 		return
 	}
 	p.ServeHTTP(w, r)
 }
 
-// dress gives a problem what the options say.
-func (s *settings) dress(p *Problem) *Problem {
+// applyOptions gives a problem what the options say.
+func (s *settings) applyOptions(p *Problem) *Problem {
 	if status, ok := s.statuses[p.Code]; ok {
 		p.Status = status
 	}

@@ -34,7 +34,7 @@ func TestShadow(t *testing.T) {
 		if len(reports) > 0 {
 			t.Errorf("of the first it reports %+v", reports)
 		}
-		for _, a := range []answer{first, s.post("k-1", "x").is(201, "order 2 of x")} {
+		for _, a := range []response{first, s.post("k-1", "x").is(201, "order 2 of x")} {
 			if a.header.Get("Idempotency-Key") != "" || a.header.Get("Idempotency-Expires") != "" {
 				t.Errorf("the answer shows that somebody is there: %v", a.header)
 			}
@@ -96,7 +96,7 @@ func TestShadow(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept)
 		s.mux = http.NewServeMux()
 		s.mux.Handle("/orders", s.once.Wrap(s.once.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if !interlockhttp.Settle(r.Context(), interlockhttp.NotDone) {
+			if !interlockhttp.Settle(r.Context(), interlockhttp.NotExecuted) {
 				t.Error("nobody hears it")
 			}
 		}))))

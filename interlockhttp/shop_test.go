@@ -120,8 +120,8 @@ func (s *shop) request(key, body string, edits ...edit) *http.Request {
 	return r
 }
 
-// An answer is what came back.
-type answer struct {
+// A response is what came back.
+type response struct {
 	t       *testing.T
 	status  int
 	header  http.Header
@@ -130,7 +130,7 @@ type answer struct {
 }
 
 // ask asks the shop without a network, so that time may be virtual.
-func (s *shop) ask(key, body string, edits ...edit) answer {
+func (s *shop) ask(key, body string, edits ...edit) response {
 	s.t.Helper()
 	w := httptest.NewRecorder()
 	s.mux.ServeHTTP(w, s.request(key, body, edits...))
@@ -138,7 +138,7 @@ func (s *shop) ask(key, body string, edits ...edit) answer {
 }
 
 // post asks the shop over a real connection.
-func (s *shop) post(key, body string, edits ...edit) answer {
+func (s *shop) post(key, body string, edits ...edit) response {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url()+"/orders", strings.NewReader(body))
 	if err != nil {
@@ -155,18 +155,18 @@ func (s *shop) post(key, body string, edits ...edit) answer {
 	return read(s.t, resp)
 }
 
-func read(t *testing.T, resp *http.Response) answer {
+func read(t *testing.T, resp *http.Response) response {
 	t.Helper()
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{t, resp.StatusCode, resp.Header, string(body), resp.Trailer}
+	return response{t, resp.StatusCode, resp.Header, string(body), resp.Trailer}
 }
 
 // is checks that an answer is the handler's own.
-func (a answer) is(status int, body string) answer {
+func (a response) is(status int, body string) response {
 	a.t.Helper()
 	if a.status != status || a.body != body {
 		a.t.Errorf("got %d %q, want %d %q", a.status, a.body, status, body)
@@ -178,7 +178,7 @@ func (a answer) is(status int, body string) answer {
 }
 
 // replays checks that an answer is another one once more.
-func (a answer) replays(first answer) {
+func (a response) replays(first response) {
 	a.t.Helper()
 	if a.status != first.status || a.body != first.body || a.header.Get("Location") != first.header.Get("Location") {
 		a.t.Errorf("got %d %q, want %d %q again", a.status, a.body, first.status, first.body)
@@ -200,7 +200,7 @@ type notice struct {
 }
 
 // problem checks that an answer is a problem of that kind.
-func (a answer) problem(status int, code interlockhttp.Code) notice {
+func (a response) problem(status int, code interlockhttp.Code) notice {
 	a.t.Helper()
 	var p notice
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil {

@@ -17,12 +17,12 @@ import (
 // A Source is where the key of a request is found. The functions that return one
 // make it; its zero value finds nothing, and is refused.
 type Source struct {
-	place
+	keyLocation
 	find func(*request) (string, error)
 }
 
-// check refuses what would find no key in any request.
-func (s *settings) check(source Source) {
+// checkSource refuses what would find no key in any request.
+func (s *settings) checkSource(source Source) {
 	if source.find == nil {
 		s.reject("the source of the key finds nothing: use Header, PathValue or another one, with what it needs")
 	}
@@ -46,7 +46,7 @@ func Header(names ...string) Source {
 		}
 		canonical[i] = textproto.CanonicalMIMEHeaderKey(name)
 	}
-	return Source{place{header: canonical[0], name: "the header " + canonical[0], zh: "请求头 " + canonical[0]},
+	return Source{keyLocation{header: canonical[0], name: "the header " + canonical[0], zh: "请求头 " + canonical[0]},
 		func(q *request) (string, error) { return q.header(canonical) }}
 }
 
@@ -60,17 +60,17 @@ func (q *request) header(names []string) (string, error) {
 		if len(values) > 1 {
 			return "", errTwoKeys
 		}
-		key, err := q.chosen(values[0], q.settings.strict)
+		key, err := q.clientKey(values[0], q.settings.requireQuotes)
 		switch {
 		case err != nil:
 			return "", err
 		case found != "" && found != key:
 			return "", errTwoKeys
-		case q.dropped(name):
+		case q.removedByConnection(name):
 			return "", fmt.Errorf("the field Connection says to remove %s", name)
 		}
 		if found == "" {
-			found, q.echo = key, name
+			found, q.keyField = key, name
 		}
 	}
 	if found == "" {
@@ -79,19 +79,19 @@ func (q *request) header(names []string) (string, error) {
 	return found, nil
 }
 
-// chosen returns a key that the client has chosen. Where all clients share their keys,
+// clientKey returns a key that the client has chosen. Where all clients share their keys,
 // nobody should be able to guess another's.
-func (q *request) chosen(value string, strict bool) (string, error) {
+func (q *request) clientKey(value string, strict bool) (string, error) {
 	key, err := parseKey(value, strict)
-	if err == nil && len(key) < q.settings.leastChosen {
+	if err == nil && len(key) < q.settings.minClientKey {
 		err = errShortKey
 	}
 	return key, err
 }
 
-// dropped tells whether the request asks proxies to remove a field: they and we
+// removedByConnection tells whether the request asks proxies to remove a field: they and we
 // would not agree about what it is.
-func (q *request) dropped(name string) bool {
+func (q *request) removedByConnection(name string) bool {
 	for _, value := range q.Header["Connection"] {
 		for option := range strings.SplitSeq(value, ",") {
 			if strings.EqualFold(textproto.TrimString(option), name) {
@@ -107,13 +107,13 @@ func Cookie(name string) Source {
 	if name == "" {
 		return Source{}
 	}
-	return Source{place{name: "the cookie " + name, zh: " Cookie " + name}, func(q *request) (string, error) {
+	return Source{keyLocation{name: "the cookie " + name, zh: " Cookie " + name}, func(q *request) (string, error) {
 		cookies := q.CookiesNamed(name)
 		switch len(cookies) {
 		case 0:
 			return "", errNoKey
 		case 1:
-			return q.chosen(cookies[0].Value, false)
+			return q.clientKey(cookies[0].Value, false)
 		}
 		return "", errTwoKeys
 	}}
@@ -125,7 +125,7 @@ func PathValue(name string) Source {
 	if name == "" {
 		return Source{}
 	}
-	return Source{place{name: "{" + name + "} in the path", zh: "路径中的 {" + name + "}"}, func(q *request) (string, error) { return only(q.PathValue(name)) }}
+	return Source{keyLocation{name: "{" + name + "} in the path", zh: "路径中的 {" + name + "}"}, func(q *request) (string, error) { return singleKey(q.PathValue(name)) }}
 }
 
 // Query finds the key in the query of the URL.
@@ -133,12 +133,12 @@ func Query(name string) Source {
 	if name == "" {
 		return Source{}
 	}
-	return Source{place{name: name + " in the query", zh: "查询串中的 " + name}, func(q *request) (string, error) {
+	return Source{keyLocation{name: name + " in the query", zh: "查询串中的 " + name}, func(q *request) (string, error) {
 		values, err := url.ParseQuery(q.URL.RawQuery)
 		if err != nil {
 			return "", err
 		}
-		return only(values[name]...)
+		return singleKey(values[name]...)
 	}}
 }
 
@@ -147,12 +147,12 @@ func FormField(name string) Source {
 	if name == "" {
 		return Source{}
 	}
-	return Source{place{name: name + " in the form", zh: "表单中的 " + name}, func(q *request) (string, error) {
+	return Source{keyLocation{name: name + " in the form", zh: "表单中的 " + name}, func(q *request) (string, error) {
 		values, err := q.formField(name)
 		if err != nil {
 			return "", err
 		}
-		return only(values...)
+		return singleKey(values...)
 	}}
 }
 
@@ -164,16 +164,16 @@ func JSONField(path string) Source {
 		return Source{}
 	}
 	steps := strings.Split(path, ".")
-	return Source{place{name: path + " in the body", zh: "请求体中的 " + path}, func(q *request) (string, error) {
-		body, err := q.buffered()
+	return Source{keyLocation{name: path + " in the body", zh: "请求体中的 " + path}, func(q *request) (string, error) {
+		body, err := q.bufferBody()
 		if err != nil {
 			return "", err
 		}
-		value, err := lookUp(body, steps)
+		value, err := lookupJSON(body, steps)
 		if err != nil {
 			return "", err
 		}
-		return only(value)
+		return singleKey(value)
 	}}
 }
 
@@ -183,7 +183,7 @@ func Func(find func(*http.Request) (string, error)) Source {
 	if find == nil {
 		return Source{}
 	}
-	return Source{place{name: "a key", zh: "键"}, func(q *request) (string, error) {
+	return Source{keyLocation{name: "a key", zh: "键"}, func(q *request) (string, error) {
 		if err := q.rewind(); err != nil {
 			return "", err
 		}
@@ -191,28 +191,28 @@ func Func(find func(*http.Request) (string, error)) Source {
 		if err := errors.Join(err, q.rewind()); err != nil {
 			return "", err
 		}
-		return only(key)
+		return singleKey(key)
 	}}
 }
 
 // Content makes the request its own key: two that say the same are the same. It is
 // what [Submit] goes by, unless it is told otherwise.
 func Content() Source {
-	return Source{place{name: "the request", zh: "请求"}, func(q *request) (string, error) { return q.fingerprint(0) }}
+	return Source{keyLocation{name: "the request", zh: "请求"}, func(q *request) (string, error) { return q.fingerprint(0) }}
 }
 
 // Each makes a key of several: all of them must be there.
 func Each(sources ...Source) Source {
-	places := make([]place, len(sources))
+	places := make([]keyLocation, len(sources))
 	for i, s := range sources {
-		if places[i] = s.place; s.find == nil {
+		if places[i] = s.keyLocation; s.find == nil {
 			return Source{}
 		}
 	}
 	if len(sources) == 0 {
 		return Source{}
 	}
-	return Source{together(places), func(q *request) (string, error) {
+	return Source{joinLocations(places), func(q *request) (string, error) {
 		var b strings.Builder
 		for _, s := range sources {
 			part, err := s.find(q)
@@ -234,7 +234,7 @@ func Join(join func(r *http.Request, parts []string) (string, error), sources ..
 	if each.find == nil || join == nil {
 		return Source{}
 	}
-	return Source{each.place, func(q *request) (string, error) {
+	return Source{each.keyLocation, func(q *request) (string, error) {
 		parts := make([]string, len(sources))
 		for i, s := range sources {
 			part, err := s.find(q)
@@ -243,17 +243,17 @@ func Join(join func(r *http.Request, parts []string) (string, error), sources ..
 			}
 			parts[i] = part
 		}
-		q.unread() // a source may have read the body, and join may ask for a form
+		q.restoreBody() // a source may have read the body, and join may ask for a form
 		key, err := join(q.Request, parts)
 		if err != nil {
 			return "", err
 		}
-		return only(key)
+		return singleKey(key)
 	}}
 }
 
-// only returns the one value there is.
-func only(values ...string) (string, error) {
+// singleKey returns the one value there is.
+func singleKey(values ...string) (string, error) {
 	switch {
 	case len(values) == 0 || len(values) == 1 && values[0] == "":
 		return "", errNoKey
@@ -268,7 +268,7 @@ func (q *request) formField(name string) ([]string, error) {
 	if q.PostForm != nil { // somebody has read the form before us
 		return q.PostForm[name], nil
 	}
-	body, err := q.buffered()
+	body, err := q.bufferBody()
 	if err != nil {
 		return nil, err
 	}
@@ -293,13 +293,13 @@ func partsNamed(body []byte, boundary, name string) (values []string, err error)
 			return values, nil
 		case err != nil:
 			return nil, err
-		case n == mostParts:
+		case n == maxParts:
 			return nil, multipart.ErrMessageTooLarge
 		}
 		if p.FormName() != name || p.FileName() != "" {
 			continue
 		}
-		text, err := io.ReadAll(io.LimitReader(p, mostKey+1))
+		text, err := io.ReadAll(io.LimitReader(p, maxKey+1))
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func TokenHandler(t *guard.Tokens, form string, user func(*http.Request) string,
 		}
 		who := user(r)
 		if who == "" {
-			s.tell(w, r, newProblem(UserMissing))
+			s.sendProblem(w, r, newProblem(UserMissing))
 			return
 		}
 		text, err := json.Marshal(struct {

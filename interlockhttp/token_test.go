@@ -47,7 +47,7 @@ func TestTokens(t *testing.T) {
 		s := shop(t)
 		again := spend(issue(t, "ann", "order"))
 		s.mux.ServeHTTP(&witness{httptest.NewRecorder(), func() {}}, s.request("", "x", again)) // which breaks the line
-		s.ask("", "x", again).replays(answer{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
+		s.ask("", "x", again).replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
 		s.ran(1)
 	})
 	t.Run("P1 one that was not issued, is another's or for another form is told apart", func(t *testing.T) {

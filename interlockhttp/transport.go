@@ -31,17 +31,17 @@ import (
 //
 // A Transport may be used by many goroutines at once.
 type Transport struct {
-	base          http.RoundTripper
-	field         string
-	bare          bool
-	methods       map[string]bool
-	attempts      int
-	retryFor      time.Duration
-	lifetime      time.Duration
-	least, most   time.Duration
-	maxRetryAfter time.Duration
-	maxReplay     int64
-	onRetry       func(Retry)
+	base               http.RoundTripper
+	field              string
+	bare               bool
+	methods            map[string]bool
+	attempts           int
+	retryFor           time.Duration
+	lifetime           time.Duration
+	minPause, maxPause time.Duration
+	maxRetryAfter      time.Duration
+	maxReplay          int64
+	onRetry            func(Retry)
 }
 
 // NewTransport returns a Transport that sends requests with base, or with
@@ -57,8 +57,8 @@ func NewTransport(base http.RoundTripper, opts ...TransportOption) *Transport {
 		attempts:      4,
 		retryFor:      30 * time.Second,
 		lifetime:      24 * time.Hour,
-		least:         200 * time.Millisecond,
-		most:          5 * time.Second,
+		minPause:      200 * time.Millisecond,
+		maxPause:      5 * time.Second,
 		maxRetryAfter: time.Minute,
 		maxReplay:     1 << 20,
 	}
@@ -73,7 +73,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.methods[req.Method] {
 		return t.base.RoundTrip(req)
 	}
-	c, err := t.course(req)
+	c, err := t.newRetrier(req)
 	if err != nil {
 		closeBody(req)
 		return nil, err
@@ -81,8 +81,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.run()
 }
 
-// course returns the way before a request of which nothing was sent yet.
-func (t *Transport) course(req *http.Request) (*course, error) {
+// newRetrier returns the way before a request of which nothing was sent yet.
+func (t *Transport) newRetrier(req *http.Request) (*retrier, error) {
 	n, err := t.intentOf(req)
 	if err != nil {
 		return nil, err
@@ -90,11 +90,11 @@ func (t *Transport) course(req *http.Request) (*course, error) {
 	if req.Context().Err() != nil {
 		return nil, context.Cause(req.Context())
 	}
-	body, err := bodyOf(req, t.maxReplay)
+	body, err := newReplayableBody(req, t.maxReplay)
 	if err != nil {
 		return nil, err
 	}
-	return &course{t: t, req: req, intent: n, body: body}, nil
+	return &retrier{transport: t, req: req, intent: n, body: body}, nil
 }
 
 // CloseIdleConnections closes those of the RoundTripper below, if it has any.

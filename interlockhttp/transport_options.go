@@ -72,12 +72,12 @@ func Lifetime(d time.Duration) TransportOption {
 // longer than most. How much of that it is, chance decides, so that clients that
 // fell over together do not come back together. The default is 200 milliseconds and
 // 5 seconds.
-func Pauses(least, most time.Duration) TransportOption {
+func Backoff(least, most time.Duration) TransportOption {
 	return func(t *Transport) {
 		if least <= 0 || most < least {
 			panic(fmt.Sprintf("interlockhttp: Pauses(%v, %v): must be above zero, and the second not the shorter one", least, most))
 		}
-		t.least, t.most = least, most
+		t.minPause, t.maxPause = least, most
 	}
 }
 

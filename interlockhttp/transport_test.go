@@ -201,8 +201,8 @@ func TestTransportOptions(t *testing.T) {
 		"no time":                func() interlockhttp.TransportOption { return interlockhttp.RetryFor(0) },
 		"no lifetime":            func() interlockhttp.TransportOption { return interlockhttp.Lifetime(-1) },
 		"no patience":            func() interlockhttp.TransportOption { return interlockhttp.MaxRetryAfter(0) },
-		"no pause":               func() interlockhttp.TransportOption { return interlockhttp.Pauses(0, 1) },
-		"pauses that shrink":     func() interlockhttp.TransportOption { return interlockhttp.Pauses(2, 1) },
+		"no pause":               func() interlockhttp.TransportOption { return interlockhttp.Backoff(0, 1) },
+		"pauses that shrink":     func() interlockhttp.TransportOption { return interlockhttp.Backoff(2, 1) },
 		"less memory than none":  func() interlockhttp.TransportOption { return interlockhttp.MaxReplay(-1) },
 		"nobody to report it to": func() interlockhttp.TransportOption { return interlockhttp.OnRetry(nil) },
 	} {
@@ -349,7 +349,7 @@ func TestTransportBodies(t *testing.T) {
 		req.Body, req.GetBody = &plain{Reader: strings.NewReader("body")}, func() (io.ReadCloser, error) { return again, nil }
 		ctx, cancel := contextAfter(t, time.Millisecond)
 		defer cancel()
-		resp, err := transport(s, interlockhttp.Pauses(time.Hour, time.Hour), interlockhttp.RetryFor(2*time.Hour)).RoundTrip(req.WithContext(ctx))
+		resp, err := transport(s, interlockhttp.Backoff(time.Hour, time.Hour), interlockhttp.RetryFor(2*time.Hour)).RoundTrip(req.WithContext(ctx))
 		if err == nil {
 			resp.Body.Close()
 		}
@@ -411,7 +411,7 @@ func TestTransportContract(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: r}, nil
 		}, says(200)}}
 		start := time.Now()
-		if status, err := post(t, transport(s, interlockhttp.Pauses(1, 1)), nil); status != 200 || err != nil {
+		if status, err := post(t, transport(s, interlockhttp.Backoff(1, 1)), nil); status != 200 || err != nil {
 			t.Fatal(status, err)
 		}
 		if took := time.Since(start).Round(time.Second); took != 2*time.Second {

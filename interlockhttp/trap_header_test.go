@@ -124,7 +124,7 @@ func TestTrapHeaders(t *testing.T) {
 			})
 			first, again := s.ask("k-1", "x"), s.ask("k-1", "x")
 			again.replays(first)
-			for _, a := range []answer{first, again} {
+			for _, a := range []response{first, again} {
 				if a.status != status || a.header.Get("Content-Length") != "" || a.header.Get("Content-Type") != "" || a.header.Get("Etag") != `"1"` {
 					t.Errorf("got %d with %v", a.status, a.header)
 				}

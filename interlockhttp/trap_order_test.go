@@ -59,7 +59,7 @@ func TestTrapOrder(t *testing.T) {
 		if stored() != 1 {
 			t.Error("that it did not arrive has deleted it")
 		}
-		s.ask("k-1", "x").replays(answer{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
+		s.ask("k-1", "x").replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
 		s.ran(1)
 	})
 	t.Run("an answer that broke off as it was written is not taken for a whole one", func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestTrapOrder(t *testing.T) {
 		for round := range 100 {
 			s := open(t, kept, nil)
 			bodies := []string{"one", "two"}
-			answers := make([]answer, 2)
+			answers := make([]response, 2)
 			start := make(chan struct{})
 			var done sync.WaitGroup
 			for i, body := range bodies {

@@ -89,7 +89,7 @@ func TestTrapSecrets(t *testing.T) {
 	byToken := openOn(t, e, held, handler, traced, interlockhttp.WithTokens(tokens, "order"))
 	spend := both(without("Idempotency-Key"), with("Idempotent-Token", token), as(user))
 
-	answers := []answer{
+	answers := []response{
 		byKey.ask(key, payload, as(user)),
 		byKey.ask(key, payload, as(user)),
 		byKey.ask(key, "other", as(user)),
@@ -142,7 +142,7 @@ func TestTrapProblemsOfKeys(t *testing.T) {
 // TestTrapErrors looks for the key in errors that a service may print.
 func TestTrapErrors(t *testing.T) {
 	var told error
-	s := open(t, kept, nil, interlockhttp.Answer(func(w http.ResponseWriter, _ *http.Request, p *interlockhttp.Problem) {
+	s := open(t, kept, nil, interlockhttp.WriteProblem(func(w http.ResponseWriter, _ *http.Request, p *interlockhttp.Problem) {
 		told = p
 		w.WriteHeader(p.Status)
 	}))

@@ -110,7 +110,7 @@ func TestTrapIdentity(t *testing.T) {
 		close(leave)
 		done.Wait()
 		over := s.ask("1", "guess", as("eve"), at("/slow")).is(201, "order 4 of guess")
-		for _, a := range []answer{running, over} {
+		for _, a := range []response{running, over} {
 			if len(a.header) != len(unused.header) {
 				t.Errorf("it can be told apart: %v from %v", a.header, unused.header)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-var soon = interlockhttp.Pauses(time.Millisecond, 5*time.Millisecond)
+var soon = interlockhttp.Backoff(time.Millisecond, 5*time.Millisecond)
 
 // A client of its own, so that no connection comes from another test.
 func wire(t *testing.T, opts ...interlockhttp.TransportOption) (*http.Client, *http.Transport) {

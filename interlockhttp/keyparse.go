@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// mostKey is how long a key may be that a client sends, in bytes.
-const mostKey = 255
+// maxKey is how long a key may be that a client sends, in bytes.
+const maxKey = 255
 
 var (
 	errNoKey     = errors.New("there is none")
 	errEmptyKey  = errors.New("it is empty")
-	errLongKey   = fmt.Errorf("it has more than %d bytes", mostKey)
+	errLongKey   = fmt.Errorf("it has more than %d bytes", maxKey)
 	errBareKey   = errors.New("it is not quoted")
 	errTwoKeys   = errors.New("there are two")
 	errBadQuotes = errors.New("it begins with a quotation mark, but is no string of a structured field")
@@ -43,7 +43,7 @@ func parseKey(value string, strict bool) (string, error) {
 		return "", err
 	case key == "":
 		return "", errEmptyKey
-	case len(key) > mostKey:
+	case len(key) > maxKey:
 		return "", errLongKey
 	}
 	return key, nil
@@ -148,7 +148,7 @@ func checkID(id string) error {
 	switch {
 	case id == "":
 		return errEmptyKey
-	case len(id) > mostKey:
+	case len(id) > maxKey:
 		return errLongKey
 	case !utf8.ValidString(id) || strings.IndexFunc(id, unicode.IsControl) >= 0:
 		return errBadByte

@@ -6,14 +6,14 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A place is where a request has its key, for whoever sent none.
-type place struct {
+// A keyLocation is where a request has its key, for whoever sent none.
+type keyLocation struct {
 	header   string // the name of the field, if it is one
 	name, zh string
 }
 
-// together returns the place of a key that is made of several.
-func together(places []place) place {
+// joinLocations returns the place of a key that is made of several.
+func joinLocations(places []keyLocation) keyLocation {
 	if len(places) == 1 {
 		return places[0]
 	}
@@ -21,23 +21,23 @@ func together(places []place) place {
 	for i, p := range places {
 		names[i], zh[i] = p.name, p.zh
 	}
-	return place{name: strings.Join(names, " and "), zh: strings.Join(zh, " 和")}
+	return keyLocation{name: strings.Join(names, " and "), zh: strings.Join(zh, " 和")}
 }
 
-// noKey explains why there is no key, to one who could not know where it belongs.
-func (q *request) noKey(at place, err error) *Problem {
-	p := noKey(err)
+// keyProblem explains why there is no key, to one who could not know where it belongs.
+func (q *request) keyProblem(at keyLocation, err error) *Problem {
+	p := keyProblemOf(err)
 	switch p.Code {
 	case KeyMissing:
-		p.Message = at.missed(q.settings.tokens != nil)
+		p.Message = at.missingMessage(q.settings.tokens != nil)
 	case KeyInvalid:
-		p.Message = at.spoilt()
+		p.Message = at.invalidMessage()
 	}
 	return p
 }
 
-// missed returns what a person is told who sent no key; nil if the usual words fit.
-func (p place) missed(token bool) guard.Message {
+// missingMessage returns what a person is told who sent no key; nil if the usual words fit.
+func (p keyLocation) missingMessage(token bool) guard.Message {
 	switch {
 	case token:
 		return guard.Message{
@@ -58,8 +58,8 @@ func (p place) missed(token bool) guard.Message {
 	}
 }
 
-// spoilt returns what a person is told whose key is none; nil if the usual words fit.
-func (p place) spoilt() guard.Message {
+// invalidMessage returns what a person is told whose key is none; nil if the usual words fit.
+func (p keyLocation) invalidMessage() guard.Message {
 	if p.header != "" {
 		return nil
 	}

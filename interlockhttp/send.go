@@ -10,15 +10,15 @@ import (
 
 // send lets out what was kept back.
 func (c *capture) send() {
-	if !c.passes && !c.stolen {
-		c.release(true)
+	if !c.passThrough && !c.hijacked {
+		c.flushBuffered(true)
 	}
 }
 
-// release lets out what was kept back. If that is all there will be, its length can
+// flushBuffered lets out what was kept back. If that is all there will be, its length can
 // be said.
-func (c *capture) release(all bool) {
-	trailer := c.late
+func (c *capture) flushBuffered(all bool) {
+	trailer := c.lateTrailer
 	if !all {
 		trailer = c.trailer()
 	}
@@ -26,13 +26,13 @@ func (c *capture) release(all bool) {
 	h := c.ResponseWriter.Header()
 	c.mark(h)
 	if all && len(trailer) == 0 && c.length < 0 && hasBody(c.status) && h["Transfer-Encoding"] == nil && c.method != http.MethodHead {
-		c.measure[0] = strconv.Itoa(len(c.body))
-		h["Content-Length"] = c.measure[:]
+		c.lengthValue[0] = strconv.Itoa(len(c.body))
+		h["Content-Length"] = c.lengthValue[:]
 	}
 	c.ResponseWriter.WriteHeader(c.status)
 	if len(c.body) > 0 {
 		_, err := c.ResponseWriter.Write(c.body)
-		c.noteBroken(err)
+		c.noteWriteError(err)
 	}
 	maps.Copy(h, trailer)
 }

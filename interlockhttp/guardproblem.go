@@ -13,24 +13,24 @@ import (
 func (q *request) refuse(err error) {
 	p := q.middleware.problem(err)
 	h := q.w.Header()
-	if q.echo != "" {
-		h[fieldKey] = q.Header[q.echo]
+	if q.keyField != "" {
+		h[fieldKey] = q.Header[q.keyField]
 	}
 	if p.SameKey && q.middleware.keeps() {
 		h[fieldExpires] = q.middleware.expires // for how long it is worth coming back
 	}
-	q.settings.tell(q.w, q.Request, p)
+	q.settings.sendProblem(q.w, q.Request, p)
 }
 
-// cutShort returns err, or what it means if the request's own context ended while it
+// contextEnded returns err, or what it means if the request's own context ended while it
 // waited: it need not be the client who ended it. Who waits for another request does
 // so because that is at work.
-func (q *request) cutShort(err error) error {
+func (q *request) contextEnded(err error) error {
 	p := &q.middleware.policy
 	if q.Context().Err() == nil || p.OnDuplicate != guard.Wait || !errors.Is(err, context.Cause(q.Context())) {
 		return err
 	}
-	return q.middleware.refusal(&guard.DuplicateError{Guard: p.Name, Running: true, Message: p.Message, Status: p.Status})
+	return q.middleware.duplicateProblem(&guard.DuplicateError{Guard: p.Name, Running: true, Message: p.Message, Status: p.Status})
 }
 
 // problem puts into a problem what a guard said.
@@ -46,7 +46,7 @@ func (m *Middleware) problem(err error) *Problem {
 	)
 	switch {
 	case errors.As(err, &duplicate):
-		return m.refusal(duplicate)
+		return m.duplicateProblem(duplicate)
 	case errors.As(err, &unknown):
 		p = problemOf(OutcomeUnknown, err)
 		p.FirstSeen = unknown.Began
@@ -56,13 +56,13 @@ func (m *Middleware) problem(err error) *Problem {
 			p = problemOf(RecordCorrupt, err)
 		}
 	default:
-		p = problemOf(plainCode(err), err)
+		p = problemOf(codeOf(err), err)
 	}
 	return p
 }
 
-// plainCode returns the code of what needs no more words.
-func plainCode(err error) Code {
+// codeOf returns the code of what needs no more words.
+func codeOf(err error) Code {
 	for _, c := range []struct {
 		err  error
 		code Code
@@ -83,8 +83,8 @@ func plainCode(err error) Code {
 	return StoreUnavailable
 }
 
-// refusal puts into a problem that somebody else was first.
-func (m *Middleware) refusal(e *guard.DuplicateError) *Problem {
+// duplicateProblem puts into a problem that somebody else was first.
+func (m *Middleware) duplicateProblem(e *guard.DuplicateError) *Problem {
 	code := Duplicate
 	switch {
 	case e.TooManyWaiters:
@@ -99,7 +99,7 @@ func (m *Middleware) refusal(e *guard.DuplicateError) *Problem {
 		p.Status, p.Message = e.Status, e.Message
 	}
 	if e.Running && m.policy.After != guard.Window {
-		p.RetryAfter = m.pace.pause(e.RetryAfter)
+		p.RetryAfter = m.latency.retryAfter(e.RetryAfter)
 	}
 	return p
 }

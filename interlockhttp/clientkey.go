@@ -61,11 +61,11 @@ func (t *Transport) intentOf(req *http.Request) (intent, error) {
 	if !ok {
 		key = NewKey()
 	}
-	if err := sendable(key); err != nil {
+	if err := checkSendable(key); err != nil {
 		return intent{}, err
 	}
 	if !t.bare {
-		return intent{key, quoted(key)}, nil
+		return intent{key, quoteKey(key)}, nil
 	}
 	if i := strings.IndexAny(key, ` "\,;`); i >= 0 {
 		return intent{}, fmt.Errorf("interlockhttp: the key has %q at byte %d, which means something in a field; leave out Bare, so that it is quoted", key[i], i)
@@ -82,7 +82,7 @@ func intentIn(value string) (intent, error) {
 			key = inside
 		}
 	}
-	return intent{key, value}, sendable(key)
+	return intent{key, value}, checkSendable(key)
 }
 
 // valuesOf returns all values of a field, in whichever case its name is written.
@@ -95,14 +95,14 @@ func valuesOf(h http.Header, field string) (values []string) {
 	return values
 }
 
-// sendable refuses what does not arrive as it was sent. What it says does not tell
+// checkSendable refuses what does not arrive as it was sent. What it says does not tell
 // the key.
-func sendable(key string) error {
+func checkSendable(key string) error {
 	if key == "" {
 		return errors.New("interlockhttp: the key is empty; make one with NewKey")
 	}
-	if len(key) > mostKey {
-		return fmt.Errorf("interlockhttp: the key has %d bytes, and servers take %d", len(key), mostKey)
+	if len(key) > maxKey {
+		return fmt.Errorf("interlockhttp: the key has %d bytes, and servers take %d", len(key), maxKey)
 	}
 	for i := range len(key) {
 		if key[i] < ' ' || key[i] > '~' {
@@ -112,17 +112,17 @@ func sendable(key string) error {
 	return nil
 }
 
-// quoted returns key as a string of a structured field: RFC 9651, section 4.1.6.
-func quoted(key string) string {
+// quoteKey returns key as a string of a structured field: RFC 9651, section 4.1.6.
+func quoteKey(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// hide sets the field of the key, in a way that net/http does not know it by. A
+// setField sets the field of the key, in a way that net/http does not know it by. A
 // request in which it sees an idempotency key it sends again by itself, when a
 // connection that was used before breaks: unpaced, and without anybody counting.
 // It looks for the names in their canonical form only, while servers take them in
 // any.
-func (n intent) hide(h http.Header, field string) {
+func (n intent) setField(h http.Header, field string) {
 	for name := range h {
 		if strings.EqualFold(name, field) {
 			delete(h, name)

@@ -38,8 +38,8 @@ func (e *GaveUpError) Is(target error) bool { return e.Sent && target == guard.E
 // Unwrap returns the error of the last try.
 func (e *GaveUpError) Unwrap() error { return e.Err }
 
-// giveUp returns the error of a course that ends with err.
-func (c *course) giveUp(err error) error {
+// gaveUp returns the error of a course that ends with err.
+func (c *retrier) gaveUp(err error) error {
 	if err == nil {
 		return nil
 	}

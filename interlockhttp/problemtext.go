@@ -2,17 +2,17 @@ package interlockhttp
 
 // words are what a person is told of a problem, in one language: what it is, and
 // what to do next.
-type words struct{ title, detail string }
+type problemText struct{ title, detail string }
 
-// wordsOf returns the words for a code. One that is not ours has no words.
-func wordsOf(c Code, language string) words {
-	if chinese(language) {
+// textOf returns the words for a code. One that is not ours has no words.
+func textOf(c Code, language string) problemText {
+	if isChinese(language) {
 		return zh[c]
 	}
 	return en[c]
 }
 
-var en = map[Code]words{
+var en = map[Code]problemText{
 	KeyMissing: {"Idempotency key missing",
 		"Send an Idempotency-Key header: a new key for each thing that is to be done, and the same key whenever the request is repeated."},
 	KeyInvalid: {"Idempotency key invalid",
@@ -65,7 +65,7 @@ var en = map[Code]words{
 		"This request did nothing: it came back to where it had been. Whoever runs the service has to mend where it is sent."},
 }
 
-var zh = map[Code]words{
+var zh = map[Code]problemText{
 	KeyMissing: {"缺少幂等键",
 		"请在请求头 Idempotency-Key 中携带幂等键：每个新操作使用一个新键，重试时沿用原来的键。"},
 	KeyInvalid: {"幂等键无效",

@@ -1,0 +1,95 @@
+package interlockhttp
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+)
+
+// A retrier is one intent on its way: all tries of one request.
+type retrier struct {
+	transport *Transport
+	req       *http.Request // the caller's, which is only read
+	intent    intent
+	body      replayableBody
+	tries     int
+	sent      bool      // something may have reached the server
+	started   time.Time // when the first try began
+	deadline  time.Time // when the last one may
+}
+
+func (c *retrier) run() (*http.Response, error) {
+	c.started = time.Now()
+	c.deadline = c.started.Add(min(c.transport.retryFor, c.transport.lifetime))
+	if deadline, ok := c.req.Context().Deadline(); ok && deadline.Before(c.deadline) {
+		c.deadline = deadline
+	}
+	body := c.body.first
+	if malformed(c.req) {
+		return c.send(body) // what is wrong with it, net/http says best
+	}
+	for {
+		resp, err := c.send(body)
+		r, again := c.shouldRetry(resp, err)
+		if !again || !time.Now().Add(r.After).Before(c.deadline) {
+			return resp, c.gaveUp(err)
+		}
+		if body, again = c.body.reopen(); !again {
+			return resp, c.gaveUp(err)
+		}
+		if resp != nil {
+			discard(resp.Body)
+		}
+		if c.transport.onRetry != nil {
+			c.transport.onRetry(r)
+		}
+		if err := sleep(c.req.Context(), r.After); err != nil {
+			_ = body.Close() // nothing was read from it
+			return nil, c.gaveUp(err)
+		}
+	}
+}
+
+// send sends the request once.
+func (c *retrier) send(body io.ReadCloser) (*http.Response, error) {
+	c.tries++
+	req := c.req.Clone(WithKey(c.req.Context(), c.intent.key))
+	if req.Header == nil {
+		req.Header = make(http.Header)
+	}
+	c.intent.setField(req.Header, c.transport.field)
+	c.body.attach(req, body)
+	resp, err := c.transport.base.RoundTrip(req)
+	c.sent = c.sent || !neverSent(err)
+	if left, ok := expires(resp); ok && c.started.Add(left).Before(c.deadline) {
+		c.deadline = c.started.Add(left)
+	}
+	return resp, err
+}
+
+// sleep waits for d, or for the end of ctx, which is its error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+const (
+	maxDrain     = 64 << 10        // bytes: more costs more than a new connection
+	drainTimeout = 2 * time.Second // a server that stalls does not hold up the retry
+)
+
+// discard reads what is left of an answer that nobody wants, so that its connection
+// can be used again.
+func discard(body io.ReadCloser) {
+	late := time.AfterFunc(drainTimeout, func() { _ = body.Close() })
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, body, maxDrain) // if it breaks off, so be it
+	_ = body.Close()
+}
