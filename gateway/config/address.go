@@ -10,13 +10,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// defaulted gives a field a default.
+// withDefault returns the field with a default, as written in a file.
 func withDefault[T any](f field[T], def string) field[T] {
 	f.defaultText = def
 	return f
 }
 
-// An expandedField is a line in which ${NAME} is replaced.
+// An expandedField is a string in which ${NAME} is replaced from the environment.
 func expandedField[T any](name, about, example string, of func(*T) *string) field[T] {
 	f := stringField(name, about, example, of)
 	f.read = func(r *reader, to *T, n *node) {
@@ -27,12 +27,12 @@ func expandedField[T any](name, about, example string, of func(*T) *string) fiel
 	return f
 }
 
-// A listenField is an address to listen on.
+// A listenField is an address to listen on, host:port.
 func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 	f := withDefault(stringField(name, about, def, of), def)
 	f.read = func(r *reader, to *T, n *node) {
 		if n.kind == number {
-			r.errorf(n.at, BadValue, fmt.Sprintf("write 127.0.0.1:%s, or :%[1]s for every address", n.text), "%s: %s lacks a host and a colon", name, n.text)
+			r.errorf(n.at, BadValue, fmt.Sprintf("write 127.0.0.1:%s, or :%[1]s for every address", n.text), "%s: %s is a port without an address", name, n.text)
 			return
 		}
 		s, ok := r.expanded(n, name, def)
@@ -43,11 +43,11 @@ func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 		number, bad := strconv.Atoi(port)
 		switch {
 		case err != nil && strings.Contains(s, "://"):
-			r.errorf(n.at, BadValue, "write "+def, "%s: %s is a URL, and should be host:port", name, quote(s))
+			r.errorf(n.at, BadValue, "write "+def, "%s: %s is a URL, not host:port", name, quote(s))
 		case err != nil:
 			r.errorf(n.at, BadValue, "write "+def, "%s: %s is not host:port", name, quote(s))
 		case bad != nil || number < 0 || number > 65535:
-			r.errorf(n.at, BadValue, "use one from 1 to 65535, or 0 for any that is free", "%s: %s is not a port", name, quote(port))
+			r.errorf(n.at, BadValue, "use 1 to 65535, or 0 for a free port", "%s: %s is not a port", name, quote(port))
 		default:
 			*of(to) = s
 		}
@@ -69,11 +69,11 @@ var trustedField = field[Config]{
 			}
 			switch {
 			case err != nil:
-				r.errorf(item.at, BadValue, "write 10.0.0.0/8, or one address", "trusted-proxies: %s is not an address", quote(s))
+				r.errorf(item.at, BadValue, "write 10.0.0.0/8, or one address", "trusted-proxies: %s is not an address or network", quote(s))
 			case p.Bits() == 0:
-				r.errorf(item.at, BadValue, "name the network your proxies are in", "trusted-proxies: %s is everybody, and anybody could say who they are", s)
+				r.errorf(item.at, BadValue, "name the network of your proxies", "trusted-proxies: %s contains every address, so that any client could claim to be any user", s)
 			case p != p.Masked():
-				r.errorf(item.at, BadValue, fmt.Sprintf("write %s", p.Masked()), "trusted-proxies: %s has bits behind its mask", s)
+				r.errorf(item.at, BadValue, fmt.Sprintf("write %s", p.Masked()), "trusted-proxies: %s has host bits set", s)
 			default:
 				c.Trusted = append(c.Trusted, p)
 			}

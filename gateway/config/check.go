@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// check finds what does not go together in a file.
+// checkFile reports settings of a file that contradict each other.
 func (r *reader) checkFile(c *Config, root *node) {
 	if n := root.field("principal"); n != nil {
 		r.checkPrincipalSource(c, &c.Principal, n)
@@ -23,17 +23,17 @@ func (r *reader) checkFile(c *Config, root *node) {
 		r.checkAdmin(c, n)
 	}
 	if n := root.field("namespace"); n != nil && strings.ContainsAny(c.Namespace, "{}") {
-		r.errorf(n.at, BadValue, "use letters, digits and dashes", "namespace: %s has braces, which cluster servers take for theirs", quote(c.Namespace))
+		r.errorf(n.at, BadValue, "use letters, digits and dashes", "namespace: %s has braces, which a Redis Cluster reads as a hash tag", quote(c.Namespace))
 	}
 }
 
-// checkSender finds principals that can be nobody.
+// checkPrincipalSource reports principals that no request could have.
 func (r *reader) checkPrincipalSource(c *Config, p *Principal, n *node) {
 	switch {
 	case p.Header != "" && len(c.Trusted) == 0:
-		r.errorf(n.at, Conflict, "add trusted-proxies: [10.0.0.0/8] with the addresses of your proxies", "principal is a header, and no proxy is trusted to set it")
+		r.errorf(n.at, Conflict, "add trusted-proxies: [10.0.0.0/8] with the addresses of your proxies", "principal is a header, but trusted-proxies is empty, so that no request could have it")
 	case p.MTLS && (c.TLS == nil || c.TLS.ClientCA == ""):
-		r.errorf(n.at, Conflict, "add tls with client-ca:", "principal: mtls needs certificates of clients")
+		r.errorf(n.at, Conflict, "add tls with client-ca:", "principal: mtls needs client certificates, and the server does not ask for them")
 	}
 }
 
@@ -45,17 +45,17 @@ func (r *reader) checkTokens(c *Config, n *node) {
 		return n.at
 	}
 	if p := c.Tokens.Path; !strings.HasPrefix(p, "/") || badPattern(p) != "" || strings.ContainsAny(p, "{}?#") {
-		r.errorf(at("path"), BadValue, "write "+DefaultTokenPath, "path: %s is not the path of an endpoint", quote(p))
+		r.errorf(at("path"), BadValue, "write "+DefaultTokenPath, "path: %s is not a path without wildcards", quote(p))
 	}
-	spent := func(form string) bool {
+	used := func(form string) bool {
 		return slices.ContainsFunc(c.Rules, func(one Rule) bool { return one.Form != "" && (form == "" || one.Form == form) })
 	}
 	switch form := c.Tokens.Form; {
-	case r.incomplete: // a rule could not be read
-	case !spent(""):
-		r.errorf(n.at, Conflict, "write once: order:{token} in a rule, or leave tokens out", "tokens are handed out, and no rule lets them be spent")
-	case !spent(form):
-		r.errorf(at("form"), Conflict, "name the form of a rule, which is its name unless it has form:", "tokens are for the form %s, and no rule has it", quote(form))
+	case r.incomplete: // the rule with the form may be the one that could not be read
+	case !used(""):
+		r.errorf(n.at, Conflict, "write once: order:{token} in a rule, or leave tokens out", "tokens are issued, but no rule uses them")
+	case !used(form):
+		r.errorf(at("form"), Conflict, "use the form of a rule, which is its name unless it has form:", "no rule has the form %s", quote(form))
 	}
 }
 
@@ -68,18 +68,18 @@ func (r *reader) checkAdmin(c *Config, n *node) {
 	switch {
 	case err != nil:
 	case a.Listen == c.Listen && !strings.HasSuffix(a.Listen, ":0"):
-		r.errorf(at, Conflict, "give the admin API a port of its own, such as "+DefaultAdminListen, "admin listens where the gateway does")
+		r.errorf(at, Conflict, "give the admin API its own port, such as "+DefaultAdminListen, "admin listens on the same address as the gateway")
 	case loopback(host):
 	case len(a.Tokens) == 0 && a.TLS == nil:
-		r.errorf(at, Conflict, "add tokens and tls, or listen on "+DefaultAdminListen, "the admin API would be open to everybody at %s", quote(a.Listen))
+		r.errorf(at, Conflict, "add tokens and tls, or listen on "+DefaultAdminListen, "the admin API at %s would be open to the network", quote(a.Listen))
 	case len(a.Tokens) == 0:
-		r.errorf(at, Conflict, "add tokens, or listen on "+DefaultAdminListen, "anybody who reaches %s could release any lock", quote(a.Listen))
+		r.errorf(at, Conflict, "add tokens, or listen on "+DefaultAdminListen, "the admin API at %s has no tokens: any client on the network could release any lock", quote(a.Listen))
 	case a.TLS == nil:
-		r.errorf(at, Conflict, "add tls, or listen on "+DefaultAdminListen, "tokens would cross the network in the clear at %s", quote(a.Listen))
+		r.errorf(at, Conflict, "add tls, or listen on "+DefaultAdminListen, "the admin API at %s has no tls: tokens would cross the network in the clear", quote(a.Listen))
 	}
 }
 
-// checkUse finds what does not go together in a rule.
+// checkRule reports settings of a rule that contradict each other.
 func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	at := func(name string) rule.Pos { return d.node.field(name).at }
 	if n := d.node.field("principal"); n != nil {
@@ -88,25 +88,26 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	if d.Do.Verb == rule.Lock {
 		for _, name := range []string{"tee", "form"} {
 			if d.node.has(name) {
-				r.errorf(at(name), Conflict, "leave it out, or write once", "%s does nothing for a lock", name)
+				r.errorf(at(name), Conflict, "leave it out, or write once", "%s has no effect on a lock", name)
 			}
 		}
 		if d.hasToken {
-			r.errorf(verb.at, Conflict, "write once or submit", "a token is spent once, and a lock is taken again and again")
+			r.errorf(verb.at, Conflict, "write once or submit", "a token is valid once, and cannot be the key of a lock")
 		}
 		return
 	}
 	r.checkScope(d, verb)
 	r.checkForm(c, d, verb)
 	if d.Optional && d.Key != nil && d.Key.Constant() {
-		r.errorf(at("optional"), Conflict, "leave it out", "the key is the same for every request, and never missing")
+		r.errorf(at("optional"), Conflict, "leave it out", "optional has no effect: the key is constant, and never missing")
 	}
 	if err := d.Policy.Check(); err != nil && !d.invalid && len(r.errs) == 0 {
-		r.errorf(d.At, Conflict, "compare with docs/config.md", "%s", strings.TrimPrefix(err.Error(), "guard: "))
+		r.errorf(d.At, Conflict, "see docs/config.md", "%s", strings.TrimPrefix(err.Error(), "guard: "))
 	}
 }
 
-// checkScope refuses keys that one client could take from another by guessing.
+// checkScope refuses rules in which a client could get another's response by guessing
+// its key.
 func (r *reader) checkScope(d *ruleDraft, verb pair) {
 	per := d.Do.Scope == guard.PerUser || d.Do.Scope == guard.PerRoute
 	at := verb.at
@@ -116,17 +117,17 @@ func (r *reader) checkScope(d *ruleDraft, verb pair) {
 		at = n.at
 	}
 	switch {
-	case d.invalid || d.node.has("principal") && d.Principal == (Principal{}): // of which it has been told
+	case d.invalid || d.node.has("principal") && d.Principal == (Principal{}): // already reported
 	case d.unscoped:
-		r.errorf(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if everybody shares their keys", "nobody knows whose key it is")
+		r.errorf(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if all clients share their keys", "keys belong to a user, and the rule has no principal")
 	case per && d.Principal.None:
-		r.errorf(at, Conflict, "write scope: key, or say who sends a request", "scope: %s needs a principal, and it is none", d.Do.Scope)
+		r.errorf(at, Conflict, "write scope: key, or add principal: (header, jwt or mtls)", "scope: %s needs a user, and principal: none has no user", d.Do.Scope)
 	case per && d.Principal == (Principal{}):
-		r.errorf(at, Conflict, "add principal: (header, jwt or mtls), or write scope: key", "scope: %s needs a principal, and there is none", d.Do.Scope)
+		r.errorf(at, Conflict, "add principal: (header, jwt or mtls), or write scope: key", "scope: %s needs a user, and the rule has no principal", d.Do.Scope)
 	}
 }
 
-// checkForm finds tokens that nobody hands out.
+// checkForm reports rules whose tokens cannot be issued.
 func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 	at := verb.at
 	if n := d.node.field("form"); n != nil {
@@ -138,11 +139,11 @@ func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 	switch {
 	case d.Form == "":
 	case c.Tokens == nil:
-		r.errorf(at, Conflict, "add tokens: {} to the file", "the key is a token, and nobody hands them out")
+		r.errorf(at, Conflict, "add tokens: {} to the file", "the key is a token, and the file has no tokens section to issue it")
 	case d.Principal.None || d.Principal == (Principal{}) && !d.node.has("principal"):
-		r.errorf(at, Conflict, "add principal: (header, jwt or mtls), or use a key that clients choose", "a token is somebody's, and nobody knows whose")
+		r.errorf(at, Conflict, "add principal: (header, jwt or mtls), or use a key that clients choose", "a token is issued to a user, and the rule has no principal")
 	case d.Key != nil && (strings.Count(d.Key.String(), "{") != 1 || !strings.HasPrefix(d.Key.String(), "{")):
-		r.errorf(verb.at, BadKey, fmt.Sprintf("write %s: %s:{token}", verb.name, nameFor(&d.Match)), "a token is a key by itself, and goes with no other part")
+		r.errorf(verb.at, BadKey, fmt.Sprintf("write %s: %s:{token}", verb.name, nameFor(&d.Match)), "a token is the whole key, and cannot be combined with other parts")
 	}
 }
 
@@ -152,7 +153,7 @@ func (r *reader) checkRules(c *Config) {
 	for i := range c.Rules {
 		one := &c.Rules[i]
 		if first := reached[one.Match.canonical()]; first != nil {
-			r.errorf(one.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: that on line %d matches the same requests", first.At.Line)
+			r.errorf(one.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: the rule on line %d matches the same requests", first.At.Line)
 			continue
 		}
 		if one.Match.Path != "" && one.Last() {
@@ -166,12 +167,12 @@ func (r *reader) checkRules(c *Config) {
 	}
 }
 
-// checkNamesake finds records that two rules would read differently.
+// checkSameName reports two rules of one name whose records contradict each other.
 func (r *reader) checkSameName(a, b *Rule) {
 	switch {
 	case a.Do.Verb != b.Do.Verb:
-		r.errorf(b.At, Conflict, "give one of them another name", "this is a %s called %s, and the rule on line %d is a %s of the same name", b.Do.Verb, b.Do.Name, a.At.Line, a.Do.Verb)
+		r.errorf(b.At, Conflict, "give one of them another name", "%s is the name of this %s and of the %s on line %d", b.Do.Name, b.Do.Verb, a.Do.Verb, a.At.Line)
 	case a.Do.Verb != rule.Lock && !reflect.DeepEqual(a.Policy, b.Policy):
-		r.errorf(b.At, Conflict, "give one of them another name, or share a preset", "the rule on line %d is called %s, too, and says something else", a.At.Line, b.Do.Name)
+		r.errorf(b.At, Conflict, "give one of them another name, or share a preset", "the rule on line %d has the same name %s, but another policy", a.At.Line, b.Do.Name)
 	}
 }

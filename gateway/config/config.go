@@ -1,4 +1,4 @@
-// Package config is what a gateway is told: a file in YAML, read strictly.
+// Package config reads the configuration file of a gateway, which is strict YAML.
 //
 //	listen: 127.0.0.1:8080
 //	to: http://127.0.0.1:9000
@@ -14,9 +14,9 @@
 //	    once: order:{header.Idempotency-Key}
 //	    retain: 24h
 //
-// [Parse] tells every mistake at once, with file, line, column, the line itself
-// and what to write instead. What it returns is whole: defaults are filled in,
-// presets are resolved, and every rule has been checked as package rule does.
+// [Parse] reports all mistakes at once, each with its position, the line, and what to
+// write instead. The [Config] that it returns is complete: defaults are filled in,
+// presets are resolved, and package rule has checked every rule.
 package config
 
 import (
@@ -28,20 +28,20 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A Config is what a gateway does. It is not changed once it is made: a reload
-// makes another.
+// A Config is the configuration of a gateway. It does not change: a reload makes a new
+// one.
 type Config struct {
-	File string // where it was read, for messages
+	File string // its name, for messages
 
 	Engine    Engine
-	Namespace string // in front of every key, so that several gateways share an engine
+	Namespace string // prefix of every key, so that several gateways can share an engine
 
-	Listen    string // host:port; the default is 127.0.0.1:8080
-	TLS       *TLS   // nil: no TLS
+	Listen    string // host:port. Default: 127.0.0.1:8080
+	TLS       *TLS   // nil: plain HTTP
 	Upstream  Upstream
-	Trusted   []netip.Prefix // of proxies whose X-Forwarded-* and principal header are believed
-	Principal Principal      // of rules that name none
-	Secrets   []Secret       // of fingerprints and tokens, newest first; without one fingerprints have no key, and tokens are good until a restart
+	Trusted   []netip.Prefix // networks of proxies whose X-Forwarded-* and principal header are trusted
+	Principal Principal      // of rules without their own
+	Secrets   []Secret       // key fingerprints and sign tokens, newest first; without one, fingerprints are plain hashes, and tokens are valid until a restart
 	Tokens    *Tokens        // nil: no token endpoint
 	Limits    Limits
 	Timeouts  Timeouts
@@ -49,154 +49,153 @@ type Config struct {
 	Admin     *Admin // nil: no admin API
 	Rules     []Rule // in the order of the file; see Rule.Continue
 
-	origins map[string]string // of values, for Print
+	origins map[string]string // of values, by path, for Print
 }
 
-// An Engine is where locks and records are.
+// An Engine stores locks and records. One of its fields is set.
 type Engine struct {
 	URL     string   // "memory" or a URL of engine/redisengine
-	Quorum  []string // or three and more URLs, for a quorum
-	Standby []string // or two: the first is used until an operator switches
+	Quorum  []string // three or more URLs of independent servers
+	Standby []string // two URLs; the first is in use until an operator switches
 }
 
 // TLS is a server's certificate.
 type TLS struct {
 	Cert, Key string // files
-	ClientCA  string // file; with it, clients must show a certificate signed by one of these
+	ClientCA  string // file; if set, clients must present a certificate signed by one of these
 }
 
-// An Upstream is who does the work.
+// An Upstream is the service behind the gateway.
 type Upstream struct {
-	To         []*url.URL // http or https; requests are spread over them by turns
-	HostHeader string     // what they are called; empty: as the client called us
-	CA         string     // file with certificates to believe, besides the system's
-	Insecure   bool       // believe any certificate; doctor and the log complain
+	To         []*url.URL // http or https; used in turn
+	HostHeader string     // value of the Host field; empty: the client's
+	CA         string     // file with CA certificates to trust besides the system's
+	Insecure   bool       // do not verify the certificate; the gateway logs a warning
 	H2C        bool       // HTTP/2 without TLS
 
-	Connect time.Duration // the default is 3 s
-	Answer  time.Duration // until the header of the answer is there; the default is 60 s
-	Idle    time.Duration // of a connection that is kept; the default is 90 s
+	Connect time.Duration // timeout for a connection. Default: 3s
+	Answer  time.Duration // timeout for the header of the response. Default: 60s
+	Idle    time.Duration // how long an idle connection is kept. Default: 90s
 }
 
-// A Principal is who it is that sent a request, found by authentication. At most
-// one of the fields is set; None says in words that there is nobody.
+// A Principal is how the sender of a request is authenticated. At most one field is set.
+// None states that there is no authentication; the zero value states nothing.
 type Principal struct {
 	None   bool
 	MTLS   bool   // the subject of a verified client certificate
-	Header string // set by a proxy in Trusted; anybody else's is refused
+	Header string // set by a proxy in Trusted; refused from other senders
 	JWT    *JWT
 }
 
-// A JWT is a bearer token that is verified before anything in it is believed.
+// A JWT is how bearer tokens are verified.
 type JWT struct {
 	KeyFile  string   // PEM public key, or a secret for HS256 of at least 32 bytes
-	JWKS     string   // file or https URL; loaded again every hour and when a key is unknown
-	Issuer   string   // required in the token if set
-	Audience string   // likewise
-	Claim    string   // who it is; the default is sub
-	Algs     []string // the default is RS256, ES256, EdDSA; HS256 only with KeyFile and if named
+	JWKS     string   // file or https URL; a URL is loaded again every hour and for an unknown key
+	Issuer   string   // required in the token, if set
+	Audience string   // required in the token, if set
+	Claim    string   // contains the user. Default: sub
+	Algs     []string // HS256 only with KeyFile. Default: RS256, ES256, EdDSA
 }
 
-// A Secret keys fingerprints and signs tokens. It is never printed.
+// A Secret keys fingerprints and signs tokens. Its value is never printed.
 type Secret struct {
 	File string
 	Env  string
 }
 
-// Tokens is the endpoint that hands out tokens of forms.
+// Tokens is the endpoint that issues form tokens.
 type Tokens struct {
-	Path string        // the default is /idempotent-token
-	Life time.Duration // the default is 10 minutes
-	Form string        // what they are for; the default is the name of the rule in ?form=
+	Path string        // Default: /idempotent-token
+	Life time.Duration // how long a token is valid. Default: 10m
+	Form string        // what the tokens are for; empty: the request names it in ?form=
 }
 
-// Limits bound what one client can cost.
+// Limits bound what one client may use.
 type Limits struct {
-	Body     int64 // of a guarded request; the default is 1 MiB
-	Response int   // that is kept; the default is 256 KiB
-	Header   int   // bytes of a request's header; the default is 16 KiB
-	Conns    int   // at a time; the default is 10,000
+	Body     int64 // bytes of a guarded request's body. Default: 1 MiB
+	Response int   // bytes of a stored response. Default: 256 KiB
+	Header   int   // bytes of a request's header. Default: 16 KiB
+	Conns    int   // open connections. Default: 10,000
 }
 
 // Timeouts bound how long a client may take.
 type Timeouts struct {
-	Header time.Duration // the default is 5 s
-	Body   time.Duration // of a guarded request; the default is 30 s
-	Idle   time.Duration // the default is 60 s
+	Header time.Duration // Default: 5s
+	Body   time.Duration // of a guarded request. Default: 30s
+	Idle   time.Duration // between two requests. Default: 60s
 }
 
-// Shutdown is how a gateway ends.
+// Shutdown is how a gateway shuts down.
 type Shutdown struct {
-	Delay   time.Duration // after /readyz says no, before nobody is let in any more; the default is 0
-	Timeout time.Duration // for those who are in; the default is 30 s
+	Delay   time.Duration // between the first failing /readyz and the refusal of new requests. Default: 0
+	Timeout time.Duration // for running requests to end. Default: 30s
 }
 
-// An Admin is the admin API's own listener.
+// An Admin is the listener of the admin API.
 type Admin struct {
-	Listen   string // the default is 127.0.0.1:7070
-	TLS      *TLS
+	Listen   string // Default: 127.0.0.1:7070
+	TLS      *TLS   // nil: plain HTTP
 	Tokens   []AdminToken
 	ReadOnly bool
-	Hosts    []string // by which it may be called, besides loopback names and its own address
-	Audit    string   // file, a JSON line each; empty: the log only
-	Insecure bool     // listen where others can reach it, although there are no tokens or there is no TLS
+	Hosts    []string // accepted in the Host field, besides loopback names and the listen address
+	Audit    string   // file with a JSON line per change; empty: the log only
+	Insecure bool     // allow an address that is not loopback without tokens or TLS
 }
 
-// An AdminToken lets somebody in. The token itself is not in the file: its
-// SHA-256 is, or the name of a file or an environment variable.
+// An AdminToken authenticates a user of the admin API. The file does not contain the
+// token: it contains its SHA-256, or the name of a file or an environment variable.
 type AdminToken struct {
-	Name   string // who it is, in the audit trail
+	Name   string // of the user, in the audit log
 	Role   Role
 	SHA256 string // hex
 	File   string
 	Env    string
 }
 
-// A Role is what somebody may do.
+// A Role is what a user of the admin API may do.
 type Role string
 
 // The roles.
 const (
-	View    Role = "view"    // look
-	Operate Role = "operate" // and change
+	View    Role = "view"    // read
+	Operate Role = "operate" // read and change
 )
 
-// A Rule is what happens to the requests that it matches.
+// A Rule is a lock or guard for the requests that it matches.
 type Rule struct {
 	At    rule.Pos // in the file
 	Match Match
 
-	// Do is the lock or guard: its verb, name and every option by its one name.
-	// Its Key is the text of Key below.
+	// Do is the lock or guard, with its verb, name and options. Its Key is the text of
+	// Key below.
 	Do  rule.Rule
 	Key *rule.Template
 
-	// Policy is that of once and submit, with the preset and what the rule says
-	// beyond it.
+	// Policy is that of once and submit: the preset, overridden by the rule's options.
 	Policy guard.Policy
 
-	// Message is what a person is told who was refused, by language; nil has the
-	// default. Policy has it, too.
+	// Message is the text of a refusal, by language. nil has the default. Policy
+	// contains it as well.
 	Message guard.Message
 
 	Preset    string    // as written: charge, click, form, …, or one of the file's own
-	Principal Principal // of the rule, or else of the file
-	Form      string    // of tokens, if the key is {token}: what they were issued for
+	Principal Principal // the rule's, or else the file's
+	Form      string    // the form whose tokens are the keys; empty: keys are not tokens
 	Optional  bool      // a request without a key passes unguarded
-	Continue  bool      // rules that follow and match, too, apply inside; see Last
-	Shadow    bool      // say what would have been done, and do nothing
-	Tee       bool      // send the answer while it is captured
+	Continue  bool      // later rules that match apply as well, inside this one; see Last
+	Shadow    bool      // log what the rule would have done, and do nothing
+	Tee       bool      // send the response while it is being stored
 	Upstream  *Upstream // nil: the gateway's
 }
 
-// A Match says which requests a rule is about. Everything it names must hold.
+// A Match is a condition on requests. All of its fields must hold.
 type Match struct {
 	Methods []string          // empty: any
-	Path    string            // a pattern as http.ServeMux has them: /orders/{id}, /files/{rest...}, /shop/
+	Path    string            // a pattern of http.ServeMux: /orders/{id}, /files/{rest...}, /shop/
 	Host    string            // without port; a leading *. stands for any labels
-	Header  map[string]string // name to value, * for any value; names in canonical form
+	Header  map[string]string // canonical name to value; * is any value
 }
 
-// Last tells whether rules that follow do not apply to what r matches. A shadow
-// does nothing, and so keeps no other rule from what it does.
+// Last reports whether no later rule applies to a request that r matches. After a shadow
+// rule, the next one that matches still applies: a shadow protects nothing.
 func (r *Rule) Last() bool { return !r.Continue && !r.Shadow }

@@ -10,16 +10,16 @@ const (
 	DefaultTokenLife   = 10 * time.Minute
 	DefaultClaim       = "sub"
 
-	// TokenHeader is where {token} in a key looks for a token, as the endpoint
-	// that hands them out tells its callers.
+	// TokenHeader is the header that {token} in a key stands for. The token endpoint
+	// names it in its response.
 	TokenHeader = "Idempotent-Token"
 )
 
-// defaultAlgs are asymmetric: whoever can check such a signature cannot make one.
+// defaultAlgs are asymmetric: a service that can verify a signature cannot make one.
 var defaultAlgs = []string{"RS256", "ES256", "EdDSA"}
 
-// Default returns what a gateway does that is told nothing: it listens on loopback,
-// keeps everything in its own memory, has no rule, and lacks an upstream.
+// Default returns the configuration of an empty file: a loopback listener, the memory
+// engine, no rules and no upstream.
 func Default() *Config {
 	return &Config{
 		Engine:   Engine{URL: "memory"},

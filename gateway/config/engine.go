@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// engineURL is what an address looks like that an engine may understand.
+// engineURL matches the URLs of engine/redisengine, without checking their hosts.
 var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]\S*$`)
 
 var engineField = field[Config]{
@@ -50,7 +50,7 @@ func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] 
 			for _, item := range n.items {
 				s, ok := r.engine(item, false)
 				if ok && slices.Contains(*of(e), s) {
-					r.errorf(item.at, Duplicate, "name each server once", "%s is there twice", quote(redact(s)))
+					r.errorf(item.at, Duplicate, "name each server once", "the list contains %s twice", quote(redact(s)))
 				}
 				*of(e) = append(*of(e), s)
 			}
@@ -68,7 +68,7 @@ func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] 
 	}
 }
 
-// engine reads the address of one engine.
+// engine reads the URL of one engine. memory is allowed outside of a list only.
 func (r *reader) engine(n *node, memory bool) (string, bool) {
 	s, ok := r.expanded(n, "engine", "redis://127.0.0.1:6379")
 	switch {
@@ -77,13 +77,13 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 	case s == "memory" && memory, engineURL.MatchString(s):
 		return s, true
 	case s == "memory":
-		r.errorf(n.at, Conflict, "use redis URLs, or engine: memory by itself", "memory is in one process, and cannot be one of several")
+		r.errorf(n.at, Conflict, "use redis URLs, or engine: memory by itself", "memory exists in one process only, and cannot be part of a quorum or standby")
 	case rule.Meant(s, []string{"memory"}) != "":
 		r.errorf(n.at, BadValue, "did you mean memory?", "engine: %s is not known", quote(s))
 	case s == "redis":
-		r.errorf(n.at, BadValue, "write redis://127.0.0.1:6379", "engine: redis does not say where")
+		r.errorf(n.at, BadValue, "write redis://127.0.0.1:6379", "engine: redis is not a URL")
 	case !memory:
-		r.errorf(n.at, BadValue, "write redis://host:6379, and in quotes if there are commas in it", "engine: %s is not known", quote(redact(s)))
+		r.errorf(n.at, BadValue, "write redis://host:6379, in quotes if it contains commas", "engine: %s is not a redis URL", quote(redact(s)))
 	default:
 		r.errorf(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster or redis+cluster://a,b", "engine: %s is not known", quote(redact(s)))
 	}
@@ -96,22 +96,22 @@ func (r *reader) checkEngine(e *Engine, n *node) {
 	case quorum != nil && standby != nil:
 		r.errorf(standby.at, Conflict, "keep one", "engine has both quorum and standby")
 	case quorum == nil && standby == nil:
-		r.errorf(n.at, Missing, "add quorum: [a, b, c] or standby: [a, b], or write one URL instead", "engine says neither quorum nor standby")
+		r.errorf(n.at, Missing, "add quorum: [a, b, c] or standby: [a, b], or write one URL instead", "engine has neither quorum nor standby")
 	case quorum != nil && quorum.kind == list && len(e.Quorum) < 3:
-		r.errorf(quorum.at, BadValue, "name three or five; for two, use standby", "a quorum of %d has no majority without all of them", len(e.Quorum))
+		r.errorf(quorum.at, BadValue, "name three or five; for two, use standby", "a quorum of %d servers cannot lose one", len(e.Quorum))
 	case standby != nil && standby.kind == list && len(e.Standby) != 2:
-		r.errorf(standby.at, BadValue, "name two: the one in use, and the one to switch to", "standby has %d engines", len(e.Standby))
+		r.errorf(standby.at, BadValue, "name two: the one in use, and the one to switch to", "standby has %d engines, want 2", len(e.Standby))
 	}
 }
 
-// password and parameter are in a URL what is not to be shown. A password may have an @
-// in it, and one that was not encoded a slash, which a port has not.
+// password and parameter match the secrets in a URL. A password may contain an @, and if
+// it was not encoded, also a slash; a port contains neither.
 var (
 	password  = regexp.MustCompile(`(://[^/@\s]*?:)(?:[^/\s]*[^0-9/\s][^/\s]*/\S*|[^/\s]+)@`)
 	parameter = regexp.MustCompile(`(?i)([?&;][^=&;\s]*(?:pass|secret|token|auth)[^=&;\s]*=)[^&\s"',\]}]+`)
 )
 
-// redact hides the passwords of a URL.
+// redact replaces the passwords in a URL, or in a line with URLs, with ***.
 func redact(s string) string {
 	return parameter.ReplaceAllString(password.ReplaceAllString(s, "${1}***@"), "${1}***")
 }

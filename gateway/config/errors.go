@@ -11,35 +11,35 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A ParseError is a mistake in a file: where it is, and what to write instead.
+// A ParseError is a mistake in a file, with its position and a way to correct it.
 type ParseError struct {
 	File    string
 	At      rule.Pos
 	Code    Code
 	Text    string // what is wrong
 	Hint    string // what to write instead
-	Excerpt string // the line, or nothing if there is none
+	Excerpt string // the line, without passwords; empty if the file has no such line
 }
 
-// A Code says what sort of mistake it is. Codes do not change.
+// A Code is the kind of a mistake. Programs may rely on codes: they do not change.
 type Code string
 
 // The codes.
 const (
-	Syntax       Code = "syntax"        // it is not YAML
-	Unsupported  Code = "unsupported"   // it is YAML that is not read here: anchors, tags, several documents
-	UnknownField Code = "unknown-field" // there is no such field
-	Duplicate    Code = "duplicate"     // it is there twice
-	WrongType    Code = "wrong-type"    // a list where a text belongs, and the like
-	Missing      Code = "missing"       // something is needed and not there
-	BadValue     Code = "bad-value"     // it is written wrongly, or out of bounds
-	Conflict     Code = "conflict"      // two things do not go together
+	Syntax       Code = "syntax"        // the file is not YAML
+	Unsupported  Code = "unsupported"   // YAML that this package refuses: anchors, tags, several documents
+	UnknownField Code = "unknown-field" // no field has this name
+	Duplicate    Code = "duplicate"     // the same thing occurs twice
+	WrongType    Code = "wrong-type"    // such as a list in place of a text
+	Missing      Code = "missing"       // a required field or value is missing
+	BadValue     Code = "bad-value"     // the value is malformed or out of range
+	Conflict     Code = "conflict"      // two settings contradict each other
 	BadOption    Code = "bad-option"    // package rule refuses an option of a rule
 	BadKey       Code = "bad-key"       // the template of a key is wrong
 	Unset        Code = "unset"         // an environment variable is not set
 )
 
-// Error returns "file:line:col: text", and what to write instead on the same line.
+// Error returns "file:line:col: text: hint".
 func (m *ParseError) Error() string {
 	s := fmt.Sprintf("%s:%s: %s", m.File, m.At, m.Text)
 	if m.Hint != "" {
@@ -48,8 +48,8 @@ func (m *ParseError) Error() string {
 	return s
 }
 
-// Show returns the mistake over several lines, with the line it is in and a caret
-// under the place.
+// Show returns the mistake on several lines, with an excerpt of the file and a caret
+// under the position.
 func (m *ParseError) Show() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%s: %s\n", m.File, m.At, m.Text)
@@ -65,11 +65,11 @@ func (m *ParseError) Show() string {
 	return b.String()
 }
 
-// maxExcerpt bounds how much of a line is shown, in bytes.
+// maxExcerpt bounds the excerpt, in bytes.
 const maxExcerpt = 120
 
-// excerpt returns the line as it is safe to show, and what brings a caret under the
-// place: a character that is twice as wide gets two spaces.
+// excerpt returns the line without characters that could confuse a terminal, and the
+// spaces before the caret: two below a character that is two columns wide.
 func (m *ParseError) excerpt() (line, caret string) {
 	var l, c strings.Builder
 	for i, r := range m.Excerpt {
@@ -77,7 +77,7 @@ func (m *ParseError) excerpt() (line, caret string) {
 			l.WriteString("…")
 			break
 		}
-		if r == utf8.RuneError || !unicode.IsPrint(r) { // a tab, an escape, or what turns text around
+		if r == utf8.RuneError || !unicode.IsPrint(r) { // a tab, an escape, or a bidirectional control
 			r = ' '
 		}
 		l.WriteRune(r)
@@ -91,17 +91,17 @@ func (m *ParseError) excerpt() (line, caret string) {
 	return l.String(), c.String()
 }
 
-// wide tells whether a terminal gives a character two columns: those of East Asia,
-// roughly.
+// wide reports whether a terminal shows a character two columns wide. It covers the East
+// Asian scripts and emoji, not every character of that width.
 func wide(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) ||
 		r >= 0x3000 && r <= 0x303f || r >= 0xff01 && r <= 0xff60 || r >= 0x1f300 && r <= 0x1faff
 }
 
-// Errors are the mistakes in a file, in the order of their places.
+// Errors are the mistakes in a file, ordered by position.
 type Errors []*ParseError
 
-// Error returns them all, a line each.
+// Error returns all mistakes, one per line.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, m := range e {
@@ -110,7 +110,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns e as an error, which is nil if there is no mistake.
+// Err returns e as an error; nil if e is empty.
 func (e Errors) Err() error {
 	if len(e) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (e Errors) Err() error {
 	return e
 }
 
-// sort puts them in order, and leaves out what is said twice of one place.
+// sort orders the mistakes by position, and removes repetitions.
 func (e Errors) sort() Errors {
 	slices.SortStableFunc(e, func(a, b *ParseError) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))

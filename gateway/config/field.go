@@ -13,27 +13,26 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A field is what may stand in a file. What it is called, how it is read and
-// printed, its default, and what is said of it is in one place: the reader, the
-// printer, the schema and the tables of docs/config.md are made of it.
+// A field of a file. It is defined in one place: the reader, the printer, the schema and
+// the tables in docs/config.md all come from it, so that they cannot disagree.
 type field[T any] struct {
 	name        string
 	description string
-	defaultText string // the default, as it is written; nothing if there is none
-	required    bool   // it cannot be left out
+	defaultText string // as written in a file; empty if there is none
+	required    bool
 	read        func(r *reader, to *T, n *node)
-	print       func(t *T) *node // nil: it is not set
+	print       func(t *T) *node // returns nil if the field is not set
 	schema      func() *jsonschema.Schema
 }
 
-// A shape is the fields that a mapping may have.
+// A shape is the set of fields that a mapping may have.
 type shape[T any] struct {
-	name   string // how it is called in messages
+	name   string // in messages
 	fields []field[T]
-	hints  map[string]string // what to do about names that people try
+	hints  map[string]string // by names that users try; "+name" if a required field is missing
 }
 
-// read fills in what a mapping says.
+// read reads a mapping into to, and reports unknown and missing fields.
 func (s shape[T]) read(r *reader, to *T, n *node) {
 	if n.kind != mapping {
 		r.wrongType(n, s.name, "have fields", "write "+s.fields[0].name+": … on a line of its own")
@@ -55,7 +54,7 @@ func (s shape[T]) read(r *reader, to *T, n *node) {
 	}
 }
 
-// has tells whether there is a field of this name, were it empty.
+// has reports whether a field of this name exists, even if it is empty.
 func (n *node) has(name string) bool {
 	return slices.ContainsFunc(n.pairs, func(p pair) bool { return p.name == name })
 }
@@ -77,7 +76,7 @@ func (f field[T]) example() string {
 	return "…"
 }
 
-// names returns the fields that there are.
+// names returns the names of the fields.
 func (s shape[T]) names() []string {
 	names := make([]string, len(s.fields))
 	for i, f := range s.fields {
@@ -86,7 +85,7 @@ func (s shape[T]) names() []string {
 	return names
 }
 
-// unknown says what was probably meant by a field that there is not.
+// unknown reports a field that does not exist, with the one that was probably meant.
 func (s shape[T]) unknown(r *reader, p pair) {
 	names := s.names()
 	switch meant, hint := rule.Meant(p.name, names), s.hints[p.name]; {
@@ -95,13 +94,13 @@ func (s shape[T]) unknown(r *reader, p pair) {
 	case meant != "":
 		r.errorf(p.at, UnknownField, fmt.Sprintf("did you mean %s?", meant), "%s has no field %s", s.name, quote(p.name))
 	case len(names) > 16:
-		r.errorf(p.at, UnknownField, "docs/config.md lists what there is", "%s has no field %s", s.name, quote(p.name))
+		r.errorf(p.at, UnknownField, "docs/config.md lists the fields", "%s has no field %s", s.name, quote(p.name))
 	default:
-		r.errorf(p.at, UnknownField, "there are "+strings.Join(names, ", "), "%s has no field %s", s.name, quote(p.name))
+		r.errorf(p.at, UnknownField, "the fields are "+strings.Join(names, ", "), "%s has no field %s", s.name, quote(p.name))
 	}
 }
 
-// print makes a mapping of what is set.
+// print returns the fields that are set as a mapping.
 func (s shape[T]) print(t *T) *node {
 	m := &node{kind: mapping}
 	for _, f := range s.fields {
@@ -112,7 +111,7 @@ func (s shape[T]) print(t *T) *node {
 	return m
 }
 
-// schemaOf makes an object of a shape that has nothing else.
+// schemaOf returns the schema of a mapping with these fields and no others.
 func (s shape[T]) schemaOf() *jsonschema.Schema {
 	o := &jsonschema.Schema{
 		Type: "object", Properties: map[string]*jsonschema.Schema{},
@@ -133,7 +132,7 @@ func (s shape[T]) schemaOf() *jsonschema.Schema {
 	return o
 }
 
-// A line is a field that is one text.
+// A stringField is a field with one text.
 func stringField[T any](name, about, example string, of func(*T) *string) field[T] {
 	return field[T]{
 		name: name, description: about,
@@ -147,7 +146,7 @@ func stringField[T any](name, about, example string, of func(*T) *string) field[
 	}
 }
 
-// A span is a field that is a duration.
+// A durationField is a field with a duration within bounds.
 func durationField[T any](name, about string, def, least, most time.Duration, of func(*T) *time.Duration) field[T] {
 	return field[T]{
 		name: name, description: about, defaultText: durationText(def),
@@ -161,7 +160,7 @@ func durationField[T any](name, about string, def, least, most time.Duration, of
 	}
 }
 
-// A size is a field that is a number of bytes.
+// A sizeField is a field with a number of bytes within bounds.
 func sizeField[T any, N int | int64](name, about string, def, least, most int64, of func(*T) *N) field[T] {
 	return field[T]{
 		name: name, description: about, defaultText: sizeText(def),
@@ -175,7 +174,7 @@ func sizeField[T any, N int | int64](name, about string, def, least, most int64,
 	}
 }
 
-// A count is a field that is a whole number.
+// An intField is a field with a whole number within bounds.
 func intField[T any](name, about string, def, least, most int, of func(*T) *int) field[T] {
 	return field[T]{
 		name: name, description: about, defaultText: strconv.Itoa(def),
@@ -185,7 +184,7 @@ func intField[T any](name, about string, def, least, most int, of func(*T) *int)
 			case n.kind != number || err != nil:
 				r.wrongType(n, name, "be a whole number", fmt.Sprintf("write %s: %d", name, def))
 			case v < least || v > most:
-				r.errorf(n.at, BadValue, fmt.Sprintf("use one from %d to %d", least, most), "%s: %d is out of bounds", name, v)
+				r.errorf(n.at, BadValue, fmt.Sprintf("use %d to %d", least, most), "%s: %d is out of range", name, v)
 			default:
 				*of(to) = v
 			}
@@ -197,7 +196,7 @@ func intField[T any](name, about string, def, least, most int, of func(*T) *int)
 	}
 }
 
-// A flag is a field that is true or false.
+// A boolField is a field that is true or false.
 func boolField[T any](name, about string, of func(*T) *bool) field[T] {
 	return field[T]{
 		name: name, description: about, defaultText: "false",
@@ -218,7 +217,7 @@ func boolField[T any](name, about string, of func(*T) *bool) field[T] {
 	}
 }
 
-// A lines is a field that is a list of texts, or one.
+// A stringsField is a field with one text or a list of texts.
 func stringsField[T any](name, about, example string, of func(*T) *[]string) field[T] {
 	return field[T]{
 		name: name, description: about,
@@ -235,7 +234,7 @@ func stringsField[T any](name, about, example string, of func(*T) *[]string) fie
 	}
 }
 
-// A part is a field that has fields of its own, and may be left out.
+// An optionalSection is a field with fields of its own; nil if the file does not have it.
 func optionalSection[T, U any](name, about string, s shape[U], made func() *U, of func(*T) **U) field[T] {
 	return field[T]{
 		name: name, description: about,
@@ -253,7 +252,7 @@ func optionalSection[T, U any](name, about string, s shape[U], made func() *U, o
 	}
 }
 
-// always is a part that is there in any case.
+// A section is a field with fields of its own; without it, their defaults apply.
 func section[T, U any](name, about string, s shape[U], of func(*T) *U) field[T] {
 	return field[T]{
 		name: name, description: about,
@@ -263,19 +262,19 @@ func section[T, U any](name, about string, s shape[U], of func(*T) *U) field[T] 
 	}
 }
 
-// needed makes a field that cannot be left out.
+// required returns the field as one that a file must have.
 func required[T any](f field[T]) field[T] {
 	f.required = true
 	return f
 }
 
-// each returns the items of a list, or of what is one by itself.
+// each returns the items of a list; a single value is a list of one.
 func (r *reader) each(n *node, name string) []*node {
 	switch {
 	case n.kind != list:
 		return []*node{n}
 	case len(n.items) == 0:
-		r.errorf(n.at, Missing, "leave it out, or put something in", "%s is an empty list", name)
+		r.errorf(n.at, Missing, "leave it out, or add an item", "%s is an empty list", name)
 	}
 	return n.items
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// Format returns a file in its one form: the fields of a rule and of a preset in
-// their order, two spaces for each step in, at most one empty line, none at an end.
-// Remarks stay with what they stand above or behind. A file that is not YAML is
-// told as [Parse] does.
+// Format returns a file in canonical form. The fields of a rule and of a preset have a
+// fixed order; indentation is two spaces; there is at most one blank line, and none at
+// the end. Comments stay with the field above or beside which they stand. If the file is
+// not YAML, Format returns the errors of [Parse].
 func Format(file string, content []byte) ([]byte, Errors) {
 	r := newReader(file, content)
 	root := r.parseTree(content)
@@ -22,15 +22,14 @@ func Format(file string, content []byte) ([]byte, Errors) {
 	out := strings.Join(f.file(root), "\n") + "\n"
 	again := newReader(file, []byte(out))
 	if !root.equal(again.parseTree([]byte(out))) || len(again.errs) > 0 {
-		// The text is laid out in a way that is not foreseen here: better left alone
-		// than changed in what it says.
-		r.errorf(rule.Pos{Line: 1, Col: 1}, Unsupported, "write each field on a line of its own", "this cannot be formatted without changing what it says")
+		// An unforeseen layout: better no formatting than a changed meaning.
+		r.errorf(rule.Pos{Line: 1, Col: 1}, Unsupported, "write each field on a line of its own", "the file cannot be formatted without changing its meaning")
 		return nil, r.errs
 	}
 	return []byte(out), nil
 }
 
-// same tells whether two trees say the same.
+// equal reports whether two trees have the same meaning.
 func (n *node) equal(o *node) bool {
 	if n == nil || o == nil {
 		return n == o
@@ -51,18 +50,18 @@ func (n *node) equal(o *node) bool {
 	return true
 }
 
-// A formatter moves whole lines, so that nothing in them is lost.
+// A formatter moves whole lines, so that it cannot lose comments.
 type formatter struct{ lines []string }
 
 // A chunk is a field or an item with its lines.
 type chunk struct {
 	name  string
-	blank bool     // an empty line stands before it
-	head  []string // remarks above it
-	body  []string // at its new place
+	blank bool     // a blank line stands before it
+	head  []string // comments above it
+	body  []string // with the new indentation
 }
 
-// file formats everything. What stands above the first field stays at the top.
+// file formats the whole file. Comments above the first field stay at the top.
 func (f *formatter) file(root *node) []string {
 	if root.kind != mapping || root.flow || len(root.pairs) == 0 {
 		return f.reindent(1, len(f.lines)+1, 0, 0)
@@ -76,10 +75,10 @@ func (f *formatter) file(root *node) []string {
 	return append(out, joinChunks(chunks)...)
 }
 
-// An order says in which order the fields of a mapping come, and of those below it.
+// An order is the order of a mapping's fields, and of the mappings below it.
 type order struct {
-	names []string          // nil: as they are
-	below map[string]*order // of fields; "" stands for any
+	names []string          // nil: unchanged
+	below map[string]*order // by field; "" stands for any
 }
 
 var topOrder = &order{below: map[string]*order{
@@ -87,7 +86,7 @@ var topOrder = &order{below: map[string]*order{
 	"presets": {below: map[string]*order{"": {names: presetShape().names()}}},
 }}
 
-// rank is where a field comes. One that there is not comes last.
+// rank returns the position of a field. Unknown fields come last.
 func (o *order) rank(name string) int {
 	if i := slices.Index(o.names, name); i >= 0 {
 		return i
@@ -102,7 +101,7 @@ func (o *order) of(name string) *order {
 	return cmp.Or(o.below[name], o.below[""])
 }
 
-// fields takes a mapping apart that stands in lines from to until.
+// fields returns the chunks of a mapping in the lines from to until, in their new order.
 func (f *formatter) fields(n *node, from, until, indent int, o *order) []chunk {
 	var chunks []chunk
 	for i, p := range n.pairs {
@@ -141,7 +140,7 @@ func (f *formatter) field(p pair, end, indent int, o *order) []string {
 	return append([]string{first}, f.reindent(line+1, end, p.at.Col-1, indent)...)
 }
 
-// items takes a list apart.
+// items returns the chunks of a list.
 func (f *formatter) items(n *node, from, until, indent int, o *order) []chunk {
 	starts := make([]int, len(n.items)) // lines of the dashes
 	for i, item := range n.items {
@@ -170,8 +169,8 @@ func (f *formatter) items(n *node, from, until, indent int, o *order) []chunk {
 	return chunks
 }
 
-// item formats a mapping that begins behind a dash. What stands above its first
-// field stands above the dash.
+// item formats a mapping that begins behind a dash. The comments above its first field
+// move above the dash, because another field may now come first.
 func (f *formatter) item(c *chunk, item *node, end, indent int, o *order) {
 	chunks := f.fields(item, item.at.Line, end, indent+2, o)
 	for _, h := range chunks[0].head {
@@ -182,8 +181,8 @@ func (f *formatter) item(c *chunk, item *node, end, indent int, o *order) {
 	c.body[0] = strings.Repeat(" ", indent) + "- " + c.body[0][indent+2:]
 }
 
-// above returns the first of the remarks that stand right above a place, down from
-// the line after floor. One further to the right is about what was before.
+// commentStart returns the first line of the comments right above a position, after the
+// line floor. A comment that is indented further belongs to what stands above it.
 func (f *formatter) commentStart(at rule.Pos, floor int) int {
 	line := at.Line
 	for line-1 > floor && strings.HasPrefix(strings.TrimSpace(f.lines[line-2]), "#") && strings.IndexByte(f.lines[line-2], '#') < at.Col {
@@ -196,14 +195,14 @@ func (f *formatter) isBlank(line int) bool {
 	return line >= 1 && line <= len(f.lines) && strings.TrimSpace(f.lines[line-1]) == ""
 }
 
-// dash tells whether a list's item begins in a line.
+// isItem reports whether an item of a list begins in a line.
 func (f *formatter) isItem(line, col int) bool {
 	s := f.lines[line-1]
 	return len(s) >= col && s[col-1] == '-' && strings.TrimSpace(s[:col-1]) == ""
 }
 
-// shifted returns lines from one until another, moved from an indentation to
-// another, without empty ones at either end and with one in between at most.
+// reindent returns the lines from until, with the indentation changed from was to is. It
+// removes blank lines at both ends, and all but one in between.
 func (f *formatter) reindent(from, until, was, is int) (out []string) {
 	for line := from; line < until && line <= len(f.lines); line++ {
 		s := strings.TrimRight(f.lines[line-1], " \t")
@@ -225,7 +224,7 @@ func (f *formatter) reindent(from, until, was, is int) (out []string) {
 	return out
 }
 
-// joinChunks puts chunks below each other.
+// joinChunks returns the lines of all chunks.
 func joinChunks(chunks []chunk) (out []string) {
 	for i, c := range chunks {
 		if c.blank && i > 0 {

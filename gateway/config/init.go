@@ -5,6 +5,6 @@ import _ "embed"
 //go:embed starter.yaml
 var starter string
 
-// Init returns a file to begin with: it guards two routes of a service on this
-// machine, and says what else there is.
+// Init returns a file to begin with. It guards three routes of a service on this machine,
+// and explains the other settings in comments.
 func Init() string { return starter }

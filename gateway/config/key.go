@@ -9,12 +9,11 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// tokenPart stands for the header in which tokens come.
+// tokenPart is short for the header in which clients send tokens.
 const tokenPart = "{token}"
 
-// template reads the key of a rule, and its name if it has none of its own: what
-// stands before the first colon, if it is constant. The key on the engine is
-// name:key, so that it is what was written.
+// template reads the key of a rule. Without a name: field, the constant text before the
+// first colon is the rule's name. The engine's key is name:key, and so reads as written.
 func (r *reader) template(d *ruleDraft, n *node) bool {
 	s, ok := r.text(n, d.verbs[0].name, "pay:{path.id}")
 	if !ok {
@@ -42,7 +41,7 @@ func (r *reader) template(d *ruleDraft, n *node) bool {
 	return r.setKey(d, key, n)
 }
 
-// keep notes the key.
+// setKey parses the key without the name.
 func (r *reader) setKey(d *ruleDraft, s string, n *node) bool {
 	t, err := rule.ParseTemplate(s, n.inside())
 	if err != nil {
@@ -62,22 +61,22 @@ func (r *reader) badTemplate(n *node, err error) {
 	r.errorf(at, BadKey, hint, "%s", what)
 }
 
-// named tells whether a rule says how it is called.
+// hasName reports whether the rule has a name: field.
 func (d *ruleDraft) hasName() bool { return d.node.has("name") }
 
-// splitKey takes the name off a template.
+// splitKey splits a template into name and key.
 func splitKey(s string) (name, key string) {
-	before, after, parted := strings.Cut(s, ":")
+	before, after, found := strings.Cut(s, ":")
 	switch {
 	case strings.ContainsAny(before, "{}"):
 		return "", s
-	case !parted:
-		return s, s // one for all
+	case !found:
+		return s, s // a constant: one key for all requests
 	}
 	return before, after
 }
 
-// nameFor makes a name of what a path calls things.
+// nameFor suggests a name: the last constant part of the path.
 func nameFor(m *Match) string {
 	for _, step := range slices.Backward(strings.Split(m.Path, "/")) {
 		if step != "" && !strings.ContainsAny(step, "{}") {
@@ -89,7 +88,7 @@ func nameFor(m *Match) string {
 
 var bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 
-// checkKey finds parts of a key that no request of the rule has.
+// checkKey reports parts of the key that no request of the rule has.
 func (r *reader) checkKey(d *ruleDraft, verb pair) {
 	names := d.Match.wildcards()
 	for _, part := range d.Key.Parts() {
@@ -98,13 +97,13 @@ func (r *reader) checkKey(d *ruleDraft, verb pair) {
 		case meant != "":
 			r.errorf(verb.at, BadKey, fmt.Sprintf("did you mean {path.%s}?", meant), "the path has no {%s}", part.Name)
 		default:
-			r.errorf(verb.at, BadKey, fmt.Sprintf("write {%s} in match, where the part is", part.Name), "the path has no {%s}", part.Name)
+			r.errorf(verb.at, BadKey, fmt.Sprintf("write {%s} in the path of match", part.Name), "the path has no {%s}", part.Name)
 		}
 	}
 	if d.Key.Uses(rule.JWT) && d.Principal.JWT == nil {
-		r.errorf(verb.at, BadKey, "add principal: {jwt: …}, which says how it is verified", "the key has a claim of a token that nobody verifies")
+		r.errorf(verb.at, BadKey, "add principal: {jwt: …} with the key that verifies tokens", "the key contains a claim of a token that is not verified")
 	}
 	if d.Key.Uses(rule.Body) && len(d.Match.Methods) > 0 && !slices.ContainsFunc(d.Match.Methods, func(m string) bool { return !slices.Contains(bodyless, m) }) {
-		r.errorf(verb.at, BadKey, "use {query.name} or {path.name}", "a %s has no body to take a part of the key from", d.Match.Methods[0])
+		r.errorf(verb.at, BadKey, "use {query.name} or {path.name}", "the key contains a part of the body, and a %s request has none", d.Match.Methods[0])
 	}
 }

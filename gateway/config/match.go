@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// match reads which requests a rule is about: "POST,PUT /orders/{id}", or fields.
+// match reads the requests of a rule: "POST,PUT /orders/{id}", or fields.
 func (r *reader) match(m *Match, n *node) {
-	unquoted := n.flow && len(n.pairs) == 1 && n.pairs[0].value.kind == null // {method}, say
+	unquoted := n.flow && len(n.pairs) == 1 && n.pairs[0].value.kind == null // such as {method}
 	if n.kind == mapping && !unquoted {
 		matchShape.read(r, m, n)
 		return
@@ -43,20 +43,20 @@ func examplePath(s string) string {
 	return "/" + truncate(s)
 }
 
-// methods reads POST,PUT.
+// methods reads a list of methods such as POST,PUT.
 func (r *reader) methods(s string, at rule.Pos) (all []string) {
 	for m := range strings.SplitSeq(s, ",") {
 		switch upper := strings.ToUpper(m); {
 		case m == "":
-			r.errorf(at, BadValue, "write POST,PUT without spaces", "match: a method is missing beside a comma")
+			r.errorf(at, BadValue, "write POST,PUT without spaces", "match: there is no method next to a comma")
 		case !fieldName.MatchString(m):
 			r.errorf(at, BadValue, "write POST /orders", "match: %s is not a method", quote(m))
 		case m != upper:
-			r.errorf(at, BadValue, "write "+upper, "match: methods are in capitals, and %s is not", quote(m))
+			r.errorf(at, BadValue, "write "+upper, "match: the method %s is not in capitals", quote(m))
 		case slices.Contains(all, m):
-			r.errorf(at, Duplicate, "keep one", "match: %s is there twice", m)
+			r.errorf(at, Duplicate, "keep one", "match: the method %s occurs twice", m)
 		case !slices.Contains(knownMethods, m) && rule.Meant(strings.ToLower(m), lower(knownMethods)) != "":
-			r.errorf(at, BadValue, "did you mean "+strings.ToUpper(rule.Meant(strings.ToLower(m), lower(knownMethods)))+"?", "match: no request has the method %s", m)
+			r.errorf(at, BadValue, "did you mean "+strings.ToUpper(rule.Meant(strings.ToLower(m), lower(knownMethods)))+"?", "match: %s is not a method", m)
 		default:
 			all = append(all, m)
 		}
@@ -65,7 +65,7 @@ func (r *reader) methods(s string, at rule.Pos) (all []string) {
 	return all
 }
 
-// known are the methods that people mean.
+// knownMethods are what a misspelled method could mean. Others are allowed.
 var knownMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
 
 func lower(all []string) []string {
@@ -76,17 +76,17 @@ func lower(all []string) []string {
 	return out
 }
 
-// pattern reads a path as http.ServeMux has them.
+// pattern reads a path in the syntax of http.ServeMux.
 func (r *reader) pattern(s string, at rule.Pos) string {
 	switch why := badPattern(s); {
 	case strings.Contains(s, "://"):
-		r.errorf(at, BadValue, "write the path here, and host: beside it", "match: %s is a URL", quote(s))
+		r.errorf(at, BadValue, "write the path here, and the host in host:", "match: %s is a URL, not a path", quote(s))
 	case !strings.HasPrefix(s, "/"):
 		r.errorf(at, BadValue, "write /"+truncate(s), "match: the path %s does not begin with a slash", quote(s))
 	case strings.ContainsAny(s, "?#"):
-		r.errorf(at, BadValue, "leave it out: any query matches; for a part of a key, write {query.name}", "match: %s has more than a path", quote(s))
+		r.errorf(at, BadValue, "leave it out: any query matches; for a part of a key, write {query.name}", "match: %s contains more than a path", quote(s))
 	case strings.Contains(s, "*"):
-		r.errorf(at, BadValue, "write {name} for one step, or {rest...} for all that follow", "match: there is no * in a path")
+		r.errorf(at, BadValue, "write {name} for one part, or {rest...} for all that follow", "match: a path has no wildcard *")
 	case why != "":
 		r.errorf(at, BadValue, "write /orders/{id}, /files/{rest...} or /shop/", "match: %s: %s", quote(s), why)
 	default:
@@ -95,7 +95,7 @@ func (r *reader) pattern(s string, at rule.Pos) string {
 	return ""
 }
 
-// badPattern has net/http judge.
+// badPattern returns the complaint of net/http about a pattern, or "".
 func badPattern(s string) (why string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -106,16 +106,16 @@ func badPattern(s string) (why string) {
 		}
 	}()
 	if strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
-		return "it has a space"
+		return "the path contains a space"
 	}
 	http.NewServeMux().Handle(s, http.NotFoundHandler())
 	return ""
 }
 
-// wildcard is what a pattern calls a part of a path.
+// wildcard matches a wildcard of a pattern.
 var wildcard = regexp.MustCompile(`\{([^{}.$]+)(\.\.\.)?\}`)
 
-// wildcards returns what the parts of a path are called.
+// wildcards returns the names of the path's wildcards.
 func (m *Match) wildcards() (names []string) {
 	for _, w := range wildcard.FindAllStringSubmatch(m.Path, -1) {
 		names = append(names, w[1])
@@ -151,7 +151,7 @@ var pathField = field[Match]{
 	},
 }
 
-// hostName is a name with an optional *. before it.
+// hostName matches a host name with an optional *. before it.
 var hostName = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$`)
 
 var hostField = field[Match]{
@@ -163,9 +163,9 @@ var hostField = field[Match]{
 		case hostName.MatchString(plain), strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]"):
 			m.Host = plain
 		case strings.Contains(s, ":"):
-			r.errorf(n.at, BadValue, "leave the port out: any matches", "host: %s has a port", quote(s))
+			r.errorf(n.at, BadValue, "leave the port out: any port matches", "host: %s has a port", quote(s))
 		default:
-			r.errorf(n.at, BadValue, "write shop.example.com or *.example.com", "host: %s is not a name", quote(s))
+			r.errorf(n.at, BadValue, "write shop.example.com or *.example.com", "host: %s is not a host name", quote(s))
 		}
 	},
 	print:  func(m *Match) *node { return textNode(m.Host) },
@@ -183,7 +183,7 @@ var headersField = field[Match]{
 		for _, p := range n.pairs {
 			if name := r.headerName(p.name, &node{at: p.at}); name != "" {
 				if _, twice := m.Header[name]; twice {
-					r.errorf(p.at, Duplicate, "keep one: case does not matter", "header: %s is there twice", name)
+					r.errorf(p.at, Duplicate, "keep one: case does not matter", "header: %s occurs twice", name)
 				}
 				if s, ok := r.text(p.value, p.name, "v2"); ok {
 					m.Header[name] = s
@@ -215,7 +215,7 @@ func sorted[V any](m map[string]V) []string {
 	return names
 }
 
-// sign is the same for rules that are about the same requests.
+// canonical returns a text that is equal for rules that match the same requests.
 func (m *Match) canonical() string {
 	methods := slices.Sorted(slices.Values(m.Methods))
 	return fmt.Sprintf("%q %q %q %q", methods, m.Path, m.Host, m.Header) // fmt sorts a map

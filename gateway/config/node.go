@@ -4,19 +4,18 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A node is a piece of a file, as far as it is read here: what it says and where.
-// The YAML library's own tree has three dozen kinds; these are the ones a file may
-// have.
+// A node is a value of a file with its position. The YAML library's tree has three dozen
+// kinds of nodes; a configuration needs only these.
 type node struct {
 	kind  kind
 	at    rule.Pos
 	text  string // of a scalar
-	quote bool   // it is in quotes, or a block: then it is text, whatever it looks like
-	flow  bool   // a mapping or list in brackets
+	quote bool   // in quotes, or a block: then it is text, even if it looks like a number
+	flow  bool   // a mapping or list in brackets; of a null: already reported
 	pairs []pair
 	items []*node
 
-	comment string // when it is printed: what stands behind it
+	comment string // printed behind the value
 }
 
 // A pair is a field of a mapping.
@@ -30,23 +29,23 @@ type pair struct {
 type kind int
 
 const (
-	null    kind = iota // nothing is there
-	text                // a text, in quotes or such that it can be nothing else
-	number              // plain, and looks like a number
+	null    kind = iota // no value
+	text                // in quotes, or not readable as another kind
+	number              // unquoted, and readable as a number
 	boolean             // true or false
 	mapping
 	list
 )
 
-// String says what it is, for messages.
+// String returns a predicate for messages.
 func (k kind) String() string {
-	return [...]string{"is nothing", "is text", "is a number", "is true or false", "has fields", "is a list"}[k]
+	return [...]string{"is empty", "is text", "is a number", "is true or false", "has fields", "is a list"}[k]
 }
 
-// scalar tells whether n is a single value.
+// scalar reports whether n is a single value.
 func (n *node) scalar() bool { return n.kind == text || n.kind == number || n.kind == boolean }
 
-// inside is where the text of a scalar begins: behind its quote, if it has one.
+// inside returns the position of a scalar's text, behind its opening quote.
 func (n *node) inside() rule.Pos {
 	if n.quote {
 		return rule.Pos{Line: n.at.Line, Col: n.at.Col + 1}

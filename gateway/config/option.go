@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// options has package rule read what the rule and its preset say.
+// applyOptions combines the options of the rule and its preset, and lets package rule
+// parse them.
 func (r *reader) applyOptions(d *ruleDraft, verb pair) {
 	own := d.options
 	below, ok := r.preset(d.Preset, d.node.field("preset"), nil)
@@ -38,26 +39,26 @@ func (r *reader) applyOptions(d *ruleDraft, verb pair) {
 	d.invalid = d.invalid || !ok
 }
 
-// presetFits tells whether a preset is for the verb.
+// presetFits reports whether a preset can be used with the verb.
 func (r *reader) presetFits(d *ruleDraft, s presetOptions, verb pair) bool {
 	at := d.node.field("preset").at
 	switch v := rule.Verb(verb.name); {
 	case v == rule.Lock:
-		r.errorf(at, Conflict, "leave it out, or write once or submit", "presets are for once and submit: a lock keeps nothing when the work is over")
+		r.errorf(at, Conflict, "leave it out, or write once or submit", "presets are for once and submit; a lock has no policy")
 	case s.verbs != nil && !slices.Contains(s.verbs, v) && !d.node.has("after"):
-		what := "refuses repeats, and keeps no answer"
+		what := "refuses repeats, and stores no response"
 		if s.verbs[0] == rule.Once {
-			what = "keeps answers"
+			what = "stores responses"
 		}
-		r.errorf(at, Conflict, "write "+string(s.verbs[0])+" instead of "+verb.name, "preset %s %s", d.Preset, what)
+		r.errorf(at, Conflict, "write "+string(s.verbs[0])+" instead of "+verb.name, "preset %s %s, which is not what %s does", d.Preset, what, verb.name)
 	default:
 		return true
 	}
 	return false
 }
 
-// parseOptions has package rule judge. Of a key it expects Go, and gets some: ours
-// is a template, which has been judged by itself.
+// parseOptions lets package rule parse the options. It expects a key in Go syntax, as in
+// a directive, and gets a stand-in: the key of a file is a template, checked elsewhere.
 func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *ruleDraft) (rule.Rule, bool) {
 	standIn := rule.Option{Name: rule.Word{Text: "key", At: verb.At}, Value: rule.Word{Text: "user,key", At: verb.At}}
 	do, errs := rule.Parse(verb, append(slices.Clip(options), standIn))
@@ -67,17 +68,18 @@ func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *ruleDraf
 	}
 	ok := len(errs) == 0
 	if i := slices.IndexFunc(options, func(o rule.Option) bool { return o.Name.Text == "on-duplicate" && o.Value.Text == string(rule.Skip) }); i >= 0 {
-		r.errorf(options[i].Value.At, BadOption, "use refuse, or replay with once", "on-duplicate: skip is for functions, and a client has to be told something")
+		r.errorf(options[i].Value.At, BadOption, "use refuse, or replay with once", "on-duplicate: skip is for functions; a client needs a response")
 		ok = false
 	}
 	if d != nil && do.Verb == rule.Once && ok && do.Policy().WithDefaults().After != guard.Keep {
-		r.errorf(r.positionOf(options, "after", "window", verb.At), Conflict, "write submit instead of once", "once keeps the answer for whoever asks again, and this says to keep none")
+		r.errorf(r.positionOf(options, "after", "window", verb.At), Conflict, "write submit instead of once", "once stores the response for repeats, but this option discards it")
 		ok = false
 	}
 	return do, ok
 }
 
-// place is where the first of two options stands, or else the verb.
+// positionOf returns the position of the first of two options that is set, or else of the
+// verb.
 func (r *reader) positionOf(options []rule.Option, a, b string, verb rule.Pos) rule.Pos {
 	for _, name := range []string{a, b} {
 		for _, o := range options {
@@ -89,17 +91,17 @@ func (r *reader) positionOf(options []rule.Option, a, b string, verb rule.Pos) r
 	return verb
 }
 
-// assigned is how options are written in a directive.
+// directiveOption matches an option as written in a directive, name=value.
 var directiveOption = regexp.MustCompile(`\b(name|kind|wait|lease|max-hold|after|window|retain|scope|on-duplicate|on-error|on-unknown|on-down|local|status|message)=`)
 
-// Forms of what package rule says.
+// Patterns of the messages of package rule.
 var (
 	hintSuffix = regexp.MustCompile(`^(.*) \((did you mean .*\?)\)$`)
 	valueOnly  = regexp.MustCompile(`^[a-z-]+: (\S+|".*")$`)
 )
 
-// halves takes what package rule says apart: what is wrong, and what to write
-// instead, as it is written in a file.
+// splitHint splits a message of package rule into what is wrong and what to write
+// instead, and turns name=value into the syntax of a file.
 func splitHint(s string) (what, hint string) {
 	if m := hintSuffix.FindStringSubmatch(s); m != nil {
 		s, hint = m[1], m[2]
@@ -109,9 +111,9 @@ func splitHint(s string) (what, hint string) {
 	what, hint = directiveOption.ReplaceAllString(s, "$1: "), directiveOption.ReplaceAllString(hint, "$1: ")
 	switch what {
 	case "scope: global":
-		hint = "it is called key here"
+		hint = "in a file, write scope: key"
 	case "scope: user":
-		hint = "it is called user+key here"
+		hint = "in a file, write scope: user+key"
 	}
 	if valueOnly.MatchString(what) {
 		what += " is not known"
@@ -122,7 +124,7 @@ func splitHint(s string) (what, hint string) {
 	return what, hint
 }
 
-// optionNode returns an option as it is printed.
+// optionNode returns an option for printing, or nil.
 func optionNode(do *rule.Rule, name string) *node {
 	words, _ := rule.Split(do.Settings(), rule.Pos{Line: 1, Col: 1})
 	for _, w := range words {
@@ -133,7 +135,7 @@ func optionNode(do *rule.Rule, name string) *node {
 	return nil
 }
 
-// fill says in words what a rule does that leaves something out.
+// setDefaults fills in the options that a rule leaves out.
 func (r *reader) setDefaults(d *ruleDraft) {
 	if d.Do.Verb == rule.Lock {
 		if d.Do.Kind == "" {

@@ -7,18 +7,18 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Parse reads what is in a file, whose name is for messages. It tells every mistake
-// there is; a Config is returned only if there is none.
+// Parse parses the content of a file; the file's name is for messages. It returns all
+// mistakes, and a Config only if there are none.
 //
-// In engine, to, listen and the file of a secret or token, ${NAME} stands for what
-// the environment says; one that is not set, or empty, is a mistake. Anchors,
-// aliases, merge keys, tags and several documents are refused: a rule says what it
-// does where it stands, and what several share is a preset.
+// In engine, to, listen and the file of a secret or token, ${NAME} is replaced from the
+// environment; an unset or empty variable is a mistake. Anchors, aliases, merge keys,
+// tags and several documents are refused, so that a rule can be read where it stands.
+// Use presets for what rules share.
 func Parse(file string, content []byte) (*Config, Errors) {
 	return newReader(file, content).config(content)
 }
 
-// Load reads a file.
+// Load reads and parses a file.
 func Load(path string) (*Config, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -48,8 +48,8 @@ func (r *reader) config(content []byte) (*Config, Errors) {
 	return c, nil
 }
 
-// rulesField waits until the rest has been read: rules build on presets and on the
-// file's principal, wherever these stand.
+// rulesField only remembers the list. Rules depend on presets and on the file's
+// principal, which may follow them, so they are read last.
 func rulesField() field[Config] {
 	return field[Config]{
 		name: "rules", description: "What to do with which requests; the first rule that matches applies. [] guards nothing.",
@@ -79,7 +79,7 @@ func rulesField() field[Config] {
 	}
 }
 
-// presetsField keeps the file's own presets for the rules.
+// presetsField remembers the file's own presets until the rules are read.
 func presetsField() field[Config] {
 	return field[Config]{
 		name: "presets", description: "The file's own policies, each a name with the fields of a policy; preset: in one builds on another.",
@@ -90,7 +90,7 @@ func presetsField() field[Config] {
 			}
 			r.presetMap = n
 		},
-		print: func(*Config) *node { return nil }, // rules are printed with what they say
+		print: func(*Config) *node { return nil }, // rules are printed with their presets applied
 		schema: func() *jsonschema.Schema {
 			return &jsonschema.Schema{Type: "object", AdditionalProperties: presetShape().schemaOf()}
 		},

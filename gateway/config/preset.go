@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A builtin is a policy that package guard has by name, and the verb it is for:
-// once keeps answers, submit does not.
+// A builtin is a named policy of package guard, and the verbs it is for: once stores
+// responses, submit does not.
 type builtin struct {
 	policy func(string) guard.Policy
 	verbs  []rule.Verb
@@ -26,14 +26,14 @@ var builtins = map[string]builtin{
 	"long":    {guard.Long, []rule.Verb{rule.Once, rule.Submit}},
 }
 
-// presetDrafts reads the file's own presets.
+// readPresets reads the file's own presets.
 func (r *reader) readPresets() {
 	if r.presetMap == nil {
 		return
 	}
 	for _, p := range r.presetMap.pairs {
 		if _, ours := builtins[p.name]; ours {
-			r.errorf(p.at, Duplicate, "give it a name of your own, and write preset: "+p.name+" in it", "there is a preset %s already", p.name)
+			r.errorf(p.at, Duplicate, "choose another name, and write preset: "+p.name+" in it to build on that", "%s is the name of a built-in preset", p.name)
 			continue
 		}
 		d := &ruleDraft{node: p.value}
@@ -47,7 +47,7 @@ func (r *reader) readPresets() {
 	}
 }
 
-// presetCheck finds what is wrong with a preset whether or not a rule uses it.
+// checkPreset reports mistakes in a preset even if no rule uses it.
 func (r *reader) checkPreset(name string, d *ruleDraft) {
 	b, ok := r.preset(d.basePreset, d.node.field("preset"), []string{name})
 	if !ok || d.invalid {
@@ -60,22 +60,23 @@ func (r *reader) checkPreset(name string, d *ruleDraft) {
 	r.parseOptions(rule.Word{Text: string(verb), At: d.node.at}, override(b.options, d.options), nil)
 }
 
-// keeps tells whether options are those of once.
+// keepsResult reports whether the options store a result, as once does.
 func keepsResult(options []rule.Option) bool {
 	return !slices.ContainsFunc(options, func(o rule.Option) bool {
 		return o.Name.Text == "window" || o.Name.Text == "after" && o.Value.Text != string(guard.Keep)
 	})
 }
 
-// A stock is what a preset says.
+// presetOptions are the contents of a preset.
 type presetOptions struct {
 	options []rule.Option
 	message guard.Message
-	verbs   []rule.Verb // of the built-in one below it; nil: any guard
+	verbs   []rule.Verb // of the built-in preset it builds on; nil: once and submit
 }
 
-// preset returns what a preset says. Its options stand where it is named, since
-// that is where a rule can be changed. Those in trail build on it.
+// preset returns the contents of a preset. The position of its options is that of the
+// preset: field n, because a mistake has to be corrected there. trail lists the presets
+// that build on it, to find cycles.
 func (r *reader) preset(name string, n *node, trail []string) (presetOptions, bool) {
 	if name == "" || n == nil {
 		return presetOptions{}, n == nil || n.kind == text
@@ -86,10 +87,10 @@ func (r *reader) preset(name string, n *node, trail []string) (presetOptions, bo
 	d, ok := r.presets[name]
 	switch {
 	case !ok:
-		r.errorf(n.at, BadValue, presetHint(name, r.presets), "there is no preset %s", quote(name))
+		r.errorf(n.at, BadValue, presetHint(name, r.presets), "%s is not a preset", quote(name))
 		return presetOptions{}, false
 	case slices.Contains(trail, name):
-		r.errorf(n.at, Conflict, "let one of them build on something else", "preset %s builds on itself", quote(name))
+		r.errorf(n.at, Conflict, "remove one preset: field of the cycle", "preset %s builds on itself", quote(name))
 		return presetOptions{}, false
 	}
 	below, ok := r.preset(d.basePreset, d.node.field("preset"), append(trail, name))
@@ -108,10 +109,10 @@ func presetHint(name string, own map[string]*ruleDraft) string {
 	if meant := rule.Meant(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
 	}
-	return fmt.Sprintf("there are %s, and what stands under presets", joined(names))
+	return fmt.Sprintf("choose from %s, or add it under presets", joined(names))
 }
 
-// policyOptions writes a policy down as options.
+// policyOptions returns a policy as options.
 func policyOptions(p guard.Policy) []rule.Option {
 	words, _ := rule.Split(rule.Rule{
 		Verb: rule.Once, After: p.After, Window: p.Window, Retain: p.Retain, Scope: p.Scope, Lease: p.Lease, MaxHold: p.MaxHold,
@@ -120,7 +121,7 @@ func policyOptions(p guard.Policy) []rule.Option {
 	return words
 }
 
-// placed moves options to where they are asked for.
+// moveTo returns the options with another position.
 func moveTo(options []rule.Option, at rule.Pos) []rule.Option {
 	moved := slices.Clone(options)
 	for i := range moved {
@@ -129,9 +130,8 @@ func moveTo(options []rule.Option, at rule.Pos) []rule.Option {
 	return moved
 }
 
-// merge puts options over others. What is left when the work was done is one
-// decision, of which window and retain are parts: who makes another one, makes it
-// whole.
+// override returns the options below, overridden by those in over. window and retain
+// belong to after, and max-hold to lease: a new value of one discards the others.
 func override(below, over []rule.Option) []rule.Option {
 	said := func(name string) bool {
 		return slices.ContainsFunc(over, func(o rule.Option) bool { return o.Name.Text == name })

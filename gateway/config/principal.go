@@ -18,10 +18,10 @@ var headerField = field[Principal]{
 	schema: func() *jsonschema.Schema { return textSchema("X-User") },
 }
 
-// fieldName is what the name of a header looks like (RFC 9110).
+// fieldName matches the name of a header (RFC 9110).
 var fieldName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// headerName returns the name of a header in its one form.
+// headerName returns the canonical name of a header.
 func (r *reader) headerName(s string, n *node) string {
 	if !fieldName.MatchString(s) {
 		r.errorf(n.at, BadValue, "use letters, digits and dashes, as in X-User", "%s is not the name of a header", quote(s))
@@ -64,11 +64,11 @@ func (r *reader) principal(p *Principal, n *node) {
 	case s == "mtls":
 		p.MTLS = true
 	case s == "header":
-		r.errorf(n.at, BadValue, "write principal: {header: X-User}", "principal: header does not say which")
+		r.errorf(n.at, BadValue, "write principal: {header: X-User}", "principal: header does not name the header")
 	case s == "jwt":
-		r.errorf(n.at, BadValue, "write principal: {jwt: {jwks: https://…}}", "principal: jwt does not say how it is verified")
+		r.errorf(n.at, BadValue, "write principal: {jwt: {jwks: https://…}}", "principal: jwt does not name the key that verifies tokens")
 	default:
-		r.errorf(n.at, BadValue, "write none, mtls, {header: X-User} or {jwt: {jwks: https://…}}", "principal: %s is not known", quote(s))
+		r.errorf(n.at, BadValue, "write none, mtls, {header: X-User} or {jwt: {jwks: https://…}}", "principal: %s is not a kind of authentication", quote(s))
 	}
 }
 
@@ -76,9 +76,9 @@ func (r *reader) checkPrincipal(p *Principal, n *node) {
 	header, jwt := n.field("header"), n.field("jwt")
 	switch {
 	case header != nil && jwt != nil:
-		r.errorf(jwt.at, Conflict, "keep one", "principal has both header and jwt: which of them counts?")
+		r.errorf(jwt.at, Conflict, "keep one", "principal has both header and jwt")
 	case header == nil && jwt == nil:
-		r.errorf(n.at, Missing, "add header: X-User or jwt: …, or write principal: none", "principal says nothing")
+		r.errorf(n.at, Missing, "add header: X-User or jwt: …, or write principal: none", "principal is empty")
 	case jwt != nil && jwt.kind == mapping:
 		r.checkJWT(p.JWT, jwt)
 	}

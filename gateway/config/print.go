@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// Print returns what c does as a file: presets and defaults are written out, and
-// what is secret is not. With origin, a remark behind each value says where it is
-// from: the file, a preset, or nobody said otherwise.
+// Print returns c as a file, with presets and defaults written out and without secrets.
+// With origin, a comment behind each value names its origin: file, preset or default.
 func (c *Config) Print(origin bool) []byte {
 	p := &printer{origins: c.origins, origin: origin}
 	p.mapping(fileShape().print(c), 0, "")
 	return []byte(p.b.String())
 }
 
-// A printer writes nodes down.
+// A printer writes nodes as YAML.
 type printer struct {
 	b       strings.Builder
 	origins map[string]string
@@ -33,7 +32,7 @@ func (p *printer) mapping(n *node, indent int, path string) {
 	}
 }
 
-// afterDash tells whether a list's dash has begun the line.
+// afterDash reports whether the line begins with the dash of a list.
 func (p *printer) afterDash() bool { return strings.HasSuffix(p.b.String(), "- ") }
 
 func (p *printer) field(f pair, indent int, path string) {
@@ -74,19 +73,19 @@ func (p *printer) inline(n *node) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// remark is what stands behind a value.
+// comment returns the comment behind a value.
 func (p *printer) comment(n *node, path string) string {
-	switch from := p.valueOrigin(path); {
+	switch {
 	case p.origin:
-		return "  # " + from
+		return "  # " + p.valueOrigin(path)
 	case n.comment != "":
 		return "  # " + n.comment
 	}
 	return ""
 }
 
-// from says where a value is from. What is deeper than its field is from where that
-// is: of to: http://… the file says no more than the URL.
+// valueOrigin returns the origin of the value at a path. Some values are written in short
+// form one level up, as in to: http://…; their origin is that of the level above.
 func (p *printer) valueOrigin(path string) string {
 	if o, ok := p.origins[path]; ok || !strings.Contains(path, ".") {
 		return cmp.Or(o, "default")
@@ -113,7 +112,8 @@ func value(n *node, flow bool) string {
 	return n.text
 }
 
-// Texts that need no quotes, in a line of its own and in a list in brackets.
+// plainText and plainFlow match texts that need no quotes, on their own and in a list in
+// brackets. otherType matches those that YAML 1.1 reads as another type.
 var (
 	plainText = regexp.MustCompile(`^[\pL/][\pL\pN/_.{}+*@=,-]*([ :]?[\pL\pN/_.{}+*@=,-]+)*$`)
 	plainFlow = regexp.MustCompile(`^[\pL/][\pL\pN/_.+*@=-]*(:?[\pL\pN/_.+*@=-]+)*$`)
@@ -121,7 +121,7 @@ var (
 	otherType = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|nan|inf)$`)
 )
 
-// scalar writes a text such that it is read as one.
+// scalar returns a text in the simplest form that YAML reads as text.
 func scalar(s string, flow bool) string {
 	fits := plainText
 	if flow {

@@ -12,29 +12,29 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A reader reads one file, and remembers what is wrong with it.
+// A reader reads one file, and collects its mistakes.
 type reader struct {
 	file    string
 	lines   []string
 	errs    Errors
 	getenv  func(string) (string, bool)
-	path    []string              // of fields, to where it reads
+	path    []string              // fields from the top to the current one
 	origins map[string]string     // of values, by path
 	presets map[string]*ruleDraft // the file's own
 
 	ruleList, presetMap *node
-	incomplete          bool // it is not known what each rule would be
+	incomplete          bool // a rule could not be read
 }
 
 func newReader(file string, content []byte) *reader {
-	content = bytes.TrimPrefix(content, []byte("\uFEFF")) // which some editors write first
+	content = bytes.TrimPrefix(content, []byte("\uFEFF")) // a byte order mark, which some editors write
 	return &reader{
 		file: file, lines: strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n"),
 		getenv: os.LookupEnv, origins: map[string]string{}, presets: map[string]*ruleDraft{},
 	}
 }
 
-// say notes a mistake, and what to write instead.
+// errorf adds a mistake, and a hint what to write instead.
 func (r *reader) errorf(at rule.Pos, code Code, hint, format string, args ...any) {
 	m := &ParseError{File: r.file, At: at, Code: code, Text: fmt.Sprintf(format, args...), Hint: hint}
 	if at.Line >= 1 && at.Line <= len(r.lines) {
@@ -43,63 +43,63 @@ func (r *reader) errorf(at rule.Pos, code Code, hint, format string, args ...any
 	r.errs = append(r.errs, m)
 }
 
-// secret says of a value that it should not be in the file, without showing it.
+// secretError reports a secret that is in the file, and does not show it.
 func (r *reader) secretError(n *node, hint, text string) {
 	r.errorf(n.at, WrongType, hint, "%s", text)
 	m := r.errs[len(r.errs)-1]
 	m.Excerpt = strings.ReplaceAll(m.Excerpt, n.text, "***")
 }
 
-// within reads a field with its name on the path.
+// within calls read with a field's name added to the path.
 func (r *reader) within(name string, read func()) {
 	r.path = append(r.path, name)
 	read()
 	r.path = r.path[:len(r.path)-1]
 }
 
-// noted says where the value of a field is from.
+// setOrigin records the origin of a field's value.
 func (r *reader) setOrigin(name, origin string) {
 	r.origins[strings.Join(append(slices.Clip(r.path), name), ".")] = origin
 }
 
-// wrongType says that something else belongs here.
+// wrongType reports a value of another kind than the field needs.
 func (r *reader) wrongType(n *node, name, want, hint string) {
 	if n.kind == null {
 		if n.flow {
-			return // an alias, of which it has been said
+			return // already reported, such as an alias
 		}
 		r.errorf(n.at, Missing, hint, "%s has no value", name)
 		return
 	}
-	r.errorf(n.at, WrongType, hint, "%s %s, and should %s", name, n.kind, want)
+	r.errorf(n.at, WrongType, hint, "%s %s, but must %s", name, n.kind, want)
 }
 
-// text returns a text, or tells that it is none.
+// text returns a text of one line, or reports what it is instead.
 func (r *reader) text(n *node, name, example string) (string, bool) {
 	hint := "write " + name + ": " + example
 	switch {
 	case n.kind == number, n.kind == boolean:
-		r.errorf(n.at, WrongType, fmt.Sprintf("put it in quotes if it is meant: %q", n.text), "%s %s, and should be text", name, n.kind)
+		r.errorf(n.at, WrongType, fmt.Sprintf("write it in quotes: %q", n.text), "%s %s, but must be text", name, n.kind)
 	case n.kind == mapping && n.flow:
-		r.errorf(n.at, WrongType, "put a value that begins with { in quotes", "%s %s, and should be text", name, n.kind)
+		r.errorf(n.at, WrongType, "put a value that begins with { in quotes", "%s %s, but must be text", name, n.kind)
 	case n.kind != text:
 		r.wrongType(n, name, "be text", hint)
 	case n.text == "":
 		r.errorf(n.at, Missing, "leave it out, or "+hint, "%s is empty", name)
 	case strings.ContainsFunc(n.text, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		r.errorf(n.at, BadValue, "keep it on one line, without tabs", "%s holds a control character", name)
+		r.errorf(n.at, BadValue, "write it on one line, without tabs", "%s contains a control character", name)
 	default:
 		return n.text, true
 	}
 	return "", false
 }
 
-// variable is what stands for a value from the environment.
+// variable matches a reference to an environment variable.
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expanded is text with ${NAME} replaced by what the environment says.
+// expanded is text with ${NAME} replaced from the environment.
 func (r *reader) expanded(n *node, name, example string) (string, bool) {
 	s, ok := r.text(n, name, example)
 	if !ok || !strings.Contains(s, "${") {
@@ -118,7 +118,7 @@ func (r *reader) expanded(n *node, name, example string) (string, bool) {
 			r.errorf(here, Unset, "set it, or write the value itself", "the environment variable %s is not set", name)
 			ok = false
 		case strings.Contains(value, "${"):
-			r.errorf(here, BadValue, "give it a value without ${", "the environment variable %s names another one", name)
+			r.errorf(here, BadValue, "give it a value without ${", "the environment variable %s refers to another one", name)
 			ok = false
 		}
 	}
@@ -130,13 +130,14 @@ func (r *reader) expanded(n *node, name, example string) (string, bool) {
 		return value
 	})
 	if strings.Contains(s, "${") {
-		r.errorf(n.at, BadValue, "write ${REDIS_URL}", "a ${ is never closed in %s", name)
+		r.errorf(n.at, BadValue, "write ${REDIS_URL}", "%s contains ${ without a closing }", name)
 		return "", false
 	}
 	return s, true
 }
 
-// show quotes what somebody wrote, if it needs to be.
+// quote returns a value of the file for a message, in quotes if it is long, empty or not
+// printable.
 func quote(s string) string {
 	if s == "" || len(s) > 40 || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || !strconv.IsPrint(c) }) {
 		return strconv.Quote(truncate(s))
@@ -144,7 +145,7 @@ func quote(s string) string {
 	return s
 }
 
-// shorten keeps messages readable.
+// truncate cuts a value of the file after 40 bytes, to keep messages readable.
 func truncate(s string) string {
 	if len(s) <= 40 {
 		return s

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// rules reads the rules of a file.
+// rules reads the rules of a file, after everything else.
 func (r *reader) rules(c *Config) {
 	if r.ruleList == nil {
 		return
@@ -28,7 +28,7 @@ func (r *reader) rules(c *Config) {
 	r.checkRules(c)
 }
 
-// rule makes a rule of its draft.
+// rule completes a rule from its draft: key, options, principal, defaults, checks.
 func (r *reader) rule(c *Config, d *ruleDraft) {
 	verb, ok := r.verb(d)
 	if !ok {
@@ -48,17 +48,17 @@ func (r *reader) rule(c *Config, d *ruleDraft) {
 	r.checkRule(c, d, verb)
 }
 
-// verb finds what the rule does.
+// verb returns the rule's lock, once or submit field.
 func (r *reader) verb(d *ruleDraft) (pair, bool) {
 	switch len(d.verbs) {
 	case 0:
-		r.errorf(d.node.at, Missing, "add lock:, once: or submit: with a key, such as lock: pay:{path.id}", "the rule does nothing")
+		r.errorf(d.node.at, Missing, "add lock:, once: or submit: with a key, such as lock: pay:{path.id}", "the rule has no lock, once or submit")
 		return pair{}, false
 	case 1:
 		return d.verbs[0], true
 	}
 	for _, v := range d.verbs[1:] {
-		r.errorf(v.at, Conflict, "make a rule of each, and write continue: true in the first", "a rule has one of lock, once and submit, and this has %s and %s", d.verbs[0].name, v.name)
+		r.errorf(v.at, Conflict, "make a rule of each, and write continue: true in the first", "the rule has both %s and %s", d.verbs[0].name, v.name)
 	}
 	return pair{}, false
 }

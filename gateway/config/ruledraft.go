@@ -10,19 +10,19 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A draft is a rule, or a preset, while it is read.
+// A ruleDraft is a rule or a preset while it is being read.
 type ruleDraft struct {
 	Rule
 	node       *node
 	verbs      []pair
 	options    []rule.Option
 	basePreset string // of a preset: the one it builds on
-	hasToken   bool   // the key has {token} in it
-	unscoped   bool   // nobody said whose keys they are
-	invalid    bool   // something is wrong with its options already
+	hasToken   bool   // the key contains {token}
+	unscoped   bool   // has the default scope, which needs a principal, and no principal
+	invalid    bool   // a mistake in its options is already reported
 }
 
-// ruleShape is the fields of a rule. It is the order in which they are printed.
+// ruleShape has the fields of a rule, in the order in which they are printed.
 func ruleShape() shape[ruleDraft] {
 	fields := []field[ruleDraft]{
 		matchField,
@@ -46,23 +46,23 @@ func ruleShape() shape[ruleDraft] {
 	)}
 }
 
-// ruleHints are about options of directives that a file does not have.
+// ruleHints are hints for options of directives that a file does not have.
 var ruleHints = map[string]string{
-	"key":        "the key stands behind lock, once or submit, as in lock: pay:{path.id}",
-	"when":       "that is Go, for directives: narrow down match, by header for example",
-	"ctx":        "that is Go, for directives: leave it out",
-	"on-timeout": "that is for directives: who does not get a lock in time is answered 423",
-	"method":     "the method stands in match, as in match: POST /orders",
-	"path":       "the path stands in match, as in match: POST /orders",
+	"key":        "write the key behind lock, once or submit, as in lock: pay:{path.id}",
+	"when":       "it is for directives in Go: narrow match instead, for example by header",
+	"ctx":        "it is for directives in Go: leave it out",
+	"on-timeout": "it is for directives: a request that does not get its lock in time is answered with 423",
+	"method":     "write the method in match, as in match: POST /orders",
+	"path":       "write the path in match, as in match: POST /orders",
 	"guard":      "write once or submit",
 }
 
-// presetShape is the fields of a preset.
+// presetShape has the fields of a preset.
 func presetShape() shape[ruleDraft] {
 	return shape[ruleDraft]{name: "a preset", hints: ruleHints, fields: append([]field[ruleDraft]{presetField(func(d *ruleDraft) *string { return &d.basePreset })}, policyFields()...)}
 }
 
-// policyFields are the options of package rule, by their one name.
+// policyFields are the options of package rule, with the same names as in directives.
 func policyFields() []field[ruleDraft] {
 	d := durationSchema
 	get := func(name string) func(*ruleDraft) *node {
@@ -90,7 +90,7 @@ func policyFields() []field[ruleDraft] {
 	}
 }
 
-// option is a field that package rule reads.
+// option is a field that package rule parses later, in applyOptions.
 func option(name, about, def string, s *jsonschema.Schema, show func(*ruleDraft) *node) field[ruleDraft] {
 	return field[ruleDraft]{
 		name: name, description: about, defaultText: def, print: show,
@@ -130,7 +130,8 @@ func optionExample(s *jsonschema.Schema) string {
 	return "409"
 }
 
-// quoted keeps a quote that YAML has left from being taken for one of a directive.
+// quoteOption quotes a text that begins with a quote, which package rule would otherwise
+// take for the quote of a directive.
 func quoteOption(s string) string {
 	if strings.IndexAny(s, "\"`") == 0 {
 		return fmt.Sprintf("%q", s)
@@ -150,7 +151,7 @@ var messageField = field[ruleDraft]{
 		d.Message = guard.Message{}
 		for _, p := range n.pairs {
 			if p.name != "en" && p.name != "zh" {
-				r.errorf(p.at, UnknownField, "there are en and zh", "message has no language %s", quote(p.name))
+				r.errorf(p.at, UnknownField, "use en and zh", "message: the language %s is not supported", quote(p.name))
 			} else if s, ok := r.text(p.value, p.name, "please wait"); ok {
 				d.Message[p.name] = s
 			}
@@ -193,13 +194,13 @@ var matchField = field[ruleDraft]{
 	schema: func() *jsonschema.Schema { return anyOf(textSchema("POST /orders"), matchShape.schemaOf()) },
 }
 
-// besides is a field of match that may stand beside it.
+// besideMatch is a field of match that a rule may have directly.
 func besideMatch(f field[Match]) field[ruleDraft] {
 	return field[ruleDraft]{
 		name: f.name, description: f.description,
 		read: func(r *reader, d *ruleDraft, n *node) {
 			if m := d.node.field("match"); m != nil && m.kind == mapping && m.field(f.name) != nil {
-				r.errorf(n.at, Conflict, "keep one", "%s is in match already", f.name)
+				r.errorf(n.at, Conflict, "keep one", "%s is both in match and beside it", f.name)
 				return
 			}
 			f.read(r, &d.Match, n)
@@ -231,7 +232,7 @@ func presetField(of func(*ruleDraft) *string) field[ruleDraft] {
 				*of(d) = s
 			}
 		},
-		print:  func(*ruleDraft) *node { return nil }, // what is printed is what came of it
+		print:  func(*ruleDraft) *node { return nil }, // the options that it stands for are printed
 		schema: func() *jsonschema.Schema { return textSchema("payment") },
 	}
 }

@@ -6,21 +6,20 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Schema returns the JSON Schema (2020-12) of a file, for editors: it knows which
-// fields there are and what they look like. [Parse] knows, besides, what goes
-// together.
+// Schema returns the JSON Schema (2020-12) of a file, for editors. It describes the fields
+// and their values. Only [Parse] finds settings that contradict each other.
 func Schema() []byte {
 	s := fileShape().schemaOf()
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.Title = "Interlock gateway"
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic(err) // it is made of our own tables
+		panic(err) // the schema consists of strings and numbers
 	}
 	return append(text, '\n')
 }
 
-// ruleSchema says, besides which fields a rule has, that it does one thing.
+// ruleSchema is the schema of a rule, which has exactly one verb.
 func ruleSchema() *jsonschema.Schema {
 	s := ruleShape().schemaOf()
 	for _, verb := range []string{"lock", "once", "submit"} {

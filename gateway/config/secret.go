@@ -12,15 +12,15 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// signatures are the algorithms of tokens that can be accepted.
+// signatures are the known signature algorithms of tokens.
 var signatures = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "HS256", "HS384", "HS512"}
 
-// checkJWT finds what does not go together, and fills in defaults.
+// checkJWT reports settings that contradict each other, and fills in defaults.
 func (r *reader) checkJWT(j *JWT, n *node) {
 	file, jwks := n.field("key-file"), n.field("jwks")
 	switch {
 	case file == nil && jwks == nil:
-		r.errorf(n.at, Missing, "add key-file: jwt.pem, or jwks: https://…", "jwt says nothing about the key: anybody could sign")
+		r.errorf(n.at, Missing, "add key-file: jwt.pem, or jwks: https://…", "jwt has no key to verify tokens with")
 	case file != nil && jwks != nil:
 		r.errorf(jwks.at, Conflict, "keep one", "jwt has both key-file and jwks")
 	case jwks != nil && j.JWKS != "":
@@ -45,7 +45,7 @@ func (r *reader) checkJWKS(s string, n *node) {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		r.errorf(n.at, BadValue, "write https://login.example.com/jwks.json, or a file", "jwks: %s is not a URL", quote(redact(s)))
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		r.errorf(n.at, BadValue, "use https: whoever changes the keys on the way can be anybody", "jwks: %s is not encrypted", quote(redact(s)))
+		r.errorf(n.at, BadValue, "use https: an attacker who replaces the keys could sign in as any user", "jwks: %s is not encrypted", quote(redact(s)))
 	}
 }
 
@@ -55,24 +55,24 @@ func (r *reader) checkAlgs(j *JWT, n *node) {
 		switch {
 		case item.kind != text:
 		case strings.EqualFold(a, "none"):
-			r.errorf(item.at, BadValue, "name RS256, ES256 or EdDSA", "algs: none would believe tokens that nobody signed")
+			r.errorf(item.at, BadValue, "use RS256, ES256 or EdDSA", "algs: none would accept unsigned tokens")
 		case !slices.Contains(signatures, a):
-			hint := "there are " + strings.Join(signatures, ", ")
+			hint := "choose from " + strings.Join(signatures, ", ")
 			if i := slices.IndexFunc(signatures, func(s string) bool { return strings.EqualFold(s, a) }); i >= 0 {
 				hint = "write " + signatures[i]
 			} else if meant := rule.Meant(a, signatures); meant != "" {
 				hint = "did you mean " + meant + "?"
 			}
-			r.errorf(item.at, BadValue, hint, "algs: %s is not known", quote(a))
+			r.errorf(item.at, BadValue, hint, "algs: %s is not a signature algorithm", quote(a))
 		case strings.HasPrefix(a, "HS") && j.JWKS != "":
-			r.errorf(item.at, Conflict, "use key-file with the secret, or RS256 with jwks", "%s takes a secret, and a key set is public", a)
+			r.errorf(item.at, Conflict, "use key-file with the secret, or RS256 with jwks", "%s needs a secret, and the keys of jwks are public", a)
 		case strings.HasPrefix(a, "HS") && slices.ContainsFunc(j.Algs, func(s string) bool { return !strings.HasPrefix(s, "HS") }):
-			r.errorf(item.at, Conflict, "keep one sort", "%s takes a secret, and the others a public key: one could be taken for the other", a)
+			r.errorf(item.at, Conflict, "keep either the HS algorithms or the others", "%s needs a secret, and the others a public key, which a client could pass off as the secret", a)
 		}
 	}
 }
 
-// loopback tells whether a host is this machine.
+// loopback reports whether a host is this machine.
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
@@ -83,14 +83,14 @@ var secretsField = field[Config]{
 	read: func(r *reader, c *Config, n *node) {
 		for _, item := range r.each(n, "secrets") {
 			if item.kind == text {
-				r.secretError(item, "put it into a file or a variable, and write file: or env:", "a secret does not belong into this file")
+				r.secretError(item, "put it in a file or an environment variable, and write file: or env:", "the file contains a secret")
 				continue
 			}
 			var s Secret
 			secretShape.read(r, &s, item)
 			r.oneOf(item, "a secret", "file", "env")
 			if slices.Contains(c.Secrets, s) && s != (Secret{}) {
-				r.errorf(item.at, Duplicate, "keep one", "this secret is there twice")
+				r.errorf(item.at, Duplicate, "keep one", "the same secret occurs twice")
 			}
 			c.Secrets = append(c.Secrets, s)
 		}
@@ -101,7 +101,7 @@ var secretsField = field[Config]{
 	},
 }
 
-// oneOf checks that a mapping has exactly one of some fields.
+// oneOf reports a mapping that does not have exactly one of some fields.
 func (r *reader) oneOf(n *node, what string, names ...string) {
 	if n.kind != mapping {
 		return
@@ -114,7 +114,7 @@ func (r *reader) oneOf(n *node, what string, names ...string) {
 	}
 	switch list := strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]; {
 	case len(found) == 0:
-		r.errorf(n.at, Missing, "add "+list, "%s does not say where it is", what)
+		r.errorf(n.at, Missing, "add "+list, "%s has no source", what)
 	case len(found) > 1:
 		r.errorf(found[1].at, Conflict, "keep one", "%s has both %s and %s", what, found[0].name, found[1].name)
 	}
@@ -155,17 +155,17 @@ var adminTokensField = field[Admin]{
 	read: func(r *reader, a *Admin, n *node) {
 		for _, item := range r.each(n, "tokens") {
 			if item.kind == text {
-				r.secretError(item, "write name:, role: and sha256: of the token", "a token does not belong into this file")
+				r.secretError(item, "write name:, role: and sha256: of the token", "the file contains a token")
 				continue
 			}
 			var t AdminToken
 			adminTokenShape.read(r, &t, item)
 			r.oneOf(item, "a token", "sha256", "file", "env")
 			if h := item.field("sha256"); h != nil && t.SHA256 != "" && !hash.MatchString(t.SHA256) {
-				r.errorf(h.at, BadValue, "write what sha256sum prints: 64 hex digits", "sha256: this is not the SHA-256 of anything")
+				r.errorf(h.at, BadValue, "write the output of sha256sum: 64 hex digits", "sha256: the value is not a SHA-256")
 			}
 			if slices.ContainsFunc(a.Tokens, func(o AdminToken) bool { return o.Name == t.Name }) && t.Name != "" {
-				r.errorf(item.at, Duplicate, "give each its own: the audit trail tells them apart by it", "two tokens are called %s", quote(t.Name))
+				r.errorf(item.at, Duplicate, "give each its own name, which the audit log records", "two tokens have the name %s", quote(t.Name))
 			}
 			a.Tokens = append(a.Tokens, t)
 		}
@@ -182,8 +182,8 @@ var adminTokensField = field[Admin]{
 	schema: func() *jsonschema.Schema { return oneOrMore(adminTokenShape.schemaOf()) },
 }
 
-// nobody is what is shown in place of a token's hash, which could be guessed from
-// it: that of no token.
+// zeroHash is printed in place of a token's hash, from which a short token could be
+// guessed. It is a valid hash, so that the printed file can be parsed.
 var zeroHash = strings.Repeat("0", 64)
 
 var hash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
@@ -195,7 +195,7 @@ var roleField = field[AdminToken]{
 		switch {
 		case !ok:
 		case s != string(View) && s != string(Operate):
-			r.errorf(n.at, BadValue, "write view or operate", "role: %s is not known", quote(s))
+			r.errorf(n.at, BadValue, "write view or operate", "role: %s is not a role", quote(s))
 		default:
 			t.Role = Role(s)
 		}

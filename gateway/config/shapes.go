@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// The shapes of a file, from the top down. The order is that in which they are
-// printed.
+// The shapes of a file, from the top down, in the order in which they are printed.
 
-// top is a function, since rules and presets refer back to the reader.
+// fileShape is a function, because a variable would depend on itself: rules and presets
+// refer back to the reader.
 func fileShape() shape[Config] {
 	return shape[Config]{name: "the file", fields: []field[Config]{
 		required(engineField),
@@ -27,11 +27,11 @@ func fileShape() shape[Config] {
 		required(rulesField()),
 	}, hints: map[string]string{
 		"+engine":  "add engine: memory for one process, or engine: redis://127.0.0.1:6379 for several",
-		"+to":      "add to: http://127.0.0.1:9000, or wherever the service is",
+		"+to":      "add to: with the URL of the service, such as http://127.0.0.1:9000",
 		"+rules":   "add rules: with a - match: for each, or rules: [] to guard nothing",
-		"upstream": "the service is called to", "backend": "the service is called to", "proxy": "the service is called to", "url": "the service is called to",
+		"upstream": "write to: http://…", "backend": "write to: http://…", "proxy": "write to: http://…", "url": "write to: http://…",
 		"redis": "write engine: redis://…", "store": "write engine: redis://…", "port": "write listen: 127.0.0.1:8080", "address": "write listen: 127.0.0.1:8080",
-		"routes": "they are called rules", "auth": "who sends a request is called principal", "version": "leave it out: there is one",
+		"routes": "write rules:", "auth": "write principal:", "version": "leave it out: the format has no versions",
 	}}
 }
 

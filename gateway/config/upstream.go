@@ -27,7 +27,7 @@ func (r *reader) upstream(u *Upstream, n *node) {
 		upstreamShape.read(r, u, n)
 		for _, to := range u.To {
 			if u.H2C && to.Scheme == "https" {
-				r.errorf(n.field("h2c").at, Conflict, "leave it out: with https HTTP/2 is agreed on by itself", "h2c does not go with %s", quote(to.Redacted()))
+				r.errorf(n.field("h2c").at, Conflict, "leave it out: https negotiates HTTP/2 itself", "h2c is HTTP/2 without TLS, and %s uses TLS", quote(to.Redacted()))
 				break
 			}
 		}
@@ -42,7 +42,7 @@ var urlField = field[Upstream]{
 		for _, item := range r.each(n, "to") {
 			if to := r.url(item); to != nil {
 				if slices.ContainsFunc(u.To, func(o *url.URL) bool { return o.String() == to.String() }) {
-					r.errorf(item.at, Duplicate, "name each once", "%s is there twice", quote(to.Redacted()))
+					r.errorf(item.at, Duplicate, "name each once", "to: %s occurs twice", quote(to.Redacted()))
 				}
 				u.To = append(u.To, to)
 			}
@@ -58,7 +58,7 @@ var urlField = field[Upstream]{
 	schema: func() *jsonschema.Schema { return oneOrMore(textSchema("http://127.0.0.1:9000")) },
 }
 
-// url reads where a service is.
+// url reads the URL of a service.
 func (r *reader) url(n *node) *url.URL {
 	s, ok := r.expanded(n, "to", "http://127.0.0.1:9000")
 	if !ok {
@@ -71,13 +71,13 @@ func (r *reader) url(n *node) *url.URL {
 	case err != nil || u.Host == "" || u.Hostname() == "":
 		r.errorf(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", quote(redact(s)))
 	case u.Scheme != "http" && u.Scheme != "https":
-		r.errorf(n.at, BadValue, "use http or https", "to: there is no way to speak %s", quote(u.Scheme))
+		r.errorf(n.at, BadValue, "use http or https", "to: the scheme %s is not supported", quote(u.Scheme))
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		r.errorf(n.at, BadValue, "leave out what follows the ? or #", "to: %s has more than a path", quote(redact(s)))
+		r.errorf(n.at, BadValue, "leave out what follows the ? or #", "to: %s has a query or fragment", quote(redact(s)))
 	case u.User != nil:
-		r.errorf(n.at, BadValue, "let the clients authenticate, or put it behind a network of its own", "to: user and password in a URL are not sent on")
+		r.errorf(n.at, BadValue, "leave them out; let clients authenticate, or put the service into a private network", "to: the gateway does not send user and password of a URL")
 	default:
-		if u, err = url.Parse(u.String()); err == nil { // in the one form it is printed in
+		if u, err = url.Parse(u.String()); err == nil { // in its canonical form
 			return u
 		}
 		r.errorf(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", quote(redact(s)))

@@ -23,14 +23,14 @@ func (r *reader) duration(n *node, name string, least, most time.Duration) (time
 	case err != nil:
 		r.errorf(n.at, BadValue, "use 3s, 500ms, 2m, 24h", "%s: %s is not a duration", name, quote(n.text))
 	case d < least || d > most:
-		r.errorf(n.at, BadValue, fmt.Sprintf("use %s to %s", durationText(least), durationText(most)), "%s: %s is out of bounds", name, quote(n.text))
+		r.errorf(n.at, BadValue, fmt.Sprintf("use %s to %s", durationText(least), durationText(most)), "%s: %s is out of range", name, quote(n.text))
 	default:
 		return d, true
 	}
 	return 0, false
 }
 
-// units are those of sizes. They go by 1,024, and are called so.
+// units are the units of sizes, multiples of 1,024.
 var units = []struct {
 	name  string
 	bytes int64
@@ -53,14 +53,14 @@ func (r *reader) bytes(n *node, name string, least, most int64) (int64, bool) {
 	case err != nil:
 		r.errorf(n.at, BadValue, "use bytes, KiB, MiB or GiB, as in 1MiB", "%s: %s is not a size", name, quote(n.text))
 	case v > math.MaxInt64/unit || v*unit < least || v*unit > most:
-		r.errorf(n.at, BadValue, fmt.Sprintf("use %s to %s", sizeText(least), sizeText(most)), "%s: %s is out of bounds", name, quote(n.text))
+		r.errorf(n.at, BadValue, fmt.Sprintf("use %s to %s", sizeText(least), sizeText(most)), "%s: %s is out of range", name, quote(n.text))
 	default:
 		return v * unit, true
 	}
 	return 0, false
 }
 
-// sizeText writes a size with the largest unit that leaves nothing over.
+// sizeText returns a size in the largest unit that divides it.
 func sizeText(v int64) string {
 	for _, u := range units {
 		if v >= u.bytes && v%u.bytes == 0 {
@@ -70,7 +70,7 @@ func sizeText(v int64) string {
 	return strconv.FormatInt(v, 10)
 }
 
-// brief prints a duration without the zeros that Go's has at its end.
+// durationText returns a duration as a user would write it: 1h, not 1h0m0s.
 func durationText(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -82,10 +82,10 @@ func durationText(d time.Duration) string {
 	return s
 }
 
-// plain is a value that needs no quotes.
+// plainNode is a value that is printed without quotes.
 func plainNode(s string) *node { return &node{kind: number, text: s} }
 
-// textNode is a text, or nothing if it is empty.
+// textNode is a text; nil if it is empty.
 func textNode(s string) *node {
 	if s == "" {
 		return nil

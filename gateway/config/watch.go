@@ -10,27 +10,26 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long a file must have been left alone: editors and those who deploy
-// write in several steps.
+// debounce is how long a file must stay unchanged before it is read: editors and
+// deployments write in several steps.
 const debounce = 200 * time.Millisecond
 
-// look is how often the file is read in any case: network file systems tell nobody,
-// and a system may run out of watches.
+// pollInterval is how often the file is read without a notification: network file systems
+// send none, and a system may run out of watches.
 const pollInterval = 30 * time.Second
 
-// Watch calls changed with what is in a file, each time it has become something
-// else, until ctx is done; it returns nil then. A file that is wrong, or gone, is
-// told as an error, once. It is told neither of the file as it is now, nor of
-// changes that change nothing.
+// Watch calls changed each time the content of a file changes, until ctx is done; then it
+// returns nil. A file that is invalid or missing is reported once, as an error. Watch
+// does not report the current content, nor writes that change nothing.
 //
-// The file's directory is watched and not the file: editors rename another file
-// over it, and Kubernetes turns a link around.
+// It watches the directory, not the file: editors rename a new file over the old one, and
+// Kubernetes replaces a symbolic link.
 func Watch(ctx context.Context, path string, changed func(*Config, error)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
 	}
-	defer w.Close() //nolint:errcheck // nothing is written
+	defer w.Close() //nolint:errcheck // it was only read
 	if err := w.Add(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -39,7 +38,7 @@ func Watch(ctx context.Context, path string, changed func(*Config, error)) error
 	return s.watch(ctx, w.Events, w.Errors)
 }
 
-// A sight is a file as it was last seen.
+// A watcher remembers a file as it was last read.
 type watcher struct {
 	path    string
 	changed func(*Config, error)
@@ -47,8 +46,8 @@ type watcher struct {
 	err     error // of reading it
 }
 
-// watch waits until something happens in the directory, and then until nothing has
-// for a while.
+// watch waits for an event in the directory, then until there was none for debounce, and
+// checks the file.
 func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) error {
 	quiet := time.NewTimer(pollInterval)
 	defer quiet.Stop()
@@ -60,14 +59,14 @@ func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs 
 			if !ok {
 				return fsnotify.ErrClosed
 			}
-			if e.Op != fsnotify.Chmod { // backups and virus scanners do that all day
+			if e.Op != fsnotify.Chmod { // backups and virus scanners cause it all day
 				quiet.Reset(debounce)
 			}
 		case _, ok := <-errs:
 			if !ok {
 				return fsnotify.ErrClosed
 			}
-			quiet.Reset(debounce) // something was missed
+			quiet.Reset(debounce) // an event may be lost
 		case <-quiet.C:
 			s.check()
 			quiet.Reset(pollInterval)
@@ -75,7 +74,7 @@ func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs 
 	}
 }
 
-// look reads the file, and tells if it is another than before.
+// check reads the file, and calls changed if its content is new.
 func (s *watcher) check() {
 	content, err := os.ReadFile(s.path)
 	switch {

@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	maxFile     = 1 << 20 // bytes of a file: more is not written by hand
-	maxDepth    = 32      // fields and lists inside each other
-	maxBrackets = 500     // brackets, dashes and colons in a row
+	maxFile     = 1 << 20 // bytes; no file written by hand is longer
+	maxDepth    = 32      // nested fields and lists
+	maxBrackets = 500     // brackets, dashes and colons in a line, which make the library recurse
 )
 
-// tree makes nodes of a file. It returns nil if nothing can be read in it.
+// parseTree parses a file into nodes. It returns nil if the file is not YAML.
 func (r *reader) parseTree(content []byte) *node {
 	switch {
 	case len(content) > maxFile:
-		r.errorf(rule.Pos{Line: 1, Col: 1}, Syntax, "use one of at most 1 MiB", "the file has %d bytes", len(content))
+		r.errorf(rule.Pos{Line: 1, Col: 1}, Syntax, "use at most 1 MiB", "the file is too large: it has %d bytes", len(content))
 		return nil
 	case !utf8.Valid(content):
-		r.errorf(r.invalidUTF8(content), Syntax, "save the file as UTF-8", "this is not UTF-8")
+		r.errorf(r.invalidUTF8(content), Syntax, "save the file as UTF-8", "the file is not UTF-8")
 		return nil
 	case tooDeep(r.lines):
-		r.errorf(rule.Pos{Line: 1, Col: 1}, Syntax, "no field is deeper than six", "there are more than %d brackets inside each other, or in a line", maxBrackets)
+		r.errorf(rule.Pos{Line: 1, Col: 1}, Syntax, "no field is nested deeper than six levels", "the file has more than %d brackets nested or in one line", maxBrackets)
 		return nil
 	}
 	if at, ok := r.control(); ok {
-		r.errorf(at, Syntax, "leave it out", "there is a control character here")
+		r.errorf(at, Syntax, "remove it", "the file contains a control character")
 		return nil
 	}
-	file, err := parseYAML([]byte(strings.Join(r.lines, "\n") + "\n")) // whose line ends are all alike
+	file, err := parseYAML([]byte(strings.Join(r.lines, "\n") + "\n")) // with equal line ends
 	if err != nil {
 		r.syntax(err)
 		return nil
@@ -45,18 +45,18 @@ func (r *reader) parseTree(content []byte) *node {
 	return r.document(file)
 }
 
-// parse does not let a slip in the YAML library end a gateway that reads its file
-// again.
+// parseYAML calls the YAML library, and recovers its panics: a bug in it must not end a
+// gateway that reloads its file.
 func parseYAML(content []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("this cannot be read as YAML")
+			err = errors.New("the file is not valid YAML")
 		}
 	}()
 	return parser.ParseBytes(content, 0, parser.AllowDuplicateMapKey())
 }
 
-// invalid returns where a text stops being UTF-8.
+// invalidUTF8 returns the position of the first byte that is not UTF-8.
 func (r *reader) invalidUTF8(content []byte) rule.Pos {
 	before := 0
 	for before < len(content) {
@@ -70,7 +70,8 @@ func (r *reader) invalidUTF8(content []byte) rule.Pos {
 	return rule.Pos{Line: line + 1, Col: before - strings.LastIndexByte(string(content[:before]), '\n')}
 }
 
-// control finds what no YAML has in it, and no terminal should.
+// control returns the position of the first control character. YAML allows none, and an
+// excerpt must not send one to a terminal.
 func (r *reader) control() (rule.Pos, bool) {
 	for i, line := range r.lines {
 		if col := strings.IndexFunc(line, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f || c >= 0x80 && c < 0xa0 }); col >= 0 {
@@ -80,7 +81,8 @@ func (r *reader) control() (rule.Pos, bool) {
 	return rule.Pos{}, false
 }
 
-// tooDeep counts what a parser goes down for: so many steps would end the process.
+// tooDeep reports whether the YAML library would recurse too deeply on these lines. A
+// stack overflow cannot be recovered.
 func tooDeep(lines []string) bool {
 	depth := 0
 	for _, line := range lines {
@@ -100,18 +102,18 @@ func tooDeep(lines []string) bool {
 	return false
 }
 
-// syntax says what the YAML library found wrong.
+// syntax reports an error of the YAML library, in clearer words where it can.
 func (r *reader) syntax(err error) {
 	at, what := rule.Pos{Line: 1, Col: 1}, err.Error()
 	if s, ok := errors.AsType[*yaml.SyntaxError](err); ok {
 		at, what = r.pos(s.Token), s.Message
 	}
-	hint := "look at the indentation, quotes and colons here and on the line before"
+	hint := "check indentation, quotes and colons of this line and the one before"
 	switch {
 	case strings.Contains(what, "'\t'"):
-		what, hint = "a tab cannot indent in YAML", "use spaces"
+		what, hint = "YAML does not allow tabs for indentation", "use spaces"
 	case strings.Contains(what, "end character of double-quoted"), strings.Contains(what, "end character of single-quoted"):
-		what, hint = "a quote is never closed", "close it on the same line"
+		what, hint = "a quote is not closed", "close it on the same line"
 	case strings.Contains(what, "flow map"), strings.Contains(what, "'}'"):
 		hint = "put a value that begins with { in quotes"
 	case strings.Contains(what, "sequence end token"), strings.Contains(what, "']'"):
@@ -128,7 +130,7 @@ func (r *reader) document(file *ast.File) *node {
 			if d.Start != nil {
 				at = r.pos(d.Start)
 			}
-			r.errorf(at, Unsupported, "keep one, and leave out the ---", "a second document begins here")
+			r.errorf(at, Unsupported, "keep one document, and remove the ---", "a second document begins here")
 			break
 		}
 		if d.Body != nil {
@@ -136,20 +138,20 @@ func (r *reader) document(file *ast.File) *node {
 		}
 	}
 	if body == nil || body.kind == null {
-		r.errorf(rule.Pos{Line: 1, Col: 1}, Missing, "begin with what interlock config init prints", "the file is empty")
+		r.errorf(rule.Pos{Line: 1, Col: 1}, Missing, "start with the output of interlock config init", "the file is empty")
 		return nil
 	}
 	return body
 }
 
-// node makes a node of the YAML library's.
+// node converts a node of the YAML library.
 func (r *reader) node(n ast.Node, depth int) *node {
 	if n == nil {
 		return &node{at: rule.Pos{Line: 1, Col: 1}}
 	}
 	at := r.pos(n.GetToken())
 	if depth > maxDepth {
-		r.errorf(at, Syntax, "no field is deeper than six", "there are more than %d fields and lists inside each other", maxDepth)
+		r.errorf(at, Syntax, "no field is nested deeper than six levels", "more than %d fields and lists are nested", maxDepth)
 		return &node{at: at}
 	}
 	switch n := n.(type) {
@@ -194,22 +196,22 @@ func (r *reader) leaf(n ast.Node, at rule.Pos, depth int) *node {
 	case *ast.LiteralNode:
 		return &node{kind: text, at: at, text: strings.TrimSuffix(n.Value.Value, "\n"), quote: true}
 	case *ast.AnchorNode:
-		r.errorf(at, Unsupported, "write the value where it is used; what several rules share goes into presets", "anchors (&) are not read here")
+		r.errorf(at, Unsupported, "write the value where it is used; share settings of rules with presets", "anchors (&) are not supported")
 		return r.node(n.Value, depth+1)
 	case *ast.AliasNode:
-		r.errorf(at, Unsupported, "write the value itself; what several rules share goes into presets", "aliases (*) are not read here")
+		r.errorf(at, Unsupported, "write the value itself; share settings of rules with presets", "aliases (*) are not supported")
 	case *ast.TagNode:
-		r.errorf(at, Unsupported, "leave it out; put text that looks like something else in quotes", "tags (!) are not read here")
+		r.errorf(at, Unsupported, "remove it; put text that looks like a number in quotes", "tags (!) are not supported")
 		return r.node(n.Value, depth+1)
 	default:
-		r.errorf(at, Unsupported, "write name: value", "this is not read here")
+		r.errorf(at, Unsupported, "write name: value", "this kind of YAML is not supported")
 	}
-	return &node{kind: null, at: at, flow: true} // what is wrong with it has been said
+	return &node{kind: null, at: at, flow: true} // already reported
 }
 
-// glued returns the text that an item of a list is in truth. The YAML library takes
-// redis://a:6379 for a field if there are braces around the list; in YAML a colon
-// makes one only with a space behind it.
+// plainText returns the text of a list item that the YAML library misreads. In a list in
+// brackets it takes redis://a:6379 for a field, although YAML requires a space behind the
+// colon of a field. It returns nil for any other item.
 func (r *reader) plainText(n ast.Node) *node {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) == 1 && !m.IsFlowStyle {
 		n = m.Values[0]
@@ -226,8 +228,8 @@ func (r *reader) plainText(n ast.Node) *node {
 	return &node{kind: text, at: at, text: strings.TrimSpace(rest)}
 }
 
-// tight tells whether a plain name has a colon right behind it, and the colon no
-// space.
+// colonWithoutSpace reports whether a field's name is unquoted, and its colon has no
+// space behind it.
 func (r *reader) colonWithoutSpace(v *ast.MappingValueNode) bool {
 	key, ok := v.Key.(*ast.StringNode)
 	if !ok || v.Start == nil || v.Start.Value != ":" || key.GetToken().Type != token.StringType {
@@ -247,30 +249,31 @@ func (r *reader) pair(m *node, v *ast.MappingValueNode, depth int) {
 		return
 	}
 	if r.colonWithoutSpace(v) {
-		r.errorf(at, Syntax, "put a space behind the colon, or the whole in quotes", "%s is followed by a colon without a space", quote(name.Value))
+		r.errorf(at, Syntax, "put a space behind the colon, or put the whole text in quotes", "the colon behind %s has no space after it", quote(name.Value))
 	}
 	for _, p := range m.pairs {
 		if p.name == name.Value {
-			r.errorf(at, Duplicate, fmt.Sprintf("keep one; the other is on line %d", p.at.Line), "%s is there twice", quote(name.Value))
+			r.errorf(at, Duplicate, fmt.Sprintf("keep one; the other is on line %d", p.at.Line), "the field %s occurs twice", quote(name.Value))
 			return
 		}
 	}
 	m.pairs = append(m.pairs, pair{name.Value, at, r.node(v.Value, depth+1)})
 }
 
-// key says why something cannot be the name of a field.
+// badName reports a key that is not the name of a field.
 func (r *reader) badName(k ast.MapKeyNode, at rule.Pos) {
 	switch k.(type) {
 	case *ast.MergeKeyNode:
-		r.errorf(at, Unsupported, "write the fields themselves; what several rules share goes into presets", "merge keys (<<) are not read here")
+		r.errorf(at, Unsupported, "write the fields themselves; share settings of rules with presets", "merge keys (<<) are not supported")
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		r.errorf(at, Unsupported, "write the name itself", "a field's name has no anchor, alias or tag")
+		r.errorf(at, Unsupported, "write the name itself", "anchors, aliases and tags are not supported in the name of a field")
 	default:
-		r.errorf(at, WrongType, "put it in quotes if it is a name", "%s is not a name", quote(k.GetToken().Value))
+		r.errorf(at, WrongType, "put it in quotes if it is a name", "%s is not the name of a field", quote(k.GetToken().Value))
 	}
 }
 
-// pos returns where a token is. The YAML library counts characters, and we bytes.
+// pos returns the position of a token. The YAML library counts columns in characters,
+// this package in bytes.
 func (r *reader) pos(t *token.Token) rule.Pos {
 	if t == nil || t.Position == nil {
 		return rule.Pos{Line: 1, Col: 1}
