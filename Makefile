@@ -1,8 +1,8 @@
-# Everything here works in a fresh clone on a machine with Go; `make test`
-# says which Debian packages it needs and installs them when it may.
+# Every target works in a fresh clone on a machine with Go. `make test` names the Debian
+# packages it needs, and installs them if it runs as root.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-full laws mutants faults guards http gateway topologies woven weaving fuzz torture interop browser bench traps fmt lint tidy
+.PHONY: help demo check test verify test-full laws mutants faults guards http gateway topologies woven weaving fuzz torture interop browser bench traps fmt lint tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -10,63 +10,66 @@ help: ## list the targets
 demo: ## see it work: no server, no setup
 	go run ./cmd/interlock demo
 
-check: ## what needs no server: format, vet, lint, tidiness, imports, links, snippets
+check: ## everything that needs no server: format, vet, lint, tidiness, imports, links, snippets, prose
 	@scripts/check
 
-test: ## every test, with the race detector and the short form of the long work
+test: ## every module with the race detector, on the embedded engine and one Redis: 5 minutes
 	@scripts/test
 
-test-full: ## the same with the long work in full
-	@scripts/test full
+verify: ## everything else in short form: several servers, faults, load, mutants, fuzzing, Java, a browser: 20 minutes
+	@scripts/verify
 
-laws: ## the laws every engine keeps, and how many held on each
+test-full: ## make test and make verify, with the long work in full: hours
+	@code=0; scripts/test || code=1; scripts/verify full || code=1; exit $$code
+
+laws: ## run the laws on every engine and count those that hold
 	@scripts/laws
 
-mutants: ## break engines, client, guards and middleware on purpose; laws or tests must notice each time
+mutants: ## plant bugs in engines, client, guards and middleware; laws or tests must find each
 	@scripts/long mutants
 
-faults: ## cut, delay and repeat what is on the wire; no lock may be granted, no work be done twice
+faults: ## cut, delay and repeat messages; no lock is granted twice, no work is done twice
 	@scripts/long faults
 
-guards: ## processes killed at their work, storms of duplicates, registrations: everything once
+guards: ## kill processes at work, send storms of duplicates: everything happens once
 	@scripts/long guards
 
-http: ## servers behind a round-robin: storms, a load, and what is killed, paused or cut off meanwhile
+http: ## servers behind a round-robin balancer: storms, load, and servers killed, paused or cut off
 	@scripts/long http
 
 gateway: ## a service behind interlock serve: killed under load, 1,000 requests a second, clients in several languages
 	@scripts/long gateway
 
-topologies: ## sentinels, clusters, quorums and standbys: failovers under load, slots that move, nodes that die
+topologies: ## sentinels, clusters, quorums and standbys: failovers under load, moving slots, dying nodes
 	@scripts/long topologies
 
-woven: ## the scenarios of a shop with directives only: 201 callers in three processes, each with the outcome it should have
+woven: ## a shop with directives only: 201 callers in three processes
 	@scripts/long woven
 
-weaving: ## directives built in every way, on every kind of tree; what is compiled again; a lock in each function of a large module
+weaving: ## directives in every way to build and every kind of tree
 	@scripts/long weaving
 
-fuzz: ## a minute of odd input for everything that reads what others send
+fuzz: ## a minute of random input for every parser
 	@scripts/long fuzz
 
-torture: ## many processes at one lock, in order, and what they saw judged
+torture: ## many processes compete for one lock; a checker judges what they saw
 	@scripts/long storm
 	@scripts/long queues
 	@scripts/long histories
 
-interop: ## locks shared with Redisson, in Java, both ways: who waited for whom, and how long
+interop: ## locks shared with Redisson in Java, both ways
 	@scripts/long interop
 
-browser: ## the demo's page in a real browser: every button, both languages and themes
+browser: ## every button of the demo page in a real browser, in both languages and themes
 	@scripts/long browser
 
-bench: ## measure, beside the other libraries
+bench: ## measure beside the other libraries
 	@scripts/long bench
 
-traps: ## the traps of idempotency, each with the test that nobody falls into it
+traps: ## check the list of 80 idempotency traps and their tests
 	@go run ./internal/tools/repocheck traps
 
-fmt: ## format the Go files, and cut the README's snippets from the examples anew
+fmt: ## format the Go files and update the pages that are copied from other files
 	@scripts/fmt
 
 lint: ## the linters named in .golangci.yml
