@@ -32,8 +32,13 @@ func run(ctx context.Context, args []string) error {
 	list := flags.Bool("list", false, "list the mutants and run none")
 	name := flags.String("set", "memory", "which `set` of mutants to run: memory, records, client, guard, http, quorum, standby, woven or redis")
 	only := flags.String("run", "", "run only the mutants whose name matches this `regexp`")
+	generated := flags.Int("generated", 0, "try `n` generated mutants of each package instead of a set")
+	pkg := flags.String("pkg", "", "with -generated, only those of the package in this `directory`")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *generated > 0 {
+		return tryGenerated(ctx, os.Stdout, *pkg, *generated)
 	}
 	match, err := regexp.Compile(*only)
 	if err != nil {

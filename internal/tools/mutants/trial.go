@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,6 +16,7 @@ import (
 // A trial is the laws run on one mutant.
 type trial struct {
 	mutant  mutant
+	at      int // where its old text begins; zero if that is unique
 	root    string
 	dir     string
 	pkg     string
@@ -108,10 +110,13 @@ func (t trial) compile(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "go", append(args, t.pkg)...)
 	cmd.Dir = t.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("it does not compile, write it so that it does: %w\n%s", err, out)
+		return fmt.Errorf("%w: %w\n%s", errInvalid, err, out)
 	}
 	return nil
 }
+
+// errInvalid reports a mutant that does not compile.
+var errInvalid = errors.New("it does not compile")
 
 // overlay writes the file as the mutant wants it, and what tells the compiler to
 // read that instead.
@@ -121,12 +126,16 @@ func (t trial) overlay() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n := strings.Count(string(text), t.mutant.old); n != 1 {
-		return "", fmt.Errorf("its old text is %d times in %s, want once: rewrite it to fit the file as it is now:\n%s",
+	at := t.at
+	if n := strings.Count(string(text), t.mutant.old); at == 0 && n != 1 {
+		return "", fmt.Errorf("its old text is %d times in %s, want once: rewrite it to fit the file:\n%s",
 			n, t.mutant.file, t.mutant.old)
 	}
+	if at == 0 {
+		at = strings.Index(string(text), t.mutant.old)
+	}
 	changed := filepath.Join(t.tmp, filepath.Base(path))
-	err = os.WriteFile(changed, []byte(strings.Replace(string(text), t.mutant.old, t.mutant.new, 1)), 0o644)
+	err = os.WriteFile(changed, slices.Concat(text[:at], []byte(t.mutant.new), text[at+len(t.mutant.old):]), 0o644)
 	if err != nil {
 		return "", err
 	}
