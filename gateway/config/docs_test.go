@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// TestDocs holds the pages to the tables by which files are read.
+// TestDocs: the pages list the fields with the descriptions and defaults of the code.
 func TestDocs(t *testing.T) {
 	en, zh := sections(t, "../../docs/config.md"), sections(t, "../../docs/config.zh-CN.md")
 	counts := map[string]int{}
@@ -44,7 +44,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// sections returns a page by its headings of the third degree.
+// sections returns the parts of a page by their third-level headings.
 func sections(t *testing.T, page string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(page)
@@ -76,12 +76,12 @@ func codes() (all []string) {
 	return all
 }
 
-// examples parses the files that a page shows.
+// examples parses the files in a page.
 func examples(t *testing.T, page, content string) {
 	t.Helper()
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(content, -1)
 	if len(blocks) < 2 {
-		t.Errorf("%s shows %d files", page, len(blocks))
+		t.Errorf("%s has %d example files, want at least 2", page, len(blocks))
 	}
 	for _, b := range blocks {
 		text := b[1]
@@ -92,15 +92,15 @@ func examples(t *testing.T, page, content string) {
 	}
 }
 
-// TestOptionsAreThose of package rule, each by its one name, but for what is Go.
-func TestOptionsAreThose(t *testing.T) {
+// TestOptionsMatchRule: a file has the options of package rule, except those that are Go.
+func TestOptionsMatchRule(t *testing.T) {
 	want := []string{}
 	for _, v := range []rule.Verb{rule.Lock, rule.Once, rule.Submit} {
 		want = append(want, v.Names()...)
 	}
 	slices.Sort(want)
 	want = slices.DeleteFunc(slices.Compact(want), func(s string) bool {
-		return slices.Contains([]string{"name", "key", "when", "ctx", "on-timeout", "message.en", "message.zh"}, s) // message has fields
+		return slices.Contains([]string{"name", "key", "when", "ctx", "on-timeout", "message.en", "message.zh"}, s) // message is a field with fields
 	})
 	got := config.Options()
 	slices.Sort(got)
@@ -109,7 +109,7 @@ func TestOptionsAreThose(t *testing.T) {
 	}
 }
 
-// TestDefaults holds what the tables say to what a file without anything gets.
+// TestDefaults: the described defaults are those of an empty file.
 func TestDefaults(t *testing.T) {
 	printed := string(good(t, "engine: memory\nto: http://a\nprincipal: {jwt: {key-file: a}}\ntokens: {}\nadmin: {}\nrules:\n  - {match: POST /a, once: 'a:{token}'}\n").Print(false))
 	for _, r := range config.Rows() {
@@ -117,7 +117,7 @@ func TestDefaults(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(printed, " "+r.Name+": "+r.Default+"\n") && !strings.Contains(printed, "\n"+r.Name+": "+r.Default+"\n") {
-			t.Errorf("the default of %s in %s is %s, and it is not in\n%s", r.Name, r.Section, r.Default, printed)
+			t.Errorf("the default of %s in %s is described as %s, which is not in\n%s", r.Name, r.Section, r.Default, printed)
 		}
 	}
 }

@@ -2,10 +2,10 @@ package config
 
 import "os"
 
-// A Row is a field as docs/config.md has it.
+// A Row is a field in a table of docs/config.md.
 type Row struct{ Section, Name, About, Default string }
 
-// Rows returns every field that there is, by the heading under which it is.
+// Rows returns all fields, with the heading of their table.
 func Rows() (all []Row) {
 	all = append(all, rowsOf("The file", fileShape())...)
 	all = append(all, rowsOf("engine", engineShape)...)
@@ -35,13 +35,13 @@ func rowsOf[T any](section string, s shape[T]) (rows []Row) {
 	return rows
 }
 
-// Presets returns the names of the policies that there are without a file's own.
+// Presets returns the names of the built-in presets.
 func Presets() []string { return sorted(builtins) }
 
-// Codes are all there are.
+// Codes are all codes.
 var Codes = []Code{Syntax, Unsupported, UnknownField, Duplicate, WrongType, Missing, BadValue, Conflict, BadOption, BadKey, Unset}
 
-// Options returns what a rule and a preset may say of a policy.
+// Options returns the names of a policy's options.
 func Options() (names []string) {
 	for _, f := range policyFields() {
 		names = append(names, f.name)
@@ -49,8 +49,8 @@ func Options() (names []string) {
 	return names
 }
 
-// Sight returns what Watch does when a file has been left alone for a while.
-func Sight(path string, changed func(*Config, error)) (look func()) {
+// Watcher returns the function that Watch calls when a file has settled.
+func Watcher(path string, changed func(*Config, error)) (look func()) {
 	s := &watcher{path: path, changed: changed}
 	s.content, s.err = os.ReadFile(path)
 	return s.check

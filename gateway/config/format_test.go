@@ -94,28 +94,28 @@ func TestFormat(t *testing.T) {
 	for name, text := range map[string]string{"tidy": tidy, "the starter": config.Init(), "windows": strings.ReplaceAll(tidy, "\n", "\r\n")} {
 		got, errs := config.Format("interlock.yaml", []byte(text))
 		if len(errs) > 0 || string(got) != strings.ReplaceAll(text, "\r\n", "\n") {
-			t.Errorf("%s is changed, or %v:\n%s", name, errs, got)
+			t.Errorf("%s: formatting changes it, or fails with %v:\n%s", name, errs, got)
 		}
 	}
 	for _, bad := range []string{"", "a: &x 1\n", "a: 1\na: 2\n", "a: [\n"} {
 		if _, errs := config.Format("x", []byte(bad)); len(errs) == 0 {
-			t.Errorf("%q is formatted", bad)
+			t.Errorf("%q is formatted, want an error", bad)
 		}
 	}
 }
 
-// TestFormatKeepsWhatIsSaid formats every file of the tests, mistakes included.
-func TestFormatKeepsWhatIsSaid(t *testing.T) {
+// TestFormatKeepsMeaning formats every file of the tests, including those with mistakes.
+func TestFormatKeepsMeaning(t *testing.T) {
 	_, all := wrongs(t)
 	done := 0
 	for _, w := range all {
 		once, errs := config.Format("interlock.yaml", []byte(w.text))
 		if len(errs) > 0 {
-			continue // it is not YAML
+			continue // not YAML
 		}
 		done++
 		if twice, _ := config.Format("interlock.yaml", once); string(twice) != string(once) {
-			t.Errorf("%s: formatted twice it is another:\n%s\n%s", w.title, once, twice)
+			t.Errorf("%s: a second formatting changes it:\n%s\n%s", w.title, once, twice)
 		}
 	}
 	if done < 100 {
@@ -130,6 +130,6 @@ func TestInit(t *testing.T) {
 	}
 	onDisk, err := os.ReadFile("starter.yaml")
 	if err != nil || string(onDisk) != config.Init() {
-		t.Error("the starter is another than in the tree", err)
+		t.Error("the starter differs from starter.yaml", err)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// FuzzParse: whatever is in a file, it is a mistake with a place in it and a hint,
-// or a configuration that prints as one that is the same; and formatting it changes
-// nothing twice.
+// FuzzParse: any file either has mistakes, each with a position in it and a hint, or is a
+// configuration that prints as an equal one. Formatting is idempotent.
 func FuzzParse(f *testing.F) {
 	for _, text := range goodFiles {
 		f.Add(text)
@@ -29,10 +28,10 @@ func FuzzParse(f *testing.F) {
 		lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 		for _, m := range errs {
 			if m.At.Line < 1 || m.At.Line > len(lines) || m.At.Col < 1 || m.At.Col > len(lines[m.At.Line-1])+32 || m.Hint == "" {
-				t.Fatalf("%q: %d lines, and a mistake at %v: %s", text, len(lines), m.At, m.Show())
+				t.Fatalf("%q has %d lines and a mistake at %v: %s", text, len(lines), m.At, m.Show())
 			}
 			if strings.ContainsAny(m.Show(), "\x1b\a\b\r") {
-				t.Fatalf("%q: %q would reach a terminal", text, m.Show())
+				t.Fatalf("%q: the message %q contains control characters", text, m.Show())
 			}
 		}
 		if once, errs := config.Format("x", []byte(text)); len(errs) == 0 {

@@ -10,21 +10,21 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-var update = flag.Bool("update", false, "write what is said anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 const mistakesFile = "testdata/mistakes.txt"
 
-// What does not belong into a file of tests, and how it is written there.
+// Bytes that are escaped in the golden file.
 var (
 	unescape = strings.NewReplacer(`\xff`, "\xff", `\x1b`, "\x1b")
 	escape   = strings.NewReplacer("\xff", `\xff`, "\x1b", `\x1b`)
 )
 
-// A wrong is a file with a mistake, and what is to be said of it.
+// A wrong is a file with a mistake, and the expected messages.
 type wrong struct{ title, text, want string }
 
-// wrongs reads testdata/mistakes.txt: "== title", the file, "--", what is said.
-func wrongs(t *testing.T) (remark string, all []wrong) {
+// wrongs reads testdata/mistakes.txt: "== title", the file, "--", the messages.
+func wrongs(t *testing.T) (header string, all []wrong) {
 	t.Helper()
 	content, err := os.ReadFile(mistakesFile)
 	if err != nil {
@@ -38,7 +38,7 @@ func wrongs(t *testing.T) (remark string, all []wrong) {
 			text, found = strings.CutSuffix("\n"+rest, "\n--")
 		}
 		if !found {
-			t.Fatalf("%s: there is no -- behind the file", title)
+			t.Fatalf("%s: the file does not end with --", title)
 		}
 		text = strings.TrimPrefix(text+"\n", "\n")
 		all = append(all, wrong{title, unescape.Replace(text), want})
@@ -46,7 +46,7 @@ func wrongs(t *testing.T) (remark string, all []wrong) {
 	return parts[0], all
 }
 
-// said is all that is told of a file.
+// said returns the messages about a file.
 func said(text string) (string, config.Errors) {
 	_, errs := config.Parse("interlock.yaml", []byte(text))
 	var b strings.Builder
@@ -56,22 +56,22 @@ func said(text string) (string, config.Errors) {
 	return b.String(), errs
 }
 
-// TestMistakes is P8's strictness: each mistake has its own message, with its place,
-// the line and what to write instead.
+// TestMistakes (P8): each mistake has its own message, with the position, the line and
+// what to write instead.
 func TestMistakes(t *testing.T) {
-	remark, all := wrongs(t)
+	header, all := wrongs(t)
 	texts := map[string]string{}
 	for i, w := range all {
 		got, errs := said(w.text)
 		if len(errs) == 0 {
-			t.Errorf("%s: nothing is said", w.title)
+			t.Errorf("%s: no mistake is reported", w.title)
 		}
 		for _, m := range errs {
 			if m.Hint == "" || m.Text == "" || m.Code == "" {
 				t.Errorf("%s: %q has no hint or no code", w.title, m.Text)
 			}
 			if w.text != "" && !strings.HasPrefix(w.text, "#") && m.Excerpt == "" {
-				t.Errorf("%s: %q shows no line", w.title, m.Text)
+				t.Errorf("%s: %q has no excerpt", w.title, m.Text)
 			}
 			texts[m.Text] = w.title
 		}
@@ -84,16 +84,16 @@ func TestMistakes(t *testing.T) {
 		all[i].want = got
 	}
 	if len(all) < 60 || len(texts) < 60 {
-		t.Errorf("%d files with mistakes and %d messages, want 60 of each", len(all), len(texts))
+		t.Errorf("%d files with mistakes and %d messages, want at least 60 of each", len(all), len(texts))
 	}
 	if *update {
-		rewrite(t, remark, all)
+		rewrite(t, header, all)
 	}
 }
 
-func rewrite(t *testing.T, remark string, all []wrong) {
+func rewrite(t *testing.T, header string, all []wrong) {
 	b := strings.Builder{}
-	b.WriteString(remark)
+	b.WriteString(header)
 	for _, w := range all {
 		b.WriteString("\n== " + w.title + "\n" + escape.Replace(w.text) + "--\n" + w.want)
 	}

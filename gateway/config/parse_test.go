@@ -27,7 +27,7 @@ rules:
     retain: 24h
 `
 
-// good parses a file that has no mistake.
+// good parses a file that has no mistakes.
 func good(t *testing.T, text string) *config.Config {
 	t.Helper()
 	c, errs := config.Parse("interlock.yaml", []byte(text))
@@ -43,7 +43,7 @@ func good(t *testing.T, text string) *config.Config {
 func TestParse(t *testing.T) {
 	c := good(t, shop)
 	if c.Listen != "127.0.0.1:8080" || len(c.Upstream.To) != 1 || c.Upstream.To[0].Host != "127.0.0.1:9000" || c.Engine.URL != "redis://127.0.0.1:6379" {
-		t.Errorf("the top is %+v", c)
+		t.Errorf("the top level is %+v", c)
 	}
 	if c.Principal.Header != "X-User" || len(c.Rules) != 2 {
 		t.Fatalf("principal %+v, %d rules", c.Principal, len(c.Rules))
@@ -67,7 +67,7 @@ func TestWindowsFiles(t *testing.T) {
 	good(t, "\uFEFF"+strings.ReplaceAll(shop, "\n", "\r\n"))
 }
 
-// TestHostileFiles are refused in a moment, and the process goes on.
+// TestHostileFiles: hostile files are refused quickly, and do not crash the process.
 func TestHostileFiles(t *testing.T) {
 	deep := ""
 	for i := range 300 {
@@ -101,24 +101,24 @@ func TestHostileFiles(t *testing.T) {
 			t.Logf("%s took %v: %.100s", name, took, errs[0].Error())
 		}
 		if shown := errs[0].Show(); len(shown) > 1000 {
-			t.Errorf("%s: %d bytes are shown", name, len(shown))
+			t.Errorf("%s: the message has %d bytes", name, len(shown))
 		}
 	}
 }
 
-// TestColonsInBraces has a colon without a space behind it where the YAML library
-// sees a field.
+// TestColonsInBraces: the YAML library takes a colon without a space for a field; YAML
+// does not.
 func TestColonsInBraces(t *testing.T) {
 	c := good(t, "engine: {quorum: [redis://a:6379, 'redis://b:6379',  redis://c:6379 ]}\nto: {url: [http://a:9000]}\nrules: []\n")
 	if got := strings.Join(c.Engine.Quorum, " "); got != "redis://a:6379 redis://b:6379 redis://c:6379" {
 		t.Errorf("the quorum is %s", got)
 	}
 	if got := c.Upstream.To[0].String(); got != "http://a:9000" {
-		t.Errorf("the service is at %s", got)
+		t.Errorf("the upstream is %s", got)
 	}
 }
 
-// TestPresets has a rule say more than its preset, and otherwise than it.
+// TestPresets: a rule adds options to its preset, and overrides others.
 func TestPresets(t *testing.T) {
 	const head = "engine: memory\nto: http://a\nprincipal: none\npresets:\n  mine: {preset: payment, lease: 1m}\nrules:\n  - match: POST /a\n    submit: a:{query.x}\n"
 	for more, want := range map[string]guard.Policy{
@@ -143,7 +143,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestContinue lets two rules be about the same requests.
+// TestContinue: with continue, two rules may match the same requests.
 func TestContinue(t *testing.T) {
 	c := good(t, "engine: memory\nto: http://a\nrules:\n  - {match: POST /a, lock: a, continue: true}\n  - {match: POST /a, lock: b}\n")
 	if !c.Rules[0].Continue || c.Rules[1].Continue {

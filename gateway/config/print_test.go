@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// goodFiles have no mistake, and every field between them.
+// goodFiles have no mistakes, and together contain every field.
 var goodFiles = []string{
 	shop,
 	config.Init(),
@@ -97,7 +97,7 @@ rules:
 	"engine: {standby: [redis://a, 'redis+sentinel://b1,b2/main']}\nto: {url: http://a, h2c: true}\nprincipal: none\nadmin: {}\nrules:\n  - {match: POST /a, submit: 'a:{query.x}', after: free, on-error: keep, retain: 5m}\n",
 }
 
-// TestPrint holds what show prints to what was read.
+// TestPrint: a printed file parses to the same configuration.
 func TestPrint(t *testing.T) {
 	for i, text := range goodFiles {
 		c := good(t, text)
@@ -110,13 +110,13 @@ func TestPrint(t *testing.T) {
 			t.Errorf("file %d: a password is printed", i)
 		}
 		if strings.ContainsFunc(printed, func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }) {
-			t.Errorf("file %d: %q holds what a terminal may obey", i, printed)
+			t.Errorf("file %d: %q contains control characters", i, printed)
 		}
 		equal(t, c, again)
 	}
 }
 
-// plainly leaves out remarks.
+// plainly removes comments.
 func plainly(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -125,17 +125,17 @@ func plainly(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// equal compares all that a gateway goes by.
+// equal compares everything that a gateway uses.
 func equal(t *testing.T, a, b *config.Config) {
 	t.Helper()
 	for i := range a.Rules {
 		x, y := a.Rules[i], b.Rules[i]
 		if x.Key.String() != y.Key.String() {
-			t.Errorf("the key %s has become %s", x.Key, y.Key)
+			t.Errorf("the key %s became %s", x.Key, y.Key)
 		}
 		x.At, x.Preset, x.Key = y.At, y.Preset, y.Key
 		if !reflect.DeepEqual(x, y) {
-			t.Errorf("rule\n%+v\nhas become\n%+v", x, y)
+			t.Errorf("rule\n%+v\nbecame\n%+v", x, y)
 		}
 	}
 	for name, pair := range map[string][2]any{
@@ -144,7 +144,7 @@ func equal(t *testing.T, a, b *config.Config) {
 		"timeouts": {a.Timeouts, b.Timeouts}, "shutdown": {a.Shutdown, b.Shutdown}, "namespace": {a.Namespace, b.Namespace}, "rules": {len(a.Rules), len(b.Rules)},
 	} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
-			t.Errorf("%s: %+v has become %+v", name, pair[0], pair[1])
+			t.Errorf("%s: %+v became %+v", name, pair[0], pair[1])
 		}
 	}
 }
@@ -167,12 +167,12 @@ func TestSecretsAreNotShown(t *testing.T) {
 	c := good(t, "engine: redis://me:hunter2@a\nto: http://b\nadmin: {tokens: [{name: ops, role: view, sha256: "+hash+"}]}\nrules: []\n")
 	printed := string(c.Print(true))
 	if strings.Contains(printed, "hunter2") || strings.Contains(printed, hash) {
-		t.Errorf("a secret is shown:\n%s", printed)
+		t.Errorf("a secret is printed:\n%s", printed)
 	}
 	_, errs := config.Parse("x", []byte("engine: redis://me:hunter2@a b\nto: [http://me:hunter2@a]\nsecrets: [hunter2hunter2]\nrules: []\n"))
 	for _, m := range errs {
 		if strings.Contains(m.Show(), "hunter2") {
-			t.Errorf("a secret is told:\n%s", m.Show())
+			t.Errorf("a message contains a secret:\n%s", m.Show())
 		}
 	}
 	if len(errs) != 3 {
@@ -180,7 +180,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// Passwords are where engines look for them, and as people write them.
+// Passwords are hidden wherever engines look for them, also if they are not encoded.
 func TestPasswordsOfAllKindsAreNotShown(t *testing.T) {
 	for _, url := range []string{
 		"redis://:hunter2@a:6379/0", "redis://me:hun@hunter2@a:6379/0", "redis+sentinel://a,b,c/main?sentinel_password=hunter2&timeout=2s",
@@ -188,22 +188,22 @@ func TestPasswordsOfAllKindsAreNotShown(t *testing.T) {
 	} {
 		c := good(t, "engine: '"+url+"'\nto: http://b\nrules: []\n")
 		if printed := string(c.Print(false)); strings.Contains(printed, "hunter2") || strings.Contains(url, "timeout") && !strings.Contains(printed, "timeout=2s") {
-			t.Errorf("%s is shown:\n%s", url, printed)
+			t.Errorf("the password of %s is printed:\n%s", url, printed)
 		}
 	}
 	for _, text := range []string{"engine: redis://:hun/hunter2@a b\n", "engine: ['redis://:hun@hunter2@a']\n", "engin: redis://a?sentinel_password=hunter2\n"} {
 		_, errs := config.Parse("x", []byte(text+"to: http://b\nrules: []\n"))
 		if len(errs) == 0 {
-			t.Errorf("%s is well", text)
+			t.Errorf("%s is accepted", text)
 		}
 		for _, m := range errs {
 			if strings.Contains(m.Show(), "hunter2") {
-				t.Errorf("a secret is told:\n%s", m.Show())
+				t.Errorf("a message contains a secret:\n%s", m.Show())
 			}
 		}
 	}
 	if c := good(t, "engine: memory\nto: http://b:9000/@shop\nrules: []\n"); !strings.Contains(string(c.Print(false)), "http://b:9000/@shop") {
-		t.Errorf("what is no secret is hidden:\n%s", c.Print(false))
+		t.Errorf("a path with an @ is hidden:\n%s", c.Print(false))
 	}
 }
 
@@ -216,7 +216,7 @@ func TestVariables(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if c.TLS.Cert != "${SHOP_HOST}" {
-		t.Errorf("a certificate is no place for variables: %q", c.TLS.Cert)
+		t.Errorf("a variable is expanded in tls.cert: %q", c.TLS.Cert)
 	}
 	for _, name := range []string{"SHOP_EMPTY", "SHOP_DEEP", "SHOP_NONE"} {
 		if _, errs := config.Parse("x", []byte("engine: redis://${"+name+"}\nto: http://b\nrules: []\n")); len(errs) != 1 || errs[0].At.Col != 17 {

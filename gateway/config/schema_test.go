@@ -23,18 +23,18 @@ func TestSchemaIsCommitted(t *testing.T) {
 	}
 	want, err := os.ReadFile(schemaFile)
 	if err != nil || string(got) != string(want) {
-		t.Errorf("schema.json is not what the tables say (%v): go test -run TestSchema -update", err)
+		t.Errorf("schema.json is out of date (%v): run go test -run TestSchema -update", err)
 	}
 }
 
-// valid tells whether a file fits the schema.
+// valid reports whether a file conforms to the schema.
 func valid(t *testing.T, s *jsonschema.Resolved, text string) error {
 	t.Helper()
 	var v any
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(v) // numbers as JSON has them
+	raw, err := json.Marshal(v) // JSON numbers
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ func TestSchema(t *testing.T) {
 	}
 	for i, text := range goodFiles {
 		if err := valid(t, resolved, text); err != nil {
-			t.Errorf("file %d is good, and the schema says %v", i, err)
+			t.Errorf("file %d has no mistakes, but the schema says %v", i, err)
 		}
 		if printed := good(t, text).Print(false); valid(t, resolved, string(printed)) != nil {
-			t.Errorf("file %d as printed does not fit the schema:\n%s", i, printed)
+			t.Errorf("file %d as printed does not conform to the schema:\n%s", i, printed)
 		}
 	}
 	_, all := wrongs(t)
@@ -78,7 +78,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	if structural < 30 || caught*10 < structural*8 {
-		t.Errorf("the schema finds %d of %d mistakes in structure, want 8 of 10", caught, structural)
+		t.Errorf("the schema finds %d of %d structural mistakes, want 8 of 10", caught, structural)
 	}
 	t.Logf("the schema finds %d of %d mistakes in structure", caught, structural)
 }

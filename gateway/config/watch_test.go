@@ -11,13 +11,13 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// A told is what a watcher says.
+// A told is one call of Watch's callback.
 type told struct {
 	c   *config.Config
 	err error
 }
 
-// watched watches a file and returns where its changes are told.
+// watched watches a file, and returns a channel with the calls.
 func watched(t *testing.T, path string) <-chan told {
 	t.Helper()
 	said, done := make(chan told, 16), make(chan error, 1)
@@ -41,8 +41,8 @@ const namespaced = "engine: memory\nto: http://127.0.0.1:9000\nnamespace: %s\nru
 
 func named(name string) string { return strings.ReplaceAll(namespaced, "%s", name) }
 
-// until does something again and again until a file is told to be as it should: it
-// takes a moment until a directory is watched, and what comes before is the start.
+// until repeats a change until the watcher reports the wanted content. Changes before the
+// directory is watched count as the initial content.
 func until(t *testing.T, said <-chan told, do func(attempt int), is func(told) bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -59,7 +59,7 @@ func until(t *testing.T, said <-chan told, do func(attempt int), is func(told) b
 			case <-again:
 				break waiting
 			case <-deadline:
-				t.Fatal("nothing is told")
+				t.Fatal("the watcher reported nothing")
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func TestWatch(t *testing.T) {
 		return func(got told) bool { return got.err == nil && got.c.Namespace == name }
 	}
 
-	// The first is written anew with a remark each time, until the watcher is there.
+	// The first change is repeated with a new comment until the watcher is ready.
 	until(t, said, func(n int) { write(t, path, named("written")+strings.Repeat("#\n", n)) }, is("written"))
 	until(t, said, func(n int) {
 		write(t, path+"~", named("renamed")+strings.Repeat("#\n", n))
@@ -96,8 +96,8 @@ func TestWatch(t *testing.T) {
 	until(t, said, func(n int) { write(t, path, named("back")+strings.Repeat("#\n", n)) }, is("back"))
 }
 
-// TestWatchLinks is a file as Kubernetes mounts one: a link to a file in a linked
-// directory, which is turned around.
+// TestWatchLinks: Kubernetes mounts a file as a link into a linked directory, and changes
+// it by replacing the directory's link.
 func TestWatchLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -126,12 +126,13 @@ func TestWatchLinks(t *testing.T) {
 	}, func(got told) bool { return got.err == nil && got.c.Namespace == last })
 }
 
-// TestChangesThatChangeNothing are not told, and what is wrong is told once.
+// TestChangesThatChangeNothing: writes without a change are not reported, and a mistake is
+// reported once.
 func TestChangesThatChangeNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "interlock.yaml")
 	write(t, path, named("a"))
 	said := ""
-	look := config.Sight(path, func(c *config.Config, err error) {
+	look := config.Watcher(path, func(c *config.Config, err error) {
 		if err != nil {
 			said += "!"
 			return
@@ -155,13 +156,13 @@ func TestChangesThatChangeNothing(t *testing.T) {
 	} {
 		step.do()
 		if look(); said != step.want {
-			t.Fatalf("%q is told, want %q", said, step.want)
+			t.Fatalf("the watcher reported %q, want %q", said, step.want)
 		}
 	}
 }
 
 func TestWatchNothing(t *testing.T) {
 	if err := config.Watch(t.Context(), filepath.Join(t.TempDir(), "no", "such.yaml"), nil); err == nil {
-		t.Error("a directory is watched that there is not")
+		t.Error("a missing directory is watched")
 	}
 }
