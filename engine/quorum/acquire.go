@@ -10,31 +10,30 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// leastLeft is which part of a lease must be left when it is granted: a renewal is
-// due after a third and has to be done again if it fails, for which less would be
-// too little. As no node is given more than a tenth, it is there unless this process
-// stood still.
-const leastLeft = 3
+// minLeft: at least 1/minLeft of a lease must be left when it is granted. A renewal is
+// due after a third and needs time for a retry. Nodes get a tenth of the lease at most,
+// so it is left unless this process was paused.
+const minLeft = 3
 
-// Acquire implements [engine.Engine]. It asks all nodes at once, and answers as soon
-// as most have granted the lock, or no longer can. What others answer later belongs
-// to the hold, or is given back.
+// Acquire implements [engine.Engine]. It asks all nodes in parallel, and returns as
+// soon as a majority has granted the lock, or no longer can. Later grants become part
+// of the hold, or are released.
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
-	if err := e.admitLease(ctx, &r); err != nil {
+	if err := e.checkLease(ctx, &r); err != nil {
 		return engine.Grant{}, err
 	}
-	if n := e.unfencing(); r.Fenced && n != nil {
-		return engine.Grant{}, fmt.Errorf("quorum: %q: %s has no engine.Fencer, so that the nodes cannot agree on a fence: "+
-			"use engines that have, or leave Fenced out: %w", r.Key, n.name, errors.ErrUnsupported)
+	if n := e.withoutFencer(); r.Fenced && n != nil {
+		return engine.Grant{}, fmt.Errorf("quorum: %q: %s has no engine.Fencer, so the nodes cannot agree on a fence: "+
+			"use other engines, or omit Fenced: %w", r.Key, n.name, errors.ErrUnsupported)
 	}
-	if err := e.enter(); err != nil {
+	if err := e.begin(); err != nil {
 		return engine.Grant{}, err
 	}
-	defer e.leave()
+	defer e.end()
 	b := e.ballot(ctx, r)
 	if err := b.collect(ctx); err != nil {
 		b.decide(false)
-		return engine.Grant{}, fmt.Errorf("quorum: %q: gave up before most nodes had answered: %w: %w", r.Key, engine.ErrUnknown, err)
+		return engine.Grant{}, fmt.Errorf("quorum: %q: gave up before a majority answered: %w: %w", r.Key, engine.ErrUnknown, err)
 	}
 	if g, ok := b.win(ctx); ok {
 		return g, nil
@@ -42,35 +41,35 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return engine.Grant{}, b.lose(ctx)
 }
 
-// A ballot is one attempt at all nodes.
+// A ballot is one acquisition at all nodes.
 type ballot struct {
 	*Engine
 	request engine.Request
 	began   time.Time
 	tally   tally
 
-	turns   []turn
-	answers chan answer // from each node one
-	raises  chan answer // from each node that was to raise its fence, one
+	tickets []ticket
+	answers chan answer // one per node
+	raises  chan answer // one per node that raises its fence
 
-	counted chan struct{} // closed when it is known whether most nodes have granted the lock
-	fence   uint64        // to raise the others to, then; zero if nothing is to be raised
-	decided chan struct{} // closed when it is known whether the lock is granted
-	won     bool          // then
-	voters  []bool        // then, whose grants it is made of, by node
-	stuck   atomic.Bool   // something could not be given back
+	counted       chan struct{} // closed when it is known whether a majority granted the lock
+	fence         uint64        // set before counted is closed: raise other nodes to it; zero for none
+	decided       chan struct{} // closed when it is known whether the lock is acquired
+	won           bool          // set before decided is closed
+	voters        []bool        // set before decided is closed: the nodes of the majority
+	releaseFailed atomic.Bool   // a partial grant could not be released
 }
 
-// An answer is what a node said.
+// An answer is the answer of a node.
 type answer struct {
-	node   int
-	grant  engine.Grant
-	err    error
-	counts bool  // the node remembers everything that it may have granted to others
-	doubt  error // why it does not, if it was not even to be learned
+	node      int
+	grant     engine.Grant
+	err       error
+	counts    bool  // the node is not on probation
+	countsErr error // why that is unknown
 }
 
-// ballot asks all nodes.
+// ballot starts to ask all nodes.
 func (e *Engine) ballot(ctx context.Context, r engine.Request) *ballot {
 	n := len(e.nodes)
 	b := &ballot{
@@ -79,13 +78,13 @@ func (e *Engine) ballot(ctx context.Context, r engine.Request) *ballot {
 		counted: make(chan struct{}), decided: make(chan struct{}), voters: make([]bool, n),
 	}
 	b.tally.init(n, e.need)
-	b.turns = e.turns.all(r.Key, n)
-	bounded, cancel := deadline(ctx, e.patience(r.Lease))
+	b.tickets = e.order.all(r.Key, n)
+	bounded, cancel := detached(ctx, e.acquireTimeout(r.Lease))
 	left := new(atomic.Int32)
 	left.Store(int32(n))
 	for i := range e.nodes {
-		e.running.Go(func() { // for no longer than the bounds of the calls it makes
-			defer b.turns[i].end()
+		e.running.Go(func() { // ends with the timeouts of its calls
+			defer b.tickets[i].end()
 			b.ask(bounded, i)
 			if left.Add(-1) == 0 {
 				cancel()
@@ -95,7 +94,7 @@ func (e *Engine) ballot(ctx context.Context, r engine.Request) *ballot {
 	return b
 }
 
-// ask is the part of one node.
+// ask does all calls to one node: acquire, raise, and keep or release.
 func (b *ballot) ask(ctx context.Context, i int) {
 	a := b.vote(ctx, i)
 	b.answers <- a
@@ -109,79 +108,77 @@ func (b *ballot) ask(ctx context.Context, i int) {
 	}
 	<-b.decided
 	switch {
-	case a.err != nil && sure(a.err): // it has nothing
+	case a.err != nil && noEffect(a.err): // the node granted nothing
 	case !b.won:
 		b.giveBack(ctx, i)
 	default:
-		b.keep(ctx, a)
+		b.recordGrant(ctx, a)
 	}
 }
 
-// keep remembers what a node has granted, or may have, in a vote that is won. If the
-// lock was released meanwhile it is for the release, which comes next, to end that;
-// unless it does not know that the attempt may still arrive, or gave up waiting.
-func (b *ballot) keep(ctx context.Context, a answer) {
-	unsure := a.err != nil
-	if unsure {
+// recordGrant records what a node has granted, or may have, after the vote was won. If
+// the lock was released meanwhile, that release comes next at the node and ends the
+// grant, unless it did not know of the pending request or gave up waiting for it.
+func (b *ballot) recordGrant(ctx context.Context, a answer) {
+	maybePending := a.err != nil
+	if maybePending {
 		a.grant.Fence = 0
 	}
-	has := b.holds.saw(b.request, a.node, a.grant.Fence, unsure)
-	if late := unsure || time.Since(b.began) >= b.bound; late && !has && !b.voters[a.node] {
+	has := b.holds.recordLate(b.request, a.node, a.grant.Fence, maybePending)
+	if late := maybePending || time.Since(b.began) >= b.timeout; late && !has && !b.voters[a.node] {
 		b.abandon(ctx, a.node, b.request)
 	}
 }
 
-// abandon ends at a node what was released while it was on its way there.
+// abandon ends an attempt at a node after its release.
 func (e *Engine) abandon(ctx context.Context, i int, r engine.Request) {
-	ctx, cancel := deadline(ctx, e.bound)
+	ctx, cancel := detached(ctx, e.timeout)
 	defer cancel()
-	_, _ = e.nodes[i].Abandon(ctx, r) // or it ends with its lease
+	_, _ = e.nodes[i].Abandon(ctx, r) // on failure it expires
 }
 
-// vote asks a node for the lock, and whether its word counts.
+// vote asks a node for the lock, and whether its vote counts.
 func (b *ballot) vote(ctx context.Context, i int) answer {
 	a, n := answer{node: i}, b.nodes[i]
-	if err := b.turns[i].wait(ctx); err != nil {
-		a.err = fmt.Errorf("quorum: %s still has the last call to answer: %w", n.name, engine.ErrUnavailable)
+	if err := b.tickets[i].wait(ctx); err != nil {
+		a.err = fmt.Errorf("quorum: %s has not answered the previous call: %w", n.name, engine.ErrUnavailable)
 		return a
 	}
 	if a.grant, a.err = n.Acquire(ctx, b.request); a.err == nil {
-		a.counts, a.doubt = n.witness(ctx, b.longest)
+		a.counts, a.countsErr = n.counts(ctx, b.longest)
 	}
 	return a
 }
 
-// raise lets a node agree on the fence. A node that may not have heard of it still
-// has the lock.
+// raise raises the fence of a node. If the reply is lost, the node still has the lock.
 func (b *ballot) raise(ctx context.Context, i int) error {
-	ctx, cancel := deadline(ctx, b.patience(b.request.Lease))
+	ctx, cancel := detached(ctx, b.acquireTimeout(b.request.Lease))
 	defer cancel()
-	err := b.nodes[i].can.Fencer.Raise(ctx, b.request, b.fence)
+	err := b.nodes[i].caps.Fencer.Raise(ctx, b.request, b.fence)
 	if errors.Is(err, engine.ErrNotHolder) || err == nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", engine.ErrUnknown, err)
 }
 
-// giveBack ends what a node has granted, or may have, in a vote that is lost. The
-// same attempt may come again, so nothing is left that would refuse it.
+// giveBack releases a partial grant after a lost vote. It does not abandon it: the
+// caller may repeat the attempt, which a tombstone would refuse.
 func (b *ballot) giveBack(ctx context.Context, i int) {
-	ctx, cancel := deadline(ctx, b.bound)
+	ctx, cancel := detached(ctx, b.timeout)
 	defer cancel()
 	if _, err := b.nodes[i].Release(ctx, b.request); err != nil {
-		b.stuck.Store(true)
+		b.releaseFailed.Store(true)
 	}
 }
 
-// collect returns when it is known whether most nodes have granted the lock, or why
-// it did not wait for that.
+// collect waits until it is known whether a majority has granted the lock.
 func (b *ballot) collect(ctx context.Context) error {
 	for !b.tally.done() {
 		select {
 		case a := <-b.answers:
 			b.tally.add(a)
 			if a.err == nil && b.tally.before == nil {
-				b.tally.before = b.holds.find(b.request) // calls before this one have been decided by now
+				b.tally.before = b.holds.find(b.request) // earlier calls are decided by now
 			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -190,7 +187,7 @@ func (b *ballot) collect(ctx context.Context) error {
 	return nil
 }
 
-// win answers with the grant if most nodes have given it, and reports whether so.
+// win returns the grant if a majority has granted the lock.
 func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 	if !b.tally.won() {
 		return engine.Grant{}, false
@@ -203,7 +200,7 @@ func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 	if b.request.Fenced && !settled && !b.agree(ctx, fence) {
 		return engine.Grant{}, false
 	}
-	if time.Since(b.began)+drift(b.request.Lease) > b.request.Lease-b.request.Lease/leastLeft {
+	if time.Since(b.began)+drift(b.request.Lease) > b.request.Lease-b.request.Lease/minLeft {
 		b.tally.late = true
 		return engine.Grant{}, false
 	}
@@ -212,20 +209,20 @@ func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 			b.voters[i] = true
 		}
 	}
-	b.holds.granted(b.request, fence, b.request.Fenced, same, b.tally.fences())
+	b.holds.add(b.request, fence, b.request.Fenced, same, b.tally.fences())
 	b.decide(true)
 	return engine.Grant{Fence: fence, Count: b.tally.count()}, true
 }
 
-// agree reports whether most nodes have the fence: those of which it is, and those
-// that could be raised to it. Whoever is granted the lock next meets one of them.
+// agree reports whether a majority has the fence, or was raised to it. The next
+// majority that grants the lock shares a node with it.
 func (b *ballot) agree(ctx context.Context, fence uint64) bool {
 	b.fence = fence
 	close(b.counted)
 	agreed, waiting := 0, b.tally.granted()+b.tally.waiting()
 	for agreed < b.need && agreed+waiting >= b.need {
 		select {
-		case a := <-b.answers: // one that comes late has its fence raised, too
+		case a := <-b.answers: // a late grant is raised, too
 			b.tally.add(a)
 			if a.err != nil {
 				waiting--
@@ -241,11 +238,11 @@ func (b *ballot) agree(ctx context.Context, fence uint64) bool {
 			return false
 		}
 	}
-	b.tally.disagreed = agreed < b.need
-	return !b.tally.disagreed
+	b.tally.fenceDisagreed = agreed < b.need
+	return !b.tally.fenceDisagreed
 }
 
-// decide tells all nodes what came of it.
+// decide ends the vote.
 func (b *ballot) decide(won bool) {
 	b.won = won
 	select {
@@ -256,26 +253,26 @@ func (b *ballot) decide(won bool) {
 	close(b.decided)
 }
 
-// lose gives back what was granted, and says why it was not enough. It waits for
-// answers only as long as it does not know that, and for nobody who has not answered:
-// what they grant is given back when they do.
+// lose waits until the partial grants are released, and returns why the vote was lost.
+// It waits for pending answers only while the reason is unknown; later grants are
+// released in the background.
 func (b *ballot) lose(ctx context.Context) error {
 	had := b.tally.holding()
 	b.decide(false)
 	for _, i := range had {
-		if err := b.await(ctx, b.turns[i].ended); err != nil {
+		if err := b.await(ctx, b.tickets[i].ended); err != nil {
 			return err
 		}
 	}
-	for !b.tally.clear() {
+	for !b.tally.reasonKnown() {
 		if err := b.await(ctx, nil); err != nil {
 			return err
 		}
 	}
-	return b.tally.loss(b.request, b.bound, b.stuck.Load())
+	return b.tally.failure(b.request, b.timeout, b.releaseFailed.Load())
 }
 
-// await returns when something has happened, or with another answer if that is nil.
+// await waits for the event, or for the next answer if happened is nil.
 func (b *ballot) await(ctx context.Context, happened <-chan struct{}) error {
 	for {
 		select {
@@ -287,7 +284,7 @@ func (b *ballot) await(ctx context.Context, happened <-chan struct{}) error {
 				return nil
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("quorum: %q: gave up before all was given back: %w: %w", b.request.Key, engine.ErrUnknown, context.Cause(ctx))
+			return fmt.Errorf("quorum: %q: gave up before the partial grants were released: %w: %w", b.request.Key, engine.ErrUnknown, context.Cause(ctx))
 		}
 	}
 }

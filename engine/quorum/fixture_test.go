@@ -23,7 +23,7 @@ func ask(holder string) engine.Request {
 
 func fenced(r engine.Request) engine.Request { r.Fenced, r.FenceReserve = true, 8; return r }
 
-func again(r engine.Request) engine.Request { r.Retry = true; return r }
+func retrySpread(r engine.Request) engine.Request { r.Retry = true; return r }
 
 // granted demands a grant, and waits for the nodes that most did not wait for.
 func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {

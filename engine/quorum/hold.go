@@ -8,33 +8,33 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// holds are the locks that this process was granted, for what no single node knows:
-// which of their fences was the answer, so that a repeated attempt is answered with
-// the same; and where an attempt may still be on its way.
+// holds are the locks of this process, with what no single node knows: which fence was
+// returned, so that a repeated attempt gets the same one, and at which nodes a request
+// may still be pending.
 type holds struct {
 	mu  sync.Mutex
-	all map[identity]*hold
+	all map[holdKey]*hold
 }
 
-type identity struct{ key, holder string }
+type holdKey struct{ key, holder string }
 
-func identityOf(r engine.Request) identity { return identity{r.Key, r.Holder} }
+func holdKeyOf(r engine.Request) holdKey { return holdKey{r.Key, r.Holder} }
 
-// A hold is a lock that somebody has, through one attempt or more.
+// A hold is a held lock with one or more attempts.
 type hold struct {
-	fence    uint64   // that was the answer
-	agreed   bool     // most nodes have it
-	fences   []uint64 // that each node has granted; zero if it has not
-	attempts []string
-	unsure   []bool    // where an attempt may still be on its way
-	until    time.Time // when it is certainly over, unless renewed
+	fence        uint64   // as returned to the caller
+	agreed       bool     // a majority has that fence
+	fences       []uint64 // by node; zero if not granted
+	attempts     []string
+	maybePending []bool    // by node: a request may still arrive
+	until        time.Time // expired by then, unless renewed
 }
 
-// find returns a copy of what is known of r's hold; nil if nothing is.
+// find returns a copy of r's hold, or nil.
 func (h *holds) find(r engine.Request) *hold {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known := h.all[identityOf(r)]
+	known := h.all[holdKeyOf(r)]
 	if known == nil {
 		return nil
 	}
@@ -43,19 +43,18 @@ func (h *holds) find(r engine.Request) *hold {
 	return &copied
 }
 
-// granted remembers what r was granted. If it goes on with a hold that was known,
-// the same is true of it as before.
-func (h *holds) granted(r engine.Request, fence uint64, agreed, same bool, fences []uint64) {
+// add records a grant. With same, it continues a known hold.
+func (h *holds) add(r engine.Request, fence uint64, agreed, same bool, fences []uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.all == nil {
-		h.all = make(map[identity]*hold)
+		h.all = make(map[holdKey]*hold)
 	}
-	h.shed()
-	known := h.all[identityOf(r)]
+	h.sweep()
+	known := h.all[holdKeyOf(r)]
 	if known == nil || !same {
-		known = &hold{fences: make([]uint64, len(fences)), unsure: make([]bool, len(fences))}
-		h.all[identityOf(r)] = known
+		known = &hold{fences: make([]uint64, len(fences)), maybePending: make([]bool, len(fences))}
+		h.all[holdKeyOf(r)] = known
 	}
 	known.fence, known.agreed = fence, agreed || same && known.agreed
 	for i, f := range fences {
@@ -66,59 +65,59 @@ func (h *holds) granted(r engine.Request, fence uint64, agreed, same bool, fence
 	if !slices.Contains(known.attempts, r.Attempt) {
 		known.attempts = append(known.attempts, r.Attempt)
 	}
-	known.prolong(r.Lease)
+	known.extend(r.Lease)
 }
 
-// saw remembers what a node has answered to r after most had, and reports whether r's
-// attempt has its lock still.
-func (h *holds) saw(r engine.Request, node int, fence uint64, unsure bool) bool {
+// recordLate records the answer of a node that came after the majority, and reports
+// whether r's attempt still holds the lock.
+func (h *holds) recordLate(r engine.Request, node int, fence uint64, maybePending bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known := h.all[identityOf(r)]
+	known := h.all[holdKeyOf(r)]
 	if known == nil || !slices.Contains(known.attempts, r.Attempt) {
 		return false
 	}
 	if fence > 0 {
 		known.fences[node] = fence
 	}
-	known.unsure[node] = known.unsure[node] || unsure
+	known.maybePending[node] = known.maybePending[node] || maybePending
 	return true
 }
 
-// renewed lets r's hold be remembered for longer.
-func (h *holds) renewed(r engine.Request) {
+// renew keeps r's hold for longer.
+func (h *holds) renew(r engine.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if known := h.all[identityOf(r)]; known != nil {
-		known.prolong(r.Lease)
+	if known := h.all[holdKeyOf(r)]; known != nil {
+		known.extend(r.Lease)
 	}
 }
 
-// leave forgets the hold of r's attempt, and returns at which nodes it may still be
-// on its way; nil if at none.
-func (h *holds) leave(r engine.Request) (unsure []bool) {
+// remove removes r's attempt, and returns at which nodes a request of it may still be
+// pending.
+func (h *holds) remove(r engine.Request) (maybePending []bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	known := h.all[identityOf(r)]
+	known := h.all[holdKeyOf(r)]
 	if known == nil {
 		return nil
 	}
 	known.attempts = slices.DeleteFunc(known.attempts, func(a string) bool { return a == r.Attempt })
 	if len(known.attempts) == 0 {
-		delete(h.all, identityOf(r))
+		delete(h.all, holdKeyOf(r))
 	}
-	return known.unsure
+	return known.maybePending
 }
 
-// prolong keeps a hold in mind for two leases from now: it is over by then.
-func (k *hold) prolong(lease time.Duration) {
+// extend keeps a hold for two leases: it has expired by then.
+func (k *hold) extend(lease time.Duration) {
 	if until := time.Now().Add(min(lease, 1<<61)).Add(min(lease, 1<<61)); until.After(k.until) {
 		k.until = until
 	}
 }
 
-// shed forgets some of what is over: those who hold a lock may die without a word.
-func (h *holds) shed() {
+// sweep removes a few expired holds, whose holders never released them.
+func (h *holds) sweep() {
 	now, looked := time.Now(), 0
 	for id, k := range h.all {
 		if now.After(k.until) {

@@ -12,15 +12,15 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An inspector looks at all nodes. A lock is seen with those who hold it at most
-// nodes; if nobody does, with whoever holds it at any, since that is what is left of
-// one who died while it asked.
+// An inspector inspects all nodes. It shows the holder that has a majority. If none
+// has, it shows every holder of any node: the remains of a caller that died while it
+// acquired the lock.
 type inspector struct{ *Engine }
 
 // Inspect implements [engine.Inspector].
 func (p inspector) Inspect(ctx context.Context, key string) (engine.Lock, error) {
-	seen, err := gather(ctx, p.Engine, fmt.Sprintf("inspecting %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
-		return p.nodes[i].can.Inspector.Inspect(ctx, key)
+	seen, err := gather(ctx, p.Engine, fmt.Sprintf("inspect %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
+		return p.nodes[i].caps.Inspector.Inspect(ctx, key)
 	})
 	if err != nil {
 		return engine.Lock{Key: key}, err
@@ -28,23 +28,23 @@ func (p inspector) Inspect(ctx context.Context, key string) (engine.Lock, error)
 	return p.merge(key, seen), nil
 }
 
-// Seize implements [engine.Inspector]. Nodes that are down keep what they have until
-// its lease runs out; a minority of them changes nothing.
+// ForceRelease implements [engine.Inspector]. Nodes that are down keep the lock until
+// its lease expires; a minority of them does not matter.
 func (p inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Lock{}, err
 	}
-	if err := p.enter(); err != nil {
+	if err := p.begin(); err != nil {
 		return engine.Lock{}, err
 	}
-	defer p.leave()
-	turns := p.turns.all(key, len(p.nodes))
-	seen, err := gathered(ctx, p.Engine, fmt.Sprintf("seizing %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
+	defer p.end()
+	turns := p.order.all(key, len(p.nodes))
+	seen, err := gatherStarted(ctx, p.Engine, fmt.Sprintf("force-release %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
 		defer turns[i].end()
 		if err := turns[i].wait(ctx); err != nil {
-			return engine.Lock{}, fmt.Errorf("it still has the last call to answer: %w", engine.ErrUnavailable)
+			return engine.Lock{}, fmt.Errorf("it has not answered the previous call: %w", engine.ErrUnavailable)
 		}
-		return p.nodes[i].can.Inspector.ForceRelease(ctx, key)
+		return p.nodes[i].caps.Inspector.ForceRelease(ctx, key)
 	})
 	if err != nil {
 		return engine.Lock{Key: key}, err
@@ -52,7 +52,7 @@ func (p inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, e
 	return p.merge(key, seen), nil
 }
 
-// merge is what several nodes see at a key.
+// merge combines what the nodes see at a key.
 func (p inspector) merge(key string, seen map[int]engine.Lock) engine.Lock {
 	merged := engine.Lock{Key: key}
 	holders := make(map[string][]engine.Holder)
@@ -62,12 +62,12 @@ func (p inspector) merge(key string, seen map[int]engine.Lock) engine.Lock {
 			holders[h.Name] = append(holders[h.Name], h)
 		}
 	}
-	merged.Holders = p.chosen(key, holders)
+	merged.Holders = p.holders(key, holders)
 	return merged
 }
 
-// chosen are those who hold a lock, by what each node sees of them.
-func (p inspector) chosen(key string, holders map[string][]engine.Holder) (all []engine.Holder) {
+// holders returns the holders of a lock, from what each node sees.
+func (p inspector) holders(key string, holders map[string][]engine.Holder) (all []engine.Holder) {
 	for name, at := range holders {
 		if len(at) >= p.need {
 			return []engine.Holder{p.holder(key, name, at)}
@@ -80,7 +80,8 @@ func (p inspector) chosen(key string, holders map[string][]engine.Holder) (all [
 	return all
 }
 
-// holder is one who holds a lock. It does so until less than most nodes say so.
+// holder combines what nodes see of one holder. It holds the lock while a majority
+// says so.
 func (p inspector) holder(key, name string, at []engine.Holder) engine.Holder {
 	slices.SortFunc(at, func(a, b engine.Holder) int { return cmp.Compare(lasts(b), lasts(a)) })
 	h := engine.Holder{Name: name, Kind: at[0].Kind, Left: at[min(p.need, len(at))-1].Left}
@@ -93,7 +94,7 @@ func (p inspector) holder(key, name string, at []engine.Holder) engine.Holder {
 	return h
 }
 
-// lasts is for how long a hold lasts, as a number to compare: zero means no end.
+// lasts returns the remaining lease for comparison: zero means that it does not expire.
 func lasts(h engine.Holder) time.Duration {
 	if h.Left == 0 {
 		return 1<<63 - 1
@@ -101,10 +102,10 @@ func lasts(h engine.Holder) time.Duration {
 	return h.Left
 }
 
-// List implements [engine.Inspector]. It goes through the nodes one by one until so
-// many have answered that each majority has one among them, and looks at each lock
-// everywhere, so that many are listed more than once. The cursor is which node is
-// next, how many did not answer, and where to go on there.
+// List implements [engine.Inspector]. It lists node by node, until every majority
+// includes a listed node, and inspects each lock at all nodes. So most locks are listed
+// more than once. The cursor holds the next node, the number of nodes that did not
+// answer, and the node's own cursor.
 func (p inspector) List(ctx context.Context, pattern, cursor string) (locks []engine.Lock, next string, err error) {
 	at, down, inner, err := parseCursor(cursor, len(p.nodes))
 	if err != nil {
@@ -116,7 +117,7 @@ func (p inspector) List(ctx context.Context, pattern, cursor string) (locks []en
 	found, inner, err := p.page(ctx, at, pattern, inner)
 	if err != nil {
 		if down++; down > len(p.nodes)-p.need {
-			return nil, "", fmt.Errorf("quorum: listing locks: %d of %d nodes did not answer: %w", down, len(p.nodes), err)
+			return nil, "", fmt.Errorf("quorum: list locks: %d of %d nodes did not answer: %w", down, len(p.nodes), err)
 		}
 	}
 	if locks, err = p.look(ctx, at, found); err != nil {
@@ -131,15 +132,15 @@ func (p inspector) List(ctx context.Context, pattern, cursor string) (locks []en
 	return locks, fmt.Sprintf("%d.%d.%s", at, down, inner), nil
 }
 
-// page is what one node lists.
+// page lists one page of one node.
 func (p inspector) page(ctx context.Context, at int, pattern, cursor string) ([]engine.Lock, string, error) {
-	if err := p.enter(); err != nil {
+	if err := p.begin(); err != nil {
 		return nil, "", err
 	}
-	defer p.leave()
-	ctx, cancel := context.WithTimeout(ctx, p.bound)
+	defer p.end()
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	return p.nodes[at].can.Inspector.List(ctx, pattern, cursor)
+	return p.nodes[at].caps.Inspector.List(ctx, pattern, cursor)
 }
 
 func parseCursor(cursor string, nodes int) (at, down int, inner string, err error) {
@@ -155,22 +156,22 @@ func parseCursor(cursor string, nodes int) (at, down int, inner string, err erro
 			return at, down, parts[2], nil
 		}
 	}
-	return 0, 0, "", fmt.Errorf("quorum: there is no page %q: begin with an empty cursor", cursor)
+	return 0, 0, "", fmt.Errorf("quorum: unknown cursor %q: begin with an empty one", cursor)
 }
 
-// look sees the locks that a node has listed with the eyes of all.
+// look inspects at all nodes the locks that one node has listed.
 func (p inspector) look(ctx context.Context, at int, found []engine.Lock) (locks []engine.Lock, err error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
-	seen, err := gather(ctx, p.Engine, "listing locks", func(ctx context.Context, i int) ([]engine.Lock, error) {
+	seen, err := gather(ctx, p.Engine, "list locks", func(ctx context.Context, i int) ([]engine.Lock, error) {
 		if i == at {
 			return found, nil
 		}
 		here := make([]engine.Lock, len(found))
 		for k, l := range found {
 			var err error
-			if here[k], err = p.nodes[i].can.Inspector.Inspect(ctx, l.Key); err != nil && engine.Temporary(err) {
+			if here[k], err = p.nodes[i].caps.Inspector.Inspect(ctx, l.Key); err != nil && engine.Temporary(err) {
 				return nil, err
 			}
 		}

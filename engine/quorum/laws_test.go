@@ -38,7 +38,7 @@ func TestLaws(t *testing.T) {
 						nodes[i] = s
 						t.Cleanup(s.Heal)
 					}
-					return join(t, nodes, quorum.Durable(), quorum.Bound(10*time.Millisecond))
+					return join(t, nodes, quorum.Durable(), quorum.Timeout(10*time.Millisecond))
 				},
 			})
 		})

@@ -7,37 +7,37 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A notifier merges the wake-ups of all nodes.
+// A notifier merges the notifications of all nodes.
 type notifier struct{ *Engine }
 
-// Notify implements [engine.Notifier]. Who waits is told when most nodes have told
-// so: what a minority gives back is of no use to anybody.
+// Notify implements [engine.Notifier]. A waiter is notified when a majority of nodes
+// has notified: a lock that is free at a minority cannot be acquired.
 func (n notifier) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
-	return n.listen(n.need, func(part *node) (<-chan struct{}, func()) {
-		if part.can.Notifier == nil {
+	return n.subscribe(n.need, func(part *node) (<-chan struct{}, func()) {
+		if part.caps.Notifier == nil {
 			return nil, func() {}
 		}
-		return part.can.Notifier.Notify(r)
+		return part.caps.Notifier.Notify(r)
 	})
 }
 
-// listen listens to all nodes, and wakes when as many as needed have told more than
-// at the last time.
-func (e *Engine) listen(need int, listen func(*node) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
-	x := &ear{need: need, heard: make([]int, len(e.nodes)), wake: make(chan struct{}, 1), stopped: make(chan struct{})}
-	if err := e.enter(); err != nil {
+// subscribe subscribes at all nodes, and wakes when need nodes have notified since the
+// last wake-up.
+func (e *Engine) subscribe(need int, at func(*node) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
+	x := &subscription{need: need, counts: make([]int, len(e.nodes)), wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	if err := e.begin(); err != nil {
 		return x.wake, func() {}
 	}
-	defer e.leave()
+	defer e.end()
 	wakes, stops := make([]<-chan struct{}, len(e.nodes)), make([]func(), len(e.nodes))
 	for i, n := range e.nodes {
-		if wakes[i], stops[i] = listen(n); wakes[i] == nil {
-			x.deaf++
+		if wakes[i], stops[i] = at(n); wakes[i] == nil {
+			x.silent++
 		}
 	}
 	for i, from := range wakes {
 		if from != nil {
-			e.running.Go(func() { e.hear(x, i, from) }) // until stop, or Close
+			e.running.Go(func() { e.forward(x, i, from) }) // ends with stop or Close
 		}
 	}
 	return x.wake, sync.OnceFunc(func() {
@@ -48,11 +48,11 @@ func (e *Engine) listen(need int, listen func(*node) (<-chan struct{}, func())) 
 	})
 }
 
-func (e *Engine) hear(x *ear, i int, from <-chan struct{}) {
+func (e *Engine) forward(x *subscription, i int, from <-chan struct{}) {
 	for {
 		select {
 		case <-from:
-			x.hear(i)
+			x.record(i)
 		case <-x.stopped:
 			return
 		case <-e.ended:
@@ -61,30 +61,30 @@ func (e *Engine) hear(x *ear, i int, from <-chan struct{}) {
 	}
 }
 
-// An ear is somebody who listens.
-type ear struct {
+// A subscription counts the notifications of the nodes.
+type subscription struct {
 	need    int
-	deaf    int // nodes that tell nothing
+	silent  int // nodes without notifications
 	wake    chan struct{}
 	stopped chan struct{}
 
-	mu    sync.Mutex
-	heard []int // how often each node has told something
-	woken int
+	mu     sync.Mutex
+	counts []int // notifications by node
+	woken  int
 }
 
-// hear notes that a node has told something.
-func (x *ear) hear(i int) {
+// record counts a notification of a node.
+func (x *subscription) record(i int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.heard[i] = max(x.heard[i], x.woken-1) + 1 // what it has missed it will not make up for
-	sorted := slices.Sorted(slices.Values(x.heard))
-	need := min(x.need, len(sorted)-x.deaf)
-	if told := sorted[len(sorted)-need]; told > x.woken {
-		x.woken = told
+	x.counts[i] = max(x.counts[i], x.woken-1) + 1 // a node that missed some does not catch up
+	sorted := slices.Sorted(slices.Values(x.counts))
+	need := min(x.need, len(sorted)-x.silent)
+	if n := sorted[len(sorted)-need]; n > x.woken {
+		x.woken = n
 		select {
 		case x.wake <- struct{}{}:
-		default: // the last one has not been taken yet: they merge
+		default: // the last one is still unread: they merge
 		}
 	}
 }

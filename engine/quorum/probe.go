@@ -9,28 +9,28 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A prober asks all nodes how they are.
+// A prober asks all nodes for their health.
 type prober struct{ *Engine }
 
-// Probe implements [engine.Prober]. Its notices are which nodes are down, which sit
-// out and for how long, and what is left to lose.
+// Probe implements [engine.Prober]. Its notices name nodes that are down or on
+// probation, and say how many more may fail.
 func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Health{}, err
 	}
-	if err := p.enter(); err != nil {
+	if err := p.begin(); err != nil {
 		return engine.Health{}, err
 	}
-	defer p.leave()
+	defer p.end()
 	type state struct {
 		health engine.Health
 		out    time.Duration
 	}
 	h := engine.Health{Topology: engine.Quorum, Parts: make([]engine.Health, len(p.nodes)), Quorum: p.need}
-	replies := everywhere(ctx, p.Engine, func(ctx context.Context, i int) (s state, err error) {
+	replies := callAll(ctx, p.Engine, func(ctx context.Context, i int) (s state, err error) {
 		s.health, err = p.nodes[i].health(ctx)
 		if err == nil {
-			s.out, err = p.nodes[i].sitsOut(ctx, p.longest)
+			s.out, err = p.nodes[i].probation(ctx, p.longest)
 		}
 		return s, err
 	})
@@ -44,7 +44,7 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 			case a.err != nil:
 				notices[a.node] = fmt.Sprintf("%s does not answer: %v", p.nodes[a.node].name, a.err)
 			case a.value.out > 0:
-				notices[a.node] = fmt.Sprintf("%s was started anew and does not count for another %v",
+				notices[a.node] = fmt.Sprintf("%s was restarted and does not count for another %v",
 					p.nodes[a.node].name, a.value.out.Round(time.Second))
 			default:
 				counting++
@@ -60,24 +60,24 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 	}
 	switch spare := counting - p.need; {
 	case spare < 0:
-		h.Notices = append(h.Notices, fmt.Sprintf("%d of %d nodes count, and %d are needed: nothing is granted", counting, len(p.nodes), p.need))
+		h.Notices = append(h.Notices, fmt.Sprintf("%d of %d nodes count, and %d are needed: no lock is granted", counting, len(p.nodes), p.need))
 	case spare == 0:
-		h.Notices = append(h.Notices, fmt.Sprintf("%d of %d nodes count, and all of them are needed: the next to fail stops everything", counting, len(p.nodes)))
+		h.Notices = append(h.Notices, fmt.Sprintf("%d of %d nodes count, and all of them are needed: one more failure stops all locks", counting, len(p.nodes)))
 	}
 	return h, nil
 }
 
-// unheard is what a part is made of that has not said so.
-const unheard engine.Topology = "unknown"
+// unknownTopology is the topology of a node that does not report it.
+const unknownTopology engine.Topology = "unknown"
 
-// health is how a node is, as far as it tells. An error is that it is down.
+// health returns the health of a node. An error means that the node is down.
 func (n *node) health(ctx context.Context) (engine.Health, error) {
-	if n.can.Prober == nil {
-		return n.silent(fmt.Errorf("quorum: %s does not tell how it is: %w", n.name, errors.ErrUnsupported)), nil
+	if n.caps.Prober == nil {
+		return n.noHealth(fmt.Errorf("quorum: %s has no probe: %w", n.name, errors.ErrUnsupported)), nil
 	}
-	h, err := n.can.Prober.Probe(ctx)
+	h, err := n.caps.Prober.Probe(ctx)
 	if err != nil {
-		return n.silent(err), err
+		return n.noHealth(err), err
 	}
 	if len(h.Nodes) == 1 && h.Nodes[0].Err != nil {
 		return h, h.Nodes[0].Err
@@ -85,7 +85,7 @@ func (n *node) health(ctx context.Context) (engine.Health, error) {
 	return h, nil
 }
 
-// silent is how a node is that does not say.
-func (n *node) silent(err error) engine.Health {
-	return engine.Health{Topology: unheard, Nodes: []engine.Node{{Addr: n.name, Err: err}}}
+// noHealth is the health of a node that does not report it.
+func (n *node) noHealth(err error) engine.Health {
+	return engine.Health{Topology: unknownTopology, Nodes: []engine.Node{{Addr: n.name, Err: err}}}
 }

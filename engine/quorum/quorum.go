@@ -1,36 +1,34 @@
-// Package quorum makes one engine of several that know nothing of each other: a
-// lock is held if most of them say so.
+// Package quorum combines several independent engines into one. A lock is held if
+// a majority of the nodes has granted it.
 //
 //	e, err := quorum.New([]engine.Engine{a, b, c, d, f})
 //
-// With five nodes two may be down, forget everything or be unreachable, and locks
-// are granted, renewed and released as if nothing had happened; with three, one
-// may. An even number is allowed, and buys nothing: six nodes stand two that fail,
-// as five do.
+// With five nodes, two may be down, unreachable or restarted, and locks are still
+// granted, renewed and released; with three nodes, one may. An even number is
+// allowed and gains nothing: six nodes tolerate two failures, as five do.
 //
-// # What is promised
+// # Guarantees
 //
-// Two holders never have a lock at a time as long as the clocks of this process
-// and the nodes run at the same rate to 1 % over a lease, none of them is set by
-// more, and no more than a minority of nodes is down or has forgotten. Fences of
-// requests with Fenced rise strictly as long as most of the nodes that knew the
-// last one still do, and otherwise by the clock.
+// A lock has one holder at a time under two conditions. The clocks of this process
+// and the nodes run at the same rate to 1 % over a lease, and none is set by more.
+// Only a minority of nodes is down or has lost its memory.
 //
-// A node that was started anew may have forgotten whom it granted locks to. It
-// sits out: it grants and keeps what it is asked for, but does not count, until
-// every lease it may have forgotten has run out. That takes [LongestLease]; so
-// does a quorum of which all nodes are new. Nodes that do not tell how far their
-// memory reaches back, see [engine.Incarnations], count always; so do those of which
-// [Durable] says that they forget nothing.
+// Fences of requests with Fenced rise strictly while a majority of the nodes that
+// know the last one keeps it, and otherwise by the clock.
 //
-// # What is not promised
+// A restarted node may have lost the locks it granted. It is on probation: it
+// grants locks, but its votes do not count until every lease it may have lost has
+// expired. That takes [LongestLease]. A quorum of new nodes waits as long. Nodes
+// without [engine.Incarnations] always count, and so do all nodes with [Durable].
 //
-// Fairness, permits and read/write locks: an order that every node keeps for itself
-// is no order of all, and what several may hold has no majority to speak of. Nor
-// records of work that is to happen once, which need one home. A plain fence goes by
-// the nodes' clocks, and may fall by as much as they differ: where a fence is
-// checked, ask for Fenced. A named owner that enters from a second process may be
-// told a higher fence than in the first.
+// # Limits
+//
+// A quorum supports neither fair locks nor permits nor read/write locks: there is
+// no common order of several nodes, and no majority for a lock with several
+// holders. Nor does it keep records of guards, which need one home. A plain fence
+// follows the nodes' clocks and may fall by as much as they differ; use Fenced
+// where a store checks fences. A named owner that enters from a second process may
+// get a higher fence there.
 package quorum
 
 import (
@@ -44,33 +42,32 @@ import (
 
 var _ engine.Engine = (*Engine)(nil)
 
-// An Engine is several engines made one. Use [New].
+// An Engine is a quorum of engines. Use [New].
 type Engine struct {
 	nodes   []*node
-	need    int // how many are most of them
-	bound   time.Duration
-	longest time.Duration // zero if no node forgets anything
-	can     engine.Capabilities
+	need    int // the size of a majority
+	timeout time.Duration
+	longest time.Duration // zero if no node loses its memory
+	caps    engine.Capabilities
 
-	turns turns
+	order callOrder
 	holds holds
 
 	mu      sync.Mutex
 	closed  bool
-	running sync.WaitGroup // calls, and what goes on after them
+	running sync.WaitGroup // calls, and their background work
 	ended   chan struct{}  // closed by Close
 }
 
-// least is how many nodes there must be: of two both would have to be up.
-const least = 3
+// minNodes is the fewest nodes: of two, both would have to be up.
+const minNodes = 3
 
-// New makes one engine of several. They stay the caller's to close, after the
-// engine that is made of them.
+// New combines engines into a quorum. The caller closes them after the quorum.
 func New(engines []engine.Engine, opts ...Option) (*Engine, error) {
-	if len(engines) < least {
-		return nil, fmt.Errorf("quorum: %d engines make no quorum that outlives one of them: give three or five, each on a machine of its own", len(engines))
+	if len(engines) < minNodes {
+		return nil, fmt.Errorf("quorum: %d engines cannot tolerate a failure: use three or five, each on its own machine", len(engines))
 	}
-	e := &Engine{need: len(engines)/2 + 1, bound: defaultBound, longest: defaultLongest, ended: make(chan struct{})}
+	e := &Engine{need: len(engines)/2 + 1, timeout: defaultTimeout, longest: defaultLongest, ended: make(chan struct{})}
 	for i, part := range engines {
 		if part == nil {
 			return nil, fmt.Errorf("quorum: engine %d of %d is nil: open it first", i+1, len(engines))
@@ -80,12 +77,12 @@ func New(engines []engine.Engine, opts ...Option) (*Engine, error) {
 	for _, opt := range opts {
 		opt(e)
 	}
-	e.can = e.capabilities()
+	e.caps = e.capabilities()
 	return e, nil
 }
 
-// Close waits for what is still under way, which the bound of a call or two ends.
-// Calls after it fail with [engine.ErrClosed]. The engines it was made of stay open.
+// Close waits for calls in progress, for two timeouts at most. Later calls fail with
+// [engine.ErrClosed]. Close does not close the nodes.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if !e.closed {
@@ -97,11 +94,11 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-var errClosed = fmt.Errorf("quorum: %w: it was used after Close", engine.ErrClosed)
+var errClosed = fmt.Errorf("quorum: %w: used after Close", engine.ErrClosed)
 
-// enter lets a call begin, which leave ends. What the call starts and does not wait
-// for is running, too.
-func (e *Engine) enter() error {
+// begin starts a call, and end finishes it. Background work of a call is counted in
+// running, too.
+func (e *Engine) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -111,20 +108,20 @@ func (e *Engine) enter() error {
 	return nil
 }
 
-func (e *Engine) leave() { e.running.Done() }
+func (e *Engine) end() { e.running.Done() }
 
 // Capabilities implements [engine.Engine].
-func (e *Engine) Capabilities() engine.Capabilities { return e.can }
+func (e *Engine) Capabilities() engine.Capabilities { return e.caps }
 
 func (e *Engine) capabilities() engine.Capabilities {
 	can := engine.Capabilities{Prober: prober{e}, LongestLease: e.longest}
 	inspectors := 0
 	for _, n := range e.nodes {
-		can.LateGrant = max(can.LateGrant, n.can.LateGrant)
-		if n.can.Notifier != nil {
+		can.LateGrant = max(can.LateGrant, n.caps.LateGrant)
+		if n.caps.Notifier != nil {
 			can.Notifier = notifier{e}
 		}
-		if n.can.Inspector != nil {
+		if n.caps.Inspector != nil {
 			inspectors++
 		}
 	}
@@ -134,19 +131,19 @@ func (e *Engine) capabilities() engine.Capabilities {
 	return can
 }
 
-// unfencing returns the first node that cannot agree on a fence, or nil.
-func (e *Engine) unfencing() *node {
+// withoutFencer returns the first node that cannot raise a fence, or nil.
+func (e *Engine) withoutFencer() *node {
 	for _, n := range e.nodes {
-		if n.can.Fencer == nil {
+		if n.caps.Fencer == nil {
 			return n
 		}
 	}
 	return nil
 }
 
-// drift is by how much two clocks may run apart over a lease, as the client above
-// counts, too.
+// drift returns how far two clocks may differ after a lease. The client uses the same
+// figure.
 func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// sure reports whether err says for certain that nothing has happened.
-func sure(err error) bool { return !errors.Is(err, engine.ErrUnknown) }
+// noEffect reports whether a call that failed with err certainly had no effect.
+func noEffect(err error) bool { return !errors.Is(err, engine.ErrUnknown) }

@@ -25,7 +25,7 @@ func bubble(t *testing.T, sentence string, f func(t *testing.T)) {
 
 func TestNew(t *testing.T) {
 	for n := range 3 {
-		if _, err := quorum.New(memories(n)); err == nil || !strings.Contains(err.Error(), "give three or five") {
+		if _, err := quorum.New(memories(n)); err == nil || !strings.Contains(err.Error(), "use three or five") {
 			t.Errorf("%d engines: %v, want an error that says what to do", n, err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestMinorityDown(t *testing.T) {
 		}
 		kill(all, 1)
 		renewed(t, e, a, nil) // it remembers the hold, so it counts for that
-		if got := granted(t, e, again(a)); got != g {
+		if got := granted(t, e, retrySpread(a)); got != g {
 			t.Errorf("got %+v after %+v", got, g)
 		}
 	})
@@ -181,7 +181,7 @@ func TestSittingOut(t *testing.T) {
 	bubble(t, "nodes that are all new count after the longest lease", func(t *testing.T) {
 		e := join(t, memories(3), quorum.LongestLease(20*time.Second))
 		err := refused(t, e, ask("ann"), engine.ErrUnavailable)
-		if !strings.Contains(err.Error(), "sit out") {
+		if !strings.Contains(err.Error(), "were restarted") {
 			t.Errorf("%v, want one that says why", err)
 		}
 		time.Sleep(20 * time.Second)
@@ -340,7 +340,7 @@ func TestFence(t *testing.T) {
 			renewed(t, e, r, nil) // the others learn of it, each with a fence of its own
 			time.Sleep(time.Second)
 			kill(all, 2)
-			if got := granted(t, e, again(r)); got.Fence != first.Fence {
+			if got := granted(t, e, retrySpread(r)); got.Fence != first.Fence {
 				t.Errorf("the fence went from %d to %d", first.Fence, got.Fence)
 			}
 			all[0].Heal()
@@ -376,11 +376,11 @@ func TestProbe(t *testing.T) {
 			t.Errorf("told %q", n)
 		}
 		all[2].reboot()
-		if n := probe(); !strings.Contains(n, "node 3 was started anew and does not count for another 1m1s") || !strings.Contains(n, "the next to fail") {
+		if n := probe(); !strings.Contains(n, "node 3 was restarted and does not count for another 1m1s") || !strings.Contains(n, "one more failure") {
 			t.Errorf("told %q", n)
 		}
 		all[3].reboot()
-		if n := probe(); !strings.Contains(n, "nothing is granted") {
+		if n := probe(); !strings.Contains(n, "no lock is granted") {
 			t.Errorf("told %q", n)
 		}
 	})

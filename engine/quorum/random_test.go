@@ -196,7 +196,7 @@ func (w *world) holds(ctx context.Context, e engine.Engine, r engine.Request) {
 }
 
 // sure is until when one may believe that it has what it asked for at sent.
-func sure(sent time.Time) time.Time {
+func noEffect(sent time.Time) time.Time {
 	return sent.Add(shortLease - shortLease/100 - 2*time.Millisecond)
 }
 
@@ -204,13 +204,13 @@ func (w *world) begins(r engine.Request, g engine.Grant, sent time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if w.holder != "" && now.Before(w.until) && now.Before(sure(sent)) {
+	if w.holder != "" && now.Before(w.until) && now.Before(noEffect(sent)) {
 		w.t.Errorf("%s is granted what %s has for another %v", r.Holder, w.holder, w.until.Sub(now))
 	}
 	if g.Fence <= w.fence {
 		w.t.Errorf("%s has fence %d after %d", r.Holder, g.Fence, w.fence)
 	}
-	w.holder, w.until, w.fence = r.Holder, sure(sent), g.Fence+r.FenceReserve
+	w.holder, w.until, w.fence = r.Holder, noEffect(sent), g.Fence+r.FenceReserve
 	w.grants++
 }
 
@@ -221,7 +221,7 @@ func (w *world) goesOn(r engine.Request, sent time.Time) bool {
 	if w.holder != r.Holder || !time.Now().Before(w.until) {
 		return false
 	}
-	w.until = sure(sent)
+	w.until = noEffect(sent)
 	return true
 }
 

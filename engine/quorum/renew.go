@@ -9,13 +9,13 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Renew implements [engine.Engine]. A lease begins anew if most nodes say so. A node
-// that renews a hold remembers it, so it counts although it may sit out. One that
-// has forgotten a hold which most still have is given it again.
+// Renew implements [engine.Engine]. A lease is renewed if a majority renews it. A node
+// that renews a hold still has it, so it counts even on probation. A node that has lost
+// a hold which a majority has gets it again.
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	errs, sent, at := make([]error, len(rs)), make([]engine.Request, 0, len(rs)), make([]int, 0, len(rs))
 	for i := range rs {
-		if errs[i] = e.admitLease(ctx, &rs[i]); errs[i] == nil {
+		if errs[i] = e.checkLease(ctx, &rs[i]); errs[i] == nil {
 			sent, at = append(sent, rs[i]), append(at, i)
 		}
 	}
@@ -29,21 +29,21 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 }
 
 func (e *Engine) renew(ctx context.Context, rs []engine.Request) []error {
-	if err := e.enter(); err != nil {
+	if err := e.begin(); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}
-	defer e.leave()
+	defer e.end()
 	v := newRenewals(e, rs)
 	decided := make(chan struct{})
 	replies := make(chan reply[[]error], len(e.nodes))
 	for i, n := range e.nodes {
-		e.running.Go(func() { // until the bound of its calls is over
-			bounded, cancel := deadline(ctx, e.bound)
+		e.running.Go(func() { // ends with the timeouts of its calls
+			bounded, cancel := detached(ctx, e.timeout)
 			said := n.Renew(bounded, rs)
 			cancel()
 			replies <- reply[[]error]{node: i, value: said}
 			<-decided
-			e.heal(ctx, i, v.forgotten(said))
+			e.heal(ctx, i, v.missing(said))
 		})
 	}
 	defer close(decided)
@@ -61,24 +61,24 @@ func (e *Engine) renew(ctx context.Context, rs []engine.Request) []error {
 	return v.verdicts(nil)
 }
 
-// heal gives a node the holds again that it has forgotten and most others have. It
-// never brings back a lock that is lost, nor one that was released here meanwhile.
+// heal restores holds at a node that has lost them. It never restores a lock that the
+// majority has lost, nor one that was released here meanwhile.
 func (e *Engine) heal(ctx context.Context, i int, rs []engine.Request) {
 	if len(rs) == 0 {
 		return
 	}
-	ctx, cancel := deadline(ctx, e.bound)
+	ctx, cancel := detached(ctx, e.timeout)
 	defer cancel()
 	for _, r := range rs {
 		if ctx.Err() != nil {
-			return // the next renewal goes on with it
+			return // the next renewal continues
 		}
 		e.restore(ctx, i, r)
 	}
 }
 
 func (e *Engine) restore(ctx context.Context, i int, r engine.Request) {
-	t := e.turns.one(r.Key, i, len(e.nodes))
+	t := e.order.one(r.Key, i, len(e.nodes))
 	defer t.end()
 	if t.wait(ctx) != nil {
 		return
@@ -90,17 +90,17 @@ func (e *Engine) restore(ctx context.Context, i int, r engine.Request) {
 	r.Retry = true
 	n := e.nodes[i]
 	g, err := n.Acquire(ctx, r)
-	if err == nil && r.Fenced && n.can.Fencer != nil && g.Fence < known.fence {
-		if n.can.Fencer.Raise(ctx, r, known.fence) == nil {
+	if err == nil && r.Fenced && n.caps.Fencer != nil && g.Fence < known.fence {
+		if n.caps.Fencer.Raise(ctx, r, known.fence) == nil {
 			g.Fence = known.fence
 		}
 	}
-	if unsure := err != nil && !sure(err); !e.holds.saw(r, i, g.Fence, unsure) && (unsure || err == nil) {
+	if maybePending := err != nil && !noEffect(err); !e.holds.recordLate(r, i, g.Fence, maybePending) && (maybePending || err == nil) {
 		e.abandon(ctx, i, r)
 	}
 }
 
-// renewals are requests to renew leases, and what the nodes have answered to each.
+// renewals are the requests of one Renew and the votes on each.
 type renewals struct {
 	engine    *Engine
 	rs        []engine.Request
@@ -109,7 +109,7 @@ type renewals struct {
 	verdict   []error
 }
 
-// votes are the answers to one request.
+// votes are the answers of the nodes to one request.
 type votes struct {
 	yes, no, other int
 	revoked        bool
@@ -147,20 +147,20 @@ func (b *votes) add(err error) {
 		b.revoked = b.revoked || errors.Is(err, engine.ErrRevoked)
 	default:
 		b.other++
-		b.unknown = b.unknown || !sure(err)
+		b.unknown = b.unknown || !noEffect(err)
 		b.errs = append(b.errs, err)
 	}
 }
 
-// lost reports whether so many nodes do not have the hold that most cannot.
+// lost reports whether so many nodes lack the hold that no majority can have it.
 func (b *votes) lost(e *Engine) bool { return b.no > len(e.nodes)-e.need }
 
-// verdicts are the answers. If cause is not nil the caller did not wait for all.
+// verdicts returns the results. A non-nil cause means that the caller stopped waiting.
 func (v *renewals) verdicts(cause error) []error {
 	for i := range v.votes {
 		switch b := &v.votes[i]; {
 		case b.yes >= v.engine.need:
-			v.engine.holds.renewed(v.rs[i])
+			v.engine.holds.renew(v.rs[i])
 		case b.lost(v.engine) && b.revoked:
 			v.verdict[i] = engine.ErrRevoked
 		case b.lost(v.engine):
@@ -172,19 +172,19 @@ func (v *renewals) verdicts(cause error) []error {
 	return v.verdict
 }
 
-// failure says why it is not known whether most nodes have renewed a lease.
+// failure returns why it is unknown whether a majority renewed the lease.
 func (v *renewals) failure(i int, cause error) error {
 	b, kind := &v.votes[i], engine.ErrUnavailable
 	if cause != nil || b.unknown || b.yes > 0 {
 		kind = engine.ErrUnknown
 	}
-	return fmt.Errorf("quorum: %q: %d of %d nodes have renewed it, and %d are needed: %w", v.rs[i].Key, b.yes, len(v.engine.nodes),
-		v.engine.need, joined{kind, errors.Join(append(b.errs, cause)...)})
+	return fmt.Errorf("quorum: %q: %d of %d nodes renewed it, and %d are needed: %w", v.rs[i].Key, b.yes, len(v.engine.nodes),
+		v.engine.need, kindError{kind, errors.Join(append(b.errs, cause)...)})
 }
 
-// forgotten are the holds that a node with these answers does not have, and most
-// others do. Those taken away by an operator are not given again.
-func (v *renewals) forgotten(said []error) (rs []engine.Request) {
+// missing returns the holds that a node lacks and a majority has. Holds that an operator
+// revoked are not restored.
+func (v *renewals) missing(said []error) (rs []engine.Request) {
 	for i, err := range said {
 		if i < len(v.rs) && errors.Is(err, engine.ErrNotHolder) && !errors.Is(err, engine.ErrRevoked) && v.verdict[i] == nil && v.votes[i].yes >= v.engine.need {
 			rs = append(rs, v.rs[i])
