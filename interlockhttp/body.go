@@ -11,24 +11,24 @@ import (
 
 var errTooLarge = errors.New("the body is larger than MaxBody")
 
-// A bodyError says that the body could not be had.
+// A bodyError reports that the body could not be read.
 type bodyError struct{ err error }
 
 func (e *bodyError) Error() string { return e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
-// A buffer is the body of a request that was read before its handler runs, so
-// that this does not depend on the client any more.
+// A buffer is the body of a request, read before its handler runs, so that the handler
+// does not depend on the client's connection.
 type buffer struct {
 	bytes.Reader
 	data []byte
 	done bool
 }
 
-// Close implements io.Closer. There is nothing to close: the server does that.
+// Close implements io.Closer. The server closes the real body.
 func (*buffer) Close() error { return nil }
 
-// bufferBody returns the whole body.
+// bufferBody reads the whole body, once.
 func (q *request) bufferBody() ([]byte, error) {
 	b := &q.body
 	if b.done {
@@ -36,39 +36,39 @@ func (q *request) bufferBody() ([]byte, error) {
 	}
 	data, err := q.readBody()
 	if err != nil {
-		q.partialBody = data // in shadow mode the handler gets it all the same
+		q.partialBody = data // in shadow mode the handler still gets it
 		return nil, &bodyError{err}
 	}
 	b.data, b.done = data, true
 	return data, nil
 }
 
-// readBody reads the body. It makes room for what has come, and not for what the
-// client says will.
+// readBody reads the body. It allocates for the bytes received, not for the length that
+// the client announces.
 func (q *request) readBody() (data []byte, err error) {
-	most := q.settings.maxBody
+	limit := q.settings.maxBody
 	switch {
 	case q.Body == nil || q.Body == http.NoBody:
 		return nil, nil
-	case q.ContentLength > most:
+	case q.ContentLength > limit:
 		return nil, errTooLarge
 	}
-	if d := q.settings.bodyTimeout; d > 0 && q.settings.shadow == nil { // when it is over, net/http ends the request's context
+	if d := q.settings.bodyTimeout; d > 0 && q.settings.shadow == nil { // not in shadow mode: an expired deadline ends the request's context
 		c := http.NewResponseController(q.w)
 		if c.SetReadDeadline(time.Now().Add(d)) == nil {
 			defer func() {
-				if err == nil { // otherwise the server would wait for the rest before it answers
+				if err == nil { // after an error the deadline stays, so that the server does not wait for the rest
 					_ = c.SetReadDeadline(time.Time{})
 				}
 			}()
 		}
 	}
 	const first = 32 << 10
-	room := min(max(q.ContentLength, 0)+1, first) // one more, to see the end
+	size := min(max(q.ContentLength, 0)+1, first) // one more, to see the end
 	if q.ContentLength < 0 {
-		room = 512
+		size = 512
 	}
-	data = make([]byte, 0, room)
+	data = make([]byte, 0, size)
 	for {
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
@@ -76,9 +76,9 @@ func (q *request) readBody() (data []byte, err error) {
 		n, err := q.Body.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		switch {
-		case int64(len(data)) > most:
+		case int64(len(data)) > limit:
 			return data, errTooLarge
-		case err == io.EOF: // one that is wrapped says that something broke off
+		case err == io.EOF: // not errors.Is: a wrapped EOF means that the body broke off
 			return data, nil
 		case err != nil:
 			return data, err
@@ -86,7 +86,7 @@ func (q *request) readBody() (data []byte, err error) {
 	}
 }
 
-// rewind lets the body be read from its beginning.
+// rewind makes the body readable from its beginning.
 func (q *request) rewind() error {
 	data, err := q.bufferBody()
 	if err != nil {
@@ -99,7 +99,7 @@ func (q *request) rewind() error {
 	return nil
 }
 
-// restoreBody gives a body back of which a part was read.
+// restoreBody puts back the part of the body that was read.
 func (q *request) restoreBody() {
 	switch {
 	case q.body.done:
@@ -112,5 +112,5 @@ func (q *request) restoreBody() {
 	}
 }
 
-// isTimeout tells whether a body did not come in time.
+// isTimeout reports whether the body was not read in time.
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

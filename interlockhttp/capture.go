@@ -10,39 +10,38 @@ import (
 	"sync/atomic"
 )
 
-// A capture is the ResponseWriter that a handler gets. It keeps all that net/http
-// promises its handlers; and it keeps what they say.
+// A capture is the ResponseWriter of a guarded handler. It behaves as net/http promises,
+// and keeps a copy of the response.
 //
-// Strictly, nothing goes out before the handler is done and what it said is stored.
-// Otherwise all goes out as it comes. What cannot be kept, since it is too large,
-// or flushed, or the connection is taken over, goes out as it comes from then on.
+// By default nothing is sent before the handler returns and the response is stored. In
+// pass-through mode everything is sent at once. A response that cannot be kept, because
+// it is too large, flushed or hijacked, switches to pass-through.
 //
-// A handler may leave somebody behind who writes on. What was kept is not changed by
-// that, nor what goes out.
+// A goroutine of the handler may write after the handler returned. That changes neither
+// the stored response nor the sent one.
 type capture struct {
 	http.ResponseWriter
 	mu           sync.Mutex
 	returned     atomic.Bool // the handler has returned
 	method       string
-	maxBody      int            // bytes of the body that may be kept
-	passThrough  bool           // what is written goes out
-	keeping      bool           // and is kept
-	marker       marker         // says in the header what is to be known; nil if nothing
-	headerBefore http.Header    // what was in the header before the handler
-	status       int            // zero until it is known
-	header       headerSnapshot // as it was then
-	length       int64          // that the handler has announced; -1 if it has not
-	written      int64          // bytes of the body, with those that were refused
-	body         []byte         // as far as it is kept
-	omitted      string         // why it is not
-	hijacked     bool           // the connection was taken over
-	writeErr     error          // what went wrong when it went out
-	lateTrailer  http.Header    // the trailer, once the handler has returned
-	lengthValue  [1]string      // the length, once it is known
+	maxBody      int            // bytes of the body that are kept at most
+	passThrough  bool           // writes are sent at once
+	keeping      bool           // writes are kept
+	marker       marker         // sets our own header fields; may be nil
+	headerBefore http.Header    // the header before the handler ran
+	status       int            // zero until the handler sets it
+	header       headerSnapshot // at that time
+	length       int64          // the Content-Length that the handler set; -1 without one
+	written      int64          // bytes of the body, including refused ones
+	body         []byte         // the kept part
+	omitted      string         // why the body is not kept
+	hijacked     bool           // the handler took the connection over
+	writeErr     error          // the first error while sending
+	lateTrailer  http.Header    // the trailer, after the handler returned
+	lengthValue  [1]string      // the value of Content-Length, without an allocation
 }
 
-// A marker says in the header of an answer, before it goes out, what is to be known
-// about it.
+// A marker sets our own header fields before a response is sent.
 type marker interface{ mark(h http.Header) }
 
 func (c *capture) mark(h http.Header) {
@@ -51,7 +50,7 @@ func (c *capture) mark(h http.Header) {
 	}
 }
 
-// begin notes what there was before the handler.
+// begin prepares the capture for a handler.
 func (c *capture) begin(w http.ResponseWriter, method string, by marker) {
 	c.ResponseWriter, c.method, c.length, c.marker = w, method, -1, by
 	if h := w.Header(); len(h) > 0 {
@@ -65,7 +64,7 @@ var errReturned = errors.New("interlockhttp: the handler has returned")
 func (c *capture) Header() http.Header {
 	h := c.ResponseWriter.Header()
 	if c.returned.Load() {
-		return make(http.Header) // h goes out now
+		return make(http.Header) // h is being sent
 	}
 	return h
 }
@@ -83,14 +82,14 @@ func (c *capture) writeHeader(status int) {
 	switch {
 	case c.hijacked || c.status != 0:
 		if c.passThrough || c.hijacked {
-			c.ResponseWriter.WriteHeader(status) // which has something to say about that
+			c.ResponseWriter.WriteHeader(status) // logs the superfluous call
 		}
 		return
 	case status < 100 || status > 999:
-		c.ResponseWriter.WriteHeader(status) // which panics, as it should
+		c.ResponseWriter.WriteHeader(status) // panics, as it should
 		return
 	case status < 200 && status != http.StatusSwitchingProtocols:
-		c.ResponseWriter.WriteHeader(status) // it is not the answer yet
+		c.ResponseWriter.WriteHeader(status) // informational, not the response yet
 		return
 	}
 	c.status = status
@@ -129,7 +128,7 @@ func captureWrite[T ~string | ~[]byte](c *capture, p T, write func(T) (int, erro
 	case c.returned.Load():
 		return 0, errReturned
 	case c.hijacked:
-		return write(p) // which says that it is
+		return write(p) // returns http.ErrHijacked
 	case c.status == 0:
 		c.writeHeader(http.StatusOK)
 	}
@@ -138,7 +137,7 @@ func captureWrite[T ~string | ~[]byte](c *capture, p T, write func(T) (int, erro
 	}
 	if err := c.checkWrite(int64(len(p))); err != nil {
 		if c.passThrough {
-			return write(p) // which refuses it, too, and closes the connection if it must
+			return write(p) // net/http refuses it as well, and closes the connection if needed
 		}
 		return 0, err
 	}
@@ -156,8 +155,8 @@ func captureWrite[T ~string | ~[]byte](c *capture, p T, write func(T) (int, erro
 	return n, err
 }
 
-// checkWrite tells why n more bytes may not be written, as net/http has it: what was
-// refused counts.
+// checkWrite returns why n more bytes may not be written. As in net/http, refused bytes
+// count as written.
 func (c *capture) checkWrite(n int64) error {
 	if !hasBody(c.status) {
 		return http.ErrBodyNotAllowed
@@ -174,14 +173,14 @@ func (c *capture) noteWriteError(err error) {
 	}
 }
 
-// stopKeeping keeps the answer no more.
+// stopKeeping gives up keeping the response.
 func (c *capture) stopKeeping(why string) {
 	if c.keeping {
 		c.keeping, c.omitted = false, why
 	}
 }
 
-// startPassThrough lets everything out from now on, and keeps it no more.
+// startPassThrough sends what was kept back, and everything from now on.
 func (c *capture) startPassThrough(why string) {
 	c.stopKeeping(why)
 	if !c.passThrough {
@@ -191,11 +190,11 @@ func (c *capture) startPassThrough(why string) {
 	c.body = nil
 }
 
-// ReadFrom implements io.ReaderFrom, for io.Copy: what goes out anyway may take the
-// short way. As in net/http that is not for what comes first: its type is looked for,
-// and if there is nothing, nothing was said.
+// ReadFrom implements io.ReaderFrom, so that io.Copy may use sendfile if nothing has to be
+// kept. As in net/http, the first bytes go through Write, which detects their type; an
+// empty source sets no status.
 func (c *capture) ReadFrom(src io.Reader) (int64, error) {
-	const first = 512 // bytes that tell the type
+	const first = 512 // bytes that http.DetectContentType reads
 	n, err := io.Copy(struct{ io.Writer }{c}, io.LimitReader(src, first))
 	if err != nil || n < first {
 		return n, err
@@ -208,14 +207,14 @@ func (c *capture) ReadFrom(src io.Reader) (int64, error) {
 	return n + m, err
 }
 
-// canCopyDirectly tells whether nobody needs to see what is written.
+// canCopyDirectly reports whether writes need not be seen.
 func (c *capture) canCopyDirectly() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.passThrough && !c.keeping && c.length < 0 && !c.hijacked && !c.returned.Load()
 }
 
-// end notes what the handler has not said: it has returned.
+// end completes the response after the handler returned.
 func (c *capture) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,12 +226,12 @@ func (c *capture) end() {
 		c.sniffType()
 	}
 	if c.length > int64(len(c.body)) && hasBody(c.status) && c.method != http.MethodHead {
-		c.stopKeeping(brokenOff) // the client sees that something is missing
+		c.stopKeeping(brokenOff) // the client sees a truncated body
 	}
 }
 
-// sniffType notes which type net/http gives to an answer that has none, from what there
-// is of it when it goes out. If it gives none, a replay is not to have one either.
+// sniffType records the Content-Type that net/http gives to a response without one, from
+// the body at the time of sending. If net/http sets none, a replay has none either.
 func (c *capture) sniffType() {
 	if !c.keeping || !hasBody(c.status) || c.header.has("Content-Type") {
 		return
@@ -244,20 +243,20 @@ func (c *capture) sniffType() {
 	c.header.add("Content-Type", kind)
 }
 
-// response makes r what is kept of the answer.
+// response fills r with what is stored of the response.
 func (c *capture) response(r *Response, s *settings) {
 	if c.writeErr != nil && c.omitted == "" {
-		c.omitted = brokenOff // the handler may have stopped when it saw that
+		c.omitted = brokenOff // the handler may have stopped because of it
 	}
 	*r = Response{Status: c.status, Body: c.body, Omitted: c.omitted, kept: &c.header, by: s, before: c.headerBefore}
 	if r.Status == 0 {
-		r.Status = http.StatusSwitchingProtocols // said on a connection that was taken over
+		r.Status = http.StatusSwitchingProtocols // a hijacked connection
 	}
 	c.lateTrailer = c.trailer()
 	for name, values := range c.lateTrailer {
 		name = http.CanonicalHeaderKey(strings.TrimPrefix(name, http.TrailerPrefix))
 		if !s.keepsField(name) {
-			continue // it is not for others because it comes late
+			continue // a trailer follows the same rules as a header
 		}
 		if r.Trailer == nil {
 			r.Trailer = make(http.Header)
@@ -266,7 +265,7 @@ func (c *capture) response(r *Response, s *settings) {
 	}
 }
 
-// hasBody tells whether an answer with that status has a body.
+// hasBody reports whether a response with that status may have a body.
 func hasBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// What a handler reaches through [http.ResponseController], or by asking what its
-// ResponseWriter can do. There is no Unwrap: past the capture nothing would be
-// kept, and an upgraded connection be taken for an empty answer.
+// The methods that a handler reaches through [http.ResponseController] or a type
+// assertion. There is no Unwrap: writes that bypass the capture would not be kept, and
+// an upgraded connection would look like an empty response.
 
 // Flush implements [http.Flusher].
 func (c *capture) Flush() { _ = c.FlushError() }
 
-// FlushError lets out what was written. Strictly that means that the answer cannot
-// be stored before it is sent, so it is not kept.
+// FlushError sends what was written. Without Tee the response can then not be stored
+// before it is sent, so it is not kept.
 func (c *capture) FlushError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,8 +39,7 @@ func (c *capture) FlushError() error {
 	return err
 }
 
-// Hijack implements [http.Hijacker]. What is said on the connection then is not an
-// answer that could be kept.
+// Hijack implements [http.Hijacker]. A response on a hijacked connection cannot be kept.
 func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +47,7 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, errReturned
 	}
 	if c.status != 0 {
-		c.startPassThrough(upgraded) // afterwards it could not be sent
+		c.startPassThrough(upgraded) // the status could not be sent afterwards
 	}
 	conn, rw, err := c.control().Hijack()
 	if err == nil {

@@ -19,16 +19,15 @@ import (
 	"sync"
 )
 
-// A digest is what is taken of a request: of all its parts, and of where each of
-// them ends.
+// A digest hashes the parts of a request, each with its length.
 type digest struct {
 	buf  []byte
-	hash hash.Hash // once the buffer is full, or if there is a secret
+	hash hash.Hash // nil until the buffer is full, unless there is a secret
 }
 
 var digests = sync.Pool{New: func() any { return &digest{buf: make([]byte, 0, 2048)} }}
 
-// newDigest returns one from the pool, where it belongs afterwards.
+// newDigest takes a digest from the pool; the caller puts it back.
 func newDigest(secret []byte) *digest {
 	d := digests.Get().(*digest)
 	d.buf, d.hash = d.buf[:0], nil
@@ -85,21 +84,20 @@ func (d *digest) sum() string {
 		d.spill()
 		d.buf = d.hash.Sum(d.buf[:0])
 	}
-	var room [64]byte
-	return string(base64.RawURLEncoding.AppendEncode(room[:0], d.buf))
+	var buf [64]byte
+	return string(base64.RawURLEncoding.AppendEncode(buf[:0], d.buf))
 }
 
-// fingerprintVersion is a part of every fingerprint: if what it covers is changed,
-// so is this.
+// fingerprintVersion is part of every fingerprint. Change it together with what the
+// fingerprint covers.
 const fingerprintVersion = "1"
 
-// errBodyGone is a mistake in how a service is put together. All bodies would be the
-// same, and one request be answered with what was said to another.
-var errBodyGone = errors.New("somebody has read the body before this middleware, and not put it back")
+// errBodyGone reports a mistake in the middleware chain. All bodies would look equal, and
+// one request would get the response of another.
+var errBodyGone = errors.New("another middleware consumed the body and did not restore it; put this middleware in front of it")
 
-// fingerprint returns what tells a request from others, made with the n-th secret:
-// its method, its route and what is in its path, its query, and the whole body with
-// its type.
+// fingerprint hashes the content of a request with the n-th secret: method, route, path,
+// query, and the whole body with its type.
 func (q *request) fingerprint(n int) (string, error) {
 	body, err := q.bufferBody()
 	if err != nil {
@@ -112,7 +110,7 @@ func (q *request) fingerprint(n int) (string, error) {
 	d := newDigest(secret)
 	defer digests.Put(d)
 	if of := q.settings.fingerprint; of != nil {
-		if err := q.rewind(); err != nil { // it may ask for a form; and it is asked once for each secret
+		if err := q.rewind(); err != nil { // the function may parse a form, and runs once per secret
 			return "", err
 		}
 		d.bytes(of(q.Request, body))
@@ -130,26 +128,25 @@ func (q *request) fingerprint(n int) (string, error) {
 	return d.sum(), nil
 }
 
-// path returns the path, and also the one that was sent if somebody has changed it
-// since: two that a [http.StripPrefix] has made the same are not.
+// path returns the path, and the one that was sent if they differ: two paths that
+// [http.StripPrefix] made equal are different requests.
 func (q *request) path() string {
 	path := q.URL.EscapedPath()
 	sent, _, _ := strings.Cut(q.RequestURI, "?")
 	if !strings.HasPrefix(sent, "/") {
-		u, err := url.ParseRequestURI(sent) // with its host, as proxies get it
+		u, err := url.ParseRequestURI(sent) // absolute form, as sent to proxies
 		if err != nil {
 			return path
 		}
 		sent = u.EscapedPath()
 	}
-	if sent == path || sent == "" { // or not of that form
+	if sent == path || sent == "" { // "" for the asterisk form
 		return path
 	}
 	return path + "\n" + sent
 }
 
-// query takes the query, in an order of its own: that of the names says nothing,
-// that of values of one name does.
+// query hashes the query, sorted by name. The order of values with the same name counts.
 func (d *digest) query(raw string, ignored []string) {
 	if raw == "" {
 		d.length(0)
@@ -157,8 +154,8 @@ func (d *digest) query(raw string, ignored []string) {
 	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		d.length(-1) // no number of names
-		d.part(raw)  // whatever it means
+		d.length(-1) // differs from every number of names
+		d.part(raw)  // a malformed query counts as text
 		return
 	}
 	for _, name := range ignored {
@@ -175,15 +172,14 @@ func (d *digest) query(raw string, ignored []string) {
 	}
 }
 
-// content takes the body and its type. What was compressed is taken as it came. It
-// says first in which way it is taken, so that what is taken in one way is not what
-// is taken in another.
+// content hashes the body and its type. A compressed body is hashed as received. Each way
+// of hashing starts with its own name, so that their results never collide.
 func (d *digest) content(r *http.Request, body []byte) {
 	kind := strings.Join(r.Header["Content-Type"], ", ")
 	d.part(strings.Join(r.Header["Content-Encoding"], ", "))
 	if r.PostForm != nil && len(body) == 0 {
 		d.part("form")
-		d.form(r) // somebody has read it before us
+		d.form(r) // an outer middleware parsed it
 		return
 	}
 	if len(kind) > 10 && strings.EqualFold(kind[:10], "multipart/") {
@@ -198,12 +194,12 @@ func (d *digest) content(r *http.Request, body []byte) {
 	d.bytes(body)
 }
 
-// maxParts is how many parts of a multipart body are looked at. Forms that net/http
-// reads have a thousand; an empty one takes a microsecond, and nine bytes.
+// maxParts bounds the parts of a multipart body. net/http accepts a thousand; an empty
+// part costs a microsecond and nine bytes.
 const maxParts = 10_000
 
-// partsOf takes a multipart body part by part: what stands between them differs from
-// try to try. It reports whether it could be read.
+// partsOf hashes a multipart body part by part, since the boundary differs between tries.
+// It reports false if the body is malformed.
 func partsOf(kind string, body []byte) (string, bool) {
 	media, params, err := mime.ParseMediaType(kind)
 	if err != nil {
@@ -240,8 +236,8 @@ func partsOf(kind string, body []byte) (string, bool) {
 	}
 }
 
-// isComplete tells whether a multipart body has an end. For one that broke off, the
-// reader of package multipart says the same as for one that is over.
+// isComplete reports whether a multipart body has its final boundary. Package multipart
+// does not tell a truncated body from a complete one.
 func isComplete(body []byte, boundary string) bool {
 	end := []byte("\n--" + boundary + "--")
 	return bytes.HasPrefix(body, end[1:]) || bytes.Contains(body, end)
@@ -255,7 +251,7 @@ func (d *digest) field(name string, values []string) {
 	}
 }
 
-// form takes a form that somebody has read before us.
+// form hashes a form that an outer middleware parsed.
 func (d *digest) form(r *http.Request) {
 	d.query(r.PostForm.Encode(), nil)
 	if r.MultipartForm == nil {
@@ -281,7 +277,7 @@ func (d *digest) file(header *multipart.FileHeader) {
 		d.part(err.Error())
 		return
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() //nolint:errcheck // read-only
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
 		d.part(err.Error())

@@ -10,35 +10,35 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A GaveUpError says that a request got no answer, however often it was sent.
+// A GaveUpError reports that a request got no response in any of its tries.
 type GaveUpError struct {
 	Tries int
-	Key   string // to ask again with, see [WithKey]; not in the text, which ends up in logs
-	Sent  bool   // it may have reached the server: nobody knows what became of it
-	Err   error  // of the last try, or why there was no other one
+	Key   string // for a later retry, see [WithKey]; not in the text, which is logged
+	Sent  bool   // a try may have reached the server: the outcome is unknown
+	Err   error  // of the last try, or why there was no further one
 }
 
 // Error implements error.
 func (e *GaveUpError) Error() string {
-	fate := "nothing was sent"
+	outcome := "nothing was sent"
 	if e.Sent {
-		fate = "the outcome is unknown: ask again with the same key"
+		outcome = "the outcome is unknown: retry with the same key"
 	}
 	times := "1 try"
 	if e.Tries > 1 {
 		times = fmt.Sprintf("%d tries", e.Tries)
 	}
-	return fmt.Sprintf("interlockhttp: no answer after %s; %s: %v", times, fate, e.Err)
+	return fmt.Sprintf("interlockhttp: no response after %s; %s: %v", times, outcome, e.Err)
 }
 
-// Is makes a GaveUpError match [guard.ErrUnknown], if the request may have reached
-// the server: work that returns it is then not taken for work that failed.
+// Is makes a GaveUpError match [guard.ErrUnknown] if a try may have reached the server.
+// Guarded work that returns it then has an unknown outcome instead of a failure.
 func (e *GaveUpError) Is(target error) bool { return e.Sent && target == guard.ErrUnknown }
 
 // Unwrap returns the error of the last try.
 func (e *GaveUpError) Unwrap() error { return e.Err }
 
-// gaveUp returns the error of a course that ends with err.
+// gaveUp wraps the last error of a request; nil stays nil.
 func (c *retrier) gaveUp(err error) error {
 	if err == nil {
 		return nil
@@ -46,8 +46,8 @@ func (c *retrier) gaveUp(err error) error {
 	return &GaveUpError{Tries: c.tries, Key: c.intent.key, Sent: c.sent, Err: err}
 }
 
-// neverSent tells whether err is one of before anything was sent: there was no
-// connection, or it was the wrong server.
+// neverSent reports whether err occurred before anything was sent: there was no
+// connection, or the server's certificate was wrong.
 func neverSent(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {
@@ -56,8 +56,8 @@ func neverSent(err error) bool {
 	return wrongServer(err)
 }
 
-// wrongServer tells whether err says that the server is not who it should be. It
-// will not be in a second, either.
+// wrongServer reports whether err means that the server's certificate is wrong. A retry
+// would not help.
 func wrongServer(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// refuse tells the client why it gets no answer.
+// refuse sends the problem for err.
 func (q *request) refuse(err error) {
 	p := q.middleware.problem(err)
 	h := q.w.Header()
@@ -17,14 +17,14 @@ func (q *request) refuse(err error) {
 		h[fieldKey] = q.Header[q.keyField]
 	}
 	if p.SameKey && q.middleware.keeps() {
-		h[fieldExpires] = q.middleware.expires // for how long it is worth coming back
+		h[fieldExpires] = q.middleware.expires // for how long a repeat makes sense
 	}
 	q.settings.sendProblem(q.w, q.Request, p)
 }
 
-// contextEnded returns err, or what it means if the request's own context ended while it
-// waited: it need not be the client who ended it. Who waits for another request does
-// so because that is at work.
+// contextEnded replaces err if the request's own context ended while it waited for another
+// request. That may be a timeout of the server, so the client learns that the other
+// request still runs.
 func (q *request) contextEnded(err error) error {
 	p := &q.middleware.policy
 	if q.Context().Err() == nil || p.OnDuplicate != guard.Wait || !errors.Is(err, context.Cause(q.Context())) {
@@ -33,7 +33,7 @@ func (q *request) contextEnded(err error) error {
 	return q.middleware.duplicateProblem(&guard.DuplicateError{Guard: p.Name, Running: true, Message: p.Message, Status: p.Status})
 }
 
-// problem puts into a problem what a guard said.
+// problem turns an error of a guard into a problem.
 func (m *Middleware) problem(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -61,7 +61,7 @@ func (m *Middleware) problem(err error) *Problem {
 	return p
 }
 
-// codeOf returns the code of what needs no more words.
+// codeOf returns the code of an error that has no further details.
 func codeOf(err error) Code {
 	for _, c := range []struct {
 		err  error
@@ -83,7 +83,7 @@ func codeOf(err error) Code {
 	return StoreUnavailable
 }
 
-// duplicateProblem puts into a problem that somebody else was first.
+// duplicateProblem turns a refusal of a duplicate into a problem.
 func (m *Middleware) duplicateProblem(e *guard.DuplicateError) *Problem {
 	code := Duplicate
 	switch {
@@ -94,7 +94,7 @@ func (m *Middleware) duplicateProblem(e *guard.DuplicateError) *Problem {
 	}
 	p := problemOf(code, e)
 	p.RetryAfter = e.RetryAfter
-	p.SameKey = p.SameKey && m.keeps() // otherwise a repeat is done anew, which nobody may do for the client
+	p.SameKey = p.SameKey && m.keeps() // without a kept response a repeat would run again, so a client must not retry by itself
 	if code != TooManyWaiters {
 		p.Status, p.Message = e.Status, e.Message
 	}
@@ -104,7 +104,7 @@ func (m *Middleware) duplicateProblem(e *guard.DuplicateError) *Problem {
 	return p
 }
 
-// problemOf returns a problem with what is behind it.
+// problemOf returns a problem with its cause.
 func problemOf(c Code, err error) *Problem {
 	p := newProblem(c)
 	p.Err = err

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// The fields of our own in answers.
+// Our own header fields in responses.
 const (
-	fieldKey       = "Idempotency-Key"     // the key, as it came
-	fieldReplayed  = "Idempotent-Replayed" // this is the answer to an earlier request
-	fieldStored    = "Idempotency-Stored"  // false: who repeats the request does not get this answer
-	fieldExpires   = "Idempotency-Expires" // for how many seconds the key is remembered
-	fieldUnguarded = "Interlock-Unguarded" // true: the engine was down, and the request ran all the same
+	fieldKey       = "Idempotency-Key"     // the key of the request
+	fieldReplayed  = "Idempotent-Replayed" // true: the response is a replay
+	fieldStored    = "Idempotency-Stored"  // false: a repeat does not get this response
+	fieldExpires   = "Idempotency-Expires" // seconds for which the response is kept
+	fieldUnguarded = "Interlock-Unguarded" // true: the engine was down, and the request ran unguarded
 )
 
-// notKept are fields that are never stored: they are about the connection, or this
-// one answer, or for nobody but the first caller.
+// notKept lists fields that are not stored by default: they concern the connection, this
+// one transmission, or only the first client.
 var notKept = fields(
 	"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 	"Content-Length", "Date", "Server", "Alt-Svc", "Server-Timing", "Strict-Transport-Security",
@@ -28,7 +28,7 @@ var notKept = fields(
 	fieldKey, fieldReplayed, fieldStored, fieldExpires, fieldUnguarded,
 )
 
-// notKeptPrefixes are what the names of such fields begin with.
+// notKeptPrefixes lists prefixes of such names.
 var notKeptPrefixes = []string{"Proxy-", "X-B3-", "Ratelimit", "X-Ratelimit", "X-Rate-Limit"}
 
 func fields(names ...string) map[string]bool {
@@ -39,9 +39,9 @@ func fields(names ...string) map[string]bool {
 	return set
 }
 
-// keepsField tells whether a field of an answer is stored.
+// keepsField reports whether a header field of a response is stored.
 func (s *settings) keepsField(name string) bool {
-	name = http.CanonicalHeaderKey(name) // a handler may have put it there in any form
+	name = http.CanonicalHeaderKey(name) // a handler may have set it in any case
 	if kept, ok := s.keptFields[name]; ok {
 		return kept
 	}

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// A headerSnapshot is what a header was when the status was set. It has the texts, and not
-// only the lists, which a handler may write to.
+// A headerSnapshot is a copy of the header at WriteHeader. It copies the lists of values,
+// since a handler may change them in place.
 type headerSnapshot struct {
-	texts  [8]string // for the lists; enough for most
-	fields []field   // in the order of their names
+	texts  [8]string // backs the lists; enough for most responses
+	fields []field   // sorted by name
 	buf    *[16]field
 }
 
-// fieldBuffers are for the fields of snapshots. The texts have no such place: the header
-// that goes out has them, and somebody may look at that later.
+// fieldBuffers holds the fields of snapshots for reuse. The texts are not reused: the
+// sent header points to them, and outer middleware may read it later.
 var fieldBuffers = sync.Pool{New: func() any { return new([16]field) }}
 
 type field struct {
@@ -36,7 +36,7 @@ func (s *headerSnapshot) take(h http.Header) {
 	slices.SortFunc(s.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 }
 
-// release gives the place of the fields back.
+// release returns the buffer of the fields.
 func (s *headerSnapshot) release() {
 	if s.buf == nil {
 		return

@@ -14,11 +14,11 @@ import (
 
 var (
 	errTwoMembers = errors.New("the body has two members of that name")
-	errOtherCase  = errors.New("the body has a member of that name, but for its case")
+	errOtherCase  = errors.New("the body has a member of that name in another case")
 	errNumber     = errors.New("the number in the body has too many digits")
 )
 
-// lookupJSON returns the text or number at a path in JSON.
+// lookupJSON returns the string or number at a path in JSON.
 func lookupJSON(body []byte, path []string) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -29,27 +29,27 @@ func lookupJSON(body []byte, path []string) (string, error) {
 	case found == "":
 		return "", errNoKey
 	case strings.ContainsRune(found, utf8.RuneError):
-		return "", errBadByte // it may stand for anything that is no text
+		return "", errBadByte // it may replace any invalid bytes, so different keys would be equal
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return "", errors.New("something follows the JSON in the body")
+		return "", errors.New("the body has more than one JSON value")
 	}
 	return found, nil
 }
 
-// maxDepth is how deep JSON may be nested.
+// maxDepth bounds the nesting of JSON.
 const maxDepth = 100
 
-// walk reads one value. If path is not nil it returns what is there.
+// walk reads one value. It returns the value at path, unless path is nil.
 func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
 	token, err := d.Token()
 	if err != nil {
-		return "", fmt.Errorf("the body is no JSON: %w", err)
+		return "", fmt.Errorf("the body is not JSON: %w", err)
 	}
 	switch t := token.(type) {
 	case json.Delim:
 		if depth == maxDepth {
-			return "", errors.New("the JSON in the body is nested too deep")
+			return "", errors.New("the JSON in the body is nested too deeply")
 		}
 		if t == '[' {
 			return walkArray(d, path, depth+1)
@@ -68,8 +68,8 @@ func walk(d *json.Decoder, path []string, depth int) (found string, err error) {
 	return found, nil
 }
 
-// canonicalNumber returns a number as everybody writes it: 1, 1.0 and 10e-1 are the same
-// to those who read it, so they are one key.
+// canonicalNumber returns the canonical form of a number. 1, 1.0 and 10e-1 are equal to
+// most programs, so they are one key.
 func canonicalNumber(n string) (string, error) {
 	n, minus := strings.CutPrefix(n, "-")
 	n, exponent, _ := strings.Cut(strings.ToLower(n), "e")
@@ -82,7 +82,7 @@ func canonicalNumber(n string) (string, error) {
 	if err != nil || max(len(n), shift, -shift) > maxKey {
 		return "", errNumber
 	}
-	point := len(digits) - len(fraction) + shift // digits before it
+	point := len(digits) - len(fraction) + shift // digits before the decimal point
 	digits = strings.TrimRight(digits, "0")
 	sign := ""
 	if minus {
@@ -102,11 +102,11 @@ func walkObject(d *json.Decoder, path []string, depth int) (found string, err er
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
-			return "", fmt.Errorf("the body is no JSON: %w", err)
+			return "", fmt.Errorf("the body is not JSON: %w", err)
 		}
 		below := []string(nil)
 		name, _ := token.(string)
-		if len(path) > 0 && strings.EqualFold(name, path[0]) { // as encoding/json has it for structs
+		if len(path) > 0 && strings.EqualFold(name, path[0]) { // encoding/json ignores case in struct fields
 			if seen {
 				return "", errTwoMembers
 			}
@@ -124,7 +124,7 @@ func walkObject(d *json.Decoder, path []string, depth int) (found string, err er
 			found = value
 		}
 	}
-	if different { // the handler may take it for what is looked for, or not
+	if different { // the handler may or may not accept that member
 		return "", errOtherCase
 	}
 	_, err = d.Token()

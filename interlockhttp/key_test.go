@@ -112,8 +112,8 @@ func TestQuoted(t *testing.T) {
 func TestAnonymous(t *testing.T) {
 	s := open(t, guard.Policy{Scope: guard.Global}, nil)
 	short := s.ask("123456789012345", "x").problem(400, interlockhttp.KeyInvalid)
-	if !strings.Contains(short.Detail, "guessed") {
-		t.Errorf("who sent a key that is too short is told: %s", short.Detail)
+	if !strings.Contains(short.Detail, "guess") {
+		t.Errorf("the problem of a short key says: %s", short.Detail)
 	}
 	first := s.ask("1234567890123456", "x", without("X-User"))
 	s.ask("1234567890123456", "x", as("bob")).replays(first)
@@ -280,7 +280,7 @@ func TestWhereTheKeyIs(t *testing.T) {
 			"it lacks a key", "缺少键"},
 		"two": {interlockhttp.Key(interlockhttp.Each(interlockhttp.Header("Shop"), interlockhttp.Query("id"))),
 			"it lacks the header Shop and id in the query", "缺少请求头 Shop 和查询串中的 id"},
-		"a token": {interlockhttp.WithTokens(tokens, "pay"), "for a token, and submit again", "刷新页面获取令牌"},
+		"a token": {interlockhttp.WithTokens(tokens, "pay"), "to get a token, then submit again", "刷新页面获取令牌"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, kept, nil, c.opt)
@@ -295,7 +295,7 @@ func TestWhereTheKeyIs(t *testing.T) {
 	}
 	t.Run("one that is there, but is none", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.JSONField("order.id")))
-		for language, want := range map[string]string{"en": "order.id in the body cannot be read", "zh": "请求体中的 order.id 无法解析"} {
+		for language, want := range map[string]string{"en": "order.id in the body is malformed", "zh": "请求体中的 order.id 无法解析"} {
 			p := s.ask("", "{", without("Idempotency-Key"), with("Accept-Language", language)).problem(400, interlockhttp.KeyInvalid)
 			if !strings.Contains(p.Detail, want) {
 				t.Errorf("it says %q, want %q", p.Detail, want)

@@ -6,13 +6,13 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A keyLocation is where a request has its key, for whoever sent none.
+// A keyLocation tells a client where its key was expected.
 type keyLocation struct {
-	header   string // the name of the field, if it is one
+	header   string // the name of the header field; "" if the key is elsewhere
 	name, zh string
 }
 
-// joinLocations returns the place of a key that is made of several.
+// joinLocations describes the location of a combined key.
 func joinLocations(places []keyLocation) keyLocation {
 	if len(places) == 1 {
 		return places[0]
@@ -24,7 +24,7 @@ func joinLocations(places []keyLocation) keyLocation {
 	return keyLocation{name: strings.Join(names, " and "), zh: strings.Join(zh, " 和")}
 }
 
-// keyProblem explains why there is no key, to one who could not know where it belongs.
+// keyProblem returns the problem of a missing or invalid key, with the key's location.
 func (q *request) keyProblem(at keyLocation, err error) *Problem {
 	p := keyProblemOf(err)
 	switch p.Code {
@@ -36,12 +36,12 @@ func (q *request) keyProblem(at keyLocation, err error) *Problem {
 	return p
 }
 
-// missingMessage returns what a person is told who sent no key; nil if the usual words fit.
+// missingMessage returns the text for a missing key; nil if the default text fits.
 func (p keyLocation) missingMessage(token bool) guard.Message {
 	switch {
 	case token:
 		return guard.Message{
-			"en": "This request did nothing: it has no form token. Reload the page for a token, and submit again.",
+			"en": "This request was not executed: it has no form token. Reload the page to get a token, then submit again.",
 			"zh": "本次请求未执行任何操作：缺少表单令牌。请刷新页面获取令牌后重新提交。",
 		}
 	case p.header == defaultHeaders[0]:
@@ -53,18 +53,18 @@ func (p keyLocation) missingMessage(token bool) guard.Message {
 		}
 	}
 	return guard.Message{
-		"en": "This request did nothing: it lacks " + p.name + ", by which the service knows what it is about.",
+		"en": "This request was not executed: it lacks " + p.name + ", which identifies the operation.",
 		"zh": "本次请求未执行任何操作：缺少" + p.zh + "，服务端凭它识别请求所指的操作。",
 	}
 }
 
-// invalidMessage returns what a person is told whose key is none; nil if the usual words fit.
+// invalidMessage returns the text for an invalid key; nil if the default text fits.
 func (p keyLocation) invalidMessage() guard.Message {
 	if p.header != "" {
 		return nil
 	}
 	return guard.Message{
-		"en": "This request did nothing: " + p.name + " cannot be read, is there twice, or is too long or too short.",
+		"en": "This request was not executed: " + p.name + " is malformed, repeated, too long or too short.",
 		"zh": "本次请求未执行任何操作：" + strings.TrimSpace(p.zh) + " 无法解析、出现了两次，或者过长、过短。",
 	}
 }

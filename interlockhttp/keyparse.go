@@ -8,23 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// maxKey is how long a key may be that a client sends, in bytes.
+// maxKey bounds a key that a client sends, in bytes.
 const maxKey = 255
 
 var (
-	errNoKey     = errors.New("there is none")
-	errEmptyKey  = errors.New("it is empty")
-	errLongKey   = fmt.Errorf("it has more than %d bytes", maxKey)
-	errBareKey   = errors.New("it is not quoted")
-	errTwoKeys   = errors.New("there are two")
-	errBadQuotes = errors.New("it begins with a quotation mark, but is no string of a structured field")
-	errBadByte   = errors.New("it holds something else than visible ASCII characters")
+	errNoKey     = errors.New("the key is missing")
+	errEmptyKey  = errors.New("the key is empty")
+	errLongKey   = fmt.Errorf("the key has more than %d bytes", maxKey)
+	errBareKey   = errors.New("the key is not quoted")
+	errTwoKeys   = errors.New("there are two keys")
+	errBadQuotes = errors.New("the key starts with a quotation mark, but is not a structured-field string")
+	errBadByte   = errors.New("the key has characters other than visible ASCII")
 )
 
-// parseKey returns the key that a field value stands for: a string of a structured
-// field (RFC 9651), or the same without quotation marks, as many services have it.
-// Both forms of a key are the same key, so that a client may change from one to
-// the other between two tries.
+// parseKey returns the key in a field value: a structured-field string (RFC 9651), or the
+// same without quotation marks, as many services use it. Both forms are the same key, so
+// that a client may switch between two tries.
 func parseKey(value string, strict bool) (string, error) {
 	quoted := strings.HasPrefix(value, `"`)
 	key, err := value, error(nil)
@@ -49,14 +48,13 @@ func parseKey(value string, strict bool) (string, error) {
 	return key, nil
 }
 
-// notBare tells which characters a key without quotation marks may not have: all
-// that is not visible, and what has a meaning in fields.
+// notBare reports whether c is not allowed in an unquoted key: it is invisible, or a
+// delimiter of header fields.
 func notBare(c rune) bool {
 	return c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == ',' || c == ';'
 }
 
-// unquote returns what is in a quoted string. Parameters behind it are allowed, and
-// mean nothing.
+// unquote returns the content of a quoted string. Parameters after it are ignored.
 func unquote(value string) (string, error) {
 	for i := 1; i < len(value); i++ {
 		switch c := value[i]; {
@@ -90,8 +88,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// parameters tells whether s is a list of parameters, which may be empty. What
-// their values are is not looked at, except for where they end.
+// parameters reports whether s is a list of parameters, which may be empty. Their values
+// are only parsed to find their end.
 func parameters(s string) bool {
 	for s = strings.TrimRight(s, " "); s != ""; {
 		if s[0] != ';' {
@@ -120,7 +118,7 @@ func notInName(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < '0' || c > '9') && !strings.ContainsRune("_-.*", c)
 }
 
-// parameterValue returns how many bytes of s are a value; zero if none are.
+// parameterValue returns the length of the value at the start of s; zero if it is invalid.
 func parameterValue(s string) int {
 	if !strings.HasPrefix(s, `"`) {
 		n := strings.IndexFunc(s, notBare)
@@ -142,8 +140,8 @@ func parameterValue(s string) int {
 	return 0
 }
 
-// checkID refuses what cannot be a business key: it may be in any language, but
-// not hold what nobody sees.
+// checkID checks a business key. It may be in any language, but must not have control
+// characters.
 func checkID(id string) error {
 	switch {
 	case id == "":

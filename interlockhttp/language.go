@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// localize returns what a person is told, and in which language: the one that the
-// Accept-Language header likes best. A message of the service's own takes the place
-// of the detail, and the languages to choose from are then those it is in.
+// localize returns the text of a problem in the language that the Accept-Language header
+// prefers. A message of the service replaces the detail, and its languages are then the
+// ones to choose from.
 func (p *Problem) localize(accept []string) (language string, text problemText) {
 	language = bestLanguage(accept, p.languages())
 	text = textOf(p.Code, language)
-	if text.title == "" { // a code of the service's own
+	if text.title == "" { // a code of the service
 		name := cmp.Or(http.StatusText(p.status()), string(p.Code))
 		text = problemText{title: name, detail: name}
 	}
@@ -24,7 +24,7 @@ func (p *Problem) localize(accept []string) (language string, text problemText) 
 	return language, text
 }
 
-// languages returns what to choose from, and first what those get who do not mind.
+// languages returns the available languages, the default first.
 func (p *Problem) languages() []string {
 	var own []string
 	for tag, text := range p.Message {
@@ -42,36 +42,35 @@ func (p *Problem) languages() []string {
 	return own
 }
 
-// isChinese tells whether a language is any Chinese: those who read one script read
-// the other rather than English.
+// isChinese reports whether a language is any Chinese. Readers of one script prefer the
+// other one to English.
 func isChinese(tag string) bool { return specificity("zh", strings.ToLower(tag)) > 0 }
 
-// bestLanguage returns which of the languages offered the header likes best, or else the
-// first one.
+// bestLanguage returns the offered language that the header prefers, or the first one.
 func bestLanguage(accept, offered []string) string {
 	ranges := parseAccept(accept)
-	best, most := offered[0], preference{}
+	best, highest := offered[0], preference{}
 	for _, tag := range offered {
-		if l := preferenceFor(ranges, strings.ToLower(tag)); l.exceeds(most) {
-			best, most = tag, l
+		if l := preferenceFor(ranges, strings.ToLower(tag)); l.exceeds(highest) {
+			best, highest = tag, l
 		}
 	}
 	return best
 }
 
-// A preference is how much a client wants a language.
+// A preference ranks a language for a client.
 type preference struct {
 	q           float64
-	rank        int // of how many others it was named
-	specificity int // how close it is to what was named
+	rank        int // how early in the header it was named; higher is earlier
+	specificity int // how closely it matches the named range
 }
 
-func (l preference) exceeds(than preference) bool {
-	return cmp.Or(cmp.Compare(l.q, than.q), cmp.Compare(l.rank, than.rank), cmp.Compare(l.specificity, than.specificity)) > 0
+func (l preference) exceeds(other preference) bool {
+	return cmp.Or(cmp.Compare(l.q, other.q), cmp.Compare(l.rank, other.rank), cmp.Compare(l.specificity, other.specificity)) > 0
 }
 
-// preferenceFor returns how much a language is wanted. An asterisk speaks of those that
-// nothing else speaks of.
+// preferenceFor returns the preference for a language. An asterisk only counts for
+// languages that no other range matches.
 func preferenceFor(ranges []acceptRange, tag string) preference {
 	var named, other preference
 	found := false
@@ -92,9 +91,9 @@ func preferenceFor(ranges []acceptRange, tag string) preference {
 	return other
 }
 
-// specificity tells how well a tag fits a range: best if it is the same, then if it is
-// narrower (zh-tw for zh), then if it is wider (zh for zh-tw, RFC 4647 3.4), and
-// zero if not at all.
+// specificity returns how well a tag matches a range. An equal tag is best, then a narrower
+// one (zh-tw for zh), then a wider one (zh for zh-tw, RFC 4647, section 3.4). Zero means
+// no match.
 func specificity(wanted, tag string) int {
 	switch {
 	case wanted == "" || tag == "":
@@ -109,7 +108,7 @@ func specificity(wanted, tag string) int {
 	return 0
 }
 
-// isTag tells whether a Content-Language header can name it.
+// isTag reports whether s is valid in a Content-Language header.
 func isTag(s string) bool {
 	for _, c := range []byte(s) {
 		if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
@@ -119,20 +118,20 @@ func isTag(s string) bool {
 	return s != "" && len(s) <= 35 // RFC 5646 4.4.1: no registered tag is longer
 }
 
-// An acceptRange is an element of a header such as Accept: what is wanted, in lower case,
-// and how much, from 0 to 1.
+// An acceptRange is an element of a header such as Accept: a name in lower case, and its
+// quality from 0 to 1.
 type acceptRange struct {
 	name string
 	q    float64
 }
 
-// maxAccept is how many bytes of such a header are read. Browsers send 200.
+// maxAccept bounds how many bytes of such a header are read. Browsers send 200.
 const maxAccept = 1024
 
-// parseAccept reads such a header. It skips what is malformed.
+// parseAccept parses such a header. It skips malformed elements.
 func parseAccept(lines []string) []acceptRange {
 	header := strings.Join(lines, ",")
-	if len(header) > maxAccept { // what is cut in two is dropped
+	if len(header) > maxAccept { // drop the element that the limit cuts
 		header = header[:max(strings.LastIndexByte(header[:maxAccept], ','), 0)]
 	}
 	var all []acceptRange
@@ -149,8 +148,8 @@ func parseAccept(lines []string) []acceptRange {
 	return all
 }
 
-// quality finds the q in the parameters of an element. It is 1 if there is none;
-// one that is no number from 0 to 1 is not ok.
+// quality returns the q parameter of an element. Default: 1. A value that is not a number
+// from 0 to 1 is not ok.
 func quality(params string) (q float64, ok bool) {
 	for params != "" {
 		var param string
@@ -164,7 +163,7 @@ func quality(params string) (q float64, ok bool) {
 	return 1, true
 }
 
-// cutUnquoted is strings.Cut at the first sep that is not in a quoted string.
+// cutUnquoted is strings.Cut at the first sep outside a quoted string.
 func cutUnquoted(s string, sep byte) (before, after string) {
 	quoted := false
 	for i := 0; i < len(s); i++ {

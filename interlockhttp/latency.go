@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// A latencyAverage is how long handlers take, in nanoseconds. It is a mean in which the last
-// ones count most.
+// A latencyAverage is a moving average of how long handlers take, in nanoseconds.
 type latencyAverage struct{ atomic.Int64 }
 
-// record notes how long a handler took.
+// record adds the duration of a handler.
 func (p *latencyAverage) record(d time.Duration) {
 	was := p.Load()
-	p.Store(was + (int64(d)-was)/8) // should another one do so meanwhile, one is left out
+	p.Store(was + (int64(d)-was)/8) // a concurrent update may be lost, which does no harm
 }
 
-// retryAfter returns when to come back for something that runs. What is left of its lease
-// says little, since that is renewed; how long others took says more.
+// retryAfter estimates when running work ends. The average says more than what is left of
+// the lease, since the lease is renewed.
 func (p *latencyAverage) retryAfter(left time.Duration) time.Duration {
 	return max(time.Second, min(time.Duration(p.Load()), left))
 }

@@ -9,26 +9,25 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// Lock returns a middleware that lets one request at a time do something: of those
-// with the same key, the others wait for up to 10 seconds, or for as long as
-// interlock.Wait among the lock's options and their own contexts let them, and are
-// refused with 423. The lock's key is name and what source finds.
+// Lock returns a middleware that runs one request per key at a time. Others wait for up
+// to 10 seconds, or for interlock.Wait among the lock's options, and are then refused
+// with 423. The key of the lock is name and what source finds.
 //
 //	pay, err := interlockhttp.Lock(client, "pay", interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(3*time.Second)))
 //	…
 //	mux.Handle("POST /orders/{id}/pay", pay(handler))
 //
-// A request that has no key is refused. If the lock is lost, the handler's context
-// ends.
+// A request without a key is refused. If the lock is lost, the handler's context is
+// canceled.
 //
-// The lock is held for as long as the handler runs, so a client that sends slowly, or
-// reads slowly, holds up the others. With [MaxBody] or [BodyTimeout] the body is read
-// before; for the answer there is the server's WriteTimeout.
+// The lock is held while the handler runs, so a slow client delays the others. With
+// [MaxBody] or [BodyTimeout] the body is read before the lock is acquired; the server's
+// WriteTimeout bounds the response.
 func Lock(client *interlock.Client, name string, source Source, opts ...Option) (func(http.Handler) http.Handler, error) {
 	s := newSettings(opts)
 	switch {
 	case client == nil:
-		s.reject("there is no client: use interlock.New(nil) for an engine in this process")
+		s.reject("the client is nil: use interlock.New(nil) for an engine in this process")
 	case name == "":
 		s.reject("Lock: give it a name, such as %q", "pay")
 	}
@@ -39,20 +38,20 @@ func Lock(client *interlock.Client, name string, source Source, opts ...Option) 
 	return s.lock(source, func(id string) interlock.Locker { return client.Mutex(interlock.Key(name, id), locks...) })
 }
 
-// LockWith is [Lock] for locks of any kind: lock returns that of what source finds,
-// with its options.
+// LockWith is [Lock] for locks of any kind: lock returns the lock for the ID that source
+// finds.
 func LockWith(lock func(id string) interlock.Locker, source Source, opts ...Option) (func(http.Handler) http.Handler, error) {
 	s := newSettings(opts)
 	if lock == nil {
 		s.reject("LockWith(nil): pass a function that returns a lock")
 	}
 	if s.lockOptions != nil {
-		s.reject("Locking: give the options to the locks that LockWith gets")
+		s.reject("Locking: LockWith ignores it: give the options to the locks")
 	}
 	return s.lock(source, lock)
 }
 
-// lock returns the middleware of locks.
+// lock builds the middleware of Lock and LockWith.
 func (s *settings) lock(source Source, of func(id string) interlock.Locker) (func(http.Handler) http.Handler, error) {
 	s.checkSource(source)
 	s.rejectGuardOptions()
@@ -77,21 +76,21 @@ func (s *settings) lock(source Source, of func(id string) interlock.Locker) (fun
 	}, nil
 }
 
-// lockWait is how long a request waits for a lock, unless it is told otherwise: the
-// client should hear of it before it hangs up.
+// lockWait is the default wait for a lock. It is shorter than the timeouts of most
+// clients, so that they receive the refusal.
 const lockWait = 10 * time.Second
 
-// checkLockOptions refuses options that no lock takes: each request would be told that the
-// engine cannot be asked, and to come back.
+// checkLockOptions refuses invalid lock options at set-up. Otherwise every request would
+// fail as if the engine were down.
 func (s *settings) checkLockOptions(client *interlock.Client, name string, opts []interlock.Option) {
-	over, cancel := context.WithCancel(context.Background())
-	cancel() // what is wrong is said first, and nothing is asked for
-	if _, _, err := client.Mutex(interlock.Key(name, "id"), opts...).TryLock(over); errors.Is(err, interlock.ErrOption) {
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel() // options are checked first, so the engine is not asked
+	if _, _, err := client.Mutex(interlock.Key(name, "id"), opts...).TryLock(canceled); errors.Is(err, interlock.ErrOption) {
 		s.reject("Locking: %w", err)
 	}
 }
 
-// rejectGuardOptions refuses options that a lock does nothing about.
+// rejectGuardOptions refuses options that have no effect on a lock.
 func (s *settings) rejectGuardOptions() {
 	for _, o := range []struct {
 		name string
@@ -106,12 +105,12 @@ func (s *settings) rejectGuardOptions() {
 		{"Guarding", s.guardOptions != nil},
 	} {
 		if o.set {
-			s.reject("%s: it is for Once and Submit, and does nothing for a Lock", o.name)
+			s.reject("%s: the option is only for Once and Submit", o.name)
 		}
 	}
 }
 
-// lock answers the request while nobody else does.
+// lock runs the handler while holding the lock.
 func (q *request) lock(of func(id string) interlock.Locker, source Source, pace *latencyAverage) {
 	id, err := source.find(q)
 	if err == nil && q.settings.bufferFirst {
@@ -128,10 +127,10 @@ func (q *request) lock(of func(id string) interlock.Locker, source Source, pace 
 	}
 	ctx, hold, err := of(id).Lock(q.Context())
 	if err != nil {
-		q.settings.sendProblem(q.w, q.Request, lockProblem(err, pace)) // nobody hears it if the client has left; silence would be a 200
+		q.settings.sendProblem(q.w, q.Request, lockProblem(err, pace)) // also if the client has disconnected: an empty response would be a 200
 		return
 	}
-	defer hold.Unlock() //nolint:errcheck // who traces the client hears of it
+	defer hold.Unlock() //nolint:errcheck // the client's trace reports it
 	q.restoreBody()
 	start := time.Now()
 	r := q.Request.WithContext(ctx)
@@ -140,9 +139,9 @@ func (q *request) lock(of func(id string) interlock.Locker, source Source, pace 
 	pace.record(time.Since(start))
 }
 
-// observeLock answers the request as if nobody were there, and reports whether it
-// would have had to wait, or been refused. It takes the lock if that is free, so that
-// others are seen to meet it.
+// observeLock runs the handler in any case, and reports whether the request would have
+// waited or been refused. It acquires the lock if it is free, so that other requests see
+// it held.
 func (q *request) observeLock(of func(id string) interlock.Locker, source Source, pace *latencyAverage) {
 	id, err := source.find(q)
 	switch {
@@ -152,7 +151,7 @@ func (q *request) observeLock(of func(id string) interlock.Locker, source Source
 	default:
 		_, hold, err := of(id).TryLock(q.Context())
 		if err == nil {
-			defer hold.Unlock() //nolint:errcheck // nobody relies on it
+			defer hold.Unlock() //nolint:errcheck // the lock protects nothing in shadow mode
 		} else if q.Context().Err() == nil {
 			q.report(Shadowed{Problem: q.settings.applyOptions(lockProblem(err, pace))})
 		}
@@ -161,7 +160,7 @@ func (q *request) observeLock(of func(id string) interlock.Locker, source Source
 	q.next.ServeHTTP(q.w, q.Request)
 }
 
-// lockProblem puts into a problem why there is no lock.
+// lockProblem turns an error of a lock into a problem.
 func lockProblem(err error, pace *latencyAverage) *Problem {
 	var busy *interlock.ContendedError
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// malformed tells whether no server will ever see the request, as it is.
+// malformed reports whether net/http will refuse to send the request.
 func malformed(req *http.Request) bool {
 	if req.URL == nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" || !isToken(req.Method) {
 		return true
@@ -25,8 +25,8 @@ func malformed(req *http.Request) bool {
 
 func isControl(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }
 
-// isToken tells whether s can be the name of a method or a field: RFC 9110, section
-// 5.6.2.
+// isToken reports whether s can be the name of a method or a header field: RFC 9110,
+// section 5.6.2.
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
 		return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)

@@ -15,27 +15,26 @@ type Middleware struct {
 	settings *settings
 	policy   guard.Policy
 	guard    *guard.Guard[*Response]
-	expires  []string // for how long answers are kept
+	expires  []string // the value of Idempotency-Expires
 	latency  latencyAverage
 }
 
-// Once returns a middleware that answers a request which comes again, with the same
-// key, with the answer to the first. The policy's After must be [guard.Keep], which
-// is the default.
+// Once returns a middleware that replays the first response to a request that is
+// repeated with the same key. The policy's After must be [guard.Keep], the default.
 //
-// An answer is kept if its status is 2xx or 3xx. One that is 4xx says that nothing
-// was done: the next request runs; unless the policy's OnError is [guard.Keep], and
-// the answer is not only about the sender, as 401, 403 and 429 are. One that is 5xx
-// leaves open what was done, as a panic does: the policy's OnUnknown says what
-// happens. A handler that knows better says so with [Settle].
+// A 2xx or 3xx response is kept. A 4xx response means that nothing was done, so the next
+// request runs. With the policy's OnError [guard.Keep] it is kept as well, unless it is
+// about the sender, such as 401, 403 and 429. A 5xx response or a panic leaves the
+// outcome unknown, and the policy's OnUnknown decides. A handler overrides all of this
+// with [Settle].
 //
-// The handler does not notice if its client goes away. It has read the body before,
-// and its context ends when the claim is lost, or after the policy's MaxHold. One that
-// runs unguarded is as it would be without a middleware.
+// A guarded handler is not canceled when its client disconnects: the body was read
+// before, and its context ends when the claim is lost or after the policy's MaxHold. An
+// unguarded handler runs as without the middleware.
 func Once(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware, error) {
 	s := newSettings(opts)
 	if p.After != "" && p.After != guard.Keep {
-		s.reject("Once keeps answers: leave out After %q, or use Submit", p.After)
+		s.reject("Once keeps responses: leave out After %q, or use Submit", p.After)
 	}
 	if s.source == nil {
 		source := Header()
@@ -44,27 +43,26 @@ func Once(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware
 	return newMiddleware(client, p, s)
 }
 
-// Submit returns a middleware that refuses a request which comes again: while the
-// first one runs and, if the policy's After is [guard.Window], until the window is
-// over (L9). Unless [Key] says otherwise, two requests are the same if they say the
-// same.
+// Submit returns a middleware that refuses repeats: while the first request runs and,
+// if the policy's After is [guard.Window], until the window ends. Unless [Key] is set,
+// two requests with the same content are duplicates.
 func Submit(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware, error) {
 	s := newSettings(opts)
 	switch p.After {
 	case "", guard.Keep:
-		s.reject("Submit keeps no answers: give the policy After %q or %q, or use Once", guard.Free, guard.Window)
+		s.reject("Submit keeps no responses: give the policy After %q or %q, or use Once", guard.Free, guard.Window)
 	}
 	if s.source == nil {
 		source := Content()
 		s.source = &source
 	}
 	if s.tokens != nil {
-		s.reject("WithTokens: tokens remember the answer, so they need Once")
+		s.reject("WithTokens: a token replays its response, so it needs Once")
 	}
 	return newMiddleware(client, p, s)
 }
 
-// Must returns m, or panics. It is for middleware that is made when a program starts.
+// Must returns m, or panics if err is not nil. It is for middleware made at start-up.
 func Must(m *Middleware, err error) *Middleware {
 	if err != nil {
 		panic(err)
@@ -74,13 +72,13 @@ func Must(m *Middleware, err error) *Middleware {
 
 func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Middleware, error) {
 	if s.user == nil && p.Scope != guard.Global {
-		s.reject("whose requests are they? Pass User(…), or give the policy the scope %q if a key is the same whoever sends it", guard.Global)
+		s.reject("the user of a request is unknown: pass User(…), or give the policy the scope %q if all users share keys", guard.Global)
 	}
 	if s.tokens != nil && s.user == nil {
-		s.reject("WithTokens: a token is somebody's: pass User(…)")
+		s.reject("WithTokens: a token belongs to a user: pass User(…)")
 	}
 	if s.lockOptions != nil {
-		s.reject("Locking: it is for Lock")
+		s.reject("Locking: the option is only for Lock")
 	}
 	if p.Scope == guard.Global && s.minKey == 0 && s.tokens == nil {
 		s.minClientKey = minSharedKey
@@ -92,7 +90,7 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 	if s.shadow != nil {
 		s.tee = true
 		if p.OnDuplicate == guard.Wait {
-			p.OnDuplicate = guard.Replay // nobody waits for what is not enforced
+			p.OnDuplicate = guard.Replay // an observed request must not wait
 		}
 	}
 	if err := errors.Join(s.err(), p.Check()); err != nil {
@@ -111,21 +109,20 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 	return m, nil
 }
 
-// trace tells the middleware how long handlers take: the guard has looked at the
-// clock already.
+// trace records how long handlers take. The guard has measured it already.
 func (m *Middleware) trace() *guard.Trace {
 	return &guard.Trace{Settled: func(e guard.Settled) {
-		again, unbegun := e.Ending == guard.StoredLate, e.Ending == guard.Freed && e.Err != nil
-		if !again && !unbegun {
+		counted, notRun := e.Ending == guard.StoredLate, e.Ending == guard.Freed && e.Err != nil
+		if !counted && !notRun {
 			m.latency.record(e.Took)
 		}
 	}}
 }
 
-// keeps tells whether answers are kept at all.
+// keeps reports whether responses are kept at all.
 func (m *Middleware) keeps() bool { return m.policy.After == guard.Keep }
 
-// Wrap returns next, guarded. If there is none it panics.
+// Wrap returns next, guarded. It panics if next is nil.
 func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	mustWrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,25 +135,23 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// mustWrap refuses a handler that is missing before a request has begun that it should
-// answer.
+// mustWrap panics at set-up, rather than on the first request, if the handler is nil.
 func mustWrap(next http.Handler) {
 	if next == nil {
-		panic(errors.New("interlockhttp: there is no handler to wrap"))
+		panic(errors.New("interlockhttp: Wrap: the handler is nil"))
 	}
 }
 
-// Guard returns the guard behind the middleware, for those who look a key up, or
-// decide about an outcome that nobody knows. What it calls a key is in the problems
-// that it returns, hashed.
+// Guard returns the guard behind the middleware, to look up keys and settle unknown
+// outcomes.
 func (m *Middleware) Guard() *guard.Guard[*Response] { return m.guard }
 
-// Close refuses new requests, and waits until those that run are settled or ctx is
-// done. Call it after the server's Shutdown, and before the client's Close.
+// Close refuses new requests, and waits until the running ones are settled or ctx is
+// done. Call it after the server's Shutdown and before the client's Close.
 func (m *Middleware) Close(ctx context.Context) error { return m.guard.Close(ctx) }
 
-// within tells whether a request is in this middleware's hands already: it may have
-// been put in two places.
+// within reports whether this middleware already guards the request, because it wraps
+// two handlers of one chain.
 func (m *Middleware) within(ctx context.Context) bool {
 	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	for ; d != nil; d = d.outer {

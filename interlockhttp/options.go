@@ -13,26 +13,26 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// An Option changes how a middleware works, beyond what its policy says.
+// An Option sets what is not part of a middleware's policy.
 type Option func(*settings)
 
-// settings are what options set.
+// settings collects the options.
 type settings struct {
 	source        *Source
 	user          func(*http.Request) string
 	methods       []string
 	optional      bool
-	requireQuotes bool // about quotation marks
-	minKey        int  // bytes of a key
-	minClientKey  int  // of one that its client chose
+	requireQuotes bool // accept only quoted keys
+	minKey        int  // minimum bytes of any key
+	minClientKey  int  // minimum bytes of a key in a header or cookie
 	maxBody       int64
-	bufferFirst   bool // the body, before a lock is asked for
+	bufferFirst   bool // read the body before acquiring a lock
 	maxResponse   int
 	bodyTimeout   time.Duration
 	tee           bool
-	secrets       [][]byte // for fingerprints, the newest first
+	secrets       [][]byte // for fingerprints, newest first
 	fingerprint   func(*http.Request, []byte) []byte
-	ignoredQuery  []string // names in the query
+	ignoredQuery  []string // names of query parameters
 	keptFields    map[string]bool
 	statuses      map[Code]int
 	messages      map[Code]guard.Message
@@ -51,14 +51,14 @@ const (
 	defaultMaxBody     = 1 << 20
 	defaultMaxResponse = 1 << 20
 
-	// maxStorable is less than the 512 MiB that Redis takes.
+	// maxStorable is below the 512 MiB limit of a Redis value.
 	maxStorable = 256 << 20
 
-	// maxHeaderBytes is how many bytes the header of an answer may have that is kept.
+	// maxHeaderBytes bounds the header of a stored response.
 	maxHeaderBytes = 64 << 10
 
-	// minSharedKey is how many bytes a key has at least that is nobody's: a
-	// shorter one could be guessed.
+	// minSharedKey is the minimum length of a key that all users share, since a shorter
+	// one could be guessed.
 	minSharedKey = 16
 )
 
@@ -76,46 +76,45 @@ func (s *settings) reject(format string, args ...any) {
 
 func (s *settings) err() error { return errors.Join(s.errs...) }
 
-// Key sets where the key of a request is found. The default is [Header] for Once,
-// and [Content] for Submit.
+// Key sets where the key of a request is found. Default: [Header] for Once, [Content]
+// for Submit.
 func Key(source Source) Option { return func(s *settings) { s.source = &source } }
 
-// User sets who it is that sent a request, as authentication found out; never what
-// the client says by itself. The same key of two users is two keys. A request
-// whose user is empty is refused. It is required, unless the policy's scope is
-// [guard.Global].
+// User sets the function that returns the authenticated user of a request. It must not
+// trust what the client claims. The same key of two users is two keys. A request with an
+// empty user is refused. Required, unless the policy's scope is [guard.Global].
 func User(of func(*http.Request) string) Option { return func(s *settings) { s.user = of } }
 
-// Methods sets which methods are guarded; others pass. The default is POST and
-// PATCH, and for [Lock] all.
+// Methods sets which methods are guarded; others pass. Default: POST and PATCH; all
+// methods for [Lock].
 func Methods(names ...string) Option {
 	return func(s *settings) {
 		if len(names) == 0 {
-			s.reject("Methods(): nothing would be guarded: name some, or leave it out")
+			s.reject("Methods(): nothing would be guarded: name at least one, or leave the option out")
 		}
 		for _, name := range names {
 			switch name {
 			case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-				s.reject("Methods(%q): it changes nothing, so there is nothing to guard", name)
+				s.reject("Methods(%q): a safe method needs no guard", name)
 			}
 			if !isToken(name) || name != strings.ToUpper(name) {
-				s.reject("Methods(%q): no request has it: methods are in capital letters", name)
+				s.reject("Methods(%q): not a method: use capital letters", name)
 			}
 		}
 		s.methods = names
 	}
 }
 
-// Optional lets requests without a key pass unguarded. By default they are refused.
+// Optional lets requests without a key pass unguarded. Default: they are refused.
 func Optional() Option { return func(s *settings) { s.optional = true } }
 
-// Quoted accepts only keys in quotation marks, as the standard has them. By default
-// a key is the same with and without.
+// Quoted accepts only keys in quotation marks, as the standard requires. Default: a key
+// is the same with and without them.
 func Quoted() Option { return func(s *settings) { s.requireQuotes = true } }
 
-// MinKey sets how many bytes a key has at least. The default is 1, or 16 if the
-// policy's scope is [guard.Global] and clients choose the key, in a header or a
-// cookie: nobody should be able to guess another's.
+// MinKey sets the minimum length of a key, in bytes. Default: 1, or 16 for keys in a
+// header or cookie if the policy's scope is [guard.Global], so that one client cannot
+// guess another's key.
 func MinKey(n int) Option {
 	return func(s *settings) {
 		if n < 1 || n > maxKey {
@@ -125,9 +124,9 @@ func MinKey(n int) Option {
 	}
 }
 
-// MaxBody bounds the body of a request, in bytes, all of which is read before the
-// handler runs. A larger one is refused. The default is 1 MiB; [Lock] reads no body
-// that it does not look into, unless this or [BodyTimeout] is set.
+// MaxBody bounds the body of a request, in bytes. The whole body is read before the
+// handler runs; a larger one is refused. Default: 1 MiB. [Lock] reads the body only if
+// its source needs it, or if this or [BodyTimeout] is set.
 func MaxBody(n int64) Option {
 	return func(s *settings) {
 		if n < 1 {
@@ -137,8 +136,8 @@ func MaxBody(n int64) Option {
 	}
 }
 
-// MaxResponse bounds the body of an answer that is kept, in bytes. Of a larger one
-// only that it was there is kept. The default is 1 MiB.
+// MaxResponse bounds the body of a stored response, in bytes. For a larger one the record
+// only says that the request was done. Default: 1 MiB.
 func MaxResponse(n int) Option {
 	return func(s *settings) {
 		if n < 1 || n > maxStorable {
@@ -148,8 +147,8 @@ func MaxResponse(n int) Option {
 	}
 }
 
-// BodyTimeout bounds how long the body of a request may take to come. The default is
-// what the server's ReadTimeout says.
+// BodyTimeout bounds how long reading the body of a request may take. Default: the
+// server's ReadTimeout.
 func BodyTimeout(d time.Duration) Option {
 	return func(s *settings) {
 		if d <= 0 {
@@ -159,52 +158,50 @@ func BodyTimeout(d time.Duration) Option {
 	}
 }
 
-// Tee sends answers as the handler writes them, and stores them afterwards. By
-// default an answer is stored first, so that a client which has it can rely on
-// getting the same one again; one that its handler flushes is then not kept. An
-// [net/http/httputil.ReverseProxy] flushes what comes without a length, so it is
-// best used with Tee.
+// Tee sends a response while the handler writes it, and stores it afterwards. Default:
+// the response is stored before it is sent, so that a client that received it gets the
+// same one again, and a response that the handler flushes is not kept. Use Tee with
+// [net/http/httputil.ReverseProxy], which flushes responses without a length.
 func Tee() Option { return func(s *settings) { s.tee = true } }
 
-// Secrets makes fingerprints of requests depend on a secret, so that who sees the
-// engine's records cannot find out by trying what a request was. The first is used;
-// with the others, older requests are still recognised. All processes share them.
+// Secrets hashes fingerprints with a secret, so that a reader of the engine cannot guess
+// the content of a request. The newest secret is used; the older ones still recognise
+// earlier requests. All processes must share them.
 //
-// A secret is replaced in three steps: add the new one behind the old one in every
-// process, put it in front, and drop the old one when the last record from its time has
-// run out. A process that does not have it yet takes a repeat for another request, and
-// tells its client to use a new key.
+// Replace a secret in three steps: add the new one behind the old one in every process,
+// move it to the front, and drop the old one when its last record has expired. A process
+// without the new secret takes a repeat for another request, and answers with a problem
+// that asks for a new key.
 func Secrets(newest []byte, older ...[]byte) Option {
 	return func(s *settings) {
 		s.secrets = nil
 		for _, secret := range append([][]byte{newest}, older...) {
 			if len(secret) < 16 {
-				s.reject("Secrets: one of %d bytes can be guessed: use 32 random ones", len(secret))
+				s.reject("Secrets: a secret of %d bytes can be guessed: use 32 random bytes", len(secret))
 			}
 			s.secrets = append(s.secrets, slices.Clone(secret))
 		}
 	}
 }
 
-// Fingerprint sets what of a request must be the same when its key is used again.
-// The default is the method, the route, the path, the query, and the body with its
-// type. If that changes with a release, repeats of what was sent before are taken for
-// other requests.
+// Fingerprint sets which content must be equal when a key is reused. Default: the method,
+// route, path, query, and the body with its type. If a release changes the function,
+// repeats of earlier requests count as mismatches.
 func Fingerprint(of func(r *http.Request, body []byte) []byte) Option {
 	return func(s *settings) { s.fingerprint = of }
 }
 
-// IgnoreQuery leaves names in the query out of the fingerprint: those that change
-// from try to try.
+// IgnoreQuery leaves query parameters out of the fingerprint, for those that change
+// between retries.
 func IgnoreQuery(names ...string) Option {
 	return func(s *settings) { s.ignoredQuery = append(s.ignoredQuery, names...) }
 }
 
-// KeepFields stores header fields of answers that are not stored by default, such as
+// KeepFields stores header fields of responses that are not stored by default, such as
 // Set-Cookie.
 func KeepFields(names ...string) Option { return setFields(true, names) }
 
-// DropFields does not store header fields of answers.
+// DropFields excludes header fields of responses from being stored.
 func DropFields(names ...string) Option { return setFields(false, names) }
 
 func setFields(kept bool, names []string) Option {
@@ -218,7 +215,7 @@ func setFields(kept bool, names []string) Option {
 	}
 }
 
-// Status sets the status of a kind of problem.
+// Status sets the HTTP status of a problem code.
 func Status(code Code, status int) Option {
 	return func(s *settings) {
 		if status < 400 || status > 599 {
@@ -231,7 +228,7 @@ func Status(code Code, status int) Option {
 	}
 }
 
-// Message sets what a person is told of a kind of problem, by language.
+// Message sets the text of a problem code, by language.
 func Message(code Code, m guard.Message) Option {
 	return func(s *settings) {
 		if s.messages == nil {
@@ -241,19 +238,18 @@ func Message(code Code, m guard.Message) Option {
 	}
 }
 
-// Docs sets where the kinds of problems are explained. The default is
-// [DefaultDocs].
+// Docs sets the URL of the page that explains the problem codes. Default: [DefaultDocs].
 func Docs(url string) Option { return func(s *settings) { s.docs = url } }
 
-// Answer sets who tells the client of a problem. The default is the problem's own
-// ServeHTTP.
-func WriteProblem(with func(http.ResponseWriter, *http.Request, *Problem)) Option {
-	return func(s *settings) { s.writeProblem = with }
+// WriteProblem sets the function that sends a problem to the client. Default:
+// [Problem.ServeHTTP].
+func WriteProblem(write func(http.ResponseWriter, *http.Request, *Problem)) Option {
+	return func(s *settings) { s.writeProblem = write }
 }
 
-// Shadow observes, and enforces nothing: every request runs, as if there were no
-// middleware, and report is told what would have happened to it instead. Of a lock it
-// is told that a request met one that was taken.
+// Shadow observes without enforcing: every request runs as without the middleware, and
+// report learns what would have happened instead. For a lock, it learns that the lock
+// was held.
 func Shadow(report func(Shadowed)) Option {
 	return func(s *settings) {
 		if report == nil {
@@ -274,9 +270,9 @@ func WithTokens(t *guard.Tokens, form string) Option {
 	}
 }
 
-// Allow sets who decides whether the sender of a request may still see the answer
-// to an earlier one; if not, it gets no more than that the request was done. By
-// default whoever passed authentication may.
+// Allow sets the function that decides whether the sender may see an earlier response. If
+// not, the sender only learns that the request was done. Default: every authenticated
+// sender may.
 func Allow(may func(*http.Request, *Response) bool) Option {
 	return func(s *settings) { s.allow = may }
 }
@@ -291,7 +287,7 @@ func Locking(opts ...interlock.Option) Option {
 	return func(s *settings) { s.lockOptions = append(s.lockOptions, opts...) }
 }
 
-// guards tells whether requests with a method are looked at.
+// guards reports whether requests with the method are guarded.
 func (s *settings) guards(method string) bool {
 	return slices.Contains(s.methods, method)
 }

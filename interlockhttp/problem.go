@@ -15,68 +15,67 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A Code says what kind of [Problem] it is. Clients go by it, and not by the
-// status, which a service may choose.
+// A Code identifies the kind of a [Problem]. Clients should use it rather than the
+// status, which a service may change.
 type Code string
 
-// The codes, with the status each has unless [Status] gives it another.
+// The codes, each with its default status; see [Status].
 const (
-	KeyMissing        Code = "key_missing"        // 400: the request needs a key, and has none
-	KeyInvalid        Code = "key_invalid"        // 400: it is malformed, too short or too long, or there are two
-	BodyBroken        Code = "body_broken"        // 400: the body broke off, or does not say what it should
-	UserMissing       Code = "user_missing"       // 401: nobody is signed in
+	KeyMissing        Code = "key_missing"        // 400: the request has no key, and needs one
+	KeyInvalid        Code = "key_invalid"        // 400: the key is malformed, too short or too long, or there are two
+	BodyBroken        Code = "body_broken"        // 400: the body is truncated or malformed
+	UserMissing       Code = "user_missing"       // 401: the request has no authenticated user
 	TokenUnknown      Code = "token_unknown"      // 403: the token was not issued here
-	TokenForeign      Code = "token_foreign"      // 403: it was issued to another user, or for another form
-	BodyLate          Code = "body_late"          // 408: the body did not come in time
-	InProgress        Code = "in_progress"        // 409: an earlier request with the key is still at work
-	Duplicate         Code = "duplicate"          // 429, or what the policy says: it was done a moment ago
-	OutcomeUnknown    Code = "outcome_unknown"    // 409: nobody knows what became of an earlier request
-	ResultUnavailable Code = "result_unavailable" // 409: it was done, and its answer was not kept
-	FailedBefore      Code = "failed_before"      // 409: it was tried, and failed for good
-	TokenExpired      Code = "token_expired"      // 410: the token is too old
+	TokenForeign      Code = "token_foreign"      // 403: the token was issued to another user or for another form
+	BodyLate          Code = "body_late"          // 408: the body was not received in time
+	InProgress        Code = "in_progress"        // 409: an earlier request with the key is still running
+	Duplicate         Code = "duplicate"          // 429, or the policy's status: the request was done a moment ago
+	OutcomeUnknown    Code = "outcome_unknown"    // 409: the outcome of an earlier request is unknown
+	ResultUnavailable Code = "result_unavailable" // 409: the request was done, and its response was not kept
+	FailedBefore      Code = "failed_before"      // 409: the request failed before, and is not run again
+	TokenExpired      Code = "token_expired"      // 410: the token has expired
 	BodyTooLarge      Code = "body_too_large"     // 413: the body is larger than [MaxBody]
 	KeyReused         Code = "key_reused"         // 422: the key was used for another request
 	Locked            Code = "locked"             // 423: another request holds the lock
-	TooManyWaiters    Code = "too_many_waiters"   // 429: too many wait for the same already
-	RecordCorrupt     Code = "record_corrupt"     // 500: what was stored is not as it was
-	StoreUnavailable  Code = "store_unavailable"  // 503: the engine cannot be asked, so nothing was done
+	TooManyWaiters    Code = "too_many_waiters"   // 429: too many requests wait for the same key
+	RecordCorrupt     Code = "record_corrupt"     // 500: the stored record is damaged
+	StoreUnavailable  Code = "store_unavailable"  // 503: the engine is down, and nothing was done
 	Closing           Code = "closing"            // 503: this server is shutting down
 
-	// What a proxy tells besides, such as package gateway.
-	RequestAmbiguous    Code = "request_ambiguous"    // 400: the proxy and the service behind it may read it differently
-	UpgradeRefused      Code = "upgrade_refused"      // 400: a guarded request cannot become another protocol
-	UpstreamUnreachable Code = "upstream_unreachable" // 502: the service behind was not reached, so nothing was done
-	UpstreamUnknown     Code = "upstream_unknown"     // 502, or 504 if it took too long: it was reached, and did not answer
-	LoopDetected        Code = "loop_detected"        // 508: the request has been here before
+	// Codes that only a proxy sends, such as package gateway.
+	RequestAmbiguous    Code = "request_ambiguous"    // 400: the proxy and the upstream may read the request differently
+	UpgradeRefused      Code = "upgrade_refused"      // 400: a guarded request cannot switch protocols
+	UpstreamUnreachable Code = "upstream_unreachable" // 502: the upstream was not reached, and nothing was done
+	UpstreamUnknown     Code = "upstream_unknown"     // 502, or 504 on a timeout: the upstream was reached, and did not respond
+	LoopDetected        Code = "loop_detected"        // 508: the request passed this proxy before
 )
 
-// DefaultDocs is where the kinds of problems are explained, unless [Problem.Docs]
-// says otherwise.
+// DefaultDocs is the default of [Problem.Docs]: the page that explains the codes.
 const DefaultDocs = "https://github.com/interlock-go/interlock/blob/main/docs/problems.md"
 
-// A Problem is what a client is told that does not get an answer of the handler:
-// an RFC 9457 problem, in the language and form that it asks for.
+// A Problem is the response to a request that the handler did not answer: an RFC 9457
+// problem in the language and format that the client accepts.
 //
-// A client may repeat the request by itself if both Retryable and SameKey are
-// true: it cannot be done twice then. If only Retryable is true, it is for a
-// person to say that it is to be done once more.
-type Problem struct { //nolint:errname // it is what RFC 9457 calls it, and an error besides
+// If both Retryable and SameKey are true, a client may retry by itself, since the request
+// cannot run twice. If only Retryable is true, a retry is a new operation, which the user
+// has to confirm.
+type Problem struct { //nolint:errname // named after RFC 9457
 	Code       Code
-	Status     int           // of the answer
+	Status     int           // HTTP status
 	Retryable  bool          // the same request may succeed later
-	SameKey    bool          // if it is repeated, then with the same key
-	RetryAfter time.Duration // how long to wait before that; zero if that is not known
-	FirstSeen  time.Time     // when the earlier request came; zero if that is not known
+	SameKey    bool          // a retry must use the same key
+	RetryAfter time.Duration // how long to wait before it; zero if unknown
+	FirstSeen  time.Time     // when the earlier request began; zero if unknown
 
-	OriginalStatus int    // of an answer that was not kept; zero if there was none
-	Location       string // of that answer
+	OriginalStatus int    // of an earlier response that was not kept; zero without one
+	Location       string // of that response
 
-	Message guard.Message // takes the place of the detail, if there is one
-	Docs    string        // where the kinds of problems are explained: the type is that, and # and the code
-	Err     error         // what is behind it; for logs, and never sent
+	Message guard.Message // replaces the default detail, if not empty
+	Docs    string        // URL of the page that explains the codes; the type is Docs#code
+	Err     error         // the cause, for logs; never sent
 }
 
-// Error implements error. It is for logs: a client gets other words.
+// Error implements error. It is for logs, and differs from what the client gets.
 func (p *Problem) Error() string {
 	_, text := p.localize(nil)
 	why := text.detail
@@ -86,19 +85,18 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("interlockhttp: %s (%d): %s", p.Code, p.status(), why)
 }
 
-// Unwrap returns what is behind the problem.
+// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// A kind is what the problems of a code have in common.
+// A kind holds the defaults of a code.
 type kind struct {
 	status             int
 	retryable, sameKey bool
 }
 
-// kinds has one for each code. The same key is asked for wherever an earlier
-// attempt with it may have been done: who answers a timeout with a repeat, and gets
-// one of these, would pay twice with another key. So it is false only where a new
-// key is what is needed.
+// kinds lists the defaults of every code. sameKey is true wherever an earlier try with the
+// key may have been executed: a client that retries after a timeout would pay twice with
+// another key. It is false only where the client needs a new key.
 var kinds = map[Code]kind{
 	KeyMissing:        {status: 400},
 	KeyInvalid:        {status: 400},
@@ -108,7 +106,7 @@ var kinds = map[Code]kind{
 	TokenForeign:      {status: 403},
 	BodyLate:          {status: 408, retryable: true, sameKey: true},
 	InProgress:        {status: 409, retryable: true, sameKey: true},
-	Duplicate:         {status: 429, retryable: true}, // and then it is done again: a new intent
+	Duplicate:         {status: 429, retryable: true}, // a retry is a new intent
 	OutcomeUnknown:    {status: 409, sameKey: true},
 	ResultUnavailable: {status: 409, sameKey: true},
 	FailedBefore:      {status: 409},
@@ -128,11 +126,11 @@ var kinds = map[Code]kind{
 	LoopDetected:        {status: 508, sameKey: true},
 }
 
-// NewProblem returns a problem as those of its code usually are, for handlers that
-// tell of one themselves.
+// NewProblem returns a problem with the defaults of its code, for handlers that send
+// problems themselves.
 func NewProblem(c Code) *Problem { return newProblem(c) }
 
-// newProblem returns a problem as those of its code usually are.
+// newProblem returns a problem with the defaults of its code.
 func newProblem(c Code) *Problem {
 	k := kinds[c]
 	p := &Problem{Code: c, Retryable: k.retryable, SameKey: k.sameKey}
@@ -140,8 +138,7 @@ func newProblem(c Code) *Problem {
 	return p
 }
 
-// status returns the status of the answer: that of the problem if it says that there
-// is one, or else that of its code.
+// status returns the HTTP status: the problem's own if it is valid, or that of its code.
 func (p *Problem) status() int {
 	if p.Status >= 400 && p.Status <= 599 {
 		return p.Status
@@ -152,22 +149,22 @@ func (p *Problem) status() int {
 	return 500
 }
 
-// maxProblem is how much of an answer ReadProblem looks at. Ours have less than 2 KiB.
+// maxProblem bounds the body that ReadProblem reads. Ours have less than 2 KiB.
 const maxProblem = 64 << 10
 
-// ReadProblem returns the problem that a response tells of, if it does: it is
+// ReadProblem returns the problem in a response, if there is one: the response is
 // application/problem+json, or application/json with a status of 400 or more and the
-// type and code of a problem from this package. A problem of somebody else's has no
-// code, or one that is not in this package.
+// type and code of this package. A problem of another service has no code, or one that
+// is not in this package.
 //
-// The body can still be read from its beginning, and is to be closed as always.
-// One of more than 64 KiB is not taken for a problem.
+// The body can still be read from its beginning, and must be closed as usual. A body of
+// more than 64 KiB is not a problem.
 func ReadProblem(resp *http.Response) (*Problem, bool) {
 	if resp == nil || resp.Body == nil || resp.ContentLength > maxProblem {
 		return nil, false
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	ours := media == plainJSON && resp.StatusCode >= 400 // less may be a stream, which is not to be held up
+	ours := media == plainJSON && resp.StatusCode >= 400 // below 400 it may be a stream, which must not be delayed
 	if media != problemJSON && !ours {
 		return nil, false
 	}
@@ -203,8 +200,8 @@ func ReadProblem(resp *http.Response) (*Problem, bool) {
 	return p, true
 }
 
-// peek returns the body of a response, if it is not too long and does not break off,
-// and puts back what it read.
+// peek reads the body of a response and puts it back. It reports false if the body is too
+// long or truncated.
 func peek(resp *http.Response) (text []byte, ok bool) {
 	body := resp.Body
 	text, err := io.ReadAll(io.LimitReader(body, maxProblem+1))
@@ -219,20 +216,20 @@ func peek(resp *http.Response) (text []byte, ok bool) {
 	return text, err == nil && len(text) <= maxProblem
 }
 
-// A broken reader is where a body broke off.
+// A broken reader returns the error at which a body broke off.
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// member returns a member of a problem. One of another type counts as not there
-// (RFC 9457 3.1).
+// member returns a member of a problem. A member of the wrong type is ignored (RFC 9457,
+// section 3.1).
 func member[T bool | int | int64 | string | Code](m map[string]json.RawMessage, name string) (v T) {
-	_ = json.Unmarshal(m[name], &v) // which leaves v alone then
+	_ = json.Unmarshal(m[name], &v) // leaves v unchanged on an error
 	return v
 }
 
-// retryAfter returns how long to wait: by the member, which is finer, or else by the
-// header, which others may have set.
+// retryAfter returns how long to wait: from the member, which is more precise, or else
+// from the header.
 func retryAfter(m map[string]json.RawMessage, h http.Header) time.Duration {
 	if ms := member[int64](m, "retry_after_ms"); ms > 0 {
 		return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond

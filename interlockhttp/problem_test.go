@@ -132,7 +132,7 @@ func TestKinds(t *testing.T) {
 	})
 	t.Run("nor in words", func(t *testing.T) {
 		for _, c := range []Code{OutcomeUnknown, ResultUnavailable, RecordCorrupt, UpstreamUnknown} {
-			if !strings.Contains(en[c].detail, "Do not repeat it with a new key") || !strings.Contains(zh[c].detail, "请勿更换幂等键") {
+			if !strings.Contains(en[c].detail, "Do not retry with a new key") || !strings.Contains(zh[c].detail, "请勿更换幂等键") {
 				t.Errorf("%s does not advise against it: %q and %q", c, en[c].detail, zh[c].detail)
 			}
 		}

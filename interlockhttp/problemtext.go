@@ -1,10 +1,10 @@
 package interlockhttp
 
-// words are what a person is told of a problem, in one language: what it is, and
-// what to do next.
+// A problemText is the text of a problem in one language: what happened, and what to do
+// next.
 type problemText struct{ title, detail string }
 
-// textOf returns the words for a code. One that is not ours has no words.
+// textOf returns the text of a code; empty for a code of another package.
 func textOf(c Code, language string) problemText {
 	if isChinese(language) {
 		return zh[c]
@@ -14,55 +14,55 @@ func textOf(c Code, language string) problemText {
 
 var en = map[Code]problemText{
 	KeyMissing: {"Idempotency key missing",
-		"Send an Idempotency-Key header: a new key for each thing that is to be done, and the same key whenever the request is repeated."},
+		"Send an Idempotency-Key header: a new key for each new operation, and the same key for every retry."},
 	KeyInvalid: {"Idempotency key invalid",
-		"Send one key in one header, such as a UUID: visible ASCII characters, not too many, and not so few that it could be guessed."},
+		"Send one key in one header, such as a UUID. Use visible ASCII characters; the key must not be too long, or short enough to guess."},
 	BodyBroken: {"Request body incomplete or unreadable",
-		"This request did nothing. Check its body, and send it again with the same key."},
+		"This request was not executed. Check its body, then retry with the same key."},
 	UserMissing: {"Not signed in",
-		"This request did nothing. Sign in, and send it again with the same key."},
+		"This request was not executed. Sign in, then retry with the same key."},
 	TokenUnknown: {"Form token unknown",
-		"This request did nothing. Reload the page for a new token, and submit again."},
-	TokenForeign: {"Form token of another user or form",
-		"This request did nothing. Check who is signed in, reload the page, and submit again."},
-	BodyLate: {"Request body came too late",
-		"This request did nothing. Send it again with the same key."},
+		"This request was not executed. Reload the page to get a new token, then submit again."},
+	TokenForeign: {"Form token belongs to another user or form",
+		"This request was not executed. Check which account is signed in, reload the page, then submit again."},
+	BodyLate: {"Request body timed out",
+		"This request was not executed. Retry with the same key."},
 	InProgress: {"Request in progress",
 		"operation in progress, please do not submit again"}, // as guard.DefaultMessage
 	Duplicate: {"Duplicate request",
-		"This was done a moment ago; please do not submit again. If it is to be done once more, wait a little first."},
+		"This was submitted a moment ago; please do not submit again. To repeat the operation on purpose, wait a moment first."},
 	OutcomeUnknown: {"Outcome unknown",
-		"An earlier request with this key may have taken effect, or not. Do not repeat it with a new key: look at the order first, or ask support."},
-	ResultUnavailable: {"Done before, answer not kept",
-		"This was done before, and its answer was not kept. Do not repeat it with a new key: look up what came of it."},
+		"An earlier request with this key may or may not have taken effect. Do not retry with a new key: check the order first, or contact support."},
+	ResultUnavailable: {"Already done, response not kept",
+		"This request was done before, and its response was not kept. Do not retry with a new key: look up the result instead."},
 	FailedBefore: {"Failed before",
-		"This was tried before and failed for good; with this key it is not tried again. Mend the cause, and send a new request with a new key."},
+		"This request failed before and does not run again with this key. Fix the cause, then send a new request with a new key."},
 	TokenExpired: {"Form token expired",
-		"This request did nothing. Reload the page for a new token, and submit again."},
+		"This request was not executed. Reload the page to get a new token, then submit again."},
 	BodyTooLarge: {"Request body too large",
-		"This request did nothing. Send a smaller body, with a new key."},
+		"This request was not executed. Send a smaller body with a new key."},
 	KeyReused: {"Idempotency key used for another request",
-		"Use a new key for a new request. To repeat the earlier request, send exactly what was sent then."},
+		"Use a new key for a new request. To retry the earlier request, send exactly the same content."},
 	Locked: {"Locked by another request",
-		"This request did nothing: another one is at work on the same. Try again in a moment."},
-	TooManyWaiters: {"Too many waiting",
-		"Too many requests wait for the same already. Try again in a moment, with the same key if it has one."},
+		"This request was not executed: another request is working on the same item. Retry in a moment."},
+	TooManyWaiters: {"Too many waiting requests",
+		"Too many requests are waiting for the same operation. Retry in a moment, with the same key if there is one."},
 	RecordCorrupt: {"Stored record damaged",
-		"What was stored of an earlier request is damaged, so this one did nothing. Do not repeat it with a new key: ask support."},
+		"The stored record of an earlier request is damaged, so this request was not executed. Do not retry with a new key: contact support."},
 	StoreUnavailable: {"Temporarily unavailable",
-		"This request did nothing. Try again in a moment, with the same key if it has one."},
+		"This request was not executed. Retry in a moment, with the same key if there is one."},
 	Closing: {"Server shutting down",
-		"This request did nothing. Send it again, with the same key if it has one; another server will take it."},
+		"This request was not executed. Retry with the same key if there is one; another server will handle it."},
 	RequestAmbiguous: {"Request ambiguous",
-		"This request did nothing: it could be read in two ways. Send the path without //, dots, encoded slashes or other detours, and do not name fields that matter in Connection."},
+		"This request was not executed: it is ambiguous. Send a path without //, dot segments or encoded slashes, and do not list required fields in Connection."},
 	UpgradeRefused: {"Upgrade refused",
-		"This request did nothing: what is guarded is a request with an answer, and cannot become another protocol. Send it without Upgrade."},
-	UpstreamUnreachable: {"Service not reached",
-		"This request did nothing: the service behind could not be reached. Try again in a moment, with the same key if it has one."},
-	UpstreamUnknown: {"No answer from the service",
-		"The service behind was reached and did not answer, so this may have taken effect, or not. Do not repeat it with a new key: look what became of it first."},
-	LoopDetected: {"Request goes in circles",
-		"This request did nothing: it came back to where it had been. Whoever runs the service has to mend where it is sent."},
+		"This request was not executed: a guarded request cannot switch protocols. Send it without Upgrade."},
+	UpstreamUnreachable: {"Upstream service unreachable",
+		"This request was not executed: the upstream service could not be reached. Retry in a moment, with the same key if there is one."},
+	UpstreamUnknown: {"No response from the upstream service",
+		"The upstream service received the request but did not respond, so it may or may not have taken effect. Do not retry with a new key: check the result first."},
+	LoopDetected: {"Forwarding loop",
+		"This request was not executed: it was forwarded in a loop. The operator of the service has to fix the forwarding target."},
 }
 
 var zh = map[Code]problemText{

@@ -12,21 +12,19 @@ import (
 	"unicode"
 )
 
-// The forms in which a problem is told.
+// The media types of a problem.
 const (
 	problemJSON = "application/problem+json"
 	plainJSON   = "application/json"
 	plainText   = "text/plain"
 )
 
-// ServeHTTP answers a request with the problem: in English or Chinese, or in a
-// language of [Problem.Message], by Accept-Language; and by Accept as
-// application/problem+json, or as the same under the name application/json for
-// clients that take that and not the other, or as text for those that like
-// text/plain better than either. A client that takes none of them, such as one that
-// wants HTML alone, gets problem+json.
+// ServeHTTP sends the problem. Accept-Language selects English, Chinese or a language of
+// [Problem.Message]. Accept selects the media type: application/problem+json;
+// application/json for clients that accept only that; or text/plain for clients that
+// prefer it. A client that accepts none of them gets problem+json.
 //
-// Headers that speak of another answer, Content-Encoding and ETag among them, are
+// Header fields that describe another body, such as Content-Encoding and ETag, are
 // removed; the others stay. Neither the key nor [Problem.Err] is sent.
 func (p *Problem) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	language, text := p.localize(r.Header.Values("Accept-Language"))
@@ -46,12 +44,12 @@ func (p *Problem) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.status())
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // a client that has left is not told
+		_, _ = w.Write(body) // the client may have disconnected
 	}
 }
 
-// negotiate returns the form that an Accept header likes best. That JSON comes as
-// problem+json bothers no client that takes both.
+// negotiate returns the media type that an Accept header prefers. A client that accepts
+// both kinds of JSON gets problem+json.
 func negotiate(accept []string) string {
 	ranges := parseAccept(accept)
 	problem, plain, text := mediaQuality(ranges, problemJSON), mediaQuality(ranges, plainJSON), mediaQuality(ranges, plainText)
@@ -64,26 +62,26 @@ func negotiate(accept []string) string {
 	return problemJSON
 }
 
-// mediaQuality returns how much a media type is wanted: what names it counts before what
-// names its family, and that before an asterisk. Parameters do not count, since
-// clients ask for application/json;charset=utf-8 and mean JSON.
+// mediaQuality returns the quality of a media type. An exact range takes precedence over
+// type/*, and that over */*. Parameters are ignored, since clients send
+// application/json;charset=utf-8 and mean JSON.
 func mediaQuality(ranges []acceptRange, media string) float64 {
 	family, _, _ := strings.Cut(media, "/")
 	for _, name := range []string{media, family + "/*", "*/*"} {
-		most := -1.0
+		best := -1.0
 		for _, r := range ranges {
 			if r.name == name {
-				most = max(most, r.q)
+				best = max(best, r.q)
 			}
 		}
-		if most >= 0 {
-			return most
+		if best >= 0 {
+			return best
 		}
 	}
 	return 0
 }
 
-// removeEntityHeaders removes what a handler has said of an answer that is not given.
+// removeEntityHeaders removes fields that describe a body other than the problem.
 func removeEntityHeaders(h http.Header) {
 	for _, name := range []string{
 		"Content-Type", "Content-Encoding", "Content-Language", "Content-Length", "Content-Range",
@@ -95,7 +93,7 @@ func removeEntityHeaders(h http.Header) {
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, http.TrailerPrefix) })
 }
 
-// setHeaders writes the headers that are the same in every form and language.
+// setHeaders sets the fields that do not depend on media type and language.
 func (p *Problem) setHeaders(h http.Header) {
 	if p.Retryable {
 		h.Set("Retry-After", strconv.FormatInt(max(ceilUnits(p.RetryAfter, time.Second), 1), 10))
@@ -109,10 +107,10 @@ func (p *Problem) setHeaders(h http.Header) {
 	h.Add("Vary", "Accept, Accept-Language")
 }
 
-// uri returns the type of the problem.
+// uri returns the type URI of the problem.
 func (p *Problem) uri() string { return escaped(cmp.Or(p.Docs, DefaultDocs) + "#" + string(p.Code)) }
 
-// members are the problem as it is sent, in the order in which they are.
+// members is the JSON form of a problem, in the order of its fields.
 type members struct {
 	Type           string `json:"type"`
 	Title          string `json:"title"`
@@ -126,13 +124,12 @@ type members struct {
 	OriginalStatus int    `json:"original_status,omitempty"`
 }
 
-// body returns what is sent. JSON replaces what is not UTF-8, and escapes what could
-// be taken for HTML.
+// body returns the encoded problem. encoding/json replaces invalid UTF-8 and escapes HTML.
 func (p *Problem) body(form string, text problemText) []byte {
 	if form == plainText {
 		return []byte(printable(fmt.Sprintf("%s\n%s\n%s\n", text.title, text.detail, p.uri())))
 	}
-	body, _ := json.Marshal(members{ // which has nothing that cannot be encoded
+	body, _ := json.Marshal(members{ // strings and numbers always encode
 		Type:           p.uri(),
 		Title:          text.title,
 		Status:         p.status(),
@@ -147,8 +144,8 @@ func (p *Problem) body(form string, text problemText) []byte {
 	return append(body, '\n')
 }
 
-// ceilUnits returns a duration in whole units, rounded up, so that nobody comes too
-// early. One that is negative is zero.
+// ceilUnits returns a duration in whole units, rounded up, so that a client does not retry
+// too early. A negative duration is zero.
 func ceilUnits(d, unit time.Duration) int64 {
 	n := d / unit
 	if d%unit > 0 {
@@ -157,8 +154,8 @@ func ceilUnits(d, unit time.Duration) int64 {
 	return int64(max(n, 0))
 }
 
-// formatTime returns a time as in RFC 3339, to the millisecond, or nothing if that has no
-// way to write it.
+// formatTime formats a time as RFC 3339 with milliseconds; "" for years that RFC 3339
+// cannot express.
 func formatTime(t time.Time) string {
 	t = t.UTC()
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
@@ -167,8 +164,7 @@ func formatTime(t time.Time) string {
 	return t.Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// escaped returns s with a percent sign and digits for each byte that a URI, and so a
-// header, cannot hold.
+// escaped percent-encodes the bytes that a URI, and so a header, cannot contain.
 func escaped(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
@@ -181,8 +177,8 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// printable returns s without what a terminal could take for a command, and without
-// what is not UTF-8.
+// printable replaces control characters, which a terminal could execute, and invalid
+// UTF-8.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

@@ -36,8 +36,8 @@ func TestRender(t *testing.T) {
 			FirstSeen:      time.Date(2025, 11, 11, 8, 0, 0, 120e6, time.FixedZone("CST", 8*3600)),
 			OriginalStatus: 201, Err: io.EOF, Docs: "https://example.com/problems",
 		})
-		want := `{"type":"https://example.com/problems#result_unavailable","title":"Done before, answer not kept","status":410,` +
-			`"detail":"This was done before, and its answer was not kept. Do not repeat it with a new key: look up what came of it.",` +
+		want := `{"type":"https://example.com/problems#result_unavailable","title":"Already done, response not kept","status":410,` +
+			`"detail":"This request was done before, and its response was not kept. Do not retry with a new key: look up the result instead.",` +
 			`"code":"result_unavailable","retryable":true,"same_key":true,"retry_after_ms":1501,"first_seen":"2025-11-11T00:00:00.12Z","original_status":201}` + "\n"
 		if got := w.Body.String(); got != want {
 			t.Errorf("\n%s, want\n%s", got, want)

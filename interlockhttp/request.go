@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A request is one that is guarded, and all there is to it.
+// A request is a guarded request and its state.
 type request struct {
 	*http.Request
 	w          http.ResponseWriter
@@ -18,16 +18,16 @@ type request struct {
 	next       http.Handler
 
 	body           buffer
-	partialBody    []byte // what was read of a body that could not be had
-	keyField       string // the field the key came in
+	partialBody    []byte // what was read of a body before an error
+	keyField       string // the header field of the key; "" if it came from elsewhere
 	outcomeContext outcomeContext
 	capture        capture
-	response       Response // that is kept
-	notStored      bool     // who repeats it does not get this answer
-	unguarded      bool     // it runs unguarded
+	response       Response // to be stored
+	notStored      bool     // a repeat does not get this response
+	unguarded      bool     // the handler runs without a claim
 }
 
-var errUnguarded = errors.New("interlockhttp: the request has no key, and needs none")
+var errUnguarded = errors.New("interlockhttp: the request has no key and needs none")
 
 // serve answers the request.
 func (q *request) serve() {
@@ -47,7 +47,7 @@ func (q *request) serve() {
 	}
 	ctx, claim, err := q.begin(q.Context(), key)
 	if err != nil {
-		q.refuse(q.contextEnded(err)) // should the client have left, nobody hears it; silence would be a 200
+		q.refuse(q.contextEnded(err)) // also if the client has disconnected: an empty response would be a 200
 		return
 	}
 	if response, ok := claim.Result(); ok {
@@ -57,7 +57,7 @@ func (q *request) serve() {
 	q.run(ctx, claim)
 }
 
-// identify returns the key of the request. Nothing has been claimed when it fails.
+// identify returns the key of the request. Nothing is claimed yet.
 func (q *request) identify() (guard.Key, error) {
 	s, p := q.settings, &q.middleware.policy
 	key := guard.Key{Route: q.route()}
@@ -93,13 +93,13 @@ func (q *request) identify() (guard.Key, error) {
 	return key, nil
 }
 
-var errShortKey = errors.New("it is so short that it could be guessed")
+var errShortKey = errors.New("the key is so short that it could be guessed")
 
-// keyProblemOf explains why there is no key.
+// keyProblemOf turns an error from finding the key into a problem.
 func keyProblemOf(err error) *Problem {
 	var (
 		body    *bodyError
-		tooLong *http.MaxBytesError // of a limit that somebody set before us
+		tooLong *http.MaxBytesError // a limit of an outer middleware
 	)
 	switch {
 	case errors.Is(err, errTooLarge), errors.As(err, &tooLong):
@@ -114,7 +114,7 @@ func keyProblemOf(err error) *Problem {
 	return problemOf(KeyInvalid, err)
 }
 
-// route names the operation, for a policy in whose scope it is.
+// route returns the operation, if the policy's scope includes it.
 func (q *request) route() string {
 	if q.middleware.policy.Scope != guard.PerRoute {
 		return ""
@@ -125,42 +125,42 @@ func (q *request) route() string {
 	return q.Method + " " + q.URL.Path
 }
 
-// begin claims the key. A request that was made before the secret was changed is
-// recognised by the older one.
+// begin claims the key. If the fingerprint does not match, it tries the older secrets,
+// with which the first request may have been stored.
 func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *guard.Claim[*Response], error) {
 	inner, claim, err := q.middleware.guard.Begin(ctx, key)
 	for n := 1; n < len(q.settings.secrets) && key.Fingerprint != "" && errors.Is(err, guard.ErrMismatch); n++ {
 		if key.Fingerprint, err = q.fingerprint(n); err == nil {
-			inner, claim, err = q.middleware.guard.Begin(ctx, key) //nolint:fatcontext // each begins from ctx anew
+			inner, claim, err = q.middleware.guard.Begin(ctx, key) //nolint:fatcontext // each call starts from ctx
 		}
 	}
 	return inner, claim, err
 }
 
-// run has the handler answer. Should it panic, nobody knows what it has done, and
-// the panic goes on.
+// run calls the handler and settles the claim. If the handler panics, the outcome is
+// unknown, and the panic goes on.
 func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
-	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic
+	defer claim.Abandon() //nolint:errcheck // the claim is settled by then, unless the handler panicked
 	q.unguarded = claim.Unguarded() != nil
 	q.notStored = q.unguarded
 	c := &q.capture
 	c.maxBody, c.keeping = q.settings.maxResponse, q.middleware.keeps()
 	c.passThrough = q.settings.tee || !c.keeping
 	c.begin(q.w, q.Method, q)
-	defer c.returned.Store(true) // should it panic
+	defer c.returned.Store(true) // also after a panic
 	r := q.work(ctx)
 	defer q.copyBack(r)
 	q.next.ServeHTTP(c, r)
 	c.end()
 	q.settle(claim)
 	c.send()
-	c.header.release() // whom the handler has left behind finds that it is over, and looks at nothing
+	c.header.release() // goroutines of the handler see that it has returned, and do not read it
 }
 
-// work returns the request as the handler gets it: whole, and with a context that
-// does not end when the client goes. Its body cannot be sent again: what a proxy does
-// with it, it does once. A request without a body net/http sends again all the same,
-// since it sees the key, unless the proxy's transport is a [Transport].
+// work returns the request for the handler: with the whole body, and with a context that
+// does not end when the client disconnects. It has no GetBody, so that a proxy sends the
+// body once. net/http still resends a request without a body, because it sees the key,
+// unless the proxy's transport is a [Transport].
 func (q *request) work(ctx context.Context) *http.Request {
 	r := q.withOutcome(ctx)
 	r.ContentLength, r.TransferEncoding, r.GetBody = int64(len(q.body.data)), nil, nil
@@ -171,16 +171,16 @@ func (q *request) work(ctx context.Context) *http.Request {
 	return r
 }
 
-// withOutcome returns the request with a context on which its handler may say what became
-// of it, and by which the middleware knows it again.
+// withOutcome returns the request with a context on which the handler may call Settle,
+// and by which the middleware recognises the request.
 func (q *request) withOutcome(ctx context.Context) *http.Request {
 	outer, _ := q.Context().Value(outcomeKey{}).(*outcomeContext)
 	q.outcomeContext = outcomeContext{Context: ctx, middleware: q.middleware, outer: outer}
 	return q.Request.WithContext(&q.outcomeContext)
 }
 
-// copyBack tells the server, and those outside of us, what was found out about the
-// request: the server removes the files of a form.
+// copyBack copies what the handler's request learned to the original one. The server
+// needs MultipartForm to remove temporary files.
 func (q *request) copyBack(r *http.Request) {
 	if q.MultipartForm == nil {
 		q.MultipartForm = r.MultipartForm
@@ -190,12 +190,12 @@ func (q *request) copyBack(r *http.Request) {
 	}
 }
 
-// mark says in the header of an answer what is to be known about it.
+// mark sets our own header fields of a response.
 func (q *request) mark(h http.Header) {
 	if q.keyField != "" {
 		h[fieldKey] = q.Header[q.keyField]
 	}
-	if q.unguarded { // said this late: a proxy that passes a 1xx on clears the header
+	if q.unguarded { // set late, because a proxy that forwards a 1xx clears the header
 		h.Set(fieldUnguarded, "true")
 	}
 	if !q.middleware.keeps() {
@@ -210,7 +210,7 @@ func (q *request) mark(h http.Header) {
 
 var notStored, replayed, noStore = []string{"false"}, []string{"true"}, []string{"no-store"}
 
-// replay answers with what was kept.
+// replay sends the stored response.
 func (q *request) replay(r *Response) {
 	switch allow := q.settings.allow; {
 	case allow != nil && !allow(q.Request, r):
@@ -227,7 +227,7 @@ func (q *request) replay(r *Response) {
 	r.write(q.w, h)
 }
 
-// write sends an answer again.
+// write sends a stored response.
 func (r *Response) write(w http.ResponseWriter, h http.Header) {
 	maps.Copy(h, r.Header)
 	h[fieldReplayed], h["Cache-Control"] = replayed, noStore
@@ -239,7 +239,7 @@ func (r *Response) write(w http.ResponseWriter, h http.Header) {
 	}
 	w.WriteHeader(r.Status)
 	if hasBody(r.Status) {
-		_, _ = w.Write(r.Body) // it can be asked for again
+		_, _ = w.Write(r.Body) // on an error the client may repeat the request
 	}
 	maps.Copy(h, r.Trailer)
 }

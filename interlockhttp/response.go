@@ -10,29 +10,28 @@ import (
 	"strings"
 )
 
-// A Response is what is kept of the answer to a request.
+// A Response is the stored response to a request.
 type Response struct {
 	Status  int
-	Header  http.Header // what the handler said, without what is only for the first caller
+	Header  http.Header // as the handler set it, without fields that are only for the first client
 	Body    []byte
 	Trailer http.Header
 
-	// Omitted is why the body was not kept: the request was done, and is not done
-	// again, but who repeats it is told only that, the status, and the Location.
+	// Omitted is why the body was not stored. The request does not run again, and a
+	// repeat gets a problem with the status and the Location.
 	Omitted string
 
-	// Instead of Header, what a capture has seen, and who says what of it is kept.
+	// Instead of Header: the captured header, and the settings that filter it.
 	kept   *headerSnapshot
 	by     *settings
 	before http.Header
 }
 
-// MarshalBinary returns what is kept of the answer, as the middleware writes and reads
-// it: for operators who say what became of a request. See [guard.Records.Resolve].
+// MarshalBinary returns the stored form of the response, for operators that settle a
+// request with [guard.Records.Resolve].
 func (r *Response) MarshalBinary() ([]byte, error) { return wire{}.Marshal(r) }
 
-// fields appends the header fields that are kept to a list, in the order of their
-// names.
+// fields appends the stored header fields to a list, sorted by name.
 func (r *Response) fields(list []field) []field {
 	if r.kept == nil {
 		eachField(r.Header, func(name string, values []string) { list = append(list, field{name, values}) })
@@ -46,27 +45,27 @@ func (r *Response) fields(list []field) []field {
 	return list
 }
 
-// eachField calls yield for the fields of a header, in the order of their names.
+// eachField calls yield for the fields of a header, sorted by name.
 func eachField(h http.Header, yield func(name string, values []string)) {
 	if len(h) == 0 {
 		return
 	}
-	var room [16]string
-	names := slices.AppendSeq(room[:0], maps.Keys(h))
+	var buf [16]string
+	names := slices.AppendSeq(buf[:0], maps.Keys(h))
 	slices.Sort(names)
 	for _, name := range names {
 		yield(name, h[name])
 	}
 }
 
-// keeps tells whether a field is kept: what the handler said, that was not there
-// before it. Of an answer without its body, it is where it was to be found.
+// keeps reports whether a field is stored: the handler set it, and it differs from the
+// value before the handler. Without a body, only the Location is stored.
 func (r *Response) keeps(f field) bool {
 	before, was := r.before[f.name]
 	switch {
 	case was && slices.Equal(f.values, before), !r.by.keepsField(f.name):
 		return false
-	case len(f.values) == 0 && f.name != "Content-Type": // none, even though net/http would find one
+	case len(f.values) == 0 && f.name != "Content-Type": // an empty Content-Type keeps net/http from detecting one
 		return false
 	case strings.HasPrefix(f.name, http.TrailerPrefix):
 		return false
@@ -74,24 +73,23 @@ func (r *Response) keeps(f field) bool {
 	return r.Omitted == "" || f.name == "Location" && r.Omitted != private
 }
 
-// Why a body is not kept.
+// The values of Omitted.
 const (
 	tooLong   = "too large"
 	streamed  = "streamed"
-	upgraded  = "upgraded" // the connection was taken over
+	upgraded  = "upgraded" // the connection was hijacked
 	brokenOff = "broken off"
-	private   = "private" // the handler said so
+	private   = "private" // the handler called Settle with Private
 )
 
-var errResponse = errors.New("interlockhttp: stored answer is malformed")
+var errResponse = errors.New("interlockhttp: stored response is malformed")
 
-// wire is the codec of responses: fixed, versioned, and with nothing in it that
-// names a type.
+// wire is the codec of responses: a fixed, versioned format that names no Go types.
 //
 //	version | status | omitted | header | trailer | body
 //
-// Numbers are unsigned varints; texts and lists begin with their lengths, and fields
-// are in the order of their names: an answer has one form.
+// Numbers are unsigned varints. Texts and lists start with their length, and fields are
+// sorted by name, so that a response has exactly one encoding.
 type wire struct{}
 
 const wireVersion = 1
@@ -99,18 +97,18 @@ const wireVersion = 1
 // Marshal implements guard.Codec.
 func (w wire) Marshal(v any) ([]byte, error) { return w.AppendMarshal(nil, v) }
 
-// AppendMarshal is Marshal for a guard that has a place for it.
+// AppendMarshal is Marshal into a buffer of the guard.
 func (wire) AppendMarshal(b []byte, v any) ([]byte, error) {
 	r, ok := v.(*Response)
 	if !ok || r == nil || r.Status < 100 || r.Status > 999 {
-		return nil, fmt.Errorf("interlockhttp: %T is no answer to keep", v)
+		return nil, fmt.Errorf("interlockhttp: %T is not a response that can be stored", v)
 	}
 	body, trailer := r.Body, r.Trailer
 	if r.Omitted != "" {
 		body, trailer = nil, nil
 	}
-	var room [16]field // enough for most
-	fields, size := r.fields(room[:0]), 16+len(r.Omitted)+sizeOf(trailer)
+	var buf [16]field // enough for most responses
+	fields, size := r.fields(buf[:0]), 16+len(r.Omitted)+sizeOf(trailer)
 	for _, f := range fields {
 		size += sizeOfField(f.name, f.values)
 	}
@@ -127,8 +125,7 @@ func (wire) AppendMarshal(b []byte, v any) ([]byte, error) {
 	return appendText(b, body), nil
 }
 
-// headerSize returns how many bytes the header and the trailer of an answer have at most when
-// they are encoded.
+// headerSize returns an upper bound of the encoded header and trailer, in bytes.
 func (r *Response) headerSize() int {
 	n := sizeOf(r.Trailer)
 	for _, f := range r.kept.fields {
@@ -170,11 +167,11 @@ func appendField(b []byte, name string, values []string) []byte {
 func (wire) Unmarshal(data []byte, v any) error {
 	into, ok := v.(**Response)
 	if !ok {
-		return fmt.Errorf("interlockhttp: %T cannot take an answer", v)
+		return fmt.Errorf("interlockhttp: cannot decode a response into %T", v)
 	}
 	d := decoder{data: data}
 	if d.byte() != wireVersion {
-		return fmt.Errorf("%w: it has another version", errResponse)
+		return fmt.Errorf("%w: its version is unknown", errResponse)
 	}
 	r := &Response{Status: d.number(), Omitted: string(d.text()), Header: d.header(), Trailer: d.header()}
 	r.Body = slices.Clone(d.text())
@@ -185,7 +182,7 @@ func (wire) Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// A decoder reads what may be anything.
+// A decoder reads untrusted data.
 type decoder struct {
 	data []byte
 	bad  bool
@@ -201,8 +198,8 @@ func (d *decoder) byte() byte {
 	return c
 }
 
-// number returns a number that is not larger than what is left: it counts bytes, or
-// things that have one at least, or it is a status.
+// number reads a varint. It is at most the number of bytes left, since it counts bytes or
+// items of at least one byte, or it is a status.
 func (d *decoder) number() int {
 	n, size := binary.Uvarint(d.data)
 	if size <= 0 || n > uint64(max(len(d.data), 999)) {
@@ -210,7 +207,7 @@ func (d *decoder) number() int {
 		return 0
 	}
 	d.data = d.data[size:]
-	return int(n) //nolint:gosec // it is small
+	return int(n) //nolint:gosec // bounded above
 }
 
 func (d *decoder) text() []byte {

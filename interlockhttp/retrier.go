@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A retrier is one intent on its way: all tries of one request.
+// A retrier sends one request until it succeeds or retrying is pointless.
 type retrier struct {
 	transport *Transport
-	req       *http.Request // the caller's, which is only read
+	req       *http.Request // the caller's; never changed
 	intent    intent
 	body      replayableBody
 	tries     int
-	sent      bool      // something may have reached the server
+	sent      bool      // a try may have reached the server
 	started   time.Time // when the first try began
-	deadline  time.Time // when the last one may
+	deadline  time.Time // when the last try may begin
 }
 
 func (c *retrier) run() (*http.Response, error) {
@@ -27,7 +27,7 @@ func (c *retrier) run() (*http.Response, error) {
 	}
 	body := c.body.first
 	if malformed(c.req) {
-		return c.send(body) // what is wrong with it, net/http says best
+		return c.send(body) // net/http reports what is wrong
 	}
 	for {
 		resp, err := c.send(body)
@@ -45,13 +45,13 @@ func (c *retrier) run() (*http.Response, error) {
 			c.transport.onRetry(r)
 		}
 		if err := sleep(c.req.Context(), r.After); err != nil {
-			_ = body.Close() // nothing was read from it
+			_ = body.Close() // nothing was read
 			return nil, c.gaveUp(err)
 		}
 	}
 }
 
-// send sends the request once.
+// send makes one try.
 func (c *retrier) send(body io.ReadCloser) (*http.Response, error) {
 	c.tries++
 	req := c.req.Clone(WithKey(c.req.Context(), c.intent.key))
@@ -68,7 +68,7 @@ func (c *retrier) send(body io.ReadCloser) (*http.Response, error) {
 	return resp, err
 }
 
-// sleep waits for d, or for the end of ctx, which is its error.
+// sleep waits for d. If ctx ends first, it returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -81,15 +81,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	maxDrain     = 64 << 10        // bytes: more costs more than a new connection
-	drainTimeout = 2 * time.Second // a server that stalls does not hold up the retry
+	maxDrain     = 64 << 10        // bytes; draining more costs more than a new connection
+	drainTimeout = 2 * time.Second // a stalled server does not delay the retry
 )
 
-// discard reads what is left of an answer that nobody wants, so that its connection
-// can be used again.
+// discard drains an unwanted response, so that its connection can be reused.
 func discard(body io.ReadCloser) {
 	late := time.AfterFunc(drainTimeout, func() { _ = body.Close() })
 	defer late.Stop()
-	_, _ = io.CopyN(io.Discard, body, maxDrain) // if it breaks off, so be it
+	_, _ = io.CopyN(io.Discard, body, maxDrain) // an error only costs the connection
 	_ = body.Close()
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/interlock-go/interlock/internal/backoff"
 )
 
-// A Retry says why a request is sent again. It does not tell the key, so that it can
-// be logged as it is: who has the key of a payment may ask for its receipt.
+// A Retry describes why a request is sent again. It does not contain the key, so that it
+// can be logged: the key of a payment gives access to its receipt.
 type Retry struct {
-	Intent  string        // tells intents apart: the beginning of a hash of the key
-	Attempt int           // how often the request was sent until now
-	After   time.Duration // how long the pause is that follows
-	Status  int           // of the answer; zero if there was none
-	Code    Code          // of the problem in it; empty if there was none
-	Err     error         // why there was no answer
+	Intent  string        // the first 8 bytes of a hash of the key, in hex
+	Attempt int           // tries so far
+	After   time.Duration // the pause that follows
+	Status  int           // of the response; zero without one
+	Code    Code          // of the problem in it; empty without one
+	Err     error         // why there was no response
 }
 
-// shouldRetry tells whether what a try came to is worth another one, and when.
+// shouldRetry decides whether to try again, and after which pause.
 func (c *retrier) shouldRetry(resp *http.Response, err error) (Retry, bool) {
 	r := Retry{Intent: c.intent.hash(), Attempt: c.tries, Err: err}
 	if c.tries >= c.transport.attempts || c.req.Context().Err() != nil {
 		return r, false
 	}
 	if err == nil && resp == nil {
-		return r, false // against the contract, and for http.Client to complain about
+		return r, false // violates http.RoundTripper; http.Client reports it
 	}
 	floor := time.Duration(0)
 	if err != nil {
@@ -53,12 +53,12 @@ func (n intent) hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// A serverReply is what a server said, as far as it is about coming back.
+// A serverReply is a response, with the parts that decide about a retry.
 type serverReply struct {
 	resp    *http.Response
-	problem Problem // empty if there is none, or it is not one of ours
+	problem Problem // empty without a problem of this package
 	ours    bool
-	foreign bool // it is somebody else's, who says nothing of retries
+	foreign bool // a problem of another service, without hints about retries
 }
 
 func readReply(resp *http.Response) serverReply {
@@ -77,9 +77,9 @@ func readReply(resp *http.Response) serverReply {
 	return a
 }
 
-// retryable tells whether the same request, with the same key, may fare better later.
+// retryable reports whether the same request with the same key may succeed later.
 func (a serverReply) retryable() bool {
-	// What was refused because it had just been done would be done twice.
+	// After Duplicate the work would run a second time.
 	if a.ours && (!a.problem.Retryable || !a.problem.SameKey || a.problem.Code == Duplicate) {
 		return false
 	}
@@ -89,14 +89,14 @@ func (a serverReply) retryable() bool {
 		return true
 	case http.StatusConflict:
 		if !a.ours {
-			return !a.foreign && a.resp.Header.Get("Retry-After") != "" // a conflict that passes
+			return !a.foreign && a.resp.Header.Get("Retry-After") != "" // a temporary conflict
 		}
 	}
 	return a.problem.Code == InProgress || a.problem.Code == Locked
 }
 
-// retryDelay returns how long the server wants to be left alone; zero if it does not
-// say. A problem says it in milliseconds, the header in seconds at best.
+// retryDelay returns the pause that the server asks for; zero without one. A problem gives
+// it in milliseconds, the header in seconds.
 func (a serverReply) retryDelay() time.Duration {
 	if a.problem.RetryAfter > 0 {
 		return a.problem.RetryAfter
@@ -109,7 +109,7 @@ func (a serverReply) retryDelay() time.Duration {
 	if err != nil {
 		return 0
 	}
-	// The two clocks differ; where the server's is known, it is the one that counts.
+	// The clocks differ, so the date counts by the server's own clock if that is known.
 	now, err := http.ParseTime(a.resp.Header.Get("Date"))
 	if err != nil {
 		now = time.Now()
@@ -117,7 +117,7 @@ func (a serverReply) retryDelay() time.Duration {
 	return max(0, at.Sub(now))
 }
 
-// expires returns for how long the key of a request is good, if the answer says so.
+// expires returns how long the server keeps the key, if the response says so.
 func expires(resp *http.Response) (time.Duration, bool) {
 	if resp == nil {
 		return 0, false
@@ -125,10 +125,10 @@ func expires(resp *http.Response) (time.Duration, bool) {
 	return deltaSeconds(resp.Header.Get("Idempotency-Expires"))
 }
 
-// maxSeconds is a hundred years: a sum with it is still a time.
+// maxSeconds is a hundred years, so that adding it to a time does not overflow.
 const maxSeconds = 100 * 365 * 24 * 60 * 60
 
-// deltaSeconds reads a number of seconds as header fields have it: digits, and nothing else.
+// deltaSeconds parses seconds in a header field: digits only.
 func deltaSeconds(value string) (time.Duration, bool) {
 	value = strings.TrimSpace(value)
 	if value == "" || strings.Trim(value, "0123456789") != "" {
@@ -136,7 +136,7 @@ func deltaSeconds(value string) (time.Duration, bool) {
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		n = maxSeconds // all digits: it is only too large
+		n = maxSeconds // only digits, so the number is too large
 	}
 	return time.Duration(min(n, maxSeconds)) * time.Second, true
 }

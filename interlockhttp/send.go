@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// send lets out what was kept back.
+// send sends a response that was kept back.
 func (c *capture) send() {
 	if !c.passThrough && !c.hijacked {
 		c.flushBuffered(true)
 	}
 }
 
-// flushBuffered lets out what was kept back. If that is all there will be, its length can
-// be said.
+// flushBuffered sends what was kept back. If the response is complete, it sets the
+// Content-Length.
 func (c *capture) flushBuffered(all bool) {
 	trailer := c.lateTrailer
 	if !all {
@@ -37,15 +37,15 @@ func (c *capture) flushBuffered(all bool) {
 	maps.Copy(h, trailer)
 }
 
-// restore makes the header what it was when the status was set: what a handler
-// changes after that counts for nothing, except for trailers.
+// restore resets the header to its state at WriteHeader. Later changes do not count,
+// except for trailers.
 func (c *capture) restore() {
 	h := c.ResponseWriter.Header()
 	for _, f := range c.header.fields {
 		h[f.name] = f.values
 	}
 	if len(h) == len(c.header.fields) {
-		return // nothing else is there
+		return // nothing was added
 	}
 	for name := range h {
 		if !strings.HasPrefix(name, http.TrailerPrefix) && !c.header.has(name) {

@@ -9,21 +9,21 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// An Outcome is what a handler says of what it did, if its status does not.
+// An Outcome is what a handler did, if the status of its response does not say it.
 type Outcome uint8
 
 // The outcomes.
 const (
 	byStatus    Outcome = iota
-	Kept                // it was done, and the answer is to be kept, whatever its status
-	Private             // it was done, and the answer is nobody's but this caller's: it is not kept
-	NotExecuted         // nothing was done: the next request runs, whatever the status
-	Unknown             // nobody knows: the policy's OnUnknown says what happens, whatever the status
+	Kept                // done: keep the response, regardless of its status
+	Private             // done: do not keep the response, since it is only for this caller
+	NotExecuted         // not done: the next request runs, regardless of the status
+	Unknown             // unknown: the policy's OnUnknown decides, regardless of the status
 )
 
-// Settle says what became of the request that ctx belongs to. The last word counts,
-// until the handler has returned; it reports whether there was somebody to hear it.
-// That is the innermost middleware, if there are several.
+// Settle sets the outcome of the request that ctx belongs to. The last call before the
+// handler returns counts. With several middlewares, the innermost one gets it. Settle
+// reports false if ctx has none, or if the handler has returned.
 func Settle(ctx context.Context, o Outcome) bool {
 	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
 	if d == nil {
@@ -39,21 +39,20 @@ func Settle(ctx context.Context, o Outcome) bool {
 	}
 }
 
-// outcomeClosed is instead of an outcome when nothing more is heard.
+// outcomeClosed replaces the outcome once the handler has returned.
 const outcomeClosed = 1 << 8
 
-// An outcomeContext is the context of a handler, on which it may say what became of the
-// request.
+// An outcomeContext is the context of a handler. Settle stores the outcome in it.
 type outcomeContext struct {
 	context.Context
 	middleware *Middleware
-	outer      *outcomeContext // the request may be in the hands of several
-	outcome    atomic.Uint32   // an Outcome, or past: a handler may have left somebody behind
+	outer      *outcomeContext // of an outer middleware
+	outcome    atomic.Uint32   // an Outcome, or outcomeClosed; atomic, since goroutines of the handler may call Settle
 }
 
 type outcomeKey struct{}
 
-// Value finds the decision itself for package interlockhttp.
+// Value returns the context itself for this package's own key.
 func (d *outcomeContext) Value(key any) any {
 	if _, ok := key.(outcomeKey); ok {
 		return d
@@ -61,26 +60,24 @@ func (d *outcomeContext) Value(key any) any {
 	return d.Context.Value(key)
 }
 
-// aboutCaller are statuses of answers that are about who asks, or when, and not about
-// what was asked.
+// aboutCaller lists statuses that depend on the sender or the time, not on the request.
 var aboutCaller = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusProxyAuthRequired: true,
 	http.StatusRequestTimeout: true, http.StatusMisdirectedRequest: true, http.StatusLocked: true,
 	http.StatusTooEarly: true, http.StatusTooManyRequests: true, 499: true,
 }
 
-// keepsStatus tells whether an answer with that status is kept, unless its handler
-// says otherwise.
+// keepsStatus reports whether a response with that status is kept, as far as the handler
+// has decided.
 func (q *request) keepsStatus(status int) bool {
 	return q.outcome(status, q.outcomeContext.outcome.Load()) == Kept
 }
 
-// outcome returns what became of the request: what the handler said of it, or else
-// what its status says.
+// outcome returns the outcome that the handler set, or else the one of its status.
 func (q *request) outcome(status int, said uint32) Outcome {
 	switch {
 	case said != uint32(byStatus):
-		return Outcome(said) //nolint:gosec // it was one
+		return Outcome(said) //nolint:gosec // converted from an Outcome
 	case status >= 500:
 		return Unknown
 	case status < 400:
@@ -91,7 +88,7 @@ func (q *request) outcome(status int, said uint32) Outcome {
 	return Kept
 }
 
-// settle says what became of the request, before the answer goes out.
+// settle settles the claim before the response is sent.
 func (q *request) settle(claim *guard.Claim[*Response]) {
 	r := &q.response
 	q.capture.response(r, q.settings)
@@ -111,6 +108,6 @@ func (q *request) settle(claim *guard.Claim[*Response]) {
 	default:
 		err = claim.Abandon()
 	}
-	// The answer is true, whatever became of storing it.
+	// The response is valid even if it was not stored.
 	q.notStored = q.notStored || outcome != Kept || r.Omitted != "" || err != nil
 }

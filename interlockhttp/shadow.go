@@ -9,21 +9,20 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Shadowed is what [Shadow] reports of a request that would not have run.
+// Shadowed describes a request that would not have run without [Shadow].
 type Shadowed struct {
 	Guard   string    // the policy's name; empty for a lock
 	Method  string    // of the request
-	Route   string    // the pattern that matched it, or else its path
-	Problem *Problem  // that it would have been told; nil if it would have got an answer
-	Replay  *Response // the answer that it would have got; nil if there is a problem
+	Route   string    // the pattern that matched, or the path
+	Problem *Problem  // the problem it would have got; nil if it would have got a replay
+	Replay  *Response // the replay it would have got; nil if it would have got a problem
 	Request *http.Request
 }
 
-// shadowTimeout bounds how long a request is held up that is only observed.
+// shadowTimeout bounds how long observing delays a request.
 const shadowTimeout = time.Second
 
-// observe answers the request as if nobody were there, and reports what would have
-// become of it.
+// observe runs the handler in any case, and reports what would have happened otherwise.
 func (q *request) observe() {
 	ctx, cancel := context.WithTimeout(q.Context(), shadowTimeout)
 	claim := q.observeClaim(ctx)
@@ -35,7 +34,7 @@ func (q *request) observe() {
 		q.next.ServeHTTP(q.w, r)
 		return
 	}
-	defer claim.Abandon() //nolint:errcheck // it is settled by then, unless there was a panic
+	defer claim.Abandon() //nolint:errcheck // the claim is settled by then, unless the handler panicked
 	c := &q.capture
 	c.maxBody, c.keeping, c.passThrough = q.settings.maxResponse, q.middleware.keeps(), true
 	c.begin(q.w, q.Method, nil)
@@ -44,7 +43,7 @@ func (q *request) observe() {
 	q.settle(claim)
 }
 
-// observeClaim returns the claim of a request that would have run, and nil for others.
+// observeClaim returns the claim of a request that would have run; nil for others.
 func (q *request) observeClaim(ctx context.Context) *guard.Claim[*Response] {
 	key, err := q.identify()
 	if errors.Is(err, errUnguarded) {
@@ -78,7 +77,7 @@ func (q *request) report(s Shadowed) {
 	q.settings.shadow(s)
 }
 
-// sendProblem tells a client of a problem.
+// sendProblem sends a problem to the client.
 func (s *settings) sendProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	p = s.applyOptions(p)
 	if s.writeProblem != nil {
@@ -88,7 +87,7 @@ func (s *settings) sendProblem(w http.ResponseWriter, r *http.Request, p *Proble
 	p.ServeHTTP(w, r)
 }
 
-// applyOptions gives a problem what the options say.
+// applyOptions sets status, message and docs of a problem from the options.
 func (s *settings) applyOptions(p *Problem) *Problem {
 	if status, ok := s.statuses[p.Code]; ok {
 		p.Status = status

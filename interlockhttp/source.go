@@ -14,27 +14,26 @@ import (
 	"strings"
 )
 
-// A Source is where the key of a request is found. The functions that return one
-// make it; its zero value finds nothing, and is refused.
+// A Source finds the key of a request. Functions such as [Header] return one. The zero
+// value finds nothing and is refused.
 type Source struct {
 	keyLocation
 	find func(*request) (string, error)
 }
 
-// checkSource refuses what would find no key in any request.
+// checkSource refuses a source that finds no key in any request.
 func (s *settings) checkSource(source Source) {
 	if source.find == nil {
-		s.reject("the source of the key finds nothing: use Header, PathValue or another one, with what it needs")
+		s.reject("the source of the key is empty: use Header, PathValue or another one, with its arguments")
 	}
 }
 
-// defaultHeaders are the fields in which [Once] looks for a key.
+// defaultHeaders lists the fields in which [Once] looks for a key.
 var defaultHeaders = []string{"Idempotency-Key", "X-Idempotency-Key", "Idempotent-Token"}
 
-// Header finds the key in a header field; which ones is for the caller to say, and
-// the default is Idempotency-Key, X-Idempotency-Key and Idempotent-Token. A request
-// with two different keys is refused, and so is one that tells proxies to remove
-// the field.
+// Header finds the key in one of the header fields. Default: Idempotency-Key,
+// X-Idempotency-Key and Idempotent-Token. A request with two different keys is refused,
+// and so is one whose Connection field tells proxies to remove the key.
 func Header(names ...string) Source {
 	if len(names) == 0 {
 		names = defaultHeaders
@@ -67,7 +66,7 @@ func (q *request) header(names []string) (string, error) {
 		case found != "" && found != key:
 			return "", errTwoKeys
 		case q.removedByConnection(name):
-			return "", fmt.Errorf("the field Connection says to remove %s", name)
+			return "", fmt.Errorf("the field Connection tells proxies to remove %s", name)
 		}
 		if found == "" {
 			found, q.keyField = key, name
@@ -79,8 +78,8 @@ func (q *request) header(names []string) (string, error) {
 	return found, nil
 }
 
-// clientKey returns a key that the client has chosen. Where all clients share their keys,
-// nobody should be able to guess another's.
+// clientKey parses a key that the client chose. It must have the minimum length for keys
+// that all users share.
 func (q *request) clientKey(value string, strict bool) (string, error) {
 	key, err := parseKey(value, strict)
 	if err == nil && len(key) < q.settings.minClientKey {
@@ -89,8 +88,8 @@ func (q *request) clientKey(value string, strict bool) (string, error) {
 	return key, err
 }
 
-// removedByConnection tells whether the request asks proxies to remove a field: they and we
-// would not agree about what it is.
+// removedByConnection reports whether the request tells proxies to remove a field. A proxy
+// and this server would then disagree about the key.
 func (q *request) removedByConnection(name string) bool {
 	for _, value := range q.Header["Connection"] {
 		for option := range strings.SplitSeq(value, ",") {
@@ -119,8 +118,7 @@ func Cookie(name string) Source {
 	}}
 }
 
-// PathValue finds the key in the path: in what a wildcard of the route's pattern
-// matched.
+// PathValue finds the key in the path, as the named wildcard of the route's pattern.
 func PathValue(name string) Source {
 	if name == "" {
 		return Source{}
@@ -142,7 +140,7 @@ func Query(name string) Source {
 	}}
 }
 
-// FormField finds the key in a field of the form that is the body.
+// FormField finds the key in a field of the form in the body.
 func FormField(name string) Source {
 	if name == "" {
 		return Source{}
@@ -156,9 +154,9 @@ func FormField(name string) Source {
 	}}
 }
 
-// JSONField finds the key in the JSON body: "order.items.0.id" is the ID of the
-// first item of the order. It must be a text or a number, and there only once:
-// which of two counts is something that programs do not agree on.
+// JSONField finds the key in the JSON body: "order.items.0.id" is the ID of the first
+// item of the order. The value must be a string or a number. A repeated member is
+// refused, since programs disagree about which one counts.
 func JSONField(path string) Source {
 	if path == "" {
 		return Source{}
@@ -177,8 +175,8 @@ func JSONField(path string) Source {
 	}}
 }
 
-// Func finds the key by a function of the caller's. An empty key means that there
-// is none. The function may read the body; the handler gets it all the same.
+// Func finds the key with a function. An empty string means that the request has no key.
+// The function may read the body; the handler still gets it.
 func Func(find func(*http.Request) (string, error)) Source {
 	if find == nil {
 		return Source{}
@@ -195,13 +193,13 @@ func Func(find func(*http.Request) (string, error)) Source {
 	}}
 }
 
-// Content makes the request its own key: two that say the same are the same. It is
-// what [Submit] goes by, unless it is told otherwise.
+// Content uses the content of the request as its key: equal requests are duplicates. It
+// is the default of [Submit].
 func Content() Source {
 	return Source{keyLocation{name: "the request", zh: "请求"}, func(q *request) (string, error) { return q.fingerprint(0) }}
 }
 
-// Each makes a key of several: all of them must be there.
+// Each combines several keys into one. All of them are required.
 func Each(sources ...Source) Source {
 	places := make([]keyLocation, len(sources))
 	for i, s := range sources {
@@ -227,8 +225,8 @@ func Each(sources ...Source) Source {
 	}}
 }
 
-// Join makes a key of several, as join says, which gets them in the order of sources.
-// All of them must be there.
+// Join combines several keys with a function, which gets them in the order of sources.
+// All of them are required.
 func Join(join func(r *http.Request, parts []string) (string, error), sources ...Source) Source {
 	each := Each(sources...)
 	if each.find == nil || join == nil {
@@ -243,7 +241,7 @@ func Join(join func(r *http.Request, parts []string) (string, error), sources ..
 			}
 			parts[i] = part
 		}
-		q.restoreBody() // a source may have read the body, and join may ask for a form
+		q.restoreBody() // a source may have read the body, and join may parse a form
 		key, err := join(q.Request, parts)
 		if err != nil {
 			return "", err
@@ -252,7 +250,7 @@ func Join(join func(r *http.Request, parts []string) (string, error), sources ..
 	}}
 }
 
-// singleKey returns the one value there is.
+// singleKey returns the only value, or an error.
 func singleKey(values ...string) (string, error) {
 	switch {
 	case len(values) == 0 || len(values) == 1 && values[0] == "":
@@ -263,9 +261,9 @@ func singleKey(values ...string) (string, error) {
 	return values[0], checkID(values[0])
 }
 
-// formField returns the values of a field in the form that is the body.
+// formField returns the values of a field in the form in the body.
 func (q *request) formField(name string) ([]string, error) {
-	if q.PostForm != nil { // somebody has read the form before us
+	if q.PostForm != nil { // an outer middleware parsed the form
 		return q.PostForm[name], nil
 	}
 	body, err := q.bufferBody()
@@ -283,7 +281,7 @@ func (q *request) formField(name string) ([]string, error) {
 	return nil, errNoKey
 }
 
-// partsNamed returns the parts of a multipart form that have a name.
+// partsNamed returns the values with that name in a multipart form.
 func partsNamed(body []byte, boundary, name string) (values []string, err error) {
 	parts := multipart.NewReader(bytes.NewReader(body), boundary)
 	for n := 0; ; n++ {

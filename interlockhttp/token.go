@@ -7,20 +7,19 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// TokenHandler issues tokens for form, to whom user says it is (P1): GET returns
+// TokenHandler issues tokens for form to the user that user returns. GET returns
 //
 //	{"token": "…", "expires_in": 300, "header": "Idempotent-Token"}
 //
-// The client sends the token along with the form, and a middleware with [WithTokens]
-// lets it be spent once. Without tokens or user it panics, or if an option cannot be
-// meant.
+// The client sends the token with the form, and a middleware with [WithTokens] accepts it
+// once. TokenHandler panics if t or user is nil, or if an option is invalid.
 func TokenHandler(t *guard.Tokens, form string, user func(*http.Request) string, opts ...Option) http.Handler {
 	s := newSettings(opts)
 	switch {
 	case t == nil:
-		s.reject("TokenHandler: there are no tokens: make them with guard.NewTokens")
+		s.reject("TokenHandler: the tokens are nil: make them with guard.NewTokens")
 	case user == nil:
-		s.reject("TokenHandler: a token is somebody's: pass a function that says whose")
+		s.reject("TokenHandler: a token belongs to a user: pass a function that returns the user")
 	}
 	if err := s.err(); err != nil {
 		panic(err)
@@ -44,7 +43,7 @@ func TokenHandler(t *guard.Tokens, form string, user func(*http.Request) string,
 			Header  string `json:"header"`
 		}{t.Issue(who, form), int64(t.Life().Seconds()), "Idempotent-Token"})
 		if err != nil {
-			panic(err) // two texts and a number
+			panic(err) // two strings and a number always encode
 		}
 		h.Set("Content-Type", "application/json")
 		h.Set("X-Content-Type-Options", "nosniff")

@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// A Transport sends requests so that what they ask for is done once, although they
-// may be sent more than once. Every POST and PATCH gets a key, and is sent again with
-// that key and the same body when it got no answer, or one that says to come back:
+// A Transport retries requests without executing them twice. Every POST and PATCH gets a
+// key. Without a response, or after one that allows a retry, it is sent again with the
+// same key and body:
 //
 //	client := &http.Client{Transport: interlockhttp.NewTransport(nil)}
 //
-// A request that has a key keeps it; [WithKey] gives it one that outlives this
-// process. Without either the key is a new one, and is the same for all tries of
-// the request, redirects included.
+// A request that has a key keeps it; [WithKey] sets one that outlives this process.
+// Otherwise the key is new, and is the same for all tries of the request, redirects
+// included.
 //
-// It is retried after transport errors, after 408, 425, 429, 500, 502, 503 and 504,
-// after a 409 that is no problem and has a Retry-After, and after a [Problem] that says that the same request is at work ([InProgress]) or
-// waits for a lock ([Locked]). It is not after a problem that says that this is of no
-// use, or takes another key. [Attempts], [RetryFor], [Lifetime] and the deadline of
-// the request's context bound it; when they are reached, the last answer is
-// returned, or a *[GaveUpError].
+// A request is retried after transport errors; after 408, 425, 429, 500, 502, 503 and
+// 504; after a 409 without a problem but with a Retry-After; and after a [Problem] with
+// code [InProgress] or [Locked]. It is not retried after a problem that rules it out or
+// requires another key. [Attempts], [RetryFor], [Lifetime] and the deadline of the
+// request's context bound the retries. At the end the last response is returned, or a
+// *[GaveUpError].
 //
-// A server that does not know the key does everything as often as it is asked. Use a
-// Transport only for services that say that they know it.
+// A server that ignores the key executes every try. Use a Transport only for services
+// that document the key.
 //
-// The key is in the header of what the next RoundTripper gets, with its name in lower
-// case: net/http would otherwise send the request again by itself.
+// The next RoundTripper sees the key under its name in lower case, because net/http would
+// otherwise resend the request by itself.
 //
-// A Transport may be used by many goroutines at once.
+// A Transport is safe for concurrent use.
 type Transport struct {
 	base               http.RoundTripper
 	field              string
@@ -81,7 +81,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.run()
 }
 
-// newRetrier returns the way before a request of which nothing was sent yet.
+// newRetrier prepares the tries of a request. Nothing is sent yet.
 func (t *Transport) newRetrier(req *http.Request) (*retrier, error) {
 	n, err := t.intentOf(req)
 	if err != nil {
@@ -97,7 +97,7 @@ func (t *Transport) newRetrier(req *http.Request) (*retrier, error) {
 	return &retrier{transport: t, req: req, intent: n, body: body}, nil
 }
 
-// CloseIdleConnections closes those of the RoundTripper below, if it has any.
+// CloseIdleConnections calls the same method of the base RoundTripper, if it has one.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -106,6 +106,6 @@ func (t *Transport) CloseIdleConnections() {
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {
-		_ = req.Body.Close() // nothing was read from it that could be wrong
+		_ = req.Body.Close() // nothing was sent, so an error does not matter
 	}
 }

@@ -5,44 +5,41 @@ import (
 	"time"
 )
 
-// A TransportOption changes how a [Transport] works. One that makes no sense
-// panics in [NewTransport].
+// A TransportOption configures a [Transport]. An invalid value panics in [NewTransport].
 type TransportOption func(*Transport)
 
-// KeyHeader names the field that the key is sent in. The default is
-// Idempotency-Key.
+// KeyHeader sets the header field of the key. Default: Idempotency-Key.
 func KeyHeader(name string) TransportOption {
 	return func(t *Transport) {
 		if !isToken(name) {
-			panic(fmt.Sprintf("interlockhttp: KeyHeader(%q): no name of a field", name))
+			panic(fmt.Sprintf("interlockhttp: KeyHeader(%q): not the name of a header field", name))
 		}
 		t.field = name
 	}
 }
 
-// Bare sends the key without quotation marks, for servers that take them for a
-// part of it: Stripe's, Adyen's and other ones from before RFC 9651. Keys that have
-// spaces or one of "\,; are then refused.
+// Bare sends the key without quotation marks, for servers that take them for a part of
+// the key: Stripe's, Adyen's and others from before RFC 9651. Keys with spaces or one of
+// "\,; are then refused.
 func Bare() TransportOption {
 	return func(t *Transport) { t.bare = true }
 }
 
-// KeyedMethods says which requests get a key and are retried. The default is POST
-// and PATCH; all others pass through as they are.
+// KeyedMethods sets which requests get a key and are retried. All others pass through
+// unchanged. Default: POST and PATCH.
 func KeyedMethods(methods ...string) TransportOption {
 	return func(t *Transport) {
 		t.methods = make(map[string]bool)
 		for _, m := range methods {
 			if !isToken(m) {
-				panic(fmt.Sprintf("interlockhttp: KeyedMethods(%q): no name of a method", m))
+				panic(fmt.Sprintf("interlockhttp: KeyedMethods(%q): not the name of a method", m))
 			}
 			t.methods[m] = true
 		}
 	}
 }
 
-// Attempts bounds how often a request is sent in all. The default is 4; with 1
-// nothing is retried.
+// Attempts bounds the number of tries, including the first. Default: 4.
 func Attempts(n int) TransportOption {
 	return func(t *Transport) {
 		if n < 1 {
@@ -52,46 +49,42 @@ func Attempts(n int) TransportOption {
 	}
 }
 
-// RetryFor bounds for how long after the first send a retry may begin. The default
-// is 30 seconds. A request on its way is not interrupted by it; that is for the
-// caller's context.
+// RetryFor bounds how long after the first try another one may begin. A try in progress
+// is not interrupted; use the request's context for that. Default: 30s.
 func RetryFor(d time.Duration) TransportOption {
 	return func(t *Transport) { t.retryFor = positive("RetryFor", d) }
 }
 
-// Lifetime says for how long the server remembers a key: after that, a retry might
-// do again what was done. The default is 24 hours. A server that says a shorter
-// time with Idempotency-Expires is believed. Both are counted from the first send
-// of the request; who sends it again with [WithKey] has to count for himself.
+// Lifetime sets how long the server keeps a key, counted from the first try. After that a
+// retry might execute the request again, so there is none. A shorter time in the
+// response's Idempotency-Expires takes precedence. A caller that repeats a request with
+// [WithKey] has to count by itself. Default: 24h.
 func Lifetime(d time.Duration) TransportOption {
 	return func(t *Transport) { t.lifetime = positive("Lifetime", d) }
 }
 
-// Pauses sets how long the pauses between two tries are, if the server does not say
-// it: the first is at most least, the next ones twice the one before, and none is
-// longer than most. How much of that it is, chance decides, so that clients that
-// fell over together do not come back together. The default is 200 milliseconds and
-// 5 seconds.
-func Backoff(least, most time.Duration) TransportOption {
+// Backoff sets the pauses between tries. The upper bound starts at minPause, doubles with
+// each try and ends at maxPause; each pause is random below it, so that clients do not
+// retry in step. A pause that the server asks for is added. Default: 200ms and 5s.
+func Backoff(minPause, maxPause time.Duration) TransportOption {
 	return func(t *Transport) {
-		if least <= 0 || most < least {
-			panic(fmt.Sprintf("interlockhttp: Pauses(%v, %v): must be above zero, and the second not the shorter one", least, most))
+		if minPause <= 0 || maxPause < minPause {
+			panic(fmt.Sprintf("interlockhttp: Backoff(%v, %v): both must be above zero, and maxPause not below minPause", minPause, maxPause))
 		}
-		t.minPause, t.maxPause = least, most
+		t.minPause, t.maxPause = minPause, maxPause
 	}
 }
 
-// MaxRetryAfter bounds the pause that a server may ask for; what is beyond it is
-// taken for a mistake. The default is a minute, so that a server that asks for more
-// than the default of [RetryFor] is not asked again too early, but not at all.
+// MaxRetryAfter bounds the pause that a server may ask for; a longer one is shortened to
+// it. The default is longer than that of [RetryFor], so that a server which asks for a
+// long pause gets no retry rather than an early one. Default: 1m.
 func MaxRetryAfter(d time.Duration) TransportOption {
 	return func(t *Transport) { t.maxRetryAfter = positive("MaxRetryAfter", d) }
 }
 
-// MaxReplay bounds how large a body may be that is kept in memory so that it can be
-// sent again, in bytes. The default is 1 MiB. A larger one is sent once. Requests
-// that have a GetBody, as those of [net/http.NewRequest] mostly do, need no memory,
-// and no bound.
+// MaxReplay bounds the body that is kept in memory for retries, in bytes. A larger one is
+// sent once. A request with a GetBody, as [net/http.NewRequest] sets it for most bodies,
+// needs no memory and has no bound. Default: 1 MiB.
 func MaxReplay(n int64) TransportOption {
 	return func(t *Transport) {
 		if n < 0 {
@@ -101,12 +94,12 @@ func MaxReplay(n int64) TransportOption {
 	}
 }
 
-// OnRetry calls f before each pause that a retry follows. It should be quick, since
-// the request waits for it.
+// OnRetry calls f before the pause of each retry. The request waits for f, so it should
+// be fast.
 func OnRetry(f func(Retry)) TransportOption {
 	return func(t *Transport) {
 		if f == nil {
-			panic("interlockhttp: OnRetry(nil): leave it out")
+			panic("interlockhttp: OnRetry(nil): leave the option out")
 		}
 		t.onRetry = f
 	}

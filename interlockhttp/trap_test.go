@@ -147,7 +147,7 @@ func TestTrapIdentity(t *testing.T) {
 // TestTrapGlobalKeys says that nobody gets keys which are everybody's by leaving
 // something out.
 func TestTrapGlobalKeys(t *testing.T) {
-	if _, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders"}); err == nil || !strings.Contains(err.Error(), "whose requests are they?") {
+	if _, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders"}); err == nil || !strings.Contains(err.Error(), "the user of a request is unknown") {
 		t.Errorf("it is accepted: %v", err)
 	}
 	m, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders", Scope: guard.Global})
