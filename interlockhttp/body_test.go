@@ -47,7 +47,7 @@ func chunked(text string) edit {
 }
 
 func TestBody(t *testing.T) {
-	t.Run("one that is too large is refused before it comes", func(t *testing.T) {
+	t.Run("a body that is too large is refused before it is read", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.MaxBody(10))
 		conn := s.speak("Content-Length: 1000000\r\n\r\n")
 		s.hear(conn).problem(413, interlockhttp.BodyTooLarge)
@@ -55,14 +55,14 @@ func TestBody(t *testing.T) {
 		s.ran(0)
 		s.post("k-1", strings.Repeat("x", 10)).is(201, "order 1 of xxxxxxxxxx")
 	})
-	t.Run("and in chunks, when it has become so", func(t *testing.T) {
+	t.Run("a chunked body is refused when it becomes too large", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.MaxBody(10))
 		s.post("k-1", "", chunked(strings.Repeat("x", 11))).problem(413, interlockhttp.BodyTooLarge)
 		s.post("k-1", "", chunked(strings.Repeat("x", 1<<20))).problem(413, interlockhttp.BodyTooLarge)
 		s.ran(0)
 		s.post("k-1", "", chunked(strings.Repeat("x", 10))).is(201, "order 1 of xxxxxxxxxx")
 	})
-	t.Run("or for somebody before us", func(t *testing.T) {
+	t.Run("a limit of an outer middleware is reported as too large", func(t *testing.T) {
 		s := open(t, kept, nil)
 		inner := s.mux
 		s.mux = http.NewServeMux()
@@ -70,7 +70,7 @@ func TestBody(t *testing.T) {
 		s.post("k-1", "", chunked(strings.Repeat("x", 11))).problem(413, interlockhttp.BodyTooLarge)
 		s.ran(0)
 	})
-	t.Run("one of very many parts is not taken apart", func(t *testing.T) {
+	t.Run("a multipart body with too many parts is hashed as a whole", func(t *testing.T) {
 		s := open(t, kept, nil)
 		parts := func(boundary string) edit {
 			return body(strings.Repeat("--"+boundary+"\r\n\r\n\r\n", 10_001)+"--"+boundary+"--\r\n", "multipart/form-data; boundary="+boundary)
@@ -80,14 +80,14 @@ func TestBody(t *testing.T) {
 		s = open(t, kept, nil, interlockhttp.Key(interlockhttp.FormField("id")))
 		s.ask("", "", parts("a")).problem(400, interlockhttp.KeyInvalid)
 	})
-	t.Run("a large one is taken as a whole", func(t *testing.T) {
+	t.Run("a large body reaches the handler whole", func(t *testing.T) {
 		text := strings.Repeat("0123456789", 100_000)
 		s := open(t, kept, nil)
 		first := s.post("k-1", text).is(201, "order 1 of "+text)
 		s.post("k-1", "", chunked(text)).replays(first) // it says the same
 		s.post("k-1", text[:len(text)-1]+"X").problem(422, interlockhttp.KeyReused)
 	})
-	t.Run("one that breaks off claims nothing", func(t *testing.T) {
+	t.Run("a truncated body claims nothing", func(t *testing.T) {
 		for name, head := range map[string]string{
 			"with a length": "Content-Length: 10\r\n\r\nhalf",
 			"in chunks":     "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
@@ -105,7 +105,7 @@ func TestBody(t *testing.T) {
 			s.post("k-1", "x").is(201, "order 1 of x")
 		}
 	})
-	t.Run("one that breaks off for who unpacks it before us is not taken for whole", func(t *testing.T) {
+	t.Run("a body that an outer decompressor truncates is not accepted", func(t *testing.T) {
 		s := open(t, kept, nil)
 		cut := iotest.ErrReader(fmt.Errorf("unpacking: %w", io.EOF)) // no end: that is io.EOF itself
 		s.ask("k-1", "", func(r *http.Request) {
@@ -114,12 +114,12 @@ func TestBody(t *testing.T) {
 		s.ran(0)
 		s.ask("k-1", "whole").is(201, "order 1 of whole")
 	})
-	t.Run("one in chunks that are none is refused", func(t *testing.T) {
+	t.Run("a body with malformed chunks is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
 		s.hear(s.speak("Transfer-Encoding: chunked\r\n\r\nzz\r\n")).problem(400, interlockhttp.BodyBroken)
 		s.ran(0)
 	})
-	t.Run("one that comes too late is not waited for", func(t *testing.T) {
+	t.Run("a slow body is refused after BodyTimeout", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.BodyTimeout(50*time.Millisecond))
 		for _, head := range []string{"Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "Content-Length: 10\r\n\r\n"} {
 			start := time.Now()
@@ -131,7 +131,7 @@ func TestBody(t *testing.T) {
 		s.ran(0)
 		s.post("k-1", "x").is(201, "order 1 of x")
 	})
-	t.Run("and one that came in time leaves no deadline behind", func(t *testing.T) {
+	t.Run("a body received in time leaves no deadline behind", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.BodyTimeout(50*time.Millisecond))
 		conn := s.speak("Content-Length: 1\r\n\r\nx")
 		s.hear(conn).is(201, "order 1 of x")
@@ -139,7 +139,7 @@ func TestBody(t *testing.T) {
 		fmt.Fprint(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nIdempotency-Key: k-2\r\nContent-Length: 1\r\n\r\nx")
 		s.hear(conn).is(201, "order 2 of x")
 	})
-	t.Run("who only watches does not hurry it", func(t *testing.T) {
+	t.Run("Shadow sets no deadline for the body", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.BodyTimeout(time.Millisecond), interlockhttp.Shadow(func(r interlockhttp.Shadowed) {
 			t.Errorf("reported %+v", r)
 		}))
@@ -148,7 +148,7 @@ func TestBody(t *testing.T) {
 		fmt.Fprint(conn, "half")
 		s.hear(conn).is(201, "order 1 of halfhalf")
 	})
-	t.Run("one that is asked for is asked for once", func(t *testing.T) {
+	t.Run("Expect: 100-continue is answered once", func(t *testing.T) {
 		s := open(t, kept, nil)
 		conn := s.speak("Expect: 100-continue\r\nContent-Length: 1\r\n\r\n")
 		br := bufio.NewReader(conn)
@@ -164,17 +164,17 @@ func TestBody(t *testing.T) {
 		}
 		read(t, resp).is(201, "order 1 of x")
 	})
-	t.Run("and one that is too large is not asked for", func(t *testing.T) {
+	t.Run("Expect: 100-continue is refused for a body that is too large", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.MaxBody(10))
 		s.hear(s.speak("Expect: 100-continue\r\nContent-Length: 11\r\n\r\n")).problem(413, interlockhttp.BodyTooLarge)
 	})
-	t.Run("none is none", func(t *testing.T) {
+	t.Run("a request without a body stays without one", func(t *testing.T) {
 		s := open(t, kept, nil)
 		first := s.hear(s.speak("\r\n")).is(201, "order 1 of ")
 		s.hear(s.speak("Content-Length: 0\r\n\r\n")).replays(first)
 		s.hear(s.speak("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).replays(first)
 	})
-	t.Run("the handler knows how long it is, and cannot send it again", func(t *testing.T) {
+	t.Run("the handler sees the length of the body, and has no GetBody", func(t *testing.T) {
 		s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {
 			text, err := io.ReadAll(r.Body)
 			if r.ContentLength != int64(len(text)) || r.TransferEncoding != nil || r.GetBody != nil || err != nil || r.Body.Close() != nil {
@@ -192,7 +192,7 @@ func TestBody(t *testing.T) {
 			r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
 		}).is(200, "hello")
 	})
-	t.Run("who says what counts may read it, and the handler gets it all the same", func(t *testing.T) {
+	t.Run("Fingerprint may read the body, and the handler still gets it", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Fingerprint(func(r *http.Request, _ []byte) []byte {
 			text, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -204,14 +204,14 @@ func TestBody(t *testing.T) {
 		s.post("k-1", "hello").replays(first)
 		s.post("k-1", "hullo").problem(422, interlockhttp.KeyReused)
 	})
-	t.Run("without a key it reaches the handler all the same", func(t *testing.T) {
+	t.Run("without a key the body still reaches the handler", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Optional(), interlockhttp.Key(interlockhttp.JSONField("id")))
 		s.post("", `{"n":1}`).is(201, `order 1 of {"n":1}`)
 		s.post("", "", chunked(`{"n":1}`)).is(201, `order 2 of {"n":1}`)
 	})
 }
 
-func TestFilesOfAFormAreRemoved(t *testing.T) {
+func TestFormFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	files := func() int {

@@ -10,7 +10,7 @@ import (
 
 // What goes out as it comes takes no memory: neither what was kept back before, nor
 // what comes after.
-func TestWhatIsNotKeptTakesNoMemory(t *testing.T) {
+func TestPassThroughUsesNoMemory(t *testing.T) {
 	for name, passes := range map[string]bool{"strictly": false, "teed": true} {
 		for reason, leave := range map[string]func(*capture) error{
 			"too large": func(c *capture) error { _, err := io.WriteString(c, "more"); return err },
@@ -42,7 +42,7 @@ func TestWhatIsNotKeptTakesNoMemory(t *testing.T) {
 }
 
 // What is kept has the bytes that may be kept at most, however it is written.
-func TestNoMoreIsKeptThanMayBe(t *testing.T) {
+func TestKeptBytesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		writes []string
 		kept   string

@@ -123,7 +123,7 @@ func (h *house) ask(t *testing.T, w way, i int, run string) (reply, *night) {
 // mayDiffer are fields that are not the handler's.
 var mayDiffer = []string{"Date:", "Idempotency-", "X-Outer:", "Content-Length:", "Transfer-Encoding:"}
 
-func TestAHandlerIsServedAsByNetHTTP(t *testing.T) {
+func TestCaptureBehavesLikeNetHTTP(t *testing.T) {
 	h := openHouse(t)
 	h.server.Start()
 	for i, a := range acts {
@@ -155,7 +155,7 @@ func TestAHandlerIsServedAsByNetHTTP(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsTheSameAgain(t *testing.T) {
+func TestReplayEqualsTheResponse(t *testing.T) {
 	h := openHouse(t)
 	h.server.Start()
 	for i, a := range acts {
@@ -223,7 +223,7 @@ func wantProblem(t *testing.T, w way, got reply, code interlockhttp.Code) {
 	}
 }
 
-func TestWhatIsFlushedIsThereAtOnce(t *testing.T) {
+func TestFlushSendsAtOnce(t *testing.T) {
 	more := make(chan struct{})
 	stream := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -263,7 +263,7 @@ func TestWhatIsFlushedIsThereAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoWritesOnAfterTheHandlerChangesNothing(t *testing.T) {
+func TestLateWritesChangeNothing(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
 			var left sync.WaitGroup
@@ -312,7 +312,7 @@ func TestWhoWritesOnAfterTheHandlerChangesNothing(t *testing.T) {
 	}
 }
 
-func TestATrailerForTheFirstCallerIsNotReplayed(t *testing.T) {
+func TestPrivateTrailersAreNotReplayed(t *testing.T) {
 	for name, c := range map[string]struct{ announced, prefix string }{
 		"announced":     {"Set-Cookie, X-Sum", ""},
 		"not announced": {"", http.TrailerPrefix},

@@ -18,7 +18,7 @@ import (
 // TestEngine has the engine fail before, while and after a handler runs.
 func TestEngine(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *interlocktest.World){
-		"S5 when it is down before, nothing runs, and the client is told to come back": func(t *testing.T, w *interlocktest.World) {
+		"S5 while the engine is down, nothing runs, and the problem is retryable": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, nil)
 			w.Fail()
 			a := s.ask("k-1", "x")
@@ -29,7 +29,7 @@ func TestEngine(t *testing.T) {
 			w.Heal()
 			s.ask("k-1", "x").is(201, "order 1 of x")
 		},
-		"S5 P7 when the policy says so the request passes, and the answer says it": func(t *testing.T, w *interlocktest.World) {
+		"S5 P7 with Open the request runs, and the response is marked as unguarded": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, nil)
 			w.Fail()
 			for range 2 {
@@ -43,7 +43,7 @@ func TestEngine(t *testing.T) {
 				t.Errorf("%d were counted", n)
 			}
 		},
-		"P7 the answer says it although a proxy that passes a 1xx on clears the header": func(t *testing.T, w *interlocktest.World) {
+		"P7 the mark survives a proxy that forwards a 1xx and clears the header": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, func(w http.ResponseWriter, _ *http.Request) {
 				clear(w.Header()) // as a ReverseProxy does, once the 1xx is out
 			})
@@ -52,7 +52,7 @@ func TestEngine(t *testing.T) {
 				t.Errorf("got %d with %v", a.status, a.header)
 			}
 		},
-		"a request that runs unguarded ends with its client's context": func(t *testing.T, w *interlocktest.World) {
+		"an unguarded request ends with its client's context": func(t *testing.T, w *interlocktest.World) {
 			ctx, hangUp := context.WithCancel(t.Context())
 			var err error
 			s := openOn(t, w.Engine(), guard.Policy{OnDown: guard.Open}, func(_ http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func TestEngine(t *testing.T) {
 				t.Error("it went on, with nothing that would end it")
 			}
 		},
-		"when the answer to the claim is lost, the request runs once": func(t *testing.T, w *interlocktest.World) {
+		"if the reply to the claim is lost, the request runs once": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, nil)
 			w.LoseReply(interlocktest.Claim, 1)
 			first := s.ask("k-1", "x").is(201, "order 1 of x")
@@ -75,7 +75,7 @@ func TestEngine(t *testing.T) {
 			}
 			s.ask("k-1", "x").replays(first)
 		},
-		"when it fails while the handler runs, the answer is delivered and not called stored": func(t *testing.T, w *interlocktest.World) {
+		"if the engine fails while the handler runs, the response is sent and marked as not stored": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), guard.Policy{OnUnknown: guard.Hold}, func(rw http.ResponseWriter, _ *http.Request) {
 				w.Fail()
 				_, _ = rw.Write([]byte("paid"))
@@ -90,7 +90,7 @@ func TestEngine(t *testing.T) {
 				t.Errorf("got %d %q", again.status, again.body)
 			}
 		},
-		"when the claim is lost, the handler's context ends and its answer is not stored": func(t *testing.T, w *interlocktest.World) {
+		"a lost claim cancels the handler, and its response is not stored": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), guard.Policy{OnUnknown: guard.Hold}, func(rw http.ResponseWriter, r *http.Request) {
 				w.Stall()
 				<-r.Context().Done()
@@ -103,7 +103,7 @@ func TestEngine(t *testing.T) {
 			time.Sleep(time.Minute)
 			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
 		},
-		"when the header of an answer is too large, it is not called stored, and not done again": func(t *testing.T, w *interlocktest.World) {
+		"a response with too large a header is marked as not stored, and does not run again": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("X-Large", strings.Repeat("x", 2<<20))
 				rw.Header().Set("Location", "/orders/1")
@@ -117,7 +117,7 @@ func TestEngine(t *testing.T) {
 				t.Errorf("it says %+v with %v", p, a.header)
 			}
 		},
-		"when there is no room for the answer, the request is not done again": func(t *testing.T, w *interlocktest.World) {
+		"if the engine has no space for the response, the request does not run again": func(t *testing.T, w *interlocktest.World) {
 			s := openOn(t, w.Engine(), kept, nil, interlockhttp.Guarding(guard.MaxResult(10)))
 			s.ask("k-1", "x").is(201, "order 1 of x")
 			s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable)

@@ -112,11 +112,11 @@ func TestFingerprint(t *testing.T) {
 		{name: "parts that break off in the head", first: multi("--b\r\n\r\nx\r\n--b\r\nA: 1"), now: multi("--b\r\n\r\nx\r\n--b\r\nA: 2")},
 		{name: "other fields of the request", first: with("User-Agent", "a"), now: with("User-Agent", "b"), same: true},
 		{
-			name: "what the service does not look at", first: body("1 at noon", plain), now: body("1 at dawn", plain), same: true,
+			name: "a part that Fingerprint ignores", first: body("1 at noon", plain), now: body("1 at dawn", plain), same: true,
 			opts: []interlockhttp.Option{interlockhttp.Fingerprint(func(_ *http.Request, body []byte) []byte { return body[:1] })},
 		},
 		{
-			name: "what the service looks at", first: body("1 at noon", plain), now: body("2 at noon", plain),
+			name: "a part that Fingerprint covers", first: body("1 at noon", plain), now: body("2 at noon", plain),
 			opts: []interlockhttp.Option{interlockhttp.Fingerprint(func(_ *http.Request, body []byte) []byte { return body[:1] })},
 		},
 	} {
@@ -156,7 +156,7 @@ func TestSecrets(t *testing.T) {
 			s.ran(0)
 		}
 	})
-	t.Run("also if the service looks into it once for each", func(t *testing.T) {
+	t.Run("also if Fingerprint reads the body once per secret", func(t *testing.T) {
 		e := memory.New()
 		reads := interlockhttp.Fingerprint(func(r *http.Request, _ []byte) []byte {
 			text, _ := io.ReadAll(r.Body)
@@ -168,7 +168,7 @@ func TestSecrets(t *testing.T) {
 		s.ask("k-1", "y").problem(422, interlockhttp.KeyReused)
 		s.ran(0)
 	})
-	t.Run("and is another one without the older secret", func(t *testing.T) {
+	t.Run("without the older secret it counts as another request", func(t *testing.T) {
 		e := memory.New()
 		openOn(t, e, kept, nil, secrets(1)).ask("k-1", "x")
 		for _, opts := range [][]interlockhttp.Option{{secrets(2)}, nil} {
@@ -177,7 +177,7 @@ func TestSecrets(t *testing.T) {
 			s.ran(0)
 		}
 	})
-	t.Run("a repeat of what runs is told so, and not that it is another one", func(t *testing.T) {
+	t.Run("a repeat of a running request is in progress, not a mismatch", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, kept, func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }, secrets(2, 1))
 			var done sync.WaitGroup
@@ -187,21 +187,21 @@ func TestSecrets(t *testing.T) {
 			done.Wait()
 		})
 	})
-	t.Run("who wipes a secret that was passed on does not change it", func(t *testing.T) {
+	t.Run("wiping a secret after Secrets does not change it", func(t *testing.T) {
 		e, mine := memory.New(), secret(1)
 		s := openOn(t, e, kept, nil, interlockhttp.Secrets(mine))
 		clear(mine)
 		first := s.ask("k-1", "x")
 		openOn(t, e, kept, nil, secrets(1)).ask("k-1", "x").replays(first)
 	})
-	t.Run("what is new is made with the newest", func(t *testing.T) {
+	t.Run("new fingerprints use the newest secret", func(t *testing.T) {
 		e := memory.New()
 		first := openOn(t, e, kept, nil, secrets(2, 1)).ask("k-1", "x")
 		openOn(t, e, kept, nil, secrets(2)).ask("k-1", "x").replays(first)
 	})
 }
 
-func TestAFormThatSomebodyHasReadBefore(t *testing.T) {
+func TestFormsParsedByOuterMiddleware(t *testing.T) {
 	const encoded = "application/x-www-form-urlencoded"
 	// parsed opens a shop in front of which somebody reads forms.
 	parsed := func(t *testing.T, read func(*http.Request) error) *shop {
@@ -219,20 +219,20 @@ func TestAFormThatSomebodyHasReadBefore(t *testing.T) {
 		return s
 	}
 	multi := func(r *http.Request) error { return r.ParseMultipartForm(16) } // bytes: files are on disk
-	t.Run("counts as it was read", func(t *testing.T) {
+	t.Run("a parsed form counts by its fields", func(t *testing.T) {
 		s := parsed(t, (*http.Request).ParseForm)
 		first := s.ask("k-1", "", body("item=shoes&n=2", encoded)).is(200, "order 1 of map[item:[shoes] n:[2]]")
 		s.ask("k-1", "", body("n=2&item=shoes", encoded)).replays(first)
 		s.ask("k-1", "", body("item=shoes&n=3", encoded)).problem(422, interlockhttp.KeyReused)
 	})
-	t.Run("with its files", func(t *testing.T) {
+	t.Run("files of a parsed form count", func(t *testing.T) {
 		s := parsed(t, multi)
 		first := s.post("k-1", "", uploads("a.png", strings.Repeat("PNG", 100))).is(200, "order 1 of map[note:[urgent]]")
 		s.post("k-1", "", uploads("a.png", strings.Repeat("PNG", 100))).replays(first)
 		s.post("k-1", "", uploads("a.png", strings.Repeat("GIF", 100))).problem(422, interlockhttp.KeyReused)
 		s.post("k-1", "", uploads("b.png", strings.Repeat("PNG", 100))).problem(422, interlockhttp.KeyReused)
 	})
-	t.Run("with the fields that files are in, also if there is nothing else", func(t *testing.T) {
+	t.Run("the field names of files count, even without other fields", func(t *testing.T) {
 		file := func(field string) edit {
 			return body("--b\r\nContent-Disposition: form-data; name="+field+"; filename=a.png\r\n\r\nPNG\r\n--b--\r\n", "multipart/form-data; boundary=b")
 		}
@@ -241,12 +241,12 @@ func TestAFormThatSomebodyHasReadBefore(t *testing.T) {
 		s.post("k-1", "", file("passport")).replays(first)
 		s.post("k-1", "", file("invoice")).problem(422, interlockhttp.KeyReused)
 	})
-	t.Run("and JSON is not a form", func(t *testing.T) {
+	t.Run("JSON is not a form", func(t *testing.T) {
 		s := parsed(t, (*http.Request).ParseForm)
 		s.ask("k-1", `{"n":1}`).is(200, "order 1 of map[]")
 		s.ask("k-1", `{"n":2}`).problem(422, interlockhttp.KeyReused)
 	})
-	t.Run("but a body that is gone cannot be told from another", func(t *testing.T) {
+	t.Run("a consumed body is refused", func(t *testing.T) {
 		s := parsed(t, func(r *http.Request) error {
 			_, err := io.ReadAll(r.Body)
 			return err
@@ -254,7 +254,7 @@ func TestAFormThatSomebodyHasReadBefore(t *testing.T) {
 		s.post("k-1", "x").problem(400, interlockhttp.BodyBroken)
 		s.ran(0)
 	})
-	t.Run("also if it was looked for a form before, and was none", func(t *testing.T) {
+	t.Run("a consumed body is refused even after ParseForm found no form", func(t *testing.T) {
 		s := parsed(t, func(r *http.Request) error {
 			_, err := io.ReadAll(r.Body)
 			return errors.Join(r.ParseForm(), err)
@@ -264,7 +264,7 @@ func TestAFormThatSomebodyHasReadBefore(t *testing.T) {
 	})
 }
 
-func TestPathsThatWereMadeTheSame(t *testing.T) {
+func TestPathsMadeEqualByStripPrefix(t *testing.T) {
 	s := open(t, kept, nil)
 	inner := s.mux
 	s.mux = http.NewServeMux()

@@ -94,7 +94,7 @@ func TestAMemberInAnotherCaseIsRefused(t *testing.T) {
 	}
 }
 
-func TestAMemberThatIsThereTwiceIsRefused(t *testing.T) {
+func TestARepeatedMemberIsRefused(t *testing.T) {
 	for _, body := range []string{`{"id":"a","id":"b"}`, `{"id":"a","ID":"b"}`, `{"Id":"b","id":"a"}`} {
 		if got, err := lookupJSON([]byte(body), []string{"id"}); !errors.Is(err, errTwoMembers) {
 			t.Errorf("in %s it is %q, %v", body, got, err)

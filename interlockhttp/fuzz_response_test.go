@@ -99,7 +99,7 @@ func equal(a, b *Response) bool {
 	return a.Status == b.Status && a.Omitted == b.Omitted && same(a.Header, b.Header) && same(a.Trailer, b.Trailer) && bytes.Equal(a.Body, b.Body)
 }
 
-func TestACountThatLiesCostsNothing(t *testing.T) {
+func TestAForgedCountAllocatesNothing(t *testing.T) {
 	head := []byte{wireVersion, 200, 1, 0} // the status has two bytes
 	much := binary.AppendUvarint(nil, 1<<40)
 	more := binary.AppendUvarint(nil, 1<<63) // as an int it is negative

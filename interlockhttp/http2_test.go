@@ -43,7 +43,7 @@ func lines(h http.Header) (fields []string) {
 	return fields
 }
 
-func TestOverHTTP2AHandlerIsServedTheSame(t *testing.T) {
+func TestCaptureBehavesTheSameOverHTTP2(t *testing.T) {
 	h := openHouse(t)
 	h.server.EnableHTTP2 = true
 	h.server.StartTLS()
@@ -75,7 +75,7 @@ func TestOverHTTP2AHandlerIsServedTheSame(t *testing.T) {
 	}
 }
 
-func TestWhatHTTP2HasNotIsSaid(t *testing.T) {
+func TestMissingHTTP2FeaturesAreReported(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, http.ErrNotSupported) {
 			t.Errorf("Hijack: %v", err)
@@ -109,7 +109,7 @@ func TestWhatHTTP2HasNotIsSaid(t *testing.T) {
 	answers[1].replays(answers[0]) // what was not taken over is kept
 }
 
-func TestOverHTTP1ThereIsNoPush(t *testing.T) {
+func TestPushIsNotSupportedOverHTTP1(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		if err := w.(http.Pusher).Push("/style.css", nil); !errors.Is(err, http.ErrNotSupported) {
 			t.Errorf("Push: %v", err)

@@ -23,7 +23,7 @@ func peeking(into *http.Header) interlockhttp.Option {
 
 // What a middleware finds out about framing is for one connection: a replay has its
 // own.
-func TestNothingOfTheFramingIsKept(t *testing.T) {
+func TestFramingIsNotKept(t *testing.T) {
 	fields := []string{
 		"Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Date", "Upgrade",
 		"Idempotency-Key", "Idempotent-Replayed", "Idempotency-Stored", "Idempotency-Expires",
@@ -49,7 +49,7 @@ func TestNothingOfTheFramingIsKept(t *testing.T) {
 }
 
 // The type that net/http found is kept: another release of Go may find another one.
-func TestTheTypeThatWasFoundIsKept(t *testing.T) {
+func TestADetectedTypeIsKept(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
 			var stored http.Header
@@ -68,7 +68,7 @@ func TestTheTypeThatWasFoundIsKept(t *testing.T) {
 }
 
 // Between what is stored and what is sent there must be nothing.
-func TestWhoWritesOnWhileAnAnswerIsStoredChangesNothing(t *testing.T) {
+func TestWritesDuringStorageChangeNothing(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
 			var left http.ResponseWriter
@@ -95,7 +95,7 @@ func TestWhoWritesOnWhileAnAnswerIsStoredChangesNothing(t *testing.T) {
 
 // Who answers instead of a handler that panicked is not interrupted by whom it left
 // behind.
-func TestWhoWritesOnAfterAPanicChangesNothing(t *testing.T) {
+func TestWritesAfterAPanicChangeNothing(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
 			var left http.ResponseWriter
@@ -121,7 +121,7 @@ func TestWhoWritesOnAfterAPanicChangesNothing(t *testing.T) {
 }
 
 // What a handler says counts, also if somebody before it said something else.
-func TestAFieldThatAHandlerChangesIsItsOwn(t *testing.T) {
+func TestAChangedFieldIsTheHandlers(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Vary", "Accept")
 		w.Header().Set("X-Price", "7")
@@ -150,7 +150,7 @@ func (a adding) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-func TestWhoAddsToAFieldDoesNotWriteIntoAnother(t *testing.T) {
+func TestAppendingToAFieldDoesNotChangeAnother(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		for _, name := range []string{"X-A", "X-B", "X-C", "X-D"} {
 			w.Header().Set(name, name)
@@ -166,7 +166,7 @@ func TestWhoAddsToAFieldDoesNotWriteIntoAnother(t *testing.T) {
 }
 
 // An answer that goes out as it comes says what is to be known, as others do.
-func TestWhatGoesOutAsItComesSaysWhetherItIsStored(t *testing.T) {
+func TestPassThroughReportsWhetherItIsStored(t *testing.T) {
 	status := 0
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, interlockhttp.Tee())
 	for want, stored := range map[int]bool{200: true, 303: true, 400: false, 503: false} {
@@ -180,7 +180,7 @@ func TestWhatGoesOutAsItComesSaysWhetherItIsStored(t *testing.T) {
 }
 
 // What a handler calls private is nobody's but its first caller's: no engine has it.
-func TestAPrivateAnswerIsNotToldToTheEngine(t *testing.T) {
+func TestAPrivateResponseDoesNotReachTheEngine(t *testing.T) {
 	e := &spy{Engine: memory.New()}
 	s := openOn(t, e, kept, func(w http.ResponseWriter, r *http.Request) {
 		interlockhttp.Settle(r.Context(), interlockhttp.Private)
@@ -195,7 +195,7 @@ func TestAPrivateAnswerIsNotToldToTheEngine(t *testing.T) {
 }
 
 // A trailer is as much to keep as a header is.
-func TestATrailerThatIsTooLargeIsNotKept(t *testing.T) {
+func TestALargeTrailerIsNotKept(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
 		w.WriteHeader(http.StatusCreated)
@@ -213,7 +213,7 @@ func TestATrailerThatIsTooLargeIsNotKept(t *testing.T) {
 type silent struct{ http.ResponseWriter }
 
 // Where nothing can be flushed, nothing broke: what was teed is kept.
-func TestAFlushThatIsNotSupportedBreaksNothing(t *testing.T) {
+func TestAnUnsupportedFlushDoesNoHarm(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "done")
 		if err := http.NewResponseController(w).Flush(); err == nil {
@@ -242,7 +242,7 @@ func TestARefusalIsNotAnUnknownOutcome(t *testing.T) {
 
 // Who is refused is told which key that was about, and for how long it is worth coming
 // back with it.
-func TestARefusalSaysWhichKeyAndForHowLong(t *testing.T) {
+func TestARefusalHasKeyAndExpiry(t *testing.T) {
 	s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	s.ask("k-1", "x")
 	unknown := s.ask("k-1", "x")

@@ -186,7 +186,7 @@ func TestSources(t *testing.T) {
 			[]edit{object(`{}`), object(`{"order": {"items": [1, {"id": null}]}}`), object(`{"order": {"items": [1, {"id": {}}]}}`), object(`[]`), object(`"order"`), object(`{"order": {"items": [1, {"id": ""}]}}`)}},
 		"a header, in small letters": {
 			interlockhttp.Header("order-id"), with("Order-Id", "k1"), with("Order-Id", "k2"), []edit{with("Order-Id", "k1", "k2")}, []edit{with("A", "b")}},
-		"JSON, deep and with numbers that nobody asks for": {
+		"JSON, nested and with other numbers": {
 			interlockhttp.JSONField("order.items.1.id"), object(`{"deep": ` + nested("[", "]", 99) + `, ` + order), object(`{"n": 1e999, "order": {"items": [1, {"id": "c"}]}}`), nil, nil},
 		"a function": {
 			interlockhttp.Func(func(r *http.Request) (string, error) {
@@ -255,9 +255,9 @@ func TestSourcesThatReadTheBody(t *testing.T) {
 	})
 }
 
-// TestWhereTheKeyIs: who sends no key is told where this route looks for it, and not to
+// TestProblemsNameTheKeyLocation: who sends no key is told where this route looks for it, and not to
 // send one where nobody does.
-func TestWhereTheKeyIs(t *testing.T) {
+func TestProblemsNameTheKeyLocation(t *testing.T) {
 	tokens, err := guard.NewTokens(time.Hour, []byte("0123456789abcdef"))
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +269,7 @@ func TestWhereTheKeyIs(t *testing.T) {
 	}{
 		"the header":     {interlockhttp.Key(interlockhttp.Header()), "an Idempotency-Key header: a new key", "请求头 Idempotency-Key 中"},
 		"another header": {interlockhttp.Key(interlockhttp.Header("Pay-Key")), "a Pay-Key header: a new key", "请求头 Pay-Key 中"},
-		"one that is joined": {interlockhttp.Key(interlockhttp.Join(first, interlockhttp.Header("Pay-Key"))),
+		"a joined key": {interlockhttp.Key(interlockhttp.Join(first, interlockhttp.Header("Pay-Key"))),
 			"a Pay-Key header: a new key", "请求头 Pay-Key 中"},
 		"a cookie":  {interlockhttp.Key(interlockhttp.Cookie("once")), "it lacks the cookie once", "缺少 Cookie once"},
 		"the path":  {interlockhttp.Key(interlockhttp.PathValue("id")), "it lacks {id} in the path", "缺少路径中的 {id}"},
@@ -293,7 +293,7 @@ func TestWhereTheKeyIs(t *testing.T) {
 			s.ran(0)
 		})
 	}
-	t.Run("one that is there, but is none", func(t *testing.T) {
+	t.Run("a malformed key", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.JSONField("order.id")))
 		for language, want := range map[string]string{"en": "order.id in the body is malformed", "zh": "请求体中的 order.id 无法解析"} {
 			p := s.ask("", "{", without("Idempotency-Key"), with("Accept-Language", language)).problem(400, interlockhttp.KeyInvalid)
@@ -314,7 +314,7 @@ func TestWhereTheKeyIs(t *testing.T) {
 			t.Errorf("it says %q", p.Detail)
 		}
 	})
-	t.Run("the service's own words come first", func(t *testing.T) {
+	t.Run("the service's own message takes precedence", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Key(interlockhttp.Query("id")), interlockhttp.Message(interlockhttp.KeyMissing, guard.Message{"en": "which?"}))
 		if p := s.ask("", "", without("Idempotency-Key")).problem(400, interlockhttp.KeyMissing); p.Detail != "which?" {
 			t.Errorf("it says %q", p.Detail)

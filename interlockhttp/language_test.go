@@ -58,17 +58,17 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-func TestSpeak(t *testing.T) {
+func TestLocalize(t *testing.T) {
 	for name, c := range map[string]struct {
 		problem  Problem
 		accept   string
 		language string
 		text     problemText
 	}{
-		"without a message it is our words": {Problem{Code: Locked}, "zh-CN", "zh", zh[Locked]},
-		"a message takes the place of the detail": {
+		"without a message the default text is used": {Problem{Code: Locked}, "zh-CN", "zh", zh[Locked]},
+		"a message replaces the detail": {
 			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "zh": "慢一点"}}, "zh-CN", "zh", problemText{zh[Duplicate].title, "慢一点"}},
-		"a message is told in English to those who do not mind": {
+		"without a preference a message is in English": {
 			Problem{Code: Duplicate, Message: guard.Message{"ar": "ببطء", "en": "slow down", "de": "langsam"}}, "", "en", problemText{en[Duplicate].title, "slow down"}},
 		"a message may be in another language, with an English title": {
 			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "ja": "ゆっくり"}}, "ja-JP,en;q=0.5", "ja", problemText{en[Duplicate].title, "ゆっくり"}},
@@ -76,13 +76,13 @@ func TestSpeak(t *testing.T) {
 			Problem{Code: Duplicate, Message: guard.Message{"zh-CN": "慢一点"}}, "en", "zh-CN", problemText{zh[Duplicate].title, "慢一点"}},
 		"the title is Chinese for any Chinese": {
 			Problem{Code: Duplicate, Message: guard.Message{"en": "slow down", "ZH-Hant": "慢一點"}}, "zh-TW, zh-hant", "ZH-Hant", problemText{zh[Duplicate].title, "慢一點"}},
-		"an empty message is none": {
+		"an empty message is ignored": {
 			Problem{Code: Locked, Message: guard.Message{"zh": ""}}, "zh", "zh", zh[Locked]},
 		"a language in which the message is empty is not offered": {
 			Problem{Code: Locked, Message: guard.Message{"zh": "", "en": "wait"}}, "zh", "en", problemText{en[Locked].title, "wait"}},
-		"a code of the service's own is told by its status": {
+		"a code of the service gets the text of its status": {
 			Problem{Code: "quota", Status: 429}, "zh", "zh", problemText{"Too Many Requests", "Too Many Requests"}},
-		"or by its name": {
+		"a code with an unknown status gets its name": {
 			Problem{Code: "quota", Status: 599}, "", "en", problemText{"quota", "quota"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestSpeak(t *testing.T) {
 	}
 }
 
-func TestThoseWhoDoNotMindAllGetTheSameLanguage(t *testing.T) {
+func TestTheDefaultLanguageIsStable(t *testing.T) {
 	p := &Problem{Code: Locked, Message: guard.Message{"ja": "a", "de": "b", "fr": "c", "zh": "d"}}
 	for range 50 { // a map has no order
 		if language, _ := p.localize(nil); language != "de" {
@@ -103,7 +103,7 @@ func TestThoseWhoDoNotMindAllGetTheSameLanguage(t *testing.T) {
 	}
 }
 
-func TestWishes(t *testing.T) {
+func TestParseAccept(t *testing.T) {
 	t.Run("a comma or semicolon in quotes is part of a parameter", func(t *testing.T) {
 		got := parseAccept([]string{`text/plain;x="a,b;q=0.9\",";q=0.5, text/html`})
 		if len(got) != 2 || got[0] != (acceptRange{"text/plain", 0.5}) || got[1] != (acceptRange{"text/html", 1}) {
@@ -115,12 +115,12 @@ func TestWishes(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	})
-	t.Run("what is empty is no wish", func(t *testing.T) {
+	t.Run("an empty element is skipped", func(t *testing.T) {
 		if got := parseAccept([]string{",, ,;q=0.5,zh,", ""}); len(got) != 1 || got[0] != (acceptRange{"zh", 1}) {
 			t.Errorf("%v", got)
 		}
 	})
-	t.Run("of a long header the beginning is read", func(t *testing.T) {
+	t.Run("only the beginning of a long header is read", func(t *testing.T) {
 		got := parseAccept([]string{"zh;q=0.5," + strings.Repeat("x", maxAccept), "en"})
 		if len(got) != 1 || got[0] != (acceptRange{"zh", 0.5}) {
 			t.Errorf("%v", got)

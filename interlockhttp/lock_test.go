@@ -56,7 +56,7 @@ func TestLock(t *testing.T) {
 			}
 		})
 	})
-	t.Run("one that may not wait is refused with 423", func(t *testing.T) {
+	t.Run("a request that may not wait is refused with 423", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := interlock.New(nil)
 			h := lock(t, c, interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(time.Second)))(http.NotFoundHandler())
@@ -84,7 +84,7 @@ func TestLock(t *testing.T) {
 			}
 		})
 	})
-	t.Run("nobody waits for ever", func(t *testing.T) {
+	t.Run("waiting is bounded by default", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := interlock.New(nil)
 			h := lock(t, c, interlockhttp.PathValue("id"))(http.NotFoundHandler())
@@ -100,7 +100,7 @@ func TestLock(t *testing.T) {
 			}
 		})
 	})
-	t.Run("the handler has the lock, and the whole body", func(t *testing.T) {
+	t.Run("the handler holds the lock and gets the whole body", func(t *testing.T) {
 		c := interlock.New(nil)
 		h := lock(t, c, interlockhttp.JSONField("id"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, _, err := c.Mutex(interlock.Key("pay", "a")).TryLock(r.Context()); err == nil {
@@ -114,7 +114,7 @@ func TestLock(t *testing.T) {
 		}
 		serve(h, pay("7", `{}`)).problem(400, interlockhttp.KeyMissing)
 	})
-	t.Run("a panic releases it", func(t *testing.T) {
+	t.Run("a panic releases the lock", func(t *testing.T) {
 		c := interlock.New(nil)
 		h := lock(t, c, interlockhttp.PathValue("id"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
 		func() {
@@ -125,7 +125,7 @@ func TestLock(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("a client that is closed is a server that shuts down", func(t *testing.T) {
+	t.Run("a closed client is reported as closing", func(t *testing.T) {
 		c := interlock.New(nil)
 		h := lock(t, c, interlockhttp.PathValue("id"))(http.NotFoundHandler())
 		if err := c.Close(t.Context()); err != nil {
@@ -133,7 +133,7 @@ func TestLock(t *testing.T) {
 		}
 		serve(h, pay("7", "")).problem(503, interlockhttp.Closing)
 	})
-	t.Run("one whose own time is over is refused, and not answered with nothing", func(t *testing.T) {
+	t.Run("a request whose context ends is refused, not answered with an empty 200", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := interlock.New(nil)
 			h := lock(t, c, interlockhttp.PathValue("id"))(http.NotFoundHandler())
@@ -147,7 +147,7 @@ func TestLock(t *testing.T) {
 			serve(h, pay("7", "").WithContext(ctx)).problem(423, interlockhttp.Locked)
 		})
 	})
-	t.Run("a body that comes slowly is waited for before the lock is taken, if it is bounded", func(t *testing.T) {
+	t.Run("with MaxBody a slow body is read before the lock is acquired", func(t *testing.T) {
 		for name, opt := range map[string]interlockhttp.Option{"in bytes": interlockhttp.MaxBody(10), "in time": interlockhttp.BodyTimeout(time.Minute)} {
 			c := interlock.New(nil)
 			h := lock(t, c, interlockhttp.PathValue("id"), opt)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
@@ -169,7 +169,7 @@ func TestLock(t *testing.T) {
 		h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"), interlockhttp.MaxBody(10))(http.NotFoundHandler())
 		serve(h, pay("7", "more than ten bytes")).problem(413, interlockhttp.BodyTooLarge)
 	})
-	t.Run("who is refused is told to come back after as long as others took, or when the lease is over", func(t *testing.T) {
+	t.Run("Retry-After is the average latency, or the end of the lease", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			long := time.Duration(0)
 			h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"), interlockhttp.Locking(interlock.Wait(0)))(
@@ -189,7 +189,7 @@ func TestLock(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a lock that is lost ends the handler's context", func(t *testing.T) {
+	t.Run("a lost lock cancels the handler's context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			world := interlocktest.New(t)
 			h := lock(t, world.Client(), interlockhttp.PathValue("id"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -203,14 +203,14 @@ func TestLock(t *testing.T) {
 			serve(h, pay("7", ""))
 		})
 	})
-	t.Run("making one takes no lock", func(t *testing.T) {
+	t.Run("making the middleware acquires no lock", func(t *testing.T) {
 		c := interlock.New(nil)
 		lock(t, c, interlockhttp.PathValue("id"))
 		if _, _, err := c.Mutex(interlock.Key("pay", "id")).TryLock(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
-	t.Run("other methods pass, if some are named", func(t *testing.T) {
+	t.Run("with Methods, other methods pass", func(t *testing.T) {
 		c := interlock.New(nil)
 		h := lock(t, c, interlockhttp.PathValue("id"), interlockhttp.Methods(http.MethodPut), interlockhttp.Locking(interlock.Wait(0)))(http.NotFoundHandler())
 		if _, _, err := c.Mutex(interlock.Key("pay", "7")).Lock(t.Context()); err != nil {
@@ -220,7 +220,7 @@ func TestLock(t *testing.T) {
 			t.Errorf("got %d", a.status)
 		}
 	})
-	t.Run("without a key a request passes if keys are optional, with its body; with one that is none it does not", func(t *testing.T) {
+	t.Run("with Optional a request without a key passes with its body, and one with an invalid key is refused", func(t *testing.T) {
 		h := lock(t, interlock.New(nil), interlockhttp.JSONField("id"), interlockhttp.Optional())(
 			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 		if a := serve(h, pay("7", `{"n": 1}`)); a.status != 200 || a.body != `{"n": 1}` {
@@ -228,7 +228,7 @@ func TestLock(t *testing.T) {
 		}
 		serve(h, pay("7", `{"id": 1, "id": 2}`)).problem(400, interlockhttp.KeyInvalid)
 	})
-	t.Run("the server hears of the files of a form, so that it removes them", func(t *testing.T) {
+	t.Run("the server sees the files of a form and removes them", func(t *testing.T) {
 		h := lock(t, interlock.New(nil), interlockhttp.PathValue("id"))(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if err := r.ParseMultipartForm(1); err != nil {
 				t.Error(err)
@@ -240,7 +240,7 @@ func TestLock(t *testing.T) {
 			t.Error("it does not")
 		}
 	})
-	t.Run("what cannot be meant is refused", func(t *testing.T) {
+	t.Run("invalid options are refused", func(t *testing.T) {
 		for name, opt := range map[string]interlockhttp.Option{
 			"whose it is": interlockhttp.User(signedIn),
 			"another key": interlockhttp.Key(interlockhttp.Header()),

@@ -22,19 +22,19 @@ import (
 var kept = guard.Policy{}
 
 func TestOnce(t *testing.T) {
-	t.Run("a request that comes again gets the answer to the first", func(t *testing.T) {
+	t.Run("a repeat gets the first response", func(t *testing.T) {
 		s := open(t, kept, nil)
 		first := s.post("k-1", "two shoes").is(201, "order 1 of two shoes")
 		s.post("k-1", "two shoes").replays(first)
 		s.post("k-2", "two shoes").is(201, "order 2 of two shoes")
 		s.ran(2)
 	})
-	t.Run("the key of another user is another key", func(t *testing.T) {
+	t.Run("the same key of another user is another key", func(t *testing.T) {
 		s := open(t, kept, nil)
 		s.post("k-1", "x").is(201, "order 1 of x")
 		s.post("k-1", "x", as("bob")).is(201, "order 2 of x")
 	})
-	t.Run("a key that is used for another request is refused", func(t *testing.T) {
+	t.Run("a key reused for another request is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
 		s.post("k-1", "x")
 		p := s.post("k-1", "y").problem(422, interlockhttp.KeyReused)
@@ -43,7 +43,7 @@ func TestOnce(t *testing.T) {
 		}
 		s.ran(1)
 	})
-	t.Run("P8 a handler is the same with a guard and without: it knows nothing of it", func(t *testing.T) {
+	t.Run("P8 the same handler works with and without a guard", func(t *testing.T) {
 		s := open(t, kept, nil)
 		bare, guarded := httptest.NewRecorder(), httptest.NewRecorder()
 		s.handler(bare, s.request("k-1", "x"))
@@ -61,7 +61,7 @@ func TestOnce(t *testing.T) {
 		s.post("k-1", "x", with("X-HTTP-Method-Override", "GET")).is(201, "order 3 of x")
 		s.post("k-1", "x", with("X-HTTP-Method-Override", "GET")).replays(response{t: t, status: 201, body: "order 3 of x", header: http.Header{"Location": {"/orders/3"}}})
 	})
-	t.Run("unless they are to be guarded, too", func(t *testing.T) {
+	t.Run("other methods are guarded if Methods names them", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Methods(http.MethodPut))
 		put := func(r *http.Request) { r.Method = http.MethodPut }
 		first := s.post("k-1", "x", put)
@@ -72,14 +72,14 @@ func TestOnce(t *testing.T) {
 		s.post("", "x", without("Idempotency-Key")).problem(400, interlockhttp.KeyMissing)
 		s.ran(0)
 	})
-	t.Run("unless keys are optional", func(t *testing.T) {
+	t.Run("with Optional a request without a key passes", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Optional())
 		s.post("", "x", without("Idempotency-Key")).is(201, "order 1 of x")
 		s.post("", "x", without("Idempotency-Key")).is(201, "order 2 of x")
 		first := s.post("k-1", "x")
 		s.post("k-1", "x").replays(first)
 	})
-	t.Run("a request of nobody is refused", func(t *testing.T) {
+	t.Run("a request without a user is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
 		s.post("k-1", "x", without("X-User")).problem(401, interlockhttp.UserMissing)
 		s.ran(0)
@@ -95,7 +95,7 @@ func TestOnce(t *testing.T) {
 		}
 		s.post("k-1", "good").is(200, "")
 	})
-	t.Run("and is kept if the policy says so, unless it is about the sender", func(t *testing.T) {
+	t.Run("a 4xx is kept with OnError Keep, unless it is about the sender", func(t *testing.T) {
 		s := open(t, guard.Policy{OnError: guard.Keep}, nil)
 		for _, c := range []struct {
 			status int
@@ -115,14 +115,14 @@ func TestOnce(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a 5xx leaves open what was done", func(t *testing.T) {
+	t.Run("a 5xx leaves the outcome unknown", func(t *testing.T) {
 		s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 		s.post("k-1", "x").is(503, "")
 		if p := s.post("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
 			t.Errorf("it says %+v", p)
 		}
 	})
-	t.Run("a handler says what its status does not", func(t *testing.T) {
+	t.Run("Settle overrides the status", func(t *testing.T) {
 		var outcome interlockhttp.Outcome
 		status := 0
 		s := open(t, guard.Policy{OnUnknown: guard.Hold}, nil)
@@ -156,7 +156,7 @@ func TestOnce(t *testing.T) {
 			t.Error("somebody hears it who has no request")
 		}
 	})
-	t.Run("what a handler leaves behind is not heard any more", func(t *testing.T) {
+	t.Run("Settle has no effect after the handler returned", func(t *testing.T) {
 		left := make(chan context.Context, 1)
 		s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) { left <- r.Context() })
 		var late sync.WaitGroup
@@ -171,14 +171,14 @@ func TestOnce(t *testing.T) {
 			t.Errorf("got %d with %v", a.status, a.header)
 		}
 	})
-	t.Run("that a lock was taken is not kept, whatever the policy keeps", func(t *testing.T) {
+	t.Run("a 423 is never kept", func(t *testing.T) {
 		status := 423
 		s := open(t, guard.Policy{OnError: guard.Keep}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		s.ask("k-1", "x").is(423, "")
 		status = 200
 		s.ask("k-1", "x").is(200, "")
 	})
-	t.Run("the files of a form are known outside also when the handler panics", func(t *testing.T) {
+	t.Run("the server sees the files of a form even if the handler panics", func(t *testing.T) {
 		s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) {
 			if err := r.ParseMultipartForm(1); err != nil {
 				t.Error(err)
@@ -194,7 +194,7 @@ func TestOnce(t *testing.T) {
 			t.Error("nobody can remove them")
 		}
 	})
-	t.Run("two middlewares that are one guard a request once", func(t *testing.T) {
+	t.Run("one middleware applied twice guards a request once", func(t *testing.T) {
 		s := open(t, kept, nil)
 		h := s.once.Wrap(s.once.Wrap(s.handler))
 		w := httptest.NewRecorder()
@@ -204,7 +204,7 @@ func TestOnce(t *testing.T) {
 		}
 		s.ran(1)
 	})
-	t.Run("two that are not both do", func(t *testing.T) {
+	t.Run("two middlewares both guard a request", func(t *testing.T) {
 		s := open(t, kept, nil)
 		outer := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "outer"}, interlockhttp.User(signedIn)))
 		ask := func(h http.Handler) response {
@@ -219,7 +219,7 @@ func TestOnce(t *testing.T) {
 		}
 		s.ran(1)
 	})
-	t.Run("one that is there twice guards a request once, also with another one between", func(t *testing.T) {
+	t.Run("one middleware applied twice guards once, also with another between", func(t *testing.T) {
 		s := open(t, kept, nil)
 		other := interlockhttp.Must(interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "other"}, interlockhttp.User(signedIn)))
 		w := httptest.NewRecorder()
@@ -227,12 +227,12 @@ func TestOnce(t *testing.T) {
 		read(t, w.Result()).is(201, "order 1 of x")
 		s.ran(1)
 	})
-	t.Run("a key that is none does not pass for a request without one", func(t *testing.T) {
+	t.Run("an invalid key is not treated as a missing one", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Optional())
 		s.ask("a b", "x").problem(400, interlockhttp.KeyInvalid)
 		s.ran(0)
 	})
-	t.Run("who is outside hears which route it was", func(t *testing.T) {
+	t.Run("outer middleware sees the matched pattern", func(t *testing.T) {
 		s := open(t, kept, nil)
 		r := s.request("k-1", "x")
 		s.once.Wrap(s.routes("/orders")).ServeHTTP(httptest.NewRecorder(), r)
@@ -259,7 +259,7 @@ func TestRunning(t *testing.T) {
 		})))
 		return s, began, leave
 	}
-	t.Run("P4 a duplicate of what runs is told to come back", func(t *testing.T) {
+	t.Run("P4 a duplicate of a running request gets in_progress", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, leave := busy(t, kept)
 			var first response
@@ -278,7 +278,7 @@ func TestRunning(t *testing.T) {
 			s.ran(1)
 		})
 	})
-	t.Run("after as long as others took", func(t *testing.T) {
+	t.Run("Retry-After is the average latency", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, kept, func(http.ResponseWriter, *http.Request) { time.Sleep(80 * time.Second) })
 			s.ask("k-1", "x")
@@ -291,7 +291,7 @@ func TestRunning(t *testing.T) {
 			done.Wait()
 		})
 	})
-	t.Run("or waits for the answer, if the policy says so", func(t *testing.T) {
+	t.Run("with Wait a duplicate gets the response", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute})
 			answers := make([]response, 3)
@@ -317,7 +317,7 @@ func TestRunning(t *testing.T) {
 			}
 		})
 	})
-	t.Run("more than so many do not wait, and are told to come back (security item 14)", func(t *testing.T) {
+	t.Run("the number of waiting requests is bounded (security item 14)", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Minute}, interlockhttp.Guarding(guard.MaxWaiting(1, 1)))
 			var done sync.WaitGroup
@@ -333,7 +333,7 @@ func TestRunning(t *testing.T) {
 			s.ran(1)
 		})
 	})
-	t.Run("the handler goes on when its client has gone, and the answer is kept", func(t *testing.T) {
+	t.Run("the handler continues when its client disconnects, and the response is kept", func(t *testing.T) {
 		s, began, leave := busy(t, kept)
 		inner, own := s.mux, make(chan context.Context, 1)
 		s.mux = http.NewServeMux()
@@ -376,7 +376,7 @@ func TestRunning(t *testing.T) {
 			t.Errorf("%d answers are kept, want 1", n)
 		}
 	})
-	t.Run("its context does not end with the request's, but with MaxHold", func(t *testing.T) {
+	t.Run("the handler's context ends with MaxHold, not with the request's", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var cause error
 			s := open(t, guard.Policy{MaxHold: time.Minute, OnUnknown: guard.Hold}, func(w http.ResponseWriter, r *http.Request) {
@@ -399,7 +399,7 @@ func TestRunning(t *testing.T) {
 			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
 		})
 	})
-	t.Run("who waits is let go with its own context", func(t *testing.T) {
+	t.Run("a waiting request ends with its own context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, leave := busy(t, guard.Policy{OnDuplicate: guard.Wait, Wait: time.Hour})
 			var done sync.WaitGroup
@@ -418,7 +418,7 @@ func TestRunning(t *testing.T) {
 			s.ran(1)
 		})
 	})
-	t.Run("a server that shuts down refuses new requests, and waits for those that run", func(t *testing.T) {
+	t.Run("Close refuses new requests, and waits for running ones", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, began, leave := busy(t, kept)
 			var done sync.WaitGroup
@@ -444,7 +444,7 @@ func TestRunning(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a panic leaves open what was done, and goes on", func(t *testing.T) {
+	t.Run("a panic leaves the outcome unknown, and is passed on", func(t *testing.T) {
 		for _, value := range []any{"boom", http.ErrAbortHandler} {
 			s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, "half")

@@ -21,13 +21,13 @@ func TestConstruction(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, build := range map[string]func(*interlock.Client) (*interlockhttp.Middleware, error){
-		"nobody's requests": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"no user": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"})
 		},
-		"a window for Once": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"Once with a window": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Form("a"), user)
 		},
-		"answers for Submit": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"Submit with Keep": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Submit(c, guard.Policy{Name: "a"}, user)
 		},
 		"a policy without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
@@ -36,49 +36,49 @@ func TestConstruction(t *testing.T) {
 		"guarding GET": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("GET"))
 		},
-		"bodies of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a maximum body of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxBody(0))
 		},
-		"answers of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a maximum response of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxResponse(0))
 		},
-		"bodies in no time": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a body timeout of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyTimeout(-1))
 		},
 		"a short secret": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Secrets([]byte("short")))
 		},
-		"a problem that is a success": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a problem with a success status": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Status(interlockhttp.InProgress, 200))
 		},
-		"keys of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a minimum key of zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MinKey(256))
 		},
-		"a shadow nobody sees": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a nil Shadow": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Shadow(nil))
 		},
 		"no tokens": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.WithTokens(nil, "form"))
 		},
-		"a source of nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"an empty source": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Source{}))
 		},
-		"a function that is none": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a nil function": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Func(nil)))
 		},
-		"several sources, but none": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"Each without sources": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Each()))
 		},
-		"several sources, one of them none": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"Each with an empty source": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Each(interlockhttp.Header(), interlockhttp.Source{})))
 		},
 		"a field without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.Header("")))
 		},
-		"a method that no request has": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a method in lower case": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("post"))
 		},
-		"methods, but none": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"no methods": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods([]string{}...))
 		},
 		"a cookie without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
@@ -96,10 +96,10 @@ func TestConstruction(t *testing.T) {
 		"a member without a name": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Key(interlockhttp.JSONField("")))
 		},
-		"answers of any size": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a maximum response above the limit": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MaxResponse(math.MaxInt))
 		},
-		"options of a lock": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"lock options": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Locking(interlock.Wait(1)))
 		},
 		"guarding HEAD": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
@@ -114,22 +114,22 @@ func TestConstruction(t *testing.T) {
 		"a method with a space": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Methods("PO ST"))
 		},
-		"keys of less than nothing": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a negative minimum key": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.MinKey(0))
 		},
-		"bodies at once": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a negative body timeout": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.BodyTimeout(0))
 		},
 		"an older secret that is short": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Secrets(make([]byte, 32), []byte("short")))
 		},
-		"a problem that has no status": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"a problem with status zero": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a"}, user, interlockhttp.Status(interlockhttp.InProgress, 1000))
 		},
 		"tokens for Submit": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Submit(c, guard.Form("a"), user, interlockhttp.WithTokens(tokens, "form"))
 		},
-		"tokens of nobody": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
+		"tokens without a user": func(c *interlock.Client) (*interlockhttp.Middleware, error) {
 			return interlockhttp.Once(c, guard.Policy{Name: "a", Scope: guard.Global}, interlockhttp.WithTokens(tokens, "form"))
 		},
 		"no client": func(*interlock.Client) (*interlockhttp.Middleware, error) {
@@ -151,8 +151,8 @@ func TestConstruction(t *testing.T) {
 	}
 }
 
-// TestAnswers says that statuses and words are the service's to choose.
-func TestAnswers(t *testing.T) {
+// TestWriteProblem says that statuses and words are the service's to choose.
+func TestWriteProblem(t *testing.T) {
 	s := open(t, kept, nil,
 		interlockhttp.Status(interlockhttp.KeyReused, 409), interlockhttp.Docs("https://example.com/errors"),
 		interlockhttp.Message(interlockhttp.KeyReused, guard.Message{"en": "no", "zh": "不"}))
@@ -168,9 +168,9 @@ func TestAnswers(t *testing.T) {
 	s.ask("", "x").is(400, "mine: key_invalid")
 }
 
-// TestWrapNothing: a handler that is missing shows as the program starts, and not in the
+// TestWrapNil: a handler that is missing shows as the program starts, and not in the
 // first request, of which nobody would know what became.
-func TestWrapNothing(t *testing.T) {
+func TestWrapNil(t *testing.T) {
 	client := interlock.New(nil)
 	once := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("a"), interlockhttp.User(signedIn)))
 	locked, err := interlockhttp.Lock(client, "a", interlockhttp.Query("id"))
@@ -212,7 +212,7 @@ func TestAllow(t *testing.T) {
 		t.Errorf("it says %+v", p)
 	}
 	s.ran(1)
-	t.Run("also if only where it is was kept", func(t *testing.T) {
+	t.Run("also if only the Location was kept", func(t *testing.T) {
 		s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "/orders/1")
 			_ = http.NewResponseController(w).Flush()

@@ -106,14 +106,14 @@ func facts(page string, k kind) string {
 }
 
 func TestKinds(t *testing.T) {
-	t.Run("what is told while the work runs is the guard's message", func(t *testing.T) {
+	t.Run("in_progress has the guard's message", func(t *testing.T) {
 		for tag, text := range guard.DefaultMessage() {
 			if got := textOf(InProgress, tag).detail; got != text {
 				t.Errorf("%s: %q, want %q", tag, got, text)
 			}
 		}
 	})
-	t.Run("a client repeats by itself only what cannot be done twice", func(t *testing.T) {
+	t.Run("a client may only retry by itself what cannot run twice", func(t *testing.T) {
 		for c, want := range map[Code]bool{
 			InProgress: true, StoreUnavailable: true, Closing: true, TooManyWaiters: true, Locked: true, BodyLate: true,
 			Duplicate: false, OutcomeUnknown: false, ResultUnavailable: false, RecordCorrupt: false, KeyReused: false, FailedBefore: false,
@@ -123,14 +123,14 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a new key is never advised where the work may have been done", func(t *testing.T) {
+	t.Run("no code asks for a new key where the work may have been done", func(t *testing.T) {
 		for _, c := range []Code{BodyBroken, UserMissing, OutcomeUnknown, ResultUnavailable, RecordCorrupt} {
 			if !newProblem(c).SameKey {
 				t.Errorf("%s advises a new key", c)
 			}
 		}
 	})
-	t.Run("nor in words", func(t *testing.T) {
+	t.Run("no text asks for a new key either", func(t *testing.T) {
 		for _, c := range []Code{OutcomeUnknown, ResultUnavailable, RecordCorrupt, UpstreamUnknown} {
 			if !strings.Contains(en[c].detail, "Do not retry with a new key") || !strings.Contains(zh[c].detail, "请勿更换幂等键") {
 				t.Errorf("%s does not advise against it: %q and %q", c, en[c].detail, zh[c].detail)
@@ -179,7 +179,7 @@ func (a reply) read() (*Problem, bool) {
 }
 
 func TestReadProblem(t *testing.T) {
-	t.Run("what was sent is read", func(t *testing.T) {
+	t.Run("a sent problem is read back", func(t *testing.T) {
 		for _, accept := range []string{"", "application/json"} {
 			sent := &Problem{
 				Code: ResultUnavailable, Status: 418, Retryable: true, SameKey: true, RetryAfter: 1500 * time.Millisecond,
@@ -207,20 +207,20 @@ func TestReadProblem(t *testing.T) {
 			}
 		}
 	})
-	t.Run("other answers are not taken for problems", func(t *testing.T) {
+	t.Run("other responses are not problems", func(t *testing.T) {
 		ours := `{"type":"https://example.com/p#locked","code":"locked"}`
 		for name, c := range map[string]reply{
-			"text":                 {status: 409, media: "text/plain", text: ours},
-			"no type":              {status: 409, text: ours},
-			"a success":            {status: 200, media: plainJSON, text: ours},
-			"a code of a business": {status: 409, media: plainJSON, text: `{"code":"locked","account":7}`},
-			"another type":         {status: 409, media: plainJSON, text: `{"type":"https://example.com/p#x","code":"locked"}`},
-			"an empty code":        {status: 409, media: plainJSON, text: `{"type":"https://example.com/p#","code":""}`},
-			"a list":               {status: 409, media: problemJSON, text: `[]`},
-			"null":                 {status: 409, media: problemJSON, text: `null`},
-			"what is broken off":   {status: 409, media: problemJSON, text: ours[:20]},
-			"what is followed":     {status: 409, media: problemJSON, text: ours + "x"},
-			"what is too long":     {status: 409, media: problemJSON, text: ours + strings.Repeat(" ", maxProblem)},
+			"text":                    {status: 409, media: "text/plain", text: ours},
+			"no type":                 {status: 409, text: ours},
+			"a success":               {status: 200, media: plainJSON, text: ours},
+			"a code of a business":    {status: 409, media: plainJSON, text: `{"code":"locked","account":7}`},
+			"another type":            {status: 409, media: plainJSON, text: `{"type":"https://example.com/p#x","code":"locked"}`},
+			"an empty code":           {status: 409, media: plainJSON, text: `{"type":"https://example.com/p#","code":""}`},
+			"a list":                  {status: 409, media: problemJSON, text: `[]`},
+			"null":                    {status: 409, media: problemJSON, text: `null`},
+			"a truncated body":        {status: 409, media: problemJSON, text: ours[:20]},
+			"trailing data":           {status: 409, media: problemJSON, text: ours + "x"},
+			"a body that is too long": {status: 409, media: problemJSON, text: ours + strings.Repeat(" ", maxProblem)},
 		} {
 			if p, ok := c.read(); ok || p != nil {
 				t.Errorf("%s is one: %+v", name, p)
@@ -228,9 +228,9 @@ func TestReadProblem(t *testing.T) {
 		}
 		head := http.Header{"Content-Type": {problemJSON}}
 		for name, resp := range map[string]*http.Response{
-			"nothing":               nil,
-			"no body":               {StatusCode: 409, Header: head},
-			"what says it is large": {StatusCode: 409, Header: head, Body: io.NopCloser(strings.NewReader(ours)), ContentLength: maxProblem + 1},
+			"nothing":                nil,
+			"no body":                {StatusCode: 409, Header: head},
+			"a large Content-Length": {StatusCode: 409, Header: head, Body: io.NopCloser(strings.NewReader(ours)), ContentLength: maxProblem + 1},
 		} {
 			if p, ok := ReadProblem(resp); ok || p != nil {
 				t.Errorf("%s is one: %+v", name, p)
@@ -242,13 +242,13 @@ func TestReadProblem(t *testing.T) {
 			}
 		}
 	})
-	t.Run("somebody else's problem has no code", func(t *testing.T) {
+	t.Run("a problem of another service has no code", func(t *testing.T) {
 		p, ok := reply{status: 403, media: problemJSON, text: `{"type":"https://example.com/credit","title":"No credit","detail":"balance 30","code":7,"retryable":"yes","status":"403"}`}.read()
 		if !ok || p.Code != "" || p.Status != 403 || p.Retryable || p.Docs != "" || p.Message["en"] != "balance 30" {
 			t.Errorf("%+v, %v", p, ok)
 		}
 	})
-	t.Run("the header says how long to wait if the body does not", func(t *testing.T) {
+	t.Run("Retry-After counts if the body has no retry_after_ms", func(t *testing.T) {
 		for value, want := range map[string]time.Duration{
 			"7": 7 * time.Second, "": 0, "-1": 0, "soon": 0, "9999999999999": 9223372036 * time.Second,
 			"Wed, 21 Oct 2015 07:28:00 GMT": 0,
@@ -272,7 +272,7 @@ func TestReadProblem(t *testing.T) {
 
 func TestReadProblemLeavesTheBody(t *testing.T) {
 	head := http.Header{"Content-Type": {problemJSON}}
-	t.Run("also what is beyond the bound", func(t *testing.T) {
+	t.Run("also beyond the limit", func(t *testing.T) {
 		for _, n := range []int{0, 1, maxProblem, maxProblem + 1, 3 * maxProblem} {
 			want := bytes.Repeat([]byte("x"), n)
 			body := &watched{Reader: bytes.NewReader(want)}
@@ -287,7 +287,7 @@ func TestReadProblemLeavesTheBody(t *testing.T) {
 			}
 		}
 	})
-	t.Run("and what is too long is not read to the end", func(t *testing.T) {
+	t.Run("a body that is too long is not read to the end", func(t *testing.T) {
 		body := &watched{Reader: strings.NewReader(strings.Repeat("x", 3*maxProblem))}
 		resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: body}
 		ReadProblem(resp)
@@ -295,7 +295,7 @@ func TestReadProblemLeavesTheBody(t *testing.T) {
 			t.Errorf("only %d bytes were left unread", len(rest))
 		}
 	})
-	t.Run("and the error with which it breaks off", func(t *testing.T) {
+	t.Run("the error of a truncated body is kept", func(t *testing.T) {
 		for _, text := range []string{"", `{"code":"locked"}`} {
 			resp := &http.Response{StatusCode: http.StatusConflict, ContentLength: -1, Header: head, Body: io.NopCloser(&failsOnce{io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF)), nil})}
 			if p, ok := ReadProblem(resp); ok {

@@ -35,7 +35,7 @@ func TestLockWith(t *testing.T) {
 	}
 	defer hold.Unlock()
 
-	t.Run("a writer is refused while somebody reads", func(t *testing.T) {
+	t.Run("a writer is refused while a reader holds the lock", func(t *testing.T) {
 		wrap, err := interlockhttp.LockWith(write, interlockhttp.Header("X-Id"))
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestLockWith(t *testing.T) {
 			t.Errorf("another one got %d", got)
 		}
 	})
-	t.Run("also by a lock of somebody else's, which says no more than that it is taken", func(t *testing.T) {
+	t.Run("also by a Locker of the caller that only returns ErrContended", func(t *testing.T) {
 		wrap, err := interlockhttp.LockWith(func(string) interlock.Locker { return taken{} }, interlockhttp.Header("X-Id"))
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestLockWith(t *testing.T) {
 			t.Errorf("got %d", got)
 		}
 	})
-	t.Run("a shadow lets him pass, and reports it", func(t *testing.T) {
+	t.Run("Shadow lets the writer pass and reports it", func(t *testing.T) {
 		var seen []interlockhttp.Code
 		wrap, err := interlockhttp.LockWith(write, interlockhttp.Header("X-Id"), interlockhttp.Shadow(func(s interlockhttp.Shadowed) {
 			if s.Request == nil {
@@ -76,7 +76,7 @@ func TestLockWith(t *testing.T) {
 			t.Errorf("reported was %v", seen)
 		}
 	})
-	t.Run("and leaves the body to the handler", func(t *testing.T) {
+	t.Run("Shadow leaves the body to the handler", func(t *testing.T) {
 		wrap, err := interlockhttp.LockWith(write, interlockhttp.JSONField("id"), interlockhttp.Shadow(func(interlockhttp.Shadowed) {}))
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestLockWith(t *testing.T) {
 			}
 		}
 	})
-	t.Run("what cannot be meant is refused", func(t *testing.T) {
+	t.Run("invalid options are refused", func(t *testing.T) {
 		if _, err := interlockhttp.LockWith(nil, interlockhttp.Header("X-Id")); err == nil {
 			t.Error("without a lock")
 		}

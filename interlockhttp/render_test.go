@@ -30,7 +30,7 @@ func told(p *interlockhttp.Problem, headers ...string) *httptest.ResponseRecorde
 }
 
 func TestRender(t *testing.T) {
-	t.Run("the members are in their order", func(t *testing.T) {
+	t.Run("the members have a fixed order", func(t *testing.T) {
 		w := told(&interlockhttp.Problem{
 			Code: interlockhttp.ResultUnavailable, Status: 410, Retryable: true, SameKey: true, RetryAfter: 1500*time.Millisecond + 1,
 			FirstSeen:      time.Date(2025, 11, 11, 8, 0, 0, 120e6, time.FixedZone("CST", 8*3600)),
@@ -46,7 +46,7 @@ func TestRender(t *testing.T) {
 			t.Errorf("%d", w.Code)
 		}
 	})
-	t.Run("what is not known is not said", func(t *testing.T) {
+	t.Run("unknown members are left out", func(t *testing.T) {
 		w := told(&interlockhttp.Problem{Code: interlockhttp.KeyReused, RetryAfter: -time.Second}, "Accept-Language", "zh-CN")
 		want := `{"type":"` + interlockhttp.DefaultDocs + `#key_reused","title":"幂等键已用于其他请求","status":422,` +
 			`"detail":"新的请求请使用新的幂等键；如需重试原请求，请确保请求内容与原来完全一致。","code":"key_reused","retryable":false,"same_key":false}` + "\n"
@@ -54,13 +54,13 @@ func TestRender(t *testing.T) {
 			t.Errorf("\n%s, want\n%s", got, want)
 		}
 	})
-	t.Run("a message cannot be taken for HTML, nor break the JSON", func(t *testing.T) {
+	t.Run("a message is escaped for HTML and JSON", func(t *testing.T) {
 		w := told(&interlockhttp.Problem{Code: interlockhttp.Duplicate, Message: guard.Message{"en": "<script>\"\\&\x00\xff\u2028"}})
 		if got, want := w.Body.String(), `"detail":"\u003cscript\u003e\"\\\u0026\u0000\ufffd\u2028"`; !strings.Contains(got, want) {
 			t.Errorf("%s has no %s", got, want)
 		}
 	})
-	t.Run("a status that tells of no problem is that of the code", func(t *testing.T) {
+	t.Run("a success status is replaced by that of the code", func(t *testing.T) {
 		for _, s := range []int{-1, 0, 99, 101, 200, 204, 304, 399, 600, 1000} {
 			if w := told(&interlockhttp.Problem{Code: interlockhttp.Locked, Status: s}); w.Code != http.StatusLocked || !strings.Contains(w.Body.String(), `"status":423,`) {
 				t.Errorf("%d: %d %s", s, w.Code, w.Body)
@@ -85,7 +85,7 @@ func TestRender(t *testing.T) {
 
 func TestProblemHeaders(t *testing.T) {
 	p := &interlockhttp.Problem{Code: interlockhttp.InProgress, Retryable: true, RetryAfter: time.Second + 1, Location: "/订单/7"}
-	t.Run("they are these", func(t *testing.T) {
+	t.Run("the header fields are complete", func(t *testing.T) {
 		w := told(p, "Accept-Language", "zh-TW")
 		want := http.Header{
 			"Cache-Control":          {"no-store"},
@@ -102,7 +102,7 @@ func TestProblemHeaders(t *testing.T) {
 			t.Errorf("%v, want %v", w.Header(), want)
 		}
 	})
-	t.Run("what a handler said of its answer goes, and the rest stays", func(t *testing.T) {
+	t.Run("fields about the handler's body are removed, others stay", func(t *testing.T) {
 		w := httptest.NewRecorder()
 		for _, name := range []string{
 			"Content-Type", "Content-Encoding", "Content-Range", "ETag", "Last-Modified", "Trailer", "Transfer-Encoding",
@@ -127,7 +127,7 @@ func TestProblemHeaders(t *testing.T) {
 			t.Errorf("%v", w.Header())
 		}
 	})
-	t.Run("who may come again is told when, and never too early", func(t *testing.T) {
+	t.Run("a retryable problem has a Retry-After, rounded up", func(t *testing.T) {
 		for _, c := range []struct {
 			retryable bool
 			after     time.Duration
@@ -142,7 +142,7 @@ func TestProblemHeaders(t *testing.T) {
 			}
 		}
 	})
-	t.Run("nothing from outside becomes a header of its own", func(t *testing.T) {
+	t.Run("untrusted text cannot add header fields", func(t *testing.T) {
 		w := told(&interlockhttp.Problem{
 			Code: "a\r\nX: y>", Docs: "https://example.com/ä b\r\nX: y", Location: "/a\r\nX: y", Message: guard.Message{"en\r\nX: y": "hi"},
 		})
@@ -153,7 +153,7 @@ func TestProblemHeaders(t *testing.T) {
 	})
 }
 
-func TestForms(t *testing.T) {
+func TestNegotiate(t *testing.T) {
 	const problem, json, text = "application/problem+json", "application/json", "text/plain; charset=utf-8"
 	for accept, want := range map[string]string{
 		"":                                      problem,
@@ -214,7 +214,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestTheExampleInTheDocsIsReal(t *testing.T) {
+func TestTheExampleInTheDocs(t *testing.T) {
 	p := &interlockhttp.Problem{
 		Code: interlockhttp.InProgress, Retryable: true, SameKey: true,
 		RetryAfter: 2400 * time.Millisecond, // since when it is in progress, nobody is told

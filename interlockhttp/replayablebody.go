@@ -66,7 +66,7 @@ func (r *replayableBody) reopen() (io.ReadCloser, bool) {
 func (r *replayableBody) attach(req *http.Request, body io.ReadCloser) {
 	req.Body, req.GetBody = body, r.get
 	if !r.sizeKnown || req.ContentLength > 0 || len(req.Trailer) > 0 {
-		return // net/http detects a wrong length; with trailers there is none
+		return // net/http detects a wrong length; trailers rule a length out
 	}
 	if req.ContentLength = r.size; r.size == 0 {
 		req.Body = http.NoBody

@@ -18,7 +18,7 @@ type request struct {
 	next       http.Handler
 
 	body           buffer
-	partialBody    []byte // what was read of a body before an error
+	partialBody    []byte // the part of the body that was read before an error
 	keyField       string // the header field of the key; "" if it came from elsewhere
 	outcomeContext outcomeContext
 	capture        capture

@@ -21,7 +21,7 @@ import (
 
 var errReset = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 
-func TestWhatIsRetried(t *testing.T) {
+func TestRetried(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		first line
@@ -29,14 +29,14 @@ func TestWhatIsRetried(t *testing.T) {
 	}{
 		{"a reset connection", fails(errReset), true},
 		{"a refused connection", fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), true},
-		{"an answer that ends before it begins", fails(io.EOF), true},
-		{"an answer that breaks off", fails(io.ErrUnexpectedEOF), true},
-		{"a timeout of the transport's own", fails(&net.DNSError{IsTimeout: true}), true},
-		{"an error that nobody knows", fails(errors.New("http: server closed idle connection")), true},
-		{"a certificate that is not good", fails(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), false},
+		{"a response that ends before its header", fails(io.EOF), true},
+		{"a truncated response", fails(io.ErrUnexpectedEOF), true},
+		{"a timeout of the transport", fails(&net.DNSError{IsTimeout: true}), true},
+		{"an unknown error", fails(errors.New("http: server closed idle connection")), true},
+		{"an invalid certificate", fails(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), false},
 		{"a certificate for another name", fails(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "pay.example"}), false},
-		{"a certificate that has run out", fails(x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}), false},
-		{"a certificate that nobody knows", fails(x509.UnknownAuthorityError{}), false},
+		{"an expired certificate", fails(x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}), false},
+		{"a certificate of an unknown authority", fails(x509.UnknownAuthorityError{}), false},
 		{"a server that does not speak TLS", fails(tls.RecordHeaderError{Msg: "no TLS"}), false},
 
 		{"200", says(200), false},
@@ -63,16 +63,16 @@ func TestWhatIsRetried(t *testing.T) {
 
 		{"a problem: the request is in progress", complains(409, `{"code":"in_progress","retryable":true,"same_key":true}`), true},
 		{"the same with another status", complains(423, `{"code":"in_progress","retryable":true,"same_key":true}`), true},
-		{"a problem: something is locked", complains(423, `{"code":"locked","retryable":true,"same_key":true}`), true},
+		{"a problem: the lock is held", complains(423, `{"code":"locked","retryable":true,"same_key":true}`), true},
 		{"a problem: the store is down", complains(503, `{"code":"store_unavailable","retryable":true,"same_key":true}`), true},
 		{"a problem: the outcome is unknown", complains(409, `{"code":"outcome_unknown","retryable":false}`, "Retry-After: 1"), false},
 		{"another conflict, which is retryable", complains(409, `{"code":"failed_before","retryable":true,"same_key":true}`, "Retry-After: 1"), false},
-		{"a problem that says not to", complains(503, `{"code":"record_corrupt","retryable":false,"same_key":true}`), false},
-		{"a problem that takes a new key", complains(429, `{"code":"too_many_waiters","retryable":true,"same_key":false}`), false},
-		{"a problem: it was done a moment ago", complains(429, `{"code":"duplicate","retryable":true,"same_key":true}`), false},
-		{"a problem of somebody else's", complains(503, `{"title":"down for maintenance"}`), true},
-		{"a conflict of somebody else's", complains(409, `{"title":"version conflict"}`, "Retry-After: 1"), false},
-		{"a problem with a code of somebody else's", complains(503, `{"code":"DB_DOWN"}`), true},
+		{"a problem that is not retryable", complains(503, `{"code":"record_corrupt","retryable":false,"same_key":true}`), false},
+		{"a problem that requires a new key", complains(429, `{"code":"too_many_waiters","retryable":true,"same_key":false}`), false},
+		{"a problem: the request is a duplicate", complains(429, `{"code":"duplicate","retryable":true,"same_key":true}`), false},
+		{"a problem of another service", complains(503, `{"title":"down for maintenance"}`), true},
+		{"a conflict of another service", complains(409, `{"title":"version conflict"}`, "Retry-After: 1"), false},
+		{"a problem with a code of another service", complains(503, `{"code":"DB_DOWN"}`), true},
 	} {
 		alone(c.name, t, func(t *testing.T) {
 			s, want := &stage{lines: []line{c.first, says(299)}}, 1
@@ -100,14 +100,14 @@ func TestRetryPauses(t *testing.T) {
 		{"as many seconds as the server says", says(503, "Retry-After: 7"), 7 * time.Second},
 		{"until the time that the server says", says(503, "Retry-After: "+at(9*time.Second)), 9 * time.Second},
 		{"by the server's clock, if it tells the time", says(503, "Retry-After: "+at(time.Hour+3*time.Second), "Date: "+at(time.Hour)), 3 * time.Second},
-		{"not for a time that is over", says(503, "Retry-After: "+at(-9*time.Second)), 0},
+		{"not for a time in the past", says(503, "Retry-After: "+at(-9*time.Second)), 0},
 		{"not for a negative one", says(503, "Retry-After: -7"), 0},
 		{"not for garbage", says(503, "Retry-After: soon"), 0},
 		{"not for a fraction, which the field does not have", says(503, "Retry-After: 7.5"), 0},
 		{"no longer than MaxRetryAfter", says(503, "Retry-After: 3600"), 20 * time.Second},
-		{"no longer, with more seconds than a time has", says(503, "Retry-After: 9223372037"), 20 * time.Second},
-		{"no longer, with more digits than a number has", says(503, "Retry-After: 99999999999999999999999"), 20 * time.Second},
-		{"as exactly as the problem says", complains(409, `{"code":"in_progress","retryable":true,"same_key":true,"retry_after_ms":1250}`, "Retry-After: 2"), 1250 * time.Millisecond},
+		{"no longer, with more seconds than a time.Duration holds", says(503, "Retry-After: 9223372037"), 20 * time.Second},
+		{"no longer, with more digits than an int64 holds", says(503, "Retry-After: 99999999999999999999999"), 20 * time.Second},
+		{"as precisely as the problem says", complains(409, `{"code":"in_progress","retryable":true,"same_key":true,"retry_after_ms":1250}`, "Retry-After: 2"), 1250 * time.Millisecond},
 	} {
 		alone("the pause is "+c.name, t, func(t *testing.T) {
 			s := &stage{lines: []line{c.line, says(200)}}
@@ -143,7 +143,7 @@ func TestRetryPauses(t *testing.T) {
 			t.Error("all pauses are the same")
 		}
 	})
-	alone("without a word from the server, pauses double up to a bound, and chance shortens them", t, func(t *testing.T) {
+	alone("without a hint from the server, random pauses double up to a limit", t, func(t *testing.T) {
 		longest := make([]time.Duration, 5)
 		for range 200 {
 			s := &stage{lines: []line{says(503)}}
@@ -159,7 +159,7 @@ func TestRetryPauses(t *testing.T) {
 			}
 		}
 	})
-	alone("the end of the context ends a pause at once, with its cause", t, func(t *testing.T) {
+	alone("a canceled context ends the pause at once, with its cause", t, func(t *testing.T) {
 		errShutdown := errors.New("shutting down")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		start := time.Now()
@@ -180,7 +180,7 @@ func TestRetryPauses(t *testing.T) {
 func TestRetryBounds(t *testing.T) {
 	every := func(d time.Duration) interlockhttp.TransportOption { return interlockhttp.Backoff(d, d) }
 	minute := says(503, "Retry-After: 60")
-	alone("by default there are four tries, and the last answer is returned", t, func(t *testing.T) {
+	alone("by default there are four tries, and the last response is returned", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(500), says(502), says(503), saysBody(504, "still busy")}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", strings.NewReader("body"))
 		resp, err := transport(s).RoundTrip(req)
@@ -230,7 +230,7 @@ func TestRetryBounds(t *testing.T) {
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(10*time.Minute)), nil)
 		s.want(t, 10)
 	})
-	alone("a pause that would outlast the context's deadline is not begun", t, func(t *testing.T) {
+	alone("a pause that would outlast the context's deadline is not started", t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		s, start := &stage{lines: []line{says(503, "Retry-After: 6")}}, time.Now()
@@ -242,7 +242,7 @@ func TestRetryBounds(t *testing.T) {
 		}
 		s.want(t, 1)
 	})
-	alone("by default a key is good for a day", t, func(t *testing.T) {
+	alone("by default a key lasts for a day", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(503, "Retry-After: 3600")}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond),
 			interlockhttp.RetryFor(100*time.Hour), interlockhttp.MaxRetryAfter(2*time.Hour)), nil)
@@ -254,17 +254,17 @@ func TestRetryBounds(t *testing.T) {
 			interlockhttp.RetryFor(time.Hour), interlockhttp.Lifetime(3*time.Minute)), nil)
 		s.want(t, 3)
 	})
-	alone("and a long Lifetime does not make retries go on for longer", t, func(t *testing.T) {
+	alone("a long Lifetime does not extend the retries", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(503, "Retry-After: 8")}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.Lifetime(time.Hour)), nil)
 		s.want(t, 4)
 	})
-	alone("a server that said when it forgets the key is not asked after that", t, func(t *testing.T) {
+	alone("no retry follows after the server's Idempotency-Expires", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(503, "Retry-After: 60", "Idempotency-Expires: 240"), minute}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(time.Hour)), nil)
 		s.want(t, 4)
 	})
-	alone("of two times to forget, the earlier one counts, and garbage does not", t, func(t *testing.T) {
+	alone("the earlier of two expiry times counts, and garbage is ignored", t, func(t *testing.T) {
 		s := &stage{lines: []line{
 			says(503, "Retry-After: 60", "Idempotency-Expires: 300"), says(503, "Retry-After: 60", "Idempotency-Expires: 150"),
 			says(503, "Retry-After: 60", "Idempotency-Expires: 86400"), says(503, "Retry-After: 60", "Idempotency-Expires: -1"),
@@ -272,7 +272,7 @@ func TestRetryBounds(t *testing.T) {
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(time.Hour)), nil)
 		s.want(t, 3)
 	})
-	alone("the caller's own end is not retried", t, func(t *testing.T) {
+	alone("the end of the caller's context is not retried", t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) { cancel(); return nil, ctx.Err() }}}
 		never := interlockhttp.OnRetry(func(r interlockhttp.Retry) { t.Errorf("reported %+v", r) })
@@ -281,7 +281,7 @@ func TestRetryBounds(t *testing.T) {
 		}
 		s.want(t, 1)
 	})
-	alone("neither an answer nor an error is for http.Client to complain about", t, func(t *testing.T) {
+	alone("a nil response without an error is left to http.Client", t, func(t *testing.T) {
 		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) { return nil, nil }}} //nolint:nilnil // against the contract
 		client := &http.Client{Transport: transport(s)}
 		resp, err := client.Post("http://pay.example/", "text/plain", http.NoBody)
@@ -291,7 +291,7 @@ func TestRetryBounds(t *testing.T) {
 		}
 		s.want(t, 1)
 	})
-	alone("an end before the beginning sends nothing", t, func(t *testing.T) {
+	alone("an ended context sends nothing", t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errReset)
 		s, body := &stage{lines: []line{says(200)}}, &plain{Reader: strings.NewReader("body")}
@@ -317,12 +317,12 @@ func TestGaveUpError(t *testing.T) {
 		sent  bool
 		text  string
 	}{
-		{"an answer that never comes leaves the outcome unknown", []line{fails(errReset)}, syscall.ECONNRESET, true, "after 4 tries; the outcome is unknown"},
-		{"who was never connected has sent nothing", []line{fails(refused)}, syscall.ECONNREFUSED, false, "after 4 tries; nothing was sent"},
-		{"who did not reach the proxy has sent nothing", []line{fails(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED})}, syscall.ECONNREFUSED, false, "nothing was sent"},
-		{"one try that may have arrived is enough to know nothing", []line{fails(errReset), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
-		{"an answer that said to come back is no outcome", []line{says(503), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
-		{"the wrong server was told nothing", []line{fails(x509.UnknownAuthorityError{})}, nil, false, "after 1 try; nothing was sent"},
+		{"without a response the outcome is unknown", []line{fails(errReset)}, syscall.ECONNRESET, true, "after 4 tries; the outcome is unknown"},
+		{"without a connection nothing was sent", []line{fails(refused)}, syscall.ECONNREFUSED, false, "after 4 tries; nothing was sent"},
+		{"without a connection to the proxy nothing was sent", []line{fails(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED})}, syscall.ECONNREFUSED, false, "nothing was sent"},
+		{"one try that may have arrived makes the outcome unknown", []line{fails(errReset), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
+		{"a retryable response leaves the outcome unknown", []line{says(503), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
+		{"a server with a wrong certificate got nothing", []line{fails(x509.UnknownAuthorityError{})}, nil, false, "after 1 try; nothing was sent"},
 	} {
 		alone(c.name, t, func(t *testing.T) {
 			ctx := interlockhttp.WithKey(t.Context(), "secret-key")
@@ -345,7 +345,7 @@ func TestGaveUpError(t *testing.T) {
 }
 
 func TestOnRetry(t *testing.T) {
-	alone("every pause is reported before it begins, and keys are not", t, func(t *testing.T) {
+	alone("every pause is reported before it begins, without the key", t, func(t *testing.T) {
 		var got []interlockhttp.Retry
 		start := time.Now()
 		heard := interlockhttp.OnRetry(func(r interlockhttp.Retry) {
@@ -382,7 +382,7 @@ func TestOnRetry(t *testing.T) {
 			t.Errorf("%d retries reported", len(got))
 		}
 	})
-	alone("what is not retried is not reported", t, func(t *testing.T) {
+	alone("without a retry nothing is reported", t, func(t *testing.T) {
 		never := interlockhttp.OnRetry(func(r interlockhttp.Retry) { t.Errorf("reported %+v", r) })
 		_, _ = post(t, transport(&stage{lines: []line{says(503)}}, never, interlockhttp.Attempts(1)), nil)
 		_, _ = post(t, transport(&stage{lines: []line{says(400)}}, never), nil)

@@ -52,7 +52,7 @@ func TestShadow(t *testing.T) {
 		s.post("k-2", "x", without("X-User")).is(201, "order 6 of x")
 		only(t, interlockhttp.UserMissing)
 	})
-	t.Run("a body that would be refused is passed on whole", func(t *testing.T) {
+	t.Run("a body that would be refused reaches the handler whole", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept, interlockhttp.MaxBody(10))
 		s.post("k-1", "more than ten bytes").is(201, "order 1 of more than ten bytes")
 		only(t, interlockhttp.BodyTooLarge)
@@ -63,7 +63,7 @@ func TestShadow(t *testing.T) {
 		s.post("k-3", long, chunked).is(201, "order 3 of "+long)
 		only(t, interlockhttp.BodyTooLarge)
 	})
-	t.Run("an engine that is down holds nobody up for long", func(t *testing.T) {
+	t.Run("an engine that is down delays no request for long", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := interlocktest.New(t)
 			s := shadow(t, w, guard.Policy{OnDuplicate: guard.Wait})
@@ -76,7 +76,7 @@ func TestShadow(t *testing.T) {
 			w.Heal()
 		})
 	})
-	t.Run("nobody waits for what is not enforced", func(t *testing.T) {
+	t.Run("a shadowed request does not wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := shadow(t, interlocktest.New(t), guard.Policy{OnDuplicate: guard.Wait})
 			h := s.once.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }))
@@ -92,7 +92,7 @@ func TestShadow(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a handler is heard, and a request that comes through it twice is one", func(t *testing.T) {
+	t.Run("Settle works, and a request that passes twice counts once", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept)
 		s.mux = http.NewServeMux()
 		s.mux.Handle("/orders", s.once.Wrap(s.once.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func TestShadow(t *testing.T) {
 			t.Errorf("it reports %+v", reports)
 		}
 	})
-	t.Run("a panic leaves nothing behind that runs", func(t *testing.T) {
+	t.Run("a panic leaves no running claim", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), guard.Policy{OnUnknown: guard.Hold})
 		h := s.once.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
 		for range 2 {
@@ -122,7 +122,7 @@ func TestShadow(t *testing.T) {
 		}
 		only(t, interlockhttp.OutcomeUnknown)
 	})
-	t.Run("who needs no key is not reported, nor who has left", func(t *testing.T) {
+	t.Run("requests without a required key, or with an ended context, are not reported", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept, interlockhttp.Optional())
 		s.ask("", "x", without("Idempotency-Key")).is(201, "order 1 of x")
 		ctx, hangUp := context.WithCancel(t.Context())
@@ -133,7 +133,7 @@ func TestShadow(t *testing.T) {
 		}
 		s.ran(2)
 	})
-	t.Run("what is reported is what would have been told", func(t *testing.T) {
+	t.Run("the report has the problem that would have been sent", func(t *testing.T) {
 		s := shadow(t, interlocktest.New(t), kept, interlockhttp.Status(interlockhttp.KeyMissing, 428), interlockhttp.Docs("https://example.com/errors"))
 		s.once.Wrap(s.handler).ServeHTTP(httptest.NewRecorder(), s.request("", "x", without("Idempotency-Key"))) // no pattern has matched it
 		if len(reports) == 1 && (reports[0].Problem.Status != 428 || reports[0].Problem.Docs != "https://example.com/errors" || reports[0].Method != http.MethodPost) {

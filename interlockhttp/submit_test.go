@@ -29,7 +29,7 @@ func TestSubmit(t *testing.T) {
 			s.ask("", "x").is(201, "order 4 of x")
 		})
 	})
-	t.Run("L9 the rule names the status and the message", func(t *testing.T) {
+	t.Run("L9 the policy sets the status and the message", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := guard.Form("")
 			p.Status, p.Message = 418, guard.Message{"en": "easy", "zh": "慢点"}
@@ -40,7 +40,7 @@ func TestSubmit(t *testing.T) {
 			}
 		})
 	})
-	t.Run("L5 without a window the next one is accepted when the first is done", func(t *testing.T) {
+	t.Run("L5 without a window the next request is accepted when the first is done", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, guard.Policy{After: guard.Free}, nil)
 			slow := s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ func TestSubmit(t *testing.T) {
 		s.ask("", "x").is(400, "")
 		s.ask("", "x").is(400, "")
 	})
-	t.Run("who says what counts may ask for the form, and the handler finds it, too", func(t *testing.T) {
+	t.Run("Fingerprint may parse the form, and the handler still gets it", func(t *testing.T) {
 		const form = "application/x-www-form-urlencoded"
 		item := func(r *http.Request) string { return r.FormValue("item") }
 		for name, opt := range map[string]interlockhttp.Option{
@@ -81,7 +81,7 @@ func TestSubmit(t *testing.T) {
 			})
 		}
 	})
-	t.Run("its answers go out as they come, and say nothing of being stored", func(t *testing.T) {
+	t.Run("responses of Submit are sent at once, without Idempotency-Stored", func(t *testing.T) {
 		s := open(t, guard.Form(""), func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			_, _ = w.Write(make([]byte, 2<<20))

@@ -35,7 +35,7 @@ func TestTokens(t *testing.T) {
 	shop := func(t *testing.T) *shop { return open(t, kept, nil, interlockhttp.WithTokens(tokens, "order")) }
 	spend := func(token string) edit { return both(without("Idempotency-Key"), with("Idempotent-Token", token)) }
 
-	t.Run("P1 a token is spent once, and remembers its answer", func(t *testing.T) {
+	t.Run("P1 a token is spent once, and replays its response", func(t *testing.T) {
 		s := shop(t)
 		token := issue(t, "ann", "order")
 		first := s.ask("", "x", spend(token)).is(201, "order 1 of x")
@@ -43,21 +43,21 @@ func TestTokens(t *testing.T) {
 		s.ask("", "y", spend(token)).problem(422, interlockhttp.KeyReused)
 		s.ran(1)
 	})
-	t.Run("P1 also if the answer was lost with the connection", func(t *testing.T) {
+	t.Run("P1 also if the connection broke before the response arrived", func(t *testing.T) {
 		s := shop(t)
 		again := spend(issue(t, "ann", "order"))
 		s.mux.ServeHTTP(&witness{httptest.NewRecorder(), func() {}}, s.request("", "x", again)) // which breaks the line
 		s.ask("", "x", again).replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
 		s.ran(1)
 	})
-	t.Run("P1 one that was not issued, is another's or for another form is told apart", func(t *testing.T) {
+	t.Run("P1 unknown and foreign tokens get different problems", func(t *testing.T) {
 		s := shop(t)
 		s.ask("", "x", spend("made-up")).problem(403, interlockhttp.TokenUnknown)
 		s.ask("", "x", spend(issue(t, "bob", "order"))).problem(403, interlockhttp.TokenForeign)
 		s.ask("", "x", spend(issue(t, "ann", "refund"))).problem(403, interlockhttp.TokenForeign)
 		s.ran(0)
 	})
-	t.Run("P1 one that has expired is refused, unless it was spent", func(t *testing.T) {
+	t.Run("P1 an expired token is refused, unless it was spent", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := shop(t)
 			spent, unspent := issue(t, "ann", "order"), issue(t, "ann", "order")
@@ -67,7 +67,7 @@ func TestTokens(t *testing.T) {
 			s.ask("", "x", spend(spent)).replays(first)
 		})
 	})
-	t.Run("P1 nobody gets none, and only GET does", func(t *testing.T) {
+	t.Run("P1 a token requires a user and GET", func(t *testing.T) {
 		h := interlockhttp.TokenHandler(tokens, "order", signedIn)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
@@ -84,7 +84,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("HEAD is allowed, and gets %d", w.Code)
 		}
 	})
-	t.Run("what cannot be meant panics when it is made", func(t *testing.T) {
+	t.Run("invalid arguments panic in TokenHandler", func(t *testing.T) {
 		for name, build := range map[string]func(){
 			"no tokens": func() { interlockhttp.TokenHandler(nil, "order", signedIn) },
 			"nobody":    func() { interlockhttp.TokenHandler(tokens, "order", nil) },

@@ -55,8 +55,8 @@ func RetryFor(d time.Duration) TransportOption {
 	return func(t *Transport) { t.retryFor = positive("RetryFor", d) }
 }
 
-// Lifetime sets how long the server keeps a key, counted from the first try. After that a
-// retry might execute the request again, so there is none. A shorter time in the
+// Lifetime sets how long the server keeps a key, counted from the first try. Later
+// retries might execute the request again, so they are not sent. A shorter time in the
 // response's Idempotency-Expires takes precedence. A caller that repeats a request with
 // [WithKey] has to count by itself. Default: 24h.
 func Lifetime(d time.Duration) TransportOption {

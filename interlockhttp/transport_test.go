@@ -32,7 +32,7 @@ func TestOneKeyForEachIntent(t *testing.T) {
 			t.Error("two intents have the same key")
 		}
 	})
-	alone("a context names the intent, so that it can be asked again later", t, func(t *testing.T) {
+	alone("WithKey sets the key, so that the request can be repeated later", t, func(t *testing.T) {
 		s, key := &stage{lines: []line{says(200)}}, interlockhttp.NewKey()
 		for range 2 {
 			_, _ = postWith(interlockhttp.WithKey(t.Context(), key), t, transport(s), nil)
@@ -74,7 +74,7 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		opts            []interlockhttp.TransportOption
 	}{
 		{"a key is sent as a quoted string", "order 7", `"order 7"`, nil},
-		{"what has a meaning in a quoted string is escaped", `a"b\c`, `"a\"b\\c"`, nil},
+		{"special characters in a quoted key are escaped", `a"b\c`, `"a\"b\\c"`, nil},
 		{"a bare key is sent as it is", "order-7", "order-7", []interlockhttp.TransportOption{interlockhttp.Bare()}},
 		{"a key of 255 bytes is sent", strings.Repeat("k", 255), `"` + strings.Repeat("k", 255) + `"`, nil},
 	} {
@@ -176,7 +176,7 @@ func TestTransportOptions(t *testing.T) {
 		{"DELETE", true, []interlockhttp.TransportOption{interlockhttp.KeyedMethods("DELETE")}},
 		{"POST", false, []interlockhttp.TransportOption{interlockhttp.KeyedMethods("DELETE")}},
 	} {
-		alone("requests have keys by their methods: "+c.method, t, func(t *testing.T) {
+		alone("methods decide which requests get keys: "+c.method, t, func(t *testing.T) {
 			s := &stage{lines: []line{says(503)}}
 			req, _ := http.NewRequestWithContext(interlockhttp.WithKey(t.Context(), "k"), c.method, "http://pay.example/", http.NoBody)
 			resp, err := transport(s, c.opts...).RoundTrip(req)
@@ -193,20 +193,20 @@ func TestTransportOptions(t *testing.T) {
 		})
 	}
 	for name, opt := range map[string]func() interlockhttp.TransportOption{
-		"no header":              func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("") },
-		"a header with a space":  func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("My Key") },
-		"a header with a colon":  func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("My-Key:") },
-		"a method with a space":  func() interlockhttp.TransportOption { return interlockhttp.KeyedMethods("PO ST") },
-		"no attempts":            func() interlockhttp.TransportOption { return interlockhttp.Attempts(0) },
-		"no time":                func() interlockhttp.TransportOption { return interlockhttp.RetryFor(0) },
-		"no lifetime":            func() interlockhttp.TransportOption { return interlockhttp.Lifetime(-1) },
-		"no patience":            func() interlockhttp.TransportOption { return interlockhttp.MaxRetryAfter(0) },
-		"no pause":               func() interlockhttp.TransportOption { return interlockhttp.Backoff(0, 1) },
-		"pauses that shrink":     func() interlockhttp.TransportOption { return interlockhttp.Backoff(2, 1) },
-		"less memory than none":  func() interlockhttp.TransportOption { return interlockhttp.MaxReplay(-1) },
-		"nobody to report it to": func() interlockhttp.TransportOption { return interlockhttp.OnRetry(nil) },
+		"no header":                         func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("") },
+		"a header with a space":             func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("My Key") },
+		"a header with a colon":             func() interlockhttp.TransportOption { return interlockhttp.KeyHeader("My-Key:") },
+		"a method with a space":             func() interlockhttp.TransportOption { return interlockhttp.KeyedMethods("PO ST") },
+		"no attempts":                       func() interlockhttp.TransportOption { return interlockhttp.Attempts(0) },
+		"a RetryFor of zero":                func() interlockhttp.TransportOption { return interlockhttp.RetryFor(0) },
+		"a Lifetime of zero":                func() interlockhttp.TransportOption { return interlockhttp.Lifetime(-1) },
+		"a MaxRetryAfter of zero":           func() interlockhttp.TransportOption { return interlockhttp.MaxRetryAfter(0) },
+		"a pause of zero":                   func() interlockhttp.TransportOption { return interlockhttp.Backoff(0, 1) },
+		"a maximum pause below the minimum": func() interlockhttp.TransportOption { return interlockhttp.Backoff(2, 1) },
+		"a negative MaxReplay":              func() interlockhttp.TransportOption { return interlockhttp.MaxReplay(-1) },
+		"a nil OnRetry":                     func() interlockhttp.TransportOption { return interlockhttp.OnRetry(nil) },
 	} {
-		t.Run("an option that makes no sense panics: "+name, func(t *testing.T) {
+		t.Run("an invalid option panics: "+name, func(t *testing.T) {
 			defer func() {
 				if said, _ := recover().(string); !strings.HasPrefix(said, "interlockhttp: ") {
 					t.Errorf("it panics with %q", said)
@@ -227,13 +227,13 @@ func TestTransportBodies(t *testing.T) {
 		sends int
 		opts  []interlockhttp.TransportOption
 	}{
-		{"a body that can be had again is not read ahead, however large", big + "y", true, 1<<20 + 1, 4, nil},
+		{"a body with GetBody is not read ahead, however large", big + "y", true, 1<<20 + 1, 4, nil},
 		{"a body is kept in memory up to 1 MiB", big, false, -1, 4, nil},
-		{"a larger one is sent once", big + "y", false, -1, 1, nil},
-		{"a larger one that says so is sent once", big + "y", false, 1<<20 + 1, 1, nil},
+		{"a larger body is sent once", big + "y", false, -1, 1, nil},
+		{"a larger body with a length is sent once", big + "y", false, 1<<20 + 1, 1, nil},
 		{"MaxReplay bounds what is kept: within", "four", false, -1, 4, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
 		{"MaxReplay bounds what is kept: beyond", "fives", false, -1, 1, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
-		{"an empty body is one, too", "", false, -1, 4, nil},
+		{"an empty body is resent, too", "", false, -1, 4, nil},
 	} {
 		for _, failing := range []line{fails(errReset), says(503)} {
 			alone(c.name, t, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestTransportBodies(t *testing.T) {
 			})
 		}
 	}
-	alone("a body that says that it is too large to be kept is not read before it is sent", t, func(t *testing.T) {
+	alone("a body with a length above the limit is not read ahead", t, func(t *testing.T) {
 		body, passed := &plain{Reader: strings.NewReader(big + "y")}, false
 		base := roundTripper(func(req *http.Request) (*http.Response, error) {
 			passed = req.Body == body
@@ -301,14 +301,14 @@ func TestTransportBodies(t *testing.T) {
 			t.Error("the body is still open")
 		}
 	})
-	alone("a body whose end is not good is not sent", t, func(t *testing.T) {
+	alone("a body whose Close fails is not sent", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(200)}}
 		if _, err := post(t, transport(s), badEnd{strings.NewReader("body")}); !errors.Is(err, errReset) {
 			t.Errorf("got %v", err)
 		}
 		s.want(t, 0)
 	})
-	alone("a length that is wrong is left for net/http to find, and trailers come without one", t, func(t *testing.T) {
+	alone("net/http detects a wrong length, and trailers have no length", t, func(t *testing.T) {
 		for name, c := range map[string]struct {
 			trailer http.Header
 			says    int64
@@ -328,7 +328,7 @@ func TestTransportBodies(t *testing.T) {
 			}
 		}
 	})
-	alone("a body that cannot be had again ends the retries, with the last answer", t, func(t *testing.T) {
+	alone("a body that cannot be reopened ends the retries with the last response", t, func(t *testing.T) {
 		s := &stage{lines: []line{saysBody(503, "busy")}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", &plain{Reader: strings.NewReader("body")})
 		req.GetBody = func() (io.ReadCloser, error) { return nil, errReset }
@@ -342,7 +342,7 @@ func TestTransportBodies(t *testing.T) {
 		}
 		s.want(t, 1)
 	})
-	alone("a body that was had again for a retry that does not come is closed", t, func(t *testing.T) {
+	alone("a body reopened for a retry that is not sent is closed", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(503)}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
 		again := &plain{Reader: strings.NewReader("body")}
@@ -360,7 +360,7 @@ func TestTransportBodies(t *testing.T) {
 }
 
 func TestTransportContract(t *testing.T) {
-	alone("the caller's request is not touched", t, func(t *testing.T) {
+	alone("the caller's request is not changed", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(503)}}
 		body := &plain{Reader: strings.NewReader("body")}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
@@ -377,7 +377,7 @@ func TestTransportContract(t *testing.T) {
 			t.Errorf("the alias did not come along: %q", s.seen[3].req.Header)
 		}
 	})
-	alone("answers in between are read up to a bound, and closed", t, func(t *testing.T) {
+	alone("intermediate responses are drained up to a limit, and closed", t, func(t *testing.T) {
 		small, large := &plain{Reader: strings.NewReader("busy")}, &plain{Reader: strings.NewReader(strings.Repeat("x", 1<<20))}
 		answers := []*plain{small, large}
 		s := &stage{lines: []line{
@@ -404,7 +404,7 @@ func TestTransportContract(t *testing.T) {
 			t.Errorf("only %d bytes of a large answer are left", left)
 		}
 	})
-	alone("an answer that stalls holds up the retry for two seconds", t, func(t *testing.T) {
+	alone("a stalled response delays the retry for at most two seconds", t, func(t *testing.T) {
 		r, w := io.Pipe()
 		defer w.Close()
 		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) {
@@ -434,7 +434,7 @@ func TestTransportContract(t *testing.T) {
 			t.Errorf("%d keys for 50 intents", len(keys))
 		}
 	})
-	t.Run("without a RoundTripper it is net/http's own", func(t *testing.T) {
+	t.Run("without a RoundTripper it uses http.DefaultTransport", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		defer server.Close()
 		client := &http.Client{Transport: interlockhttp.NewTransport(nil)}
@@ -446,7 +446,7 @@ func TestTransportContract(t *testing.T) {
 			t.Errorf("got %d", resp.StatusCode)
 		}
 	})
-	t.Run("CloseIdleConnections passes through", func(t *testing.T) {
+	t.Run("CloseIdleConnections reaches the base transport", func(t *testing.T) {
 		idle := &idler{}
 		(&http.Client{Transport: interlockhttp.NewTransport(idle)}).CloseIdleConnections()
 		interlockhttp.NewTransport(&stage{}).CloseIdleConnections()
@@ -454,7 +454,7 @@ func TestTransportContract(t *testing.T) {
 			t.Errorf("called %d times", idle.closed)
 		}
 	})
-	alone("a body that does not come holds a request up for as long as its context lasts", t, func(t *testing.T) {
+	alone("a stalled body delays a request until its context ends", t, func(t *testing.T) {
 		s := &stage{lines: []line{says(200)}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

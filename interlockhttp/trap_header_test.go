@@ -16,7 +16,7 @@ import (
 
 // TestTrapHeaders is about fields that are for the first caller alone.
 func TestTrapHeaders(t *testing.T) {
-	t.Run("what is about a connection, a moment or a session is told once", func(t *testing.T) {
+	t.Run("fields about the connection, the moment or the session are not replayed", func(t *testing.T) {
 		told := map[string]string{
 			"Keep-Alive": "timeout=5", "Proxy-Connection": "close", "Te": "trailers", "Upgrade": "h2c", "Alt-Svc": "h3", "Server": "old",
 			"Date": "Mon, 02 Jan 2006 15:04:05 GMT", "Server-Timing": "db;dur=53", "Strict-Transport-Security": "max-age=1",
@@ -53,7 +53,7 @@ func TestTrapHeaders(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a field is told again if the service says so, or not", func(t *testing.T) {
+	t.Run("KeepFields and DropFields decide which fields are replayed", func(t *testing.T) {
 		s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Set-Cookie", "theme=dark")
 			w.Header().Set("X-Once", "1")
@@ -63,7 +63,7 @@ func TestTrapHeaders(t *testing.T) {
 			t.Errorf("the replay has %v", a.header)
 		}
 	})
-	t.Run("a place that is good once is not told again, if the handler says that its answer is private", func(t *testing.T) {
+	t.Run("a private Location is not replayed", func(t *testing.T) {
 		s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {
 			interlockhttp.Settle(r.Context(), interlockhttp.Private)
 			http.Redirect(w, r, "https://files.example/x?signature=telltale", http.StatusSeeOther)
@@ -77,7 +77,7 @@ func TestTrapHeaders(t *testing.T) {
 			t.Errorf("the replay tells it: %s with %v", again.body, again.header)
 		}
 	})
-	t.Run("the origin of one page is not told to another", func(t *testing.T) {
+	t.Run("a CORS origin is not replayed to another origin", func(t *testing.T) {
 		s := open(t, kept, nil)
 		inner := s.mux
 		s.mux = http.NewServeMux()
@@ -94,7 +94,7 @@ func TestTrapHeaders(t *testing.T) {
 		}
 		s.ran(1)
 	})
-	t.Run("who cannot read compressed answers gets the same one plain", func(t *testing.T) {
+	t.Run("a client without compression gets the replay uncompressed", func(t *testing.T) {
 		s := open(t, kept, nil)
 		inner := s.mux
 		s.mux = http.NewServeMux()
@@ -159,7 +159,7 @@ func (p *packer) Write(b []byte) (int, error) {
 }
 
 // An early hint is for who waits; the answer is what comes after.
-func TestTrapHintsAreNotAnswers(t *testing.T) {
+func TestTrapInformationalResponses(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</style.css>; rel=preload")
 		w.WriteHeader(http.StatusEarlyHints)

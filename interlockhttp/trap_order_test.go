@@ -36,7 +36,7 @@ func (w *witness) Write([]byte) (int, error) { return 0, errors.New("the client 
 
 // TestTrapOrder is about what happens before what.
 func TestTrapOrder(t *testing.T) {
-	t.Run("an answer is stored before it goes out, and stays so if it does not arrive", func(t *testing.T) {
+	t.Run("a response is stored before it is sent, and stays stored if it does not arrive", func(t *testing.T) {
 		s := open(t, kept, nil)
 		stored := func() (n int) {
 			for _, err := range s.once.Guard().List(t.Context(), engine.Done) {
@@ -62,7 +62,7 @@ func TestTrapOrder(t *testing.T) {
 		s.ask("k-1", "x").replays(response{status: 201, body: "order 1 of x", header: http.Header{"Location": {"/orders/1"}}})
 		s.ran(1)
 	})
-	t.Run("an answer that broke off as it was written is not taken for a whole one", func(t *testing.T) {
+	t.Run("a truncated response is not kept as a complete one", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.Tee())
 		s.mux.ServeHTTP(&witness{httptest.NewRecorder(), func() {}}, s.request("k-1", "x"))
 		if p := s.ask("k-1", "x").problem(409, interlockhttp.ResultUnavailable); p.OriginalStatus != 201 {
@@ -70,7 +70,7 @@ func TestTrapOrder(t *testing.T) {
 		}
 		s.ran(1)
 	})
-	t.Run("a buffer that the handler uses again is not in the answer", func(t *testing.T) {
+	t.Run("reusing a buffer after Write does not change the response", func(t *testing.T) {
 		buf := make([]byte, 4)
 		s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 			for _, text := range []string{"one ", "two ", "six "} {
@@ -83,7 +83,7 @@ func TestTrapOrder(t *testing.T) {
 		copy(buf, "nine")
 		s.ask("k-1", "x").replays(first)
 	})
-	t.Run("of two bodies under one key at the same instant one wins, and the other is a key reused", func(t *testing.T) {
+	t.Run("of two concurrent bodies under one key one wins, and the other gets key_reused", func(t *testing.T) {
 		for round := range 100 {
 			s := open(t, kept, nil)
 			bodies := []string{"one", "two"}
@@ -110,7 +110,7 @@ func TestTrapOrder(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a form that was refused is corrected under the same key", func(t *testing.T) {
+	t.Run("a refused form can be corrected under the same key", func(t *testing.T) {
 		s := open(t, kept, nil)
 		s.mux.Handle("/form", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
@@ -128,7 +128,7 @@ func TestTrapOrder(t *testing.T) {
 		s.ask("k-1", "ann@example.com", form).replays(first)
 		s.ask("k-1", "ann", form).problem(422, interlockhttp.KeyReused)
 	})
-	t.Run("an answer is kept for as long as it says, from when it was there", func(t *testing.T) {
+	t.Run("a response is kept for Idempotency-Expires after it was stored", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, guard.Policy{Retain: time.Hour, Lease: 10 * time.Second, MaxHold: time.Hour}, nil)
 			s.mux.Handle("/slow", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -155,8 +155,8 @@ func TestTrapResends(t *testing.T) {
 		body string
 		via  func(http.RoundTripper) http.RoundTripper
 	}{
-		"a request with a body is sent on once": {"x", func(rt http.RoundTripper) http.RoundTripper { return rt }},
-		"one without is, by a transport of ours": {"", func(rt http.RoundTripper) http.RoundTripper {
+		"a request with a body is forwarded once": {"x", func(rt http.RoundTripper) http.RoundTripper { return rt }},
+		"a request without a body is forwarded once by Transport": {"", func(rt http.RoundTripper) http.RoundTripper {
 			return interlockhttp.NewTransport(rt, interlockhttp.Attempts(1))
 		}},
 	} {
@@ -188,7 +188,7 @@ func TestTrapResends(t *testing.T) {
 
 // A handler that calls others does not use its client's key for that by accident:
 // two calls of it would be one to somebody else's guard.
-func TestTrapKeysOfCallsWithin(t *testing.T) {
+func TestTrapKeysOfNestedCalls(t *testing.T) {
 	below := &stage{lines: []line{says(200)}}
 	client := &http.Client{Transport: interlockhttp.NewTransport(below)}
 	s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) {

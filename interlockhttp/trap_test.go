@@ -19,7 +19,7 @@ import (
 
 // TestTrapIdentity is about whose a key is, and for what.
 func TestTrapIdentity(t *testing.T) {
-	t.Run("where a user ends and a key begins cannot be shifted", func(t *testing.T) {
+	t.Run("the border between user and key cannot be shifted", func(t *testing.T) {
 		s := open(t, kept, nil)
 		n := 0
 		for _, c := range []struct{ user, key string }{
@@ -29,7 +29,7 @@ func TestTrapIdentity(t *testing.T) {
 			s.ask(c.key, "x", as(c.user)).is(201, fmt.Sprintf("order %d of x", n))
 		}
 	})
-	t.Run("by default a key that was used on another route is refused there", func(t *testing.T) {
+	t.Run("by default a key used on another route is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
 		s.ask("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
 		s.ask("k-1", "x").problem(422, interlockhttp.KeyReused)
@@ -37,7 +37,7 @@ func TestTrapIdentity(t *testing.T) {
 		s.ask("k-1", "x", at("/orders/7"), func(r *http.Request) { r.Method = http.MethodPatch }).problem(422, interlockhttp.KeyReused)
 		s.ran(1)
 	})
-	t.Run("nor is it answered on a route that is another host's", func(t *testing.T) {
+	t.Run("a key used on another host's route is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
 		for _, host := range []string{"red.example", "blue.example"} {
 			s.mux.Handle(host+"/orders", s.once.Wrap(s.handler))
@@ -48,7 +48,7 @@ func TestTrapIdentity(t *testing.T) {
 		s.ask("k-1", "x", of("red.example")).replays(first)
 		s.ran(1)
 	})
-	t.Run("with its route in the key it is free on another one, but not for another thing on the same", func(t *testing.T) {
+	t.Run("with PerRoute a key is free on another route, but not for another body on the same route", func(t *testing.T) {
 		s := open(t, guard.Policy{Scope: guard.PerRoute}, nil)
 		patch := func(r *http.Request) { r.Method = http.MethodPatch }
 		s.ask("k-1", "x", at("/orders/7")).is(201, "order 1 of x")
@@ -57,7 +57,7 @@ func TestTrapIdentity(t *testing.T) {
 		s.ask("k-1", "x", at("/orders/8")).problem(422, interlockhttp.KeyReused)
 		s.ran(3)
 	})
-	t.Run("a route that no mux knows is its path", func(t *testing.T) {
+	t.Run("without a pattern the path is the route", func(t *testing.T) {
 		s := open(t, guard.Policy{Scope: guard.PerRoute}, nil)
 		h := s.once.Wrap(s.handler)
 		for i, path := range []string{"/orders/7", "/orders/8"} {
@@ -77,7 +77,7 @@ func TestTrapIdentity(t *testing.T) {
 		s.ask("k-1", "x", blue).replays(second)
 		s.ran(2)
 	})
-	t.Run("what a client says of itself is in no key", func(t *testing.T) {
+	t.Run("headers that the client claims are not part of the key", func(t *testing.T) {
 		type account struct{}
 		s := open(t, kept, nil, interlockhttp.User(func(r *http.Request) string {
 			user, _ := r.Context().Value(account{}).(string)
@@ -92,7 +92,7 @@ func TestTrapIdentity(t *testing.T) {
 		s.ask("k-1", "x", signIn("bob")).is(201, "order 2 of x")
 		s.ask("k-1", "x", claims).problem(401, interlockhttp.UserMissing)
 	})
-	t.Run("who guesses another's key learns nothing, running or done", func(t *testing.T) {
+	t.Run("guessing another user's key reveals nothing, running or done", func(t *testing.T) {
 		began, leave := make(chan struct{}), make(chan struct{})
 		s := open(t, kept, nil)
 		s.mux.Handle("/slow", s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +116,7 @@ func TestTrapIdentity(t *testing.T) {
 			}
 		}
 	})
-	t.Run("who may not sign in any more gets no answer of before", func(t *testing.T) {
+	t.Run("a user that may no longer sign in gets no replay", func(t *testing.T) {
 		blocked := false
 		s := open(t, kept, nil)
 		behind := s.mux
@@ -134,7 +134,7 @@ func TestTrapIdentity(t *testing.T) {
 		s.ask("k-1", "x").is(401, "who are you?\n")
 		s.ran(1)
 	})
-	t.Run("the same body of another user, or under another key, is no duplicate", func(t *testing.T) {
+	t.Run("the same body of another user or under another key is not a duplicate", func(t *testing.T) {
 		s := open(t, guard.Form(""), nil)
 		s.ask("", "x").is(201, "order 1 of x")
 		s.ask("", "x", as("bob")).is(201, "order 2 of x")

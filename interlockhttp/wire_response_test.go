@@ -16,7 +16,7 @@ func whole() *Response {
 	}
 }
 
-func TestAStoredAnswerIsReadAsItWas(t *testing.T) {
+func TestAStoredResponseIsDecodedUnchanged(t *testing.T) {
 	for range 20 { // a map has no order
 		data, err := whole().MarshalBinary()
 		if err != nil {
@@ -34,7 +34,7 @@ func TestAStoredAnswerIsReadAsItWas(t *testing.T) {
 }
 
 // What was stored by a later release, or is broken, is not taken for an answer.
-func TestWhatIsNoStoredAnswerIsRefused(t *testing.T) {
+func TestMalformedStoredResponsesAreRefused(t *testing.T) {
 	data, err := whole().MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestWhatIsNoStoredAnswerIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAnswerIsNotStored(t *testing.T) {
+func TestInvalidResponsesAreNotStored(t *testing.T) {
 	for _, status := range []int{-1, 0, 99, 1000} {
 		if data, err := (&Response{Status: status}).MarshalBinary(); err == nil {
 			t.Errorf("%d is stored as %q", status, data)

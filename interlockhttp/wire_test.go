@@ -32,12 +32,12 @@ func wire(t *testing.T, opts ...interlockhttp.TransportOption) (*http.Client, *h
 // paced.
 func TestNetHTTPDoesNotRetryBehindOurBack(t *testing.T) {
 	for name, make := range map[string]func() io.Reader{
-		"with a body that can be had again": func() io.Reader { return strings.NewReader("body") },
-		"with a body that is kept":          func() io.Reader { return io.MultiReader(strings.NewReader("body")) },
-		"without a body":                    func() io.Reader { return nil },
+		"with a body that has GetBody": func() io.Reader { return strings.NewReader("body") },
+		"with a body kept in memory":   func() io.Reader { return io.MultiReader(strings.NewReader("body")) },
+		"without a body":               func() io.Reader { return nil },
 	} {
 		for _, field := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
-			t.Run("a send is a send, "+name+" and in "+field, func(t *testing.T) {
+			t.Run("every send is counted, "+name+" and in "+field, func(t *testing.T) {
 				t.Parallel()
 				var seen, retried atomic.Int64
 				server := httptest.NewServer(everySecondDies(&seen))
@@ -127,7 +127,7 @@ func TestTheServerSeesOneKeyAndOneBody(t *testing.T) {
 	}
 }
 
-func TestTransportErrorsAsTheyAre(t *testing.T) {
+func TestRealTransportErrors(t *testing.T) {
 	sends := func(t *testing.T, base http.RoundTripper, req *http.Request) (int, error) {
 		tries := 1
 		rt := interlockhttp.NewTransport(base, soon, interlockhttp.OnRetry(func(interlockhttp.Retry) { tries++ }))
@@ -145,7 +145,7 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 		}
 		return req
 	}
-	t.Run("a refused connection is tried again, and nothing was sent", func(t *testing.T) {
+	t.Run("a refused connection is retried, and nothing was sent", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 			t.Errorf("%d tries, %v", tries, err)
 		}
 	})
-	t.Run("a connection that is hung up on is tried again, and may have been heard", func(t *testing.T) {
+	t.Run("a dropped connection is retried, and the request may have arrived", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 		defer server.Close()
 		tries, err := sends(t, &http.Transport{DisableKeepAlives: true}, request(t, server.URL))
@@ -173,7 +173,7 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 			t.Errorf("%d tries, %v", tries, err)
 		}
 	})
-	t.Run("a server that is too slow for the transport is tried again", func(t *testing.T) {
+	t.Run("a transport timeout is retried", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body) // so that the server notices when the client is gone
 			<-r.Context().Done()
@@ -185,7 +185,7 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 			t.Errorf("%d tries, %v", tries, err)
 		}
 	})
-	t.Run("a certificate that nobody vouches for is not", func(t *testing.T) {
+	t.Run("an unknown certificate authority is not retried", func(t *testing.T) {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		server.StartTLS()
@@ -196,7 +196,7 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 			t.Errorf("%d tries, %v", tries, err)
 		}
 	})
-	t.Run("a server without TLS is not, if TLS is asked for", func(t *testing.T) {
+	t.Run("a server without TLS is not retried over https", func(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		defer server.Close()
 		if tries, err := sends(t, &http.Transport{}, request(t, "https"+strings.TrimPrefix(server.URL, "http"))); tries != 1 {
@@ -210,9 +210,9 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 		"a header with a line break":    func(r *http.Request) { r.Header.Set("X-Note", "a\nb") },
 		"a header with a DEL":           func(r *http.Request) { r.Header.Set("X-Note", "a\x7f") },
 		"a header with a colon":         func(r *http.Request) { r.Header["X-Note:"] = []string{"a"} },
-		"a header whose name is no one": func(r *http.Request) { r.Header["X Note"] = []string{"a"} },
+		"a header with an invalid name": func(r *http.Request) { r.Header["X Note"] = []string{"a"} },
 	} {
-		t.Run("a request that is malformed is not: "+name, func(t *testing.T) {
+		t.Run("a malformed request is not retried: "+name, func(t *testing.T) {
 			req := request(t, "http://127.0.0.1:1/")
 			spoil(req)
 			tries, err := sends(t, &http.Transport{}, req)
@@ -222,7 +222,7 @@ func TestTransportErrorsAsTheyAre(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the caller's own timeout is not", func(t *testing.T) {
+	t.Run("the caller's own timeout is not retried", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()

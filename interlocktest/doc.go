@@ -1,5 +1,5 @@
-// Package interlocktest is for tests of programs that use Interlock: an engine
-// that fails on command, and assertions such as "ran once".
+// Package interlocktest helps to test programs that use Interlock: it has an engine that
+// fails on command, and assertions such as "ran once".
 //
 //	func TestOrderIsPlacedOnce(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -15,6 +15,6 @@
 //		})
 //	}
 //
-// Nothing here needs a server, and all of it works in a bubble of testing/synctest,
-// where leases and windows pass in no time.
+// It needs no server, and works in a bubble of testing/synctest, where leases and windows
+// pass in virtual time.
 package interlocktest

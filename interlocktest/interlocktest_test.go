@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/interlocktest"
 )
 
-// A recorder is a test whose failures are looked at.
+// A recorder is a testing.TB that records its failures.
 type recorder struct {
 	testing.TB
 	failures []string
@@ -50,7 +50,7 @@ var key = guard.Of("ann", "1")
 
 func TestInterlocktest(t *testing.T) {
 	for sentence, check := range map[string]func(t *testing.T, r *recorder){
-		"what ran once is told from what did not": func(t *testing.T, r *recorder) {
+		"Once, Never and Times count runs": func(t *testing.T, r *recorder) {
 			c := interlocktest.Count(r, "paying")
 			c.Never()
 			c.Mark()
@@ -60,9 +60,9 @@ func TestInterlocktest(t *testing.T) {
 			c.Once()
 			c.Never()
 			c.Times(2)
-			r.want(t, "paying happened 2 times, want 1", "paying happened 2 times, want 0")
+			r.want(t, "paying ran 2 times, want 1", "paying ran 2 times, want 0")
 		},
-		"what ran alone is told from what did not": func(t *testing.T, r *recorder) {
+		"Alone detects overlapping runs": func(t *testing.T, r *recorder) {
 			c := interlocktest.Count(r, "paying")
 			interlocktest.Together(3, func(int) { defer c.Enter()() })
 			first := c.Enter()
@@ -77,7 +77,7 @@ func TestInterlocktest(t *testing.T) {
 				t.Errorf("failures %q", r.failures)
 			}
 		},
-		"a lost reply, an answer that is late and a call that comes twice do no harm": func(t *testing.T, r *recorder) {
+		"lost, late and duplicated replies do no harm": func(t *testing.T, r *recorder) {
 			w := interlocktest.New(r)
 			g := interlocktest.Guard[string](w, guard.Policy{Name: "order"})
 			c := interlocktest.Count(r, "placing")
@@ -101,7 +101,7 @@ func TestInterlocktest(t *testing.T) {
 			r.end()
 			r.want(t)
 		},
-		"an engine that fails is down until it is healed": func(t *testing.T, r *recorder) {
+		"an engine that fails is down until Heal": func(t *testing.T, r *recorder) {
 			w := interlocktest.New(r)
 			g := interlocktest.Guard[string](w, guard.Policy{Name: "order"})
 			fn := func(context.Context) (string, error) { return "a", nil }
@@ -144,7 +144,7 @@ func TestInterlocktest(t *testing.T) {
 			r.end()
 			r.want(t)
 		},
-		"without wake-ups, who waits finds out by asking": func(t *testing.T, r *recorder) {
+		"without notifications a waiter polls": func(t *testing.T, r *recorder) {
 			w := interlocktest.New(r)
 			w.Mute()
 			_, hold, err := w.Client().Mutex("k:1").Lock(t.Context())
@@ -173,14 +173,14 @@ func TestInterlocktest(t *testing.T) {
 			r.end()
 			r.want(t, "1 claims still running", "1 locks that were still held")
 		},
-		"a policy that cannot be meant fails the test": func(t *testing.T, r *recorder) {
+		"an invalid policy fails the test": func(t *testing.T, r *recorder) {
 			func() {
 				defer func() { _ = recover() }()
 				interlocktest.Guard[string](interlocktest.New(r), guard.Policy{})
 			}()
 			r.want(t, "invalid policy")
 		},
-		"whoever makes clients by hand has the same engine": func(t *testing.T, r *recorder) {
+		"Engine returns the engine of all clients": func(t *testing.T, r *recorder) {
 			w := interlocktest.New(r)
 			_, hold, err := interlock.New(w.Engine()).Mutex("k:1").Lock(t.Context())
 			if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
-// A World is an engine in this process that fails on command, and the clients on
-// it. Each client is like a process of its own.
+// A World is an in-process engine that fails on command, with its clients. Each client is
+// like a process of its own.
 type World struct {
 	t       testing.TB
 	memory  *memory.Engine
@@ -20,8 +20,7 @@ type World struct {
 	clients []*interlock.Client
 }
 
-// New returns a World in which nothing goes wrong yet. What it starts ends with
-// the test.
+// New returns a World without faults. It is closed when the test ends.
 func New(t testing.TB) *World {
 	m := memory.New()
 	w := &World{t: t, memory: m, faulty: enginetest.NewFaulty(m)}
@@ -29,25 +28,25 @@ func New(t testing.TB) *World {
 	return w
 }
 
-// Engine returns the engine, for those who make their own clients. They close
-// them before the test ends.
+// Engine returns the engine, for tests that make their own clients. Such a test must close
+// them itself.
 func (w *World) Engine() engine.Engine { return w.faulty }
 
-// Client returns a client on the engine, as another process would have it. It is
-// closed when the test ends; locks that are held then are an error of the test.
+// Client returns a client of the engine, as in a process of its own. It is closed when the
+// test ends; a lock that is still held then fails the test.
 func (w *World) Client(opts ...interlock.Option) *interlock.Client {
 	c := interlock.New(w.faulty, opts...)
 	w.clients = append(w.clients, c)
 	return c
 }
 
-// patience is how long the end of a test waits for locks to be released.
-const patience = time.Second
+// closeTimeout is how long the end of a test waits for locks and claims.
+const closeTimeout = time.Second
 
-// end closes what there is, and says what the test has left behind.
+// end closes all clients, and fails the test for locks that are still held.
 func (w *World) end() {
 	w.faulty.Heal()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	for _, c := range w.clients {
 		if err := c.Close(ctx); err != nil {
