@@ -9,19 +9,18 @@ import (
 )
 
 const (
-	maxAddresses = 1024 // that are remembered
-	perSecond    = 200  // requests of one address
+	maxAddresses = 1024 // in memory
+	perSecond    = 200  // requests from one address
 	burst        = 1000
 
-	freeFailures  = 5                // wrong tokens before anybody has to wait
-	firstPause    = time.Second      // doubled with each wrong token after that
-	longestPause  = time.Minute      //
-	failureMemory = 10 * time.Minute // after the last wrong token
+	freeFailures  = 5           // wrong tokens without a penalty
+	firstPause    = time.Second // doubles with each further wrong token
+	longestPause  = time.Minute
+	failureMemory = 10 * time.Minute // after which wrong tokens are forgotten
 )
 
-// visitors are the addresses that requests came from lately: how many, and how many
-// with wrong tokens. There is room for so many; who was not here for longest is
-// forgotten first.
+// addressLimits bound the requests and the wrong tokens of each client address. They
+// remember a fixed number of addresses, and evict the least recently seen.
 type addressLimits struct {
 	mu  sync.Mutex
 	all map[string]*addressLimit
@@ -31,38 +30,38 @@ type addressLimit struct {
 	limiter      *rate.Limiter
 	seen         time.Time
 	failures     int
-	failed       time.Time // when it last showed a wrong token
-	blockedUntil time.Time // it has to wait
+	failed       time.Time // time of the last wrong token
+	blockedUntil time.Time // because of wrong tokens
 }
 
 func newAddressLimits() *addressLimits { return &addressLimits{all: make(map[string]*addressLimit)} }
 
-// visit counts a request, and refuses it if there were too many.
-func (v *addressLimits) allow(address string) *Problem {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	x := v.get(address)
+// allow counts a request, and returns a problem if there were too many.
+func (l *addressLimits) allow(address string) *Problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x := l.get(address)
 	if x.limiter.Allow() {
 		return nil
 	}
-	return problem(TooMany, "more than %d requests in a second came from %s: slow down", perSecond, address).after(time.Second)
+	return problem(TooMany, "%[2]s sent more than %[1]d requests in a second: slow down", perSecond, address).after(time.Second)
 }
 
-// suspect refuses who has shown too many wrong tokens.
-func (v *addressLimits) checkBlocked(address string) *Problem {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if left := time.Until(v.get(address).blockedUntil); left > 0 {
-		return problem(TooMany, "too many wrong tokens came from %s: wait", address).after(left)
+// checkBlocked returns a problem if the address has sent too many wrong tokens.
+func (l *addressLimits) checkBlocked(address string) *Problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if left := time.Until(l.get(address).blockedUntil); left > 0 {
+		return problem(TooMany, "%s sent too many wrong tokens: wait", address).after(left)
 	}
 	return nil
 }
 
-// fail notes a wrong token.
-func (v *addressLimits) addFailure(address string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	x, now := v.get(address), time.Now()
+// addFailure counts a wrong token, and blocks the address after too many.
+func (l *addressLimits) addFailure(address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x, now := l.get(address), time.Now()
 	if now.Sub(x.failed) > failureMemory {
 		x.failures = 0
 	}
@@ -73,43 +72,44 @@ func (v *addressLimits) addFailure(address string) {
 	}
 }
 
-// succeed notes a right one.
-func (v *addressLimits) resetFailures(address string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.get(address).failures = 0
+// resetFailures forgets the wrong tokens after a right one.
+func (l *addressLimits) resetFailures(address string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.get(address).failures = 0
 }
 
-// visitor returns the one at an address. Those of one network count as one in IPv6,
-// where everybody has more addresses than could be remembered. The mutex is held.
-func (v *addressLimits) get(address string) *addressLimit {
+// get returns the limits of an address. An IPv6 /64 network counts as one address,
+// because one client owns all of it. The caller holds the mutex.
+func (l *addressLimits) get(address string) *addressLimit {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
 		if network, err := ip.Prefix(64); err == nil {
 			address = network.String()
 		}
 	}
-	x := v.all[address]
+	x := l.all[address]
 	if x == nil {
-		if len(v.all) >= maxAddresses {
-			v.evict()
+		if len(l.all) >= maxAddresses {
+			l.evict()
 		}
 		x = &addressLimit{limiter: rate.NewLimiter(perSecond, burst)}
-		v.all[address] = x
+		l.all[address] = x
 	}
 	x.seen = time.Now()
 	return x
 }
 
-// forget makes room for one. Who has to wait is kept while there are others.
-func (v *addressLimits) evict() {
+// evict removes the least recently seen address. It prefers addresses that are not
+// blocked, so that a flood of addresses does not lift a block.
+func (l *addressLimits) evict() {
 	var oldest string
 	var least *addressLimit
 	now := time.Now()
-	for address, x := range v.all {
+	for address, x := range l.all {
 		waits, waited := x.blockedUntil.After(now), least != nil && least.blockedUntil.After(now)
 		if least == nil || waited && !waits || waited == waits && x.seen.Before(least.seen) {
 			oldest, least = address, x
 		}
 	}
-	delete(v.all, oldest)
+	delete(l.all, oldest)
 }

@@ -1,20 +1,19 @@
-// Package admin is the API by which people and programs look at locks and claims,
-// and take them away.
+// Package admin is an HTTP API to inspect locks and claims, and to release or resolve
+// them.
 //
 //	a, err := admin.New(admin.Options{Client: client, Engine: e, Config: cfg.Admin})
 //	…
 //	http.Serve(listener, a)
 //
-// It is described by an OpenAPI document, which it serves at /openapi.json. Who may
-// do what is for [config.Admin] to say: without tokens everybody on this machine may
-// do everything, and nobody else anything. [CheckListen] refuses to let it be reached
-// from elsewhere without tokens and TLS.
+// The API serves its OpenAPI document at /openapi.json. [config.Admin] grants access:
+// without tokens, every client on this machine may do everything, and no other client
+// anything. [CheckListen] refuses an address that other machines can reach without tokens
+// and TLS.
 //
 // # What is not promised
 //
-// Lists are what was there while they were made: locks that are taken or released
-// meanwhile may be missing. Events are those of this process; other processes' locks
-// are seen by looking.
+// Lists are not snapshots: locks that are acquired or released meanwhile may be missing.
+// Events are those of this process; list the locks to see those of others.
 package admin
 
 import (
@@ -34,43 +33,42 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Options are what the API is about.
+// Options are what the API reports about, and its access rules.
 type Options struct {
-	Client *interlock.Client // required; not closed
-	Engine engine.Engine     // the one the client has; required
-	Config *config.Admin     // who may do what; required
+	Client *interlock.Client // required; Close does not close it
+	Engine engine.Engine     // the client's engine; required
+	Config *config.Admin     // the access rules; required
 
-	// Rules returns what the gateway does now; nil: there is no gateway.
+	// Rules returns the gateway's configuration. nil: this process has no gateway.
 	Rules func() *config.Config
-	// Reload reads the configuration again; nil: it cannot be.
+	// Reload reads the configuration file again. nil: there is no file.
 	Reload func(context.Context) error
-	// Reloaded returns what came of the last reload, by whatever way it was asked for;
-	// nil, or one that returns nil: nothing but what this API did is known.
+	// Reloaded returns the result of the last reload, however it was requested. nil, or a
+	// nil result: only reloads through this API are known.
 	Reloaded func() *Reload
-	// Ready says why requests had better go elsewhere, as that the gateway ends;
-	// nil: nothing but the engine counts.
+	// Ready returns why requests should go elsewhere, such as a shutdown. nil: readiness
+	// depends on the engine only.
 	Ready func() error
-	// Degrades tells whether the gateway does without its engine: then it is ready
-	// while that is away; nil: it does not.
+	// Degrades reports whether the gateway can work without its engine. Then it stays
+	// ready while the engine is down. nil: it cannot.
 	Degrades func() bool
-	// Guards returns what the guards of this process have counted, by name; nil:
-	// there are none.
+	// Guards returns the counters of this process's guards, by name. nil: it has none.
 	Guards func() map[string]guard.Stats
 
-	// Events are what the stream is made of. Give the client that they come from
-	// their [Events.Trace]. nil: there are only the API's own, and what Tell adds.
+	// Events is the source of the event stream. Give the client its [Events.Trace]. nil:
+	// the stream contains only audit entries and what Publish adds.
 	Events *Events
 
-	Prefix string // of every path, without a slash at the end; the default is none
+	Prefix string // of every path, without a final slash. Default: none
 	Log    *slog.Logger
 }
 
-// A Server is the API as a handler. Everything is under Prefix: /api/v1/…,
+// A Server is the API as a handler. Its paths, below Prefix, are /api/v1/…,
 // /openapi.json, /livez, /readyz and /healthz.
 type Server struct {
 	o        Options
 	log      *slog.Logger
-	records  *guard.Records // nil if the engine keeps none
+	records  *guard.Records // nil if the engine stores none
 	began    time.Time
 	auth     auth
 	audit    *auditLog
@@ -81,17 +79,17 @@ type Server struct {
 	health   healthCache
 }
 
-// New returns the API. What it opens, Close closes.
+// New returns the API. Call Close when it is no longer used.
 func New(o Options) (*Server, error) {
 	switch {
 	case o.Client == nil:
-		return nil, errors.New("admin: there is no client: set Options.Client")
+		return nil, errors.New("admin: Options.Client is nil")
 	case o.Engine == nil:
-		return nil, errors.New("admin: there is no engine: set Options.Engine to the client's")
+		return nil, errors.New("admin: Options.Engine is nil: set it to the client's engine")
 	case o.Config == nil:
-		return nil, errors.New("admin: nothing says who may do what: set Options.Config")
+		return nil, errors.New("admin: Options.Config is nil: set it to the access rules")
 	case o.Prefix != "" && (!strings.HasPrefix(o.Prefix, "/") || strings.HasSuffix(o.Prefix, "/") || strings.ContainsAny(o.Prefix, "{} ")):
-		return nil, fmt.Errorf("admin: the prefix %q is none: write it like %q", o.Prefix, "/admin")
+		return nil, fmt.Errorf("admin: the prefix %q is not a path: write it like %q", o.Prefix, "/admin")
 	}
 	s := &Server{o: o, log: o.Log, events: o.Events, began: time.Now()}
 	if s.log == nil {
@@ -114,7 +112,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	if len(s.auth.keys) == 0 {
-		s.log.Warn("the admin API asks for no token: everybody on this machine may look and change; see admin.tokens")
+		s.log.Warn("the admin API has no tokens: every program on this machine may read and change everything; see admin.tokens")
 	}
 	return s, nil
 }
@@ -138,23 +136,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// lost says that nothing is at a path, or not for that method.
+// noRoute returns the problem of a request whose path or method has no operation.
 func (s *Server) noRoute(r *http.Request) *Problem {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		other := r.Clone(r.Context())
 		other.Method = method
 		if _, pattern := s.mux.Handler(other); pattern != "" {
-			return problem(MethodNotAllowed, "%s is not for %s: see %s/openapi.json", sanitize(r.URL.Path), sanitize(r.Method), s.o.Prefix)
+			return problem(MethodNotAllowed, "%s does not allow the method %s; see %s/openapi.json", sanitize(r.URL.Path), sanitize(r.Method), s.o.Prefix)
 		}
 	}
-	return problem(NotFound, "there is nothing at %s: see %s/openapi.json", sanitize(r.URL.Path), s.o.Prefix)
+	return problem(NotFound, "no operation has the path %s; see %s/openapi.json", sanitize(r.URL.Path), s.o.Prefix)
 }
 
-// Tell adds something that happened to the stream of events. It must not be changed
-// any more.
-func (s *Server) Publish(kind string, what any) { s.events.Publish(kind, what) }
+// Publish adds an event to the stream. The caller must not modify data afterwards.
+func (s *Server) Publish(kind string, data any) { s.events.Publish(kind, data) }
 
-// Close ends the streams and the audit trail's file.
+// Close ends the event streams, and closes the audit log.
 func (s *Server) Close() error {
 	s.events.close()
 	return s.audit.close()

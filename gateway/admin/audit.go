@@ -13,34 +13,33 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A AuditEntry is something that somebody changed, or was not let: a line of the audit
-// trail.
+// An AuditEntry is a change, or a refused attempt at one.
 type AuditEntry struct {
 	Time    time.Time `json:"time"`
-	Actor   string    `json:"actor" doc:"The name of the token; local if none is asked for; nobody if it was not shown."`
+	Actor   string    `json:"actor" doc:"The name of the token; local if no tokens are configured; anonymous without a valid token."`
 	Role    string    `json:"role,omitempty"`
 	Address string    `json:"address"`
 	Action  string    `json:"action" example:"release"`
-	Key     string    `json:"key,omitempty" doc:"What it was done to, escaped: control, bidirectional and zero-width characters are \\u…; what is long is cut."`
-	KeyHash string    `json:"key_hash,omitempty" doc:"The beginning of the SHA-256 of the key as it is."`
-	Before  []Before  `json:"before,omitempty" doc:"Who had it."`
-	Reason  string    `json:"reason,omitempty" doc:"Escaped, as the key is."`
+	Key     string    `json:"key,omitempty" doc:"The key of the lock or record, escaped: control, bidirectional and zero-width characters are \\u…. Long keys are cut."`
+	KeyHash string    `json:"key_hash,omitempty" doc:"The first 16 hex digits of the SHA-256 of the unescaped key."`
+	Before  []Before  `json:"before,omitempty" doc:"The state before the change."`
+	Reason  string    `json:"reason,omitempty" doc:"Escaped like the key."`
 	Result  string    `json:"result" enum:"ok,refused,failed"`
-	Code    Code      `json:"code,omitempty" doc:"Of the problem, if it did not succeed."`
-	Skipped int       `json:"skipped,omitempty" doc:"How many refused requests before this one were not written down, since there were too many."`
+	Code    Code      `json:"code,omitempty" doc:"The code of the problem, if the change did not succeed."`
+	Skipped int       `json:"skipped,omitempty" doc:"How many refused requests before this one were not recorded, because there were too many."`
 }
 
-// Before is how something was.
+// Before is a holder of a lock, or the state of a claim or standby, before a change.
 type Before struct {
-	Owner string `json:"owner,omitempty" doc:"A hash."`
+	Owner string `json:"owner,omitempty" doc:"A hash of the holder."`
 	State string `json:"state,omitempty"`
 	Fence uint64 `json:"fence"`
 }
 
-// was notes how a claim was.
+// setBefore records the state of a claim before the change.
 func (d *AuditEntry) setBefore(c Claim) { d.Before = []Before{{State: c.State, Fence: c.Fence}} }
 
-// act does what an operator asks for, and writes down what came of it.
+// act makes a change for an operator, and records the result.
 func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error {
 	err := do()
 	d.Result = "ok"
@@ -56,20 +55,21 @@ func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error 
 }
 
 const (
-	maxEntries    = 1000 // that are kept for GET /audit
-	refusedPerSec = 10   // that are written down of those who were not let in
+	maxEntries    = 1000 // in memory, for GET /audit
+	refusedPerSec = 10   // refused requests recorded per second
 	refusedBurst  = 100
 )
 
-// A trail is what was changed, or was not let be.
+// An auditLog records changes and refused attempts: in the log, in a file, as events, and
+// the latest ones in memory.
 type auditLog struct {
 	log    *slog.Logger
 	events *Events
 
 	mu       sync.Mutex
-	file     *os.File     // nil if there is none
-	writeErr error        // why the last line could not be written
-	last     []AuditEntry // the latest one last
+	file     *os.File     // nil if none is configured
+	writeErr error        // of the last line
+	last     []AuditEntry // oldest first
 	refused  *rate.Limiter
 	skipped  int
 }
@@ -81,7 +81,7 @@ func openAuditLog(path string, log *slog.Logger, events *Events) (*auditLog, err
 	}
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("admin: the audit trail cannot be written: %w", err)
+		return nil, fmt.Errorf("admin: the audit log cannot be opened: %w", err)
 	}
 	t.file = file
 	return t, nil
@@ -98,8 +98,8 @@ func (t *auditLog) close() error {
 	return err
 }
 
-// refuse writes down a change that somebody was not let make. Anybody can be refused
-// as often as they like, so of many only some are written down, and how many were not.
+// refuse records a change that was refused. A client without a token can cause any number
+// of refusals, so their rate is limited; the next entry counts the skipped ones.
 func (t *auditLog) refuse(d AuditEntry, by actor) {
 	t.mu.Lock()
 	if !t.refused.Allow() {
@@ -113,7 +113,7 @@ func (t *auditLog) refuse(d AuditEntry, by actor) {
 	t.write(d, by)
 }
 
-// write adds a line, in the log and in the file.
+// write completes and records an entry.
 func (t *auditLog) write(d AuditEntry, by actor) {
 	d.Time, d.Actor, d.Role, d.Address = time.Now().UTC(), by.name, string(by.role), by.address
 	if d.Key != "" {
@@ -129,7 +129,7 @@ func (t *auditLog) write(d AuditEntry, by actor) {
 func (t *auditLog) store(d AuditEntry) {
 	line, err := json.Marshal(d)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // strings and numbers always encode
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,11 +141,11 @@ func (t *auditLog) store(d AuditEntry) {
 		return
 	}
 	if _, t.writeErr = t.file.Write(append(line, '\n')); t.writeErr != nil {
-		t.log.Error("admin: the audit trail cannot be written", "error", t.writeErr)
+		t.log.Error("admin: the audit log cannot be written", "error", t.writeErr)
 	}
 }
 
-// latest returns so many lines, the latest first.
+// latest returns the last n entries, newest first.
 func (t *auditLog) latest(n int) []AuditEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,16 +154,16 @@ func (t *auditLog) latest(n int) []AuditEntry {
 	return out
 }
 
-// ok says why the trail cannot be written, if it cannot.
+// err returns why the last entry could not be written to the file, or nil.
 func (t *auditLog) err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.writeErr
 }
 
-// Audit is the latest part of the audit trail.
+// Audit is the end of the audit log.
 type Audit struct {
-	Entries []AuditEntry `json:"entries" doc:"The latest first."`
+	Entries []AuditEntry `json:"entries" doc:"The newest first."`
 }
 
 func (s *Server) listAudit(_ context.Context, in *struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// A door decides who is let in, and for what.
+// auth decides which clients may make which requests.
 type auth struct {
 	cfg      *config.Admin
 	keys     []tokenKey
@@ -28,24 +28,25 @@ func newAuth(cfg *config.Admin) (auth, error) {
 	return auth{cfg: cfg, keys: keys, origin: http.NewCrossOriginProtection(), limits: newAddressLimits(), sessions: newSessions()}, nil
 }
 
-// An actor is who makes a request.
+// An actor is the sender of a request.
 type actor struct {
 	name    string
-	role    config.Role // empty if nobody knows who it is
+	role    config.Role // empty if the sender is not authenticated
 	address string
 	tls     bool
-	session string // the cookie, if it came with one that is good
+	session string // the value of a valid session cookie
 }
 
 type actorKey struct{}
 
-// actorOf returns who makes the request that ctx belongs to.
+// actorOf returns the sender of the request that ctx belongs to.
 func actorOf(ctx context.Context) actor {
 	a, _ := ctx.Value(actorKey{}).(actor)
 	return a
 }
 
-// harden makes browsers do nothing with an answer but give it to who asked.
+// setSecurityHeaders keeps browsers from rendering, framing, caching or sharing a
+// response.
 func setSecurityHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
@@ -55,10 +56,10 @@ func setSecurityHeaders(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// admit lets a request in, with who makes it in its context, or says why not. That
-// somebody was not let make a change is written down.
+// admit returns the request with its sender in the context, or the reason to refuse it.
+// Refused changes are recorded in the audit log.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*http.Request, *Problem) {
-	by := actor{name: "nobody", address: address(r), tls: r.TLS != nil}
+	by := actor{name: "anonymous", address: address(r), tls: r.TLS != nil}
 	p := s.auth.authorize(r, &by, s.o.Prefix)
 	if p != nil {
 		if !safe(r.Method) {
@@ -66,20 +67,20 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*http.Request, *
 		}
 		return nil, p
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody+1) // huma says so at maxBody
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody+1) // huma reports a body above maxBody; this is the backstop
 	return r.WithContext(context.WithValue(r.Context(), actorKey{}, by)), nil
 }
 
-// ask finds out who makes a request, and why it is not let in, if it is not.
+// authorize finds the sender of a request, and returns the reason to refuse it, or nil.
 func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
 	if !d.ownHost(r) {
-		return problem(HostRefused, "this is not %s: call it by its address or by localhost, or name the host in admin.hosts", sanitize(r.Host))
+		return problem(HostRefused, "the host %s is not accepted: use the listen address or localhost, or add the host to admin.hosts", sanitize(r.Host))
 	}
 	if p := d.limits.allow(by.address); p != nil {
 		return p
 	}
 	if err := d.origin.Check(r); err != nil {
-		return problem(CrossOrigin, "another site's page made this request: %v", err)
+		return problem(CrossOrigin, "the request comes from a page of another site: %v", err)
 	}
 	if p := d.identify(r, by); p != nil {
 		return p
@@ -89,19 +90,19 @@ func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
 	case open:
 		return nil
 	case by.role == "":
-		return problem(Unauthenticated, "show a token: Authorization: Bearer …")
+		return problem(Unauthenticated, "a token is required: send Authorization: Bearer …")
 	case safe(r.Method):
 		return nil
 	case d.cfg.ReadOnly:
-		return problem(ReadOnly, "nothing can be changed here: it is configured so")
+		return problem(ReadOnly, "the API is configured as read-only")
 	case by.role != config.Operate:
-		return problem(Forbidden, "%s may look, and not change: use a token with the role operate", sanitize(by.name))
+		return problem(Forbidden, "%s has the role view: use a token with the role operate", sanitize(by.name))
 	}
 	return nil
 }
 
-// calledRight tells whether it was called by a name of its own. A page of somebody
-// else's whose name leads here, for an hour, would call it by that.
+// ownHost reports whether the Host field names this server. It stops DNS rebinding: a
+// page whose own host name resolves to this server would send that name.
 func (d *auth) ownHost(r *http.Request) bool {
 	host := hostOf(r.Host)
 	if host == "localhost" || slices.ContainsFunc(d.cfg.Hosts, func(h string) bool { return hostOf(h) == host }) {
@@ -133,7 +134,7 @@ func hostOf(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// address returns where a request comes from, without the port.
+// address returns the client's address, without the port.
 func address(r *http.Request) string {
 	ap, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -142,7 +143,7 @@ func address(r *http.Request) string {
 	return ap.Addr().Unmap().WithZone("").String()
 }
 
-// safe tells whether a method changes nothing.
+// safe reports whether a method changes nothing.
 func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }

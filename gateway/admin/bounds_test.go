@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// Who is not let in does not choose how much is remembered of it.
+// A refused client does not decide how many bytes of it are logged.
 func TestALongMethodIsCut(t *testing.T) {
 	w := open(t, func(o *admin.Options) {
 		o.Config.Tokens = []config.AdminToken{{Name: "ann", Role: config.View, SHA256: strings.Repeat("ab", 32)}}
@@ -22,13 +22,13 @@ func TestALongMethodIsCut(t *testing.T) {
 		t.Fatalf("got %d", got.Code)
 	}
 	if n := w.log.Len(); n > 2_000 || !strings.Contains(w.log.String(), "MMM") {
-		t.Errorf("%d bytes are in the log", n)
+		t.Errorf("the log has %d bytes", n)
 	}
 }
 
-// Without tokens who is on this machine is known by its address, which is that of a
-// proxy if one is between (30).
-func TestAProxyOnThisMachineIsNobody(t *testing.T) {
+// Without tokens, the address authenticates a client. Behind a proxy it is the proxy's,
+// and proves nothing (30).
+func TestALocalProxyIsNotAuthenticated(t *testing.T) {
 	for _, name := range []string{"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"} {
 		w := open(t)
 		w.header.Set(name, "203.0.113.9")
@@ -42,8 +42,8 @@ func TestAProxyOnThisMachineIsNobody(t *testing.T) {
 	}
 }
 
-// A verdict is an answer that callers can be given.
-func TestAVerdictHasAStatusThatEnds(t *testing.T) {
+// A resolution has a status that ends a request.
+func TestAResolutionHasAFinalStatus(t *testing.T) {
 	w := open(t)
 	id := leave(t, w.orders(), "a")
 	for _, status := range []int{100, 103, 199} {
@@ -51,13 +51,13 @@ func TestAVerdictHasAStatusThatEnds(t *testing.T) {
 			"outcome": "done", "reason": "it is", "response": map[string]any{"status": status},
 		}).problem(http.StatusUnprocessableEntity, admin.Invalid)
 		if _, err := (admin.Resolution{Outcome: "done", Response: &admin.Response{Status: status}}).Stored(); err == nil {
-			t.Errorf("a command may say %d", status)
+			t.Errorf("the status %d is accepted", status)
 		}
 	}
 }
 
-// A password is not told, however an address is written (35).
-func TestRulesTellNoPasswords(t *testing.T) {
+// Rules do not contain passwords, however the URL is written (35).
+func TestRulesContainNoPasswords(t *testing.T) {
 	for _, url := range []string{
 		"redis://me:hunter2@a", "redis+sentinel://a,b/main?sentinel_password=hunter2", "redis://a?sentinel_password=hunter2;x",
 		"redis://a?sentinel_password=%zzhunter2", "redis:hunter2@a", "redis://a/0#hunter2", "redis://me:hun%zzhunter2@a",

@@ -13,25 +13,25 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A Claim is what is known of work that happens once.
+// A Claim is the record of work that a guard runs once.
 type Claim struct {
-	ID    string    `json:"id" doc:"What the engine calls it: the guard's name and a hash of the key, from which nobody can read who did what."`
+	ID    string    `json:"id" doc:"The record's key on the engine: the guard's name and a hash of the key, which does not reveal the key."`
 	Guard string    `json:"guard"`
-	State string    `json:"state" enum:"absent,running,done,failed,unknown" doc:"unknown: it began, and nobody knows what became of it."`
-	Fence uint64    `json:"fence" doc:"Of the attempt that decided or decides. It grows with every one."`
-	Began time.Time `json:"began" doc:"When that was granted, by the engine's clock."`
-	TTLMS int64     `json:"ttl_ms" doc:"What remains of its lease if it runs, and otherwise until it is forgotten."`
+	State string    `json:"state" enum:"absent,running,done,failed,unknown" doc:"unknown: the work began, and its outcome is not known."`
+	Fence uint64    `json:"fence" doc:"The fence of the latest attempt. It grows with each attempt."`
+	Began time.Time `json:"began" doc:"When the latest attempt was granted, by the engine's clock."`
+	TTLMS int64     `json:"ttl_ms" doc:"What is left of the lease while the work runs; later, the time until the record expires."`
 }
 
-// A ClaimDetail says besides what is kept.
+// A ClaimDetail is a Claim with a description of its stored result.
 type ClaimDetail struct {
 	Claim
-	Result *Result `json:"result,omitempty" doc:"What is kept of the result, if anything is. The result itself is not told."`
+	Result *Result `json:"result,omitempty" doc:"The stored result, if any, without its content."`
 }
 
-// A Result is what is kept, seen from outside.
+// A Result describes a stored result. Its content may be secret, and is not shown.
 type Result struct {
-	Holds     string `json:"holds" enum:"result,error,nothing" doc:"nothing: it was done, and the result was not kept."`
+	Holds     string `json:"holds" enum:"result,error,nothing" doc:"nothing: the work was done, and its result was not stored."`
 	Bytes     int    `json:"bytes"`
 	Encrypted bool   `json:"encrypted"`
 }
@@ -39,36 +39,36 @@ type Result struct {
 // Claims are a page of a list.
 type Claims struct {
 	Claims []Claim `json:"claims"`
-	Next   string  `json:"next_cursor,omitempty" doc:"Where to go on; it is missing at the end."`
+	Next   string  `json:"next_cursor,omitempty" doc:"The cursor of the next page; missing on the last page."`
 }
 
 func (s *Server) claimRoutes() {
-	route(s, "list-claims", "GET /claims", "List what is known of work that happens once",
-		"In no order. A record may come twice over several pages, and a page may be empty while there is a next_cursor.", s.listClaims)
-	route(s, "get-claim", "GET /claims/{id}", "Look at one record", "", s.getClaim)
-	route(s, "expire-claim", "POST /claims/{id}/expire", "Forget what became of work",
-		"The next call with the same key runs it again. Work that still runs cannot be forgotten.", s.expireClaim)
-	route(s, "resolve-claim", "POST /claims/{id}/resolve", "Say what became of work whose outcome is unknown",
-		"done: callers get `response` (a guard of the gateway or the middleware), `result` (a guard in a Go program with the codec JSON and no "+
-			"encryption), or that there is no result to be had. failed: they get that it failed. free: it did not happen, and the next call runs it.",
+	route(s, "list-claims", "GET /claims", "List the records of guards",
+		"The order is undefined. A record may occur on two pages, and a page may be empty although it has a next_cursor.", s.listClaims)
+	route(s, "get-claim", "GET /claims/{id}", "Get one record", "", s.getClaim)
+	route(s, "expire-claim", "POST /claims/{id}/expire", "Delete a record",
+		"The next call with the same key runs the work again. The record of running work cannot be deleted.", s.expireClaim)
+	route(s, "resolve-claim", "POST /claims/{id}/resolve", "Set the outcome of work whose outcome is unknown",
+		"done: callers get `response` (for a guard of the gateway or the middleware), `result` (for a guard in a Go program with the codec JSON and "+
+			"without encryption), or the answer that there is no result. failed: callers get the error. free: the work did not happen, and the next call runs it.",
 		s.resolveClaim)
-	route(s, "list-tokens", "GET /tokens", "List what can be known of tokens of forms",
-		"Tokens are signed, not stored: of one that was issued and not used nobody knows. One that was spent is the record of its work, "+
-			"and so these are the records of guards that the rules say take tokens.", s.listTokens)
+	route(s, "list-tokens", "GET /tokens", "List the records of used form tokens",
+		"Tokens are signed, not stored, so an unused token has no record. A used token is the record of its work; the list has the records of all "+
+			"guards whose rules take tokens.", s.listTokens)
 }
 
 func (s *Server) listClaims(ctx context.Context, in *struct {
 	PageQuery
-	Guard string `query:"guard" maxLength:"64" doc:"Only those of the guard that is named so."`
-	State string `query:"state" enum:"running,done,failed,unknown" doc:"Only those in this state."`
+	Guard string `query:"guard" maxLength:"64" doc:"Only records of the guard with this name."`
+	State string `query:"state" enum:"running,done,failed,unknown" doc:"Only records in this state."`
 }) (*body[Claims], error) {
 	return s.claims(ctx, in.PageQuery, func(c Claim) bool {
 		return (in.Guard == "" || in.Guard == c.Guard) && (in.State == "" || in.State == c.State)
 	}, in.Guard)
 }
 
-// claims returns the claims that are wanted. The engine is asked for those of one
-// guard if it is named.
+// claims returns a page of the claims that want accepts. With a guard's name, the engine
+// lists that guard's records only.
 func (s *Server) claims(ctx context.Context, in PageQuery, want func(Claim) bool, name string) (*body[Claims], error) {
 	if s.records == nil {
 		return nil, problem(NotSupported, "%v", errNoRecords)
@@ -107,7 +107,7 @@ func (s *Server) getClaim(ctx context.Context, in *struct{ IDPath }) (*body[Clai
 	return answer(c), nil
 }
 
-// claim finds a record. One of which nothing is known is not there.
+// claim returns a record, or NotFound if it is absent.
 func (s *Server) claim(ctx context.Context, id string) (ClaimDetail, error) {
 	if s.records == nil {
 		return ClaimDetail{}, problem(NotSupported, "%v", errNoRecords)
@@ -117,7 +117,7 @@ func (s *Server) claim(ctx context.Context, id string) (ClaimDetail, error) {
 	case err != nil:
 		return ClaimDetail{}, err
 	case rec.State == engine.Absent:
-		return ClaimDetail{}, problem(NotFound, "nothing is known of %s, or not any more", sanitize(id))
+		return ClaimDetail{}, problem(NotFound, "there is no record %s; it may have expired", sanitize(id))
 	}
 	return claim(rec), nil
 }
@@ -130,9 +130,9 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	deed := AuditEntry{Action: "expire", Key: id, Reason: in.Body.Reason}
+	entry := AuditEntry{Action: "expire", Key: id, Reason: in.Body.Reason}
 	var out ClaimDetail
-	err = s.act(ctx, &deed, func() error {
+	err = s.act(ctx, &entry, func() error {
 		if s.records == nil {
 			return problem(NotSupported, "%v", errNoRecords)
 		}
@@ -141,12 +141,12 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 			return err
 		}
 		out = claim(rec)
-		deed.setBefore(out.Claim)
+		entry.setBefore(out.Claim)
 		switch rec.State {
 		case engine.Absent:
-			return problem(NotFound, "nothing is known of %s, or not any more", sanitize(id))
+			return problem(NotFound, "there is no record %s; it may have expired", sanitize(id))
 		case engine.Running:
-			return problem(Conflict, "the work of %s still runs: wait until it is over, or until its lease is, in %d ms", sanitize(id), out.TTLMS)
+			return problem(Conflict, "the work of %s is running: wait until it ends, or until its lease expires in %d ms", sanitize(id), out.TTLMS)
 		}
 		return nil
 	})
@@ -156,23 +156,23 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// A Response is what callers of a guard of the gateway get.
+// A Response is the response that callers of a gateway's guard get.
 type Response struct {
 	Status      int    `json:"status" minimum:"200" maximum:"599" example:"201"`
 	ContentType string `json:"content_type,omitempty" maxLength:"200" example:"application/json"`
 	Body        string `json:"body,omitempty"`
 }
 
-// outcomes are the words of the API for what became of work.
+// outcomes are the API's words for the outcome of work.
 var outcomes = map[string]engine.State{"done": engine.Done, "failed": engine.Failed, "free": engine.Absent}
 
-// A verdict is what an operator says became of work.
+// A resolution is the outcome of work, as set by an operator.
 type resolution struct {
 	ReasonBody
 	Outcome  string          `json:"outcome" enum:"done,failed,free"`
-	Result   json.RawMessage `json:"result,omitempty" doc:"Only with done: what a guard in a Go program returns."`
-	Response *Response       `json:"response,omitempty" doc:"Only with done: what a guard of the gateway or the middleware answers."`
-	Error    string          `json:"error,omitempty" maxLength:"500" doc:"Only with failed: what callers are told; the reason if it is missing."`
+	Result   json.RawMessage `json:"result,omitempty" doc:"Only with done: the result of a guard in a Go program."`
+	Response *Response       `json:"response,omitempty" doc:"Only with done: the response of a guard of the gateway or the middleware."`
+	Error    string          `json:"error,omitempty" maxLength:"500" doc:"Only with failed: the error that callers get. Default: the reason."`
 }
 
 func (s *Server) resolveClaim(ctx context.Context, in *struct {
@@ -187,19 +187,19 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	deed := AuditEntry{Action: "resolve:" + in.Body.Outcome, Key: id, Reason: in.Body.Reason}
+	entry := AuditEntry{Action: "resolve:" + in.Body.Outcome, Key: id, Reason: in.Body.Reason}
 	var out ClaimDetail
-	err = s.act(ctx, &deed, func() error {
+	err = s.act(ctx, &entry, func() error {
 		was, err := s.claim(ctx, id)
 		if err != nil {
 			return err
 		}
-		deed.setBefore(was.Claim)
+		entry.setBefore(was.Claim)
 		if err := s.records.Resolve(ctx, id, outcomes[in.Body.Outcome], kept); err != nil {
 			return err
 		}
 		rec, err := s.records.Lookup(ctx, id)
-		if out = claim(rec); err != nil { // it is done, and can be looked up later
+		if out = claim(rec); err != nil { // the claim is resolved all the same
 			out = was
 		}
 		return nil
@@ -210,7 +210,7 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// kept returns what is to be kept as the result.
+// stored returns the result to store, encoded as guards expect it.
 func (v *resolution) stored() ([]byte, error) {
 	given := 0
 	for _, is := range []bool{v.Result != nil, v.Response != nil, v.Error != ""} {
@@ -220,7 +220,7 @@ func (v *resolution) stored() ([]byte, error) {
 	}
 	switch {
 	case given > 1, v.Outcome != "done" && (v.Result != nil || v.Response != nil), v.Outcome != "failed" && v.Error != "":
-		return nil, problem(Invalid, "result and response go with done, and error with failed: leave out what does not belong to %s", v.Outcome)
+		return nil, problem(Invalid, "result and response are for done, and error is for failed: remove what does not fit %s", v.Outcome)
 	case v.Outcome == "failed" && v.Error == "":
 		return []byte(v.Reason), nil
 	case v.Outcome == "failed":
@@ -228,12 +228,12 @@ func (v *resolution) stored() ([]byte, error) {
 	case v.Response == nil:
 		return v.Result, nil
 	case v.Response.Status < http.StatusOK || v.Response.Status > 599:
-		return nil, problem(Invalid, "%d is no status of an answer: choose one from 200 to 599", v.Response.Status)
+		return nil, problem(Invalid, "%d is not the status of a response: use 200 to 599", v.Response.Status)
 	}
 	r := &interlockhttp.Response{Status: v.Response.Status, Header: http.Header{}, Body: []byte(v.Response.Body)}
 	if v.Response.ContentType != "" {
 		if strings.ContainsAny(v.Response.ContentType, "\r\n\x00") {
-			return nil, problem(Invalid, "the content type has control characters")
+			return nil, problem(Invalid, "content_type contains control characters: remove them")
 		}
 		r.Header.Set("Content-Type", v.Response.ContentType)
 	}
@@ -257,7 +257,7 @@ func (s *Server) listTokens(ctx context.Context, in *struct{ PageQuery }) (*body
 	return s.claims(ctx, in.PageQuery, func(c Claim) bool { return slices.Contains(guards, c.Guard) }, "")
 }
 
-// claim tells about a record.
+// claim converts a record.
 func claim(rec guard.Record) ClaimDetail {
 	c := ClaimDetail{Claim: Claim{
 		ID: rec.Key, Guard: rec.Guard, State: rec.State.String(), Fence: rec.Fence, Began: rec.Began, TTLMS: millis(rec.Left),

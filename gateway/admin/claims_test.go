@@ -18,7 +18,7 @@ import (
 
 func configured() *config.Admin { return &config.Admin{Listen: "127.0.0.1:7070"} }
 
-// leave leaves work behind of which nobody knows what became, and returns its id.
+// leave creates a claim with an unknown outcome, and returns its id.
 func leave(t *testing.T, g *guard.Guard[string], key string) string {
 	t.Helper()
 	_, c, err := g.Begin(t.Context(), guard.ID(key))
@@ -35,7 +35,7 @@ func leave(t *testing.T, g *guard.Guard[string], key string) string {
 	return s.Key
 }
 
-// result is what a caller gets, long enough after for this process to ask the engine.
+// result returns what a caller gets, after this process's cache has expired.
 func result(t *testing.T, g *guard.Guard[string], key string) (string, error) {
 	t.Helper()
 	time.Sleep(guard.DefaultLocalCache)
@@ -43,7 +43,7 @@ func result(t *testing.T, g *guard.Guard[string], key string) (string, error) {
 }
 
 func TestClaims(t *testing.T) {
-	t.Run("what is known of work is listed by guard, state and pattern", func(t *testing.T) {
+	t.Run("claims are listed by guard, state and pattern", func(t *testing.T) {
 		w := open(t)
 		g := w.orders()
 		unknown := leave(t, g, "a")
@@ -65,7 +65,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("it is %+v", c)
 		}
 	})
-	t.Run("what is kept is described and not told", func(t *testing.T) {
+	t.Run("a stored result is described, not shown", func(t *testing.T) {
 		w := open(t)
 		g := w.orders()
 		_, err := g.Do(t.Context(), guard.ID("a"), func(context.Context) (string, error) { return "a secret", nil })
@@ -77,10 +77,10 @@ func TestClaims(t *testing.T) {
 		var c admin.ClaimDetail
 		r.into(&c)
 		if c.Result == nil || c.Result.Holds != "result" || c.Result.Bytes == 0 || c.Result.Encrypted || strings.Contains(string(r.text), "secret") {
-			t.Errorf("it is told as %s", r.text)
+			t.Errorf("the claim is %s", r.text)
 		}
 	})
-	t.Run("an operator says what became of work", func(t *testing.T) {
+	t.Run("an operator resolves a claim", func(t *testing.T) {
 		w := open(t)
 		g := w.orders()
 		for outcome, body := range map[string]map[string]any{
@@ -96,7 +96,7 @@ func TestClaims(t *testing.T) {
 			var c admin.ClaimDetail
 			w.post(at("claims", id)+"/resolve", body).into(&c)
 			if state := map[string]string{"done": "done", "failed": "failed", "free": "absent"}[word]; c.State != state {
-				t.Errorf("%s: it is %s", outcome, c.State)
+				t.Errorf("%s: the state is %s", outcome, c.State)
 			}
 			got, err := result(t, g, outcome)
 			var failed *guard.FailedError
@@ -110,7 +110,7 @@ func TestClaims(t *testing.T) {
 			}
 		}
 	})
-	t.Run("an operator says what was answered to a request of the middleware", func(t *testing.T) {
+	t.Run("an operator sets the response of a request to the middleware", func(t *testing.T) {
 		w := open(t)
 		m, err := interlockhttp.Once(w.client, guard.Policy{Name: "pay", Scope: guard.Global, OnUnknown: guard.Hold})
 		if err != nil {
@@ -142,7 +142,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("the client gets %d %v %s", resp.Code, resp.Header(), resp.Body)
 		}
 	})
-	t.Run("what became of work is forgotten, and it runs again", func(t *testing.T) {
+	t.Run("after its record is deleted, work runs again", func(t *testing.T) {
 		w := open(t)
 		g := w.orders()
 		id := leave(t, g, "a")
@@ -155,7 +155,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("the next call gets %q, %v", got, err)
 		}
 	})
-	t.Run("what cannot be is a problem that says so", func(t *testing.T) {
+	t.Run("impossible requests are problems", func(t *testing.T) {
 		w := open(t)
 		g := w.orders()
 		_, c, err := g.Begin(t.Context(), guard.ID("running"))
@@ -166,9 +166,9 @@ func TestClaims(t *testing.T) {
 		s, _ := g.Lookup(t.Context(), guard.ID("running"))
 		w.post(at("claims", s.Key)+"/expire", why).problem(409, admin.Conflict)
 		w.post(at("claims", s.Key)+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(409, admin.Conflict)
-		w.get(at("claims", "order:nobody")).problem(404, admin.NotFound)
-		w.post(at("claims", "order:nobody")+"/expire", why).problem(404, admin.NotFound)
-		w.post(at("claims", "order:nobody")+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(404, admin.NotFound)
+		w.get(at("claims", "order:missing")).problem(404, admin.NotFound)
+		w.post(at("claims", "order:missing")+"/expire", why).problem(404, admin.NotFound)
+		w.post(at("claims", "order:missing")+"/resolve", map[string]any{"outcome": "done", "reason": "x"}).problem(404, admin.NotFound)
 		id := leave(t, g, "a")
 		for _, body := range []map[string]any{
 			{"outcome": "done"}, {"outcome": "lost", "reason": "x"}, {"reason": "x"}, {"outcome": "free", "result": 1, "reason": "x"},
@@ -187,7 +187,7 @@ func TestClaims(t *testing.T) {
 		w.post(at("claims", "x")+"/expire", why).problem(409, admin.NotSupported)
 		w.get("/api/v1/locks").problem(409, admin.NotSupported)
 	})
-	t.Run("spent tokens are the records of rules with forms", func(t *testing.T) {
+	t.Run("used tokens are the records of rules with forms", func(t *testing.T) {
 		w := open(t, func(o *admin.Options) {
 			o.Rules = func() *config.Config {
 				return &config.Config{Rules: []config.Rule{{Form: "checkout", Policy: guard.Policy{Name: "order"}}, {Policy: guard.Policy{Name: "other"}}}}
@@ -199,12 +199,12 @@ func TestClaims(t *testing.T) {
 			t.Errorf("listed %+v", list)
 		}
 		if open(t).get("/api/v1/tokens").into(&list); len(list.Claims) != 0 {
-			t.Errorf("without rules it lists %+v", list)
+			t.Errorf("without rules the list is %+v", list)
 		}
 	})
 }
 
-// forgetful is an engine that can do nothing besides locks.
+// forgetful is an engine that supports locks only.
 type forgetful struct{ engine.Engine }
 
 func (forgetful) Capabilities() engine.Capabilities { return engine.Capabilities{} }

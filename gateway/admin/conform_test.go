@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write openapi.json anew")
 
-// A document is what of an OpenAPI document answers are held to.
+// A document is the part of an OpenAPI document that responses are checked against.
 type document struct {
 	OpenAPI string
 	Paths   map[string]map[string]struct {
@@ -31,7 +31,7 @@ type document struct {
 	Components struct{ Schemas map[string]json.RawMessage }
 }
 
-// documents are those that were read before, and resolved their schemas.
+// documents caches parsed documents with their resolved schemas.
 var documents, resolved sync.Map
 
 func documentOf(t *testing.T, api *admin.Server) (d document) {
@@ -46,7 +46,7 @@ func documentOf(t *testing.T, api *admin.Server) (d document) {
 	return d
 }
 
-// schema returns that of answers to an operation with a status and a type.
+// schema returns the schema of an operation's response with a status and media type.
 func (d *document) schema(t *testing.T, method, path string, status int, media string) *jsonschema.Resolved {
 	t.Helper()
 	for template, operations := range d.Paths {
@@ -70,7 +70,7 @@ func (d *document) schema(t *testing.T, method, path string, status int, media s
 	return nil
 }
 
-// resolve makes a schema of its text.
+// resolve parses a schema.
 func (d *document) resolve(t *testing.T, text json.RawMessage) *jsonschema.Resolved {
 	t.Helper()
 	if known, ok := resolved.Load(string(text)); ok {
@@ -92,7 +92,7 @@ func (d *document) resolve(t *testing.T, text json.RawMessage) *jsonschema.Resol
 	return r
 }
 
-// fits tells whether a path is one of a template's.
+// fits reports whether a path matches a template.
 func fits(template, path string) bool {
 	a, b := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(a) != len(b) {
@@ -106,7 +106,7 @@ func fits(template, path string) bool {
 	return true
 }
 
-// conforms demands that an answer is as the document says, and safe in a browser.
+// conforms checks that a response matches the document and is safe in a browser.
 func conforms(t *testing.T, api *admin.Server, method, path string, resp *http.Response, text []byte) {
 	t.Helper()
 	for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Access-Control-Allow-Origin": ""} {
@@ -126,7 +126,7 @@ func conforms(t *testing.T, api *admin.Server, method, path string, resp *http.R
 	if schema == nil {
 		schema = d.resolve(t, json.RawMessage(`{"$ref": "#/$defs/Problem"}`))
 		if media != "application/problem+json" {
-			return // the document itself, or a probe
+			return // the document itself, or a health check
 		}
 	}
 	var v any
@@ -134,13 +134,13 @@ func conforms(t *testing.T, api *admin.Server, method, path string, resp *http.R
 		t.Fatalf("%s %s: %v in %s", method, path, err, text)
 	}
 	if err := schema.Validate(v); err != nil {
-		t.Errorf("%s %s answers %d with %s\nwhich is not as the document says: %v", method, path, resp.StatusCode, text, err)
+		t.Errorf("%s %s answers %d with %s\nwhich does not match the document: %v", method, path, resp.StatusCode, text, err)
 	}
 }
 
 func TestDocument(t *testing.T) {
 	w := open(t)
-	t.Run("is committed as it is served", func(t *testing.T) {
+	t.Run("the committed document is the served one", func(t *testing.T) {
 		r := w.get("/openapi.json")
 		if *update {
 			if err := os.WriteFile("openapi.json", r.text, 0o644); err != nil {
@@ -149,10 +149,10 @@ func TestDocument(t *testing.T) {
 		}
 		committed, err := os.ReadFile("openapi.json")
 		if err != nil || !bytes.Equal(committed, r.text) || !bytes.Equal(r.text, w.api.Document()) {
-			t.Errorf("openapi.json is not what is served (%v): go test ./admin -run TestDocument -update", err)
+			t.Errorf("openapi.json is out of date (%v): run go test ./admin -run TestDocument -update", err)
 		}
 	})
-	t.Run("is OpenAPI 3.1, with a schema and a sentence for everything", func(t *testing.T) {
+	t.Run("the document is OpenAPI 3.1, with a schema and a summary for each operation", func(t *testing.T) {
 		d := documentOf(t, w.api)
 		if d.OpenAPI != "3.1.0" || len(d.Paths) < 15 {
 			t.Fatalf("it is OpenAPI %s with %d paths", d.OpenAPI, len(d.Paths))
@@ -169,7 +169,7 @@ func TestDocument(t *testing.T) {
 						d.resolve(t, content.Schema)
 					}
 					if len(answer.Content) == 0 {
-						t.Errorf("%s %s says nothing about %s", method, path, status)
+						t.Errorf("%s %s has no schema for %s", method, path, status)
 					}
 				}
 			}
@@ -177,11 +177,11 @@ func TestDocument(t *testing.T) {
 		for name, schema := range d.Components.Schemas {
 			d.resolve(t, schema)
 			if name == "ErrorModel" {
-				t.Error("problems are not ours")
+				t.Error("the document contains huma's error model")
 			}
 		}
 	})
-	t.Run("says where it is", func(t *testing.T) {
+	t.Run("the document contains the prefix", func(t *testing.T) {
 		w := open(t, func(o *admin.Options) { o.Prefix = "/admin" })
 		if r := w.get("/admin/openapi.json"); r.status != 200 || !bytes.Contains(r.text, []byte(`"url": "/admin/"`)) {
 			t.Errorf("the answer is %d %.200s", r.status, r.text)
@@ -193,10 +193,10 @@ func TestDocument(t *testing.T) {
 			t.Errorf("/admin/livez answers %d", r.status)
 		}
 	})
-	t.Run("a prefix that cannot be one is refused", func(t *testing.T) {
+	t.Run("an invalid prefix is refused", func(t *testing.T) {
 		for _, prefix := range []string{"admin", "/admin/", "/{x}", "/"} {
 			if _, err := admin.New(admin.Options{Client: w.client, Engine: w.engine, Config: configured(), Prefix: prefix}); err == nil {
-				t.Errorf("%q was taken", prefix)
+				t.Errorf("%q was accepted", prefix)
 			}
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Describe tells about a lock as the API does, for commands that ask an engine
-// themselves. Its key is whole.
+// Describe returns a lock as the API does, for commands that query an engine directly.
+// The key includes the client's prefix.
 func Describe(info interlock.LockInfo) LockDetail {
 	l := LockDetail{Lock: Lock{
 		Key: info.Key, Kind: info.Kind.String(), Holders: []Holder{}, Waiters: len(info.Waiters), Listeners: info.Listeners,
@@ -25,25 +25,25 @@ func Describe(info interlock.LockInfo) LockDetail {
 	return l
 }
 
-// DescribeClaim tells about a record as the API does.
+// DescribeClaim returns a record as the API does.
 func DescribeClaim(rec guard.Record) ClaimDetail { return claim(rec) }
 
-// Outcome returns what the API's word for an outcome means: done, failed or free.
+// Outcome returns the state for the API's words done, failed and free.
 func Outcome(word string) (s engine.State, known bool) {
 	s, known = outcomes[word]
 	return s, known
 }
 
-// A Verdict is what an operator says became of work, as in the API.
+// A Resolution is the outcome of work, as set by an operator.
 type Resolution struct {
 	Outcome  string
 	Result   json.RawMessage // only with done
 	Response *Response       // only with done
-	Error    string          // only with failed; the default is the reason
+	Error    string          // only with failed. Default: Reason
 	Reason   string
 }
 
-// Kept returns what [guard.Records.Resolve] is to keep of it.
+// Stored returns the result for [guard.Records.Resolve].
 func (v Resolution) Stored() ([]byte, error) {
 	return (&resolution{ReasonBody: ReasonBody{Reason: v.Reason}, Outcome: v.Outcome, Result: v.Result, Response: v.Response, Error: v.Error}).stored()
 }

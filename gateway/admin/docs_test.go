@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// codes are all there are.
+// codes are all codes.
 var codes = []admin.Code{
 	admin.Invalid, admin.KeyInvalid, admin.Unauthenticated, admin.Forbidden, admin.ReadOnly, admin.CrossOrigin, admin.NotFound,
 	admin.MethodNotAllowed, admin.Conflict, admin.NotALock, admin.NotSupported, admin.TooLarge, admin.HostRefused, admin.TooMany,
@@ -53,12 +53,12 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	if !slices.Equal(shell[0], shell[1]) || len(shell[0]) != 4 {
-		t.Fatalf("the pages run other commands: %q and %q", shell[0], shell[1])
+		t.Fatalf("the two pages have different commands: %q and %q", shell[0], shell[1])
 	}
 	runs(t, strings.Join(shell[0][1:], ""))
 }
 
-// runs demands that what a page tells people to run works.
+// runs checks that the commands of a page work.
 func runs(t *testing.T, script string) {
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -80,7 +80,7 @@ func runs(t *testing.T, script string) {
 	}
 	for _, want := range []string{`"key":"order:42"`, `"state":"absent"`, `"action":"release"`, `"action":"resolve:free"`, ": welcome"} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("nothing says %s in\n%s", want, out)
+			t.Errorf("%s is not in\n%s", want, out)
 		}
 	}
 }

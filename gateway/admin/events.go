@@ -11,40 +11,39 @@ import (
 )
 
 const (
-	maxEvents  = 4096 // that are kept for who comes back
-	maxStreams = 64   // that listen at a time
+	maxEvents  = 4096 // in memory, for clients that reconnect
+	maxStreams = 64   // open at a time
 
-	// Of what happens to locks so many are told in a second: in a busy process
-	// nobody could read more.
+	// Lock events per second. A busy process has more than anyone could read.
 	locksPerSec = 200
 	locksBurst  = 1000
 )
 
-// Events are what happened lately, for those who listen, and for those who were cut
-// off and come back.
+// Events are the latest events of this process, for streams and for clients that
+// reconnect.
 type Events struct {
-	epoch string // tells the events of one process from those of another
+	epoch string // distinguishes the ids of this process from an earlier one
 
 	locks   *rate.Limiter
 	skipped atomic.Int64
 
 	mu      sync.Mutex
 	ring    []Event
-	next    uint64 // the number of the next one; the first is 1
-	changed chan struct{}
+	next    uint64        // number of the next event; the first is 1
+	changed chan struct{} // closed and replaced with each event
 	streams int
 	closed  bool
 }
 
-// An Event is something that happened.
+// An Event is something that happened to a lock, a request or the configuration.
 type Event struct {
-	ID   string    `json:"id" doc:"As Last-Event-ID it says where to go on."`
+	ID   string    `json:"id" doc:"Send it as Last-Event-ID to resume after this event."`
 	Time time.Time `json:"time"`
-	Kind string    `json:"kind" example:"lock.acquired" doc:"lock.waiting, lock.acquired, lock.contended, lock.released, lock.lost, admin, skipped, missed, or what the gateway tells."`
-	Data any       `json:"data" doc:"What it says depends on the kind."`
+	Kind string    `json:"kind" example:"lock.acquired" doc:"lock.waiting, lock.acquired, lock.contended, lock.released, lock.lost, admin, skipped, missed, or a kind of the gateway's."`
+	Data any       `json:"data" doc:"Its fields depend on the kind."`
 }
 
-// NewEvents returns Events without any.
+// NewEvents returns an empty Events.
 func NewEvents() *Events {
 	return &Events{
 		epoch: strconv.FormatInt(time.Now().UnixMilli(), 36), locks: rate.NewLimiter(locksPerSec, locksBurst),
@@ -52,16 +51,16 @@ func NewEvents() *Events {
 	}
 }
 
-// Tell adds something that happened. It must not be changed any more.
-func (e *Events) Publish(kind string, what any) {
+// Publish adds an event. The caller must not modify data afterwards.
+func (e *Events) Publish(kind string, data any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.add(kind, what)
+	e.add(kind, data)
 }
 
-// add is Tell with the mutex held.
-func (e *Events) add(kind string, what any) {
-	x := Event{ID: e.id(e.next), Time: time.Now().UTC(), Kind: kind, Data: what}
+// add is Publish with the mutex held.
+func (e *Events) add(kind string, data any) {
+	x := Event{ID: e.id(e.next), Time: time.Now().UTC(), Kind: kind, Data: data}
 	if len(e.ring) < maxEvents {
 		e.ring = append(e.ring, x)
 	} else {
@@ -72,8 +71,9 @@ func (e *Events) add(kind string, what any) {
 	e.changed = make(chan struct{})
 }
 
-// tellLock is Tell for what happens to locks, of which there may be too many.
-func (e *Events) publishLock(kind string, what any) {
+// publishLock is Publish with a rate limit, for events of locks. The next event that
+// passes is preceded by a count of the skipped ones.
+func (e *Events) publishLock(kind string, data any) {
 	if !e.locks.Allow() {
 		e.skipped.Add(1)
 		return
@@ -83,13 +83,13 @@ func (e *Events) publishLock(kind string, what any) {
 	if n := e.skipped.Swap(0); n > 0 {
 		e.add("skipped", map[string]int64{"count": n})
 	}
-	e.add(kind, what)
+	e.add(kind, data)
 }
 
 func (e *Events) id(n uint64) string { return e.epoch + "-" + strconv.FormatUint(n, 10) }
 
-// after returns the number of the event after the one with an ID, and whether all from
-// there on are still known.
+// after returns the number of the event after the one with an ID, and whether all events
+// from there on are still in memory.
 func (e *Events) after(id string) (n uint64, whole bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,8 +105,8 @@ func (e *Events) after(id string) (n uint64, whole bool) {
 	return last + 1, true
 }
 
-// from returns the events from a number on, and what is closed when there are more. It
-// is not ok if some are not known any more, or there will be none.
+// from returns the events from a number on, and a channel that is closed when there are
+// more. ok is false if some are no longer in memory, or the events are closed.
 func (e *Events) from(n uint64) (events []Event, news <-chan struct{}, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,7 +119,7 @@ func (e *Events) from(n uint64) (events []Event, news <-chan struct{}, ok bool) 
 	return events, e.changed, true
 }
 
-// enter lets one more listen, if there is room.
+// enter counts a new stream, and reports whether it may start.
 func (e *Events) enter() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

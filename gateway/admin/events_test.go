@@ -13,14 +13,14 @@ import (
 	"github.com/interlock-go/interlock/gateway/admin"
 )
 
-// A listener is somebody who listens to events.
+// A listener reads an event stream.
 type listener struct {
 	t      *testing.T
 	lines  *bufio.Reader
 	cancel context.CancelFunc
 }
 
-// listen begins to, after the event with that ID.
+// listen opens a stream, after the event with that id.
 func (w *world) listen(last string) *listener {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
@@ -42,14 +42,14 @@ func (w *world) listen(last string) *listener {
 		w.t.Fatalf("the stream is answered with %d, %v", resp.StatusCode, resp.Header)
 	}
 	l := &listener{w.t, bufio.NewReader(resp.Body), cancel}
-	for { // until it has begun
+	for { // until the stream has started
 		if line, err := l.lines.ReadString('\n'); err != nil || line == ": welcome\n" {
 			return l
 		}
 	}
 }
 
-// next returns the next event; without an ID if the stream has ended.
+// next returns the next event; one without an id if the stream has ended.
 func (l *listener) next() (e admin.Event) {
 	l.t.Helper()
 	var id string
@@ -70,7 +70,7 @@ func (l *listener) next() (e admin.Event) {
 	}
 }
 
-// is demands that the next event is of a kind.
+// is checks the kind of the next event.
 func (l *listener) is(kind string) admin.Event {
 	l.t.Helper()
 	e := l.next()
@@ -81,12 +81,12 @@ func (l *listener) is(kind string) admin.Event {
 }
 
 func TestEvents(t *testing.T) {
-	t.Run("what happens is told: to locks, by operators, and by the gateway", func(t *testing.T) {
+	t.Run("the stream has events of locks, operators and the gateway", func(t *testing.T) {
 		w := open(t)
 		l := w.listen("")
 		hold := w.lock(w.client.Mutex("a:1"))
 		if what := l.is("lock.acquired").Data.(map[string]any); what["key"] != "a:1" || what["owner"] == hold.Holder() {
-			t.Errorf("it is told %v", what)
+			t.Errorf("the event is %v", what)
 		}
 		w.post(at("locks", "a:1")+"/release", why)
 		for kinds := map[string]bool{"admin": true, "lock.lost": true}; len(kinds) > 0; {
@@ -101,7 +101,7 @@ func TestEvents(t *testing.T) {
 		w.api.Publish("odd", func() {}) // has no JSON
 		l.is("odd")
 	})
-	t.Run("who comes back goes on where it was", func(t *testing.T) {
+	t.Run("a client that reconnects resumes where it was", func(t *testing.T) {
 		w := open(t)
 		l := w.listen("")
 		w.api.Publish("one", 1)
@@ -113,7 +113,7 @@ func TestEvents(t *testing.T) {
 		l.is("two")
 		l.is("three")
 	})
-	t.Run("who comes back too late, or from before a restart, is told that it missed some", func(t *testing.T) {
+	t.Run("a client that reconnects too late, or after a restart, learns that it missed events", func(t *testing.T) {
 		w := open(t)
 		w.api.Publish("first", nil)
 		l := w.listen("another-1")
@@ -126,11 +126,11 @@ func TestEvents(t *testing.T) {
 		l = w.listen(first.ID)
 		l.is("missed")
 		if e := l.is("many"); e.Data.(float64) != 5000-4096 {
-			t.Errorf("it goes on with %+v", e)
+			t.Errorf("the stream resumes with %+v", e)
 		}
 		w.listen("nonsense").is("missed")
 	})
-	t.Run("only so many listen", func(t *testing.T) {
+	t.Run("the number of streams is limited", func(t *testing.T) {
 		events := admin.NewEvents()
 		w := open(t, func(o *admin.Options) { o.Events = events })
 		var all []*listener
@@ -146,11 +146,11 @@ func TestEvents(t *testing.T) {
 		}
 		w.listen("")
 	})
-	t.Run("who reads too slowly is cut off, and holds nobody up", func(t *testing.T) {
+	t.Run("a slow client is disconnected, and does not delay others", func(t *testing.T) {
 		w := open(t)
 		l := w.listen("")
 		large := strings.Repeat("x", 10_000)
-		for i := 0; ; i++ { // more than the connection holds, and than are kept
+		for i := 0; ; i++ { // more than the connection buffers, and more than are in memory
 			if w.api.Publish("large", large); i > 3*4096 {
 				break
 			}
@@ -160,7 +160,7 @@ func TestEvents(t *testing.T) {
 			n++
 		}
 		if n > 2*4096 {
-			t.Errorf("it heard %d events", n)
+			t.Errorf("the client received %d events", n)
 		}
 	})
 	t.Run("streams end with the server", func(t *testing.T) {
@@ -168,24 +168,24 @@ func TestEvents(t *testing.T) {
 		l := w.listen("")
 		w.end()
 		if e := l.next(); e.ID != "" {
-			t.Errorf("it hears %+v", e)
+			t.Errorf("the client receives %+v", e)
 		}
 		w.get("/api/v1/events").problem(503, admin.TooManyStreams)
 	})
-	t.Run("too many locks are not told, but how many were not", func(t *testing.T) {
+	t.Run("above the rate limit, lock events are skipped and counted", func(t *testing.T) {
 		events := admin.NewEvents()
 		l := open(t, func(o *admin.Options) { o.Events = events }).listen("")
 		acquired := events.Trace().Acquired
-		for range 20_000 { // far more than are told in the time that it takes
+		for range 20_000 { // far more than the rate limit allows
 			acquired(interlock.Acquired{Key: "a:1"})
 		}
-		time.Sleep(100 * time.Millisecond) // until some may be told again
+		time.Sleep(100 * time.Millisecond) // until the limit allows more
 		acquired(interlock.Acquired{Key: "a:2"})
 		for {
 			if e := l.next(); e.Kind == "skipped" {
 				return
 			} else if e.ID == "" {
-				t.Fatal("nothing says that some were skipped")
+				t.Fatal("no event counts the skipped ones")
 			}
 		}
 	})

@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A world is an API with its engine, and a server that it is called at.
+// A world is an API with its engine and a server.
 type world struct {
 	t      *testing.T
 	engine engine.Engine
@@ -32,7 +32,7 @@ type world struct {
 	header http.Header // of every request
 }
 
-// open returns a world, which may be changed before it begins.
+// open returns a world; the changes are applied to its options first.
 func open(t *testing.T, change ...func(*admin.Options)) *world {
 	t.Helper()
 	w := closed(t, change...)
@@ -44,7 +44,7 @@ func open(t *testing.T, change ...func(*admin.Options)) *world {
 	return w
 }
 
-// closed returns one without a server, as it has to be where time is virtual.
+// closed returns a world without a server, for virtual time.
 func closed(t *testing.T, change ...func(*admin.Options)) *world {
 	t.Helper()
 	w := &world{t: t, log: new(bytes.Buffer), header: http.Header{}}
@@ -64,19 +64,19 @@ func closed(t *testing.T, change ...func(*admin.Options)) *world {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = o.Client.Close(ctx) // a test that failed may have left something
+		_ = o.Client.Close(ctx) // a failed test may leave a lock held
 	})
 	return w
 }
 
-// end ends the streams, which a server waits for.
+// end ends the streams, which the server's Close waits for.
 func (w *world) end() {
 	if err := w.api.Close(); err != nil {
 		w.t.Error(err)
 	}
 }
 
-// A reply is an answer of the API.
+// A reply is a response of the API.
 type reply struct {
 	t      *testing.T
 	status int
@@ -84,7 +84,7 @@ type reply struct {
 	text   []byte
 }
 
-// call makes a request with a body in JSON, if there is one.
+// call sends a request; a body that is not nil is sent as JSON.
 func (w *world) call(method, path string, body any) *reply {
 	w.t.Helper()
 	var text io.Reader
@@ -130,7 +130,7 @@ func (w *world) get(path string) *reply { w.t.Helper(); return w.call("GET", pat
 
 func (w *world) post(path string, body any) *reply { w.t.Helper(); return w.call("POST", path, body) }
 
-// into reads the answer, which has to be a 200.
+// into decodes the response, which must be a 200.
 func (r *reply) into(v any) {
 	r.t.Helper()
 	if r.status != http.StatusOK {
@@ -143,7 +143,7 @@ func (r *reply) into(v any) {
 	}
 }
 
-// problem demands that the answer is a problem with that status and code.
+// problem checks that the response is a problem with that status and code.
 func (r *reply) problem(status int, code admin.Code) admin.Problem {
 	r.t.Helper()
 	var p admin.Problem
@@ -154,7 +154,7 @@ func (r *reply) problem(status int, code admin.Code) admin.Problem {
 	return p
 }
 
-// lock takes a lock until the test ends.
+// lock holds a lock until the test ends.
 func (w *world) lock(l interlock.Locker) *interlock.Hold {
 	w.t.Helper()
 	_, hold, err := l.Lock(w.t.Context())
@@ -165,13 +165,13 @@ func (w *world) lock(l interlock.Locker) *interlock.Hold {
 	return hold
 }
 
-// at is the path of a lock or claim.
+// at returns the path of a lock or claim.
 func at(kind, key string) string { return "/api/v1/" + kind + "/" + url.PathEscape(key) }
 
-// why is the body of what needs no more than a reason.
+// why is a body with a reason only.
 var why = map[string]any{"reason": "the host is gone"}
 
-// orders returns a guard that holds what is unknown.
+// orders returns a guard with OnUnknown: Hold.
 func (w *world) orders() *guard.Guard[string] {
 	w.t.Helper()
 	g, err := guard.New[string](w.client, guard.Policy{Name: "order", Scope: guard.Global, OnUnknown: guard.Hold})
@@ -182,7 +182,7 @@ func (w *world) orders() *guard.Guard[string] {
 	return g
 }
 
-// answered makes a request without a server, and demands a status.
+// answered sends a request without a server, and checks the status.
 func answered(t *testing.T, api *admin.Server, method, path, body string, status int) string {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
@@ -196,7 +196,7 @@ func answered(t *testing.T, api *admin.Server, method, path, body string, status
 	return rec.Body.String()
 }
 
-// ask gets something without a server.
+// ask sends a GET without a server.
 func ask[T any](t *testing.T, api *admin.Server, path string) (v T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(answered(t, api, "GET", path, "", 200)), &v); err != nil {

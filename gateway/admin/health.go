@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,16 +14,16 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Health is how everything is.
+// Health is the state of the process and its engine.
 type Health struct {
-	Ready   bool           `json:"ready" doc:"As /readyz says."`
+	Ready   bool           `json:"ready" doc:"As in /readyz."`
 	Checks  []Check        `json:"checks"`
 	Uptime  int64          `json:"uptime_s"`
-	Doctor  map[string]any `json:"doctor,omitempty" doc:"What interlock doctor says of the engine: its nodes, what is promised, and what had better be changed."`
-	Notices []string       `json:"notices" doc:"What an operator should know of the engine, as that it has degraded."`
+	Doctor  map[string]any `json:"doctor,omitempty" doc:"The report of interlock doctor on the engine: its nodes, its guarantees, and recommended changes."`
+	Notices []string       `json:"notices" doc:"Notices of the engine, such as that it has degraded."`
 }
 
-// A Check is one thing that has to be right.
+// A Check is one condition of readiness.
 type Check struct {
 	Name  string `json:"name" enum:"engine,config,serving,audit"`
 	OK    bool   `json:"ok"`
@@ -30,9 +31,9 @@ type Check struct {
 }
 
 func (s *Server) healthRoutes() {
-	route(s, "get-health", "GET /health", "Ask how the engine and this process are",
-		"The engine is asked, and judged as interlock doctor does. In English, or Chinese if Accept-Language asks for it.", s.getHealth)
-	route(s, "get-stats", "GET /stats", "Count what has happened in this process", "Since it started.", s.getStats)
+	route(s, "get-health", "GET /health", "Get the health of the engine and this process",
+		"Probes the engine, and examines it as interlock doctor does. The report is in English, or in Chinese if Accept-Language prefers it.", s.getHealth)
+	route(s, "get-stats", "GET /stats", "Get the counters of this process", "They start at zero with the process.", s.getStats)
 }
 
 func (s *Server) getHealth(ctx context.Context, in *struct {
@@ -59,8 +60,8 @@ func (s *Server) getHealth(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// A checkup asks an engine how it is, and not more often than once in a second: who
-// asks for readiness needs no token.
+// A healthCache probes an engine at most once a second: readiness needs no token, and must
+// not put load on the engine.
 type healthCache struct {
 	mu   sync.Mutex
 	at   time.Time
@@ -81,29 +82,29 @@ func (c *healthCache) probe(ctx context.Context, e engine.Engine) (engine.Health
 	}
 	prober := e.Capabilities().Prober
 	if prober == nil {
-		return engine.Health{}, nil // it cannot be asked; then nothing is known against it
+		return engine.Health{}, nil // an engine that cannot be probed counts as healthy
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime) // others get the answer, too
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime) // other requests get the same result
 	defer cancel()
 	c.last, c.err = prober.Probe(ctx)
 	if c.err == nil && !doctor.Examine(c.last).Reached() {
-		c.err = fmt.Errorf("%w: no node of it answers", engine.ErrUnavailable)
+		c.err = fmt.Errorf("%w: none of its nodes answers", engine.ErrUnavailable)
 	}
 	c.at = time.Now()
 	return c.last, c.err
 }
 
-// checks looks at everything that has to be right.
+// checks returns all conditions of readiness.
 func (s *Server) checks(ctx context.Context) []Check {
 	_, err := s.health.probe(ctx, s.o.Engine)
 	if s.o.Degrades != nil && s.o.Degrades() {
-		err = nil // its users get along without it
+		err = nil // the gateway works without the engine
 	}
 	checks := []Check{check("engine", err)}
 	if s.o.Rules != nil {
 		var err error
 		if s.o.Rules() == nil {
-			err = fmt.Errorf("it has not been loaded")
+			err = errors.New("the configuration is not loaded yet")
 		}
 		checks = append(checks, check("config", err))
 	}
@@ -124,8 +125,8 @@ func allOK(checks []Check) bool {
 	return true
 }
 
-// probe returns what answers a probe of health, if the request is one: those are for
-// machines, which have no token, and call by whatever name they know.
+// probe returns the handler of a health check, if the request is one. Health checks need
+// no token, and accept any Host field: load balancers send neither.
 func (s *Server) probe(r *http.Request) (http.HandlerFunc, bool) {
 	path, ours := strings.CutPrefix(r.URL.Path, s.o.Prefix)
 	if !ours || r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -142,8 +143,7 @@ func (s *Server) probe(r *http.Request) (http.HandlerFunc, bool) {
 	return nil, false
 }
 
-// HealthHandler answers the probes of health, and nothing else: for a listener that
-// others may reach.
+// HealthHandler serves only health checks, so it can be exposed.
 func (s *Server) HealthHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setSecurityHeaders(w.Header())
@@ -151,21 +151,22 @@ func (s *Server) HealthHandler() http.Handler {
 			check(w, r)
 			return
 		}
-		problem(NotFound, "here are /livez, /readyz and /healthz, to be read").write(w)
+		problem(NotFound, "this listener serves GET /livez, /readyz and /healthz only").write(w)
 	})
 }
 
-// remark is what an operator should know although all is well.
+// reloadNotice returns a notice if the last reload failed. The process is ready all the
+// same.
 func (s *Server) reloadNotice() string {
 	if last := s.reloaded(); last != nil && !last.OK {
-		return "the last reload failed at " + last.Time.Format(time.RFC3339) + ", and what was there before stays: see the log, or /api/v1/rules"
+		return "the last reload failed at " + last.Time.Format(time.RFC3339) + "; the previous configuration stays in use; see the log, or /api/v1/rules"
 	}
 	return ""
 }
 
-// pulse answers a probe: in a word, in lines if it asks for them, or in JSON. Why
-// something is wrong it does not say: that may tell of addresses.
-func writeProbe(w http.ResponseWriter, r *http.Request, checks []Check, remark string) {
+// writeProbe answers a health check in one word, in lines with ?verbose, or in JSON. It
+// does not give reasons, because they may contain addresses.
+func writeProbe(w http.ResponseWriter, r *http.Request, checks []Check, notice string) {
 	word, status := "ok", http.StatusOK
 	if !allOK(checks) {
 		word, status = "failed", http.StatusServiceUnavailable
@@ -174,11 +175,11 @@ func writeProbe(w http.ResponseWriter, r *http.Request, checks []Check, remark s
 	if strings.Contains(r.Header.Get("Accept"), "json") {
 		h.Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		sheet := make(map[string]bool)
+		results := make(map[string]bool)
 		for _, c := range checks {
-			sheet[c.Name] = c.OK
+			results[c.Name] = c.OK
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"status": word, "checks": sheet})
+		_ = json.NewEncoder(w).Encode(map[string]any{"status": word, "checks": results})
 		return
 	}
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -191,8 +192,8 @@ func writeProbe(w http.ResponseWriter, r *http.Request, checks []Check, remark s
 			}
 			_, _ = fmt.Fprintf(w, "[%s] %s\n", sign, c.Name)
 		}
-		if remark != "" {
-			_, _ = fmt.Fprintf(w, "[!] %s\n", remark)
+		if notice != "" {
+			_, _ = fmt.Fprintf(w, "[!] %s\n", notice)
 		}
 	}
 	_, _ = fmt.Fprintln(w, word)

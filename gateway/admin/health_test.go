@@ -18,7 +18,7 @@ import (
 )
 
 func TestHealth(t *testing.T) {
-	t.Run("a process that lives and serves says so, to anybody", func(t *testing.T) {
+	t.Run("a healthy process answers health checks without a token", func(t *testing.T) {
 		w := open(t, guarded)
 		for path, want := range map[string]string{
 			"/livez": "ok\n", "/readyz": "ok\n", "/healthz": "ok\n", "/readyz?verbose": "[+] engine\n[+] audit\nok\n",
@@ -28,14 +28,14 @@ func TestHealth(t *testing.T) {
 			}
 		}
 		if r := w.with("Accept", "application/json").get("/readyz"); !strings.Contains(string(r.text), `"status":"ok"`) {
-			t.Errorf("in JSON it is %s", r.text)
+			t.Errorf("the JSON is %s", r.text)
 		}
 		if strings.Contains(w.log.String(), "livez") {
 			t.Error("a probe is in the log")
 		}
 		w.post("/livez", nil).problem(401, admin.Unauthenticated)
 	})
-	t.Run("one that ends, has no configuration or no engine, is alive and not ready", func(t *testing.T) {
+	t.Run("a process that shuts down, or lacks a configuration or engine, is alive and not ready", func(t *testing.T) {
 		why := errors.New("it is draining at 10.1.1.1")
 		w := open(t, func(o *admin.Options) {
 			o.Ready = func() error { return why }
@@ -53,7 +53,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("health is %+v", h)
 		}
 	})
-	t.Run("an engine that is away is found out", func(t *testing.T) {
+	t.Run("an engine that is down makes the process not ready", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			world := interlocktest.New(t)
 			api := closed(t, func(o *admin.Options) { o.Engine, o.Client = world.Engine(), world.Client() })
@@ -78,7 +78,7 @@ func TestHealth(t *testing.T) {
 			answered(t, api.api, "GET", "/readyz", "", 200)
 		})
 	})
-	t.Run("the doctor's verdict is told, in both languages", func(t *testing.T) {
+	t.Run("health contains the doctor's report in both languages", func(t *testing.T) {
 		w := open(t)
 		var en, zh admin.Health
 		w.get("/api/v1/health").into(&en)
@@ -99,7 +99,7 @@ func TestStats(t *testing.T) {
 	var s admin.Stats
 	w.get("/api/v1/stats").into(&s)
 	if s.Locks.Live != 1 || s.Locks.Acquired != 1 || s.Guards["order"].Asked != 7 || s.Guards["order"].Verdicts[string(guard.Replayed)] != 3 || s.Standby != nil {
-		t.Errorf("the numbers are %+v", s)
+		t.Errorf("the counters are %+v", s)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestReload(t *testing.T) {
 	}
 	var rules admin.Rules
 	if w.get("/api/v1/rules").into(&rules); rules.Reload == nil || rules.Reload.OK || rules.Reload.Error != mistake.Error() {
-		t.Errorf("the last error is not seen: %+v", rules)
+		t.Errorf("the rules do not contain the last error: %+v", rules)
 	}
 	mistake = nil
 	var r admin.Reload
@@ -127,7 +127,7 @@ func TestReload(t *testing.T) {
 	w.get("/api/v1/rules").problem(409, admin.NotSupported)
 }
 
-// T13: switch to a standby, and degrade to local locks, by the API.
+// T13: the API switches to a standby, and degrades to local locks.
 func TestStandby(t *testing.T) {
 	two := func(t *testing.T, primary, secondary *interlocktest.World) (*world, *standby.Engine) {
 		e, err := standby.New(t.Context(), primary.Engine(), secondary.Engine())
@@ -138,7 +138,7 @@ func TestStandby(t *testing.T) {
 		t.Cleanup(func() { _ = e.Close() })
 		return w, e
 	}
-	t.Run("an operator switches, and later degrades, and all is written down", func(t *testing.T) {
+	t.Run("an operator switches and later degrades, and the audit log records both", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, e := two(t, interlocktest.New(t), interlocktest.New(t))
 			defer w.end()
@@ -155,15 +155,15 @@ func TestStandby(t *testing.T) {
 				t.Errorf("it is %+v", e.State())
 			}
 			if st := ask[admin.Stats](t, w.api, "/api/v1/stats"); st.Standby == nil || st.Standby.Switches != 2 {
-				t.Errorf("the numbers are %+v", st.Standby)
+				t.Errorf("the counters are %+v", st.Standby)
 			}
-			trail := ask[admin.Audit](t, w.api, "/api/v1/audit")
-			if len(trail.Entries) != 2 || trail.Entries[0].Action != "degrade" || trail.Entries[1].Action != "switch:standby" || trail.Entries[1].Before[0].State != "primary" {
-				t.Errorf("the trail is %+v", trail)
+			audit := ask[admin.Audit](t, w.api, "/api/v1/audit")
+			if len(audit.Entries) != 2 || audit.Entries[0].Action != "degrade" || audit.Entries[1].Action != "switch:standby" || audit.Entries[1].Before[0].State != "primary" {
+				t.Errorf("the audit log is %+v", audit)
 			}
 		})
 	})
-	t.Run("a side that cannot be told is a conflict, unless it is forced", func(t *testing.T) {
+	t.Run("a side that cannot be reached is a conflict, unless the switch is forced", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			primary := interlocktest.New(t)
 			w, e := two(t, primary, interlocktest.New(t))
@@ -180,7 +180,7 @@ func TestStandby(t *testing.T) {
 			}
 		})
 	})
-	t.Run("an engine that is not made of two has nothing to switch", func(t *testing.T) {
+	t.Run("an engine without a standby cannot be switched", func(t *testing.T) {
 		w := open(t, func(o *admin.Options) { o.Engine = memory.New() })
 		w.get("/api/v1/standby").problem(409, admin.NotSupported)
 		w.post("/api/v1/standby/switch", map[string]any{"to": "standby", "reason": "x"}).problem(409, admin.NotSupported)

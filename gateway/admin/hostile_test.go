@@ -13,8 +13,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// hostile returns 500 names that are meant to do harm where they are shown, sent or
-// taken apart.
+// hostile returns 500 names that attack terminals, pages, paths and parsers.
 func hostile() (names []string) {
 	seeds := []string{
 		"..", ".", "/", "//", "a/b", "../../etc/passwd", "%2e%2e", "%", "%2F", "%zz", "a?b=c", "a#b", "a b", "+", "a&b", "a;b", "~", "release", "release-all",
@@ -45,14 +44,13 @@ func hostile() (names []string) {
 	return names
 }
 
-// 32 and 33: keys are others' words. They survive exactly where programs read them, and
-// are escaped where people do.
+// 32 and 33: keys are untrusted. Programs get them unchanged, and people get them escaped.
 func TestSecurity32HostileNames(t *testing.T) {
 	w := open(t)
 	names, locked := hostile(), map[string]bool{}
 	for _, name := range names {
 		if strings.ContainsFunc(name, unicode.IsControl) || locked[name] {
-			t.Fatalf("%q is no name, or there twice", name)
+			t.Fatalf("%q is not a key, or occurs twice", name)
 		}
 		w.lock(w.client.Mutex(name))
 		locked[name] = true
@@ -60,7 +58,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 	if len(locked) != 500 {
 		t.Fatalf("%d names", len(locked))
 	}
-	t.Run("they are listed as they are", func(t *testing.T) {
+	t.Run("hostile names are listed unchanged", func(t *testing.T) {
 		seen := map[string]bool{}
 		for cursor := ""; ; {
 			var list admin.Locks
@@ -74,19 +72,19 @@ func TestSecurity32HostileNames(t *testing.T) {
 		}
 		for name := range locked {
 			if !seen[name] {
-				t.Errorf("%q is not listed so", name)
+				t.Errorf("%q is not listed", name)
 			}
 		}
 	})
-	t.Run("each is found by its path, and taken away", func(t *testing.T) {
+	t.Run("each lock is found by its path and released", func(t *testing.T) {
 		for i, name := range names {
 			path := at("locks", name)
-			if name == "." || name == ".." || name == "/" || i%2 == 1 { // which are taken for directories
+			if name == "." || name == ".." || name == "/" || i%2 == 1 { // clients take these for directories
 				path = "/api/v1/locks/" + base64.RawURLEncoding.EncodeToString([]byte(name)) + "?encoding=base64url"
 			}
 			var l admin.LockDetail
 			if w.get(path).into(&l); l.Key != name || len(l.Holders) != 1 {
-				t.Fatalf("%q is told as %+v", name, l)
+				t.Fatalf("%q is returned as %+v", name, l)
 			}
 			if i%10 == 0 {
 				head, query, _ := strings.Cut(path, "?")
@@ -94,27 +92,27 @@ func TestSecurity32HostileNames(t *testing.T) {
 			}
 		}
 	})
-	t.Run("in the trail and the log they do nothing", func(t *testing.T) {
-		var trail admin.Audit
-		w.get("/api/v1/audit?limit=1000").into(&trail)
-		if len(trail.Entries) != 50 {
-			t.Fatalf("%d lines", len(trail.Entries))
+	t.Run("the audit log and the log contain them escaped", func(t *testing.T) {
+		var audit admin.Audit
+		w.get("/api/v1/audit?limit=1000").into(&audit)
+		if len(audit.Entries) != 50 {
+			t.Fatalf("%d lines", len(audit.Entries))
 		}
-		for _, d := range trail.Entries {
+		for _, d := range audit.Entries {
 			for _, text := range []string{d.Key, d.Reason} {
 				if strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) && !strings.ContainsRune(text, '\ufffd') {
-					t.Errorf("%q is written down", text)
+					t.Errorf("%q is recorded unescaped", text)
 				}
 				if len(text) > 5000 {
-					t.Errorf("%d bytes are written down", len(text))
+					t.Errorf("%d bytes are recorded", len(text))
 				}
 			}
 		}
 		if log := w.log.String(); strings.ContainsFunc(log, func(r rune) bool { return r != '\n' && unicode.Is(unicode.Cf, r) }) {
-			t.Error("the log has characters that are not seen")
+			t.Error("the log contains invisible characters")
 		}
 	})
-	t.Run("guards may be called so, too", func(t *testing.T) {
+	t.Run("guards may have hostile names", func(t *testing.T) {
 		for _, name := range names[:60] {
 			if len(name) > 60 {
 				continue
@@ -131,7 +129,7 @@ func TestSecurity32HostileNames(t *testing.T) {
 			}
 			var c admin.ClaimDetail
 			if w.get(at("claims", id)).into(&c); c.ID != id {
-				t.Errorf("%q is told as %+v", id, c)
+				t.Errorf("%q is returned as %+v", id, c)
 			}
 			_ = g.Close(t.Context())
 		}

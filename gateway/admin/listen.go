@@ -9,17 +9,16 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// ErrExposed means that the API would be reached from elsewhere, and asks for no token
-// or speaks no TLS.
-var ErrExposed = errors.New("admin: it would be open to others")
+// ErrExposed means that other machines could reach the API without a token or without
+// TLS.
+var ErrExposed = errors.New("admin: the API would be exposed")
 
-// CheckListen refuses a configuration with which others than those on this machine
-// could change things, or read tokens on the way: anything but the loopback needs
-// tokens and TLS, unless it says in so many words that it is to be insecure.
+// CheckListen refuses an address other than loopback without tokens or without TLS,
+// unless Insecure is set. Other machines could otherwise change locks or read tokens.
 func CheckListen(cfg *config.Admin) error {
 	host, _, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {
-		return fmt.Errorf("admin: %q is no address to listen at: write it like %q", cfg.Listen, "127.0.0.1:7070")
+		return fmt.Errorf("admin: %q is not a listen address: write it like %q", cfg.Listen, "127.0.0.1:7070")
 	}
 	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.Unmap().IsLoopback() {
 		return nil
@@ -28,9 +27,9 @@ func CheckListen(cfg *config.Admin) error {
 	case cfg.Insecure:
 		return nil
 	case len(cfg.Tokens) == 0:
-		return fmt.Errorf("%w: %s can be reached from other machines, and no token is asked for: add admin.tokens, or listen at 127.0.0.1", ErrExposed, cfg.Listen)
+		return fmt.Errorf("%w: other machines can reach %s, and there are no tokens: add admin.tokens, or listen on 127.0.0.1", ErrExposed, cfg.Listen)
 	case cfg.TLS == nil:
-		return fmt.Errorf("%w: %s can be reached from other machines, and tokens would be read on the way: add admin.tls, or listen at 127.0.0.1", ErrExposed, cfg.Listen)
+		return fmt.Errorf("%w: other machines can reach %s, and tokens would cross the network in the clear: add admin.tls, or listen on 127.0.0.1", ErrExposed, cfg.Listen)
 	}
 	return nil
 }

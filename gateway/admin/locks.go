@@ -9,73 +9,73 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// A Lock is a lock as the API tells it.
+// A Lock is a lock and its holders.
 type Lock struct {
-	Key       string   `json:"key" doc:"As it was given, without the gateway's namespace. Show it escaped."`
+	Key       string   `json:"key" doc:"Without the gateway's namespace. Escape it before you print it."`
 	Kind      string   `json:"kind" doc:"exclusive, fair, read, write or permit." example:"fair"`
 	Holders   []Holder `json:"holders"`
-	Waiters   int      `json:"waiters" doc:"How many stand in line."`
-	Listeners int      `json:"listeners" doc:"How many processes wait that stand in no line, as far as the engine can tell."`
+	Waiters   int      `json:"waiters" doc:"How many callers are in the queue."`
+	Listeners int      `json:"listeners" doc:"How many processes wait outside of the queue, as far as the engine knows."`
 }
 
-// A LockDetail is a lock with those who wait.
+// A LockDetail is a Lock with its queue.
 type LockDetail struct {
 	Lock
-	Queue []Waiter `json:"queue" doc:"Who stands in line, in order."`
+	Queue []Waiter `json:"queue" doc:"The waiters, in order."`
 }
 
-// A Holder is somebody who holds a lock.
+// A Holder is a holder of a lock.
 type Holder struct {
-	Owner  string   `json:"owner" doc:"A hash: who knew the owner itself could pass for it." example:"3c59dc048e885024"`
+	Owner  string   `json:"owner" doc:"A hash of the holder's id: with the id itself, a client could release the lock." example:"3c59dc048e885024"`
 	Kind   string   `json:"kind"`
-	Fence  uint64   `json:"fence" doc:"0 if it has none, as a holder of another library."`
-	Count  int      `json:"count" doc:"How often it has entered."`
-	TTLMS  int64    `json:"ttl_ms" doc:"What remains of its lease; 0 if it has no end."`
-	Client *Program `json:"client,omitempty" doc:"The program, if it is known."`
+	Fence  uint64   `json:"fence" doc:"0 if the holder has none, such as one of another library."`
+	Count  int      `json:"count" doc:"How often the holder has acquired a reentrant lock."`
+	TTLMS  int64    `json:"ttl_ms" doc:"What is left of its lease; 0 if the lease has no end."`
+	Client *Program `json:"client,omitempty" doc:"The holder's program, if the engine knows it."`
 }
 
-// A Waiter is somebody who stands in line.
+// A Waiter is a caller in the queue of a lock.
 type Waiter struct {
-	Owner  string   `json:"owner" doc:"A hash of what it will be called as a holder."`
+	Owner  string   `json:"owner" doc:"A hash of the id that it will have as a holder."`
 	Kind   string   `json:"kind"`
-	TTLMS  int64    `json:"ttl_ms" doc:"For how long its place is kept unless it comes back."`
+	TTLMS  int64    `json:"ttl_ms" doc:"How long its position is reserved, unless it retries."`
 	Client *Program `json:"client,omitempty"`
 }
 
-// A Program is who uses locks.
+// A Program is a process that uses locks.
 type Program struct {
 	Name  string    `json:"name"`
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
-	Since time.Time `json:"since" doc:"When it began to use locks."`
+	Since time.Time `json:"since" doc:"When its client was created."`
 }
 
 // Locks are a page of a list.
 type Locks struct {
 	Locks []Lock `json:"locks"`
-	Next  string `json:"next_cursor,omitempty" doc:"Where to go on; it is missing at the end."`
+	Next  string `json:"next_cursor,omitempty" doc:"The cursor of the next page; missing on the last page."`
 }
 
-// A Paged request asks for a part of a list.
+// A PageQuery selects a page of a list.
 type PageQuery struct {
-	Pattern string `query:"pattern" maxLength:"1024" doc:"* stands for any text and ? for any byte; a backslash before one makes it itself."`
-	Cursor  string `query:"cursor" maxLength:"1024" doc:"What next_cursor was; nothing at first."`
-	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many are enough. A page of the engine is not torn apart, so there may be some more."`
+	Pattern string `query:"pattern" maxLength:"1024" doc:"* stands for any text and ? for any byte; a backslash escapes them."`
+	Cursor  string `query:"cursor" maxLength:"1024" doc:"The next_cursor of the page before; empty for the first page."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The wanted length of the page. Pages of the engine are not split, so a page may be longer."`
 }
 
-// maxPages is how many pages of the engine one request may go through: a pattern that
-// matches nothing would otherwise keep it busy with all there is.
+// maxPages bounds how many pages of the engine one request reads. A pattern that matches
+// nothing would otherwise read all of them.
 const maxPages = 50
 
 func (s *Server) lockRoutes() {
-	route(s, "list-locks", "GET /locks", "List locks that are held",
-		"In no order. A lock may come twice over several pages, and a page may be empty while there is a next_cursor.", s.listLocks)
-	route(s, "get-lock", "GET /locks/{key}", "Look at one lock", "One that is free has no holders.", s.getLock)
-	route(s, "release-lock", "POST /locks/{key}/release", "Take a lock away from all who hold it",
-		"It is free at once. Who held it learns of it when it renews, or within half a second; what it does until then it does beside the "+
-			"next holder, and only a fence stops it. Of a lock that nobody holds the line is emptied.", s.releaseLock)
-	route(s, "release-locks", "POST /locks/release-all", "Take all locks away that match a pattern",
-		"`confirm` is how many you have seen: if there are more or fewer by now, nothing happens, and the answer is a conflict that says how many.",
+	route(s, "list-locks", "GET /locks", "List the locks that are held",
+		"The order is undefined. A lock may occur on two pages, and a page may be empty although it has a next_cursor.", s.listLocks)
+	route(s, "get-lock", "GET /locks/{key}", "Get one lock", "A free lock has no holders.", s.getLock)
+	route(s, "release-lock", "POST /locks/{key}/release", "Release a lock of any holder",
+		"The lock is free at once. Its holders notice when they renew, or within half a second. Until then they work at the same time as the "+
+			"next holder, and only a fence stops them. If the lock has no holder, its queue is emptied.", s.releaseLock)
+	route(s, "release-locks", "POST /locks/release-all", "Release all locks that match a pattern",
+		"`confirm` is the number of locks you expect. If another number matches, nothing is released, and the conflict states the number.",
 		s.releaseLocks)
 }
 
@@ -96,13 +96,13 @@ func (s *Server) listLocks(ctx context.Context, in *struct{ PageQuery }) (*body[
 	return answer(out), nil
 }
 
-// badCursor makes a mistake of the caller's out of an error that a cursor of theirs
-// has led to, and nothing else.
+// badCursor returns the problem of a failed list. With a cursor, an error of no other
+// kind is the cursor's fault.
 func badCursor(err error, cursor string) error {
 	if p := explain(err); cursor == "" || p.Code != Failed {
 		return p
 	}
-	return problem(Invalid, "the cursor %s is none, or not any more: begin without one", sanitize(cursor))
+	return problem(Invalid, "the cursor %s is not valid, or no longer: start without a cursor", sanitize(cursor))
 }
 
 func (s *Server) getLock(ctx context.Context, in *struct{ KeyPath }) (*body[LockDetail], error) {
@@ -132,34 +132,34 @@ func (s *Server) releaseLock(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// seize takes one lock away, and writes it down.
+// forceRelease releases one lock, and records it in the audit log.
 func (s *Server) forceRelease(ctx context.Context, key, reason string) (out LockDetail, err error) {
-	deed := AuditEntry{Action: "release", Key: key, Reason: reason}
-	err = s.act(ctx, &deed, func() error {
+	entry := AuditEntry{Action: "release", Key: key, Reason: reason}
+	err = s.act(ctx, &entry, func() error {
 		info, err := s.o.Client.ForceRelease(ctx, key)
 		if err != nil {
 			return err
 		}
 		out = s.lock(info)
 		for _, h := range out.Holders {
-			deed.Before = append(deed.Before, Before{Owner: h.Owner, Fence: h.Fence})
+			entry.Before = append(entry.Before, Before{Owner: h.Owner, Fence: h.Fence})
 		}
 		return nil
 	})
 	return out, err
 }
 
-// maxReleased is how many locks can be taken away at once. More are a mistake in a
-// pattern.
+// maxReleased bounds how many locks one request releases. A pattern that matches more is
+// probably a mistake.
 const maxReleased = 10_000
 
-// Released is what came of taking many locks away.
+// Released is the result of releasing several locks.
 type Released struct {
-	Released int       `json:"released" doc:"How many were taken away."`
-	Failed   []Failure `json:"failed" doc:"Those that could not be."`
+	Released int       `json:"released" doc:"How many locks were released."`
+	Failed   []Failure `json:"failed" doc:"The locks that could not be released."`
 }
 
-// A Failure is a lock that could not be taken away.
+// A Failure is a lock that could not be released.
 type Failure struct {
 	Key    string `json:"key"`
 	Code   Code   `json:"code"`
@@ -169,19 +169,19 @@ type Failure struct {
 func (s *Server) releaseLocks(ctx context.Context, in *struct {
 	Body struct {
 		ReasonBody
-		Pattern string `json:"pattern" minLength:"1" maxLength:"1024" doc:"As in a list; * for all."`
-		Confirm int    `json:"confirm" minimum:"0" doc:"How many locks you have seen that match."`
+		Pattern string `json:"pattern" minLength:"1" maxLength:"1024" doc:"As in a list; * matches all."`
+		Confirm int    `json:"confirm" minimum:"0" doc:"The number of locks that you expect to match."`
 	}
 }) (*body[Released], error) {
-	deed := AuditEntry{Action: "release-all", Key: in.Body.Pattern, Reason: in.Body.Reason}
+	entry := AuditEntry{Action: "release-all", Key: in.Body.Pattern, Reason: in.Body.Reason}
 	out := Released{Failed: []Failure{}}
-	err := s.act(ctx, &deed, func() error {
+	err := s.act(ctx, &entry, func() error {
 		keys, err := s.keys(ctx, in.Body.Pattern)
 		if err != nil {
 			return err
 		}
 		if len(keys) != in.Body.Confirm {
-			return problem(Conflict, "%d locks match by now, and you have seen %d: look again, and confirm the number", len(keys), in.Body.Confirm)
+			return problem(Conflict, "%d locks match, and confirm is %d: list them again, and confirm the number", len(keys), in.Body.Confirm)
 		}
 		for _, key := range keys {
 			if _, err := s.forceRelease(ctx, key, in.Body.Reason); err != nil {
@@ -199,7 +199,7 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// keys returns those of all locks that match a pattern, each once.
+// keys returns the keys of all locks that match a pattern, without repetitions.
 func (s *Server) keys(ctx context.Context, pattern string) (keys []string, err error) {
 	seen := make(map[string]bool)
 	for info, err := range s.o.Client.Locks(ctx, pattern) {
@@ -209,7 +209,7 @@ func (s *Server) keys(ctx context.Context, pattern string) (keys []string, err e
 		case seen[info.Key]:
 			continue
 		case len(keys) == maxReleased:
-			return nil, problem(Conflict, "more than %d locks match: narrow the pattern", maxReleased)
+			return nil, problem(Conflict, "more than %d locks match: use a narrower pattern", maxReleased)
 		}
 		seen[info.Key] = true
 		keys = append(keys, s.bare(info.Key))
@@ -217,10 +217,10 @@ func (s *Server) keys(ctx context.Context, pattern string) (keys []string, err e
 	return keys, nil
 }
 
-// bare returns a key without what the client puts before it.
+// bare returns a key without the client's prefix.
 func (s *Server) bare(key string) string { return strings.TrimPrefix(key, s.o.Client.Prefix()) }
 
-// lock tells about a lock.
+// lock converts a lock.
 func (s *Server) lock(info interlock.LockInfo) LockDetail {
 	info.Key = s.bare(info.Key)
 	return Describe(info)
@@ -233,7 +233,7 @@ func program(c *interlock.ClientInfo) *Program {
 	return &Program{Name: c.Name, Host: c.Host, PID: c.PID, Since: c.Since}
 }
 
-// millis rounds up: what is left is never told as nothing.
+// millis rounds up, so that a lease with time left is never shown as 0.
 func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
-var errNoRecords = errors.New("this engine keeps no records of work that happens once")
+var errNoRecords = errors.New("this engine does not support guards, and has no records")

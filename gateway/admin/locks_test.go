@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/gateway/admin"
 )
 
-// T13: to find a leaked lock, and to take it away.
+// T13: an operator finds a leaked lock, and releases it.
 func TestLocks(t *testing.T) {
-	t.Run("a lock that is held is listed with who holds it", func(t *testing.T) {
+	t.Run("a held lock is listed with its holder", func(t *testing.T) {
 		w := open(t)
 		hold := w.lock(w.client.Mutex("order:42"))
 		w.lock(w.client.RWMutex("stock:1").Read())
@@ -35,7 +35,7 @@ func TestLocks(t *testing.T) {
 			t.Errorf("the owner is %q, want a hash", h.Owner)
 		}
 	})
-	t.Run("those who wait are told in order", func(t *testing.T) {
+	t.Run("waiters are listed in order", func(t *testing.T) {
 		w := open(t)
 		w.lock(w.client.Mutex("fair", interlock.Fair()))
 		for range 3 {
@@ -73,7 +73,7 @@ func TestLocks(t *testing.T) {
 			t.Errorf("%d of %d locks are listed on %d pages", len(seen), many, pages)
 		}
 	})
-	t.Run("a lock is taken away from who holds it, who learns of it", func(t *testing.T) {
+	t.Run("a released lock cancels its holder", func(t *testing.T) {
 		w := open(t)
 		ctx, hold, err := w.client.Mutex("order:42").Lock(t.Context())
 		if err != nil {
@@ -86,11 +86,11 @@ func TestLocks(t *testing.T) {
 		}
 		<-ctx.Done()
 		if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {
-			t.Errorf("the holder is told %v", err)
+			t.Errorf("the holder gets %v", err)
 		}
 		w.lock(w.client.Mutex("order:42", interlock.Wait(0)))
 	})
-	t.Run("all that match a pattern are taken away, if they are as many as were seen", func(t *testing.T) {
+	t.Run("all locks that match a pattern are released, if their number is confirmed", func(t *testing.T) {
 		w := open(t)
 		for _, key := range []string{"a:1", "a:2", "b:1"} {
 			w.lock(w.client.Mutex(key))
@@ -106,10 +106,10 @@ func TestLocks(t *testing.T) {
 		}
 		var list admin.Locks
 		if w.get("/api/v1/locks").into(&list); len(list.Locks) != 1 || list.Locks[0].Key != "b:1" {
-			t.Errorf("left are %+v", list)
+			t.Errorf("the remaining locks are %+v", list)
 		}
 	})
-	t.Run("keys are told without the namespace, and others' are not", func(t *testing.T) {
+	t.Run("keys are listed without the namespace, and keys of other namespaces are not", func(t *testing.T) {
 		e := memory.New()
 		ours := interlock.New(e, interlock.Prefix("shop*:"))
 		w := open(t, func(o *admin.Options) { o.Engine, o.Client = e, ours })
@@ -130,7 +130,7 @@ func TestLocks(t *testing.T) {
 			t.Errorf("the lock is %+v", l)
 		}
 	})
-	t.Run("what is asked wrongly is a problem that says so", func(t *testing.T) {
+	t.Run("invalid requests are problems", func(t *testing.T) {
 		w := open(t)
 		if _, err := w.client.Latch("latch", 1).CountDown(t.Context()); err != nil {
 			t.Fatal(err)

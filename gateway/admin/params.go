@@ -7,22 +7,22 @@ import (
 
 var problemType = reflect.TypeFor[Problem]()
 
-// A Keyed request is about one lock.
+// A KeyPath is the path of one lock.
 type KeyPath struct {
 	Key      string `path:"key" doc:"The lock's key, percent-encoded." example:"order:42"`
 	Encoding string `query:"encoding" enum:"percent,base64url" default:"percent" doc:"How the key in the path is encoded."`
 }
 
-// key returns which one.
+// key returns the decoded key.
 func (k *KeyPath) key() (string, error) { return decoded(k.Key, k.Encoding) }
 
-// An Identified request is about one record.
+// An IDPath is the path of one record.
 type IDPath struct {
-	ID       string `path:"id" doc:"The record's id, as lists tell it, percent-encoded." example:"order:9f86d081…"`
+	ID       string `path:"id" doc:"The record's id from a list, percent-encoded." example:"order:9f86d081…"`
 	Encoding string `query:"encoding" enum:"percent,base64url" default:"percent" doc:"How the id in the path is encoded."`
 }
 
-// id returns which one.
+// id returns the decoded id.
 func (i *IDPath) id() (string, error) { return decoded(i.ID, i.Encoding) }
 
 func decoded(text, encoding string) (string, error) {
@@ -31,12 +31,12 @@ func decoded(text, encoding string) (string, error) {
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return "", problem(KeyInvalid, "it is not base64url without padding: %v", err)
+		return "", problem(KeyInvalid, "the path is not base64url without padding: %v", err)
 	}
 	return string(raw), nil
 }
 
-// A Reasoned request changes something, and says why.
+// A ReasonBody is in the body of every change: the audit log records the reason.
 type ReasonBody struct {
-	Reason string `json:"reason" minLength:"1" maxLength:"500" doc:"Why. It is written down in the audit trail." example:"the host is gone"`
+	Reason string `json:"reason" minLength:"1" maxLength:"500" doc:"The reason, for the audit log." example:"the host is gone"`
 }

@@ -16,32 +16,32 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A Code says what kind of [Problem] it is. Programs go by it.
+// A Code is the kind of a [Problem]. Programs may rely on it.
 type Code string
 
 // The codes.
 const (
-	Invalid          Code = "invalid"            // 400 or 422: the request is not as the document says
-	KeyInvalid       Code = "key_invalid"        // 400: no lock or record can be called so
-	Unauthenticated  Code = "unauthenticated"    // 401: there is no token, or a wrong one
-	Forbidden        Code = "forbidden"          // 403: the token is only for looking
-	ReadOnly         Code = "read_only"          // 403: nothing can be changed here
-	CrossOrigin      Code = "cross_origin"       // 403: the request was made by another site's page
+	Invalid          Code = "invalid"            // 400 or 422: the request does not conform to the OpenAPI document
+	KeyInvalid       Code = "key_invalid"        // 400: the key of a lock or record is not valid
+	Unauthenticated  Code = "unauthenticated"    // 401: the token is missing or wrong
+	Forbidden        Code = "forbidden"          // 403: the token has the role view
+	ReadOnly         Code = "read_only"          // 403: the API is configured as read-only
+	CrossOrigin      Code = "cross_origin"       // 403: a page of another site sent the request
 	NotFound         Code = "not_found"          // 404
 	MethodNotAllowed Code = "method_not_allowed" // 405
-	Conflict         Code = "conflict"           // 409: it is not, or not any more, in a state for that
-	NotALock         Code = "not_a_lock"         // 409: there is something else at the key
-	NotSupported     Code = "not_supported"      // 409: this engine or process has no such thing
+	Conflict         Code = "conflict"           // 409: the current state does not allow the change
+	NotALock         Code = "not_a_lock"         // 409: the key holds another kind of value
+	NotSupported     Code = "not_supported"      // 409: this engine or process lacks the feature
 	TooLarge         Code = "too_large"          // 413
-	HostRefused      Code = "host_refused"       // 421: it was called by a name that is not its own
-	TooMany          Code = "too_many"           // 429: requests, or wrong tokens
-	Unavailable      Code = "engine_unavailable" // 503: the engine cannot be asked
-	OutcomeUnknown   Code = "outcome_unknown"    // 503: the engine was asked and has not answered; look
-	TooManyStreams   Code = "too_many_streams"   // 503: so many listen to events already
+	HostRefused      Code = "host_refused"       // 421: the Host field names another server
+	TooMany          Code = "too_many"           // 429: too many requests or wrong tokens
+	Unavailable      Code = "engine_unavailable" // 503: the engine does not answer
+	OutcomeUnknown   Code = "outcome_unknown"    // 503: the engine may have made the change; read the state
+	TooManyStreams   Code = "too_many_streams"   // 503: the number of event streams is limited
 	Failed           Code = "failed"             // 500
 )
 
-// DocsURL is where the codes are explained.
+// DocsURL is the page that explains the codes.
 const DocsURL = "https://github.com/interlock-go/interlock/blob/main/docs/admin.md"
 
 var statuses = map[Code]int{
@@ -50,20 +50,20 @@ var statuses = map[Code]int{
 	HostRefused: 421, TooMany: 429, Unavailable: 503, OutcomeUnknown: 503, TooManyStreams: 503, Failed: 500,
 }
 
-// A Problem is an answer that is not what was asked for: an RFC 9457 problem.
-type Problem struct { //nolint:errname // it is what RFC 9457 calls it, and an error besides
-	Type         string       `json:"type" format:"uri" doc:"Where this kind of problem is explained."`
+// A Problem is an error response in the format of RFC 9457.
+type Problem struct { //nolint:errname // the name in RFC 9457
+	Type         string       `json:"type" format:"uri" doc:"A page that explains this kind of problem."`
 	Title        string       `json:"title" doc:"The status in words."`
 	Status       int          `json:"status" minimum:"400" maximum:"599"`
-	Code         Code         `json:"code" doc:"What kind it is. Programs go by it."`
+	Code         Code         `json:"code" doc:"The kind of the problem. Programs may rely on it."`
 	Detail       string       `json:"detail" doc:"What happened, and what to do about it."`
-	RetryAfterMS int64        `json:"retry_after_ms,omitempty" doc:"After how long it may be tried again."`
-	Errors       []FieldError `json:"errors,omitempty" doc:"What is wrong with the request, one by one."`
+	RetryAfterMS int64        `json:"retry_after_ms,omitempty" doc:"The time to wait before a retry."`
+	Errors       []FieldError `json:"errors,omitempty" doc:"Each mistake in the request."`
 }
 
-// A Mistake is something that is wrong with a request.
+// A FieldError is a mistake in a request.
 type FieldError struct {
-	Location string `json:"location" doc:"Where, such as body.reason."`
+	Location string `json:"location" doc:"The position of the mistake, such as body.reason."`
 	Message  string `json:"message"`
 }
 
@@ -85,7 +85,7 @@ func problem(c Code, format string, args ...any) *Problem {
 	}
 }
 
-// after says when it may be tried again.
+// after sets the time to wait before a retry.
 func (p *Problem) after(d time.Duration) *Problem {
 	p.RetryAfterMS = max(d, time.Millisecond).Milliseconds()
 	return p
@@ -103,13 +103,13 @@ func (p *Problem) write(w http.ResponseWriter) {
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // strings and numbers always encode
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(text)
 }
 
-// explain makes a problem of an error.
+// explain converts an error to a problem.
 func explain(err error) *Problem {
 	var p *Problem
 	switch {
@@ -124,14 +124,14 @@ func explain(err error) *Problem {
 	case errors.Is(err, errors.ErrUnsupported):
 		return problem(NotSupported, "%v", err)
 	case errors.Is(err, engine.ErrUnknown):
-		return problem(OutcomeUnknown, "look before you try again: %v", err).after(time.Second)
+		return problem(OutcomeUnknown, "the change may have been made; read the state before you retry: %v", err).after(time.Second)
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return problem(Unavailable, "%v", err).after(time.Second)
 	}
 	return problem(Failed, "%v", err)
 }
 
-// translate makes problems of what huma has found wrong.
+// translate converts huma's errors to problems.
 func translate(_ huma.Context, _ string, v any) (any, error) {
 	m, ok := v.(*huma.ErrorModel)
 	if !ok {

@@ -11,27 +11,26 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// version is that of the API, not of the program.
+// version is the version of the API, not of the program.
 const version = "1.0.0"
 
-// maxBody is how long a request may be, in bytes: what is written by hand is shorter.
+// maxBody bounds the body of a request, in bytes. Requests are short: a reason, a result.
 const maxBody = 64 << 10
 
-const about = `Locks, claims, rules and events of Interlock, for people and programs.
+const about = `Locks, claims, rules and events of Interlock.
 
-Who calls shows a token (` + "`Authorization: Bearer …`" + `) or the cookie of a session. On the loopback, if no tokens are
-configured, nobody has to. GET changes nothing. Everything that changes something needs the role operate and a reason, and is
-written down in the audit trail.
+Clients send a token (` + "`Authorization: Bearer …`" + `) or a session cookie. If no tokens are configured, clients on the
+loopback interface need neither. GET changes nothing. A change needs the role operate and a reason, and is recorded in the audit log.
 
-Keys are whatever people have put into them: show them escaped. In a path they are percent-encoded, slashes included;
-` + "`?encoding=base64url`" + ` says that the key in the path is encoded so instead, for the keys ., .. and / which are taken
-for directories on the way.`
+Keys may contain any bytes: escape them before you print them. In a path they are percent-encoded, slashes included. With
+` + "`?encoding=base64url`" + ` the key in the path is base64url instead; use it for the keys ., .. and /, which proxies and
+clients take for directories.`
 
-// build makes the handler of what is let in.
+// build registers all operations, and renders the OpenAPI document.
 func (s *Server) build() error {
 	c := huma.DefaultConfig("Interlock admin API", version)
 	c.Info.Description = about
-	c.CreateHooks = nil // no $schema in answers
+	c.CreateHooks = nil // no $schema in responses
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.Transformers = []huma.Transformer{translate}
 	c.Servers = []*huma.Server{{URL: s.o.Prefix + "/"}}
@@ -50,7 +49,7 @@ func (s *Server) build() error {
 	s.eventRoutes()
 	s.sessionRoutes()
 	for _, unused := range []string{"ErrorModel", "ErrorDetail"} {
-		delete(s.api.OpenAPI().Components.Schemas.Map(), unused) // huma's own; ours is Problem
+		delete(s.api.OpenAPI().Components.Schemas.Map(), unused) // of huma, replaced by Problem
 	}
 	text, err := json.MarshalIndent(s.api.OpenAPI(), "", "  ")
 	if err != nil {
@@ -67,8 +66,7 @@ func (s *Server) build() error {
 // Document returns the OpenAPI document.
 func (s *Server) Document() []byte { return s.document }
 
-// route adds an operation: what huma needs to know of it, from "GET /locks" and a
-// sentence.
+// route registers an operation; at is its method and path, such as "GET /locks".
 func route[I, O any](s *Server, id, at, summary, description string, do func(context.Context, *I) (*O, error)) {
 	method, path, _ := strings.Cut(at, " ")
 	registry := s.api.OpenAPI().Components.Schemas
@@ -76,7 +74,7 @@ func route[I, O any](s *Server, id, at, summary, description string, do func(con
 		OperationID: id, Method: method, Path: "/api/v1" + path, Summary: summary, Description: description,
 		Tags: []string{strings.Split(path, "/")[1]}, MaxBodyBytes: maxBody,
 		Responses: map[string]*huma.Response{"default": {
-			Description: "Something else than what was asked for",
+			Description: "An error",
 			Content: map[string]*huma.MediaType{
 				problemJSON: {Schema: registry.Schema(problemType, true, "Problem")},
 			},
@@ -90,7 +88,7 @@ func route[I, O any](s *Server, id, at, summary, description string, do func(con
 	})
 }
 
-// A body is an answer.
+// A body is a response with a JSON body.
 type body[T any] struct{ Body T }
 
 func answer[T any](v T) *body[T] { return &body[T]{Body: v} }

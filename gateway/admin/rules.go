@@ -10,22 +10,22 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// Rules are what the gateway does, without secrets.
+// Rules are the gateway's configuration, without secrets.
 type Rules struct {
-	File      string   `json:"file" doc:"Where it was read."`
+	File      string   `json:"file" doc:"The configuration file."`
 	Namespace string   `json:"namespace,omitempty"`
-	Engine    []string `json:"engine" doc:"Addresses, without passwords."`
+	Engine    []string `json:"engine" doc:"URLs, without passwords."`
 	Listen    string   `json:"listen,omitempty"`
-	To        []string `json:"to" doc:"Who does the work, without passwords."`
-	Tokens    string   `json:"tokens,omitempty" doc:"The path at which tokens are handed out."`
+	To        []string `json:"to" doc:"URLs of the upstream, without passwords."`
+	Tokens    string   `json:"tokens,omitempty" doc:"The path of the token endpoint."`
 	Rules     []Rule   `json:"rules" doc:"In the order of the file."`
-	Reload    *Reload  `json:"reload,omitempty" doc:"What came of the last reload."`
+	Reload    *Reload  `json:"reload,omitempty" doc:"The result of the last reload."`
 }
 
-// A Rule is what happens to the requests that it matches.
+// A Rule is a lock or guard for the requests that it matches.
 type Rule struct {
 	Name      string            `json:"name"`
-	At        string            `json:"at" doc:"Its place in the file."`
+	At        string            `json:"at" doc:"Its position in the file, line:column."`
 	Methods   []string          `json:"methods" doc:"Empty: any."`
 	Path      string            `json:"path"`
 	Host      string            `json:"host,omitempty"`
@@ -38,10 +38,10 @@ type Rule struct {
 	Optional  bool              `json:"optional"`
 	Continue  bool              `json:"continue"`
 	Shadow    bool              `json:"shadow"`
-	Policy    *Policy           `json:"policy,omitempty" doc:"Of once and submit."`
+	Policy    *Policy           `json:"policy,omitempty" doc:"Only for once and submit."`
 }
 
-// A Policy is that of a guard.
+// A Policy is the policy of a guard.
 type Policy struct {
 	Scope       string `json:"scope"`
 	After       string `json:"after"`
@@ -55,29 +55,29 @@ type Policy struct {
 	Status      int    `json:"status"`
 }
 
-// A Reload is an attempt to read the configuration again.
+// A Reload is the result of reading the configuration again.
 type Reload struct {
 	Time  time.Time `json:"time"`
 	OK    bool      `json:"ok"`
-	Error string    `json:"error,omitempty" doc:"Why nothing has changed."`
+	Error string    `json:"error,omitempty" doc:"Why the previous configuration stays in use."`
 }
 
 func (s *Server) gatewayRoutes() {
 	var last reloads
-	route(s, "list-rules", "GET /rules", "Ask what the gateway does", "Secrets are left out.", func(_ context.Context, _ *struct{}) (*body[Rules], error) {
+	route(s, "list-rules", "GET /rules", "Get the gateway's rules", "Secrets are left out.", func(_ context.Context, _ *struct{}) (*body[Rules], error) {
 		return s.rules(cmp.Or(s.reloaded(), last.latest()))
 	})
-	route(s, "reload", "POST /reload", "Read the configuration again", "All or nothing: with a mistake in it everything stays as it is.",
+	route(s, "reload", "POST /reload", "Read the configuration again", "All or nothing: if the file has a mistake, the previous configuration stays in use.",
 		func(ctx context.Context, in *struct{ Body ReasonBody }) (*body[Reload], error) {
-			deed := AuditEntry{Action: "reload", Reason: in.Body.Reason}
-			err := s.act(ctx, &deed, func() error {
+			entry := AuditEntry{Action: "reload", Reason: in.Body.Reason}
+			err := s.act(ctx, &entry, func() error {
 				if s.o.Reload == nil {
-					return problem(NotSupported, "there is nothing to read again: this process has no configuration file")
+					return problem(NotSupported, "this process has no configuration file to reload")
 				}
 				err := s.o.Reload(ctx)
 				last.note(err)
 				if err != nil {
-					return problem(Invalid, "nothing has changed: %v", err)
+					return problem(Invalid, "the previous configuration stays in use: %v", err)
 				}
 				return nil
 			})
@@ -88,7 +88,7 @@ func (s *Server) gatewayRoutes() {
 		})
 }
 
-// reloaded returns what came of the last reload, or nil if nobody tells.
+// reloaded returns the result of the last reload; nil if it is not known.
 func (s *Server) reloaded() *Reload {
 	if s.o.Reloaded == nil {
 		return nil
@@ -96,7 +96,7 @@ func (s *Server) reloaded() *Reload {
 	return s.o.Reloaded()
 }
 
-// reloads remember the last one.
+// reloads remembers the last reload through this API.
 type reloads struct {
 	mu   sync.Mutex
 	last *Reload
@@ -120,7 +120,7 @@ func (s *Server) rules(last *Reload) (*body[Rules], error) {
 		cfg = s.o.Rules()
 	}
 	if cfg == nil {
-		return nil, problem(NotSupported, "there is no gateway in this process")
+		return nil, problem(NotSupported, "this process has no gateway")
 	}
 	out := Rules{File: cfg.File, Namespace: cfg.Namespace, Engine: []string{}, Listen: cfg.Listen, To: []string{}, Rules: []Rule{}, Reload: last}
 	for _, at := range append(append([]string{cfg.Engine.URL}, cfg.Engine.Quorum...), cfg.Engine.Standby...) {
@@ -173,18 +173,18 @@ func principalOf(p config.Principal) string {
 	return ""
 }
 
-// redacted returns an address with nothing in it that lets anybody in: no user, no
-// password, and no values of a query, which may be either.
+// redacted returns a URL without credentials: no user, no password, and no values in the
+// query, which may contain either.
 func redacted(at string) string {
 	u, err := url.Parse(at)
 	if err != nil {
-		return "(not a URL)" // whatever is in it
+		return "(not a URL)" // it may contain a password
 	}
 	if u.User != nil {
 		u.User = url.User("redacted")
 	}
 	if q, err := url.ParseQuery(u.RawQuery); err != nil || u.Opaque != "" {
-		u.RawQuery, u.Opaque = "", "" // whatever is in it
+		u.RawQuery, u.Opaque = "", "" // they may contain a password
 	} else if len(q) > 0 {
 		for name := range q {
 			q.Set(name, "redacted")

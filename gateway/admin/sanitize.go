@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// shown returns a text of somebody else's so that it can be read in a log or on a
-// terminal and do nothing there: what is not printed, which control, bidirectional and
-// zero-width characters are not, is escaped, and what is long is cut.
+// sanitize returns a client's text in a form that is safe in a log or on a terminal. It
+// escapes control, bidirectional and zero-width characters, and cuts the middle out of a
+// long text.
 func sanitize(text string) string {
 	const most = 256
 	if len(text) > most {
@@ -18,7 +18,7 @@ func sanitize(text string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// hashed stands for something whose text is not to be told.
+// hashed returns a short hash in place of a text that must not be shown.
 func hashed(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

@@ -22,7 +22,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// The numbers are those of the security list of the research: 29 to 35 are about this
+// The numbers are those of the security table in docs/traps.md: 29 to 35 are about this
 // API.
 
 const (
@@ -30,7 +30,7 @@ const (
 	operator = "a token for those who change something"
 )
 
-// guarded returns an API that asks for tokens.
+// guarded configures tokens.
 func guarded(o *admin.Options) {
 	o.Config.Tokens = []config.AdminToken{
 		{Name: "eve", Role: config.View, SHA256: sum(viewer)},
@@ -43,14 +43,14 @@ func sum(token string) string {
 	return hex.EncodeToString(s[:])
 }
 
-// as returns the world as one sees it who shows a token.
+// as returns the world with a token in every request.
 func (w *world) as(token string) *world {
 	x := *w
 	x.header = http.Header{"Authorization": {"Bearer " + token}}
 	return &x
 }
 
-// with returns the world as one sees it whose requests have a header.
+// with returns the world with a header in every request.
 func (w *world) with(pairs ...string) *world {
 	x := *w
 	x.header = w.header.Clone()
@@ -60,7 +60,7 @@ func (w *world) with(pairs ...string) *world {
 	return &x
 }
 
-func TestSecurity29NobodyElseIsLetInUnasked(t *testing.T) {
+func TestSecurity29OtherMachinesNeedTokensAndTLS(t *testing.T) {
 	tokens, cert := []config.AdminToken{{Name: "a"}}, &config.TLS{}
 	for _, c := range []struct {
 		cfg  config.Admin
@@ -86,9 +86,9 @@ func TestSecurity29NobodyElseIsLetInUnasked(t *testing.T) {
 		}
 	}
 	if err := admin.CheckListen(&config.Admin{Listen: "nonsense"}); err == nil {
-		t.Error("an address that is none was taken")
+		t.Error("an invalid address was accepted")
 	}
-	t.Run("without tokens only this machine is let in", func(t *testing.T) {
+	t.Run("without tokens only clients on this machine are served", func(t *testing.T) {
 		w := open(t)
 		for from, status := range map[string]int{"127.0.0.1:5": 200, "[::1]:5": 200, "[::ffff:127.0.0.1]:5": 200, "10.1.2.3:5": 401, "[2001:db8::1]:5": 401, "@": 401} {
 			r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/locks", nil)
@@ -98,14 +98,14 @@ func TestSecurity29NobodyElseIsLetInUnasked(t *testing.T) {
 				t.Errorf("from %s: %d, want %d", from, rec.Code, status)
 			}
 		}
-		if !strings.Contains(w.log.String(), "asks for no token") {
-			t.Errorf("the log does not say so: %s", w.log)
+		if !strings.Contains(w.log.String(), "has no tokens") {
+			t.Errorf("the log has no warning: %s", w.log)
 		}
 	})
 }
 
 func TestSecurity30TokensAndRoles(t *testing.T) {
-	t.Run("who shows no token, or a wrong one, sees and changes nothing", func(t *testing.T) {
+	t.Run("a client without a valid token can read and change nothing", func(t *testing.T) {
 		w := open(t, guarded)
 		w.lock(w.client.Mutex("a:1"))
 		for _, token := range []string{"", "wrong", operator + " ", strings.ToUpper(viewer), sum(operator)} {
@@ -114,10 +114,10 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 				x = w
 			}
 			if token == operator+" " {
-				continue // blanks around it are nobody's
+				continue // spaces around a token are trimmed
 			}
 			if r := x.get("/api/v1/locks"); r.header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%q: nothing says how to show a token", token)
+				t.Errorf("%q: the response does not say how to authenticate", token)
 			} else {
 				r.problem(401, admin.Unauthenticated)
 			}
@@ -137,17 +137,17 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		}
 		w.as(operator).post(at("locks", "a:1")+"/release", why).into(&admin.LockDetail{})
 	})
-	t.Run("where nothing may be changed nobody changes anything", func(t *testing.T) {
+	t.Run("a read-only API refuses every change", func(t *testing.T) {
 		w := open(t, guarded, func(o *admin.Options) { o.Config.ReadOnly = true })
 		for _, path := range writes {
 			w.as(operator).post(path, why).problem(403, admin.ReadOnly)
 		}
 		var v admin.Identity
 		if w.as(operator).get("/api/v1/session").into(&v); !v.ReadOnly || v.Role != config.Operate || v.Name != "ann" {
-			t.Errorf("who asks is told %+v", v)
+			t.Errorf("the identity is %+v", v)
 		}
 	})
-	t.Run("tokens are read from files and the environment, and short ones refused", func(t *testing.T) {
+	t.Run("tokens come from files and the environment, and short ones are refused", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "token")
 		if err := os.WriteFile(file, []byte(operator+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -166,11 +166,11 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		} {
 			_, err := admin.New(admin.Options{Client: w.client, Engine: w.engine, Config: &config.Admin{Tokens: []config.AdminToken{bad}}})
 			if err == nil {
-				t.Errorf("%+v was taken", bad)
+				t.Errorf("%+v was accepted", bad)
 			}
 		}
 	})
-	t.Run("who guesses has to wait, longer and longer, and nobody else", func(t *testing.T) {
+	t.Run("wrong tokens block their address for longer and longer, and no other", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := handler(t, guarded)
 			try := func(from, token string) int {
@@ -190,7 +190,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 				t.Errorf("after six wrong tokens a right one is answered with %d at once", code)
 			}
 			if code := try("10.0.0.2", operator); code != 200 {
-				t.Errorf("somebody else is answered with %d", code)
+				t.Errorf("another address gets %d", code)
 			}
 			tries := 0
 			for start := time.Now(); time.Since(start) < 10*time.Minute; time.Sleep(100 * time.Millisecond) {
@@ -213,7 +213,7 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			}
 		})
 	})
-	t.Run("every change and every refused one is written down", func(t *testing.T) {
+	t.Run("every change and every refused one is recorded", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "audit.jsonl")
 		w := open(t, guarded, func(o *admin.Options) { o.Config.Audit = file })
 		key := "a:\u202e\u200b<script>"
@@ -226,35 +226,35 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var deeds []admin.AuditEntry
+		var entries []admin.AuditEntry
 		for line := range bytes.Lines(text) {
 			var d admin.AuditEntry
 			if err := json.Unmarshal(line, &d); err != nil {
 				t.Fatal(err)
 			}
-			deeds = append(deeds, d)
+			entries = append(entries, d)
 		}
-		if len(deeds) != 4 {
-			t.Fatalf("%d lines: %s", len(deeds), text)
+		if len(entries) != 4 {
+			t.Fatalf("%d lines: %s", len(entries), text)
 		}
-		d := deeds[0]
+		d := entries[0]
 		if d.Actor != "ann" || d.Role != "operate" || d.Action != "release" || d.Key != `a:\u202e\u200b<script>` || len(d.KeyHash) != 16 ||
 			len(d.Before) != 1 || d.Before[0].Fence != hold.Fence() || d.Before[0].Owner == "" || d.Reason != `leaked\u202e` ||
 			d.Address != "127.0.0.1" || d.Result != "ok" || time.Since(d.Time) > time.Minute {
-			t.Errorf("the release is written down as %+v", d)
+			t.Errorf("the release is recorded as %+v", d)
 		}
 		if strings.Contains(string(text)+w.log.String(), hold.Holder()) {
-			t.Error("the owner itself is written down")
+			t.Error("the holder's id is recorded")
 		}
-		for i, want := range []struct{ who, result, code string }{{"eve", "refused", "forbidden"}, {"nobody", "refused", "unauthenticated"}, {"ann", "refused", "not_found"}} {
-			if got := deeds[i+1]; got.Actor != want.who || got.Result != want.result || string(got.Code) != want.code {
-				t.Errorf("written down is %+v, want %v", got, want)
+		for i, want := range []struct{ who, result, code string }{{"eve", "refused", "forbidden"}, {"anonymous", "refused", "unauthenticated"}, {"ann", "refused", "not_found"}} {
+			if got := entries[i+1]; got.Actor != want.who || got.Result != want.result || string(got.Code) != want.code {
+				t.Errorf("recorded is %+v, want %v", got, want)
 			}
 		}
-		var trail admin.Audit
-		w.as(viewer).get("/api/v1/audit?limit=2").into(&trail)
-		if len(trail.Entries) != 2 || trail.Entries[0].Action != "expire" {
-			t.Errorf("the trail is %+v", trail)
+		var audit admin.Audit
+		w.as(viewer).get("/api/v1/audit?limit=2").into(&audit)
+		if len(audit.Entries) != 2 || audit.Entries[0].Action != "expire" {
+			t.Errorf("the audit log is %+v", audit)
 		}
 		if n := strings.Count(w.log.String(), `"msg":"admin: `); n != 4 {
 			t.Errorf("the log has %d lines of it: %s", n, w.log)
@@ -263,14 +263,14 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 			t.Errorf("the file is %v, %v", info.Mode(), err)
 		}
 	})
-	t.Run("a trail that cannot be written is an error", func(t *testing.T) {
+	t.Run("an audit log that cannot be written is an error", func(t *testing.T) {
 		w := open(t)
 		_, err := admin.New(admin.Options{Client: w.client, Engine: w.engine, Config: &config.Admin{Audit: "/nowhere/audit"}})
 		if err == nil {
-			t.Error("it was taken")
+			t.Error("it was accepted")
 		}
 	})
-	t.Run("those who are refused cannot fill the trail", func(t *testing.T) {
+	t.Run("refused requests cannot fill the audit log", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := closed(t, guarded)
 			defer w.end()
@@ -278,20 +278,20 @@ func TestSecurity30TokensAndRoles(t *testing.T) {
 				w.api.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/reload", nil))
 			}
 			if n := strings.Count(w.log.String(), "unauthenticated"); n != 100 {
-				t.Errorf("%d of 300 refused requests are written down", n)
+				t.Errorf("%d of 300 refused requests are recorded", n)
 			}
 		})
 	})
 }
 
-// writes are the paths of what changes something.
+// writes are the paths of operations that change something.
 var writes = []string{
 	"/api/v1/locks/a:1/release", "/api/v1/locks/release-all", "/api/v1/claims/order:x/expire", "/api/v1/claims/order:x/resolve",
 	"/api/v1/reload", "/api/v1/standby/switch", "/api/v1/standby/degrade",
 }
 
 func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
-	t.Run("what another site's page sends is refused", func(t *testing.T) {
+	t.Run("a request from another site's page is refused", func(t *testing.T) {
 		w := open(t)
 		w.lock(w.client.Mutex("a:1"))
 		for _, path := range append(slices.Clone(writes), "/api/v1/session") {
@@ -325,7 +325,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		}
 		var list admin.Locks
 		if w.get("/api/v1/locks").into(&list); len(list.Locks) != 1 {
-			t.Errorf("left are %+v", list)
+			t.Errorf("the remaining locks are %+v", list)
 		}
 	})
 	t.Run("a session is a cookie that only this site's pages send", func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		r := w.post("/api/v1/session", map[string]any{"token": operator})
 		var v admin.Identity
 		if r.into(&v); !v.Authenticated || v.Name != "ann" || v.Role != config.Operate || !v.Tokens {
-			t.Errorf("it is told %+v", v)
+			t.Errorf("the identity is %+v", v)
 		}
 		set := r.header.Get("Set-Cookie")
 		for _, want := range []string{"interlock=", "HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"} {
@@ -346,7 +346,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		x := w.with("Cookie", value)
 		x.get("/api/v1/locks").into(&admin.Locks{})
 		x.with("Origin", "https://evil.example").post("/api/v1/reload", why).problem(403, admin.CrossOrigin)
-		for range 10 { // wrong tokens from here do not end it
+		for range 10 { // wrong tokens from this address do not end a session
 			w.as("wrong").get("/api/v1/locks")
 		}
 		x.get("/api/v1/locks").into(&admin.Locks{})
@@ -355,7 +355,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 		}
 		x.get("/api/v1/locks").problem(401, admin.Unauthenticated)
 	})
-	t.Run("over TLS its name is held to this host", func(t *testing.T) {
+	t.Run("over TLS the cookie has the prefix __Host-", func(t *testing.T) {
 		api := handler(t, guarded)
 		r := httptest.NewRequest(http.MethodPost, "https://localhost/api/v1/session", strings.NewReader(`{"token":"`+viewer+`"}`))
 		r.TLS = &tls.ConnectionState{}
@@ -366,7 +366,7 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 			t.Errorf("the answer is %d with the cookie %q", rec.Code, set)
 		}
 	})
-	t.Run("sessions end by themselves, and there are only so many", func(t *testing.T) {
+	t.Run("sessions expire, and their number is limited", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := handler(t, guarded)
 			begin := func() string {
@@ -386,11 +386,11 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 			first := begin()
 			time.Sleep(11 * time.Hour)
 			if !good(first) {
-				t.Error("it is over after 11 hours")
+				t.Error("the session has ended after 11 hours")
 			}
 			time.Sleep(2 * time.Hour)
 			if good(first) {
-				t.Error("it is not over after 13 hours")
+				t.Error("the session has not ended after 13 hours")
 			}
 			first = begin()
 			for range 1100 {
@@ -398,13 +398,13 @@ func TestSecurity31OtherSitesChangeNothing(t *testing.T) {
 				begin()
 			}
 			if n := api.Sessions(); n > 1024 || good(first) {
-				t.Errorf("%d sessions are kept", n)
+				t.Errorf("there are %d sessions", n)
 			}
 		})
 	})
 }
 
-// handler returns an API without a server, for time that is virtual.
+// handler returns an API without a server, for virtual time.
 func handler(t *testing.T, change ...func(*admin.Options)) *admin.Server {
 	t.Helper()
 	w := closed(t, change...)
@@ -412,7 +412,7 @@ func handler(t *testing.T, change ...func(*admin.Options)) *admin.Server {
 	return w.api
 }
 
-func TestSecurity34NamesThatAreNotItsOwn(t *testing.T) {
+func TestSecurity34ForeignHosts(t *testing.T) {
 	w := open(t, func(o *admin.Options) {
 		o.Config.Hosts = []string{"Admin.Example.com"}
 		o.Config.Listen = "shop-1:7070"
@@ -424,20 +424,20 @@ func TestSecurity34NamesThatAreNotItsOwn(t *testing.T) {
 		"10.0.0.1": 421, "evil.example:7070": 421, "xn--localhost": 421,
 	} {
 		if r := w.with("Host", host).get("/api/v1/locks"); r.status != status {
-			t.Errorf("called %s it answers %d, want %d", host, r.status, status)
+			t.Errorf("with the host %s the status is %d, want %d", host, r.status, status)
 		} else if status == 421 {
 			r.problem(421, admin.HostRefused)
 			w.with("Host", host).post("/api/v1/reload", why).problem(421, admin.HostRefused)
 			w.with("Host", host).get("/openapi.json").problem(421, admin.HostRefused)
 		}
 	}
-	t.Run("no other site reads an answer", func(t *testing.T) {
+	t.Run("other sites cannot read a response", func(t *testing.T) {
 		r := w.with("Origin", "https://evil.example").call("OPTIONS", "/api/v1/locks", nil)
 		if r.status < 400 || r.header.Get("Access-Control-Allow-Origin") != "" || r.header.Get("Access-Control-Allow-Methods") != "" {
 			t.Errorf("OPTIONS is answered with %d, %v", r.status, r.header)
 		}
 	})
-	t.Run("one address cannot ask without end", func(t *testing.T) {
+	t.Run("the requests of one address are limited", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := handler(t)
 			count := func() (served int) {
@@ -464,13 +464,13 @@ func TestSecurity34NamesThatAreNotItsOwn(t *testing.T) {
 			}
 		})
 	})
-	t.Run("what is too large is refused", func(t *testing.T) {
+	t.Run("a large body is refused", func(t *testing.T) {
 		r := w.post(at("locks", "x")+"/release", map[string]any{"reason": strings.Repeat("x", 100<<10)})
 		r.problem(413, admin.TooLarge)
 	})
 }
 
-func TestSecurity35SecretsAndDoorsThatAreNotThere(t *testing.T) {
+func TestSecurity35NoSecretsAndNoDebugEndpoints(t *testing.T) {
 	w := open(t)
 	for _, path := range []string{"/debug/pprof/", "/debug/vars", "/metrics", "/docs", "/schemas", "/"} {
 		w.get(path).problem(404, admin.NotFound)
@@ -495,7 +495,7 @@ rules:
 	var rules admin.Rules
 	r.into(&rules)
 	if strings.Contains(string(r.text), "hunter2") || strings.Contains(string(r.text), sum("hunter2hunter2hunter2")) {
-		t.Errorf("a secret is told: %s", r.text)
+		t.Errorf("the rules contain a secret: %s", r.text)
 	}
 	if len(rules.Rules) != 1 || rules.Rules[0].Verb != "once" || rules.Rules[0].Path != "/orders" || rules.Rules[0].Policy == nil ||
 		len(rules.Engine) != 1 || !strings.Contains(rules.Engine[0], "127.0.0.1:6379") {

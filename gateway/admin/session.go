@@ -16,8 +16,8 @@ const (
 	sessionLife = 12 * time.Hour
 )
 
-// sessions are those of browsers, which cannot send a token with a stream of events.
-// Of each only a hash is kept.
+// sessions are for browsers, which cannot send a token with an event stream. Only a hash
+// of each cookie is stored.
 type sessions struct {
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]session
@@ -31,7 +31,8 @@ type session struct {
 
 func newSessions() *sessions { return &sessions{all: make(map[[sha256.Size]byte]session)} }
 
-// begin returns the cookie of a new session.
+// begin starts a session, and returns its cookie. It removes expired sessions, and if
+// there are too many, the one that expires first.
 func (x *sessions) begin(name string, role config.Role) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -45,7 +46,7 @@ func (x *sessions) begin(name string, role config.Role) string {
 		}
 	}
 	if len(x.all) >= maxSessions {
-		delete(x.all, first) // the one that would end first
+		delete(x.all, first)
 	}
 	id := rand.Text() + rand.Text()
 	x.all[sha256.Sum256([]byte(id))] = session{name, role, now.Add(sessionLife)}
@@ -65,8 +66,8 @@ func (x *sessions) end(id string) {
 	delete(x.all, sha256.Sum256([]byte(id)))
 }
 
-// cookieName is what the cookie is called. Browsers hold a name that begins with
-// __Host- to come over TLS and from this very host.
+// cookieName returns the name of the session cookie. Browsers accept the prefix __Host-
+// only over TLS and from the host itself.
 func cookieName(tls bool) string {
 	if tls {
 		return "__Host-interlock"
@@ -74,7 +75,7 @@ func cookieName(tls bool) string {
 	return "interlock"
 }
 
-// resume finds the session that a request belongs to.
+// findSession authenticates a request by its session cookie.
 func (d *auth) findSession(r *http.Request, by *actor) bool {
 	c, err := r.Cookie(cookieName(by.tls))
 	if err != nil {
@@ -87,7 +88,7 @@ func (d *auth) findSession(r *http.Request, by *actor) bool {
 	return ok
 }
 
-// cookie is one with a value, for as long as a session lives; without one it ends it.
+// cookie returns a session cookie. An empty value deletes the cookie.
 func cookie(value string, tls bool) http.Cookie {
 	life := int(sessionLife / time.Second)
 	if value == "" {
@@ -98,26 +99,26 @@ func cookie(value string, tls bool) http.Cookie {
 	}
 }
 
-// An Identity is who the caller is.
+// An Identity is the caller, as authenticated.
 type Identity struct {
 	Authenticated bool        `json:"authenticated"`
 	Name          string      `json:"name,omitempty"`
 	Role          config.Role `json:"role,omitempty" enum:"view,operate"`
-	ReadOnly      bool        `json:"read_only" doc:"Nobody can change anything here."`
-	Tokens        bool        `json:"tokens" doc:"Tokens are asked for."`
+	ReadOnly      bool        `json:"read_only" doc:"The API refuses every change."`
+	Tokens        bool        `json:"tokens" doc:"The API requires tokens."`
 }
 
-// A visited answer may begin or end a session.
+// A sessionResponse may set or delete the session cookie.
 type sessionResponse struct {
 	SetCookie []http.Cookie `header:"Set-Cookie"`
 	Body      Identity
 }
 
 func (s *Server) sessionRoutes() {
-	route(s, "get-session", "GET /session", "Ask who one is", "It can be asked without a token.", s.getSession)
-	route(s, "begin-session", "POST /session", "Begin a session of a browser",
-		"With a token, for a cookie that scripts cannot read and other sites cannot use. It lasts for 12 hours.", s.beginSession)
-	route(s, "end-session", "DELETE /session", "End the session of a browser", "", s.endSession)
+	route(s, "get-session", "GET /session", "Get the caller's identity", "It needs no token.", s.getSession)
+	route(s, "begin-session", "POST /session", "Start a browser session",
+		"Exchanges a token for a cookie that scripts cannot read and other sites cannot use. It is valid for 12 hours.", s.beginSession)
+	route(s, "end-session", "DELETE /session", "End a browser session", "", s.endSession)
 }
 
 func (s *Server) getSession(ctx context.Context, _ *struct{}) (*sessionResponse, error) {
@@ -139,7 +140,7 @@ func (s *Server) beginSession(ctx context.Context, in *struct {
 }) (*sessionResponse, error) {
 	by := actorOf(ctx)
 	if len(s.auth.keys) == 0 {
-		return &sessionResponse{Body: s.identity(by)}, nil // there is nothing to sign in to
+		return &sessionResponse{Body: s.identity(by)}, nil // without tokens there are no sessions
 	}
 	if p := s.auth.checkToken(in.Body.Token, &by); p != nil {
 		s.audit.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, by)

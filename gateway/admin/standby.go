@@ -9,34 +9,34 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// A Switch is which of two engines counts.
+// A Switch is the state of a standby engine: which of its two sides is in use.
 type Switch struct {
 	Side      string            `json:"side" enum:"primary,standby,local"`
-	Epoch     uint64            `json:"epoch" doc:"How often it was switched."`
-	Since     *time.Time        `json:"since,omitempty" doc:"When it last was."`
-	By        string            `json:"by,omitempty" doc:"Who did."`
-	QuietMS   int64             `json:"quiet_ms" doc:"For how long nothing is granted, until what was granted before is over."`
-	Degraded  bool              `json:"degraded" doc:"This process has degraded by itself: the others may not have."`
-	Already   bool              `json:"already" doc:"That side counted before."`
-	Reached   []string          `json:"reached" doc:"The sides that know of it."`
-	Unreached map[string]string `json:"unreached" doc:"Those that do not, and why."`
+	Epoch     uint64            `json:"epoch" doc:"The number of switches."`
+	Since     *time.Time        `json:"since,omitempty" doc:"The time of the last switch."`
+	By        string            `json:"by,omitempty" doc:"The operator of the last switch."`
+	QuietMS   int64             `json:"quiet_ms" doc:"How long nothing is granted, until earlier leases have expired."`
+	Degraded  bool              `json:"degraded" doc:"This process has degraded on its own: others may still use the engine."`
+	Already   bool              `json:"already" doc:"The side was in use before."`
+	Reached   []string          `json:"reached" doc:"The sides that store the switch."`
+	Unreached map[string]string `json:"unreached" doc:"The sides that could not store it, with the reason."`
 }
 
 func (s *Server) standbyRoutes() {
-	route(s, "get-standby", "GET /standby", "Ask which of two engines counts", "A conflict, if the engine is not made of two.", s.getStandby)
-	route(s, "switch-standby", "POST /standby/switch", "Let the other engine count, for all processes",
-		"Nothing is granted until what was granted before is over. If a side cannot be told it is refused, unless it is forced: then who still "+
-			"reaches that side, and not the other one, goes on there, and two may have one lock. Force it when that side is down for everybody.",
+	route(s, "get-standby", "GET /standby", "Get the side of a standby engine that is in use", "A conflict if the engine is not a standby engine.", s.getStandby)
+	route(s, "switch-standby", "POST /standby/switch", "Switch all processes to a side",
+		"Nothing is granted until earlier leases have expired. If a side cannot be reached, the switch is refused unless it is forced. After a forced "+
+			"switch, a process that reaches only the other side still uses it, and two processes may hold one lock. Force it only if that side is down for all.",
 		s.switchStandby)
-	route(s, "degrade-standby", "POST /standby/degrade", "Let every process have locks of its own, in memory",
-		"The last resort, when neither engine can be used: nobody keeps the locks of two processes apart. The way back is to switch.", s.degradeStandby)
+	route(s, "degrade-standby", "POST /standby/degrade", "Let every process use locks in its own memory",
+		"A last resort if neither side works: two processes can hold the same lock. Switch to a side to return.", s.degradeStandby)
 }
 
-// pair returns the engine as one of two.
+// standbyEngine returns the engine, or a problem if it has no standby.
 func (s *Server) standbyEngine() (*standby.Engine, error) {
 	e, ok := s.o.Engine.(*standby.Engine)
 	if !ok {
-		return nil, problem(NotSupported, "the engine is not made of two: set engine.standby to two URLs")
+		return nil, problem(NotSupported, "the engine has no standby: set engine.standby to two URLs")
 	}
 	return e, nil
 }
@@ -61,7 +61,7 @@ func (s *Server) switchStandby(ctx context.Context, in *struct {
 	Body struct {
 		ReasonBody
 		To    string `json:"to" enum:"primary,standby"`
-		Force bool   `json:"force,omitempty" doc:"Even if a side cannot be told."`
+		Force bool   `json:"force,omitempty" doc:"Switch even if a side cannot be reached."`
 	}
 }) (*body[Switch], error) {
 	to, err := standby.ParseSide(in.Body.To)
@@ -74,22 +74,22 @@ func (s *Server) switchStandby(ctx context.Context, in *struct {
 func (s *Server) degradeStandby(ctx context.Context, in *struct {
 	Body struct {
 		ReasonBody
-		Force bool `json:"force,omitempty" doc:"Even if a side cannot be told."`
+		Force bool `json:"force,omitempty" doc:"Switch even if a side cannot be reached."`
 	}
 }) (*body[Switch], error) {
 	return s.switchTo(ctx, AuditEntry{Action: "degrade", Reason: in.Body.Reason}, standby.Local, in.Body.Force)
 }
 
-// turn switches, and writes it down.
-func (s *Server) switchTo(ctx context.Context, deed AuditEntry, to standby.Side, force bool) (*body[Switch], error) {
+// switchTo switches, and records it in the audit log.
+func (s *Server) switchTo(ctx context.Context, entry AuditEntry, to standby.Side, force bool) (*body[Switch], error) {
 	var out Switch
-	err := s.act(ctx, &deed, func() error {
+	err := s.act(ctx, &entry, func() error {
 		e, err := s.standbyEngine()
 		if err != nil {
 			return err
 		}
 		was := e.State()
-		deed.Before = []Before{{State: was.Side.String(), Fence: was.Epoch}}
+		entry.Before = []Before{{State: was.Side.String(), Fence: was.Epoch}}
 		opts := []standby.SwitchOption{standby.By(sanitize(actorOf(ctx).name))}
 		if force {
 			opts = append(opts, standby.Force())
@@ -104,7 +104,7 @@ func (s *Server) switchTo(ctx context.Context, deed AuditEntry, to standby.Side,
 	return answer(out), nil
 }
 
-// unswitched says why nothing, or not all, was switched.
+// switchError converts the error of a refused or partial switch.
 func switchError(err error) error {
 	var untold *standby.PartialSwitchError
 	switch {
@@ -123,7 +123,7 @@ func switchResult(r standby.Report) Switch {
 		out.Reached = append(out.Reached, side.String())
 	}
 	for side, why := range r.Untold {
-		out.Unreached[side.String()] = "it has another word"
+		out.Unreached[side.String()] = "the side stores another switch"
 		if why != nil {
 			out.Unreached[side.String()] = why.Error()
 		}

@@ -8,21 +8,21 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Stats are what has happened in this process.
+// Stats are the counters of this process.
 type Stats struct {
 	Locks   LockStats             `json:"locks"`
 	Guards  map[string]GuardStats `json:"guards" doc:"By name."`
-	Standby *StandbyStats         `json:"standby,omitempty" doc:"If the engine is made of two."`
+	Standby *StandbyStats         `json:"standby,omitempty" doc:"Only with a standby engine."`
 }
 
-// LockStats count what happened to locks.
+// LockStats are the counters of locks.
 type LockStats struct {
-	Live          int64  `json:"live" doc:"Held now."`
-	Waiting       int64  `json:"waiting" doc:"Waited for now."`
+	Live          int64  `json:"live" doc:"Locks held now."`
+	Waiting       int64  `json:"waiting" doc:"Callers waiting now."`
 	Acquired      uint64 `json:"acquired"`
-	HandedOver    uint64 `json:"handed_over" doc:"Of those, passed on in this process."`
-	Contended     uint64 `json:"contended" doc:"Not to be had."`
-	Failed        uint64 `json:"failed" doc:"Engine failures that a caller was told of."`
+	HandedOver    uint64 `json:"handed_over" doc:"Acquired by handover within this process."`
+	Contended     uint64 `json:"contended" doc:"Attempts that ended because another holder had the lock."`
+	Failed        uint64 `json:"failed" doc:"Engine failures returned to a caller."`
 	Renewed       uint64 `json:"renewed"`
 	RenewFailed   uint64 `json:"renew_failed"`
 	Released      uint64 `json:"released"`
@@ -30,18 +30,18 @@ type LockStats struct {
 	Lost          uint64 `json:"lost"`
 	CleanedUp     uint64 `json:"cleaned_up"`
 	Dropped       uint64 `json:"dropped"`
-	HeldMS        int64  `json:"held_ms" doc:"In sum, of all that ended."`
-	WaitedMS      int64  `json:"waited_ms" doc:"In sum, of all that were taken."`
+	HeldMS        int64  `json:"held_ms" doc:"Total time held, of locks that were released or lost."`
+	WaitedMS      int64  `json:"waited_ms" doc:"Total wait, of locks that were acquired."`
 }
 
-// GuardStats count what happened to the calls of one guard.
+// GuardStats are the counters of one guard.
 type GuardStats struct {
 	Running    int64             `json:"running"`
 	Waiting    int64             `json:"waiting"`
 	Asked      uint64            `json:"asked"`
 	Coalesced  uint64            `json:"coalesced"`
-	Verdicts   map[string]uint64 `json:"verdicts" doc:"Calls, by what they met."`
-	Endings    map[string]uint64 `json:"endings" doc:"Claims, by how they ended."`
+	Verdicts   map[string]uint64 `json:"verdicts" doc:"Calls, by verdict."`
+	Endings    map[string]uint64 `json:"endings" doc:"Claims, by ending."`
 	Lost       uint64            `json:"lost"`
 	Renewed    uint64            `json:"renewed"`
 	NotRenewed uint64            `json:"not_renewed"`
@@ -50,14 +50,14 @@ type GuardStats struct {
 	WaitedMS   int64             `json:"waited_ms"`
 }
 
-// StandbyStats count switches.
+// StandbyStats are the counters of a standby engine.
 type StandbyStats struct {
 	Switches  uint64 `json:"switches"`
-	Forced    uint64 `json:"forced" doc:"Although a side could not be told."`
+	Forced    uint64 `json:"forced" doc:"Switches although a side could not be reached."`
 	Automatic uint64 `json:"automatic"`
 	Degraded  uint64 `json:"degraded"`
 	Unheard   uint64 `json:"unheard"`
-	Refused   uint64 `json:"refused" doc:"In the quiet time after a switch."`
+	Refused   uint64 `json:"refused" doc:"Requests refused in the quiet time after a switch."`
 }
 
 func (s *Server) getStats(context.Context, *struct{}) (*body[Stats], error) {

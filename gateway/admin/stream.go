@@ -17,41 +17,42 @@ func (s *Server) eventRoutes() {
 	registry := s.api.OpenAPI().Components.Schemas
 	huma.Register(s.api, huma.Operation{
 		OperationID: "stream-events", Method: http.MethodGet, Path: "/api/v1/events", Tags: []string{"events"},
-		Summary: "Listen to what happens",
-		Description: "Server-sent events; the data of each is an Event in JSON. Without Last-Event-ID it begins with what happens from now on. " +
-			"An event of the kind missed says that some are not known any more. Who reads too slowly is cut off, and may come back.",
+		Summary: "Stream events",
+		Description: "Server-sent events; the data of each is an Event in JSON. Without Last-Event-ID, the stream starts with the next event. " +
+			"An event of the kind missed means that some events are lost. A client that reads too slowly is disconnected, and may reconnect.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The stream", Content: map[string]*huma.MediaType{
 				"text/event-stream": {Schema: registry.Schema(reflect.TypeFor[Event](), true, "Event")},
 			}},
-			"default": {Description: "Something else than what was asked for", Content: map[string]*huma.MediaType{
+			"default": {Description: "An error", Content: map[string]*huma.MediaType{
 				problemJSON: {Schema: registry.Schema(problemType, true, "Problem")},
 			}},
 		},
 	}, s.streamEvents)
-	route(s, "list-audit", "GET /audit", "List what was changed, and what was refused",
-		"Of this process, and so many of the latest; the file that the configuration names has all.", s.listAudit)
+	route(s, "list-audit", "GET /audit", "List changes and refused attempts",
+		"The latest entries of this process. The file in admin.audit has all of them.", s.listAudit)
 }
 
 func (s *Server) streamEvents(_ context.Context, in *struct {
-	Last string `header:"Last-Event-ID" maxLength:"64" doc:"The ID of the last event that was heard."`
+	Last string `header:"Last-Event-ID" maxLength:"64" doc:"The id of the last event received."`
 }) (*huma.StreamResponse, error) {
 	if !s.events.enter() {
-		return nil, problem(TooManyStreams, "%d listen already, or this server ends: close one", maxStreams).after(heartbeat)
+		return nil, problem(TooManyStreams, "%d streams are open already, or the server is shutting down: close one, or retry later", maxStreams).after(heartbeat)
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		defer s.events.leave()
 		r, w := humago.Unwrap(hc)
 		h := w.Header()
 		h.Set("Content-Type", "text/event-stream")
-		h.Set("X-Accel-Buffering", "no") // nginx would keep it back
+		h.Set("X-Accel-Buffering", "no") // nginx would delay the events
 		w.WriteHeader(http.StatusOK)
 		x := stream{events: s.events, w: w, control: http.NewResponseController(w), valid: s.auth.sessionCheck(actorOf(r.Context()))}
 		x.run(r.Context(), in.Last)
 	}}, nil
 }
 
-// stillGood returns what tells whether the session of a stream has not ended.
+// sessionCheck returns a function that reports whether the stream's session is still
+// valid. A stream with a token ends with its connection.
 func (d *auth) sessionCheck(by actor) func() bool {
 	return func() bool {
 		if by.session == "" {
@@ -62,7 +63,7 @@ func (d *auth) sessionCheck(by actor) func() bool {
 	}
 }
 
-// A stream is one who listens.
+// A stream sends events to one client.
 type stream struct {
 	events  *Events
 	w       http.ResponseWriter
@@ -71,7 +72,7 @@ type stream struct {
 	buf     bytes.Buffer
 }
 
-// run tells events until ctx is done, the events end, or nobody reads.
+// run sends events until ctx is done, the events are closed, or the client is too slow.
 func (x *stream) run(ctx context.Context, last string) {
 	next, whole := x.events.after(last)
 	fmt.Fprintf(&x.buf, "retry: 2000\n: welcome\n\n")
@@ -83,7 +84,7 @@ func (x *stream) run(ctx context.Context, last string) {
 	for {
 		events, news, ok := x.events.from(next)
 		if !ok {
-			return // it is too slow, or they end
+			return // the client is too slow, or the server is closing
 		}
 		for _, e := range events {
 			x.add(e)
@@ -105,21 +106,21 @@ func (x *stream) run(ctx context.Context, last string) {
 	}
 }
 
-// put writes an event down, to be sent.
+// add adds an event to the buffer.
 func (x *stream) add(e Event) {
 	data, err := json.Marshal(e)
-	if err != nil { // somebody has told what has no JSON
+	if err != nil { // the data of a published event has no JSON
 		data, _ = json.Marshal(Event{ID: e.ID, Time: e.Time, Kind: e.Kind, Data: fmt.Sprint(e.Data)})
 	}
 	fmt.Fprintf(&x.buf, "id: %s\ndata: %s\n\n", e.ID, data)
 }
 
-// flush sends what was written, and reports whether it was read in time.
+// flush sends the buffer, and reports whether the client read it in time.
 func (x *stream) flush() bool {
 	if x.buf.Len() == 0 {
 		return true
 	}
-	_ = x.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines has a reader without delays
+	_ = x.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines is a test's, and never slow
 	_, err := x.w.Write(x.buf.Bytes())
 	x.buf.Reset()
 	if err != nil {
@@ -128,7 +129,7 @@ func (x *stream) flush() bool {
 	return x.control.Flush() == nil
 }
 
-// rest waits, and reports whether ctx is not done.
+// pause waits, and returns false if ctx is done first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

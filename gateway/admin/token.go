@@ -14,17 +14,17 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// minToken is how long a token has to be, in bytes: shorter ones can be guessed.
+// minToken is the length of the shortest token, in bytes. Shorter ones can be guessed.
 const minToken = 20
 
-// A key is what is known of a token: not the token.
+// A tokenKey is a configured token. Only its hash is in memory.
 type tokenKey struct {
 	name string
 	role config.Role
 	sum  [sha256.Size]byte
 }
 
-// readTokens finds the tokens where the configuration says that they are.
+// readTokens reads the configured tokens, and reports all mistakes at once.
 func readTokens(tokens []config.AdminToken) (keys []tokenKey, err error) {
 	var errs []error
 	for i, t := range tokens {
@@ -33,7 +33,7 @@ func readTokens(tokens []config.AdminToken) (keys []tokenKey, err error) {
 			errs = append(errs, fmt.Errorf("admin: token %d (%q): %w", i+1, t.Name, err))
 		}
 		if t.Name == "" {
-			errs = append(errs, fmt.Errorf("admin: token %d has no name: the audit trail says who did what", i+1))
+			errs = append(errs, fmt.Errorf("admin: token %d has no name: the audit log needs one", i+1))
 		}
 		if t.Role != config.View && t.Role != config.Operate {
 			errs = append(errs, fmt.Errorf("admin: token %d (%q) has the role %q: choose %s or %s", i+1, t.Name, t.Role, config.View, config.Operate))
@@ -50,7 +50,7 @@ func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
 	case t.SHA256 != "":
 		raw, err := hex.DecodeString(t.SHA256)
 		if err != nil || len(raw) != len(sum) {
-			return sum, errors.New("its sha256 is not 64 hexadecimal digits: make one with printf %s \"$TOKEN\" | sha256sum")
+			return sum, errors.New("sha256 is not 64 hexadecimal digits: make one with printf %s \"$TOKEN\" | sha256sum")
 		}
 		copy(sum[:], raw)
 		return sum, nil
@@ -63,16 +63,16 @@ func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
 	case t.Env != "":
 		text = os.Getenv(t.Env)
 	default:
-		return sum, errors.New("nothing says what it is: give its sha256, or a file or environment variable that has it")
+		return sum, errors.New("the token has no source: set sha256, file or env")
 	}
 	if text = strings.TrimSpace(text); len(text) < minToken {
-		return sum, fmt.Errorf("it has %d characters and can be guessed: make one with openssl rand -hex 32", len(text))
+		return sum, fmt.Errorf("the token has %d bytes and can be guessed: make one with openssl rand -hex 32", len(text))
 	}
 	return sha256.Sum256([]byte(text)), nil
 }
 
-// identify finds out who makes a request: by a token, by a session, or, if no tokens
-// are configured, by where it comes from.
+// identify finds the sender of a request: by its token or session or, if no tokens are
+// configured, by its address. Without either, by keeps its empty role.
 func (d *auth) identify(r *http.Request, by *actor) *Problem {
 	if len(d.keys) == 0 {
 		ip, err := netip.ParseAddr(by.address)
@@ -81,7 +81,7 @@ func (d *auth) identify(r *http.Request, by *actor) *Problem {
 		case err != nil || !ip.IsLoopback():
 			return nil
 		case proxied(r.Header):
-			return problem(Unauthenticated, "a proxy on this machine passed this on, and nobody knows for whom: add admin.tokens")
+			return problem(Unauthenticated, "a proxy on this machine forwarded the request, so the sender is not known: add admin.tokens")
 		}
 		by.name, by.role = "local", config.Operate
 		return nil
@@ -96,8 +96,8 @@ func (d *auth) identify(r *http.Request, by *actor) *Problem {
 	return d.checkToken(strings.TrimSpace(token), by)
 }
 
-// proxied tells whether a request came by a proxy: then where it comes from says
-// nothing of who sent it.
+// proxied reports whether a proxy forwarded the request. Then the address is the proxy's,
+// not the sender's.
 func proxied(h http.Header) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if h[name] != nil {
@@ -107,8 +107,8 @@ func proxied(h http.Header) bool {
 	return false
 }
 
-// present looks at a token that somebody shows. Who has shown too many wrong ones has
-// to wait, even with a right one: otherwise it could be found by trying.
+// checkToken authenticates a sender by a token. A blocked address is refused even with a
+// right token; otherwise an attacker could find one by trying.
 func (d *auth) checkToken(token string, by *actor) *Problem {
 	if p := d.limits.checkBlocked(by.address); p != nil {
 		return p
@@ -116,14 +116,15 @@ func (d *auth) checkToken(token string, by *actor) *Problem {
 	k := d.find(token)
 	if k == nil {
 		d.limits.addFailure(by.address)
-		return problem(Unauthenticated, "that token is not known here")
+		return problem(Unauthenticated, "the token is not valid")
 	}
 	d.limits.resetFailures(by.address)
 	by.name, by.role = k.name, k.role
 	return nil
 }
 
-// find returns whose token it is. It takes as long whichever it is, or none.
+// find returns the key of a token, or nil. It compares with all keys in constant time, so
+// that its duration reveals nothing.
 func (d *auth) find(token string) (found *tokenKey) {
 	sum := sha256.Sum256([]byte(token))
 	for i := range d.keys {

@@ -6,11 +6,11 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// LockEvent is what happened to a lock.
+// A LockEvent is the data of an event about a lock.
 type LockEvent struct {
-	Key      string `json:"key"` // prefix included
+	Key      string `json:"key"` // with the client's prefix
 	Kind     string `json:"kind,omitempty"`
-	Owner    string `json:"owner,omitempty"` // a hash; of who holds it
+	Owner    string `json:"owner,omitempty"` // a hash of the holder
 	Fence    uint64 `json:"fence,omitempty"`
 	WaitedMS int64  `json:"waited_ms,omitempty"`
 	HeldMS   int64  `json:"held_ms,omitempty"`
@@ -18,8 +18,8 @@ type LockEvent struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Trace tells these events of the locks of a client that it is given to, with
-// [interlock.WithTrace].
+// Trace returns a trace that publishes the events of a client's locks. Give it to the
+// client with [interlock.WithTrace].
 func (e *Events) Trace() *interlock.Trace {
 	return &interlock.Trace{
 		Waiting: func(x interlock.Waiting) {
@@ -44,7 +44,7 @@ func (e *Events) Trace() *interlock.Trace {
 	}
 }
 
-// owner stands for a holder, who would be known to all if it were told.
+// owner returns a hash of a holder's id, which would allow its reader to release the lock.
 func owner(holder string) string {
 	if holder == "" {
 		return ""
@@ -60,7 +60,7 @@ func text(err error) string {
 }
 
 const (
-	heartbeat    = 15 * time.Second       // so that whatever is between does not take a stream for dead
+	heartbeat    = 15 * time.Second       // so that proxies do not close an idle stream
 	batch        = 100 * time.Millisecond // between two writes, so that many events share one
-	writeTimeout = 10 * time.Second       // with who does not read
+	writeTimeout = 10 * time.Second       // for a client that does not read
 )

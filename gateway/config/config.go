@@ -107,7 +107,7 @@ type Secret struct {
 type Tokens struct {
 	Path string        // Default: /idempotent-token
 	Life time.Duration // how long a token is valid. Default: 10m
-	Form string        // what the tokens are for; empty: the request names it in ?form=
+	Form string        // of the tokens; empty: the request names it in ?form=
 }
 
 // Limits bound what one client may use.

@@ -16,8 +16,8 @@ type ParseError struct {
 	File    string
 	At      rule.Pos
 	Code    Code
-	Text    string // what is wrong
-	Hint    string // what to write instead
+	Text    string // the mistake
+	Hint    string // how to correct it
 	Excerpt string // the line, without passwords; empty if the file has no such line
 }
 

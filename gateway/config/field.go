@@ -18,7 +18,7 @@ import (
 type field[T any] struct {
 	name        string
 	description string
-	defaultText string // as written in a file; empty if there is none
+	defaultText string // as written in a file; empty: no default
 	required    bool
 	read        func(r *reader, to *T, n *node)
 	print       func(t *T) *node // returns nil if the field is not set

@@ -52,7 +52,7 @@ func (r *reader) config(content []byte) (*Config, Errors) {
 // principal, which may follow them, so they are read last.
 func rulesField() field[Config] {
 	return field[Config]{
-		name: "rules", description: "What to do with which requests; the first rule that matches applies. [] guards nothing.",
+		name: "rules", description: "Locks and guards for requests; the first rule that matches applies. [] guards nothing.",
 		read: func(r *reader, _ *Config, n *node) {
 			if n.kind != list {
 				r.wrongType(n, "rules", "be a list", "write - match: POST /orders on a line of its own, or rules: [] to guard nothing")

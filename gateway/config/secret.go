@@ -133,7 +133,7 @@ func shapeList[T any](s shape[T], all []T) *node {
 }
 
 var adminField = func() field[Config] {
-	f := optionalSection("admin", "The listener of the admin API: an address, or fields; without it, there is none.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
+	f := optionalSection("admin", "The listener of the admin API: an address, or fields; without it, there is no admin API.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
 	fields := f.read
 	f.read = func(r *reader, c *Config, n *node) {
 		switch {

@@ -18,7 +18,7 @@ func fileShape() shape[Config] {
 		trustedField,
 		principalField("How to authenticate the sender, unless a rule says otherwise: none, mtls, or fields.", func(c *Config) *Principal { return &c.Principal }),
 		secretsField,
-		optionalSection("tokens", "The endpoint that issues form tokens; without it, there is none.", tokensShape, newTokens, func(c *Config) **Tokens { return &c.Tokens }),
+		optionalSection("tokens", "The endpoint that issues form tokens; without it, no tokens are issued.", tokensShape, newTokens, func(c *Config) **Tokens { return &c.Tokens }),
 		section("limits", "Limits on what one client may use.", limitsShape, func(c *Config) *Limits { return &c.Limits }),
 		section("timeouts", "Limits on how long a client may take.", timeoutsShape, func(c *Config) *Timeouts { return &c.Timeouts }),
 		section("shutdown", "How the gateway shuts down.", shutdownShape, func(c *Config) *Shutdown { return &c.Shutdown }),
