@@ -171,12 +171,19 @@ gotest() {
   (cd "$dir" && go test -race -count=1 -timeout 15m -v "$@") 2>&1 | tee "$log" | grep --line-buffered '^ok '
   code=${PIPESTATUS[0]}
   set -e
-  if [ "$code" -ne 0 ]; then
-    grep -vE '^(=== |ok |\?|PASS$| *--- (PASS|SKIP))' "$log" || true
-    return 1
-  fi
+  [ "$code" -eq 0 ] || { failures "$log"; return 1; }
   grep -q '^ *--- PASS' "$log" || { echo "no test ran in $dir" >&2; return 1; }
   awk '/^=== / { test = $3 } /make verify runs it/ { print "left to make verify: " test }' "$log"
+}
+
+# failures LOG prints what the failed tests of a verbose run printed.
+failures() {
+  awk '
+    NR == FNR { if ($2 == "FAIL:") broken[$3]; next }
+    /^=== / { test = $3; next }
+    /^ *--- / { if ($2 == "FAIL:") print; next }
+    /^(ok|\?|PASS)([ \t]|$)/ { test = ""; next }
+    test == "" || test in broken' "$1" "$1"
 }
 
 # sources lists the files of this repository that match the patterns, committed or

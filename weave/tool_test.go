@@ -112,7 +112,7 @@ func (p *project) blocks(t *testing.T, file string) string {
 
 func TestToolexecWeavesToo(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles the standard library")
+		t.Skip("compiles the standard library: make verify runs it")
 	}
 	p := newProject(t, map[string]string{"main.go": shop, "main_test.go": payTest})
 	self, err := os.Executable()

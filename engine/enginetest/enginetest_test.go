@@ -33,7 +33,7 @@ func TestLawsHoldThroughFaulty(t *testing.T) {
 
 func TestLawsHoldInRealTime(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes some seconds")
+		t.Skip("waits for leases in real time: make verify runs it")
 	}
 	enginetest.Run(t, enginetest.Harness{
 		Name: "memory in real time",
