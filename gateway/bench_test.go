@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/gateway"
 )
 
-// What the gateway costs beside a bare proxy, on an engine in this process.
+// BenchmarkProxies compares the gateway with a bare proxy, on the memory engine.
 func BenchmarkProxies(b *testing.B) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

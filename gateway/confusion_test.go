@@ -20,20 +20,20 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// Who answers GET answers HEAD: a lock on the one is a lock on the other.
-func TestHeadIsGuardedAsGet(t *testing.T) {
+// A lock for GET applies to HEAD as well.
+func TestHeadIsLockedLikeGet(t *testing.T) {
 	lock := on("GET /report", rule.Lock, "report", guard.Policy{Name: "report"})
 	s := open(t, told(lock), nil)
 	if got := s.send("HEAD", "/report", ""); got.StatusCode != http.StatusCreated {
 		t.Fatalf("got %v", got)
 	}
 	if e := s.event(); e.Rule != "report" || e.Outcome != "ran" {
-		t.Errorf("told was %+v", e)
+		t.Errorf("the event is %+v", e)
 	}
 }
 
-// A key in the path is one that the service finds there, too.
-func TestAKeyInThePathIsTheSameToEverybody(t *testing.T) {
+// A key from the path is the one that the upstream reads.
+func TestAKeyFromThePathIsUnambiguous(t *testing.T) {
 	pay := on("POST /orders/{id}/pay", rule.Lock, "{path.id}", guard.Policy{Name: "pay"})
 	ship := on("POST /orders/{id}/ship", rule.Lock, "{header.X-No}", guard.Policy{Name: "ship"})
 	s := open(t, told(pay, ship), nil)
@@ -48,7 +48,7 @@ func TestAKeyInThePathIsTheSameToEverybody(t *testing.T) {
 	}
 }
 
-// The answer of one shop is not that of another whose host the same rule matches.
+// Hosts that one rule matches do not share responses.
 func TestHostsOfOneRule(t *testing.T) {
 	r := orders()
 	r.Match.Host = "*.example"
@@ -65,7 +65,7 @@ func TestHostsOfOneRule(t *testing.T) {
 	}
 }
 
-// Who names no host is not at one that is not guarded.
+// A request without a host cannot bypass a rule for a host.
 func TestARequestWithoutAHost(t *testing.T) {
 	r := orders()
 	r.Match.Host = "shop.example"
@@ -81,7 +81,8 @@ func TestARequestWithoutAHost(t *testing.T) {
 	}
 }
 
-// Who breaks off a request that needs no key is told so, and not that the service did.
+// If a client breaks off an unguarded request, the problem names the client, not the
+// upstream.
 func TestABodyThatBreaksOffWithoutAKey(t *testing.T) {
 	r := orders()
 	r.Optional = true
@@ -94,16 +95,16 @@ func TestABodyThatBreaksOffWithoutAKey(t *testing.T) {
 	}
 }
 
-// What is told of a request is short, however long it is: who watches keeps it.
+// Events contain only the beginning of a long path.
 func TestALongPathIsCut(t *testing.T) {
 	s := open(t, told(on("POST /files/{rest...}", rule.Lock, "file", guard.Policy{Name: "file"})), nil)
 	s.send("POST", "/files/"+strings.Repeat("x", 8000), "x")
 	if e := s.event(); len(e.Path) > 1100 || !strings.HasPrefix(e.Path, "/files/xxx") {
-		t.Errorf("told are %d bytes: %.40s", len(e.Path), e.Path)
+		t.Errorf("the event has %d bytes: %.40s", len(e.Path), e.Path)
 	}
 }
 
-// A form whose rule names no method has tokens, too.
+// Tokens work for a rule without methods.
 func TestTokensOfARuleForAnyMethod(t *testing.T) {
 	r := on("* /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
 	r.Form = "order"
@@ -115,19 +116,19 @@ func TestTokensOfARuleForAnyMethod(t *testing.T) {
 	}
 }
 
-// A log has no keys in it, whatever is behind a refusal (10).
+// The log of refusals contains no keys (10).
 func TestTheLogOfRefusals(t *testing.T) {
 	var (
 		mu  sync.Mutex
 		out bytes.Buffer
 	)
-	d := newDoor()
+	d := newGate()
 	lock := on("POST /lock", rule.Lock, "{header.X-No}", guard.Policy{Name: "pay"})
 	lock.Do.Wait = rule.Try
 	outer := on("POST /lock", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "outer"})
 	outer.Continue, outer.Optional = true, true
 	s := open(t, told(), d)
-	g, err := gateway.New(told2(t, s, outer, lock, orders()), gateway.Options{
+	g, err := gateway.New(routed(t, s, outer, lock, orders()), gateway.Options{
 		Client: interlock.New(nil),
 		Log:    slog.New(slog.NewTextHandler(writer(func(p []byte) { mu.Lock(); defer mu.Unlock(); out.Write(p) }), nil)),
 	})
@@ -155,8 +156,8 @@ func TestTheLogOfRefusals(t *testing.T) {
 	}
 }
 
-// A rule that goes and comes back in two reloads does not end what an older request
-// has yet to do by it.
+// If two reloads remove a rule and add it again, a request that started before them can
+// still use it.
 func TestTwoReloadsDuringARequest(t *testing.T) {
 	s := open(t, told(orders()), nil)
 	with, without := *s.gateway.Config(), *s.gateway.Config()
@@ -173,7 +174,7 @@ func TestTwoReloadsDuringARequest(t *testing.T) {
 		line, _ := textproto.NewReader(in).ReadLine()
 		return line
 	}
-	if got := told(); got != "HTTP/1.1 100 Continue" { // it is in, and its body is not
+	if got := told(); got != "HTTP/1.1 100 Continue" { // the request has entered, and its body is pending
 		t.Fatalf("got %q", got)
 	}
 	told() // an empty line
@@ -187,6 +188,6 @@ func TestTwoReloadsDuringARequest(t *testing.T) {
 	}
 	io.WriteString(conn, "slow")
 	if got := told(); got != "HTTP/1.1 201 Created" {
-		t.Errorf("who came before is told %q", got)
+		t.Errorf("the older request gets %q", got)
 	}
 }

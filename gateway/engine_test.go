@@ -13,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// An engine that is gone, at the start or later: nothing runs unguarded unless the rule
-// says so, and then the answer says it; when it is back, so is everything (P7, P8).
-func TestAnEngineThatIsGone(t *testing.T) {
+// While the engine is down, nothing runs unguarded unless the rule allows it, and then the
+// response says so. Guards recover with the engine (P7, P8).
+func TestAnEngineThatIsDown(t *testing.T) {
 	open := orders()
 	open.Policy.OnDown = guard.Open
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
@@ -31,7 +31,7 @@ func TestAnEngineThatIsGone(t *testing.T) {
 		{"a lock", lock, 503, "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // a guard waits a little before it says that nobody is there
+			t.Parallel() // a guard retries before it reports the engine as down
 			w := interlocktest.New(t)
 			w.Fail()
 			s := openOn(t, w.Engine(), told(c.rule), nil)
@@ -41,17 +41,17 @@ func TestAnEngineThatIsGone(t *testing.T) {
 					t.Errorf("%s: got %v", when, got)
 				}
 				if unguarded := got.Header.Get("Interlock-Unguarded") != ""; unguarded != (c.status == 201) {
-					t.Errorf("%s: that it was unguarded is said: %v", when, unguarded)
+					t.Errorf("%s: the response says unguarded: %v", when, unguarded)
 				}
 				if e := s.event(); e.Outcome != c.event {
-					t.Errorf("%s: told was %+v", when, e)
+					t.Errorf("%s: the event is %+v", when, e)
 				}
 				if got := s.send("GET", "/free", ""); got.StatusCode != http.StatusCreated {
-					t.Errorf("%s: what is not guarded gets %v", when, got)
+					t.Errorf("%s: an unguarded path gets %v", when, got)
 				}
 				w.Heal()
 				if got := s.recovered("b-" + when[:2]); got.StatusCode != http.StatusCreated || got.Header.Get("Interlock-Unguarded") != "" {
-					t.Errorf("when it is back: %v", got)
+					t.Errorf("after the engine is back: %v", got)
 				}
 				w.Fail()
 			}
@@ -60,7 +60,7 @@ func TestAnEngineThatIsGone(t *testing.T) {
 	}
 }
 
-// recovered sends requests until one is guarded: a guard asks an engine that was gone
+// recovered sends requests until one is guarded: a guard probes an engine that was down
 // only now and then.
 func (s *site) recovered(k string) (got answer) {
 	for n, until := 0, time.Now().Add(10*time.Second); time.Now().Before(until); n++ {

@@ -19,8 +19,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A wreck is a service on a bare connection: it reads a request and then does
-// something to the connection.
+// A wreck is an upstream that reads a request, and then misuses the connection.
 type wreck struct {
 	net.Listener
 	seen atomic.Int64 // requests
@@ -63,14 +62,14 @@ func (w *wreck) url(t *testing.T) []*url.URL {
 	return []*url.URL{parse(t, "http://"+w.Addr().String())}
 }
 
-// held is a rule that holds what nobody knows the outcome of.
+// held is a rule with OnUnknown: Hold.
 func held() config.Rule {
 	return on("POST /orders", rule.Once, "{header.Idempotency-Key}", guard.Charge("order"))
 }
 
-// Upstream failures are told apart (P8, rows 36 to 38): what was not sent may be sent
-// again; of what was, nobody knows what became.
-func TestAServiceThatFails(t *testing.T) {
+// Upstream failures are distinguished (P8, rows 36 to 38): a request that was not sent may
+// be retried; a request that was sent has an unknown outcome.
+func TestAnUpstreamThatFails(t *testing.T) {
 	reset := func(_ int64, conn net.Conn) { conn.(*net.TCPConn).SetLinger(0); conn.Close() }
 	says := func(text string) func(int64, net.Conn) {
 		return func(_ int64, conn net.Conn) { io.WriteString(conn, text); conn.Close() }
@@ -82,12 +81,12 @@ func TestAServiceThatFails(t *testing.T) {
 	}{
 		{"resets the connection", reset, 502},
 		{"closes the connection", says(""), 502},
-		{"says nothing", func(_ int64, conn net.Conn) { io.Copy(io.Discard, conn) }, 504},
+		{"does not answer", func(_ int64, conn net.Conn) { io.Copy(io.Discard, conn) }, 504},
 		{"breaks off in the header", says("HTTP/1.1 200 OK\r\nContent-Le"), 502},
-		{"says more than it has", says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"), 502},
-		{"breaks off between pieces", says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n"), 502},
-		{"breaks off in a piece", says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\nshort"), 502},
-		{"speaks something else", says("SSH-2.0-OpenSSH_9.2\r\n"), 502},
+		{"sends less than its Content-Length", says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"), 502},
+		{"breaks off between chunks", says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n"), 502},
+		{"breaks off in a chunk", says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\nshort"), 502},
+		{"speaks another protocol", says("SSH-2.0-OpenSSH_9.2\r\n"), 502},
 		{"has two lengths", says("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,7 +99,7 @@ func TestAServiceThatFails(t *testing.T) {
 				t.Fatalf("the first gets %v, want %d", got, c.status)
 			}
 			if e := s.event(); e.Outcome != "unknown" || e.Code != "upstream_unknown" {
-				t.Errorf("told was %+v", e)
+				t.Errorf("the event is %+v", e)
 			}
 			got = s.send("POST", "/orders", "x", key("k"))
 			if got.code() != interlockhttp.OutcomeUnknown || w.seen.Load() != 1 {
@@ -110,9 +109,8 @@ func TestAServiceThatFails(t *testing.T) {
 	}
 }
 
-// What comes with its length, and what goes out as it comes, is not kept either if it
-// breaks off.
-func TestAnAnswerThatBreaksOffOnItsWay(t *testing.T) {
+// A response that breaks off is not stored, whether it is buffered or streamed.
+func TestAResponseThatBreaksOff(t *testing.T) {
 	for _, tee := range []bool{false, true} {
 		w := newWreck(t, func(_ int64, conn net.Conn) {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n"+strings.Repeat("x", 0x800)+"\r\n")
@@ -132,7 +130,7 @@ func TestAnAnswerThatBreaksOffOnItsWay(t *testing.T) {
 	}
 }
 
-func TestAServiceThatIsNotThere(t *testing.T) {
+func TestAnUnreachableUpstream(t *testing.T) {
 	gone := func(t *testing.T) []*url.URL {
 		s := httptest.NewServer(nil)
 		defer s.Close()
@@ -149,7 +147,7 @@ func TestAServiceThatIsNotThere(t *testing.T) {
 		return []*url.URL{parse(t, "https://"+w.Addr().String())}
 	}
 	for name, to := range map[string]func(*testing.T) []*url.URL{
-		"nobody listens": gone, "26: its certificate is nobody's": stranger, "it speaks no TLS": plain,
+		"connection refused": gone, "26: an untrusted certificate": stranger, "no TLS": plain,
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := told(held())
@@ -160,7 +158,7 @@ func TestAServiceThatIsNotThere(t *testing.T) {
 				t.Fatalf("got %v", got)
 			}
 			if e := s.event(); e.Outcome != "failed" {
-				t.Errorf("told was %+v", e)
+				t.Errorf("the event is %+v", e)
 			}
 			cfg2 := told(held())
 			cfg2.Upstream.To = []*url.URL{parse(t, s.service.URL)}
@@ -168,14 +166,14 @@ func TestAServiceThatIsNotThere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.StatusCode != http.StatusCreated {
-				t.Errorf("when it is there, the same key gets %v", got)
+				t.Errorf("once it is reachable, the same key gets %v", got)
 			}
 		})
 	}
 }
 
-// Nothing is sent twice, not even what net/http takes for harmless: a request without
-// a body that has a key, and one that only reads.
+// No request is sent twice, not even one that net/http would retry on its own: a request
+// with a key and without a body, and a GET.
 func TestNothingIsSentTwice(t *testing.T) {
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/orders", ""}, {"POST", "/orders", "x"}, {"POST", "/free", ""}, {"PUT", "/free", "x"},
@@ -183,7 +181,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	} {
 		t.Run(c.method+" "+c.path+" "+c.body, func(t *testing.T) {
 			w := newWreck(t, func(n int64, conn net.Conn) {
-				if n == 1 { // so that the connection is one that is used again
+				if n == 1 { // so that the second request reuses the connection
 					io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					return
 				}
@@ -203,7 +201,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-func TestSeveralPlaces(t *testing.T) {
+func TestSeveralTargets(t *testing.T) {
 	var hits [2]atomic.Int64
 	var to []*url.URL
 	for i := range hits {
@@ -211,7 +209,7 @@ func TestSeveralPlaces(t *testing.T) {
 		t.Cleanup(s.Close)
 		to = append(to, parse(t, s.URL))
 	}
-	t.Run("take turns", func(t *testing.T) {
+	t.Run("targets are used in turn", func(t *testing.T) {
 		cfg := told()
 		cfg.Upstream.To = to
 		s := open(t, cfg, nil)
@@ -222,7 +220,7 @@ func TestSeveralPlaces(t *testing.T) {
 			t.Errorf("%d and %d", a, b)
 		}
 	})
-	t.Run("one that is not there is left out for a while", func(t *testing.T) {
+	t.Run("an unreachable target is skipped for a while", func(t *testing.T) {
 		gone := httptest.NewServer(nil)
 		gone.Close()
 		cfg := told()
@@ -240,30 +238,31 @@ func TestSeveralPlaces(t *testing.T) {
 	})
 }
 
-// An outer rule is not in doubt if an inner one refused, nor if nothing was sent.
+// For an outer rule, a request that an inner rule refused, or that was not sent, did not
+// happen.
 func TestARuleInsideAnother(t *testing.T) {
 	outer := on("POST /orders", rule.Once, "{header.Idempotency-Key}", guard.Charge("outer"))
 	outer.Continue = true
 	inner := on("POST /orders", rule.Lock, "{header.X-Stock}", guard.Policy{Name: "stock"})
 	inner.Do.Wait = rule.Try
-	d := newDoor()
+	d := newGate()
 	s := open(t, told(outer, inner), d)
 	stock := field("X-Stock", "shoe")
 	done := make(chan answer)
 	go func() { done <- s.send("POST", "/orders", "x", key("k-1"), stock) }()
 	<-d.in
 	if got := s.send("POST", "/orders", "x", key("k-2"), stock); got.code() != interlockhttp.Locked {
-		t.Errorf("who comes too early gets %v", got)
+		t.Errorf("a request during the first gets %v", got)
 	}
 	if got := s.send("POST", "/orders", "x", key("k-3")); got.code() != interlockhttp.KeyMissing {
-		t.Errorf("who says not what gets %v", got)
+		t.Errorf("a request without a key gets %v", got)
 	}
 	close(d.opens)
 	if got := <-done; got.text != "done" {
 		t.Errorf("the first gets %v", got)
 	}
 	if got := s.send("POST", "/orders", "x", key("k-2"), stock); got.text != "done" {
-		t.Errorf("who comes again gets %v", got)
+		t.Errorf("a repeat gets %v", got)
 	}
 	outcomes := make(map[string]int)
 	for range 8 {
@@ -271,6 +270,6 @@ func TestARuleInsideAnother(t *testing.T) {
 		outcomes[fmt.Sprint(e.Rule, " ", e.Outcome)]++
 	}
 	if outcomes["outer ran"] != 2 || outcomes["stock ran"] != 2 || outcomes["stock refused"] != 2 || outcomes["outer failed"] != 2 {
-		t.Errorf("told was %v", outcomes)
+		t.Errorf("the outcomes are %v", outcomes)
 	}
 }

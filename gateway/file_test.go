@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A file is all that it takes (P8, P1).
-func TestAFile(t *testing.T) {
+// A configuration file alone protects a service (P8, P1).
+func TestAGatewayFromAFile(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.URL.Path, " ", r.Header.Get("Interlock-Fence") != "")
 	}))
@@ -70,7 +70,7 @@ rules:
 			t.Errorf("%s %s: %v", c.method, c.path, got)
 		}
 		if e := s.event(); e.Key != c.key {
-			t.Errorf("%s %s: told was %+v, want the key %q", c.method, c.path, e, c.key)
+			t.Errorf("%s %s: the event is %+v, want the key %q", c.method, c.path, e, c.key)
 		}
 	}
 	var v struct{ Token string }

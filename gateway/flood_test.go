@@ -25,14 +25,14 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// For one lock a thousand wait, and whoever comes then is told to come back; those who
-// leave make room (14).
-func TestACrowd(t *testing.T) {
+// At most a thousand requests wait for one lock. Further ones are told to retry, until
+// some have left (14).
+func TestTooManyWaiters(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 	lock.Do.Wait = time.Minute
-	d := newDoor()
+	d := newGate()
 	s := open(t, told(), d)
-	g, err := gateway.New(told2(t, s, lock), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler)})
+	g, err := gateway.New(routed(t, s, lock), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,33 +59,33 @@ func TestACrowd(t *testing.T) {
 		select {
 		case w = <-answers:
 		case <-time.After(30 * time.Second):
-			t.Fatal("all of them wait")
+			t.Fatal("no request was refused")
 		}
 		if p, _ := interlockhttp.ReadProblem(w.Result()); p == nil || w.Code != http.StatusTooManyRequests || p.Code != interlockhttp.TooManyWaiters || w.Header().Get("Retry-After") != "1" {
-			t.Errorf("one too many gets %d %s", w.Code, w.Body)
+			t.Errorf("the request above the limit gets %d %s", w.Code, w.Body)
 		}
 	}
 	if n := len(answers); n != 0 {
-		t.Errorf("of those for whom there was room, %d do not wait", n)
+		t.Errorf("%d requests below the limit do not wait", n)
 	}
 	has.Go(func() { ask(t.Context(), "other") })
-	<-d.in // for another lock nobody waits
+	<-d.in // another lock has no waiters
 	leave()
 	wait.Wait()
 	close(d.opens)
 	has.Wait()
 	if w := ask(t.Context(), "k"); w.Code != http.StatusOK {
-		t.Errorf("when they have left, the next gets %d %s", w.Code, w.Body)
+		t.Errorf("after the waiters have left, a request gets %d %s", w.Code, w.Body)
 	}
 }
 
-// While the service is away, the log does not say so for each request, but how many it
-// has left out (20).
-func TestTheLogOfAFlood(t *testing.T) {
+// While the upstream is down, the log has one line per second, which counts the skipped
+// ones (20).
+func TestTheLogDuringAnOutage(t *testing.T) {
 	var out bytes.Buffer
 	s := open(t, told(), nil)
 	s.service.Close()
-	g, err := gateway.New(told2(t, s, orders()), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))})
+	g, err := gateway.New(routed(t, s, orders()), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,16 +97,16 @@ func TestTheLogOfAFlood(t *testing.T) {
 		r.Header.Set("Idempotency-Key", fmt.Sprint("k-", i))
 		w := httptest.NewRecorder()
 		if g.ServeHTTP(w, r); w.Code != http.StatusBadGateway {
-			t.Fatalf("it gets %d %s", w.Code, w.Body)
+			t.Fatalf("the client gets %d %s", w.Code, w.Body)
 		}
 	}
 	most := 1 + int(time.Since(began)/time.Second)
 	if n := strings.Count(out.String(), "code=upstream_unreachable"); n < 1 || n > most {
-		t.Errorf("of 50 requests %d have a line, want %d at most:\n%s", n, most, out.String())
+		t.Errorf("50 requests have %d lines, want at most %d:\n%s", n, most, out.String())
 	}
 }
 
-// What is counted does not grow with the keys of clients (19).
+// The number of counters does not grow with the clients' keys (19).
 func TestManyKeysAreCountedTogether(t *testing.T) {
 	s := open(t, told(orders()), nil)
 	for i := range 200 {
@@ -117,21 +117,21 @@ func TestManyKeysAreCountedTogether(t *testing.T) {
 	}
 }
 
-// line is a listener at which somebody always waits.
-type line struct{ net.Listener }
+// endless is a listener that always has a new connection.
+type endless struct{ net.Listener }
 
-func (line) Accept() (net.Conn, error) {
+func (endless) Accept() (net.Conn, error) {
 	here, there := net.Pipe()
 	there.Close()
 	return here, nil
 }
 
-func (line) Close() error { return nil }
+func (endless) Close() error { return nil }
 
-// Of connections there are so many, and the next one waits until one has ended (15).
+// The number of connections is limited; the next one waits until another is closed (15).
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := gateway.LimitListener(line{}, 2)
+		l := gateway.LimitListener(endless{}, 2)
 		var conns []net.Conn
 		accepted := make(chan error, 2)
 		accept := func() {
@@ -145,29 +145,29 @@ func TestConnectionsAreBounded(t *testing.T) {
 		<-accepted
 		<-accepted
 		if synctest.Wait(); len(accepted) != 0 {
-			t.Error("there is a third one")
+			t.Error("a third connection is accepted")
 		}
 		conns[0].Close()
-		conns[0].Close() // it had one place
+		conns[0].Close() // a second Close must not count
 		if err := <-accepted; err != nil {
 			t.Fatal(err)
 		}
 		go accept()
 		if synctest.Wait(); len(accepted) != 0 {
-			t.Error("one that is closed twice makes room for two")
+			t.Error("closing a connection twice allows two others")
 		}
 		l.Close()
 		if err := <-accepted; err == nil {
-			t.Error("a listener that is closed accepts")
+			t.Error("a closed listener accepts")
 		}
 	})
 }
 
-// A service that is called otherwise than its certificate says, or speaks a TLS that is
-// too old, gets nothing; and that any certificate will do is said aloud (26).
-func TestAServiceIsWhoItShouldBe(t *testing.T) {
+// An upstream with another name in its certificate, or with an old TLS version, gets no
+// request. insecure: true logs a warning (26).
+func TestTheUpstreamIsVerified(t *testing.T) {
 	for name, c := range map[string]struct{ host, newest string }{
-		"as it should be": {"127.0.0.1", ""}, "another name": {"localhost", ""}, "an old protocol": {"127.0.0.1", "1.1"},
+		"a valid certificate": {"127.0.0.1", ""}, "another name": {"localhost", ""}, "an old protocol": {"127.0.0.1", "1.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := secure(t, c.newest)
@@ -176,12 +176,12 @@ func TestAServiceIsWhoItShouldBe(t *testing.T) {
 			to.Host = net.JoinHostPort(c.host, to.Port())
 			cfg.Upstream = config.Upstream{To: []*url.URL{to}, CA: file(t, "ca.pem", certificate(service))}
 			got := open(t, cfg, nil).send(http.MethodPost, "/orders", "x", key("k"))
-			if good := name == "as it should be"; good != (got.StatusCode == http.StatusOK) || !good && got.code() != interlockhttp.UpstreamUnreachable {
-				t.Errorf("it gets %v", got)
+			if good := name == "a valid certificate"; good != (got.StatusCode == http.StatusOK) || !good && got.code() != interlockhttp.UpstreamUnreachable {
+				t.Errorf("the client gets %v", got)
 			}
 		})
 	}
-	t.Run("any certificate will do", func(t *testing.T) {
+	t.Run("insecure logs a warning", func(t *testing.T) {
 		var out bytes.Buffer
 		cfg := told(orders())
 		cfg.Upstream = config.Upstream{To: []*url.URL{parse(t, "https://127.0.0.1:1")}, Insecure: true}
@@ -189,25 +189,25 @@ func TestAServiceIsWhoItShouldBe(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "level=WARN") || !strings.Contains(out.String(), "not verified") {
-			t.Errorf("the log says %q", out.String())
+			t.Errorf("the log is %q", out.String())
 		}
 	})
 }
 
-// secure returns a service with TLS, of which newest is the newest that it speaks.
+// secure returns an upstream with TLS; newest is its newest TLS version.
 func secure(t *testing.T, newest string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s.Config.ErrorLog = quiet
 	if newest == "1.1" {
-		s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // nobody is to talk to it
+		s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // the gateway must refuse it
 	}
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
 }
 
-// certificate returns that of a service, in PEM.
+// certificate returns the certificate of an upstream in PEM.
 func certificate(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }

@@ -24,20 +24,20 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A site is a service, and a gateway in front of it.
+// A site is an upstream with a gateway in front.
 type site struct {
 	t       *testing.T
-	runs    atomic.Int64 // of the service
+	runs    atomic.Int64 // requests to the upstream
 	service *httptest.Server
 	gateway *gateway.Gateway
 	front   *httptest.Server
 	events  chan gateway.Event
-	engine  engine.Engine // nil: in memory
+	engine  engine.Engine // nil: the memory engine
 
-	contexts chan context.Context // of requests, if they are watched
+	contexts chan context.Context // of requests, after watch
 }
 
-// told makes a configuration of rules. Everybody on this machine is a trusted proxy.
+// told returns a configuration with rules. Every client on this machine is a trusted proxy.
 func told(rules ...config.Rule) *config.Config {
 	return &config.Config{
 		File:      "interlock.yaml",
@@ -70,7 +70,7 @@ func orders() config.Rule {
 	return on("POST /orders", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 }
 
-// count is a service that answers with how often it was asked.
+// count is an upstream that answers with the number of its requests.
 func (s *site) count(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -81,13 +81,13 @@ func (s *site) count(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%d %s %s", s.runs.Add(1), r.URL.Path, body)
 }
 
-// open opens a site whose service is h, or else counts.
+// open opens a site with the upstream h; nil is count.
 func open(t *testing.T, cfg *config.Config, h http.Handler) *site {
 	t.Helper()
 	return openOn(t, nil, cfg, h)
 }
 
-// openOn opens a site on an engine.
+// openOn opens a site with an engine.
 func openOn(t *testing.T, e engine.Engine, cfg *config.Config, h http.Handler) *site {
 	t.Helper()
 	s := &site{t: t, engine: e, events: make(chan gateway.Event, 1000)}
@@ -142,7 +142,7 @@ func parse(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// An answer is what came back.
+// An answer is a response, or an error.
 type answer struct {
 	*http.Response
 	text string
@@ -156,7 +156,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("%d %q", a.StatusCode, a.text)
 }
 
-// code returns the code of the problem in an answer, if it is one.
+// code returns the code of the problem in an answer, or "".
 func (a answer) code() interlockhttp.Code {
 	if a.Response == nil {
 		return ""
@@ -175,7 +175,7 @@ type with func(*http.Request)
 func field(name, value string) with { return func(r *http.Request) { r.Header.Add(name, value) } }
 func key(k string) with             { return field("Idempotency-Key", k) }
 
-// send sends a request of ann's, unless it is changed.
+// send sends a request with the user ann; changes may replace that.
 func (s *site) send(method, path, body string, changes ...with) answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.front.URL+path, strings.NewReader(body))
@@ -205,12 +205,12 @@ func (s *site) event() gateway.Event {
 	case e := <-s.events:
 		return e
 	case <-time.After(5 * time.Second):
-		s.t.Fatal("nothing was told")
+		s.t.Fatal("no event was reported")
 		panic("unreachable")
 	}
 }
 
-// Services in any language are protected with no change to them (P8).
+// A service is protected without a change to it (P8).
 func TestAServiceBehindTheGateway(t *testing.T) {
 	s := open(t, told(orders()), nil)
 	first := s.send("POST", "/orders", "shoe", key("a-1"))
@@ -219,18 +219,18 @@ func TestAServiceBehindTheGateway(t *testing.T) {
 	}
 	again := s.send("POST", "/orders", "shoe", key("a-1"))
 	if again.text != first.text || again.StatusCode != first.StatusCode || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Location") != "/orders/1" {
-		t.Errorf("who repeats it gets %v %v, want %v", again, again.Header, first)
+		t.Errorf("a repeat gets %v %v, want %v", again, again.Header, first)
 	}
 	if e := s.event(); e.Outcome != "ran" || e.Rule != "order" || e.Key != "a-1" || e.Status != http.StatusCreated {
-		t.Errorf("told was %+v", e)
+		t.Errorf("the event is %+v", e)
 	}
 	if e := s.event(); e.Outcome != "replayed" {
-		t.Errorf("told was %+v", e)
+		t.Errorf("the event is %+v", e)
 	}
 	if got := s.send("POST", "/other", "x"); got.text != "2 /other x" {
-		t.Errorf("what no rule matches got %v", got)
+		t.Errorf("an unmatched request got %v", got)
 	}
 }
 
-// quiet is the log of servers that are meant to complain.
+// quiet discards the log of servers that are expected to fail.
 var quiet = log.New(io.Discard, "", 0)

@@ -33,7 +33,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// An issuer makes tokens.
+// An issuer signs tokens.
 type issuer struct {
 	t   *testing.T
 	key *ecdsa.PrivateKey
@@ -49,12 +49,12 @@ func newIssuer(t *testing.T, id string) *issuer {
 	return &issuer{t, key, id}
 }
 
-// claims are those of a good token.
+// claims returns the claims of a valid token.
 func claims() map[string]any {
 	return map[string]any{"sub": "ann", "iss": "https://id", "aud": "shop", "exp": time.Now().Add(time.Hour).Unix(), "org": map[string]any{"id": 7}}
 }
 
-// sign returns a token, signed with key or else the issuer's.
+// sign returns a token, signed with key; nil is the issuer's key.
 func (i *issuer) sign(claims map[string]any, alg jose.SignatureAlgorithm, key any) string {
 	i.t.Helper()
 	if key == nil {
@@ -71,7 +71,7 @@ func (i *issuer) sign(claims map[string]any, alg jose.SignatureAlgorithm, key an
 	return token
 }
 
-// pem returns the public key.
+// pem returns the public key in PEM.
 func (i *issuer) pem() []byte {
 	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
 	if err != nil {
@@ -101,7 +101,7 @@ func file(t *testing.T, name string, text []byte) string {
 	return path
 }
 
-// byJWT is a configuration with that principal.
+// byJWT returns a configuration with that principal.
 func byJWT(j config.JWT) *config.Config {
 	cfg := told(orders())
 	cfg.Principal = config.Principal{JWT: &j}
@@ -110,7 +110,7 @@ func byJWT(j config.JWT) *config.Config {
 
 func bearer(token string) with { return field("Authorization", "Bearer "+token) }
 
-// Who somebody is comes from a token that was verified, and from nothing else (4, 5).
+// The user comes from a verified token, and from nothing else (4, 5).
 func TestTokensOfUsers(t *testing.T) {
 	i := newIssuer(t, "a")
 	changed := func(name string, value any) string {
@@ -129,27 +129,27 @@ func TestTokensOfUsers(t *testing.T) {
 		field []with
 		ok    bool
 	}{
-		{"good", []with{bearer(good)}, true},
-		{"good, in small letters", []with{field("Authorization", "bearer "+good)}, true},
-		{"over for less than the leeway", []with{bearer(changed("exp", now.Add(-10*time.Second).Unix()))}, true},
+		{"valid", []with{bearer(good)}, true},
+		{"valid, scheme in lower case", []with{field("Authorization", "bearer "+good)}, true},
+		{"expired within the leeway", []with{bearer(changed("exp", now.Add(-10*time.Second).Unix()))}, true},
 		{"several audiences", []with{bearer(changed("aud", []string{"x", "shop"}))}, true},
-		{"none", nil, false},
-		{"two", []with{bearer(good), bearer(good)}, false},
-		{"of another scheme", []with{field("Authorization", "Basic "+good)}, false},
-		{"no token", []with{bearer("abc")}, false},
-		{"not signed", []with{bearer(unsigned)}, false},
-		{"signed by somebody else", []with{bearer(newIssuer(t, "a").sign(claims(), jose.ES256, nil))}, false},
+		{"missing", nil, false},
+		{"two tokens", []with{bearer(good), bearer(good)}, false},
+		{"another scheme", []with{field("Authorization", "Basic "+good)}, false},
+		{"not a token", []with{bearer("abc")}, false},
+		{"unsigned", []with{bearer(unsigned)}, false},
+		{"signed by another issuer's key", []with{bearer(newIssuer(t, "a").sign(claims(), jose.ES256, nil))}, false},
 		{"signed with the public key as a secret", []with{bearer(i.sign(claims(), jose.HS256, i.pem()))}, false},
-		{"over", []with{bearer(changed("exp", now.Add(-time.Minute).Unix()))}, false},
-		{"good for ever", []with{bearer(changed("exp", nil))}, false},
-		{"not yet good", []with{bearer(changed("nbf", now.Add(time.Minute).Unix()))}, false},
+		{"expired", []with{bearer(changed("exp", now.Add(-time.Minute).Unix()))}, false},
+		{"without an expiry", []with{bearer(changed("exp", nil))}, false},
+		{"not yet valid", []with{bearer(changed("nbf", now.Add(time.Minute).Unix()))}, false},
 		{"issued tomorrow", []with{bearer(changed("iat", now.Add(24*time.Hour).Unix()))}, false},
-		{"of another issuer", []with{bearer(changed("iss", "https://evil"))}, false},
-		{"for another audience", []with{bearer(changed("aud", "other"))}, false},
-		{"nobody's", []with{bearer(changed("sub", nil))}, false},
-		{"of an empty name", []with{bearer(changed("sub", ""))}, false},
-		{"of a name that nobody sees", []with{bearer(changed("sub", "a\x00b"))}, false},
-		{"huge", []with{bearer(changed("x", strings.Repeat("x", 9000)))}, false},
+		{"another issuer", []with{bearer(changed("iss", "https://evil"))}, false},
+		{"another audience", []with{bearer(changed("aud", "other"))}, false},
+		{"without a user", []with{bearer(changed("sub", nil))}, false},
+		{"with an empty user", []with{bearer(changed("sub", ""))}, false},
+		{"with a control character in the user", []with{bearer(changed("sub", "a\x00b"))}, false},
+		{"too long", []with{bearer(changed("x", strings.Repeat("x", 9000)))}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := s.send("POST", "/orders", "x", append(c.field, key(fmt.Sprint("k-", n)))...)
@@ -172,16 +172,16 @@ func TestSecretsOfTokens(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for name, j := range map[string]config.JWT{
-		"a secret, and no algorithm named":    {KeyFile: path},
-		"a public key, and HS256":             {KeyFile: file(t, "k", i.pem()), Algs: []string{"HS256"}},
-		"published keys, and HS256":           {JWKS: file(t, "k", i.jwks()), Algs: []string{"HS256"}},
-		"a secret that is short":              {KeyFile: file(t, "k", secret[:20]), Algs: []string{"HS256"}},
-		"none":                                {KeyFile: path, Algs: []string{"none"}},
-		"nothing":                             {},
-		"no file":                             {JWKS: "/nowhere"},
-		"keys by http from somewhere":         {JWKS: "http://192.0.2.1/jwks"},
-		"a file that holds no key":            {JWKS: file(t, "k", []byte(`{"keys":[{"kty":"oct","k":"AAAA"}]}`))},
-		"a private key where a public one is": {KeyFile: file(t, "k", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}))},
+		"a secret without an algorithm":  {KeyFile: path},
+		"a public key with HS256":        {KeyFile: file(t, "k", i.pem()), Algs: []string{"HS256"}},
+		"a key set with HS256":           {JWKS: file(t, "k", i.jwks()), Algs: []string{"HS256"}},
+		"a short secret":                 {KeyFile: file(t, "k", secret[:20]), Algs: []string{"HS256"}},
+		"none":                           {KeyFile: path, Algs: []string{"none"}},
+		"no key":                         {},
+		"a missing file":                 {JWKS: "/nowhere"},
+		"a key set by http":              {JWKS: "http://192.0.2.1/jwks"},
+		"a key set without a public key": {JWKS: file(t, "k", []byte(`{"keys":[{"kty":"oct","k":"AAAA"}]}`))},
+		"a private key":                  {KeyFile: file(t, "k", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}))},
 	} {
 		cfg := byJWT(j)
 		cfg.Upstream.To = s.gateway.Config().Upstream.To
@@ -191,7 +191,7 @@ func TestSecretsOfTokens(t *testing.T) {
 	}
 }
 
-// Keys that are published may change, and may not be there.
+// A published key set may change, and may be unavailable.
 func TestPublishedKeys(t *testing.T) {
 	a, b := newIssuer(t, "a"), newIssuer(t, "b")
 	var (
@@ -211,18 +211,18 @@ func TestPublishedKeys(t *testing.T) {
 	send := func(s *site, i *issuer, k string) answer {
 		return s.send("POST", "/orders", "x", key(k), bearer(i.sign(claims(), jose.ES256, nil)))
 	}
-	t.Run("when they are not there at the start, clients are told to come back", func(t *testing.T) {
+	t.Run("while the keys are unavailable at the start, clients are told to retry", func(t *testing.T) {
 		s := open(t, byJWT(j), nil)
 		if got := send(s, a, "k"); got.StatusCode != http.StatusServiceUnavailable || got.code() != interlockhttp.StoreUnavailable {
 			t.Errorf("got %v", got)
 		}
 		if n := loads.Load(); n != 1 {
-			t.Errorf("they were asked for %d times", n)
+			t.Errorf("the keys were loaded %d times", n)
 		}
 	})
 	text := a.jwks()
 	set.Store(&text)
-	t.Run("a key that nobody knows makes them load again, but not each time", func(t *testing.T) {
+	t.Run("an unknown key loads the keys again, but not each time", func(t *testing.T) {
 		loads.Store(0)
 		s := open(t, byJWT(j), nil)
 		if got := send(s, a, "k-1"); got.StatusCode != http.StatusCreated {
@@ -234,17 +234,17 @@ func TestPublishedKeys(t *testing.T) {
 			}
 		}
 		if n := loads.Load(); n != 1 {
-			t.Errorf("they were asked for %d times", n)
+			t.Errorf("the keys were loaded %d times", n)
 		}
 		set.Store(nil)
 		if got := send(s, a, "k-3"); got.StatusCode != http.StatusCreated {
-			t.Errorf("when they are gone, those that are known get %v", got)
+			t.Errorf("while the keys are unavailable, a known key gets %v", got)
 		}
 	})
 }
 
-// A key that was taken out is not believed after a reload, wherever it was published.
-func TestAKeyThatWasTakenOut(t *testing.T) {
+// After a reload, a withdrawn key is refused, in a file and at a URL.
+func TestAWithdrawnKeyIsRefused(t *testing.T) {
 	a, b := newIssuer(t, "a"), newIssuer(t, "b")
 	path := file(t, "keys", a.jwks(b))
 	s := open(t, byJWT(config.JWT{JWKS: path}), nil)
@@ -261,14 +261,14 @@ func TestAKeyThatWasTakenOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := send(a); got != http.StatusUnauthorized {
-		t.Errorf("who signed with it gets %d", got)
+		t.Errorf("a token of the withdrawn key gets %d", got)
 	}
 	if got := send(b); got != http.StatusCreated {
-		t.Errorf("the other one gets %d", got)
+		t.Errorf("a token of the other key gets %d", got)
 	}
 }
 
-// A part of a key may be a claim of a token that was verified.
+// A part of a key may be a claim of the verified token.
 func TestAClaimInAKey(t *testing.T) {
 	i := newIssuer(t, "a")
 	lock := on("POST /orders/{id}", rule.Once, "{jwt.org.id}:{path.id}:{header.Idempotency-Key}", guard.Policy{Name: "order"})
@@ -277,7 +277,7 @@ func TestAClaimInAKey(t *testing.T) {
 	s := open(t, cfg, nil)
 	s.send("POST", "/orders/4:2", "x", key("k"), bearer(i.sign(claims(), jose.ES256, nil)))
 	if e := s.event(); e.Key != "7:4%3A2:k" || e.Outcome != "ran" {
-		t.Errorf("told was %+v", e)
+		t.Errorf("the event is %+v", e)
 	}
 	c := claims()
 	delete(c, "org")
@@ -343,14 +343,14 @@ func TestACertificate(t *testing.T) {
 		t.Fatalf("with a certificate: %v %v", got, err)
 	}
 	if _, err := send(); err == nil {
-		t.Error("without one, somebody came in")
+		t.Error("a client without a certificate is served")
 	}
 	if e := <-events; e.Outcome != "ran" {
-		t.Errorf("told was %+v", e)
+		t.Errorf("the event is %+v", e)
 	}
 }
 
-// certificates returns those of an authority, a server and a client.
+// certificates returns the certificates of an authority, a server and a client.
 func certificates(t *testing.T) (ca *x509.Certificate, server, client tls.Certificate) {
 	t.Helper()
 	newKey := func() *ecdsa.PrivateKey { return newIssuer(t, "").key }

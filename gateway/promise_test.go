@@ -17,18 +17,18 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A door is a service that answers when it is let.
-type door struct {
-	in    chan struct{} // a request is in
+// A gate is an upstream that answers when the test opens it.
+type gate struct {
+	in    chan struct{} // a request has arrived
 	opens chan struct{}
-	left  chan struct{} // and was given up
+	left  chan struct{} // a request was canceled
 }
 
-func newDoor() *door {
-	return &door{in: make(chan struct{}, 100), opens: make(chan struct{}), left: make(chan struct{}, 100)}
+func newGate() *gate {
+	return &gate{in: make(chan struct{}, 100), opens: make(chan struct{}), left: make(chan struct{}, 100)}
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.ReadAll(r.Body); err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -41,12 +41,12 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "done")
 }
 
-// What package interlockhttp promises of an answer holds through the gateway (P8).
-func TestWhatAClientIsTold(t *testing.T) {
+// The responses of package interlockhttp are the same through the gateway (P8).
+func TestResponses(t *testing.T) {
 	twice := func(r *http.Request) { r.Header["Idempotency-Key"] = []string{"k", "l"} }
 	for _, c := range []struct {
 		name    string
-		first   bool // another request came before: key k, body shoe
+		first   bool // another request comes before: key k, body shoe
 		body    string
 		changes []with
 		status  int
@@ -54,18 +54,18 @@ func TestWhatAClientIsTold(t *testing.T) {
 	}{
 		{name: "no key", body: "shoe", status: 400, code: interlockhttp.KeyMissing},
 		{name: "two keys", body: "shoe", changes: []with{twice}, status: 400, code: interlockhttp.KeyInvalid},
-		{name: "a key that is none", body: "shoe", changes: []with{key("a\xffb")}, status: 400, code: interlockhttp.KeyInvalid},
-		{name: "the same again", first: true, body: "shoe", changes: []with{key("k")}, status: 201},
+		{name: "an invalid key", body: "shoe", changes: []with{key("a\xffb")}, status: 400, code: interlockhttp.KeyInvalid},
+		{name: "a repeat", first: true, body: "shoe", changes: []with{key("k")}, status: 201},
 		{name: "the same key in quotation marks", first: true, body: "shoe", changes: []with{key(`"k"`)}, status: 201},
 		{name: "another body", first: true, body: "hat", changes: []with{key("k")}, status: 422, code: interlockhttp.KeyReused},
 		{name: "27: the same with one more space", first: true, body: "shoe ", changes: []with{key("k")}, status: 422, code: interlockhttp.KeyReused},
 		{name: "no user", body: "shoe", changes: []with{key("k"), func(r *http.Request) { r.Header.Del("X-User") }}, status: 401, code: interlockhttp.UserMissing},
 		{name: "two users", body: "shoe", changes: []with{key("k"), field("X-User", "bob")}, status: 401, code: interlockhttp.UserMissing},
 		{name: "12: a body that is too large", body: strings.Repeat("x", 2000), changes: []with{key("k")}, status: 413, code: interlockhttp.BodyTooLarge},
-		{name: "12: one that does not say how large it is", body: strings.Repeat("x", 2000), changes: []with{key("k"), func(r *http.Request) { r.ContentLength = -1 }}, status: 413, code: interlockhttp.BodyTooLarge},
+		{name: "12: a body of unknown size that is too large", body: strings.Repeat("x", 2000), changes: []with{key("k"), func(r *http.Request) { r.ContentLength = -1 }}, status: 413, code: interlockhttp.BodyTooLarge},
 		{name: "23: an upgrade", body: "shoe", changes: []with{key("k"), field("Connection", "Upgrade"), field("Upgrade", "websocket")}, status: 400, code: interlockhttp.UpgradeRefused},
-		{name: "3: a key that proxies are told to remove", body: "shoe", changes: []with{key("k"), field("Connection", "Idempotency-Key")}, status: 400, code: interlockhttp.RequestAmbiguous},
-		{name: "3: a user that proxies are told to remove", body: "shoe", changes: []with{key("k"), field("Connection", "close, x-user")}, status: 400, code: interlockhttp.RequestAmbiguous},
+		{name: "3: a key that Connection removes", body: "shoe", changes: []with{key("k"), field("Connection", "Idempotency-Key")}, status: 400, code: interlockhttp.RequestAmbiguous},
+		{name: "3: a user that Connection removes", body: "shoe", changes: []with{key("k"), field("Connection", "close, x-user")}, status: 400, code: interlockhttp.RequestAmbiguous},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := told(orders())
@@ -81,10 +81,10 @@ func TestWhatAClientIsTold(t *testing.T) {
 				t.Fatalf("got %v, want %d %s", got, c.status, c.code)
 			}
 			if got.StatusCode >= 400 && got.Header.Get("Content-Type") != "application/problem+json" {
-				t.Errorf("it is told as %q", got.Header.Get("Content-Type"))
+				t.Errorf("the content type is %q", got.Header.Get("Content-Type"))
 			}
 			if n := s.runs.Load(); n != want {
-				t.Errorf("the service ran %d times, want %d", n, want)
+				t.Errorf("the upstream ran %d times, want %d", n, want)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestWhileTheFirstRuns(t *testing.T) {
 		}(), 423, interlockhttp.Locked},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDoor()
+			d := newGate()
 			s := open(t, told(c.rule), d)
 			var first answer
 			var wg sync.WaitGroup
@@ -133,23 +133,22 @@ func TestWhileTheFirstRuns(t *testing.T) {
 				t.Errorf("the second got %v, want %d %s", second, c.status, c.code)
 			}
 			if n, err := strconv.Atoi(second.Header.Get("Retry-After")); err != nil || n < 1 {
-				t.Errorf("it is told to come back after %q", second.Header.Get("Retry-After"))
+				t.Errorf("Retry-After is %q", second.Header.Get("Retry-After"))
 			}
 			if first.text != "done" || len(d.in) != 0 {
-				t.Errorf("the first got %v, and %d more were let in", first, len(d.in))
+				t.Errorf("the first got %v, and %d more reached the upstream", first, len(d.in))
 			}
 		})
 	}
 }
 
-// A client that goes away does not take the lock with it: the service goes on with
-// what it was told. (Row 37.)
+// If a client disconnects, its lock stays held while the upstream works (row 37).
 func TestAClientThatLeaves(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 	lock.Do.Wait = rule.Try
 	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
 		t.Run(name, func(t *testing.T) {
-			d := newDoor()
+			d := newGate()
 			s := open(t, told(r), d)
 			s.watch()
 			ctx, leave := context.WithCancel(t.Context())
@@ -162,24 +161,24 @@ func TestAClientThatLeaves(t *testing.T) {
 			<-noticed
 			select {
 			case <-d.left:
-				t.Error("the service was left alone with it")
-			case <-time.After(50 * time.Millisecond): // nothing is to happen
+				t.Error("the request to the upstream was canceled")
+			case <-time.After(50 * time.Millisecond): // nothing must happen
 			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.InProgress && got.code() != interlockhttp.Locked {
-				t.Errorf("who comes next gets %v", got)
+				t.Errorf("the next request gets %v", got)
 			}
 			close(d.opens)
-			s.event() // of one,
-			s.event() // and of the other
+			s.event()
+			s.event()
 			got := s.send("POST", "/orders", "x", key("k"))
 			if got.text != "done" || name == "once" && got.Header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("in the end there is %v", got)
+				t.Errorf("after the upstream has answered, a repeat gets %v", got)
 			}
 		})
 	}
 }
 
-// watch has the site tell when a client has left.
+// watch makes the site collect the contexts of requests.
 func (s *site) watch() {
 	s.contexts = make(chan context.Context, 100)
 	s.front.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -188,14 +187,14 @@ func (s *site) watch() {
 	})
 }
 
-// noticed is closed when the server has seen that the first client left.
+// noticed is closed once the server knows that the first client left.
 func (s *site) noticed() <-chan struct{} { return (<-s.contexts).Done() }
 
-func TestAnAnswerThatIsTooLargeToKeep(t *testing.T) {
+func TestAResponseTooLargeToStore(t *testing.T) {
 	cfg := told(orders())
 	cfg.Limits.Response = 1000
 	big := strings.Repeat("x", 5000)
-	for name, flush := range map[string]bool{"with its length": false, "in pieces": true} {
+	for name, flush := range map[string]bool{"with its length": false, "in chunks": true} {
 		t.Run(name, func(t *testing.T) {
 			cfg := *cfg
 			cfg.Upstream.To = nil
@@ -211,14 +210,14 @@ func TestAnAnswerThatIsTooLargeToKeep(t *testing.T) {
 				t.Errorf("the first gets %d bytes, %v", len(got.text), got.err)
 			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.ResultUnavailable || s.runs.Load() != 1 {
-				t.Errorf("the next gets %v, and it ran %d times", got, s.runs.Load())
+				t.Errorf("a repeat gets %v, and the upstream ran %d times", got, s.runs.Load())
 			}
 		})
 	}
 }
 
-// An answer in pieces, or with a trailer, is kept all the same.
-func TestAnAnswerInPieces(t *testing.T) {
+// A response in chunks, or with a trailer, is stored as well.
+func TestAChunkedResponseIsStored(t *testing.T) {
 	s := open(t, told(orders()), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
 		w.WriteHeader(http.StatusProcessing)
@@ -230,14 +229,14 @@ func TestAnAnswerInPieces(t *testing.T) {
 	}))
 	first, again := s.send("POST", "/orders", "x", key("k")), s.send("POST", "/orders", "x", key("k"))
 	if first.text != "piece piece piece " || again.text != first.text || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("the first gets %v, the next %v", first, again)
+		t.Errorf("the first gets %v, a repeat %v", first, again)
 	}
 	if first.Trailer != nil { // 25
 		t.Errorf("there is a trailer: %v", first.Trailer)
 	}
 }
 
-// A slow body does not hold a lock, nor a claim (15).
+// A slow body holds neither a lock nor a claim (15).
 func TestASlowBody(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
 	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
@@ -250,7 +249,7 @@ func TestASlowBody(t *testing.T) {
 			go end.Write([]byte("a"))
 			got := s.send("POST", "/orders", "x", key("k"), func(r *http.Request) { r.Body, r.ContentLength = slow, 10 })
 			if got.code() != interlockhttp.BodyLate || s.runs.Load() != 0 {
-				t.Errorf("got %v, and it ran %d times", got, s.runs.Load())
+				t.Errorf("got %v, and the upstream ran %d times", got, s.runs.Load())
 			}
 			if got := s.send("POST", "/orders", "x", key("k")); got.StatusCode != http.StatusCreated {
 				t.Errorf("the next gets %v", got)
@@ -259,8 +258,8 @@ func TestASlowBody(t *testing.T) {
 	}
 }
 
-// A client that leaves while it is answered does not make it a secret that it was.
-func TestAClientThatLeavesWhileItIsAnswered(t *testing.T) {
+// If a client disconnects during the response, the outcome is still known.
+func TestAClientThatLeavesDuringTheResponse(t *testing.T) {
 	cfg := told(held())
 	cfg.Limits.Response = 1000
 	var s *site
@@ -281,15 +280,15 @@ func TestAClientThatLeavesWhileItIsAnswered(t *testing.T) {
 	io.ReadFull(conn, make([]byte, 10))
 	conn.Close()
 	if e := s.event(); e.Outcome != "ran" {
-		t.Errorf("told was %+v", e)
+		t.Errorf("the event is %+v", e)
 	}
 	if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.ResultUnavailable || s.runs.Load() != 1 {
-		t.Errorf("who comes again gets %v, and it ran %d times", got, s.runs.Load())
+		t.Errorf("a repeat gets %v, and the upstream ran %d times", got, s.runs.Load())
 	}
 }
 
-// A rule that names no method is about all that change something; of those that nobody
-// knows it lets none pass (24).
+// A rule without methods guards all that change something, and refuses unknown methods
+// (24).
 func TestAnyMethod(t *testing.T) {
 	s := open(t, told(on("* /orders", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})), nil)
 	for method, want := range map[string]interlockhttp.Code{

@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// echo is a service that switches protocols and says back what it hears.
+// echo is an upstream that switches protocols and echoes what it receives.
 func echo(w http.ResponseWriter, r *http.Request) {
 	up := r.Header.Get("Upgrade")
 	if up == "" {
@@ -39,7 +39,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	io.Copy(conn, rw)
 }
 
-// A WebSocket passes where no rule is; nothing else that would leave HTTP does (23).
+// Without a rule, WebSocket upgrades pass; no other upgrade does (23).
 func TestUpgrades(t *testing.T) {
 	s := open(t, told(on("* /orders", rule.Lock, "order", guard.Policy{Name: "order"})), http.HandlerFunc(echo))
 	talk := func(path, protocol string) (status int, said string) {
@@ -76,8 +76,9 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// The service may speak HTTP/2, with TLS and without, and is who it should be (26).
-func TestHTTP2Behind(t *testing.T) {
+// The upstream may speak HTTP/2, with TLS and without, and its certificate is verified
+// (26).
+func TestHTTP2Upstream(t *testing.T) {
 	proto := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, r.Proto, " ", r.Host)
@@ -119,21 +120,20 @@ func TestHTTP2Behind(t *testing.T) {
 	})
 }
 
-// What is between is left as it is: encodings, queries, statuses, and what the client
-// expects (16, 25).
-func TestNothingIsTouched(t *testing.T) {
+// Encodings, queries and statuses pass unchanged, and so does Expect (16, 25).
+func TestMessagesPassUnchanged(t *testing.T) {
 	w := &witness{}
 	s := open(t, told(orders()), w)
 	s.send("POST", "/free?a=1;b=2&&c=%zz", "\x1f\x8bzip", field("Content-Encoding", "gzip"), field("Accept-Encoding", "br"), field("Expect", "100-continue"))
 	r := w.last()
 	if r.RequestURI != "/free?a=1;b=2&&c=%zz" || r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Accept-Encoding") != "br" || w.body[0] != "\x1f\x8bzip" {
-		t.Errorf("the service got %q %v %q", r.RequestURI, r.Header, w.body)
+		t.Errorf("the upstream got %q %v %q", r.RequestURI, r.Header, w.body)
 	}
 	if got := s.send("POST", "/orders", "x", key("k"), field("Expect", "100-continue")); got.StatusCode != http.StatusOK || w.last().Header.Get("Expect") != "" {
 		t.Errorf("got %v", got)
 	}
 	if k := w.last().Header.Get("Idempotency-Key"); k != "k" {
-		t.Errorf("the service got the key %q", k)
+		t.Errorf("the upstream got the key %q", k)
 	}
 	if got := s.send("GET", "/free", ""); got.StatusCode != http.StatusOK || w.last().ContentLength != 0 || w.last().TransferEncoding != nil {
 		t.Errorf("a GET came with a body: %v", w.last().TransferEncoding)
@@ -143,18 +143,18 @@ func TestNothingIsTouched(t *testing.T) {
 		t.Errorf("the client did not ask for %q", h["Accept-Encoding"])
 	}
 	if w.last().UserAgent() != "me" {
-		t.Errorf("it is sent by %q", w.last().UserAgent())
+		t.Errorf("the user agent is %q", w.last().UserAgent())
 	}
 }
 
-// Headers are bounded, in size and in time, and so is a connection that does nothing (15).
+// Headers are bounded in size and time, and idle connections in time (15).
 func TestBounds(t *testing.T) {
 	usual, err := open(t, told(), nil).gateway.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if usual.ReadHeaderTimeout != 5*time.Second || usual.IdleTimeout != time.Minute || usual.MaxHeaderBytes != 16<<10 {
-		t.Errorf("by default it is %v, %v and %d bytes", usual.ReadHeaderTimeout, usual.IdleTimeout, usual.MaxHeaderBytes)
+		t.Errorf("the defaults are %v, %v and %d bytes", usual.ReadHeaderTimeout, usual.IdleTimeout, usual.MaxHeaderBytes)
 	}
 	cfg := told()
 	cfg.Timeouts.Header = 100 * time.Millisecond
@@ -164,6 +164,6 @@ func TestBounds(t *testing.T) {
 	}
 	began := time.Now()
 	if s.raw("GET / HTTP/1.1\r\nHost: x\r\nX: "); time.Since(began) > 3*time.Second {
-		t.Errorf("a slow header was waited for: %v", time.Since(began))
+		t.Errorf("the server waited for a slow header: %v", time.Since(began))
 	}
 }

@@ -19,19 +19,19 @@ import (
 )
 
 func TestReload(t *testing.T) {
-	t.Run("what is at work ends by the rules it began with, and is known to those that follow", func(t *testing.T) {
-		d := newDoor()
+	t.Run("a running request ends by its old rules, and a repeat meets it", func(t *testing.T) {
+		d := newGate()
 		s := open(t, told(orders()), d)
 		var first answer
 		var wg sync.WaitGroup
 		wg.Go(func() { first = s.send("POST", "/orders", "x", key("k")) })
 		<-d.in
 		other := on("POST /other", rule.Submit, "{header.Idempotency-Key}", guard.Form("other"))
-		if err := s.gateway.Reload(told2(t, s, other, orders())); err != nil {
+		if err := s.gateway.Reload(routed(t, s, other, orders())); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.send("POST", "/orders", "x", key("k")); got.code() != interlockhttp.InProgress {
-			t.Errorf("who repeats it gets %v", got)
+			t.Errorf("a repeat gets %v", got)
 		}
 		close(d.opens)
 		wg.Wait()
@@ -39,36 +39,36 @@ func TestReload(t *testing.T) {
 			t.Errorf("the first gets %v, the next %v", first, got)
 		}
 	})
-	t.Run("a rule that is gone is gone, and one that is new is there", func(t *testing.T) {
+	t.Run("a removed rule no longer applies, and a new one does", func(t *testing.T) {
 		s := open(t, told(orders()), nil)
 		pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
-		if err := s.gateway.Reload(told2(t, s, pay)); err != nil {
+		if err := s.gateway.Reload(routed(t, s, pay)); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.send("POST", "/orders", "x"); got.StatusCode != http.StatusCreated {
-			t.Errorf("the old one: %v", got)
+			t.Errorf("the removed rule: %v", got)
 		}
 		if got := s.send("POST", "/pay", "x"); got.code() != interlockhttp.KeyMissing {
-			t.Errorf("the new one: %v", got)
+			t.Errorf("the new rule: %v", got)
 		}
 	})
-	t.Run("what cannot be meant changes nothing", func(t *testing.T) {
+	t.Run("an invalid configuration changes nothing", func(t *testing.T) {
 		s := open(t, told(orders()), nil)
 		before := s.gateway.Config()
 		for name, change := range map[string]func(*config.Config){
-			"nowhere to go":       func(c *config.Config) { c.Upstream.To = nil },
-			"a file for a scheme": func(c *config.Config) { c.Upstream.To[0] = parse(t, "file:///etc") },
+			"no upstream":         func(c *config.Config) { c.Upstream.To = nil },
+			"a file URL":          func(c *config.Config) { c.Upstream.To[0] = parse(t, "file:///etc") },
 			"a path without /":    func(c *config.Config) { c.Rules[0].Match.Path = "orders" },
-			"a wildcard in front": func(c *config.Config) { c.Rules[0].Match.Path = "/{rest...}/x" },
+			"a wildcard first":    func(c *config.Config) { c.Rules[0].Match.Path = "/{rest...}/x" },
 			"no user":             func(c *config.Config) { c.Principal = config.Principal{None: true} },
 			"once for GET":        func(c *config.Config) { c.Rules[0].Match.Methods = []string{"GET"} },
 			"no name":             func(c *config.Config) { c.Rules[0].Policy.Name = "" },
-			"tokens of nobody":    func(c *config.Config) { c.Rules[0].Form = "order" },
+			"no token endpoint":   func(c *config.Config) { c.Rules[0].Form = "order" },
 			"a secret of 3 bytes": func(c *config.Config) { c.Secrets = []config.Secret{{File: file(t, "s", []byte("abc"))}} },
 			"no secret":           func(c *config.Config) { c.Secrets = []config.Secret{{File: "/nowhere"}} },
-			"an authority of air": func(c *config.Config) { c.Upstream.CA = file(t, "ca", []byte("air")) },
+			"an invalid CA":       func(c *config.Config) { c.Upstream.CA = file(t, "ca", []byte("air")) },
 		} {
-			cfg := told2(t, s, orders())
+			cfg := routed(t, s, orders())
 			change(cfg)
 			if err := s.gateway.Reload(cfg); err == nil {
 				t.Errorf("%s is accepted", name)
@@ -81,7 +81,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	})
-	t.Run("nobody is lost while it happens", func(t *testing.T) {
+	t.Run("no request fails during a reload", func(t *testing.T) {
 		s := open(t, told(orders()), nil)
 		stop := make(chan struct{})
 		var wg sync.WaitGroup
@@ -95,7 +95,7 @@ func TestReload(t *testing.T) {
 					}
 					got := s.send("POST", "/orders", "x", key(strings.Repeat("k", i+1)+time.Now().Format("150405.000000000")))
 					if got.err != nil || got.StatusCode != http.StatusCreated {
-						t.Errorf("somebody got %v", got)
+						t.Errorf("a request got %v", got)
 						return
 					}
 				}
@@ -110,7 +110,7 @@ func TestReload(t *testing.T) {
 			if n%2 == 0 {
 				r.Policy.Retain = time.Hour
 			}
-			if err := s.gateway.Reload(told2(t, s, r)); err != nil {
+			if err := s.gateway.Reload(routed(t, s, r)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,7 +120,7 @@ func TestReload(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	d := newDoor()
+	d := newGate()
 	service := httptest.NewServer(d)
 	t.Cleanup(service.Close)
 	cfg := told(orders())
@@ -139,7 +139,7 @@ func TestClose(t *testing.T) {
 		return w
 	}
 	if err := g.Ready(); err != nil {
-		t.Errorf("it is not ready: %v", err)
+		t.Errorf("the gateway is not ready: %v", err)
 	}
 	var first *httptest.ResponseRecorder
 	var wg sync.WaitGroup
@@ -152,17 +152,17 @@ func TestClose(t *testing.T) {
 	<-soon.Done()
 	close(d.opens)
 	if err := <-closed; err == nil {
-		t.Error("it says that nobody was at work")
+		t.Error("Close returns while a request runs")
 	}
 	wg.Wait()
 	if first.Code != http.StatusOK && first.Code != http.StatusBadGateway {
 		t.Errorf("the first got %d", first.Code)
 	}
 	if got := ask(); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("who comes then gets %d", got.Code)
+		t.Errorf("a request after Close gets %d", got.Code)
 	}
 	if g.Ready() == nil || g.Reload(cfg) == nil {
-		t.Error("it is ready, or can be given rules")
+		t.Error("a closed gateway is ready, or can be reloaded")
 	}
 	w := httptest.NewRecorder()
 	g.HealthHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody))

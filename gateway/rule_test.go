@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// Parts of a key come from everywhere in a request, and each is there once.
+// Parts of a key come from any part of a request, and each must occur once.
 func TestParts(t *testing.T) {
 	js := field("Content-Type", "application/json")
 	for _, c := range []struct {
@@ -54,19 +54,19 @@ func TestParts(t *testing.T) {
 				e.Key = e.Code
 			}
 			if e.Key != c.want || got.code() != interlockhttp.Code(e.Code) {
-				t.Errorf("told was %+v, and the client got %v; want %s", e, got, c.want)
+				t.Errorf("the event is %+v, and the client got %v; want %s", e, got, c.want)
 			}
 		})
 	}
 }
 
-// A lock of the gateway is the lock that a directive of the same name takes.
+// A lock of the gateway is the same as that of a directive with the same name.
 func TestTheNameOfALock(t *testing.T) {
-	d := newDoor()
+	d := newGate()
 	r := on("POST /orders/{id}", rule.Lock, "{path.id}", guard.Policy{Name: "pay"})
 	s := open(t, told(r), d)
 	client := interlock.New(nil)
-	cfg := told2(t, s, r)
+	cfg := routed(t, s, r)
 	cfg.Namespace = "shop"
 	g, err := gateway.New(cfg, gateway.Options{Client: client, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -91,17 +91,17 @@ func TestOptional(t *testing.T) {
 		t.Errorf("without a key: %v", got)
 	}
 	if e := s.event(); e.Outcome != "unguarded" {
-		t.Errorf("told was %+v", e)
+		t.Errorf("the event is %+v", e)
 	}
 }
 
-// A shadow says what would have been, and stops nobody.
+// A shadow rule reports what it would have done, and refuses nothing.
 func TestShadow(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
 	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
 		t.Run(name, func(t *testing.T) {
 			r.Shadow = true
-			d := newDoor()
+			d := newGate()
 			s := open(t, told(r), d)
 			done := make(chan answer, 2)
 			for range 2 {
@@ -112,21 +112,21 @@ func TestShadow(t *testing.T) {
 			outcomes := make(map[string]int)
 			for range 2 {
 				if got := <-done; got.text != "done" {
-					t.Errorf("somebody got %v", got)
+					t.Errorf("a request got %v", got)
 				}
 				outcomes[s.event().Outcome]++
 			}
 			if outcomes["ran"] != 1 || outcomes["shadowed"] != 1 {
-				t.Errorf("told was %v", outcomes)
+				t.Errorf("the outcomes are %v", outcomes)
 			}
 			if got := s.send("POST", "/orders", "x", func(r *http.Request) { r.Header.Del("X-User") }); got.text != "done" {
-				t.Errorf("nobody got %v", got)
+				t.Errorf("without a user: %v", got)
 			}
 		})
 	}
 }
 
-// A shadow in front of a rule does not switch it off, and refuses no odd path.
+// A shadow rule before another does not disable that, and refuses no ambiguous path.
 func TestAShadowInFront(t *testing.T) {
 	shadow := on("POST /", rule.Lock, "all", guard.Policy{Name: "all"})
 	shadow.Shadow = true
@@ -136,11 +136,11 @@ func TestAShadowInFront(t *testing.T) {
 		t.Errorf("got %v, and then %v", first, second)
 	}
 	if got := s.send("POST", "/other//path", "x"); got.StatusCode != http.StatusCreated {
-		t.Errorf("an odd path: %v", got)
+		t.Errorf("an ambiguous path: %v", got)
 	}
 }
 
-// Tokens are handed out for a form, and spent once (P1).
+// Tokens are issued for a form, and are valid once (P1).
 func TestFormTokens(t *testing.T) {
 	r := on("POST /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
 	r.Form = "order"
@@ -171,10 +171,10 @@ func TestFormTokens(t *testing.T) {
 		t.Errorf("ann gets %v again", got)
 	}
 	if got := spend("abc"); got.code() != interlockhttp.TokenUnknown {
-		t.Errorf("who made one up gets %v", got)
+		t.Errorf("a forged token gets %v", got)
 	}
 	if token, _ = ask("/idempotent-token"); token == "" {
-		t.Error("there is one form, and it has to be named")
+		t.Error("the only form has to be named")
 	}
 	if err := s.gateway.Reload(s.gateway.Config()); err != nil {
 		t.Fatal(err)
@@ -186,13 +186,13 @@ func TestFormTokens(t *testing.T) {
 		t.Errorf("another form: %v", got)
 	}
 	if _, got := ask("/idempotent-token", func(r *http.Request) { r.Header.Del("X-User") }); got.StatusCode != http.StatusUnauthorized {
-		t.Errorf("nobody: %v", got)
+		t.Errorf("without a user: %v", got)
 	}
 }
 
-// The rules of a request are the first that matches, and those it continues with; it
-// may go elsewhere.
-func TestWhichRule(t *testing.T) {
+// The first rule that matches applies, and those it continues with. A rule may have its
+// own upstream.
+func TestTheFirstMatchingRuleApplies(t *testing.T) {
 	elsewhere := open(t, told(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "elsewhere") }))
 	named := func(name, match string) config.Rule {
 		return on(match, rule.Lock, "{header.X-No}", guard.Policy{Name: name})
@@ -230,14 +230,14 @@ func TestWhichRule(t *testing.T) {
 	}
 }
 
-// A log has no keys in it (10).
+// The log contains no keys (10).
 func TestTheLog(t *testing.T) {
 	var (
 		mu  sync.Mutex
 		out bytes.Buffer
 	)
 	service := open(t, told(), nil)
-	cfg := told2(t, service, orders())
+	cfg := routed(t, service, orders())
 	g, err := gateway.New(cfg, gateway.Options{
 		Client: interlock.New(nil),
 		Log:    slog.New(slog.NewTextHandler(writer(func(p []byte) { mu.Lock(); defer mu.Unlock(); out.Write(p) }), &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -19,10 +19,10 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// raw sends bytes to the gateway, and returns the statuses of the answers.
+// raw sends bytes to the gateway, and returns the statuses of the responses.
 func (s *site) raw(text string) []int { return s.say(text, false) }
 
-// say sends bytes, and then perhaps no more.
+// say sends bytes, and with over closes the sending side.
 func (s *site) say(text string, over bool) (statuses []int) {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
@@ -48,7 +48,7 @@ func (s *site) say(text string, over bool) (statuses []int) {
 	}
 }
 
-// A witness is a service that remembers what it was sent.
+// A witness is an upstream that records its requests.
 type witness struct {
 	mu   sync.Mutex
 	seen []*http.Request
@@ -74,18 +74,18 @@ func (w *witness) last() *http.Request {
 	return w.seen[len(w.seen)-1]
 }
 
-// The framing of requests is not a way around the rules (23).
+// No framing of requests bypasses the rules (23).
 func TestSmuggling(t *testing.T) {
 	const head = "Host: shop\r\nX-User: ann\r\nIdempotency-Key: k\r\n"
 	for _, c := range []struct {
 		name, text string
-		status     int    // of the first answer
-		body       string // that the service gets, if it gets one
+		status     int    // of the first response
+		body       string // that the upstream gets, if any
 	}{
 		{"two lengths", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, ""},
-		{"a length and pieces", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 200, "a"},
-		{"pieces twice", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501, ""},
-		{"another coding", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501, ""},
+		{"a length and chunks", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 200, "a"},
+		{"two transfer codings", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501, ""},
+		{"an unknown transfer coding", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501, ""},
 		{"a space before the colon", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400, ""},
 		{"a NUL", "POST /orders HTTP/1.1\r\n" + head + "X: a\x00b\r\n\r\n", 400, ""},
 		{"a folded line", "POST /orders HTTP/1.1\r\n" + head + "X: a\r\n b\r\nContent-Length: 0\r\n\r\n", 200, ""},
@@ -94,10 +94,10 @@ func TestSmuggling(t *testing.T) {
 		{"a length with a sign", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: +1\r\n\r\na", 400, ""},
 		{"two hosts", "POST /orders HTTP/1.1\r\nHost: other\r\n" + head + "Content-Length: 0\r\n\r\n", 400, ""},
 		{"no host", "POST /orders HTTP/1.1\r\nIdempotency-Key: k\r\n\r\n", 400, ""},
-		{"a piece of no size", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, ""},
+		{"a chunk without a size", "POST /orders HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, ""},
 		{"a body that breaks off", "POST /orders HTTP/1.1\r\n" + head + "Content-Length: 10\r\n\r\nabc", 400, ""},
 		{"CONNECT", "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n", 400, ""},
-		{"OPTIONS of everything", "OPTIONS * HTTP/1.1\r\nHost: shop\r\n\r\n", 400, ""},
+		{"OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: shop\r\n\r\n", 400, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &witness{}
@@ -107,18 +107,18 @@ func TestSmuggling(t *testing.T) {
 				t.Fatalf("got %v, want %d", got, c.status)
 			}
 			if passed := w.last() != nil; passed != (c.status == 200) {
-				t.Fatalf("that it was sent on is %v", passed)
+				t.Fatalf("the request was sent on: %v", passed)
 			}
 			if c.status == 200 && w.body[0] != c.body {
-				t.Errorf("the service got %q, want %q", w.body[0], c.body)
+				t.Errorf("the upstream got %q, want %q", w.body[0], c.body)
 			}
 		})
 	}
 }
 
-// A detour does not lead past a rule; and where there is none, a path goes on as it
-// came.
-func TestDetours(t *testing.T) {
+// No spelling of a path bypasses a rule. A path that no rule covers is passed on
+// unchanged.
+func TestPathsDoNotBypassRules(t *testing.T) {
 	paid := on("POST /orders/{id}/pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
 	files := on("POST /files/{rest...}", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "file"})
 	host := on("POST /", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "host"})
@@ -175,10 +175,10 @@ func TestDetours(t *testing.T) {
 		{"GET /orders", "", "X-HTTP-Method-Override: POST\r\n", refused},
 		{"POST /put", "", "X-HTTP-Method-Override: put\r\n", refused},
 		{"POST /x//y", "a.pay.example", "", refused},
-		{"POST /orders/x//../7/pay", "", "", refused}, // as browsers and Node.js read it: an empty part is one
+		{"POST /orders/x//../7/pay", "", "", refused}, // browsers and Node.js count the empty part
 		{"POST /a//../../orders", "", "", refused},
 		{"POST /orders//../7/pay", "", "", refused},
-		{"POST /x/../files/..;/y", "", "", refused}, // to some ..; is a name, and .. is none
+		{"POST /x/../files/..;/y", "", "", refused}, // some upstreams read ..; as a name, others as ..
 		{`POST /x/../files/..\y`, "", "", refused},
 		{"POST /x/%2e%2e/files/%252e%252e", "", "", refused},
 		{"POST /x/../files/%00/../../y", "", "", refused},
@@ -213,14 +213,14 @@ func TestDetours(t *testing.T) {
 			if c.host == "" {
 				c.host = "shop"
 			}
-			// Without a key, what is guarded is refused in another way.
+			// Without a key, a guarded request is refused with another code.
 			got := s.raw(c.line + " HTTP/1.1\r\nHost: " + c.host + "\r\nX-User: ann\r\n" + c.header + "Content-Length: 0\r\n\r\n")
 			outcome := fmt.Sprint(got)
 			switch {
 			case w.last() != nil:
 				outcome = free
 				if _, target, _ := strings.Cut(c.line, " "); w.last().RequestURI != target {
-					t.Errorf("the service gets %q", w.last().RequestURI)
+					t.Errorf("the upstream gets %q", w.last().RequestURI)
 				}
 			case len(got) == 1 && got[0] == http.StatusBadRequest:
 				outcome = refused
@@ -233,14 +233,14 @@ func TestDetours(t *testing.T) {
 				}
 			}
 			if outcome != c.want {
-				t.Errorf("it is %s, want %s", outcome, c.want)
+				t.Errorf("the outcome is %s, want %s", outcome, c.want)
 			}
 		})
 	}
 }
 
-// What a client says of others, and of us, is not believed (21, 22), nor how long it
-// wants to hold something (17).
+// The gateway ignores what a client claims about proxies (21, 22) and about lease times
+// (17).
 func TestFields(t *testing.T) {
 	w := &witness{}
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
@@ -252,11 +252,11 @@ func TestFields(t *testing.T) {
 		field("X-Original-URL", "/orders"), field("X-Rewrite-Url", "/orders"), field("X_Forwarded_For", "6.6.6.6"), field("Interlock-Unguarded", "true"), field("Interlock-Lease", "999h"), field("Interlock-Wait", "-1s"), field("X-Other", "stays"),
 	}
 	gone := []string{"Interlock-Unguarded", "Interlock-Lease", "Interlock-Wait", "Interlock_fence", "X_user", "X_forwarded_for"}
-	t.Run("from a proxy that is trusted", func(t *testing.T) {
+	t.Run("from a trusted proxy", func(t *testing.T) {
 		s.send("POST", "/orders", "x", append(lies, field("Idempotency_Key", "other"))...)
 		h := w.last().Header
 		if h["Idempotency_key"] != nil {
-			t.Error("a service may read it as the key, and nobody here did")
+			t.Error("a field that the upstream may read as the key is passed on")
 		}
 		for name, want := range map[string]string{
 			"X-Forwarded-For": "6.6.6.6, 127.0.0.1", "X-Forwarded-Host": "evil", "X-Forwarded-Proto": "gopher", "Forwarded": "for=6.6.6.6", "X-Real-Ip": "6.6.6.6",
@@ -275,7 +275,7 @@ func TestFields(t *testing.T) {
 			}
 		}
 	})
-	t.Run("from anybody else", func(t *testing.T) {
+	t.Run("from other clients", func(t *testing.T) {
 		cfg := *cfg
 		cfg.Trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		if err := s.gateway.Reload(&cfg); err != nil {
@@ -304,8 +304,8 @@ func TestFields(t *testing.T) {
 	})
 }
 
-// A request does not choose where it is sent, and neither does an answer (21).
-func TestTheServiceStaysTheSame(t *testing.T) {
+// Neither a request nor a response chooses the upstream (21).
+func TestRequestsDoNotChooseTheUpstream(t *testing.T) {
 	w := &witness{}
 	cfg := told()
 	s := open(t, cfg, w)
@@ -329,7 +329,7 @@ func TestTheServiceStaysTheSame(t *testing.T) {
 	}
 }
 
-// A request that comes back goes no further (28).
+// A request that comes back is refused (28).
 func TestALoop(t *testing.T) {
 	s := open(t, told(), nil)
 	var rounds atomic.Int64
@@ -345,20 +345,20 @@ func TestALoop(t *testing.T) {
 	if got := s.send("GET", "/", ""); got.StatusCode != http.StatusLoopDetected || got.code() != "loop_detected" || rounds.Load() != 2 {
 		t.Errorf("got %v after %d rounds", got, rounds.Load())
 	}
-	if err := s.gateway.Reload(told2(t, s)); err != nil {
+	if err := s.gateway.Reload(routed(t, s)); err != nil {
 		t.Fatal(err)
 	}
 	via := strings.Repeat("1.1 interlock-x, ", 8)
 	if got := s.send("GET", "/", "", field("Via", via)); got.StatusCode != http.StatusLoopDetected {
-		t.Errorf("by eight others: %v", got)
+		t.Errorf("after eight other gateways: %v", got)
 	}
 	if got := s.send("GET", "/", "", field("Via", "1.1 nginx, 2 interlock-x")); got.StatusCode != http.StatusCreated {
-		t.Errorf("by one: %v", got)
+		t.Errorf("after one other gateway: %v", got)
 	}
 }
 
-// told2 makes the configuration of a site that sends to its service.
-func told2(t *testing.T, s *site, rules ...config.Rule) *config.Config {
+// routed returns the configuration of a site, with its upstream set.
+func routed(t *testing.T, s *site, rules ...config.Rule) *config.Config {
 	cfg := told(rules...)
 	cfg.Upstream.To = []*url.URL{parse(t, s.service.URL)}
 	return cfg
