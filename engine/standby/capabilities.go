@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// combined is what both sides can do.
-func (e *Engine) combined() engine.Capabilities {
+// combinedCapabilities returns what both sides support.
+func (e *Engine) combinedCapabilities() engine.Capabilities {
 	a, b := e.shared[0].caps, e.shared[1].caps
 	c := engine.Capabilities{
 		Kinds:     slices.DeleteFunc(slices.Clone(a.Kinds), func(k engine.Kind) bool { return !slices.Contains(b.Kinds, k) }),
@@ -38,7 +38,7 @@ func (e *Engine) combined() engine.Capabilities {
 	return c
 }
 
-// shard is that of the side that counts.
+// shard returns the shard on the active side.
 func (e *Engine) shard(key string) int {
 	if shard := e.view.Load().caps.Shard; shard != nil {
 		return shard(key)
@@ -48,18 +48,18 @@ func (e *Engine) shard(key string) int {
 
 type notifier struct{ *Engine }
 
-// Notify implements [engine.Notifier]: it listens on all sides, since who waits may
-// do so over a switch.
+// Notify implements [engine.Notifier]. It listens on all sides, because a caller may
+// wait across a switch.
 func (n notifier) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
-	return n.merge(nil, func(s *site) (<-chan struct{}, func()) { return s.caps.Notifier.Notify(r) })
+	return n.merge(nil, func(s *sideState) (<-chan struct{}, func()) { return s.caps.Notifier.Notify(r) })
 }
 
-// merge listens on all sides, and if turns is there for switches. The goroutine that
-// passes on what comes ends with stop, which does not wait for it.
-func (e *Engine) merge(turns func() <-chan struct{}, listen func(*site) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
-	var turned <-chan struct{}
-	if turns != nil {
-		turned = turns()
+// merge listens on all sides, and to switches if nextSwitch is not nil. Its goroutine
+// ends with stop, which does not wait for it.
+func (e *Engine) merge(nextSwitch func() <-chan struct{}, listen func(*sideState) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
+	var switched <-chan struct{}
+	if nextSwitch != nil {
+		switched = nextSwitch()
 	}
 	a, stopA := listen(e.shared[0])
 	b, stopB := listen(e.shared[1])
@@ -73,12 +73,12 @@ func (e *Engine) merge(turns func() <-chan struct{}, listen func(*site) (<-chan 
 			case <-a:
 			case <-b:
 			case <-c:
-			case <-turned:
-				turned = turns()
+			case <-switched:
+				switched = nextSwitch()
 			}
 			select {
 			case to <- struct{}{}:
-			default: // the last one has not been taken yet: they merge
+			default: // the last one is still unread: they merge
 			}
 		}
 	}()
@@ -92,18 +92,17 @@ func (e *Engine) merge(turns func() <-chan struct{}, listen func(*site) (<-chan 
 
 type latcher struct{ *Engine }
 
-// CountDown implements [engine.Latcher]. A latch is that of the side that counts,
-// and begins anew after a switch. Nobody holds it, so it needs no lease that is
-// waited for.
+// CountDown implements [engine.Latcher]. A latch lives on the active side, and starts
+// again after a switch. It has no holder, so a switch need not wait for it.
 func (l latcher) CountDown(ctx context.Context, r engine.Request) (left int, err error) {
 	v := l.view.Load()
-	if err := v.closed(time.Now()); err != nil {
+	if err := v.refusal(time.Now()); err != nil {
 		return 0, err
 	}
 	return v.caps.Latcher.CountDown(ctx, r)
 }
 
-// An inspector shows the side that counts.
+// An inspector inspects the active side.
 type inspector struct{ *Engine }
 
 func (i inspector) inner() engine.Inspector { return i.view.Load().caps.Inspector }
@@ -118,7 +117,7 @@ func (i inspector) Inspect(ctx context.Context, key string) (engine.Lock, error)
 	return i.inner().Inspect(ctx, key)
 }
 
-// Seize implements [engine.Inspector].
+// ForceRelease implements [engine.Inspector].
 func (i inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
 	return i.inner().ForceRelease(ctx, key)
 }
@@ -133,15 +132,15 @@ func (i inspector) Members(ctx context.Context, ids []string) ([]engine.Member, 
 	return i.inner().Members(ctx, ids)
 }
 
-// Watch implements [engine.Inspector]. A switch takes everything away, so that it
-// is told as well.
+// Watch implements [engine.Inspector]. A switch revokes all locks, so it notifies,
+// too.
 func (i inspector) Watch(id string) (wake <-chan struct{}, stop func()) {
-	return i.merge(i.nextTurn, func(s *site) (<-chan struct{}, func()) { return s.caps.Inspector.Watch(id) })
+	return i.merge(i.nextSwitch, func(s *sideState) (<-chan struct{}, func()) { return s.caps.Inspector.Watch(id) })
 }
 
-// nextTurn is closed with the next switch.
-func (e *Engine) nextTurn() <-chan struct{} {
+// nextSwitch returns a channel that the next switch closes.
+func (e *Engine) nextSwitch() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.turned
+	return e.switched
 }

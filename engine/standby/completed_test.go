@@ -91,7 +91,7 @@ func (w *world) dies() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	text := strings.NewReplacer(`"epoch":0`, `"epoch":1`, `"side":"primary"`, `"side":"standby","by":"who died"`, `,"over":true`, "").Replace(n.Text)
+	text := strings.NewReplacer(`"epoch":0`, `"epoch":1`, `"side":"primary"`, `"side":"standby","by":"who died"`, `,"thawed":true`, "").Replace(n.Text)
 	if err := w.primary.WriteNote(w.Context(), noteName, text, n.Version); err != nil || text == n.Text {
 		w.Fatalf("writing %s: %v", text, err)
 	}

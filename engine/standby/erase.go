@@ -7,15 +7,15 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Erase implements [engine.Eraser]: first on the sides where something of before a
-// switch may be, and last on the one that counts. If one of them cannot be asked, what
-// the side that counts knows stays.
+// Erase implements [engine.Eraser]. It erases earlier records on the other sides first,
+// and the active side last. If one of the others cannot be reached, the record on the
+// active side stays.
 func (l ledger) Erase(ctx context.Context, key string) (was engine.Record, err error) {
 	v := l.view.Load()
 	for _, s := range v.ledger {
 		rec, err := s.caps.Eraser.Erase(ctx, key)
 		if err != nil {
-			return engine.Record{}, fmt.Errorf("standby: the %v may know of %q and has not forgotten it: %w", s.side, key, err)
+			return engine.Record{}, fmt.Errorf("standby: the %v may have a record of %q, which was not erased: %w", s.side, key, err)
 		}
 		if rec.State != engine.Absent {
 			was = rec

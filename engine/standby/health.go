@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A prober tells how both sides are.
+// A prober probes both sides.
 type prober struct{ *Engine }
 
 // Probe implements [engine.Prober].
@@ -25,12 +25,12 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 	return h, nil
 }
 
-// health is how a side is, as it says itself.
-func (s *site) health(ctx context.Context) (h engine.Health) {
+// health returns the health of a side.
+func (s *sideState) health(ctx context.Context) (h engine.Health) {
 	if s.caps.Prober != nil {
 		var err error
 		if h, err = s.caps.Prober.Probe(ctx); err != nil {
-			h.Notices = append(h.Notices, "it does not tell how it is: "+err.Error())
+			h.Notices = append(h.Notices, "the probe failed: "+err.Error())
 			h.Nodes = []engine.Node{{Addr: s.side.String(), Err: err}}
 		}
 	}
@@ -38,18 +38,18 @@ func (s *site) health(ctx context.Context) (h engine.Health) {
 	return h
 }
 
-// notices are what an operator should know.
+// notices returns what an operator should know.
 func (s State) notices() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	say("the %v counts (epoch %d)", s.Side, s.Epoch)
+	say("the %v is active (epoch %d)", s.Side, s.Epoch)
 	if s.Epoch > 0 {
 		say("switched at %s by %s", s.Since.Format("2006-01-02 15:04:05"), s.By)
 	}
 	if s.Side == Local {
-		say("degraded: every process has locks of its own, and nobody keeps those of two apart")
+		say("degraded: every process has its own locks, and does not see those of others")
 	}
 	if s.Alone {
-		say("this process has degraded by itself, since it reaches neither side")
+		say("this process has degraded on its own, because it reaches neither side")
 	}
 	if s.Closed != nil {
 		say("nothing is granted: %v", s.Closed)

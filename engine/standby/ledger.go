@@ -11,17 +11,17 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A ledger keeps what became of work, on the side that counts. What was kept on
-// another before a switch is asked for there.
+// A ledger stores records on the active side, and looks up earlier records on the
+// other sides.
 type ledger struct{ *Engine }
 
 var _ engine.Ledger = ledger{}
 
-// Claim implements [engine.Ledger]. After a switch the other side may know more: a
-// claim that is granted here although the work was done there is settled so.
+// Claim implements [engine.Ledger]. After a switch another side may have an earlier
+// record: a claim that is granted here is settled with that outcome.
 func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
 	v := l.view.Load()
-	if err := l.admit(v, time.Now(), c.Lease); err != nil {
+	if err := l.check(v, time.Now(), c.Lease); err != nil {
 		return engine.Record{}, err
 	}
 	rec, err := v.caps.Ledger.Claim(ctx, c)
@@ -40,30 +40,30 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		case was.State == engine.Unknown && c.TakeOver:
 			rec.TookOver = rec.Granted
 		case was.State == engine.Done, was.State == engine.Failed, was.State != engine.Absent && rec.Granted:
-			return l.yield(ctx, v, c, rec, was)
+			return l.adopt(ctx, v, c, rec, was)
 		}
 	}
 	return rec, nil
 }
 
-var errDown = errors.New("the side could not be reached when it was last asked")
+var errDown = errors.New("the side could not be reached at the last read")
 
-// ask looks a record up on a side that does not count. It does not wait for long.
-func (l ledger) ask(ctx context.Context, s *site, key string) (engine.Record, error) {
+// ask looks up a record on an inactive side, with a short timeout.
+func (l ledger) ask(ctx context.Context, s *sideState, key string) (engine.Record, error) {
 	l.mu.Lock()
-	down := s.trouble != nil
+	down := s.err != nil
 	l.mu.Unlock()
 	if down {
 		return engine.Record{}, errDown
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.config.view/readPart)
+	ctx, cancel := context.WithTimeout(ctx, l.config.view/readsPerView)
 	defer cancel()
 	return s.caps.Ledger.Lookup(ctx, key)
 }
 
-// yield answers a claim with what another side knows. If it was granted, it is
-// settled with that, so that the side that counts knows it, too.
-func (l ledger) yield(ctx context.Context, v *view, c engine.Claim, rec, was engine.Record) (engine.Record, error) {
+// adopt answers a claim with the record of another side. A claim that was granted is
+// settled with that outcome, so that the active side has it, too.
+func (l ledger) adopt(ctx context.Context, v *view, c engine.Claim, rec, was engine.Record) (engine.Record, error) {
 	mismatch := c.Fingerprint != "" && was.Fingerprint != "" && c.Fingerprint != was.Fingerprint
 	if rec.Granted {
 		x := engine.Settlement{Key: c.Key, Attempt: c.Attempt, Abandon: true, Lease: c.Lease}
@@ -71,7 +71,7 @@ func (l ledger) yield(ctx context.Context, v *view, c engine.Claim, rec, was eng
 			x = engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: was.State, Result: was.Result, Retain: was.Left}
 		}
 		if _, err := v.caps.Ledger.Settle(ctx, x); err != nil {
-			return engine.Record{}, fmt.Errorf("standby: %q is %v on the other side, and the claim here could not be undone: %w: %w",
+			return engine.Record{}, fmt.Errorf("standby: %q is %v on the other side, and the claim could not be undone: %w: %w",
 				c.Key, was.State, engine.ErrUnknown, err)
 		}
 	}
@@ -89,10 +89,10 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 		func(cs []engine.Claim) []error { return v.caps.Ledger.Renew(ctx, cs) })
 }
 
-// Settle implements [engine.Ledger]. As with Release, nobody remembers where a claim
-// is; and as with Abandon, one that is abandoned is so everywhere.
+// Settle implements [engine.Ledger]. Like Release it tries the sides that may have the
+// claim; like Abandon it abandons a claim on all of them.
 func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome, error) {
-	settle := func(s *site) (engine.ReleaseResult, error) {
+	settle := func(s *sideState) (engine.ReleaseResult, error) {
 		o, err := s.caps.Ledger.Settle(ctx, x)
 		return engine.ReleaseResult{Outcome: o}, err
 	}
@@ -121,32 +121,32 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	return rec, nil
 }
 
-// List implements [engine.Ledger]. After a switch it lists the other sides, too, as
-// far as they can be reached. The cursor is the side, and what that says.
+// List implements [engine.Ledger]. After a switch it also lists the other sides that
+// can be reached. The cursor holds the side and its own cursor.
 func (l ledger) List(ctx context.Context, pattern, cursor string) (records []engine.Record, next string, err error) {
 	v := l.view.Load()
-	sites := append([]*site{v.site}, v.others...)
-	word, inner, _ := strings.Cut(cursor, ":")
-	at := slices.IndexFunc(sites, func(s *site) bool { return s.side.String() == word })
+	sides := append([]*sideState{v.sideState}, v.others...)
+	name, inner, _ := strings.Cut(cursor, ":")
+	at := slices.IndexFunc(sides, func(s *sideState) bool { return s.side.String() == name })
 	if cursor == "" {
 		at = 0
 	}
 	if at < 0 {
-		return nil, "", fmt.Errorf("standby: there is no page %q, or not any more: begin with an empty cursor", cursor)
+		return nil, "", fmt.Errorf("standby: unknown or outdated cursor %q: begin with an empty one", cursor)
 	}
-	records, next, err = sites[at].caps.Ledger.List(ctx, pattern, inner)
+	records, next, err = sides[at].caps.Ledger.List(ctx, pattern, inner)
 	switch {
 	case err != nil:
 		return nil, "", err
 	case next != "":
-		return records, sites[at].side.String() + ":" + next, nil
-	case at+1 < len(sites):
-		return records, sites[at+1].side.String() + ":", nil
+		return records, sides[at].side.String() + ":" + next, nil
+	case at+1 < len(sides):
+		return records, sides[at+1].side.String() + ":", nil
 	}
 	return records, "", nil
 }
 
 // Watch implements [engine.Ledger].
 func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
-	return l.merge(nil, func(s *site) (<-chan struct{}, func()) { return s.caps.Ledger.Watch(key) })
+	return l.merge(nil, func(s *sideState) (<-chan struct{}, func()) { return s.caps.Ledger.Watch(key) })
 }

@@ -12,7 +12,7 @@ import (
 // Acquire implements [engine.Engine].
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
 	v := e.view.Load()
-	if err := e.admit(v, time.Now(), r.Lease); err != nil {
+	if err := e.check(v, time.Now(), r.Lease); err != nil {
 		return engine.Grant{}, err
 	}
 	g, err := v.engine.Acquire(ctx, r)
@@ -22,17 +22,17 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return g, err
 }
 
-// Renew implements [engine.Engine]. Only the side that counts is asked. What was
-// granted by another is lost: the quiet time is as long as its lease.
+// Renew implements [engine.Engine]. It asks only the active side. A lock of another
+// side is lost: the freeze lasts as long as its lease.
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	v := e.view.Load()
 	return renew(e, v, rs, func(r engine.Request) time.Duration { return r.Lease },
 		func(rs []engine.Request) []error { return v.engine.Renew(ctx, rs) })
 }
 
-// renew renews what may be, and answers for the rest.
+// renew renews the allowed requests, and returns an error for the others.
 func renew[T any](e *Engine, v *view, all []T, lease func(T) time.Duration, ask func([]T) []error) []error {
-	if err := e.outdated(v, time.Now()); err != nil {
+	if err := e.checkRenewal(v, time.Now()); err != nil {
 		return slices.Repeat([]error{err}, len(all))
 	}
 	if !slices.ContainsFunc(all, func(x T) bool { return lease(x) > e.longest }) {
@@ -40,62 +40,61 @@ func renew[T any](e *Engine, v *view, all []T, lease func(T) time.Duration, ask 
 	}
 	errs := make([]error, len(all))
 	for i, x := range all {
-		if errs[i] = e.tooLong(lease(x)); errs[i] == nil {
+		if errs[i] = e.checkLease(lease(x)); errs[i] == nil {
 			errs[i] = ask([]T{x})[0]
 		}
 	}
 	return errs
 }
 
-// outdated tells why nothing is renewed, if nothing is. In the quiet time nobody
-// can have anything but from before.
-func (e *Engine) outdated(v *view, now time.Time) error {
-	if v.why == nil && v.quietAt(now) {
-		return v.gone()
+// checkRenewal returns why nothing is renewed, or nil. During the freeze all locks are
+// from before the switch.
+func (e *Engine) checkRenewal(v *view, now time.Time) error {
+	if v.blocked == nil && v.frozen(now) {
+		return v.lossError()
 	}
-	return v.closed(now)
+	return v.refusal(now)
 }
 
-// Release implements [engine.Engine]. Nobody remembers on which side a hold is: for
-// some time after a switch all are asked.
+// Release implements [engine.Engine]. It is not recorded which side has a hold, so for
+// some time after a switch it tries all of them.
 func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	v := e.view.Load()
-	return untilReleased(v.order(time.Now()), func(s *site) (engine.ReleaseResult, error) { return s.engine.Release(ctx, r) })
+	return untilReleased(v.order(time.Now()), func(s *sideState) (engine.ReleaseResult, error) { return s.engine.Release(ctx, r) })
 }
 
-// Abandon implements [engine.Engine]. What was abandoned must not be granted on any
-// side, so all are told.
+// Abandon implements [engine.Engine]. It abandons the attempt on all sides.
 func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
 	v := e.view.Load()
-	return everywhere(v.order(time.Now()), func(s *site) (engine.ReleaseResult, error) { return s.engine.Abandon(ctx, r) })
+	return everywhere(v.order(time.Now()), func(s *sideState) (engine.ReleaseResult, error) { return s.engine.Abandon(ctx, r) })
 }
 
-// untilReleased asks one site after the other until one says that it had it. If
-// none does, the first answer counts.
-func untilReleased(sites []*site, release func(*site) (engine.ReleaseResult, error)) (parting engine.ReleaseResult, err error) {
+// untilReleased tries the sides until one had the hold. If none had, the first answer
+// counts.
+func untilReleased(sites []*sideState, release func(*sideState) (engine.ReleaseResult, error)) (res engine.ReleaseResult, err error) {
 	answered := false
 	for _, s := range sites {
-		p, failed := release(s)
+		r, failed := release(s)
 		switch {
-		case failed == nil && p.Outcome == engine.Released:
-			return p, nil
+		case failed == nil && r.Outcome == engine.Released:
+			return r, nil
 		case failed == nil && !answered:
-			parting, answered = p, true
+			res, answered = r, true
 		case failed != nil:
 			err = errors.Join(err, failed)
 		}
 	}
-	return parting, err
+	return res, err
 }
 
-// everywhere asks all sites. It fails if one does.
-func everywhere(sites []*site, abandon func(*site) (engine.ReleaseResult, error)) (parting engine.ReleaseResult, err error) {
+// everywhere calls all sides. It fails if one of them fails.
+func everywhere(sites []*sideState, abandon func(*sideState) (engine.ReleaseResult, error)) (res engine.ReleaseResult, err error) {
 	for i, s := range sites {
-		p, failed := abandon(s)
-		if failed == nil && (i == 0 || p.Outcome == engine.Released) {
-			parting = p
+		r, failed := abandon(s)
+		if failed == nil && (i == 0 || r.Outcome == engine.Released) {
+			res = r
 		}
 		err = errors.Join(err, failed)
 	}
-	return parting, err
+	return res, err
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// What is so unless an option says otherwise.
+// Defaults of the options.
 const (
 	DefaultLongestLease = time.Minute
 	DefaultView         = 3 * time.Second
 )
 
-// config is what options set.
+// config holds the values of the options.
 type config struct {
 	longest   time.Duration
 	view      time.Duration
@@ -24,63 +24,63 @@ type config struct {
 	logger    *slog.Logger
 }
 
-// An Option changes what [New] makes.
+// An Option configures [New].
 type Option func(*config)
 
-// LongestLease is the longest lease that is granted, of locks and of claims; who
-// asks for a longer one is refused. After a switch nobody is granted anything for
-// that long. The default is a minute. Processes may differ: the longest of all
-// counts, and is known to all. It panics if d is not above zero.
+// LongestLease is the longest lease that is granted, for locks and claims. After a
+// switch nothing is granted for that long. Processes may differ: the longest value
+// of all counts, and the record holds it. Default: 1m. It panics if d is not above
+// zero.
 func LongestLease(d time.Duration) Option {
-	positive("LongestLease", d)
+	mustBePositive("LongestLease", d)
 	return func(c *config) { c.longest = d }
 }
 
-// View is for how long what was read about the side that counts is relied on. It is
-// read anew every third of that. The default is 3 s. It panics if d is less than 30
-// ms: an engine must have the time to answer.
+// View is how long a process trusts the record that it has read. It reads the record
+// three times as often. Default: 3s. It panics if d is less than 30 ms: an engine
+// needs time to answer.
 func View(d time.Duration) Option {
 	if d < 30*time.Millisecond {
-		panic(fmt.Sprintf("standby: View(%v) is over before an engine has answered: use 30ms or more", d))
+		panic(fmt.Sprintf("standby: View(%v): an engine needs longer to answer; use 30ms or more", d))
 	}
 	return func(c *config) { c.view = d }
 }
 
-// Automatic lets this process switch by itself if it has not reached the side that
-// counts for so long, but reaches the other one. It is off by default, since a
-// process cannot know whether others still reach what it does not: as after a
-// switch with [Force], two may have one lock. It panics if after is not above zero.
+// Automatic lets this process switch when it has not reached the active side for that
+// long but reaches the other one. Default: off, because other processes may still
+// reach the active side: as with [Force], a lock may then have two holders. It panics
+// if after is not above zero.
 func Automatic(after time.Duration) Option {
-	positive("Automatic", after)
+	mustBePositive("Automatic", after)
 	return func(c *config) { c.automatic = after }
 }
 
-// Degrade lets this process go on with locks of its own if it has reached neither
-// side for so long: [Local], for itself alone, until the side that counts can be
-// reached again. It is off by default. It panics if after is not above zero.
+// Degrade lets this process use [Local] on its own when it has reached neither side
+// for that long, until it reaches the active side again. Default: off. It panics if
+// after is not above zero.
 func Degrade(after time.Duration) Option {
-	positive("Degrade", after)
+	mustBePositive("Degrade", after)
 	return func(c *config) { c.degrade = after }
 }
 
-// Operator is for programs that look and switch, and do nothing else: they grant
-// nothing, and the others do not wait for leases of theirs.
+// Operator is for programs that only inspect and switch. They grant nothing, so a
+// switch does not wait for their leases.
 func Operator() Option { return func(c *config) { c.operator = true } }
 
-// Name is what the note says about who has switched. The default is the name of the
-// host and the number of the process.
+// Name is the name that the record gives to a switch of this process. Default:
+// host/pid.
 func Name(name string) Option { return func(c *config) { c.name = name } }
 
-// Logger is told of every switch, once. There is none by default.
+// Logger logs every switch once. Default: none.
 func Logger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
 
-func positive(option string, d time.Duration) {
+func mustBePositive(option string, d time.Duration) {
 	if d <= 0 {
-		panic(fmt.Sprintf("standby: %s(%v) is no time: leave it out for the default", option, d))
+		panic(fmt.Sprintf("standby: %s(%v): must be above zero; omit it for the default", option, d))
 	}
 }
 
-func configured(opts []Option) config {
+func newConfig(opts []Option) config {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "?"
@@ -98,6 +98,6 @@ func configured(opts []Option) config {
 	return c
 }
 
-// trusted is for how long what was read is relied on: less than others wait for it,
-// since clocks run apart.
-func (c *config) trusted() time.Duration { return c.view - c.view/100 - 2*time.Millisecond }
+// trustFor is how long a read record is trusted: a little less than View, because
+// clocks differ.
+func (c *config) trustFor() time.Duration { return c.view - c.view/100 - 2*time.Millisecond }

@@ -2,19 +2,19 @@ package standby
 
 import "fmt"
 
-// A Side is where locks are granted.
+// A Side is one of the places where locks are granted.
 type Side uint8
 
 // The sides.
 const (
 	Primary Side = iota + 1
 	Standby
-	Local // every process by itself: others know nothing of what it grants
+	Local // every process has its own locks
 )
 
 var sides = map[Side]string{Primary: "primary", Standby: "standby", Local: "local"}
 
-// String returns the side in a word.
+// String returns the name of the side.
 func (s Side) String() string {
 	if name, ok := sides[s]; ok {
 		return name
@@ -22,20 +22,20 @@ func (s Side) String() string {
 	return fmt.Sprintf("side %d", uint8(s))
 }
 
-// ParseSide returns the side that a word names.
+// ParseSide returns the side with a name.
 func ParseSide(word string) (Side, error) {
 	for s, name := range sides {
 		if name == word {
 			return s, nil
 		}
 	}
-	return 0, fmt.Errorf("standby: there is no side %q: use primary, standby or local", word)
+	return 0, fmt.Errorf("standby: unknown side %q: use primary, standby or local", word)
 }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (s Side) MarshalText() ([]byte, error) {
 	if _, ok := sides[s]; !ok {
-		return nil, fmt.Errorf("standby: there is no %v", s)
+		return nil, fmt.Errorf("standby: unknown %v", s)
 	}
 	return []byte(s.String()), nil
 }

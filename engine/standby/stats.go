@@ -2,21 +2,21 @@ package standby
 
 import "sync/atomic"
 
-// Stats are what an [Engine] has counted since it was made.
+// Stats are the counters of an [Engine] since it was made.
 type Stats struct {
-	Switches  uint64 // switches that this process has seen, whoever made them
-	Forced    uint64 // made here although a side could not be told: two may have one lock
-	Automatic uint64 // made here by itself: two may have one lock
-	Degraded  uint64 // how often this process went on by itself, since it reached neither side
-	Unheard   uint64 // claims that were granted without a word from the other side
-	Refused   uint64 // calls that were refused in the quiet time after a switch
+	Switches  uint64 // switches noticed by this process
+	Forced    uint64 // made here without the record of a side: a lock may have two holders
+	Automatic uint64 // made here automatically: a lock may have two holders
+	Degraded  uint64 // times this process degraded because it reached neither side
+	Unheard   uint64 // claims granted without an answer from the other side
+	Refused   uint64 // calls refused during a freeze
 }
 
 type counters struct {
 	switches, forced, automatic, degraded, unheard, refused atomic.Uint64
 }
 
-// Stats returns what was counted.
+// Stats returns the counters.
 func (e *Engine) Stats() Stats {
 	c := &e.stats
 	return Stats{

@@ -1,0 +1,43 @@
+package standby
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A sideState is a side with its engine and what is known of it. The Engine's mutex
+// guards what changes.
+type sideState struct {
+	side   Side
+	engine engine.Engine
+	caps   engine.Capabilities
+
+	record      switchRecord // the record there
+	version     uint64       // of the note
+	known       bool         // read at least once
+	readAt      time.Time    // when the last successful read began
+	frozenUntil time.Time    // nothing is granted here before that
+	err         error        // of the last read
+	downSince   time.Time    // when reads began to fail; zero if they succeed
+}
+
+func newSideState(side Side, e engine.Engine) *sideState {
+	return &sideState{side: side, engine: e, caps: e.Capabilities()}
+}
+
+// at returns the state of a side.
+func (e *Engine) at(side Side) *sideState {
+	if side == Local {
+		return e.local
+	}
+	return e.shared[side-Primary]
+}
+
+// other returns the other one of primary and standby.
+func (e *Engine) other(s *sideState) *sideState {
+	if s == e.shared[0] {
+		return e.shared[1]
+	}
+	return e.shared[0]
+}
