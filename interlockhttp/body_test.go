@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// speak opens a connection to the shop, and begins to send ann's order.
-func (s *shop) speak(rest string) net.Conn {
+// dial opens a connection to the shop, and sends the header of ann's order and rest.
+func (s *shop) dial(rest string) net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url(), "http://"))
 	if err != nil {
@@ -29,8 +29,8 @@ func (s *shop) speak(rest string) net.Conn {
 	return conn
 }
 
-// hear reads an answer.
-func (s *shop) hear(conn net.Conn) response {
+// readResponse reads a response.
+func (s *shop) readResponse(conn net.Conn) response {
 	s.t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *shop) hear(conn net.Conn) response {
 	return read(s.t, resp)
 }
 
-// chunked makes the body of a request one of unknown length.
+// chunked gives a request a body of unknown length.
 func chunked(text string) edit {
 	return func(r *http.Request) {
 		r.Body, r.ContentLength, r.GetBody = io.NopCloser(strings.NewReader(text)), -1, nil
@@ -49,8 +49,8 @@ func chunked(text string) edit {
 func TestBody(t *testing.T) {
 	t.Run("a body that is too large is refused before it is read", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.MaxBody(10))
-		conn := s.speak("Content-Length: 1000000\r\n\r\n")
-		s.hear(conn).problem(413, interlockhttp.BodyTooLarge)
+		conn := s.dial("Content-Length: 1000000\r\n\r\n")
+		s.readResponse(conn).problem(413, interlockhttp.BodyTooLarge)
 		s.post("k-1", strings.Repeat("x", 11)).problem(413, interlockhttp.BodyTooLarge)
 		s.ran(0)
 		s.post("k-1", strings.Repeat("x", 10)).is(201, "order 1 of xxxxxxxxxx")
@@ -93,11 +93,11 @@ func TestBody(t *testing.T) {
 			"in chunks":     "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
 		} {
 			s := open(t, kept, nil)
-			conn := s.speak(head)
+			conn := s.dial(head)
 			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
-			s.hear(conn).problem(400, interlockhttp.BodyBroken)
+			s.readResponse(conn).problem(400, interlockhttp.BodyBroken)
 			s.ran(0)
 			if n := s.once.Guard().Stats().Verdicts[guard.Granted]; n > 0 {
 				t.Errorf("%s: the key was claimed", name)
@@ -116,14 +116,14 @@ func TestBody(t *testing.T) {
 	})
 	t.Run("a body with malformed chunks is refused", func(t *testing.T) {
 		s := open(t, kept, nil)
-		s.hear(s.speak("Transfer-Encoding: chunked\r\n\r\nzz\r\n")).problem(400, interlockhttp.BodyBroken)
+		s.readResponse(s.dial("Transfer-Encoding: chunked\r\n\r\nzz\r\n")).problem(400, interlockhttp.BodyBroken)
 		s.ran(0)
 	})
 	t.Run("a slow body is refused after BodyTimeout", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.BodyTimeout(50*time.Millisecond))
 		for _, head := range []string{"Content-Length: 10\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "Content-Length: 10\r\n\r\n"} {
 			start := time.Now()
-			p := s.hear(s.speak(head)).problem(408, interlockhttp.BodyLate)
+			p := s.readResponse(s.dial(head)).problem(408, interlockhttp.BodyLate)
 			if took := time.Since(start); took > patience/2 || !p.Retryable || !p.SameKey {
 				t.Errorf("after %v it says %+v", took, p)
 			}
@@ -133,24 +133,24 @@ func TestBody(t *testing.T) {
 	})
 	t.Run("a body received in time leaves no deadline behind", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.BodyTimeout(50*time.Millisecond))
-		conn := s.speak("Content-Length: 1\r\n\r\nx")
-		s.hear(conn).is(201, "order 1 of x")
+		conn := s.dial("Content-Length: 1\r\n\r\nx")
+		s.readResponse(conn).is(201, "order 1 of x")
 		<-time.After(100 * time.Millisecond)
 		fmt.Fprint(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nIdempotency-Key: k-2\r\nContent-Length: 1\r\n\r\nx")
-		s.hear(conn).is(201, "order 2 of x")
+		s.readResponse(conn).is(201, "order 2 of x")
 	})
 	t.Run("Shadow sets no deadline for the body", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.BodyTimeout(time.Millisecond), interlockhttp.Shadow(func(r interlockhttp.Shadowed) {
 			t.Errorf("reported %+v", r)
 		}))
-		conn := s.speak("Content-Length: 8\r\n\r\nhalf")
+		conn := s.dial("Content-Length: 8\r\n\r\nhalf")
 		<-time.After(50 * time.Millisecond)
 		fmt.Fprint(conn, "half")
-		s.hear(conn).is(201, "order 1 of halfhalf")
+		s.readResponse(conn).is(201, "order 1 of halfhalf")
 	})
 	t.Run("Expect: 100-continue is answered once", func(t *testing.T) {
 		s := open(t, kept, nil)
-		conn := s.speak("Expect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+		conn := s.dial("Expect: 100-continue\r\nContent-Length: 1\r\n\r\n")
 		br := bufio.NewReader(conn)
 		for _, want := range []string{"HTTP/1.1 100 Continue\r\n", "\r\n"} {
 			if line, err := br.ReadString('\n'); line != want {
@@ -166,13 +166,13 @@ func TestBody(t *testing.T) {
 	})
 	t.Run("Expect: 100-continue is refused for a body that is too large", func(t *testing.T) {
 		s := open(t, kept, nil, interlockhttp.MaxBody(10))
-		s.hear(s.speak("Expect: 100-continue\r\nContent-Length: 11\r\n\r\n")).problem(413, interlockhttp.BodyTooLarge)
+		s.readResponse(s.dial("Expect: 100-continue\r\nContent-Length: 11\r\n\r\n")).problem(413, interlockhttp.BodyTooLarge)
 	})
 	t.Run("a request without a body stays without one", func(t *testing.T) {
 		s := open(t, kept, nil)
-		first := s.hear(s.speak("\r\n")).is(201, "order 1 of ")
-		s.hear(s.speak("Content-Length: 0\r\n\r\n")).replays(first)
-		s.hear(s.speak("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).replays(first)
+		first := s.readResponse(s.dial("\r\n")).is(201, "order 1 of ")
+		s.readResponse(s.dial("Content-Length: 0\r\n\r\n")).replays(first)
+		s.readResponse(s.dial("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).replays(first)
 	})
 	t.Run("the handler sees the length of the body, and has no GetBody", func(t *testing.T) {
 		s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {

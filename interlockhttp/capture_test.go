@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What goes out as it comes takes no memory: neither what was kept back before, nor
-// what comes after.
+// In pass-through mode the capture holds no body, neither from before nor from after the
+// switch.
 func TestPassThroughUsesNoMemory(t *testing.T) {
 	for name, passes := range map[string]bool{"strictly": false, "teed": true} {
 		for reason, leave := range map[string]func(*capture) error{
@@ -34,14 +34,14 @@ func TestPassThroughUsesNoMemory(t *testing.T) {
 					t.Errorf("%d bytes are held, %v", cap(c.body), err)
 				}
 				if got := w.Body.String(); !strings.HasPrefix(got, "four") || !strings.HasSuffix(got, "xxx") {
-					t.Errorf("what went out is %.20q", got)
+					t.Errorf("sent %.20q", got)
 				}
 			})
 		}
 	}
 }
 
-// What is kept has the bytes that may be kept at most, however it is written.
+// The kept body never exceeds its limit, however it is written.
 func TestKeptBytesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		writes []string
@@ -52,7 +52,7 @@ func TestKeptBytesAreBounded(t *testing.T) {
 		{[]string{"1234567"}, "", tooLong},
 		{[]string{"123", "456"}, "123456", ""},
 		{[]string{"1", "2", "3", "4", "5", "6", "7"}, "", tooLong},
-		{[]string{"1234567", "1"}, "", tooLong}, // what is small again is not all
+		{[]string{"1234567", "1"}, "", tooLong}, // a small write after a large one
 	} {
 		for _, passes := range []bool{false, true} {
 			w := httptest.NewRecorder()

@@ -18,40 +18,40 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A way is how a handler is served.
-type way string
+// A mode is how a handler is served.
+type mode string
 
 const (
-	bare   way = "bare" // by net/http alone
-	strict way = "strict"
-	tee    way = "tee"
-	submit way = "submit"
+	bare   mode = "bare" // by net/http alone
+	strict mode = "strict"
+	tee    mode = "tee"
+	submit mode = "submit"
 )
 
-// A house serves all acts in all ways.
-type house struct {
+// A conformanceServer serves all scenarios in all modes.
+type conformanceServer struct {
 	server *httptest.Server
 	mu     sync.Mutex
-	nights map[string]*night // by the X-Run of their requests
+	nights map[string]*handlerRun // by the X-Run of their requests
 }
 
-// A night is one run of a handler.
-type night struct {
+// A handlerRun is one run of a handler.
+type handlerRun struct {
 	ran  bool          // the handler was reached
-	saw  []string      // what its calls returned
+	saw  []string      // the results of its calls
 	done chan struct{} // closed when all is over, what is stored included
 }
 
-// mostKept is how much of a body the house keeps.
-const mostKept = 8 << 10
+// maxKept is the MaxResponse of the server.
+const maxKept = 8 << 10
 
-func openHouse(t *testing.T) *house {
+func openHouse(t *testing.T) *conformanceServer {
 	t.Helper()
-	h := &house{nights: make(map[string]*night)}
+	h := &conformanceServer{nights: make(map[string]*handlerRun)}
 	client := interlock.New(nil)
-	user, most := interlockhttp.User(signedIn), interlockhttp.MaxResponse(mostKept)
+	user, most := interlockhttp.User(signedIn), interlockhttp.MaxResponse(maxKept)
 	held := guard.Policy{Name: "acts", OnUnknown: guard.Hold}
-	wraps := map[way]func(http.Handler) http.Handler{
+	wraps := map[mode]func(http.Handler) http.Handler{
 		bare:   func(next http.Handler) http.Handler { return next },
 		strict: interlockhttp.Must(interlockhttp.Once(client, held, user, most)).Wrap,
 		tee:    interlockhttp.Must(interlockhttp.Once(client, held, user, most, interlockhttp.Tee())).Wrap,
@@ -59,14 +59,14 @@ func openHouse(t *testing.T) *house {
 	}
 	mux := http.NewServeMux()
 	for w, wrap := range wraps {
-		for i, a := range acts {
-			mux.Handle(fmt.Sprintf("/%s/%d", w, i), wrap(h.play(a)))
+		for i, a := range scenarios {
+			mux.Handle(fmt.Sprintf("/%s/%d", w, i), wrap(h.handler(a)))
 		}
 	}
 	mux.HandleFunc("/ping", func(http.ResponseWriter, *http.Request) {})
 	h.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		run := r.Header.Get("X-Run")
-		n := &night{done: make(chan struct{})}
+		n := &handlerRun{done: make(chan struct{})}
 		h.mu.Lock()
 		h.nights[run] = n
 		h.mu.Unlock()
@@ -84,8 +84,8 @@ func openHouse(t *testing.T) *house {
 	return h
 }
 
-// play returns the handler of an act.
-func (h *house) play(a act) http.Handler {
+// handler returns the handler of a scenario.
+func (h *conformanceServer) handler(a scenario) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		n := h.nights[r.Header.Get("X-Run")]
@@ -95,8 +95,8 @@ func (h *house) play(a act) http.Handler {
 	})
 }
 
-// night returns the run of a request, once it is over; nil if no handler was reached.
-func (h *house) night(t *testing.T, run string) *night {
+// run returns the handler's run of a request after it ended; nil if no handler ran.
+func (h *conformanceServer) run(t *testing.T, run string) *handlerRun {
 	t.Helper()
 	h.mu.Lock()
 	n := h.nights[run]
@@ -112,25 +112,25 @@ func (h *house) night(t *testing.T, run string) *night {
 	return n
 }
 
-// ask has act i answer in a way. A run is one of several requests with one key.
-func (h *house) ask(t *testing.T, w way, i int, run string) (reply, *night) {
+// ask sends a request for scenario i in a mode. A run is one of several requests with one key.
+func (h *conformanceServer) ask(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
 	t.Helper()
 	r := exchange(t, h.server.Listener.Addr().String(), fmt.Sprintf("POST /%s/%d HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\n"+
 		"X-Run: %s\r\nIdempotency-Key: %s-%d\r\nContent-Length: 2\r\n\r\nhi", w, i, run, w, i))
-	return r, h.night(t, run)
+	return r, h.run(t, run)
 }
 
-// mayDiffer are fields that are not the handler's.
+// mayDiffer lists fields that the handler does not set.
 var mayDiffer = []string{"Date:", "Idempotency-", "X-Outer:", "Content-Length:", "Transfer-Encoding:"}
 
 func TestCaptureBehavesLikeNetHTTP(t *testing.T) {
 	h := openHouse(t)
 	h.server.Start()
-	for i, a := range acts {
+	for i, a := range scenarios {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			want, night := h.ask(t, bare, i, fmt.Sprintf("bare-%d", i))
-			for _, w := range []way{strict, tee, submit} {
+			for _, w := range []mode{strict, tee, submit} {
 				got, again := h.ask(t, w, i, fmt.Sprintf("%s-%d", w, i))
 				if again == nil {
 					t.Fatalf("%s: the handler did not run: %s", w, &got)
@@ -140,7 +140,7 @@ func TestCaptureBehavesLikeNetHTTP(t *testing.T) {
 					a.unlike(w, &want)
 				}
 				if w == strict && want.framing == "chunks" && got.framing == "length" && len(want.trailer) == 0 {
-					want.framing = "length" // what is stored before it is sent has a length
+					want.framing = "length" // a stored response has a length
 				}
 				if fields := got.without(mayDiffer...); !slices.Equal(fields, want.without(mayDiffer...)) ||
 					!slices.Equal(got.early, want.early) || got.status != want.status || got.framing != want.framing ||
@@ -158,10 +158,10 @@ func TestCaptureBehavesLikeNetHTTP(t *testing.T) {
 func TestReplayEqualsTheResponse(t *testing.T) {
 	h := openHouse(t)
 	h.server.Start()
-	for i, a := range acts {
+	for i, a := range scenarios {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			for _, w := range []way{strict, tee} {
+			for _, w := range []mode{strict, tee} {
 				first, _ := h.ask(t, w, i, fmt.Sprintf("%s-%d-first", w, i))
 				again, night := h.ask(t, w, i, fmt.Sprintf("%s-%d-again", w, i))
 				fate := a.strictly
@@ -194,8 +194,8 @@ func TestReplayEqualsTheResponse(t *testing.T) {
 	}
 }
 
-// replayed checks that again is first, but for what was for the first caller only.
-func (a act) replayed(t *testing.T, w way, first, again reply) {
+// replayed checks that again equals first, except for fields of the first client only.
+func (a scenario) replayed(t *testing.T, w mode, first, again reply) {
 	t.Helper()
 	drop := append([]string{"Trailer:", "Cache-Control:", "Idempotent-Replayed:", "Connection:"}, mayDiffer...)
 	drop = append(drop, a.private...)
@@ -216,7 +216,7 @@ func (a act) replayed(t *testing.T, w way, first, again reply) {
 	}
 }
 
-func wantProblem(t *testing.T, w way, got reply, code interlockhttp.Code) {
+func wantProblem(t *testing.T, w mode, got reply, code interlockhttp.Code) {
 	t.Helper()
 	if !strings.HasPrefix(got.status, "409") || !strings.Contains(got.body, fmt.Sprintf(`"code":%q`, code)) {
 		t.Errorf("%s: got %s, want %s", w, &got, code)
@@ -290,7 +290,7 @@ func TestLateWritesChangeNothing(t *testing.T) {
 					_, _, herr := c.Hijack()
 					for _, err := range []error{werr, serr, cerr, herr, c.Flush()} {
 						if err == nil {
-							t.Error("nobody says that it is too late")
+							t.Error("a late call fails without an error")
 						}
 					}
 				})
@@ -306,7 +306,7 @@ func TestLateWritesChangeNothing(t *testing.T) {
 			a := s.post("k-1", "x")
 			a.replays(first)
 			if a.header.Get("X-Late") != "" {
-				t.Error("what came too late is in the replay")
+				t.Error("a late write is in the replay")
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/interlocktest"
 )
 
-// TestEngine has the engine fail before, while and after a handler runs.
+// TestEngine makes the engine fail before, while and after a handler runs.
 func TestEngine(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *interlocktest.World){
 		"S5 while the engine is down, nothing runs, and the problem is retryable": func(t *testing.T, w *interlocktest.World) {
@@ -130,9 +130,8 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestRecords puts something else in the place of answers.
+// TestRecords replaces stored responses by damaged ones.
 func TestRecords(t *testing.T) {
-	// spoiled opens a shop whose answer is read by somebody who does not understand it.
 	key := func(b byte) *guard.Ring {
 		ring, err := guard.NewRing(guard.Secret{Name: string(rune(0x60 + b)), Key: []byte{31: b}})
 		if err != nil {
@@ -141,8 +140,8 @@ func TestRecords(t *testing.T) {
 		return ring
 	}
 	for name, opt := range map[string]guard.Option{
-		"that is sealed with a key nobody has": guard.Encrypt(key(2)),
-		"that does not decode":                 guard.WithCodec(guard.JSON{}),
+		"that is encrypted with an unknown key": guard.Encrypt(key(2)),
+		"that does not decode":                  guard.WithCodec(guard.JSON{}),
 	} {
 		t.Run("an answer "+name+" is neither replayed nor done again", func(t *testing.T) {
 			e := memory.New()

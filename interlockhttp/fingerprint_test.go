@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// at sends a request elsewhere.
+// at changes the target of a request.
 func at(target string) edit {
 	return func(r *http.Request) {
 		u, err := url.Parse(target)
@@ -33,7 +33,7 @@ func at(target string) edit {
 	}
 }
 
-// uploads makes a request a form with a file, and with a boundary of its own.
+// uploads turns a request into a multipart form with a file and a random boundary.
 func uploads(file, text string) edit {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -88,16 +88,16 @@ func TestFingerprint(t *testing.T) {
 		{name: "another path", first: at("/orders/1"), now: at("/orders/2")},
 		{name: "another route", first: at("/orders"), now: at("/orders/1")},
 		{name: "the same path", first: at("/orders/1"), now: at("/orders/1"), same: true},
-		{name: "a path with a slash that is none", first: at("/orders/a%2Fb"), now: at("/orders/a%2fb")},
+		{name: "a path with an encoded slash", first: at("/orders/a%2Fb"), now: at("/orders/a%2fb")},
 		{name: "another order of names in the query", first: at("/orders?a=1&b=2"), now: at("/orders?b=2&a=1"), same: true},
 		{name: "another form of the query", first: at("/orders?a=%41"), now: at("/orders?a=A"), same: true},
 		{name: "another value in the query", first: at("/orders?a=1"), now: at("/orders?a=2")},
 		{name: "another order of values in the query", first: at("/orders?a=1&a=2"), now: at("/orders?a=2&a=1")},
 		{name: "a query", first: at("/orders"), now: at("/orders?a=1")},
-		{name: "a query that is none", first: at("/orders?a=%zz"), now: at("/orders?a=%zy")},
-		{name: "what in the query is ignored", first: at("/orders?a=1&ts=1"), now: at("/orders?ts=2&a=1"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts", "trace")}},
-		{name: "what in the query is ignored, and nothing else", first: at("/orders?ts=1"), now: at("/orders"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts")}},
-		{name: "what in the query is not ignored", first: at("/orders?a=1&ts=1"), now: at("/orders?a=2&ts=1"), opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts")}},
+		{name: "a malformed query", first: at("/orders?a=%zz"), now: at("/orders?a=%zy")},
+		{name: "an ignored query parameter", first: at("/orders?a=1&ts=1"), now: at("/orders?ts=2&a=1"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts", "trace")}},
+		{name: "an ignored query parameter and another one", first: at("/orders?ts=1"), now: at("/orders"), same: true, opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts")}},
+		{name: "a query parameter that is not ignored", first: at("/orders?a=1&ts=1"), now: at("/orders?a=2&ts=1"), opts: []interlockhttp.Option{interlockhttp.IgnoreQuery("ts")}},
 		{name: "another coding", first: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), now: body("x", plain)},
 		{name: "another name of the coding", first: all(body("x", plain), with("Content-Encoding", "gzip")), now: all(body("x", plain), with("Content-Encoding", "br"))},
 		{name: "the same coding", first: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), now: all(body(zipped("x"), plain), with("Content-Encoding", "gzip")), same: true},
@@ -203,7 +203,7 @@ func TestSecrets(t *testing.T) {
 
 func TestFormsParsedByOuterMiddleware(t *testing.T) {
 	const encoded = "application/x-www-form-urlencoded"
-	// parsed opens a shop in front of which somebody reads forms.
+	// parsed opens a shop behind a middleware that reads forms.
 	parsed := func(t *testing.T, read func(*http.Request) error) *shop {
 		s := open(t, kept, nil)
 		inner := s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// asked returns the fingerprint of a request.
-func asked(t *testing.T, method, path, query, kind string, body []byte) string {
+// fingerprintOf returns the fingerprint of a request.
+func fingerprintOf(t *testing.T, method, path, query, kind string, body []byte) string {
 	t.Helper()
 	r := &http.Request{
 		Method: method, URL: &url.URL{Path: path, RawQuery: query}, ContentLength: int64(len(body)),
@@ -27,17 +27,17 @@ func asked(t *testing.T, method, path, query, kind string, body []byte) string {
 	return sum
 }
 
-// FuzzFingerprint makes two requests of anything: they have the same fingerprint if,
-// and only if, they say the same.
+// FuzzFingerprint checks that two requests have the same fingerprint if and only if their
+// content is equal.
 func FuzzFingerprint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method1, path1, query1, kind1 string, body1 []byte, method2, path2, query2, kind2 string, body2 []byte) {
-		one := asked(t, method1, path1, query1, kind1, body1)
-		two := asked(t, method2, path2, query2, kind2, body2)
-		if one != asked(t, method1, path1, query1, kind1, bytes.Clone(body1)) {
+		one := fingerprintOf(t, method1, path1, query1, kind1, body1)
+		two := fingerprintOf(t, method2, path2, query2, kind2, body2)
+		if one != fingerprintOf(t, method1, path1, query1, kind1, bytes.Clone(body1)) {
 			t.Error("the same request has another fingerprint")
 		}
 		if strings.HasPrefix(strings.ToLower(kind1), "multipart/") || strings.HasPrefix(strings.ToLower(kind2), "multipart/") {
-			return // what it says is not in its bytes; see FuzzFingerprintOfParts
+			return // the boundary changes its bytes; see FuzzFingerprintOfParts
 		}
 		same := method1 == method2 && (&url.URL{Path: path1}).EscapedPath() == (&url.URL{Path: path2}).EscapedPath() &&
 			sameQuery(query1, query2) && kind1 == kind2 && bytes.Equal(body1, body2)
@@ -57,8 +57,8 @@ func sameQuery(a, b string) bool {
 	return reflect.DeepEqual(one, two)
 }
 
-// FuzzFingerprintOfParts makes forms of anything, each in two ways: they have the
-// same fingerprint. With another file, or cut off, they do not.
+// FuzzFingerprintOfParts encodes each form with two boundaries, which must not change the
+// fingerprint. Another file or a truncated body must.
 func FuzzFingerprintOfParts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, value, file, text, other string, cut int) {
 		kind, body := upload(t, name, value, file, text)
@@ -66,19 +66,19 @@ func FuzzFingerprintOfParts(f *testing.F) {
 			return // a name that no form can have
 		}
 		kind2, body2 := upload(t, name, value, file, text)
-		one := asked(t, http.MethodPost, "/", "", kind, body)
-		if one != asked(t, http.MethodPost, "/", "", kind2, body2) {
+		one := fingerprintOf(t, http.MethodPost, "/", "", kind, body)
+		if one != fingerprintOf(t, http.MethodPost, "/", "", kind2, body2) {
 			t.Error("with another boundary it is another request")
 		}
 		kind3, body3 := upload(t, name, value, file, other)
-		if (one == asked(t, http.MethodPost, "/", "", kind3, body3)) != (text == other) {
+		if (one == fingerprintOf(t, http.MethodPost, "/", "", kind3, body3)) != (text == other) {
 			t.Errorf("a file with %q and one with %q are the same: %v", text, other, text != other)
 		}
 		// Without the last line it is broken off.
 		last := bytes.LastIndex(body, []byte("\r\n--"))
-		if n := max(0, cut) % (last + 1); one == asked(t, http.MethodPost, "/", "", kind, body[:n]) {
+		if n := max(0, cut) % (last + 1); one == fingerprintOf(t, http.MethodPost, "/", "", kind, body[:n]) {
 			t.Errorf("%d bytes of %d are the whole form", n, len(body))
-		} else if n > 0 && asked(t, http.MethodPost, "/", "", kind, body[:n]) == asked(t, http.MethodPost, "/", "", kind, body[:n-1]) {
+		} else if n > 0 && fingerprintOf(t, http.MethodPost, "/", "", kind, body[:n]) == fingerprintOf(t, http.MethodPost, "/", "", kind, body[:n-1]) {
 			t.Errorf("%d bytes and %d are the same", n, n-1)
 		}
 	})

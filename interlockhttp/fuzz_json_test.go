@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzJSONField looks something up in anything. What is found is what encoding/json
-// finds there, unless it is there twice.
+// FuzzJSONField compares lookups with encoding/json, except for repeated members.
 func FuzzJSONField(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, path string) {
 		steps := strings.Split(path, ".")
@@ -34,7 +33,7 @@ func FuzzJSONField(f *testing.F) {
 	})
 }
 
-// decoded finds it as encoding/json does.
+// decoded looks up a path with encoding/json.
 func decoded(body []byte, steps []string) (string, bool) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -66,10 +65,10 @@ func decoded(body []byte, steps []string) (string, bool) {
 	return "", false
 }
 
-// depth is how deep JSON is nested at most.
+// depth returns an upper bound of the nesting of JSON.
 func depth(body []byte) int { return bytes.Count(body, []byte("[")) + bytes.Count(body, []byte("{")) }
 
-// TestNumbers says that a number is one key, however it is written.
+// TestNumbers checks that all spellings of a number are one key.
 func TestNumbers(t *testing.T) {
 	long := strings.Repeat("9", maxKey)
 	for text, want := range map[string]string{

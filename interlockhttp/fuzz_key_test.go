@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzKey reads anything as a key: what comes out is one, in both of its forms.
+// FuzzKey parses arbitrary text: a result is valid as a key, quoted and unquoted.
 func FuzzKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		key, err := parseKey(value, false)
@@ -33,7 +33,7 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// quote returns a key as the standard has it.
+// quote returns a key as a structured-field string.
 func quote(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }

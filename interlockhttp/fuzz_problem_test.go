@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// FuzzProblemRendered asks in every way for every problem: what comes is well-formed,
-// and says what it was told to say.
+// FuzzProblemRendered checks that every problem is well-formed and complete in every
+// language and media type.
 func FuzzProblemRendered(f *testing.F) {
 	f.Fuzz(func(t *testing.T, accept, languages, code, tag, message, location, docs string, status, original int, after, seen int64, retryable, sameKey bool) {
 		p := &interlockhttp.Problem{
@@ -24,7 +24,7 @@ func FuzzProblemRendered(f *testing.F) {
 			RetryAfter: time.Duration(after), FirstSeen: time.UnixMilli(seen), OriginalStatus: original,
 			Message: guard.Message{tag: message}, Location: location, Docs: docs,
 		}
-		w := told(p, "Accept", accept, "Accept-Language", languages)
+		w := render(p, "Accept", accept, "Accept-Language", languages)
 		if w.Code < 400 || w.Code > 599 || status >= 400 && status <= 599 && w.Code != status {
 			t.Errorf("status %d gave %d", status, w.Code)
 		}
@@ -45,7 +45,7 @@ func FuzzProblemRendered(f *testing.F) {
 	})
 }
 
-// sameMembers checks that what was sent of p, as JSON, is p.
+// sameMembers checks that the JSON in w equals p.
 func sameMembers(t *testing.T, p *interlockhttp.Problem, w *httptest.ResponseRecorder) {
 	t.Helper()
 	text := w.Body.String()
@@ -82,11 +82,11 @@ func sameMembers(t *testing.T, p *interlockhttp.Problem, w *httptest.ResponseRec
 	}
 }
 
-// utf8Only returns s as JSON does.
+// utf8Only replaces invalid UTF-8, as encoding/json does.
 func utf8Only(s string) string { return string([]rune(s)) }
 
-// FuzzProblemRead gives a client any answer: it can still be read in full, and what
-// is said of it can be passed on.
+// FuzzProblemRead checks that after ReadProblem any body can still be read in full, and
+// that a problem survives being sent again.
 func FuzzProblemRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, media, language, after string, status, padding int, body []byte) {
 		body = append(body, bytes.Repeat([]byte(" "), min(max(padding, 0), 70<<10))...)
@@ -110,7 +110,7 @@ func FuzzProblemRead(f *testing.F) {
 		if p.Error() == "" {
 			t.Error("has nothing to say")
 		}
-		again, ok := interlockhttp.ReadProblem(told(p).Result())
+		again, ok := interlockhttp.ReadProblem(render(p).Result())
 		if !ok || again.Code != p.Code || again.Retryable != p.Retryable || again.SameKey != p.SameKey || again.OriginalStatus != p.OriginalStatus {
 			t.Errorf("passed on as %+v, was %+v", again, p)
 		}

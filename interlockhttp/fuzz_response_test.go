@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// FuzzResponse reads anything as a stored answer. What can be read is the same when
-// it is stored again; and what cannot costs no more than there is of it.
+// FuzzResponse decodes arbitrary data. A decoded response encodes to the same bytes, and
+// malformed data allocates no more than its size.
 func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var before, after runtime.MemStats
@@ -52,7 +52,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// FuzzResponseKept stores answers, and reads them.
+// FuzzResponseKept encodes and decodes responses.
 func FuzzResponseKept(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, header, trailer string, body []byte) {
 		r := &Response{Status: status, Header: headerOf(header), Trailer: headerOf(trailer), Body: body}
@@ -84,7 +84,7 @@ func FuzzResponseKept(f *testing.F) {
 	})
 }
 
-// headerOf makes a header of lines of words, the first of which is the name.
+// headerOf parses lines of words into a header; the first word is the name.
 func headerOf(text string) http.Header {
 	h := make(http.Header)
 	for line := range strings.Lines(text) {

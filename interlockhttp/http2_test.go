@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// streamed asks over HTTP/2, and puts what comes into the form of a reply.
-func (h *house) streamed(t *testing.T, w way, i int, run string) (reply, *night) {
+// streamed sends a request over HTTP/2, and converts the response to a reply.
+func (h *conformanceServer) streamed(t *testing.T, w mode, i int, run string) (reply, *handlerRun) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("%s/%s/%d", h.server.URL, w, i), strings.NewReader("hi"))
 	if err != nil {
@@ -21,7 +21,7 @@ func (h *house) streamed(t *testing.T, w way, i int, run string) (reply, *night)
 	r.Header = http.Header{"X-User": {"ann"}, "X-Run": {run}, "Idempotency-Key": {fmt.Sprintf("%s-%d", w, i)}, "Accept-Encoding": {"identity"}}
 	resp, err := h.server.Client().Transport.RoundTrip(r)
 	if err != nil {
-		return reply{short: true}, h.night(t, run)
+		return reply{short: true}, h.run(t, run)
 	}
 	defer resp.Body.Close()
 	if resp.ProtoMajor != 2 {
@@ -31,7 +31,7 @@ func (h *house) streamed(t *testing.T, w way, i int, run string) (reply, *night)
 	return reply{
 		status: resp.Status, fields: lines(resp.Header), framing: "frames",
 		body: string(body), short: err != nil, trailer: lines(resp.Trailer), open: true,
-	}, h.night(t, run)
+	}, h.run(t, run)
 }
 
 func lines(h http.Header) (fields []string) {
@@ -47,14 +47,14 @@ func TestCaptureBehavesTheSameOverHTTP2(t *testing.T) {
 	h := openHouse(t)
 	h.server.EnableHTTP2 = true
 	h.server.StartTLS()
-	for i, a := range acts {
+	for i, a := range scenarios {
 		if a.notForH2 != "" {
 			continue
 		}
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			want, night := h.streamed(t, bare, i, fmt.Sprintf("bare-%d", i))
-			for _, w := range []way{strict, tee, submit} {
+			for _, w := range []mode{strict, tee, submit} {
 				got, again := h.streamed(t, w, i, fmt.Sprintf("%s-%d", w, i))
 				if again == nil {
 					t.Fatalf("%s: the handler did not run: %s", w, &got)
@@ -106,7 +106,7 @@ func TestMissingHTTP2FeaturesAreReported(t *testing.T) {
 		answers = append(answers, read(t, resp))
 	}
 	answers[0].is(200, "done")
-	answers[1].replays(answers[0]) // what was not taken over is kept
+	answers[1].replays(answers[0]) // a response without a hijack is kept
 }
 
 func TestPushIsNotSupportedOverHTTP1(t *testing.T) {

@@ -13,16 +13,15 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// peeking lets everybody see answers of before, and shows what is kept of them.
-func peeking(into *http.Header) interlockhttp.Option {
+// captureStoredHeader allows every replay, and copies its stored header.
+func captureStoredHeader(into *http.Header) interlockhttp.Option {
 	return interlockhttp.Allow(func(_ *http.Request, r *interlockhttp.Response) bool {
 		*into = r.Header
 		return true
 	})
 }
 
-// What a middleware finds out about framing is for one connection: a replay has its
-// own.
+// Framing belongs to one connection: a replay has its own.
 func TestFramingIsNotKept(t *testing.T) {
 	fields := []string{
 		"Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Date", "Upgrade",
@@ -35,7 +34,7 @@ func TestFramingIsNotKept(t *testing.T) {
 		}
 		w.Header().Set("X-Kept", "yes")
 		_, _ = io.WriteString(w, "done")
-	}, peeking(&stored))
+	}, captureStoredHeader(&stored))
 	s.ask("k-1", "x")
 	s.ask("k-1", "x")
 	if stored.Get("X-Kept") != "yes" {
@@ -48,7 +47,7 @@ func TestFramingIsNotKept(t *testing.T) {
 	}
 }
 
-// The type that net/http found is kept: another release of Go may find another one.
+// The Content-Type that net/http detected is kept, since another Go release may detect another.
 func TestADetectedTypeIsKept(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +56,7 @@ func TestADetectedTypeIsKept(t *testing.T) {
 				for _, text := range []string{"<", "html", ">"} {
 					_, _ = io.WriteString(w, text)
 				}
-			}, append(opts, peeking(&stored))...)
+			}, append(opts, captureStoredHeader(&stored))...)
 			first := s.post("k-1", "x")
 			s.post("k-1", "x").replays(first)
 			if got, want := stored.Get("Content-Type"), first.header.Get("Content-Type"); got != want || got != "text/html; charset=utf-8" {
@@ -67,7 +66,7 @@ func TestADetectedTypeIsKept(t *testing.T) {
 	}
 }
 
-// Between what is stored and what is sent there must be nothing.
+// The stored and the sent response must be equal.
 func TestWritesDuringStorageChangeNothing(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +75,7 @@ func TestWritesDuringStorageChangeNothing(t *testing.T) {
 				left.Header().Set(http.TrailerPrefix+"X-Late", "yes")
 				left.WriteHeader(http.StatusTeapot)
 				if _, err := io.WriteString(left, " and more"); err == nil {
-					t.Error("nobody says that it is too late")
+					t.Error("a late call fails without an error")
 				}
 			}
 			trace := guard.WithTrace(&guard.Trace{Settled: func(guard.Settled) { late() }})
@@ -86,15 +85,15 @@ func TestWritesDuringStorageChangeNothing(t *testing.T) {
 			}, append(opts, interlockhttp.Guarding(trace))...)
 			first := s.post("k-1", "x").is(200, "done")
 			if len(first.trailer) > 0 {
-				t.Errorf("what came too late went out: %v", first.trailer)
+				t.Errorf("a late write was sent: %v", first.trailer)
 			}
 			s.post("k-1", "x").replays(first)
 		})
 	}
 }
 
-// Who answers instead of a handler that panicked is not interrupted by whom it left
-// behind.
+// A goroutine of a handler that panicked does not disturb the response of the outer
+// middleware.
 func TestWritesAfterAPanicChangeNothing(t *testing.T) {
 	for name, opts := range map[string][]interlockhttp.Option{"strictly": nil, "teed": {interlockhttp.Tee()}} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +119,7 @@ func TestWritesAfterAPanicChangeNothing(t *testing.T) {
 	}
 }
 
-// What a handler says counts, also if somebody before it said something else.
+// The handler's value of a field counts, even if an outer middleware set another.
 func TestAChangedFieldIsTheHandlers(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Vary", "Accept")
@@ -140,7 +139,7 @@ func TestAChangedFieldIsTheHandlers(t *testing.T) {
 	}
 }
 
-// adding is a middleware outside of ours that says more in every field of an answer.
+// adding is an outer middleware that appends to every header field.
 type adding struct{ http.ResponseWriter }
 
 func (a adding) WriteHeader(status int) {
@@ -165,7 +164,7 @@ func TestAppendingToAFieldDoesNotChangeAnother(t *testing.T) {
 	}
 }
 
-// An answer that goes out as it comes says what is to be known, as others do.
+// A response in pass-through mode has the same header fields as others.
 func TestPassThroughReportsWhetherItIsStored(t *testing.T) {
 	status := 0
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, interlockhttp.Tee())
@@ -179,7 +178,7 @@ func TestPassThroughReportsWhetherItIsStored(t *testing.T) {
 	}
 }
 
-// What a handler calls private is nobody's but its first caller's: no engine has it.
+// A private response is not sent to the engine.
 func TestAPrivateResponseDoesNotReachTheEngine(t *testing.T) {
 	e := &spy{Engine: memory.New()}
 	s := openOn(t, e, kept, func(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +193,7 @@ func TestAPrivateResponseDoesNotReachTheEngine(t *testing.T) {
 	}
 }
 
-// A trailer is as much to keep as a header is.
+// A trailer counts toward the limit of the header.
 func TestALargeTrailerIsNotKept(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
@@ -209,10 +208,10 @@ func TestALargeTrailerIsNotKept(t *testing.T) {
 	}
 }
 
-// silent is a writer that can do nothing but write.
+// silent is a ResponseWriter without further methods.
 type silent struct{ http.ResponseWriter }
 
-// Where nothing can be flushed, nothing broke: what was teed is kept.
+// An unsupported flush is not a write error: with Tee the response is kept.
 func TestAnUnsupportedFlushDoesNoHarm(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "done")
@@ -224,8 +223,7 @@ func TestAnUnsupportedFlushDoesNoHarm(t *testing.T) {
 	s.ask("k-1", "x").replays(response{status: 200, body: "done"})
 }
 
-// That nothing was done is known of a 4xx, and not in doubt: the key is free, also
-// where what is in doubt is held.
+// After a 4xx nothing was done: the key is free, even if unknown outcomes are held.
 func TestARefusalIsNotAnUnknownOutcome(t *testing.T) {
 	for _, status := range []int{400, 401, 404, 409, 422, 429, 499} {
 		s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, r *http.Request) {
@@ -240,8 +238,7 @@ func TestARefusalIsNotAnUnknownOutcome(t *testing.T) {
 	}
 }
 
-// Who is refused is told which key that was about, and for how long it is worth coming
-// back with it.
+// A refusal names the key, and how long a repeat with it makes sense.
 func TestARefusalHasKeyAndExpiry(t *testing.T) {
 	s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	s.ask("k-1", "x")
@@ -253,6 +250,6 @@ func TestARefusalHasKeyAndExpiry(t *testing.T) {
 	reused := s.ask("k-1", "y")
 	reused.problem(422, interlockhttp.KeyReused)
 	if reused.header.Get("Idempotency-Key") != "k-1" || reused.header.Get("Idempotency-Expires") != "" {
-		t.Errorf("who is to use another key is told %v", reused.header)
+		t.Errorf("a problem that requires a new key has %v", reused.header)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// TestDraft sends what draft-ietf-httpapi-idempotency-key-header-07 has as examples,
-// word for word, and gets what it says.
+// TestDraft sends the examples of draft-ietf-httpapi-idempotency-key-header-07 and checks
+// the responses that the draft requires.
 func TestDraft(t *testing.T) {
 	const key = `"8e03978e-40d5-43dd-bc93-6894a57f9324"`
 	s := open(t, kept, nil)
@@ -108,7 +108,7 @@ func TestQuoted(t *testing.T) {
 	s.ask(`"abc"`, "x").is(201, "order 1 of x")
 }
 
-// TestAnonymous says that a key which is nobody's must be hard to guess.
+// TestAnonymous checks that a key which all users share must be hard to guess.
 func TestAnonymous(t *testing.T) {
 	s := open(t, guard.Policy{Scope: guard.Global}, nil)
 	short := s.ask("123456789012345", "x").problem(400, interlockhttp.KeyInvalid)
@@ -219,8 +219,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestSourcesThatReadTheBody leave it for the handler, and take a form from who has
-// read it before.
+// TestSourcesThatReadTheBody checks that sources leave the body to the handler, and use a
+// form that an outer middleware parsed.
 func TestSourcesThatReadTheBody(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	read := interlockhttp.Func(func(r *http.Request) (string, error) {
@@ -255,8 +255,8 @@ func TestSourcesThatReadTheBody(t *testing.T) {
 	})
 }
 
-// TestProblemsNameTheKeyLocation: who sends no key is told where this route looks for it, and not to
-// send one where nobody does.
+// TestProblemsNameTheKeyLocation checks that a problem names the place where the route
+// looks for the key.
 func TestProblemsNameTheKeyLocation(t *testing.T) {
 	tokens, err := guard.NewTokens(time.Hour, []byte("0123456789abcdef"))
 	if err != nil {

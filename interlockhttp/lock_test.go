@@ -247,7 +247,7 @@ func TestLock(t *testing.T) {
 			"a length":    interlockhttp.MinKey(3),
 			"a tee":       interlockhttp.Tee(),
 			"tokens":      interlockhttp.WithTokens(&guard.Tokens{}, "pay"),
-			"who may see": interlockhttp.Allow(func(*http.Request, *interlockhttp.Response) bool { return true }),
+			"Allow":       interlockhttp.Allow(func(*http.Request, *interlockhttp.Response) bool { return true }),
 			"a guard's":   interlockhttp.Guarding(guard.MaxResult(1)),
 			"a method":    interlockhttp.Methods("post"),
 			"no method":   interlockhttp.Methods([]string{}...),

@@ -128,7 +128,7 @@ func TestOnce(t *testing.T) {
 		s := open(t, guard.Policy{OnUnknown: guard.Hold}, nil)
 		h := s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !interlockhttp.Settle(r.Context(), outcome) {
-				t.Error("nobody hears it")
+				t.Error("Settle found no middleware")
 			}
 			w.WriteHeader(status)
 		}))
@@ -153,7 +153,7 @@ func TestOnce(t *testing.T) {
 			}
 		}
 		if interlockhttp.Settle(context.Background(), interlockhttp.Kept) {
-			t.Error("somebody hears it who has no request")
+			t.Error("Settle worked without a request")
 		}
 	})
 	t.Run("Settle has no effect after the handler returned", func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestOnce(t *testing.T) {
 		late.Wait()
 		s.ask("k-2", "x")
 		if interlockhttp.Settle(<-left, interlockhttp.Unknown) {
-			t.Error("somebody hears it")
+			t.Error("Settle worked after the handler returned")
 		}
 		if a := s.ask("k-2", "x"); a.header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("got %d with %v", a.status, a.header)
@@ -191,7 +191,7 @@ func TestOnce(t *testing.T) {
 			s.mux.ServeHTTP(httptest.NewRecorder(), r)
 		}()
 		if r.MultipartForm == nil {
-			t.Error("nobody can remove them")
+			t.Error("the server cannot remove the files")
 		}
 	})
 	t.Run("one middleware applied twice guards a request once", func(t *testing.T) {
@@ -395,7 +395,7 @@ func TestRunning(t *testing.T) {
 			if w.Header().Get("Idempotency-Stored") != "false" {
 				t.Error("it says that a late answer is stored")
 			}
-			time.Sleep(guard.DefaultLease) // what is left of the claim runs out
+			time.Sleep(guard.DefaultLease) // the rest of the claim expires
 			s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown)
 		})
 	})
@@ -411,7 +411,7 @@ func TestRunning(t *testing.T) {
 			synctest.Wait()
 			hangUp()
 			synctest.Wait()
-			// It may be a deadline that somebody set before us: silence would be a 200.
+			// It may be a deadline of an outer middleware: an empty response would be a 200.
 			read(t, w.Result()).problem(409, interlockhttp.InProgress)
 			close(leave)
 			done.Wait()

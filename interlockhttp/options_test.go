@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// TestConstruction refuses what cannot be meant, with all that is wrong.
+// TestConstruction checks that invalid options are refused, with every mistake.
 func TestConstruction(t *testing.T) {
 	user := interlockhttp.User(signedIn)
 	tokens, err := guard.NewTokens(time.Hour, make([]byte, 32))
@@ -151,7 +151,7 @@ func TestConstruction(t *testing.T) {
 	}
 }
 
-// TestWriteProblem says that statuses and words are the service's to choose.
+// TestWriteProblem checks that a service may choose statuses and texts.
 func TestWriteProblem(t *testing.T) {
 	s := open(t, kept, nil,
 		interlockhttp.Status(interlockhttp.KeyReused, 409), interlockhttp.Docs("https://example.com/errors"),
@@ -168,8 +168,8 @@ func TestWriteProblem(t *testing.T) {
 	s.ask("", "x").is(400, "mine: key_invalid")
 }
 
-// TestWrapNil: a handler that is missing shows as the program starts, and not in the
-// first request, of which nobody would know what became.
+// TestWrapNil checks that a nil handler panics at set-up, not in the first request, whose
+// outcome would be unknown.
 func TestWrapNil(t *testing.T) {
 	client := interlock.New(nil)
 	once := interlockhttp.Must(interlockhttp.Once(client, guard.Charge("a"), interlockhttp.User(signedIn)))
@@ -189,7 +189,7 @@ func TestWrapNil(t *testing.T) {
 	}
 }
 
-// TestMaxResponse: an answer as large as it may be is kept, with a header.
+// TestMaxResponse checks that a response of exactly the limit is kept, with its header.
 func TestMaxResponse(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Note", strings.Repeat("x", 1000))
@@ -201,7 +201,7 @@ func TestMaxResponse(t *testing.T) {
 	s.ask("k-2", "12345678901").problem(409, interlockhttp.ResultUnavailable)
 }
 
-// TestAllow asks whether who repeats a request may still see the answer.
+// TestAllow checks that Allow decides whether a repeat gets the response.
 func TestAllow(t *testing.T) {
 	allowed := true
 	s := open(t, kept, nil, interlockhttp.Allow(func(_ *http.Request, r *interlockhttp.Response) bool { return allowed && r.Status == 201 }))

@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// codes returns every Code there is, read from the source so that none is forgotten.
+// codes returns every Code, read from the source so that none is missing.
 func codes(t *testing.T) []Code {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "problem.go", nil, 0)
@@ -94,7 +94,7 @@ func TestEveryCode(t *testing.T) {
 
 func han(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-// facts returns the line that the docs say of a kind.
+// facts returns the line of the docs about a kind.
 func facts(page string, k kind) string {
 	yes := map[bool]string{true: "yes", false: "no"}
 	line := "Status %d · retryable: %s · same key: %s"
@@ -158,7 +158,7 @@ func TestProblemIsAnError(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if !errors.Is(err, guard.ErrDown) || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Error("what is behind the problem is not found")
+		t.Error("the cause of the problem is not found")
 	}
 	if got := (&Problem{Code: Duplicate, Message: guard.Message{"zh": "太快了"}}).Error(); got != "interlockhttp: duplicate (429): 太快了" {
 		t.Errorf("%q", got)
@@ -238,7 +238,7 @@ func TestReadProblem(t *testing.T) {
 		}
 		for _, media := range []string{"application/json", "application/problem+json; charset=utf-8", "Application/Problem+JSON"} {
 			if p, ok := (reply{status: 409, media: media, text: ours}).read(); !ok || p.Code != Locked || p.Docs != "https://example.com/p" {
-				t.Errorf("%s is none: %+v", media, p)
+				t.Errorf("%s is not read as a problem: %+v", media, p)
 			}
 		}
 	})
@@ -309,7 +309,7 @@ func TestReadProblemLeavesTheBody(t *testing.T) {
 	})
 }
 
-// watched is a body that knows whether it was closed.
+// watched is a body that records whether it was closed.
 type watched struct {
 	io.Reader
 	closed bool
@@ -317,7 +317,7 @@ type watched struct {
 
 func (c *watched) Close() error { c.closed = true; return nil }
 
-// failsOnce is a reader that tells its error once, and then ends.
+// failsOnce is a reader that returns its error once, and then io.EOF.
 type failsOnce struct {
 	io.Reader
 	err error

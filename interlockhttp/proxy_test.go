@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// What a proxy makes of this package: locks of any kind, keys of several parts, and
-// locks that are only looked at.
+// TestLockWith covers what a proxy uses: locks of any kind, combined keys, and shadowed
+// locks.
 func TestLockWith(t *testing.T) {
 	c := interlock.New(nil)
 	write := func(id string) interlock.Locker { return c.RWMutex("pay:"+id, interlock.Wait(0)).Write() }
@@ -48,7 +48,7 @@ func TestLockWith(t *testing.T) {
 		}
 	})
 	t.Run("also by a Locker of the caller that only returns ErrContended", func(t *testing.T) {
-		wrap, err := interlockhttp.LockWith(func(string) interlock.Locker { return taken{} }, interlockhttp.Header("X-Id"))
+		wrap, err := interlockhttp.LockWith(func(string) interlock.Locker { return alwaysHeld{} }, interlockhttp.Header("X-Id"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestLockWith(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range []string{"7", "8", "8", ""} { // what it takes itself, it gives back
+		for _, id := range []string{"7", "8", "8", ""} { // a lock that it acquires itself is released
 			if got := ask(wrap(ok), id); got != http.StatusNoContent {
 				t.Errorf("%q got %d", id, got)
 			}
@@ -99,10 +99,10 @@ func TestLockWith(t *testing.T) {
 	})
 }
 
-// taken is a lock that somebody else always has.
-type taken struct{ interlock.Locker }
+// alwaysHeld is a lock that another holder always has.
+type alwaysHeld struct{ interlock.Locker }
 
-func (taken) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
+func (alwaysHeld) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
 	return ctx, nil, fmt.Errorf("taken: %w", interlock.ErrContended)
 }
 

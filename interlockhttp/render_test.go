@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// told returns the answer that tells of a problem to a request with the given headers.
-func told(p *interlockhttp.Problem, headers ...string) *httptest.ResponseRecorder {
+// render returns the response of a problem to a request with the given header.
+func render(p *interlockhttp.Problem, headers ...string) *httptest.ResponseRecorder {
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders", nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
@@ -31,7 +31,7 @@ func told(p *interlockhttp.Problem, headers ...string) *httptest.ResponseRecorde
 
 func TestRender(t *testing.T) {
 	t.Run("the members have a fixed order", func(t *testing.T) {
-		w := told(&interlockhttp.Problem{
+		w := render(&interlockhttp.Problem{
 			Code: interlockhttp.ResultUnavailable, Status: 410, Retryable: true, SameKey: true, RetryAfter: 1500*time.Millisecond + 1,
 			FirstSeen:      time.Date(2025, 11, 11, 8, 0, 0, 120e6, time.FixedZone("CST", 8*3600)),
 			OriginalStatus: 201, Err: io.EOF, Docs: "https://example.com/problems",
@@ -47,7 +47,7 @@ func TestRender(t *testing.T) {
 		}
 	})
 	t.Run("unknown members are left out", func(t *testing.T) {
-		w := told(&interlockhttp.Problem{Code: interlockhttp.KeyReused, RetryAfter: -time.Second}, "Accept-Language", "zh-CN")
+		w := render(&interlockhttp.Problem{Code: interlockhttp.KeyReused, RetryAfter: -time.Second}, "Accept-Language", "zh-CN")
 		want := `{"type":"` + interlockhttp.DefaultDocs + `#key_reused","title":"幂等键已用于其他请求","status":422,` +
 			`"detail":"新的请求请使用新的幂等键；如需重试原请求，请确保请求内容与原来完全一致。","code":"key_reused","retryable":false,"same_key":false}` + "\n"
 		if got := w.Body.String(); got != want {
@@ -55,21 +55,21 @@ func TestRender(t *testing.T) {
 		}
 	})
 	t.Run("a message is escaped for HTML and JSON", func(t *testing.T) {
-		w := told(&interlockhttp.Problem{Code: interlockhttp.Duplicate, Message: guard.Message{"en": "<script>\"\\&\x00\xff\u2028"}})
+		w := render(&interlockhttp.Problem{Code: interlockhttp.Duplicate, Message: guard.Message{"en": "<script>\"\\&\x00\xff\u2028"}})
 		if got, want := w.Body.String(), `"detail":"\u003cscript\u003e\"\\\u0026\u0000\ufffd\u2028"`; !strings.Contains(got, want) {
 			t.Errorf("%s has no %s", got, want)
 		}
 	})
 	t.Run("a success status is replaced by that of the code", func(t *testing.T) {
 		for _, s := range []int{-1, 0, 99, 101, 200, 204, 304, 399, 600, 1000} {
-			if w := told(&interlockhttp.Problem{Code: interlockhttp.Locked, Status: s}); w.Code != http.StatusLocked || !strings.Contains(w.Body.String(), `"status":423,`) {
+			if w := render(&interlockhttp.Problem{Code: interlockhttp.Locked, Status: s}); w.Code != http.StatusLocked || !strings.Contains(w.Body.String(), `"status":423,`) {
 				t.Errorf("%d: %d %s", s, w.Code, w.Body)
 			}
 		}
 	})
 	t.Run("a time that RFC 3339 cannot write is left out", func(t *testing.T) {
 		for _, at := range []time.Time{{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
-			if w := told(&interlockhttp.Problem{Code: interlockhttp.Locked, FirstSeen: at}); strings.Contains(w.Body.String(), "first_seen") {
+			if w := render(&interlockhttp.Problem{Code: interlockhttp.Locked, FirstSeen: at}); strings.Contains(w.Body.String(), "first_seen") {
 				t.Errorf("%v: %s", at, w.Body)
 			}
 		}
@@ -86,7 +86,7 @@ func TestRender(t *testing.T) {
 func TestProblemHeaders(t *testing.T) {
 	p := &interlockhttp.Problem{Code: interlockhttp.InProgress, Retryable: true, RetryAfter: time.Second + 1, Location: "/订单/7"}
 	t.Run("the header fields are complete", func(t *testing.T) {
-		w := told(p, "Accept-Language", "zh-TW")
+		w := render(p, "Accept-Language", "zh-TW")
 		want := http.Header{
 			"Cache-Control":          {"no-store"},
 			"Content-Language":       {"zh"},
@@ -136,14 +136,14 @@ func TestProblemHeaders(t *testing.T) {
 			{true, 0, "1"}, {true, -time.Hour, "1"}, {true, 1, "1"}, {true, time.Second, "1"}, {true, time.Second + 1, "2"},
 			{true, math.MaxInt64, "9223372037"}, {false, time.Minute, ""}, {false, 0, ""},
 		} {
-			w := told(&interlockhttp.Problem{Code: interlockhttp.Locked, Retryable: c.retryable, RetryAfter: c.after})
+			w := render(&interlockhttp.Problem{Code: interlockhttp.Locked, Retryable: c.retryable, RetryAfter: c.after})
 			if got := w.Header().Get("Retry-After"); got != c.want {
 				t.Errorf("%v, %v: %q, want %q", c.retryable, c.after, got, c.want)
 			}
 		}
 	})
 	t.Run("untrusted text cannot add header fields", func(t *testing.T) {
-		w := told(&interlockhttp.Problem{
+		w := render(&interlockhttp.Problem{
 			Code: "a\r\nX: y>", Docs: "https://example.com/ä b\r\nX: y", Location: "/a\r\nX: y", Message: guard.Message{"en\r\nX: y": "hi"},
 		})
 		if got := w.Header(); got.Get("Location") != "" || got.Get("Content-Language") != "" ||
@@ -191,7 +191,7 @@ func TestNegotiate(t *testing.T) {
 		strings.Repeat("\"", 1e5):   problem,
 		"text/plain," + strings.Repeat("a/b;q=0.1,", 1e5): text,
 	} {
-		w := told(&interlockhttp.Problem{Code: interlockhttp.Locked}, "Accept", accept)
+		w := render(&interlockhttp.Problem{Code: interlockhttp.Locked}, "Accept", accept)
 		if got := w.Header().Get("Content-Type"); got != want {
 			t.Errorf("%.80q gets %s, want %s", accept, got, want)
 		}
@@ -199,14 +199,14 @@ func TestNegotiate(t *testing.T) {
 			t.Errorf("%.80q gets %q as %s", accept, w.Body, want)
 		}
 	}
-	w := told(&interlockhttp.Problem{Code: interlockhttp.Locked}, "Accept", "text/html", "Accept", "text/plain")
+	w := render(&interlockhttp.Problem{Code: interlockhttp.Locked}, "Accept", "text/html", "Accept", "text/plain")
 	if got := w.Header().Get("Content-Type"); got != text {
 		t.Errorf("two lines get %s", got)
 	}
 }
 
 func TestText(t *testing.T) {
-	w := told(&interlockhttp.Problem{Code: interlockhttp.Duplicate, Message: guard.Message{"zh": "慢一点\x1b[2J\xff\nok"}},
+	w := render(&interlockhttp.Problem{Code: interlockhttp.Duplicate, Message: guard.Message{"zh": "慢一点\x1b[2J\xff\nok"}},
 		"Accept", "text/plain", "Accept-Language", "zh")
 	want := "重复提交\n慢一点\uFFFD[2J\uFFFD\nok\n" + interlockhttp.DefaultDocs + "#duplicate\n"
 	if got := w.Body.String(); got != want {
@@ -217,7 +217,7 @@ func TestText(t *testing.T) {
 func TestTheExampleInTheDocs(t *testing.T) {
 	p := &interlockhttp.Problem{
 		Code: interlockhttp.InProgress, Retryable: true, SameKey: true,
-		RetryAfter: 2400 * time.Millisecond, // since when it is in progress, nobody is told
+		RetryAfter: 2400 * time.Millisecond, // without FirstSeen
 	}
 	for name, language := range map[string]string{"problems.md": "en", "problems.zh-CN.md": "zh-CN"} {
 		page, err := os.ReadFile("../docs/" + name)
@@ -227,7 +227,7 @@ func TestTheExampleInTheDocs(t *testing.T) {
 		_, example, _ := strings.Cut(string(page), "```\nHTTP/1.1 409 Conflict\n")
 		example, _, _ = strings.Cut(example, "```\n")
 		head, body, _ := strings.Cut(example, "\n\n")
-		w := told(p, "Accept-Language", language)
+		w := render(p, "Accept-Language", language)
 		var want bytes.Buffer
 		if err := json.Indent(&want, w.Body.Bytes(), "", "  "); err != nil || w.Code != http.StatusConflict {
 			t.Fatal(w.Code, err)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A reply is what came over the wire, as it was: http.Client would hide half of it.
+// A reply is a raw response. http.Client would hide half of it.
 type reply struct {
 	early   []string // answers before the answer, with their fields
 	status  string
@@ -27,10 +27,10 @@ type reply struct {
 	open    bool // the connection can be used again
 }
 
-// patience is longer than any of this takes.
+// patience is longer than any exchange takes.
 const patience = 10 * time.Second
 
-// exchange sends a request, and reads what comes.
+// exchange sends a raw request and reads the response.
 func exchange(t *testing.T, address, request string) reply {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -125,7 +125,7 @@ func (r *reply) readBody(br *bufio.Reader, tp *textproto.Reader) error {
 	return err
 }
 
-// field returns the value of a field, by its name as it was sent.
+// field returns the value of a field, by its exact name.
 func (r *reply) field(name string) (string, bool) {
 	for _, f := range r.fields {
 		if value, ok := strings.CutPrefix(f, name+": "); ok {
@@ -137,7 +137,7 @@ func (r *reply) field(name string) (string, bool) {
 
 func (r *reply) says(field string) bool { return slices.Contains(r.fields, field) }
 
-// without returns the fields but for some, which may be given by how they begin.
+// without returns the fields except those with the given prefixes.
 func (r *reply) without(names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(r.fields), func(f string) bool {
 		return slices.ContainsFunc(names, func(name string) bool {
@@ -146,7 +146,7 @@ func (r *reply) without(names ...string) []string {
 	})
 }
 
-// String says it in one line, with a body that can be looked at.
+// String formats a reply on one line, with a shortened body.
 func (r *reply) String() string {
 	body := r.body
 	if len(body) > 60 {

@@ -24,7 +24,7 @@ var errReset = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 func TestRetried(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		first line
+		first scriptedReply
 		again bool
 	}{
 		{"a reset connection", fails(errReset), true},
@@ -39,43 +39,43 @@ func TestRetried(t *testing.T) {
 		{"a certificate of an unknown authority", fails(x509.UnknownAuthorityError{}), false},
 		{"a server that does not speak TLS", fails(tls.RecordHeaderError{Msg: "no TLS"}), false},
 
-		{"200", says(200), false},
-		{"201", says(201, "Retry-After: 1"), false},
-		{"303", says(303), false},
-		{"400", says(400), false},
-		{"401", says(401), false},
-		{"402", says(402), false},
-		{"404", says(404), false},
-		{"408", says(408), true},
-		{"409", says(409), false},
-		{"409 with a Retry-After", says(409, "Retry-After: 1"), true},
-		{"410", says(410), false},
-		{"422", says(422, "Retry-After: 1"), false},
-		{"423", says(423, "Retry-After: 1"), false},
-		{"425", says(425), true},
-		{"429", says(429), true},
-		{"500", says(500), true},
-		{"501", says(501), false},
-		{"502", says(502), true},
-		{"503", says(503), true},
-		{"504", says(504), true},
-		{"505", says(505), false},
+		{"200", respondsWith(200), false},
+		{"201", respondsWith(201, "Retry-After: 1"), false},
+		{"303", respondsWith(303), false},
+		{"400", respondsWith(400), false},
+		{"401", respondsWith(401), false},
+		{"402", respondsWith(402), false},
+		{"404", respondsWith(404), false},
+		{"408", respondsWith(408), true},
+		{"409", respondsWith(409), false},
+		{"409 with a Retry-After", respondsWith(409, "Retry-After: 1"), true},
+		{"410", respondsWith(410), false},
+		{"422", respondsWith(422, "Retry-After: 1"), false},
+		{"423", respondsWith(423, "Retry-After: 1"), false},
+		{"425", respondsWith(425), true},
+		{"429", respondsWith(429), true},
+		{"500", respondsWith(500), true},
+		{"501", respondsWith(501), false},
+		{"502", respondsWith(502), true},
+		{"503", respondsWith(503), true},
+		{"504", respondsWith(504), true},
+		{"505", respondsWith(505), false},
 
-		{"a problem: the request is in progress", complains(409, `{"code":"in_progress","retryable":true,"same_key":true}`), true},
-		{"the same with another status", complains(423, `{"code":"in_progress","retryable":true,"same_key":true}`), true},
-		{"a problem: the lock is held", complains(423, `{"code":"locked","retryable":true,"same_key":true}`), true},
-		{"a problem: the store is down", complains(503, `{"code":"store_unavailable","retryable":true,"same_key":true}`), true},
-		{"a problem: the outcome is unknown", complains(409, `{"code":"outcome_unknown","retryable":false}`, "Retry-After: 1"), false},
-		{"another conflict, which is retryable", complains(409, `{"code":"failed_before","retryable":true,"same_key":true}`, "Retry-After: 1"), false},
-		{"a problem that is not retryable", complains(503, `{"code":"record_corrupt","retryable":false,"same_key":true}`), false},
-		{"a problem that requires a new key", complains(429, `{"code":"too_many_waiters","retryable":true,"same_key":false}`), false},
-		{"a problem: the request is a duplicate", complains(429, `{"code":"duplicate","retryable":true,"same_key":true}`), false},
-		{"a problem of another service", complains(503, `{"title":"down for maintenance"}`), true},
-		{"a conflict of another service", complains(409, `{"title":"version conflict"}`, "Retry-After: 1"), false},
-		{"a problem with a code of another service", complains(503, `{"code":"DB_DOWN"}`), true},
+		{"a problem: the request is in progress", respondsWithProblem(409, `{"code":"in_progress","retryable":true,"same_key":true}`), true},
+		{"the same with another status", respondsWithProblem(423, `{"code":"in_progress","retryable":true,"same_key":true}`), true},
+		{"a problem: the lock is held", respondsWithProblem(423, `{"code":"locked","retryable":true,"same_key":true}`), true},
+		{"a problem: the store is down", respondsWithProblem(503, `{"code":"store_unavailable","retryable":true,"same_key":true}`), true},
+		{"a problem: the outcome is unknown", respondsWithProblem(409, `{"code":"outcome_unknown","retryable":false}`, "Retry-After: 1"), false},
+		{"another conflict, which is retryable", respondsWithProblem(409, `{"code":"failed_before","retryable":true,"same_key":true}`, "Retry-After: 1"), false},
+		{"a problem that is not retryable", respondsWithProblem(503, `{"code":"record_corrupt","retryable":false,"same_key":true}`), false},
+		{"a problem that requires a new key", respondsWithProblem(429, `{"code":"too_many_waiters","retryable":true,"same_key":false}`), false},
+		{"a problem: the request is a duplicate", respondsWithProblem(429, `{"code":"duplicate","retryable":true,"same_key":true}`), false},
+		{"a problem of another service", respondsWithProblem(503, `{"title":"down for maintenance"}`), true},
+		{"a conflict of another service", respondsWithProblem(409, `{"title":"version conflict"}`, "Retry-After: 1"), false},
+		{"a problem with a code of another service", respondsWithProblem(503, `{"code":"DB_DOWN"}`), true},
 	} {
-		alone(c.name, t, func(t *testing.T) {
-			s, want := &stage{lines: []line{c.first, says(299)}}, 1
+		inVirtualTime(c.name, t, func(t *testing.T) {
+			s, want := &scriptedTransport{lines: []scriptedReply{c.first, respondsWith(299)}}, 1
 			status, err := post(t, transport(s), strings.NewReader("body"))
 			if c.again {
 				want = 2
@@ -94,23 +94,23 @@ func TestRetryPauses(t *testing.T) {
 	at := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
 	for _, c := range []struct {
 		name string
-		line line
+		line scriptedReply
 		want time.Duration
 	}{
-		{"as many seconds as the server says", says(503, "Retry-After: 7"), 7 * time.Second},
-		{"until the time that the server says", says(503, "Retry-After: "+at(9*time.Second)), 9 * time.Second},
-		{"by the server's clock, if it tells the time", says(503, "Retry-After: "+at(time.Hour+3*time.Second), "Date: "+at(time.Hour)), 3 * time.Second},
-		{"not for a time in the past", says(503, "Retry-After: "+at(-9*time.Second)), 0},
-		{"not for a negative one", says(503, "Retry-After: -7"), 0},
-		{"not for garbage", says(503, "Retry-After: soon"), 0},
-		{"not for a fraction, which the field does not have", says(503, "Retry-After: 7.5"), 0},
-		{"no longer than MaxRetryAfter", says(503, "Retry-After: 3600"), 20 * time.Second},
-		{"no longer, with more seconds than a time.Duration holds", says(503, "Retry-After: 9223372037"), 20 * time.Second},
-		{"no longer, with more digits than an int64 holds", says(503, "Retry-After: 99999999999999999999999"), 20 * time.Second},
-		{"as precisely as the problem says", complains(409, `{"code":"in_progress","retryable":true,"same_key":true,"retry_after_ms":1250}`, "Retry-After: 2"), 1250 * time.Millisecond},
+		{"as many seconds as the server says", respondsWith(503, "Retry-After: 7"), 7 * time.Second},
+		{"until the time that the server says", respondsWith(503, "Retry-After: "+at(9*time.Second)), 9 * time.Second},
+		{"by the server's clock, if it tells the time", respondsWith(503, "Retry-After: "+at(time.Hour+3*time.Second), "Date: "+at(time.Hour)), 3 * time.Second},
+		{"not for a time in the past", respondsWith(503, "Retry-After: "+at(-9*time.Second)), 0},
+		{"not for a negative one", respondsWith(503, "Retry-After: -7"), 0},
+		{"not for garbage", respondsWith(503, "Retry-After: soon"), 0},
+		{"not for a fraction, which the field does not have", respondsWith(503, "Retry-After: 7.5"), 0},
+		{"no longer than MaxRetryAfter", respondsWith(503, "Retry-After: 3600"), 20 * time.Second},
+		{"no longer, with more seconds than a time.Duration holds", respondsWith(503, "Retry-After: 9223372037"), 20 * time.Second},
+		{"no longer, with more digits than an int64 holds", respondsWith(503, "Retry-After: 99999999999999999999999"), 20 * time.Second},
+		{"as precisely as the problem says", respondsWithProblem(409, `{"code":"in_progress","retryable":true,"same_key":true,"retry_after_ms":1250}`, "Retry-After: 2"), 1250 * time.Millisecond},
 	} {
-		alone("the pause is "+c.name, t, func(t *testing.T) {
-			s := &stage{lines: []line{c.line, says(200)}}
+		inVirtualTime("the pause is "+c.name, t, func(t *testing.T) {
+			s := &scriptedTransport{lines: []scriptedReply{c.line, respondsWith(200)}}
 			rt := transport(s, shortly, interlockhttp.MaxRetryAfter(20*time.Second), interlockhttp.OnRetry(func(r interlockhttp.Retry) {
 				if r.After < c.want {
 					t.Errorf("said to pause for %v", r.After)
@@ -124,11 +124,11 @@ func TestRetryPauses(t *testing.T) {
 			}
 		})
 	}
-	alone("there is jitter on what the server says, and never less than that", t, func(t *testing.T) {
+	inVirtualTime("there is jitter on what the server says, and never less than that", t, func(t *testing.T) {
 		var first time.Duration
 		differs := false
 		for i := range 20 {
-			s := &stage{lines: []line{says(503, "Retry-After: 1"), says(200)}}
+			s := &scriptedTransport{lines: []scriptedReply{respondsWith(503, "Retry-After: 1"), respondsWith(200)}}
 			_, _ = post(t, transport(s), nil)
 			took := s.seen[1].at.Sub(s.seen[0].at)
 			if took < time.Second {
@@ -143,10 +143,10 @@ func TestRetryPauses(t *testing.T) {
 			t.Error("all pauses are the same")
 		}
 	})
-	alone("without a hint from the server, random pauses double up to a limit", t, func(t *testing.T) {
+	inVirtualTime("without a hint from the server, random pauses double up to a limit", t, func(t *testing.T) {
 		longest := make([]time.Duration, 5)
 		for range 200 {
-			s := &stage{lines: []line{says(503)}}
+			s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
 			_, _ = post(t, transport(s, interlockhttp.Attempts(6), interlockhttp.Backoff(100*time.Millisecond, 500*time.Millisecond)), nil)
 			s.want(t, 6)
 			for i := range longest {
@@ -159,12 +159,12 @@ func TestRetryPauses(t *testing.T) {
 			}
 		}
 	})
-	alone("a canceled context ends the pause at once, with its cause", t, func(t *testing.T) {
+	inVirtualTime("a canceled context ends the pause at once, with its cause", t, func(t *testing.T) {
 		errShutdown := errors.New("shutting down")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		start := time.Now()
 		time.AfterFunc(3*time.Second, func() { cancel(errShutdown) })
-		s := &stage{lines: []line{says(503, "Retry-After: 10")}}
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503, "Retry-After: 10")}}
 		_, err := postWith(ctx, t, transport(s), strings.NewReader("body"))
 		var gaveUp *interlockhttp.GaveUpError
 		if !errors.Is(err, errShutdown) || !errors.As(err, &gaveUp) || gaveUp.Tries != 1 || !gaveUp.Sent {
@@ -179,9 +179,9 @@ func TestRetryPauses(t *testing.T) {
 
 func TestRetryBounds(t *testing.T) {
 	every := func(d time.Duration) interlockhttp.TransportOption { return interlockhttp.Backoff(d, d) }
-	minute := says(503, "Retry-After: 60")
-	alone("by default there are four tries, and the last response is returned", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(500), says(502), says(503), saysBody(504, "still busy")}}
+	minute := respondsWith(503, "Retry-After: 60")
+	inVirtualTime("by default there are four tries, and the last response is returned", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(500), respondsWith(502), respondsWith(503), saysBody(504, "still busy")}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", strings.NewReader("body"))
 		resp, err := transport(s).RoundTrip(req)
 		if err != nil {
@@ -193,8 +193,8 @@ func TestRetryBounds(t *testing.T) {
 		}
 		s.want(t, 4)
 	})
-	alone("a problem that was read is still there for the caller", t, func(t *testing.T) {
-		s := &stage{lines: []line{complains(409, `{"code":"outcome_unknown","retryable":false}`)}}
+	inVirtualTime("a problem that was read is still there for the caller", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWithProblem(409, `{"code":"outcome_unknown","retryable":false}`)}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
 		resp, err := transport(s).RoundTrip(req)
 		if err != nil {
@@ -205,9 +205,9 @@ func TestRetryBounds(t *testing.T) {
 			t.Errorf("the body is %q, %v", b, err)
 		}
 	})
-	alone("Attempts bounds the tries", t, func(t *testing.T) {
+	inVirtualTime("Attempts bounds the tries", t, func(t *testing.T) {
 		for n := 1; n < 6; n++ {
-			s := &stage{lines: []line{fails(errReset)}}
+			s := &scriptedTransport{lines: []scriptedReply{fails(errReset)}}
 			_, err := post(t, transport(s, interlockhttp.Attempts(n)), nil)
 			var gaveUp *interlockhttp.GaveUpError
 			if !errors.As(err, &gaveUp) || gaveUp.Tries != n {
@@ -216,8 +216,8 @@ func TestRetryBounds(t *testing.T) {
 			s.want(t, n)
 		}
 	})
-	alone("by default no retry begins after 30 seconds", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(503, "Retry-After: 8")}}
+	inVirtualTime("by default no retry begins after 30 seconds", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503, "Retry-After: 8")}}
 		start := time.Now()
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond)), nil)
 		s.want(t, 4) // after 0, 8, 16 and 24 seconds
@@ -225,15 +225,15 @@ func TestRetryBounds(t *testing.T) {
 			t.Errorf("it gave up after %v, and knew after 24s", took)
 		}
 	})
-	alone("RetryFor bounds the time", t, func(t *testing.T) {
-		s := &stage{lines: []line{minute}}
+	inVirtualTime("RetryFor bounds the time", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{minute}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(10*time.Minute)), nil)
 		s.want(t, 10)
 	})
-	alone("a pause that would outlast the context's deadline is not started", t, func(t *testing.T) {
+	inVirtualTime("a pause that would outlast the context's deadline is not started", t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		s, start := &stage{lines: []line{says(503, "Retry-After: 6")}}, time.Now()
+		s, start := &scriptedTransport{lines: []scriptedReply{respondsWith(503, "Retry-After: 6")}}, time.Now()
 		if status, err := postWith(ctx, t, transport(s), nil); status != 503 || err != nil {
 			t.Errorf("got %d, %v", status, err)
 		}
@@ -242,47 +242,47 @@ func TestRetryBounds(t *testing.T) {
 		}
 		s.want(t, 1)
 	})
-	alone("by default a key lasts for a day", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(503, "Retry-After: 3600")}}
+	inVirtualTime("by default a key lasts for a day", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503, "Retry-After: 3600")}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond),
 			interlockhttp.RetryFor(100*time.Hour), interlockhttp.MaxRetryAfter(2*time.Hour)), nil)
 		s.want(t, 24)
 	})
-	alone("no retry begins after the Lifetime of the key", t, func(t *testing.T) {
-		s := &stage{lines: []line{minute}}
+	inVirtualTime("no retry begins after the Lifetime of the key", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{minute}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond),
 			interlockhttp.RetryFor(time.Hour), interlockhttp.Lifetime(3*time.Minute)), nil)
 		s.want(t, 3)
 	})
-	alone("a long Lifetime does not extend the retries", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(503, "Retry-After: 8")}}
+	inVirtualTime("a long Lifetime does not extend the retries", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503, "Retry-After: 8")}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.Lifetime(time.Hour)), nil)
 		s.want(t, 4)
 	})
-	alone("no retry follows after the server's Idempotency-Expires", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(503, "Retry-After: 60", "Idempotency-Expires: 240"), minute}}
+	inVirtualTime("no retry follows after the server's Idempotency-Expires", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503, "Retry-After: 60", "Idempotency-Expires: 240"), minute}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(time.Hour)), nil)
 		s.want(t, 4)
 	})
-	alone("the earlier of two expiry times counts, and garbage is ignored", t, func(t *testing.T) {
-		s := &stage{lines: []line{
-			says(503, "Retry-After: 60", "Idempotency-Expires: 300"), says(503, "Retry-After: 60", "Idempotency-Expires: 150"),
-			says(503, "Retry-After: 60", "Idempotency-Expires: 86400"), says(503, "Retry-After: 60", "Idempotency-Expires: -1"),
+	inVirtualTime("the earlier of two expiry times counts, and garbage is ignored", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{
+			respondsWith(503, "Retry-After: 60", "Idempotency-Expires: 300"), respondsWith(503, "Retry-After: 60", "Idempotency-Expires: 150"),
+			respondsWith(503, "Retry-After: 60", "Idempotency-Expires: 86400"), respondsWith(503, "Retry-After: 60", "Idempotency-Expires: -1"),
 		}}
 		_, _ = post(t, transport(s, interlockhttp.Attempts(100), every(time.Nanosecond), interlockhttp.RetryFor(time.Hour)), nil)
 		s.want(t, 3)
 	})
-	alone("the end of the caller's context is not retried", t, func(t *testing.T) {
+	inVirtualTime("the end of the caller's context is not retried", t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) { cancel(); return nil, ctx.Err() }}}
+		s := &scriptedTransport{lines: []scriptedReply{func(*http.Request) (*http.Response, error) { cancel(); return nil, ctx.Err() }}}
 		never := interlockhttp.OnRetry(func(r interlockhttp.Retry) { t.Errorf("reported %+v", r) })
 		if _, err := postWith(ctx, t, transport(s, never), nil); !errors.Is(err, context.Canceled) || !errors.Is(err, guard.ErrUnknown) {
 			t.Errorf("got %v", err)
 		}
 		s.want(t, 1)
 	})
-	alone("a nil response without an error is left to http.Client", t, func(t *testing.T) {
-		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) { return nil, nil }}} //nolint:nilnil // against the contract
+	inVirtualTime("a nil response without an error is left to http.Client", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{func(*http.Request) (*http.Response, error) { return nil, nil }}} //nolint:nilnil // against the contract
 		client := &http.Client{Transport: transport(s)}
 		resp, err := client.Post("http://pay.example/", "text/plain", http.NoBody)
 		if err == nil {
@@ -291,17 +291,17 @@ func TestRetryBounds(t *testing.T) {
 		}
 		s.want(t, 1)
 	})
-	alone("an ended context sends nothing", t, func(t *testing.T) {
+	inVirtualTime("an ended context sends nothing", t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errReset)
-		s, body := &stage{lines: []line{says(200)}}, &plain{Reader: strings.NewReader("body")}
+		s, body := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}, &plain{Reader: strings.NewReader("body")}
 		if _, err := postWith(ctx, t, transport(s), body); !errors.Is(err, errReset) {
 			t.Errorf("got %v", err)
 		}
 		if s.want(t, 0); body.closed == 0 {
 			t.Error("the body is still open")
 		}
-		if _, err := postWith(ctx, t, transport(s), strings.NewReader("one that need not be read before")); !errors.Is(err, errReset) {
+		if _, err := postWith(ctx, t, transport(s), strings.NewReader("a body with GetBody")); !errors.Is(err, errReset) {
 			t.Errorf("got %v", err)
 		}
 		s.want(t, 0)
@@ -312,21 +312,21 @@ func TestGaveUpError(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	for _, c := range []struct {
 		name  string
-		lines []line
+		lines []scriptedReply
 		cause error
 		sent  bool
 		text  string
 	}{
-		{"without a response the outcome is unknown", []line{fails(errReset)}, syscall.ECONNRESET, true, "after 4 tries; the outcome is unknown"},
-		{"without a connection nothing was sent", []line{fails(refused)}, syscall.ECONNREFUSED, false, "after 4 tries; nothing was sent"},
-		{"without a connection to the proxy nothing was sent", []line{fails(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED})}, syscall.ECONNREFUSED, false, "nothing was sent"},
-		{"one try that may have arrived makes the outcome unknown", []line{fails(errReset), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
-		{"a retryable response leaves the outcome unknown", []line{says(503), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
-		{"a server with a wrong certificate got nothing", []line{fails(x509.UnknownAuthorityError{})}, nil, false, "after 1 try; nothing was sent"},
+		{"without a response the outcome is unknown", []scriptedReply{fails(errReset)}, syscall.ECONNRESET, true, "after 4 tries; the outcome is unknown"},
+		{"without a connection nothing was sent", []scriptedReply{fails(refused)}, syscall.ECONNREFUSED, false, "after 4 tries; nothing was sent"},
+		{"without a connection to the proxy nothing was sent", []scriptedReply{fails(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED})}, syscall.ECONNREFUSED, false, "nothing was sent"},
+		{"one try that may have arrived makes the outcome unknown", []scriptedReply{fails(errReset), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
+		{"a retryable response leaves the outcome unknown", []scriptedReply{respondsWith(503), fails(refused)}, syscall.ECONNREFUSED, true, "the outcome is unknown"},
+		{"a server with a wrong certificate got nothing", []scriptedReply{fails(x509.UnknownAuthorityError{})}, nil, false, "after 1 try; nothing was sent"},
 	} {
-		alone(c.name, t, func(t *testing.T) {
+		inVirtualTime(c.name, t, func(t *testing.T) {
 			ctx := interlockhttp.WithKey(t.Context(), "secret-key")
-			_, err := postWith(ctx, t, transport(&stage{lines: c.lines}), strings.NewReader("body"))
+			_, err := postWith(ctx, t, transport(&scriptedTransport{lines: c.lines}), strings.NewReader("body"))
 			var gaveUp *interlockhttp.GaveUpError
 			if !errors.As(err, &gaveUp) || gaveUp.Sent != c.sent || gaveUp.Key != "secret-key" {
 				t.Fatalf("got %#v", err)
@@ -345,7 +345,7 @@ func TestGaveUpError(t *testing.T) {
 }
 
 func TestOnRetry(t *testing.T) {
-	alone("every pause is reported before it begins, without the key", t, func(t *testing.T) {
+	inVirtualTime("every pause is reported before it begins, without the key", t, func(t *testing.T) {
 		var got []interlockhttp.Retry
 		start := time.Now()
 		heard := interlockhttp.OnRetry(func(r interlockhttp.Retry) {
@@ -354,8 +354,8 @@ func TestOnRetry(t *testing.T) {
 			}
 			got = append(got, r)
 		})
-		s := &stage{lines: []line{
-			fails(errReset), says(503, "Retry-After: 2"), complains(409, `{"code":"in_progress","retryable":true,"same_key":true}`), says(200),
+		s := &scriptedTransport{lines: []scriptedReply{
+			fails(errReset), respondsWith(503, "Retry-After: 2"), respondsWithProblem(409, `{"code":"in_progress","retryable":true,"same_key":true}`), respondsWith(200),
 		}}
 		ctx := interlockhttp.WithKey(t.Context(), "secret-key")
 		if status, err := postWith(ctx, t, transport(s, heard), nil); status != 200 || err != nil {
@@ -382,10 +382,10 @@ func TestOnRetry(t *testing.T) {
 			t.Errorf("%d retries reported", len(got))
 		}
 	})
-	alone("without a retry nothing is reported", t, func(t *testing.T) {
+	inVirtualTime("without a retry nothing is reported", t, func(t *testing.T) {
 		never := interlockhttp.OnRetry(func(r interlockhttp.Retry) { t.Errorf("reported %+v", r) })
-		_, _ = post(t, transport(&stage{lines: []line{says(503)}}, never, interlockhttp.Attempts(1)), nil)
-		_, _ = post(t, transport(&stage{lines: []line{says(400)}}, never), nil)
-		_, _ = post(t, transport(&stage{lines: []line{says(503, "Retry-After: 40")}}, never), nil)
+		_, _ = post(t, transport(&scriptedTransport{lines: []scriptedReply{respondsWith(503)}}, never, interlockhttp.Attempts(1)), nil)
+		_, _ = post(t, transport(&scriptedTransport{lines: []scriptedReply{respondsWith(400)}}, never), nil)
+		_, _ = post(t, transport(&scriptedTransport{lines: []scriptedReply{respondsWith(503, "Retry-After: 40")}}, never), nil)
 	})
 }

@@ -36,7 +36,7 @@ func TestShadow(t *testing.T) {
 		}
 		for _, a := range []response{first, s.post("k-1", "x").is(201, "order 2 of x")} {
 			if a.header.Get("Idempotency-Key") != "" || a.header.Get("Idempotency-Expires") != "" {
-				t.Errorf("the answer shows that somebody is there: %v", a.header)
+				t.Errorf("the response shows our header fields: %v", a.header)
 			}
 		}
 		if len(reports) != 1 || reports[0].Replay == nil || string(reports[0].Replay.Body) != "order 1 of x" {
@@ -97,7 +97,7 @@ func TestShadow(t *testing.T) {
 		s.mux = http.NewServeMux()
 		s.mux.Handle("/orders", s.once.Wrap(s.once.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if !interlockhttp.Settle(r.Context(), interlockhttp.NotExecuted) {
-				t.Error("nobody hears it")
+				t.Error("Settle found no middleware")
 			}
 		}))))
 		for range 2 {

@@ -28,7 +28,7 @@ type shop struct {
 	server  *httptest.Server
 }
 
-// order is a handler that answers with a number of its own.
+// order is a handler whose response has a new number.
 func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	n := s.runs.Add(1)
 	body, err := io.ReadAll(r.Body)
@@ -41,11 +41,10 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "order %d of %s", n, body)
 }
 
-// signedIn is how the shop knows its users: as a proxy that has authenticated them
-// says it.
+// signedIn returns the user that an authenticating proxy has set.
 func signedIn(r *http.Request) string { return r.Header.Get("X-User") }
 
-// open opens a shop on an engine of its own, with a handler, or else with order.
+// open returns a shop with its own engine. A nil handler means order.
 func open(t *testing.T, p guard.Policy, handler http.HandlerFunc, opts ...interlockhttp.Option) *shop {
 	t.Helper()
 	return openOn(t, nil, p, handler, opts...)
@@ -89,7 +88,7 @@ func (s *shop) routes(pattern string) http.Handler {
 	return mux
 }
 
-// url returns where the shop is, on a server of its own.
+// url starts a server for the shop and returns its URL.
 func (s *shop) url() string {
 	if s.server == nil {
 		s.server = httptest.NewServer(s.mux)
@@ -108,7 +107,7 @@ func without(name string) edit { return func(r *http.Request) { r.Header.Del(nam
 
 func as(user string) edit { return with("X-User", user) }
 
-// request is ann's order, as it is sent.
+// request returns ann's order.
 func (s *shop) request(key, body string, edits ...edit) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(body))
 	r.Header.Set("X-User", "ann")
@@ -120,7 +119,7 @@ func (s *shop) request(key, body string, edits ...edit) *http.Request {
 	return r
 }
 
-// A response is what came back.
+// A response is a response of the shop.
 type response struct {
 	t       *testing.T
 	status  int
@@ -129,7 +128,7 @@ type response struct {
 	trailer http.Header
 }
 
-// ask asks the shop without a network, so that time may be virtual.
+// ask sends a request without a network, so that time may be virtual.
 func (s *shop) ask(key, body string, edits ...edit) response {
 	s.t.Helper()
 	w := httptest.NewRecorder()
@@ -137,7 +136,7 @@ func (s *shop) ask(key, body string, edits ...edit) response {
 	return read(s.t, w.Result())
 }
 
-// post asks the shop over a real connection.
+// post sends a request over a real connection.
 func (s *shop) post(key, body string, edits ...edit) response {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url()+"/orders", strings.NewReader(body))
@@ -165,7 +164,7 @@ func read(t *testing.T, resp *http.Response) response {
 	return response{t, resp.StatusCode, resp.Header, string(body), resp.Trailer}
 }
 
-// is checks that an answer is the handler's own.
+// is checks that a response is the handler's own.
 func (a response) is(status int, body string) response {
 	a.t.Helper()
 	if a.status != status || a.body != body {
@@ -177,7 +176,7 @@ func (a response) is(status int, body string) response {
 	return a
 }
 
-// replays checks that an answer is another one once more.
+// replays checks that a response is a replay of another.
 func (a response) replays(first response) {
 	a.t.Helper()
 	if a.status != first.status || a.body != first.body || a.header.Get("Location") != first.header.Get("Location") {
@@ -188,7 +187,7 @@ func (a response) replays(first response) {
 	}
 }
 
-// A notice is what a problem says.
+// A notice is the JSON of a problem.
 type notice struct {
 	Type, Title, Detail, Code string
 	Status                    int
@@ -199,7 +198,7 @@ type notice struct {
 	OriginalStatus            int       `json:"original_status"`
 }
 
-// problem checks that an answer is a problem of that kind.
+// problem checks that a response is a problem with that status and code.
 func (a response) problem(status int, code interlockhttp.Code) notice {
 	a.t.Helper()
 	var p notice

@@ -17,8 +17,8 @@ import (
 
 func TestOneKeyForEachIntent(t *testing.T) {
 	uuid := regexp.MustCompile(`^"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"$`)
-	alone("all tries of a request have one key, and two requests have two", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(503)}}
+	inVirtualTime("all tries of a request have one key, and two requests have two", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
 		rt := transport(s)
 		_, _ = post(t, rt, strings.NewReader("body"))
 		_, _ = post(t, rt, strings.NewReader("body"))
@@ -32,8 +32,8 @@ func TestOneKeyForEachIntent(t *testing.T) {
 			t.Error("two intents have the same key")
 		}
 	})
-	alone("WithKey sets the key, so that the request can be repeated later", t, func(t *testing.T) {
-		s, key := &stage{lines: []line{says(200)}}, interlockhttp.NewKey()
+	inVirtualTime("WithKey sets the key, so that the request can be repeated later", t, func(t *testing.T) {
+		s, key := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}, interlockhttp.NewKey()
 		for range 2 {
 			_, _ = postWith(interlockhttp.WithKey(t.Context(), key), t, transport(s), nil)
 		}
@@ -47,9 +47,9 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		}
 	})
 	for _, name := range []string{"Idempotency-Key", "idempotency-key", "IDEMPOTENCY-KEY"} {
-		alone("a request that has a key keeps it, with its name written as "+name, t, func(t *testing.T) {
+		inVirtualTime("a request that has a key keeps it, with its name written as "+name, t, func(t *testing.T) {
 			for _, value := range []string{"bare", `"quoted \" here"`} {
-				s := &stage{lines: []line{says(503)}}
+				s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
 				req, _ := http.NewRequestWithContext(interlockhttp.WithKey(t.Context(), "other"), http.MethodPost, "http://pay.example/", http.NoBody)
 				req.Header[name] = []string{value}
 				resp, err := transport(s).RoundTrip(req)
@@ -78,8 +78,8 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		{"a bare key is sent as it is", "order-7", "order-7", []interlockhttp.TransportOption{interlockhttp.Bare()}},
 		{"a key of 255 bytes is sent", strings.Repeat("k", 255), `"` + strings.Repeat("k", 255) + `"`, nil},
 	} {
-		alone(c.name, t, func(t *testing.T) {
-			s := &stage{lines: []line{says(200)}}
+		inVirtualTime(c.name, t, func(t *testing.T) {
+			s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
 			if _, err := postWith(interlockhttp.WithKey(t.Context(), c.key), t, transport(s, c.opts...), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -105,8 +105,8 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		{"a bare key with a semicolon", "a;b", bare},
 		{"a bare key with a backslash", `a\b`, bare},
 	} {
-		alone(c.name+" is refused before anything is sent", t, func(t *testing.T) {
-			s, body := &stage{lines: []line{says(200)}}, &plain{Reader: strings.NewReader("body")}
+		inVirtualTime(c.name+" is refused before anything is sent", t, func(t *testing.T) {
+			s, body := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}, &plain{Reader: strings.NewReader("body")}
 			_, err := postWith(interlockhttp.WithKey(t.Context(), c.key), t, transport(s, c.opts...), body)
 			if err == nil {
 				t.Error("it was sent")
@@ -128,8 +128,8 @@ func TestOneKeyForEachIntent(t *testing.T) {
 			s.want(t, 0)
 		})
 	}
-	alone("a request with two keys is refused", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(200)}}
+	inVirtualTime("a request with two keys is refused", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
 		req.Header["Idempotency-Key"], req.Header["idempotency-key"] = []string{"a"}, []string{"b"}
 		if resp, err := transport(s).RoundTrip(req); err == nil {
@@ -138,8 +138,8 @@ func TestOneKeyForEachIntent(t *testing.T) {
 		}
 		s.want(t, 0)
 	})
-	alone("a request that is redirected keeps its key", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(307, "Location: /elsewhere"), says(503), says(200)}}
+	inVirtualTime("a request that is redirected keeps its key", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(307, "Location: /elsewhere"), respondsWith(503), respondsWith(200)}}
 		client := &http.Client{Transport: transport(s)}
 		resp, err := client.Post("http://pay.example/", "text/plain", strings.NewReader("body"))
 		if err != nil {
@@ -156,8 +156,8 @@ func TestOneKeyForEachIntent(t *testing.T) {
 }
 
 func TestTransportOptions(t *testing.T) {
-	alone("KeyHeader names another field", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(200)}}
+	inVirtualTime("KeyHeader names another field", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
 		_, _ = postWith(interlockhttp.WithKey(t.Context(), "k"), t, transport(s, interlockhttp.KeyHeader("Request-Token")), nil)
 		if got := inLowerCase(s.seen[0].req, "Request-Token"); len(got) != 1 || got[0] != `"k"` || len(s.seen[0].field) != 0 {
 			t.Errorf("the header is %q", s.seen[0].req.Header)
@@ -176,8 +176,8 @@ func TestTransportOptions(t *testing.T) {
 		{"DELETE", true, []interlockhttp.TransportOption{interlockhttp.KeyedMethods("DELETE")}},
 		{"POST", false, []interlockhttp.TransportOption{interlockhttp.KeyedMethods("DELETE")}},
 	} {
-		alone("methods decide which requests get keys: "+c.method, t, func(t *testing.T) {
-			s := &stage{lines: []line{says(503)}}
+		inVirtualTime("methods decide which requests get keys: "+c.method, t, func(t *testing.T) {
+			s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
 			req, _ := http.NewRequestWithContext(interlockhttp.WithKey(t.Context(), "k"), c.method, "http://pay.example/", http.NoBody)
 			resp, err := transport(s, c.opts...).RoundTrip(req)
 			if err != nil {
@@ -223,7 +223,7 @@ func TestTransportBodies(t *testing.T) {
 		name  string
 		body  string
 		get   bool
-		long  int64 // what the request says its length is
+		long  int64 // the length of the request
 		sends int
 		opts  []interlockhttp.TransportOption
 	}{
@@ -235,9 +235,9 @@ func TestTransportBodies(t *testing.T) {
 		{"MaxReplay bounds what is kept: beyond", "fives", false, -1, 1, []interlockhttp.TransportOption{interlockhttp.MaxReplay(4)}},
 		{"an empty body is resent, too", "", false, -1, 4, nil},
 	} {
-		for _, failing := range []line{fails(errReset), says(503)} {
-			alone(c.name, t, func(t *testing.T) {
-				s, body := &stage{lines: []line{failing}}, &plain{Reader: strings.NewReader(c.body)}
+		for _, failing := range []scriptedReply{fails(errReset), respondsWith(503)} {
+			inVirtualTime(c.name, t, func(t *testing.T) {
+				s, body := &scriptedTransport{lines: []scriptedReply{failing}}, &plain{Reader: strings.NewReader(c.body)}
 				req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
 				req.ContentLength = c.long
 				opened := 0
@@ -275,12 +275,12 @@ func TestTransportBodies(t *testing.T) {
 			})
 		}
 	}
-	alone("a body with a length above the limit is not read ahead", t, func(t *testing.T) {
+	inVirtualTime("a body with a length above the limit is not read ahead", t, func(t *testing.T) {
 		body, passed := &plain{Reader: strings.NewReader(big + "y")}, false
 		base := roundTripper(func(req *http.Request) (*http.Response, error) {
 			passed = req.Body == body
 			req.Body.Close()
-			return says(200)(req)
+			return respondsWith(200)(req)
 		})
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
 		req.ContentLength = 1<<20 + 1
@@ -292,8 +292,8 @@ func TestTransportBodies(t *testing.T) {
 			t.Error("it was")
 		}
 	})
-	alone("a body that cannot be read is not sent", t, func(t *testing.T) {
-		s, body := &stage{lines: []line{says(200)}}, &plain{Reader: io.MultiReader(strings.NewReader("bo"), brokenBody{})}
+	inVirtualTime("a body that cannot be read is not sent", t, func(t *testing.T) {
+		s, body := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}, &plain{Reader: io.MultiReader(strings.NewReader("bo"), brokenBody{})}
 		if _, err := post(t, transport(s), body); !errors.Is(err, errReset) {
 			t.Errorf("got %v", err)
 		}
@@ -301,19 +301,19 @@ func TestTransportBodies(t *testing.T) {
 			t.Error("the body is still open")
 		}
 	})
-	alone("a body whose Close fails is not sent", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(200)}}
+	inVirtualTime("a body whose Close fails is not sent", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
 		if _, err := post(t, transport(s), badEnd{strings.NewReader("body")}); !errors.Is(err, errReset) {
 			t.Errorf("got %v", err)
 		}
 		s.want(t, 0)
 	})
-	alone("net/http detects a wrong length, and trailers have no length", t, func(t *testing.T) {
+	inVirtualTime("net/http detects a wrong length, and trailers have no length", t, func(t *testing.T) {
 		for name, c := range map[string]struct {
 			trailer http.Header
 			says    int64
 		}{"a length": {nil, 7}, "trailers": {http.Header{"Sum": nil}, -1}} {
-			s := &stage{lines: []line{says(503)}}
+			s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", &plain{Reader: strings.NewReader("body")})
 			req.ContentLength, req.Trailer = c.says, c.trailer
 			resp, err := transport(s).RoundTrip(req)
@@ -328,8 +328,8 @@ func TestTransportBodies(t *testing.T) {
 			}
 		}
 	})
-	alone("a body that cannot be reopened ends the retries with the last response", t, func(t *testing.T) {
-		s := &stage{lines: []line{saysBody(503, "busy")}}
+	inVirtualTime("a body that cannot be reopened ends the retries with the last response", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{saysBody(503, "busy")}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", &plain{Reader: strings.NewReader("body")})
 		req.GetBody = func() (io.ReadCloser, error) { return nil, errReset }
 		resp, err := transport(s).RoundTrip(req)
@@ -342,8 +342,8 @@ func TestTransportBodies(t *testing.T) {
 		}
 		s.want(t, 1)
 	})
-	alone("a body reopened for a retry that is not sent is closed", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(503)}}
+	inVirtualTime("a body reopened for a retry that is not sent is closed", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", http.NoBody)
 		again := &plain{Reader: strings.NewReader("body")}
 		req.Body, req.GetBody = &plain{Reader: strings.NewReader("body")}, func() (io.ReadCloser, error) { return again, nil }
@@ -360,8 +360,8 @@ func TestTransportBodies(t *testing.T) {
 }
 
 func TestTransportContract(t *testing.T) {
-	alone("the caller's request is not changed", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(503)}}
+	inVirtualTime("the caller's request is not changed", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
 		body := &plain{Reader: strings.NewReader("body")}
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pay.example/", body)
 		req.Header.Set("X-Idempotency-Key", "alias")
@@ -377,17 +377,17 @@ func TestTransportContract(t *testing.T) {
 			t.Errorf("the alias did not come along: %q", s.seen[3].req.Header)
 		}
 	})
-	alone("intermediate responses are drained up to a limit, and closed", t, func(t *testing.T) {
+	inVirtualTime("intermediate responses are drained up to a limit, and closed", t, func(t *testing.T) {
 		small, large := &plain{Reader: strings.NewReader("busy")}, &plain{Reader: strings.NewReader(strings.Repeat("x", 1<<20))}
 		answers := []*plain{small, large}
-		s := &stage{lines: []line{
+		s := &scriptedTransport{lines: []scriptedReply{
 			func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: small}, nil
 			},
 			func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: large}, nil
 			},
-			says(200),
+			respondsWith(200),
 		}}
 		if status, err := post(t, transport(s), nil); status != 200 || err != nil {
 			t.Fatal(status, err)
@@ -404,12 +404,12 @@ func TestTransportContract(t *testing.T) {
 			t.Errorf("only %d bytes of a large answer are left", left)
 		}
 	})
-	alone("a stalled response delays the retry for at most two seconds", t, func(t *testing.T) {
+	inVirtualTime("a stalled response delays the retry for at most two seconds", t, func(t *testing.T) {
 		r, w := io.Pipe()
 		defer w.Close()
-		s := &stage{lines: []line{func(*http.Request) (*http.Response, error) {
+		s := &scriptedTransport{lines: []scriptedReply{func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: r}, nil
-		}, says(200)}}
+		}, respondsWith(200)}}
 		start := time.Now()
 		if status, err := post(t, transport(s, interlockhttp.Backoff(1, 1)), nil); status != 200 || err != nil {
 			t.Fatal(status, err)
@@ -418,8 +418,8 @@ func TestTransportContract(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
-	alone("many goroutines may use it at once", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(503)}}
+	inVirtualTime("many goroutines may use it at once", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(503)}}
 		rt := transport(s)
 		var wg sync.WaitGroup
 		for range 50 {
@@ -449,13 +449,13 @@ func TestTransportContract(t *testing.T) {
 	t.Run("CloseIdleConnections reaches the base transport", func(t *testing.T) {
 		idle := &idler{}
 		(&http.Client{Transport: interlockhttp.NewTransport(idle)}).CloseIdleConnections()
-		interlockhttp.NewTransport(&stage{}).CloseIdleConnections()
+		interlockhttp.NewTransport(&scriptedTransport{}).CloseIdleConnections()
 		if idle.closed != 1 {
 			t.Errorf("called %d times", idle.closed)
 		}
 	})
-	alone("a stalled body delays a request until its context ends", t, func(t *testing.T) {
-		s := &stage{lines: []line{says(200)}}
+	inVirtualTime("a stalled body delays a request until its context ends", t, func(t *testing.T) {
+		s := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		body, _ := io.Pipe()
@@ -466,14 +466,14 @@ func TestTransportContract(t *testing.T) {
 	})
 }
 
-// inLowerCase returns what net/http does not find under a name.
+// inLowerCase returns the values under the lower-case name, which net/http does not find.
 func inLowerCase(req *http.Request, name string) []string { return req.Header[strings.ToLower(name)] }
 
 type brokenBody struct{}
 
 func (brokenBody) Read([]byte) (int, error) { return 0, errReset }
 
-// badEnd is found to be wrong when it is closed.
+// badEnd is a body whose Close fails.
 type badEnd struct{ io.Reader }
 
 func (badEnd) Close() error { return errReset }
@@ -483,7 +483,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 type idler struct {
-	stage
+	scriptedTransport
 	closed int
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// TestTrapFingerprints sends two requests with one key that are easily taken for
-// one.
+// TestTrapFingerprints sends two different requests with one key that are easily confused.
 func TestTrapFingerprints(t *testing.T) {
 	packed := func(level int) edit {
 		var b bytes.Buffer
@@ -40,8 +39,8 @@ func TestTrapFingerprints(t *testing.T) {
 	}
 }
 
-// TestTrapFingerprintIsStable pins what a request is known by: with another one,
-// honest repeats would be refused after a deployment.
+// TestTrapFingerprintIsStable pins the fingerprint: with another one, repeats would be
+// refused after a deployment.
 func TestTrapFingerprintIsStable(t *testing.T) {
 	e := &spy{Engine: memory.New()}
 	openOn(t, e, kept, nil).ask("k-1", `{"n":1}`)

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// TestTrapHeaders is about fields that are for the first caller alone.
+// TestTrapHeaders is about fields that are only for the first client.
 func TestTrapHeaders(t *testing.T) {
 	t.Run("fields about the connection, the moment or the session are not replayed", func(t *testing.T) {
 		told := map[string]string{
@@ -133,7 +133,7 @@ func TestTrapHeaders(t *testing.T) {
 	}
 }
 
-// compressed is a middleware outside of ours.
+// compressed is an outer middleware.
 func compressed(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	if r.Header.Get("Accept-Encoding") != "gzip" {
 		return w
@@ -158,7 +158,7 @@ func (p *packer) Write(b []byte) (int, error) {
 	return n, z.Close()
 }
 
-// An early hint is for who waits; the answer is what comes after.
+// An early hint is not the response.
 func TestTrapInformationalResponses(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</style.css>; rel=preload")
@@ -179,7 +179,7 @@ func TestTrapInformationalResponses(t *testing.T) {
 	}
 }
 
-// A replay is for nobody's cache, and says what it is.
+// A replay is marked and must not be cached.
 func TestTrapReplaysAreNotCached(t *testing.T) {
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Cache-Control", "public, max-age=60")
@@ -194,7 +194,7 @@ func TestTrapReplaysAreNotCached(t *testing.T) {
 	}
 }
 
-// A client does not choose by a header which method its request has.
+// A header cannot override the method of a request.
 func TestTrapMethodOverride(t *testing.T) {
 	s := open(t, kept, nil)
 	for _, name := range []string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"} {

@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A witness looks at what is stored when an answer begins to go out, and then
-// breaks the line.
+// A witness checks what is stored when a response starts to be sent, and then breaks the
+// connection.
 type witness struct {
 	*httptest.ResponseRecorder
 	look func()
@@ -34,7 +34,7 @@ func (w *witness) WriteHeader(status int) {
 
 func (w *witness) Write([]byte) (int, error) { return 0, errors.New("the client has hung up") }
 
-// TestTrapOrder is about what happens before what.
+// TestTrapOrder is about the order of storing and sending.
 func TestTrapOrder(t *testing.T) {
 	t.Run("a response is stored before it is sent, and stays stored if it does not arrive", func(t *testing.T) {
 		s := open(t, kept, nil)
@@ -148,8 +148,8 @@ func TestTrapOrder(t *testing.T) {
 	})
 }
 
-// A proxy behind the middleware sends a request on once, although net/http takes
-// one with a key for safe to send again: its body cannot be had twice.
+// A proxy behind the middleware forwards a request once, although net/http resends requests
+// with a key: there is no GetBody.
 func TestTrapResends(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
@@ -186,10 +186,10 @@ func TestTrapResends(t *testing.T) {
 	}
 }
 
-// A handler that calls others does not use its client's key for that by accident:
-// two calls of it would be one to somebody else's guard.
+// A handler does not pass its client's key on by accident: two of its calls to another
+// service would count as one.
 func TestTrapKeysOfNestedCalls(t *testing.T) {
-	below := &stage{lines: []line{says(200)}}
+	below := &scriptedTransport{lines: []scriptedReply{respondsWith(200)}}
 	client := &http.Client{Transport: interlockhttp.NewTransport(below)}
 	s := open(t, kept, func(_ http.ResponseWriter, r *http.Request) {
 		for _, path := range []string{"/charge", "/ship"} {

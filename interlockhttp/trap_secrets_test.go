@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A spy is an engine that writes down all that guards tell it.
+// A spy is an engine that records everything it receives.
 type spy struct {
 	engine.Engine
 	mu    sync.Mutex
@@ -66,8 +66,8 @@ func (s spied) Watch(key string) (wake <-chan struct{}, stop func()) {
 	return s.Ledger.Watch(key)
 }
 
-// TestTrapSecrets looks for the key, the user and the token of a request wherever
-// somebody might read them.
+// TestTrapSecrets looks for the key, the user and the token of a request in records, logs
+// and errors.
 func TestTrapSecrets(t *testing.T) {
 	const key, user, payload = "telltale-key-4711", "telltale-user-4711", "telltale-payload"
 	tokens, err := guard.NewTokens(time.Hour, make([]byte, 32))
@@ -126,7 +126,7 @@ func TestTrapSecrets(t *testing.T) {
 	}
 }
 
-// TestTrapProblemsOfKeys looks for a key that is refused in what is said about it.
+// TestTrapProblemsOfKeys checks that a problem does not contain the refused key.
 func TestTrapProblemsOfKeys(t *testing.T) {
 	s := open(t, kept, nil)
 	for _, key := range []string{`<script>alert("4711")</script>`, "4711\x01", "4711 4711", strings.Repeat("4711", 100)} {
@@ -139,7 +139,7 @@ func TestTrapProblemsOfKeys(t *testing.T) {
 	s.ran(0)
 }
 
-// TestTrapErrors looks for the key in errors that a service may print.
+// TestTrapErrors checks that errors which a service may log do not contain the key.
 func TestTrapErrors(t *testing.T) {
 	var told error
 	s := open(t, kept, nil, interlockhttp.WriteProblem(func(w http.ResponseWriter, _ *http.Request, p *interlockhttp.Problem) {

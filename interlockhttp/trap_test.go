@@ -14,10 +14,9 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// The tests whose names begin with TestTrap are those that docs/traps.md has no
-// better place for.
+// Tests named TestTrap… prove rows of docs/traps.md that fit into no other test.
 
-// TestTrapIdentity is about whose a key is, and for what.
+// TestTrapIdentity is about the user and the route of a key.
 func TestTrapIdentity(t *testing.T) {
 	t.Run("the border between user and key cannot be shifted", func(t *testing.T) {
 		s := open(t, kept, nil)
@@ -144,8 +143,7 @@ func TestTrapIdentity(t *testing.T) {
 	})
 }
 
-// TestTrapGlobalKeys says that nobody gets keys which are everybody's by leaving
-// something out.
+// TestTrapGlobalKeys checks that keys are shared by all users only on request.
 func TestTrapGlobalKeys(t *testing.T) {
 	if _, err := interlockhttp.Once(interlock.New(nil), guard.Policy{Name: "orders"}); err == nil || !strings.Contains(err.Error(), "the user of a request is unknown") {
 		t.Errorf("it is accepted: %v", err)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// whole is an answer with something in every part of it.
-func whole() *Response {
+// fullResponse is a response with every part set.
+func fullResponse() *Response {
 	return &Response{
 		Status: 201, Body: []byte("order 7"),
 		Header:  http.Header{"Location": {"/orders/7"}, "Link": {"</a>", "</b>"}, "Content-Type": nil, "Etag": {`"1"`}, "Vary": {"Accept"}},
@@ -18,24 +18,24 @@ func whole() *Response {
 
 func TestAStoredResponseIsDecodedUnchanged(t *testing.T) {
 	for range 20 { // a map has no order
-		data, err := whole().MarshalBinary()
+		data, err := fullResponse().MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got *Response
-		if err := (wire{}).Unmarshal(data, &got); err != nil || !equal(got, whole()) {
+		if err := (wire{}).Unmarshal(data, &got); err != nil || !equal(got, fullResponse()) {
 			t.Fatalf("it became %+v, %v", got, err)
 		}
 		clear(data) // which is the engine's
-		if !equal(got, whole()) {
+		if !equal(got, fullResponse()) {
 			t.Fatalf("it shares its memory with what is stored: %+v", got)
 		}
 	}
 }
 
-// What was stored by a later release, or is broken, is not taken for an answer.
+// A record of a later release or a damaged one is not decoded.
 func TestMalformedStoredResponsesAreRefused(t *testing.T) {
-	data, err := whole().MarshalBinary()
+	data, err := fullResponse().MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func TestMalformedStoredResponsesAreRefused(t *testing.T) {
 		"nothing":                    nil,
 		"one of another version":     later,
 		"one with something behind":  append(slices.Clip(data), 0),
-		"one that is no status yet":  head(99),
-		"one that is none any more":  head(0xe8, 0x07), // 1000
+		"a status below 100":         head(99),
+		"a status above 999":         head(0xe8, 0x07), // 1000
 		"one with a field twice":     append([]byte{wireVersion, 0xc8, 1, 0, 2}, 1, 'a', 0, 1, 'a', 0, 0, 0),
 		"one with fields in a mess":  append([]byte{wireVersion, 0xc8, 1, 0, 2}, 1, 'b', 0, 1, 'a', 0, 0, 0),
 		"one with a count too large": append([]byte{wireVersion, 0xc8, 1, 0, 9}, 1, 'a', 0, 0, 0),
@@ -74,9 +74,9 @@ func TestInvalidResponsesAreNotStored(t *testing.T) {
 			t.Errorf("%d is stored as %q", status, data)
 		}
 	}
-	omitted := whole()
+	omitted := fullResponse()
 	omitted.Omitted = private
 	if data, err := omitted.MarshalBinary(); err != nil || strings.Contains(string(data), "order 7") || strings.Contains(string(data), "X-Sum") {
-		t.Errorf("what is not to be kept is stored: %q, %v", data, err)
+		t.Errorf("an invalid response is stored: %q, %v", data, err)
 	}
 }

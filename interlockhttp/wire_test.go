@@ -20,16 +20,15 @@ import (
 
 var soon = interlockhttp.Backoff(time.Millisecond, 5*time.Millisecond)
 
-// A client of its own, so that no connection comes from another test.
+// wire returns a client with its own connections, so that none comes from another test.
 func wire(t *testing.T, opts ...interlockhttp.TransportOption) (*http.Client, *http.Transport) {
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
 	return &http.Client{Transport: interlockhttp.NewTransport(base, append(opts, soon)...), Timeout: 20 * time.Second}, base
 }
 
-// net/http sends a request that it takes for idempotent again, when a connection
-// that it used before breaks. What is sent behind our back is neither counted nor
-// paced.
+// net/http resends a request that it considers idempotent when a reused connection breaks.
+// Such a resend is neither counted nor delayed.
 func TestNetHTTPDoesNotRetryBehindOurBack(t *testing.T) {
 	for name, make := range map[string]func() io.Reader{
 		"with a body that has GetBody": func() io.Reader { return strings.NewReader("body") },
@@ -64,8 +63,8 @@ func TestNetHTTPDoesNotRetryBehindOurBack(t *testing.T) {
 	}
 }
 
-// everySecondDies answers the first request on a connection, and hangs up on the
-// second when it has read it.
+// everySecondDies answers the first request on a connection, and closes the connection
+// after reading the second.
 func everySecondDies(seen *atomic.Int64) http.Handler {
 	var used sync.Map
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -237,8 +236,7 @@ func TestRealTransportErrors(t *testing.T) {
 	})
 }
 
-// contextAfter returns a context that is cancelled after d, without a deadline that
-// anybody could see coming.
+// contextAfter returns a context that is canceled after d, without a deadline.
 func contextAfter(t *testing.T, d time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	timer := time.AfterFunc(d, cancel)

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/interlocktest"
 )
 
-// Shop is what somebody wants to test.
+// Shop is the program under test.
 type Shop struct {
 	orders *guard.Guard[string]
 	place  func(ctx context.Context) (string, error)
@@ -22,7 +22,7 @@ func (s *Shop) Submit(ctx context.Context, user, token string) (string, error) {
 	return s.orders.Do(ctx, guard.Of(user, token), s.place)
 }
 
-// TestShop is a test as its user would write it.
+// TestShop is a test of a user's program.
 func TestShop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := interlocktest.New(t)

@@ -14,29 +14,29 @@ import (
 	"time"
 )
 
-// A fate is what becomes of a request that comes again.
-type fate int
+// A repeatOutcome is what a repeat gets.
+type repeatOutcome int
 
 const (
-	same    fate = iota // it gets the same answer
-	gone                // it is told that it was done, and that the answer is not there
-	unknown             // it is told that nobody knows
-	anew                // it runs
+	same    repeatOutcome = iota // the same response
+	gone                         // result_unavailable
+	unknown                      // outcome_unknown
+	anew                         // the handler runs again
 )
 
-// An act is a handler, and what is known of it.
-type act struct {
+// A scenario is a handler and its expected behaviour.
+type scenario struct {
 	name    string
 	handler func(w http.ResponseWriter, r *http.Request, saw func(...any))
 
-	// What becomes of a request that comes again.
-	strictly, teed fate
+	// What a repeat gets by default, and with Tee.
+	strictly, teed repeatOutcome
 
-	// Fields of the first answer that no other caller gets, as they begin.
+	// Prefixes of fields that only the first client gets.
 	private []string
 
-	// How the answer differs from net/http's, and why.
-	unlike func(w way, want *reply)
+	// How the response differs from that of net/http, and why.
+	unlike func(w mode, want *reply)
 
 	// A trailer that a replay has, and the first answer under Tee did not: net/http
 	// had no room for it.
@@ -47,20 +47,20 @@ type act struct {
 }
 
 var (
-	medium = strings.Repeat("0123456789abcdef", 256)        // more than net/http holds back
-	long   = strings.Repeat("0123456789abcdef", mostKept/8) // twice what is kept
+	medium = strings.Repeat("0123456789abcdef", 256)       // more than net/http holds back
+	long   = strings.Repeat("0123456789abcdef", maxKept/8) // twice what is kept
 )
 
 const rawConnection = "HTTP/2 has no connection to take over"
 
-var acts = slices.Concat(plainActs, lengthActs, typeActs, flushActs, trailerActs, fieldActs, connectionActs, panicActs)
+var scenarios = slices.Concat(plainActs, lengthActs, typeActs, flushActs, trailerActs, fieldActs, connectionActs, panicActs)
 
-var plainActs = []act{
-	{name: "nothing at all", handler: func(http.ResponseWriter, *http.Request, func(...any)) {}},
-	{name: "a header, and no write", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+var plainActs = []scenario{
+	{name: "an empty handler", handler: func(http.ResponseWriter, *http.Request, func(...any)) {}},
+	{name: "a header without a write", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("Location", "/orders/1")
 	}},
-	{name: "a status, and no write", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "a status without a write", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("Location", "/orders/1")
 		w.WriteHeader(http.StatusAccepted)
 	}},
@@ -75,16 +75,16 @@ var plainActs = []act{
 		saw(w.Write(nil))
 		w.WriteHeader(http.StatusAccepted)
 	}},
-	{name: "the body of the request", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
+	{name: "reading the request body", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
 		saw(io.Copy(w, r.Body))
 		saw(r.ContentLength, r.TransferEncoding, r.GetBody == nil)
 	}},
-	{name: "the status twice", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "two statuses", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.WriteHeader(http.StatusCreated)
 		w.WriteHeader(http.StatusAccepted)
-		w.WriteHeader(7) // nobody looks any more
+		w.WriteHeader(7) // ignored
 	}},
-	{name: "a header that is changed after the status", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "a header changed after the status", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		h := w.Header()
 		h.Set("X-Set", "then")
 		h.Set("X-Deleted", "then")
@@ -103,7 +103,7 @@ var plainActs = []act{
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, "created")
 	}},
-	{name: "all that is not an answer yet", notForH2: "its 100 is the server's own", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "all informational statuses", notForH2: "its 100 is the server's own", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		for status := 100; status < 200; status++ {
 			if status != http.StatusSwitchingProtocols {
 				w.WriteHeader(status)
@@ -111,7 +111,7 @@ var plainActs = []act{
 		}
 		fmt.Fprint(w, "at last")
 	}},
-	{name: "early hints when it is too late", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "early hints after the status", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.WriteHeader(http.StatusCreated)
 		w.WriteHeader(http.StatusEarlyHints)
 	}},
@@ -131,16 +131,16 @@ var plainActs = []act{
 	{name: "a redirect", handler: func(w http.ResponseWriter, r *http.Request, _ func(...any)) {
 		http.Redirect(w, r, "/orders/1", http.StatusSeeOther)
 	}},
-	{name: "an error of the client's", strictly: anew, teed: anew, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "a client error", strictly: anew, teed: anew, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		http.Error(w, "no", http.StatusBadRequest)
 	}},
-	{name: "an error of the server's", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "a server error", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		http.Error(w, "no", http.StatusBadGateway)
 	}},
-	{name: "a body larger than what is kept, at once", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a body above the limit in one write", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		saw(io.WriteString(w, long))
 	}},
-	{name: "a body larger than what is kept, by and by", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a body above the limit in several writes", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Location", "/orders/1")
 		w.WriteHeader(http.StatusCreated)
 		w.Header().Set("X-Late", "yes")
@@ -148,8 +148,8 @@ var plainActs = []act{
 			saw(w.Write(part))
 		}
 	}},
-	{name: "a body as large as what is kept", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
-		saw(io.WriteString(w, long[:mostKept]))
+	{name: "a body of exactly the limit", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+		saw(io.WriteString(w, long[:maxKept]))
 	}},
 	{name: "a copy from a file", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		f, err := os.Open("testdata/fuzz/FuzzProblemRead/usual")
@@ -157,17 +157,17 @@ var plainActs = []act{
 		defer f.Close()
 		saw(io.Copy(w, f))
 	}},
-	{name: "a copy from a file larger than what is kept", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a copy from a file above the limit", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		f, err := os.Open("../LICENSE")
 		saw(err)
 		defer f.Close()
 		saw(io.Copy(w, f))
 	}},
-	{name: "a copy of nothing, and a status", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "an empty copy and a status", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		saw(io.Copy(w, struct{ io.Reader }{strings.NewReader("")}))
 		w.WriteHeader(http.StatusCreated)
 	}},
-	{name: "a copy from what breaks off", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a copy from a failing reader", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		saw(io.Copy(w, io.MultiReader(strings.NewReader(medium), iotest.ErrReader(errors.New("broken off")))))
 	}},
 	{name: "a copy in two parts", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
@@ -180,8 +180,8 @@ var plainActs = []act{
 	}},
 }
 
-var lengthActs = []act{
-	{name: "a length that is right", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+var lengthActs = []scenario{
+	{name: "a correct length", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", "5")
 		saw(w.Write([]byte("12345")))
 		saw(w.Write(nil))
@@ -190,7 +190,7 @@ var lengthActs = []act{
 		w.Header().Set("Content-Length", "5")
 		saw(w.Write([]byte("12345")))
 		saw(w.Write([]byte("6")))
-	}, unlike: func(w way, want *reply) {
+	}, unlike: func(w mode, want *reply) {
 		// Strictly, net/http does not learn of what was too much, and the client has
 		// all that it was promised.
 		if w == strict {
@@ -207,15 +207,15 @@ var lengthActs = []act{
 		w.Header().Set("Content-Length", "5")
 		saw(w.Write([]byte("123")))
 	}},
-	{name: "a length of nothing", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a length of zero", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", "0")
 		saw(w.Write([]byte("1")))
-	}, unlike: func(w way, want *reply) {
+	}, unlike: func(w mode, want *reply) {
 		if w == strict { // as above
 			want.open = true
 		}
 	}, notForH2: "it has an error of its own for that"},
-	{name: "a length that is none", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a malformed length", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", " 5")
 		saw(w.Write([]byte("1234567")))
 	}},
@@ -223,27 +223,27 @@ var lengthActs = []act{
 		w.Header().Set("Content-Length", "5")
 		w.WriteHeader(http.StatusNoContent)
 	}},
-	{name: "a transfer coding of its own", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a custom transfer coding", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Transfer-Encoding", "identity")
 		saw(w.Write([]byte("<html>until the end")))
 	}, notForH2: "it has no transfer codings"},
-	{name: "chunks that are asked for", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "explicit chunked coding", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Transfer-Encoding", "chunked")
 		w.Header().Set("Content-Type", "text/plain")
 		saw(w.Write([]byte("in chunks")))
 	}, notForH2: "it has no transfer codings"},
 }
 
-var typeActs = []act{
-	{name: "a type that is found in text", handler: writes("plain text")},
-	{name: "a type that is found in HTML", handler: writes("<!doctype html><title>x</title>")},
-	{name: "a type that is found in what is long", handler: writes("\x89PNG\x0d\x0a\x1a\x0a" + medium)},
-	{name: "a type that is found in several writes", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+var typeActs = []scenario{
+	{name: "a type detected in text", handler: writes("plain text")},
+	{name: "a type detected in HTML", handler: writes("<!doctype html><title>x</title>")},
+	{name: "a type detected in a long body", handler: writes("\x89PNG\x0d\x0a\x1a\x0a" + medium)},
+	{name: "a type detected in several writes", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		for _, text := range []string{"<", "html", ">"} {
 			fmt.Fprint(w, text)
 		}
 	}},
-	{name: "no type, since the handler wants none", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "no type because the handler set nil", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header()["Content-Type"] = nil
 		fmt.Fprint(w, "<html>")
 	}},
@@ -251,18 +251,18 @@ var typeActs = []act{
 		w.Header().Set("Content-Type", "")
 		fmt.Fprint(w, "<html>")
 	}},
-	{name: "no type, since it is compressed", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "no type because the body is compressed", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("Content-Encoding", "br")
 		fmt.Fprint(w, "<html>")
 	}},
-	{name: "a type, although an empty coding is named", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "a type despite an empty Content-Encoding", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("Content-Encoding", "")
 		fmt.Fprint(w, "<html>")
 	}},
 }
 
-var flushActs = []act{
-	{name: "a flush before all", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+var flushActs = []scenario{
+	{name: "a flush before the first write", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		saw(http.NewResponseController(w).Flush())
 		w.Header().Set("X-Late", "yes")
 		w.WriteHeader(http.StatusAccepted)
@@ -276,7 +276,7 @@ var flushActs = []act{
 			w.(http.Flusher).Flush()
 		}
 	}},
-	{name: "a flush after all", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a flush after the last write", strictly: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		fmt.Fprint(w, "<html>")
 		saw(http.NewResponseController(w).Flush())
 	}},
@@ -284,11 +284,11 @@ var flushActs = []act{
 		w.WriteHeader(http.StatusNoContent)
 		saw(http.NewResponseController(w).Flush())
 	}},
-	{name: "a flush of an error of the client's", strictly: anew, teed: anew, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a flush of a client error", strictly: anew, teed: anew, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.WriteHeader(http.StatusConflict)
 		saw(http.NewResponseController(w).Flush())
 	}},
-	{name: "a flush, and a copy", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a flush and a copy", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		saw(http.NewResponseController(w).Flush())
 		saw(io.Copy(w, strings.NewReader(long)))
 		saw(io.Copy(w, struct{ io.Reader }{strings.NewReader(long)}))
@@ -296,8 +296,8 @@ var flushActs = []act{
 	}},
 }
 
-var trailerActs = []act{
-	{name: "a trailer that was announced", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+var trailerActs = []scenario{
+	{name: "an announced trailer", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("Trailer", "x-sum, X-Unused")
 		w.Header().Add("Trailer", "X-More")
 		fmt.Fprint(w, "body")
@@ -305,21 +305,21 @@ var trailerActs = []act{
 		w.Header()["X-More"] = []string{"1", "2"}
 		w.Header().Set("X-Other", "not a trailer")
 	}},
-	{name: "a trailer that was not announced", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "an unannounced trailer", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		fmt.Fprint(w, medium) // net/http has no room for it after a body whose length it knows
 		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
 	}},
-	{name: "a trailer that was not announced, of a short answer", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "an unannounced trailer of a short response", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		fmt.Fprint(w, "body")
 		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
-	}, unlike: func(w way, want *reply) {
+	}, unlike: func(w mode, want *reply) {
 		// net/http has announced a length by then; strictly, nothing is announced yet,
 		// and what the handler has said is sent.
 		if w == strict && want.framing == "length" {
 			want.framing, want.trailer = "chunks", []string{"X-Sum: 42"}
 		}
 	}, lateTrailer: []string{"X-Sum: 42"}},
-	{name: "a trailer that is there before the body", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "a trailer set before the body", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set(http.TrailerPrefix+"X-Sum", "41")
 		fmt.Fprint(w, "body")
 		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
@@ -339,7 +339,7 @@ var trailerActs = []act{
 		saw(http.NewResponseController(w).Flush())
 		w.Header().Set("X-After", "2")
 	}},
-	{name: "trailers of a body larger than what is kept", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "trailers of a body above the limit", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("Trailer", "X-Before, X-After")
 		fmt.Fprint(w, "body")
 		w.Header().Set("X-Before", "1")
@@ -353,8 +353,8 @@ var trailerActs = []act{
 	}},
 }
 
-var fieldActs = []act{
-	{name: "fields for the first caller only", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+var fieldActs = []scenario{
+	{name: "fields for the first client only", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		h := w.Header()
 		h.Add("Set-Cookie", "session=1")
 		h.Add("Set-Cookie", "theme=dark")
@@ -368,35 +368,35 @@ var fieldActs = []act{
 		w.Header()["Link"] = []string{"</a>; rel=next", "</b>; rel=prev", ""}
 		w.Header()["X-None"] = []string{}
 	}},
-	{name: "fields with names of other forms", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "fields with non-canonical names", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header()["set-cookie"] = []string{"session=1"}
 		w.Header()["x-odd"] = []string{"1"}
 		w.Header()["X-ODD"] = []string{"2"}
 	}, private: []string{"Set-Cookie:"}, notForH2: "its names have one form"},
-	{name: "fields that are no fields", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "invalid fields", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("X-Lines", "a\r\nX-Injected: b")
 		w.Header()["no field"] = []string{"x"}
 	}},
-	{name: "more fields than there is room for", handler: fields(9)},
+	{name: "more fields than the buffer holds", handler: fields(9)},
 	{name: "very many fields", handler: fields(300)},
 	{name: "connection: close", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("Connection", "close")
 		fmt.Fprint(w, "bye")
 	}},
-	{name: "a date of its own", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "a Date set by the handler", handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header()["Date"] = nil
 		fmt.Fprint(w, "when?")
 	}},
 }
 
-var connectionActs = []act{
-	{name: "a connection that is taken over", strictly: gone, teed: gone, handler: hijacks(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+var connectionActs = []scenario{
+	{name: "a hijacked connection", strictly: gone, teed: gone, handler: hijacks(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
 		return w.(http.Hijacker).Hijack()
 	}), notForH2: rawConnection},
-	{name: "a connection that is taken over through the controller", strictly: gone, teed: gone, handler: hijacks(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
+	{name: "a connection hijacked through the controller", strictly: gone, teed: gone, handler: hijacks(func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
 		return http.NewResponseController(w).Hijack()
 	}), notForH2: rawConnection},
-	{name: "a connection that is taken over after the header", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a connection hijacked after the header", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Content-Length", "8")
 		w.WriteHeader(http.StatusCreated)
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -404,7 +404,7 @@ var connectionActs = []act{
 		defer conn.Close()
 		fmt.Fprint(conn, "hijacked")
 	}, notForH2: rawConnection},
-	{name: "another protocol", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "a protocol switch", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "echo")
 		w.WriteHeader(http.StatusSwitchingProtocols)
@@ -414,14 +414,14 @@ var connectionActs = []act{
 		defer conn.Close()
 		fmt.Fprint(conn, "in another protocol")
 	}, notForH2: rawConnection},
-	{name: "another protocol, and nothing said in it", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
+	{name: "a protocol switch without data", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, _ func(...any)) {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "silence")
 		w.WriteHeader(http.StatusSwitchingProtocols)
 	}, notForH2: rawConnection},
-	{name: "a look behind the writer", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "unwrapping the writer", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		_, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		saw(ok) // who writes to what is behind it leaves no trace
+		saw(ok) // writes to an unwrapped writer would not be kept
 		fmt.Fprint(w, "seen")
 	}},
 	{name: "deadlines and full duplex", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
@@ -431,21 +431,21 @@ var connectionActs = []act{
 		saw(c.EnableFullDuplex())
 		fmt.Fprint(w, "in time")
 	}},
-	{name: "a deadline for reading, and not for what is written", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
+	{name: "a read deadline only", handler: func(w http.ResponseWriter, r *http.Request, saw func(...any)) {
 		_, _ = io.ReadAll(r.Body)
 		saw(http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)))
 		fmt.Fprint(w, "in time")
-	}, notForH2: "what is left of the connection is up to it"},
+	}, notForH2: "HTTP/2 decides about the rest of the connection"},
 	{name: "a flush after a deadline", strictly: gone, teed: gone, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		c := http.NewResponseController(w)
 		saw(c.SetWriteDeadline(time.Unix(1, 0)))
 		fmt.Fprint(w, "too late")
 		saw(errors.Is(c.Flush(), os.ErrDeadlineExceeded))
-	}, notForH2: "what is left of the connection is up to it"},
+	}, notForH2: "HTTP/2 decides about the rest of the connection"},
 }
 
-var panicActs = []act{
-	{name: "a panic before all", strictly: unknown, teed: unknown, handler: func(http.ResponseWriter, *http.Request, func(...any)) {
+var panicActs = []scenario{
+	{name: "a panic before the first write", strictly: unknown, teed: unknown, handler: func(http.ResponseWriter, *http.Request, func(...any)) {
 		panic("before")
 	}},
 	{name: "a panic after a write", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
@@ -461,7 +461,7 @@ var panicActs = []act{
 		w.WriteHeader(http.StatusCreated)
 		panic(http.ErrAbortHandler)
 	}},
-	{name: "a status that is none", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "an invalid status", strictly: unknown, teed: unknown, handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		defer func() {
 			p := recover()
 			saw(p)
@@ -469,7 +469,7 @@ var panicActs = []act{
 		}()
 		w.WriteHeader(99)
 	}},
-	{name: "a status that is none, and is recovered from", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
+	{name: "an invalid status with a recovered panic", handler: func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		func() {
 			defer func() { saw(recover()) }()
 			w.WriteHeader(1000)
@@ -493,7 +493,7 @@ func fields(n int) func(http.ResponseWriter, *http.Request, func(...any)) {
 	}
 }
 
-// hijacks takes the connection over, and answers by itself.
+// hijacks takes the connection over and writes a raw response.
 func hijacks(how func(http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error)) func(http.ResponseWriter, *http.Request, func(...any)) {
 	return func(w http.ResponseWriter, _ *http.Request, saw func(...any)) {
 		conn, rw, err := how(w)

@@ -13,18 +13,18 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// A stage is a RoundTripper that answers as it is told, and remembers what it was
-// sent. The last of its lines answers all that comes after.
-type stage struct {
-	lines []line
+// A scriptedTransport is a RoundTripper with scripted replies that records its requests.
+// The last reply is repeated.
+type scriptedTransport struct {
+	lines []scriptedReply
 
 	mu   sync.Mutex
 	seen []sending
 }
 
 type (
-	line    func(*http.Request) (*http.Response, error)
-	sending struct {
+	scriptedReply func(*http.Request) (*http.Response, error)
+	sending       struct {
 		at    time.Time
 		field []string // the values of the key's field, in whichever case
 		body  string
@@ -32,7 +32,7 @@ type (
 	}
 )
 
-func (s *stage) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s *scriptedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	got := sending{at: time.Now(), req: req}
 	for name, values := range req.Header {
 		if strings.EqualFold(name, "Idempotency-Key") {
@@ -54,12 +54,12 @@ func (s *stage) RoundTrip(req *http.Request) (*http.Response, error) {
 	return act(req)
 }
 
-// says answers with a status and a header, given as "Name: value".
-func says(status int, header ...string) line {
+// respondsWith replies with a status and header fields, given as "Name: value".
+func respondsWith(status int, header ...string) scriptedReply {
 	return saysBody(status, "", header...)
 }
 
-func saysBody(status int, body string, header ...string) line {
+func saysBody(status int, body string, header ...string) scriptedReply {
 	return func(req *http.Request) (*http.Response, error) {
 		h := make(http.Header)
 		for _, f := range header {
@@ -70,16 +70,16 @@ func saysBody(status int, body string, header ...string) line {
 	}
 }
 
-// complains answers with a problem.
-func complains(status int, problem string, header ...string) line {
+// respondsWithProblem replies with a problem.
+func respondsWithProblem(status int, problem string, header ...string) scriptedReply {
 	return saysBody(status, problem, append(header, "Content-Type: application/problem+json")...)
 }
 
-func fails(err error) line {
+func fails(err error) scriptedReply {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-// post sends a request for which the stage is set, and returns its status.
+// post sends a request and returns the status of the response.
 func post(t *testing.T, rt http.RoundTripper, body io.Reader) (int, error) {
 	t.Helper()
 	return postWith(t.Context(), t, rt, body)
@@ -99,20 +99,20 @@ func postWith(ctx context.Context, t *testing.T, rt http.RoundTripper, body io.R
 	return resp.StatusCode, nil
 }
 
-func (s *stage) want(t *testing.T, sends int) {
+func (s *scriptedTransport) want(t *testing.T, sends int) {
 	t.Helper()
 	if len(s.seen) != sends {
 		t.Errorf("sent %d times, want %d", len(s.seen), sends)
 	}
 }
 
-// alone runs f with time that passes only while everybody waits.
-func alone(name string, t *testing.T, f func(t *testing.T)) {
+// inVirtualTime runs f in a synctest bubble.
+func inVirtualTime(name string, t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// plain hides what kind of reader it is from net/http, so that there is no GetBody.
+// plain hides the type of a reader from net/http, so that the request has no GetBody.
 type plain struct {
 	io.Reader
 	closed int
@@ -120,6 +120,6 @@ type plain struct {
 
 func (p *plain) Close() error { p.closed++; return nil }
 
-func transport(s *stage, opts ...interlockhttp.TransportOption) *interlockhttp.Transport {
+func transport(s *scriptedTransport, opts ...interlockhttp.TransportOption) *interlockhttp.Transport {
 	return interlockhttp.NewTransport(s, opts...)
 }
