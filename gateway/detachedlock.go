@@ -36,6 +36,3 @@ func (d detachedLock) Lock(ctx context.Context) (context.Context, *interlock.Hol
 }
 
 type fenceKey struct{}
-
-// lockKey returns the engine's key of a named lock.
-func lockKey(name, key string) string { return interlock.Key(name) + ":" + key }

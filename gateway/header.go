@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
@@ -92,14 +91,10 @@ func (x *exchange) keeps() bool { return slices.ContainsFunc(x.rules, (*ruleHand
 
 // isTrusted reports whether a connection comes from one of the trusted networks.
 func isTrusted(prefixes []netip.Prefix, remote string) bool {
-	host, _, err := net.SplitHostPort(remote)
+	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return false
 	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	ip = ip.Unmap().WithZone("")
+	ip := peer.Addr().Unmap().WithZone("")
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

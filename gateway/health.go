@@ -18,7 +18,10 @@ const readyTimeout = 2 * time.Second
 // the gateway is closing or its engine does not answer.
 func (g *Gateway) Ready() error {
 	s := g.current.Load()
-	if s.isRetired() && g.current.Load() == s {
+	s.mu.Lock()
+	retired := s.retired
+	s.mu.Unlock()
+	if retired && g.current.Load() == s { // otherwise a reload has just replaced it
 		return errors.New("gateway: the gateway is closing")
 	}
 	prober := g.options.Client.Engine().Capabilities().Prober

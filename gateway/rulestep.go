@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/rule"
 )
@@ -136,7 +137,7 @@ func (s *ruleStep) setKey(key string) string {
 	h := s.rule
 	constant := h.Key != nil && h.Key.Constant() && h.Key.String() == h.Do.Name // one lock for the whole rule
 	if h.Do.Verb == rule.Lock && h.Do.Name != "" && !constant {
-		key = lockKey(h.Do.Name, key)
+		key = interlock.Key(h.Do.Name) + ":" + key
 	}
 	s.key = key
 	return key

@@ -104,12 +104,6 @@ func (s *snapshot) retire() {
 	}
 }
 
-func (s *snapshot) isRetired() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.retired
-}
-
 // setStripped collects the principal headers of the file and its rules.
 func (s *snapshot) setStripped() {
 	s.stripped = make(map[string]bool)

@@ -166,9 +166,9 @@ type Response struct {
 // outcomes are the API's words for the outcome of work.
 var outcomes = map[string]engine.State{"done": engine.Done, "failed": engine.Failed, "free": engine.Absent}
 
-// A resolution is the outcome of work, as set by an operator.
-type resolution struct {
-	ReasonBody
+// A Resolution is the outcome of work, as set by an operator.
+type Resolution struct {
+	Reason   string          `json:"reason" minLength:"1" maxLength:"500" doc:"The reason, for the audit log." example:"the host is gone"`
 	Outcome  string          `json:"outcome" enum:"done,failed,free"`
 	Result   json.RawMessage `json:"result,omitempty" doc:"Only with done: the result of a guard in a Go program."`
 	Response *Response       `json:"response,omitempty" doc:"Only with done: the response of a guard of the gateway or the middleware."`
@@ -177,13 +177,13 @@ type resolution struct {
 
 func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	IDPath
-	Body resolution
+	Body Resolution
 }) (*body[ClaimDetail], error) {
 	id, err := in.id()
 	if err != nil {
 		return nil, err
 	}
-	kept, err := in.Body.stored()
+	kept, err := in.Body.Stored()
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +210,8 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// stored returns the result to store, encoded as guards expect it.
-func (v *resolution) stored() ([]byte, error) {
+// Stored returns the result for [guard.Records.Resolve], encoded as guards expect it.
+func (v Resolution) Stored() ([]byte, error) {
 	given := 0
 	for _, is := range []bool{v.Result != nil, v.Response != nil, v.Error != ""} {
 		if is {

@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"encoding/json"
-
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/guard"
@@ -32,18 +30,4 @@ func DescribeClaim(rec guard.Record) ClaimDetail { return claim(rec) }
 func Outcome(word string) (s engine.State, known bool) {
 	s, known = outcomes[word]
 	return s, known
-}
-
-// A Resolution is the outcome of work, as set by an operator.
-type Resolution struct {
-	Outcome  string
-	Result   json.RawMessage // only with done
-	Response *Response       // only with done
-	Error    string          // only with failed. Default: Reason
-	Reason   string
-}
-
-// Stored returns the result for [guard.Records.Resolve].
-func (v Resolution) Stored() ([]byte, error) {
-	return (&resolution{ReasonBody: ReasonBody{Reason: v.Reason}, Outcome: v.Outcome, Result: v.Result, Response: v.Response, Error: v.Error}).stored()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -117,12 +118,7 @@ func (s *Server) checks(ctx context.Context) []Check {
 func check(name string, err error) Check { return Check{Name: name, OK: err == nil, Error: text(err)} }
 
 func allOK(checks []Check) bool {
-	for _, c := range checks {
-		if !c.OK {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(checks, func(c Check) bool { return !c.OK })
 }
 
 // probe returns the handler of a health check, if the request is one. Health checks need

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/gateway/config"
@@ -99,12 +100,7 @@ func (d *auth) identify(r *http.Request, by *actor) *Problem {
 // proxied reports whether a proxy forwarded the request. Then the address is the proxy's,
 // not the sender's.
 func proxied(h http.Header) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
-		if h[name] != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"}, func(name string) bool { return h[name] != nil })
 }
 
 // checkToken authenticates a sender by a token. A blocked address is refused even with a

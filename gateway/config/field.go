@@ -63,17 +63,20 @@ func (f field[T]) example() string {
 	if f.defaultText != "" {
 		return f.defaultText
 	}
-	s := f.schema()
-	if len(s.AnyOf) > 0 {
-		s = s.AnyOf[0]
-	}
+	return schemaExample(f.schema(), "…")
+}
+
+// schemaExample returns a value that conforms to a schema, for hints; or the fallback.
+func schemaExample(s *jsonschema.Schema, fallback string) string {
 	switch {
+	case len(s.AnyOf) > 0:
+		return schemaExample(s.AnyOf[0], fallback)
 	case len(s.Examples) > 0:
 		return fmt.Sprint(s.Examples[0])
 	case len(s.Enum) > 0:
 		return fmt.Sprint(s.Enum[0])
 	}
-	return "…"
+	return fallback
 }
 
 // names returns the names of the fields.

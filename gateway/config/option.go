@@ -166,5 +166,3 @@ func (r *reader) setDefaults(d *ruleDraft) {
 	d.Policy = d.Do.Policy()
 	d.Policy.Message = d.Message
 }
-
-func joined(names []string) string { return strings.Join(names, ", ") }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/rule"
@@ -109,7 +110,7 @@ func presetHint(name string, own map[string]*ruleDraft) string {
 	if meant := rule.Meant(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
 	}
-	return fmt.Sprintf("choose from %s, or add it under presets", joined(names))
+	return fmt.Sprintf("choose from %s, or add it under presets", strings.Join(names, ", "))
 }
 
 // policyOptions returns a policy as options.

@@ -97,7 +97,7 @@ func option(name, about, def string, s *jsonschema.Schema, show func(*ruleDraft)
 		read: func(r *reader, d *ruleDraft, n *node) {
 			if !n.scalar() {
 				d.invalid = true
-				r.wrongType(n, name, "be one value", "write "+name+": "+optionExample(s))
+				r.wrongType(n, name, "be one value", "write "+name+": "+schemaExample(s, "409"))
 				return
 			}
 			if name == "name" && n.kind != text {
@@ -116,18 +116,6 @@ func option(name, about, def string, s *jsonschema.Schema, show func(*ruleDraft)
 		},
 		schema: func() *jsonschema.Schema { return s.CloneSchemas() },
 	}
-}
-
-func optionExample(s *jsonschema.Schema) string {
-	switch {
-	case len(s.AnyOf) > 0:
-		return optionExample(s.AnyOf[0])
-	case len(s.Enum) > 0:
-		return fmt.Sprint(s.Enum[0])
-	case len(s.Examples) > 0:
-		return fmt.Sprint(s.Examples[0])
-	}
-	return "409"
 }
 
 // quoteOption quotes a text that begins with a quote, which package rule would otherwise
