@@ -48,14 +48,14 @@ func (k *call) acquire(ctx context.Context, e *entry) (*answer, error) {
 // claimOrWait asks a ledger for the claim, and waits for it if the policy allows.
 func (k *call) claimOrWait(ctx context.Context, e *entry, local bool) (*answer, error) {
 	a, err := k.claim(ctx, local)
-	if err == nil && k.core.policy.OnDuplicate == Wait && heldElsewhere(a) {
+	if err == nil && k.core.policy.OnDuplicate == Wait && heldByOther(a) {
 		return k.waitRemote(ctx, e, a)
 	}
 	return a, err
 }
 
-// heldElsewhere reports whether another process holds the claim.
-func heldElsewhere(a *answer) bool { return a.rec.State == engine.Running && !a.rec.Granted }
+// heldByOther reports whether another caller holds the claim.
+func heldByOther(a *answer) bool { return a.rec.State == engine.Running && !a.rec.Granted }
 
 // errorForWaiters returns the error to share with the calls that wait for the same
 // answer. The end of this caller's own context does not concern them.
@@ -158,7 +158,7 @@ func (k *call) retain() time.Duration {
 }
 
 // sentAt returns when the next request counts as sent. It reuses the latest clock
-// reading, since reading the clock costs as much as an in-process claim.
+// reading if there is one, which saves a reading per claim.
 func (k *call) sentAt() time.Time {
 	sent := k.checkedAt
 	if k.checkedAt = (time.Time{}); sent.IsZero() {

@@ -123,7 +123,7 @@ func (k *call) claimDirect(ctx context.Context, now time.Time) (a *answer, ok bo
 	switch {
 	case err == nil && a.rec.Granted:
 		return a, true, nil
-	case err == nil && heldElsewhere(a) && k.core.policy.OnDuplicate == Wait:
+	case err == nil && heldByOther(a) && k.core.policy.OnDuplicate == Wait:
 		return nil, false, nil
 	case err != nil:
 		a, err = k.orUnguarded(k.callerError(ctx, err))

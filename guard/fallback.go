@@ -33,6 +33,7 @@ const (
 	maxOutcomeBytes = 4 << 10
 )
 
+// open creates the two engines on first use: most guards never need them.
 func (f *fallback) open() *fallback {
 	f.once.Do(func() {
 		f.decisions, f.outcomes = memory.New(memory.MaxKeys(maxDecisions)), memory.New(memory.MaxKeys(maxOutcomes))

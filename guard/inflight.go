@@ -78,7 +78,7 @@ func (f *inflight) lookup(key string, now time.Time) snapshot {
 }
 
 // replace adds an entry in place of old, which may be nil. It keeps old's subscription,
-// because a new subscription would miss notifications that are already on their way.
+// because a new one starts with a notification, which would make the next answer stale.
 func (f *inflight) replace(key string, old *entry) *entry {
 	e := f.newEntry(key)
 	if old != nil {
@@ -143,6 +143,7 @@ func (f *inflight) cacheRemote(e *entry, a *answer) {
 	f.store(e, a.rec, remoteRunning, a.received)
 }
 
+// store caches a record for its entry, and evicts the oldest answers above the limits.
 func (f *inflight) store(e *entry, rec engine.Record, p phase, now time.Time) {
 	if f.cacheFor == 0 {
 		f.drop(e) // its waiters look up the key again
@@ -211,6 +212,8 @@ func (f *inflight) evictExpired(now time.Time) {
 	}
 }
 
+// evictOldest drops the oldest answer. Its entry is reused, unless a waiter still refers to
+// it.
 func (f *inflight) evictOldest() {
 	e := f.cached[0]
 	f.cached[0] = nil

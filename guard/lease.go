@@ -168,7 +168,7 @@ func (k *claim) lose(why error) {
 	if c.policy.OnUnknown != Rerun {
 		c.mirror(k, engine.Settlement{Key: k.req.Key, Attempt: k.req.Attempt, Outcome: engine.Unknown, Retain: k.retain}, true)
 	}
-	if k.entry != nil {
+	if k.entry != nil { // duplicates in this process must ask the engine again
 		c.inflight.remove(k.entry, nil)
 	}
 	k.End(&f.lost)

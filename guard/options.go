@@ -30,6 +30,7 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
+// reject records a mistake, so that New can report all of them at once.
 func (s *settings) reject(format string, args ...any) {
 	s.errs = append(s.errs, fmt.Errorf("guard: "+format, args...))
 }

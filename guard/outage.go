@@ -31,6 +31,8 @@ func (o *outage) begin(err error, interval time.Duration) {
 	o.err.Store(&err)
 }
 
+// end clears the outage. It loads first, since a store on every call would contend for the
+// cache line.
 func (o *outage) end() {
 	if o.err.Load() != nil {
 		o.err.Store(nil)

@@ -21,7 +21,7 @@ func (k *call) waitRemote(ctx context.Context, e *entry, a *answer) (*answer, er
 	c.stats.waiting.Add(1)
 	defer c.stats.waiting.Add(-1)
 	end := k.start.Add(c.policy.Wait)
-	for heldElsewhere(a) {
+	for heldByOther(a) {
 		c.inflight.setWaitingRemote(e, a.rec)
 		pause := backoff.Jitter(retry.MaxPoll)
 		if left := a.rec.Left - time.Since(a.received); left > 0 {

@@ -78,6 +78,8 @@ func (c *capture) WriteHeader(status int) {
 	}
 }
 
+// writeHeader is WriteHeader with the mutex held. It snapshots the header, because a
+// handler may change it afterwards without effect.
 func (c *capture) writeHeader(status int) {
 	switch {
 	case c.hijacked || c.status != 0:
@@ -121,6 +123,8 @@ func (c *capture) WriteString(s string) (int, error) {
 	return captureWrite(c, s, func(s string) (int, error) { return io.WriteString(c.ResponseWriter, s) })
 }
 
+// captureWrite implements Write and WriteString. A type parameter saves the copy of a
+// string.
 func captureWrite[T ~string | ~[]byte](c *capture, p T, write func(T) (int, error)) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,6 +171,8 @@ func (c *capture) checkWrite(n int64) error {
 	return nil
 }
 
+// noteWriteError keeps the first error: a response that the client did not receive may be
+// incomplete, since handlers stop at the first error.
 func (c *capture) noteWriteError(err error) {
 	if c.writeErr == nil {
 		c.writeErr = err

@@ -25,6 +25,7 @@ type digest struct {
 	hash hash.Hash // nil until the buffer is full, unless there is a secret
 }
 
+// digests reuses buffers: most requests fit into one, and are hashed without allocating.
 var digests = sync.Pool{New: func() any { return &digest{buf: make([]byte, 0, 2048)} }}
 
 // newDigest takes a digest from the pool; the caller puts it back.
@@ -37,11 +38,13 @@ func newDigest(secret []byte) *digest {
 	return d
 }
 
+// part hashes the length of s and s, so that the borders between parts count.
 func (d *digest) part(s string) {
 	d.length(len(s))
 	d.text(s)
 }
 
+// bytes is part for a byte slice. It does not copy a body that exceeds the buffer.
 func (d *digest) bytes(b []byte) {
 	d.length(len(b))
 	if len(d.buf)+len(b) <= cap(d.buf) {
@@ -68,6 +71,7 @@ func (d *digest) text(s string) {
 	_, _ = io.WriteString(d.hash, s)
 }
 
+// spill moves the buffer into the hash, which is created when it is first needed.
 func (d *digest) spill() {
 	if d.hash == nil {
 		d.hash = sha256.New()
@@ -271,6 +275,8 @@ func (d *digest) form(r *http.Request) {
 	}
 }
 
+// file hashes the content of an uploaded file, which may be larger than memory. A file that
+// cannot be read counts by its error, so that it equals no other.
 func (d *digest) file(header *multipart.FileHeader) {
 	f, err := header.Open()
 	if err != nil {

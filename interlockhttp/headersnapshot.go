@@ -24,6 +24,8 @@ type field struct {
 	values []string
 }
 
+// take copies h. The value lists share one array, with capped slices so that appending to
+// one does not overwrite the next.
 func (s *headerSnapshot) take(h http.Header) {
 	s.buf = fieldBuffers.Get().(*[16]field)
 	s.fields = s.buf[:0]

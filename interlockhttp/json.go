@@ -97,6 +97,8 @@ func canonicalNumber(n string) (string, error) {
 	return sign + digits + strings.Repeat("0", point-len(digits)), nil
 }
 
+// walkObject reads an object. It matches names without regard to case, as encoding/json
+// does, so that it can refuse what the handler might read differently.
 func walkObject(d *json.Decoder, path []string, depth int) (found string, err error) {
 	seen, different := false, false
 	for d.More() {
@@ -131,6 +133,7 @@ func walkObject(d *json.Decoder, path []string, depth int) (found string, err er
 	return found, err
 }
 
+// walkArray reads an array. A step of the path is an index in decimal digits.
 func walkArray(d *json.Decoder, path []string, depth int) (found string, err error) {
 	for i := 0; d.More(); i++ {
 		below := []string(nil)

@@ -74,6 +74,7 @@ func unquote(value string) (string, error) {
 	return "", errBadQuotes
 }
 
+// unescape removes backslashes. It allocates only if there are any.
 func unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s

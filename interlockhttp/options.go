@@ -70,6 +70,7 @@ func newSettings(opts []Option) *settings {
 	return s
 }
 
+// reject records a mistake, so that the constructor can report all of them at once.
 func (s *settings) reject(format string, args ...any) {
 	s.errs = append(s.errs, fmt.Errorf("interlockhttp: "+format, args...))
 }

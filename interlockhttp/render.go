@@ -90,6 +90,7 @@ func removeEntityHeaders(h http.Header) {
 	} {
 		h.Del(name)
 	}
+	// Trailers that the handler set in advance would follow the problem.
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, http.TrailerPrefix) })
 }
 

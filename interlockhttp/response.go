@@ -142,6 +142,8 @@ func sizeOf(h http.Header) int {
 	return n
 }
 
+// sizeOfField returns an upper bound: 3 bytes for each of the two lengths of a field, 4 for
+// that of a value.
 func sizeOfField(name string, values []string) int {
 	n := 6 + len(name)
 	for _, value := range values {
@@ -210,6 +212,7 @@ func (d *decoder) number() int {
 	return int(n) //nolint:gosec // bounded above
 }
 
+// text returns a slice of the data, without copying it.
 func (d *decoder) text() []byte {
 	n := d.number()
 	if n > len(d.data) {
@@ -221,6 +224,7 @@ func (d *decoder) text() []byte {
 	return text
 }
 
+// header reads fields that must be sorted and unique, so that a response has one encoding.
 func (d *decoder) header() http.Header {
 	n := d.number()
 	if n == 0 || n > len(d.data) {

@@ -19,6 +19,8 @@ type retrier struct {
 	deadline  time.Time // when the last try may begin
 }
 
+// run sends the request until the outcome is final, a limit is reached, or the body cannot
+// be sent again.
 func (c *retrier) run() (*http.Response, error) {
 	c.started = time.Now()
 	c.deadline = c.started.Add(min(c.transport.retryFor, c.transport.lifetime))

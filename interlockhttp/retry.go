@@ -48,6 +48,7 @@ func (c *retrier) shouldRetry(resp *http.Response, err error) (Retry, bool) {
 	return r, true
 }
 
+// hash identifies the intent in logs without revealing its key.
 func (n intent) hash() string {
 	sum := sha256.Sum256([]byte(n.key))
 	return hex.EncodeToString(sum[:8])
@@ -61,6 +62,8 @@ type serverReply struct {
 	foreign bool // a problem of another service, without hints about retries
 }
 
+// readReply reads the problem of an error response. Successes are not read, since their
+// body may be large or a stream.
 func readReply(resp *http.Response) serverReply {
 	a := serverReply{resp: resp}
 	if resp.StatusCode < http.StatusBadRequest {

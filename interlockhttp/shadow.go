@@ -66,6 +66,7 @@ func (q *request) observeClaim(ctx context.Context) *guard.Claim[*Response] {
 	return claim
 }
 
+// report calls the Shadow function with the request's identity filled in.
 func (q *request) report(s Shadowed) {
 	s.Request, s.Method, s.Route = q.Request, q.Method, q.Pattern
 	if q.middleware != nil {

@@ -49,6 +49,8 @@ func Header(names ...string) Source {
 		func(q *request) (string, error) { return q.header(canonical) }}
 }
 
+// header returns the key in the named fields. Equal keys in two fields are accepted, since
+// clients send an alias for older servers.
 func (q *request) header(names []string) (string, error) {
 	found := ""
 	for _, name := range names {
