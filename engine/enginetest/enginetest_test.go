@@ -94,7 +94,7 @@ func TestBroken(t *testing.T) {
 	})
 	t.Run("a careless release is found out", func(t *testing.T) {
 		b := broken(t, func() engine.Engine { return careless{memory.New()} })
-		const law = "a release by a stranger is not his to make and changes nothing"
+		const law = "a release by another holder is refused and changes nothing"
 		if len(b[law]) == 0 {
 			t.Fatalf("it is said to break only %q", b)
 		}
@@ -104,7 +104,7 @@ func TestBroken(t *testing.T) {
 	})
 	t.Run("a call that hangs is found out, and the other laws are still tried", func(t *testing.T) {
 		b := broken(t, func() engine.Engine { return hanging{memory.New()} })
-		if len(b["a renewed lease does not run out"]) == 0 || len(b["a lease runs out"]) > 0 {
+		if len(b["a renewed lease does not expire"]) == 0 || len(b["a lease expires"]) > 0 {
 			t.Errorf("it is said to break %q", b)
 		}
 	})

@@ -21,16 +21,16 @@ const (
 
 	OpCountDown    Op = "count down"
 	OpInspect      Op = "inspect" // to list locks, or look at one or at clients
-	OpForceRelease Op = "seize"
+	OpForceRelease Op = "force-release"
 	OpRegister     Op = "register"
 
 	OpRaise       Op = "raise"
-	OpIncarnation Op = "memory" // to ask how far it reaches back
+	OpIncarnation Op = "incarnation"
 
 	OpClaim      Op = "claim"
-	OpClaimRenew Op = "renew a claim"
+	OpClaimRenew Op = "renew-claim"
 	OpSettle     Op = "settle"  // or abandon a claim
-	OpLookup     Op = "look up" // a record, or list some
+	OpLookup     Op = "lookup" // a record, or list some
 	OpErase      Op = "erase"
 
 	OpNote  Op = "note"  // to read or write one; its name is the key
@@ -46,7 +46,7 @@ const (
 	Refuse Action = "refuse"
 
 	// LoseReply lets the call happen. The caller gets [engine.ErrUnknown].
-	LoseReply Action = "lose the reply"
+	LoseReply Action = "lose-reply"
 
 	// Delay lets the call, or the wake-up, happen after Fault.After, even if
 	// its caller has given up meanwhile. One that has gets [engine.ErrUnknown].

@@ -12,7 +12,7 @@ var abandonLaws = []Law{
 		}
 		b.free(a)
 	}},
-	{"abandon", "abandoning what never arrived finds the lock already free", func(b *bench) {
+	{"abandon", "abandoning an attempt that never arrived finds the lock already free", func(b *bench) {
 		a := b.ask(ann)
 		b.abandons(a, engine.AlreadyFree)
 		b.free(a)
@@ -37,7 +37,7 @@ var abandonLaws = []Law{
 		b.refused(again(a), engine.ErrAbandoned)
 		b.free(a)
 	}},
-	{"abandon", "without patience an abandoned attempt is refused even if it does not say it is repeated", func(b *bench) {
+	{"abandon", "without LateGrant an abandoned attempt is refused even if it is not marked as a retry", func(b *bench) {
 		if p := b.Capabilities().LateGrant; p > 0 {
 			b.skip("the engine declares a patience of " + p.String())
 		}
@@ -52,7 +52,7 @@ var abandonLaws = []Law{
 		b.passMost()
 		b.refused(again(a), engine.ErrAbandoned)
 	}},
-	{"abandon", "an abandoned attempt is forgotten after its lease", func(b *bench) {
+	{"abandon", "a tombstone of an attempt expires after its lease", func(b *bench) {
 		a := b.ask(ann)
 		b.abandons(a, engine.AlreadyFree)
 		b.pass(2 * b.Lease)
@@ -67,23 +67,23 @@ var abandonLaws = []Law{
 		b.passMost()
 		b.refused(again(a), engine.ErrAbandoned)
 	}},
-	{"abandon", "an abandoned attempt does not hinder another attempt of its holder", func(b *bench) {
+	{"abandon", "an abandoned attempt does not affect another attempt of its holder", func(b *bench) {
 		b.abandons(b.ask(ann), engine.AlreadyFree)
 		b.granted(again(b.ask(ann)))
 	}},
-	{"abandon", "an abandoned attempt does not hinder another holder with the same attempt", func(b *bench) {
+	{"abandon", "an abandoned attempt does not affect another holder with the same attempt", func(b *bench) {
 		a, c := b.ask(ann), b.ask(bob)
 		c.Attempt = a.Attempt
 		b.abandons(a, engine.AlreadyFree)
 		b.granted(again(c))
 	}},
-	{"abandon", "an abandoned attempt does not hinder itself at another lock", func(b *bench) {
+	{"abandon", "an abandoned attempt does not affect the same attempt at another lock", func(b *bench) {
 		a, c := b.askFor("one", ann), b.askFor("two", ann)
 		c.Attempt = a.Attempt
 		b.abandons(a, engine.AlreadyFree)
 		b.granted(again(c))
 	}},
-	{"abandon", "a late abandon does not end the hold of the next", func(b *bench) {
+	{"abandon", "a late abandon does not end the next hold", func(b *bench) {
 		a, c := b.ask(ann), b.ask(bob)
 		b.granted(a)
 		b.passAll()

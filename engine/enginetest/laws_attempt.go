@@ -5,20 +5,20 @@ import "github.com/interlock-go/interlock/engine"
 // What an attempt is for: a reply that was lost never makes a holder look like
 // its own rival, and L1's owner value tells acquisitions apart.
 var attemptLaws = []Law{
-	{"attempt", "an attempt that is repeated is granted again", func(b *bench) {
+	{"attempt", "a repeated attempt is granted again", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.granted(again(a))
 		b.granted(a) // a client library that retries by itself does not say so
 	}},
-	{"attempt", "an attempt that is repeated keeps its fence", func(b *bench) {
+	{"attempt", "a repeated attempt keeps its fence", func(b *bench) {
 		a := b.ask(ann)
 		first, second := b.granted(a), b.granted(again(a))
 		if second.Fence != first.Fence {
 			b.errorf("the fence went from %d to %d", first.Fence, second.Fence)
 		}
 	}},
-	{"attempt", "an attempt that is repeated is counted once", func(b *bench) {
+	{"attempt", "a repeated attempt is counted once", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		if g := b.granted(again(a)); g.Count != 1 {
@@ -27,7 +27,7 @@ var attemptLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.free(a)
 	}},
-	{"attempt", "an attempt that is repeated begins its lease anew", func(b *bench) {
+	{"attempt", "a repeated attempt restarts its lease", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.passMost()
@@ -35,14 +35,14 @@ var attemptLaws = []Law{
 		b.passMost()
 		b.held(a)
 	}},
-	{"attempt", "an attempt that is repeated does not shorten its lease", func(b *bench) {
+	{"attempt", "a repeated attempt does not shorten its lease", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(lasting(a, 3*b.Lease))
 		b.granted(again(a))
 		b.passAll()
 		b.held(a)
 	}},
-	{"attempt", "an attempt that says it is repeated may be the first to arrive", func(b *bench) {
+	{"attempt", "an attempt marked as a retry may be the first to arrive", func(b *bench) {
 		a := again(b.ask(ann))
 		if g := b.granted(a); g.Count != 1 {
 			b.errorf("the count is %d, want 1", g.Count)

@@ -9,20 +9,20 @@ import (
 
 // Who may decide what becomes of a key.
 var claimLaws = []Law{
-	{"claim", "a claim of a key of which nothing is known is granted", func(b *bench) {
+	{"claim", "a claim of an unknown key is granted", func(b *bench) {
 		r := b.begins(about(b.claim(), "this"))
 		if r.Fence == 0 || r.Began.IsZero() || r.Left <= 0 || r.Left > b.Lease || r.Fingerprint != "this" || len(r.Result) > 0 {
 			b.errorf("the record is %s, began at %v", text(r), r.Began)
 		}
 	}},
-	{"claim", "a second claim is told that the first is running", func(b *bench) {
+	{"claim", "a second claim learns that the first is running", func(b *bench) {
 		first := b.begins(b.claim())
 		r := b.finds(b.claim(), engine.Running)
 		if !same(r, first) || r.Left <= 0 || r.Left > b.Lease {
 			b.errorf("the record is %s, want %s", text(r), text(first))
 		}
 	}},
-	{"claim", "a second claim is told what is left of the first", func(b *bench) {
+	{"claim", "a second claim learns how much of the first lease is left", func(b *bench) {
 		b.begins(b.claim())
 		b.passMost()
 		if r := b.finds(b.claim(), engine.Running); r.Left <= 0 || r.Left > b.Lease/2 {
@@ -41,7 +41,7 @@ var claimLaws = []Law{
 			b.errorf("that the work began is kept for %v, which the first did not ask for", r.Left)
 		}
 	}},
-	{"claim", "a claim repeated is granted with the same fence", func(b *bench) {
+	{"claim", "a repeated claim is granted with the same fence", func(b *bench) {
 		c := about(b.claim(), "this")
 		first := b.begins(c)
 		for _, c := range []engine.Claim{c, resent(c), c} {
@@ -50,7 +50,7 @@ var claimLaws = []Law{
 			}
 		}
 	}},
-	{"claim", "a claim repeated begins its lease anew", func(b *bench) {
+	{"claim", "a repeated claim restarts its lease", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.passMost()
@@ -60,7 +60,7 @@ var claimLaws = []Law{
 		b.passMost()
 		b.is(c, engine.Running)
 	}},
-	{"claim", "a claim repeated does not shorten its lease", func(b *bench) {
+	{"claim", "a repeated claim does not shorten its lease", func(b *bench) {
 		c := b.claim()
 		c.Lease *= 3
 		b.begins(c)
@@ -69,7 +69,7 @@ var claimLaws = []Law{
 		b.passAll()
 		b.is(c, engine.Running)
 	}},
-	{"claim", "a claim repeated after its lease ran out is one like any other", func(b *bench) {
+	{"claim", "a claim repeated after its lease expired is a new claim", func(b *bench) {
 		c := b.claim()
 		first := b.begins(c)
 		b.passAll()
@@ -77,14 +77,14 @@ var claimLaws = []Law{
 			b.errorf("the fence is %d, want %d", r.Fence, first.Fence)
 		}
 	}},
-	{"claim", "of many claims at once one is granted", func(b *bench) {
+	{"claim", "of concurrent claims one is granted", func(b *bench) {
 		cs := make([]engine.Claim, 50)
 		for i := range cs {
 			cs[i] = b.claim()
 		}
 		b.oneOf(cs)
 	}},
-	{"claim", "many who repeat one claim at once are all granted it with one fence", func(b *bench) {
+	{"claim", "concurrent repeats of one claim are all granted with one fence", func(b *bench) {
 		c := b.claim()
 		first := b.begins(c)
 		b.together(20, func(int) {
@@ -114,7 +114,7 @@ var claimLaws = []Law{
 			b.errorf("fence %d comes after %d", r.Fence, first.Fence)
 		}
 	}},
-	{"claim", "every key has claims of its own", func(b *bench) {
+	{"claim", "claims of different keys are independent", func(b *bench) {
 		one, two := b.claimOf("one"), b.claimOf("two")
 		b.begins(one)
 		b.begins(two)

@@ -27,7 +27,7 @@ var clockLaws = []Law{
 		b.passAll()
 		b.granted(b.read(eve))
 	}},
-	{"clock", "a clock set back ends no place early", func(b *bench) {
+	{"clock", "a clock set back expires no queue position early", func(b *bench) {
 		a, clock := b.forLong(b.fair(ann)), b.clock()
 		b.granted(a)
 		c := placed(b.fair(bob), b.Lease)
@@ -39,13 +39,13 @@ var clockLaws = []Law{
 		b.first(b.busy(placed(b.fair(eve), b.Lease)), bob)
 		b.granted(c)
 	}},
-	{"clock", "those in line for a fair lock keep their order when the clock is set forward", func(b *bench) {
+	{"clock", "waiters for a fair lock keep their order when the clock is set forward", func(b *bench) {
 		b.keepTheirOrder(b.fair)
 	}},
-	{"clock", "those in line to write keep their order when the clock is set forward", func(b *bench) {
+	{"clock", "waiting writers keep their order when the clock is set forward", func(b *bench) {
 		b.keepTheirOrder(b.write)
 	}},
-	{"clock", "those in line for a permit keep their order when the clock is set forward", func(b *bench) {
+	{"clock", "waiters for a permit keep their order when the clock is set forward", func(b *bench) {
 		b.keepTheirOrder(b.single)
 	}},
 }

@@ -51,7 +51,7 @@ var contextLaws = []Law{
 		b.held(a)
 		b.granted(again(a))
 	}},
-	{"context", "a deadline that is over is told apart from a cancellation", func(b *bench) {
+	{"context", "a passed deadline is distinguished from a cancellation", func(b *bench) {
 		ctx, cancel := context.WithDeadline(b.ctx, time.Now().Add(-time.Second))
 		defer cancel()
 		_, err := b.Acquire(ctx, b.ask(ann))

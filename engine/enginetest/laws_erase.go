@@ -8,7 +8,7 @@ import (
 
 // What an operator can make an engine forget.
 var eraseLaws = []Law{
-	{"erase", "what is known of a key is forgotten, and returned without its result", func(b *bench) {
+	{"erase", "erasing a key deletes its record and returns it without its result", func(b *bench) {
 		b.eraser()
 		for state, c := range b.oneOfEach() {
 			if state == engine.Running {
@@ -25,7 +25,7 @@ var eraseLaws = []Law{
 			}
 		}
 	}},
-	{"erase", "the next claim of what was forgotten is granted, with a higher fence", func(b *bench) {
+	{"erase", "the next claim of an erased key is granted with a higher fence", func(b *bench) {
 		c := b.claim()
 		b.eraser()
 		first := b.begins(about(c, "this"))
@@ -35,7 +35,7 @@ var eraseLaws = []Law{
 			b.errorf("after %s was erased, the claim is %s", text(first), text(next))
 		}
 	}},
-	{"erase", "work that runs is not forgotten", func(b *bench) {
+	{"erase", "a running claim is not erased", func(b *bench) {
 		c := b.claim()
 		b.eraser()
 		was := b.begins(c)
@@ -47,7 +47,7 @@ var eraseLaws = []Law{
 		b.settles(settled(c, engine.Done), engine.Released)
 		b.is(c, engine.Done)
 	}},
-	{"erase", "of what nobody has heard of there is nothing to forget", func(b *bench) {
+	{"erase", "erasing an unknown key returns an absent record", func(b *bench) {
 		b.eraser()
 		c := b.claim()
 		if r := b.erases(c.Key); r.State != engine.Absent || r.Key != c.Key {
@@ -60,7 +60,7 @@ var eraseLaws = []Law{
 			b.errorf("it is forgotten twice: %s", text(r))
 		}
 	}},
-	{"erase", "only the key that is named is forgotten", func(b *bench) {
+	{"erase", "erasing a key does not touch other keys", func(b *bench) {
 		b.eraser()
 		one, other := b.claimOf("one"), b.claimOf("one:more")
 		for _, c := range []engine.Claim{one, other} {
@@ -71,7 +71,7 @@ var eraseLaws = []Law{
 		b.is(one, engine.Absent)
 		b.is(other, engine.Done)
 	}},
-	{"erase", "who watches a key is told that it was forgotten", func(b *bench) {
+	{"erase", "erasing a key notifies its watchers", func(b *bench) {
 		b.eraser()
 		c := b.claim()
 		b.begins(c)
@@ -83,7 +83,7 @@ var eraseLaws = []Law{
 		b.erases(c.Key)
 		b.told(wake)
 	}},
-	{"erase", "one whose context is done forgets nothing", func(b *bench) {
+	{"erase", "an erase whose context is done changes nothing", func(b *bench) {
 		e, c := b.eraser(), b.claim()
 		b.begins(c)
 		b.settles(settled(c, engine.Done), engine.Released)

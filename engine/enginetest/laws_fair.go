@@ -8,7 +8,7 @@ import (
 
 // Who is served when: T1's fair locks, and the click order of T14's flash sale.
 var fairLaws = []Law{
-	{"fair", "a free fair lock is granted to who asks", func(b *bench) {
+	{"fair", "a free fair lock is granted", func(b *bench) {
 		a := b.fair(ann)
 		if g := b.granted(a); g.Count != 1 || g.Fence == 0 {
 			b.errorf("got %+v, want a count of 1 and a fence", g)
@@ -17,14 +17,14 @@ var fairLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.free(a)
 	}},
-	{"fair", "a fair lock is granted in the order in which it was asked for", func(b *bench) {
+	{"fair", "a fair lock is granted in order of arrival", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		line := b.lineOf(3, b.fair)
 		b.leaves(a, engine.Released)
 		b.servedInOrder(line)
 	}},
-	{"fair", "twenty in line are served in order", func(b *bench) {
+	{"fair", "twenty waiters are served in order", func(b *bench) {
 		b.patiently(func() {
 			a := b.forLong(b.fair(ann))
 			b.granted(a)
@@ -33,7 +33,7 @@ var fairLaws = []Law{
 			b.servedInOrder(line)
 		})
 	}},
-	{"fair", "nobody passes who stands in line even when the lock is free", func(b *bench) {
+	{"fair", "no caller overtakes a waiter even when the lock is free", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.linesUp(b.fair(bob))
@@ -42,7 +42,7 @@ var fairLaws = []Law{
 		b.linesUp(b.fair(ann))
 		b.granted(c)
 	}},
-	{"fair", "a refusal of a free lock names who comes first and what is left of its place", func(b *bench) {
+	{"fair", "a refusal of a free lock names the first waiter and when its position expires", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.busy(placed(b.fair(bob), 2*b.Lease))
@@ -54,7 +54,7 @@ var fairLaws = []Law{
 			b.errorf("%v are said to be left of a place kept for %v", busy.Left, 2*b.Lease)
 		}
 	}},
-	{"fair", "a refusal of a held lock names the holder and not the line", func(b *bench) {
+	{"fair", "a refusal of a held lock names the holder and not a waiter", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.linesUp(b.fair(bob))
@@ -64,7 +64,7 @@ var fairLaws = []Law{
 			b.errorf("%v are said to be left of a lease of %v", busy.Left, b.Lease)
 		}
 	}},
-	{"fair", "a refusal tells how many are ahead", func(b *bench) {
+	{"fair", "a refusal says how many waiters are ahead", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		for i := range 3 {
@@ -72,7 +72,7 @@ var fairLaws = []Law{
 		}
 		b.ahead(b.busy(b.fair(eve)), 3)
 	}},
-	{"fair", "those ahead become fewer", func(b *bench) {
+	{"fair", "the number of waiters ahead falls", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		line := b.lineOf(3, b.fair)
@@ -81,14 +81,14 @@ var fairLaws = []Law{
 		b.granted(line[0])
 		b.ahead(b.busy(line[2]), 1)
 	}},
-	{"fair", "a fair lock whose lease ran out is granted to the first in line", func(b *bench) {
+	{"fair", "a fair lock whose lease expired is granted to the first waiter", func(b *bench) {
 		b.granted(b.fair(ann))
 		line := b.lineOf(2, b.fair)
 		b.passAll()
 		b.busy(line[1])
 		b.granted(line[0])
 	}},
-	{"fair", "a fair lock that is renewed is not granted to who stands in line", func(b *bench) {
+	{"fair", "a renewed fair lock is not granted to a waiter", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.linesUp(b.fair(bob))
@@ -98,7 +98,7 @@ var fairLaws = []Law{
 		b.busy(c)
 		b.held(a)
 	}},
-	{"fair", "a fair attempt that is repeated keeps its fence though others stand in line", func(b *bench) {
+	{"fair", "a repeated fair attempt keeps its fence although others wait", func(b *bench) {
 		a := b.fair(ann)
 		first := b.granted(a)
 		b.linesUp(b.fair(bob))
@@ -106,7 +106,7 @@ var fairLaws = []Law{
 			b.errorf("the grant went from %+v to %+v", first, second)
 		}
 	}},
-	{"fair", "a holder enters once more past those in line", func(b *bench) {
+	{"fair", "a holder enters again past the queue", func(b *bench) {
 		first := b.granted(b.fair(ann))
 		b.linesUp(b.fair(bob))
 		if second := b.granted(b.fair(ann)); second.Count != 2 || second.Fence != first.Fence {
@@ -125,7 +125,7 @@ var fairLaws = []Law{
 		b.leaves(two, engine.Released)
 		b.granted(c)
 	}},
-	{"fair", "fences rise along the line", func(b *bench) {
+	{"fair", "fences rise along the queue", func(b *bench) {
 		for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
 			a := demand(b.fair(ann))
 			last := b.granted(a).Fence
@@ -151,7 +151,7 @@ var fairLaws = []Law{
 		b.leaves(c, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"fair", "who asks for an exclusive lock takes its chance past those in line", func(b *bench) {
+	{"fair", "an exclusive request may overtake the queue", func(b *bench) {
 		a, c := b.fair(ann), b.ask(eve)
 		b.granted(a)
 		d := b.linesUp(b.fair(bob))
@@ -161,7 +161,7 @@ var fairLaws = []Law{
 		b.leaves(c, engine.Released)
 		b.granted(d)
 	}},
-	{"fair", "who asks for an exclusive lock does not stand in line", func(b *bench) {
+	{"fair", "an exclusive request is never queued", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.busy(placed(b.ask(bob), 50*b.Lease))
@@ -169,7 +169,7 @@ var fairLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"fair", "the first in line is told of a release", func(b *bench) {
+	{"fair", "a release notifies the first waiter", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		line := b.lineOf(2, b.fair)
@@ -183,7 +183,7 @@ var fairLaws = []Law{
 			a = r
 		}
 	}},
-	{"fair", "the first in line is told when an exclusive holder leaves", func(b *bench) {
+	{"fair", "a release by an exclusive holder notifies the first waiter", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		c := b.linesUp(b.fair(bob))
@@ -193,7 +193,7 @@ var fairLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.told(wake)
 	}},
-	{"fair", "who waits for an exclusive lock is told when a fair holder leaves", func(b *bench) {
+	{"fair", "a release by a fair holder notifies exclusive waiters", func(b *bench) {
 		a, c := b.fair(ann), b.ask(bob)
 		b.granted(a)
 		wake, stop := b.listen(c)
@@ -202,7 +202,7 @@ var fairLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.told(wake)
 	}},
-	{"fair", "of many who ask for a fair lock at once one is granted and the others stand in line", func(b *bench) {
+	{"fair", "of concurrent requests for a fair lock one is granted and the others are queued", func(b *bench) {
 		rs, busy := make([]engine.Request, 20), make([]*engine.BusyError, 20)
 		for i := range rs {
 			rs[i] = placed(b.forLong(b.fair(somebody(i))), 50*b.Lease)

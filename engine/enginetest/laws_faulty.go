@@ -74,7 +74,7 @@ var faultyLaws = []Law{
 		b.arrives(f)
 		b.free(a)
 	}},
-	{"faulty", "a late acquire does not disturb who came meanwhile", func(b *bench) {
+	{"faulty", "a late acquire does not change a newer hold", func(b *bench) {
 		f, a, c := NewFaulty(b.Engine), b.ask(ann), b.ask(bob)
 		b.givesUp(f, OpAcquire, func(ctx context.Context) error { return second(f.Acquire(ctx, a)) })
 		first := b.granted(c)
@@ -101,7 +101,7 @@ var faultyLaws = []Law{
 		b.held(second)
 		b.leaves(second, engine.Released)
 	}},
-	{"faulty", "a late release does not end the hold of who came meanwhile", func(b *bench) {
+	{"faulty", "a late release does not end a newer hold", func(b *bench) {
 		f, a, c := NewFaulty(b.Engine), lasting(b.ask(ann), b.Lease/20), lasting(b.ask(bob), 4*b.Lease)
 		b.granted(a)
 		b.givesUp(f, OpRelease, func(ctx context.Context) error { return second(f.Release(ctx, a)) })
@@ -118,7 +118,7 @@ var faultyLaws = []Law{
 		b.passMost()
 		b.held(a)
 	}},
-	{"faulty", "a late renewal does not bring a lock back", func(b *bench) {
+	{"faulty", "a late renewal does not restore a lock", func(b *bench) {
 		f, a := NewFaulty(b.Engine), b.ask(ann)
 		b.granted(a)
 		b.givesUp(f, OpRenew, func(ctx context.Context) error { return f.Renew(ctx, []engine.Request{a})[0] })

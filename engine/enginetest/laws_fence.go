@@ -16,7 +16,7 @@ var fenceLaws = []Law{
 	{"fence", "fences rise with every change of holder", func(b *bench) {
 		b.rising(func(r engine.Request) { b.leaves(r, engine.Released) }, ann, bob, ann, eve)
 	}},
-	{"fence", "fences rise when the same holder comes back", func(b *bench) {
+	{"fence", "fences rise when the same holder returns", func(b *bench) {
 		b.rising(func(r engine.Request) { b.leaves(r, engine.Released) }, ann, ann, ann)
 	}},
 	{"fence", "fences rise when a lease runs out", func(b *bench) {
@@ -38,7 +38,7 @@ var fenceLaws = []Law{
 			b.leaves(r, engine.Released)
 		}
 	}},
-	{"fence", "a fence leaves the room that was asked for", func(b *bench) {
+	{"fence", "a fence leaves the requested reserve", func(b *bench) {
 		var below uint64
 		for i := range 10 {
 			r := b.ask(somebody(i))

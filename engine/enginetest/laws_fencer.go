@@ -11,7 +11,7 @@ const farAhead = 1_000_000
 
 // How several engines come to agree on a fence (T11).
 var fencerLaws = []Law{
-	{"fencer", "a raised fence is what a repeated attempt is answered with", func(b *bench) {
+	{"fencer", "a repeated attempt gets the raised fence", func(b *bench) {
 		a := b.fenced(b.ask(ann))
 		want := b.granted(a).Fence + farAhead
 		b.raises(a, want)
@@ -19,7 +19,7 @@ var fencerLaws = []Law{
 			b.errorf("the fence is %d, want %d", got, want)
 		}
 	}},
-	{"fencer", "whoever comes after a raised fence has a higher one", func(b *bench) {
+	{"fencer", "the next grant has a higher fence than a raised one", func(b *bench) {
 		for _, end := range []func(engine.Request){
 			func(r engine.Request) { b.leaves(r, engine.Released) },
 			func(r engine.Request) { b.abandons(r, engine.Released) },
@@ -50,7 +50,7 @@ var fencerLaws = []Law{
 			b.errorf("the fence is %d after %d", got, was+farAhead)
 		}
 	}},
-	{"fencer", "a fence that was there already leaves the room that a raise asks for", func(b *bench) {
+	{"fencer", "raising to an existing fence still leaves the requested reserve", func(b *bench) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a).Fence
 		a.FenceReserve = farAhead
@@ -71,7 +71,7 @@ var fencerLaws = []Law{
 			}
 		}
 	}},
-	{"fencer", "a stranger cannot raise a fence", func(b *bench) {
+	{"fencer", "a caller without the lock cannot raise a fence", func(b *bench) {
 		a := b.fenced(b.ask(ann))
 		was := b.granted(a)
 		b.unraised(b.fenced(b.ask(bob)), was.Fence+farAhead)
@@ -84,7 +84,7 @@ var fencerLaws = []Law{
 			b.errorf("the fence went from %d to %d", was.Fence, got)
 		}
 	}},
-	{"fencer", "who holds the lock no more cannot raise a fence", func(b *bench) {
+	{"fencer", "a former holder cannot raise a fence", func(b *bench) {
 		a, c := b.fenced(b.ask(ann)), b.fenced(b.ask(bob))
 		b.unraised(a, farAhead)
 		g := b.granted(a)
@@ -111,7 +111,7 @@ var fencerLaws = []Law{
 			b.errorf("the grant went from %+v to %+v", was, got)
 		}
 	}},
-	{"fencer", "the fence of a lock that many hold is not raised", func(b *bench) {
+	{"fencer", "the fence of a shared lock cannot be raised", func(b *bench) {
 		r := b.read(ann)
 		b.granted(r)
 		if err := b.fencer().Raise(b.ctx, r, farAhead); !errors.Is(err, errors.ErrUnsupported) {

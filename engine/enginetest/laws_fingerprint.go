@@ -9,22 +9,22 @@ import (
 
 // One key is for one thing.
 var fingerprintLaws = []Law{
-	{"fingerprint", "a claim for something else than the running one is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than the running one is a mismatch", func(b *bench) {
 		b.mismatchedWhen(func(engine.Claim) {})
 	}},
-	{"fingerprint", "a claim for something else than what was done is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than the done record is a mismatch", func(b *bench) {
 		b.mismatchedWhen(func(c engine.Claim) { b.settles(settled(c, engine.Done), engine.Released) })
 	}},
-	{"fingerprint", "a claim for something else than what failed is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than the failed record is a mismatch", func(b *bench) {
 		b.mismatchedWhen(func(c engine.Claim) { b.settles(settled(c, engine.Failed), engine.Released) })
 	}},
-	{"fingerprint", "a claim for something else than what is said to be unknown is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than a settled unknown record is a mismatch", func(b *bench) {
 		b.mismatchedWhen(func(c engine.Claim) { b.settles(settled(c, engine.Unknown), engine.Released) })
 	}},
-	{"fingerprint", "a claim for something else than what ran out is a mismatch", func(b *bench) {
+	{"fingerprint", "a claim with another fingerprint than an expired claim is a mismatch", func(b *bench) {
 		b.mismatchedWhen(func(engine.Claim) { b.passAll() })
 	}},
-	{"fingerprint", "a claim repeated for something else is a mismatch", func(b *bench) {
+	{"fingerprint", "a repeated claim with another fingerprint is a mismatch", func(b *bench) {
 		c := about(b.claim(), "this")
 		b.begins(c)
 		b.disclaimed(about(resent(c), "that"), engine.ErrMismatch)
@@ -40,7 +40,7 @@ var fingerprintLaws = []Law{
 		b.passMost()
 		b.is(c, engine.Unknown)
 	}},
-	{"fingerprint", "who does not say what it is for is told of all", func(b *bench) {
+	{"fingerprint", "a claim without a fingerprint finds any record", func(b *bench) {
 		c := about(b.claim(), "this")
 		b.begins(c)
 		b.finds(b.claim(), engine.Running)
@@ -50,7 +50,7 @@ var fingerprintLaws = []Law{
 			b.errorf("the record is for %q, want %q", r.Fingerprint, "this")
 		}
 	}},
-	{"fingerprint", "who does not say what it is for takes nothing away", func(b *bench) {
+	{"fingerprint", "a claim without a fingerprint keeps the record's fingerprint", func(b *bench) {
 		c := about(b.claim(), "this")
 		b.begins(c)
 		b.finds(b.claim(), engine.Running)
@@ -59,7 +59,7 @@ var fingerprintLaws = []Law{
 		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
 		b.finds(about(b.claim(), "this"), engine.Running)
 	}},
-	{"fingerprint", "a record that does not say what it is for matches all", func(b *bench) {
+	{"fingerprint", "a record without a fingerprint matches any claim", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.finds(about(b.claim(), "this"), engine.Running)
@@ -68,7 +68,7 @@ var fingerprintLaws = []Law{
 		b.finds(about(b.claim(), "this"), engine.Done)
 		b.finds(about(b.claim(), "that"), engine.Done)
 	}},
-	{"fingerprint", "of two things under one key at once one is granted and the other a mismatch", func(b *bench) {
+	{"fingerprint", "of two concurrent claims with different fingerprints one is granted and the other is a mismatch", func(b *bench) {
 		for range 10 {
 			cs := []engine.Claim{about(b.claim(), "this"), about(b.claim(), "that")}
 			var granted, mismatched atomic.Int32
@@ -91,7 +91,7 @@ var fingerprintLaws = []Law{
 			}
 		}
 	}},
-	{"fingerprint", "what a key was for is forgotten with its record", func(b *bench) {
+	{"fingerprint", "a fingerprint expires with its record", func(b *bench) {
 		c := about(b.claim(), "this")
 		b.begins(c)
 		b.settles(settled(c, engine.Absent), engine.Released)
@@ -104,12 +104,12 @@ var fingerprintLaws = []Law{
 			}
 		}
 	}},
-	{"fingerprint", "what a key was for is forgotten with a claim that keeps nothing", func(b *bench) {
+	{"fingerprint", "a fingerprint expires with a claim that retains nothing", func(b *bench) {
 		b.begins(retaining(about(b.claim(), "this"), 0))
 		b.passAll()
 		b.begins(about(b.claim(), "that"))
 	}},
-	{"fingerprint", "fingerprints are compared whole", func(b *bench) {
+	{"fingerprint", "fingerprints are compared completely", func(b *bench) {
 		for i, f := range []string{"this", "x", "a\x00b", "订单"} {
 			c := about(b.claimOf(oddKeys[i]), f)
 			b.begins(c)

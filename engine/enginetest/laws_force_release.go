@@ -10,7 +10,7 @@ import (
 
 // How an operator takes a lock away: T13's leaked lock that is deleted.
 var seizeLaws = []Law{
-	{"seize", "a lock that is seized is free", func(b *bench) {
+	{"force-release", "a lock that is released by force is free", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			b.granted(b.as(k, ann))
 			b.seize()
@@ -19,7 +19,7 @@ var seizeLaws = []Law{
 			b.leaves(c, engine.Released)
 		})
 	}},
-	{"seize", "a seizure says what it took from whom", func(b *bench) {
+	{"force-release", "a forced release returns the lock and its holders", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			a := b.as(k, ann)
 			g := b.granted(a)
@@ -29,7 +29,7 @@ var seizeLaws = []Law{
 			}
 		})
 	}},
-	{"seize", "a seizure takes from all who read", func(b *bench) {
+	{"force-release", "a forced release ends the holds of all readers", func(b *bench) {
 		b.inspector()
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
@@ -39,7 +39,7 @@ var seizeLaws = []Law{
 		b.revoked(c)
 		b.granted(b.write(eve))
 	}},
-	{"seize", "a seizure takes from all who have a permit", func(b *bench) {
+	{"force-release", "a forced release ends all permits", func(b *bench) {
 		b.inspector()
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
 		b.granted(a)
@@ -49,7 +49,7 @@ var seizeLaws = []Law{
 		b.revoked(c)
 		b.granted(b.permit(eve, 1))
 	}},
-	{"seize", "a seizure takes what a writer reads as well", func(b *bench) {
+	{"force-release", "a forced release ends the read hold of a writer as well", func(b *bench) {
 		b.inspector()
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
@@ -59,7 +59,7 @@ var seizeLaws = []Law{
 		b.revoked(read)
 		b.granted(b.write(bob))
 	}},
-	{"seize", "a renewal after a seizure says that it was one", func(b *bench) {
+	{"force-release", "a renewal after a forced release fails as revoked", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			a := b.as(k, ann)
 			b.granted(a)
@@ -67,7 +67,7 @@ var seizeLaws = []Law{
 			b.revoked(a)
 		})
 	}},
-	{"seize", "every entry of a named owner learns of a seizure", func(b *bench) {
+	{"force-release", "every entry of a named owner is revoked by a forced release", func(b *bench) {
 		b.inspector()
 		one, two := b.ask(ann), b.ask(ann)
 		b.granted(one)
@@ -76,7 +76,7 @@ var seizeLaws = []Law{
 		b.revoked(one)
 		b.revoked(two)
 	}},
-	{"seize", "a seizure is remembered for longer than a lease", func(b *bench) {
+	{"force-release", "a revocation outlasts the lease", func(b *bench) {
 		b.inspector()
 		a := b.ask(ann)
 		b.granted(a)
@@ -84,7 +84,7 @@ var seizeLaws = []Law{
 		b.pass(3 * b.Lease)
 		b.revoked(a)
 	}},
-	{"seize", "a seizure is remembered for longer than a long lease", func(b *bench) {
+	{"force-release", "a revocation outlasts a long lease", func(b *bench) {
 		b.inspector()
 		clock := b.clock()
 		b.everyKind(func(k engine.Kind) {
@@ -95,7 +95,7 @@ var seizeLaws = []Law{
 			b.revoked(a)
 		})
 	}},
-	{"seize", "a renewal says that it was a seizure although another has the lock now", func(b *bench) {
+	{"force-release", "a renewal fails as revoked although another holder has the lock now", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			a, c := b.as(k, ann), b.as(rival(k), bob)
 			b.granted(a)
@@ -106,7 +106,7 @@ var seizeLaws = []Law{
 			b.leaves(c, engine.Released)
 		})
 	}},
-	{"seize", "who lost a lock otherwise is not told that it was seized", func(b *bench) {
+	{"force-release", "a renewal after another loss does not fail as revoked", func(b *bench) {
 		b.inspector()
 		a, c := b.ask(ann), b.ask(bob)
 		b.granted(a)
@@ -117,7 +117,7 @@ var seizeLaws = []Law{
 			b.errorf("error %v, want %v", err, engine.ErrNotHolder)
 		}
 	}},
-	{"seize", "who was robbed does not disturb who came after", func(b *bench) {
+	{"force-release", "a former holder does not change the new hold", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			a, c := b.as(k, ann), b.as(rival(k), bob)
 			b.granted(a)
@@ -131,7 +131,7 @@ var seizeLaws = []Law{
 			b.leaves(c, engine.Released)
 		})
 	}},
-	{"seize", "who was robbed may come back", func(b *bench) {
+	{"force-release", "a former holder may acquire the lock again", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			b.granted(b.as(k, ann))
 			b.seize()
@@ -143,7 +143,7 @@ var seizeLaws = []Law{
 			b.leaves(a, engine.Released)
 		})
 	}},
-	{"seize", "fences rise over a seizure", func(b *bench) {
+	{"force-release", "fences rise across a forced release", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
 				a, c := demand(b.as(k, ann)), demand(b.as(rival(k), bob))
@@ -156,7 +156,7 @@ var seizeLaws = []Law{
 			}
 		})
 	}},
-	{"seize", "who waits is told of a seizure", func(b *bench) {
+	{"force-release", "a forced release notifies waiters", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			b.granted(b.as(k, ann))
 			c := b.linesUp(b.as(rival(k), bob))
@@ -169,7 +169,7 @@ var seizeLaws = []Law{
 			b.leaves(c, engine.Released)
 		})
 	}},
-	{"seize", "those in line keep their places over a seizure", func(b *bench) {
+	{"force-release", "waiters keep their positions across a forced release", func(b *bench) {
 		b.inspector()
 		b.granted(b.fair(ann))
 		line := b.lineOf(2, b.fair)
@@ -179,7 +179,7 @@ var seizeLaws = []Law{
 		b.busy(b.fair(ann))
 		b.servedInOrder(line)
 	}},
-	{"seize", "there is nothing to take from a lock that is free", func(b *bench) {
+	{"force-release", "a forced release of a free lock returns no holders", func(b *bench) {
 		b.inspector()
 		a := b.ask(ann)
 		b.tookFrom()
@@ -188,7 +188,7 @@ var seizeLaws = []Law{
 		b.tookFrom()
 		b.granted(b.ask(bob))
 	}},
-	{"seize", "a seizure of a lock that nobody holds empties the line", func(b *bench) {
+	{"force-release", "a forced release of a free lock empties its queue", func(b *bench) {
 		b.everyLine(func(ask func(string) engine.Request) {
 			b.lineOfFree(ask)
 			c := ask(eve)
@@ -199,7 +199,7 @@ var seizeLaws = []Law{
 			b.leaves(c, engine.Released)
 		})
 	}},
-	{"seize", "who stood in a line that was emptied takes a new place", func(b *bench) {
+	{"force-release", "a waiter of an emptied queue gets a new position", func(b *bench) {
 		b.everyLine(func(ask func(string) engine.Request) {
 			line, c := b.lineOfFree(ask), b.forLong(ask(eve))
 			b.seize()
@@ -210,7 +210,7 @@ var seizeLaws = []Law{
 			b.servedInOrder([]engine.Request{line[1], line[0]})
 		})
 	}},
-	{"seize", "all who stood in a line that was emptied are told", func(b *bench) {
+	{"force-release", "emptying a queue notifies all its waiters", func(b *bench) {
 		b.everyLine(func(ask func(string) engine.Request) {
 			line := b.lineOfFree(ask)
 			var wakes []<-chan struct{}
@@ -228,7 +228,7 @@ var seizeLaws = []Law{
 			}
 		})
 	}},
-	{"seize", "a seizure takes the lock at its key and no other", func(b *bench) {
+	{"force-release", "a forced release does not touch other locks", func(b *bench) {
 		b.inspector()
 		a, c := b.ask(ann), b.askFor("other", ann)
 		b.granted(a)
@@ -237,13 +237,13 @@ var seizeLaws = []Law{
 		b.renewed(c)
 		b.held(c)
 	}},
-	{"seize", "a seizure whose context is done takes nothing", func(b *bench) {
+	{"force-release", "a forced release whose context is done changes nothing", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.cancelled(second(b.inspector().ForceRelease(b.done(), a.Key)))
 		b.renewed(a)
 	}},
-	{"seize", "each client is told of what was seized from it", func(b *bench) {
+	{"force-release", "a forced release notifies the client of the holder", func(b *bench) {
 		i := b.inspector()
 		a, c := b.read(b.client(1)+":1"), b.read(b.client(2)+":7")
 		b.granted(a)
@@ -258,7 +258,7 @@ var seizeLaws = []Law{
 		b.told(wakeOne)
 		b.told(wakeTwo)
 	}},
-	{"seize", "a client is told whatever kind of lock was seized from it", func(b *bench) {
+	{"force-release", "a forced release of any kind notifies the client", func(b *bench) {
 		wake, stop := b.inspector().Watch(b.client(1))
 		defer stop()
 		b.told(wake)
@@ -268,7 +268,7 @@ var seizeLaws = []Law{
 			b.told(wake)
 		})
 	}},
-	{"seize", "every client through which a named owner entered is told of a seizure", func(b *bench) {
+	{"force-release", "a forced release notifies every client of a named owner", func(b *bench) {
 		i := b.inspector()
 		wakeOne, stopOne := i.Watch(b.client(1))
 		defer stopOne()
@@ -287,7 +287,7 @@ var seizeLaws = []Law{
 			b.told(wakeTwo)
 		})
 	}},
-	{"seize", "a client that stops watching is not told any more", func(b *bench) {
+	{"force-release", "a client that stops watching is no longer notified", func(b *bench) {
 		wake, stop := b.inspector().Watch(b.client(1))
 		b.told(wake)
 		stop()

@@ -40,13 +40,13 @@ var grantLaws = []Law{
 		}
 	}},
 	// S2 asks for this of guards; locks tell it as well.
-	{"grant", "a refusal tells what is left of the lease", func(b *bench) {
+	{"grant", "a refusal says how much of the lease is left", func(b *bench) {
 		b.granted(b.ask(ann))
 		if left := b.busy(b.ask(bob)).Left; left <= 0 || left > b.Lease {
 			b.errorf("%v are said to be left of a lease of %v", left, b.Lease)
 		}
 	}},
-	{"grant", "what is left of a lease gets less", func(b *bench) {
+	{"grant", "the remaining lease falls", func(b *bench) {
 		b.granted(b.ask(ann))
 		b.passMost()
 		if left := b.busy(b.ask(bob)).Left; left <= 0 || left > b.Lease/2 {

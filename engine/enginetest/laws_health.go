@@ -8,7 +8,7 @@ import (
 
 // How an engine is, as it says itself (S8, T7).
 var healthLaws = []Law{
-	{"health", "an engine that works says what it is made of", func(b *bench) {
+	{"health", "a healthy engine reports its topology", func(b *bench) {
 		for _, h := range b.wholes() {
 			if h.Topology == "" || len(h.Nodes)+len(h.Parts) == 0 {
 				b.errorf("it is %q, of %d nodes and %d parts", h.Topology, len(h.Nodes), len(h.Parts))
@@ -40,7 +40,7 @@ var healthLaws = []Law{
 			b.errorf("the fence was %d and is %d", g.Fence, after.Fence)
 		}
 	}},
-	{"health", "a probe tells the same run of a server again", func(b *bench) {
+	{"health", "repeated probes report the same run of a server", func(b *bench) {
 		type run struct{ addr, id string }
 		seen := make(map[run]bool)
 		for _, n := range b.nodes() {
@@ -52,10 +52,10 @@ var healthLaws = []Law{
 			}
 		}
 	}},
-	{"health", "a probe with a context that is done says so", func(b *bench) {
+	{"health", "a probe whose context is done fails", func(b *bench) {
 		b.cancelled(second(b.prober().Probe(b.done())))
 	}},
-	{"health", "a clock that was moved is off by as much", func(b *bench) {
+	{"health", "a probe reports the offset of a moved clock", func(b *bench) {
 		before, moved := b.offsets(), false
 		clock := b.clock()
 		clock.Step(time.Hour)

@@ -24,7 +24,7 @@ var inputLaws = []Law{
 	{"input", "a request with a negative lease is refused", func(b *bench) {
 		b.nonsense(func(r *engine.Request) { r.Lease = -b.Lease })
 	}},
-	{"input", "one bad request in a batch does not spoil the others", func(b *bench) {
+	{"input", "one bad request in a batch does not affect the others", func(b *bench) {
 		good, bad := b.ask(ann), b.ask(bob)
 		bad.Attempt = ""
 		b.granted(good)
@@ -33,7 +33,7 @@ var inputLaws = []Law{
 			b.errorf("the answers are %v, want an error for the first alone", errs)
 		}
 	}},
-	{"input", "odd keys are locks like any other", func(b *bench) {
+	{"input", "unusual keys are valid locks", func(b *bench) {
 		rs := make([]engine.Request, len(oddKeys))
 		for i, key := range oddKeys {
 			rs[i] = lasting(b.askFor(key, ann), 5*b.Lease)
@@ -45,7 +45,7 @@ var inputLaws = []Law{
 			b.free(r)
 		}
 	}},
-	{"input", "keys that look alike are different locks", func(b *bench) {
+	{"input", "similar keys are different locks", func(b *bench) {
 		for i, name := range []string{"key", "Key", "key ", " key", "key:", "k\u0435y", "key\x00", "kéy", "ke\u0301y"} {
 			if g := b.granted(b.askFor(name, somebody(i))); g.Count != 1 {
 				b.errorf("%q has been entered %d times", name, g.Count)

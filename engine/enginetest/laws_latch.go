@@ -8,12 +8,12 @@ import (
 
 // When a latch opens: T1.
 var latchLaws = []Law{
-	{"latch", "a latch opens when it has been counted down as often as its limit says", func(b *bench) {
+	{"latch", "a latch opens after as many counts as its limit", func(b *bench) {
 		for _, want := range []int{2, 1, 0} {
 			b.counted(b.latch(3), want)
 		}
 	}},
-	{"latch", "a latch nobody has heard of is closed", func(b *bench) {
+	{"latch", "a new latch is closed", func(b *bench) {
 		b.counted(looking(b.latch(3)), 3)
 	}},
 	{"latch", "looking at a latch does not count it down", func(b *bench) {
@@ -41,36 +41,36 @@ var latchLaws = []Law{
 		b.counted(b.latch(1), 0)
 		b.counted(looking(b.latch(1)), 0)
 	}},
-	{"latch", "the limit that a latch began with is the one that counts", func(b *bench) {
+	{"latch", "the first limit of a latch counts", func(b *bench) {
 		b.counted(b.latch(3), 2)
 		b.counted(b.latch(1), 1)
 		b.counted(looking(b.latch(9)), 1)
 		b.counted(b.latch(9), 0)
 	}},
-	{"latch", "the limit of who only looks first counts", func(b *bench) {
+	{"latch", "the limit of a first look counts", func(b *bench) {
 		b.counted(looking(b.latch(2)), 2)
 		b.counted(b.latch(5), 1)
 	}},
-	{"latch", "a latch is forgotten a lease after the last who counted", func(b *bench) {
+	{"latch", "a latch expires one lease after the last count", func(b *bench) {
 		r := b.latch(2)
 		b.counted(r, 1)
 		b.passAll()
 		b.counted(looking(b.latch(3)), 3)
 		b.counted(r, 2)
 	}},
-	{"latch", "an open latch is forgotten a lease after the last call", func(b *bench) {
+	{"latch", "an open latch expires one lease after the last call", func(b *bench) {
 		b.counted(b.latch(1), 0)
 		b.passAll()
 		b.counted(looking(b.latch(1)), 1)
 	}},
-	{"latch", "a latch is remembered while it is counted down", func(b *bench) {
+	{"latch", "a latch does not expire while it is counted down", func(b *bench) {
 		for want := 4; want >= 2; want-- {
 			b.counted(b.latch(5), want)
 			b.passMost()
 		}
 		b.counted(looking(b.latch(5)), 2)
 	}},
-	{"latch", "a latch is remembered while somebody looks", func(b *bench) {
+	{"latch", "a latch does not expire while callers look at it", func(b *bench) {
 		r := b.latch(3)
 		b.counted(r, 2)
 		for range 3 {
@@ -79,7 +79,7 @@ var latchLaws = []Law{
 		}
 		b.counted(r, 2)
 	}},
-	{"latch", "every latch counts for itself", func(b *bench) {
+	{"latch", "latches are independent", func(b *bench) {
 		one, two := b.latch(2), b.latch(3)
 		two.Key += "two"
 		b.counted(one, 1)
@@ -87,7 +87,7 @@ var latchLaws = []Law{
 		b.counted(b.latch(2), 0)
 		b.counted(two, 2)
 	}},
-	{"latch", "those who listen are told when a latch opens", func(b *bench) {
+	{"latch", "opening a latch notifies its listeners", func(b *bench) {
 		b.counted(b.latch(2), 1)
 		var wakes []<-chan struct{}
 		for range 3 {
@@ -101,7 +101,7 @@ var latchLaws = []Law{
 			b.told(wake)
 		}
 	}},
-	{"latch", "a limit that is not above zero makes no latch", func(b *bench) {
+	{"latch", "a latch with a limit of zero or less is refused", func(b *bench) {
 		for _, limit := range []int{0, -1} {
 			b.rejected(second(b.latcher().CountDown(b.ctx, b.latch(limit))))
 			b.rejected(second(b.latcher().CountDown(b.ctx, looking(b.latch(limit)))))
@@ -113,7 +113,7 @@ var latchLaws = []Law{
 		b.cancelled(err)
 		b.counted(looking(b.latch(1)), 1)
 	}},
-	{"latch", "those who count at once are all counted", func(b *bench) {
+	{"latch", "concurrent counts are all counted", func(b *bench) {
 		const n = 20
 		rs, lefts := make([]engine.Request, n), make([]int, n)
 		for i := range rs {

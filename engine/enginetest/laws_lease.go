@@ -10,18 +10,18 @@ import (
 
 // How long a lock survives its holder: R2's "no deadlock when a holder dies".
 var leaseLaws = []Law{
-	{"lease", "a lease runs out", func(b *bench) {
+	{"lease", "a lease expires", func(b *bench) {
 		b.granted(b.ask(ann))
 		b.passAll()
 		b.granted(b.ask(bob))
 	}},
-	{"lease", "a lease does not run out early", func(b *bench) {
+	{"lease", "a lease does not expire early", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.passMost()
 		b.held(a)
 	}},
-	{"lease", "every lock has a lease of its own", func(b *bench) {
+	{"lease", "leases of different locks are independent", func(b *bench) {
 		short, long := b.askFor("short", ann), lasting(b.askFor("long", ann), 3*b.Lease)
 		b.granted(long)
 		b.granted(short)
@@ -29,7 +29,7 @@ var leaseLaws = []Law{
 		b.free(short)
 		b.held(long)
 	}},
-	{"lease", "leases that run out together all run out", func(b *bench) {
+	{"lease", "leases that expire together all expire", func(b *bench) {
 		rs := make([]engine.Request, 500)
 		for i := range rs {
 			rs[i] = b.askFor(fmt.Sprint(i), ann)
@@ -44,7 +44,7 @@ var leaseLaws = []Law{
 			}
 		})
 	}},
-	{"lease", "who comes after a lease has run out gets a whole one", func(b *bench) {
+	{"lease", "a holder after an expired lease gets a full lease", func(b *bench) {
 		b.granted(b.ask(ann))
 		b.passAll()
 		c := b.ask(bob)
@@ -52,7 +52,7 @@ var leaseLaws = []Law{
 		b.passMost()
 		b.held(c)
 	}},
-	{"lease", "a holder whose lease ran out begins at one", func(b *bench) {
+	{"lease", "a holder whose lease expired is counted from one", func(b *bench) {
 		b.granted(b.ask(ann))
 		b.passAll()
 		a := b.ask(ann)
@@ -62,7 +62,7 @@ var leaseLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.free(a)
 	}},
-	{"lease", "the longest lease there is does not wrap around", func(b *bench) {
+	{"lease", "the longest possible lease does not overflow", func(b *bench) {
 		if most := b.Capabilities().LongestLease; most > 0 {
 			b.skip("the engine grants no lease that long")
 		}
@@ -75,7 +75,7 @@ var leaseLaws = []Law{
 		}
 		b.leaves(a, engine.Released) // no lease will do it
 	}},
-	{"lease", "no lease is longer than the engine says", func(b *bench) {
+	{"lease", "no lease is longer than LongestLease", func(b *bench) {
 		most := b.Capabilities().LongestLease
 		if most == 0 {
 			b.skip("the engine grants any lease")

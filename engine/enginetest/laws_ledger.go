@@ -37,7 +37,7 @@ var ledgerLaws = []Law{
 		b.unchanged(was)
 		b.begins(resent(c))
 	}},
-	{"ledger", "a look whose context is done sees nothing", func(b *bench) {
+	{"ledger", "a lookup whose context is done fails", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.cancelled(second(b.ledger().Lookup(b.done(), c.Key)))
@@ -69,15 +69,15 @@ var ledgerInputLaws = []Law{
 			b.senseless(func(c *engine.Claim, s *engine.Settlement) { c.Lease, *s = lease, undone(*c); s.Lease = lease })
 		}
 	}},
-	{"ledger", "a claim that is to be retained for less than no time is refused", func(b *bench) {
+	{"ledger", "a claim with a negative retention is refused", func(b *bench) {
 		b.senseless(func(c *engine.Claim, s *engine.Settlement) { c.Retain, s.Retain = -b.Lease, -b.Lease })
 	}},
-	{"ledger", "nothing is settled as what is no outcome", func(b *bench) {
+	{"ledger", "a settlement with an invalid outcome is refused", func(b *bench) {
 		for _, o := range []engine.State{engine.Running, engine.Unknown + 1, 255} {
 			b.unsettled(func(s *engine.Settlement) { s.Outcome = o })
 		}
 	}},
-	{"ledger", "an outcome that is kept for no time is refused", func(b *bench) {
+	{"ledger", "an outcome without a retention is refused", func(b *bench) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown} {
 			for _, d := range []time.Duration{0, -b.Lease} {
 				b.unsettled(func(s *engine.Settlement) { s.Outcome, s.Retain = o, d })
@@ -85,15 +85,15 @@ var ledgerInputLaws = []Law{
 			}
 		}
 	}},
-	{"ledger", "what is abandoned has no outcome", func(b *bench) {
+	{"ledger", "an abandoned claim cannot have an outcome", func(b *bench) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown} {
 			b.unsettled(func(s *engine.Settlement) { s.Outcome, s.Abandon, s.Lease = o, true, b.Lease })
 		}
 	}},
-	{"ledger", "no key is nothing to look up", func(b *bench) {
+	{"ledger", "a lookup without a key is refused", func(b *bench) {
 		b.rejected(second(b.ledger().Lookup(b.ctx, "")))
 	}},
-	{"ledger", "one bad claim in a batch does not spoil the others", func(b *bench) {
+	{"ledger", "one bad claim in a batch does not affect the others", func(b *bench) {
 		good, bad := b.claim(), b.claim()
 		bad.Attempt = ""
 		b.begins(good)

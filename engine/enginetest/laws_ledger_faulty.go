@@ -45,7 +45,7 @@ var ledgerFaultyLaws = []Law{
 		b.arrives(f)
 		b.is(c, engine.Absent)
 	}},
-	{"ledger", "a late claim does not disturb who came meanwhile", func(b *bench) {
+	{"ledger", "a late claim does not change a newer claim", func(b *bench) {
 		c, d := taking(b.claim()), b.claim()
 		f, l := b.villain()
 		b.givesUp(f, OpClaim, func(ctx context.Context) error { return second(l.Claim(ctx, c)) })
@@ -54,7 +54,7 @@ var ledgerFaultyLaws = []Law{
 		b.arrives(f)
 		b.unchanged(was)
 	}},
-	{"ledger", "a late claim does not disturb what was done meanwhile", func(b *bench) {
+	{"ledger", "a late claim does not change an outcome settled meanwhile", func(b *bench) {
 		c := taking(b.claim())
 		f, l := b.villain()
 		b.givesUp(f, OpClaim, func(ctx context.Context) error { return second(l.Claim(ctx, c)) })
@@ -86,7 +86,7 @@ var ledgerFaultyLaws = []Law{
 			b.errorf("the record is %s", text(r))
 		}
 	}},
-	{"ledger", "a late settlement does not disturb who came meanwhile", func(b *bench) {
+	{"ledger", "a late settlement does not change a newer claim", func(b *bench) {
 		c, d := retaining(b.claim(), 0), b.claim()
 		c.Lease, d.Lease = b.Lease/20, 4*b.Lease
 		b.begins(c)
@@ -118,7 +118,7 @@ var ledgerFaultyLaws = []Law{
 			b.errorf("the result became %q", r.Result)
 		}
 	}},
-	{"ledger", "a late abandonment does not undo the claim of who came meanwhile", func(b *bench) {
+	{"ledger", "a late abandon does not undo a newer claim", func(b *bench) {
 		c, d := retaining(b.claim(), 0), b.claim()
 		c.Lease = b.Lease / 20
 		b.begins(c)
@@ -139,7 +139,7 @@ var ledgerFaultyLaws = []Law{
 		b.passMost()
 		b.is(c, engine.Running)
 	}},
-	{"ledger", "a late renewal does not bring a claim back", func(b *bench) {
+	{"ledger", "a late renewal does not restore a claim", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		f, l := b.villain()
@@ -148,7 +148,7 @@ var ledgerFaultyLaws = []Law{
 		b.arrives(f)
 		b.is(c, engine.Absent)
 	}},
-	{"ledger", "a late renewal does not prolong the claim of who came meanwhile", func(b *bench) {
+	{"ledger", "a late renewal does not prolong a newer claim", func(b *bench) {
 		c, d := retaining(b.claim(), 0), b.claim()
 		c.Lease = b.Lease / 20
 		b.begins(c)

@@ -20,14 +20,14 @@ var memberLaws = []Law{
 		b.known([]int{2})
 		b.known([]int{2, 1, 3}, b.member(1))
 	}},
-	{"member", "only those clients are returned that are asked for", func(b *bench) {
+	{"member", "only requested clients are returned", func(b *bench) {
 		b.registers(b.member(1), 50*b.Lease)
 		b.registers(b.member(2), 50*b.Lease)
 		b.known([]int{2}, b.member(2))
 		b.known([]int{1, 2}, b.member(1), b.member(2))
 		b.known(nil)
 	}},
-	{"member", "a client is forgotten when its time is over", func(b *bench) {
+	{"member", "a registration expires", func(b *bench) {
 		b.registers(b.member(1), b.Lease)
 		b.registers(b.member(2), 3*b.Lease)
 		b.passAll()
@@ -40,7 +40,7 @@ var memberLaws = []Law{
 		b.passMost()
 		b.known([]int{1}, b.member(1))
 	}},
-	{"member", "what a client said last about itself is what is known", func(b *bench) {
+	{"member", "the last registration of a client counts", func(b *bench) {
 		m := b.member(1)
 		b.registers(m, 50*b.Lease)
 		m.Name = "another shop"

@@ -14,7 +14,7 @@ var noteLaws = []Law{
 	{"note", "a note that was never written has no text", func(b *bench) {
 		b.noted("n", "", 0)
 	}},
-	{"note", "what was written last is what a note says", func(b *bench) {
+	{"note", "a note has the text written last", func(b *bench) {
 		b.writes("n", "one", 0)
 		b.noted("n", "one", 1)
 		b.writes("n", "two", 1)
@@ -28,7 +28,7 @@ var noteLaws = []Law{
 		b.writes("n", "", 1)
 		b.noted("n", "", 2)
 	}},
-	{"note", "a note is not written by one who has not read the last", func(b *bench) {
+	{"note", "a note is not overwritten with an outdated version", func(b *bench) {
 		b.writes("n", "one", 0)
 		b.conflicts("n", "another", 0)
 		b.conflicts("n", "another", 2)
@@ -36,7 +36,7 @@ var noteLaws = []Law{
 		b.conflicts("n", "another", 1)
 		b.noted("n", "two", 2)
 	}},
-	{"note", "of many who write a note at once one does", func(b *bench) {
+	{"note", "of concurrent writes of a note one succeeds", func(b *bench) {
 		b.notes()
 		var wrote atomic.Int32
 		b.together(8, func(i int) {
@@ -63,7 +63,7 @@ var noteLaws = []Law{
 			b.errorf("it is %v old, and was written %v ago", age, b.Lease*6/10)
 		}
 	}},
-	{"note", "a note tells how long ago it was written", func(b *bench) {
+	{"note", "a note reports its age", func(b *bench) {
 		b.writes("n", "one", 0)
 		if age := b.note("n").Age; age < 0 || age > b.Lease/5 {
 			b.errorf("a new one is %v old", age)
@@ -77,7 +77,7 @@ var noteLaws = []Law{
 			b.errorf("a new one is %v old", age)
 		}
 	}},
-	{"note", "a note is never from the future", func(b *bench) {
+	{"note", "the age of a note is never negative", func(b *bench) {
 		b.notes()
 		clock := b.clock()
 		b.writes("n", "one", 0)
@@ -86,12 +86,12 @@ var noteLaws = []Law{
 			b.errorf("it is %v old after the clock was set back", age)
 		}
 	}},
-	{"note", "a note lasts", func(b *bench) {
+	{"note", "a note does not expire", func(b *bench) {
 		b.writes("n", "one", 0)
 		b.passAll()
 		b.noted("n", "one", 1)
 	}},
-	{"note", "a note is no lock", func(b *bench) {
+	{"note", "notes and locks are independent", func(b *bench) {
 		b.writes("k", "one", 0)
 		a := b.ask(ann)
 		b.granted(a)
@@ -113,12 +113,12 @@ var noteLaws = []Law{
 			b.errorf("one without a name is %+v", n)
 		}
 	}},
-	{"note", "a note is not written for one whose context is done", func(b *bench) {
+	{"note", "a write whose context is done changes nothing", func(b *bench) {
 		b.cancelled(b.notes().WriteNote(b.done(), b.prefix+"n", "one", 0))
 		b.noted("n", "", 0)
 		b.cancelled(second(b.notes().ReadNote(b.done(), b.prefix+"n")))
 	}},
-	{"note", "a note whose writer heard nothing is written with the same text again", func(b *bench) {
+	{"note", "a write whose reply was lost succeeds when repeated", func(b *bench) {
 		b.notes()
 		f := NewFaulty(b.Engine)
 		n := f.Capabilities().Notes
@@ -127,7 +127,7 @@ var noteLaws = []Law{
 		b.writes("n", "one", 0)
 		b.noted("n", "one", 1)
 	}},
-	{"note", "a note that comes late does not replace one that came meanwhile", func(b *bench) {
+	{"note", "a late write does not replace a newer note", func(b *bench) {
 		b.notes()
 		f := NewFaulty(b.Engine)
 		n := f.Capabilities().Notes

@@ -9,12 +9,12 @@ import (
 // When waiters are told to try again. Only what must arrive is a law: wake-ups
 // may be spurious.
 var notifyLaws = []Law{
-	{"notify", "who begins to listen is told at once", func(b *bench) {
+	{"notify", "a new listener is notified at once", func(b *bench) {
 		wake, stop := b.listen(b.ask(ann))
 		defer stop()
 		b.told(wake)
 	}},
-	{"notify", "a release is told to who listens", func(b *bench) {
+	{"notify", "a release notifies listeners", func(b *bench) {
 		a := b.ask(ann)
 		wake, stop := b.listen(a)
 		defer stop()
@@ -25,7 +25,7 @@ var notifyLaws = []Law{
 			b.told(wake)
 		}
 	}},
-	{"notify", "an abandoned hold is told to who listens", func(b *bench) {
+	{"notify", "an abandoned hold notifies listeners", func(b *bench) {
 		a := b.ask(ann)
 		wake, stop := b.listen(a)
 		defer stop()
@@ -34,7 +34,7 @@ var notifyLaws = []Law{
 		b.abandons(a, engine.Released)
 		b.told(wake)
 	}},
-	{"notify", "the last entry of a named owner is told when it ends", func(b *bench) {
+	{"notify", "the end of a named owner's last entry notifies listeners", func(b *bench) {
 		first, second := b.ask(ann), b.ask(ann)
 		wake, stop := b.listen(first)
 		defer stop()
@@ -46,7 +46,7 @@ var notifyLaws = []Law{
 		b.leaves(second, engine.Released)
 		b.told(wake)
 	}},
-	{"notify", "all who listen are told", func(b *bench) {
+	{"notify", "all listeners are notified", func(b *bench) {
 		a := b.ask(ann)
 		var wakes []<-chan struct{}
 		for range 10 {
@@ -61,7 +61,7 @@ var notifyLaws = []Law{
 			b.told(wake)
 		}
 	}},
-	{"notify", "every lock has listeners of its own", func(b *bench) {
+	{"notify", "listeners of different locks are independent", func(b *bench) {
 		one, two := b.askFor("one", ann), b.askFor("two", ann)
 		wakeOne, stopOne := b.listen(one)
 		defer stopOne()
@@ -75,7 +75,7 @@ var notifyLaws = []Law{
 			b.told(wake)
 		}
 	}},
-	{"notify", "a release counts who listens", func(b *bench) {
+	{"notify", "a release counts the listeners", func(b *bench) {
 		a := b.ask(ann)
 		wake, stop := b.listen(a)
 		defer stop()
@@ -85,14 +85,14 @@ var notifyLaws = []Law{
 			b.errorf("%d are said to listen, want at least 1", p.Listeners)
 		}
 	}},
-	{"notify", "a release counts nobody where nobody listens", func(b *bench) {
+	{"notify", "a release without listeners counts none", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		if p := b.leaves(a, engine.Released); p.Listeners != 0 {
 			b.errorf("%d are said to listen, want none", p.Listeners)
 		}
 	}},
-	{"notify", "who stops listening is not told any more", func(b *bench) {
+	{"notify", "a stopped listener is no longer notified", func(b *bench) {
 		a := b.ask(ann)
 		wake, stop := b.listen(a)
 		b.told(wake)
@@ -106,7 +106,7 @@ var notifyLaws = []Law{
 			b.errorf("a release was told to one who had stopped listening")
 		}
 	}},
-	{"notify", "one who stops listening does not silence another", func(b *bench) {
+	{"notify", "stopping one listener does not stop another", func(b *bench) {
 		a := b.ask(ann)
 		_, stopOne := b.listen(a)
 		wake, stop := b.listen(a)
@@ -129,7 +129,7 @@ var notifyLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.told(wake)
 	}},
-	{"notify", "who listens again is told again", func(b *bench) {
+	{"notify", "a listener that subscribes again is notified again", func(b *bench) {
 		a := b.ask(ann)
 		for range 3 {
 			wake, stop := b.listen(a)
@@ -140,7 +140,7 @@ var notifyLaws = []Law{
 			stop()
 		}
 	}},
-	{"notify", "one who listens but does not look holds up nobody", func(b *bench) {
+	{"notify", "a listener that does not read blocks no other", func(b *bench) {
 		a := b.ask(ann)
 		_, stop := b.listen(a)
 		defer stop()

@@ -10,7 +10,7 @@ import (
 
 // What an operator sees: T13's search for a leaked lock.
 var operatorLaws = []Law{
-	{"operator", "a lock that is held is listed with who holds it", func(b *bench) {
+	{"operator", "a held lock is listed with its holders", func(b *bench) {
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Write, engine.Permit} {
 			if !b.Capabilities().Has(k) {
 				continue
@@ -28,7 +28,7 @@ var operatorLaws = []Law{
 			}
 		}
 	}},
-	{"operator", "what is left of a lease is listed", func(b *bench) {
+	{"operator", "the remaining lease is listed", func(b *bench) {
 		a := b.ask(ann)
 		b.inspector()
 		b.granted(a)
@@ -74,7 +74,7 @@ var operatorLaws = []Law{
 			b.errorf("the holders are %+v, want bob alone", h)
 		}
 	}},
-	{"operator", "a writer that also reads is listed first as who writes", func(b *bench) {
+	{"operator", "a writer that also reads is listed first as the writer", func(b *bench) {
 		b.inspector()
 		a := b.write(ann)
 		g := b.granted(a)
@@ -103,7 +103,7 @@ var operatorLaws = []Law{
 			b.errorf("two permits are seen as %+v", l)
 		}
 	}},
-	{"operator", "who waits for a fair lock is listed in order", func(b *bench) {
+	{"operator", "waiters for a fair lock are listed in order", func(b *bench) {
 		b.inspector()
 		a := b.fair(ann)
 		b.granted(a)
@@ -113,18 +113,18 @@ var operatorLaws = []Law{
 		}
 		b.inLine(line)
 	}},
-	{"operator", "who waits to read or write is listed in order", func(b *bench) {
+	{"operator", "waiting readers and writers are listed in order", func(b *bench) {
 		b.inspector()
 		a := b.write(ann)
 		b.granted(a)
 		b.inLine([]engine.Request{b.linesUp(b.read(bob)), b.linesUp(b.write(eve)), b.linesUp(b.read(somebody(1)))})
 	}},
-	{"operator", "who waits for a permit is listed in order", func(b *bench) {
+	{"operator", "waiters for a permit are listed in order", func(b *bench) {
 		b.inspector()
 		b.granted(b.permit(ann, 1))
 		b.inLine(b.lineOf(3, func(holder string) engine.Request { return b.permit(holder, 1) }))
 	}},
-	{"operator", "a waiter whose place has ended is not listed", func(b *bench) {
+	{"operator", "a waiter whose position expired is not listed", func(b *bench) {
 		b.inspector()
 		b.granted(b.forLong(b.fair(ann)))
 		b.busy(placed(b.fair(bob), b.Lease))
@@ -132,7 +132,7 @@ var operatorLaws = []Law{
 		b.passAll()
 		b.inLine([]engine.Request{c})
 	}},
-	{"operator", "who waits for a lock that is free is seen as well", func(b *bench) {
+	{"operator", "waiters for a free lock are listed as well", func(b *bench) {
 		b.inspector()
 		a := b.fair(ann)
 		b.granted(a)
@@ -170,7 +170,7 @@ var operatorLaws = []Law{
 		}
 		b.counted(looking(b.latch(2)), 1)
 	}},
-	{"operator", "looking at a lock changes nothing", func(b *bench) {
+	{"operator", "inspecting a lock changes nothing", func(b *bench) {
 		b.inspector()
 		a := b.ask(ann)
 		before := b.granted(a)
@@ -183,7 +183,7 @@ var operatorLaws = []Law{
 		b.passMost()
 		b.free(a)
 	}},
-	{"operator", "only what matches is listed", func(b *bench) {
+	{"operator", "only keys that match the pattern are listed", func(b *bench) {
 		b.inspector()
 		for _, name := range []string{"order:1", "order:22", "pay:1", "a*b", "a+b", "a[b]"} {
 			b.granted(lasting(b.askFor(name, ann), 5*b.Lease))
@@ -217,7 +217,7 @@ var operatorLaws = []Law{
 		}
 		b.together(len(rs), func(i int) { b.Release(b.ctx, rs[i]) })
 	}},
-	{"operator", "who listens for an exclusive lock is counted", func(b *bench) {
+	{"operator", "listeners of an exclusive lock are counted", func(b *bench) {
 		b.inspector()
 		a := b.ask(ann)
 		b.granted(a)
@@ -228,7 +228,7 @@ var operatorLaws = []Law{
 			b.errorf("%d are said to listen, want at least 1", l.Listeners)
 		}
 	}},
-	{"operator", "a look whose context is done says so", func(b *bench) {
+	{"operator", "an inspection whose context is done fails", func(b *bench) {
 		i, a := b.inspector(), b.ask(ann)
 		_, _, err := i.List(b.done(), "*", "")
 		b.cancelled(err)

@@ -41,7 +41,7 @@ var outcomeLaws = []Law{
 			b.errorf("the result became %q", r.Result)
 		}
 	}},
-	{"outcome", "an outcome is kept when the lease of its claim is over", func(b *bench) {
+	{"outcome", "an outcome outlasts the lease of its claim", func(b *bench) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown} {
 			c := retaining(b.claimOf(o.String()), 0)
 			b.begins(c)
@@ -52,7 +52,7 @@ var outcomeLaws = []Law{
 			b.finds(b.claimOf(o.String()), o)
 		}
 	}},
-	{"outcome", "an outcome is kept from when it was settled", func(b *bench) {
+	{"outcome", "an outcome is retained from its settlement", func(b *bench) {
 		c := retaining(b.claim(), b.Lease)
 		b.begins(c)
 		b.passMost()
@@ -62,7 +62,7 @@ var outcomeLaws = []Law{
 		b.passMost()
 		b.is(c, engine.Absent)
 	}},
-	{"outcome", "an outcome is forgotten when its time is over", func(b *bench) {
+	{"outcome", "an outcome expires", func(b *bench) {
 		outcomes := []engine.State{engine.Done, engine.Failed, engine.Unknown}
 		for _, o := range outcomes {
 			c := b.claimOf(o.String())
@@ -75,7 +75,7 @@ var outcomeLaws = []Law{
 			b.begins(about(b.claimOf(o.String()), "something else"))
 		}
 	}},
-	{"outcome", "an outcome tells for how long it is kept", func(b *bench) {
+	{"outcome", "an outcome reports how long it is retained", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.settles(keptFor(settled(c, engine.Done), b.Lease), engine.Released)
@@ -87,7 +87,7 @@ var outcomeLaws = []Law{
 			b.errorf("%v are left of %v, of which most is over", r.Left, b.Lease)
 		}
 	}},
-	{"outcome", "who finds an outcome does not keep it for longer", func(b *bench) {
+	{"outcome", "a claim that finds an outcome does not extend its retention", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.settles(keptFor(settled(c, engine.Done), b.Lease), engine.Released)
@@ -98,7 +98,7 @@ var outcomeLaws = []Law{
 		b.passMost()
 		b.is(c, engine.Absent)
 	}},
-	{"outcome", "an outcome may be kept from when the work began", func(b *bench) {
+	{"outcome", "an outcome may be retained from the start of the work", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.passMost()
@@ -120,7 +120,7 @@ var outcomeLaws = []Law{
 		b.passMost()
 		b.is(c, engine.Absent)
 	}},
-	{"outcome", "an outcome that would be over is not kept", func(b *bench) {
+	{"outcome", "an outcome whose retention has passed is not stored", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.passMost()
@@ -128,7 +128,7 @@ var outcomeLaws = []Law{
 		b.is(c, engine.Absent)
 		b.begins(about(b.claim(), "something else"))
 	}},
-	{"outcome", "who takes over begins the work anew", func(b *bench) {
+	{"outcome", "a claim that takes over restarts the work", func(b *bench) {
 		b.begins(b.claim())
 		b.passAll()
 		c := taking(b.claim())
@@ -136,7 +136,7 @@ var outcomeLaws = []Law{
 		b.settles(fromStart(settled(c, engine.Done), b.Lease), engine.Released)
 		b.finds(b.claim(), engine.Done)
 	}},
-	{"outcome", "an outcome that is over leaves its key to others", func(b *bench) {
+	{"outcome", "an expired outcome leaves its key to new claims", func(b *bench) {
 		c, d := b.claim(), b.claim()
 		first := b.begins(c)
 		b.settles(keptFor(settled(c, engine.Done), b.Lease/10), engine.Released)

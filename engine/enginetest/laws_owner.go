@@ -55,7 +55,7 @@ var ownerLaws = []Law{
 			b.errorf("the fence went from %d to %d", f.Fence, s.Fence)
 		}
 	}},
-	{"owner", "entering again begins the lease anew", func(b *bench) {
+	{"owner", "entering again restarts the lease", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.passMost()
@@ -117,7 +117,7 @@ var ownerLaws = []Law{
 		b.leaves(first, engine.Released)
 		b.free(first)
 	}},
-	{"owner", "nothing is left of a named owner whose lease ran out", func(b *bench) {
+	{"owner", "a named owner whose lease expired leaves nothing", func(b *bench) {
 		b.granted(b.ask(ann))
 		b.granted(b.ask(ann))
 		b.passAll()

@@ -9,7 +9,7 @@ import (
 
 // How many may hold a semaphore's permits, and who is next: T1.
 var permitLaws = []Law{
-	{"permit", "as many permits are granted as there are", func(b *bench) {
+	{"permit", "all permits are granted", func(b *bench) {
 		for i := range 3 {
 			if g := b.granted(b.permit(somebody(i), 3)); g.Fence == 0 {
 				b.errorf("the fence is 0")
@@ -35,14 +35,14 @@ var permitLaws = []Law{
 		b.granted(b.permit(eve, 2))
 		b.busy(b.permit(ann, 2))
 	}},
-	{"permit", "a permit nobody holds is already free", func(b *bench) {
+	{"permit", "releasing a permit that is not held finds it already free", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.leaves(a, engine.AlreadyFree)
 		b.granted(a)
 		b.leaves(a, engine.Released)
 		b.leaves(a, engine.AlreadyFree)
 	}},
-	{"permit", "nobody releases the permit of another", func(b *bench) {
+	{"permit", "a caller cannot release the permit of another", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		b.leaves(b.permit(bob, 1), engine.NotYours)
@@ -50,7 +50,7 @@ var permitLaws = []Law{
 		b.renewed(a)
 		b.busy(b.permit(eve, 1))
 	}},
-	{"permit", "a permit asked for again with the same attempt is one permit with one fence", func(b *bench) {
+	{"permit", "a repeated attempt is one permit with one fence", func(b *bench) {
 		a := b.permit(ann, 2)
 		first := b.granted(a)
 		if second := b.granted(again(a)); second != first {
@@ -60,7 +60,7 @@ var permitLaws = []Law{
 		b.granted(again(a)) // though none is left
 		b.busy(b.permit(eve, 2))
 	}},
-	{"permit", "each attempt of a holder is a permit of its own", func(b *bench) {
+	{"permit", "each attempt of a holder is a separate permit", func(b *bench) {
 		one, two := b.permit(ann, 2), b.permit(ann, 2)
 		b.granted(one)
 		b.granted(two)
@@ -81,7 +81,7 @@ var permitLaws = []Law{
 			b.leaves(c, engine.Released)
 		}
 	}},
-	{"permit", "a permit that is not renewed ends by itself", func(b *bench) {
+	{"permit", "a permit that is not renewed expires", func(b *bench) {
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
 		b.granted(a)
 		b.granted(c)
@@ -91,7 +91,7 @@ var permitLaws = []Law{
 		b.granted(b.permit(eve, 2))
 		b.busy(b.permit(ann, 2))
 	}},
-	{"permit", "a renewal does not bring back a permit", func(b *bench) {
+	{"permit", "a renewal does not restore a permit", func(b *bench) {
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
 		b.granted(lasting(a, b.Lease/2))
 		b.granted(c)
@@ -101,7 +101,7 @@ var permitLaws = []Law{
 		b.leaves(a, engine.NotYours)
 		b.granted(b.permit(eve, 2))
 	}},
-	{"permit", "a permit with a short lease does not cut the lease of another", func(b *bench) {
+	{"permit", "a permit with a short lease does not shorten the lease of another", func(b *bench) {
 		a, c := lasting(b.permit(ann, 2), 3*b.Lease), b.permit(bob, 2)
 		b.granted(a)
 		b.granted(c)
@@ -110,7 +110,7 @@ var permitLaws = []Law{
 		b.renewed(a)
 		b.first(b.busy(b.permit(eve, 1)), ann)
 	}},
-	{"permit", "a refusal names one who has a permit and what is left of its lease", func(b *bench) {
+	{"permit", "a refusal names a holder of a permit and how much of its lease is left", func(b *bench) {
 		b.granted(b.permit(ann, 2))
 		b.granted(b.permit(bob, 2))
 		busy := b.busy(b.permit(eve, 2))
@@ -137,7 +137,7 @@ var permitLaws = []Law{
 		b.leaves(rs[1], engine.Released)
 		b.granted(b.permit(somebody(1), 2))
 	}},
-	{"permit", "a smaller limit takes nothing away", func(b *bench) {
+	{"permit", "a smaller limit revokes no permit", func(b *bench) {
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
 		b.granted(a)
 		b.granted(c)
@@ -152,14 +152,14 @@ var permitLaws = []Law{
 		b.granted(b.permit(bob, 2))
 		b.busy(b.permit(eve, 2))
 	}},
-	{"permit", "a limit that is not above zero is refused", func(b *bench) {
+	{"permit", "a limit of zero or less is refused", func(b *bench) {
 		for _, limit := range []int{0, -1} {
 			b.rejected(second(b.Acquire(b.ctx, b.permit(ann, limit))))
 			b.rejected(second(b.Acquire(b.ctx, placed(b.permit(ann, limit), b.Lease))))
 		}
 		b.granted(b.permit(bob, 1))
 	}},
-	{"permit", "a permit that is released goes to the first in line", func(b *bench) {
+	{"permit", "a released permit goes to the first waiter", func(b *bench) {
 		a := b.forLong(b.permit(ann, 1))
 		b.granted(a)
 		line := b.lineOf(3, func(holder string) engine.Request { return b.permit(holder, 1) })
@@ -167,7 +167,7 @@ var permitLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.servedInOrder(line)
 	}},
-	{"permit", "who does not stand in line does not pass who does", func(b *bench) {
+	{"permit", "a request without a position does not overtake waiters", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		c := b.linesUp(b.permit(bob, 1))
@@ -176,7 +176,7 @@ var permitLaws = []Law{
 		b.busy(b.permit(ann, 1))
 		b.granted(c)
 	}},
-	{"permit", "a larger limit lets nobody pass who stands in line", func(b *bench) {
+	{"permit", "a larger limit does not overtake waiters", func(b *bench) {
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
 		b.granted(a)
 		b.granted(c)
@@ -192,7 +192,7 @@ var permitLaws = []Law{
 		b.granted(first)
 		b.granted(later)
 	}},
-	{"permit", "a larger limit gets its permit when the smaller one before it gives up", func(b *bench) {
+	{"permit", "a larger limit is granted when the smaller one before it gives up", func(b *bench) {
 		b.granted(b.permit(ann, 1))
 		first, later := b.linesUp(b.permit(bob, 1)), b.linesUp(b.permit(eve, 2))
 		wake, stop := b.listen(later)
@@ -203,7 +203,7 @@ var permitLaws = []Law{
 		b.told(wake)
 		b.granted(later)
 	}},
-	{"permit", "who comes next is told of each grant although the one before had a smaller limit", func(b *bench) {
+	{"permit", "each grant notifies the next waiter although the one before had a smaller limit", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		first, later := b.linesUp(b.permit(bob, 1)), b.linesUp(b.permit(eve, 2))
@@ -216,7 +216,7 @@ var permitLaws = []Law{
 		b.told(wake)
 		b.granted(later)
 	}},
-	{"permit", "several in line get several permits and each is told", func(b *bench) {
+	{"permit", "several waiters get several permits and each is notified", func(b *bench) {
 		one, two := b.permit(ann, 2), b.permit(ann, 2)
 		b.granted(one)
 		b.granted(two)
@@ -236,7 +236,7 @@ var permitLaws = []Law{
 		b.granted(line[1])
 		b.busy(line[2])
 	}},
-	{"permit", "the next one is told when the first gives up its place and a permit is free", func(b *bench) {
+	{"permit", "the next waiter is notified when the first gives up its position and a permit is free", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		line := b.lineOf(2, func(holder string) engine.Request { return b.permit(holder, 1) })
@@ -249,7 +249,7 @@ var permitLaws = []Law{
 		b.told(wake)
 		b.granted(line[1])
 	}},
-	{"permit", "each attempt of a holder has a place of its own", func(b *bench) {
+	{"permit", "each attempt of a holder has its own position", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		one, two := b.linesUp(b.permit(bob, 1)), b.linesUp(b.permit(bob, 1))
@@ -259,7 +259,7 @@ var permitLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.granted(two)
 	}},
-	{"permit", "a place for a permit ends when nobody comes for it", func(b *bench) {
+	{"permit", "a position for a permit expires", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		b.busy(placed(b.permit(bob, 1), b.Lease))
@@ -269,7 +269,7 @@ var permitLaws = []Law{
 		b.passAll()
 		b.granted(c)
 	}},
-	{"permit", "an abandoned attempt takes no place in line for a permit", func(b *bench) {
+	{"permit", "an abandoned attempt gets no position for a permit", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
 		c := b.linesUp(b.permit(bob, 1))
@@ -279,7 +279,7 @@ var permitLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.granted(b.permit(eve, 1))
 	}},
-	{"permit", "a holder of a permit stands in line for another", func(b *bench) {
+	{"permit", "a holder of a permit queues for another", func(b *bench) {
 		b.granted(b.permit(ann, 2))
 		a := b.permit(bob, 2)
 		b.granted(a)
@@ -289,7 +289,7 @@ var permitLaws = []Law{
 		b.busy(b.permit(ann, 2))
 		b.granted(c)
 	}},
-	{"permit", "no more than there are permits are ever inside", func(b *bench) {
+	{"permit", "there are never more holders than permits", func(b *bench) {
 		const limit = 3
 		var inside atomic.Int32
 		b.competeAs([]engine.Kind{engine.Permit}, limit, func(engine.Request) {

@@ -10,7 +10,7 @@ import (
 
 // What holds when many come at once: S1's one atomic step.
 var raceLaws = []Law{
-	{"race", "of many who ask at once one is granted", func(b *bench) {
+	{"race", "of concurrent requests one is granted", func(b *bench) {
 		rs := b.askAll(50)
 		var granted atomic.Int32
 		b.together(len(rs), func(i int) {
@@ -25,7 +25,7 @@ var raceLaws = []Law{
 			b.errorf("%d were granted", n)
 		}
 	}},
-	{"race", "one attempt sent from many places at once is one hold", func(b *bench) {
+	{"race", "concurrent requests of one attempt are one hold", func(b *bench) {
 		const n = 20
 		a, grants := again(b.ask(ann)), make([]engine.Grant, n)
 		b.together(n, func(i int) {
@@ -43,7 +43,7 @@ var raceLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.free(a)
 	}},
-	{"race", "of many who release the same hold at once one is told that it did", func(b *bench) {
+	{"race", "of concurrent releases of one hold one succeeds", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		var released atomic.Int32
@@ -62,7 +62,7 @@ var raceLaws = []Law{
 			b.errorf("%d were told that they released it", n)
 		}
 	}},
-	{"race", "no two hold a lock at a time", func(b *bench) {
+	{"race", "no lock has two holders at a time", func(b *bench) {
 		var inside atomic.Int32
 		b.compete(func(engine.Grant) {
 			if inside.Add(1) != 1 {

@@ -6,7 +6,7 @@ import "github.com/interlock-go/interlock/engine"
 // before it: a crashed reader keeps nobody out for long, and readers who keep
 // coming keep no writer out for ever. T1.
 var readerLaws = []Law{
-	{"reader", "a reader that crashed does not keep the lock although another renews", func(b *bench) {
+	{"reader", "a crashed reader does not keep the lock although another renews", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
@@ -16,7 +16,7 @@ var readerLaws = []Law{
 		b.leaves(c, engine.Released)
 		b.granted(b.write(eve))
 	}},
-	{"reader", "a renewal by one reader does not prolong what another reads", func(b *bench) {
+	{"reader", "a renewal by one reader does not prolong another's lease", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
@@ -26,7 +26,7 @@ var readerLaws = []Law{
 		b.unrenewed(a)
 		b.renewed(c)
 	}},
-	{"reader", "a reader that comes later does not prolong what another reads", func(b *bench) {
+	{"reader", "a later reader does not prolong another's lease", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
 		b.passMost()
@@ -35,13 +35,13 @@ var readerLaws = []Law{
 		b.unrenewed(a)
 		b.leaves(a, engine.NotYours)
 	}},
-	{"reader", "a reader that outlives another keeps writers out", func(b *bench) {
+	{"reader", "a reader that outlives another blocks writers", func(b *bench) {
 		b.granted(b.read(ann))
 		b.granted(lasting(b.read(bob), 3*b.Lease))
 		b.passAll()
 		b.first(b.busy(b.write(eve)), bob)
 	}},
-	{"reader", "a reader with a short lease does not cut the lease of another", func(b *bench) {
+	{"reader", "a reader with a short lease does not shorten the lease of another", func(b *bench) {
 		a, c := lasting(b.read(ann), 3*b.Lease), b.read(bob)
 		b.granted(a)
 		b.granted(c)
@@ -58,7 +58,7 @@ var readerLaws = []Law{
 		b.passAll()
 		b.first(b.busy(b.write(eve)), bob)
 	}},
-	{"reader", "the leases of all readers run out", func(b *bench) {
+	{"reader", "the leases of all readers expire", func(b *bench) {
 		b.granted(b.read(ann))
 		b.granted(b.read(bob))
 		b.passAll()
@@ -71,7 +71,7 @@ var readerLaws = []Law{
 		b.granted(b.read(bob))
 		b.unrenewed(a)
 	}},
-	{"reader", "a writer that renews keeps readers out", func(b *bench) {
+	{"reader", "a writer that renews blocks readers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		b.passMost()
@@ -79,7 +79,7 @@ var readerLaws = []Law{
 		b.passMost()
 		b.busy(b.read(bob))
 	}},
-	{"reader", "what a writer reads outlives what it writes", func(b *bench) {
+	{"reader", "the read hold of a writer outlives its write hold", func(b *bench) {
 		write, read := b.write(ann), lasting(b.read(ann), 3*b.Lease)
 		b.granted(write)
 		b.granted(read)
@@ -88,18 +88,18 @@ var readerLaws = []Law{
 		b.busy(b.write(bob))
 		b.renewed(read)
 	}},
-	{"reader", "what a writer writes ends by itself although it goes on reading", func(b *bench) {
+	{"reader", "the write hold of a writer expires although its read hold is renewed", func(b *bench) {
 		b.readsOn()
 		b.granted(b.read(bob))
 		b.busy(b.write(eve))
 	}},
-	{"reader", "a write that ran out cannot be renewed although its writer goes on reading", func(b *bench) {
+	{"reader", "an expired write hold cannot be renewed although its writer still reads", func(b *bench) {
 		write, read := b.readsOn()
 		b.unrenewed(write)
 		b.renewed(read)
 		b.refused(b.write(ann), engine.ErrUpgrade)
 	}},
-	{"reader", "readers in line are let in when a write ran out although its writer goes on reading", func(b *bench) {
+	{"reader", "waiting readers are granted when a write hold expired although its writer still reads", func(b *bench) {
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		b.granted(read)
@@ -110,7 +110,7 @@ var readerLaws = []Law{
 		b.pass(b.Lease * 7 / 10)
 		b.granted(c)
 	}},
-	{"reader", "a reader does not pass a writer who stands in line", func(b *bench) {
+	{"reader", "a reader does not overtake a waiting writer", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
 		c := b.linesUp(b.write(bob))
@@ -122,19 +122,19 @@ var readerLaws = []Law{
 		b.leaves(c, engine.Released)
 		b.granted(d)
 	}},
-	{"reader", "a reader refused for a writer who waits is told who reads", func(b *bench) {
+	{"reader", "a reader refused for a waiting writer learns a current reader", func(b *bench) {
 		b.granted(b.read(ann))
 		b.linesUp(b.write(bob))
 		busy := b.busy(b.read(eve))
 		b.first(busy, ann)
 		b.ahead(busy, 1)
 	}},
-	{"reader", "a writer who does not stand in line keeps no reader out", func(b *bench) {
+	{"reader", "a writer that is not queued blocks no reader", func(b *bench) {
 		b.granted(b.read(ann))
 		b.busy(b.write(bob))
 		b.granted(b.read(eve))
 	}},
-	{"reader", "readers who came before a writer in line are let in past it", func(b *bench) {
+	{"reader", "readers that were queued before a writer are granted before it", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		before := b.linesUp(b.read(somebody(1)))
@@ -148,7 +148,7 @@ var readerLaws = []Law{
 		b.leaves(before, engine.Released)
 		b.granted(writer)
 	}},
-	{"reader", "a writer does not pass readers who stand in line before it", func(b *bench) {
+	{"reader", "a writer does not overtake readers queued before it", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		before := b.linesUp(b.read(eve))
@@ -158,7 +158,7 @@ var readerLaws = []Law{
 		b.busy(b.write(somebody(1)))
 		b.granted(before)
 	}},
-	{"reader", "readers in line do not keep out other readers", func(b *bench) {
+	{"reader", "waiting readers do not block other readers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		b.linesUp(b.read(bob))
@@ -173,19 +173,19 @@ var readerLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.servedInOrder(line)
 	}},
-	{"reader", "who reads may read again past a writer who waits", func(b *bench) {
+	{"reader", "a reader may read again past a waiting writer", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
 		b.linesUp(b.write(bob))
 		b.granted(again(a))
 		b.granted(b.read(ann))
 	}},
-	{"reader", "who writes may read past a writer who waits", func(b *bench) {
+	{"reader", "a writer may read past a waiting writer", func(b *bench) {
 		b.granted(b.write(ann))
 		b.linesUp(b.write(bob))
 		b.granted(b.read(ann))
 	}},
-	{"reader", "a writer that gives up its place lets readers in and tells them", func(b *bench) {
+	{"reader", "a writer that gives up its position lets readers in and notifies them", func(b *bench) {
 		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.ReleaseResult{b.leaves, b.abandons} {
 			a := b.read(ann)
 			b.granted(a)
@@ -201,7 +201,7 @@ var readerLaws = []Law{
 			b.leaves(a, engine.Released)
 		}
 	}},
-	{"reader", "a writer that nobody has heard of for a while keeps no reader out", func(b *bench) {
+	{"reader", "a writer whose position expired blocks no reader", func(b *bench) {
 		a := b.forLong(b.read(ann))
 		b.granted(a)
 		b.busy(placed(b.write(bob), b.Lease))
@@ -209,14 +209,14 @@ var readerLaws = []Law{
 		b.passAll()
 		b.granted(b.read(eve))
 	}},
-	{"reader", "a writer in line whose turn it is waits for no reader that crashed", func(b *bench) {
+	{"reader", "the first waiting writer does not wait for a crashed reader", func(b *bench) {
 		b.granted(b.read(ann))
 		c := b.linesUp(b.write(bob))
 		b.passAll()
 		b.busy(b.read(eve))
 		b.granted(c)
 	}},
-	{"reader", "a writer that is granted stands in line no more", func(b *bench) {
+	{"reader", "a granted writer is no longer queued", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
 		c := b.linesUp(b.write(bob))

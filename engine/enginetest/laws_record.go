@@ -9,7 +9,7 @@ import (
 
 // What is seen of a key by one who only looks.
 var recordLaws = []Law{
-	{"record", "a record tells how long ago its claim was granted, whether it runs or is over", func(b *bench) {
+	{"record", "a record reports the age of its claim in every state", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.passMost()
@@ -21,7 +21,7 @@ var recordLaws = []Law{
 			}
 		}
 	}},
-	{"record", "a key of which nothing is known is absent", func(b *bench) {
+	{"record", "an unknown key is absent", func(b *bench) {
 		c := b.claim()
 		if r := b.is(c, engine.Absent); !same(r, engine.Record{Key: c.Key, Began: r.Began}) || r.Left != 0 {
 			b.errorf("a record that is absent is %s", text(r))
@@ -34,7 +34,7 @@ var recordLaws = []Law{
 			b.errorf("%s is looked up as %s", text(first), text(r))
 		}
 	}},
-	{"record", "who looks a record up changes nothing", func(b *bench) {
+	{"record", "a lookup changes nothing", func(b *bench) {
 		c := retaining(b.claim(), 2*b.Lease)
 		b.begins(c)
 		b.passMost()
@@ -96,7 +96,7 @@ var recordLaws = []Law{
 			}
 		})
 	}},
-	{"record", "what is not there any more is not listed", func(b *bench) {
+	{"record", "expired records are not listed", func(b *bench) {
 		gone, over, dead := b.claimOf("gone"), b.claimOf("over"), retaining(b.claimOf("dead"), 0)
 		for _, c := range []engine.Claim{gone, over, dead} {
 			b.begins(c)
@@ -130,7 +130,7 @@ var recordLaws = []Law{
 			}
 		}
 	}},
-	{"record", "who seizes a lock does not touch the record of its name", func(b *bench) {
+	{"record", "a forced release does not touch the record of the same key", func(b *bench) {
 		c := b.claim()
 		i := b.inspector()
 		b.begins(c)
@@ -140,7 +140,7 @@ var recordLaws = []Law{
 		}
 		b.is(c, engine.Done)
 	}},
-	{"record", "a lock and a record of one name have nothing to do with each other", func(b *bench) {
+	{"record", "a lock and a record of the same key are independent", func(b *bench) {
 		a, c := b.ask(ann), b.claim()
 		a.Attempt = c.Attempt
 		b.granted(a)
@@ -156,7 +156,7 @@ var recordLaws = []Law{
 		b.abandons(a, engine.Released)
 		b.is(c, engine.Done)
 	}},
-	{"record", "an abandoned hold and an abandoned claim of one name are two things", func(b *bench) {
+	{"record", "tombstones of a hold and a claim of the same key are independent", func(b *bench) {
 		a, c := b.askFor("one", ann), b.claimOf("one")
 		c.Attempt = a.Attempt
 		b.abandons(a, engine.AlreadyFree)
@@ -166,7 +166,7 @@ var recordLaws = []Law{
 		b.settles(undone(d), engine.AlreadyFree)
 		b.granted(again(r))
 	}},
-	{"record", "odd keys have records like any other", func(b *bench) {
+	{"record", "unusual keys have valid records", func(b *bench) {
 		b.patiently(func() {
 			cs := make([]engine.Claim, len(oddKeys))
 			for i, key := range oddKeys {
@@ -188,7 +188,7 @@ var recordLaws = []Law{
 			}
 		})
 	}},
-	{"record", "keys that look alike have records of their own", func(b *bench) {
+	{"record", "similar keys have separate records", func(b *bench) {
 		for _, name := range []string{"key", "Key", "key ", " key", "key:", "k\u0435y", "key\x00", "kéy", "ke\u0301y"} {
 			b.begins(b.claimOf(name))
 		}

@@ -13,10 +13,10 @@ var releaseLaws = []Law{
 		}
 		b.free(a)
 	}},
-	{"release", "a release of a lock that nobody holds finds it already free", func(b *bench) {
+	{"release", "a release of a free lock finds it already free", func(b *bench) {
 		b.leaves(b.ask(ann), engine.AlreadyFree)
 	}},
-	{"release", "a release by a stranger is not his to make and changes nothing", func(b *bench) {
+	{"release", "a release by another holder is refused and changes nothing", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.leaves(b.ask(bob), engine.NotYours)
@@ -38,7 +38,7 @@ var releaseLaws = []Law{
 		b.leaves(a, engine.NotYours)
 		b.held(c)
 	}},
-	{"release", "a release after the lease ran out finds the lock already free", func(b *bench) {
+	{"release", "a release after the lease expired finds the lock already free", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.passAll()

@@ -9,7 +9,7 @@ import (
 
 // What a renewal does and what it never does.
 var renewLaws = []Law{
-	{"renew", "a renewed lease does not run out", func(b *bench) {
+	{"renew", "a renewed lease does not expire", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		for range 3 {
@@ -51,7 +51,7 @@ var renewLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.free(a)
 	}},
-	{"renew", "a renewal does not bring back a lease that ran out", func(b *bench) {
+	{"renew", "a renewal does not restore an expired lease", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.passAll()
@@ -70,7 +70,7 @@ var renewLaws = []Law{
 		b.unrenewed(a)
 		b.free(a)
 	}},
-	{"renew", "a stranger cannot renew", func(b *bench) {
+	{"renew", "another holder cannot renew", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
 		b.passMost()

@@ -8,7 +8,7 @@ import (
 
 // How a claim lasts as long as its work.
 var renewalLaws = []Law{
-	{"renewal", "a claim that is renewed does not run out", func(b *bench) {
+	{"renewal", "a renewed claim does not expire", func(b *bench) {
 		c := b.claim()
 		first := b.begins(c)
 		for range 4 {
@@ -19,7 +19,7 @@ var renewalLaws = []Law{
 			b.errorf("the record went from %s to %s", text(first), text(r))
 		}
 	}},
-	{"renewal", "a claim that is not renewed any more runs out", func(b *bench) {
+	{"renewal", "a claim that is no longer renewed expires", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.passMost()
@@ -27,7 +27,7 @@ var renewalLaws = []Law{
 		b.passAll()
 		b.is(c, engine.Unknown)
 	}},
-	{"renewal", "a renewal keeps that the work began for as long as it says from now", func(b *bench) {
+	{"renewal", "a renewal restarts the retention", func(b *bench) {
 		c := retaining(b.claim(), b.Lease*15/10)
 		b.begins(c)
 		b.passMost()
@@ -46,7 +46,7 @@ var renewalLaws = []Law{
 		b.passAll()
 		b.is(c, engine.Running)
 	}},
-	{"renewal", "a renewal does not shorten how long it is kept that the work began", func(b *bench) {
+	{"renewal", "a renewal does not shorten the retention", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.keeps(retaining(c, b.Lease/10))
@@ -56,7 +56,7 @@ var renewalLaws = []Law{
 			b.errorf("it is kept for another %v, want nearly %v", r.Left, 50*b.Lease)
 		}
 	}},
-	{"renewal", "a renewal of a claim that keeps nothing keeps nothing", func(b *bench) {
+	{"renewal", "a renewal of a claim without retention retains nothing", func(b *bench) {
 		c := retaining(b.claim(), 0)
 		b.begins(c)
 		b.passMost()
@@ -66,7 +66,7 @@ var renewalLaws = []Law{
 		b.passMost()
 		b.is(c, engine.Absent)
 	}},
-	{"renewal", "a renewal by a stranger is refused and changes nothing", func(b *bench) {
+	{"renewal", "a renewal by another attempt is refused and changes nothing", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.passMost()
@@ -74,12 +74,12 @@ var renewalLaws = []Law{
 		b.passMost()
 		b.is(c, engine.Unknown)
 	}},
-	{"renewal", "a renewal of nothing is refused and leaves nothing", func(b *bench) {
+	{"renewal", "a renewal of an unknown claim is refused and leaves nothing", func(b *bench) {
 		c := b.claim()
 		b.unkept(c)
 		b.is(c, engine.Absent)
 	}},
-	{"renewal", "a renewal does not bring a claim back", func(b *bench) {
+	{"renewal", "a renewal does not restore a claim", func(b *bench) {
 		c, d := b.claimOf("one"), retaining(b.claimOf("two"), 0)
 		b.begins(c)
 		b.begins(d)
@@ -89,7 +89,7 @@ var renewalLaws = []Law{
 		b.is(c, engine.Unknown)
 		b.is(d, engine.Absent)
 	}},
-	{"renewal", "a renewal does not keep an unknown outcome for longer", func(b *bench) {
+	{"renewal", "a renewal does not extend an unknown outcome", func(b *bench) {
 		c := retaining(b.claim(), 2*b.Lease)
 		b.begins(c)
 		b.passAll()
@@ -97,7 +97,7 @@ var renewalLaws = []Law{
 		b.passAll()
 		b.is(c, engine.Absent)
 	}},
-	{"renewal", "what was settled cannot be renewed", func(b *bench) {
+	{"renewal", "a settled claim cannot be renewed", func(b *bench) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent} {
 			c := b.claimOf(o.String())
 			b.begins(c)
@@ -107,7 +107,7 @@ var renewalLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"renewal", "claims renewed together have answers of their own", func(b *bench) {
+	{"renewal", "claims renewed together get separate answers", func(b *bench) {
 		mine, over, settledOne, free := b.claimOf("mine"), b.claimOf("over"), b.claimOf("settled"), b.claimOf("free")
 		over.Lease /= 10
 		b.begins(mine)
@@ -124,7 +124,7 @@ var renewalLaws = []Law{
 		b.passMost()
 		b.is(mine, engine.Running)
 	}},
-	{"renewal", "no claims renewed together have no answers", func(b *bench) {
+	{"renewal", "renewing no claims returns no answers", func(b *bench) {
 		if errs := b.ledger().Renew(b.ctx, nil); len(errs) != 0 {
 			b.errorf("the answers are %v, want none", errs)
 		}

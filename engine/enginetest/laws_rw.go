@@ -23,21 +23,21 @@ var rwLaws = []Law{
 		}
 		b.granted(b.write(ann))
 	}},
-	{"rw", "a writer keeps readers out", func(b *bench) {
+	{"rw", "a writer blocks readers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		b.busy(b.read(bob))
 		b.leaves(a, engine.Released)
 		b.granted(b.read(bob))
 	}},
-	{"rw", "a writer keeps writers out", func(b *bench) {
+	{"rw", "a writer blocks writers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		b.busy(b.write(bob))
 		b.leaves(a, engine.Released)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "readers keep writers out until the last has left", func(b *bench) {
+	{"rw", "readers block writers until the last one releases", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
@@ -47,7 +47,7 @@ var rwLaws = []Law{
 		b.leaves(c, engine.Released)
 		b.granted(b.write(eve))
 	}},
-	{"rw", "a refusal names the writer and what is left of its lease", func(b *bench) {
+	{"rw", "a refusal names the writer and how much of its lease is left", func(b *bench) {
 		b.granted(b.write(ann))
 		busy := b.busy(b.read(bob))
 		b.first(busy, ann)
@@ -55,7 +55,7 @@ var rwLaws = []Law{
 			b.errorf("%v are said to be left of a lease of %v", busy.Left, b.Lease)
 		}
 	}},
-	{"rw", "a refusal names one of the readers and what is left of its lease", func(b *bench) {
+	{"rw", "a refusal names a reader and how much of its lease is left", func(b *bench) {
 		b.granted(b.read(ann))
 		b.granted(b.read(bob))
 		busy := b.busy(b.write(eve))
@@ -97,7 +97,7 @@ var rwLaws = []Law{
 		b.leaves(two, engine.Released)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "what was released is not renewed although its holder reads or writes on", func(b *bench) {
+	{"rw", "a released hold is not renewed although its holder still reads or writes", func(b *bench) {
 		for _, ask := range []func(string) engine.Request{b.read, b.write} {
 			one, two := ask(ann), ask(ann)
 			b.granted(one)
@@ -128,7 +128,7 @@ var rwLaws = []Law{
 		b.renewed(c)
 		b.first(b.busy(b.write(eve)), bob)
 	}},
-	{"rw", "a reader cannot end what another reads", func(b *bench) {
+	{"rw", "a reader cannot end the hold of another", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.leaves(c, engine.NotYours)
@@ -157,7 +157,7 @@ var rwLaws = []Law{
 		b.refused(again(a), engine.ErrAbandoned)
 		b.granted(b.read(bob))
 	}},
-	{"rw", "the fence of a writer is above those of the readers before it", func(b *bench) {
+	{"rw", "the fence of a writer is above the fences of earlier readers", func(b *bench) {
 		b.fencesOf(engine.Read, engine.Write)
 	}},
 	{"rw", "the fence of a reader is above that of the writer before it", func(b *bench) {
@@ -166,7 +166,7 @@ var rwLaws = []Law{
 	{"rw", "the fences of writers rise", func(b *bench) {
 		b.fencesOf(engine.Write, engine.Write)
 	}},
-	{"rw", "a reader that asks to write is refused as one who would wait for itself", func(b *bench) {
+	{"rw", "a reader that asks to write is refused with ErrUpgrade", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
 		b.refused(b.write(ann), engine.ErrUpgrade)
@@ -193,7 +193,7 @@ var rwLaws = []Law{
 		b.leaves(two, engine.Released)
 		b.granted(b.read(bob))
 	}},
-	{"rw", "a writer that gives up writing keeps what it reads", func(b *bench) {
+	{"rw", "a writer that releases its write hold keeps its read hold", func(b *bench) {
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		before := b.granted(read)
@@ -206,7 +206,7 @@ var rwLaws = []Law{
 		}
 		b.refused(b.write(ann), engine.ErrUpgrade)
 	}},
-	{"rw", "a writer that gives up reading goes on writing", func(b *bench) {
+	{"rw", "a writer that releases its read hold keeps its write hold", func(b *bench) {
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		b.granted(read)
@@ -217,7 +217,7 @@ var rwLaws = []Law{
 		b.leaves(write, engine.Released)
 		b.granted(b.write(bob))
 	}},
-	{"rw", "waiting readers are told when a writer goes on as a reader", func(b *bench) {
+	{"rw", "a writer that downgrades notifies waiting readers", func(b *bench) {
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		b.granted(read)
@@ -229,7 +229,7 @@ var rwLaws = []Law{
 		b.told(wake)
 		b.granted(c)
 	}},
-	{"rw", "all waiting readers are told when a writer leaves", func(b *bench) {
+	{"rw", "a release by a writer notifies all waiting readers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
 		line := b.lineOf(3, b.read)
@@ -246,7 +246,7 @@ var rwLaws = []Law{
 			b.granted(line[i])
 		}
 	}},
-	{"rw", "a waiting writer is told when the last reader leaves", func(b *bench) {
+	{"rw", "a release by the last reader notifies a waiting writer", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
@@ -260,7 +260,7 @@ var rwLaws = []Law{
 		b.told(wake)
 		b.granted(d)
 	}},
-	{"rw", "one reader more than there may be is refused as one too many", func(b *bench) {
+	{"rw", "one reader more than MaxReaders is refused with ErrFull", func(b *bench) {
 		b.patiently(func() {
 			rs := make([]engine.Request, engine.MaxReaders)
 			for i := range rs {
@@ -278,7 +278,7 @@ var rwLaws = []Law{
 			b.granted(b.read(eve))
 		})
 	}},
-	{"rw", "nobody ever reads beside a writer", func(b *bench) {
+	{"rw", "there is never a reader beside a writer", func(b *bench) {
 		var readers, writers atomic.Int32
 		b.competeAs([]engine.Kind{engine.Read, engine.Read, engine.Write}, 0, func(r engine.Request) {
 			mine, others := &readers, &writers

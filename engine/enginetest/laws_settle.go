@@ -4,10 +4,10 @@ import "github.com/interlock-go/interlock/engine"
 
 // Who may say what became of the work, and once.
 var settleLaws = []Law{
-	{"settle", "work that was done is not to be done again", func(b *bench) { b.decides(engine.Done) }},
-	{"settle", "work that failed is not to be tried again for now", func(b *bench) { b.decides(engine.Failed) }},
-	{"settle", "work that is said to be unknown is not to be done again", func(b *bench) { b.decides(engine.Unknown) }},
-	{"settle", "work of which nothing is kept may be done again", func(b *bench) {
+	{"settle", "a done outcome refuses new claims", func(b *bench) { b.decides(engine.Done) }},
+	{"settle", "a failed outcome refuses new claims", func(b *bench) { b.decides(engine.Failed) }},
+	{"settle", "an unknown outcome refuses new claims", func(b *bench) { b.decides(engine.Unknown) }},
+	{"settle", "work without a retained outcome may be claimed again", func(b *bench) {
 		c := b.claim()
 		first := b.begins(c)
 		b.settles(settled(c, engine.Absent), engine.Released)
@@ -18,7 +18,7 @@ var settleLaws = []Law{
 			b.errorf("fence %d comes after %d", r.Fence, first.Fence)
 		}
 	}},
-	{"settle", "a stranger cannot settle and changes nothing", func(b *bench) {
+	{"settle", "another attempt cannot settle and changes nothing", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		was := b.is(c, engine.Running)
@@ -28,7 +28,7 @@ var settleLaws = []Law{
 		}
 		b.settles(settled(c, engine.Done), engine.Released)
 	}},
-	{"settle", "a stranger cannot settle what was settled", func(b *bench) {
+	{"settle", "another attempt cannot settle a settled claim", func(b *bench) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown} {
 			c := b.claimOf(o.String())
 			b.begins(c)
@@ -39,7 +39,7 @@ var settleLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"settle", "a stranger cannot settle what ran out", func(b *bench) {
+	{"settle", "another attempt cannot settle an expired claim", func(b *bench) {
 		b.begins(b.claim())
 		b.passAll()
 		c := b.claim()
@@ -47,13 +47,13 @@ var settleLaws = []Law{
 		b.settles(settled(c, engine.Absent), engine.NotYours)
 		b.unchanged(was)
 	}},
-	{"settle", "there is nothing to settle where nothing was claimed", func(b *bench) {
+	{"settle", "a settlement without a claim finds nothing", func(b *bench) {
 		c := b.claim()
 		b.settles(settled(c, engine.Done), engine.AlreadyFree)
 		b.is(c, engine.Absent)
 		b.begins(b.claim())
 	}},
-	{"settle", "a claim that ran out cannot be settled and stays unknown", func(b *bench) {
+	{"settle", "an expired claim cannot be settled and stays unknown", func(b *bench) {
 		cs := make(map[engine.State]engine.Claim)
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent} {
 			cs[o] = short(b, b.claimOf(o.String()))
@@ -67,14 +67,14 @@ var settleLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"settle", "a claim that ran out and kept nothing cannot be settled and stays absent", func(b *bench) {
+	{"settle", "an expired claim without retention cannot be settled and stays absent", func(b *bench) {
 		c := retaining(b.claim(), 0)
 		b.begins(c)
 		b.passAll()
 		b.settles(settled(c, engine.Done), engine.AlreadyFree)
 		b.is(c, engine.Absent)
 	}},
-	{"settle", "who settles too late does not disturb who came after", func(b *bench) {
+	{"settle", "a late settle does not change the new claim", func(b *bench) {
 		c, d := retaining(b.claim(), 0), b.claim()
 		b.begins(c)
 		b.passAll()
@@ -98,7 +98,7 @@ var settleLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"settle", "the first thing said about the work stands", func(b *bench) {
+	{"settle", "the first settlement counts", func(b *bench) {
 		all := []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent}
 		for _, o := range all[:3] {
 			c := b.claimOf(o.String())
@@ -113,7 +113,7 @@ var settleLaws = []Law{
 			}
 		}
 	}},
-	{"settle", "of what is not kept a settlement repeated finds nothing", func(b *bench) {
+	{"settle", "a repeated settlement finds nothing if nothing was retained", func(b *bench) {
 		c, d := b.claim(), b.claim()
 		b.begins(c)
 		b.settles(settled(c, engine.Absent), engine.Released)
@@ -124,7 +124,7 @@ var settleLaws = []Law{
 		b.settles(settled(c, engine.Absent), engine.NotYours)
 		b.is(d, engine.Running)
 	}},
-	{"settle", "of many who settle one claim at once the first is believed by all", func(b *bench) {
+	{"settle", "of concurrent settlements of one claim the first counts", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.together(20, func(i int) {

@@ -4,7 +4,7 @@ import "github.com/interlock-go/interlock/engine"
 
 // What is left of a claim whose holder died.
 var unknownLaws = []Law{
-	{"unknown", "who dies after a claim leaves an unknown outcome", func(b *bench) {
+	{"unknown", "a claim whose holder dies leaves an unknown outcome", func(b *bench) {
 		first := b.begins(about(b.claim(), "this"))
 		b.pass(2 * b.Lease)
 		r := b.finds(b.claim(), engine.Unknown)
@@ -14,7 +14,7 @@ var unknownLaws = []Law{
 		b.finds(b.claim(), engine.Unknown)
 		b.is(b.claim(), engine.Unknown)
 	}},
-	{"unknown", "who is granted a claim learns whether it was over an unknown outcome", func(b *bench) {
+	{"unknown", "a granted claim reports whether it took over an unknown outcome", func(b *bench) {
 		first := b.begins(taking(b.claim()))
 		b.passAll()
 		c := taking(b.claim())
@@ -27,14 +27,14 @@ var unknownLaws = []Law{
 			b.errorf("somebody else is told that it was granted")
 		}
 	}},
-	{"unknown", "who dies after a claim that keeps nothing leaves nothing", func(b *bench) {
+	{"unknown", "a claim without retention whose holder dies leaves nothing", func(b *bench) {
 		c := retaining(b.claim(), 0)
 		b.begins(c)
 		b.passAll()
 		b.is(c, engine.Absent)
 		b.begins(b.claim())
 	}},
-	{"unknown", "an unknown outcome is forgotten when its time is over", func(b *bench) {
+	{"unknown", "an unknown outcome expires", func(b *bench) {
 		c := retaining(b.claim(), 2*b.Lease)
 		b.begins(c)
 		b.passAll()
@@ -43,7 +43,7 @@ var unknownLaws = []Law{
 		b.is(c, engine.Absent)
 		b.begins(b.claim())
 	}},
-	{"unknown", "an unknown outcome tells for how long it is kept", func(b *bench) {
+	{"unknown", "an unknown outcome reports how long it is retained", func(b *bench) {
 		b.begins(retaining(b.claim(), 3*b.Lease))
 		b.passAll()
 		for _, r := range []engine.Record{b.finds(b.claim(), engine.Unknown), b.is(b.claim(), engine.Unknown)} {
@@ -52,14 +52,14 @@ var unknownLaws = []Law{
 			}
 		}
 	}},
-	{"unknown", "a claim of what is unknown does not keep it for longer", func(b *bench) {
+	{"unknown", "a claim of an unknown outcome does not extend its retention", func(b *bench) {
 		b.begins(retaining(b.claim(), 2*b.Lease))
 		b.passAll()
 		b.finds(retaining(b.claim(), 50*b.Lease), engine.Unknown)
 		b.passAll()
 		b.is(b.claim(), engine.Absent)
 	}},
-	{"unknown", "a claim runs to its end even if its beginning is not kept for so long", func(b *bench) {
+	{"unknown", "a claim lasts for its lease even if its retention is shorter", func(b *bench) {
 		c := retaining(b.claim(), b.Lease/10)
 		b.begins(c)
 		b.pass(b.Lease / 2)
@@ -68,7 +68,7 @@ var unknownLaws = []Law{
 		b.passAll()
 		b.is(c, engine.Absent)
 	}},
-	{"unknown", "one of many who find nothing after a dead claim is granted it", func(b *bench) {
+	{"unknown", "of concurrent claims after a dead claim one is granted", func(b *bench) {
 		b.begins(retaining(b.claim(), 0))
 		b.passAll()
 		cs := make([]engine.Claim, 20)
@@ -81,7 +81,7 @@ var unknownLaws = []Law{
 
 // What may be claimed although nobody knows what became of it.
 var takeLaws = []Law{
-	{"take", "an unknown outcome can be taken over with a higher fence", func(b *bench) {
+	{"takeover", "an unknown outcome can be taken over with a higher fence", func(b *bench) {
 		first := b.begins(b.claim())
 		b.passAll()
 		r := b.begins(taking(b.claim()))
@@ -90,7 +90,7 @@ var takeLaws = []Law{
 		}
 		b.finds(b.claim(), engine.Running)
 	}},
-	{"take", "an outcome that is said to be unknown can be taken over", func(b *bench) {
+	{"takeover", "an outcome settled as unknown can be taken over", func(b *bench) {
 		c := b.claim()
 		first := b.begins(c)
 		b.settles(settled(c, engine.Unknown), engine.Released)
@@ -98,7 +98,7 @@ var takeLaws = []Law{
 			b.errorf("fence %d comes after %d", r.Fence, first.Fence)
 		}
 	}},
-	{"take", "who takes over can settle", func(b *bench) {
+	{"takeover", "a claim that took over can settle", func(b *bench) {
 		b.begins(b.claim())
 		b.passAll()
 		c := taking(b.claim())
@@ -108,7 +108,7 @@ var takeLaws = []Law{
 			b.errorf("the record is %s", text(r))
 		}
 	}},
-	{"take", "a running claim is not taken over", func(b *bench) {
+	{"takeover", "a running claim is not taken over", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		was := b.is(c, engine.Running)
@@ -116,7 +116,7 @@ var takeLaws = []Law{
 		b.unchanged(was)
 		b.keeps(c)
 	}},
-	{"take", "what was decided is not taken over", func(b *bench) {
+	{"takeover", "a done or failed outcome is not taken over", func(b *bench) {
 		for _, o := range []engine.State{engine.Done, engine.Failed} {
 			c := b.claimOf(o.String())
 			b.begins(c)
@@ -126,10 +126,10 @@ var takeLaws = []Law{
 			b.unchanged(was)
 		}
 	}},
-	{"take", "who would take over finds nothing and is granted the claim", func(b *bench) {
+	{"takeover", "a takeover without a record is a plain claim", func(b *bench) {
 		b.begins(taking(b.claim()))
 	}},
-	{"take", "of many who take over at once one is granted the claim", func(b *bench) {
+	{"takeover", "of concurrent takeovers one is granted", func(b *bench) {
 		b.begins(b.claim())
 		b.passAll()
 		cs := make([]engine.Claim, 50)
@@ -138,7 +138,7 @@ var takeLaws = []Law{
 		}
 		b.oneOf(cs)
 	}},
-	{"take", "who takes over without saying what for keeps what it was for", func(b *bench) {
+	{"takeover", "a takeover without a fingerprint keeps the record's fingerprint", func(b *bench) {
 		b.begins(about(b.claim(), "this"))
 		b.passAll()
 		c := taking(b.claim())
@@ -148,7 +148,7 @@ var takeLaws = []Law{
 		}
 		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
 	}},
-	{"take", "who takes over says what it is for if nobody has", func(b *bench) {
+	{"takeover", "a takeover sets the fingerprint of a record without one", func(b *bench) {
 		b.begins(b.claim())
 		b.passAll()
 		if r := b.begins(about(taking(b.claim()), "this")); r.Fingerprint != "this" {
@@ -156,7 +156,7 @@ var takeLaws = []Law{
 		}
 		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
 	}},
-	{"take", "who takes over and keeps nothing leaves nothing", func(b *bench) {
+	{"takeover", "a takeover without retention leaves nothing", func(b *bench) {
 		b.begins(b.claim())
 		b.passAll()
 		c := retaining(taking(b.claim()), 0)
@@ -165,7 +165,7 @@ var takeLaws = []Law{
 		b.passAll()
 		b.is(c, engine.Absent)
 	}},
-	{"take", "who takes over and dies leaves an unknown outcome", func(b *bench) {
+	{"takeover", "a takeover whose holder dies leaves an unknown outcome", func(b *bench) {
 		b.begins(retaining(b.claim(), 2*b.Lease)) // which is over before the second one's
 		b.passAll()
 		second := b.begins(taking(b.claim()))
@@ -175,7 +175,7 @@ var takeLaws = []Law{
 		}
 		b.begins(taking(b.claim()))
 	}},
-	{"take", "from whom was taken over can neither renew nor settle", func(b *bench) {
+	{"takeover", "a claim that was taken over can neither renew nor settle", func(b *bench) {
 		first, second := b.claim(), taking(b.claim())
 		b.begins(first)
 		b.passAll()
@@ -186,7 +186,7 @@ var takeLaws = []Law{
 		b.finds(resent(first), engine.Running)
 		b.unchanged(was)
 	}},
-	{"take", "a take repeated is granted with the same fence", func(b *bench) {
+	{"takeover", "a repeated takeover is granted with the same fence", func(b *bench) {
 		b.begins(b.claim())
 		b.passAll()
 		c := taking(b.claim())

@@ -5,12 +5,12 @@ import "github.com/interlock-go/interlock/engine"
 // When those who wait for an outcome are told to look. As with locks only what
 // must arrive is a law.
 var watchLaws = []Law{
-	{"watch", "who begins to watch is told at once", func(b *bench) {
+	{"watch", "a new watcher is notified at once", func(b *bench) {
 		wake, stop := b.watch(b.claim())
 		defer stop()
 		b.told(wake)
 	}},
-	{"watch", "every settlement is told to who watches", func(b *bench) {
+	{"watch", "every settlement notifies watchers", func(b *bench) {
 		for _, o := range []engine.State{engine.Done, engine.Failed, engine.Unknown, engine.Absent} {
 			c := b.claimOf(o.String())
 			wake, stop := b.watch(c)
@@ -22,7 +22,7 @@ var watchLaws = []Law{
 			b.is(c, o)
 		}
 	}},
-	{"watch", "an outcome that is not kept is told to who watches", func(b *bench) {
+	{"watch", "an outcome without retention notifies watchers", func(b *bench) {
 		c := b.claim()
 		wake, stop := b.watch(c)
 		defer stop()
@@ -32,7 +32,7 @@ var watchLaws = []Law{
 		b.settles(fromStart(settled(c, engine.Done), b.Lease/10), engine.Released)
 		b.told(wake)
 	}},
-	{"watch", "an abandoned claim is told to who watches", func(b *bench) {
+	{"watch", "an abandoned claim notifies watchers", func(b *bench) {
 		c := b.claim()
 		wake, stop := b.watch(c)
 		defer stop()
@@ -41,7 +41,7 @@ var watchLaws = []Law{
 		b.settles(undone(c), engine.Released)
 		b.told(wake)
 	}},
-	{"watch", "a claim abandoned after it ran out is told to who watches", func(b *bench) {
+	{"watch", "a claim abandoned after it expired notifies watchers", func(b *bench) {
 		c := short(b, b.claim())
 		wake, stop := b.watch(c)
 		defer stop()
@@ -53,7 +53,7 @@ var watchLaws = []Law{
 		b.settles(undone(c), engine.Released)
 		b.told(wake)
 	}},
-	{"watch", "all who watch are told", func(b *bench) {
+	{"watch", "all watchers are notified", func(b *bench) {
 		c := b.claim()
 		var wakes []<-chan struct{}
 		for range 10 {
@@ -68,7 +68,7 @@ var watchLaws = []Law{
 			b.told(wake)
 		}
 	}},
-	{"watch", "every record has watchers of its own", func(b *bench) {
+	{"watch", "watchers of different records are independent", func(b *bench) {
 		one, two := b.claimOf("one"), b.claimOf("two")
 		wakeOne, stopOne := b.watch(one)
 		defer stopOne()
@@ -82,7 +82,7 @@ var watchLaws = []Law{
 			b.told(wake)
 		}
 	}},
-	{"watch", "who stops watching is not told any more", func(b *bench) {
+	{"watch", "a stopped watcher is no longer notified", func(b *bench) {
 		c := b.claim()
 		wake, stop := b.watch(c)
 		b.told(wake)
@@ -96,7 +96,7 @@ var watchLaws = []Law{
 			b.errorf("a settlement was told to one who had stopped watching")
 		}
 	}},
-	{"watch", "one who stops watching twice does not silence another", func(b *bench) {
+	{"watch", "stopping a watcher twice does not stop another", func(b *bench) {
 		c := b.claim()
 		_, stopOne := b.watch(c)
 		wake, stop := b.watch(c)
@@ -108,7 +108,7 @@ var watchLaws = []Law{
 		b.settles(settled(c, engine.Done), engine.Released)
 		b.told(wake)
 	}},
-	{"watch", "one who watches but does not look holds up nobody", func(b *bench) {
+	{"watch", "a watcher that does not read blocks no other", func(b *bench) {
 		_, stop := b.watch(b.claim())
 		defer stop()
 		for range 20 {

@@ -5,7 +5,7 @@ import "github.com/interlock-go/interlock/engine"
 // How far an engine's memory reaches back (T11): one that has forgotten whom it
 // granted a lock to must be told apart from one that has not.
 var memoryLaws = []Law{
-	{"memory", "a memory has a name that stays", func(b *bench) {
+	{"incarnation", "an incarnation keeps its id", func(b *bench) {
 		first := b.memory()
 		b.granted(b.ask(ann))
 		b.pass(b.Lease / 10)
@@ -13,7 +13,7 @@ var memoryLaws = []Law{
 			b.errorf("the memory was %q and is %q", first.ID, second.ID)
 		}
 	}},
-	{"memory", "a memory grows older and never faster than time", func(b *bench) {
+	{"incarnation", "an incarnation ages no faster than time", func(b *bench) {
 		first := b.memory()
 		b.passAll()
 		second := b.memory()
@@ -21,7 +21,7 @@ var memoryLaws = []Law{
 			b.errorf("the memory reached back %v, and then %v", first.Age, second.Age)
 		}
 	}},
-	{"memory", "a memory that is used stays the same while nobody connects", func(b *bench) {
+	{"incarnation", "an incarnation does not change while the engine does not reconnect", func(b *bench) {
 		m := b.rememberer()
 		before, id := m.Connections(), b.memory().ID
 		a := b.ask(ann)
@@ -32,7 +32,7 @@ var memoryLaws = []Law{
 			b.errorf("the memory is another one, and nobody has connected")
 		}
 	}},
-	{"memory", "a memory asked for with a context that is done says so", func(b *bench) {
+	{"incarnation", "asking for an incarnation with a done context fails", func(b *bench) {
 		b.cancelled(second(b.rememberer().Incarnation(b.done())))
 	}},
 }

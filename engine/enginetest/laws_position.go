@@ -10,7 +10,7 @@ import (
 // What a place in line is: kept for who comes back, and by nobody else. Dead
 // waiters cost one place's time, however many they are. T1, T14.
 var placeLaws = []Law{
-	{"place", "a refusal without a place does not put anybody in line", func(b *bench) {
+	{"position", "a refusal without a QueueLease queues no caller", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.busy(b.fair(bob))
@@ -18,14 +18,14 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"place", "a grant takes no place in line", func(b *bench) {
+	{"position", "a grant takes no queue position", func(b *bench) {
 		a := placed(b.fair(ann), 50*b.Lease)
 		b.granted(a)
 		b.ahead(b.busy(b.fair(bob)), 0)
 		b.leaves(a, engine.Released)
 		b.granted(b.fair(bob))
 	}},
-	{"place", "a refusal that is repeated keeps the place", func(b *bench) {
+	{"position", "a repeated request keeps its position", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		line := b.lineOf(2, b.fair)
@@ -34,7 +34,7 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.servedInOrder(line)
 	}},
-	{"place", "a refusal that is repeated is one place", func(b *bench) {
+	{"position", "a repeated request has one position", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.linesUp(b.fair(bob))
@@ -47,7 +47,7 @@ var placeLaws = []Law{
 		b.leaves(c, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"place", "a place nobody comes for ends and the next one is granted", func(b *bench) {
+	{"position", "an expired position is skipped and the next waiter is granted", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		b.busy(placed(b.fair(bob), b.Lease))
@@ -57,7 +57,7 @@ var placeLaws = []Law{
 		b.passAll()
 		b.granted(c)
 	}},
-	{"place", "a place does not end early", func(b *bench) {
+	{"position", "a position does not expire early", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := placed(b.fair(bob), b.Lease)
@@ -67,7 +67,7 @@ var placeLaws = []Law{
 		b.first(b.busy(b.fair(eve)), bob)
 		b.granted(c)
 	}},
-	{"place", "who comes back before anybody was granted the lock past its place still has it", func(b *bench) {
+	{"position", "a waiter that returns before it was overtaken keeps its position", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		c := placed(b.fair(bob), b.Lease)
@@ -80,7 +80,7 @@ var placeLaws = []Law{
 		b.busy(d)
 		b.granted(c)
 	}},
-	{"place", "who comes back after another was granted the lock past its place stands at the end of the line", func(b *bench) {
+	{"position", "a waiter that returns after it was overtaken is queued at the end", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		c := placed(b.fair(bob), b.Lease)
@@ -94,7 +94,7 @@ var placeLaws = []Law{
 		b.busy(c)
 		b.granted(line[1])
 	}},
-	{"place", "who comes back in time keeps its place for ever", func(b *bench) {
+	{"position", "a waiter that returns in time keeps its position for ever", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		c := placed(b.fair(bob), b.Lease)
@@ -108,7 +108,7 @@ var placeLaws = []Law{
 		b.busy(d)
 		b.granted(c)
 	}},
-	{"place", "who comes back does not keep the places of others", func(b *bench) {
+	{"position", "a waiter that returns does not extend the positions of others", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		b.busy(placed(b.fair(bob), b.Lease))
@@ -120,7 +120,7 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.granted(c)
 	}},
-	{"place", "a row of places nobody comes for ends together", func(b *bench) {
+	{"position", "several expired positions are skipped together", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		for i := range 10 {
@@ -132,7 +132,7 @@ var placeLaws = []Law{
 		b.passAll()
 		b.granted(c)
 	}},
-	{"place", "a place that ends in the middle of the line closes the gap", func(b *bench) {
+	{"position", "a position that expires in the middle closes the gap", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		first := b.linesUp(b.fair(somebody(1)))
@@ -142,7 +142,7 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.servedInOrder([]engine.Request{first, third})
 	}},
-	{"place", "a place that is longer than another ends later", func(b *bench) {
+	{"position", "a longer QueueLease expires later", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		b.linesUp(b.fair(bob))
@@ -151,7 +151,7 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.first(b.busy(b.fair(eve)), bob)
 	}},
-	{"place", "a release gives up the place", func(b *bench) {
+	{"position", "a release gives up the position", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.linesUp(b.fair(bob))
@@ -160,7 +160,7 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"place", "giving up a place leaves the others", func(b *bench) {
+	{"position", "giving up a position leaves the others", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		line := b.lineOf(3, b.fair)
@@ -169,7 +169,7 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.servedInOrder([]engine.Request{line[0], line[2]})
 	}},
-	{"place", "giving up a place does not touch the holder", func(b *bench) {
+	{"position", "giving up a position does not touch the holder", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.linesUp(b.fair(bob))
@@ -177,7 +177,7 @@ var placeLaws = []Law{
 		b.held(a)
 		b.renewed(a)
 	}},
-	{"place", "an abandon gives up the place", func(b *bench) {
+	{"position", "an abandon gives up the position", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.linesUp(b.fair(bob))
@@ -186,7 +186,7 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
-	{"place", "an abandoned attempt takes no place when it arrives", func(b *bench) {
+	{"position", "an abandoned attempt gets no position when it arrives", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := placed(b.fair(bob), 50*b.Lease)
@@ -194,7 +194,7 @@ var placeLaws = []Law{
 		b.refused(again(c), engine.ErrAbandoned)
 		b.ahead(b.busy(b.fair(eve)), 0)
 	}},
-	{"place", "an abandoned attempt is not granted when its turn comes", func(b *bench) {
+	{"position", "an abandoned attempt is not granted when it becomes first", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
 		c := b.linesUp(b.fair(bob))
@@ -203,7 +203,7 @@ var placeLaws = []Law{
 		b.refused(again(c), engine.ErrAbandoned)
 		b.granted(b.fair(eve))
 	}},
-	{"place", "the next one is told when the first gives up its place and the lock is free", func(b *bench) {
+	{"position", "the next waiter is notified when the first gives up its position and the lock is free", func(b *bench) {
 		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.ReleaseResult{b.leaves, b.abandons} {
 			a := b.fair(ann)
 			b.granted(a)
@@ -219,7 +219,7 @@ var placeLaws = []Law{
 			b.leaves(line[1], engine.Released)
 		}
 	}},
-	{"place", "who comes next is told of a release although the place before it has run out", func(b *bench) {
+	{"position", "a release notifies the next waiter although the position before it has expired", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		b.busy(placed(b.fair(bob), b.Lease))
@@ -233,7 +233,7 @@ var placeLaws = []Law{
 		b.told(wake)
 		b.granted(c)
 	}},
-	{"place", "a place is kept while another lock of the same holder is released", func(b *bench) {
+	{"position", "a position is kept while another lock of the same holder is released", func(b *bench) {
 		a, other := b.fair(ann), b.fair(bob)
 		other.Key += "other"
 		b.granted(a)
@@ -244,7 +244,7 @@ var placeLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.granted(c)
 	}},
-	{"place", "every lock has a line of its own", func(b *bench) {
+	{"position", "queues of different locks are independent", func(b *bench) {
 		b.patiently(func() {
 			for i := range 40 {
 				a, c, d := b.forLong(b.fair(ann)), b.fair(bob), b.fair(eve)
@@ -257,7 +257,7 @@ var placeLaws = []Law{
 			}
 		})
 	}},
-	{"place", "of a thousand in line those who live are served in order though half have died", func(b *bench) {
+	{"position", "of a thousand waiters the live half is served in order", func(b *bench) {
 		b.patiently(func() {
 			a := b.forLong(b.fair(ann))
 			b.granted(a)

@@ -8,12 +8,12 @@ import (
 
 // How kinds meet on one key: T1's kinds do not mix, and none disturbs another.
 var meetLaws = []Law{
-	{"meet", "an exclusive lock is no lock of another family", func(b *bench) { b.keepsApart(engine.Exclusive) }},
-	{"meet", "a fair lock is no lock of another family", func(b *bench) { b.keepsApart(engine.Fair) }},
-	{"meet", "a lock that is read is no lock of another family", func(b *bench) { b.keepsApart(engine.Read) }},
-	{"meet", "a lock that is written is no lock of another family", func(b *bench) { b.keepsApart(engine.Write) }},
-	{"meet", "a semaphore is no lock of another family", func(b *bench) { b.keepsApart(engine.Permit) }},
-	{"meet", "a latch is no lock", func(b *bench) {
+	{"kinds", "an exclusive lock refuses other families", func(b *bench) { b.keepsApart(engine.Exclusive) }},
+	{"kinds", "a fair lock refuses other families", func(b *bench) { b.keepsApart(engine.Fair) }},
+	{"kinds", "a read lock refuses other families", func(b *bench) { b.keepsApart(engine.Read) }},
+	{"kinds", "a write lock refuses other families", func(b *bench) { b.keepsApart(engine.Write) }},
+	{"kinds", "a semaphore refuses other families", func(b *bench) { b.keepsApart(engine.Permit) }},
+	{"kinds", "a latch refuses lock requests", func(b *bench) {
 		b.counted(b.latch(3), 2)
 		for _, k := range b.kinds() {
 			b.refused(b.as(k, bob), engine.ErrKind)
@@ -21,7 +21,7 @@ var meetLaws = []Law{
 		}
 		b.counted(looking(b.latch(3)), 2)
 	}},
-	{"meet", "who is refused for its kind takes no place in line", func(b *bench) {
+	{"kinds", "a request refused for its kind is not queued", func(b *bench) {
 		b.pairs(func(one, other engine.Kind) {
 			a := b.as(one, ann)
 			b.granted(a)
@@ -33,7 +33,7 @@ var meetLaws = []Law{
 			b.leaves(c, engine.Released)
 		})
 	}},
-	{"meet", "a lock that was released may be taken as any kind", func(b *bench) {
+	{"kinds", "a released lock may be acquired as any kind", func(b *bench) {
 		b.pairs(func(one, other engine.Kind) {
 			for _, r := range []engine.Request{b.as(one, ann), b.as(other, bob)} {
 				b.granted(r)
@@ -41,7 +41,7 @@ var meetLaws = []Law{
 			}
 		})
 	}},
-	{"meet", "a lock whose lease ran out may be taken as any kind", func(b *bench) {
+	{"kinds", "a lock whose lease expired may be acquired as any kind", func(b *bench) {
 		var rs []engine.Request
 		b.pairs(func(one, other engine.Kind) {
 			a, c := b.as(one, ann), b.as(other, bob)
@@ -55,7 +55,7 @@ var meetLaws = []Law{
 			b.granted(r)
 		}
 	}},
-	{"meet", "a latch that is forgotten leaves its key to any kind", func(b *bench) {
+	{"kinds", "an expired latch leaves its key to any kind", func(b *bench) {
 		b.counted(b.latch(1), 0)
 		b.passAll()
 		for _, k := range b.kinds() {
@@ -65,7 +65,7 @@ var meetLaws = []Law{
 		}
 		b.counted(looking(b.latch(1)), 1)
 	}},
-	{"meet", "who comes with another kind neither renews nor releases", func(b *bench) {
+	{"kinds", "a request of another kind neither renews nor releases", func(b *bench) {
 		b.pairs(func(one, other engine.Kind) {
 			a := b.as(one, ann)
 			b.granted(a)
