@@ -29,7 +29,7 @@ const (
 
 	OpClaim      Op = "claim"
 	OpClaimRenew Op = "renew-claim"
-	OpSettle     Op = "settle"  // or abandon a claim
+	OpSettle     Op = "settle" // or abandon a claim
 	OpLookup     Op = "lookup" // a record, or list some
 	OpErase      Op = "erase"
 
