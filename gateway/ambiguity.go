@@ -80,6 +80,7 @@ var rewrites = []func(string) string{
 	strings.NewReplacer(`\`, "/").Replace, strings.NewReplacer("%2e", ".", "%2E", ".").Replace,
 }
 
+// decode decodes a path once. A path with an invalid escape stays unchanged.
 func decode(p string) string {
 	if plain, err := url.PathUnescape(p); err == nil {
 		return plain
@@ -108,6 +109,7 @@ func removeParameters(p string) string {
 	return strings.Join(parts, "/")
 }
 
+// mergeSlashes replaces several slashes in a row by one, as nginx does by default.
 func mergeSlashes(p string) string {
 	for strings.Contains(p, "//") {
 		p = strings.ReplaceAll(p, "//", "/")

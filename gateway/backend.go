@@ -52,6 +52,7 @@ func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error
 	if len(u.To) == 0 {
 		return nil, errNoUpstream
 	}
+	// The configuration has checked the URLs already, unless a program built it by hand.
 	b := &backend{Upstream: u}
 	for _, to := range u.To {
 		if to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {

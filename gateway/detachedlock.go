@@ -28,6 +28,7 @@ func (d detachedLock) Lock(ctx context.Context) (context.Context, *interlock.Hol
 		cancel(err)
 		return inner, hold, err
 	}
+	// AfterFunc has run: the context of the hold is canceled already, and useless.
 	if !stop() { // the client left just now
 		_ = hold.Unlock() // an error is in the trace of the client's locks
 		return ctx, nil, context.Cause(ctx)
@@ -35,4 +36,5 @@ func (d detachedLock) Lock(ctx context.Context) (context.Context, *interlock.Hol
 	return context.WithValue(inner, fenceKey{}, hold.Fence()), hold, nil
 }
 
+// fenceKey is the context key of a lock's fence. A guard's is known to package guard.
 type fenceKey struct{}

@@ -32,6 +32,8 @@ type result struct {
 	innermost *ruleStep             // the last rule that saw the request; nil if none matches
 }
 
+// undecided is the outcome of a request that was answered: interlockhttp then decides by the
+// status.
 const undecided interlockhttp.Outcome = 0
 
 // serve answers the request.

@@ -27,6 +27,8 @@ func (b *backend) fail(w http.ResponseWriter, r *http.Request, err error) {
 // failure returns the problem of a request that got no response.
 func (t *roundTrip) failure(ctx context.Context, err error) *interlockhttp.Problem {
 	var tooLong *http.MaxBytesError
+	// The transport reports a broken request body like any other error. Only the body itself
+	// knows that the client caused it.
 	switch broken := t.body.err(); {
 	case errors.As(broken, &tooLong):
 		return interlockhttp.NewProblem(interlockhttp.BodyTooLarge)
@@ -38,6 +40,7 @@ func (t *roundTrip) failure(ctx context.Context, err error) *interlockhttp.Probl
 	// After ctx is done, the transport's writer goroutine may still send: a count of zero
 	// proves nothing then.
 	if !t.connected || ctx.Err() == nil && !t.wrote() {
+		// If the client left while connecting, the target is not to blame.
 		if ctx.Err() == nil {
 			t.target.spared.Store(time.Now().Add(sparedFor).UnixNano())
 		}
@@ -52,6 +55,7 @@ func (t *roundTrip) failure(ctx context.Context, err error) *interlockhttp.Probl
 	return p
 }
 
+// isTimeout covers the transport's timeouts, which are not context errors.
 func isTimeout(err error) bool {
 	var late net.Error
 	return errors.As(err, &late) && late.Timeout()

@@ -19,9 +19,12 @@ func (b *backend) rewrite(p *httputil.ProxyRequest) {
 	t := roundTripOf(p.In.Context())
 	x := t.exchange
 	p.SetURL(t.target.url)
+	// ReverseProxy has dropped the parameters that it cannot parse, so that a rule and the
+	// upstream read the same query. If no rule reads the query, it passes byte for byte.
 	if t.target.url.RawQuery == "" && !x.usesQuery() {
-		p.Out.URL.RawQuery = p.In.URL.RawQuery // byte for byte, also what SetURL would drop
+		p.Out.URL.RawQuery = p.In.URL.RawQuery
 	}
+	// ReverseProxy would send the host of the target's URL, and virtual hosts would break.
 	p.Out.Host = p.In.Host
 	if b.HostHeader != "" {
 		p.Out.Host = b.HostHeader
@@ -78,10 +81,12 @@ func (x *exchange) setForwarded(p *httputil.ProxyRequest) {
 	keep("X-Forwarded-Host", "X-Forwarded-Proto")
 }
 
+// usesField reports whether a rule of the request reads a field.
 func (x *exchange) usesField(name string) bool {
 	return slices.ContainsFunc(x.rules, func(h *ruleHandler) bool { return slices.Contains(h.fields, name) })
 }
 
+// usesQuery reports whether a rule of the request reads the query.
 func (x *exchange) usesQuery() bool {
 	return slices.ContainsFunc(x.rules, func(h *ruleHandler) bool { return h.usesQuery })
 }

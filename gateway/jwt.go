@@ -82,6 +82,7 @@ func (b *builder) newKeySet(from string) (*keySet, error) {
 	return k, err
 }
 
+// knownAlgs are the algorithms that a file may name. "none" is not among them.
 var knownAlgs = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.HS256, jose.HS384, jose.HS512,
@@ -100,6 +101,7 @@ func (a *jwtAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
+	// ParseSigned accepts the listed algorithms only, so a token cannot choose a weaker one.
 	keys, err := a.keys.find(r.Context(), token.Headers[0].KeyID)
 	if err != nil {
 		return nil, err

@@ -49,8 +49,9 @@ func newKeySet(from string, log *slog.Logger) (*keySet, error) {
 	k := &keySet{from: from, log: log, loading: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	k.http = &http.Client{
-		Timeout:       loadTimeout,
-		Transport:     &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: loadTimeout},
+		Timeout:   loadTimeout,
+		Transport: &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: loadTimeout},
+		// A redirect could lead away from the host that the file names.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if k.remote() {
@@ -151,6 +152,7 @@ func (k *keySet) due() bool {
 
 // refresh loads the keys in the background, unless a load is running.
 func (k *keySet) refresh() {
+	// Without this limit, tokens with random key ids would make us flood the issuer.
 	if !k.due() {
 		return
 	}
@@ -164,6 +166,7 @@ func (k *keySet) refresh() {
 	}
 }
 
+// warn logs a failed load, unless close caused it.
 func (k *keySet) warn(err error) {
 	if err != nil && k.ctx.Err() == nil {
 		k.log.Warn("the keys that verify tokens could not be loaded again; the previous ones stay valid", "from", k.from, "err", err)
@@ -175,6 +178,7 @@ func (k *keySet) warn(err error) {
 func (k *keySet) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 	defer cancel()
+	// close ends a load early.
 	stop := context.AfterFunc(k.ctx, cancel)
 	defer stop()
 	text, err := k.fetch(ctx)
@@ -194,6 +198,7 @@ func (k *keySet) load(ctx context.Context) error {
 	return nil
 }
 
+// fetch reads the file, or gets the URL with a bound on the size.
 func (k *keySet) fetch(ctx context.Context) ([]byte, error) {
 	if !k.remote() {
 		text, err := os.ReadFile(k.from)

@@ -20,6 +20,7 @@ type logKey struct {
 	code interlockhttp.Code
 }
 
+// A logCount is the state of one key.
 type logCount struct {
 	next    time.Time // when the next line may be written
 	skipped int       // lines since the last one written

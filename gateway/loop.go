@@ -27,6 +27,7 @@ func (g *Gateway) loops(h http.Header) bool {
 	for _, value := range h["Via"] {
 		for hop := range strings.SplitSeq(value, ",") {
 			_, by, _ := strings.Cut(strings.TrimSpace(hop), " ")
+			// A comment may follow the name.
 			by, _, _ = strings.Cut(by, " ")
 			if by == g.name {
 				return true

@@ -64,6 +64,8 @@ func (m *matcher) matches(r *reading) bool {
 	return m.matchesMethod(r.methods) && m.matchesHost(r) && m.path.match(r.segments, r.same) && m.matchesHeader(r)
 }
 
+// matchesMethod reports whether one of the methods is the rule's. Without methods, a lock
+// applies to all, and a guard to those that may change something.
 func (m *matcher) matchesMethod(methods []string) bool {
 	return slices.ContainsFunc(methods, func(name string) bool {
 		if len(m.Methods) == 0 {
@@ -85,6 +87,7 @@ func safe(method string) bool {
 	return false
 }
 
+// matchesHost compares hosts. A wildcard stands for at least one label.
 func (m *matcher) matchesHost(r *reading) bool {
 	if r.loose && r.host == "" { // HTTP/1.0: the upstream picks its default host
 		return true
@@ -95,6 +98,8 @@ func (m *matcher) matchesHost(r *reading) bool {
 	return m.host == "" || m.host == r.host
 }
 
+// matchesHeader reports whether all required fields are there. One of several values is
+// enough, because an upstream may read any of them.
 func (m *matcher) matchesHeader(r *reading) bool {
 	for name, want := range m.Header {
 		values := r.header.Values(name)

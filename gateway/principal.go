@@ -68,6 +68,7 @@ func newIdentity(user string) (*identity, error) {
 type headerAuth string
 
 func (a headerAuth) identify(r *http.Request, trusted bool) (*identity, error) {
+	// Several values would let a client add one of its own before or after the proxy's.
 	values := r.Header[string(a)]
 	switch {
 	case !trusted:

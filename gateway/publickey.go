@@ -49,6 +49,7 @@ func readKey(file string, algs *[]jose.SignatureAlgorithm) (*keySet, error) {
 		}
 		return &keySet{keys: []jose.JSONWebKey{{Key: secret}}}, nil
 	}
+	// The file is public: it must not serve as an HMAC secret.
 	*algs = slices.DeleteFunc(*algs, symmetric)
 	key, err := publicKey(block)
 	if err != nil {

@@ -25,6 +25,7 @@ type roundTrip struct {
 	sent      bool          // something was sent on an earlier connection
 }
 
+// roundTripKey is the context key of the round trip.
 type roundTripKey struct{}
 
 func roundTripOf(ctx context.Context) *roundTrip { return ctx.Value(roundTripKey{}).(*roundTrip) }
@@ -40,6 +41,7 @@ func (t *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	t.sent = t.wrote()
 	t.connected, t.conn = true, nil
 	conn := info.Conn
+	// Below TLS is the connection that our dialer made.
 	if tls, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = tls.NetConn()
 	}

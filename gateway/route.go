@@ -21,6 +21,7 @@ func ambiguous(format string, args ...any) *interlockhttp.Problem {
 func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []string, err error) {
 	escaped := r.URL.EscapedPath()
 	segments, plain := split(escaped)
+	// Without rules there is nothing to bypass, and every path passes.
 	if len(s.rules) == 0 {
 		return nil, segments, nil
 	}
@@ -30,6 +31,8 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 		return nil, nil, err
 	}
 	strict := reading{methods: []string{r.Method}, host: bareHost(r.Host), header: r.Header, segments: segments, same: exactly}
+	// strict is how the gateway reads the request; loose is every other way in which an
+	// upstream might.
 	loose := reading{methods: methodsOf(r), host: strict.host, header: r.Header, same: strings.EqualFold, loose: true}
 	for _, h := range s.rules {
 		if plain && h.matches(&strict) {
@@ -45,7 +48,10 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 		if h.Shadow { // a shadow protects nothing
 			continue
 		}
+		// The rule does not match. Make sure that no upstream could read the request so that it
+		// would.
 		for _, path := range paths {
+			// The file distinguishes the two spellings itself.
 			if plain && h.slashed && path.slash != strings.HasSuffix(escaped, "/") {
 				continue
 			}

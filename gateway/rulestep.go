@@ -44,8 +44,10 @@ func (s *ruleStep) attach(r *http.Request) *http.Request {
 // run lets the rule's middleware answer the request, and reports what came of it.
 func (s *ruleStep) run(w http.ResponseWriter, r *http.Request) {
 	defer catchAbort(&s.result.aborted)
+	// Also after a panic: a response that broke off is an event, too.
 	defer func() { s.report(w.Header()) }()
 	r = s.attach(r)
+	// interlockhttp reads the route of a request here, as it would behind a ServeMux.
 	r.Pattern = cmp.Or(r.Method, http.MethodGet) + " " + s.rule.nameAt(r.Host)
 	s.rule.path.values(s.exchange.segments, r.SetPathValue)
 	if p := s.admit(w, r); p != nil {
@@ -84,6 +86,7 @@ func (s *ruleStep) admit(w http.ResponseWriter, r *http.Request) *interlockhttp.
 	if h.Do.Verb != rule.Lock && len(h.Methods) == 0 && !slices.Contains(changing, r.Method) {
 		return ambiguous("the method %.20q may or may not change something", r.Method)
 	}
+	// After an upgrade, requests would pass on the connection without their rules.
 	if r.Header["Upgrade"] != nil && !h.Shadow {
 		return interlockhttp.NewProblem(interlockhttp.UpgradeRefused)
 	}

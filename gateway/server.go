@@ -71,6 +71,8 @@ func LimitListener(l net.Listener, n int) net.Listener {
 	return &limitListener{Listener: l, open: make(chan struct{}, cmp.Or(n, DefaultConns)), done: make(chan struct{})}
 }
 
+// A limitListener acquires a slot before it accepts, so that the system's backlog holds
+// the connections above the limit.
 type limitListener struct {
 	net.Listener
 	open chan struct{} // one element per open connection

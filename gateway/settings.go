@@ -25,10 +25,12 @@ type settings struct {
 	secretsHash string // changes with the secrets and the tokens section
 }
 
+// errNoUpstream is for configurations that a program built; config.Parse requires to:.
 var errNoUpstream = errors.New("gateway: no upstream: write to: with a URL")
 
 func newSettings(cfg *config.Config, log *slog.Logger, before *snapshot) (*settings, error) {
 	s := &settings{limits: cfg.Limits, timeouts: cfg.Timeouts}
+	// Defaults for configurations that a program built without config.Default.
 	s.limits.Body = cmp.Or(s.limits.Body, 1<<20)
 	s.limits.Response = cmp.Or(s.limits.Response, 256<<10)
 	s.timeouts.Body = cmp.Or(s.timeouts.Body, 30*time.Second)

@@ -59,6 +59,7 @@ func (r *resources) close(ctx context.Context, kept resources) error {
 			errs = append(errs, m.close(ctx))
 		}
 	}
+	// Requests that still run keep their connections; only idle ones are closed.
 	for key, b := range r.backends {
 		if kept.backends[key] != b {
 			b.transport.CloseIdleConnections()

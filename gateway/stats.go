@@ -14,6 +14,7 @@ func (g *Gateway) Stats() map[string]guard.Stats {
 	return all
 }
 
+// sum adds a to b, whose maps it changes.
 func sum(a, b guard.Stats) guard.Stats {
 	for verdict, n := range a.Verdicts {
 		b.Verdicts[verdict] += n

@@ -49,6 +49,7 @@ func (x *exchange) issueToken(w http.ResponseWriter, r *http.Request) bool {
 	}
 	issuer, ok := x.snapshot.issuers[form]
 	if !ok {
+		// The endpoint exists, but not for this form.
 		p := interlockhttp.NewProblem(interlockhttp.TokenForeign)
 		p.Status, p.Err = http.StatusNotFound, fmt.Errorf("no rule has the form %q", form)
 		p.ServeHTTP(w, r)

@@ -17,6 +17,7 @@ func rootsWith(ca []byte) (*x509.CertPool, error) {
 	if ca == nil {
 		return nil, nil //nolint:nilnil // as in tls.Config
 	}
+	// The file adds to the system's roots. On a system without any, it stands alone.
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool()

@@ -11,6 +11,7 @@ const (
 	maxWaiters       = 10_000 // of one rule
 )
 
+// errTooManyWaiters becomes the problem too_many_waiters; see answer.
 var errTooManyWaiters = errors.New("gateway: too many requests wait for the lock already")
 
 // A waitLimit bounds how many requests wait for the locks of a rule, so that a client

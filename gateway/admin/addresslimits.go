@@ -26,6 +26,7 @@ type addressLimits struct {
 	all map[string]*addressLimit
 }
 
+// An addressLimit is the state of one address.
 type addressLimit struct {
 	limiter      *rate.Limiter
 	seen         time.Time

@@ -74,6 +74,8 @@ type auditLog struct {
 	skipped  int
 }
 
+// openAuditLog opens the file for appending. Only its owner may read it: reasons and keys may
+// be confidential.
 func openAuditLog(path string, log *slog.Logger, events *Events) (*auditLog, error) {
 	t := &auditLog{log: log, events: events, refused: rate.NewLimiter(refusedPerSec, refusedBurst)}
 	if path == "" {
@@ -126,6 +128,8 @@ func (t *auditLog) write(d AuditEntry, by actor) {
 	t.events.Publish("admin", d)
 }
 
+// store adds an entry to the memory and the file. A failed write does not undo the change;
+// it makes the process not ready.
 func (t *auditLog) store(d AuditEntry) {
 	line, err := json.Marshal(d)
 	if err != nil {

@@ -79,6 +79,7 @@ func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
 	if p := d.limits.allow(by.address); p != nil {
 		return p
 	}
+	// Before authentication: a browser sends the session cookie with requests of other sites.
 	if err := d.origin.Check(r); err != nil {
 		return problem(CrossOrigin, "the request comes from a page of another site: %v", err)
 	}

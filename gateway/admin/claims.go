@@ -78,6 +78,7 @@ func (s *Server) claims(ctx context.Context, in PageQuery, want func(Claim) bool
 		pattern = guard.Pattern(name)
 	}
 	out := Claims{Claims: []Claim{}, Next: in.Cursor}
+	// A page of the engine may contain no wanted record, so several may be needed.
 	for range maxPages {
 		recs, next, err := s.records.From(ctx, pattern, out.Next)
 		if err != nil {

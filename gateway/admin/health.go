@@ -75,6 +75,7 @@ const (
 	probeEvery = time.Second
 )
 
+// probe returns the health of an engine, at most probeEvery old.
 func (c *healthCache) probe(ctx context.Context, e engine.Engine) (engine.Health, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,6 +118,7 @@ func (s *Server) checks(ctx context.Context) []Check {
 
 func check(name string, err error) Check { return Check{Name: name, OK: err == nil, Error: text(err)} }
 
+// allOK reports whether every check succeeded.
 func allOK(checks []Check) bool {
 	return !slices.ContainsFunc(checks, func(c Check) bool { return !c.OK })
 }

@@ -137,6 +137,7 @@ func translate(_ huma.Context, _ string, v any) (any, error) {
 	if !ok {
 		return v, nil
 	}
+	// huma knows statuses only. Whatever has no code of its own is an invalid request.
 	code := map[int]Code{404: NotFound, 405: MethodNotAllowed, 413: TooLarge, 500: Failed}[m.Status]
 	if code == "" {
 		code = Invalid

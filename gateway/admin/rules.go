@@ -140,6 +140,8 @@ func (s *Server) rules(last *Reload) (*body[Rules], error) {
 	return answer(out), nil
 }
 
+// ruleOf converts a rule. It contains no secrets: a key is a template, and a principal is
+// reduced to its kind.
 func ruleOf(r *config.Rule) Rule {
 	out := Rule{
 		Name: r.Do.Name, At: r.At.String(), Methods: append([]string{}, r.Match.Methods...), Path: r.Match.Path, Host: r.Match.Host,

@@ -48,6 +48,7 @@ func (x *sessions) begin(name string, role config.Role) string {
 	if len(x.all) >= maxSessions {
 		delete(x.all, first)
 	}
+	// Twice 128 bits of randomness.
 	id := rand.Text() + rand.Text()
 	x.all[sha256.Sum256([]byte(id))] = session{name, role, now.Add(sessionLife)}
 	return id

@@ -116,6 +116,7 @@ func switchError(err error) error {
 	return err
 }
 
+// switchResult converts the report of a switch.
 func switchResult(r standby.Report) Switch {
 	out := state(r.State)
 	out.Already = r.Already

@@ -90,6 +90,7 @@ func (x *stream) run(ctx context.Context, last string) {
 			x.add(e)
 		}
 		next += uint64(len(events))
+		// The pause collects events, so that a busy process does not write for each one.
 		if !x.flush() || !pause(ctx, batch) {
 			return
 		}

@@ -52,6 +52,7 @@ func owner(holder string) string {
 	return hashed(holder)
 }
 
+// text returns the text of an error; empty for nil.
 func text(err error) string {
 	if err == nil {
 		return ""

@@ -31,6 +31,7 @@ func expandedField[T any](name, about, example string, of func(*T) *string) fiel
 func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 	f := withDefault(stringField(name, about, def, of), def)
 	f.read = func(r *reader, to *T, n *node) {
+		// listen: 8080 is a common mistake, and YAML reads it as a number.
 		if n.kind == number {
 			r.errorf(n.at, BadValue, fmt.Sprintf("write 127.0.0.1:%s, or :%[1]s for every address", n.text), "%s: %s is a port without an address", name, n.text)
 			return
@@ -55,6 +56,8 @@ func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 	return f
 }
 
+// trustedField accepts networks and single addresses. It refuses a network of all addresses,
+// with which every client could name any user.
 var trustedField = field[Config]{
 	name: "trusted-proxies", description: "Networks of the proxies whose X-Forwarded-* and principal header are trusted.",
 	read: func(r *reader, c *Config, n *node) {

@@ -37,6 +37,8 @@ func (r *reader) checkPrincipalSource(c *Config, p *Principal, n *node) {
 	}
 }
 
+// checkTokens reports a token endpoint that no rule needs, or with a path that cannot be
+// matched literally.
 func (r *reader) checkTokens(c *Config, n *node) {
 	at := func(name string) rule.Pos {
 		if f := n.field(name); f != nil {
@@ -59,6 +61,8 @@ func (r *reader) checkTokens(c *Config, n *node) {
 	}
 }
 
+// checkAdmin refuses an admin API that other machines could use or listen to. The same check
+// is in admin.CheckListen, for programs without a file.
 func (r *reader) checkAdmin(c *Config, n *node) {
 	a, at := c.Admin, n.at
 	if l := n.field("listen"); l != nil {
@@ -101,6 +105,7 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	if d.Optional && d.Key != nil && d.Key.Constant() {
 		r.errorf(at("optional"), Conflict, "leave it out", "optional has no effect: the key is constant, and never missing")
 	}
+	// A last resort: whatever package guard refuses, and no check above explains better.
 	if err := d.Policy.Check(); err != nil && !d.invalid && len(r.errs) == 0 {
 		r.errorf(d.At, Conflict, "see docs/config.md", "%s", strings.TrimPrefix(err.Error(), "guard: "))
 	}

@@ -31,6 +31,8 @@ func Default() *Config {
 	}
 }
 
+// newUpstream returns an upstream with the default timeouts, for the file and for rules with
+// their own.
 func newUpstream() *Upstream {
 	return &Upstream{Connect: 3 * time.Second, Answer: time.Minute, Idle: 90 * time.Second}
 }

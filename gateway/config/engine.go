@@ -12,6 +12,7 @@ import (
 // engineURL matches the URLs of engine/redisengine, without checking their hosts.
 var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]\S*$`)
 
+// engineField accepts one URL, or a quorum or standby of several.
 var engineField = field[Config]{
 	name: "engine", description: "Stores locks and records: memory, a redis URL, or quorum or standby with a list of URLs.",
 	read: func(r *reader, c *Config, n *node) {
@@ -39,6 +40,8 @@ var engineShape = shape[Engine]{name: "engine", fields: []field[Engine]{
 	enginesField("standby", "Two URLs; the first is in use until an operator switches.", func(e *Engine) *[]string { return &e.Standby }),
 }}
 
+// enginesField is a list of engine URLs. Each server may occur once: a quorum that counts one
+// server twice is not a majority.
 func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] {
 	return field[Engine]{
 		name: name, description: about,
@@ -90,6 +93,7 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 	return "", false
 }
 
+// checkEngine checks how many engines a quorum or standby has.
 func (r *reader) checkEngine(e *Engine, n *node) {
 	quorum, standby := n.field("quorum"), n.field("standby")
 	switch {

@@ -59,6 +59,7 @@ func (n *node) has(name string) bool {
 	return slices.ContainsFunc(n.pairs, func(p pair) bool { return p.name == name })
 }
 
+// example returns a value for hints: the default, or an example of the schema.
 func (f field[T]) example() string {
 	if f.defaultText != "" {
 		return f.defaultText

@@ -20,6 +20,7 @@ func Format(file string, content []byte) ([]byte, Errors) {
 	}
 	f := &formatter{lines: r.lines}
 	out := strings.Join(f.file(root), "\n") + "\n"
+	// Comments and layout are moved by line numbers, so the result is verified.
 	again := newReader(file, []byte(out))
 	if !root.equal(again.parseTree([]byte(out))) || len(again.errs) > 0 {
 		// An unforeseen layout: better no formatting than a changed meaning.
@@ -81,6 +82,8 @@ type order struct {
 	below map[string]*order // by field; "" stands for any
 }
 
+// topOrder orders the fields of rules and presets only. At the top level, users group fields
+// by their own taste.
 var topOrder = &order{below: map[string]*order{
 	"rules":   {below: map[string]*order{"": {names: ruleShape().names()}}},
 	"presets": {below: map[string]*order{"": {names: presetShape().names()}}},

@@ -52,6 +52,7 @@ func (r *reader) setKey(d *ruleDraft, s string, n *node) bool {
 	return true
 }
 
+// badTemplate reports an error of package rule, at its position inside the key.
 func (r *reader) badTemplate(n *node, err error) {
 	at, what := n.at, err.Error()
 	if p, ok := errors.AsType[*rule.ParseError](err); ok {
@@ -86,6 +87,7 @@ func nameFor(m *Match) string {
 	return "order"
 }
 
+// bodyless are methods whose requests have no body, or none with a meaning.
 var bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 
 // checkKey reports parts of the key that no request of the rule has.

@@ -37,6 +37,8 @@ func (r *reader) match(m *Match, n *node) {
 	m.Path = r.pattern(s, at)
 }
 
+// examplePath suggests a path for a match without one: POST becomes /orders, orders becomes
+// /orders.
 func examplePath(s string) string {
 	if s == strings.ToUpper(s) {
 		return "/orders"
@@ -124,6 +126,7 @@ func (m *Match) wildcards() (names []string) {
 	return names
 }
 
+// methodsField is one method or a list.
 var methodsField = field[Match]{
 	name: "method", description: "The method, or a list; without it, any.",
 	read: func(r *reader, m *Match, n *node) {
@@ -155,6 +158,7 @@ var pathField = field[Match]{
 // hostName matches a host name with an optional *. before it.
 var hostName = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$`)
 
+// hostField is compared without case and port.
 var hostField = field[Match]{
 	name: "host", description: "The host, without a port; a leading *. stands for any labels.",
 	read: func(r *reader, m *Match, n *node) {
@@ -173,6 +177,7 @@ var hostField = field[Match]{
 	schema: func() *jsonschema.Schema { return textSchema("shop.example.com") },
 }
 
+// headersField has the headers of a request, each with a value or *.
 var headersField = field[Match]{
 	name: "header", description: "Required headers, each a name with a value; * is any value.",
 	read: func(r *reader, m *Match, n *node) {
@@ -207,6 +212,7 @@ var headersField = field[Match]{
 	},
 }
 
+// sorted returns the keys of a map in a stable order, for messages and printing.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // canonical returns a text that is equal for rules that match the same requests.

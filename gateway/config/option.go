@@ -154,6 +154,8 @@ func (r *reader) setDefaults(d *ruleDraft) {
 	}
 	p := d.Do.Policy()
 	p.Message = d.Message
+	// Only the defaults that apply are filled in, so that Print does not show a retention for a
+	// rule that stores nothing.
 	full := p.WithDefaults()
 	d.Do.After, d.Do.OnDuplicate, d.Do.OnError, d.Do.OnUnknown, d.Do.OnDown = full.After, full.OnDuplicate, full.OnError, full.OnUnknown, full.OnDown
 	d.Do.Window, d.Do.Lease, d.Do.MaxHold, d.Do.LocalCache, d.Do.Status = p.Window, full.Lease, full.MaxHold, full.LocalCache, full.Status

@@ -28,6 +28,7 @@ func Load(path string) (*Config, error) {
 	return c, errs.Err()
 }
 
+// config reads the whole file, and then checks how its parts fit together.
 func (r *reader) config(content []byte) (*Config, Errors) {
 	root := r.parseTree(content)
 	if root == nil {

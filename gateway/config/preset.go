@@ -54,6 +54,7 @@ func (r *reader) checkPreset(name string, d *ruleDraft) {
 	if !ok || d.invalid {
 		return
 	}
+	// A preset has no verb. Its options decide which one it is checked with.
 	verb := rule.Once
 	if all := override(b.options, d.options); !keepsResult(all) {
 		verb = rule.Submit
@@ -105,6 +106,7 @@ func (r *reader) preset(name string, n *node, trail []string) (presetOptions, bo
 	return s, true
 }
 
+// presetHint suggests the preset that was probably meant, or lists all.
 func presetHint(name string, own map[string]*ruleDraft) string {
 	names := append(sorted(builtins), sorted(own)...)
 	if meant := rule.Meant(name, names); meant != "" {

@@ -49,6 +49,7 @@ func principalField[T any](about string, of func(*T) *Principal) field[T] {
 	}
 }
 
+// principal reads none, mtls, or a mapping with header or jwt.
 func (r *reader) principal(p *Principal, n *node) {
 	*p = Principal{}
 	if n.kind == mapping {
@@ -72,6 +73,7 @@ func (r *reader) principal(p *Principal, n *node) {
 	}
 }
 
+// checkPrincipal reports a principal with both sources or with neither.
 func (r *reader) checkPrincipal(p *Principal, n *node) {
 	header, jwt := n.field("header"), n.field("jwt")
 	switch {

@@ -23,6 +23,7 @@ type printer struct {
 	origin  bool
 }
 
+// mapping writes the fields of a mapping. The first field of a list item follows the dash.
 func (p *printer) mapping(n *node, indent int, path string) {
 	for i, f := range n.pairs {
 		if i > 0 || path == "" || !p.afterDash() {
@@ -62,6 +63,7 @@ func (p *printer) list(n *node, indent int, path string) {
 	}
 }
 
+// inline writes a scalar, or a list in brackets.
 func (p *printer) inline(n *node) string {
 	if n.kind != list {
 		return value(n, false)

@@ -26,6 +26,7 @@ type reader struct {
 	incomplete          bool // a rule could not be read
 }
 
+// newReader splits the file into lines for excerpts, with LF line ends.
 func newReader(file string, content []byte) *reader {
 	content = bytes.TrimPrefix(content, []byte("\uFEFF")) // a byte order mark, which some editors write
 	return &reader{
@@ -125,6 +126,7 @@ func (r *reader) expanded(n *node, name, example string) (string, bool) {
 	if !ok {
 		return "", false
 	}
+	// Values are not expanded again: an environment variable cannot name another.
 	s = variable.ReplaceAllStringFunc(s, func(m string) string {
 		value, _ := r.getenv(m[2 : len(m)-1])
 		return value

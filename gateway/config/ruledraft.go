@@ -127,6 +127,7 @@ func quoteOption(s string) string {
 	return s
 }
 
+// messageField is a text in English, or a mapping by language.
 var messageField = field[ruleDraft]{
 	name: "message", description: "The message of a refusal: a text, or one per language.",
 	read: func(r *reader, d *ruleDraft, n *node) {
@@ -166,6 +167,7 @@ var messageField = field[ruleDraft]{
 	},
 }
 
+// matchField is "POST /orders", or a mapping with more conditions.
 var matchField = field[ruleDraft]{
 	name: "match", description: `The requests of the rule: "POST /orders/{id}", "POST,PUT /x", "/x" for any method, or fields.`, required: true,
 	read: func(r *reader, d *ruleDraft, n *node) { r.match(&d.Match, n) },
@@ -198,6 +200,8 @@ func besideMatch(f field[Match]) field[ruleDraft] {
 	}
 }
 
+// verbField only remembers the verb and its key. The key is read with the rule's other
+// fields known.
 func verbField(name, about, example string) field[ruleDraft] {
 	return field[ruleDraft]{
 		name: name, description: about,
@@ -212,6 +216,7 @@ func verbField(name, about, example string) field[ruleDraft] {
 	}
 }
 
+// presetField names a preset, of a rule or of another preset.
 func presetField(of func(*ruleDraft) *string) field[ruleDraft] {
 	return field[ruleDraft]{
 		name: "preset", description: "A policy by name: click, form, payment, charge, export, short, long, import, or one under presets.",
@@ -225,6 +230,7 @@ func presetField(of func(*ruleDraft) *string) field[ruleDraft] {
 	}
 }
 
+// ruleUpstream is the rule's own upstream, which replaces the file's as a whole.
 var ruleUpstream = field[ruleDraft]{
 	name: "to", description: "The upstream of this rule; without it, as in the file.",
 	read: func(r *reader, d *ruleDraft, n *node) {

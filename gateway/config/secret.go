@@ -36,6 +36,7 @@ func (r *reader) checkJWT(j *JWT, n *node) {
 	}
 }
 
+// checkJWKS refuses a URL without TLS, except on this machine.
 func (r *reader) checkJWKS(s string, n *node) {
 	if !strings.Contains(s, "://") {
 		return // a file
@@ -49,6 +50,7 @@ func (r *reader) checkJWKS(s string, n *node) {
 	}
 }
 
+// checkAlgs refuses unsigned tokens, and secrets in place of public keys and the reverse.
 func (r *reader) checkAlgs(j *JWT, n *node) {
 	for _, item := range r.each(n, "algs") {
 		a := item.text
@@ -78,6 +80,8 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
+// secretsField names where the secrets are. A secret in the file itself is refused, and not
+// shown in the message.
 var secretsField = field[Config]{
 	name: "secrets", description: "Secrets that key fingerprints and sign tokens, newest first; without one, fingerprints are plain hashes, and tokens are valid until a restart.",
 	read: func(r *reader, c *Config, n *node) {
@@ -132,6 +136,8 @@ func shapeList[T any](s shape[T], all []T) *node {
 	return l
 }
 
+// adminField is an address, or a mapping. An empty value is a mistake: it could mean the
+// defaults, or that the API is off.
 var adminField = func() field[Config] {
 	f := optionalSection("admin", "The listener of the admin API: an address, or fields; without it, there is no admin API.", adminShape, newAdmin, func(c *Config) **Admin { return &c.Admin })
 	fields := f.read
@@ -150,6 +156,7 @@ var adminField = func() field[Config] {
 	return f
 }()
 
+// adminTokensField has the hashes or sources of tokens, never the tokens.
 var adminTokensField = field[Admin]{
 	name: "tokens", description: "Tokens of the API's users.",
 	read: func(r *reader, a *Admin, n *node) {

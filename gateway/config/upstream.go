@@ -8,6 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
+// upstreamField is a URL, a list of URLs, or a mapping with url and options.
 func upstreamField[T any](of func(*T) *Upstream) field[T] {
 	return field[T]{
 		name: "to", description: "The upstream: a URL, a list of URLs used in turn, or fields.",
@@ -21,6 +22,7 @@ func upstreamField[T any](of func(*T) *Upstream) field[T] {
 	}
 }
 
+// upstream reads an upstream in any of its forms, starting from the defaults.
 func (r *reader) upstream(u *Upstream, n *node) {
 	*u = *newUpstream()
 	if n.kind == mapping {

@@ -108,6 +108,7 @@ func textSchema(examples ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: new(1), Examples: examples}
 }
 
+// durationSchema matches what time.ParseDuration accepts, without a sign.
 func durationSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, Examples: []any{"3s"}}
 }
@@ -128,6 +129,7 @@ func enumSchema(all ...string) *jsonschema.Schema {
 
 func anyOf(all ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: all} }
 
+// oneOrMore is a value or a list of such values.
 func oneOrMore(s *jsonschema.Schema) *jsonschema.Schema {
 	return anyOf(s, &jsonschema.Schema{Type: "array", Items: s.CloneSchemas(), MinItems: new(1)})
 }

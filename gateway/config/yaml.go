@@ -122,6 +122,7 @@ func (r *reader) syntax(err error) {
 	r.errorf(at, Syntax, hint, "%s", what)
 }
 
+// document returns the only document of a file.
 func (r *reader) document(file *ast.File) *node {
 	var body *node
 	for i, d := range file.Docs {
@@ -182,6 +183,7 @@ func (r *reader) node(n ast.Node, depth int) *node {
 	return r.leaf(n, at, depth)
 }
 
+// leaf converts a scalar, and reports the YAML that is not supported.
 func (r *reader) leaf(n ast.Node, at rule.Pos, depth int) *node {
 	switch n := n.(type) {
 	case *ast.NullNode:
