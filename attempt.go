@@ -8,31 +8,13 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/backoff"
+	"github.com/interlock-go/interlock/internal/retry"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-const (
-	// maxPoll bounds how long a waiter relies on notifications.
-	maxPoll = time.Second
-
-	// An attempt retries an engine that fails after pauses from minPause to
-	// maxPause. It gives up after outage, or after briefOutage if it was to ask
-	// once.
-	minPause    = 50 * time.Millisecond
-	maxPause    = time.Second
-	outage      = 5 * time.Second
-	briefOutage = 2 * time.Second
-
-	// queueLease is how long the engine keeps the position of a waiter that does
-	// not ask again. It is what a dead waiter costs the waiters behind it.
-	queueLease = 5 * time.Second
-
-	// A grant with less than 1/minLeft of its lease left on arrival is given
-	// back: the engine is too slow for that lease.
-	minLeft = 10
-)
-
-var errSlow = errors.New("the engine answered so late that little of the lease was left; use a longer lease")
+// queueLease is how long the engine keeps the position of a waiter that does not
+// ask again. It is what a dead waiter costs the waiters behind it.
+const queueLease = 5 * time.Second
 
 // An attempt is one acquisition. It asks the engine until there is an answer,
 // always with the same id, so that the engine recognises a repeated request.
@@ -83,7 +65,7 @@ func (a *attempt) retry(ctx context.Context) (grant, error) {
 		a.tries++
 		if err == nil {
 			g := grant{req: a.req, fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct, local: got.Local}
-			if time.Until(g.safeUntil) >= a.req.Lease/minLeft {
+			if !retry.TooLate(a.sent, time.Now(), a.req.Lease) {
 				return g, nil
 			}
 			err = a.giveBack(ctx)
@@ -124,10 +106,10 @@ func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 		a.failingSince = now
 	}
 	a.failures, a.lastErr = a.failures+1, err
-	pause := Exponential(minPause, maxPause)(a.failures)
-	limit := outage
+	pause := retry.Delay(a.failures)
+	limit := retry.Outage
 	if a.once {
-		limit = briefOutage
+		limit = retry.BriefOutage
 	}
 	if now.Add(pause).Sub(a.failingSince) > limit {
 		return 0, a.failure(err)
@@ -161,7 +143,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 		return pause, nil
 	}
 	a.sub.subscribe(m.core, a.req)
-	pause := maxPoll
+	pause := retry.MaxPoll
 	if busy.Left > 0 && busy.Left < pause {
 		pause = busy.Left + time.Millisecond
 	}
@@ -180,7 +162,7 @@ func (a *attempt) giveBack(ctx context.Context) error {
 	if a.direct {
 		a.sub.unsubscribe() // it was made for the old holder id
 	}
-	return fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
+	return retry.ErrSlow
 }
 
 // stopped returns the error of an attempt that was cancelled.

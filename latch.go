@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/backoff"
+	"github.com/interlock-go/interlock/internal/retry"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -51,17 +52,17 @@ func (l *Latch) Key() string { return l.req.Key }
 func (l *Latch) CountDown(ctx context.Context) (left int, err error) {
 	r := l.req
 	r.Attempt = l.core.id + ":" + strconv.FormatUint(l.core.seq.Add(1), 10)
-	return l.ask(ctx, r, briefOutage)
+	return l.ask(ctx, r, retry.BriefOutage)
 }
 
 // Left returns how many counts are left; zero means that the latch is open.
-func (l *Latch) Left(ctx context.Context) (int, error) { return l.ask(ctx, l.req, briefOutage) }
+func (l *Latch) Left(ctx context.Context) (int, error) { return l.ask(ctx, l.req, retry.BriefOutage) }
 
 // Wait returns nil when the latch is open. If ctx is done first, or the time set
 // by [Wait] passes, the error matches [ErrNotOpen] as well as the reason.
 func (l *Latch) Wait(ctx context.Context) error {
 	if l.opts.bounded && l.opts.wait == 0 { // one look
-		left, err := l.ask(ctx, l.req, briefOutage)
+		left, err := l.ask(ctx, l.req, retry.BriefOutage)
 		if err == nil && left > 0 {
 			err = l.closedStill(left, errWaited)
 		}
@@ -76,12 +77,12 @@ func (l *Latch) Wait(ctx context.Context) error {
 	defer sub.unsubscribe()
 	for {
 		sub.drain()
-		left, err := l.ask(ctx, l.req, outage)
+		left, err := l.ask(ctx, l.req, retry.Outage)
 		if err != nil || left == 0 {
 			return err
 		}
 		sub.subscribe(l.core, l.req)
-		pause := min(maxPoll, l.req.Lease/watchdog.RenewalsPerLease) // each look also keeps the latch from expiring
+		pause := min(retry.MaxPoll, l.req.Lease/watchdog.RenewalsPerLease) // each look also keeps the latch from expiring
 		if err := l.core.sleep(ctx, backoff.Jitter(pause), sub.wake); err != nil {
 			return l.closedStill(left, err)
 		}
@@ -110,7 +111,7 @@ func (l *Latch) ask(ctx context.Context, r engine.Request, limit time.Duration) 
 			return 0, fmt.Errorf("interlock: latch %q: %w", r.Key, err)
 		}
 		r.Retry = true
-		if ended := l.core.sleep(ctx, Exponential(minPause, maxPause)(tries), nil); ended != nil {
+		if ended := l.core.sleep(ctx, retry.Delay(tries), nil); ended != nil {
 			return 0, fmt.Errorf("%w, as far as known: %q: %w: %w", ErrNotOpen, r.Key, ended, err)
 		}
 	}

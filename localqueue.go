@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/retry"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -101,7 +102,7 @@ func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQue
 	}
 	p := wq.joinPending()
 	s.mu.Unlock()
-	patience := time.NewTimer(briefOutage)
+	patience := time.NewTimer(retry.BriefOutage)
 	defer patience.Stop()
 	select {
 	case <-p.done:

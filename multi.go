@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/internal/retry"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -216,7 +216,7 @@ func (a *multiAcquire) finish() error {
 func (c *core) renewTogether(leases []watchdog.Leased) error {
 	ctx := c.detached.Context(time.Now())
 	for tries := 1; ; tries++ {
-		old := c.watchdog.Older(leases, minLeft)
+		old := c.watchdog.Older(leases, retry.MinLeaseShare)
 		if len(old) == 0 {
 			return nil
 		}
@@ -228,8 +228,8 @@ func (c *core) renewTogether(leases []watchdog.Leased) error {
 				return context.Cause(l)
 			}
 		}
-		if len(c.watchdog.Older(old, minLeft)) > 0 && c.pause(ctx, tries) != nil {
-			return fmt.Errorf("%w: %w", engine.ErrUnavailable, errSlow)
+		if len(c.watchdog.Older(old, retry.MinLeaseShare)) > 0 && retry.Pause(ctx, tries) != nil {
+			return retry.ErrSlow
 		}
 	}
 }

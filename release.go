@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/detach"
+	"github.com/interlock-go/interlock/internal/retry"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -31,7 +32,7 @@ func (c *core) releaseWithin(ctx context.Context, req engine.Request) (engine.Re
 	replyLost := errors.Is(err, engine.ErrUnknown)
 	for tries := 1; engine.Temporary(err); tries++ {
 		lastErr := err
-		if c.pause(ctx, tries) != nil {
+		if retry.Pause(ctx, tries) != nil {
 			return engine.ReleaseResult{}, lastErr
 		}
 		if res, err = c.engine.Release(ctx, req); err != nil && ctx.Err() != nil && !engine.Temporary(err) {
@@ -66,52 +67,21 @@ func (c *core) unreleased(req *engine.Request, t *Trace, held time.Duration, err
 	}
 }
 
-// pause waits before a retry. Unlike sleep it does not end when the client
-// closes: clean-up is part of closing.
-func (c *core) pause(ctx context.Context, tries int) error {
-	timer := time.NewTimer(Exponential(minPause, maxPause)(tries))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // cleanUp undoes, in the background, an acquisition that may have been granted.
-// Its last request was sent at sent. Until LateGrant has passed the engine may
-// still grant a request on its way, so it is abandoned a second time then.
+// Its last request was sent at sent.
 func (c *core) cleanUp(req engine.Request, t *Trace, sent time.Time) {
+	undo := retry.CleanUp{
+		Sent: sent, LateGrant: c.caps.LateGrant, Within: max(req.Lease, detach.Timeout),
+		Abandon: func(ctx context.Context) (engine.Outcome, error) {
+			res, err := c.engine.Abandon(ctx, req)
+			return res.Outcome, err
+		},
+	}
 	c.tasks.Go(func() {
-		left := c.caps.LateGrant - time.Since(sent) // counted from now, before abandon is answered
-		end := time.Now().Add(left + watchdog.Drift(left))
-		found, err := c.abandon(req)
-		if left > 0 {
-			timer := time.NewTimer(time.Until(end))
-			<-timer.C
-			again, err2 := c.abandon(req)
-			found, err = found || again, err2
-		}
+		found, err := undo.Run()
 		c.stats.cleanedUp.Add(1)
 		if t != nil && t.CleanedUp != nil {
 			t.CleanedUp(CleanedUp{Key: req.Key, Holder: req.Holder, Found: found, Err: err})
 		}
 	})
-}
-
-// abandon gives up an attempt. It retries for one lease: that is how long a
-// grant without a holder could block others. It reports whether it found one.
-func (c *core) abandon(req engine.Request) (found bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(req.Lease, detach.Timeout))
-	defer cancel()
-	for tries := 1; ; tries++ {
-		res, err := c.engine.Abandon(ctx, req)
-		if err == nil || !engine.Temporary(err) && !errors.Is(err, engine.ErrFull) { // a full engine has no space for a tombstone
-			return res.Outcome == engine.Released, err
-		}
-		if c.pause(ctx, tries) != nil {
-			return false, err
-		}
-	}
 }

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/retry"
 )
 
 // A Striped splits a hot key into several locks, its stripes. A caller that needs
@@ -77,7 +79,7 @@ func (s *Striped) any(ctx context.Context) (int, context.Context, *Hold, error) 
 		if hold != nil || err != nil && i < 0 {
 			return i, inner, hold, err
 		}
-		m, left := *s.stripes[i], maxPoll
+		m, left := *s.stripes[i], retry.MaxPoll
 		if m.opts.bounded {
 			left = min(left, m.opts.wait-time.Since(start))
 		}
@@ -85,7 +87,7 @@ func (s *Striped) any(ctx context.Context) (int, context.Context, *Hold, error) 
 			m.opts.wait, m.opts.bounded = left, true
 			inner, hold, err = m.acquireNew(ctx, false)
 		}
-		done := left < maxPoll || ctx.Err() != nil || !errors.Is(err, errWaited)
+		done := left < retry.MaxPoll || ctx.Err() != nil || !errors.Is(err, errWaited)
 		if hold == nil && done {
 			m.report(err, time.Since(start))
 		}
