@@ -1,9 +1,9 @@
 // Package interlock makes an operation happen one at a time, however many
 // processes try.
 //
-// A [Client] makes locks on an engine: Redis, or one that lives in the process
-// and needs no server. A lock is taken with [Mutex.Do], or with [Mutex.Lock]
-// where a closure does not fit:
+// A [Client] makes locks on an engine: Redis, or the embedded engine that needs no
+// server. Acquire a lock with [Mutex.Do], or with [Mutex.Lock] where a closure does
+// not fit:
 //
 //	client := interlock.New(nil) // or interlock.New(engine)
 //
@@ -13,63 +13,61 @@
 //
 // # The context is the hold
 //
-// Taking a lock returns a context. It ends, with the reason as its cause, the
-// moment the lock can no longer be relied on; work that heeds it stops in time.
-// It also carries ownership: with [Reentrant], code that was given it may take
-// the same lock again. Ownership never depends on a goroutine. [WithoutHolds]
-// leaves it behind, [WithOwner] shares it between processes by name.
+// Acquiring a lock returns a context. Losing the lock cancels it at once, with the
+// reason as its cause; work that watches the context stops in time. The context
+// also carries ownership: with [Reentrant], code under it may acquire the same lock
+// again. Ownership never depends on a goroutine. [WithoutHolds] removes it from a
+// context, and [WithOwner] shares it between processes by name.
 //
 // # Waiting
 //
-// Lock waits until its context is done, or for as long as [Wait] allows;
-// TryLock asks once. Who waits is woken by the release, and looks for itself
-// at least once a second in case the wake-up was lost. Of the goroutines of a
-// process that want the same key, one stands at the engine and the others in
-// line behind it, first come first served; the lock passes down the line
-// without a round trip, eight times in a row at most. Who does not get the
-// lock gets a *[ContendedError]: who has it, and when to come back.
+// Lock waits until its context is done, or for as long as [Wait] allows; TryLock
+// makes one attempt. A release notifies the waiters, and each of them also polls
+// once a second in case a notification was lost. Of the goroutines of one process
+// that want the same key, one asks the engine and the others wait in a queue behind
+// it. A holder hands the lock over to the next of them without a round trip, at most
+// eight times in a row. A caller that does not get the lock gets a
+// *[ContendedError], which names the holder and says when to retry.
 //
 // # Kinds of locks
 //
-// With [Fair] a [Mutex] goes to those who wait in the order they came, over all
-// processes. An [RWMutex] has many readers or one writer, a [Semaphore] as many
-// holders as it has permits, both first come first served. A [Multi] is several
-// locks taken all or none, a [Striped] a hot key split into several, and a
-// [Latch] lets wait until others are done. Kinds do not mix on one key; that is
-// [ErrKind].
+// With [Fair], a [Mutex] is granted in order of arrival across processes. An
+// [RWMutex] has many readers or one writer, and a [Semaphore] one holder per permit;
+// both are fair. A [Multi] acquires several locks, all or none. A [Striped] splits a
+// hot key into several locks. A [Latch] waits until other tasks are done. A key
+// holds one kind at a time; a request for another kind fails with [ErrKind].
 //
-// Who waits has a place in the engine's line and comes back for it; the place of
-// one that died is given up after five seconds.
+// The engine keeps the queue position of each waiter. The position of a waiter that
+// died expires after 5 seconds.
 //
 // # Operators
 //
-// [Client.Locks] lists who holds what, and who waits. [Client.ForceRelease] takes
-// a lock away; its holder's context ends with [ErrRevoked] as the reason.
+// [Client.Locks] lists holders and waiters. [Client.ForceRelease] releases a lock;
+// its holder's context is cancelled with [ErrRevoked] as the reason.
 //
 // # Leases
 //
-// A lock survives its holder by its lease, 30 seconds by default, and is
-// renewed every third of that until it is unlocked, even if the context was
-// cancelled: cancelled is asked to stop, unlocked is stopped. A lease set with
-// [Lease] is not renewed. [MaxHold] bounds renewal.
+// A lock survives its holder by its lease. Default: 30s, and the watchdog renews it
+// every 10s until Unlock, even if the context was cancelled: cancelling asks the
+// work to stop, and Unlock says that it has. A lease set with [Lease] is not renewed.
+// [MaxHold] bounds renewal.
 //
 // # Errors
 //
-// Every error can be told apart with [errors.Is]: [ErrContended], [ErrLost],
-// [ErrUnavailable], [ErrOutcomeUnknown], [ErrClosed], [ErrKey], [ErrOption],
-// [ErrKind], [ErrUpgrade].
-// A lock that was lost before the work returned is part of Do's answer. A
-// release that failed is not: the lease runs out, and the [Trace] is told.
+// Use [errors.Is] with [ErrContended], [ErrLost], [ErrUnavailable],
+// [ErrOutcomeUnknown], [ErrClosed], [ErrKey], [ErrOption], [ErrKind] and
+// [ErrUpgrade]. Do returns an error if the lock was lost before the work returned. A
+// failed release is not an error: the lease expires, and the [Trace] reports it.
 //
 // # What is not promised
 //
-// A lock with a lease cannot stop a process that was paused while its lease ran
-// out and goes on before it looks at its context. No such lock can. Where a
-// late write would hurt, hand [Hold.Fence] to the store and let it refuse any
-// number lower than one it has seen.
+// A lease cannot stop a process that was paused until its lease expired and that
+// continues before it checks its context. No lock with a lease can. Where a late
+// write would do harm, pass [Hold.Fence] to the store and let it refuse any fence
+// lower than one it has seen.
 //
-// What an engine forgets is not held: a Redis restarted without persistence, or
-// a replica promoted before it had the write, may grant the lock a second time.
-// The first holder learns of it at its next renewal, and its fence is lower.
-// The promises of each engine are listed in the README.
+// A lock lasts only as long as the engine's memory. A Redis restarted without
+// persistence, or a replica promoted before it received the write, may grant the
+// lock again. The first holder learns of it at its next renewal, and its fence is
+// lower. The README lists the guarantees of each engine.
 package interlock
