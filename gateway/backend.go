@@ -80,7 +80,8 @@ func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error
 }
 
 // next returns the target of the next request, by round robin. It passes over a target
-// that was unreachable a moment ago, unless all were.
+// that was unreachable a moment ago, unless all were: then trying costs nothing. There are
+// no active health checks; the requests themselves find out.
 func (b *backend) next() *target {
 	now := time.Now().UnixNano()
 	first := b.count.Add(1)

@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A builder makes a snapshot.
+// A builder makes a snapshot. If a part of it fails, it closes what it has made, and the
+// gateway keeps the snapshot before.
 type builder struct {
 	*snapshot
 	client *interlock.Client
@@ -35,6 +36,8 @@ func newSnapshot(cfg *config.Config, client *interlock.Client, log *slog.Logger,
 	if before != nil {
 		b.before = before.resources
 	}
+	// The caller's client may be shared with other gateways and programs; the namespace keeps
+	// their keys apart.
 	if cfg.Namespace != "" {
 		b.client = client.With(interlock.Prefix(cfg.Namespace + ":"))
 	}
@@ -80,6 +83,8 @@ func (b *builder) newRule(r *config.Rule) (h *ruleHandler, err error) {
 	if h.auth, err = b.newAuthenticator(principal); err != nil {
 		return nil, err
 	}
+	// Known in advance, so that header.go and rulestep.go need not look at templates for each
+	// request.
 	h.fields, h.usesQuery = fieldsOf(r, principal)
 	h.usesPath = r.Key != nil && slices.ContainsFunc(r.Key.Parts(), func(p rule.Part) bool { return p.Place == rule.Path })
 	switch {

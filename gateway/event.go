@@ -27,7 +27,9 @@ type Event struct {
 // lock. An uncontended acquire takes less, even over a network.
 const waitThreshold = 5 * time.Millisecond
 
-// outcome names what the rule did with the request; h is the response header.
+// outcome names what the rule did with the request; h is the response header. The order of
+// the cases matters: a refusal explains a request that did not run, and a request that ran
+// may be unknown before it is anything else.
 func (s *ruleStep) outcome(h http.Header) string {
 	guarded := s.rule.Do.Verb != rule.Lock
 	switch {

@@ -8,6 +8,22 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
+// A request takes this way through the package:
+//
+//	Gateway.ServeHTTP   enters a snapshot                        gateway.go
+//	exchange.serve      answers the token endpoint               exchange.go, tokens.go
+//	exchange.route      finds the rules, refuses ambiguity       route.go, ambiguity.go, matcher.go
+//	exchange.next       starts the next rule, or the upstream    exchange.go
+//	ruleStep.run        authenticates, calls the middleware      rulestep.go, principal.go
+//	middleware          locks or claims with interlockhttp       middleware.go, keysource.go
+//	runInner            holds the lock, calls exchange.next      rulestep.go
+//	backend.send        proxies the request                      backend.go, roundtrip.go
+//	  rewrite           sets the outgoing header                 header.go, sendonce.go
+//	  receive, fail     takes the response, or explains why not  response.go, failure.go
+//
+// Each call returns a result to the one before. ruleStep.report turns the result of a rule
+// into a log line and an event (accesslog.go, event.go).
+
 // An exchange is a request and what the gateway knows about it before the first rule
 // runs. ServeHTTP fills it in; the rules and the upstream only read it, and return what
 // they find out as a result. All of it happens in one goroutine.

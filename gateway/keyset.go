@@ -173,7 +173,8 @@ func (k *keySet) warn(err error) {
 	}
 }
 
-// load loads the keys. The request that caused it cannot cancel it, because other
+// load loads the keys, and replaces the previous ones as a whole: a key that the issuer
+// has removed must not stay valid. The request that caused it cannot cancel it, because other
 // requests wait for the same keys.
 func (k *keySet) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)

@@ -39,7 +39,8 @@ func (h *ruleHandler) keySource() (interlockhttp.Source, error) {
 	}, sources...), nil
 }
 
-// bare reports whether a template is one part and nothing else.
+// bare reports whether a template is one part and nothing else. Such a key is passed on
+// verbatim: a template would escape it, and a token could not be verified any more.
 func bare(t *rule.Template) bool {
 	parts := t.Parts()
 	return len(parts) == 1 && t.String() == fmt.Sprintf("{%s.%s}", parts[0].Place, parts[0].Name)

@@ -45,7 +45,8 @@ func newMiddleware(h *ruleHandler, client *interlock.Client, s *settings) (*midd
 	return newGuard(h, client, s, append(opts, interlockhttp.Key(source)))
 }
 
-// newLock returns the middleware of a lock rule.
+// newLock returns the middleware of a lock rule. All its locks share one waitLimit, which
+// bounds the memory that waiting clients can use.
 func newLock(h *ruleHandler, client *interlock.Client, source interlockhttp.Source, opts []interlockhttp.Option) (*middleware, error) {
 	if h.Message != nil {
 		opts = append(opts, interlockhttp.Message(interlockhttp.Locked, h.Message))

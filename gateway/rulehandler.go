@@ -36,6 +36,8 @@ func (h *ruleHandler) fence(ctx context.Context) uint64 {
 }
 
 // fieldsOf returns the request fields that a rule reads, and whether it reads the query.
+// Besides those of the rule, these are the fields that interlockhttp reads for the key,
+// the user and the fingerprint.
 func fieldsOf(r *config.Rule, p config.Principal) (fields []string, query bool) {
 	fields = []string{"Idempotency-Key", "X-Idempotency-Key", "Idempotent-Token", "Authorization", "Cookie", "Host", "Content-Type", "Content-Encoding"}
 	add := func(name string) { fields = append(fields, http.CanonicalHeaderKey(name)) }

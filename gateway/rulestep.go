@@ -58,7 +58,9 @@ func (s *ruleStep) run(w http.ResponseWriter, r *http.Request) {
 }
 
 // runInner is the handler inside every middleware. It runs once the lock is held, or the
-// claim granted.
+// claim granted. interlockhttp has no result of its own, so the outcome goes three ways:
+// to the middleware with Settle or a panic, to the outer rule and the log in s.result, and
+// to the client with the response.
 func runInner(w http.ResponseWriter, r *http.Request) {
 	s := stepOf(r.Context())
 	s.ran = time.Now()

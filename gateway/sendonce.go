@@ -9,7 +9,9 @@ import (
 // up in canonical form only, so that it misses them in lower case.
 var keyFields = map[string]string{"Idempotency-Key": "idempotency-key", "X-Idempotency-Key": "x-idempotency-key"}
 
-// sendOnce keeps net/http from retrying a request on its own.
+// sendOnce keeps net/http from retrying a request on its own. The transport retries on a
+// reused connection if it considers a request idempotent: one with a key field, or a safe
+// method without a body. The upstream may have executed the first attempt.
 func sendOnce(r *http.Request) {
 	for name, hidden := range keyFields {
 		if values, ok := r.Header[name]; ok {

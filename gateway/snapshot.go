@@ -73,7 +73,9 @@ func (r *resources) close(ctx context.Context, kept resources) error {
 	return errors.Join(errs...)
 }
 
-// enter admits a request, unless the snapshot is retired.
+// enter admits a request, unless the snapshot is retired. Requests are counted, and not
+// just left to the garbage collector, because the guards of a replaced snapshot must be
+// closed, and only after their last request.
 func (s *snapshot) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,8 @@ func newWaitLimit(perKey, total int) *waitLimit {
 	return &waitLimit{maxPerKey: perKey, maxTotal: total, keys: make(map[string]int)}
 }
 
-// enter counts a waiter, and reports whether it may wait.
+// enter counts a waiter, and reports whether it may wait. The limit per key keeps one
+// popular key from using up the limit of the rule.
 func (l *waitLimit) enter(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,7 +39,8 @@ type Before struct {
 // setBefore records the state of a claim before the change.
 func (d *AuditEntry) setBefore(c Claim) { d.Before = []Before{{State: c.State, Fence: c.Fence}} }
 
-// act makes a change for an operator, and records the result.
+// act makes a change for an operator, and records the result. Failed changes are recorded,
+// too: the engine may have made them before it failed.
 func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error {
 	err := do()
 	d.Result = "ok"

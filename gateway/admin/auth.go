@@ -71,7 +71,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*http.Request, *
 	return r.WithContext(context.WithValue(r.Context(), actorKey{}, by)), nil
 }
 
-// authorize finds the sender of a request, and returns the reason to refuse it, or nil.
+// authorize finds the sender of a request, and returns the reason to refuse it, or nil. The
+// order is that of cost and trust: host and rate need no secrets, the origin is checked
+// before any cookie counts, and roles come last.
 func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
 	if !d.ownHost(r) {
 		return problem(HostRefused, "the host %s is not accepted: use the listen address or localhost, or add the host to admin.hosts", sanitize(r.Host))

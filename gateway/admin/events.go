@@ -20,7 +20,7 @@ const (
 )
 
 // Events are the latest events of this process, for streams and for clients that
-// reconnect.
+// reconnect. Publishers never wait for readers: a slow stream is disconnected.
 type Events struct {
 	epoch string // distinguishes the ids of this process from an earlier one
 

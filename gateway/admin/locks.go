@@ -132,7 +132,8 @@ func (s *Server) releaseLock(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// forceRelease releases one lock, and records it in the audit log.
+// forceRelease releases one lock, and records it in the audit log. With several locks, each
+// has its own entry, so that an entry always names one key.
 func (s *Server) forceRelease(ctx context.Context, key, reason string) (out LockDetail, err error) {
 	entry := AuditEntry{Action: "release", Key: key, Reason: reason}
 	err = s.act(ctx, &entry, func() error {

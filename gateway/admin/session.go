@@ -126,6 +126,8 @@ func (s *Server) getSession(ctx context.Context, _ *struct{}) (*sessionResponse,
 	return &sessionResponse{Body: s.identity(actorOf(ctx))}, nil
 }
 
+// identity returns what a caller may know about itself. Pages use it to decide whether to
+// ask for a token.
 func (s *Server) identity(by actor) Identity {
 	v := Identity{Authenticated: by.role != "", Role: by.role, ReadOnly: s.o.Config.ReadOnly, Tokens: len(s.auth.keys) > 0}
 	if v.Authenticated {

@@ -60,6 +60,7 @@ type StandbyStats struct {
 	Refused   uint64 `json:"refused" doc:"Requests refused in the quiet time after a switch."`
 }
 
+// getStats returns counters of this process only: the engine has none.
 func (s *Server) getStats(context.Context, *struct{}) (*body[Stats], error) {
 	out := Stats{Locks: lockStats(s.o.Client.Stats()), Guards: map[string]GuardStats{}}
 	if s.o.Guards != nil {

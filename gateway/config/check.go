@@ -152,7 +152,8 @@ func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 	}
 }
 
-// checkRules compares rules with each other.
+// checkRules compares rules with each other. It finds only rules with the same condition,
+// not a rule that a wider one before it hides: patterns with wildcards overlap on purpose.
 func (r *reader) checkRules(c *Config) {
 	reached, called := map[string]*Rule{}, map[string]*Rule{}
 	for i := range c.Rules {

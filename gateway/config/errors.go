@@ -118,7 +118,8 @@ func (e Errors) Err() error {
 	return e
 }
 
-// sort orders the mistakes by position, and removes repetitions.
+// sort orders the mistakes by position, and removes repetitions: a mistake in a preset is
+// found by each rule that uses it.
 func (e Errors) sort() Errors {
 	slices.SortStableFunc(e, func(a, b *ParseError) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Col, b.At.Col))

@@ -13,6 +13,16 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
+// A file is read in four steps:
+//
+//	parseTree    YAML to nodes with positions          yaml.go, node.go
+//	shape.read   nodes to a Config, field by field     shapes.go, field.go, value.go
+//	rules        drafts to rules, with their presets   ruledraft.go, rule.go, key.go, option.go, preset.go
+//	checkFile    contradictions between settings       check.go
+//
+// No step stops at the first mistake. Print goes the other way, from a Config to nodes to
+// text (print.go).
+
 // A field of a file. It is defined in one place: the reader, the printer, the schema and
 // the tables in docs/config.md all come from it, so that they cannot disagree.
 type field[T any] struct {

@@ -123,7 +123,8 @@ var (
 	otherType = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null|nan|inf)$`)
 )
 
-// scalar returns a text in the simplest form that YAML reads as text.
+// scalar returns a text in the simplest form that YAML reads as text. When in doubt it
+// quotes: other YAML libraries read more plain texts as numbers, dates or booleans.
 func scalar(s string, flow bool) string {
 	fits := plainText
 	if flow {

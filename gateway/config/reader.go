@@ -44,7 +44,8 @@ func (r *reader) errorf(at rule.Pos, code Code, hint, format string, args ...any
 	r.errs = append(r.errs, m)
 }
 
-// secretError reports a secret that is in the file, and does not show it.
+// secretError reports a secret that is in the file, and does not show it: messages end up
+// in logs and tickets.
 func (r *reader) secretError(n *node, hint, text string) {
 	r.errorf(n.at, WrongType, hint, "%s", text)
 	m := r.errs[len(r.errs)-1]

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A ruleDraft is a rule or a preset while it is being read.
+// A ruleDraft is a rule or a preset while it is being read. Options are collected as text,
+// because package rule parses them together with those of the preset.
 type ruleDraft struct {
 	Rule
 	node       *node

@@ -74,7 +74,8 @@ func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs 
 	}
 }
 
-// check reads the file, and calls changed if its content is new.
+// check reads the file, and calls changed if its content is new. It compares contents, not
+// times: deployments often rewrite files without a change.
 func (s *watcher) check() {
 	content, err := os.ReadFile(s.path)
 	switch {
