@@ -30,7 +30,7 @@ func BenchmarkProxies(b *testing.B) {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 256}
 	bare := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to); p.SetXForwarded() }, Transport: transport}
-	cfg := told(orders())
+	cfg := withRules(orders())
 	cfg.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	cfg.Upstream.To = []*url.URL{to}
 	g, err := gateway.New(cfg, gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler)})

@@ -23,7 +23,7 @@ import (
 // A lock for GET applies to HEAD as well.
 func TestHeadIsLockedLikeGet(t *testing.T) {
 	lock := on("GET /report", rule.Lock, "report", guard.Policy{Name: "report"})
-	s := open(t, told(lock), nil)
+	s := open(t, withRules(lock), nil)
 	if got := s.send("HEAD", "/report", ""); got.StatusCode != http.StatusCreated {
 		t.Fatalf("got %v", got)
 	}
@@ -36,7 +36,7 @@ func TestHeadIsLockedLikeGet(t *testing.T) {
 func TestAKeyFromThePathIsUnambiguous(t *testing.T) {
 	pay := on("POST /orders/{id}/pay", rule.Lock, "{path.id}", guard.Policy{Name: "pay"})
 	ship := on("POST /orders/{id}/ship", rule.Lock, "{header.X-No}", guard.Policy{Name: "ship"})
-	s := open(t, told(pay, ship), nil)
+	s := open(t, withRules(pay, ship), nil)
 	for path, want := range map[string]int{
 		"/orders/7/pay": http.StatusCreated, "/orders/50%25/pay": http.StatusCreated, "/orders/%E4%BD%A0/pay": http.StatusCreated,
 		"/orders/7;a/pay": http.StatusBadRequest, "/orders/7%3Ba/pay": http.StatusBadRequest, "/orders/%2537/pay": http.StatusBadRequest,
@@ -52,7 +52,7 @@ func TestAKeyFromThePathIsUnambiguous(t *testing.T) {
 func TestHostsOfOneRule(t *testing.T) {
 	r := orders()
 	r.Match.Host = "*.example"
-	s := open(t, told(r), nil)
+	s := open(t, withRules(r), nil)
 	at := func(host string) with { return func(r *http.Request) { r.Host = host } }
 	if got := s.send("POST", "/orders", "x", key("k"), at("a.example")); got.StatusCode != http.StatusCreated {
 		t.Fatalf("got %v", got)
@@ -69,7 +69,7 @@ func TestHostsOfOneRule(t *testing.T) {
 func TestARequestWithoutAHost(t *testing.T) {
 	r := orders()
 	r.Match.Host = "shop.example"
-	s := open(t, told(r), nil)
+	s := open(t, withRules(r), nil)
 	for text, want := range map[string]int{
 		"POST /orders HTTP/1.0\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n":                       http.StatusBadRequest,
 		"POST /free HTTP/1.0\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n":                         http.StatusCreated,
@@ -87,7 +87,7 @@ func TestABodyThatBreaksOffWithoutAKey(t *testing.T) {
 	r := orders()
 	r.Optional = true
 	for _, path := range []string{"/orders", "/free"} {
-		s := open(t, told(r), nil)
+		s := open(t, withRules(r), nil)
 		got := s.say("POST "+path+" HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nContent-Length: 10\r\n\r\nabc", true)
 		if len(got) != 1 || got[0] != http.StatusBadRequest {
 			t.Errorf("%s: %v", path, got)
@@ -97,7 +97,7 @@ func TestABodyThatBreaksOffWithoutAKey(t *testing.T) {
 
 // Events contain only the beginning of a long path.
 func TestALongPathIsCut(t *testing.T) {
-	s := open(t, told(on("POST /files/{rest...}", rule.Lock, "file", guard.Policy{Name: "file"})), nil)
+	s := open(t, withRules(on("POST /files/{rest...}", rule.Lock, "file", guard.Policy{Name: "file"})), nil)
 	s.send("POST", "/files/"+strings.Repeat("x", 8000), "x")
 	if e := s.event(); len(e.Path) > 1100 || !strings.HasPrefix(e.Path, "/files/xxx") {
 		t.Errorf("the event has %d bytes: %.40s", len(e.Path), e.Path)
@@ -108,7 +108,7 @@ func TestALongPathIsCut(t *testing.T) {
 func TestTokensOfARuleForAnyMethod(t *testing.T) {
 	r := on("* /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
 	r.Form = "order"
-	cfg := told(r)
+	cfg := withRules(r)
 	cfg.Tokens = &config.Tokens{}
 	s := open(t, cfg, nil)
 	if got := s.send("GET", "/idempotent-token", ""); got.StatusCode != http.StatusOK || !strings.Contains(got.text, "token") {
@@ -127,7 +127,7 @@ func TestTheLogOfRefusals(t *testing.T) {
 	lock.Do.Wait = rule.Try
 	outer := on("POST /lock", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "outer"})
 	outer.Continue, outer.Optional = true, true
-	s := open(t, told(), d)
+	s := open(t, withRules(), d)
 	g, err := gateway.New(routed(t, s, outer, lock, orders()), gateway.Options{
 		Client: interlock.New(nil),
 		Log:    slog.New(slog.NewTextHandler(writer(func(p []byte) { mu.Lock(); defer mu.Unlock(); out.Write(p) }), nil)),
@@ -159,7 +159,7 @@ func TestTheLogOfRefusals(t *testing.T) {
 // If two reloads remove a rule and add it again, a request that started before them can
 // still use it.
 func TestTwoReloadsDuringARequest(t *testing.T) {
-	s := open(t, told(orders()), nil)
+	s := open(t, withRules(orders()), nil)
 	with, without := *s.gateway.Config(), *s.gateway.Config()
 	without.Rules = nil
 	conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
@@ -170,14 +170,14 @@ func TestTwoReloadsDuringARequest(t *testing.T) {
 	conn.SetDeadline(time.Now().Add(10 * time.Second))
 	io.WriteString(conn, "POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nIdempotency-Key: k\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
 	in := bufio.NewReader(conn)
-	told := func() string {
+	readLine := func() string {
 		line, _ := textproto.NewReader(in).ReadLine()
 		return line
 	}
-	if got := told(); got != "HTTP/1.1 100 Continue" { // the request has entered, and its body is pending
+	if got := readLine(); got != "HTTP/1.1 100 Continue" { // the request has entered, and its body is pending
 		t.Fatalf("got %q", got)
 	}
-	told() // an empty line
+	readLine() // an empty line
 	for _, cfg := range []config.Config{with, without, with} {
 		if err := s.gateway.Reload(&cfg); err != nil {
 			t.Fatal(err)
@@ -187,7 +187,7 @@ func TestTwoReloadsDuringARequest(t *testing.T) {
 		}
 	}
 	io.WriteString(conn, "slow")
-	if got := told(); got != "HTTP/1.1 201 Created" {
+	if got := readLine(); got != "HTTP/1.1 201 Created" {
 		t.Errorf("the older request gets %q", got)
 	}
 }

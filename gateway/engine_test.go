@@ -34,7 +34,7 @@ func TestAnEngineThatIsDown(t *testing.T) {
 			t.Parallel() // a guard retries before it reports the engine as down
 			w := interlocktest.New(t)
 			w.Fail()
-			s := openOn(t, w.Engine(), told(c.rule), nil)
+			s := openOn(t, w.Engine(), withRules(c.rule), nil)
 			for _, when := range []string{"at the start", "later"} {
 				got := s.send("POST", "/orders", "x", key("k-"+when[:2]))
 				if got.StatusCode != c.status || c.status == 503 && (got.code() != interlockhttp.StoreUnavailable || got.Header.Get("Retry-After") == "") {

@@ -19,20 +19,20 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A wreck is an upstream that reads a request, and then misuses the connection.
-type wreck struct {
+// A brokenUpstream reads a request, and then misuses the connection.
+type brokenUpstream struct {
 	net.Listener
 	seen atomic.Int64 // requests
 }
 
-func newWreck(t *testing.T, act func(n int64, conn net.Conn)) *wreck {
+func newBrokenUpstream(t *testing.T, act func(n int64, conn net.Conn)) *brokenUpstream {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	w := &wreck{Listener: l}
+	w := &brokenUpstream{Listener: l}
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -45,7 +45,7 @@ func newWreck(t *testing.T, act func(n int64, conn net.Conn)) *wreck {
 	return w
 }
 
-func (w *wreck) serve(conn net.Conn, act func(int64, net.Conn)) {
+func (w *brokenUpstream) serve(conn net.Conn, act func(int64, net.Conn)) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
 	for {
@@ -58,7 +58,7 @@ func (w *wreck) serve(conn net.Conn, act func(int64, net.Conn)) {
 	}
 }
 
-func (w *wreck) url(t *testing.T) []*url.URL {
+func (w *brokenUpstream) url(t *testing.T) []*url.URL {
 	return []*url.URL{parse(t, "http://"+w.Addr().String())}
 }
 
@@ -90,8 +90,8 @@ func TestAnUpstreamThatFails(t *testing.T) {
 		{"has two lengths", says("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWreck(t, c.act)
-			cfg := told(held())
+			w := newBrokenUpstream(t, c.act)
+			cfg := withRules(held())
 			cfg.Upstream = config.Upstream{To: w.url(t), Answer: 200 * time.Millisecond}
 			s := open(t, cfg, nil)
 			got := s.send("POST", "/orders", "x", key("k"))
@@ -112,13 +112,13 @@ func TestAnUpstreamThatFails(t *testing.T) {
 // A response that breaks off is not stored, whether it is buffered or streamed.
 func TestAResponseThatBreaksOff(t *testing.T) {
 	for _, tee := range []bool{false, true} {
-		w := newWreck(t, func(_ int64, conn net.Conn) {
+		w := newBrokenUpstream(t, func(_ int64, conn net.Conn) {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n"+strings.Repeat("x", 0x800)+"\r\n")
 			conn.Close()
 		})
 		r := held()
 		r.Tee = tee
-		cfg := told(r)
+		cfg := withRules(r)
 		cfg.Upstream.To, cfg.Limits.Response = w.url(t), 1000
 		s := open(t, cfg, nil)
 		if got := s.send("POST", "/orders", "x", key("k")); got.err == nil {
@@ -143,14 +143,14 @@ func TestAnUnreachableUpstream(t *testing.T) {
 		return []*url.URL{parse(t, s.URL)}
 	}
 	plain := func(t *testing.T) []*url.URL {
-		w := newWreck(t, func(_ int64, conn net.Conn) { conn.Close() })
+		w := newBrokenUpstream(t, func(_ int64, conn net.Conn) { conn.Close() })
 		return []*url.URL{parse(t, "https://"+w.Addr().String())}
 	}
 	for name, to := range map[string]func(*testing.T) []*url.URL{
 		"connection refused": gone, "26: an untrusted certificate": stranger, "no TLS": plain,
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := told(held())
+			cfg := withRules(held())
 			cfg.Upstream = config.Upstream{To: to(t), Connect: time.Second}
 			s := open(t, cfg, nil)
 			got := s.send("POST", "/orders", "x", key("k"))
@@ -160,7 +160,7 @@ func TestAnUnreachableUpstream(t *testing.T) {
 			if e := s.event(); e.Outcome != "failed" {
 				t.Errorf("the event is %+v", e)
 			}
-			cfg2 := told(held())
+			cfg2 := withRules(held())
 			cfg2.Upstream.To = []*url.URL{parse(t, s.service.URL)}
 			if err := s.gateway.Reload(cfg2); err != nil {
 				t.Fatal(err)
@@ -180,14 +180,14 @@ func TestNothingIsSentTwice(t *testing.T) {
 		{"GET", "/free", ""}, {"HEAD", "/free", ""}, {"OPTIONS", "/free", ""},
 	} {
 		t.Run(c.method+" "+c.path+" "+c.body, func(t *testing.T) {
-			w := newWreck(t, func(n int64, conn net.Conn) {
+			w := newBrokenUpstream(t, func(n int64, conn net.Conn) {
 				if n == 1 { // so that the second request reuses the connection
 					io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					return
 				}
 				conn.Close()
 			})
-			cfg := told(held())
+			cfg := withRules(held())
 			cfg.Upstream.To = w.url(t)
 			s := open(t, cfg, nil)
 			if got := s.send(c.method, c.path, c.body, key("k-1")); got.StatusCode != http.StatusOK {
@@ -210,7 +210,7 @@ func TestSeveralTargets(t *testing.T) {
 		to = append(to, parse(t, s.URL))
 	}
 	t.Run("targets are used in turn", func(t *testing.T) {
-		cfg := told()
+		cfg := withRules()
 		cfg.Upstream.To = to
 		s := open(t, cfg, nil)
 		for range 10 {
@@ -223,7 +223,7 @@ func TestSeveralTargets(t *testing.T) {
 	t.Run("an unreachable target is skipped for a while", func(t *testing.T) {
 		gone := httptest.NewServer(nil)
 		gone.Close()
-		cfg := told()
+		cfg := withRules()
 		cfg.Upstream.To = []*url.URL{parse(t, gone.URL), to[0]}
 		s := open(t, cfg, nil)
 		failed := 0
@@ -246,7 +246,7 @@ func TestARuleInsideAnother(t *testing.T) {
 	inner := on("POST /orders", rule.Lock, "{header.X-Stock}", guard.Policy{Name: "stock"})
 	inner.Do.Wait = rule.Try
 	d := newGate()
-	s := open(t, told(outer, inner), d)
+	s := open(t, withRules(outer, inner), d)
 	stock := field("X-Stock", "shoe")
 	done := make(chan answer)
 	go func() { done <- s.send("POST", "/orders", "x", key("k-1"), stock) }()

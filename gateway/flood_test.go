@@ -31,7 +31,7 @@ func TestTooManyWaiters(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
 	lock.Do.Wait = time.Minute
 	d := newGate()
-	s := open(t, told(), d)
+	s := open(t, withRules(), d)
 	g, err := gateway.New(routed(t, s, lock), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestTooManyWaiters(t *testing.T) {
 // ones (20).
 func TestTheLogDuringAnOutage(t *testing.T) {
 	var out bytes.Buffer
-	s := open(t, told(), nil)
+	s := open(t, withRules(), nil)
 	s.service.Close()
 	g, err := gateway.New(routed(t, s, orders()), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))})
 	if err != nil {
@@ -108,7 +108,7 @@ func TestTheLogDuringAnOutage(t *testing.T) {
 
 // The number of counters does not grow with the clients' keys (19).
 func TestManyKeysAreCountedTogether(t *testing.T) {
-	s := open(t, told(orders()), nil)
+	s := open(t, withRules(orders()), nil)
 	for i := range 200 {
 		s.send(http.MethodPost, "/orders", "x", key(fmt.Sprint("k-", i)))
 	}
@@ -171,7 +171,7 @@ func TestTheUpstreamIsVerified(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := secure(t, c.newest)
-			cfg := told(orders())
+			cfg := withRules(orders())
 			to := parse(t, service.URL)
 			to.Host = net.JoinHostPort(c.host, to.Port())
 			cfg.Upstream = config.Upstream{To: []*url.URL{to}, CA: file(t, "ca.pem", certificate(service))}
@@ -183,7 +183,7 @@ func TestTheUpstreamIsVerified(t *testing.T) {
 	}
 	t.Run("insecure logs a warning", func(t *testing.T) {
 		var out bytes.Buffer
-		cfg := told(orders())
+		cfg := withRules(orders())
 		cfg.Upstream = config.Upstream{To: []*url.URL{parse(t, "https://127.0.0.1:1")}, Insecure: true}
 		if _, err := gateway.New(cfg, gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&out, nil))}); err != nil {
 			t.Fatal(err)

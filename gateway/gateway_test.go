@@ -37,8 +37,8 @@ type site struct {
 	contexts chan context.Context // of requests, after watch
 }
 
-// told returns a configuration with rules. Every client on this machine is a trusted proxy.
-func told(rules ...config.Rule) *config.Config {
+// withRules returns a configuration with rules. Every client on this machine is a trusted proxy.
+func withRules(rules ...config.Rule) *config.Config {
 	return &config.Config{
 		File:      "interlock.yaml",
 		Trusted:   []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
@@ -212,7 +212,7 @@ func (s *site) event() gateway.Event {
 
 // A service is protected without a change to it (P8).
 func TestAServiceBehindTheGateway(t *testing.T) {
-	s := open(t, told(orders()), nil)
+	s := open(t, withRules(orders()), nil)
 	first := s.send("POST", "/orders", "shoe", key("a-1"))
 	if first.StatusCode != http.StatusCreated || first.text != "1 /orders shoe" {
 		t.Fatalf("the first got %v", first)

@@ -103,7 +103,7 @@ func file(t *testing.T, name string, text []byte) string {
 
 // byJWT returns a configuration with that principal.
 func byJWT(j config.JWT) *config.Config {
-	cfg := told(orders())
+	cfg := withRules(orders())
 	cfg.Principal = config.Principal{JWT: &j}
 	return cfg
 }
@@ -300,7 +300,7 @@ func TestACertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := told(orders())
+	cfg := withRules(orders())
 	cfg.Principal = config.Principal{MTLS: true}
 	cfg.TLS = &config.TLS{Cert: write("cert", "CERTIFICATE", server.Certificate[0]), Key: write("key", "PRIVATE KEY", der), ClientCA: write("ca", "CERTIFICATE", ca.Raw)}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte(r.Header.Get("X-Forwarded-Proto"))) }))

@@ -68,7 +68,7 @@ func TestResponses(t *testing.T) {
 		{name: "3: a user that Connection removes", body: "shoe", changes: []with{key("k"), field("Connection", "close, x-user")}, status: 400, code: interlockhttp.RequestAmbiguous},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg := told(orders())
+			cfg := withRules(orders())
 			cfg.Limits.Body = 1000
 			s := open(t, cfg, nil)
 			want := int64(0)
@@ -91,7 +91,7 @@ func TestResponses(t *testing.T) {
 }
 
 func TestTwoUsersWithOneKey(t *testing.T) {
-	s := open(t, told(orders()), nil)
+	s := open(t, withRules(orders()), nil)
 	bob := func(r *http.Request) { r.Header.Set("X-User", "bob") }
 	a, b := s.send("POST", "/orders", "x", key("k")), s.send("POST", "/orders", "x", key("k"), bob)
 	if a.text != "1 /orders x" || b.text != "2 /orders x" {
@@ -121,7 +121,7 @@ func TestWhileTheFirstRuns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newGate()
-			s := open(t, told(c.rule), d)
+			s := open(t, withRules(c.rule), d)
 			var first answer
 			var wg sync.WaitGroup
 			wg.Go(func() { first = s.send("POST", "/orders", "x", key("k-1")) })
@@ -149,7 +149,7 @@ func TestAClientThatLeaves(t *testing.T) {
 	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
 		t.Run(name, func(t *testing.T) {
 			d := newGate()
-			s := open(t, told(r), d)
+			s := open(t, withRules(r), d)
 			s.watch()
 			ctx, leave := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
@@ -191,7 +191,7 @@ func (s *site) watch() {
 func (s *site) noticed() <-chan struct{} { return (<-s.contexts).Done() }
 
 func TestAResponseTooLargeToStore(t *testing.T) {
-	cfg := told(orders())
+	cfg := withRules(orders())
 	cfg.Limits.Response = 1000
 	big := strings.Repeat("x", 5000)
 	for name, flush := range map[string]bool{"with its length": false, "in chunks": true} {
@@ -218,7 +218,7 @@ func TestAResponseTooLargeToStore(t *testing.T) {
 
 // A response in chunks, or with a trailer, is stored as well.
 func TestAChunkedResponseIsStored(t *testing.T) {
-	s := open(t, told(orders()), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := open(t, withRules(orders()), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
 		w.WriteHeader(http.StatusProcessing)
 		for range 3 {
@@ -241,7 +241,7 @@ func TestASlowBody(t *testing.T) {
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
 	for name, r := range map[string]config.Rule{"once": orders(), "lock": lock} {
 		t.Run(name, func(t *testing.T) {
-			cfg := told(r)
+			cfg := withRules(r)
 			cfg.Timeouts.Body = 100 * time.Millisecond
 			s := open(t, cfg, nil)
 			slow, end := io.Pipe()
@@ -260,7 +260,7 @@ func TestASlowBody(t *testing.T) {
 
 // If a client disconnects during the response, the outcome is still known.
 func TestAClientThatLeavesDuringTheResponse(t *testing.T) {
-	cfg := told(held())
+	cfg := withRules(held())
 	cfg.Limits.Response = 1000
 	var s *site
 	piece := strings.Repeat("x", 1<<20)
@@ -290,7 +290,7 @@ func TestAClientThatLeavesDuringTheResponse(t *testing.T) {
 // A rule without methods guards all that change something, and refuses unknown methods
 // (24).
 func TestAnyMethod(t *testing.T) {
-	s := open(t, told(on("* /orders", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})), nil)
+	s := open(t, withRules(on("* /orders", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})), nil)
 	for method, want := range map[string]interlockhttp.Code{
 		"GET": "", "HEAD": "", "OPTIONS": "", "POST": interlockhttp.KeyMissing, "PUT": interlockhttp.KeyMissing,
 		"PATCH": interlockhttp.KeyMissing, "DELETE": interlockhttp.KeyMissing, "PURGE": interlockhttp.RequestAmbiguous, "get": interlockhttp.RequestAmbiguous,

@@ -41,7 +41,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 // Without a rule, WebSocket upgrades pass; no other upgrade does (23).
 func TestUpgrades(t *testing.T) {
-	s := open(t, told(on("* /orders", rule.Lock, "order", guard.Policy{Name: "order"})), http.HandlerFunc(echo))
+	s := open(t, withRules(on("* /orders", rule.Lock, "order", guard.Policy{Name: "order"})), http.HandlerFunc(echo))
 	talk := func(path, protocol string) (status int, said string) {
 		conn, err := net.Dial("tcp", s.front.Listener.Addr().String())
 		if err != nil {
@@ -89,7 +89,7 @@ func TestHTTP2Upstream(t *testing.T) {
 		plain.Config.Protocols.SetUnencryptedHTTP2(true)
 		plain.Start()
 		t.Cleanup(plain.Close)
-		cfg := told(orders())
+		cfg := withRules(orders())
 		cfg.Upstream = config.Upstream{To: []*url.URL{parse(t, plain.URL)}, H2C: true, HostHeader: "inner"}
 		s := open(t, cfg, nil)
 		if got := s.send("POST", "/orders", "x", key("k")); got.text != "HTTP/2.0 inner" {
@@ -109,7 +109,7 @@ func TestHTTP2Upstream(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, u := range map[string]config.Upstream{"known": {CA: file(t, "ca.pem", ca)}, "believed": {Insecure: true}} {
-			cfg := told(orders())
+			cfg := withRules(orders())
 			u.To, u.HostHeader = []*url.URL{parse(t, secure.URL)}, "inner"
 			cfg.Upstream = u
 			s := open(t, cfg, nil)
@@ -122,8 +122,8 @@ func TestHTTP2Upstream(t *testing.T) {
 
 // Encodings, queries and statuses pass unchanged, and so does Expect (16, 25).
 func TestMessagesPassUnchanged(t *testing.T) {
-	w := &witness{}
-	s := open(t, told(orders()), w)
+	w := &recordingUpstream{}
+	s := open(t, withRules(orders()), w)
 	s.send("POST", "/free?a=1;b=2&&c=%zz", "\x1f\x8bzip", field("Content-Encoding", "gzip"), field("Accept-Encoding", "br"), field("Expect", "100-continue"))
 	r := w.last()
 	if r.RequestURI != "/free?a=1;b=2&&c=%zz" || r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Accept-Encoding") != "br" || w.body[0] != "\x1f\x8bzip" {
@@ -149,14 +149,14 @@ func TestMessagesPassUnchanged(t *testing.T) {
 
 // Headers are bounded in size and time, and idle connections in time (15).
 func TestBounds(t *testing.T) {
-	usual, err := open(t, told(), nil).gateway.Server()
+	usual, err := open(t, withRules(), nil).gateway.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if usual.ReadHeaderTimeout != 5*time.Second || usual.IdleTimeout != time.Minute || usual.MaxHeaderBytes != 16<<10 {
 		t.Errorf("the defaults are %v, %v and %d bytes", usual.ReadHeaderTimeout, usual.IdleTimeout, usual.MaxHeaderBytes)
 	}
-	cfg := told()
+	cfg := withRules()
 	cfg.Timeouts.Header = 100 * time.Millisecond
 	s := open(t, cfg, nil)
 	if got := s.raw("GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 40<<10) + "\r\n\r\n"); len(got) != 1 || got[0] != http.StatusRequestHeaderFieldsTooLarge {

@@ -21,7 +21,7 @@ import (
 func TestReload(t *testing.T) {
 	t.Run("a running request ends by its old rules, and a repeat meets it", func(t *testing.T) {
 		d := newGate()
-		s := open(t, told(orders()), d)
+		s := open(t, withRules(orders()), d)
 		var first answer
 		var wg sync.WaitGroup
 		wg.Go(func() { first = s.send("POST", "/orders", "x", key("k")) })
@@ -40,7 +40,7 @@ func TestReload(t *testing.T) {
 		}
 	})
 	t.Run("a removed rule no longer applies, and a new one does", func(t *testing.T) {
-		s := open(t, told(orders()), nil)
+		s := open(t, withRules(orders()), nil)
 		pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
 		if err := s.gateway.Reload(routed(t, s, pay)); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestReload(t *testing.T) {
 		}
 	})
 	t.Run("an invalid configuration changes nothing", func(t *testing.T) {
-		s := open(t, told(orders()), nil)
+		s := open(t, withRules(orders()), nil)
 		before := s.gateway.Config()
 		for name, change := range map[string]func(*config.Config){
 			"no upstream":         func(c *config.Config) { c.Upstream.To = nil },
@@ -82,7 +82,7 @@ func TestReload(t *testing.T) {
 		}
 	})
 	t.Run("no request fails during a reload", func(t *testing.T) {
-		s := open(t, told(orders()), nil)
+		s := open(t, withRules(orders()), nil)
 		stop := make(chan struct{})
 		var wg sync.WaitGroup
 		for i := range 4 {
@@ -123,7 +123,7 @@ func TestClose(t *testing.T) {
 	d := newGate()
 	service := httptest.NewServer(d)
 	t.Cleanup(service.Close)
-	cfg := told(orders())
+	cfg := withRules(orders())
 	cfg.Upstream.To = append(cfg.Upstream.To, parse(t, service.URL))
 	g, err := gateway.New(cfg, gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -175,7 +175,7 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := gateway.New(nil, gateway.Options{Client: interlock.New(nil)}); err == nil {
 		t.Error("no configuration")
 	}
-	if _, err := gateway.New(told(), gateway.Options{}); err == nil {
+	if _, err := gateway.New(withRules(), gateway.Options{}); err == nil {
 		t.Error("no client")
 	}
 }

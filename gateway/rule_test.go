@@ -47,7 +47,7 @@ func TestParts(t *testing.T) {
 		{"all", "/orders/7", "", nil, "all"},
 	} {
 		t.Run(c.key+" "+c.target+" "+c.body, func(t *testing.T) {
-			s := open(t, told(on("POST /orders/{id}", rule.Once, c.key, guard.Policy{Name: "order"})), nil)
+			s := open(t, withRules(on("POST /orders/{id}", rule.Once, c.key, guard.Policy{Name: "order"})), nil)
 			got := s.send("POST", c.target, c.body, c.changes...)
 			e := s.event()
 			if e.Code != "" {
@@ -64,7 +64,7 @@ func TestParts(t *testing.T) {
 func TestTheNameOfALock(t *testing.T) {
 	d := newGate()
 	r := on("POST /orders/{id}", rule.Lock, "{path.id}", guard.Policy{Name: "pay"})
-	s := open(t, told(r), d)
+	s := open(t, withRules(r), d)
 	client := interlock.New(nil)
 	cfg := routed(t, s, r)
 	cfg.Namespace = "shop"
@@ -86,7 +86,7 @@ func TestTheNameOfALock(t *testing.T) {
 func TestOptional(t *testing.T) {
 	r := orders()
 	r.Optional = true
-	s := open(t, told(r), nil)
+	s := open(t, withRules(r), nil)
 	if got := s.send("POST", "/orders", "x"); got.StatusCode != http.StatusCreated {
 		t.Errorf("without a key: %v", got)
 	}
@@ -102,7 +102,7 @@ func TestShadow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r.Shadow = true
 			d := newGate()
-			s := open(t, told(r), d)
+			s := open(t, withRules(r), d)
 			done := make(chan answer, 2)
 			for range 2 {
 				go func() { done <- s.send("POST", "/orders", "x", key("k")) }()
@@ -130,7 +130,7 @@ func TestShadow(t *testing.T) {
 func TestAShadowInFront(t *testing.T) {
 	shadow := on("POST /", rule.Lock, "all", guard.Policy{Name: "all"})
 	shadow.Shadow = true
-	s := open(t, told(shadow, orders()), nil)
+	s := open(t, withRules(shadow, orders()), nil)
 	first, second := s.send("POST", "/orders", "x", key("k")), s.send("POST", "/orders", "x", key("k"))
 	if first.StatusCode != http.StatusCreated || second.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("got %v, and then %v", first, second)
@@ -144,7 +144,7 @@ func TestAShadowInFront(t *testing.T) {
 func TestFormTokens(t *testing.T) {
 	r := on("POST /orders", rule.Once, "{header.Idempotent-Token}", guard.Policy{Name: "order"})
 	r.Form = "order"
-	cfg := told(r)
+	cfg := withRules(r)
 	cfg.Tokens = &config.Tokens{}
 	s := open(t, cfg, nil)
 	ask := func(path string, changes ...with) (token string, got answer) {
@@ -193,7 +193,7 @@ func TestFormTokens(t *testing.T) {
 // The first rule that matches applies, and those it continues with. A rule may have its
 // own upstream.
 func TestTheFirstMatchingRuleApplies(t *testing.T) {
-	elsewhere := open(t, told(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "elsewhere") }))
+	elsewhere := open(t, withRules(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "elsewhere") }))
 	named := func(name, match string) config.Rule {
 		return on(match, rule.Lock, "{header.X-No}", guard.Policy{Name: name})
 	}
@@ -206,7 +206,7 @@ func TestTheFirstMatchingRuleApplies(t *testing.T) {
 	all.Continue = true
 	after := named("after", "POST /orders")
 	never := named("never", "POST /orders")
-	s := open(t, told(vip, gold, all, after, never), nil)
+	s := open(t, withRules(vip, gold, all, after, never), nil)
 	for _, c := range []struct{ field, value, want string }{
 		{"X-Vip", "1", "vip elsewhere"}, {"X-Level", "gold", "gold"}, {"X-Level", "tin", "after all"}, {"X-No", "", "after all"},
 	} {
@@ -236,7 +236,7 @@ func TestTheLog(t *testing.T) {
 		mu  sync.Mutex
 		out bytes.Buffer
 	)
-	service := open(t, told(), nil)
+	service := open(t, withRules(), nil)
 	cfg := routed(t, service, orders())
 	g, err := gateway.New(cfg, gateway.Options{
 		Client: interlock.New(nil),

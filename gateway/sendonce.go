@@ -25,7 +25,7 @@ func sendOnce(r *http.Request) {
 	r.GetBody = nil
 }
 
-// emptyBody is a body without bytes that net/http does not recognize as http.NoBody.
+// emptyBody is a body without bytes, of a type that net/http does not treat specially.
 type emptyBody struct{}
 
 // Read implements io.Reader.

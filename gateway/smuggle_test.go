@@ -48,14 +48,14 @@ func (s *site) say(text string, over bool) (statuses []int) {
 	}
 }
 
-// A witness is an upstream that records its requests.
-type witness struct {
+// A recordingUpstream records its requests.
+type recordingUpstream struct {
 	mu   sync.Mutex
 	seen []*http.Request
 	body []string
 }
 
-func (w *witness) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+func (w *recordingUpstream) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *witness) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (w *witness) last() *http.Request {
+func (w *recordingUpstream) last() *http.Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.seen) == 0 {
@@ -100,8 +100,8 @@ func TestSmuggling(t *testing.T) {
 		{"OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: shop\r\n\r\n", 400, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := &witness{}
-			s := open(t, told(orders()), w)
+			w := &recordingUpstream{}
+			s := open(t, withRules(orders()), w)
 			got := s.say(c.text, c.name == "a body that breaks off")
 			if len(got) != 1 || got[0] != c.status {
 				t.Fatalf("got %v, want %d", got, c.status)
@@ -208,8 +208,8 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"POST /x", "evilpay.example", "", free},
 	} {
 		t.Run(c.line+" "+c.host, func(t *testing.T) {
-			w := &witness{}
-			s := open(t, told(orders(), paid, files, host, puts, both, both2, api, six), w)
+			w := &recordingUpstream{}
+			s := open(t, withRules(orders(), paid, files, host, puts, both, both2, api, six), w)
 			if c.host == "" {
 				c.host = "shop"
 			}
@@ -242,9 +242,9 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 // The gateway ignores what a client claims about proxies (21, 22) and about lease times
 // (17).
 func TestFields(t *testing.T) {
-	w := &witness{}
+	w := &recordingUpstream{}
 	lock := on("POST /orders", rule.Lock, "order", guard.Policy{Name: "order"})
-	cfg := told(lock)
+	cfg := withRules(lock)
 	s := open(t, cfg, w)
 	lies := []with{
 		field("X-Forwarded-For", "6.6.6.6"), field("X-Forwarded-Host", "evil"), field("X-Forwarded-Proto", "gopher"), field("Forwarded", "for=6.6.6.6"),
@@ -306,8 +306,8 @@ func TestFields(t *testing.T) {
 
 // Neither a request nor a response chooses the upstream (21).
 func TestRequestsDoNotChooseTheUpstream(t *testing.T) {
-	w := &witness{}
-	cfg := told()
+	w := &recordingUpstream{}
+	cfg := withRules()
 	s := open(t, cfg, w)
 	for _, text := range []string{
 		"GET http://127.0.0.1:1/a HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n",
@@ -331,7 +331,7 @@ func TestRequestsDoNotChooseTheUpstream(t *testing.T) {
 
 // A request that comes back is refused (28).
 func TestALoop(t *testing.T) {
-	s := open(t, told(), nil)
+	s := open(t, withRules(), nil)
 	var rounds atomic.Int64
 	s.front.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rounds.Add(1)
@@ -359,7 +359,7 @@ func TestALoop(t *testing.T) {
 
 // routed returns the configuration of a site, with its upstream set.
 func routed(t *testing.T, s *site, rules ...config.Rule) *config.Config {
-	cfg := told(rules...)
+	cfg := withRules(rules...)
 	cfg.Upstream.To = []*url.URL{parse(t, s.service.URL)}
 	return cfg
 }

@@ -10,7 +10,7 @@ import (
 
 func TestStats(t *testing.T) {
 	more := on("POST /returns", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "order"})
-	s := open(t, told(orders(), more, on("POST /locked", rule.Lock, "k", guard.Policy{})), nil)
+	s := open(t, withRules(orders(), more, on("POST /locked", rule.Lock, "k", guard.Policy{})), nil)
 	for range 2 {
 		s.send(http.MethodPost, "/orders", "{}", key("an-order-of-somebody"))
 		s.send(http.MethodPost, "/returns", "{}", key("a-return-of-somebody"))

@@ -21,7 +21,7 @@ type listener struct {
 }
 
 // listen opens a stream, after the event with that id.
-func (w *world) listen(last string) *listener {
+func (w *fixture) listen(last string) *listener {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	w.t.Cleanup(cancel)

@@ -21,8 +21,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A world is an API with its engine and a server.
-type world struct {
+// A fixture is an API with its engine and a server.
+type fixture struct {
 	t      *testing.T
 	engine engine.Engine
 	client *interlock.Client
@@ -32,8 +32,8 @@ type world struct {
 	header http.Header // of every request
 }
 
-// open returns a world; the changes are applied to its options first.
-func open(t *testing.T, change ...func(*admin.Options)) *world {
+// open returns a fixture; the changes are applied to its options first.
+func open(t *testing.T, change ...func(*admin.Options)) *fixture {
 	t.Helper()
 	w := closed(t, change...)
 	w.server = httptest.NewServer(w.api)
@@ -44,10 +44,10 @@ func open(t *testing.T, change ...func(*admin.Options)) *world {
 	return w
 }
 
-// closed returns a world without a server, for virtual time.
-func closed(t *testing.T, change ...func(*admin.Options)) *world {
+// closed returns a fixture without a server, for virtual time.
+func closed(t *testing.T, change ...func(*admin.Options)) *fixture {
 	t.Helper()
-	w := &world{t: t, log: new(bytes.Buffer), header: http.Header{}}
+	w := &fixture{t: t, log: new(bytes.Buffer), header: http.Header{}}
 	o := admin.Options{Engine: memory.New(), Config: &config.Admin{Listen: "127.0.0.1:7070"}, Events: admin.NewEvents()}
 	o.Log = slog.New(slog.NewJSONHandler(w.log, nil))
 	for _, c := range change {
@@ -70,7 +70,7 @@ func closed(t *testing.T, change ...func(*admin.Options)) *world {
 }
 
 // end ends the streams, which the server's Close waits for.
-func (w *world) end() {
+func (w *fixture) end() {
 	if err := w.api.Close(); err != nil {
 		w.t.Error(err)
 	}
@@ -85,7 +85,7 @@ type reply struct {
 }
 
 // call sends a request; a body that is not nil is sent as JSON.
-func (w *world) call(method, path string, body any) *reply {
+func (w *fixture) call(method, path string, body any) *reply {
 	w.t.Helper()
 	var text io.Reader
 	if body != nil {
@@ -111,7 +111,7 @@ func (w *world) call(method, path string, body any) *reply {
 	return w.send(r)
 }
 
-func (w *world) send(r *http.Request) *reply {
+func (w *fixture) send(r *http.Request) *reply {
 	w.t.Helper()
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
@@ -126,9 +126,9 @@ func (w *world) send(r *http.Request) *reply {
 	return &reply{w.t, resp.StatusCode, resp.Header, raw}
 }
 
-func (w *world) get(path string) *reply { w.t.Helper(); return w.call("GET", path, nil) }
+func (w *fixture) get(path string) *reply { w.t.Helper(); return w.call("GET", path, nil) }
 
-func (w *world) post(path string, body any) *reply { w.t.Helper(); return w.call("POST", path, body) }
+func (w *fixture) post(path string, body any) *reply { w.t.Helper(); return w.call("POST", path, body) }
 
 // into decodes the response, which must be a 200.
 func (r *reply) into(v any) {
@@ -155,7 +155,7 @@ func (r *reply) problem(status int, code admin.Code) admin.Problem {
 }
 
 // lock holds a lock until the test ends.
-func (w *world) lock(l interlock.Locker) *interlock.Hold {
+func (w *fixture) lock(l interlock.Locker) *interlock.Hold {
 	w.t.Helper()
 	_, hold, err := l.Lock(w.t.Context())
 	if err != nil {
@@ -172,7 +172,7 @@ func at(kind, key string) string { return "/api/v1/" + kind + "/" + url.PathEsca
 var why = map[string]any{"reason": "the host is gone"}
 
 // orders returns a guard with OnUnknown: Hold.
-func (w *world) orders() *guard.Guard[string] {
+func (w *fixture) orders() *guard.Guard[string] {
 	w.t.Helper()
 	g, err := guard.New[string](w.client, guard.Policy{Name: "order", Scope: guard.Global, OnUnknown: guard.Hold})
 	if err != nil {

@@ -55,13 +55,13 @@ func TestHealth(t *testing.T) {
 	})
 	t.Run("an engine that is down makes the process not ready", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			world := interlocktest.New(t)
-			api := closed(t, func(o *admin.Options) { o.Engine, o.Client = world.Engine(), world.Client() })
+			fixture := interlocktest.New(t)
+			api := closed(t, func(o *admin.Options) { o.Engine, o.Client = fixture.Engine(), fixture.Client() })
 			defer api.end()
 			if h := ask[admin.Health](t, api.api, "/api/v1/health"); !h.Ready {
 				t.Errorf("health is %+v", h)
 			}
-			world.Fail()
+			fixture.Fail()
 			time.Sleep(2 * time.Second)
 			if h := ask[admin.Health](t, api.api, "/api/v1/health"); h.Ready || h.Checks[0].OK {
 				t.Errorf("without an engine health is %+v", h)
@@ -73,7 +73,7 @@ func TestHealth(t *testing.T) {
 			}
 			answered(t, api.api, "POST", "/api/v1/locks/x/release", `{"reason":"x"}`, 503)
 			answered(t, api.api, "GET", "/api/v1/claims", "", 503)
-			world.Heal()
+			fixture.Heal()
 			time.Sleep(2 * time.Second)
 			answered(t, api.api, "GET", "/readyz", "", 200)
 		})
@@ -129,7 +129,7 @@ func TestReload(t *testing.T) {
 
 // T13: the API switches to a standby, and degrades to local locks.
 func TestStandby(t *testing.T) {
-	two := func(t *testing.T, primary, secondary *interlocktest.World) (*world, *standby.Engine) {
+	two := func(t *testing.T, primary, secondary *interlocktest.World) (*fixture, *standby.Engine) {
 		e, err := standby.New(t.Context(), primary.Engine(), secondary.Engine())
 		if err != nil {
 			t.Fatal(err)

@@ -43,15 +43,15 @@ func sum(token string) string {
 	return hex.EncodeToString(s[:])
 }
 
-// as returns the world with a token in every request.
-func (w *world) as(token string) *world {
+// as returns the fixture with a token in every request.
+func (w *fixture) as(token string) *fixture {
 	x := *w
 	x.header = http.Header{"Authorization": {"Bearer " + token}}
 	return &x
 }
 
-// with returns the world with a header in every request.
-func (w *world) with(pairs ...string) *world {
+// with returns the fixture with a header in every request.
+func (w *fixture) with(pairs ...string) *fixture {
 	x := *w
 	x.header = w.header.Clone()
 	for i := 0; i < len(pairs); i += 2 {

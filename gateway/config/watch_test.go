@@ -11,21 +11,21 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// A told is one call of Watch's callback.
-type told struct {
+// A change is one call of Watch's callback.
+type change struct {
 	c   *config.Config
 	err error
 }
 
 // watched watches a file, and returns a channel with the calls.
-func watched(t *testing.T, path string) <-chan told {
+func watched(t *testing.T, path string) <-chan change {
 	t.Helper()
-	said, done := make(chan told, 16), make(chan error, 1)
+	said, done := make(chan change, 16), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	ready := make(chan struct{})
 	go func() {
 		close(ready)
-		done <- config.Watch(ctx, path, func(c *config.Config, err error) { said <- told{c, err} })
+		done <- config.Watch(ctx, path, func(c *config.Config, err error) { said <- change{c, err} })
 	}()
 	<-ready
 	t.Cleanup(func() {
@@ -43,7 +43,7 @@ func named(name string) string { return strings.ReplaceAll(namespaced, "%s", nam
 
 // until repeats a change until the watcher reports the wanted content. Changes before the
 // directory is watched count as the initial content.
-func until(t *testing.T, said <-chan told, do func(attempt int), is func(told) bool) {
+func until(t *testing.T, said <-chan change, do func(attempt int), is func(change) bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for attempt := 0; ; attempt++ {
@@ -77,8 +77,8 @@ func TestWatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "interlock.yaml")
 	write(t, path, named("before"))
 	said := watched(t, path)
-	is := func(name string) func(told) bool {
-		return func(got told) bool { return got.err == nil && got.c.Namespace == name }
+	is := func(name string) func(change) bool {
+		return func(got change) bool { return got.err == nil && got.c.Namespace == name }
 	}
 
 	// The first change is repeated with a new comment until the watcher is ready.
@@ -89,10 +89,10 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}, is("renamed"))
-	until(t, said, func(n int) { write(t, path, "engine: memroy\n"+strings.Repeat("#\n", n)) }, func(got told) bool {
+	until(t, said, func(n int) { write(t, path, "engine: memroy\n"+strings.Repeat("#\n", n)) }, func(got change) bool {
 		return got.c == nil && got.err != nil && strings.Contains(got.err.Error(), "did you mean memory?")
 	})
-	until(t, said, func(int) { os.Remove(path) }, func(got told) bool { return os.IsNotExist(got.err) })
+	until(t, said, func(int) { os.Remove(path) }, func(got change) bool { return os.IsNotExist(got.err) })
 	until(t, said, func(n int) { write(t, path, named("back")+strings.Repeat("#\n", n)) }, is("back"))
 }
 
@@ -123,7 +123,7 @@ func TestWatchLinks(t *testing.T) {
 	until(t, said, func(n int) {
 		last = "two" + strings.Repeat("o", n)
 		mount("..2"+last, last)
-	}, func(got told) bool { return got.err == nil && got.c.Namespace == last })
+	}, func(got change) bool { return got.err == nil && got.c.Namespace == last })
 }
 
 // TestChangesThatChangeNothing: writes without a change are not reported, and a mistake is
