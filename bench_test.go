@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// On the embedded engine, so that what is measured is the client.
+// These benchmarks use the embedded engine, so that they measure the client.
 
-// BenchmarkOneKey has as many goroutines as processors pass one lock around.
+// BenchmarkOneKey contends one lock with a goroutine per processor.
 func BenchmarkOneKey(b *testing.B) {
 	m := interlock.New(nil).Mutex("k:1")
 	b.ReportAllocs()
@@ -22,7 +22,7 @@ func BenchmarkOneKey(b *testing.B) {
 	})
 }
 
-// BenchmarkOneKeyEach is the uncontended lock.
+// BenchmarkOneKeyEach acquires uncontended locks.
 func BenchmarkOneKeyEach(b *testing.B) {
 	c := interlock.New(nil)
 	keys := make(chan string, 1000)
@@ -39,7 +39,7 @@ func BenchmarkOneKeyEach(b *testing.B) {
 	})
 }
 
-// BenchmarkReentry enters a lock that is held already.
+// BenchmarkReentry enters a held lock again.
 func BenchmarkReentry(b *testing.B) {
 	m := interlock.New(nil).Mutex("k:1", interlock.Reentrant())
 	ctx, outer, _ := m.Lock(context.Background())

@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// T9: execute with a lock, and if it is not to be had: error, zero value,
-// default value or fallback.
+// T9: run with a lock; if it is contended: error, zero value, default value or
+// fallback.
 var callLaws = []law{
-	{"Call returns what the work returns (T9)", func(t *testing.T, w *world) {
+	{"Call returns the result of the work (T9)", func(t *testing.T, w *world) {
 		n, err := interlock.Call(t.Context(), w.client.Mutex("k:1"), func(context.Context) (int, error) { return 42, nil })
 		if n != 42 || err != nil {
 			t.Errorf("Call = %d, %v", n, err)
@@ -22,7 +22,7 @@ var callLaws = []law{
 			t.Errorf("Call = %d, %v: a fallback is not for the work's own failure", n, err)
 		}
 	}},
-	{"a lock that is not to be had is an error, a zero value, a default or a fallback (T9)", func(t *testing.T, w *world) {
+	{"a contended lock is an error, a zero value, a default or a fallback (T9)", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		m := w.client.Mutex("k:1", interlock.Wait(0))
 		work := func(context.Context) (int, error) { t.Error("the work ran"); return 0, nil }
@@ -46,7 +46,7 @@ var callLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"a fallback is not for a lock held within the work", func(t *testing.T, w *world) {
+	{"a fallback does not apply to a lock within the work", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("inner:1"))
 		_, err := interlock.Call(t.Context(), w.client.Mutex("outer:1"), func(ctx context.Context) (int, error) {
 			_, _, err := w.client.Mutex("inner:1").TryLock(ctx)
@@ -55,7 +55,7 @@ var callLaws = []law{
 		wantErr(t, err, interlock.ErrContended)
 		unlock(t, hold)
 	}},
-	{"a function can be wrapped, and locked only where need be (T9)", func(t *testing.T, w *world) {
+	{"a wrapped function locks only where needed (T9)", func(t *testing.T, w *world) {
 		pay := interlock.Wrap(func(order string) interlock.Locker {
 			if order == "free" {
 				return nil
@@ -73,7 +73,7 @@ var callLaws = []law{
 			}
 		}
 	}},
-	{"no lock means that none is needed", func(t *testing.T, w *world) {
+	{"a nil lock runs the work without a lock", func(t *testing.T, w *world) {
 		var mutex *interlock.Mutex
 		var multi *interlock.Multi
 		for _, none := range []interlock.Locker{nil, mutex, multi} {

@@ -38,7 +38,7 @@ var closingLaws = []law{
 		unlock(t, theirs)
 		wantFree(t, w.client.Mutex("k:1")) // the client goes on
 	}},
-	{"Close waits for holders, and they are not disturbed", func(t *testing.T, w *world) {
+	{"Close waits for holders and does not disturb them", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.AfterFunc(time.Hour, func() {
 			if ctx.Err() != nil {
@@ -53,7 +53,7 @@ var closingLaws = []law{
 		})
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"Close releases what is still held when its context ends", func(t *testing.T, w *world) {
+	{"Close releases locks that are still held when its context ends", func(t *testing.T, w *world) {
 		held, hold := lock(t, w.client.Mutex("k:1"))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -64,7 +64,7 @@ var closingLaws = []law{
 		wantFree(t, w.another().Mutex("k:1"))
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
-	{"Close with a context that is over releases at once", func(t *testing.T, w *world) {
+	{"Close with a done context releases at once", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -90,7 +90,7 @@ var closingLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"a closed client takes no lock, and says so", func(t *testing.T, w *world) {
+	{"a closed client refuses to acquire a lock", func(t *testing.T, w *world) {
 		_ = w.client.Close(t.Context())
 		calls := w.calls()
 		_, _, err := w.client.Mutex("k:1").Lock(t.Context())
@@ -102,7 +102,7 @@ var closingLaws = []law{
 			t.Errorf("to close twice: %v", err)
 		}
 	}},
-	{"Close ends what was made on the client, once, and tells its errors", func(t *testing.T, w *world) {
+	{"Close runs the OnClose functions once and returns their errors", func(t *testing.T, w *world) {
 		called, broken := 0, errors.New("broken")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -128,10 +128,10 @@ var closingLaws = []law{
 			return nil
 		})()
 		if called != 2 {
-			t.Error("what comes after Close is not ended")
+			t.Error("an object made after Close is not ended")
 		}
 	}},
-	{"a lock granted while the client was being closed is given back", func(t *testing.T, w *world) {
+	{"a lock granted during Close is released", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Second, Times: 1})
 		result := make(chan error, 1)
 		go func() {
@@ -143,7 +143,7 @@ var closingLaws = []law{
 		wantErr(t, <-result, interlock.ErrClosed)
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"Close waits for clean-up on its way", func(t *testing.T, w *world) {
+	{"Close waits for a clean-up in progress", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply})
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAbandon, Do: enginetest.Delay, After: time.Second, Times: 1})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -156,7 +156,7 @@ var closingLaws = []law{
 		w.engine.Heal()
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"Close waits for a renewal on its way, and none follows", func(t *testing.T, w *world) {
+	{"Close waits for a renewal in progress, and starts no other", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Delay, After: time.Second})
 		time.Sleep(10*time.Second + time.Millisecond)
@@ -168,7 +168,7 @@ var closingLaws = []law{
 			t.Error("renewed after Close")
 		}
 	}},
-	{"Close waits for a release on its way", func(t *testing.T, w *world) {
+	{"Close waits for a release in progress", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Delay, After: 100 * time.Millisecond})
 		go func() { _ = hold.Unlock() }()
@@ -176,7 +176,7 @@ var closingLaws = []law{
 		wantIn(t, 100*time.Millisecond, 100*time.Millisecond, func() { _ = w.client.Close(t.Context()) })
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"Close does not wait for ever for an engine that is gone", func(t *testing.T, w *world) {
+	{"Close does not wait for ever for an unreachable engine", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -188,7 +188,7 @@ var closingLaws = []law{
 		})
 		wantErr(t, hold.Unlock(), interlock.ErrClosed)
 	}},
-	{"a process that is done leaves nothing in the engine", func(t *testing.T, w *world) {
+	{"a process that is done leaves nothing at the engine", func(t *testing.T, w *world) {
 		c := w.another()
 		for i := range 50 {
 			if _, _, err := c.Mutex(fmt.Sprintf("k:%d", i)).Lock(t.Context()); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // R2 (mutual exclusion, only the holder unlocks), L1, L3, L4, S1.
 var exclusionLaws = []law{
-	{"one at a time holds a lock (R2)", func(t *testing.T, w *world) {
+	{"a lock has one holder at a time (R2)", func(t *testing.T, w *world) {
 		inside := 0
 		wantIn(t, 50*time.Second, 50*time.Second, func() {
 			together(50, func(int) {
@@ -30,13 +30,13 @@ var exclusionLaws = []law{
 			})
 		})
 	}},
-	{"locks of other keys do not concern it", func(t *testing.T, w *world) {
+	{"locks of other keys are independent", func(t *testing.T, w *world) {
 		_, a := lock(t, w.client.Mutex("k:1"))
 		_, b := lock(t, w.client.Mutex("k:2"))
 		unlock(t, a)
 		unlock(t, b)
 	}},
-	{"another process is kept out too", func(t *testing.T, w *world) {
+	{"another process is blocked, too", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		busy := wantBusy(t, w.another().Mutex("k:1"))
 		if busy.Holder != hold.Holder() {
@@ -48,7 +48,7 @@ var exclusionLaws = []law{
 		unlock(t, hold)
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"every acquisition has a holder that no other has (L1)", func(t *testing.T, w *world) {
+	{"every acquisition has a unique holder (L1)", func(t *testing.T, w *world) {
 		seen := map[string]bool{}
 		for _, c := range []*interlock.Client{w.client, w.another(), w.another()} {
 			for range 100 {
@@ -91,7 +91,7 @@ var exclusionLaws = []law{
 		}()
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"to unlock twice is free and says the same", func(t *testing.T, w *world) {
+	{"a second Unlock does nothing and returns the same", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		unlock(t, hold)
 		calls := w.calls()
@@ -116,7 +116,7 @@ var exclusionLaws = []law{
 			t.Errorf("%d calls, want 2: one to acquire, one to release", n)
 		}
 	}},
-	{"the context returned ends with the hold, and says so", func(t *testing.T, w *world) {
+	{"the returned context is cancelled with the hold and its reason", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		if ctx.Err() != nil {
 			t.Errorf("ended at once: %v", ctx.Err())
@@ -126,7 +126,7 @@ var exclusionLaws = []law{
 			t.Errorf("cause = %v, want ErrReleased", cause)
 		}
 	}},
-	{"its cause is what ended it first: the unlock, or the caller who left", func(t *testing.T, w *world) {
+	{"the cause of a context is the unlock or the caller's cancellation, whichever came first", func(t *testing.T, w *world) {
 		left := errors.New("the caller left")
 		for _, first := range []error{interlock.ErrReleased, left} {
 			parent, leave := context.WithCancelCause(t.Context())
@@ -152,7 +152,7 @@ var exclusionLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"nothing is left of a key that nobody wants", func(t *testing.T, w *world) {
+	{"an unused key leaves nothing behind", func(t *testing.T, w *world) {
 		for range 10 {
 			together(5, func(int) {
 				_ = w.client.Mutex("k:1").Do(t.Context(), func(context.Context) error { return nil })

@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// StepWall sets the wall clock ahead as seen by the client, as after a
-// suspension in which the monotonic clock stood still.
+// StepWall sets the wall clock of the client ahead, as after a suspension, while
+// which the monotonic clock stops.
 func (c *Client) StepWall(d time.Duration) { c.core.clock.Step(d) }
 
-// Lines returns how many keys the in-process level knows.
+// Queues returns the number of local queues.
 func (c *Client) Queues() (n int) {
 	for i := range c.core.local.shards {
 		p := &c.core.local.shards[i]
@@ -20,20 +20,20 @@ func (c *Client) Queues() (n int) {
 	return n
 }
 
-// Leases returns how many leases the watchdog has in its charge.
+// Leases returns the number of leases in the watchdog.
 func (c *Client) Leases() int { return len(c.core.watchdog.All()) }
 
-// Idle waits until nothing is on its way in the background, and then stops
-// listening for what operators do, as the end of the process would.
+// Idle waits until no background task is in progress, and then stops listening for
+// revocations, as the end of the process would.
 func (c *Client) Idle() {
 	<-c.core.tasks.Wait()
 	c.core.revocations.unsubscribe()
 }
 
-// MadeBefore makes the client as old as if the wall clock had gone ahead by d
-// since, while the monotonic one stood still.
+// MadeBefore makes the client older by d on the wall clock, but not on the monotonic
+// clock.
 func (c *Client) MadeBefore(d time.Duration) {
-	// A Time with a monotonic reading has 33 bits of seconds above 30 of
+	// A Time with a monotonic reading has 33 bits of seconds above 30 bits of
 	// nanoseconds in its first word; no function moves one clock only.
 	*(*uint64)(unsafe.Pointer(&c.core.clock.Base)) -= uint64(d/time.Second) << 30
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// arrivals lets goroutines wait for locks one after the other, and notes in
-// which order they get them.
+// arrivals starts waiters one after the other, and records the order in which they
+// are granted the lock.
 type arrivals struct {
 	t    *testing.T
 	done chan struct{} // holds one for each who has ended
@@ -25,8 +25,8 @@ type arrivals struct {
 
 func newArrivals(t *testing.T) *arrivals { return &arrivals{t: t, done: make(chan struct{}, 1000)} }
 
-// arrive lets the i-th waiter ask for m, and returns once it waits. It holds the
-// lock for a millisecond.
+// arrive starts the i-th waiter for m, and returns when it waits. The waiter holds
+// the lock for a millisecond.
 func (a *arrivals) arrive(ctx context.Context, i int, m interlock.Locker) {
 	go func() {
 		defer func() { a.done <- struct{}{} }()
@@ -45,7 +45,7 @@ func (a *arrivals) arrive(ctx context.Context, i int, m interlock.Locker) {
 	synctest.Wait()
 }
 
-// want waits for n waiters to end, and demands who was served, in order.
+// want waits for the waiters to end, and checks the order of their grants.
 func (a *arrivals) want(n int, served ...int) {
 	a.t.Helper()
 	for range n {
@@ -56,9 +56,9 @@ func (a *arrivals) want(n int, served ...int) {
 	}
 }
 
-// T1, T14: first come, first served, whatever process it came to.
+// T1, T14: fair locks are granted in order of arrival across processes.
 var fairLaws = []law{
-	{"who comes first is served first, across processes (T14)", func(t *testing.T, w *world) {
+	{"waiters are served in order of arrival across processes (T14)", func(t *testing.T, w *world) {
 		clients := []*interlock.Client{w.client, w.another(), w.another()}
 		_, hold := lock(t, w.another().Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
@@ -70,7 +70,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		a.want(30, want...)
 	}},
-	{"a fair lock is handed over by a wake-up, not by a poll", func(t *testing.T, w *world) {
+	{"a fair lock passes on by a notification, not by a poll", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
 		for i := range 10 {
@@ -79,7 +79,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		wantIn(t, 10*time.Millisecond, 11*time.Millisecond, func() { a.want(10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9) })
 	}},
-	{"a lost wake-up costs a poll, one second at most, and no place", func(t *testing.T, w *world) {
+	{"a lost notification costs one second at most, and no queue position", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
 		for i := range 3 {
@@ -89,7 +89,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		wantIn(t, 0, 4*time.Second, func() { a.want(3, 0, 1, 2) })
 	}},
-	{"who waits long keeps its place", func(t *testing.T, w *world) {
+	{"a patient waiter keeps its queue position", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
 		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
@@ -99,7 +99,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		a.want(2, 0, 1)
 	}},
-	{"who polls seldom keeps its place", func(t *testing.T, w *world) {
+	{"a waiter that polls seldom keeps its queue position", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a, seldom := newArrivals(t), interlock.Poll(func(int) time.Duration { return time.Minute })
 		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair(), seldom))
@@ -109,7 +109,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		a.want(2, 0, 1)
 	}},
-	{"a waiter that dies costs those behind it five seconds at most", func(t *testing.T, w *world) {
+	{"a dead waiter delays the waiters behind it by 5 seconds at most", func(t *testing.T, w *world) {
 		dead := enginetest.NewFaulty(w.memory)
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a, ctx := newArrivals(t), t.Context()
@@ -122,7 +122,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		wantIn(t, 3*time.Second, 5*time.Second+50*time.Millisecond, func() { a.want(2, 1) })
 	}},
-	{"a cancelled waiter leaves the line, and costs nobody anything", func(t *testing.T, w *world) {
+	{"a cancelled waiter leaves the queue and delays no other", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
 		cut, cancel := context.WithCancel(t.Context())
@@ -133,7 +133,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 1) })
 	}},
-	{"a waiter whose Wait is over leaves the line", func(t *testing.T, w *world) {
+	{"a waiter whose Wait has passed leaves the queue", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
 		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair(), interlock.Wait(time.Second)))
@@ -142,7 +142,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 1) })
 	}},
-	{"a grant that comes after its waiter has gone is passed on", func(t *testing.T, w *world) {
+	{"a grant that comes after its waiter gave up is passed on", func(t *testing.T, w *world) {
 		slow := enginetest.NewFaulty(w.memory)
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
@@ -159,7 +159,7 @@ var fairLaws = []law{
 		slow.Wait()
 		wantFree(t, w.client.Mutex("k:1", interlock.Fair()))
 	}},
-	{"a question whose answer was lost keeps one place", func(t *testing.T, w *world) {
+	{"a request whose reply was lost keeps one queue position", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 2})
 		a := newArrivals(t)
@@ -172,7 +172,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		a.want(2, 0, 1)
 	}},
-	{"who gave back a grant that came late is woken all the same", func(t *testing.T, w *world) {
+	{"a waiter that gave back a late grant is still notified", func(t *testing.T, w *world) {
 		slow := enginetest.NewFaulty(w.memory)
 		c := w.on(slow, interlock.Watchdog(time.Second))
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
@@ -186,7 +186,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		wantIn(t, time.Millisecond, 2*time.Millisecond, func() { a.want(1, 0) })
 	}},
-	{"TryLock neither waits nor gets past those who do", func(t *testing.T, w *world) {
+	{"TryLock neither waits nor overtakes waiters", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
 		a.arrive(t.Context(), 0, w.another().Mutex("k:1", interlock.Fair()))
@@ -196,7 +196,7 @@ var fairLaws = []law{
 		a.want(1, 0)
 		wantFree(t, w.client.Mutex("k:1", interlock.Fair()))
 	}},
-	{"who waits is told how many are ahead", func(t *testing.T, w *world) {
+	{"a waiter learns how many are ahead", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		a := newArrivals(t)
 		for i := range 4 {
@@ -241,7 +241,7 @@ var fairLaws = []law{
 		unlock(t, second)
 		a.want(1, 0)
 	}},
-	{"a client's clock is of no consequence for the order", func(t *testing.T, w *world) {
+	{"a client's clock does not change the order", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		fast := w.another()
 		fast.StepWall(time.Hour)
@@ -253,7 +253,7 @@ var fairLaws = []law{
 		unlock(t, hold)
 		a.want(3, 0, 1, 2)
 	}},
-	{"closing the client ends the waiting, and gives up the places", func(t *testing.T, w *world) {
+	{"closing the client ends the wait and gives up queue positions", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Fair()))
 		leaving, a := w.another(), newArrivals(t)
 		a.arrive(t.Context(), 0, leaving.Mutex("k:1", interlock.Fair()))
@@ -275,7 +275,7 @@ var fairLaws = []law{
 		wantErr(t, context.Cause(ctx), interlock.ErrNotHolder)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
-	{"an engine without fair locks says so when one is taken", func(t *testing.T, w *world) {
+	{"an engine without fair locks is reported when one is acquired", func(t *testing.T, w *world) {
 		m := w.on(plainOnly{w.engine}).Mutex("k:1", interlock.Fair())
 		_, _, err := m.Lock(t.Context())
 		wantErr(t, err, errors.ErrUnsupported)

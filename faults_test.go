@@ -14,7 +14,7 @@ import (
 )
 
 var faultLaws = []law{
-	{"an acquisition whose answer is lost is recognised when it asks again", func(t *testing.T, w *world) {
+	{"an acquisition whose reply was lost is recognised when repeated", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 2})
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		if n := w.engine.Calls(enginetest.OpAcquire); n != 3 {
@@ -23,7 +23,7 @@ var faultLaws = []law{
 		unlock(t, hold)
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"an acquisition that is never answered is undone, and its error says so", func(t *testing.T, w *world) {
+	{"an acquisition without an answer is undone, and its error says so", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply})
 		wantIn(t, time.Second, 5*time.Second, func() {
 			_, _, err := w.client.Mutex("k:1").Lock(t.Context())
@@ -67,7 +67,7 @@ var faultLaws = []law{
 		w.engine.Heal()
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"an engine that is down for a moment is asked again", func(t *testing.T, w *world) {
+	{"an engine that fails for a moment is retried", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		time.AfterFunc(2*time.Second, w.engine.Heal)
 		wantIn(t, 2*time.Second, 3*time.Second, func() {
@@ -89,7 +89,7 @@ var faultLaws = []law{
 			wantErr(t, err, interlock.ErrUnavailable)
 		})
 	}},
-	{"an outage is as long for those in line as for the one ahead of them", func(t *testing.T, w *world) {
+	{"an outage lasts as long for queued waiters as for the leader", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		wantIn(t, 3*time.Second, 5*time.Second, func() {
 			together(20, func(int) {
@@ -99,7 +99,7 @@ var faultLaws = []law{
 			})
 		})
 	}},
-	{"one attempt behind somebody who waits out an outage is shorter than that", func(t *testing.T, w *world) {
+	{"a single attempt behind a waiting leader ends before the leader's outage", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		go func() { _, _, _ = w.client.Mutex("k:1").Lock(t.Context()) }()
 		synctest.Wait()
@@ -109,7 +109,7 @@ var faultLaws = []law{
 		})
 		time.Sleep(5 * time.Second)
 	}},
-	{"that somebody else gave up is no answer to one attempt", func(t *testing.T, w *world) {
+	{"the leader's cancellation is no answer to a single attempt", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Hang, Times: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _, _ = w.client.Mutex("k:1").Lock(ctx) }()
@@ -119,7 +119,7 @@ var faultLaws = []law{
 			defer close(done)
 			_, hold, err := w.client.Mutex("k:1").TryLock(t.Context())
 			if err != nil {
-				t.Errorf("nobody has the lock, and nobody ended this context: %v", err)
+				t.Errorf("the lock is free and this context is live: %v", err)
 				return
 			}
 			unlock(t, hold)
@@ -128,17 +128,17 @@ var faultLaws = []law{
 		cancel()
 		<-done
 	}},
-	{"a lock that nobody was seen with is not contended", func(t *testing.T, w *world) {
+	{"a lock without a known holder is not contended", func(t *testing.T, w *world) {
 		e := unsent{w.engine}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, _, err := w.on(e).Mutex("k:1").Lock(ctx)
 		wantErr(t, err, context.DeadlineExceeded)
 		if errors.Is(err, interlock.ErrContended) {
-			t.Errorf("%v: nobody has it", err)
+			t.Errorf("%v: the lock is free", err)
 		}
 	}},
-	{"a request that arrives after its repetition was released is not granted", func(t *testing.T, w *world) {
+	{"a request that arrives after its retry was released is not granted", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Hang, Times: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		var first engine.Request
@@ -157,7 +157,7 @@ var faultLaws = []law{
 			t.Errorf("the late request got %v, want it refused", err)
 		}
 	}},
-	{"what the caller gave us may panic without blocking the key", func(t *testing.T, w *world) {
+	{"a panicking Backoff or Trace does not block the key", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		func() {
 			defer func() {
@@ -171,21 +171,21 @@ var faultLaws = []law{
 		wantFree(t, w.client.Mutex("k:1", interlock.Wait(time.Second)))
 		w.panicked = true
 	}},
-	{"who stops waiting while the engine is down is told that it was", func(t *testing.T, w *world) {
+	{"a waiter that gives up during an outage gets ErrUnavailable", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		wantIn(t, 200*time.Millisecond, 200*time.Millisecond, func() {
 			_, _, err := w.client.Mutex("k:1", interlock.Wait(200*time.Millisecond)).Lock(t.Context())
 			wantErr(t, err, interlock.ErrUnavailable)
 		})
 	}},
-	{"an engine that is asked in vain is not asked in a hot loop", func(t *testing.T, w *world) {
+	{"a failing engine is not retried in a hot loop", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		_, _, _ = w.client.Mutex("k:1").Lock(t.Context())
 		if n := w.engine.Calls(enginetest.OpAcquire); n < 3 || n > 20 {
 			t.Errorf("asked %d times in 5 s, want a few", n)
 		}
 	}},
-	{"what asking again cannot mend is reported at once", func(t *testing.T, w *world) {
+	{"an error that a retry cannot fix is returned at once", func(t *testing.T, w *world) {
 		for _, cause := range []error{interlock.ErrFull, interlock.ErrKind} {
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: cause, Times: 1})
 			wantIn(t, 0, 0, func() {
@@ -194,7 +194,7 @@ var faultLaws = []law{
 			})
 		}
 	}},
-	{"a release whose answer is lost is asked for again, and free counts as released", func(t *testing.T, w *world) {
+	{"a release whose reply was lost is repeated, and a free lock counts as released", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.LoseReply, Times: 1})
 		unlock(t, hold)
@@ -213,7 +213,7 @@ var faultLaws = []law{
 		_, hold := lock(t, w.client.Mutex("k:2"))
 		wantErr(t, hold.Unlock(), interlock.ErrUnavailable)
 	}},
-	{"to unlock takes two seconds at most, though the engine hangs", func(t *testing.T, w *world) {
+	{"Unlock takes two seconds at most although the engine hangs", func(t *testing.T, w *world) {
 		e := hanging{w.engine, time.Minute}
 		_, hold, err := w.on(e).Mutex("k:1").Lock(t.Context())
 		if err != nil {
@@ -221,7 +221,7 @@ var faultLaws = []law{
 		}
 		wantIn(t, 1900*time.Millisecond, 2*time.Second, func() { wantErr(t, hold.Unlock(), interlock.ErrOutcomeUnknown) })
 	}},
-	{"a failed release is counted even if nobody is left to be told (L4)", func(t *testing.T, w *world) {
+	{"a failed release is counted even without a caller (L4)", func(t *testing.T, w *world) {
 		for range 300 { // most of them meet
 			_, hold := lock(t, w.client.Mutex("k:1"))
 			ctx, cancel := context.WithCancel(t.Context())
@@ -246,7 +246,7 @@ var faultLaws = []law{
 			w.memory.Evict("k:1")
 		}
 	}},
-	{"to unlock takes two seconds at most, with a lease to renew for the next in line", func(t *testing.T, w *world) {
+	{"Unlock takes two seconds at most although it renews for the next waiter", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Lease(time.Minute))
 		_, hold := lock(t, m)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -280,7 +280,7 @@ var faultLaws = []law{
 		unlock(t, hold)
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"everybody who asked once learns that the engine is down from one question", func(t *testing.T, w *world) {
+	{"concurrent single attempts learn of an outage from one request", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
 		wantIn(t, time.Second, 2*time.Second, func() {
 			together(100, func(int) {
@@ -296,7 +296,7 @@ var faultLaws = []law{
 	}},
 }
 
-// unsent is an engine that cannot be reached before the caller gives up.
+// unsent is an engine that cannot be reached until the caller gives up.
 type unsent struct{ engine.Engine }
 
 func (unsent) Acquire(ctx context.Context, _ engine.Request) (engine.Grant, error) {
@@ -317,8 +317,7 @@ func (r *recorded) Acquire(ctx context.Context, req engine.Request) (engine.Gran
 	return r.Engine.Acquire(ctx, req)
 }
 
-// hanging is an engine that does not answer a release for as long as its own
-// bound allows.
+// hanging is an engine that answers a release only at its own timeout.
 type hanging struct {
 	engine.Engine
 	bound time.Duration

@@ -11,7 +11,7 @@ import (
 )
 
 var inputLaws = []law{
-	{"a key that cannot name a lock is refused before the engine is asked", func(t *testing.T, w *world) {
+	{"an invalid key is refused before the engine is asked", func(t *testing.T, w *world) {
 		for _, key := range []string{
 			"", strings.Repeat("k", 1025), "k:\xff\xfe", "k:\x00", "k:\n", "k:{", "k:}", "k:{}x", "k:}a{", "a{b",
 		} {
@@ -39,7 +39,7 @@ var inputLaws = []law{
 			unlock(t, hold)
 		}
 	}},
-	{"a duration that cannot be meant is refused", func(t *testing.T, w *world) {
+	{"an invalid duration is refused", func(t *testing.T, w *world) {
 		const absurd = 400 * 24 * time.Hour
 		for name, opt := range map[string]interlock.Option{
 			"Lease(0)": interlock.Lease(0), "Lease(-1s)": interlock.Lease(-time.Second),
@@ -61,7 +61,7 @@ var inputLaws = []law{
 			t.Errorf("the engine was asked %d times", n)
 		}
 	}},
-	{"a context that is over is not worth asking for", func(t *testing.T, w *world) {
+	{"a done context sends no request", func(t *testing.T, w *world) {
 		cause := errors.New("too late")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)

@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// T1: closed until it has been counted down.
+// T1: a latch is closed until it was counted down.
 var latchLaws = []law{
-	{"it opens for all who wait when it has been counted down as often as it should, wherever", func(t *testing.T, w *world) {
+	{"a latch opens for all waiters after the last count, in any process", func(t *testing.T, w *world) {
 		clients := []*interlock.Client{w.client, w.another(), w.another()}
 		var opened atomic.Int64
 		for i := range 6 {
@@ -39,7 +39,7 @@ var latchLaws = []law{
 			t.Errorf("%d got through, want 6", n)
 		}
 	}},
-	{"an open latch is open for those who come later", func(t *testing.T, w *world) {
+	{"an open latch is open for later callers", func(t *testing.T, w *world) {
 		l := w.client.Latch("k:1", 1)
 		if _, err := l.CountDown(t.Context()); err != nil {
 			t.Fatal(err)
@@ -53,14 +53,14 @@ var latchLaws = []law{
 			t.Errorf("counted down once more, %d are missing, error %v; want none", left, err)
 		}
 	}},
-	{"a count whose answer was lost counts once", func(t *testing.T, w *world) {
+	{"a count whose reply was lost counts once", func(t *testing.T, w *world) {
 		l := w.client.Latch("k:1", 3)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpCountDown, Do: enginetest.LoseReply, Times: 3})
 		if left, err := l.CountDown(t.Context()); left != 2 || err != nil {
 			t.Errorf("%d are missing, error %v; want 2", left, err)
 		}
 	}},
-	{"a lost wake-up costs a poll, one second at most", func(t *testing.T, w *world) {
+	{"a lost notification costs one second at most", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
 		time.AfterFunc(10*time.Second+time.Millisecond, func() { _, _ = w.another().Latch("k:1", 1).CountDown(t.Context()) })
 		wantIn(t, 10*time.Second, 11*time.Second+time.Millisecond, func() {
@@ -69,7 +69,7 @@ var latchLaws = []law{
 			}
 		})
 	}},
-	{"waiting ends with the context, or with Wait, and says how many are missing", func(t *testing.T, w *world) {
+	{"waiting for a latch ends with the context or Wait and reports the counts left", func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		wantIn(t, time.Second, time.Second, func() {
@@ -91,7 +91,7 @@ var latchLaws = []law{
 			t.Error(err)
 		}
 	}},
-	{"one with a short life that is waited for is not forgotten", func(t *testing.T, w *world) {
+	{"a short-lived latch with waiters does not expire", func(t *testing.T, w *world) {
 		l := w.client.Latch("k:1", 2, interlock.Lease(100*time.Millisecond))
 		done := make(chan error)
 		go func() { done <- l.Wait(t.Context()) }()
@@ -105,7 +105,7 @@ var latchLaws = []law{
 			t.Error(err)
 		}
 	}},
-	{"one that is waited for is not forgotten", func(t *testing.T, w *world) {
+	{"a latch with waiters does not expire", func(t *testing.T, w *world) {
 		l := w.client.Latch("k:1", 2, interlock.Lease(10*time.Second))
 		if _, err := l.CountDown(t.Context()); err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ var latchLaws = []law{
 			}
 		})
 	}},
-	{"one that nobody has asked for in a lease is closed as if new", func(t *testing.T, w *world) {
+	{"an unused latch expires and is closed again", func(t *testing.T, w *world) {
 		l := w.client.Latch("k:1", 1, interlock.Lease(10*time.Second))
 		if _, err := l.CountDown(t.Context()); err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ var latchLaws = []law{
 			t.Errorf("%d are missing, error %v; want 1", left, err)
 		}
 	}},
-	{"an engine that is down is asked again, and then given up", func(t *testing.T, w *world) {
+	{"an engine that is down is retried, and then reported", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpCountDown, Do: enginetest.Refuse})
 		wantIn(t, time.Second, 4*time.Second, func() {
 			_, err := w.client.Latch("k:1", 1).CountDown(t.Context())
@@ -147,7 +147,7 @@ var latchLaws = []law{
 		wantErr(t, err, interlock.ErrKind)
 		unlock(t, hold)
 	}},
-	{"closing the client ends the waiting", func(t *testing.T, w *world) {
+	{"closing the client ends the wait", func(t *testing.T, w *world) {
 		waited := make(chan error)
 		go func() { waited <- w.client.Latch("k:1", 1).Wait(t.Context()) }()
 		synctest.Wait()
@@ -168,7 +168,7 @@ var latchLaws = []law{
 		}
 		wantIn(t, 0, 0, func() { wantErr(t, <-waited, interlock.ErrClosed) })
 	}},
-	{"what cannot be a latch is refused", func(t *testing.T, w *world) {
+	{"an invalid latch is refused", func(t *testing.T, w *world) {
 		_, err := w.client.Latch("k:1", 0).CountDown(t.Context())
 		wantErr(t, err, interlock.ErrOption)
 		_, err = w.client.Latch("", 1).Left(t.Context())

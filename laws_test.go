@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
-// A law is something true of the client on every engine. Its name is the
-// sentence that a failure is reported under.
+// A law holds for the client on every engine. Its name is the sentence that a
+// failure reports.
 type law struct {
 	sentence string
 	check    func(t *testing.T, w *world)
@@ -31,26 +31,26 @@ type world struct {
 	panicked bool // so that the count of who waits is off
 }
 
-// another returns a client of another process on the same engine.
+// another returns a second client on the same engine, like one of another process.
 func (w *world) another(opts ...interlock.Option) *interlock.Client {
 	return w.on(w.engine, opts...)
 }
 
-// on returns a client of another process on an engine of the law's own.
+// on returns a client on a given engine.
 func (w *world) on(e engine.Engine, opts ...interlock.Option) *interlock.Client {
 	c := interlock.New(e, opts...)
 	w.clients = append(w.clients, c)
 	return c
 }
 
-// calls returns how often the engine was asked about a lock. That a client makes
-// itself known does not count: nobody waits for it.
+// calls returns how many lock requests the engine got. Registrations do not count:
+// no caller waits for them.
 func (w *world) calls() int {
 	return w.engine.Calls(enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease, enginetest.OpAbandon)
 }
 
-// TestLaws checks every law in virtual time. What a law leaves behind is part
-// of it: no goroutine, no line, no lease.
+// TestLaws checks every law in virtual time. A law must leave no goroutine, queue or
+// lease behind.
 func TestLaws(t *testing.T) {
 	for topic, laws := range map[string][]law{
 		"exclusion": exclusionLaws,
@@ -111,7 +111,7 @@ func lock(t *testing.T, m interlock.Locker) (context.Context, *interlock.Hold) {
 	return lockUnder(t, t.Context(), m)
 }
 
-// lockUnder takes a lock under a context that may hold others.
+// lockUnder acquires a lock under a context that may hold others.
 func lockUnder(t *testing.T, ctx context.Context, m interlock.Locker) (context.Context, *interlock.Hold) {
 	t.Helper()
 	ctx, hold, err := m.Lock(ctx)
@@ -135,7 +135,7 @@ func wantErr(t *testing.T, err, target error) {
 	}
 }
 
-// wantBusy checks that m is held by somebody else.
+// wantBusy checks that another holder has m.
 func wantBusy(t *testing.T, m interlock.Locker) *interlock.ContendedError {
 	t.Helper()
 	_, hold, err := m.TryLock(t.Context())
@@ -149,7 +149,7 @@ func wantBusy(t *testing.T, m interlock.Locker) *interlock.ContendedError {
 	return busy
 }
 
-// wantFree checks that m can be taken at once.
+// wantFree checks that m can be acquired at once.
 func wantFree(t *testing.T, m interlock.Locker) {
 	t.Helper()
 	_, hold, err := m.TryLock(t.Context())
@@ -169,7 +169,7 @@ func wantIn(t *testing.T, least, most time.Duration, fn func()) {
 	}
 }
 
-// together runs fn n times at once and waits.
+// together runs fn n times in parallel and waits.
 func together(n int, fn func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {

@@ -128,7 +128,7 @@ func (l *lease) unlock() error {
 }
 
 // unlockLost removes one entry of a lost lock. The engine may still keep the
-// lock for up to one lease; after the last entry nobody works under it, so it is
+// lock for up to one lease; after the last entry no work runs under it, so it is
 // released for the waiters.
 func (l *lease) unlockLost(last bool) error {
 	l.lose(ErrExpired) // unless the loss is known

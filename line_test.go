@@ -13,7 +13,7 @@ import (
 )
 
 var lineLaws = []law{
-	{"of a process only one stands at the engine", func(t *testing.T, w *world) {
+	{"one goroutine of a process asks the engine", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		before := w.engine.Calls(enginetest.OpAcquire)
 		for range 100 {
@@ -33,7 +33,7 @@ var lineLaws = []law{
 		unlock(t, hold)
 		time.Sleep(time.Second)
 	}},
-	{"a lock passes to the next in line without a word to the engine, eight times in a row", func(t *testing.T, w *world) {
+	{"a lock is handed over eight times in a row without asking the engine", func(t *testing.T, w *world) {
 		const holders = 90
 		before := w.engine.Calls(enginetest.OpAcquire, enginetest.OpRelease)
 		together(holders, func(int) {
@@ -50,7 +50,7 @@ var lineLaws = []law{
 			t.Errorf("%d were handed over, want %d", n, holders*8/9)
 		}
 	}},
-	{"who came first is served first", func(t *testing.T, w *world) {
+	{"waiters are served in order of arrival", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		order := make(chan int, 30)
 		for i := range 30 {
@@ -69,7 +69,7 @@ var lineLaws = []law{
 			}
 		}
 	}},
-	{"each holder in line has its own, larger fence", func(t *testing.T, w *world) {
+	{"each holder after a handover has its own, larger fence", func(t *testing.T, w *world) {
 		other := w.another()
 		var last uint64
 		check := func(hold *interlock.Hold) {
@@ -90,7 +90,7 @@ var lineLaws = []law{
 			unlock(t, hold)
 		}
 	}},
-	{"each holder in line has a context of its own", func(t *testing.T, w *world) {
+	{"each holder after a handover has its own context", func(t *testing.T, w *world) {
 		ctxs := make(chan context.Context, 10)
 		together(9, func(int) {
 			ctx, hold := lock(t, w.client.Mutex("k:1"))
@@ -128,7 +128,7 @@ var lineLaws = []law{
 			t.Errorf("one process held it %d times, the other %d", mine, theirs)
 		}
 	}},
-	{"a process that locks again at once does not get there before another that waits", func(t *testing.T, w *world) {
+	{"a process that locks again at once does not overtake a waiting process", func(t *testing.T, w *world) {
 		other := w.another()
 		for round := range 50 {
 			_, hold := lock(t, w.client.Mutex("k:1"))
@@ -149,7 +149,7 @@ var lineLaws = []law{
 			<-order
 		}
 	}},
-	{"one who waits is counted once, wherever it stands", func(t *testing.T, w *world) {
+	{"a waiter is counted once, in either queue", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _, _, _ = w.client.Mutex("k:1").Lock(ctx) }()
@@ -168,7 +168,7 @@ var lineLaws = []law{
 		unlock(t, hold)
 		unlock(t, <-got)
 	}},
-	{"a lock is not passed on with less than three quarters of its lease left", func(t *testing.T, w *world) {
+	{"a lock with less than three quarters of its lease left is not handed over", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Watchdog(12*time.Second))
 		_, hold := lock(t, m)
 		got := make(chan *interlock.Hold, 1)
@@ -188,7 +188,7 @@ var lineLaws = []law{
 		}
 		unlock(t, mine)
 	}},
-	{"an explicit lease is renewed once for the next in line", func(t *testing.T, w *world) {
+	{"an explicit lease is renewed once for the next waiter", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Lease(12*time.Second))
 		_, hold := lock(t, m)
 		got := make(chan *interlock.Hold, 1)
@@ -207,7 +207,7 @@ var lineLaws = []law{
 		}
 		unlock(t, mine)
 	}},
-	{"a lock is not passed to one with other terms", func(t *testing.T, w *world) {
+	{"a lock is not handed over to a waiter with other terms", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		got := make(chan *interlock.Hold, 1)
 		go func() {
@@ -224,7 +224,7 @@ var lineLaws = []law{
 		wantFree(t, w.another().Mutex("k:1"))
 		_ = mine.Unlock()
 	}},
-	{"a lost lock is not passed on", func(t *testing.T, w *world) {
+	{"a lost lock is not handed over", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		got := make(chan *interlock.Hold, 1)
 		go func() {
@@ -239,7 +239,7 @@ var lineLaws = []law{
 			t.Errorf("handed over %d times", n)
 		}
 	}},
-	{"who leaves the line as its turn comes passes it on", func(t *testing.T, w *world) {
+	{"a waiter that gives up during a handover passes it on", func(t *testing.T, w *world) {
 		for range 300 { // most of them meet
 			_, hold := lock(t, w.client.Mutex("k:1"))
 			ctx, cancel := context.WithCancel(t.Context())
@@ -260,7 +260,7 @@ var lineLaws = []law{
 		w.client.Idle()
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"one attempt is answered by what the one at the engine finds", func(t *testing.T, w *world) {
+	{"a single attempt gets the answer of the leader", func(t *testing.T, w *world) {
 		before := w.engine.Calls(enginetest.OpAcquire)
 		var won, lost atomic.Int64
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
@@ -282,7 +282,7 @@ var lineLaws = []law{
 			t.Errorf("asked %d times, want once", n)
 		}
 	}},
-	{"one attempt made while the lock is being released gets it", func(t *testing.T, w *world) {
+	{"a single attempt during a release gets the lock", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
 		go func() { _ = hold.Unlock() }()

@@ -13,7 +13,7 @@ import (
 )
 
 var lossLaws = []law{
-	{"a lost lock cancels the work, and says why", func(t *testing.T, w *world) {
+	{"a lost lock cancels the work with the reason", func(t *testing.T, w *world) {
 		time.AfterFunc(time.Minute, func() { w.memory.Evict("k:1") })
 		start := time.Now()
 		err := w.client.Mutex("k:1").Do(t.Context(), func(ctx context.Context) error {
@@ -30,7 +30,7 @@ var lossLaws = []law{
 			t.Errorf("Do = %v, want a LostError", err)
 		}
 	}},
-	{"the work's own error is told beside the loss", func(t *testing.T, w *world) {
+	{"the work's own error is returned beside the loss", func(t *testing.T, w *world) {
 		time.AfterFunc(time.Second, func() { w.memory.Evict("k:1") })
 		oops := errors.New("oops")
 		err := w.client.Mutex("k:1").Do(t.Context(), func(ctx context.Context) error {
@@ -40,7 +40,7 @@ var lossLaws = []law{
 		wantErr(t, err, oops)
 		wantErr(t, err, interlock.ErrLost)
 	}},
-	{"who has left a lock that was lost is not in the way of its own process", func(t *testing.T, w *world) {
+	{"a lost lock does not block its own process after Unlock", func(t *testing.T, w *world) {
 		told := make(chan struct{})
 		c := w.on(w.memory, interlock.WithTrace(&interlock.Trace{Lost: func(interlock.Lost) { <-told }})) // still at it
 		ctx, hold := lock(t, c.Mutex("k:1"))
@@ -54,7 +54,7 @@ var lossLaws = []law{
 		}
 		unlock(t, next)
 	}},
-	{"what is passed on by one who has lost it and does not know has a fence below the new holder's", func(t *testing.T, w *world) {
+	{"a handover of a lock lost without notice has a fence below the new holder's", func(t *testing.T, w *world) {
 		one, other := w.on(w.memory), w.on(w.memory)
 		_, first := lock(t, one.Mutex("k:1"))
 		passed := make(chan *interlock.Hold)
@@ -77,7 +77,7 @@ var lossLaws = []law{
 		wantErr(t, late.Unlock(), interlock.ErrLost)
 		unlock(t, now)
 	}},
-	{"a holder cut off learns of the loss before the lock can be granted to another", func(t *testing.T, w *world) {
+	{"a cut-off holder learns of the loss before another is granted the lock", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.Sleep(lease) // renewed thrice meanwhile
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Hang})
@@ -97,7 +97,7 @@ var lossLaws = []law{
 		unlock(t, theirs)
 	}},
 	{"the deadline counts from before the renewal was sent", func(t *testing.T, w *world) {
-		// The renewal is applied at once, but its answer takes 1.9 s.
+		// The renewal is applied at once, but its reply takes 1.9 s.
 		c := w.on(slowAnswers{w.engine, 1900 * time.Millisecond}, interlock.Watchdog(6*time.Second))
 		ctx, _, err := c.Mutex("k:1").Lock(t.Context())
 		if err != nil {
@@ -125,7 +125,7 @@ var lossLaws = []law{
 			t.Errorf("renewed %d times", n)
 		}
 	}},
-	{"a late unlock never removes a successor's lock (L3)", func(t *testing.T, w *world) {
+	{"a late unlock never releases a successor's lock (L3)", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(time.Second)))
 		time.Sleep(2 * time.Second)
 		_, theirs := lock(t, w.another().Mutex("k:1"))
@@ -150,7 +150,7 @@ var lossLaws = []law{
 		wantBusy(t, w.another().Mutex("k:1"))
 		unlock(t, theirs)
 	}},
-	{"a machine that slept finds its locks lost, though its monotonic clock stood still", func(t *testing.T, w *world) {
+	{"a machine that slept finds its locks lost although its monotonic clock stopped", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		w.client.StepWall(time.Hour)
 		select {
@@ -161,7 +161,7 @@ var lossLaws = []law{
 		wantErr(t, context.Cause(ctx), interlock.ErrExpired)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
-	{"a process that was stopped and asks its context is told at once", func(t *testing.T, w *world) {
+	{"a paused process sees the loss in its context at once", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		w.client.StepWall(time.Hour)
 		if ctx.Err() == nil {
@@ -175,7 +175,7 @@ var lossLaws = []law{
 		wantIn(t, 9*time.Second, 10*time.Second, func() { <-ctx.Done() })
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
-	{"a sleep that left some of the lease ends the context when that is over, too", func(t *testing.T, w *world) {
+	{"a sleep within the lease does not delay the end of the context", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1", interlock.Lease(30*time.Second)))
 		w.client.StepWall(25 * time.Second)
 		wantIn(t, 4*time.Second, 5*time.Second, func() { <-ctx.Done() })
@@ -190,7 +190,7 @@ var lossLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"an inner entry of a lock that was lost says so", func(t *testing.T, w *world) {
+	{"an inner entry of a lost lock reports the loss", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Reentrant())
 		ctx, outer := lock(t, m)
 		_, inner, err := m.Lock(ctx)
@@ -201,16 +201,16 @@ var lossLaws = []law{
 		wantErr(t, inner.Unlock(), interlock.ErrLost)
 		wantErr(t, outer.Unlock(), interlock.ErrLost)
 	}},
-	{"who leaves a lock that was lost takes what is left of it out of the way", func(t *testing.T, w *world) {
+	{"Unlock of a lost lock releases what is left of it", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		time.Sleep(9 * time.Second)
-		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply}) // it is renewed, and nobody knows
+		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply}) // it is renewed without notice
 		<-ctx.Done()
 		wantErr(t, hold.Unlock(), interlock.ErrExpired)
 		w.client.Idle()
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"a waiter in line goes on when the holder before it lost the lock", func(t *testing.T, w *world) {
+	{"a queued waiter continues when the holder loses the lock", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		got := make(chan *interlock.Hold)
 		go func() {
@@ -227,7 +227,7 @@ var lossLaws = []law{
 		wantBusy(t, w.another().Mutex("k:1"))
 		unlock(t, mine)
 	}},
-	{"what was released leaves nothing to lose", func(t *testing.T, w *world) {
+	{"a released lock cannot be lost", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		unlock(t, hold)
 		time.Sleep(2 * lease)
@@ -243,7 +243,7 @@ var lossLaws = []law{
 	}},
 }
 
-// TestHandOverAfterSleep is no law: in virtual time the two clocks are one.
+// TestHandOverAfterSleep is not a law: in virtual time both clocks are one.
 func TestHandOverAfterSleep(t *testing.T) {
 	c := interlock.New(nil)
 	c.MadeBefore(time.Hour)

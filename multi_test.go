@@ -15,7 +15,7 @@ import (
 
 // T1: several locks, all or none.
 var multiLaws = []law{
-	{"all are held, and all are released", func(t *testing.T, w *world) {
+	{"all locks are held, and all are released", func(t *testing.T, w *world) {
 		keys := []string{"k:3", "k:1", "k:2"}
 		_, hold := lock(t, w.client.Multi(keys))
 		for _, k := range keys {
@@ -32,7 +32,7 @@ var multiLaws = []law{
 			t.Errorf("%v are left of what was released", hold.Left())
 		}
 	}},
-	{"a key given twice is taken once", func(t *testing.T, w *world) {
+	{"a repeated key is acquired once", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Multi([]string{"k:1", "k:2", "k:1"}))
 		if len(hold.Parts()) != 2 {
 			t.Errorf("%d parts, want 2", len(hold.Parts()))
@@ -43,14 +43,14 @@ var multiLaws = []law{
 		_, _, err := w.client.Multi(nil).Lock(t.Context())
 		wantErr(t, err, interlock.ErrKey)
 	}},
-	{"one bad key spoils it all before anything is taken", func(t *testing.T, w *world) {
+	{"one invalid key fails the Multi before anything is acquired", func(t *testing.T, w *world) {
 		_, _, err := w.client.Multi([]string{"k:1", ""}).Lock(t.Context())
 		wantErr(t, err, interlock.ErrKey)
 		if n := w.engine.Calls(enginetest.OpAcquire); n != 0 {
 			t.Errorf("%d acquisitions, want none", n)
 		}
 	}},
-	{"TryLock takes none if one is held", func(t *testing.T, w *world) {
+	{"TryLock acquires none if one is held", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}).TryLock(t.Context())
 		var busy *interlock.ContendedError
@@ -61,7 +61,7 @@ var multiLaws = []law{
 		wantFree(t, w.another().Mutex("k:3"))
 		unlock(t, theirs)
 	}},
-	{"while one is waited for, those before it are held and those after it are not", func(t *testing.T, w *world) {
+	{"while a Multi waits for a lock, it holds the earlier ones and not the later ones", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		a := newArrivals(t)
 		a.arrive(t.Context(), 1, w.client.Multi([]string{"k:1", "k:2", "k:3"}))
@@ -70,7 +70,7 @@ var multiLaws = []law{
 		unlock(t, theirs)
 		a.want(1, 1)
 	}},
-	{"two that share keys in another order cannot wait for each other", func(t *testing.T, w *world) {
+	{"two callers with the same keys in another order do not deadlock", func(t *testing.T, w *world) {
 		c := []*interlock.Client{w.client, w.another()}
 		orders := [][]string{{"k:1", "k:2", "k:3"}, {"k:3", "k:2", "k:1"}}
 		in := 0
@@ -91,7 +91,7 @@ var multiLaws = []law{
 			}
 		})
 	}},
-	{"a hundred free locks are taken all at once", func(t *testing.T, w *world) {
+	{"a hundred free locks are acquired in parallel", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: time.Millisecond})
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Delay, After: time.Millisecond})
 		var keys []string
@@ -103,7 +103,7 @@ var multiLaws = []law{
 			unlock(t, hold)
 		})
 	}},
-	{"when waiting ends, nothing is kept", func(t *testing.T, w *world) {
+	{"when the wait ends, no lock is kept", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		wantIn(t, time.Second, time.Second, func() {
 			_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}, interlock.Wait(time.Second)).Lock(t.Context())
@@ -113,7 +113,7 @@ var multiLaws = []law{
 		wantFree(t, w.another().Mutex("k:3"))
 		unlock(t, theirs)
 	}},
-	{"Wait bounds the wait for all of them together", func(t *testing.T, w *world) {
+	{"Wait bounds the whole wait for several locks", func(t *testing.T, w *world) {
 		_, one := lock(t, w.another().Mutex("k:1"))
 		_, two := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(700*time.Millisecond, func() { _ = one.Unlock() })
@@ -124,7 +124,7 @@ var multiLaws = []law{
 		wantFree(t, w.client.Mutex("k:1"))
 		unlock(t, two)
 	}},
-	{"when the engine fails for one, nothing is kept", func(t *testing.T, w *world) {
+	{"when the engine fails for one lock, none is kept", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: engine.ErrFull, Key: "k:2"})
 		_, _, err := w.client.Multi([]string{"k:1", "k:2", "k:3"}).Lock(t.Context())
 		wantErr(t, err, interlock.ErrFull)
@@ -133,7 +133,7 @@ var multiLaws = []law{
 			wantFree(t, w.another().Mutex(k))
 		}
 	}},
-	{"an acquisition of one whose answer was lost leaves nothing behind", func(t *testing.T, w *world) {
+	{"an acquisition of several with a lost reply leaves nothing behind", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Key: "k:2"})
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).TryLock(t.Context())
 		wantErr(t, err, interlock.ErrOutcomeUnknown)
@@ -143,7 +143,7 @@ var multiLaws = []law{
 			wantFree(t, w.another().Mutex(k))
 		}
 	}},
-	{"the loss of one ends the context of all", func(t *testing.T, w *world) {
+	{"losing one lock cancels the context of the Multi", func(t *testing.T, w *world) {
 		for _, lost := range []string{"k:1", "k:2", "k:3"} {
 			ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2", "k:3"}))
 			w.memory.Evict(lost)
@@ -156,7 +156,7 @@ var multiLaws = []law{
 			w.client.Idle()
 		}
 	}},
-	{"what is held while the rest is waited for is renewed", func(t *testing.T, w *world) {
+	{"held locks are renewed while the Multi waits for the rest", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(time.Hour, func() { _ = theirs.Unlock() })
 		ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"}))
@@ -165,14 +165,14 @@ var multiLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"explicit leases end together, whenever the locks were taken", func(t *testing.T, w *world) {
+	{"explicit leases of a Multi expire together", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(8*time.Second, func() { _ = theirs.Unlock() })
 		ctx, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"}, interlock.Lease(10*time.Second)))
 		wantIn(t, 9*time.Second, 10*time.Second, func() { <-ctx.Done() })
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
-	{"what is held while the rest is waited for is renewed, whatever its lease, and MaxHold begins when all are there", func(t *testing.T, w *world) {
+	{"explicit leases are renewed while the Multi waits, and MaxHold counts from when all are held", func(t *testing.T, w *world) {
 		for _, opt := range []interlock.Option{interlock.Lease(time.Second), interlock.MaxHold(time.Second)} {
 			_, theirs := lock(t, w.another().Mutex("k:2"))
 			time.AfterFunc(time.Minute, func() { _ = theirs.Unlock() })
@@ -182,7 +182,7 @@ var multiLaws = []law{
 			w.client.Idle()
 		}
 	}},
-	{"leases that cannot begin together are none", func(t *testing.T, w *world) {
+	{"leases that cannot be renewed together fail the Multi", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(5*time.Second, func() {
 			w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
@@ -195,7 +195,7 @@ var multiLaws = []law{
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:2"))
 	}},
-	{"the loss of one, noticed when all are there, is told as such", func(t *testing.T, w *world) {
+	{"losing one lock before all are held is reported as a loss", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(5*time.Second, func() {
 			w.memory.Evict("k:1")
@@ -205,7 +205,7 @@ var multiLaws = []law{
 		wantErr(t, err, interlock.ErrLost)
 		wantErr(t, err, interlock.ErrNotHolder)
 	}},
-	{"the loss of one while another is waited for is told as such", func(t *testing.T, w *world) {
+	{"losing one lock while waiting for another is reported as a loss", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(time.Second, func() { w.memory.Evict("k:1") })
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(t.Context())
@@ -223,7 +223,7 @@ var multiLaws = []law{
 			w.engine.Heal()
 		}
 	}},
-	{"a trace that panics leaves nothing locked", func(t *testing.T, w *world) {
+	{"a trace that panics leaves no lock held", func(t *testing.T, w *world) {
 		for _, bad := range []string{"k:1", "k:2", "k:3"} {
 			boom := interlock.WithTrace(&interlock.Trace{Acquired: func(e interlock.Acquired) {
 				if e.Key == bad {
@@ -246,7 +246,7 @@ var multiLaws = []law{
 			}
 		}
 	}},
-	{"what is left of all is what is left of the one that ends first", func(t *testing.T, w *world) {
+	{"Left of a Multi is that of the lock that expires first", func(t *testing.T, w *world) {
 		_, theirs := lock(t, w.another().Mutex("k:2"))
 		time.AfterFunc(time.Second, func() { _ = theirs.Unlock() })
 		_, hold := lock(t, w.client.Multi([]string{"k:1", "k:2"})) // the first is a second older
@@ -258,7 +258,7 @@ var multiLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"under a context that holds one of them, that one is nested", func(t *testing.T, w *world) {
+	{"a Multi under a context with one of its locks nests that lock", func(t *testing.T, w *world) {
 		ctx, outer := lock(t, w.client.Mutex("k:2"))
 		_, _, err := w.client.Multi([]string{"k:1", "k:2"}).Lock(ctx)
 		var busy *interlock.ContendedError
@@ -294,14 +294,14 @@ var multiLaws = []law{
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:2"))
 	}},
-	{"who asks for one of several that are being taken is answered once that one is", func(t *testing.T, w *world) {
+	{"a request for one lock of a Multi is answered when that lock is granted", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 10 * time.Second, Key: "k:1"})
 		a := newArrivals(t)
 		a.arrive(t.Context(), 1, w.client.Multi([]string{"k:1", "k:2"}))
 		wantIn(t, 0, 0, func() { wantBusy(t, w.client.Mutex("k:2")) })
 		a.want(1, 1)
 	}},
-	{"a panic releases all and is passed on", func(t *testing.T, w *world) {
+	{"a panic releases all locks and is passed on", func(t *testing.T, w *world) {
 		func() {
 			defer func() {
 				if recover() != "boom" {
@@ -313,7 +313,7 @@ var multiLaws = []law{
 		wantFree(t, w.another().Mutex("k:1"))
 		wantFree(t, w.another().Mutex("k:2"))
 	}},
-	{"no Multi is no lock for Call", func(t *testing.T, w *world) {
+	{"a nil Multi is no lock for Call", func(t *testing.T, w *world) {
 		var none *interlock.Multi
 		if v, err := interlock.Call(t.Context(), none, func(context.Context) (int, error) { return 7, nil }); v != 7 || err != nil {
 			t.Errorf("got %d, %v", v, err)

@@ -28,9 +28,9 @@ func keys(t *testing.T, c *interlock.Client, pattern string) []string {
 	return slices.Compact(keys)
 }
 
-// T13: to find a leaked lock, and to take it away.
+// T13: a leaked lock can be found and released.
 var operatorLaws = []law{
-	{"every lock that is held is listed, whatever its kind", func(t *testing.T, w *world) {
+	{"every held lock is listed, whatever its kind", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold
 		for i, m := range []interlock.Locker{
 			w.client.Mutex("a:1"), w.client.Mutex("a:2", interlock.Fair()), w.client.RWMutex("a:3").Read(),
@@ -81,7 +81,7 @@ var operatorLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"a client is known for as long as it holds a lock, however long", func(t *testing.T, w *world) {
+	{"a client stays registered while it holds a lock", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("a:1", interlock.Lease(24*time.Hour)))
 		time.Sleep(10 * time.Hour)
 		info, err := w.another().Inspect(t.Context(), "a:1")
@@ -90,7 +90,7 @@ var operatorLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"a busy client makes itself known twice a minute, no more", func(t *testing.T, w *world) {
+	{"a busy client registers twice a minute at most", func(t *testing.T, w *world) {
 		for range 600 {
 			_, hold := lock(t, w.client.Mutex("a:1"))
 			time.Sleep(100 * time.Millisecond)
@@ -100,7 +100,7 @@ var operatorLaws = []law{
 			t.Errorf("%d times in a minute", n)
 		}
 	}},
-	{"a client that holds nothing does not make itself known again", func(t *testing.T, w *world) {
+	{"a client without locks does not register again", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("a:1"))
 		time.Sleep(29*time.Second + 900*time.Millisecond)
 		before := w.engine.Calls(enginetest.OpRegister)
@@ -110,7 +110,7 @@ var operatorLaws = []law{
 			t.Errorf("%d times after it was free", n)
 		}
 	}},
-	{"a client that is closed does not make itself known", func(t *testing.T, w *world) {
+	{"a closed client does not register", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("a:1"))
 		time.Sleep(29*time.Second + 900*time.Millisecond)
 		unlock(t, hold)
@@ -130,7 +130,7 @@ var operatorLaws = []law{
 			t.Errorf("%d times after it was closed", n)
 		}
 	}},
-	{"that nobody can be told costs no lock", func(t *testing.T, w *world) {
+	{"a failed registration costs no lock", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRegister, Do: enginetest.Hang})
 		wantIn(t, 0, 0, func() { wantFree(t, w.client.Mutex("a:1")) })
 	}},
@@ -159,7 +159,7 @@ var operatorLaws = []law{
 			unlock(t, h)
 		}
 	}},
-	{"who waits is listed in order", func(t *testing.T, w *world) {
+	{"waiters are listed in order", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("a:1", interlock.Fair()))
 		a := newArrivals(t)
 		clients := []*interlock.Client{w.another(interlock.Name("first")), w.another(interlock.Name("second"))}
@@ -179,7 +179,7 @@ var operatorLaws = []law{
 		unlock(t, hold)
 		a.want(2, 0, 1)
 	}},
-	{"a lock that is free has no holders", func(t *testing.T, w *world) {
+	{"a free lock has no holders", func(t *testing.T, w *world) {
 		if info, err := w.client.Inspect(t.Context(), "a:1"); err != nil || len(info.Holders) != 0 {
 			t.Errorf("%+v, error %v", info, err)
 		}
@@ -187,7 +187,7 @@ var operatorLaws = []law{
 			t.Errorf("%+v, error %v", info, err)
 		}
 	}},
-	{"a lock that is force-released is free at once, and its holder learns within half a second", func(t *testing.T, w *world) {
+	{"a lock released by force is free at once, and its holder learns within half a second", func(t *testing.T, w *world) {
 		for _, opt := range []interlock.Option{interlock.Watchdog(lease), interlock.Lease(time.Hour)} {
 			for _, held := range []time.Duration{100 * time.Millisecond, 700 * time.Millisecond} {
 				ctx, hold := lock(t, w.client.Mutex("a:1", opt))
@@ -204,7 +204,7 @@ var operatorLaws = []law{
 			}
 		}
 	}},
-	{"all who share a lock lose it, and those who wait get it", func(t *testing.T, w *world) {
+	{"a forced release ends all holds of a shared lock, and waiters get it", func(t *testing.T, w *world) {
 		one, _ := lock(t, w.client.RWMutex("a:1").Read())
 		two, _ := lock(t, w.another().RWMutex("a:1").Read())
 		a := newArrivals(t)
@@ -219,7 +219,7 @@ var operatorLaws = []law{
 		wantErr(t, context.Cause(one), interlock.ErrRevoked)
 		wantErr(t, context.Cause(two), interlock.ErrRevoked)
 	}},
-	{"if the news is lost, the next renewal tells", func(t *testing.T, w *world) {
+	{"if the notification is lost, the next renewal reports the loss", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
 		ctx, _ := lock(t, w.client.Mutex("a:1"))
 		if _, err := w.another().ForceRelease(t.Context(), "a:1"); err != nil {
@@ -228,14 +228,14 @@ var operatorLaws = []law{
 		wantIn(t, 0, lease/3, func() { <-ctx.Done() })
 		wantErr(t, context.Cause(ctx), interlock.ErrRevoked)
 	}},
-	{"who unlocks before it has heard is told why", func(t *testing.T, w *world) {
+	{"an Unlock before the notification returns the reason of the loss", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("a:1"))
 		if _, err := w.another().ForceRelease(t.Context(), "a:1"); err != nil {
 			t.Fatal(err)
 		}
 		wantErr(t, hold.Unlock(), interlock.ErrRevoked)
 	}},
-	{"the other locks of the client stay", func(t *testing.T, w *world) {
+	{"the other locks of the client stay held", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("a:1"))
 		lost, _ := lock(t, w.client.Mutex("a:2"))
 		explicit, other := lock(t, w.client.Mutex("a:3", interlock.Lease(10*time.Second)))
@@ -252,7 +252,7 @@ var operatorLaws = []law{
 		wantIn(t, 8*time.Second, 9*time.Second, func() { <-explicit.Done() }) // not prolonged by the review
 		wantErr(t, other.Unlock(), interlock.ErrExpired)
 	}},
-	{"an engine that fails is told of, and the iteration ends", func(t *testing.T, w *world) {
+	{"an engine failure ends the iteration with its error", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpInspect, Do: enginetest.Refuse})
 		n := 0
 		for _, err := range w.client.Locks(t.Context(), "") {
@@ -275,7 +275,7 @@ var operatorLaws = []law{
 		unlock(t, one)
 		unlock(t, two)
 	}},
-	{"an engine without a view for operators says so", func(t *testing.T, w *world) {
+	{"an engine without an Inspector is unsupported", func(t *testing.T, w *world) {
 		c := w.on(plainOnly{w.engine})
 		wantFree(t, c.Mutex("a:1"))
 		_, err := c.ForceRelease(t.Context(), "a:1")

@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// T4: release counts down, and only the owner's last one frees the lock.
+// T4: each release removes one entry, and only the owner's last one frees the lock.
 var ownershipLaws = []law{
-	{"who has the context may enter again, without a word to the engine", func(t *testing.T, w *world) {
+	{"code under the context enters again without asking the engine", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Reentrant())
 		ctx, outer := lock(t, m)
 		calls := w.calls()
@@ -23,7 +23,7 @@ var ownershipLaws = []law{
 			t.Fatal(err)
 		}
 		if again != ctx || inner.Fence() != outer.Fence() {
-			t.Errorf("entered as somebody else: fence %d, want %d", inner.Fence(), outer.Fence())
+			t.Errorf("entered as another holder: fence %d, want %d", inner.Fence(), outer.Fence())
 		}
 		if n := w.calls() - calls; n != 0 {
 			t.Errorf("%d calls, want none", n)
@@ -31,7 +31,7 @@ var ownershipLaws = []law{
 		unlock(t, inner)
 		unlock(t, outer)
 	}},
-	{"the last one to leave releases, in whatever order (T4)", func(t *testing.T, w *world) {
+	{"the last Unlock releases, in any order (T4)", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Reentrant())
 		ctx, outer := lock(t, m)
 		_, inner, err := m.TryLock(ctx)
@@ -46,7 +46,7 @@ var ownershipLaws = []law{
 		unlock(t, inner)
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"without Reentrant a nested lock fails at once, and says why", func(t *testing.T, w *world) {
+	{"without Reentrant a nested lock fails at once with the reason", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		wantIn(t, 0, 0, func() {
 			_, _, err := w.client.Mutex("k:1").Lock(ctx)
@@ -95,12 +95,12 @@ var ownershipLaws = []law{
 			_, _, err := m.TryLock(interlock.WithoutHolds(ctx))
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || busy.Self {
-				t.Errorf("err = %v, want it to be held by somebody else", err)
+				t.Errorf("err = %v, want another holder", err)
 			}
 			return nil
 		})
 	}},
-	{"a context outlives what it carries", func(t *testing.T, w *world) {
+	{"a context outlives its holds", func(t *testing.T, w *world) {
 		m := w.client.Mutex("k:1", interlock.Reentrant())
 		ctx, hold := lock(t, m)
 		unlock(t, hold)
@@ -114,7 +114,7 @@ var ownershipLaws = []law{
 		}
 		unlock(t, again)
 	}},
-	{"a hold of another client or another key is no key", func(t *testing.T, w *world) {
+	{"a hold of another client or key gives no entry", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1", interlock.Reentrant()))
 		_, _, err := w.another().Mutex("k:1", interlock.Reentrant()).TryLock(ctx)
 		wantErr(t, err, interlock.ErrContended)
@@ -125,7 +125,7 @@ var ownershipLaws = []law{
 		unlock(t, other)
 		unlock(t, hold)
 	}},
-	{"a named owner enters from elsewhere, and the engine counts", func(t *testing.T, w *world) {
+	{"a named owner enters from another process, and the engine counts", func(t *testing.T, w *world) {
 		as := func(name string) context.Context { return interlock.WithOwner(t.Context(), name) }
 		here, there := w.client.Mutex("k:1"), w.another().Mutex("k:1")
 		_, a, err := here.Lock(as("saga-7"))
@@ -147,7 +147,7 @@ var ownershipLaws = []law{
 		unlock(t, b)
 		wantFree(t, w.another().Mutex("k:1"))
 	}},
-	{"a named owner enters in the same process as well, past those in line", func(t *testing.T, w *world) {
+	{"a named owner enters in the same process past the queue", func(t *testing.T, w *world) {
 		ctx := interlock.WithOwner(t.Context(), "saga-7")
 		_, a, err := w.client.Mutex("k:1").Lock(ctx)
 		if err != nil {
@@ -166,7 +166,7 @@ var ownershipLaws = []law{
 		unlock(t, a)
 		unlock(t, b)
 	}},
-	{"an empty name names nobody", func(t *testing.T, w *world) {
+	{"an empty owner name means no owner", func(t *testing.T, w *world) {
 		ctx := interlock.WithOwner(t.Context(), "")
 		_, hold, err := w.client.Mutex("k:1").TryLock(ctx)
 		if err != nil {

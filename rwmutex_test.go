@@ -14,12 +14,12 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// plainOnly is an engine that has nothing but exclusive locks.
+// plainOnly is an engine with exclusive locks only.
 type plainOnly struct{ engine.Engine }
 
 func (plainOnly) Capabilities() engine.Capabilities { return engine.Capabilities{} }
 
-// listener is an engine that remembers what it was last asked for.
+// listener is an engine that records the last subscription.
 type listener struct {
 	engine.Engine
 	last engine.Request
@@ -30,9 +30,9 @@ func (l *listener) Acquire(ctx context.Context, r engine.Request) (engine.Grant,
 	return l.Engine.Acquire(ctx, r)
 }
 
-// T1, T14: readers beside readers, a writer alone.
+// T1, T14: readers share the lock, a writer is alone.
 var rwmutexLaws = []law{
-	{"readers share, and a writer is alone", func(t *testing.T, w *world) {
+	{"readers share the lock, and a writer is alone", func(t *testing.T, w *world) {
 		ours, theirs := w.client.RWMutex("k:1"), w.another().RWMutex("k:1")
 		_, one := lock(t, ours.Read())
 		_, two := lock(t, theirs.Read())
@@ -60,7 +60,7 @@ var rwmutexLaws = []law{
 			})
 		})
 	}},
-	{"no reader gets in past a writer that waits", func(t *testing.T, w *world) {
+	{"no reader overtakes a waiting writer", func(t *testing.T, w *world) {
 		_, reading := lock(t, w.client.RWMutex("k:1").Read())
 		a := newArrivals(t)
 		a.arrive(t.Context(), 1, w.another().RWMutex("k:1").Write())
@@ -69,7 +69,7 @@ var rwmutexLaws = []law{
 		unlock(t, reading)
 		a.want(2, 1, 2)
 	}},
-	{"no writer gets in past readers that wait", func(t *testing.T, w *world) {
+	{"no writer overtakes waiting readers", func(t *testing.T, w *world) {
 		_, writing := lock(t, w.client.RWMutex("k:1").Write())
 		a := newArrivals(t)
 		a.arrive(t.Context(), 1, w.another().RWMutex("k:1").Read())
@@ -78,7 +78,7 @@ var rwmutexLaws = []law{
 		unlock(t, writing)
 		a.want(2, 1, 2)
 	}},
-	{"waiting readers go together when the writer leaves", func(t *testing.T, w *world) {
+	{"waiting readers are granted together when the writer releases", func(t *testing.T, w *world) {
 		_, writing := lock(t, w.client.RWMutex("k:1").Write())
 		a := newArrivals(t)
 		for i := range 10 {
@@ -93,7 +93,7 @@ var rwmutexLaws = []law{
 			t.Errorf("took %v, want one after none", d)
 		}
 	}},
-	{"a writer that dies while it waits costs readers five seconds at most", func(t *testing.T, w *world) {
+	{"a dead waiting writer delays readers by 5 seconds at most", func(t *testing.T, w *world) {
 		dead := enginetest.NewFaulty(w.memory)
 		_, reading := lock(t, w.client.RWMutex("k:1").Read())
 		a := newArrivals(t)
@@ -119,7 +119,7 @@ var rwmutexLaws = []law{
 		wantIn(t, 0, 2*time.Millisecond, func() { a.want(2, 2) })
 		unlock(t, reading)
 	}},
-	{"who has stopped reading may write, whatever its context still carries", func(t *testing.T, w *world) {
+	{"a former reader may write under its old context", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		ctx, reading := lock(t, m.Read())
 		unlock(t, reading)
@@ -127,7 +127,7 @@ var rwmutexLaws = []law{
 		wantErr(t, err, nil)
 		unlock(t, writing)
 	}},
-	{"a reader that asks to write is refused at once, and told why", func(t *testing.T, w *world) {
+	{"a reader that asks to write is refused at once with the reason", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		ctx, reading := lock(t, m.Read())
 		calls := w.engine.Calls(enginetest.OpAcquire)
@@ -147,7 +147,7 @@ var rwmutexLaws = []law{
 		wantErr(t, err, interlock.ErrUpgrade)
 		unlock(t, reading)
 	}},
-	{"a writer may read under its context, and others may not", func(t *testing.T, w *world) {
+	{"a writer may read under its context, and other callers may not", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		ctx, writing := lock(t, m.Write())
 		_, reading := lockUnder(t, ctx, m.Read())
@@ -157,7 +157,7 @@ var rwmutexLaws = []law{
 		unlock(t, writing)
 		wantFree(t, w.another().RWMutex("k:1").Write())
 	}},
-	{"a downgrade lets no writer in between, and wakes readers", func(t *testing.T, w *world) {
+	{"a downgrade admits no writer in between and wakes readers", func(t *testing.T, w *world) {
 		_, writing := lock(t, w.client.RWMutex("k:1").Write())
 		a := newArrivals(t)
 		a.arrive(t.Context(), 1, w.another().RWMutex("k:1").Read())
@@ -175,7 +175,7 @@ var rwmutexLaws = []law{
 		wantErr(t, context.Cause(ctx), interlock.ErrReleased)
 		wantFree(t, w.another().RWMutex("k:1").Write())
 	}},
-	{"a downgrade ends the context of the write, and not before the read is there", func(t *testing.T, w *world) {
+	{"a downgrade cancels the write context only after the read is granted", func(t *testing.T, w *world) {
 		ctx, writing := lock(t, w.client.RWMutex("k:1").Write())
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse, Err: engine.ErrFull, Times: 1})
 		if _, _, err := writing.Downgrade(); err == nil || ctx.Err() != nil {
@@ -188,7 +188,7 @@ var rwmutexLaws = []law{
 		wantErr(t, context.Cause(ctx), interlock.ErrReleased)
 		unlock(t, reading)
 	}},
-	{"who has given up writing cannot downgrade, and nobody twice", func(t *testing.T, w *world) {
+	{"an unlocked write hold cannot be downgraded, and none twice", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		_, writing := lock(t, m.Write())
 		unlock(t, writing)
@@ -208,13 +208,13 @@ var rwmutexLaws = []law{
 		unlock(t, reading)
 		wantFree(t, w.another().RWMutex("k:1").Write())
 	}},
-	{"a write that was lost does not go on as a read", func(t *testing.T, w *world) {
+	{"a lost write cannot be downgraded", func(t *testing.T, w *world) {
 		ctx, writing := lock(t, w.client.RWMutex("k:1", interlock.Lease(time.Second)).Write())
 		<-ctx.Done()
 		_, _, err := writing.Downgrade()
 		wantErr(t, err, interlock.ErrLost)
 	}},
-	{"a downgrade whose release is not heard is made up for", func(t *testing.T, w *world) {
+	{"a downgrade whose release failed is cleaned up", func(t *testing.T, w *world) {
 		_, writing := lock(t, w.client.RWMutex("k:1").Write())
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
 		_, reading, err := writing.Downgrade()
@@ -226,7 +226,7 @@ var rwmutexLaws = []law{
 		w.engine.Heal()
 		unlock(t, reading)
 	}},
-	{"only who writes can downgrade", func(t *testing.T, w *world) {
+	{"only a writer can downgrade", func(t *testing.T, w *world) {
 		for _, m := range []interlock.Locker{w.client.Mutex("k:1"), w.client.RWMutex("k:2").Read(), w.client.Multi([]string{"k:3", "k:4"})} {
 			_, hold := lock(t, m)
 			if _, _, err := hold.Downgrade(); err == nil {
@@ -235,7 +235,7 @@ var rwmutexLaws = []law{
 			unlock(t, hold)
 		}
 	}},
-	{"each side is reentrant under its context, if it is to be", func(t *testing.T, w *world) {
+	{"each side is reentrant under its context if it is Reentrant", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1", interlock.Reentrant())
 		for _, side := range []interlock.Locker{m.Read(), m.Write()} {
 			ctx, outer := lock(t, side)
@@ -257,7 +257,7 @@ var rwmutexLaws = []law{
 		}
 		unlock(t, reading)
 	}},
-	{"a reader that died does not keep writers out for longer than its lease", func(t *testing.T, w *world) {
+	{"a dead reader blocks writers for its lease at most", func(t *testing.T, w *world) {
 		dead := enginetest.NewFaulty(w.memory)
 		gone := w.on(dead, interlock.Watchdog(10*time.Second))
 		_, _ = lock(t, gone.RWMutex("k:1").Read())
@@ -267,7 +267,7 @@ var rwmutexLaws = []law{
 		unlock(t, reading)
 		wantFree(t, w.another().RWMutex("k:1").Write())
 	}},
-	{"a plain lock and a read/write lock on one key are not mistaken for each other", func(t *testing.T, w *world) {
+	{"a plain lock and a read/write lock on one key refuse each other", func(t *testing.T, w *world) {
 		_, plain := lock(t, w.client.Mutex("k:1"))
 		for _, m := range []interlock.Locker{w.client.RWMutex("k:1").Read(), w.client.RWMutex("k:1").Write(), w.client.Semaphore("k:1", 2).Permit()} {
 			_, _, err := m.Lock(t.Context())
@@ -279,7 +279,7 @@ var rwmutexLaws = []law{
 		wantErr(t, err, interlock.ErrKind)
 		unlock(t, reading)
 	}},
-	{"there is room for a thousand readers", func(t *testing.T, w *world) {
+	{"a thousand readers share a lock", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		var holds []*interlock.Hold
 		for range engine.MaxReaders {
@@ -293,7 +293,7 @@ var rwmutexLaws = []law{
 		}
 		wantFree(t, m.Write())
 	}},
-	{"writers' fences rise, past those of readers before them", func(t *testing.T, w *world) {
+	{"fences of writers rise above those of earlier readers", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1", interlock.Fenced())
 		var last uint64
 		for i := range 10 {
@@ -309,7 +309,7 @@ var rwmutexLaws = []law{
 			unlock(t, hold)
 		}
 	}},
-	{"the contexts of many readers end apart", func(t *testing.T, w *world) {
+	{"the contexts of readers end separately", func(t *testing.T, w *world) {
 		m := w.client.RWMutex("k:1")
 		first, one := lock(t, m.Read())
 		second, two := lock(t, m.Read())
@@ -319,7 +319,7 @@ var rwmutexLaws = []law{
 		}
 		unlock(t, two)
 	}},
-	{"what was asked for reaches the engine, whatever the kind", func(t *testing.T, w *world) {
+	{"the options of a lock reach the engine, whatever the kind", func(t *testing.T, w *world) {
 		e := &listener{Engine: w.engine}
 		c := w.on(e, interlock.Fenced())
 		for kind, m := range map[interlock.Kind]interlock.Locker{
@@ -338,7 +338,7 @@ var rwmutexLaws = []law{
 			unlock(t, hold)
 		}
 	}},
-	{"traces say which side", func(t *testing.T, w *world) {
+	{"traces name the kind", func(t *testing.T, w *world) {
 		var (
 			mu  sync.Mutex
 			got []string

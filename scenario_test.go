@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// Whoever came first buys first, whatever process the click arrived at; and
-// nobody buys what is sold out.
+// Buyers are served in the order of their clicks, in any process, and nothing is
+// oversold.
 func ExampleFair() {
 	phones, sale := make([]string, 0, 2), client.Mutex("sale:phone", interlock.Fair())
 	buy := func(ctx context.Context, buyer string) error {
@@ -29,7 +29,7 @@ func ExampleFair() {
 	// [ann bob]
 }
 
-// Many look at the stock at a time; who changes it is alone.
+// Many readers see the stock at a time; a writer is alone.
 func ExampleClient_RWMutex() {
 	stock := map[string]int{"phone": 3}
 	lock := client.RWMutex("stock:phone")
@@ -52,8 +52,8 @@ func ExampleClient_RWMutex() {
 	// 2 <nil>
 }
 
-// Who has changed something may go on reading it, with no other writer in
-// between, while other readers come in.
+// A writer may go on reading without another writer in between, while other
+// readers come in.
 func ExampleHold_Downgrade() {
 	prices := client.RWMutex("prices:eu")
 	_, hold, err := prices.Write().Lock(ctx)
@@ -73,8 +73,8 @@ func ExampleHold_Downgrade() {
 	// Output: <nil> <nil>
 }
 
-// A transfer needs both accounts. However the two are named, they are taken in
-// the same order, so that two transfers cannot wait for each other.
+// A transfer locks both accounts. A Multi acquires them in the order of their keys,
+// so two transfers cannot deadlock.
 func ExampleClient_Multi() {
 	balance := map[string]int{"ann": 100, "bob": 0}
 	transfer := func(ctx context.Context, from, to string, amount int) error {
@@ -89,7 +89,7 @@ func ExampleClient_Multi() {
 	// Output: <nil> <nil> map[ann:80 bob:20]
 }
 
-// At most three imports at a time, on all machines together.
+// At most three imports run at a time, on all machines together.
 func ExampleClient_Semaphore() {
 	imports := client.Semaphore("imports:running", 3)
 	var done sync.WaitGroup
@@ -104,7 +104,7 @@ func ExampleClient_Semaphore() {
 	// Output: <nil>
 }
 
-// The report is made when all three parts are in, wherever they were made.
+// The report starts when all three parts are done, on whatever machine.
 func ExampleClient_Latch() {
 	parts := client.Latch("report:2026-11:parts", 3)
 	for range 3 {
@@ -114,8 +114,8 @@ func ExampleClient_Latch() {
 	// Output: <nil>
 }
 
-// A hot key, split: the stock of one product lies in four parts, and a buyer
-// takes from one that nobody else is at. Only counting needs all of them.
+// A hot key is split: the stock of a product has four parts, and a buyer acquires a
+// free one. Only counting needs all of them.
 func ExampleClient_Striped() {
 	parts := [4]int{5, 5, 5, 5}
 	stock := client.Striped("stock:42", len(parts))
@@ -140,8 +140,8 @@ func ExampleClient_Striped() {
 	// Output: 13 <nil>
 }
 
-// Paying calls booking, and both lock the account: under one context they are
-// one holder.
+// Paying calls booking, and both lock the account. Under one context they are one
+// holder.
 func ExampleReentrant_payment() {
 	account := client.Mutex(interlock.Key("account", "ann"), interlock.Reentrant())
 	balance := 100
@@ -166,8 +166,8 @@ func ExampleReentrant_payment() {
 	// not enough money 40
 }
 
-// The customer pays while the timer cancels. Whoever comes first decides, and the
-// other sees it.
+// The customer pays while the timer cancels. The first one decides, and the other
+// sees it.
 func Example_paidAgainstCancelled() {
 	state := "open"
 	settle := func(ctx context.Context, to string) error {
@@ -187,7 +187,7 @@ func Example_paidAgainstCancelled() {
 	// Output: is settled already true
 }
 
-// Who holds what, and since it seems to be stuck, take it away.
+// List the locks, and release one that seems to be stuck.
 func ExampleClient_ForceRelease() {
 	shop := interlock.New(nil, interlock.Name("shop"), interlock.Prefix("shop:"))
 	working, hold, _ := shop.Mutex("order:42").Lock(ctx)

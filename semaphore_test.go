@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
-// T1: as many as there are permits, and no more.
+// T1: as many holders as permits, and no more.
 var semaphoreLaws = []law{
-	{"as many hold a permit as there are, across processes, and no more", func(t *testing.T, w *world) {
+	{"there are as many holders as permits across processes", func(t *testing.T, w *world) {
 		clients := []*interlock.Client{w.client, w.another(), w.another()}
 		var in, most atomic.Int64
 		wantIn(t, 10*time.Second, 11*time.Second, func() {
@@ -33,7 +33,7 @@ var semaphoreLaws = []law{
 			t.Errorf("%d held a permit at once, want 3", most.Load())
 		}
 	}},
-	{"permits go to those who wait in the order they came", func(t *testing.T, w *world) {
+	{"permits are granted in order of arrival", func(t *testing.T, w *world) {
 		_, one := lock(t, w.client.Semaphore("k:1", 2).Permit())
 		_, two := lock(t, w.client.Semaphore("k:1", 2).Permit())
 		a := newArrivals(t)
@@ -44,7 +44,7 @@ var semaphoreLaws = []law{
 		a.want(6, 0, 1, 2, 3, 4, 5)
 		unlock(t, two)
 	}},
-	{"permits that come back together go to as many who wait", func(t *testing.T, w *world) {
+	{"permits released together go to as many waiters", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold
 		for range 5 {
 			_, h := lock(t, w.client.Semaphore("k:1", 5).Permit())
@@ -61,7 +61,7 @@ var semaphoreLaws = []law{
 			}
 		})
 	}},
-	{"a permit is renewed while it is held, and lost like a lock", func(t *testing.T, w *world) {
+	{"a permit is renewed and lost like a lock", func(t *testing.T, w *world) {
 		ctx, hold, err := w.client.Semaphore("k:1", 1).Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ var semaphoreLaws = []law{
 		wantErr(t, context.Cause(ctx), interlock.ErrNotHolder)
 		wantErr(t, hold.Unlock(), interlock.ErrLost)
 	}},
-	{"the permit of a holder that died comes back by itself", func(t *testing.T, w *world) {
+	{"the permit of a dead holder expires", func(t *testing.T, w *world) {
 		dead := enginetest.NewFaulty(w.memory)
 		_, _ = lock(t, w.on(dead, interlock.Watchdog(10*time.Second)).Semaphore("k:1", 1).Permit())
 		dead.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
@@ -84,7 +84,7 @@ var semaphoreLaws = []law{
 			unlock(t, hold)
 		})
 	}},
-	{"who holds a permit and asks again gets another", func(t *testing.T, w *world) {
+	{"a holder of a permit gets another one", func(t *testing.T, w *world) {
 		s := w.client.Semaphore("k:1", 2)
 		ctx, one := lock(t, s.Permit())
 		_, two := lockUnder(t, ctx, s.Permit())
@@ -101,7 +101,7 @@ var semaphoreLaws = []law{
 		unlock(t, one)
 		wantFree(t, w.another().Semaphore("k:1", 1).Permit())
 	}},
-	{"a named owner has a permit for each time it asked", func(t *testing.T, w *world) {
+	{"a named owner gets one permit per request", func(t *testing.T, w *world) {
 		ctx := interlock.WithOwner(t.Context(), "importer")
 		_, one := lockUnder(t, ctx, w.client.Semaphore("k:1", 2).Permit())
 		_, two := lockUnder(t, ctx, w.another().Semaphore("k:1", 2).Permit())
@@ -109,7 +109,7 @@ var semaphoreLaws = []law{
 		unlock(t, one)
 		unlock(t, two)
 	}},
-	{"with fewer permits than are held nobody loses one, and nobody gets one", func(t *testing.T, w *world) {
+	{"with fewer permits than are held none is revoked and none is granted", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold
 		for range 3 {
 			_, h := lock(t, w.client.Semaphore("k:1", 3).Permit())
@@ -122,13 +122,13 @@ var semaphoreLaws = []law{
 		unlock(t, holds[2])
 		wantFree(t, w.another().Semaphore("k:1", 1).Permit())
 	}},
-	{"with more permits than before more get one", func(t *testing.T, w *world) {
+	{"with more permits than before more are granted", func(t *testing.T, w *world) {
 		_, one := lock(t, w.client.Semaphore("k:1", 1).Permit())
 		_, two := lock(t, w.another().Semaphore("k:1", 2).Permit())
 		unlock(t, one)
 		unlock(t, two)
 	}},
-	{"one that waits and gives up leaves the line", func(t *testing.T, w *world) {
+	{"a waiter that gives up leaves the queue", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Semaphore("k:1", 1).Permit())
 		cut, cancel := context.WithCancel(t.Context())
 		a := newArrivals(t)

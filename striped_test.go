@@ -13,7 +13,7 @@ import (
 
 // T13: a hot key split into partitions.
 var stripedLaws = []law{
-	{"as many are in at once as there are stripes, each at its own", func(t *testing.T, w *world) {
+	{"each stripe has one holder at a time", func(t *testing.T, w *world) {
 		clients := []*interlock.Client{w.client, w.another()}
 		var (
 			mu   sync.Mutex
@@ -39,7 +39,7 @@ var stripedLaws = []law{
 			}
 		}
 	}},
-	{"who comes when all are taken waits for one", func(t *testing.T, w *world) {
+	{"a caller waits when all stripes are held", func(t *testing.T, w *world) {
 		s, others := w.client.Striped("k:1", 2), w.another().Striped("k:1", 2)
 		in := 0
 		together(6, func(int) {
@@ -55,7 +55,7 @@ var stripedLaws = []law{
 			t.Error(err)
 		}
 	}},
-	{"who waits gets one that comes free within a second, whichever it is", func(t *testing.T, w *world) {
+	{"a waiter gets any stripe that becomes free within a second", func(t *testing.T, w *world) {
 		var holds []*interlock.Hold
 		for i := range 4 {
 			_, h := lock(t, w.another().Striped("k:1", 4).Stripe(i))
@@ -77,7 +77,7 @@ var stripedLaws = []law{
 		})
 		time.Sleep(time.Hour)
 	}},
-	{"under a context that holds a stripe another is taken, or with Reentrant the same", func(t *testing.T, w *world) {
+	{"under a context with a stripe Do acquires another, or with Reentrant the same", func(t *testing.T, w *world) {
 		for range 20 {
 			s := w.client.Striped("k:1", 2)
 			ctx, hold := lock(t, s.Stripe(0))
@@ -98,7 +98,7 @@ var stripedLaws = []law{
 			unlock(t, hold)
 		}
 	}},
-	{"one who did not get a stripe is told of once", func(t *testing.T, w *world) {
+	{"a caller without a stripe is reported once", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Striped("k:1", 8).All())
 		_ = w.client.Striped("k:1", 8, interlock.Wait(5*time.Second)).Do(t.Context(), func(context.Context, int) error { return nil })
 		if n := w.client.Stats().Contended; n != 1 {
@@ -106,7 +106,7 @@ var stripedLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"all of them keep everybody out", func(t *testing.T, w *world) {
+	{"all stripes together block every caller", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Striped("k:1", 4).All())
 		others := w.another().Striped("k:1", 4, interlock.Wait(0))
 		err := others.Do(t.Context(), func(context.Context, int) error { return nil })
@@ -116,7 +116,7 @@ var stripedLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"the same id belongs to the same stripe, in every process", func(t *testing.T, w *world) {
+	{"an id has the same stripe in every process", func(t *testing.T, w *world) {
 		used := make(map[string]bool)
 		for i := range 100 {
 			id := fmt.Sprint("user-", i)
@@ -130,7 +130,7 @@ var stripedLaws = []law{
 			t.Errorf("a hundred ids lie in %d stripes, want 4", len(used))
 		}
 	}},
-	{"stripes are tried from another place each time", func(t *testing.T, w *world) {
+	{"stripes are tried in random order", func(t *testing.T, w *world) {
 		used := make(map[int]bool)
 		for range 100 {
 			_ = w.client.Striped("k:1", 4).Do(t.Context(), func(_ context.Context, stripe int) error {
@@ -142,7 +142,7 @@ var stripedLaws = []law{
 			t.Errorf("%d of 4 stripes were used", len(used))
 		}
 	}},
-	{"a number of stripes that cannot be meant is refused", func(t *testing.T, w *world) {
+	{"an invalid number of stripes is refused", func(t *testing.T, w *world) {
 		for _, n := range []int{0, -1, 1 << 20} {
 			err := w.client.Striped("k:1", n).Do(t.Context(), func(context.Context, int) error { return nil })
 			wantErr(t, err, interlock.ErrOption)

@@ -15,7 +15,7 @@ import (
 )
 
 var traceLaws = []law{
-	{"the life of a lock can be followed in the log (L10)", func(t *testing.T, w *world) {
+	{"the log shows the life of a lock (L10)", func(t *testing.T, w *world) {
 		var out bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		c := w.on(w.engine, interlock.WithTrace(interlock.Log(logger)))
@@ -51,7 +51,7 @@ var traceLaws = []law{
 			t.Log(out.String())
 		}
 	}},
-	{"an untidy key is pointed out, once for each name (T8)", func(t *testing.T, w *world) {
+	{"an untidy key is warned about once per name (T8)", func(t *testing.T, w *world) {
 		var warned []interlock.Warned
 		c := w.another(interlock.WithTrace(&interlock.Trace{Warned: func(e interlock.Warned) { warned = append(warned, e) }}))
 		for _, key := range []string{"pay", "pay", "pay:42", "order:", "report:" + strings.Repeat("x", 60), "报告:" + strings.Repeat("长", 62), "短:" + strings.Repeat("长", 60)} {
@@ -71,7 +71,7 @@ var traceLaws = []law{
 			}
 		}
 	}},
-	{"two traces are both told", func(t *testing.T, w *world) {
+	{"two traces both receive events", func(t *testing.T, w *world) {
 		var a, b, released int
 		c := w.another(interlock.WithTrace(&interlock.Trace{Acquired: func(interlock.Acquired) { a++ }})).
 			With(interlock.WithTrace(&interlock.Trace{
@@ -84,7 +84,7 @@ var traceLaws = []law{
 			t.Errorf("told %d, %d and %d times", a, b, released)
 		}
 	}},
-	{"what was waited and held is told, and counted", func(t *testing.T, w *world) {
+	{"wait and hold times are traced and counted", func(t *testing.T, w *world) {
 		var got interlock.Acquired
 		var left interlock.Released
 		c := w.another(interlock.WithTrace(&interlock.Trace{
@@ -106,7 +106,7 @@ var traceLaws = []law{
 			t.Errorf("stats: %+v", s)
 		}
 	}},
-	{"a clean-up is told and counted (L2)", func(t *testing.T, w *world) {
+	{"a clean-up is traced and counted (L2)", func(t *testing.T, w *world) {
 		var got []interlock.CleanedUp
 		c := w.another(interlock.WithTrace(&interlock.Trace{CleanedUp: func(e interlock.CleanedUp) { got = append(got, e) }}))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.LoseReply})

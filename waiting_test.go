@@ -13,7 +13,7 @@ import (
 )
 
 var waitingLaws = []law{
-	{"a waiter is woken by the release", func(t *testing.T, w *world) {
+	{"a release wakes a waiter", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		time.AfterFunc(300*time.Millisecond, func() { _ = hold.Unlock() })
 		wantIn(t, 300*time.Millisecond, 301*time.Millisecond, func() {
@@ -21,7 +21,7 @@ var waitingLaws = []law{
 			unlock(t, mine)
 		})
 	}},
-	{"a lost wake-up costs a poll, one second at most", func(t *testing.T, w *world) {
+	{"a lost notification costs one second at most", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpNotify, Do: enginetest.Mute})
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		time.AfterFunc(10*time.Second+time.Millisecond, func() { _ = hold.Unlock() })
@@ -30,7 +30,7 @@ var waitingLaws = []law{
 			unlock(t, mine)
 		})
 	}},
-	{"a dead holder's lock is free when its lease is over (R2)", func(t *testing.T, w *world) {
+	{"a dead holder's lock is free when its lease expires (R2)", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRelease, Do: enginetest.Refuse})
 		_, hold := lock(t, w.another(interlock.Lease(10*time.Second)).Mutex("k:1"))
 		_ = hold // its process died
@@ -40,7 +40,7 @@ var waitingLaws = []law{
 			unlock(t, mine)
 		})
 	}},
-	{"Wait bounds the waiting, and says who was in the way", func(t *testing.T, w *world) {
+	{"Wait bounds the wait, and the error names the holder", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		wantIn(t, 2*time.Second, 2*time.Second, func() {
 			_, _, err := w.client.Mutex("k:1", interlock.Wait(2*time.Second)).Lock(t.Context())
@@ -71,7 +71,7 @@ var waitingLaws = []law{
 		})
 		unlock(t, hold)
 	}},
-	{"a context that ends ends the waiting, and both reasons are told", func(t *testing.T, w *world) {
+	{"a cancelled context ends the wait, and the error has both reasons", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -82,7 +82,7 @@ var waitingLaws = []law{
 		})
 		unlock(t, hold)
 	}},
-	{"in line too, a context that ends ends the waiting", func(t *testing.T, w *world) {
+	{"a cancelled context ends the wait in the queue, too", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1"))
 		cause := errors.New("changed my mind")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -114,7 +114,7 @@ var waitingLaws = []law{
 			unlock(t, mine)
 		})
 	}},
-	{"many processes wake for one release, and one gets it", func(t *testing.T, w *world) {
+	{"a release wakes many processes, and one gets the lock", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.another().Mutex("k:1"))
 		const processes = 20
 		var got atomic.Int64

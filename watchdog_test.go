@@ -15,7 +15,7 @@ import (
 // T3: without an explicit lease a lock has 30 s and is renewed every 10 s while
 // it is held.
 var watchdogLaws = []law{
-	{"a lock is renewed every third of its lease for as long as it is held (T3)", func(t *testing.T, w *world) {
+	{"a lock is renewed every third of its lease while it is held (T3)", func(t *testing.T, w *world) {
 		err := w.client.Mutex("k:1").Do(t.Context(), func(ctx context.Context) error {
 			time.Sleep(24*time.Hour + time.Second)
 			return ctx.Err()
@@ -30,7 +30,7 @@ var watchdogLaws = []law{
 			t.Errorf("%d calls in a day, want 8642", n)
 		}
 	}},
-	{"renewal goes on when the context is cancelled, and stops at unlock", func(t *testing.T, w *world) {
+	{"renewal continues after cancellation and stops at Unlock", func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, hold, err := w.client.Mutex("k:1").Lock(ctx)
 		if err != nil {
@@ -46,7 +46,7 @@ var watchdogLaws = []law{
 			t.Error("renewed after unlock")
 		}
 	}},
-	{"a failed renewal is tried again", func(t *testing.T, w *world) {
+	{"a failed renewal is retried", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.Refuse})
 		time.Sleep(25 * time.Second)
@@ -69,7 +69,7 @@ var watchdogLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"a renewal whose answer is lost is no loss", func(t *testing.T, w *world) {
+	{"a renewal whose reply was lost is no loss", func(t *testing.T, w *world) {
 		ctx, hold := lock(t, w.client.Mutex("k:1"))
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpRenew, Do: enginetest.LoseReply, Times: 4})
 		time.Sleep(time.Minute)
@@ -95,7 +95,7 @@ var watchdogLaws = []law{
 			unlock(t, hold)
 		}
 	}},
-	{"a short lease does not cut short the renewal of a long one", func(t *testing.T, w *world) {
+	{"a short lease does not shorten the renewal call of a long one", func(t *testing.T, w *world) {
 		c := w.on(slowRenewals{w.engine, 150 * time.Millisecond})
 		ctx, hold := lock(t, c.Mutex("long:1", interlock.Watchdog(3*time.Second)))
 		stop := time.Now().Add(20 * time.Second)
@@ -111,7 +111,7 @@ var watchdogLaws = []law{
 		}
 		unlock(t, hold)
 	}},
-	{"one shard that hangs does not hold up renewals on another", func(t *testing.T, w *world) {
+	{"a shard that hangs does not delay renewals on another", func(t *testing.T, w *world) {
 		e := newSharded()
 		c := w.on(e)
 		sick, _ := lock(t, c.Mutex("sick:1"))
@@ -154,7 +154,7 @@ var watchdogLaws = []law{
 		w.client.Idle()
 		wantFree(t, w.another().Mutex("k:1")) // unlocking it gave it back
 	}},
-	{"who ignores MaxHold keeps the lock one more lease at most", func(t *testing.T, w *world) {
+	{"a holder that ignores MaxHold keeps the lock for one more lease at most", func(t *testing.T, w *world) {
 		_, hold := lock(t, w.client.Mutex("k:1", interlock.MaxHold(time.Minute)))
 		time.Sleep(time.Minute)
 		wantBusy(t, w.another().Mutex("k:1"))
@@ -177,8 +177,7 @@ var watchdogLaws = []law{
 	}},
 }
 
-// slowAnswers is an engine that does what it is told at once and tells of
-// renewals late.
+// slowAnswers is an engine that applies renewals at once and answers late.
 type slowAnswers struct {
 	engine.Engine
 	by time.Duration
@@ -190,7 +189,7 @@ func (s slowAnswers) Renew(ctx context.Context, rs []engine.Request) []error {
 	return errs
 }
 
-// slowRenewals is an engine that takes its time to renew, if it is given it.
+// slowRenewals is an engine that renews slowly, if its context allows.
 type slowRenewals struct {
 	engine.Engine
 	time time.Duration
@@ -227,7 +226,7 @@ func (s *sharded) Acquire(ctx context.Context, r engine.Request) (engine.Grant, 
 	return s.parts[s.shard(r.Key)].Acquire(ctx, r)
 }
 
-// Renew is never called for keys of two shards at once, so the first tells.
+// Renew is never called for keys of two shards together, so the first key decides.
 func (s *sharded) Renew(ctx context.Context, rs []engine.Request) []error {
 	return s.parts[s.shard(rs[0].Key)].Renew(ctx, rs)
 }
