@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// TestExpiry lets entries come, go and change their times at random, growing to a
-// hundred or so and shrinking to none by turns, and looks at every place after
-// each step. It is inside the package since a wrong order shows outside only as
-// memory that is freed late.
+// TestExpiry adds, removes and moves entries at random, and checks the whole heap after
+// each step. It is an internal test: from outside, a wrong order shows only as memory
+// that is freed late.
 func TestExpiry(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -36,7 +35,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// disorder tells what is wrong with an expiry that has these entries.
+// disorder describes what is wrong with an expiry heap.
 func disorder(x expiry, in []*entry) string {
 	if len(x) != len(in) {
 		return "it has lost count"

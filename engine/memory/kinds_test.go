@@ -30,7 +30,7 @@ func granted(t testing.TB, e *memory.Engine, r engine.Request) {
 	}
 }
 
-// standsInLine lets r be refused.
+// standsInLine queues r.
 func standsInLine(t testing.TB, e *memory.Engine, r engine.Request) engine.Request {
 	t.Helper()
 	r.QueueLease = lease
@@ -84,7 +84,7 @@ func TestEveryKindIsBounded(t *testing.T) {
 			wantLen(t, e, 2)
 		}
 	})
-	t.Run("latches and their counts", func(t *testing.T) {
+	t.Run("latches and their counts count", func(t *testing.T) {
 		e := memory.New(memory.MaxKeys(2))
 		for _, attempt := range []string{"1", "1", "2"} {
 			r := requestAs(engine.Latch, "ann")
@@ -161,16 +161,16 @@ func TestNothingIsKeptOfWhatIsOver(t *testing.T) {
 	})
 }
 
-// visit uses every shard so often that all that is over is cleared away.
+// visit uses every shard until all expired entries are swept.
 func visit(e *memory.Engine) {
 	for i := range 10_000 {
 		e.Evict(strconv.Itoa(i))
 	}
 }
 
-// TestSheddingFindsWhoIsOver compares with maps how many permits and places the
-// engine still keeps, after they were taken, renewed and given up in any order.
-func TestSheddingFindsWhoIsOver(t *testing.T) {
+// TestSweepFindsExpiredHolders compares the number of permits and queue positions with
+// maps, after they were acquired, renewed and given up in random order.
+func TestSweepFindsExpiredHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, random := memory.New(), rand.New(rand.NewPCG(3, 4))
 		permits, places := make(map[string]time.Time), make(map[string]place)
@@ -218,7 +218,7 @@ func somethingAboutAPermit(e *memory.Engine, what int, name string, span time.Du
 	}
 }
 
-// A place is kept for a while, and forgotten after as long again.
+// A position is kept for one QueueLease, and forgotten after another.
 type place struct{ end, forgotten time.Time }
 
 func somethingAboutAPlace(e *memory.Engine, what int, name string, span time.Duration, places map[string]place) {

@@ -32,7 +32,7 @@ func settle(t *testing.T, e *memory.Engine, x engine.Settlement, want engine.Out
 }
 
 func TestRecordsAreBounded(t *testing.T) {
-	t.Run("a claim for which there is no room is refused with what to do", func(t *testing.T) {
+	t.Run("a claim without capacity is refused with advice", func(t *testing.T) {
 		e := memory.New(memory.MaxKeys(1))
 		begin(t, e, claim("one", "1"))
 		_, err := e.Capabilities().Ledger.Claim(context.Background(), claim("two", "1"))
@@ -40,7 +40,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("got %v, want %v and what to do", err, engine.ErrFull)
 		}
 	})
-	t.Run("a settlement always finds room", func(t *testing.T) {
+	t.Run("a settlement needs no capacity", func(t *testing.T) {
 		e := memory.New(memory.MaxKeys(1))
 		begin(t, e, claim("one", "1"))
 		settle(t, e, engine.Settlement{Key: "one", Attempt: "1", Outcome: engine.Done, Retain: time.Hour}, engine.Released)
@@ -48,7 +48,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("the engine keeps %d entries, want 1", e.Len())
 		}
 	})
-	t.Run("a claim that was granted can be abandoned even if there is no room", func(t *testing.T) {
+	t.Run("a granted claim can be abandoned without capacity", func(t *testing.T) {
 		e := memory.New(memory.MaxKeys(1))
 		begin(t, e, claim("one", "1"))
 		settle(t, e, engine.Settlement{Key: "one", Attempt: "1", Abandon: true, Lease: lease}, engine.Released)
@@ -56,7 +56,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("the engine keeps %d entries, want the tombstone", e.Len())
 		}
 	})
-	t.Run("abandoning again takes no more room", func(t *testing.T) {
+	t.Run("abandoning again uses no more capacity", func(t *testing.T) {
 		e := memory.New(memory.MaxKeys(1))
 		for range 3 {
 			settle(t, e, engine.Settlement{Key: "one", Attempt: "1", Abandon: true, Lease: lease}, engine.AlreadyFree)
@@ -67,7 +67,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("got %v, want %v", err, engine.ErrFull)
 		}
 	})
-	t.Run("records that are over make room", func(t *testing.T) {
+	t.Run("expired records free capacity", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := memory.New(memory.MaxKeys(1))
 			for i := range 5 {
@@ -78,7 +78,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			}
 		})
 	})
-	t.Run("what is settled as nothing leaves nothing", func(t *testing.T) {
+	t.Run("a settlement as absent leaves nothing", func(t *testing.T) {
 		e := memory.New()
 		begin(t, e, claim("one", "1"))
 		settle(t, e, engine.Settlement{Key: "one", Attempt: "1"}, engine.Released)
@@ -88,9 +88,9 @@ func TestRecordsAreBounded(t *testing.T) {
 	})
 }
 
-// TestWhatIsOverIsNotFound says that a record ends when its time has come, also if it has
-// not been taken away: so many end at once, or it waits behind one that ends a little later.
-func TestWhatIsOverIsNotFound(t *testing.T) {
+// TestExpiredRecordIsNotFound checks that an expired record is not found even if it was
+// not swept: many expire at once, or it is behind one that expires a little later.
+func TestExpiredRecordIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := memory.New()
 		const n = 1000 // so that there are some of each in every shard
@@ -113,9 +113,9 @@ func TestWhatIsOverIsNotFound(t *testing.T) {
 	})
 }
 
-// TestRecordsThatAreOverAreFound says that what ends is not hidden by what came before
-// it and ends much later.
-func TestRecordsThatAreOverAreFound(t *testing.T) {
+// TestExpiredRecordsAreSwept checks that an expired record is not hidden behind an
+// earlier one that expires much later.
+func TestExpiredRecordsAreSwept(t *testing.T) {
 	const n = 1000 // so that there are some of each in every shard
 	look := func(e *memory.Engine) {
 		for i := range 100 * n {
@@ -128,7 +128,7 @@ func TestRecordsThatAreOverAreFound(t *testing.T) {
 			begin(t, e, engine.Claim{Key: name + strconv.Itoa(i), Attempt: "1", Lease: time.Hour, Retain: 2 * time.Hour})
 		}
 	}
-	t.Run("if the time for which it is kept began long before", func(t *testing.T) {
+	t.Run("a retention that began long before", func(t *testing.T) {
 		e := memory.New()
 		claims(t, e, "slow")
 		e.Step(50 * time.Minute)
@@ -144,7 +144,7 @@ func TestRecordsThatAreOverAreFound(t *testing.T) {
 			t.Errorf("the engine keeps %d entries, want %d", e.Len(), n)
 		}
 	})
-	t.Run("if the clock was set back meanwhile", func(t *testing.T) {
+	t.Run("a clock set back meanwhile", func(t *testing.T) {
 		e := memory.New()
 		e.Step(10 * time.Hour)
 		claims(t, e, "ahead")
@@ -190,7 +190,7 @@ func BenchmarkLedger(b *testing.B) {
 			}
 		})
 	}
-	b.Run("find what was done", func(b *testing.B) {
+	b.Run("done records are found", func(b *testing.B) {
 		l := memory.New().Capabilities().Ledger
 		_, _ = l.Claim(ctx, claim("order", "1"))
 		_, _ = l.Settle(ctx, engine.Settlement{Key: "order", Attempt: "1", Outcome: engine.Done, Result: result, Retain: time.Hour})

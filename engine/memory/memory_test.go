@@ -31,7 +31,7 @@ func acquire(t testing.TB, e *memory.Engine, key, holder string) engine.Grant {
 	return g
 }
 
-// fill takes n locks for an hour. It does without t.Helper, which is slower than
+// fill acquires n locks for an hour. It does not call t.Helper, which is slower than
 // the engine.
 func fill(t *testing.T, e *memory.Engine, prefix string, n int) {
 	r := request("", "ann")
@@ -45,7 +45,7 @@ func fill(t *testing.T, e *memory.Engine, prefix string, n int) {
 }
 
 func TestBounds(t *testing.T) {
-	t.Run("a million keys that are over are shed while other keys are used", func(t *testing.T) {
+	t.Run("a million expired keys are swept while other keys are used", func(t *testing.T) {
 		million := 1_000_000
 		if testing.Short() {
 			million /= 20
@@ -63,14 +63,13 @@ func TestBounds(t *testing.T) {
 				t.Fatalf("%d operations took the engine from %d entries to %d, want fewer", million/20, before, after)
 			}
 		}
-		// Only new keys are left, and a few old ones in shards that happened
-		// to be used less.
+		// Only new keys are left, and a few old ones in shards that were used less.
 		if e.Len() > million/2+million/100 {
 			t.Errorf("the engine keeps %d entries, want about %d", e.Len(), million/2)
 		}
 	})
 
-	t.Run("a full engine refuses, says so, and keeps serving those who hold", func(t *testing.T) {
+	t.Run("a full engine refuses new locks and keeps serving holders", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := memory.New(memory.MaxKeys(2))
 			acquire(t, e, "a", "ann")
@@ -86,7 +85,7 @@ func TestBounds(t *testing.T) {
 		})
 	})
 
-	t.Run("a full engine has room again when leases have run out in other shards", func(t *testing.T) {
+	t.Run("a full engine has capacity again when leases in other shards have expired", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const n = 100 // more than there are shards
 			e := memory.New(memory.MaxKeys(n))
@@ -122,9 +121,9 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestSheddingFindsWhatIsOver compares with a map what the engine still keeps
-// after locks of many leases were taken, renewed and released in any order.
-func TestSheddingFindsWhatIsOver(t *testing.T) {
+// TestSweepFindsExpiredLocks compares the engine with a map after locks with many
+// leases were acquired, renewed and released in random order.
+func TestSweepFindsExpiredLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, ends := memory.New(), make(map[string]time.Time)
 		random := rand.New(rand.NewPCG(1, 2))
@@ -160,7 +159,7 @@ func TestSheddingFindsWhatIsOver(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	t.Run("a clock that steps forward ends leases early", func(t *testing.T) {
+	t.Run("a clock that steps forward expires leases early", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := memory.New()
 			acquire(t, e, "a", "ann")
@@ -179,7 +178,7 @@ func TestClock(t *testing.T) {
 			}
 		})
 	})
-	t.Run("an engine made outside of a bubble works in it", func(t *testing.T) {
+	t.Run("an engine made outside a synctest bubble works in it", func(t *testing.T) {
 		e := memory.New()
 		acquire(t, e, "a", "ann")
 		synctest.Test(t, func(t *testing.T) {
@@ -242,7 +241,7 @@ var keys = func() (keys [4096]string) {
 }()
 
 func TestListeners(t *testing.T) {
-	t.Run("a release counts those who listen for its lock, and not for others", func(t *testing.T) {
+	t.Run("a release counts the listeners of its lock only", func(t *testing.T) {
 		e := memory.New()
 		for i := range 1000 { // so that there are some wherever the lock is
 			_, stop := e.Capabilities().Notifier.Notify(request("other:"+strconv.Itoa(i), "bob"))

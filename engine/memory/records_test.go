@@ -11,10 +11,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// TestRecords lets records come, go and wait anew at random, growing to some hundreds
-// and shrinking to none by turns, and compares with maps what is found, what is over,
-// and how much waits. It is inside the package since nobody outside can find two keys
-// with one tag, and since what is wrong here shows outside as memory that is freed late.
+// TestRecords adds, removes and reschedules records at random, and compares them with
+// maps. It is an internal test: two keys with one tag cannot be found from outside, and a
+// wrong schedule shows only as memory that is freed late.
 func TestRecords(t *testing.T) {
 	for seed := range uint64(12) {
 		m := &modelled{records: newRecords(), in: make(map[string]*record), random: rand.New(rand.NewPCG(seed, 1))}
@@ -33,7 +32,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// modelled is records, and what is to be known of them.
+// modelled is records with a model of them.
 type modelled struct {
 	records
 	in     map[string]*record // by key
@@ -61,16 +60,15 @@ func (m *modelled) step(growing bool) {
 	}
 }
 
-// keepFor lets r wait for one of a few spans.
+// keepFor schedules r for one of a few retentions.
 func (m *modelled) keepFor(r *record) {
 	span := []int64{10, 11, 100, 300, 5000}[m.random.IntN(5)]
 	r.expires = m.now + span
 	m.schedule(r, span)
 }
 
-// hashFor returns the hash of a key, with tags so few that there are always some with
-// the same, and near the end of the table, so that what is behind them begins again at
-// its front.
+// hashFor returns a hash with one of a few tags, so that tags collide. They are near the
+// end of the table, so that probing wraps around.
 func hashFor(key string) uint64 {
 	n := 0
 	for _, c := range key {
@@ -117,7 +115,7 @@ func (m *modelled) wrong() string {
 	return ""
 }
 
-// TestAll says that who stops looking is not told of more.
+// TestAll checks that an iteration can be stopped.
 func TestAll(t *testing.T) {
 	x := newRecords()
 	for n := range 10 {
@@ -135,9 +133,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestLate says how much later than it ends one is taken away that waits behind
-// others: by less than a quarter of the time for which it was kept, or by no time at
-// all.
+// TestLate checks how late a record behind others is removed: by less than a quarter of
+// its retention.
 func TestLate(t *testing.T) {
 	for span := range int64(8) {
 		if classOf(span) != classOf(8) {
@@ -160,8 +157,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestGaps says that one who stays does not keep the places of those who came and went
-// behind it.
+// TestGaps checks that a long-lived record does not keep the slots of removed ones.
 func TestGaps(t *testing.T) {
 	x := newRecords()
 	wait := func(key string) *record {
@@ -182,9 +178,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestAside says that those of which each ends before the one that came before do not
-// get a lane each, which all would have to be looked at.
-func TestAside(t *testing.T) {
+// TestMaxProbe checks that records in reverse order of expiry do not get a bucket each.
+func TestMaxProbe(t *testing.T) {
 	x := newRecords()
 	for n := range 1000 {
 		r := x.add(fmt.Sprintf("key %d", n), hashFor("key"))
@@ -196,8 +191,8 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// TestPacked says that records which were moved are the same as before, and end in the
-// same order, and that there is little room for others then.
+// TestPacked checks that compaction keeps records and their order, and leaves few unused
+// ones.
 func TestPacked(t *testing.T) {
 	x, random := newRecords(), rand.New(rand.NewPCG(3, 4))
 	var all []*record
@@ -243,8 +238,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestShrinking says that a shard which had many records does not keep the room for
-// them while it has few.
+// TestShrinking checks that a shard returns the memory of many deleted records.
 func TestShrinking(t *testing.T) {
 	e := New()
 	s := &e.shards[0]
@@ -271,8 +265,8 @@ func TestShrinking(t *testing.T) {
 	}
 }
 
-// TestTexts says what becomes of the room for a record's text: the next record has it,
-// unless it is large, or there are far more records than are used.
+// TestTexts checks that the text buffer of a deleted record is reused, unless it is large
+// or most records are unused.
 func TestTexts(t *testing.T) {
 	x := newRecords()
 	r := x.add("a", hashFor("a"))

@@ -16,9 +16,8 @@ import (
 	"github.com/interlock-go/interlock/engine/quorum"
 )
 
-// TestContention lets eight processes want one lock at the same time, on a network
-// that lets none of them be first everywhere. T11: they get in each other's way, and
-// somebody gets it all the same, soon.
+// TestContention lets eight processes compete for one lock on a network where none is
+// first at every node. T11: votes are split, and one process still gets the lock soon.
 func TestContention(t *testing.T) {
 	for _, nodes := range []int{3, 5} {
 		bubble(t, fmt.Sprintf("eight who want one lock of %d nodes at once all get it soon", nodes), func(t *testing.T) {
@@ -48,9 +47,9 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// TestSplitVote is what one is told who finds that several have asked at once.
+// TestSplitVote checks the refusal after a split vote.
 func TestSplitVote(t *testing.T) {
-	bubble(t, "who meets others is to come back soon, and later when one of them has died", func(t *testing.T) {
+	bubble(t, "a split vote asks for a quick retry, and for a later one after a death", func(t *testing.T) {
 		nodes := memories(5)
 		e := join(t, nodes, quorum.Durable())
 		for i, who := range []string{"ann", "ann", "bob", "bob"} {
@@ -66,7 +65,7 @@ func TestSplitVote(t *testing.T) {
 			t.Errorf("it is to come back in %v, want when their leases end", left)
 		}
 	})
-	bubble(t, "a refusal tells when most nodes could be free", func(t *testing.T) {
+	bubble(t, "a refusal says when a majority could be free", func(t *testing.T) {
 		nodes := memories(5)
 		e := join(t, nodes, quorum.Durable())
 		for i := range 4 {
@@ -83,9 +82,9 @@ func TestSplitVote(t *testing.T) {
 	})
 }
 
-// TestWaking is who is told to ask again, and when.
+// TestWaking checks which waiters are notified, and when.
 func TestWaking(t *testing.T) {
-	bubble(t, "nobody is woken for what a minority gives back", func(t *testing.T) {
+	bubble(t, "the release of a minority wakes no waiter", func(t *testing.T) {
 		nodes := memories(5)
 		e, r := join(t, nodes, quorum.Durable()), ask("ann")
 		wake, stop := e.Capabilities().Notifier.Notify(ask("bob"))
@@ -114,7 +113,8 @@ func TestWaking(t *testing.T) {
 	})
 }
 
-// insist asks as a client does until it is granted the lock, and returns how often.
+// insist retries like a client until the lock is granted, and returns the number of
+// tries.
 func insist(t *testing.T, e engine.Engine, i, turn int, inside *atomic.Int32) (asked int32) {
 	r := engine.Request{Key: "k", Holder: fmt.Sprintf("p%d:%d", i, turn), Attempt: fmt.Sprintf("p%d:%d", i, turn), Lease: 30 * time.Second}
 	for {
@@ -138,7 +138,7 @@ func insist(t *testing.T, e engine.Engine, i, turn int, inside *atomic.Int32) (a
 	}
 }
 
-// wait returns when it is worth asking again, or when d is over.
+// wait returns after a notification or after d.
 func wait(e engine.Engine, r engine.Request, d time.Duration) {
 	wake, stop := e.Capabilities().Notifier.Notify(r)
 	defer stop()

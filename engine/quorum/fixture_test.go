@@ -16,7 +16,7 @@ import (
 
 const lease = 10 * time.Second
 
-// ask is a request for the lock that most tests are content with.
+// ask returns a request for the lock of most tests.
 func ask(holder string) engine.Request {
 	return engine.Request{Key: "k", Holder: holder + ":1", Attempt: holder + "-1", Lease: lease}
 }
@@ -25,7 +25,7 @@ func fenced(r engine.Request) engine.Request { r.Fenced, r.FenceReserve = true, 
 
 func retrySpread(r engine.Request) engine.Request { r.Retry = true; return r }
 
-// granted demands a grant, and waits for the nodes that most did not wait for.
+// granted requires a grant, and waits for the nodes outside the majority.
 func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {
 	t.Helper()
 	g, err := e.Acquire(context.Background(), r)
@@ -70,7 +70,7 @@ func released(t testing.TB, e engine.Engine, r engine.Request) {
 	}
 }
 
-// holder is who holds the lock at one node.
+// holder returns the holder at one node.
 func holder(t testing.TB, e engine.Engine) string {
 	t.Helper()
 	l, err := e.Capabilities().Inspector.Inspect(context.Background(), "k")
@@ -83,8 +83,8 @@ func holder(t testing.TB, e engine.Engine) string {
 	return l.Holders[0].Name
 }
 
-// A server is a node that can be started anew, without anything it knew, and that
-// fails as it is told.
+// A server is a node that can be restarted without its data, and can be made to
+// fail.
 type server struct {
 	*enginetest.Faulty
 	inner *rebooting
@@ -97,7 +97,7 @@ func newServer() *server {
 	return &server{Faulty: enginetest.NewFaulty(inner), inner: inner}
 }
 
-// servers are n nodes that were begun so long ago that they count.
+// servers returns n nodes that are past their probation.
 func servers(n int) (all []*server, nodes []engine.Engine) {
 	for range n {
 		s := newServer()
@@ -107,7 +107,7 @@ func servers(n int) (all []*server, nodes []engine.Engine) {
 	return all, nodes
 }
 
-// all injects a fault into each call that has to do with locks.
+// all injects a fault into every lock call.
 func (s *server) all(f enginetest.Fault) {
 	for _, f.Op = range []enginetest.Op{enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease, enginetest.OpAbandon,
 		enginetest.OpRaise, enginetest.OpIncarnation, enginetest.OpInspect, enginetest.OpForceRelease, enginetest.OpProbe} {
@@ -119,7 +119,7 @@ func (s *server) die()    { s.all(enginetest.Fault{Do: enginetest.Refuse}) }
 func (s *server) hang()   { s.all(enginetest.Fault{Do: enginetest.Hang}) }
 func (s *server) reboot() { s.inner.reboot() }
 
-// rebooting is an engine in place of which a new one can be put.
+// rebooting is an engine that can be replaced by a new one.
 type rebooting struct {
 	mu          sync.Mutex
 	connections uint64
@@ -168,7 +168,7 @@ func (r *rebooting) Capabilities() engine.Capabilities {
 	return engine.Capabilities{Fencer: r, Incarnations: r, Inspector: r.now().Capabilities().Inspector}
 }
 
-// kill lets the first n of them die.
+// kill stops the first n servers.
 func kill(all []*server, n int) {
 	for _, s := range all[:n] {
 		s.die()

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/engine/quorum"
 )
 
-// TestLaws proves T11 on nodes that work: a quorum is an engine like any other, R2's
-// mutual exclusion included.
+// TestLaws proves T11 on healthy nodes: a quorum obeys the engine laws, including R2's
+// mutual exclusion.
 func TestLaws(t *testing.T) {
 	for _, n := range []int{3, 4, 5} {
 		t.Run(fmt.Sprint("of ", n), func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestLaws(t *testing.T) {
 			})
 		})
 	}
-	// And on five of which two are not what they should be.
+	// And on five nodes of which two fail.
 	for name, fail := range map[string]func(*server){"down": (*server).die, "hanging": (*server).hang} {
 		t.Run("of 5 with two "+name, func(t *testing.T) {
 			enginetest.Run(t, enginetest.Harness{
@@ -43,7 +43,7 @@ func TestLaws(t *testing.T) {
 			})
 		})
 	}
-	// What only a quorum has: nodes that are down, late, new or do not agree.
+	// Nodes that are down, late, new or disagree.
 	t.Run("nodes", func(t *testing.T) {
 		t.Run("down", TestMinorityDown)
 		t.Run("sitting out", TestSittingOut)
@@ -58,7 +58,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// clocked is a quorum of nodes whose clocks can all be moved.
+// clocked is a quorum of nodes whose clocks can be moved.
 type clocked struct {
 	*quorum.Engine
 	nodes []engine.Engine
@@ -70,7 +70,7 @@ func (c clocked) Step(d time.Duration) {
 	}
 }
 
-// memories are nodes that live in this process.
+// memories returns embedded engines as nodes.
 func memories(n int) []engine.Engine {
 	all := make([]engine.Engine, n)
 	for i := range all {
@@ -79,7 +79,7 @@ func memories(n int) []engine.Engine {
 	return all
 }
 
-// join makes one engine of several, which ends with the test.
+// join makes a quorum that is closed with the test.
 func join(t testing.TB, nodes []engine.Engine, opts ...quorum.Option) *quorum.Engine {
 	t.Helper()
 	e, err := quorum.New(nodes, opts...)

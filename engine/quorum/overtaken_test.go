@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/engine/quorum"
 )
 
-// TestOvertaken is about what is on its way to a slow node when it is over already.
+// TestOvertaken checks requests that reach a slow node after the lock was released.
 func TestOvertaken(t *testing.T) {
-	bubble(t, "what was released before a slow node had heard of it does not arrive there", func(t *testing.T) {
+	bubble(t, "a lock released before a slow node granted it is not granted there", func(t *testing.T) {
 		all, nodes := servers(3)
 		e := join(t, nodes)
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 2 * time.Second, Times: 1})
@@ -27,7 +27,7 @@ func TestOvertaken(t *testing.T) {
 			t.Errorf("%s has the lock at the slow node", h)
 		}
 	})
-	bubble(t, "what was released while a slow node agreed on a fence is over there, too", func(t *testing.T) {
+	bubble(t, "a lock released while a slow node raised its fence ends there, too", func(t *testing.T) {
 		all, nodes := servers(3)
 		e := join(t, nodes)
 		all[0].inner.Engine.(*memory.Engine).Step(time.Second) // so that the others are raised
@@ -43,7 +43,7 @@ func TestOvertaken(t *testing.T) {
 			t.Errorf("%s has the lock at the slow node", h)
 		}
 	})
-	bubble(t, "what was given again to a slow node that had forgotten it is over there when it was released", func(t *testing.T) {
+	bubble(t, "a hold restored at a slow node ends there with its release", func(t *testing.T) {
 		all, nodes := servers(3)
 		e := join(t, nodes)
 		asked := ask("ann")
@@ -61,9 +61,9 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// TestWakingAfterOutages is about nodes that could not tell of a release.
+// TestWakingAfterOutages checks nodes that missed notifications.
 func TestWakingAfterOutages(t *testing.T) {
-	bubble(t, "nodes that have missed many releases are soon believed again", func(t *testing.T) {
+	bubble(t, "nodes that missed many notifications count again soon", func(t *testing.T) {
 		all := make([]*enginetest.Faulty, 5)
 		nodes := memories(5)
 		for i := range nodes {

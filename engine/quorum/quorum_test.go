@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/engine/quorum"
 )
 
-// T11, node by node: what a minority may do, and what becomes of a majority that is
-// gone. R2's mutual exclusion is in random_test.go.
+// T11, node by node: failures of a minority, and the loss of a majority. R2's mutual
+// exclusion is in random_test.go.
 
 // bubble runs a test in virtual time.
 func bubble(t *testing.T, sentence string, f func(t *testing.T)) {
@@ -35,7 +35,7 @@ func TestNew(t *testing.T) {
 }
 
 func TestMinorityDown(t *testing.T) {
-	bubble(t, "T11 with two of five down everything works, and at once", func(t *testing.T) {
+	bubble(t, "T11 with two of five nodes down everything works without delay", func(t *testing.T) {
 		for _, fail := range []func(*server){(*server).die, (*server).hang} {
 			all, nodes := servers(5)
 			e := join(t, nodes)
@@ -57,7 +57,7 @@ func TestMinorityDown(t *testing.T) {
 			all[3].Heal()
 		}
 	})
-	bubble(t, "T11 who holds a lock keeps it when two of five die, and loses it when three do", func(t *testing.T) {
+	bubble(t, "T11 a holder keeps its lock when two of five nodes die, and loses it when three do", func(t *testing.T) {
 		all, nodes := servers(5)
 		e, a := join(t, nodes), ask("ann")
 		granted(t, e, a)
@@ -73,7 +73,7 @@ func TestMinorityDown(t *testing.T) {
 			t.Errorf("release: %v, want %v", err, engine.ErrUnknown)
 		}
 	})
-	bubble(t, "no two have minorities of which nothing is left", func(t *testing.T) {
+	bubble(t, "split votes leave no partial grants", func(t *testing.T) {
 		all, nodes := servers(5)
 		e := join(t, nodes)
 		kill(all, 3)
@@ -88,7 +88,7 @@ func TestMinorityDown(t *testing.T) {
 		}
 		granted(t, e, ask("bob"))
 	})
-	bubble(t, "a grant that comes after the vote was lost is given back", func(t *testing.T) {
+	bubble(t, "a grant that comes after a lost vote is released", func(t *testing.T) {
 		all, nodes := servers(5)
 		e := join(t, nodes)
 		kill(all, 3)
@@ -99,7 +99,7 @@ func TestMinorityDown(t *testing.T) {
 			t.Errorf("node 4 is held by %s", by)
 		}
 	})
-	bubble(t, "a grant that comes after the vote was won belongs to the hold", func(t *testing.T) {
+	bubble(t, "a grant that comes after a won vote belongs to the hold", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 100 * time.Millisecond, Times: 1})
@@ -110,7 +110,7 @@ func TestMinorityDown(t *testing.T) {
 			t.Errorf("node 3 is still held by %s", by)
 		}
 	})
-	bubble(t, "an attempt that a node may still be about to hear of is abandoned there", func(t *testing.T) {
+	bubble(t, "an attempt that may still reach a node is abandoned there", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		all[2].Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: 2 * time.Second, Times: 1})
@@ -123,7 +123,7 @@ func TestMinorityDown(t *testing.T) {
 			t.Errorf("node 3 is held by %s", by)
 		}
 	})
-	bubble(t, "a node that has forgotten a hold which most have is given it again", func(t *testing.T) {
+	bubble(t, "a node that lost a hold of the majority gets it again", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := join(t, nodes), fenced(ask("ann"))
 		g := granted(t, e, a)
@@ -140,7 +140,7 @@ func TestMinorityDown(t *testing.T) {
 			t.Errorf("got %+v after %+v", got, g)
 		}
 	})
-	bubble(t, "what most have forgotten does not come back", func(t *testing.T) {
+	bubble(t, "a hold that the majority lost is not restored", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		granted(t, e, a)
@@ -155,7 +155,7 @@ func TestMinorityDown(t *testing.T) {
 }
 
 func TestSittingOut(t *testing.T) {
-	bubble(t, "T11 a node that was started anew gives no second grant", func(t *testing.T) {
+	bubble(t, "T11 a restarted node gives no second grant", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		all[2].die()
@@ -169,7 +169,7 @@ func TestSittingOut(t *testing.T) {
 		time.Sleep(time.Minute + time.Second)
 		granted(t, other, ask("bob"))
 	})
-	bubble(t, "without sitting out there would be two holders", func(t *testing.T) {
+	bubble(t, "without probation a lock would have two holders", func(t *testing.T) {
 		all, nodes := servers(3)
 		e := join(t, nodes, quorum.Durable())
 		all[2].die()
@@ -189,7 +189,7 @@ func TestSittingOut(t *testing.T) {
 		time.Sleep(time.Second)
 		granted(t, e, ask("ann"))
 	})
-	bubble(t, "a node that does not tell how far its memory reaches back does not count", func(t *testing.T) {
+	bubble(t, "a node that does not report its incarnation does not count", func(t *testing.T) {
 		all, nodes := servers(3)
 		e := join(t, nodes)
 		for _, s := range all[:2] {
@@ -198,7 +198,7 @@ func TestSittingOut(t *testing.T) {
 		refused(t, e, ask("ann"), engine.ErrUnavailable)
 		granted(t, e, ask("ann"))
 	})
-	bubble(t, "a node is asked for its memory once for each connection", func(t *testing.T) {
+	bubble(t, "a node is asked for its incarnation once per connection", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		for range 10 {
@@ -210,7 +210,7 @@ func TestSittingOut(t *testing.T) {
 			t.Errorf("it was asked %d times, want once", n)
 		}
 	})
-	bubble(t, "a lease that is too long to be sat out is refused", func(t *testing.T) {
+	bubble(t, "a lease longer than LongestLease is refused", func(t *testing.T) {
 		_, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		a.Lease = time.Minute + 1
@@ -226,7 +226,7 @@ func TestSittingOut(t *testing.T) {
 }
 
 func TestTime(t *testing.T) {
-	bubble(t, "a grant of which too little is left is given back", func(t *testing.T) {
+	bubble(t, "a grant with too little of its lease left is released", func(t *testing.T) {
 		nodes := memories(3)
 		for i := range nodes {
 			nodes[i] = sleepy{nodes[i], lease * 9 / 10}
@@ -254,7 +254,7 @@ func TestTime(t *testing.T) {
 			t.Errorf("it took %v, want a tenth of %v", d, a.Lease)
 		}
 	})
-	bubble(t, "who gives up is answered at once, and nothing of it is left", func(t *testing.T) {
+	bubble(t, "a cancelled acquisition returns at once and leaves nothing", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		all[0].hang()
@@ -271,7 +271,7 @@ func TestTime(t *testing.T) {
 			t.Errorf("node 3 is held by %s", by)
 		}
 	})
-	bubble(t, "a closed quorum does nothing any more, and nothing of it goes on", func(t *testing.T) {
+	bubble(t, "a closed quorum refuses calls and runs nothing", func(t *testing.T) {
 		all, nodes := servers(3)
 		e, a := join(t, nodes), ask("ann")
 		all[0].hang()
@@ -306,7 +306,7 @@ func TestFence(t *testing.T) {
 			released(t, e, r)
 		}
 	})
-	bubble(t, "nothing is granted if most nodes do not agree on a fence", func(t *testing.T) {
+	bubble(t, "nothing is granted without a majority for the fence", func(t *testing.T) {
 		all, nodes := servers(3)
 		e := join(t, nodes)
 		for i, s := range all {
@@ -323,7 +323,7 @@ func TestFence(t *testing.T) {
 		}
 		granted(t, e, fenced(ask("ann")))
 	})
-	bubble(t, "a repeated attempt has its fence also when other nodes answer", func(t *testing.T) {
+	bubble(t, "a repeated attempt keeps its fence when other nodes answer", func(t *testing.T) {
 		all, nodes := servers(5)
 		for i, s := range all {
 			s.inner.Engine.(*memory.Engine).Step(time.Duration(i) * time.Minute)
@@ -347,7 +347,7 @@ func TestFence(t *testing.T) {
 			all[1].Heal()
 		}
 	})
-	bubble(t, "engines that cannot agree on fences grant none", func(t *testing.T) {
+	bubble(t, "engines without a Fencer grant no fenced locks", func(t *testing.T) {
 		nodes := memories(3)
 		nodes[1] = plain{nodes[1]}
 		e := join(t, nodes, quorum.Durable())
@@ -357,7 +357,7 @@ func TestFence(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	bubble(t, "an operator learns who is down, who sits out, and what is left to lose", func(t *testing.T) {
+	bubble(t, "a probe reports nodes that are down or on probation, and how many more may fail", func(t *testing.T) {
 		all, nodes := servers(5)
 		e := join(t, nodes)
 		probe := func() string {
@@ -388,7 +388,7 @@ func TestProbe(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// sleepy grants so late as if the process had stood still meanwhile.
+// sleepy grants late, as if the process had been paused.
 type sleepy struct {
 	engine.Engine
 	d time.Duration
@@ -399,7 +399,7 @@ func (s sleepy) Acquire(ctx context.Context, r engine.Request) (engine.Grant, er
 	return s.Engine.Acquire(context.WithoutCancel(ctx), r)
 }
 
-// plain can do nothing but grant locks.
+// plain is an engine without capabilities.
 type plain struct{ engine.Engine }
 
 func (plain) Capabilities() engine.Capabilities { return engine.Capabilities{} }

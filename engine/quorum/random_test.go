@@ -15,10 +15,9 @@ import (
 	"github.com/interlock-go/interlock/engine/quorum"
 )
 
-// TestRandomFaults lets several processes want one lock of five nodes, of which up to
-// two at a time are down, hang, lose replies, answer late or have forgotten
-// everything. T11 and R2: there is never more than one who may believe that it has
-// the lock, and fences rise from one to the next.
+// TestRandomFaults lets several processes compete for one lock on five nodes, of which
+// up to two at a time are down, hang, lose replies, answer late or lose their data. T11
+// and R2: at most one process holds the lock at any time, and fences rise.
 func TestRandomFaults(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {
@@ -40,7 +39,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-// A world is nodes, those who want a lock, and who may believe to have it.
+// A world is the nodes, the competing processes, and the current holder.
 type world struct {
 	t       *testing.T
 	servers []*server
@@ -95,7 +94,7 @@ func (w *world) number(n int) int {
 
 func (w *world) millis(n int) time.Duration { return time.Duration(w.number(n)+1) * time.Millisecond }
 
-// harm does something to one node after the other, and leaves each as one to rely on.
+// harm injects a fault into one node after the other, and heals it.
 func (w *world) harm(ctx context.Context) {
 	for ctx.Err() == nil {
 		s := w.pick()
@@ -118,7 +117,7 @@ func (w *world) harm(ctx context.Context) {
 	}
 }
 
-// pick chooses a node that nobody harms.
+// pick chooses a healthy node.
 func (w *world) pick() *server {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +151,7 @@ func (w *world) fault(s *server) {
 	}
 }
 
-// work wants the lock again and again, as a client does.
+// work acquires the lock repeatedly, like a client.
 func (w *world) work(ctx context.Context, e engine.Engine, i int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		r := engine.Request{Key: "k", Holder: fmt.Sprintf("p%d:%d", i, n), Attempt: fmt.Sprintf("p%d:%d", i, n),
@@ -172,7 +171,7 @@ func (w *world) work(ctx context.Context, e engine.Engine, i int) {
 	}
 }
 
-// holds renews a hold some times, and then releases it or dies.
+// holds renews a hold some times, and then releases or abandons it.
 func (w *world) holds(ctx context.Context, e engine.Engine, r engine.Request) {
 	for range w.number(4) {
 		time.Sleep(w.millis(400))
@@ -195,7 +194,7 @@ func (w *world) holds(ctx context.Context, e engine.Engine, r engine.Request) {
 	}
 }
 
-// sure is until when one may believe that it has what it asked for at sent.
+// sure returns until when a lease requested at sent is safe.
 func noEffect(sent time.Time) time.Time {
 	return sent.Add(shortLease - shortLease/100 - 2*time.Millisecond)
 }
@@ -214,7 +213,7 @@ func (w *world) begins(r engine.Request, g engine.Grant, sent time.Time) {
 	w.grants++
 }
 
-// goesOn reports whether the holder still had reason to believe that it is one.
+// goesOn reports whether the hold was still safe.
 func (w *world) goesOn(r engine.Request, sent time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

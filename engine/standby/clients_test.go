@@ -17,9 +17,9 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// clientLaws are what users see of a switch (T13).
+// clientLaws check a switch through clients (T13).
 func clientLaws(t *testing.T) {
-	inWorld(t, "who holds a lock is told at once that it was lost, and why", func(w *world) {
+	inWorld(t, "a switch notifies holders at once with the reason", func(w *world) {
 		a := w.starts()
 		c := interlock.New(a.Engine, interlock.Watchdog(longest))
 		defer c.Close(context.Background())
@@ -42,7 +42,7 @@ func clientLaws(t *testing.T) {
 			time.Sleep(quiet + view)
 		}
 	})
-	inWorld(t, "who listens for what was taken away hears of every switch", func(w *world) {
+	inWorld(t, "a watcher of revocations is notified of every switch", func(w *world) {
 		a := w.starts()
 		wake, stop := a.Capabilities().Inspector.Watch("somebody")
 		defer stop()
@@ -59,7 +59,7 @@ func clientLaws(t *testing.T) {
 			}
 		}
 	})
-	inWorld(t, "who asks in the quiet time is told until when it lasts", func(w *world) {
+	inWorld(t, "a refusal during the freeze says when it ends", func(w *world) {
 		a := w.starts()
 		c := interlock.New(a.Engine, interlock.Watchdog(longest))
 		defer c.Close(context.Background())
@@ -75,7 +75,7 @@ func clientLaws(t *testing.T) {
 			w.Error(err)
 		}
 	})
-	inWorld(t, "who waits for a lock is woken on whichever side it becomes free", func(w *world) {
+	inWorld(t, "a waiter is notified on either side", func(w *world) {
 		a := w.starts()
 		n := a.Capabilities().Notifier
 		wake, stop := n.Notify(w.ask("k"))
@@ -99,7 +99,7 @@ func clientLaws(t *testing.T) {
 			}
 		}
 	})
-	inWorld(t, "a hold and a claim of a degraded engine say so", func(w *world) {
+	inWorld(t, "a hold and a claim of a degraded engine are marked local", func(w *world) {
 		a := w.starts()
 		var traced, checked bool
 		c := interlock.New(a.Engine, interlock.Watchdog(longest),
@@ -134,8 +134,8 @@ func clientLaws(t *testing.T) {
 	}
 }
 
-// storm lets three processes fight for two locks while an operator switches back
-// and forth and now one, now another is cut off from one of the engines.
+// storm lets three processes compete for two locks while an operator switches back
+// and forth, and processes are cut off from one of the engines in turn.
 func storm(w *world, random *rand.Rand) {
 	const switches = 14
 	var (
@@ -185,12 +185,12 @@ func storm(w *world, random *rand.Rand) {
 	fmt.Printf("standby: %d switches, %v\n", switches, report)
 }
 
-// pause lets some time go by.
+// pause sleeps for a random time.
 func pause(random *rand.Rand, least, most time.Duration) {
 	time.Sleep(least + time.Duration(random.Int64N(int64(most-least))))
 }
 
-// contend takes locks and keeps them for a while.
+// contend acquires locks and holds them for a while.
 func contend(ctx context.Context, c *interlock.Client, log *history.Log, process, who string, random *rand.Rand) {
 	for ctx.Err() == nil {
 		key := fmt.Sprint("k", random.IntN(2))

@@ -16,10 +16,10 @@ import (
 
 const noteName = "interlock:standby"
 
-// completionLaws are about switches that somebody else has to complete, and notes
-// that were forgotten (T13).
+// completionLaws check switches that another process completes, and lost records
+// (T13).
 func completionLaws(t *testing.T) {
-	inWorld(t, "who completes a switch, and needs more time than others, skips no quiet time", func(w *world) {
+	inWorld(t, "a process with longer leases that completes a switch does not shorten the freeze", func(w *world) {
 		_ = w.operator.Close() // it would complete the switch
 		a := w.starts()
 		a.granted(w.ask("k"))
@@ -31,7 +31,7 @@ func completionLaws(t *testing.T) {
 		time.Sleep(quiet + 2*view)
 		b.granted(w.ask("k"))
 	})
-	inWorld(t, "a side that has forgotten the note counts for nobody who has not read the other", func(w *world) {
+	inWorld(t, "a side without a record is not trusted before the other side was read", func(w *world) {
 		_ = w.operator.Close() // it would write it again
 		a := w.starts()
 		if _, err := a.Switch(w.Context(), standby.Standby); err != nil {
@@ -52,7 +52,7 @@ func completionLaws(t *testing.T) {
 			w.Errorf("the state is %+v", st)
 		}
 	})
-	inWorld(t, "of two operators who end Local at once one is told of the other", func(w *world) {
+	inWorld(t, "of two operators that end Local concurrently one gets a conflict", func(w *world) {
 		w.switches(standby.Local)
 		to := []standby.Side{standby.Primary, standby.Standby}
 		var errs [2]error
@@ -70,7 +70,7 @@ func completionLaws(t *testing.T) {
 			w.Errorf("they were told %v and %v", errs[0], errs[1])
 		}
 	})
-	inWorld(t, "who takes long to switch does not write over what another has said meanwhile", func(w *world) {
+	inWorld(t, "a slow switch does not overwrite a newer record", func(w *world) {
 		slow := w.starts(standby.Operator(), standby.Name("slow"))
 		slow.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
 		slow.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Hang}) // what is written
@@ -84,7 +84,7 @@ func completionLaws(t *testing.T) {
 	})
 }
 
-// dies is an operator who tells the primary of a switch, and then nobody.
+// dies is an operator that writes a switch to the primary only.
 func (w *world) dies() {
 	w.Helper()
 	n, err := w.primary.ReadNote(w.Context(), noteName)

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// Two engines are used as one, and an operator switches to the other. In a program
-// they are two Redis servers, opened with redisengine.Open.
+// Two engines are used as one, and an operator switches to the other. A real program
+// opens two Redis servers with redisengine.Open.
 func Example() {
 	ctx := context.Background()
 	e, err := standby.New(ctx, memory.New(), memory.New(), standby.Name("ops"))

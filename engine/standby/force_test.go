@@ -15,14 +15,14 @@ import (
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
 
-// deafen lets no note through.
+// deafen blocks all notes.
 func deafen(f *enginetest.Faulty) {
 	f.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Refuse})
 }
 
-// forceLaws are about sides that cannot be reached (T13).
+// forceLaws check unreachable sides (T13).
 func forceLaws(t *testing.T) {
-	inWorld(t, "a switch that cannot tell a side is refused, and nothing has changed", func(w *world) {
+	inWorld(t, "a switch that cannot write to a side is refused and changes nothing", func(w *world) {
 		a := w.starts()
 		for _, f := range []*enginetest.Faulty{a.toFirst, a.toSecond} {
 			deafen(f)
@@ -38,7 +38,7 @@ func forceLaws(t *testing.T) {
 		}
 		a.granted(w.ask("k"))
 	})
-	inWorld(t, "a switch can be forced, and who can reach both sides heeds it", func(w *world) {
+	inWorld(t, "a forced switch is obeyed by processes that reach both sides", func(w *world) {
 		a, b := w.starts(), w.starts()
 		cut(a.toFirst)
 		time.Sleep(view)
@@ -55,7 +55,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("the primary says %+v, %v: nobody has told it", n, err)
 		}
 	})
-	inWorld(t, "a forced switch past a process that does not hear of it gives two one lock, with two fences", func(w *world) {
+	inWorld(t, "a forced switch past an unreachable process may give a lock two holders with two fences", func(w *world) {
 		_ = w.operator.Close() // it would tell the primary
 		a, b := w.starts(), w.starts()
 		cut(a.toFirst)
@@ -72,7 +72,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("the fences are %d and %d, and it was counted %d times", first.Fence, second.Fence, a.Stats().Forced)
 		}
 	})
-	inWorld(t, "a switch to a side that is away says that it was made", func(w *world) {
+	inWorld(t, "a forced switch to an unreachable side reports that it was made", func(w *world) {
 		a := w.starts()
 		cut(a.toSecond)
 		time.Sleep(view)
@@ -84,7 +84,7 @@ func forceLaws(t *testing.T) {
 		time.Sleep(quiet + 2*view)
 		a.granted(w.ask("k"))
 	})
-	inWorld(t, "a lost answer does not make a switch fail", func(w *world) {
+	inWorld(t, "a lost reply does not fail a switch", func(w *world) {
 		a := w.starts()
 		a.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Duplicate, Times: 3})
 		time.Sleep(view / 10)
@@ -93,7 +93,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("got %+v, %v", r, err)
 		}
 	})
-	inWorld(t, "a process switches by itself only if it may, and is counted", func(w *world) {
+	inWorld(t, "a process switches automatically only if allowed, and counts it", func(w *world) {
 		a, b := w.starts(), w.starts(standby.Automatic(3*view))
 		cut(a.toFirst)
 		cut(b.toFirst)
@@ -111,7 +111,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("counted: %+v and %+v", x, y)
 		}
 	})
-	inWorld(t, "Local is every process by itself, and says so", func(w *world) {
+	inWorld(t, "on Local every process grants its own locks, and marks them", func(w *world) {
 		var log strings.Builder
 		a := w.starts(standby.Logger(slog.New(slog.NewTextHandler(&log, nil))))
 		b := w.starts()
@@ -143,7 +143,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("two switches, and the log has\n%s", &log)
 		}
 	})
-	inWorld(t, "a process that reaches neither side goes on alone only if it may, and comes back", func(w *world) {
+	inWorld(t, "a process that reaches neither side degrades only if allowed, and returns", func(w *world) {
 		a, b := w.starts(standby.Degrade(3*view)), w.starts()
 		for _, p := range []*process{a, b} {
 			cut(p.toFirst)
@@ -162,7 +162,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("got %+v in %+v", g, a.State())
 		}
 	})
-	inWorld(t, "a switch to Local when neither side can be told is this process's", func(w *world) {
+	inWorld(t, "a switch to Local with both sides unreachable affects this process only", func(w *world) {
 		a := w.starts()
 		cut(a.toFirst)
 		cut(a.toSecond)
@@ -175,7 +175,7 @@ func forceLaws(t *testing.T) {
 		time.Sleep(quiet + view)
 		a.granted(w.ask("k"))
 	})
-	inWorld(t, "what cannot be used is said when it is made", func(w *world) {
+	inWorld(t, "unsuitable engines are refused by New", func(w *world) {
 		if _, err := standby.New(w.Context(), memory.New(), silent{memory.New()}); !errors.Is(err, errors.ErrUnsupported) {
 			w.Errorf("got %v", err)
 		}
@@ -196,7 +196,7 @@ func forceLaws(t *testing.T) {
 	})
 }
 
-// silent has no notes.
+// silent is an engine without notes.
 type silent struct{ engine.Engine }
 
 func (silent) Capabilities() engine.Capabilities { return engine.Capabilities{} }

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// TestLaws shows what holds of every switch (T13).
+// TestLaws checks the laws of a switch (T13).
 func TestLaws(t *testing.T) {
 	t.Run("switches", switchLaws)
 	t.Run("completed", completionLaws)
@@ -20,8 +20,7 @@ func TestLaws(t *testing.T) {
 	t.Run("clients", clientLaws)
 }
 
-// TestEngineLaws shows that two engines made one are an engine like any other: on the
-// primary, after a switch, and when all that is left is this process.
+// TestEngineLaws checks the engine laws on the primary, after a switch, and on Local.
 func TestEngineLaws(t *testing.T) {
 	for _, side := range []standby.Side{standby.Primary, standby.Standby, standby.Local} {
 		t.Run(side.String(), func(t *testing.T) {
@@ -45,8 +44,7 @@ func (c clocked) Step(d time.Duration) {
 	}
 }
 
-// onSide is an engine of a process that starts long after the switch to a side: it
-// has nothing to wait for.
+// onSide is an engine of a process that starts long after a switch, without a freeze.
 func onSide(t testing.TB, side standby.Side) engine.Engine {
 	t.Helper()
 	p, s := memory.New(), memory.New()

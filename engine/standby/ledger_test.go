@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// recordLaws are about work that happens once, over a switch (T13).
+// recordLaws check records across a switch (T13).
 func recordLaws(t *testing.T) {
-	inWorld(t, "what was done before a switch is not done again", func(w *world) {
+	inWorld(t, "work done before a switch is not done again", func(w *world) {
 		a, b := w.starts(), w.starts()
 		c := w.claim("order")
 		a.found(c, engine.Running, "")
@@ -33,7 +33,7 @@ func recordLaws(t *testing.T) {
 			w.Errorf("%d claims were granted without a word from the other side, want 1", n)
 		}
 	})
-	inWorld(t, "an outcome that nobody knows stays so over a switch, unless it is taken over", func(w *world) {
+	inWorld(t, "an unknown outcome stays unknown across a switch, unless it is taken over", func(w *world) {
 		a := w.starts()
 		a.found(w.claim("order"), engine.Running, "")
 		w.switches(standby.Standby)
@@ -49,7 +49,7 @@ func recordLaws(t *testing.T) {
 		time.Sleep(quiet + 2*view)
 		a.found(w.claim("order"), engine.Done, "paid")
 	})
-	inWorld(t, "what is settled after a switch is settled where it was claimed", func(w *world) {
+	inWorld(t, "a settlement after a switch reaches the side of the claim", func(w *world) {
 		a := w.starts()
 		c, d := w.claim("order"), w.claim("undone")
 		a.found(c, engine.Running, "")
@@ -66,7 +66,7 @@ func recordLaws(t *testing.T) {
 			w.Errorf("got %+v", r)
 		}
 	})
-	inWorld(t, "another payload under the same key is told so over a switch", func(w *world) {
+	inWorld(t, "another fingerprint is a mismatch across a switch", func(w *world) {
 		a := w.starts()
 		c := w.claim("order")
 		c.Fingerprint = "one"
@@ -86,7 +86,7 @@ func recordLaws(t *testing.T) {
 			w.Errorf("got %+v, %v", r, err)
 		}
 	})
-	inWorld(t, "records of before a switch are found and listed", func(w *world) {
+	inWorld(t, "records from before a switch are found and listed", func(w *world) {
 		a := w.starts()
 		c := w.claim("order:1")
 		a.found(c, engine.Running, "")
@@ -118,7 +118,7 @@ func recordLaws(t *testing.T) {
 	})
 }
 
-// retried is c once more.
+// retried returns c marked as a retry.
 func retried(c engine.Claim, attempt string) engine.Claim {
 	c.Attempt = attempt
 	return c

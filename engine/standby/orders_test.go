@@ -13,12 +13,12 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// An order counts how often its work was begun and done.
+// An order counts how often its work began and ended.
 type order struct{ begun, done atomic.Int32 }
 
-// shop lets three processes submit the same orders again and again while an operator
-// switches back and forth. No work may begin twice: what was done on one side is
-// known on the other, and what was cut short stays unknown.
+// shop lets three processes submit the same orders repeatedly while an operator switches
+// back and forth. No work may begin twice: outcomes of one side are found on the other,
+// and interrupted work stays unknown.
 func shop(w *world, random *rand.Rand) {
 	const (
 		switches = 8
@@ -65,8 +65,7 @@ func shop(w *world, random *rand.Rand) {
 	fmt.Printf("standby: %d switches, %d of %d orders done, each once; %d cut short and not begun again\n", switches, done, orders, cut)
 }
 
-// sells is a guard for orders that does none twice, even if nobody knows what became
-// of it.
+// sells is a guard that runs no order twice, even if its outcome is unknown.
 func sells(w *world, p *process) *guard.Guard[string] {
 	c := interlock.New(p.Engine, interlock.Watchdog(longest))
 	g, err := guard.New[string](c, guard.Policy{Name: "order", Lease: longest, Retain: time.Hour, OnUnknown: guard.Hold})
@@ -80,7 +79,7 @@ func sells(w *world, p *process) *guard.Guard[string] {
 	return g
 }
 
-// submit places orders, some of them for the first time.
+// submit places new and repeated orders.
 func submit(ctx context.Context, g *guard.Guard[string], book []order, random *rand.Rand) {
 	for ctx.Err() == nil {
 		n := random.IntN(len(book))

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// TestRandomSwitches lets operators switch to and fro, and die while they do, while
-// processes come and go and reach one side or the other: no two ever have one lock
+// TestRandomSwitches lets operators switch back and forth and die meanwhile, while
+// processes start, stop and reach one side or the other: a lock never has two holders
 // (T13).
 func TestRandomSwitches(t *testing.T) {
 	const seeds = 8
@@ -30,7 +30,7 @@ func TestRandomSwitches(t *testing.T) {
 	}
 }
 
-// chaos is a world in which everything happens by chance.
+// chaos is a world with random events.
 type chaos struct {
 	*testing.T
 	sides [2]*memory.Engine
@@ -77,7 +77,7 @@ func (c *chaos) run(d time.Duration) {
 	}
 }
 
-// paths are a process's own ways to both sides.
+// paths are the connections of a process to both sides.
 func (c *chaos) paths() (ways [2]*enginetest.Faulty) {
 	for i, m := range c.sides {
 		ways[i] = enginetest.NewFaulty(m)
@@ -85,7 +85,7 @@ func (c *chaos) paths() (ways [2]*enginetest.Faulty) {
 	return ways
 }
 
-// harm lets something go wrong on a way, or heals it.
+// harm injects a fault into a connection, or heals it.
 func (c *chaos) harm(way *enginetest.Faulty, mostly int) {
 	way.Heal()
 	if c.n(mostly) > 0 {
@@ -98,7 +98,7 @@ func (c *chaos) harm(way *enginetest.Faulty, mostly int) {
 	}
 }
 
-// process is one life of a process that wants the lock.
+// process is one run of a process that competes for the lock.
 func (c *chaos) process(ctx context.Context, name string) {
 	ways := c.paths()
 	most := time.Duration(1+c.n(5)) * time.Second
@@ -122,7 +122,7 @@ func (c *chaos) process(ctx context.Context, name string) {
 	}
 }
 
-// work gets the lock, keeps it for a while, and leaves it, or not.
+// work acquires the lock, holds it for a while, and may release it.
 func (c *chaos) work(ctx context.Context, e *standby.Engine, r engine.Request) {
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -153,8 +153,8 @@ func (c *chaos) work(ctx context.Context, e *standby.Engine, r engine.Request) {
 	}
 }
 
-// holds notes that r was granted or renewed when it asked at sent, and reports whether
-// that is of any use.
+// holds records a grant or renewal of a request sent at sent, and reports whether its
+// lease is still safe.
 func (c *chaos) holds(r engine.Request, sent time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,7 @@ func (c *chaos) leaves(r engine.Request) {
 	}
 }
 
-// operator is one life of an operator.
+// operator is one run of an operator.
 func (c *chaos) operator(ctx context.Context, name string) {
 	time.Sleep(c.between(0, 20*time.Second))
 	ways := c.paths()

@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// switchLaws are what holds of every switch (T13).
+// switchLaws check every switch (T13).
 func switchLaws(t *testing.T) {
-	inWorld(t, "what was granted before a switch is over before anything is granted after it", func(w *world) {
+	inWorld(t, "every lease from before a switch expires before anything is granted after it", func(w *world) {
 		a, b := w.starts(), w.starts()
 		time.Sleep(view / 2)
 		w.switches(standby.Standby)
@@ -42,7 +42,7 @@ func switchLaws(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
-	inWorld(t, "nobody is granted anything on the side that was left once its view is over", func(w *world) {
+	inWorld(t, "the old side grants nothing after View has passed", func(w *world) {
 		a := w.starts()
 		a.granted(w.ask("before"))
 		w.switches(standby.Standby)
@@ -54,7 +54,7 @@ func switchLaws(t *testing.T) {
 			w.Error("the lock is not where it should be")
 		}
 	})
-	inWorld(t, "who does not hear what counts grants nothing and renews nothing", func(w *world) {
+	inWorld(t, "a process without a current record grants and renews nothing", func(w *world) {
 		a := w.starts()
 		r := w.ask("k")
 		a.granted(r)
@@ -71,13 +71,13 @@ func switchLaws(t *testing.T) {
 		time.Sleep(view)
 		a.granted(w.ask("other"))
 	})
-	inWorld(t, "the side that does not count need not answer", func(w *world) {
+	inWorld(t, "the inactive side need not answer", func(w *world) {
 		a := w.starts()
 		cut(a.toSecond)
 		time.Sleep(3 * view)
 		a.granted(w.ask("k"))
 	})
-	inWorld(t, "who reaches only the side that was left grants nothing there", func(w *world) {
+	inWorld(t, "a process that reaches only the old side grants nothing there", func(w *world) {
 		a := w.starts()
 		cut(a.toSecond)
 		w.switches(standby.Standby)
@@ -88,7 +88,7 @@ func switchLaws(t *testing.T) {
 			}
 		}
 	})
-	inWorld(t, "who reaches only the new side waits as the others do", func(w *world) {
+	inWorld(t, "a process that reaches only the new side waits as long as the others", func(w *world) {
 		a := w.starts()
 		cut(a.toFirst)
 		w.switches(standby.Standby)
@@ -103,7 +103,7 @@ func switchLaws(t *testing.T) {
 			w.Errorf("it was granted after %v", d)
 		}
 	})
-	inWorld(t, "a process that starts after a switch waits for what is left of the quiet time", func(w *world) {
+	inWorld(t, "a process that starts after a switch waits for the rest of the freeze", func(w *world) {
 		w.starts()
 		w.switches(standby.Standby)
 		time.Sleep(quiet / 2)
@@ -117,7 +117,7 @@ func switchLaws(t *testing.T) {
 		time.Sleep(quiet)
 		w.starts().granted(w.ask("k"))
 	})
-	inWorld(t, "the longest lease of all who use it is waited for", func(w *world) {
+	inWorld(t, "the freeze lasts for the longest lease of all processes", func(w *world) {
 		w.starts(standby.LongestLease(10 * longest))
 		a := w.starts()
 		time.Sleep(view)
@@ -129,7 +129,7 @@ func switchLaws(t *testing.T) {
 		time.Sleep(2 * longest)
 		a.granted(w.ask("k"))
 	})
-	inWorld(t, "who needs longer leases than the others is granted none before all know", func(w *world) {
+	inWorld(t, "a process with longer leases is granted none before the record says so", func(w *world) {
 		w.starts()
 		a := w.starts(standby.LongestLease(10 * longest))
 		a.granted(w.ask("k"))
@@ -144,7 +144,7 @@ func switchLaws(t *testing.T) {
 		time.Sleep(view)
 		a.granted(w.ask("a"))
 	})
-	inWorld(t, "a release after a switch goes to where the hold is", func(w *world) {
+	inWorld(t, "a release after a switch reaches the side of the hold", func(w *world) {
 		a := w.starts()
 		r, s := w.ask("k"), w.ask("s")
 		a.granted(r)
@@ -164,7 +164,7 @@ func switchLaws(t *testing.T) {
 			w.Errorf("release: %+v, %v", p, err)
 		}
 	})
-	inWorld(t, "a renewal after a switch says so", func(w *world) {
+	inWorld(t, "a renewal after a switch fails with ErrSwitched", func(w *world) {
 		a := w.starts()
 		r, c := w.ask("k"), w.claim("c")
 		a.granted(r)
@@ -195,7 +195,7 @@ func switchLaws(t *testing.T) {
 			w.Errorf("counted: %+v", s)
 		}
 	})
-	inWorld(t, "no lease is longer than is waited for", func(w *world) {
+	inWorld(t, "no lease is longer than the freeze allows", func(w *world) {
 		a := w.starts()
 		r, c := w.ask("k"), w.claim("c")
 		r.Lease, c.Lease = longest+1, longest+1
@@ -207,7 +207,7 @@ func switchLaws(t *testing.T) {
 			}
 		}
 	})
-	inWorld(t, "who cannot tell others of its longer leases is granted none", func(w *world) {
+	inWorld(t, "a process that cannot record its longer leases is granted none", func(w *world) {
 		w.starts()
 		a := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.LongestLease(10*longest), standby.View(view))
 		time.Sleep(view)
@@ -215,7 +215,7 @@ func switchLaws(t *testing.T) {
 			w.Errorf("got %+v, %v", g, err)
 		}
 	})
-	inWorld(t, "a switch of which the side that counts cannot be told has changed nothing", func(w *world) {
+	inWorld(t, "a switch that cannot write to the active side changes nothing", func(w *world) {
 		a := w.starts()
 		operator := join(w, &meddled{Engine: w.primary, mute: true}, w.secondary, standby.Operator())
 		var untold *standby.PartialSwitchError
@@ -228,7 +228,7 @@ func switchLaws(t *testing.T) {
 		}
 		a.granted(w.ask("k"))
 	})
-	inWorld(t, "who switches while another does is told so", func(w *world) {
+	inWorld(t, "a concurrent switch gets a conflict", func(w *world) {
 		w.starts()
 		m := &meddled{Engine: w.primary}
 		operator := join(w, m, w.secondary, standby.Operator())
@@ -240,7 +240,7 @@ func switchLaws(t *testing.T) {
 			w.Errorf("the state is %+v", st)
 		}
 	})
-	inWorld(t, "of two who switch at once one does", func(w *world) {
+	inWorld(t, "of two concurrent switches one succeeds", func(w *world) {
 		w.starts()
 		rival := join(w, w.primary, w.secondary, standby.Operator(), standby.Name("rival"))
 		var failed atomic.Int32
@@ -262,7 +262,7 @@ func switchLaws(t *testing.T) {
 			w.Errorf("%d conflicts, and the state is %+v and %+v", failed.Load(), st, rival.State())
 		}
 	})
-	inWorld(t, "a side that forgets is told again", func(w *world) {
+	inWorld(t, "a side that lost its record gets it again", func(w *world) {
 		a := w.starts()
 		w.switches(standby.Standby)
 		empty := memory.New()
@@ -276,8 +276,8 @@ func switchLaws(t *testing.T) {
 	})
 }
 
-// meddled is an engine whose notes cannot be written, or are by somebody else after
-// they were read.
+// meddled is an engine whose notes cannot be written, or are overwritten by another
+// process after a read.
 type meddled struct {
 	*memory.Engine
 	mute  bool

@@ -14,14 +14,14 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// What the tests choose so that the quiet time is about six seconds.
+// With these values the freeze is about six seconds.
 const (
 	longest = 5 * time.Second
 	view    = time.Second
 	quiet   = longest + view
 )
 
-// A world is two engines that all processes of a test share.
+// A world is the two engines that all processes of a test share.
 type world struct {
 	*testing.T
 	primary, secondary *memory.Engine
@@ -29,7 +29,7 @@ type world struct {
 	attempts           int
 }
 
-// A process has its own way to each of the two, which can be cut.
+// A process has its own connection to each of the two, which can be cut.
 type process struct {
 	*standby.Engine
 	world    *world
@@ -48,7 +48,7 @@ func inWorld(t *testing.T, sentence string, test func(w *world)) {
 	})
 }
 
-// starts begins a process.
+// starts starts a process.
 func (w *world) starts(opts ...standby.Option) *process {
 	w.Helper()
 	p := &process{world: w, toFirst: enginetest.NewFaulty(w.primary), toSecond: enginetest.NewFaulty(w.secondary)}
@@ -56,7 +56,7 @@ func (w *world) starts(opts ...standby.Option) *process {
 	return p
 }
 
-// cut lets nothing through any more.
+// cut cuts a connection.
 func cut(f *enginetest.Faulty) {
 	for _, op := range []enginetest.Op{
 		enginetest.OpAcquire, enginetest.OpRenew, enginetest.OpRelease, enginetest.OpAbandon, enginetest.OpNote, enginetest.OpProbe,
@@ -66,7 +66,7 @@ func cut(f *enginetest.Faulty) {
 	}
 }
 
-// switches demands that the operator can.
+// switches requires that the operator can switch.
 func (w *world) switches(to standby.Side) standby.Report {
 	w.Helper()
 	r, err := w.operator.Switch(context.Background(), to)
@@ -76,20 +76,20 @@ func (w *world) switches(to standby.Side) standby.Report {
 	return r
 }
 
-// ask is a new acquisition.
+// ask returns a new request.
 func (w *world) ask(key string) engine.Request {
 	w.attempts++
 	id := fmt.Sprint(w.attempts)
 	return engine.Request{Key: key, Holder: "5ba00000-0000-4000-8000-00000000000a:" + id, Attempt: id, Lease: longest}
 }
 
-// claim is a new claim.
+// claim returns a new claim.
 func (w *world) claim(key string) engine.Claim {
 	w.attempts++
 	return engine.Claim{Key: key, Attempt: fmt.Sprint(w.attempts), Lease: longest, Retain: time.Hour}
 }
 
-// granted demands that p is granted r.
+// granted requires that p is granted r.
 func (p *process) granted(r engine.Request) engine.Grant {
 	p.world.Helper()
 	g, err := p.Acquire(context.Background(), r)
@@ -99,7 +99,7 @@ func (p *process) granted(r engine.Request) engine.Grant {
 	return g
 }
 
-// refused demands that p is refused r with an error that matches want.
+// refused requires that p is refused with an error that matches want.
 func (p *process) refused(r engine.Request, want error) error {
 	p.world.Helper()
 	g, err := p.Acquire(context.Background(), r)
@@ -109,7 +109,7 @@ func (p *process) refused(r engine.Request, want error) error {
 	return err
 }
 
-// heldOn reports whether somebody holds the key on one of the two.
+// heldOn reports whether the key is held on a side.
 func heldOn(t testing.TB, e *memory.Engine, key string) bool {
 	t.Helper()
 	l, err := e.Inspect(context.Background(), key)
@@ -119,7 +119,7 @@ func heldOn(t testing.TB, e *memory.Engine, key string) bool {
 	return len(l.Holders) > 0
 }
 
-// found demands what a claim is told.
+// found requires the state that a claim finds.
 func (p *process) found(c engine.Claim, state engine.State, result string) engine.Record {
 	p.world.Helper()
 	r, err := p.Capabilities().Ledger.Claim(context.Background(), c)
@@ -129,7 +129,7 @@ func (p *process) found(c engine.Claim, state engine.State, result string) engin
 	return r
 }
 
-// settles demands that p can say that c was done: the order is paid.
+// settles requires that p can settle c as done.
 func (p *process) settles(c engine.Claim) {
 	p.world.Helper()
 	o, err := p.Capabilities().Ledger.Settle(context.Background(), engine.Settlement{
