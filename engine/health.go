@@ -18,7 +18,7 @@ type Health struct {
 	Nodes    []Node   // of this engine itself
 	Parts    []Health // the engines it is made of
 	Name     string   // as a part of another engine, such as "standby"
-	Notices  []string // what an operator should know, such as a degraded engine
+	Notices  []string // for operators, such as a degraded engine
 
 	// Timeout bounds a call to the engine.
 	Timeout time.Duration

@@ -23,7 +23,7 @@ func (r *capacity) take() bool {
 	return false
 }
 
-// force uses capacity for one entry even if there is none.
+// force uses capacity for one entry beyond the limit, if need be.
 func (r *capacity) force() { r.used.Add(1) }
 
 func (r *capacity) free(n int) { r.used.Add(int64(-n)) }

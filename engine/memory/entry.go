@@ -17,7 +17,7 @@ type entry struct {
 	fence   uint64
 	expires int64
 	index   int            // in its expiry heap
-	class   class          // what kind of entry it is
+	class   class          // the kind of entry
 	kind    engine.Kind    // the family of a lock, or the kind of a shared hold or waiter
 	shared  *sharedHolders // the holders, if several are allowed; otherwise nil
 }

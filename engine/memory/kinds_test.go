@@ -79,7 +79,7 @@ func TestEveryKindIsBounded(t *testing.T) {
 			wantFull(t, err)
 			standsInLine(t, e, bob)
 			if _, err := e.Abandon(t.Context(), bob); err != nil {
-				t.Errorf("who waits cannot give up in a full engine: %v", err)
+				t.Errorf("a waiter cannot give up in a full engine: %v", err)
 			}
 			wantLen(t, e, 2)
 		}
@@ -189,7 +189,7 @@ func TestSweepFindsExpiredHolders(t *testing.T) {
 			}
 			time.Sleep(time.Duration(random.IntN(int(10 * time.Second))))
 			visit(e)
-			e.Inspect(t.Context(), "a") // who stands in line is looked at when somebody asks
+			e.Inspect(t.Context(), "a") // queues are checked on access
 			over := func(_ string, end time.Time) bool { return !time.Now().Before(end) }
 			maps.DeleteFunc(permits, over)
 			maps.DeleteFunc(places, func(name string, p place) bool { return over(name, p.forgotten) })

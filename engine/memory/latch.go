@@ -39,7 +39,7 @@ func (e *Engine) countDown(r engine.Request) (left int, _ error) {
 	return s.count(l, r.Attempt, now)
 }
 
-// latch returns the latch of r, which it creates if there is none.
+// latch returns the latch of r, which it creates if necessary.
 func (s *shard) latch(r engine.Request, now int64) (*latch, error) {
 	switch l := s.lock(r.Key, now); {
 	case l == nil:

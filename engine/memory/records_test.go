@@ -84,9 +84,9 @@ func (m *modelled) wrong() string {
 		waiting += l.n
 		switch {
 		case l.n == 0 && (l.first != never || len(l.queue) > 0):
-			return "a lane in which nobody waits is not empty"
+			return "an unused bucket is not empty"
 		case l.n > 0 && m.due > l.first:
-			return "somebody ends before it is looked for"
+			return "a record expires before the due time"
 		case l.n > 0 && l.first != m.at(l.queue[l.head].number).expires:
 			return "a lane does not know when its first one ends"
 		}
@@ -95,7 +95,7 @@ func (m *modelled) wrong() string {
 	for r := range m.all {
 		listed++
 		if m.in[string(r.key())] != r {
-			return "somebody is listed who has gone"
+			return "a removed record is listed"
 		}
 	}
 	if n := len(m.in); n != waiting || n != listed || n != m.index.n || n+len(m.spare) != len(m.blocks)*block {
@@ -138,7 +138,7 @@ func TestAll(t *testing.T) {
 func TestLate(t *testing.T) {
 	for span := range int64(8) {
 		if classOf(span) != classOf(8) {
-			t.Fatalf("what is kept for %d has a lane of its own", span)
+			t.Fatalf("a record with retention %d has its own bucket", span)
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -152,7 +152,7 @@ func TestLate(t *testing.T) {
 			t.Fatalf("%d waits with what is kept for longer than %d", a, c)
 		}
 		if classOf(a) == 0 {
-			t.Fatalf("what is kept for %d has no lane", a)
+			t.Fatalf("a record with retention %d has no bucket", a)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestGaps(t *testing.T) {
 		t.Errorf("there are %d places for %d, want a few for one", cap(l.queue), l.n)
 	}
 	if x.expired(100) != stays {
-		t.Error("who stays is not the one who ends")
+		t.Error("the wrong record stays")
 	}
 }
 

@@ -25,7 +25,7 @@ type ticket struct {
 	order    *callOrder
 	key      string
 	node     int
-	previous <-chan struct{} // closed when the previous call has ended; nil if there is none
+	previous <-chan struct{} // closed when the previous call has ended; nil without one
 	ended    chan struct{}
 }
 

@@ -105,7 +105,7 @@ func (w *world) harm(ctx context.Context) {
 		w.fault(s)
 		time.Sleep(w.millis(1500))
 		s.Heal()
-		time.Sleep(150 * time.Millisecond) // what was delayed has arrived
+		time.Sleep(150 * time.Millisecond) // delayed requests have arrived
 		if s.rebooted {
 			s.rebooted = false
 			time.Sleep(recollected)

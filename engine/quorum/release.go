@@ -87,7 +87,7 @@ func (p *releaseVotes) done() bool {
 	return p.replies == p.nodes
 }
 
-// outcome returns the result of the majority. If there is none, some nodes had lost
+// outcome returns the result of the majority. Without one, some nodes had lost
 // the hold before. Then it is Released if a majority may have had it, NotYours if a
 // majority may have another holder, and AlreadyFree otherwise.
 func (p *releaseVotes) outcome(key string) (engine.ReleaseResult, error) {

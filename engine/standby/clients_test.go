@@ -55,7 +55,7 @@ func clientLaws(t *testing.T) {
 			select {
 			case <-wake:
 			case <-time.After(view):
-				w.Error("nobody was told")
+				w.Error("no holder was notified")
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func clientLaws(t *testing.T) {
 			select {
 			case <-wake:
 			case <-time.After(time.Second):
-				w.Error("nobody was woken")
+				w.Error("no waiter was notified")
 			}
 		}
 	})
@@ -125,10 +125,10 @@ func clientLaws(t *testing.T) {
 		_ = hold.Unlock()
 	})
 	for seed := range uint64(4) {
-		inWorld(t, fmt.Sprint("under load no two hold one lock, however it is switched and whoever is cut off; seed ", seed), func(w *world) {
+		inWorld(t, fmt.Sprint("under load a lock never has two holders across switches and cuts; seed ", seed), func(w *world) {
 			storm(w, rand.New(rand.NewPCG(seed, 13)))
 		})
-		inWorld(t, fmt.Sprint("under load no order is begun twice, however it is switched; seed ", seed), func(w *world) {
+		inWorld(t, fmt.Sprint("under load no order begins twice across switches; seed ", seed), func(w *world) {
 			shop(w, rand.New(rand.NewPCG(seed, 31)))
 		})
 	}

@@ -73,7 +73,7 @@ func completionLaws(t *testing.T) {
 	inWorld(t, "a slow switch does not overwrite a newer record", func(w *world) {
 		slow := w.starts(standby.Operator(), standby.Name("slow"))
 		slow.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Delay, After: time.Millisecond, Times: 1})
-		slow.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Hang}) // what is written
+		slow.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Hang}) // the written record
 		time.AfterFunc(view/2, func() { w.switches(standby.Local) })
 		if r, err := slow.Switch(w.Context(), standby.Standby, standby.Force()); !errors.Is(err, engine.ErrConflict) {
 			w.Errorf("switch: %+v, %v", r, err)

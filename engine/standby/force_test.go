@@ -52,7 +52,7 @@ func forceLaws(t *testing.T) {
 		time.Sleep(view)
 		b.refused(w.ask("k"), engine.ErrUnavailable)
 		if n, err := w.primary.ReadNote(w.Context(), "interlock:standby"); err != nil || !contains(n.Text, `"epoch":1`) {
-			w.Errorf("the primary says %+v, %v: nobody has told it", n, err)
+			w.Errorf("the primary says %+v, %v: no switch was written to it", n, err)
 		}
 	})
 	inWorld(t, "a forced switch past an unreachable process may give a lock two holders with two fences", func(w *world) {
@@ -156,7 +156,7 @@ func forceLaws(t *testing.T) {
 		b.refused(w.ask("k"), engine.ErrUnavailable)
 		a.toFirst.Heal()
 		time.Sleep(view)
-		a.refused(w.ask("k"), engine.ErrUnavailable) // what it has granted is to be over first
+		a.refused(w.ask("k"), engine.ErrUnavailable) // its own grants must expire first
 		time.Sleep(quiet + view)
 		if g := a.granted(w.ask("k")); g.Local || a.State().Epoch != 0 || a.State().Side != standby.Primary {
 			w.Errorf("got %+v in %+v", g, a.State())

@@ -57,7 +57,7 @@ func onSide(t testing.TB, side standby.Side) engine.Engine {
 	s.Step(2 * time.Hour)
 	e := join(t, p, s, standby.LongestLease(time.Hour))
 	if side == standby.Local {
-		return e // whose clock is nobody's to step
+		return e // whose clock cannot be stepped
 	}
 	return clocked{e, []*memory.Engine{p, s}}
 }

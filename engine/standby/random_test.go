@@ -37,7 +37,7 @@ type chaos struct {
 
 	mu      sync.Mutex
 	rand    *rand.Rand
-	holder  string    // who has the lock
+	holder  string    // the current holder
 	until   time.Time // for certain
 	grants  int
 	changes int

@@ -18,7 +18,7 @@ type State struct {
 	By    string    // the process or person that switched
 	Used  bool      // a process has used the two engines
 
-	Quiet  time.Time // end of the freeze; zero if there is none
+	Quiet  time.Time // end of the freeze; zero without one
 	Alone  bool      // this process has degraded on its own
 	Closed error     // why nothing is granted now
 	Sides  map[Side]error

@@ -18,6 +18,7 @@ func TestLocks(t *testing.T) {
 		w := open(t)
 		hold := w.lock(w.client.Mutex("order:42"))
 		w.lock(w.client.RWMutex("stock:1").Read())
+		w.registered("order:42")
 		var list admin.Locks
 		w.get("/api/v1/locks?pattern=order:*").into(&list)
 		if len(list.Locks) != 1 || list.Next != "" {
@@ -149,4 +150,21 @@ func TestLocks(t *testing.T) {
 		w.get("/api/v1/nothing").problem(404, admin.NotFound)
 		w.call("DELETE", "/api/v1/locks", nil).problem(405, admin.MethodNotAllowed)
 	})
+}
+
+// registered waits until the client that holds key is known to the engine: a client
+// registers in the background.
+func (w *world) registered(key string) {
+	w.t.Helper()
+	for range 2000 {
+		info, err := w.client.Inspect(w.t.Context(), key)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(info.Holders) > 0 && info.Holders[0].Client != nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("the holder of %q did not register", key)
 }
