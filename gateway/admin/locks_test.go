@@ -154,7 +154,7 @@ func TestLocks(t *testing.T) {
 
 // registered waits until the client that holds key is known to the engine: a client
 // registers in the background.
-func (w *world) registered(key string) {
+func (w *fixture) registered(key string) {
 	w.t.Helper()
 	for range 2000 {
 		info, err := w.client.Inspect(w.t.Context(), key)
