@@ -16,11 +16,18 @@ part() {
   local name=$1 began=$SECONDS code=0
   shift
   printf '\n== %s\n' "$name"
-  set +e # not `if "$@"`, which would switch off -e inside of it
-  (set -e; "$@")
+  set +e # not `if alone "$@"`, which would switch off -e inside of it
+  (alone "$@")
   code=$?
   set -e
   record "$name" "$code" $((SECONDS - began))
+}
+
+# alone COMMAND… runs a command in a subshell, which stops at an error or at Ctrl-C.
+alone() {
+  set -e
+  trap 'exit 130' INT # a child may end by itself at Ctrl-C; the next must not start
+  "$@"
 }
 
 # twice COMMAND… runs a command again if it fails. It is for parts that work in real
@@ -28,11 +35,11 @@ part() {
 twice() {
   local code
   set +e
-  (set -e; "$@")
+  (alone "$@")
   code=$?
-  if [ "$code" -ne 0 ] && [ "$code" -ne "$nothing" ]; then
-    printf '\n-- it failed with status %d: second try\n' "$code"
-    (set -e; "$@")
+  if [ "$code" -ne 0 ] && [ "$code" -ne "$nothing" ] && [ "$code" -ne 130 ]; then
+    printf '\n-- failed with status %d: second try\n' "$code"
+    (alone "$@")
     code=$?
     [ "$code" -ne 0 ] || code=$second
   fi
@@ -62,7 +69,7 @@ beside() {
   (
     began=$SECONDS
     set +e
-    (set -e; "$@") >"$log" 2>&1
+    (alone "$@") >"$log" 2>&1
     echo "$? $((SECONDS - began))" >"$log.end"
   ) &
   aside[$name]="$! $log"
