@@ -9,8 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// A Package is what the check needs to know of one: paths as the go command
-// prints them.
+// A Package is one that the go command lists, with its imports.
 type Package struct {
 	ImportPath   string
 	Imports      []string
@@ -18,37 +17,27 @@ type Package struct {
 	XTestImports []string
 }
 
-// Check returns a line for each import that is against the arrows.
+// Check returns a line for each import that no room allows.
 func Check(pkgs []Package) []string {
 	var wrong []string
 	for _, p := range pkgs {
-		from, ok := ours(p.ImportPath)
+		from, ok := Ours(p.ImportPath)
 		if !ok {
 			continue
 		}
-		a, ok := arrowOf(from)
+		room, ok := Of(from)
 		if !ok {
-			wrong = append(wrong, from+": has no line in internal/tools/archtest")
+			wrong = append(wrong, from+": has no room in internal/tools/archtest")
 			continue
 		}
 		if slices.Contains(p.Imports, "testing") && !slices.Contains(testers, from) {
 			wrong = append(wrong, from+": imports testing outside of a test")
 		}
-		wrong = append(wrong, stray(from, "imports", p.Imports, a.code)...)
-		allowed := slices.Concat(a.code, a.tests, []string{from})
+		wrong = append(wrong, stray(from, "imports", p.Imports, room.Code)...)
+		allowed := slices.Concat(room.Code, room.Tests, []string{from})
 		wrong = append(wrong, stray(from, "imports in a test", slices.Concat(p.TestImports, p.XTestImports), allowed)...)
 	}
 	return wrong
-}
-
-// arrowOf returns the most exact line for a package.
-func arrowOf(pkg string) (best arrow, ok bool) {
-	for _, a := range arrows {
-		if covers(a.from, pkg) && (!ok || len(a.from) > len(best.from)) {
-			best, ok = a, true
-		}
-	}
-	return best, ok
 }
 
 // stray returns a line for each of our packages in imports that no pattern covers.
@@ -56,7 +45,7 @@ func stray(from, how string, imports, patterns []string) []string {
 	var wrong []string
 	slices.Sort(imports)
 	for _, p := range slices.Compact(imports) {
-		to, ok := ours(p)
+		to, ok := Ours(p)
 		if ok && !slices.ContainsFunc(patterns, func(pattern string) bool { return covers(pattern, to) }) {
 			wrong = append(wrong, fmt.Sprintf("%s: %s %s", from, how, to))
 		}
@@ -64,8 +53,9 @@ func stray(from, how string, imports, patterns []string) []string {
 	return wrong
 }
 
-// ours makes an import path relative to the root, if the package is ours.
-func ours(importPath string) (string, bool) {
+// Ours makes an import path relative to the root. It reports whether the package is
+// ours.
+func Ours(importPath string) (string, bool) {
 	if importPath == repo.Path {
 		return ".", true
 	}

@@ -22,44 +22,44 @@ func TestCheck(t *testing.T) {
 		pkg  archtest.Package
 		want []string
 	}{
-		"the root may import the contract and its default engine": {
+		"the root imports the contract and its default engine": {
 			archtest.Package{ImportPath: repo.Path, Imports: append(at("engine", "engine/memory"), "context")}, nil},
-		"the root may not import another engine": {
+		"the root imports no other engine": {
 			archtest.Package{ImportPath: repo.Path, Imports: []string{redis}},
 			[]string{".: imports engine/redisengine"}},
-		"the contract imports nothing of ours": {
+		"the contract imports none of our packages": {
 			archtest.Package{ImportPath: engine, Imports: []string{repo.Path}},
 			[]string{"engine: imports ."}},
-		"an engine may not import another": {
+		"an engine imports no other engine": {
 			archtest.Package{ImportPath: redis, Imports: []string{engine, memory}},
 			[]string{"engine/redisengine: imports engine/memory"}},
-		"nor the laws, outside of a test": {
+		"an engine imports the laws in tests only": {
 			archtest.Package{ImportPath: memory, Imports: at("engine/enginetest")},
 			[]string{"engine/memory: imports engine/enginetest"}},
-		"but in one": {
+		"the tests of an engine import the laws": {
 			archtest.Package{ImportPath: memory, XTestImports: append(at("engine/enginetest", "engine/memory"), "testing")}, nil},
-		"tests have arrows too": {
+		"tests of an engine import no other engine": {
 			archtest.Package{ImportPath: memory, TestImports: []string{redis}},
 			[]string{"engine/memory: imports in a test engine/redisengine"}},
-		"no library imports testing": {
+		"the library does not import testing": {
 			archtest.Package{ImportPath: repo.Path, Imports: []string{"testing"}},
 			[]string{".: imports testing outside of a test"}},
-		"the laws do": {
+		"the laws import testing": {
 			archtest.Package{ImportPath: at("engine/enginetest")[0], Imports: []string{"testing"}}, nil},
-		"the command imports what it likes": {
+		"the command imports everything": {
 			archtest.Package{ImportPath: at("cmd/interlock/demo")[0], Imports: []string{redis, repo.Path}}, nil},
-		"nobody imports the command": {
+		"the library does not import the command": {
 			archtest.Package{ImportPath: at("guard")[0], Imports: at("cmd/interlock/demo")},
 			[]string{"guard: imports cmd/interlock/demo"}},
-		"a package without a place gets none": {
+		"every package needs a room": {
 			archtest.Package{ImportPath: at("enginex")[0]},
-			[]string{"enginex: has no line in internal/tools/archtest"}},
-		"other people's packages are theirs": {
+			[]string{"enginex: has no room in internal/tools/archtest"}},
+		"packages of other modules are ignored": {
 			archtest.Package{ImportPath: "example.com/interlock", Imports: []string{repo.Path}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := archtest.Check([]archtest.Package{c.pkg}); !slices.Equal(got, c.want) {
-				t.Errorf("the check says %q, want %q", got, c.want)
+				t.Errorf("Check returns %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// TestImports walks all packages of all modules in the repository.
+// TestImports checks all packages of all modules.
 func TestImports(t *testing.T) {
 	root, modules := repository(t)
 	args := []string{"list", "-e", "-deps", "-json=ImportPath,Imports,TestImports,XTestImports"}
@@ -37,7 +37,7 @@ func TestImports(t *testing.T) {
 	}
 	for _, path := range []string{repo.Path, repo.Path + "/engine"} {
 		if !slices.ContainsFunc(pkgs, func(p archtest.Package) bool { return p.ImportPath == path }) {
-			t.Fatalf("the walk did not come by %s", path)
+			t.Fatalf("go list does not list %s", path)
 		}
 	}
 	for _, line := range archtest.Check(pkgs) {
@@ -45,7 +45,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// A module file as the go command prints it, and a workspace likewise.
+// A modFile is a go.mod or a go.work file as the go command prints it.
 type modFile struct {
 	Require []requirement
 	Replace []replace
@@ -61,7 +61,7 @@ type replace struct {
 	Old, New struct{ Path, Version string }
 }
 
-// TestModules checks what the module files say of each other.
+// TestModules checks the requirements and replacements of all module files.
 func TestModules(t *testing.T) {
 	root, modules := repository(t)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
@@ -72,14 +72,14 @@ func TestModules(t *testing.T) {
 	for _, m := range modules {
 		file := edit(t, root, "mod", filepath.Join(root, m.Dir, "go.mod"))
 		if len(file.Replace) > 0 {
-			t.Errorf("%s/go.mod replaces a module, which breaks go install …@version", m.Dir)
+			t.Errorf("%s/go.mod has a replace line, which breaks go install …@version", m.Dir)
 		}
 		if m.Dir == "." && len(file.Require) > 0 {
 			t.Errorf("the root module requires %v", file.Require)
 		}
 		for _, r := range file.Require {
 			if !r.Indirect && !strings.HasPrefix(r.Path, repo.Path) && !strings.Contains(reasons, "https://"+major.ReplaceAllString(r.Path, "")) {
-				t.Errorf("%s/go.mod requires %s, and docs/dependencies.md does not say why", m.Dir, r.Path)
+				t.Errorf("%s/go.mod requires %s, which docs/dependencies.md does not explain", m.Dir, r.Path)
 			}
 		}
 	}

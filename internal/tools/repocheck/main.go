@@ -43,6 +43,7 @@ var checks = []check{
 	{"snippets", true, snippets},
 	{"requirements", true, requirements},
 	{"traps", false, traps},
+	{"graph", true, graph},
 	{"mentions", false, mentions},
 	{"prose", false, prose},
 }

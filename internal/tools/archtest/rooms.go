@@ -1,0 +1,96 @@
+// Package archtest checks that the imports between our packages point the way the
+// design says. Packages above an engine know the engine contract, an engine knows
+// nothing above it, and the root module has no dependencies.
+package archtest
+
+import "strings"
+
+// A Room is a package, what it is for, and which of our packages it may import.
+// Paths are relative to the root module: "." is the root, "x/..." is x and
+// everything below it, "..." is everything.
+type Room struct {
+	Path  string
+	Does  string   // one line of docs/architecture.md
+	Code  []string // what the package may import
+	Tests []string // what its tests may import as well
+}
+
+// Imports that several rooms share.
+var (
+	laws   = []string{"engine/enginetest"}
+	server = []string{"engine/enginetest", "engine/memory", "internal/testing/redistest", "internal/testing/faultnet", "."}
+	http   = []string{"engine/memory", "interlocktest"}
+	parts  = []string{"internal/backoff", "internal/detach", "internal/lazyctx", "internal/retry", "internal/taskgroup", "internal/trace", "internal/watchdog"}
+)
+
+// Product lists the packages that users import or run. For a package in several
+// rooms, the longest path counts. A package without a room is an error, so a new
+// package gets its room first.
+var Product = []Room{
+	{"engine", "the contract of a backend", nil, laws},
+	{"engine/memory", "the embedded engine: the default and the reference", []string{"engine"}, laws},
+	{"engine/redisengine", "the engine on Redis and Valkey", []string{"engine"}, append([]string{"engine/quorum", "engine/standby"}, server...)},
+	{"engine/redisengine/goredis", "the same on a go-redis client", []string{"engine", "engine/redisengine"}, server},
+	{"engine/quorum", "one engine of several: a majority decides", []string{"engine"}, append([]string{"engine/memory"}, laws...)},
+	{"engine/standby", "one engine of two, with a switch between them", []string{"engine", "engine/memory"}, append([]string{".", "guard", "engine/enginetest/history"}, laws...)},
+	{"doctor", "advice on an engine's settings", []string{"engine"}, nil},
+
+	{"internal/backoff", "pauses between retries", nil, nil},
+	{"internal/detach", "contexts that outlive their caller, for clean-up", nil, nil},
+	{"internal/lazyctx", "a cancellable context that is cheap until Done is called", nil, nil},
+	{"internal/taskgroup", "background tasks that Close waits for", nil, nil},
+	{"internal/trace", "several trace functions as one", nil, nil},
+	{"internal/watchdog", "renewal of leases", []string{"engine", "internal/backoff", "internal/detach"}, []string{"internal/taskgroup"}},
+	{"internal/retry", "retries that locks and guards share", []string{"engine", "internal/backoff", "internal/watchdog"}, nil},
+
+	{".", "locks: mutex, read-write mutex, semaphore, latch", append([]string{"engine", "engine/memory"}, parts...), laws},
+	{"guard", "operations that run once", append([]string{".", "engine", "engine/memory"}, parts...), laws},
+	{"interlockhttp", "middleware and a client for HTTP", []string{"guard", ".", "engine", "internal/backoff"}, http},
+	{"rule", "locks and guards as text: templates, durations, messages", []string{"guard", ".", "engine"}, nil},
+	{"woven", "the functions that directives call", []string{"rule", "guard", ".", "engine"}, append([]string{"engine/enginetest"}, http...)},
+	{"on", "marks a file with directives", []string{"woven"}, nil},
+	{"weave/...", "compiles directives, and lints them", []string{"weave/...", "rule", "woven", "guard", "."}, []string{"engine/memory"}},
+	{"gateway/config", "the gateway's YAML file", []string{"rule", "interlockhttp", "guard"}, nil},
+	{"gateway", "the reverse proxy", []string{"gateway/config", "rule", "interlockhttp", "guard", ".", "engine"}, http},
+	{"gateway/admin", "the API for operators", []string{"gateway", "gateway/config", "engine/standby", "doctor", "interlockhttp", "guard", ".", "engine"}, http},
+	{"cmd/interlock/...", "the command: proxy, demo, doctor, exec, weaving", []string{"..."}, nil},
+}
+
+// Proof lists the packages that test the others.
+var Proof = []Room{
+	{"engine/enginetest", "the laws that every engine keeps", []string{"engine"}, []string{"engine/memory"}},
+	{"engine/enginetest/history", "a linearizability checker", nil, nil},
+	{"interlocktest", "an engine that fails on command, for users' tests", []string{".", "guard", "engine", "engine/enginetest", "engine/memory"}, nil},
+	{"internal/testing/...", "Redis servers, networks with faults, users outside of this repository", []string{"internal/..."}, nil},
+	{"internal/tools/...", "the checks of this repository, and mutants", []string{"internal/..."}, nil},
+	{"torture/...", "many processes, faults and load on real servers", []string{"..."}, nil},
+	{"interop/...", "locks shared with Redisson in Java", []string{"..."}, nil},
+	{"bench/...", "measurements beside other libraries", []string{"..."}, nil},
+}
+
+// testers lists the packages that may import testing outside of a test. In any other
+// package it would add its flags to users' programs.
+var testers = []string{"engine/enginetest", "interlocktest", "internal/testing/redistest", "internal/testing/faultnet"}
+
+// Of returns the room of a package, whose path is relative to the root.
+func Of(pkg string) (room Room, ok bool) {
+	for _, rooms := range [][]Room{Product, Proof} {
+		for _, r := range rooms {
+			if covers(r.Path, pkg) && (!ok || len(r.Path) > len(room.Path)) {
+				room, ok = r, true
+			}
+		}
+	}
+	return room, ok
+}
+
+// covers reports whether a pattern stands for a package.
+func covers(pattern, pkg string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if below, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == below || strings.HasPrefix(pkg, below+"/")
+	}
+	return pkg == pattern
+}
