@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A state is how far a law has come.
+// A state is the state of a law.
 type state string
 
 const (
 	running state = "running"
-	paused  state = "paused" // for others to run beside it
+	paused  state = "paused" // waits for parallel laws
 	passed  state = "passed"
 	failed  state = "failed"
 	skipped state = "skipped"
 )
 
-// laws are the states of the laws, by name: the path of the subtest in TestLaws.
+// laws holds the states of the laws by name, the path of the subtest in TestLaws.
 type laws map[string]state
 
 var (
@@ -28,8 +28,8 @@ var (
 	}
 )
 
-// read makes out what became of the laws from what the tests printed. A test
-// that only groups others is no law.
+// read returns the states of the laws from the output of the tests. A subtest that
+// only groups others is not a law.
 func read(out string) laws {
 	found := make(laws)
 	for line := range strings.Lines(out) {
@@ -51,7 +51,7 @@ func read(out string) laws {
 	return found
 }
 
-// having returns the laws in a state, sorted.
+// having returns the laws with a state, sorted.
 func (l laws) having(s state) (names []string) {
 	for name, is := range l {
 		if is == s {
@@ -62,7 +62,7 @@ func (l laws) having(s state) (names []string) {
 	return names
 }
 
-// pattern matches the laws with these names and nothing else.
+// pattern returns a -run pattern that matches exactly these laws.
 func pattern(names []string) string {
 	var alternatives []string
 	for _, name := range names {

@@ -1,11 +1,14 @@
-// Command mutants shows that the laws have teeth: it plants one bug after
-// another, runs the laws, and tells which of them noticed.
+// Command mutants tests the tests. It plants one bug after another and checks that
+// a law or a test fails.
 //
-//	go run ./internal/tools/mutants [-list] [-set memory|records|client|guard|http|quorum|standby|woven|redis] [-run regexp]
+//	go run ./internal/tools/mutants -set client [-list] [-run regexp]
+//	go run ./internal/tools/mutants -generated 20 [-pkg guard]
 //
-// It fails if a bug survives, or if there is a law that no bug broke. The bugs
-// are patches that only the compiler sees (go test -overlay), so the source has
-// no switch for any of them.
+// A set holds hand-written bugs, as patches in sets/*.txt. It fails if one of them
+// survives, or if a law was broken by none. With -generated the bugs are made from
+// the syntax tree; survivors are listed.
+//
+// Only the compiler sees a bug (go test -overlay): the source has no switch for it.
 package main
 
 import (
@@ -30,7 +33,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	list := flags.Bool("list", false, "list the mutants and run none")
-	name := flags.String("set", "memory", "which `set` of mutants to run: memory, records, client, guard, http, quorum, standby, woven or redis")
+	name := flags.String("set", "memory", "which `set` of mutants to run")
 	only := flags.String("run", "", "run only the mutants whose name matches this `regexp`")
 	generated := flags.Int("generated", 0, "try `n` generated mutants of each package instead of a set")
 	pkg := flags.String("pkg", "", "with -generated, only those of the package in this `directory`")

@@ -56,41 +56,41 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("got %v, want the survivor and the tame law", err)
 	}
 	if err := v.err(false); strings.Contains(err.Error(), "tame") {
-		t.Errorf("got %v: of some mutants it cannot be said which laws are tame", err)
+		t.Errorf("got %v: with some mutants only, laws must not be called tame", err)
 	}
 }
 
-// TestMutantsFitTheSource is what tells at once when a change makes a mutant
-// meaningless; that they are killed takes longer to show.
+// TestMutantsFitTheSource fails at once when a change of the source invalidates a
+// mutant.
 func TestMutantsFitTheSource(t *testing.T) {
 	root, err := rootDir()
 	if err != nil {
 		t.Skip(err)
 	}
-	for _, s := range sets() {
+	for _, s := range allSets(t) {
 		seen := make(map[string]bool)
 		for _, m := range s.mutants {
 			text, err := os.ReadFile(filepath.Join(root, m.file))
 			if err != nil {
 				t.Errorf("%s %s: %v", s.name, m.name, err)
 			} else if n := strings.Count(string(text), m.old); n != 1 || m.old == m.new {
-				t.Errorf("%s %s: its old text is %d times in %s, want once, and another new one", s.name, m.name, n, m.file)
+				t.Errorf("%s %s: its old text occurs %d times in %s, want once, and a different new text", s.name, m.name, n, m.file)
 			}
 			if seen[m.name] || m.why == "" {
-				t.Errorf("%s %s: the name is taken, or there is no reason for it", s.name, m.name)
+				t.Errorf("%s %s: the name is taken, or the reason is missing", s.name, m.name)
 			}
 			seen[m.name] = true
 		}
 	}
 }
 
-// TestTestsOfMutantsExist: a test that was renamed would let its mutants live.
+// TestTestsOfMutantsExist fails when a test was renamed.
 func TestTestsOfMutantsExist(t *testing.T) {
 	root, err := rootDir()
 	if err != nil {
 		t.Skip(err)
 	}
-	for _, s := range sets() {
+	for _, s := range allSets(t) {
 		for mutant, name := range s.tests {
 			pkg, test, _ := strings.Cut(name, ".")
 			files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
@@ -98,8 +98,36 @@ func TestTestsOfMutantsExist(t *testing.T) {
 				text, err := os.ReadFile(file)
 				return err == nil && strings.Contains(string(text), "\nfunc "+test+"(t *testing.T) {\n")
 			}) {
-				t.Errorf("%s %s: there is no test %s: name the one that notices it", s.name, mutant, name)
+				t.Errorf("%s %s: there is no test %s: name the one that fails", s.name, mutant, name)
 			}
+		}
+	}
+}
+
+func allSets(t *testing.T) (all []set) {
+	t.Helper()
+	for _, name := range setNames {
+		s, err := find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestParsePatch(t *testing.T) {
+	m, test, err := parsePatch("a-name: why not\ndir/file.go pkg.TestIt\n \tif x {\n-\t\tf()\n+\t\tg()\n \t}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mutant{name: "a-name", file: "dir/file.go", old: "\tif x {\n\t\tf()\n\t}\n", new: "\tif x {\n\t\tg()\n\t}\n", why: "why not"}
+	if m != want || test != "pkg.TestIt" {
+		t.Errorf("got %+v, %s", m, test)
+	}
+	for _, bad := range []string{"no reason\nfile.go\n-x", "a: b\nfile.go", "a: b\nfile.go\nx"} {
+		if _, _, err := parsePatch(bad); err == nil {
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }

@@ -14,59 +14,65 @@ import (
 	"time"
 )
 
-// A mutant is a bug: in file, new takes the place of old, which must be there
-// exactly once.
+// A mutant is a bug: new replaces old, which must occur in file exactly once.
 type mutant struct {
 	name string // words-with-dashes, unique in its set
 	file string // from the root of the repository
 	old  string
 	new  string
-	why  string // whose mistake it would be, or what it would cost
+	why  string // the mistake it stands for, or its cost
 }
 
-// A set is the mutants that one suite of laws must kill. Where there are no laws,
-// a test is named for each mutant.
+// A set is the mutants that one suite of laws must kill. Without laws, each mutant
+// names its test.
 type set struct {
 	name    string
-	dir     string        // the module that the laws are in, from the root
-	pkg     string        // the package whose TestLaws runs them
+	dir     string        // the module of the laws, from the root
+	pkg     string        // the package of TestLaws
 	timeout time.Duration // for one run of all laws
 	mutants []mutant
 	tests   map[string]string // by the name of the mutant; nil if there are laws
 }
 
-func sets() []set {
-	return []set{
-		{"memory", ".", "./engine/memory", 30 * time.Second, memoryMutants, nil},
-		tested("records", 30*time.Second, recordsMutants),
-		{"client", ".", ".", 15 * time.Second, slices.Concat(clientMutants, kindMutants, endingMutants), nil},
-		{"guard", ".", "./guard", 15 * time.Second, slices.Concat(guardMutants, nearMutants), nil},
-		tested("http", 30*time.Second, slices.Concat(httpAskMutants, httpAnswerMutants)),
-		{"quorum", ".", "./engine/quorum", 30 * time.Second, quorumMutants, nil},
-		{"standby", ".", "./engine/standby", 30 * time.Second, standbyMutants, nil},
-		tested("woven", time.Minute, slices.Concat(ruleMutants, wovenMutants, weaveMutants)),
-		{"redis", "engine/redisengine", ".", 4 * time.Minute, redisMutants, nil},
-	}
-}
+// setNames are the sets in the order of make mutants.
+var setNames = []string{"memory", "records", "client", "guard", "http", "quorum", "standby", "woven", "redis"}
 
+// find reads a set.
 func find(name string) (set, error) {
-	for _, s := range sets() {
-		if s.name == name {
-			return s, nil
-		}
+	s := set{name: name, dir: ".", timeout: 30 * time.Second}
+	switch name {
+	case "memory", "quorum", "standby":
+		s.pkg = "./engine/" + name
+	case "client":
+		s.pkg, s.timeout = ".", 15*time.Second
+	case "guard":
+		s.pkg, s.timeout = "./guard", 15*time.Second
+	case "redis":
+		s.dir, s.pkg, s.timeout = "engine/redisengine", ".", 4*time.Minute
+	case "woven":
+		s.timeout = time.Minute
+	case "records", "http":
+	default:
+		return set{}, fmt.Errorf("there is no set %q: use one of %s", name, strings.Join(setNames, ", "))
 	}
-	return set{}, fmt.Errorf("there is no set %q: use memory, records, client, guard, http, quorum, standby, woven or redis", name)
+	var err error
+	if s.mutants, s.tests, err = readSet(name); err != nil {
+		return set{}, err
+	}
+	if s.pkg != "" { // laws, which need no test
+		s.tests = nil
+	}
+	return s, nil
 }
 
 func matching(ms []mutant, match *regexp.Regexp) []mutant {
 	return slices.DeleteFunc(slices.Clone(ms), func(m mutant) bool { return !match.MatchString(m.name) })
 }
 
-// atOnce is how many mutants are tried at a time: compiling one uses a core
-// while another runs.
+// atOnce is how many mutants are tried in parallel: one compiles while another runs.
 const atOnce = 2
 
-// try runs the laws on the source as it is, and then on every mutant.
+// try runs the laws on the unchanged source, and then on every mutant.
 func (s set) try(ctx context.Context) (verdict, error) {
 	root, err := rootDir()
 	if err != nil {
@@ -83,13 +89,13 @@ func (s set) try(ctx context.Context) (verdict, error) {
 		return verdict{}, err
 	}
 	if len(sound.failed) > 0 {
-		return verdict{}, fmt.Errorf("the laws do not hold on the source as it is, mend it first: %q", sound.failed)
+		return verdict{}, fmt.Errorf("the laws fail on the unchanged source; fix it first: %q", sound.failed)
 	}
 	v := verdict{laws: sound.passed, kills: make(map[string][]string)}
 	return v, s.tryAll(ctx, root, tmp, &v)
 }
 
-// sound runs the laws, or the tests, on the source as it is.
+// sound runs the laws, or the tests, on the unchanged source.
 func (s set) sound(ctx context.Context, root, tmp string) (outcome, error) {
 	if s.tests != nil {
 		return s.soundTests(ctx, root, tmp)
@@ -97,7 +103,7 @@ func (s set) sound(ctx context.Context, root, tmp string) (outcome, error) {
 	return s.trial(root, tmp, mutant{name: "none"}).run(ctx)
 }
 
-// tryAll tries every mutant, a few at a time.
+// tryAll tries every mutant, a few in parallel.
 func (s set) tryAll(ctx context.Context, root, tmp string, v *verdict) error {
 	var (
 		all   sync.WaitGroup

@@ -9,29 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
-// A notice is a test, and the mutants that it must notice.
-type notice struct {
-	test    string // with its package, such as rule.TestMistakes
-	mutants []mutant
-}
-
-// tested makes a set of mutants of which each breaks a test of its own. Only that
-// one is run: it is there for the bug, and others may take long.
-func tested(name string, timeout time.Duration, notices []notice) set {
-	s := set{name: name, dir: ".", timeout: timeout, tests: map[string]string{}}
-	for _, n := range notices {
-		for _, m := range n.mutants {
-			s.mutants = append(s.mutants, m)
-			s.tests[m.name] = n.test
-		}
-	}
-	return s
-}
-
-// test is the trial of one mutant.
+// test returns the trial of one mutant.
 func (s set) test(root, tmp string, m mutant) trial {
 	pkg, test, _ := strings.Cut(s.tests[m.name], ".")
 	return trial{
@@ -40,7 +20,7 @@ func (s set) test(root, tmp string, m mutant) trial {
 	}
 }
 
-// soundTests runs the tests of all mutants, a package at a time.
+// soundTests runs the tests of all mutants on the unchanged source, by package.
 func (s set) soundTests(ctx context.Context, root, tmp string) (all outcome, _ error) {
 	of := map[string][]string{}
 	for _, m := range s.mutants {
@@ -61,11 +41,11 @@ func (s set) soundTests(ctx context.Context, root, tmp string) (all outcome, _ e
 	return all, nil
 }
 
-// ended finds how a test ended that is no part of another.
+// ended matches the result of a top-level test.
 var ended = regexp.MustCompile(`(?m)^\x16?--- (PASS|FAIL): (\w+) `)
 
-// runTests tells which of the tests failed. One that brings the others down, or
-// does not end, is the one that had begun and not ended.
+// runTests returns which tests failed. A test that began and did not end has crashed
+// or hung.
 func (t trial) runTests(ctx context.Context) (o outcome, _ error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(t.tmp, "laws.test"), "-test.v=test2json", "-test.short",
 		"-test.timeout="+t.timeout.String(), "-test.run=^("+strings.Join(t.tests, "|")+")$")
@@ -84,7 +64,7 @@ func (t trial) runTests(ctx context.Context) (o outcome, _ error) {
 		case results[test] == "PASS":
 			o.passed = append(o.passed, name)
 		case !strings.Contains(string(out), "=== RUN   "+test+"\n"):
-			return outcome{}, fmt.Errorf("there is no test %s, or it is skipped: %w\n%s", name, err, out)
+			return outcome{}, fmt.Errorf("test %s does not exist or was skipped: %w\n%s", name, err, out)
 		default:
 			o.failed = append(o.failed, name)
 		}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A trial is the laws run on one mutant.
+// A trial runs the laws on one mutant.
 type trial struct {
 	mutant  mutant
 	at      int // where its old text begins; zero if that is unique
@@ -22,14 +22,14 @@ type trial struct {
 	pkg     string
 	tmp     string // for this trial alone
 	timeout time.Duration
-	tests   []string // the tests to run, if there are no laws
+	tests   []string // the tests to run without laws
 }
 
-// An outcome is which laws held and which did not.
+// An outcome lists the laws that passed and failed.
 type outcome struct{ passed, failed []string }
 
-// run compiles the tests with the mutant in them, once, and runs them. If a law
-// brings all of them down, the others are tried without it.
+// run compiles the tests with the mutant once and runs them. If a law crashes the
+// process, it runs the others without it.
 func (t trial) run(ctx context.Context) (outcome, error) {
 	if err := t.compile(ctx); err != nil {
 		return outcome{}, err
@@ -57,8 +57,8 @@ func (t trial) run(ctx context.Context) (outcome, error) {
 	}
 }
 
-// culprits tells which of the laws that were running when all came down are to
-// blame: each is run alone, unless there is only one.
+// culprits returns the laws that crash the process, of those that were running: each
+// is run alone, unless there is only one.
 func (t trial) culprits(ctx context.Context, suspects []string) (guilty []string, _ error) {
 	if len(suspects) == 1 {
 		return suspects, nil
@@ -73,12 +73,12 @@ func (t trial) culprits(ctx context.Context, suspects []string) (guilty []string
 		}
 	}
 	if len(guilty) == 0 {
-		return nil, errors.New("the tests crash, and no law by itself does it: run them with the mutant by hand")
+		return nil, errors.New("the tests crash, but no law does so alone: run them with the mutant by hand")
 	}
 	return guilty, nil
 }
 
-// laws runs the tests, and reports whether they came to an early end.
+// laws runs the tests, and reports whether they crashed.
 func (t trial) laws(ctx context.Context, flags ...string) (laws laws, crashed bool, _ error) {
 	flags = append(flags, "-test.v=test2json", "-test.timeout="+t.timeout.String())
 	cmd := exec.CommandContext(ctx, filepath.Join(t.tmp, "laws.test"), flags...)
@@ -94,7 +94,7 @@ func (t trial) laws(ctx context.Context, flags ...string) (laws laws, crashed bo
 	return laws, len(laws.having(running)) > 0, nil
 }
 
-// compile builds the test binary with the mutant laid over the source.
+// compile builds the test binary with the mutant as an overlay.
 func (t trial) compile(ctx context.Context) error {
 	if err := os.Mkdir(t.tmp, 0o755); err != nil {
 		return err
@@ -118,8 +118,7 @@ func (t trial) compile(ctx context.Context) error {
 // errInvalid reports a mutant that does not compile.
 var errInvalid = errors.New("it does not compile")
 
-// overlay writes the file as the mutant wants it, and what tells the compiler to
-// read that instead.
+// overlay writes the changed file and the overlay that replaces the original.
 func (t trial) overlay() (string, error) {
 	path := filepath.Join(t.root, t.mutant.file)
 	text, err := os.ReadFile(path)

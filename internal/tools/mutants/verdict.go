@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A verdict is which mutant broke which laws.
+// A verdict says which mutant broke which laws.
 type verdict struct {
-	laws  []string            // all that hold on the source as it is
+	laws  []string            // all that pass on the unchanged source
 	kills map[string][]string // by mutant
 }
 
-// print writes a line for each law: by what it has been seen to fail, beginning
-// with the mutant that breaks the fewest laws, which is the one it is there for.
+// print writes a line for each law with the mutants that break it. The mutant that
+// breaks the fewest laws comes first.
 func (v verdict) print(w io.Writer) {
 	for _, law := range v.laws {
 		fmt.Fprintf(w, "%s → %s\n", strings.ReplaceAll(law, "_", " "), strings.Join(v.killers(law), ", "))
@@ -44,8 +44,8 @@ func (v verdict) killed() (n int) {
 	return n
 }
 
-// err tells which mutants survived, and if all were tried, which laws no mutant
-// has broken.
+// err reports the mutants that survived and, if all were tried, the laws that no
+// mutant has broken.
 func (v verdict) err(all bool) error {
 	var errs []error
 	for mutant, laws := range v.kills {
