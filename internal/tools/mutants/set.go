@@ -92,7 +92,8 @@ func (s set) try(ctx context.Context) (verdict, error) {
 		return verdict{}, fmt.Errorf("the laws fail on the unchanged source; fix it first: %q", sound.failed)
 	}
 	v := verdict{laws: sound.passed, kills: make(map[string][]string)}
-	return v, s.tryAll(ctx, root, tmp, &v)
+	err = s.tryAll(ctx, root, tmp, &v)
+	return v, err
 }
 
 // sound runs the laws, or the tests, on the unchanged source.
@@ -118,6 +119,10 @@ func (s set) tryAll(ctx context.Context, root, tmp string, v *verdict) error {
 			o, err := s.trial(root, tmp, m).run(ctx)
 			mu.Lock()
 			defer mu.Unlock()
+			if errors.Is(err, errInvalid) {
+				v.invalid = append(v.invalid, fmt.Errorf("mutant %s: %w", m.name, err))
+				return
+			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("mutant %s: %w", m.name, err))
 				return

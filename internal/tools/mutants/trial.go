@@ -127,8 +127,8 @@ func (t trial) overlay() (string, error) {
 	}
 	at := t.at
 	if n := strings.Count(string(text), t.mutant.old); at == 0 && n != 1 {
-		return "", fmt.Errorf("its old text is %d times in %s, want once: rewrite it to fit the file:\n%s",
-			n, t.mutant.file, t.mutant.old)
+		return "", fmt.Errorf("%w: its old text occurs %d times in %s, want once:\n%s",
+			errInvalid, n, t.mutant.file, t.mutant.old)
 	}
 	if at == 0 {
 		at = strings.Index(string(text), t.mutant.old)

@@ -13,6 +13,8 @@ import (
 type verdict struct {
 	laws  []string            // all that pass on the unchanged source
 	kills map[string][]string // by mutant
+
+	invalid []error // mutants that do not compile
 }
 
 // print writes a line for each law with the mutants that break it. The mutant that
@@ -47,7 +49,7 @@ func (v verdict) killed() (n int) {
 // err reports the mutants that survived and, if all were tried, the laws that no
 // mutant has broken.
 func (v verdict) err(all bool) error {
-	var errs []error
+	errs := slices.Clone(v.invalid)
 	for mutant, laws := range v.kills {
 		if len(laws) == 0 {
 			errs = append(errs, fmt.Errorf("mutant %s survived: write the law that it breaks", mutant))
