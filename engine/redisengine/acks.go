@@ -65,7 +65,7 @@ func AckTimeout(d time.Duration) Option {
 
 // acknowledged sends a call that grants something, and waits for replicas if it is
 // to. It returns how many are missing.
-func (e *Engine) acknowledged(ctx context.Context, c *Call) (reply Reply, missing int, err error) {
+func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing int, err error) {
 	if e.acks == NoAcks {
 		reply, err = e.client.Eval(ctx, c)
 		return reply, 0, err
@@ -79,7 +79,7 @@ func (e *Engine) acknowledged(ctx context.Context, c *Call) (reply Reply, missin
 }
 
 // short is the error about a grant that too few replicas have heard of.
-func short(name string, missing int, undone error) error {
+func acksMissing(name string, missing int, undone error) error {
 	text := fmt.Sprintf("%d replicas too few have acknowledged the grant in time", missing)
 	if undone != nil {
 		return fail(name, fmt.Sprintf("%s, and it could not be given back: %v", text, undone), engine.ErrUnknown, undone)
@@ -89,7 +89,7 @@ func short(name string, missing int, undone error) error {
 
 // giveBack undoes a grant that does not count. Its caller may have given up, or may
 // ask again with the same attempt.
-func (e *Engine) giveBack(ctx context.Context, r engine.Request) error {
+func (e *Engine) undoGrant(ctx context.Context, r engine.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.timeout)
 	defer cancel()
 	_, err := e.Release(ctx, r)
@@ -104,7 +104,7 @@ func (e *Engine) acksNeeded(ctx context.Context, key string) (int, error) {
 	home := ""
 	if e.cluster != nil {
 		var err error
-		if home, err = e.cluster.Home(ctx, key); err != nil {
+		if home, err = e.cluster.PrimaryFor(ctx, key); err != nil {
 			return 0, &NotSentError{Err: err}
 		}
 	}
@@ -133,16 +133,16 @@ func (e *Engine) countReplicas(ctx context.Context, key string) (int, error) {
 
 // replicas remembers how many each primary has. One that has been there and is
 // gone is missed: it counts until the engine is opened anew.
-type replicas struct {
-	mu   sync.Mutex
-	of   map[string]int
-	seen map[string]time.Time
+type replicaCounts struct {
+	mu     sync.Mutex
+	counts map[string]int
+	asked  map[string]time.Time
 }
 
 // count returns how many replicas a primary has had at most, asking at times.
-func (r *replicas) count(primary string, ask func() (int, error)) (int, error) {
+func (r *replicaCounts) count(primary string, ask func() (int, error)) (int, error) {
 	r.mu.Lock()
-	n, fresh := r.of[primary], time.Since(r.seen[primary]) < defaultRefresh
+	n, fresh := r.counts[primary], time.Since(r.asked[primary]) < defaultRefresh
 	r.mu.Unlock()
 	if fresh {
 		return n, nil
@@ -153,10 +153,10 @@ func (r *replicas) count(primary string, ask func() (int, error)) (int, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of, r.seen = make(map[string]int), make(map[string]time.Time)
+	if r.counts == nil {
+		r.counts, r.asked = make(map[string]int), make(map[string]time.Time)
 	}
-	n = max(r.of[primary], now)
-	r.of[primary], r.seen[primary] = n, time.Now()
+	n = max(r.counts[primary], now)
+	r.counts[primary], r.asked[primary] = n, time.Now()
 	return n, nil
 }

@@ -31,19 +31,21 @@ func (c *Call) args(args ...string)  { c.Args = append(c.Args, args...) }
 // millis writes durations as whole milliseconds, rounded up: a lease must not
 // end before its time, nor be zero. It remembers the last, since most leases of
 // a program are the same.
-type millis struct{ last atomic.Pointer[written] }
+type millis struct {
+	cached atomic.Pointer[renderedMillis]
+}
 
-type written struct {
+type renderedMillis struct {
 	d    time.Duration
 	text string
 }
 
 func (m *millis) text(d time.Duration) string {
-	if w := m.last.Load(); w != nil && w.d == d {
+	if w := m.cached.Load(); w != nil && w.d == d {
 		return w.text
 	}
-	w := &written{d, strconv.FormatInt(ceil(d), 10)}
-	m.last.Store(w)
+	w := &renderedMillis{d, strconv.FormatInt(ceil(d), 10)}
+	m.cached.Store(w)
 	return w.text
 }
 

@@ -16,7 +16,7 @@ var errServer = errors.New("this server cannot be used")
 
 // check asks the server whether it is one that the engine can work with. A user
 // who may not ask is believed.
-func (e *Engine) check(ctx context.Context, client rueidis.Client, t engine.Topology) error {
+func (e *Engine) checkServer(ctx context.Context, client rueidis.Client, t engine.Topology) error {
 	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
 	if reply, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(reply.Error(), "NOPERM") {
 		return nil

@@ -14,39 +14,39 @@ import (
 // What claim.lua answers besides the states of a record, whose numbers are those
 // of package engine.
 const (
-	isClaimed = iota + int64(engine.Unknown) + 1
-	isDisowned
-	isMismatch
-	isForeign
-	isTaken
+	codeClaimed = iota + int64(engine.Unknown) + 1
+	codeClaimAbandoned
+	codeMismatch
+	codeNotRecord
+	codeTakenOver
 )
 
 // recordItems is how many items there are to what is told about a record.
 const recordItems = 6
 
 // lateClaim is when c comes too late, as [Engine.late] is for a request.
-func (e *Engine) lateClaim(c *engine.Claim) int64 {
+func (e *Engine) claimDeadline(c *engine.Claim) int64 {
 	if c.Retry || e.cluster != nil { // whose nodes have a clock each
 		return 0
 	}
-	return e.clock.in(e.timeout)
+	return e.clock.after(e.timeout)
 }
 
 func isLateClaim(reply Reply) bool { return len(reply.List) == 1 }
 
 // tryClaim sends a claim by itself. With late zero the server looks for a
 // tombstone.
-func (e *Engine) tryClaim(ctx context.Context, name string, c *engine.Claim, late int64) (reply Reply, missing int, err error) {
+func (e *Engine) sendClaim(ctx context.Context, name string, c *engine.Claim, late int64) (reply Reply, missing int, err error) {
 	call := e.call(claimScript)
 	defer call.free()
 	call.keys(e.lockEntry(name), e.resultEntry(name))
 	if late == 0 {
-		call.keys(e.disowned(name, c.Attempt))
+		call.keys(e.claimTombstone(name, c.Attempt))
 	}
-	call.args(e.clock.text(late), ending(c), e.claimTerms(c))
-	reply, missing, err = e.acknowledged(ctx, call)
+	call.args(e.clock.text(late), entrySuffix(c), e.claimTerms(c))
+	reply, missing, err = e.evalAcked(ctx, call)
 	if err == nil {
-		e.clock.saw(claimTime(reply))
+		e.clock.observe(claimTime(reply))
 	}
 	return reply, missing, err
 }
@@ -61,35 +61,35 @@ func claimTime(reply Reply) int64 {
 
 // ending is what the entry of a claim ends with: who made it, and for what. Their
 // lengths come first, so they may be anything.
-func ending(c *engine.Claim) string {
-	return string(measured(measured(make([]byte, 0, 128), c.Attempt), c.Fingerprint))
+func entrySuffix(c *engine.Claim) string {
+	return string(appendSized(appendSized(make([]byte, 0, 128), c.Attempt), c.Fingerprint))
 }
 
 // who is an attempt as it stands in an entry.
-func who(attempt string) string {
-	return string(measured(make([]byte, 0, 64), attempt))
+func entryAttempt(attempt string) string {
+	return string(appendSized(make([]byte, 0, 64), attempt))
 }
 
 // measured appends text behind its length.
-func measured(b []byte, text string) []byte {
+func appendSized(b []byte, text string) []byte {
 	b = strconv.AppendInt(b, int64(len(text)), 10)
 	b = append(b, ':')
 	return append(b, text...)
 }
 
 // terms are texts that differ little from call to call: the last is remembered.
-type terms[T comparable] struct{ last atomic.Pointer[worded[T]] }
+type lastText[T comparable] struct{ last atomic.Pointer[rendered[T]] }
 
-type worded[T comparable] struct {
+type rendered[T comparable] struct {
 	of   T
 	text string
 }
 
-func (t *terms[T]) text(of T, write func(T) string) string {
+func (t *lastText[T]) text(of T, write func(T) string) string {
 	if w := t.last.Load(); w != nil && w.of == of {
 		return w.text
 	}
-	w := &worded[T]{of, write(of)}
+	w := &rendered[T]{of, write(of)}
 	t.last.Store(w)
 	return w.text
 }
@@ -101,7 +101,7 @@ type claimTerms struct {
 
 // claimTerms are the terms of a claim, as claim.lua reads them.
 func (e *Engine) claimTerms(c *engine.Claim) string {
-	return e.claimed.text(claimTerms{c.Lease, c.Retain, c.TakeOver}, func(t claimTerms) string {
+	return e.claimText.text(claimTerms{c.Lease, c.Retain, c.TakeOver}, func(t claimTerms) string {
 		take := 0
 		if t.take {
 			take = 1
@@ -112,7 +112,7 @@ func (e *Engine) claimTerms(c *engine.Claim) string {
 
 // claimed reads what became of a claim: the fence, which is also the time, if it
 // was simply granted, and otherwise what claim.lua says about it.
-func claimed(name string, c *engine.Claim, now int64, about []Item) (engine.Record, error) {
+func parseClaim(name string, c *engine.Claim, now int64, about []Item) (engine.Record, error) {
 	if about == nil {
 		return engine.Record{
 			Key: c.Key, State: engine.Running, Granted: true, Fence: uint64(now), Began: micros(now),
@@ -120,32 +120,32 @@ func claimed(name string, c *engine.Claim, now int64, about []Item) (engine.Reco
 		}, nil
 	}
 	switch about[0].Int {
-	case isDisowned:
+	case codeClaimAbandoned:
 		return engine.Record{}, abandonedError(name)
-	case isMismatch:
+	case codeMismatch:
 		return engine.Record{}, fail(name, "it was claimed for something else", engine.ErrMismatch)
-	case isForeign:
+	case codeNotRecord:
 		return engine.Record{}, notRecord(name)
 	}
-	return record(c.Key, now, about), nil
+	return parseRecord(c.Key, now, about), nil
 }
 
 // boardClaim makes a passenger of a claim.
-func (e *Engine) boardClaim(name string, c *engine.Claim, late int64) *passenger {
-	p := passengers.Get().(*passenger)
-	p.name, p.attempt, p.terms, p.late = name, ending(c), e.claimTerms(c), late
+func (e *Engine) claimItem(name string, c *engine.Claim, late int64) *batchItem {
+	p := batchItems.Get().(*batchItem)
+	p.name, p.attempt, p.terms, p.deadline = name, entrySuffix(c), e.claimTerms(c), late
 	return p
 }
 
 // claimMany makes the claims of a batch. The answer of each is what [claimed]
 // reads, or nothing if the call came too late.
-func (e *Engine) claimMany(batch []*passenger) error {
+func (e *Engine) claimMany(batch []*batchItem) error {
 	c := e.call(claimScript)
 	defer c.free()
 	late := int64(math.MaxInt64)
 	c.args("")
 	for _, p := range batch {
-		late = min(late, p.late)
+		late = min(late, p.deadline)
 		c.keys(e.lockEntry(p.name))
 		c.args(p.attempt, p.terms)
 	}
@@ -158,7 +158,7 @@ func (e *Engine) claimMany(batch []*passenger) error {
 		return err
 	}
 	now := claimTime(reply)
-	e.clock.saw(now)
+	e.clock.observe(now)
 	if isLateClaim(reply) {
 		return nil
 	}

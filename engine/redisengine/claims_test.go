@@ -223,7 +223,7 @@ func TestClaimScript(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	var text string
-	for _, part := range []string{"record", "outline", "claim"} {
+	for _, part := range []string{"record", "record_reply", "claim"} {
 		file, err := os.ReadFile("lua/" + part + ".lua")
 		if err != nil {
 			t.Fatal(err)

@@ -16,17 +16,17 @@ type Cluster interface {
 
 	// Home returns the address of the primary that has a key. It may be what was
 	// so a moment ago, unless Forget was called since.
-	Home(ctx context.Context, key string) (addr string, err error)
+	PrimaryFor(ctx context.Context, key string) (addr string, err error)
 
 	// Primaries returns the addresses of those that have keys, by their first
 	// slots.
 	Primaries(ctx context.Context) ([]Primary, error)
 
 	// Forget lets the next question be asked anew: something has moved.
-	Forget()
+	Invalidate()
 
 	// At returns a client of one node, which is not to be closed.
-	At(addr string) (Client, error)
+	Node(addr string) (Client, error)
 }
 
 // A Primary is a server that has a part of the keys.
@@ -80,7 +80,7 @@ func (e *Engine) shard(key string) int {
 
 // apart returns which of some keys may share a call, as indices: those of one
 // slot in a cluster, and all of them on one server.
-func (e *Engine) apart(keys []string) [][]int {
+func (e *Engine) groupBySlot(keys []string) [][]int {
 	if e.cluster == nil {
 		all := make([]int, len(keys))
 		for i := range all {
@@ -121,14 +121,14 @@ func (e *Engine) scan(ctx context.Context, cursor string, call func(cursor strin
 			at = i
 		}
 	}
-	node, err := e.cluster.At(primaries[at].Addr)
+	node, err := e.cluster.Node(primaries[at].Addr)
 	if err != nil {
 		return Reply{}, "", &NotSentError{Err: err}
 	}
 	reply, next, err = scanOn(ctx, node, cursor, call)
 	switch {
 	case err != nil:
-		e.cluster.Forget()
+		e.cluster.Invalidate()
 	case next != "":
 		next = fmt.Sprintf("%d/%s", primaries[at].First, next)
 	case at+1 < len(primaries):
@@ -154,55 +154,55 @@ func scanOn(ctx context.Context, client Client, cursor string, call func(cursor 
 }
 
 // somewhere returns a client of any node.
-func somewhere(ctx context.Context, c Cluster) (Client, error) {
+func anyNode(ctx context.Context, c Cluster) (Client, error) {
 	primaries, err := c.Primaries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.At(primaries[rand.N(len(primaries))].Addr)
+	return c.Node(primaries[rand.N(len(primaries))].Addr)
 }
 
 // A chorus listens to several nodes of a cluster as if they were one. If one of
 // them is lost, all is begun anew: the slots may have moved. One that cannot be
 // reached keeps nobody from hearing the others.
-type chorus struct {
-	cluster Cluster
-	heard   func(string)
-	nodes   map[string]Listener // by address
-	on      map[string]Listener // by channel
-	lost    chan error
-	over    chan struct{} // closed by Close
+type clusterSubscriber struct {
+	cluster   Cluster
+	onMessage func(string)
+	nodes     map[string]Listener // by address
+	byChannel map[string]Listener // by channel
+	lost      chan error
+	closed    chan struct{} // closed by Close
 
 	watching sync.WaitGroup
 }
 
-// A deafError says which channels are not listened to, while others are.
-type deafError struct {
+// A partialSubscribeError says which channels are not listened to, while others are.
+type partialSubscribeError struct {
 	channels []string
 	err      error
 }
 
-func (e *deafError) Error() string {
+func (e *partialSubscribeError) Error() string {
 	return fmt.Sprintf("%d channels cannot be listened to for now: %v", len(e.channels), e.err)
 }
 
-func (e *deafError) Unwrap() error { return e.err }
+func (e *partialSubscribeError) Unwrap() error { return e.err }
 
 // listen opens what hears messages that are published with m.
-func listen(ctx context.Context, client Client, m PublishMode, heard func(channel string)) (Listener, error) {
+func openListener(ctx context.Context, client Client, m PublishMode, heard func(channel string)) (Listener, error) {
 	c, many := client.(Cluster)
 	if !many {
 		return client.Listen(ctx, m, heard)
 	}
 	if m == Sharded {
-		return &chorus{
-			cluster: c, heard: heard, nodes: make(map[string]Listener), on: make(map[string]Listener),
-			lost: make(chan error, 1), over: make(chan struct{}),
+		return &clusterSubscriber{
+			cluster: c, onMessage: heard, nodes: make(map[string]Listener), byChannel: make(map[string]Listener),
+			lost: make(chan error, 1), closed: make(chan struct{}),
 		}, nil
 	}
-	node, err := somewhere(ctx, c) // nodes tell each other
+	node, err := anyNode(ctx, c) // nodes tell each other
 	if err != nil {
-		c.Forget()
+		c.Invalidate()
 		return nil, err
 	}
 	return node.Listen(ctx, m, heard)
@@ -211,15 +211,15 @@ func listen(ctx context.Context, client Client, m PublishMode, heard func(channe
 // Subscribe implements [Listener]. It sends the channels of each slot to the node
 // that has it. Nodes that are listened to already come first: to connect to one
 // that is down takes its time.
-func (c *chorus) Subscribe(ctx context.Context, channels []string) error {
+func (c *clusterSubscriber) Subscribe(ctx context.Context, channels []string) error {
 	bySlot := make(map[int][]string)
 	for _, ch := range channels {
 		bySlot[Slot(ch)] = append(bySlot[Slot(ch)], ch)
 	}
-	deaf, down := deafError{}, make(map[string]error)
+	deaf, down := partialSubscribeError{}, make(map[string]error)
 	for _, known := range []bool{true, false} {
 		for slot, some := range bySlot {
-			addr, err := c.cluster.Home(ctx, some[0])
+			addr, err := c.cluster.PrimaryFor(ctx, some[0])
 			if err == nil && known && c.nodes[addr] == nil {
 				continue
 			}
@@ -241,7 +241,7 @@ func (c *chorus) Subscribe(ctx context.Context, channels []string) error {
 	if deaf.err == nil {
 		return nil
 	}
-	c.cluster.Forget()
+	c.cluster.Invalidate()
 	if len(c.nodes) == 0 || ctx.Err() != nil {
 		return deaf.err
 	}
@@ -249,14 +249,14 @@ func (c *chorus) Subscribe(ctx context.Context, channels []string) error {
 }
 
 // subscribe asks one node for channels of one slot.
-func (c *chorus) subscribe(ctx context.Context, addr string, channels []string) error {
+func (c *clusterSubscriber) subscribe(ctx context.Context, addr string, channels []string) error {
 	l, known := c.nodes[addr]
 	if !known {
-		node, err := c.cluster.At(addr)
+		node, err := c.cluster.Node(addr)
 		if err != nil {
 			return err
 		}
-		if l, err = node.Listen(ctx, Sharded, c.heard); err != nil {
+		if l, err = node.Listen(ctx, Sharded, c.onMessage); err != nil {
 			return err
 		}
 	}
@@ -272,24 +272,24 @@ func (c *chorus) subscribe(ctx context.Context, addr string, channels []string) 
 		c.watching.Go(func() { c.watch(l) }) // ends with the listener, which Close closes
 	}
 	for _, ch := range channels {
-		c.on[ch] = l
+		c.byChannel[ch] = l
 	}
 	return nil
 }
 
 // Unsubscribe implements [Listener]. It asks whoever was asked for the channels,
 // wherever their slots are by now.
-func (c *chorus) Unsubscribe(ctx context.Context, channels []string) error {
+func (c *clusterSubscriber) Unsubscribe(ctx context.Context, channels []string) error {
 	type part struct {
 		l    Listener
 		slot int
 	}
 	parts := make(map[part][]string)
 	for _, ch := range channels {
-		if l := c.on[ch]; l != nil {
+		if l := c.byChannel[ch]; l != nil {
 			p := part{l, Slot(ch)}
 			parts[p] = append(parts[p], ch)
-			delete(c.on, ch)
+			delete(c.byChannel, ch)
 		}
 	}
 	for p, some := range parts {
@@ -301,24 +301,24 @@ func (c *chorus) Unsubscribe(ctx context.Context, channels []string) error {
 }
 
 // watch passes on that one of the connections has ended.
-func (c *chorus) watch(l Listener) {
+func (c *clusterSubscriber) watch(l Listener) {
 	select {
 	case <-l.Lost():
-		c.cluster.Forget()
+		c.cluster.Invalidate()
 		select {
 		case c.lost <- nil:
 		default:
 		}
-	case <-c.over:
+	case <-c.closed:
 	}
 }
 
 // Lost implements [Listener].
-func (c *chorus) Lost() <-chan error { return c.lost }
+func (c *clusterSubscriber) Lost() <-chan error { return c.lost }
 
 // Close implements [Listener].
-func (c *chorus) Close() error {
-	close(c.over)
+func (c *clusterSubscriber) Close() error {
+	close(c.closed)
 	for _, l := range c.nodes {
 		_ = l.Close()
 	}

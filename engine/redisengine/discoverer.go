@@ -33,14 +33,14 @@ type Topology struct {
 
 	// Visit connects to a server, or to a sentinel. It fails with
 	// errors.ErrUnsupported if the client has no way to get there.
-	Visit func(ctx context.Context, addr string, sentinel bool) (Conn, error)
+	Dial func(ctx context.Context, addr string, sentinel bool) (Conn, error)
 }
 
 // A Conn puts questions to one server.
 type Conn interface {
 	// Ask sends a command once. The answer is as the library has it: a string, an
 	// integer, a slice of such, or a map of them. Errors are as those of [Client].
-	Ask(ctx context.Context, command ...string) (any, error)
+	Do(ctx context.Context, command ...string) (any, error)
 
 	// Close ends the connection, if it was opened by the visit.
 	Close() error

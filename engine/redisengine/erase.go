@@ -23,10 +23,10 @@ func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
 	if err != nil {
 		return engine.Record{}, l.explain(ctx, name, eraseScript, err)
 	}
-	if reply.List[0].Int == isForeign {
+	if reply.List[0].Int == codeNotRecord {
 		return engine.Record{}, notRecord(name)
 	}
-	was := record(key, reply.List[recordItems].Int, reply.List)
+	was := parseRecord(key, reply.List[recordItems].Int, reply.List)
 	was.Result = nil
 	return was, nil
 }

@@ -28,7 +28,7 @@ func fail(name, text string, causes ...error) error {
 	return &failure{text: fmt.Sprintf("redis: %q: %s", name, text), causes: causes}
 }
 
-func lacking(r *engine.Request) error {
+func incompleteError(r *engine.Request) error {
 	return fmt.Errorf("redis: request for %q lacks something: set its Key, Holder, Attempt and a Lease above zero", r.Key)
 }
 
@@ -37,7 +37,7 @@ func abandonedError(name string) error {
 }
 
 func kindError(name string) error {
-	return fail(name, "acquire: "+verdicts["WRONGTYPE"].hint+": the key holds something else than this kind of lock", engine.ErrKind)
+	return fail(name, "acquire: "+replyMeanings["WRONGTYPE"].hint+": the key holds something else than this kind of lock", engine.ErrKind)
 }
 
 func notLock(name string) error {
@@ -62,14 +62,14 @@ func fullError(name string) error {
 func (e *Engine) explain(ctx context.Context, name string, s *Script, err error) error {
 	var reply ReplyError
 	if errors.As(err, &reply) {
-		return answered(name, s, e.unsettled(reply))
+		return replyFailure(name, s, e.unstableSlot(reply))
 	}
 	if ctx.Err() == nil {
 		e.clock.forget() // who answers next may be another server
 	}
 	var unsent *NotSentError
 	if errors.As(err, &unsent) {
-		return e.unsent(ctx, name, unsent.Err)
+		return e.notSent(ctx, name, unsent.Err)
 	}
 	causes := []error{engine.ErrUnknown, err}
 	if done := ctx.Err(); done != nil {
@@ -81,7 +81,7 @@ func (e *Engine) explain(ctx context.Context, name string, s *Script, err error)
 // unsettled turns the answer to a call that was sent from one server of a cluster
 // to the next too often into another: where its slot is has yet to settle. A call
 // about a slot on its way to a server would find some of its keys only.
-func (e *Engine) unsettled(reply ReplyError) ReplyError {
+func (e *Engine) unstableSlot(reply ReplyError) ReplyError {
 	if code := reply.Code(); e.cluster == nil || code != "MOVED" && code != "ASK" {
 		return reply
 	}
@@ -89,7 +89,7 @@ func (e *Engine) unsettled(reply ReplyError) ReplyError {
 }
 
 // unsent explains why a call never left.
-func (e *Engine) unsent(ctx context.Context, name string, err error) error {
+func (e *Engine) notSent(ctx context.Context, name string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fail(name, fmt.Sprintf("gave up before a connection was there: %v", context.Cause(ctx)),
@@ -104,14 +104,14 @@ func (e *Engine) unsent(ctx context.Context, name string, err error) error {
 }
 
 // A verdict is what an error reply means.
-type verdict struct {
+type replyMeaning struct {
 	err  error  // nil if trying again will not help
 	hint string // what to do
 }
 
 // verdicts are the error replies that have a meaning of their own, by their
 // first word.
-var verdicts = map[string]verdict{
+var replyMeanings = map[string]replyMeaning{
 	"WRONGTYPE":   {engine.ErrKind, "use another name, or delete the key if nobody needs it"},
 	"OOM":         {engine.ErrFull, "raise maxmemory, and leave maxmemory-policy at noeviction"},
 	"LOADING":     {engine.ErrUnavailable, "the server is still reading its data; try again soon"},
@@ -130,15 +130,15 @@ var verdicts = map[string]verdict{
 }
 
 // phrases are error replies that have no word of their own to begin with.
-var phrases = map[string]verdict{
+var phrases = map[string]replyMeaning{
 	"max number of clients":             {engine.ErrOverloaded, "raise the server's maxclients, or close what nobody needs"},
-	"The user executing the script can": verdicts["NOPERM"], // Redis 7
+	"The user executing the script can": replyMeanings["NOPERM"], // Redis 7
 }
 
 // answered explains an error that the server gave as its answer. No script fails
 // after it has written, so nothing has happened.
-func answered(name string, s *Script, reply ReplyError) error {
-	v, ok := verdicts[reply.Code()]
+func replyFailure(name string, s *Script, reply ReplyError) error {
+	v, ok := replyMeanings[reply.Code()]
 	for phrase, meaning := range phrases {
 		if strings.Contains(string(reply), phrase) {
 			v, ok = meaning, true
@@ -150,9 +150,9 @@ func answered(name string, s *Script, reply ReplyError) error {
 	return fail(name, fmt.Sprintf("%s: %s: %v", s.Name, v.hint, reply), v.err, reply)
 }
 
-// notOurs reports whether err ends some context, but not ctx: that of whoever
+// otherContextEnded reports whether err ends some context, but not ctx: that of whoever
 // was opening the connection that this call would have used.
-func notOurs(ctx context.Context, err error) bool {
+func otherContextEnded(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}

@@ -12,11 +12,11 @@ import (
 
 var _ engine.Incarnations = (*Engine)(nil)
 
-var memoryScript = script("memory")
+var incarnationScript = script("incarnation")
 
 // kept is the memory of a server that writes everything to its disk before it
 // answers. It is the same one after a restart, and reaches back for ever.
-var kept = engine.Incarnation{ID: "appendfsync always", Age: math.MaxInt64}
+var durable = engine.Incarnation{ID: "appendfsync always", Age: math.MaxInt64}
 
 // Connections implements [engine.Incarnations]. It counts the connections that the
 // engine has opened, and is zero on a client of the caller's.
@@ -30,18 +30,18 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	if err := e.usable(ctx); err != nil {
 		return engine.Incarnation{}, err
 	}
-	c := e.call(memoryScript)
+	c := e.call(incarnationScript)
 	defer c.free()
 	reply, err := e.client.Eval(ctx, c)
 	if err == nil && len(reply.List) != 3 {
 		err = fmt.Errorf("%d answers to 3 questions", len(reply.List))
 	}
 	if err != nil {
-		return engine.Incarnation{}, e.explain(ctx, "memory", memoryScript, err)
+		return engine.Incarnation{}, e.explain(ctx, "memory", incarnationScript, err)
 	}
 	run, uptime, appends := reply.List[0].Text, reply.List[1].Text, reply.List[2].Text
 	if appends == "1" && e.syncsAlways(ctx) {
-		return kept, nil
+		return durable, nil
 	}
 	seconds, err := strconv.ParseInt(uptime, 10, 64)
 	if run == "" || err != nil {
@@ -56,8 +56,8 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 // server answers. If it does not tell, it is taken not to be.
 func (e *Engine) syncsAlways(ctx context.Context) bool {
 	client := e.client
-	if l, ok := client.(*lateClient); ok {
-		client = l.now()
+	if l, ok := client.(*lazyClient); ok {
+		client = l.connected()
 	}
 	r, ok := client.(*rueidisClient)
 	if !ok {

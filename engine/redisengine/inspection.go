@@ -22,7 +22,7 @@ var kindsByName = map[string]engine.Kind{
 }
 
 // read makes out what a script has told: see inspection.lua.
-func read(key string, list []Item) inspection {
+func parseInspection(key string, list []Item) inspection {
 	found := inspection{lock: engine.Lock{Key: key, Kind: kindsByName[list[0].Text], Listeners: int(list[1].Int)}}
 	type waiter struct {
 		engine.Waiter

@@ -14,11 +14,11 @@ import (
 const (
 	// page is about how many keys a call of List looks at: so few that no other
 	// call waits a millisecond behind it.
-	page = 200
+	scanPage = 200
 
 	// remembered is for how long a seizure is told to those who held the lock at
 	// least.
-	remembered = 2 * time.Minute
+	revocationLife = 2 * time.Minute
 )
 
 // List implements [engine.Inspector].
@@ -32,7 +32,7 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 	}
 	for _, name := range names {
 		key, ours := strings.CutPrefix(name, e.prefix)
-		if !ours || key == "" || belongs(name) || !engine.Match(pattern, key) {
+		if !ours || key == "" || isAuxiliary(name) || !engine.Match(pattern, key) {
 			continue
 		}
 		l, err := e.Inspect(ctx, key)
@@ -51,7 +51,7 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 func (e *Engine) candidates(ctx context.Context, pattern, cursor string) (names []string, next string, err error) {
 	reply, next, err := e.scan(ctx, cursor, func(cursor string) *Call {
 		c := e.call(listScript)
-		c.args(cursor, glob(e.prefix, pattern), strconv.Itoa(page))
+		c.args(cursor, glob(e.prefix, pattern), strconv.Itoa(scanPage))
 		return c
 	})
 	if err != nil {
@@ -94,13 +94,13 @@ func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
 
 // Seize implements [engine.Inspector].
 func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
-	found, err := e.inspect(ctx, key, seizeScript)
+	found, err := e.inspect(ctx, key, forceReleaseScript)
 	if err != nil {
 		return engine.Lock{}, err
 	}
 	// The lock is taken by now, whatever becomes of this: they learn of it when
 	// they renew, too.
-	e.tell(ctx, found.clients())
+	e.notifyClients(ctx, found.clients())
 	return found.lock, nil
 }
 
@@ -113,23 +113,23 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 	if err != nil {
 		return inspection{}, err
 	}
-	if belongs(name) {
+	if isAuxiliary(name) {
 		return inspection{}, notLock(name)
 	}
 	c := e.call(s)
 	defer c.free()
-	c.keys(name, channel(name), queue(name), queuePlaces(name), readers(name), writers(name),
-		line(name), places(name), lengths(name), permits(name))
+	c.keys(name, lockChannel(name), fairQueue(name), fairQueueExpiry(name), readerQueue(name), writerQueue(name),
+		permitQueue(name), queueExpiry(name), queueLease(name), permitFences(name))
 	ask := "NUMSUB"
 	if e.publish == Sharded {
 		ask = "SHARDNUMSUB"
 	}
 	c.args(ask)
-	if s == seizeScript {
-		c.keys(revoked(name), rwChannel(name), permitChannel(name))
-		c.args(string(e.publish), strconv.FormatInt(remembered.Milliseconds(), 10))
+	if s == forceReleaseScript {
+		c.keys(revokedKey(name), rwChannel(name), permitChannel(name))
+		c.args(string(e.publish), strconv.FormatInt(revocationLife.Milliseconds(), 10))
 	}
-	c.args(space(name))
+	c.args(leasePrefix(name))
 	reply, err := e.client.Eval(ctx, c)
 	switch {
 	case err != nil:
@@ -137,15 +137,15 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 	case reply.List[0].Text == "?":
 		return inspection{}, notLock(name)
 	}
-	return read(key, reply.List), nil
+	return parseInspection(key, reply.List), nil
 }
 
 // tell lets clients know that something was taken from them.
-func (e *Engine) tell(ctx context.Context, ids []string) {
-	for some := range slices.Chunk(ids, e.mostAtOnce()) {
+func (e *Engine) notifyClients(ctx context.Context, ids []string) {
+	for some := range slices.Chunk(ids, e.clientsPerCall()) {
 		c := e.call(publishScript)
 		for _, id := range some {
-			c.keys(client(id))
+			c.keys(clientKey(id))
 		}
 		c.args(string(e.publish))
 		_, _ = e.client.Eval(ctx, c)

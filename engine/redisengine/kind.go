@@ -22,55 +22,55 @@ type kind struct {
 
 var kinds = map[engine.Kind]*kind{
 	engine.Fair: {
-		acquire: script("acquire_fair", "clock", "attempt", "line"),
-		release: script("release_fair", "clock", "parting", "line"),
-		channel: channel,
-		keys:    func(name string) []string { return []string{queue(name), queuePlaces(name), lengths(name)} },
+		acquire: script("acquire_fair", "clock", "acquire_common", "queue"),
+		release: script("release_fair", "clock", "release_common", "queue"),
+		channel: lockChannel,
+		keys:    func(name string) []string { return []string{fairQueue(name), fairQueueExpiry(name), queueLease(name)} },
 	},
 	engine.Read: {
-		acquire: script("acquire_read", "clock", "attempt", "line", "arrivals", "shape", "readwrite"),
-		release: script("release_read", "clock", "parting", "telling", "line", "arrivals", "shape", "readwrite"),
+		acquire: script("acquire_read", "clock", "acquire_common", "queue", "arrival_queue", "lock_format", "readwrite"),
+		release: script("release_read", "clock", "release_common", "rw_notify", "queue", "arrival_queue", "lock_format", "readwrite"),
 		channel: rwChannel,
 		keys: func(name string) []string {
-			return []string{readers(name), writers(name), places(name), lengths(name)}
+			return []string{readerQueue(name), writerQueue(name), queueExpiry(name), queueLease(name)}
 		},
 	},
 	engine.Write: {
-		acquire: script("acquire_write", "clock", "attempt", "line", "arrivals", "shape", "readwrite"),
-		release: script("release_write", "clock", "parting", "telling", "line", "arrivals", "shape", "readwrite"),
+		acquire: script("acquire_write", "clock", "acquire_common", "queue", "arrival_queue", "lock_format", "readwrite"),
+		release: script("release_write", "clock", "release_common", "rw_notify", "queue", "arrival_queue", "lock_format", "readwrite"),
 		channel: rwChannel,
 		keys: func(name string) []string {
-			return []string{writers(name), readers(name), places(name), lengths(name)}
+			return []string{writerQueue(name), readerQueue(name), queueExpiry(name), queueLease(name)}
 		},
 	},
 	engine.Permit: {
-		acquire: script("acquire_permit", "clock", "attempt", "line", "arrivals", "shape"),
-		release: script("release_permit", "clock", "parting", "line", "arrivals"),
+		acquire: script("acquire_permit", "clock", "acquire_common", "queue", "arrival_queue", "lock_format"),
+		release: script("release_permit", "clock", "release_common", "queue", "arrival_queue"),
 		channel: permitChannel,
 		keys: func(name string) []string {
-			return []string{permits(name), line(name), places(name), lengths(name)}
+			return []string{permitFences(name), permitQueue(name), queueExpiry(name), queueLease(name)}
 		},
 	},
 }
 
-// longestPlace is how long a place in line is kept at most. Who seems to keep one
+// maxQueueLease is how long a place in line is kept at most. Who seems to keep one
 // for longer is taken for a client of another library with a wrong clock.
-const longestPlace = 24 * time.Hour
+const maxQueueLease = 24 * time.Hour
 
 // kindArgs are those that only locks of r's kind have in their acquire scripts.
 func (e *Engine) kindArgs(c *Call, name string, r *engine.Request) {
 	switch r.Kind {
 	case engine.Read:
-		c.args(strconv.Itoa(engine.MaxReaders), space(name))
+		c.args(strconv.Itoa(engine.MaxReaders), leasePrefix(name))
 	case engine.Write:
-		c.args(space(name))
+		c.args(leasePrefix(name))
 	case engine.Permit:
 		c.args(strconv.Itoa(r.Limit), string(e.publish), permitChannel(name))
 	}
 }
 
 // unfit tells what is wrong with a request of another kind than Exclusive.
-func unfit(r *engine.Request) error {
+func checkKind(r *engine.Request) error {
 	switch r.Kind {
 	case engine.Fair:
 		return nil

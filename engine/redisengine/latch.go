@@ -10,7 +10,7 @@ import (
 
 // CountDown implements [engine.Latcher].
 func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err error) {
-	name, err := e.admitLatch(ctx, &r)
+	name, err := e.checkLatch(ctx, &r)
 	if err != nil {
 		return 0, err
 	}
@@ -19,7 +19,7 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	c.keys(name, latchChannel(name))
 	who := "-"
 	if r.Attempt != "" {
-		who = permit(&r)
+		who = permitName(&r)
 	}
 	c.args(strconv.Itoa(r.Limit), who, e.lease.text(r.Lease), string(e.publish))
 	reply, err := e.client.Eval(ctx, c)
@@ -34,7 +34,7 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 
 // admitLatch tells why a latch is not to be counted down, if it is not, and
 // otherwise the name of its key.
-func (e *Engine) admitLatch(ctx context.Context, r *engine.Request) (string, error) {
+func (e *Engine) checkLatch(ctx context.Context, r *engine.Request) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}

@@ -15,27 +15,27 @@ var _ engine.Ledger = ledger{}
 
 // Claim implements [engine.Ledger].
 func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
-	name, err := l.admitClaim(ctx, &c)
+	name, err := l.checkClaim(ctx, &c)
 	if err != nil {
 		return engine.Record{}, err
 	}
-	late := l.lateClaim(&c)
-	alone := l.together() && l.claims.alone()
-	if !alone && late != 0 && l.together() {
-		reply, err := l.claims.share(ctx, l.boardClaim(name, &c, late))
+	late := l.claimDeadline(&c)
+	alone := l.merges() && l.claims.startDirect()
+	if !alone && late != 0 && l.merges() {
+		reply, err := l.claims.enqueue(ctx, l.claimItem(name, &c, late))
 		if err != nil {
 			return engine.Record{}, l.explain(ctx, name, claimScript, err)
 		}
 		if reply.Int != 0 || reply.List != nil {
-			return claimed(name, &c, reply.Int, reply.List)
+			return parseClaim(name, &c, reply.Int, reply.List)
 		}
 	}
-	reply, missing, err := l.tryClaim(ctx, name, &c, late)
+	reply, missing, err := l.sendClaim(ctx, name, &c, late)
 	if alone {
-		l.claims.ended(silence(ctx, err))
+		l.claims.endDirect(noAnswer(ctx, err))
 	}
 	if err == nil && isLateClaim(reply) {
-		reply, missing, err = l.tryClaim(ctx, name, &c, 0)
+		reply, missing, err = l.sendClaim(ctx, name, &c, 0)
 	}
 	if err != nil {
 		return engine.Record{}, l.explain(ctx, name, claimScript, err)
@@ -44,9 +44,9 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	if reply.List != nil {
 		reply.List = reply.List[2:] // behind the time, and that it is the first
 	}
-	r, err := claimed(name, &c, now, reply.List)
+	r, err := parseClaim(name, &c, now, reply.List)
 	if err == nil && r.Granted && missing > 0 {
-		return engine.Record{}, short(name, missing, l.giveBackClaim(ctx, &c, r.TookOver))
+		return engine.Record{}, acksMissing(name, missing, l.undoClaim(ctx, &c, r.TookOver))
 	}
 	return r, err
 }
@@ -54,7 +54,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 // giveBackClaim undoes a claim that does not count. Its caller may have given up,
 // or may ask again with the same attempt; but one that took over an unknown outcome
 // must leave that behind, which only an abandoned one does.
-func (l ledger) giveBackClaim(ctx context.Context, c *engine.Claim, took bool) error {
+func (l ledger) undoClaim(ctx context.Context, c *engine.Claim, took bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
 	defer cancel()
 	name, err := l.name(c.Key)
@@ -74,30 +74,30 @@ func (l ledger) giveBackClaim(ctx context.Context, c *engine.Claim, took bool) e
 
 // Settle implements [engine.Ledger].
 func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
-	name, err := l.admitSettlement(ctx, &s)
+	name, err := l.checkSettlement(ctx, &s)
 	if err != nil {
 		return 0, err
 	}
 	if s.Abandon {
 		reply, err := l.disclaim(ctx, name, &s)
-		return l.outcome(ctx, name, disclaimScript, reply, err)
+		return l.parseOutcome(ctx, name, disclaimScript, reply, err)
 	}
-	shared := len(s.Result) <= mostShared && l.together()
-	alone := shared && l.settlements.alone()
+	shared := len(s.Result) <= maxSharedResult && l.merges()
+	alone := shared && l.settlements.startDirect()
 	if shared && !alone {
-		reply, err := l.settlements.share(ctx, l.boardSettlement(name, &s))
+		reply, err := l.settlements.enqueue(ctx, l.settleItem(name, &s))
 		if err != nil {
 			return 0, l.explain(ctx, name, settleScript, err)
 		}
 		if reply.Int != 0 {
-			return l.outcome(ctx, name, settleScript, reply, nil)
+			return l.parseOutcome(ctx, name, settleScript, reply, nil)
 		}
 	}
-	reply, missing, err := l.trySettle(ctx, name, &s)
+	reply, missing, err := l.sendSettle(ctx, name, &s)
 	if alone {
-		l.settlements.ended(silence(ctx, err))
+		l.settlements.endDirect(noAnswer(ctx, err))
 	}
-	o, err := l.outcome(ctx, name, settleScript, reply, err)
+	o, err := l.parseOutcome(ctx, name, settleScript, reply, err)
 	if err == nil && o == engine.Released && missing > 0 {
 		return 0, fail(name, fmt.Sprintf("%d replicas too few have acknowledged in time what became of the work: "+
 			"it is kept, but a failover may forget it", missing), engine.ErrUnknown)
@@ -121,10 +121,10 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	if err != nil {
 		return engine.Record{}, l.explain(ctx, name, lookupScript, err)
 	}
-	if reply.List[0].Int == isForeign {
+	if reply.List[0].Int == codeNotRecord {
 		return engine.Record{}, notRecord(name)
 	}
-	return record(key, reply.List[recordItems].Int, reply.List), nil
+	return parseRecord(key, reply.List[recordItems].Int, reply.List), nil
 }
 
 // Watch implements [engine.Ledger].
@@ -134,14 +134,14 @@ func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
 		return nil, func() {} // nobody can claim such a key
 	}
 	if l.cluster != nil {
-		return l.notifier.listen(l.settledChannel(name)) // no server knows of all who are in the lobby
+		return l.notifier.subscribe(l.settledChannel(name)) // no server knows of all who are in the lobby
 	}
-	return l.notifier.listen(l.lobby, l.settledChannel(name))
+	return l.notifier.subscribe(l.settleChannel, l.settledChannel(name))
 }
 
-// admitClaim tells why a claim is not to be sent, if it is not, and otherwise the
+// checkClaim tells why a claim is not to be sent, if it is not, and otherwise the
 // name of the record.
-func (e *Engine) admitClaim(ctx context.Context, c *engine.Claim) (string, error) {
+func (e *Engine) checkClaim(ctx context.Context, c *engine.Claim) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}
@@ -151,9 +151,9 @@ func (e *Engine) admitClaim(ctx context.Context, c *engine.Claim) (string, error
 	return e.name(c.Key)
 }
 
-// admitSettlement tells why a settlement is not to be sent, if it is not, and
+// checkSettlement tells why a settlement is not to be sent, if it is not, and
 // otherwise the name of the record.
-func (e *Engine) admitSettlement(ctx context.Context, s *engine.Settlement) (string, error) {
+func (e *Engine) checkSettlement(ctx context.Context, s *engine.Settlement) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}

@@ -13,7 +13,7 @@ var _ engine.Notes = (*Engine)(nil)
 
 // ReadNote implements [engine.Notes].
 func (e *Engine) ReadNote(ctx context.Context, name string) (engine.Note, error) {
-	key, err := e.admitNote(ctx, name)
+	key, err := e.checkNote(ctx, name)
 	if err != nil {
 		return engine.Note{}, err
 	}
@@ -34,7 +34,7 @@ func (e *Engine) ReadNote(ctx context.Context, name string) (engine.Note, error)
 
 // WriteNote implements [engine.Notes].
 func (e *Engine) WriteNote(ctx context.Context, name, text string, version uint64) error {
-	key, err := e.admitNote(ctx, name)
+	key, err := e.checkNote(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -52,9 +52,9 @@ func (e *Engine) WriteNote(ctx context.Context, name, text string, version uint6
 	return nil
 }
 
-// admitNote tells why nothing is to be sent about a note, if so, and otherwise
+// checkNote tells why nothing is to be sent about a note, if so, and otherwise
 // what it is called on the server.
-func (e *Engine) admitNote(ctx context.Context, name string) (string, error) {
+func (e *Engine) checkNote(ctx context.Context, name string) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}

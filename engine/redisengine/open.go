@@ -64,13 +64,13 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	connect := func(ctx context.Context) (Client, error) { return e.connect(ctx, a) }
 	client, err := connect(ctx)
 	if err != nil && e.lazy && ctx.Err() == nil && errors.Is(err, engine.ErrUnavailable) {
-		client, err = late(a.topology, connect, err), nil
+		client, err = newLazyClient(a.topology, connect, err), nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	e.cluster, _ = client.(Cluster)
-	e.use(client, e.publishing(ctx))
+	e.use(client, e.publishMode(ctx))
 	e.address = a
 	return e, nil
 }
@@ -82,15 +82,15 @@ func (e *Engine) connect(ctx context.Context, a *address) (Client, error) {
 	client, err := rueidis.NewClient(e.clientOption(life, a))
 	if client == nil {
 		end()
-		return nil, e.refused(ctx, a, err)
+		return nil, e.openError(ctx, a, err)
 	}
 	if err == nil {
-		err = e.check(ctx, client, a.topology)
+		err = e.checkServer(ctx, client, a.topology)
 	}
-	alone := rueidisClient{client: client, end: end}
+	alone := rueidisClient{client: client, stopDial: end}
 	if err != nil {
 		_ = alone.Close()
-		return nil, e.refused(ctx, a, err)
+		return nil, e.openError(ctx, a, err)
 	}
 	if a.topology == engine.Cluster {
 		return newRueidisCluster(alone, a.refresh, a.redirects), nil
@@ -105,15 +105,15 @@ func (e *Engine) clientOption(life context.Context, a *address) rueidis.ClientOp
 		Password:          a.password,
 		SelectDB:          a.db,
 		ClientName:        a.client,
-		DialCtxFn:         e.dialing(life, a.tls),
-		Dialer:            net.Dialer{Timeout: a.dial, KeepAlive: heartbeat},
+		DialCtxFn:         e.dialer(life, a.tls),
+		Dialer:            net.Dialer{Timeout: a.dialTimeout, KeepAlive: heartbeat},
 		ConnWriteTimeout:  e.timeout,
 		MaxFlushDelay:     20 * time.Microsecond, // measured: fewer system calls, and no later answers
 		PipelineMultiplex: -1,                    // one connection: calls of many goroutines share its writes
 		ForceSingleClient: a.topology == engine.Standalone,
 		Sentinel: rueidis.SentinelOption{
 			MasterSet: a.main, Username: a.sentinelUser, Password: a.sentinelPassword, ClientName: a.client,
-			Dialer: net.Dialer{Timeout: a.dial, KeepAlive: heartbeat}, TopologyRefreshInterval: a.refresh,
+			Dialer: net.Dialer{Timeout: a.dialTimeout, KeepAlive: heartbeat}, TopologyRefreshInterval: a.refresh,
 		},
 		ClusterOption:    rueidis.ClusterOption{ShardsRefreshInterval: a.refresh, MaxMovedRedirections: a.redirects},
 		DisableCache:     true,
@@ -127,22 +127,22 @@ var openScript = &Script{Name: "open"}
 
 // refused explains why Open did not work. Where others name a lock it names the
 // server.
-func (e *Engine) refused(ctx context.Context, a *address, err error) error {
+func (e *Engine) openError(ctx context.Context, a *address, err error) error {
 	err = rueidisError(ctx, err)
 	var reply ReplyError
 	switch {
 	case errors.Is(err, errServer):
 		return fmt.Errorf("redis: %q: %w", strings.Join(a.hosts, ","), err)
 	case errors.As(err, &reply):
-		return answered(strings.Join(a.hosts, ","), openScript, reply)
+		return replyFailure(strings.Join(a.hosts, ","), openScript, reply)
 	}
-	return e.unsent(ctx, strings.Join(a.hosts, ","), err)
+	return e.notSent(ctx, strings.Join(a.hosts, ","), err)
 }
 
 // dialing returns a function that opens connections until life is done, and counts
 // them before anybody can use them. What is at the other end may have another
 // clock.
-func (e *Engine) dialing(life context.Context, config *tls.Config) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+func (e *Engine) dialer(life context.Context, config *tls.Config) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

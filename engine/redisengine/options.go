@@ -26,15 +26,15 @@ const defaultRecords = "interlock:guard:"
 // default is "interlock:guard:". It panics if p has a brace, since those decide
 // where Redis keeps a key.
 func Records(p string) Option {
-	if err := unfitRecords(p); err != nil {
+	if err := checkRecords(p); err != nil {
 		panic("redis: Records: " + err.Error())
 	}
 	return func(e *Engine) {
-		e.records, e.locks, e.results, e.lobby = p, p+"lock:", p+"result:", p+"settled"
+		e.records, e.locks, e.results, e.settleChannel = p, p+"lock:", p+"result:", p+"settled"
 	}
 }
 
-func unfitRecords(p string) error {
+func checkRecords(p string) error {
 	if strings.ContainsAny(p, "{}") {
 		return fmt.Errorf("%q has a brace, and those decide where Redis keeps a key: leave them out", p)
 	}

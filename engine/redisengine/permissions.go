@@ -10,14 +10,14 @@ var probeScript = script("probe")
 
 // askPermissions finds out which of the commands that locks need our user may not
 // use. Whether it may use the keys and channels of a lock shows with the lock.
-func (c *checkup) askPermissions(ctx context.Context) {
-	c.ask(ctx, "EVALSHA", strings.Repeat("0", 40), "0") // no script has that name
-	c.ask(ctx, "WAIT", "0", "0")
-	denied, ok := c.ask(ctx, "EVAL", probeScript.Text, "0")
+func (c *nodeProbe) readPermissions(ctx context.Context) {
+	c.query(ctx, "EVALSHA", strings.Repeat("0", 40), "0") // no script has that name
+	c.query(ctx, "WAIT", "0", "0")
+	denied, ok := c.query(ctx, "EVAL", probeScript.Text, "0")
 	if !ok {
 		return
 	}
-	for _, command := range texts(denied) {
+	for _, command := range stringList(denied) {
 		c.deny(command)
 	}
 }

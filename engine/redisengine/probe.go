@@ -14,8 +14,8 @@ import (
 
 var _ engine.Prober = (*Engine)(nil)
 
-// visitTime is how long a server has to answer all that a probe asks.
-const visitTime = 2 * time.Second
+// probeTimeout is how long a server has to answer all that a probe asks.
+const probeTimeout = 2 * time.Second
 
 // Probe tells how the servers are that a URL names, as [Open] reads it, also if
 // they are in no state to be opened.
@@ -27,7 +27,7 @@ func Probe(ctx context.Context, url string, opts ...Option) (engine.Health, erro
 	if err := ctx.Err(); err != nil {
 		return engine.Health{}, err
 	}
-	s := a.survey()
+	s := a.discover()
 	return newEngine(append(a.options, opts...)...).healthOf(ctx, &s), nil
 }
 
@@ -37,7 +37,7 @@ func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	if err := e.usable(ctx); err != nil {
 		return engine.Health{}, err
 	}
-	g := e.guide()
+	g := e.discover()
 	if g == nil {
 		return engine.Health{}, fmt.Errorf("redis: the client does not show its servers: %w", errors.ErrUnsupported)
 	}
@@ -56,9 +56,9 @@ func (e *Engine) healthOf(ctx context.Context, s *Topology) engine.Health {
 }
 
 // guide returns what tells where the servers are, or nil.
-func (e *Engine) guide() func(context.Context) (Topology, error) {
+func (e *Engine) discover() func(context.Context) (Topology, error) {
 	if e.address != nil {
-		return func(context.Context) (Topology, error) { return e.address.survey(), nil }
+		return func(context.Context) (Topology, error) { return e.address.discover(), nil }
 	}
 	if g, ok := e.client.(Discoverer); ok {
 		return g.Topology
@@ -67,7 +67,7 @@ func (e *Engine) guide() func(context.Context) (Topology, error) {
 }
 
 // A place is where a server is said to be, and what it is said to do there.
-type place struct {
+type endpoint struct {
 	addr    string
 	role    engine.Role
 	primary string
@@ -77,20 +77,20 @@ type place struct {
 // health asks everybody. Who has not answered when ctx is done has an error.
 func (s *Topology) health(ctx context.Context) engine.Health {
 	h := engine.Health{Topology: s.Topology}
-	var places []place
+	var places []endpoint
 	switch s.Topology {
 	case engine.Sentinel:
-		places = s.watched(ctx, &h)
+		places = s.sentinelEndpoints(ctx, &h)
 	case engine.Cluster:
-		places = s.clustered(ctx, &h)
+		places = s.clusterEndpoints(ctx, &h)
 	default:
 		for _, addr := range s.Servers {
-			places = append(places, place{addr: addr})
+			places = append(places, endpoint{addr: addr})
 		}
 	}
-	nodes := s.askAll(ctx, places, false)
+	nodes := s.probeAll(ctx, places, false)
 	if s.Topology == engine.Sentinel && len(s.Sentinels) == 0 {
-		nodes = append(nodes, s.followers(ctx, nodes)...)
+		nodes = append(nodes, s.probeReplicas(ctx, nodes)...)
 	}
 	unasked := 0
 	for _, v := range nodes {
@@ -103,12 +103,12 @@ func (s *Topology) health(ctx context.Context) engine.Health {
 	if unasked > 0 {
 		h.Notices = append(h.Notices, fmt.Sprintf("%d servers were not asked: the client has no connection to them", unasked))
 	}
-	slices.SortStableFunc(h.Nodes, order)
+	slices.SortStableFunc(h.Nodes, byRole)
 	return h
 }
 
 // order puts primaries first, then replicas, then sentinels.
-func order(a, b engine.Node) int {
+func byRole(a, b engine.Node) int {
 	rank := map[engine.Role]int{engine.Primary: 1, engine.Replica: 2, engine.Watcher: 3}
 	if d := rank[a.Role] - rank[b.Role]; d != 0 {
 		return d
@@ -117,43 +117,43 @@ func order(a, b engine.Node) int {
 }
 
 // askAll visits all places at once.
-func (s *Topology) askAll(ctx context.Context, places []place, sentinels bool) []*checkup {
-	all := make([]*checkup, len(places))
+func (s *Topology) probeAll(ctx context.Context, places []endpoint, sentinels bool) []*nodeProbe {
+	all := make([]*nodeProbe, len(places))
 	var visits sync.WaitGroup
 	for i, p := range places {
-		visits.Go(func() { all[i] = s.visit(ctx, p, sentinels) })
+		visits.Go(func() { all[i] = s.probeNode(ctx, p, sentinels) })
 	}
 	visits.Wait()
 	return all
 }
 
 // visit asks one server, within a bound.
-func (s *Topology) visit(ctx context.Context, p place, sentinel bool) *checkup {
-	ctx, cancel := context.WithTimeoutCause(ctx, visitTime, fmt.Errorf("no answer within %v", visitTime))
+func (s *Topology) probeNode(ctx context.Context, p endpoint, sentinel bool) *nodeProbe {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %v", probeTimeout))
 	defer cancel()
-	c := &checkup{node: engine.Node{Addr: p.addr, Role: p.role, Primary: p.primary, Slots: p.slots}, survey: s}
-	asker, err := s.Visit(ctx, p.addr, sentinel)
+	c := &nodeProbe{node: engine.Node{Addr: p.addr, Role: p.role, Primary: p.primary, Slots: p.slots}, topology: s}
+	asker, err := s.Dial(ctx, p.addr, sentinel)
 	if err != nil {
 		c.fail(ctx, err)
 		return c
 	}
 	defer asker.Close() //nolint:errcheck // it was only asked
-	c.asker = asker
+	c.conn = asker
 	if sentinel {
-		c.askSentinel(ctx)
+		c.probeSentinel(ctx)
 	} else {
-		c.askServer(ctx)
+		c.probeServer(ctx)
 	}
 	return c
 }
 
 // followers visits the replicas that primaries have told of.
-func (s *Topology) followers(ctx context.Context, nodes []*checkup) []*checkup {
-	var places []place
+func (s *Topology) probeReplicas(ctx context.Context, nodes []*nodeProbe) []*nodeProbe {
+	var places []endpoint
 	for _, c := range nodes {
-		for _, addr := range c.replicas() {
-			places = append(places, place{addr: addr, role: engine.Replica, primary: c.node.Addr})
+		for _, addr := range c.connectedReplicas() {
+			places = append(places, endpoint{addr: addr, role: engine.Replica, primary: c.node.Addr})
 		}
 	}
-	return s.askAll(ctx, places, false)
+	return s.probeAll(ctx, places, false)
 }

@@ -12,7 +12,7 @@ import (
 
 // record reads what outline.lua has about the record of a key, in an answer that was
 // given at now, in µs.
-func record(key string, now int64, list []Item) engine.Record {
+func parseRecord(key string, now int64, list []Item) engine.Record {
 	state := engine.State(list[0].Int)
 	if state == engine.Absent {
 		return engine.Record{Key: key}
@@ -22,8 +22,8 @@ func record(key string, now int64, list []Item) engine.Record {
 		Age: time.Duration(now-list[2].Int) * time.Microsecond,
 	}
 	switch {
-	case list[0].Int == isClaimed || list[0].Int == isTaken:
-		r.State, r.Granted, r.TookOver = engine.Running, true, list[0].Int == isTaken
+	case list[0].Int == codeClaimed || list[0].Int == codeTakenOver:
+		r.State, r.Granted, r.TookOver = engine.Running, true, list[0].Int == codeTakenOver
 	case state == engine.Done || state == engine.Failed:
 		r.Result = []byte(list[5].Text)
 	}
@@ -40,7 +40,7 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 	}
 	reply, next, err := l.scan(ctx, cursor, func(cursor string) *Call {
 		c := l.call(listRecordsScript)
-		c.args(cursor, glob(l.records, "")+"*:*"+glob(l.prefix, pattern)+"*", strconv.Itoa(page),
+		c.args(cursor, glob(l.records, "")+"*:*"+glob(l.prefix, pattern)+"*", strconv.Itoa(scanPage),
 			l.locks, l.results)
 		return c
 	})
@@ -51,7 +51,7 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 	for some := range slices.Chunk(reply.List[2:], 1+recordItems) {
 		key, ours := strings.CutPrefix(unbraced(some[0].Text), l.prefix)
 		if ours && key != "" && engine.Match(pattern, key) {
-			r := record(key, now, some[1:])
+			r := parseRecord(key, now, some[1:])
 			r.Result = nil
 			records = append(records, r)
 		}

@@ -36,32 +36,32 @@ var (
 
 // An Engine grants locks that a Redis server keeps. Use [Open], [New] or [On].
 type Engine struct {
-	client   Client
-	prefix   string
-	records  string
-	locks    string // what the names of lock entries begin with
-	results  string // and of result entries
-	lobby    string // the channel of who listens for settlements
-	timeout  time.Duration
-	publish  PublishMode
-	redisson bool
-	lazy     bool
+	client        Client
+	prefix        string
+	records       string
+	locks         string // what the names of lock entries begin with
+	results       string // and of result entries
+	settleChannel string // the channel of who listens for settlements
+	timeout       time.Duration
+	publish       PublishMode
+	redisson      bool
+	lazy          bool
 
 	acks       Acks
 	ackTimeout time.Duration
-	replicas   replicas
+	replicas   replicaCounts
 	cluster    Cluster  // the client, if it is one of many servers; otherwise nil
 	address    *address // what Open was given; otherwise nil
 
-	clock    serverClock
-	lease    millis
-	place    millis
-	retain   millis
-	acquires sharing
-	releases sharing
+	clock      serverClock
+	lease      millis
+	queueLease millis
+	retain     millis
+	acquires   mergers
+	releases   mergers
 
-	claimed     terms[claimTerms]
-	settled     terms[settlementTerms]
+	claimText   lastText[claimTerms]
+	settleText  lastText[settlementTerms]
 	claims      merger
 	settlements merger
 
@@ -92,20 +92,20 @@ func On(c Client, opts ...Option) *Engine {
 	e.cluster, _ = c.(Cluster)
 	ctx, cancel := context.WithTimeout(context.Background(), e.timeout)
 	defer cancel()
-	e.use(c, e.publishing(ctx))
+	e.use(c, e.publishMode(ctx))
 	return e
 }
 
 // publishing returns the command by which a release is made known, if that is
 // left to us.
-func (e *Engine) publishing(ctx context.Context) PublishMode {
+func (e *Engine) publishMode(ctx context.Context) PublishMode {
 	switch {
 	case e.publish != Auto:
 		return e.publish
 	case e.cluster == nil:
 		return Plain
 	}
-	node, err := somewhere(ctx, e.cluster)
+	node, err := anyNode(ctx, e.cluster)
 	if err != nil {
 		return Sharded
 	}
@@ -128,8 +128,8 @@ func newEngine(opts ...Option) *Engine {
 	e.clock.init()
 	e.acquires.open(e.acquireMany)
 	e.releases.open(e.releaseMany)
-	e.claims.send = e.claimMany
-	e.settlements.send = e.settleMany
+	e.claims.exec = e.claimMany
+	e.settlements.exec = e.settleMany
 	return e
 }
 
@@ -141,7 +141,7 @@ func (e *Engine) use(c Client, m PublishMode) {
 
 // together reports whether calls about several keys may share a trip: not if the
 // keys lie on several servers, nor if each waits for replicas.
-func (e *Engine) together() bool { return e.cluster == nil && e.acks == NoAcks }
+func (e *Engine) merges() bool { return e.cluster == nil && e.acks == NoAcks }
 
 // Close ends the connections that the engine has opened and waits for them.
 // Calls after it fail with [engine.ErrClosed].
@@ -168,7 +168,7 @@ func (e *Engine) Capabilities() engine.Capabilities {
 		// Each node has a memory of its own, and none speaks for all.
 		c.LateGrant, c.Shard, c.Incarnations = 0, e.shard, nil
 	}
-	if e.guide() != nil {
+	if e.discover() != nil {
 		c.Prober = e
 	}
 	return c
@@ -183,21 +183,21 @@ func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	switch r.Kind {
 	case engine.Fair:
 		// An exclusive holder knows nothing of who stands in line.
-		return e.notifier.listen(channel(name)+":"+r.Holder, channel(name))
+		return e.notifier.subscribe(lockChannel(name)+":"+r.Holder, lockChannel(name))
 	case engine.Read:
-		return e.notifier.listen(rwChannel(name))
+		return e.notifier.subscribe(rwChannel(name))
 	case engine.Write:
-		return e.notifier.listen(rwChannel(name)+":"+r.Holder+":write", rwChannel(name))
+		return e.notifier.subscribe(rwChannel(name)+":"+r.Holder+":write", rwChannel(name))
 	case engine.Permit:
-		return e.notifier.listen(permitChannel(name)+":"+permit(&r), permitChannel(name))
+		return e.notifier.subscribe(permitChannel(name)+":"+permitName(&r), permitChannel(name))
 	case engine.Latch:
-		return e.notifier.listen(latchChannel(name))
+		return e.notifier.subscribe(latchChannel(name))
 	}
-	return e.notifier.listen(channel(name))
+	return e.notifier.subscribe(lockChannel(name))
 }
 
 // permit is what a permit is called on the server.
-func permit(r *engine.Request) string { return r.Holder + "/" + r.Attempt }
+func permitName(r *engine.Request) string { return r.Holder + "/" + r.Attempt }
 
 // usable tells why nothing is to be sent, if so.
 func (e *Engine) usable(ctx context.Context) error {
@@ -212,18 +212,18 @@ func (e *Engine) usable(ctx context.Context) error {
 
 // admit tells why a request is not to be sent, if it is not, and otherwise the
 // name of the lock's key.
-func (e *Engine) admit(ctx context.Context, r *engine.Request) (string, error) {
+func (e *Engine) checkRequest(ctx context.Context, r *engine.Request) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}
 	if r.Holder == "" || r.Attempt == "" || r.Lease <= 0 {
-		return "", lacking(r)
+		return "", incompleteError(r)
 	}
 	if r.Holder == "mode" || strings.HasPrefix(r.Holder, "fence:") {
 		return "", fmt.Errorf("redis: holder %q: the name has another meaning in a lock: use one like uuid:number", r.Holder)
 	}
 	if r.Kind != engine.Exclusive {
-		if err := unfit(r); err != nil {
+		if err := checkKind(r); err != nil {
 			return "", err
 		}
 	}

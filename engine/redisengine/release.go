@@ -10,36 +10,36 @@ import (
 
 // Release implements [engine.Engine].
 func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
-	name, err := e.admit(ctx, &r)
+	name, err := e.checkRequest(ctx, &r)
 	if err != nil {
 		return engine.ReleaseResult{}, err
 	}
-	trips := e.sharing(&e.releases, r.Kind)
-	alone := trips != nil && trips.alone()
+	trips := e.mergerFor(&e.releases, r.Kind)
+	alone := trips != nil && trips.startDirect()
 	if trips != nil && !alone {
-		told, err := trips.share(ctx, e.board(name, &r, 0))
+		told, err := trips.enqueue(ctx, e.lockItem(name, &r, 0))
 		if err != nil {
 			return engine.ReleaseResult{}, e.explain(ctx, name, releaseManyScript, err)
 		}
 		if told.Int > 0 {
-			return e.parted(name, r.Kind, told), nil
+			return e.parseRelease(name, r.Kind, told), nil
 		}
 	}
-	p, err := e.part(ctx, name, &r, "-")
+	p, err := e.sendRelease(ctx, name, &r, "-")
 	if alone {
-		trips.ended(silence(ctx, err))
+		trips.endDirect(noAnswer(ctx, err))
 	}
-	return e.parting(ctx, name, &r, p, err)
+	return e.releaseResult(ctx, name, &r, p, err)
 }
 
 // Abandon implements [engine.Engine].
 func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
-	name, err := e.admit(ctx, &r)
+	name, err := e.checkRequest(ctx, &r)
 	if err != nil {
 		return engine.ReleaseResult{}, err
 	}
-	reply, err := e.part(ctx, name, &r, e.tombstoneLife(r.Lease))
-	return e.parting(ctx, name, &r, reply, err)
+	reply, err := e.sendRelease(ctx, name, &r, e.tombstoneLife(r.Lease))
+	return e.releaseResult(ctx, name, &r, reply, err)
 }
 
 // tombstoneLife is how long an attempt stays refused, in ms. A late one may be
@@ -51,7 +51,7 @@ func (e *Engine) tombstoneLife(lease time.Duration) string {
 
 // part sends a release, or an abandon if it is told how long, in ms, the attempt
 // is to stay refused.
-func (e *Engine) part(ctx context.Context, name string, r *engine.Request, life string) (Reply, error) {
+func (e *Engine) sendRelease(ctx context.Context, name string, r *engine.Request, life string) (Reply, error) {
 	c := e.call(releaseScript)
 	defer c.free()
 	if k := kinds[r.Kind]; k != nil {
@@ -60,7 +60,7 @@ func (e *Engine) part(ctx context.Context, name string, r *engine.Request, life 
 		c.keys(k.keys(name)...)
 		c.args(r.Holder, r.Attempt, string(e.publish), life)
 	} else {
-		c.keys(name, channel(name))
+		c.keys(name, lockChannel(name))
 		c.args(r.Holder, r.Attempt, string(e.publish))
 		if life != "-" {
 			c.Script = abandonScript
@@ -71,13 +71,13 @@ func (e *Engine) part(ctx context.Context, name string, r *engine.Request, life 
 		c.keys(tombstone(name, r.Holder, r.Attempt))
 	}
 	if r.Kind == engine.Read || r.Kind == engine.Write {
-		c.args(flag(e.redisson), space(name))
+		c.args(boolArg(e.redisson), leasePrefix(name))
 	}
 	return e.client.Eval(ctx, c)
 }
 
 // flag is how scripts are told of something that is so or not.
-func flag(is bool) string {
+func boolArg(is bool) string {
 	if is {
 		return "1"
 	}
@@ -85,9 +85,9 @@ func flag(is bool) string {
 }
 
 // parting reads the answer of release.lua and its like.
-func (e *Engine) parting(ctx context.Context, name string, r *engine.Request, reply Reply, err error) (engine.ReleaseResult, error) {
+func (e *Engine) releaseResult(ctx context.Context, name string, r *engine.Request, reply Reply, err error) (engine.ReleaseResult, error) {
 	if err == nil {
-		return e.parted(name, r.Kind, reply), nil
+		return e.parseRelease(name, r.Kind, reply), nil
 	}
 	s := releaseScript
 	if k := kinds[r.Kind]; k != nil {
@@ -97,7 +97,7 @@ func (e *Engine) parting(ctx context.Context, name string, r *engine.Request, re
 }
 
 // parted reads the answer of a release that the server has carried out.
-func (e *Engine) parted(name string, k engine.Kind, reply Reply) engine.ReleaseResult {
+func (e *Engine) parseRelease(name string, k engine.Kind, reply Reply) engine.ReleaseResult {
 	switch {
 	case len(reply.List) > 1: // told to one in line
 		return engine.ReleaseResult{Outcome: engine.Released, Count: int(reply.List[0].Int), Listeners: int(reply.List[1].Int)}
@@ -109,7 +109,7 @@ func (e *Engine) parted(name string, k engine.Kind, reply Reply) engine.ReleaseR
 		return engine.ReleaseResult{Outcome: engine.AlreadyFree}
 	}
 	p := engine.ReleaseResult{Outcome: engine.Released, Listeners: int(reply.Int - 1)}
-	if p.Listeners > 0 && e.notifier.lingers(channelOf(k, name)) {
+	if p.Listeners > 0 && e.notifier.idle(channelOf(k, name)) {
 		p.Listeners--
 	}
 	return p
@@ -120,5 +120,5 @@ func channelOf(k engine.Kind, name string) string {
 	if other := kinds[k]; other != nil {
 		return other.channel(name)
 	}
-	return channel(name)
+	return lockChannel(name)
 }

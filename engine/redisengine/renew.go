@@ -11,22 +11,22 @@ import (
 
 // batch is how many leases one call renews: enough to make the trip cheap, and
 // few enough that no other call waits a millisecond behind it.
-const batch = 100
+const maxPerCall = 100
 
 // Renew implements [engine.Engine].
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	b := renewals{rs: rs, names: make([]string, len(rs)), errs: make([]error, len(rs))}
 	for i := range rs {
-		b.names[i], b.errs[i] = e.admit(ctx, &rs[i])
+		b.names[i], b.errs[i] = e.checkRequest(ctx, &rs[i])
 	}
-	e.inGroups(b.names, b.errs, func(chosen []int, err error) error { return e.renew(ctx, &b, chosen, err) })
+	e.renewGroups(b.names, b.errs, func(chosen []int, err error) error { return e.renew(ctx, &b, chosen, err) })
 	return b.errs
 }
 
 // What renew.lua answers, besides that a lease was renewed.
 const (
-	isOver    = 0
-	isRevoked = 2
+	codeExpired = 0
+	codeRevoked = 2
 )
 
 // renewals are requests with the names of their locks and their answers.
@@ -38,14 +38,14 @@ type renewals struct {
 
 // inGroups renews what has no error yet, in calls that are about one slot each. It
 // hands each call the error that the one before it had.
-func (e *Engine) inGroups(names []string, errs []error, renew func(chosen []int, err error) error) {
+func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []int, err error) error) {
 	var calls sync.WaitGroup
-	groups := e.apart(names)
+	groups := e.groupBySlot(names)
 	for i, group := range groups {
 		group = slices.DeleteFunc(group, func(i int) bool { return errs[i] != nil })
 		one := func() {
 			var err error
-			for chosen := range slices.Chunk(group, batch) {
+			for chosen := range slices.Chunk(group, maxPerCall) {
 				if err = renew(chosen, err); err != nil {
 					// The others would fail as well, one timeout after another.
 					err = &NotSentError{Err: err}
@@ -72,9 +72,9 @@ func (e *Engine) renew(ctx context.Context, b *renewals, chosen []int, err error
 		switch {
 		case err != nil:
 			b.errs[i] = e.explain(ctx, b.names[i], renewScript, err)
-		case reply.List[at].Int == isOver:
+		case reply.List[at].Int == codeExpired:
 			b.errs[i] = engine.ErrNotHolder
-		case reply.List[at].Int == isRevoked:
+		case reply.List[at].Int == codeRevoked:
 			b.errs[i] = engine.ErrRevoked
 		}
 	}
@@ -89,19 +89,19 @@ func (e *Engine) sendRenewals(ctx context.Context, b *renewals, chosen []int) (R
 		r, name, life := &b.rs[i], b.names[i], "-"
 		c.keys(name)
 		if r.Fenced && !e.redisson {
-			c.keys(counter(name))
+			c.keys(fenceCounter(name))
 			life = e.counterLife(r.Lease)
 		}
 		c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), life)
 		switch r.Kind {
 		case engine.Read:
-			c.keys(timeout(name, r.Holder))
+			c.keys(leaseKey(name, r.Holder))
 			c.args("read")
 		case engine.Write:
-			c.keys(timeout(name, r.Holder+":write"))
+			c.keys(leaseKey(name, r.Holder+":write"))
 			c.args("write")
 		case engine.Permit:
-			c.keys(permits(name))
+			c.keys(permitFences(name))
 			c.args("permit")
 		default:
 			c.args("-")

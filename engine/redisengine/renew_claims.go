@@ -11,9 +11,9 @@ import (
 func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	names, errs := make([]string, len(cs)), make([]error, len(cs))
 	for i := range cs {
-		names[i], errs[i] = l.admitClaim(ctx, &cs[i])
+		names[i], errs[i] = l.checkClaim(ctx, &cs[i])
 	}
-	l.inGroups(names, errs, func(chosen []int, err error) error { return l.renewClaims(ctx, cs, names, errs, chosen, err) })
+	l.renewGroups(names, errs, func(chosen []int, err error) error { return l.renewClaims(ctx, cs, names, errs, chosen, err) })
 	return errs
 }
 
@@ -28,7 +28,7 @@ func (e *Engine) renewClaims(ctx context.Context, cs []engine.Claim, names []str
 		switch {
 		case err != nil:
 			errs[i] = e.explain(ctx, names[i], renewClaimsScript, err)
-		case reply.List[at].Int == isOver:
+		case reply.List[at].Int == codeExpired:
 			errs[i] = engine.ErrNotHolder
 		}
 	}
@@ -41,7 +41,7 @@ func (e *Engine) sendClaims(ctx context.Context, cs []engine.Claim, names []stri
 	c.Renewal = true
 	for _, i := range chosen {
 		c.keys(e.lockEntry(names[i]))
-		c.args(who(cs[i].Attempt), e.lease.text(cs[i].Lease), e.retain.text(cs[i].Retain))
+		c.args(entryAttempt(cs[i].Attempt), e.lease.text(cs[i].Lease), e.retain.text(cs[i].Retain))
 	}
 	for _, i := range chosen {
 		c.keys(e.resultEntry(names[i]))

@@ -14,14 +14,14 @@ import (
 
 // A rueidisClient is a [Client] on rueidis.
 type rueidisClient struct {
-	client rueidis.Client
-	end    func() // stops dialing; nil if client is not ours to close
+	client   rueidis.Client
+	stopDial func() // stops dialing; nil if client is not ours to close
 }
 
 // Close implements [Client].
 func (c *rueidisClient) Close() error {
-	if c.end != nil {
-		c.end()
+	if c.stopDial != nil {
+		c.stopDial()
 		c.client.Close()
 	}
 	return nil
@@ -111,9 +111,9 @@ func items(list []rueidis.RedisMessage) []Item {
 	return all
 }
 
-// errConnecting takes the place of the end of another context than the caller's,
+// errDialTimeout takes the place of the end of another context than the caller's,
 // who must not take it for the end of its own.
-var errConnecting = errors.New("it did not answer in time when it was called up")
+var errDialTimeout = errors.New("it did not answer in time when it was called up")
 
 // rueidisError sorts an error as [Client] asks for.
 func rueidisError(ctx context.Context, err error) error {
@@ -124,8 +124,8 @@ func rueidisError(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &op) && op.Op == "dial":
 		return &NotSentError{Err: err}
-	case notOurs(ctx, err):
-		return &NotSentError{Err: errConnecting}
+	case otherContextEnded(ctx, err):
+		return &NotSentError{Err: errDialTimeout}
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func rueidisError(ctx context.Context, err error) error {
 func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
 	conn, giveBack := c.client.Dedicate()
 	if c.client.Mode() == rueidis.ClientModeSentinel {
-		if err := Demoted(role(ctx, conn)); err != nil {
+		if err := CheckPrimary(role(ctx, conn)); err != nil {
 			conn.Close()
 			giveBack()
 			return nil, err

@@ -22,7 +22,7 @@ var _ Cluster = (*rueidisCluster)(nil)
 
 func newRueidisCluster(alone rueidisClient, refresh time.Duration, redirects int) *rueidisCluster {
 	c := &rueidisCluster{rueidisClient: alone, redirects: redirects}
-	c.SlotMap = &SlotMap{Ask: c.askAny, Refresh: refresh}
+	c.SlotMap = &SlotMap{Fetch: c.askAny, Refresh: refresh}
 	return c
 }
 
@@ -34,31 +34,31 @@ func (c *rueidisCluster) Eval(ctx context.Context, call *Call) (reply Reply, err
 	}
 	for range c.redirects + 1 {
 		var node Client
-		if node, err = c.at(ctx, call.Keys[0]); err != nil {
+		if node, err = c.nodeFor(ctx, call.Keys[0]); err != nil {
 			return Reply{}, &NotSentError{Err: err}
 		}
 		if reply, err = node.Eval(ctx, call); Moved(err) == "" {
 			break
 		}
-		c.Forget()
+		c.Invalidate()
 	}
 	return reply, err
 }
 
 // at returns a client of the primary that has a key.
-func (c *rueidisCluster) at(ctx context.Context, key string) (Client, error) {
-	addr, err := c.Home(ctx, key)
+func (c *rueidisCluster) nodeFor(ctx context.Context, key string) (Client, error) {
+	addr, err := c.PrimaryFor(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return c.At(addr)
+	return c.Node(addr)
 }
 
 // At implements [Cluster].
-func (c *rueidisCluster) At(addr string) (Client, error) {
+func (c *rueidisCluster) Node(addr string) (Client, error) {
 	node := c.client.Nodes()[addr]
 	if node == nil {
-		c.Forget()
+		c.Invalidate()
 		return nil, fmt.Errorf("the cluster's node %s is not known yet", addr)
 	}
 	return &rueidisClient{client: node}, nil

@@ -9,25 +9,25 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// mostShared is how large a result may be to share a trip, in bytes: others would
+// maxSharedResult is how large a result may be to share a trip, in bytes: others would
 // wait for it.
-const mostShared = 4 << 10
+const maxSharedResult = 4 << 10
 
 // outcomes are the states as settle.lua knows them.
-var outcomes = [...]string{engine.Absent: "-", engine.Done: "d", engine.Failed: "f", engine.Unknown: "u"}
+var outcomeLetters = [...]string{engine.Absent: "-", engine.Done: "d", engine.Failed: "f", engine.Unknown: "u"}
 
 // trySettle sends a settlement by itself.
-func (e *Engine) trySettle(ctx context.Context, name string, s *engine.Settlement) (reply Reply, missing int, err error) {
+func (e *Engine) sendSettle(ctx context.Context, name string, s *engine.Settlement) (reply Reply, missing int, err error) {
 	c := e.settleCall(name, s)
 	defer c.free()
-	return e.acknowledged(ctx, c)
+	return e.evalAcked(ctx, c)
 }
 
 func (e *Engine) settleCall(name string, s *engine.Settlement) *Call {
 	c := e.call(settleScript)
 	c.keys(e.lockEntry(name), e.resultEntry(name))
-	e.lobbyArgs(c)
-	c.args(who(s.Attempt), e.settlementTerms(s), payload(s))
+	e.settleArgs(c)
+	c.args(entryAttempt(s.Attempt), e.settlementTerms(s), payload(s))
 	return c
 }
 
@@ -35,13 +35,13 @@ func (e *Engine) settleCall(name string, s *engine.Settlement) *Call {
 func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement) (Reply, error) {
 	c := e.call(disclaimScript)
 	defer c.free()
-	c.keys(e.lockEntry(name), e.resultEntry(name), e.settledChannel(name), e.disowned(name, s.Attempt))
-	c.args(who(s.Attempt), string(e.publish), e.tombstoneLife(s.Lease))
+	c.keys(e.lockEntry(name), e.resultEntry(name), e.settledChannel(name), e.claimTombstone(name, s.Attempt))
+	c.args(entryAttempt(s.Attempt), string(e.publish), e.tombstoneLife(s.Lease))
 	return e.client.Eval(ctx, c)
 }
 
 // lobbyArgs tells settle.lua how to let others know.
-func (e *Engine) lobbyArgs(c *Call) {
+func (e *Engine) settleArgs(c *Call) {
 	ask := "NUMSUB"
 	switch {
 	case e.cluster != nil:
@@ -49,7 +49,7 @@ func (e *Engine) lobbyArgs(c *Call) {
 	case e.publish == Sharded:
 		ask = "SHARDNUMSUB"
 	}
-	c.args(string(e.publish), ask, e.lobby, e.locks)
+	c.args(string(e.publish), ask, e.settleChannel, e.locks)
 }
 
 type settlementTerms struct {
@@ -60,12 +60,12 @@ type settlementTerms struct {
 
 // settlementTerms are the terms of a settlement, as settle.lua reads them.
 func (e *Engine) settlementTerms(s *engine.Settlement) string {
-	return e.settled.text(settlementTerms{s.Outcome, s.Retain, s.FromStart}, func(t settlementTerms) string {
+	return e.settleText.text(settlementTerms{s.Outcome, s.Retain, s.FromStart}, func(t settlementTerms) string {
 		from := ""
 		if t.fromStart {
 			from = "@"
 		}
-		return outcomes[t.outcome] + from + strconv.FormatInt(ceil(t.retain), 10)
+		return outcomeLetters[t.outcome] + from + strconv.FormatInt(ceil(t.retain), 10)
 	})
 }
 
@@ -78,7 +78,7 @@ func payload(s *engine.Settlement) string {
 }
 
 // outcome reads what settle.lua, or its like, answers about one claim.
-func (e *Engine) outcome(ctx context.Context, name string, s *Script, reply Reply, err error) (engine.Outcome, error) {
+func (e *Engine) parseOutcome(ctx context.Context, name string, s *Script, reply Reply, err error) (engine.Outcome, error) {
 	if err != nil {
 		return 0, e.explain(ctx, name, s, err)
 	}
@@ -93,18 +93,18 @@ func (e *Engine) outcome(ctx context.Context, name string, s *Script, reply Repl
 }
 
 // boardSettlement makes a passenger of a settlement.
-func (e *Engine) boardSettlement(name string, s *engine.Settlement) *passenger {
-	p := passengers.Get().(*passenger)
-	p.name, p.attempt, p.terms, p.result = name, who(s.Attempt), e.settlementTerms(s), payload(s)
+func (e *Engine) settleItem(name string, s *engine.Settlement) *batchItem {
+	p := batchItems.Get().(*batchItem)
+	p.name, p.attempt, p.terms, p.result = name, entryAttempt(s.Attempt), e.settlementTerms(s), payload(s)
 	return p
 }
 
 // settleMany makes the settlements of a batch. The answer of each is what
 // [Engine.outcome] reads, or that it is to be asked for alone.
-func (e *Engine) settleMany(batch []*passenger) error {
+func (e *Engine) settleMany(batch []*batchItem) error {
 	c := e.call(settleScript)
 	defer c.free()
-	e.lobbyArgs(c)
+	e.settleArgs(c)
 	for _, p := range batch {
 		c.keys(e.lockEntry(p.name))
 		c.args(p.attempt, p.terms, p.result)

@@ -13,23 +13,23 @@ import (
 // every [Cluster].
 type SlotMap struct {
 	// Ask asks the cluster.
-	Ask func(ctx context.Context) ([]Span, error)
+	Fetch func(ctx context.Context) ([]Span, error)
 
 	// Refresh is after how long it is asked again. Zero means 2 s.
 	Refresh time.Duration
 
-	mu     sync.Mutex
-	asked  time.Time // when spans was read; zero if it is to be read anew
-	spans  []Span
-	asking *question // nil if nobody asks
+	mu       sync.Mutex
+	fetched  time.Time // when spans was read; zero if it is to be read anew
+	spans    []Span
+	fetching *slotFetch // nil if nobody asks
 }
 
 // A question is one that somebody asks for all who want to know.
-type question struct {
-	done   chan struct{} // closed when the rest is known
-	spans  []Span
-	err    error
-	gaveUp bool // it is the asker's own context that has ended
+type slotFetch struct {
+	done     chan struct{} // closed when the rest is known
+	spans    []Span
+	err      error
+	canceled bool // it is the asker's own context that has ended
 }
 
 // A Span is some slots and the primary that has them.
@@ -40,15 +40,15 @@ type Span struct {
 
 // Forget implements [Cluster]. What is being asked was asked before, and counts for
 // those only who wait for it.
-func (h *SlotMap) Forget() {
+func (h *SlotMap) Invalidate() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked, h.asking = time.Time{}, nil
+	h.fetched, h.fetching = time.Time{}, nil
 }
 
 // Home implements [Cluster].
-func (h *SlotMap) Home(ctx context.Context, key string) (string, error) {
-	spans, err := h.known(ctx)
+func (h *SlotMap) PrimaryFor(ctx context.Context, key string) (string, error) {
+	spans, err := h.current(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -58,13 +58,13 @@ func (h *SlotMap) Home(ctx context.Context, key string) (string, error) {
 			return s.Addr, nil
 		}
 	}
-	h.Forget()
+	h.Invalidate()
 	return "", fmt.Errorf("no node of the cluster serves slot %d for now: see CLUSTER INFO", slot)
 }
 
 // Primaries implements [Cluster].
 func (h *SlotMap) Primaries(ctx context.Context) ([]Primary, error) {
-	spans, err := h.known(ctx)
+	spans, err := h.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,19 +87,19 @@ func (h *SlotMap) Primaries(ctx context.Context) ([]Primary, error) {
 
 // known returns who has which slots, as it was a short while ago. One asks for
 // all who want to know, none of whom waits longer than its context lets it.
-func (h *SlotMap) known(ctx context.Context) ([]Span, error) {
+func (h *SlotMap) current(ctx context.Context) ([]Span, error) {
 	for {
-		spans, q, first := h.question()
+		spans, q, first := h.start()
 		switch {
 		case q == nil:
 			return spans, nil
 		case first:
-			h.answer(ctx, q)
+			h.fetch(ctx, q)
 			return q.spans, q.err
 		}
 		select {
 		case <-q.done:
-			if !q.gaveUp {
+			if !q.canceled {
 				return q.spans, q.err
 			}
 		case <-ctx.Done():
@@ -110,38 +110,38 @@ func (h *SlotMap) known(ctx context.Context) ([]Span, error) {
 
 // question returns what is known, or else what is being asked, and whether it is
 // the caller who has to ask it.
-func (h *SlotMap) question() (spans []Span, q *question, first bool) {
+func (h *SlotMap) start() (spans []Span, q *slotFetch, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	refresh := h.Refresh
 	if refresh <= 0 {
 		refresh = defaultRefresh
 	}
-	if time.Since(h.asked) < refresh {
+	if time.Since(h.fetched) < refresh {
 		return h.spans, nil, false
 	}
-	if h.asking == nil {
-		h.asking, first = &question{done: make(chan struct{}), gaveUp: true}, true
+	if h.fetching == nil {
+		h.fetching, first = &slotFetch{done: make(chan struct{}), canceled: true}, true
 	}
-	return nil, h.asking, first
+	return nil, h.fetching, first
 }
 
 // answer asks.
-func (h *SlotMap) answer(ctx context.Context, q *question) {
+func (h *SlotMap) fetch(ctx context.Context, q *slotFetch) {
 	defer close(q.done)
 	began := time.Now()
-	spans, err := h.Ask(ctx)
+	spans, err := h.Fetch(ctx)
 	if err != nil {
 		err = fmt.Errorf("no node of the cluster tells where its slots are: %w", err)
 	}
-	q.spans, q.err, q.gaveUp = spans, err, err != nil && ctx.Err() != nil
+	q.spans, q.err, q.canceled = spans, err, err != nil && ctx.Err() != nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.asking != q {
+	if h.fetching != q {
 		return // something has moved since
 	}
-	h.asking = nil
+	h.fetching = nil
 	if err == nil {
-		h.spans, h.asked = spans, began
+		h.spans, h.fetched = spans, began
 	}
 }

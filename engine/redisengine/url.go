@@ -18,15 +18,15 @@ import (
 
 // An address is what a URL says about servers and how to use them.
 type address struct {
-	topology engine.Topology
-	hosts    []string // with ports: the server, some nodes of the cluster, or the sentinels
-	user     string
-	password string
-	db       int
-	tls      *tls.Config // nil without TLS
-	client   string      // the connection's name
-	dial     time.Duration
-	options  []Option
+	topology    engine.Topology
+	hosts       []string // with ports: the server, some nodes of the cluster, or the sentinels
+	user        string
+	password    string
+	db          int
+	tls         *tls.Config // nil without TLS
+	client      string      // the connection's name
+	dialTimeout time.Duration
+	options     []Option
 
 	main             string // what sentinels call the primary
 	sentinelUser     string
@@ -39,15 +39,15 @@ type address struct {
 // parameters are what may stand behind the question mark.
 var parameters = map[string]func(a *address, value string) error{
 	"timeout":      timeoutParameter,
-	"dial_timeout": func(a *address, v string) (err error) { a.dial, err = duration(v); return err },
+	"dial_timeout": func(a *address, v string) (err error) { a.dialTimeout, err = duration(v); return err },
 	"client_name":  func(a *address, v string) error { a.client = v; return nil },
 	"prefix":       func(a *address, v string) error { a.options = append(a.options, Prefix(v)); return nil },
 	"records":      recordsParameter,
 	"publish":      publishParameter,
 	"acks":         acksParameter,
 	"ack_timeout":  ackTimeoutParameter,
-	"redisson":     choice(Redisson),
-	"lazy":         choice(Lazy),
+	"redisson":     flagParameter(Redisson),
+	"lazy":         flagParameter(Lazy),
 	"tls_ca":       caParameter,
 	"tls_name":     nameParameter,
 
@@ -72,7 +72,7 @@ func parse(text string) (*address, error) {
 		return nil, errors.New("redis: the URL cannot be read: it looks like redis://user:password@host:6379/0, " +
 			"with special characters escaped, as %40 for @")
 	}
-	a := &address{client: "interlock", dial: 2 * time.Second, refresh: defaultRefresh, redirects: defaultRedirects}
+	a := &address{client: "interlock", dialTimeout: 2 * time.Second, refresh: defaultRefresh, redirects: defaultRedirects}
 	for _, read := range []func(*url.URL) error{a.scheme, a.server, a.others(others), a.path, a.parameters} {
 		if err := read(u); err != nil {
 			return nil, fmt.Errorf("redis: the URL %w", err)
@@ -196,7 +196,7 @@ func (a *address) parameters(u *url.URL) error {
 	for name, values := range query {
 		set, ok := parameters[name]
 		if !ok {
-			return fmt.Errorf("has the unknown parameter %q: known are %s", name, known())
+			return fmt.Errorf("has the unknown parameter %q: known are %s", name, parameterNames())
 		}
 		if err := set(a, values[len(values)-1]); err != nil {
 			return fmt.Errorf("has a bad %s: %w", name, err)
@@ -205,7 +205,7 @@ func (a *address) parameters(u *url.URL) error {
 	return nil
 }
 
-func known() string {
+func parameterNames() string {
 	names := make([]string, 0, len(parameters))
 	for name := range parameters {
 		names = append(names, name)
@@ -229,7 +229,7 @@ func timeoutParameter(a *address, v string) error {
 }
 
 func recordsParameter(a *address, v string) error {
-	if err := unfitRecords(v); err != nil {
+	if err := checkRecords(v); err != nil {
 		return err
 	}
 	a.options = append(a.options, Records(v))
@@ -249,7 +249,7 @@ func publishParameter(a *address, v string) error {
 }
 
 // choice is a parameter that chooses an option, or not.
-func choice(option func() Option) func(*address, string) error {
+func flagParameter(option func() Option) func(*address, string) error {
 	return func(a *address, v string) error {
 		chosen, err := strconv.ParseBool(v)
 		if err != nil {

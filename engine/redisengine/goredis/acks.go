@@ -28,7 +28,7 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
-		return redisengine.Reply{}, sorted(redis.ErrClosed)
+		return redisengine.Reply{}, classify(redis.ErrClosed)
 	}
 	a.calls.Go(func() {
 		reply, err := a.onConn(ctx, args, script, func(conn *redis.Conn) int {
@@ -49,7 +49,7 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 // onConn runs a script, and then wait, on a connection of its own: WAIT is about
 // what was written on the same one. Nobody else follows slots that have moved there.
 func (a *adapter) onConn(ctx context.Context, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
-	client, err := a.lender(ctx, args)
+	client, err := a.clientFor(ctx, args)
 	for hops := 0; ; hops++ {
 		if err != nil {
 			return redisengine.Reply{}, &redisengine.NotSentError{Err: err}
@@ -82,7 +82,7 @@ func onConnOf(ctx context.Context, client *redis.Client, args []any, script *red
 }
 
 // lender is the client of the server that a call is for.
-func (a *adapter) lender(ctx context.Context, args []any) (*redis.Client, error) {
+func (a *adapter) clientFor(ctx context.Context, args []any) (*redis.Client, error) {
 	switch c := a.client.(type) {
 	case *redis.Client:
 		return c, nil
@@ -95,7 +95,7 @@ func (a *adapter) lender(ctx context.Context, args []any) (*redis.Client, error)
 func sendOnce(ctx context.Context, conn *redis.Conn, args []any) (redisengine.Reply, error) {
 	cmd := once{redis.NewCmd(ctx, args...)}
 	if err := conn.Process(ctx, cmd); err != nil {
-		return redisengine.Reply{}, sorted(err)
+		return redisengine.Reply{}, classify(err)
 	}
 	return read(cmd.Val())
 }

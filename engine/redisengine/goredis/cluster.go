@@ -27,7 +27,7 @@ func newCluster(client *redis.ClusterClient) *cluster {
 	opt.PipelinePoolSize = -1
 	opt.DialerRetries = 1
 	c := &cluster{client: client, adapter: adapter{client: client, renewals: redis.NewClusterClient(&opt)}}
-	c.SlotMap = &redisengine.SlotMap{Ask: c.ask}
+	c.SlotMap = &redisengine.SlotMap{Fetch: c.fetchSlots}
 	return c
 }
 
@@ -41,7 +41,7 @@ func (c *cluster) Eval(ctx context.Context, call *redisengine.Call) (redisengine
 }
 
 // ask asks who has which slots.
-func (c *cluster) ask(ctx context.Context) ([]redisengine.Span, error) {
+func (c *cluster) fetchSlots(ctx context.Context) ([]redisengine.Span, error) {
 	// CLUSTER SHARDS is not known before 7.0, and not right in all that know it.
 	slots, err := c.client.ClusterSlots(ctx).Result() //nolint:staticcheck // see above
 	if err != nil {
@@ -57,10 +57,10 @@ func (c *cluster) ask(ctx context.Context) ([]redisengine.Span, error) {
 }
 
 // At implements [redisengine.Cluster].
-func (c *cluster) At(addr string) (redisengine.Client, error) {
+func (c *cluster) Node(addr string) (redisengine.Client, error) {
 	found, err := nodeAt(context.Background(), c.client, addr)
 	if err != nil {
-		c.Forget()
+		c.Invalidate()
 		return nil, err
 	}
 	return &adapter{client: found}, nil

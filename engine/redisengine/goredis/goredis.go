@@ -45,7 +45,7 @@ func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.
 	case *redis.Ring:
 		panic("goredis: New: a ring forgets locks whenever a server comes or goes: use a cluster, or package quorum")
 	}
-	return redisengine.On(&adapter{client: client, renewals: reserve(client)}, opts...)
+	return redisengine.On(&adapter{client: client, renewals: renewalClient(client)}, opts...)
 }
 
 // An adapter is a [redisengine.Client] on go-redis.
@@ -59,7 +59,7 @@ type adapter struct {
 }
 
 // reserve returns a client with one connection of its own to the same server.
-func reserve(client redis.UniversalClient) redis.UniversalClient {
+func renewalClient(client redis.UniversalClient) redis.UniversalClient {
 	c, ok := client.(*redis.Client)
 	if !ok {
 		return nil
@@ -69,8 +69,8 @@ func reserve(client redis.UniversalClient) redis.UniversalClient {
 	opt.PipelinePoolSize = -1
 	opt.DialerRetries = 1
 	opt.PushNotificationProcessor = nil // it belongs to the other client
-	if opt.Addr == behindSentinels {
-		follow(&opt)
+	if opt.Addr == failoverAddr {
+		followSentinels(&opt)
 	}
 	return redis.NewClient(&opt)
 }
@@ -113,8 +113,8 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 
 // send sends a call to where it belongs.
 func (a *adapter) send(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
-	if call.Renewal && a.follows() {
-		return a.sendBoth(ctx, command, script, call)
+	if call.Renewal && a.behindSentinels() {
+		return a.sendRenewal(ctx, command, script, call)
 	}
 	return a.sendOn(ctx, command, script, call, call.Renewal)
 }
@@ -125,7 +125,7 @@ func (a *adapter) sendOn(ctx context.Context, command, script string, call *redi
 	select {
 	case err := <-a.process(ctx, cmd, aside):
 		if err != nil {
-			return redisengine.Reply{}, sorted(err)
+			return redisengine.Reply{}, classify(err)
 		}
 		return read(cmd.Val())
 	case <-ctx.Done():
@@ -191,7 +191,7 @@ func read(value any) (redisengine.Reply, error) {
 }
 
 // sorted says of an error what [redisengine.Client] asks for.
-func sorted(err error) error {
+func classify(err error) error {
 	var reply redis.Error
 	var op *net.OpError
 	switch {

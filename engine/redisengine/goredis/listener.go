@@ -15,12 +15,12 @@ import (
 // silence is after how much of it the server is asked whether it is still there.
 // A connection from which nothing comes for twice as long is given up; go-redis
 // itself would wait for it until the network says that it is gone.
-const silence = 2 * time.Second
+const pingAfter = 2 * time.Second
 
 // Listen implements [redisengine.Client].
 func (a *adapter) Listen(_ context.Context, m redisengine.PublishMode, heard func(channel string)) (redisengine.Listener, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &listener{mode: m, pubsub: a.messages().Subscribe(ctx), end: cancel, lost: make(chan error)}
+	l := &listener{mode: m, pubsub: a.pubsubClient().Subscribe(ctx), end: cancel, lost: make(chan error)}
 	go l.run(ctx, heard) // ends with Close, which waits
 	return l, nil
 }
@@ -39,10 +39,10 @@ type listener struct {
 func (l *listener) run(ctx context.Context, heard func(channel string)) {
 	defer close(l.lost)
 	for asked := false; ; {
-		message, err := l.pubsub.ReceiveTimeout(ctx, silence)
+		message, err := l.pubsub.ReceiveTimeout(ctx, pingAfter)
 		if err == nil {
 			asked = false
-			if l.moved(message) {
+			if l.slotMoved(message) {
 				return
 			}
 			report(message, heard)
@@ -60,7 +60,7 @@ func (l *listener) run(ctx context.Context, heard func(channel string)) {
 
 // moved reports whether the server has told that a channel's slot is on another
 // one by now: nobody has asked for the end of the subscription.
-func (l *listener) moved(message any) bool {
+func (l *listener) slotMoved(message any) bool {
 	m, ok := message.(*redis.Subscription)
 	if !ok || m.Kind != "sunsubscribe" {
 		return false

@@ -10,19 +10,19 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// behindSentinels is what go-redis writes where a client that asks sentinels would
+// failoverAddr is what go-redis writes where a client that asks sentinels would
 // have the address of a server.
-const behindSentinels = "FailoverClient"
+const failoverAddr = "FailoverClient"
 
 // lifetime is how old a connection of ours may become behind sentinels. A new one
 // begins with the question who is the primary.
-const lifetime = 500 * time.Millisecond
+const maxConnAge = 500 * time.Millisecond
 
 // follow lets a client of ours go where the sentinels say. When they name another
 // primary, go-redis drops the connections of the caller's pool, but neither his
 // subscribers nor what is ours.
-func follow(opt *redis.Options) {
-	opt.ConnMaxLifetime, opt.ConnMaxLifetimeJitter = lifetime, 0
+func followSentinels(opt *redis.Options) {
+	opt.ConnMaxLifetime, opt.ConnMaxLifetimeJitter = maxConnAge, 0
 	before := opt.OnConnect
 	opt.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
 		if before != nil {
@@ -30,21 +30,21 @@ func follow(opt *redis.Options) {
 				return err
 			}
 		}
-		return redisengine.Demoted(role(ctx, conn))
+		return redisengine.CheckPrimary(role(ctx, conn))
 	}
 }
 
 // follows reports whether the client is one for a server behind sentinels.
-func (a *adapter) follows() bool {
+func (a *adapter) behindSentinels() bool {
 	c, ok := a.client.(*redis.Client)
-	return ok && a.renewals != nil && c.Options().Addr == behindSentinels
+	return ok && a.renewals != nil && c.Options().Addr == failoverAddr
 }
 
 // sendBoth sends a renewal on a connection of the caller's, and on ours if there is no
 // answer soon. The old primary lives on for a while after a failover; what was granted
 // on the caller's connections, which have left it, is not known there, and a connection
 // of ours could still be one to it. To renew twice does no harm.
-func (a *adapter) sendBoth(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
+func (a *adapter) sendRenewal(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
 	soon, cancel := context.WithTimeout(ctx, call.Timeout/4)
 	defer cancel()
 	reply, err := a.sendOn(soon, command, script, call, false)
@@ -71,8 +71,8 @@ func role(ctx context.Context, conn *redis.Conn) string {
 
 // messages is the client whose connections messages come on: behind sentinels one of
 // ours, which follows them.
-func (a *adapter) messages() redis.UniversalClient {
-	if a.follows() {
+func (a *adapter) pubsubClient() redis.UniversalClient {
+	if a.behindSentinels() {
 		return a.renewals
 	}
 	return a.client

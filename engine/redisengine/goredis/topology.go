@@ -27,24 +27,24 @@ func (a *adapter) Topology(ctx context.Context) (redisengine.Topology, error) {
 		return redisengine.Topology{}, fmt.Errorf("goredis: %T does not show its server: %w", a.client, errors.ErrUnsupported)
 	}
 	opt := c.Options()
-	way := road{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
+	way := connOptions{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
 	s := redisengine.Topology{Topology: engine.Standalone, Servers: []string{opt.Addr}, Anonymous: way.anonymous() && opt.CredentialsProvider == nil}
-	if opt.Addr == behindSentinels {
+	if opt.Addr == failoverAddr {
 		s.Topology = engine.Sentinel
-		s.Servers[0] = a.where(ctx)
+		s.Servers[0] = a.primaryAddr(ctx)
 	}
-	s.Visit = func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) {
+	s.Dial = func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) {
 		if addr == s.Servers[0] {
-			return &asker{adapter: a}, nil
+			return &conn{adapter: a}, nil
 		}
-		return way.visit(addr), nil
+		return way.dial(addr), nil
 	}
 	return s, nil
 }
 
 // where asks a server for its own address.
-func (a *adapter) where(ctx context.Context) string {
-	answer, _ := (&asker{adapter: a}).Ask(ctx, "CLIENT", "INFO")
+func (a *adapter) primaryAddr(ctx context.Context) string {
+	answer, _ := (&conn{adapter: a}).Do(ctx, "CLIENT", "INFO")
 	text, _ := answer.(string)
 	for f := range strings.FieldsSeq(text) {
 		if addr, ok := strings.CutPrefix(f, "laddr="); ok {
@@ -57,24 +57,24 @@ func (a *adapter) where(ctx context.Context) string {
 // Topology implements [redisengine.Discoverer].
 func (c *cluster) Topology(context.Context) (redisengine.Topology, error) {
 	opt := c.client.Options()
-	way := road{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
+	way := connOptions{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
 	return redisengine.Topology{
 		Topology: engine.Cluster, Servers: opt.Addrs, Anonymous: way.anonymous() && opt.CredentialsProvider == nil,
-		Visit: func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) { return way.visit(addr), nil },
+		Dial: func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) { return way.dial(addr), nil },
 	}, nil
 }
 
 // A road is how to get to a server.
-type road struct {
+type connOptions struct {
 	user, password string
 	tls            *tls.Config
 	credentials    func(context.Context) (string, string, error)
 }
 
-func (r road) anonymous() bool { return r.password == "" && r.credentials == nil }
+func (r connOptions) anonymous() bool { return r.password == "" && r.credentials == nil }
 
 // visit is for a server that the client has no connection to.
-func (r road) visit(addr string) redisengine.Conn {
+func (r connOptions) dial(addr string) redisengine.Conn {
 	config := r.tls
 	if config != nil {
 		config = config.Clone()
@@ -84,17 +84,17 @@ func (r road) visit(addr string) redisengine.Conn {
 		Addr: addr, Username: r.user, Password: r.password, CredentialsProviderContext: r.credentials, TLSConfig: config,
 		PoolSize: 1, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, ClientName: "interlock",
 	})
-	return &asker{adapter: &adapter{client: client}, end: client.Close}
+	return &conn{adapter: &adapter{client: client}, end: client.Close}
 }
 
 // An asker is a [redisengine.Conn] on go-redis.
-type asker struct {
+type conn struct {
 	adapter *adapter
 	end     func() error // nil if the client is the caller's
 }
 
 // Ask implements [redisengine.Conn].
-func (a *asker) Ask(ctx context.Context, command ...string) (any, error) {
+func (a *conn) Do(ctx context.Context, command ...string) (any, error) {
 	args := make([]any, len(command))
 	for i, word := range command {
 		args[i] = word
@@ -106,7 +106,7 @@ func (a *asker) Ask(ctx context.Context, command ...string) (any, error) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, sorted(err)
+			return nil, classify(err)
 		}
 		return cmd.Val(), nil
 	case <-ctx.Done():
@@ -115,7 +115,7 @@ func (a *asker) Ask(ctx context.Context, command ...string) (any, error) {
 }
 
 // Close implements [redisengine.Conn].
-func (a *asker) Close() error {
+func (a *conn) Close() error {
 	if a.end == nil {
 		return nil
 	}

@@ -198,6 +198,8 @@ func (s *Server) itself() error {
 	if err == nil && strings.Contains(reply, fmt.Sprintf("\nprocess_id:%d\r", s.cmd.Process.Pid)) {
 		return nil
 	}
+	// The other server may have ended since, and ours would then run forever.
+	_ = s.cmd.Process.Kill()
 	<-s.exited
 	return fmt.Errorf("another server is on port %d", s.port)
 }

@@ -11,25 +11,25 @@ import (
 
 var _ engine.Fencer = (*Engine)(nil)
 
-var raiseScript = script("raise")
+var raiseFenceScript = script("raise_fence")
 
 // Raise implements [engine.Fencer].
 func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) error {
-	name, err := e.admit(ctx, &r)
+	name, err := e.checkRequest(ctx, &r)
 	if err != nil {
 		return err
 	}
 	if r.Kind != engine.Exclusive && r.Kind != engine.Fair {
 		return fmt.Errorf("redis: %q: the fence of a %s lock cannot be raised: %w", r.Key, r.Kind, errors.ErrUnsupported)
 	}
-	c := e.call(raiseScript)
+	c := e.call(raiseFenceScript)
 	defer c.free()
-	c.keys(name, counter(name))
+	c.keys(name, fenceCounter(name))
 	c.args(r.Holder, r.Attempt, strconv.FormatUint(fence, 10), strconv.FormatUint(r.FenceReserve, 10), e.counterLife(r.Lease))
 	reply, err := e.client.Eval(ctx, c)
 	switch {
 	case err != nil:
-		return e.explain(ctx, name, raiseScript, err)
+		return e.explain(ctx, name, raiseFenceScript, err)
 	case reply.Int == 0:
 		return engine.ErrNotHolder
 	}

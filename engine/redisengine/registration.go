@@ -20,7 +20,7 @@ func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Durati
 	}
 	c := e.call(registerScript)
 	defer c.free()
-	c.keys(client(m.ID))
+	c.keys(clientKey(m.ID))
 	c.args(strconv.FormatInt(ceil(life), 10), "name", m.Name, "host", m.Host,
 		"pid", strconv.Itoa(m.PID), "since", m.Since.UTC().Format(time.RFC3339Nano))
 	if _, err := e.client.Eval(ctx, c); err != nil {
@@ -35,7 +35,7 @@ func (e *Engine) Members(ctx context.Context, ids []string) ([]engine.Member, er
 		return nil, err
 	}
 	var known []engine.Member
-	for some := range slices.Chunk(ids, e.mostAtOnce()) {
+	for some := range slices.Chunk(ids, e.clientsPerCall()) {
 		found, err := e.members(ctx, some)
 		if err != nil {
 			return nil, err
@@ -47,11 +47,11 @@ func (e *Engine) Members(ctx context.Context, ids []string) ([]engine.Member, er
 
 // mostAtOnce is how many clients one call may be about: each lies in a slot of its
 // own.
-func (e *Engine) mostAtOnce() int {
+func (e *Engine) clientsPerCall() int {
 	if e.cluster != nil {
 		return 1
 	}
-	return batch
+	return maxPerCall
 }
 
 // members is Members in one call.
@@ -59,7 +59,7 @@ func (e *Engine) members(ctx context.Context, ids []string) (known []engine.Memb
 	c := e.call(membersScript)
 	defer c.free()
 	for _, id := range ids {
-		c.keys(client(id))
+		c.keys(clientKey(id))
 	}
 	reply, err := e.client.Eval(ctx, c)
 	if err == nil && len(reply.List) != 4*len(ids) {
@@ -82,5 +82,5 @@ func (e *Engine) members(ctx context.Context, ids []string) (known []engine.Memb
 
 // Watch implements [engine.Inspector].
 func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
-	return e.notifier.listen(client(id))
+	return e.notifier.subscribe(clientKey(id))
 }

@@ -36,7 +36,7 @@ func tagged(name string) bool {
 
 // beside returns the name of a key that belongs to the lock and lies in its
 // slot. It is Redisson's rule: braces are added unless the name has its own.
-func beside(prefix, name string) string {
+func relatedKey(prefix, name string) string {
 	if strings.IndexByte(name, '{') >= 0 {
 		return prefix + name
 	}
@@ -44,54 +44,54 @@ func beside(prefix, name string) string {
 }
 
 // Redisson's keys and channels.
-func channel(name string) string     { return beside("redisson_lock__channel:", name) }
-func counter(name string) string     { return beside("redisson_lock_token:", name) }
-func queue(name string) string       { return beside("redisson_lock_queue:", name) }
-func queuePlaces(name string) string { return beside("redisson_lock_timeout:", name) }
-func rwChannel(name string) string   { return beside("redisson_rwlock:", name) }
+func lockChannel(name string) string     { return relatedKey("redisson_lock__channel:", name) }
+func fenceCounter(name string) string    { return relatedKey("redisson_lock_token:", name) }
+func fairQueue(name string) string       { return relatedKey("redisson_lock_queue:", name) }
+func fairQueueExpiry(name string) string { return relatedKey("redisson_lock_timeout:", name) }
+func rwChannel(name string) string       { return relatedKey("redisson_rwlock:", name) }
 
 // space is what the names of the keys begin with by which single leases run.
-func space(name string) string { return beside("", name) }
+func leasePrefix(name string) string { return relatedKey("", name) }
 
 // timeout is the key by which the lease of a reader runs, or of a writer that reads.
-func timeout(name, who string) string { return space(name) + ":" + who + ":rwlock_timeout:1" }
+func leaseKey(name, who string) string { return leasePrefix(name) + ":" + who + ":rwlock_timeout:1" }
 
 // Keys and channels of our own.
-func readers(name string) string       { return beside("interlock_readers:", name) }
-func writers(name string) string       { return beside("interlock_writers:", name) }
-func places(name string) string        { return beside("interlock_places:", name) }
-func lengths(name string) string       { return beside("interlock_lengths:", name) }
-func line(name string) string          { return beside("interlock_line:", name) }
-func permits(name string) string       { return beside("interlock_permits:", name) }
-func revoked(name string) string       { return beside("interlock_revoked:", name) }
-func permitChannel(name string) string { return beside("interlock_semaphore:", name) }
-func latchChannel(name string) string  { return beside("interlock_latch:", name) }
+func readerQueue(name string) string   { return relatedKey("interlock_readers:", name) }
+func writerQueue(name string) string   { return relatedKey("interlock_writers:", name) }
+func queueExpiry(name string) string   { return relatedKey("interlock_places:", name) }
+func queueLease(name string) string    { return relatedKey("interlock_lengths:", name) }
+func permitQueue(name string) string   { return relatedKey("interlock_line:", name) }
+func permitFences(name string) string  { return relatedKey("interlock_permits:", name) }
+func revokedKey(name string) string    { return relatedKey("interlock_revoked:", name) }
+func permitChannel(name string) string { return relatedKey("interlock_semaphore:", name) }
+func latchChannel(name string) string  { return relatedKey("interlock_latch:", name) }
 
 // noteKey is the key of a note.
-func noteKey(name string) string { return beside("interlock_note:", name) }
+func noteKey(name string) string { return relatedKey("interlock_note:", name) }
 
 // client is the key of a client that is known, and the channel on which it hears
 // of what was taken from it.
-func client(id string) string { return "interlock_client:" + id }
+func clientKey(id string) string { return "interlock_client:" + id }
 
-// beganWith are what the names of keys begin with that belong to a lock.
-var beganWith = []string{
+// auxiliaryPrefixes are what the names of keys begin with that belong to a lock.
+var auxiliaryPrefixes = []string{
 	"redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:",
 	"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:", "interlock_line:", "interlock_permits:",
 	"interlock_revoked:", "interlock_abandoned:", "interlock_client:", "interlock_note:",
 }
 
 // belongs reports whether a key is no lock, but a part of one.
-func belongs(name string) bool {
-	return slices.ContainsFunc(beganWith, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+func isAuxiliary(name string) bool {
+	return slices.ContainsFunc(auxiliaryPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // Keys and channels of a record, which lie in one slot.
 func (e *Engine) lockEntry(name string) string      { return braced(e.locks, name) }
 func (e *Engine) resultEntry(name string) string    { return braced(e.results, name) }
-func (e *Engine) settledChannel(name string) string { return braced(e.lobby+":", name) }
+func (e *Engine) settledChannel(name string) string { return braced(e.settleChannel+":", name) }
 
-func (e *Engine) disowned(name, attempt string) string {
+func (e *Engine) claimTombstone(name, attempt string) string {
 	return braced(e.records+"abandoned:", name) + ":" + attempt
 }
 
@@ -118,5 +118,5 @@ func inBraces(text string) bool {
 }
 
 func tombstone(name, holder, attempt string) string {
-	return beside("interlock_abandoned:", name) + ":" + holder + ":" + attempt
+	return relatedKey("interlock_abandoned:", name) + ":" + holder + ":" + attempt
 }

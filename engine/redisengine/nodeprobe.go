@@ -14,26 +14,26 @@ import (
 )
 
 // A checkup is what one server has answered.
-type checkup struct {
-	survey *Topology
-	asker  Conn
-	node   engine.Node
-	info   map[string]string
+type nodeProbe struct {
+	topology *Topology
+	conn     Conn
+	node     engine.Node
+	info     map[string]string
 
 	// What a sentinel knows.
-	quorum   int
-	others   []string
-	servants []string // the replicas of its primary
+	quorum    int
+	sentinels []string
+	replicas  []string // the replicas of its primary
 }
 
 // fail notes why not all is known.
-func (c *checkup) fail(ctx context.Context, err error) {
+func (c *nodeProbe) fail(ctx context.Context, err error) {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
 		err = cause
 	}
 	var reply ReplyError
-	if errors.As(err, &reply) && verdicts[reply.Code()].hint != "" {
-		err = fmt.Errorf("%s: %w", verdicts[reply.Code()].hint, reply)
+	if errors.As(err, &reply) && replyMeanings[reply.Code()].hint != "" {
+		err = fmt.Errorf("%s: %w", replyMeanings[reply.Code()].hint, reply)
 	}
 	if c.node.Err == nil {
 		c.node.Err = err
@@ -41,8 +41,8 @@ func (c *checkup) fail(ctx context.Context, err error) {
 }
 
 // ask asks something. What our user must not ask is noted as denied.
-func (c *checkup) ask(ctx context.Context, command ...string) (any, bool) {
-	answer, err := c.asker.Ask(ctx, command...)
+func (c *nodeProbe) query(ctx context.Context, command ...string) (any, bool) {
+	answer, err := c.conn.Do(ctx, command...)
 	var reply ReplyError
 	switch {
 	case err == nil:
@@ -50,21 +50,21 @@ func (c *checkup) ask(ctx context.Context, command ...string) (any, bool) {
 	case !errors.As(err, &reply):
 		c.fail(ctx, err)
 	case reply.Code() == "NOPERM", strings.Contains(string(reply), "unknown command"):
-		c.deny(title(command))
+		c.deny(commandName(command))
 	case slices.Contains([]string{"NOAUTH", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN"}, reply.Code()):
 		c.fail(ctx, reply)
 	}
 	return nil, false
 }
 
-func (c *checkup) deny(command string) {
+func (c *nodeProbe) deny(command string) {
 	if command = strings.ToUpper(command); !slices.Contains(c.node.Denied, command) {
 		c.node.Denied = append(c.node.Denied, command)
 	}
 }
 
 // title is the name of a command, without its arguments.
-func title(command []string) string {
+func commandName(command []string) string {
 	if command[0] == "CONFIG" || command[0] == "CLUSTER" || command[0] == "SENTINEL" {
 		return command[0] + " " + command[1]
 	}
@@ -72,27 +72,27 @@ func title(command []string) string {
 }
 
 // askServer asks a server everything.
-func (c *checkup) askServer(ctx context.Context) {
-	c.askClock(ctx)
-	c.askInfo(ctx)
+func (c *nodeProbe) probeServer(ctx context.Context) {
+	c.readClock(ctx)
+	c.readInfo(ctx)
 	if c.node.Err != nil {
 		return
 	}
-	c.askConfig(ctx)
-	c.askPermissions(ctx)
+	c.readConfig(ctx)
+	c.readPermissions(ctx)
 }
 
 // askClock asks for the time between two looks at our own clock, thrice: the
 // fastest answer tells best.
-func (c *checkup) askClock(ctx context.Context) {
+func (c *nodeProbe) readClock(ctx context.Context) {
 	for range 3 {
 		sent, began := time.Now().UnixMicro(), time.Now()
-		answer, ok := c.ask(ctx, "TIME")
+		answer, ok := c.query(ctx, "TIME")
 		if !ok {
 			return
 		}
 		took := time.Since(began)
-		parts := texts(answer)
+		parts := stringList(answer)
 		if len(parts) != 2 || c.node.Latency > 0 && took >= c.node.Latency {
 			continue
 		}
@@ -105,8 +105,8 @@ func (c *checkup) askClock(ctx context.Context) {
 }
 
 // askInfo asks for what most may ask.
-func (c *checkup) askInfo(ctx context.Context) {
-	answer, _ := c.ask(ctx, "INFO")
+func (c *nodeProbe) readInfo(ctx context.Context) {
+	answer, _ := c.query(ctx, "INFO")
 	text, _ := answer.(string)
 	c.info = make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -127,11 +127,11 @@ func (c *checkup) askInfo(ctx context.Context) {
 			n.AppendOnly = "no"
 		}
 	}
-	c.replication()
+	c.readReplication()
 }
 
 // replication reads what a server does for others.
-func (c *checkup) replication() {
+func (c *nodeProbe) readReplication() {
 	n := &c.node
 	switch c.info["role"] {
 	case "master":
@@ -148,13 +148,13 @@ func (c *checkup) replication() {
 	}
 }
 
-func (c *checkup) number(name string) int64 {
+func (c *nodeProbe) number(name string) int64 {
 	n, _ := strconv.ParseInt(c.info[name], 10, 64)
 	return n
 }
 
 // replicas are those that a primary tells of: slave0:ip=…,port=….
-func (c *checkup) replicas() (addrs []string) {
+func (c *nodeProbe) connectedReplicas() (addrs []string) {
 	for i := range c.node.Replicas {
 		fields := make(map[string]string)
 		for f := range strings.SplitSeq(c.info["slave"+strconv.Itoa(i)], ",") {
@@ -169,7 +169,7 @@ func (c *checkup) replicas() (addrs []string) {
 }
 
 // askConfig asks for what those who rent a server often may not.
-func (c *checkup) askConfig(ctx context.Context) {
+func (c *nodeProbe) readConfig(ctx context.Context) {
 	n := &c.node
 	if n.AppendOnly == "yes" {
 		switch sync := c.config(ctx, "appendfsync"); sync {
@@ -184,12 +184,12 @@ func (c *checkup) askConfig(ctx context.Context) {
 	if least, err := strconv.Atoi(c.config(ctx, "min-replicas-to-write")); err == nil {
 		n.MinReplicas = least
 	}
-	n.Exposed = c.survey.Anonymous && (!loopback(n.Addr) || c.config(ctx, "protected-mode") == "no" && beyond(c.config(ctx, "bind")))
+	n.Exposed = c.topology.Anonymous && (!loopback(n.Addr) || c.config(ctx, "protected-mode") == "no" && reachable(c.config(ctx, "bind")))
 }
 
-func (c *checkup) config(ctx context.Context, name string) string {
-	answer, _ := c.ask(ctx, "CONFIG", "GET", name)
-	return pairs(answer)[name]
+func (c *nodeProbe) config(ctx context.Context, name string) string {
+	answer, _ := c.query(ctx, "CONFIG", "GET", name)
+	return stringMap(answer)[name]
 }
 
 // loopback reports whether an address is one of this machine alone.
@@ -203,7 +203,7 @@ func loopback(addr string) bool {
 }
 
 // beyond reports whether a server that is bound so can be reached from elsewhere.
-func beyond(bind string) bool {
+func reachable(bind string) bool {
 	for host := range strings.FieldsSeq(bind) {
 		if !loopback(strings.TrimPrefix(host, "-")) {
 			return true
@@ -213,7 +213,7 @@ func beyond(bind string) bool {
 }
 
 // texts reads an answer that is a list.
-func texts(answer any) (all []string) {
+func stringList(answer any) (all []string) {
 	list, _ := answer.([]any)
 	for _, v := range list {
 		all = append(all, fmt.Sprint(v))
@@ -223,7 +223,7 @@ func texts(answer any) (all []string) {
 
 // pairs reads an answer of names and values, which is a map to some and a list in
 // turn to others.
-func pairs(answer any) map[string]string {
+func stringMap(answer any) map[string]string {
 	m := make(map[string]string)
 	switch a := answer.(type) {
 	case map[string]any:

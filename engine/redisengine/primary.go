@@ -1,7 +1,7 @@
 package redisengine
 
-// errDemoted is what a replica answers to a call.
-const errDemoted = ReplyError("READONLY the server is a replica by now; the sentinels will tell who is not")
+// errNotPrimary is what a replica answers to a call.
+const errNotPrimary = ReplyError("READONLY the server is a replica by now; the sentinels will tell who is not")
 
 // Demoted returns an error if a server that answers ROLE with that word is no primary
 // any more. Who may not ask has no word, and finds out later.
@@ -10,9 +10,9 @@ const errDemoted = ReplyError("READONLY the server is a replica by now; the sent
 // a server that they demote, and who comes back before his own sentinel has heard of it
 // is sent there again. He would stay, since no library takes a subscriber away from
 // a server that is well. If it is demoted after he has asked, he is told as all are.
-func Demoted(role string) error {
+func CheckPrimary(role string) error {
 	if role == "" || role == "master" {
 		return nil
 	}
-	return errDemoted
+	return errNotPrimary
 }

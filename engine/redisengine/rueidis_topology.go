@@ -16,8 +16,8 @@ var _ Discoverer = (*rueidisClient)(nil)
 
 // survey is what a URL tells. Connections are none of the engine's own, which it
 // counts.
-func (a *address) survey() Topology {
-	s := Topology{Topology: a.topology, Servers: a.hosts, Anonymous: a.password == "", Visit: a.visit}
+func (a *address) discover() Topology {
+	s := Topology{Topology: a.topology, Servers: a.hosts, Anonymous: a.password == "", Dial: a.dialNode}
 	if a.topology == engine.Sentinel {
 		s.Servers, s.Sentinels, s.Main = nil, a.hosts, a.main
 	}
@@ -25,7 +25,7 @@ func (a *address) survey() Topology {
 }
 
 // visit connects to one of the servers of a URL.
-func (a *address) visit(ctx context.Context, addr string, sentinel bool) (Conn, error) {
+func (a *address) dialNode(ctx context.Context, addr string, sentinel bool) (Conn, error) {
 	user, password := a.user, a.password
 	if sentinel {
 		user, password = a.sentinelUser, a.sentinelPassword
@@ -33,7 +33,7 @@ func (a *address) visit(ctx context.Context, addr string, sentinel bool) (Conn, 
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{addr}, Username: user, Password: password, ClientName: a.client,
 		ForceSingleClient: true, DisableCache: true, DisableRetry: true, AlwaysPipelining: true, PipelineMultiplex: -1,
-		Dialer: net.Dialer{Timeout: min(a.dial, visitTime)}, ConnWriteTimeout: visitTime,
+		Dialer: net.Dialer{Timeout: min(a.dialTimeout, probeTimeout)}, ConnWriteTimeout: probeTimeout,
 		DialCtxFn: func(_ context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return dial(ctx, addr, d, a.tls)
 		},
@@ -41,13 +41,13 @@ func (a *address) visit(ctx context.Context, addr string, sentinel bool) (Conn, 
 	if err != nil {
 		return nil, rueidisError(ctx, err)
 	}
-	return &rueidisAsker{client, client.Close}, nil
+	return &rueidisConn{client, client.Close}, nil
 }
 
 // Topology implements [Discoverer] for a client of the caller's, who alone knows how to
 // connect: sentinels and replicas stay unasked.
 func (c *rueidisClient) Topology(context.Context) (Topology, error) {
-	s := Topology{Topology: engine.Standalone, Visit: c.visit}
+	s := Topology{Topology: engine.Standalone, Dial: c.dialNode}
 	switch c.client.Mode() {
 	case rueidis.ClientModeCluster:
 		s.Topology = engine.Cluster
@@ -60,22 +60,22 @@ func (c *rueidisClient) Topology(context.Context) (Topology, error) {
 	return s, nil
 }
 
-func (c *rueidisClient) visit(_ context.Context, addr string, _ bool) (Conn, error) {
+func (c *rueidisClient) dialNode(_ context.Context, addr string, _ bool) (Conn, error) {
 	node := c.client.Nodes()[addr]
 	if node == nil {
 		return nil, fmt.Errorf("the client has no connection to %s: %w", addr, errors.ErrUnsupported)
 	}
-	return &rueidisAsker{node, func() {}}, nil
+	return &rueidisConn{node, func() {}}, nil
 }
 
-// A rueidisAsker is a [Conn] on rueidis.
-type rueidisAsker struct {
+// A rueidisConn is a [Conn] on rueidis.
+type rueidisConn struct {
 	client rueidis.Client
 	end    func()
 }
 
 // Ask implements [Conn].
-func (a *rueidisAsker) Ask(ctx context.Context, command ...string) (any, error) {
+func (a *rueidisConn) Do(ctx context.Context, command ...string) (any, error) {
 	answer, err := a.client.Do(ctx, a.client.B().Arbitrary(command...).Build()).ToAny()
 	if rueidis.IsRedisNil(err) {
 		return nil, nil
@@ -84,7 +84,7 @@ func (a *rueidisAsker) Ask(ctx context.Context, command ...string) (any, error) 
 }
 
 // Close implements [Conn].
-func (a *rueidisAsker) Close() error {
+func (a *rueidisConn) Close() error {
 	a.end()
 	return nil
 }

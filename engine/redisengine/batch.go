@@ -11,17 +11,17 @@ import (
 
 // sharing is for calls of one sort: those about exclusive locks share trips, and
 // those about fair ones. Locks of other kinds travel alone.
-type sharing struct{ exclusive, fair merger }
+type mergers struct{ exclusive, fair merger }
 
-func (s *sharing) open(send func(batch []*passenger, fair bool) error) {
-	s.exclusive.send = func(batch []*passenger) error { return send(batch, false) }
-	s.fair.send = func(batch []*passenger) error { return send(batch, true) }
+func (s *mergers) open(send func(batch []*batchItem, fair bool) error) {
+	s.exclusive.exec = func(batch []*batchItem) error { return send(batch, false) }
+	s.fair.exec = func(batch []*batchItem) error { return send(batch, true) }
 }
 
 // sharing returns what calls about locks of that kind share; nil if they do not.
-func (e *Engine) sharing(s *sharing, k engine.Kind) *merger {
+func (e *Engine) mergerFor(s *mergers, k engine.Kind) *merger {
 	switch {
-	case !e.together():
+	case !e.merges():
 		return nil
 	case k == engine.Exclusive:
 		return &s.exclusive
@@ -31,21 +31,21 @@ func (e *Engine) sharing(s *sharing, k engine.Kind) *merger {
 	return nil
 }
 
-func (s *sharing) close() {
+func (s *mergers) close() {
 	s.exclusive.close()
 	s.fair.close()
 }
 
 // board makes a passenger of a request.
-func (e *Engine) board(name string, r *engine.Request, late int64) *passenger {
-	p := passengers.Get().(*passenger)
-	p.name, p.holder, p.attempt, p.lease, p.late = name, r.Holder, r.Attempt, e.lease.text(r.Lease), late
+func (e *Engine) lockItem(name string, r *engine.Request, late int64) *batchItem {
+	p := batchItems.Get().(*batchItem)
+	p.name, p.holder, p.attempt, p.lease, p.deadline = name, r.Holder, r.Attempt, e.lease.text(r.Lease), late
 	return p
 }
 
 // acquireMany takes the locks of a batch that are free. The answer of each is
 // its fence, or 0 if the lock is not free or the call came too late.
-func (e *Engine) acquireMany(batch []*passenger, fair bool) error {
+func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	c := e.call(acquireManyScript)
 	defer c.free()
 	if fair {
@@ -54,10 +54,10 @@ func (e *Engine) acquireMany(batch []*passenger, fair bool) error {
 	late := int64(math.MaxInt64)
 	c.args("")
 	for _, p := range batch {
-		late = min(late, p.late)
+		late = min(late, p.deadline)
 		c.keys(p.name)
 		if fair {
-			c.keys(queue(p.name))
+			c.keys(fairQueue(p.name))
 		}
 		c.args(p.holder, p.attempt, p.lease)
 	}
@@ -74,7 +74,7 @@ func (e *Engine) acquireMany(batch []*passenger, fair bool) error {
 		p.answer.Int = fence
 	}
 	if fence > 0 {
-		e.clock.saw(fence)
+		e.clock.observe(fence)
 	}
 	for i := 1; i < len(reply.List); i++ {
 		at := reply.List[i].Int
@@ -88,7 +88,7 @@ func (e *Engine) acquireMany(batch []*passenger, fair bool) error {
 
 // releaseMany ends the holds of a batch that are simple. The answer of each is 1
 // and how many listeners were told, or 0 if the hold is not a simple one.
-func (e *Engine) releaseMany(batch []*passenger, fair bool) error {
+func (e *Engine) releaseMany(batch []*batchItem, fair bool) error {
 	c := e.call(releaseManyScript)
 	defer c.free()
 	if fair {
@@ -96,9 +96,9 @@ func (e *Engine) releaseMany(batch []*passenger, fair bool) error {
 	}
 	c.args(string(e.publish))
 	for _, p := range batch {
-		c.keys(p.name, channel(p.name))
+		c.keys(p.name, lockChannel(p.name))
 		if fair {
-			c.keys(queue(p.name))
+			c.keys(fairQueue(p.name))
 		}
 		c.args(p.holder, p.attempt)
 	}

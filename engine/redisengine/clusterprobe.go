@@ -11,13 +11,13 @@ import (
 
 // clustered asks some nodes for the others, and for how much of the cluster is
 // served. The gloomiest of them is believed.
-func (s *Topology) clustered(ctx context.Context, h *engine.Health) []place {
+func (s *Topology) clusterEndpoints(ctx context.Context, h *engine.Health) []endpoint {
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	found, told := make(map[string]place), false
+	found, told := make(map[string]endpoint), false
 	for _, addr := range s.Servers {
 		asking.Go(func() {
-			places, served, ok := s.askCluster(ctx, addr)
+			places, served, ok := s.readCluster(ctx, addr)
 			mu.Lock()
 			defer mu.Unlock()
 			if !ok {
@@ -36,10 +36,10 @@ func (s *Topology) clustered(ctx context.Context, h *engine.Health) []place {
 	asking.Wait()
 	if !told {
 		for _, addr := range s.Servers {
-			found[addr] = place{addr: addr}
+			found[addr] = endpoint{addr: addr}
 		}
 	}
-	places := make([]place, 0, len(found))
+	places := make([]endpoint, 0, len(found))
 	for _, p := range found {
 		places = append(places, p)
 	}
@@ -47,19 +47,19 @@ func (s *Topology) clustered(ctx context.Context, h *engine.Health) []place {
 }
 
 // askCluster asks one node who is in the cluster, and how many slots are served.
-func (s *Topology) askCluster(ctx context.Context, addr string) (places []place, served int, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, visitTime)
+func (s *Topology) readCluster(ctx context.Context, addr string) (places []endpoint, served int, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	asker, err := s.Visit(ctx, addr, false)
+	asker, err := s.Dial(ctx, addr, false)
 	if err != nil {
 		return nil, 0, false
 	}
 	defer asker.Close() //nolint:errcheck // it was only asked
-	nodes, err := asker.Ask(ctx, "CLUSTER", "NODES")
+	nodes, err := asker.Do(ctx, "CLUSTER", "NODES")
 	if err != nil {
 		return nil, 0, false
 	}
-	info, err := asker.Ask(ctx, "CLUSTER", "INFO")
+	info, err := asker.Do(ctx, "CLUSTER", "INFO")
 	if err != nil {
 		return nil, 0, false
 	}
@@ -72,7 +72,7 @@ func (s *Topology) askCluster(ctx context.Context, addr string) (places []place,
 // clusterNodes reads CLUSTER NODES: id, address, flags, the primary's id, …, and
 // from the ninth field on the slots. A node that does not know its own host is at
 // the address where it was asked.
-func clusterNodes(list, asked string) (places []place) {
+func clusterNodes(list, asked string) (places []endpoint) {
 	addrs, primaries := make(map[string]string), []string(nil)
 	for line := range strings.Lines(list) {
 		f := strings.Fields(line)
@@ -83,7 +83,7 @@ func clusterNodes(list, asked string) (places []place) {
 		if strings.Contains(f[2], "myself") || strings.HasPrefix(addr, ":") {
 			addr = asked
 		}
-		p := place{addr: addr, role: engine.Primary, slots: countSlots(f[8:])}
+		p := endpoint{addr: addr, role: engine.Primary, slots: countSlots(f[8:])}
 		if strings.Contains(f[2], "slave") {
 			p.role = engine.Replica
 		}

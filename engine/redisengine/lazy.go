@@ -16,31 +16,31 @@ func Lazy() Option {
 	return func(e *Engine) { e.lazy = true }
 }
 
-// latePause is how long it is left at that after an attempt to connect that failed.
-const latePause = 500 * time.Millisecond
+// lazyRetry is how long it is left at that after an attempt to connect that failed.
+const lazyRetry = 500 * time.Millisecond
 
-// A lateClient is a [Client] that has yet to connect.
-type lateClient struct {
+// A lazyClient is a [Client] that has yet to connect.
+type lazyClient struct {
 	connect func(ctx context.Context) (Client, error)
 
-	mu     sync.Mutex // held while connecting: one does it for all
-	client Client     // nil before it has
-	err    error      // why it has not
-	again  time.Time  // when it is tried again
-	closed bool
+	mu      sync.Mutex // held while connecting: one does it for all
+	client  Client     // nil before it has
+	err     error      // why it has not
+	retryAt time.Time  // when it is tried again
+	closed  bool
 }
 
 // late returns a client that connects as soon as it can.
-func late(t engine.Topology, connect func(ctx context.Context) (Client, error), why error) Client {
-	l := &lateClient{connect: connect, err: why, again: time.Now().Add(latePause)}
+func newLazyClient(t engine.Topology, connect func(ctx context.Context) (Client, error), why error) Client {
+	l := &lazyClient{connect: connect, err: why, retryAt: time.Now().Add(lazyRetry)}
 	if t == engine.Cluster {
-		return &lateCluster{l}
+		return &lazyCluster{l}
 	}
 	return l
 }
 
 // get returns the client, and connects if it has to.
-func (l *lateClient) get(ctx context.Context) (Client, error) {
+func (l *lazyClient) get(ctx context.Context) (Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -48,9 +48,9 @@ func (l *lateClient) get(ctx context.Context) (Client, error) {
 		return nil, &NotSentError{Err: engine.ErrClosed}
 	case l.client != nil:
 		return l.client, nil
-	case !time.Now().Before(l.again):
+	case !time.Now().Before(l.retryAt):
 		l.client, l.err = l.connect(ctx)
-		l.again = time.Now().Add(latePause)
+		l.retryAt = time.Now().Add(lazyRetry)
 	}
 	if l.err != nil {
 		return nil, &NotSentError{Err: l.err}
@@ -59,14 +59,14 @@ func (l *lateClient) get(ctx context.Context) (Client, error) {
 }
 
 // now returns the client, or nil if it has not connected.
-func (l *lateClient) now() Client {
+func (l *lazyClient) connected() Client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.client
 }
 
 // Eval implements [Client].
-func (l *lateClient) Eval(ctx context.Context, c *Call) (Reply, error) {
+func (l *lazyClient) Eval(ctx context.Context, c *Call) (Reply, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return Reply{}, err
@@ -75,7 +75,7 @@ func (l *lateClient) Eval(ctx context.Context, c *Call) (Reply, error) {
 }
 
 // Listen implements [Client].
-func (l *lateClient) Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
+func (l *lazyClient) Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (l *lateClient) Listen(ctx context.Context, m PublishMode, heard func(chann
 }
 
 // Close implements [Client].
-func (l *lateClient) Close() error {
+func (l *lazyClient) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -94,12 +94,12 @@ func (l *lateClient) Close() error {
 	return l.client.Close()
 }
 
-// A lateCluster is a lateClient of many servers.
-type lateCluster struct{ *lateClient }
+// A lazyCluster is a lazyClient of many servers.
+type lazyCluster struct{ *lazyClient }
 
-var _ Cluster = (*lateCluster)(nil)
+var _ Cluster = (*lazyCluster)(nil)
 
-func (l *lateCluster) cluster(ctx context.Context) (Cluster, error) {
+func (l *lazyCluster) cluster(ctx context.Context) (Cluster, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
@@ -108,16 +108,16 @@ func (l *lateCluster) cluster(ctx context.Context) (Cluster, error) {
 }
 
 // Home implements [Cluster].
-func (l *lateCluster) Home(ctx context.Context, key string) (string, error) {
+func (l *lazyCluster) PrimaryFor(ctx context.Context, key string) (string, error) {
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return "", err
 	}
-	return c.Home(ctx, key)
+	return c.PrimaryFor(ctx, key)
 }
 
 // Primaries implements [Cluster].
-func (l *lateCluster) Primaries(ctx context.Context) ([]Primary, error) {
+func (l *lazyCluster) Primaries(ctx context.Context) ([]Primary, error) {
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return nil, err
@@ -126,17 +126,17 @@ func (l *lateCluster) Primaries(ctx context.Context) ([]Primary, error) {
 }
 
 // Forget implements [Cluster].
-func (l *lateCluster) Forget() {
-	if c, ok := l.now().(Cluster); ok {
-		c.Forget()
+func (l *lazyCluster) Invalidate() {
+	if c, ok := l.connected().(Cluster); ok {
+		c.Invalidate()
 	}
 }
 
 // At implements [Cluster].
-func (l *lateCluster) At(addr string) (Client, error) {
+func (l *lazyCluster) Node(addr string) (Client, error) {
 	c, err := l.cluster(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	return c.At(addr)
+	return c.Node(addr)
 }

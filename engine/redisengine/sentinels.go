@@ -12,27 +12,27 @@ import (
 
 // watched asks the sentinels, and returns the servers that they know of. The
 // sentinels themselves go into h.
-func (s *Topology) watched(ctx context.Context, h *engine.Health) (places []place) {
+func (s *Topology) sentinelEndpoints(ctx context.Context, h *engine.Health) (places []endpoint) {
 	if len(s.Sentinels) == 0 {
 		h.Notices = append(h.Notices, "the sentinels were not asked: the client does not tell who they are")
 		for _, addr := range s.Servers {
-			places = append(places, place{addr: addr})
+			places = append(places, endpoint{addr: addr})
 		}
 		return places
 	}
 	known := slices.Clone(s.Sentinels)
-	views := s.askAll(ctx, sentinelsAt(known), true)
+	views := s.probeAll(ctx, sentinelsAt(known), true)
 	var more []string
 	for _, v := range views {
-		for _, addr := range v.others {
+		for _, addr := range v.sentinels {
 			if !slices.Contains(known, addr) {
 				known, more = append(known, addr), append(more, addr)
 			}
 		}
 	}
-	views = append(views, s.askAll(ctx, sentinelsAt(more), true)...)
+	views = append(views, s.probeAll(ctx, sentinelsAt(more), true)...)
 	seen := make(map[string]bool)
-	for _, v := range unlike(views) {
+	for _, v := range distinctSentinels(views) {
 		h.Nodes = append(h.Nodes, v.node)
 		h.Quorum = max(h.Quorum, v.quorum)
 		places = append(places, v.servers(seen)...)
@@ -42,7 +42,7 @@ func (s *Topology) watched(ctx context.Context, h *engine.Health) (places []plac
 
 // unlike leaves out sentinels that were met under two addresses, as localhost and
 // 127.0.0.1.
-func unlike(views []*checkup) (all []*checkup) {
+func distinctSentinels(views []*nodeProbe) (all []*nodeProbe) {
 	seen := make(map[string]bool)
 	for _, v := range views {
 		if v.node.ID == "" || !seen[v.node.ID] {
@@ -53,52 +53,52 @@ func unlike(views []*checkup) (all []*checkup) {
 	return all
 }
 
-func sentinelsAt(addrs []string) []place {
-	places := make([]place, len(addrs))
+func sentinelsAt(addrs []string) []endpoint {
+	places := make([]endpoint, len(addrs))
 	for i, addr := range addrs {
-		places[i] = place{addr: addr, role: engine.Watcher}
+		places[i] = endpoint{addr: addr, role: engine.Watcher}
 	}
 	return places
 }
 
 // servers are those a sentinel knows and that nobody has named yet.
-func (c *checkup) servers(seen map[string]bool) (places []place) {
-	add := func(p place) {
+func (c *nodeProbe) servers(seen map[string]bool) (places []endpoint) {
+	add := func(p endpoint) {
 		if p.addr != "" && !seen[p.addr] {
 			seen[p.addr] = true
 			places = append(places, p)
 		}
 	}
-	add(place{addr: c.node.Primary, role: engine.Primary})
-	for _, addr := range c.servants {
-		add(place{addr: addr, role: engine.Replica, primary: c.node.Primary})
+	add(endpoint{addr: c.node.Primary, role: engine.Primary})
+	for _, addr := range c.replicas {
+		add(endpoint{addr: addr, role: engine.Replica, primary: c.node.Primary})
 	}
 	return places
 }
 
 // askSentinel asks a sentinel about itself, and about what it watches.
-func (c *checkup) askSentinel(ctx context.Context) {
-	c.askInfo(ctx)
+func (c *nodeProbe) probeSentinel(ctx context.Context) {
+	c.readInfo(ctx)
 	c.node.Role, c.node.AppendOnly, c.node.Eviction = engine.Watcher, "", ""
-	main := c.survey.Main
-	about, err := c.asker.Ask(ctx, "SENTINEL", "MASTER", main)
+	main := c.topology.Main
+	about, err := c.conn.Do(ctx, "SENTINEL", "MASTER", main)
 	if err != nil {
 		c.fail(ctx, fmt.Errorf("it does not know %q: %w", main, err))
 		return
 	}
-	m := pairs(about)
+	m := stringMap(about)
 	c.node.Primary = net.JoinHostPort(m["ip"], m["port"])
 	c.quorum, _ = strconv.Atoi(m["quorum"])
-	c.servants = c.list(ctx, "REPLICAS")
-	c.others = c.list(ctx, "SENTINELS")
+	c.replicas = c.list(ctx, "REPLICAS")
+	c.sentinels = c.list(ctx, "SENTINELS")
 }
 
 // list asks a sentinel for addresses.
-func (c *checkup) list(ctx context.Context, what string) (addrs []string) {
-	answer, _ := c.ask(ctx, "SENTINEL", what, c.survey.Main)
+func (c *nodeProbe) list(ctx context.Context, what string) (addrs []string) {
+	answer, _ := c.query(ctx, "SENTINEL", what, c.topology.Main)
 	items, _ := answer.([]any)
 	for _, item := range items {
-		if m := pairs(item); m["ip"] != "" {
+		if m := stringMap(item); m["ip"] != "" {
 			addrs = append(addrs, net.JoinHostPort(m["ip"], m["port"]))
 		}
 	}
