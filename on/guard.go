@@ -2,13 +2,13 @@ package on
 
 import "os"
 
-// If this runs, some package with directives was compiled from its source as it
-// stands: weaving takes this package out of the program, or empties this file.
-func init() { //nolint:gochecknoinits // before main is the only time at which nothing has run without its lock
+// If this runs, a package with directives was compiled without weaving: weaving removes
+// this package from the program, or empties this file.
+func init() { //nolint:gochecknoinits // only before main has nothing run without its lock
 	if os.Getenv("INTERLOCK_UNWOVEN") == "allow" {
 		return
 	}
-	_, _ = os.Stderr.WriteString(unwoven) // if nobody can be told, the status says it
+	_, _ = os.Stderr.WriteString(unwoven) // the exit status says it, too
 	os.Exit(exitConfig)
 }
 

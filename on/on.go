@@ -2,13 +2,12 @@
 //
 //	import _ "github.com/interlock-go/interlock/on"
 //
-// A program that has directives and was compiled without weaving them would run
-// without its locks. With this package in it, it does not start: it says how to
-// build it and exits with status 78. Set INTERLOCK_UNWOVEN=allow to run it all the
-// same.
+// A program with directives that was compiled without weaving would run without its
+// locks. With this package it does not start: it prints how to build it and exits with
+// status 78. Set INTERLOCK_UNWOVEN=allow to run it nevertheless.
 //
-// A woven program does not contain this package, or contains it without that
-// check: then woven code finds package woven through it.
+// A woven program does not contain this package, or contains it without that check;
+// then woven code uses package woven through it.
 package on
 
 import (

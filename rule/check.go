@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	shortest = 10 * time.Millisecond // less than that is over before a reply is back
-	longest  = 365 * 24 * time.Hour  // more than that is a slip of the unit
+	shortest = 10 * time.Millisecond // a shorter one expires before a reply arrives
+	longest  = 365 * 24 * time.Hour  // a longer one is probably a wrong unit
 	mostName = 64                    // bytes, as in package guard
 	mostKeys = 4                     // parts of a key
 )
 
-// A mistake is what is wrong with an option.
+// A mistake is an invalid option.
 type mistake struct{ option, text string }
 
 // A list collects mistakes.
@@ -28,8 +28,8 @@ func (l *list) add(option, format string, args ...any) {
 	*l = append(*l, mistake{option, fmt.Sprintf(format, args...)})
 }
 
-// mistakes returns all there are. A rule that is whole has what its verb cannot do
-// without; a loaded one lacks what is Go.
+// mistakes returns all mistakes of a rule. A whole rule must have what its verb needs;
+// a loaded rule lacks its Go expressions.
 func (r Rule) mistakes(whole bool) []mistake {
 	var l list
 	if !slices.Contains(all, r.Verb) {
@@ -56,7 +56,8 @@ func unknownVerb(v Verb) string {
 	return fmt.Sprintf("unknown verb %q (there are lock, once and submit)", shorten(string(v)))
 }
 
-// checkVerb finds options that the verb does not have. A parser has told them.
+// checkVerb finds options that the verb does not support. A parser has reported them
+// already.
 func (r *Rule) checkVerb(l *list) {
 	for _, f := range fields {
 		if f.get(r) != "" && !slices.Contains(f.verbs, r.Verb) {
@@ -81,7 +82,7 @@ func tidy(c rune) bool {
 	return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c) || strings.ContainsRune("._-/", c)
 }
 
-// checkGo checks what can be seen of an expression without knowing Go.
+// checkGo checks an expression as far as that is possible without parsing Go.
 func (r *Rule) checkGo(l *list, whole bool) {
 	if whole && r.Key == "" && r.Verb != Lock {
 		l.add("key", "%s needs a key, to tell a duplicate from another: write key=req.ID", r.Verb)
@@ -93,7 +94,7 @@ func (r *Rule) checkGo(l *list, whole bool) {
 		n, open := extent(e.text)
 		switch {
 		case open != 0:
-			l.add(e.option, "%s=%s: the %c is never closed", e.option, shorten(e.text), open)
+			l.add(e.option, "%s=%s: the %c is not closed", e.option, shorten(e.text), open)
 		case n < len(e.text):
 			l.add(e.option, "%s=%s has a space outside of brackets and quotes: leave it out", e.option, shorten(e.text))
 		case !utf8.ValidString(e.text) || strings.ContainsFunc(e.text, unicode.IsControl):
@@ -123,7 +124,7 @@ func (r *Rule) checkKey(l *list) {
 	}
 }
 
-// checkTimes checks that durations are neither nothing nor for ever.
+// checkTimes checks the range of the durations.
 func (r *Rule) checkTimes(l *list) {
 	for _, t := range []struct {
 		option string
@@ -160,7 +161,7 @@ func (r *Rule) checkLock(l *list, whole bool) {
 	case r.OnTimeout != "" && !known:
 		l.add("on-timeout", "%s", unknownWord("on-timeout", r.OnTimeout, Error, Zero, Panic, "call:f"))
 	case r.OnTimeout == Call && whole && r.Fallback == "":
-		l.add("on-timeout", "on-timeout=call calls nothing: name a function with the same parameters and results, as in on-timeout=call:busy")
+		l.add("on-timeout", "on-timeout=call needs a function with the same parameters and results, as in on-timeout=call:busy")
 	case r.OnTimeout != Call && r.Fallback != "":
 		l.add("on-timeout", "%s is only called with on-timeout=call:%[1]s", shorten(r.Fallback))
 	}
@@ -171,10 +172,10 @@ func (r *Rule) checkLock(l *list, whole bool) {
 
 func unknownKind(k Kind) string {
 	if k == "mutex" || k == "exclusive" {
-		return fmt.Sprintf("kind=%s is called plain here, or reentrant, which is the default", k)
+		return fmt.Sprintf("kind=%s: use plain, or reentrant, which is the default", k)
 	}
 	if strings.EqualFold(string(k), "red") || strings.EqualFold(string(k), "redlock") {
-		return fmt.Sprintf("kind=%s: a lock on several servers is a matter of the client's engine: see package quorum", k)
+		return fmt.Sprintf("kind=%s: a lock on several servers is a choice of the client's engine; see package quorum", k)
 	}
 	return unknownWord("kind", k, Reentrant, Plain, Fair, Read, Write)
 }

@@ -27,7 +27,7 @@ func (r *Rule) checkGuard(l *list) {
 	}
 }
 
-// checkAfter finds what does not go together with what is left of the work.
+// checkAfter finds options that conflict with After.
 func (r *Rule) checkAfter(l *list) {
 	after := r.after()
 	if r.Verb == Submit && r.After == guard.Keep {
@@ -61,7 +61,7 @@ func (r *Rule) checkWait(l *list) {
 	}
 }
 
-// pick checks that a value is one of a list.
+// pick checks that a value is one of words.
 func pick[W ~string](l *list, option string, value W, words ...W) {
 	if value != "" && !slices.Contains(words, value) {
 		l.add(option, "%s", unknownWord(option, value, words...))

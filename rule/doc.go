@@ -1,15 +1,15 @@
-// Package rule is the vocabulary in which locks and guards are written down: in a
-// directive above a function, or in a file.
+// Package rule describes locks and guards as data: in a directive above a function, or
+// in a configuration file.
 //
 //	//interlock:lock name=pay key=req.OrderNo kind=fair wait=3s
 //	//interlock:once name=order key=auth.User(ctx),req.Token retain=5m
 //	//interlock:submit key=req.UserID window=5s
 //
-// A [Rule] is such a line as data. [Split] takes a line apart, [Parse] makes a Rule
-// of it and tells every mistake in its place, with what to write instead; String
-// prints it in one way only. [Rule.LockOptions] and [Rule.Policy] turn it into what
-// packages interlock and guard take.
+// A [Rule] is such a line as data. [Split] splits a line into options. [Parse] makes a
+// Rule of them and reports every mistake with its position and a correction. String
+// prints a Rule in its canonical form. [Rule.LockOptions] and [Rule.Policy] convert it
+// for packages interlock and guard.
 //
-// In a directive a key is Go, and the compiler's business. In a file it is a
-// [Template] such as pay:{path.id}, which refuses whatever lacks a part.
+// In a directive a key is a Go expression, which the compiler checks. In a file it is a
+// [Template] such as pay:{path.id}, which refuses a request that lacks a part.
 package rule

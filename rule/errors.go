@@ -2,7 +2,7 @@ package rule
 
 import "strings"
 
-// A ParseError is a mistake in a rule: where it is, and what to write instead.
+// A ParseError is a mistake in a rule, with its position and a correction.
 type ParseError struct {
 	At   Pos
 	Text string
@@ -11,10 +11,10 @@ type ParseError struct {
 // Error returns "line:col: text".
 func (p *ParseError) Error() string { return p.At.String() + ": " + p.Text }
 
-// Errors are the mistakes in a rule, in the order of their places.
+// Errors are the mistakes in a rule, ordered by position.
 type Errors []*ParseError
 
-// Error returns them all, a line each.
+// Error returns all mistakes, one per line.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, p := range e {
@@ -23,7 +23,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns e as an error, which is nil if there is no mistake.
+// Err returns e as an error, or nil if it is empty.
 func (e Errors) Err() error {
 	if len(e) == 0 {
 		return nil

@@ -27,5 +27,5 @@ func ExampleTemplate() {
 	fmt.Println(key.Key(request{"path.id": ""}))
 	// Output:
 	// pay:42 <nil>
-	//  rule: the request has no path "id", which its key needs; send it
+	//  rule: the request lacks the path "id" of its key; send it
 }

@@ -10,13 +10,12 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A field is an option that a rule may have. What an option is called, whom it is
-// for and how it is written is said in one place.
+// A field is an option of a rule: its name, its verbs and its syntax.
 type field struct {
 	name  string
 	verbs []Verb
-	set   func(r *Rule, value string) error // says what is wrong with how it is written
-	get   func(r *Rule) string              // "" if it is not set
+	set   func(r *Rule, value string) error // fails on a syntax error
+	get   func(r *Rule) string              // "" if unset
 }
 
 var (
@@ -25,7 +24,7 @@ var (
 	guards = []Verb{Once, Submit}
 )
 
-// fields are in the order in which they are printed.
+// fields are in canonical order.
 var fields = []field{
 	text("name", all, func(r *Rule) *string { return &r.Name }),
 	expression("key", all, func(r *Rule) *string { return &r.Key }),
@@ -59,10 +58,10 @@ func find(name string) *field {
 	return &fields[i]
 }
 
-// Names returns the options that a verb has, by their names.
+// Names returns the names of the options of a verb.
 func (v Verb) Names() []string { return namesFor(v) }
 
-// namesFor returns the options that a verb has.
+// namesFor returns the names of the options of a verb.
 func namesFor(v Verb) (names []string) {
 	for _, f := range fields {
 		if slices.Contains(f.verbs, v) {
@@ -73,26 +72,26 @@ func namesFor(v Verb) (names []string) {
 	return names
 }
 
-// expression is an option that is Go: what it says is for the compiler to judge.
+// expression is an option with a Go expression, which the compiler checks.
 func expression(name string, verbs []Verb, of func(*Rule) *string) field {
 	return field{name, verbs,
 		func(r *Rule, value string) error { *of(r) = value; return nil },
 		func(r *Rule) string { return *of(r) }}
 }
 
-// text is an option that may be quoted.
+// text is an option whose value may be quoted.
 func text(name string, verbs []Verb, of func(*Rule) *string) field {
 	return field{name, verbs,
 		func(r *Rule, value string) error {
 			if strings.IndexAny(value, "\"`") == 0 {
 				plain, err := strconv.Unquote(value)
 				if err != nil {
-					return fmt.Errorf("%s=%s is not quoted well: write it as a Go string", name, shorten(value))
+					return fmt.Errorf("%s=%s has invalid quotes: write it as a Go string", name, shorten(value))
 				}
 				value = plain
 			}
 			if value == "" {
-				return fmt.Errorf("%s is empty: leave it out for the default", name)
+				return fmt.Errorf("%s is empty: omit it for the default", name)
 			}
 			*of(r) = value
 			return nil
@@ -106,14 +105,14 @@ func text(name string, verbs []Verb, of func(*Rule) *string) field {
 		}}
 }
 
-// word is an option that is chosen from a list, which is checked with the rest.
+// word is an option with a word from a list, which Check validates.
 func word[W ~string](name string, verbs []Verb, of func(*Rule) *W) field {
 	return field{name, verbs,
 		func(r *Rule, value string) error { *of(r) = W(value); return nil },
 		func(r *Rule) string { return string(*of(r)) }}
 }
 
-// span is an option that is a duration.
+// span is an option with a duration.
 func span(name string, verbs []Verb, of func(*Rule) *time.Duration) field {
 	return field{name, verbs,
 		func(r *Rule, value string) error {
@@ -136,7 +135,7 @@ func span(name string, verbs []Verb, of func(*Rule) *time.Duration) field {
 		}}
 }
 
-// duration reads a duration, and tells what was meant if it is none.
+// duration parses a duration. Its errors suggest the intended one.
 func duration(name, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	switch _, number := strconv.ParseFloat(value, 64); {
@@ -147,19 +146,19 @@ func duration(name, value string) (time.Duration, error) {
 	case err == nil && name == "wait":
 		return Try, nil
 	case err == nil:
-		return 0, fmt.Errorf("%s=%s is over before it begins: leave it out for the default, or use 3s, 500ms, 2m", name, value)
+		return 0, fmt.Errorf("%s=%s must be above zero: omit it for the default, or use 3s, 500ms, 2m", name, value)
 	case number == nil:
 		return 0, fmt.Errorf("%s=%s has no unit: use %ss or %sms", name, value, value, value)
 	}
 	if days, ok := strings.CutSuffix(value, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 365 {
-			return 0, fmt.Errorf("%s=%s: there are no days, since some have 23 hours: use %dh", name, value, 24*n)
+			return 0, fmt.Errorf("%s=%s: days are not supported: use %dh", name, value, 24*n)
 		}
 	}
 	return 0, fmt.Errorf("%s=%s is not a duration: use 3s, 500ms, 2m", name, shorten(value))
 }
 
-// brief prints a duration without the zeros that Go's has at its end.
+// brief prints a duration without trailing zero units.
 func brief(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -174,10 +173,10 @@ func brief(d time.Duration) string {
 func setOnTimeout(r *Rule, value string) error {
 	what, expr, called := strings.Cut(value, ":")
 	if called && OnTimeout(what) != Call {
-		return fmt.Errorf("on-timeout=%s: only call: is followed by something, as in on-timeout=call:busy", shorten(value))
+		return fmt.Errorf("on-timeout=%s: only call takes a value, as in on-timeout=call:busy", shorten(value))
 	}
 	if called && expr == "" {
-		return fmt.Errorf("on-timeout=call: calls nothing: name a function with the same parameters and results, as in on-timeout=call:busy")
+		return fmt.Errorf("on-timeout=call: needs a function with the same parameters and results, as in on-timeout=call:busy")
 	}
 	r.OnTimeout, r.Fallback = OnTimeout(what), expr
 	return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// elsewhere are the names that options have in other libraries.
-var elsewhere = map[string]string{
+// foreignNames are the names of options in other libraries.
+var foreignNames = map[string]string{
 	"type": "kind", "lockType": "kind", "model": "kind",
 	"keys": "key", "id": "key",
 	"waitTime": "wait", "acquireTimeout": "wait", "timeout": "wait", "tryLock": "wait",
@@ -18,24 +18,23 @@ var elsewhere = map[string]string{
 	"fallback": "on-timeout", "lockTimeoutStrategy": "on-timeout", "customLockTimeoutStrategy": "on-timeout", "timeoutStrategy": "on-timeout",
 }
 
-// Meant returns the one of names that was probably meant by a name that is none of
-// them: by a slip of the keyboard, or because another library calls it so. It
-// returns "" if nobody knows.
+// Meant returns the name that was probably intended by an unknown one: a typing error,
+// or the name of another library. It returns "" if there is no good guess.
 func Meant(name string, names []string) string {
-	if ours, ok := elsewhere[name]; ok && slices.Contains(names, ours) {
+	if ours, ok := foreignNames[name]; ok && slices.Contains(names, ours) {
 		return ours
 	}
 	return nearest(name, names)
 }
 
-// unknownOption says what was probably meant by an option that there is not.
+// unknownOption returns the message for an unknown option.
 func unknownOption(v Verb, name string) string {
 	names := namesFor(v)
-	if ours, ok := elsewhere[name]; ok && slices.Contains(names, ours) {
-		return fmt.Sprintf("unknown option %q (here it is called %s)", name, ours)
+	if ours, ok := foreignNames[name]; ok && slices.Contains(names, ours) {
+		return fmt.Sprintf("unknown option %q (use %s)", name, ours)
 	}
 	if name == "unit" || name == "timeUnit" {
-		return fmt.Sprintf("unknown option %q (a duration says its unit itself: 3s, 500ms, 2m)", name)
+		return fmt.Sprintf("unknown option %q (write the unit with the duration: 3s, 500ms, 2m)", name)
 	}
 	if near := nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown option %q (did you mean %s?)", shorten(name), near)
@@ -43,22 +42,22 @@ func unknownOption(v Verb, name string) string {
 	return fmt.Sprintf("unknown option %q (%s has %s)", shorten(name), v, strings.Join(names, ", "))
 }
 
-// misplaced says what to do about an option that another verb has.
+// misplaced returns the message for an option of another verb.
 func misplaced(v Verb, name string) string {
 	switch name {
 	case "on-timeout":
-		return fmt.Sprintf("on-timeout is for lock: for %s say on-duplicate=refuse, wait or skip", v)
+		return fmt.Sprintf("on-timeout is for lock: with %s use on-duplicate=refuse, wait or skip", v)
 	case "kind":
-		return fmt.Sprintf("kind is for lock: with %s there is one at a time in any case", v)
+		return fmt.Sprintf("kind is for lock: %s always runs one call at a time", v)
 	case "on-down":
 		return "on-down is for once and submit: a lock fails if its engine is down; see package standby for an engine that goes on by itself"
 	case "window":
 		return "window is for once and submit: a lock ends with the work; to refuse repeats, use submit"
 	}
-	return fmt.Sprintf("%s is for once and submit: a lock keeps nothing when the work is over", name)
+	return fmt.Sprintf("%s is for once and submit: a lock stores nothing after the work", name)
 }
 
-// unknownWord says what a value may be.
+// unknownWord returns the message for an invalid value.
 func unknownWord[W ~string](option string, value W, words ...W) string {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -70,7 +69,7 @@ func unknownWord[W ~string](option string, value W, words ...W) string {
 	return fmt.Sprintf("%s=%s: choose one of %s", option, shorten(string(value)), strings.Join(list, ", "))
 }
 
-// nearest returns the word that is a slip of the keyboard away, or "".
+// nearest returns the word that is one typing error away, or "".
 func nearest(s string, words []string) string {
 	best, least := "", 3
 	for _, w := range words {
@@ -81,11 +80,10 @@ func nearest(s string, words []string) string {
 	return best
 }
 
-// distance returns how many letters have to be typed, left out, changed or swapped
-// with their neighbour to make b of a.
+// distance returns the edit distance of a and b, with swaps of neighbours.
 func distance(a, b string) int {
 	if len(a) > 2*len(b)+2 {
-		return len(a) // far, and not worth the time
+		return len(a) // far apart
 	}
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -7,9 +7,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Messages returns what a person is told who was refused, by language. A language
-// of which the rule says nothing has its default. If it says nothing at all, there
-// are none.
+// Messages returns the refusal message for people, by language. Languages without a
+// message in the rule get the default. A rule without any message returns nil.
 func (r Rule) Messages(defaults guard.Message) guard.Message {
 	if r.Message == "" && r.MessageEN == "" && r.MessageZH == "" {
 		return nil
@@ -20,7 +19,7 @@ func (r Rule) Messages(defaults guard.Message) guard.Message {
 	}
 }
 
-// checkMessages finds messages that cannot be read, or that nobody would read.
+// checkMessages finds messages that are unreadable or never used.
 func (r *Rule) checkMessages(l *list) {
 	for _, m := range []struct{ option, text string }{{"message", r.Message}, {"message.en", r.MessageEN}, {"message.zh", r.MessageZH}} {
 		switch {

@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// A Pos is a place in what was written: both count from 1, columns in bytes.
+// A Pos is a position in a text. Line and Col count from 1, columns in bytes.
 type Pos struct{ Line, Col int }
 
 // String returns "line:col".
 func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Col) }
 
-// A Word is something written, and where.
+// A Word is a text with its position.
 type Word struct {
 	Text string
 	At   Pos
 }
 
-// An Option is a name and a value, as in wait=3s. Without the equals sign there is
-// no value, and Bare is set.
+// An Option is a name and a value, as in wait=3s. Without an equals sign it has no
+// value, and Bare is set.
 type Option struct {
 	Name, Value Word
 	Bare        bool
 }
 
-// Split takes the text behind the verb of a directive apart, which begins at the
-// given place. A value ends at the first space that is not within brackets or
-// quotes; two slashes after a space begin a remark.
+// Split splits the text after the verb of a directive, which begins at the given
+// position. A value ends at the first space outside brackets and quotes. Two slashes
+// after a space begin a comment.
 func Split(text string, at Pos) ([]Option, Errors) {
 	var (
 		options []Option
@@ -43,7 +43,7 @@ func Split(text string, at Pos) ([]Option, Errors) {
 		n, open := extent(text[i:])
 		here := Pos{at.Line, at.Col + i}
 		if open != 0 {
-			errs = append(errs, &ParseError{here, fmt.Sprintf("%s: the %c is never closed", shorten(text[i:i+n]), open)})
+			errs = append(errs, &ParseError{here, fmt.Sprintf("%s: the %c is not closed", shorten(text[i:i+n]), open)})
 		}
 		options = append(options, option(text[i:i+n], here))
 		i += n
@@ -61,8 +61,8 @@ func option(text string, at Pos) Option {
 	}
 }
 
-// extent returns how long the option is with which text begins, and the bracket or
-// quote in it that is never closed, or zero.
+// extent returns the length of the option at the start of text, and a bracket or quote
+// in it that is not closed, or zero.
 func extent(text string) (n int, open byte) {
 	var closers, opened []byte
 	for i := 0; i < len(text); i++ {
@@ -88,8 +88,8 @@ func extent(text string) (n int, open byte) {
 	return len(text), 0
 }
 
-// quoted returns the length of the literal with which text begins, or zero if it
-// does not end.
+// quoted returns the length of the literal at the start of text, or zero if it is not
+// closed.
 func quoted(text string) int {
 	quote := text[0]
 	for i := 1; i < len(text); i++ {
@@ -128,8 +128,8 @@ func parts(list string) []string {
 	}
 }
 
-// comma returns where the first comma is that is not within brackets or quotes, or
-// the length of text.
+// comma returns the offset of the first comma outside brackets and quotes, or the
+// length of text.
 func comma(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -151,7 +151,7 @@ func comma(text string) int {
 	return len(text)
 }
 
-// shorten cuts what is quoted in a message.
+// shorten shortens a value for a message.
 func shorten(s string) string {
 	const most = 40
 	if len(s) <= most {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Parse makes a Rule of a verb and options, as [Split] returns them. It tells all
-// mistakes there are; the Rule is good only if there are none.
+// Parse makes a Rule of a verb and the options from [Split]. It reports all mistakes;
+// the Rule is valid only without any.
 func Parse(verb Word, options []Option) (Rule, Errors) {
 	p := &parser{at: map[string]Pos{}, wrong: map[string]bool{}, verb: verb}
 	p.parse(options)
@@ -22,8 +22,8 @@ func Parse(verb Word, options []Option) (Rule, Errors) {
 	return p.rule, p.errs
 }
 
-// Load makes a Rule of what [Rule.Settings] returned. It has no key: that is with
-// whoever calls.
+// Load makes a Rule of the text from [Rule.Settings]. It has no key; the caller has
+// it.
 func Load(verb, name, settings string) (Rule, error) {
 	options, errs := Split(settings, Pos{1, 1})
 	p := &parser{at: map[string]Pos{}, wrong: map[string]bool{}, verb: Word{Text: verb, At: Pos{1, 1}}}
@@ -41,12 +41,12 @@ func ParseLine(line string) (Rule, Errors) {
 	verb, rest, _ := strings.Cut(line, " ")
 	options, errs := Split(rest, Pos{1, len(verb) + 2})
 	if len(errs) > 0 {
-		return Rule{}, errs // what follows is part of what does not end
+		return Rule{}, errs // the rest belongs to the unclosed value
 	}
 	return Parse(Word{verb, Pos{1, 1}}, options)
 }
 
-// Check tells what is wrong with r, all of it, or returns nil.
+// Check returns all mistakes of r, or nil.
 func (r Rule) Check() error {
 	var errs []error
 	for _, m := range r.mistakes(true) {
@@ -59,15 +59,15 @@ func (r Rule) Check() error {
 type parser struct {
 	verb  Word
 	rule  Rule
-	at    map[string]Pos  // where the values are
-	wrong map[string]bool // options whose mistake is told already
+	at    map[string]Pos  // positions of the values
+	wrong map[string]bool // options with a reported mistake
 	errs  Errors
 }
 
 func (p *parser) parse(options []Option) {
 	p.rule.Verb = Verb(p.verb.Text)
 	if !slices.Contains(all, p.rule.Verb) {
-		return // which options it has, nobody knows
+		return // its options are unknown
 	}
 	for _, o := range options {
 		p.option(o)
@@ -104,7 +104,7 @@ func (p *parser) option(o Option) {
 	}
 }
 
-// found tells a mistake in its place: at the option, or else at the verb.
+// found reports a mistake at the option, or else at the verb.
 func (p *parser) found(m mistake) {
 	if p.wrong[m.option] {
 		return

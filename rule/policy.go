@@ -7,10 +7,9 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Policy returns the policy of a rule with the verb once or submit. What is left
-// out has the defaults of [guard.Policy], but for the scope, which is the key: a
-// directive names the user in its key, if at all. With submit they are those of
-// [guard.Form].
+// Policy returns the policy of a rule with the verb once or submit. Unset fields have
+// the defaults of [guard.Policy], or with submit of [guard.Form]. The scope is the key
+// alone: a directive names the user in its key.
 func (r Rule) Policy() guard.Policy {
 	p := guard.Policy{
 		Name: r.Name, Scope: r.Scope, After: r.after(), Window: r.Window, Retain: r.Retain,
@@ -58,8 +57,8 @@ func (r Rule) LockOptions() []interlock.Option {
 	return opts
 }
 
-// Locker returns the lock of this kind for a key that is whole, the rule's name
-// included, on a client that has the rule's options.
+// Locker returns the lock of this kind for a complete key, the rule's name included, on
+// a client with the rule's options.
 func (k Kind) Locker(client *interlock.Client, key string) interlock.Locker {
 	switch k {
 	case Read:
@@ -70,7 +69,7 @@ func (k Kind) Locker(client *interlock.Client, key string) interlock.Locker {
 	return client.Mutex(key)
 }
 
-// after returns what is left of the work, with the default.
+// after returns After with its default.
 func (r *Rule) after() guard.After {
 	switch {
 	case r.After != "":
@@ -81,7 +80,7 @@ func (r *Rule) after() guard.After {
 	return guard.Keep
 }
 
-// duplicate returns what a duplicate gets, with the default.
+// duplicate returns OnDuplicate with its default.
 func (r *Rule) duplicate() guard.OnDuplicate {
 	switch {
 	case r.OnDuplicate != "":

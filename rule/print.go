@@ -2,8 +2,8 @@ package rule
 
 import "strings"
 
-// String returns r as it is written in a directive, in the one order there is:
-// [ParseLine] makes the same Rule of it again.
+// String returns r as a directive in canonical order. [ParseLine] parses it back to the
+// same Rule.
 func (r Rule) String() string {
 	s := r.text(func(string) bool { return true })
 	if s == "" {
@@ -12,8 +12,8 @@ func (r Rule) String() string {
 	return string(r.Verb) + " " + s
 }
 
-// Settings returns the options of r but for its name and what is Go: what a woven
-// program needs to know of it. [Load] reads it.
+// Settings returns the options of r without its name and Go expressions. A woven program
+// contains it, and [Load] reads it.
 func (r Rule) Settings() string {
 	r.Fallback = ""
 	return r.text(func(option string) bool {

@@ -6,55 +6,50 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A Rule is a lock or a guard, written down. A field that is zero has its default.
-// Rules can be compared with ==.
+// A Rule is a lock or a guard as data. A zero field means the default. Rules can be
+// compared with ==.
 type Rule struct {
 	Verb Verb
 
-	// Name keeps the keys of one rule apart from those of others: a key is
-	// name:key. Rules of the same name exclude each other. In a directive the
-	// default is the name of the function.
+	// Name is the prefix of the keys of the rule: a key is name:key. Rules with the
+	// same name exclude each other. Default in a directive: the function's name.
 	Name string
 
-	// Key tells one thing from another: up to 4 Go expressions with commas
-	// between them in a directive, a [Template] in a file. A lock without one is
-	// one lock for all.
+	// Key identifies the locked object: up to 4 Go expressions separated by commas
+	// in a directive, a [Template] in a file. A lock without a key is one lock for
+	// all calls.
 	Key string
 
-	// When is a Go expression. If it is false, the work runs as if there were no
-	// rule.
+	// When is a Go expression. If it is false, the work runs without the rule.
 	When string
 
-	// Ctx is a Go expression for the context, where no parameter is one.
+	// Ctx is a Go expression for the context, if no parameter is a context.
 	Ctx string
 
-	// Kind is the kind of a lock. The default is Reentrant.
+	// Kind is the kind of a lock. Default: Reentrant.
 	Kind Kind
 
-	// Wait is how long a lock is waited for; the default is 5 seconds, and [Try]
-	// is one attempt. For a guard it is how long a duplicate waits if OnDuplicate
-	// is Wait; the default is 3 seconds.
+	// Wait bounds the wait for a lock; [Try] means one attempt. Default: 5s. For a
+	// guard it bounds the wait of a duplicate if OnDuplicate is Wait. Default: 3s.
 	Wait time.Duration
 
-	// Lease is how long a lock or claim survives whoever has it. A lock with a
-	// lease is not renewed; without one it is, for as long as the work runs. A
-	// claim always is.
+	// Lease is how long a lock or claim survives its holder. A lock with a Lease is
+	// not renewed; a lock without one, and any claim, is renewed while the work runs.
 	Lease time.Duration
 
 	// MaxHold bounds how long a lock or claim is renewed.
 	MaxHold time.Duration
 
-	// OnTimeout is what happens if a lock is not to be had in time. The default is
-	// Error.
+	// OnTimeout is what happens if a lock is not acquired in time. Default: Error.
 	OnTimeout OnTimeout
 
-	// Fallback is the Go expression of OnTimeout Call: a function that takes and
-	// returns what the one with the directive does.
+	// Fallback is the Go expression of OnTimeout Call: a function with the same
+	// parameters and results as the one with the directive.
 	Fallback string
 
-	// What a guard does, as in [guard.Policy].
+	// The fields of a guard, as in [guard.Policy].
 	After      guard.After
-	Window     time.Duration // implies After window
+	Window     time.Duration // implies After: window
 	Retain     time.Duration
 	Scope      guard.Scope
 	OnError    guard.After
@@ -66,21 +61,21 @@ type Rule struct {
 	// OnDuplicate is what a duplicate gets: as in guard.Policy, or Skip.
 	OnDuplicate guard.OnDuplicate
 
-	// Message is what a person is told who was refused, in every language that has
-	// no message of its own below.
+	// Message is the refusal message for people, in every language without a message
+	// below.
 	Message   string
 	MessageEN string // in English
 	MessageZH string // in Chinese
 }
 
-// A Verb is what a rule does.
+// A Verb is the action of a rule.
 type Verb string
 
 // The verbs.
 const (
-	Lock   Verb = "lock"   // one at a time
-	Once   Verb = "once"   // once, and its result for everybody who asks again
-	Submit Verb = "submit" // not again within 5 seconds, as [guard.Form]
+	Lock   Verb = "lock"   // one call at a time
+	Once   Verb = "once"   // once; repeated calls get the result
+	Submit Verb = "submit" // once within 5 seconds, as [guard.Form]
 )
 
 // A Kind is a kind of lock.
@@ -88,25 +83,25 @@ type Kind string
 
 // The kinds.
 const (
-	Reentrant Kind = "reentrant" // whoever has the context of a hold may enter again
-	Plain     Kind = "plain"     // who holds it may not take it again
-	Fair      Kind = "fair"      // reentrant, and first come first served
-	Read      Kind = "read"      // many of these at a time
-	Write     Kind = "write"     // or one of these
+	Reentrant Kind = "reentrant" // code under the context of a hold may enter again
+	Plain     Kind = "plain"     // the holder may not enter again
+	Fair      Kind = "fair"      // reentrant, and granted in order of arrival
+	Read      Kind = "read"      // many readers at a time
+	Write     Kind = "write"     // or one writer
 )
 
-// An OnTimeout is what happens if a lock is not to be had in time.
+// An OnTimeout is what happens if a lock is not acquired in time.
 type OnTimeout string
 
-// What happens then.
+// The values of OnTimeout.
 const (
-	Error OnTimeout = "error" // the function returns it
-	Zero  OnTimeout = "skip"  // the function returns zero values, and no error
-	Panic OnTimeout = "panic" // it panics with it
-	Call  OnTimeout = "call"  // another function is called in its place
+	Error OnTimeout = "error" // the function returns an error
+	Zero  OnTimeout = "skip"  // the function returns zero values and no error
+	Panic OnTimeout = "panic" // the function panics
+	Call  OnTimeout = "call"  // the Fallback is called instead
 )
 
-// Skip makes a duplicate get zero values, and no error.
+// Skip makes a duplicate return zero values and no error.
 const Skip guard.OnDuplicate = "skip"
 
 // Try is a Wait that makes one attempt.

@@ -6,44 +6,42 @@ import (
 	"slices"
 )
 
-// A Template makes the key of a request of its parts: pay:{path.id},
-// {header.Idempotency-Key}, {jwt.sub}:{body.order.no}. It refuses a request that
-// lacks one of them, or in which it is empty. Parts are escaped as by
-// interlock.Key, and there is a colon between any two, so that no two requests
-// with different parts get the same key. Braces that are meant as such are written
-// twice.
+// A Template makes a key from parts of a request: pay:{path.id},
+// {header.Idempotency-Key}, {jwt.sub}:{body.order.no}. It refuses a request with a
+// missing or empty part. It escapes parts like interlock.Key and requires a colon
+// between two parts, so that requests with different parts get different keys. Write
+// a literal brace twice.
 type Template struct {
 	text   string
 	pieces []piece
 }
 
-// A piece is some text, or a part of the request if it has a place.
+// A piece is literal text, or a part of the request if it has a location.
 type piece struct {
 	literal string // escaped
 	place   Location
 	name    string
 }
 
-// A Location is where in a request a part is looked for.
+// A Location is where a part is in a request.
 type Location string
 
-// The places.
+// The locations.
 const (
-	Path   Location = "path"   // what a pattern such as /orders/{id} matched
-	Header Location = "header" // a header; case does not matter
+	Path   Location = "path"   // a wildcard of a pattern such as /orders/{id}
+	Header Location = "header" // a header, in any case
 	Query  Location = "query"  // of the URL
 	Cookie Location = "cookie" // by name
-	JWT    Location = "jwt"    // a claim of a token that was verified; dots lead into objects
-	Body   Location = "body"   // a field of a JSON body; dots lead into objects
+	JWT    Location = "jwt"    // a claim of a verified token; dots select nested fields
+	Body   Location = "body"   // a field of a JSON body; dots select nested fields
 )
 
-var places = []Location{Path, Header, Query, Cookie, JWT, Body}
+var locations = []Location{Path, Header, Query, Cookie, JWT, Body}
 
-// A Source is a request, as far as a [Template] is concerned. It tells whether
-// there is such a part; of several values it has none, since nobody knows which
-// one counts.
+// A Source is a request as a [Template] sees it. Part reports ok only for a single
+// value: of several values none is certain.
 type Source interface {
-	Part(place Location, name string) (value string, ok bool)
+	Part(l Location, name string) (value string, ok bool)
 }
 
 // ErrMissing means that a request lacks a part of its key. Errors that match it
@@ -58,7 +56,7 @@ type MissingError struct {
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("rule: the request has no %s %q, which its key needs; send it", e.Location, e.Name)
+	return fmt.Sprintf("rule: the request lacks the %s %q of its key; send it", e.Location, e.Name)
 }
 
 // Is makes every MissingError match [ErrMissing].
@@ -66,8 +64,8 @@ func (e *MissingError) Is(target error) bool { return target == ErrMissing }
 
 // Key returns the key of a request, or a *[MissingError].
 func (t *Template) Key(s Source) (string, error) {
-	var room [128]byte
-	b := room[:0]
+	var buf [128]byte
+	b := buf[:0]
 	for _, p := range t.pieces {
 		if p.place == "" {
 			b = append(b, p.literal...)
@@ -82,25 +80,23 @@ func (t *Template) Key(s Source) (string, error) {
 	return string(b), nil
 }
 
-// Constant tells whether every request gets the same key, which a person should
-// know about (T8).
+// Constant reports whether every request gets the same key.
 func (t *Template) Constant() bool {
 	return !slices.ContainsFunc(t.pieces, func(p piece) bool { return p.place != "" })
 }
 
-// Uses tells whether the key has a part from the given place.
-func (t *Template) Uses(place Location) bool {
-	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.place == place })
+// Uses reports whether the key has a part from the given location.
+func (t *Template) Uses(l Location) bool {
+	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.place == l })
 }
 
-// A Part is what a key takes from a request.
+// A Part is a part of a request in a key.
 type Part struct {
 	Place Location
 	Name  string
 }
 
-// Parts returns what the key takes from a request, in the order in which it is
-// written.
+// Parts returns the parts of the key in order.
 func (t *Template) Parts() []Part {
 	var parts []Part
 	for _, p := range t.pieces {
@@ -111,11 +107,10 @@ func (t *Template) Parts() []Part {
 	return parts
 }
 
-// String returns the template as it was written.
+// String returns the text of the template.
 func (t *Template) String() string { return t.text }
 
-// AppendEscaped appends a part of a key as interlock.Key writes it. The part is
-// not empty.
+// AppendEscaped appends a non-empty part of a key, escaped like interlock.Key.
 func AppendEscaped(b []byte, part string) []byte {
 	for i := range len(part) {
 		switch c := part[i]; c {

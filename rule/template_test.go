@@ -65,13 +65,13 @@ func TestAMissingOrEmptyPartIsRefused(t *testing.T) {
 func TestMistakesInTemplates(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                      `3:10: the key is empty: write what tells one from another, such as pay:{path.id}`,
-		"pay:{path.id":          `3:14: this { is never closed: write {path.id}, or {{ for a brace that is meant as such`,
+		"pay:{path.id":          `3:14: this { is not closed: write {path.id}, or {{ for a brace that is meant as such`,
 		"pay:path.id}":          `3:21: this } closes nothing: write }} for a brace that is meant as such`,
 		"pay:{}":                `3:14: {} names nothing: write {path.id}, {header.X-Tenant} or {body.order.no}`,
 		"pay:{path}":            `3:15: {path} does not say which: write {path.name}`,
 		"pay:{path.}":           `3:15: {path.} does not say which: write {path.name}`,
-		"pay:{haeder.x}":        `3:15: "haeder" is nowhere (did you mean header?)`,
-		"pay:{form.x}":          `3:15: "form" is nowhere: parts are from path, header, query, cookie, jwt, body`,
+		"pay:{haeder.x}":        `3:15: unknown location "haeder" (did you mean header?)`,
+		"pay:{form.x}":          `3:15: unknown location "form": use path, header, query, cookie, jwt, body`,
 		"pay:{header.X Tenant}": `3:23: "X Tenant" cannot name a part of header: use letters, digits, dashes and underscores`,
 		"pay:{body.order..no}":  `3:26: "order..no" cannot name a part of body: use letters, digits, dashes and underscores`,
 		"{path.a}{path.b}":      `3:18: put a colon before {path.b}: otherwise different parts could make the same key`,

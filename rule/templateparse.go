@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// ParseTemplate reads a template that begins at the given place. Its error is a
-// *[ParseError], with the column of the mistake.
+// ParseTemplate parses a template that begins at the given position. Its error is a
+// *[ParseError] with the column of the mistake.
 func ParseTemplate(text string, at Pos) (*Template, error) {
 	p := &templateParser{text: text}
 	if err := p.parse(); err != nil {
@@ -26,7 +26,7 @@ type templateParser struct {
 	parted  bool   // there is a colon in it, or it is the first
 }
 
-// A slip is a mistake in a template, and how many bytes into it.
+// A slip is a mistake in a template with its byte offset.
 type slip struct {
 	off  int
 	text string
@@ -40,7 +40,7 @@ func (p *templateParser) parse() *slip {
 	if err := p.checkText(); err != nil {
 		return err
 	}
-	p.parted = true // before the first part anything may stand
+	p.parted = true // no separator is needed before the first part
 	for i := 0; i < len(p.text); {
 		rest := p.text[i:]
 		switch {
@@ -64,7 +64,7 @@ func (p *templateParser) parse() *slip {
 	return nil
 }
 
-// checkText refuses what no key is.
+// checkText refuses characters that no key may have.
 func (p *templateParser) checkText() *slip {
 	switch t := p.text; {
 	case t == "":
@@ -83,7 +83,7 @@ func (p *templateParser) checkText() *slip {
 	return nil
 }
 
-// char takes a byte of text.
+// char adds a byte of literal text.
 func (p *templateParser) char(c byte) {
 	if c == ':' {
 		p.parted = true
@@ -93,11 +93,11 @@ func (p *templateParser) char(c byte) {
 	p.literal = AppendEscaped(p.literal, string([]byte{c}))
 }
 
-// part reads the part that begins at an offset, and returns its length.
+// part parses the part at an offset, and returns its length.
 func (p *templateParser) part(off int) (int, *slip) {
 	inside, _, closed := strings.Cut(p.text[off+1:], "}")
 	if !closed {
-		return 0, slipped(off, "this { is never closed: write {path.id}, or {{ for a brace that is meant as such")
+		return 0, slipped(off, "this { is not closed: write {path.id}, or {{ for a brace that is meant as such")
 	}
 	if !p.parted {
 		return 0, slipped(off, "put a colon before {%s}: otherwise different parts could make the same key", shorten(inside))
@@ -107,7 +107,7 @@ func (p *templateParser) part(off int) (int, *slip) {
 	switch {
 	case inside == "":
 		return 0, slipped(off, "{} names nothing: write {path.id}, {header.X-Tenant} or {body.order.no}")
-	case !slices.Contains(places, place):
+	case !slices.Contains(locations, place):
 		return 0, slipped(off+1, "%s", unknownPlace(where))
 	case !dotted || name == "":
 		return 0, slipped(off+1, "{%s} does not say which: write {%s.name}", shorten(inside), where)
@@ -122,18 +122,18 @@ func (p *templateParser) part(off int) (int, *slip) {
 }
 
 func unknownPlace(where string) string {
-	list := make([]string, len(places))
-	for i, p := range places {
+	list := make([]string, len(locations))
+	for i, p := range locations {
 		list[i] = string(p)
 	}
 	if near := nearest(where, list); near != "" {
-		return fmt.Sprintf("%q is nowhere (did you mean %s?)", shorten(where), near)
+		return fmt.Sprintf("unknown location %q (did you mean %s?)", shorten(where), near)
 	}
-	return fmt.Sprintf("%q is nowhere: parts are from %s", shorten(where), strings.Join(list, ", "))
+	return fmt.Sprintf("unknown location %q: use %s", shorten(where), strings.Join(list, ", "))
 }
 
-// badName returns where a name has something that cannot be in one, or -1. Dots
-// lead into objects, of which each has a name.
+// badName returns the offset of an invalid character in a name, or -1. Dots separate
+// the names of nested fields.
 func badName(place Location, name string) int {
 	for i, c := range name {
 		switch {
@@ -150,7 +150,7 @@ func badName(place Location, name string) int {
 	return -1
 }
 
-// flush makes a piece of the text so far.
+// flush ends the current literal piece.
 func (p *templateParser) flush() {
 	if len(p.literal) > 0 {
 		p.pieces = append(p.pieces, piece{literal: string(p.literal)})

@@ -10,25 +10,25 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A Part is what a key is made of. Of other types make one: key=id.String().
+// A Part is a type that a key can be made of. Convert other types: key=id.String().
 type Part interface {
 	~string | ~bool |
 		~int | ~int8 | ~int16 | ~int32 | ~int64 |
 		~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
 }
 
-// A Key is a list of parts, joined as interlock.Key does it: no two lists make the
-// same one.
+// A Key is a list of parts, joined like interlock.Key: different lists make different
+// keys.
 type Key struct {
 	text  string
 	parts uint8
-	empty uint8 // which part is empty, counted from 1; 0 if none
+	empty uint8 // the first empty part, counted from 1; 0 without one
 }
 
-// Key0 is the key of a lock that is one for all.
+// Key0 is the key of a lock for all calls.
 func Key0() Key { return Key{} }
 
-// Key1 is a key with one part. If that is a string, nothing is allocated.
+// Key1 is a key with one part. A string needs no allocation.
 func Key1[A Part](a A) Key {
 	if s, ok := any(a).(string); ok && plain(s) {
 		return Key{text: s, parts: 1}
@@ -69,10 +69,10 @@ func Key4[A, B, C, D Part](a A, b B, c C, d D) Key {
 	return k.key()
 }
 
-// odd are the bytes that are escaped in a part.
+// odd marks the bytes that are escaped in a part.
 var odd = [256]bool{'%': true, ':': true, '{': true, '}': true}
 
-// plain tells whether a string is a part as it is.
+// plain reports whether a string needs no escaping.
 func plain(s string) bool {
 	for i := range len(s) {
 		if odd[s[i]] {
@@ -82,8 +82,7 @@ func plain(s string) bool {
 	return s != ""
 }
 
-// A joint is a key in the making. It is handed on by value, so that its bytes need
-// not be allocated.
+// A joint builds a key. It is passed by value, so that its buffer needs no allocation.
 type joint struct {
 	b            []byte
 	parts, empty uint8
@@ -95,7 +94,7 @@ func add[A Part](k joint, a A) joint {
 	if k.parts++; k.parts > 1 {
 		k.b = append(k.b, ':')
 	}
-	switch v := any(a).(type) { // what most keys are made of, without an allocation
+	switch v := any(a).(type) { // common types, without an allocation
 	case string:
 		k = k.word(v)
 	case int:
@@ -122,7 +121,7 @@ func (k joint) word(s string) joint {
 	return k
 }
 
-// other adds a part of a type that is like one of Go's own.
+// other adds a part of a named type.
 func (k joint) other(v reflect.Value) joint {
 	switch {
 	case v.Kind() == reflect.String:
@@ -137,19 +136,18 @@ func (k joint) other(v reflect.Value) joint {
 	return k
 }
 
-// check refuses a key that does not say which (T8): with an empty part it would
-// stand for many, and those who should not meet would.
+// check refuses a key with an empty part: unrelated calls would share it.
 func (k *Key) check() error {
 	switch {
 	case k.empty == 0:
 		return nil
 	case k.parts == 1:
-		return fmt.Errorf("%w: it is empty; see that the expression after key= has a value", interlock.ErrKey)
+		return fmt.Errorf("%w: the key is empty; check the expression after key=", interlock.ErrKey)
 	}
-	return fmt.Errorf("%w: part %d of %d is empty; see that every expression after key= has a value", interlock.ErrKey, k.empty, k.parts)
+	return fmt.Errorf("%w: part %d of %d is empty; check the expressions after key=", interlock.ErrKey, k.empty, k.parts)
 }
 
-// user takes the first part for a user, and the others for what it is about.
+// user splits the key into its first part, the user, and the rest.
 func (k *Key) user() (user, id string) {
 	user, id, _ = strings.Cut(k.text, ":")
 	return unescape.Replace(user), id

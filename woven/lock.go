@@ -7,20 +7,20 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// Bg is the context of a function that has none.
+// Bg is the context of a function without one.
 func Bg() context.Context { return context.Background() }
 
-// Back puts the context of a hold where the function has its own, if one fits there:
-// that a type is context.Context by another name, only the compiler knows.
+// Back stores the context of a hold in the function's own variable, if its type allows.
+// Only the compiler knows whether a type is an alias of context.Context.
 func Back[C any](ctx context.Context, at *C) {
 	if c, ok := any(at).(*context.Context); ok {
-		*c = ctx //nolint:fatcontext // it is the function's own, once a call
+		*c = ctx //nolint:fatcontext // the function's own variable, once per call
 	}
 }
 
-// Lock takes the lock of a site, and returns the context for the work. If it is
-// not ok, the function returns at once: why is in *errp, unless the directive says
-// otherwise. errp is nil if the function returns no error.
+// Lock acquires the lock of a site and returns the context for the work. If ok is
+// false, the function returns at once with the reason in *errp, unless the directive
+// says otherwise. errp is nil if the function returns no error.
 func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, Held, bool) {
 	st := s.load()
 	text, err := st.key(key)
@@ -34,7 +34,7 @@ func Lock(ctx context.Context, s *Site, key Key, errp *error) (context.Context, 
 	return ctx, Held{busy: s.refuse(st, err, errp)}, false
 }
 
-// lock takes a lock. Most are a mutex, which is not worth an interface.
+// lock acquires a lock. Most are a Mutex, which avoids an interface call.
 func (st *state) lock(ctx context.Context, key string) (context.Context, *interlock.Hold, error) {
 	own := st.client(ctx)
 	if !st.shared {
@@ -43,18 +43,18 @@ func (st *state) lock(ctx context.Context, key string) (context.Context, *interl
 	return st.rule.Kind.Locker(own, key).Lock(ctx)
 }
 
-// A Held is a lock that is held. The zero value is none.
+// A Held is a held lock. The zero value holds none.
 type Held struct {
 	hold *interlock.Hold
 	busy bool
 }
 
-// Unlock gives the lock up. It is deferred by a function that returns no error.
+// Unlock releases the lock. A function that returns no error defers it.
 func (h Held) Unlock() { h.Done(nil) }
 
-// Done gives the lock up, and is deferred by a function that returns an error. That
-// the lock had been lost is one: what the function did, others may have done beside
-// it. It is not kept in h where the error is, lest that be allocated.
+// Done releases the lock. A function that returns an error defers it. If the lock was
+// lost, Done adds that to the error: another caller may have run meanwhile. errp is a
+// parameter and not a field of h, so that the error is not allocated.
 func (h Held) Done(errp *error) {
 	if h.hold == nil {
 		return
@@ -64,11 +64,11 @@ func (h Held) Done(errp *error) {
 	}
 }
 
-// Busy tells whether another function is to be called in place of the one with the
-// directive, as on-timeout=call says. It is not if an error is to be returned.
+// Busy reports whether the fallback of on-timeout=call is called instead of the
+// function.
 func (h Held) Busy() bool { return h.busy }
 
-// blame adds to the error of a function that something was lost while it ran.
+// blame adds a loss during the call to the error of a function.
 func blame(errp *error, lost error) {
 	if !errors.Is(*errp, interlock.ErrLost) {
 		*errp = errors.Join(*errp, lost)

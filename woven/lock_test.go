@@ -183,7 +183,7 @@ func TestOnTimeout(t *testing.T) {
 			if refused.Message.In("zh-CN") != "操作太频繁，请稍后再试" {
 				t.Errorf("a person is told %v", refused.Message)
 			}
-			const want = `woven: example.com/shop.(*Service).Pay was not run (shop/pay.go:26): interlock: "pay:42" is held by `
+			const want = `woven: example.com/shop.(*Service).Pay did not run (shop/pay.go:26): interlock: "pay:42" is held by `
 			if !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got %v, want %s…", err, want)
 			}

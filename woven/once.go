@@ -10,10 +10,9 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Once claims the key of a site for a call of its function, and returns the context
-// for the work. If it is not ok, the function returns at once: *errp says why, or
-// outs, which point to its other results, have those of an earlier call. errp is
-// nil if the function returns no error.
+// Once claims the key of a site and returns the context for the work. If ok is false,
+// the function returns at once: *errp has the reason, or outs, which point to the other
+// results, have those of an earlier call. errp is nil if the function returns no error.
 func Once(ctx context.Context, s *Site, key Key, errp *error, outs ...any) (context.Context, *Run, bool) {
 	st := s.load()
 	ctx, r, err := s.begin(ctx, st, key, outs)
@@ -28,7 +27,7 @@ func Once(ctx context.Context, s *Site, key Key, errp *error, outs ...any) (cont
 }
 
 // begin returns a run and its context, or nil if outs have the results of an earlier
-// one.
+// call.
 func (s *Site) begin(ctx context.Context, st *state, key Key, outs []any) (context.Context, *Run, error) {
 	k, err := s.guardKey(st, key)
 	if err != nil {
@@ -54,31 +53,30 @@ func (s *Site) begin(ctx context.Context, st *state, key Key, outs []any) (conte
 	return inner, &Run{claim: claim}, nil
 }
 
-// A Run is a call of a function that is to happen once. A nil one is any other.
+// A Run is a call that holds a claim. A nil Run is a call without one.
 type Run struct {
 	claim *guard.Claim[results]
-	later bool // the function has not begun
+	later bool // the function has not started
 }
 
-// Later says that the function does not begin yet: it has more directives, which
-// may refuse, or panic. Until [Run.Begun] is called, nothing has happened.
+// Later marks that the function has not started: it has more directives, which may
+// refuse or panic. Until [Run.Begun] is called, the work has had no effect.
 func (r *Run) Later() {
 	if r != nil {
 		r.later = true
 	}
 }
 
-// Begun says that the function begins.
+// Begun marks the start of the function.
 func (r *Run) Begun() {
 	if r != nil {
 		r.later = false
 	}
 }
 
-// Done settles what became of the call. It is deferred itself, and not called by
-// another deferred function, so that it notices a panic; it passes that on. A
-// function that panicked or called runtime.Goexit leaves an outcome that nobody
-// knows.
+// Done settles the claim. It must be deferred directly, so that it notices a panic,
+// which it passes on. A function that panicked or called runtime.Goexit leaves an
+// unknown outcome.
 func (r *Run) Done(errp *error, outs ...any) {
 	if r == nil {
 		return
@@ -103,9 +101,9 @@ func (r *Run) Done(errp *error, outs ...any) {
 	}
 }
 
-// returned tells whether the function that deferred our caller has returned. If it
-// was ended by runtime.Goexit, or by a panic of which recover says nothing, the
-// deferred call comes from package runtime, and not from the function.
+// returned reports whether the function that deferred our caller has returned. After
+// runtime.Goexit, or a panic that recover does not see, package runtime makes the
+// deferred call, not the function.
 func returned() bool {
 	var pc [1]uintptr
 	if runtime.Callers(3, pc[:]) == 0 { // Callers, returned, Done
@@ -118,8 +116,8 @@ func returned() bool {
 	return !ends(f.Name())
 }
 
-// ends tells whether a function is one that runs what is deferred because of a panic
-// or of runtime.Goexit. A package of somebody's may be called runtime.example.com/x.
+// ends reports whether a function of package runtime runs deferred calls after a panic
+// or runtime.Goexit. Another package may be called runtime.example.com/x.
 func ends(name string) bool {
 	return strings.HasPrefix(name, "runtime.") && !strings.Contains(name, "/") && name != "runtime.deferreturn"
 }

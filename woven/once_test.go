@@ -446,13 +446,13 @@ func TestResultsThatJSONDoesNotGiveBackAreRefusedAtOnce(t *testing.T) {
 			out  any
 			want string
 		}{
-			{new(secret), "JSON leaves out woven_test.secret.pin"},
-			{new(tagged), "its tag leaves out woven_test.tagged.No"},
-			{new(deep), "JSON leaves out woven_test.secret.pin"},
-			{new(failing), "JSON does not say which error it was"},
-			{new(chan int), "JSON has no chan int"},
-			{new(func()), "JSON has no func()"},
-			{new(complex128), "JSON has no complex128"},
+			{new(secret), "JSON omits woven_test.secret.pin"},
+			{new(tagged), "the tag omits woven_test.tagged.No"},
+			{new(deep), "JSON omits woven_test.secret.pin"},
+			{new(failing), "JSON loses the dynamic type of error"},
+			{new(chan int), "JSON cannot represent chan int"},
+			{new(func()), "JSON cannot represent func()"},
+			{new(complex128), "JSON cannot represent complex128"},
 			{new(stamped), ""}, {new(tree), ""}, {new(embedded), ""}, {new(time.Time), ""}, {new(map[string]any), ""}, {new([3]*order), ""},
 		} {
 			var err error

@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// mostClients is for how many clients a site keeps something. A program has one or
-// two; one that makes them for each request must not fill the memory with them.
-const mostClients = 16
+// maxClients bounds the clients of a site. A program has one or two; a program that
+// makes one per request must not fill the memory.
+const maxClients = 16
 
-// A perClient is something that a site has for each client, until that is closed.
-// Finding it takes no lock.
+// A perClient holds a value of a site for each client, until the client is closed.
+// Lookups take no lock.
 type perClient[V any] struct {
-	mu   sync.Mutex // for who adds or removes
+	mu   sync.Mutex // for changes
 	list atomic.Pointer[[]own[V]]
 }
 
@@ -39,12 +39,12 @@ func (p *perClient[V]) find(c *interlock.Client) *V {
 	return nil
 }
 
-// make adds what c lacks, in front, and drops what is oldest. Work that goes on
-// with that ends as ever. When c is closed, the value is ended.
+// make adds the value for c in front, and drops the oldest one, whose running work is
+// not affected. Closing c ends the value.
 func (p *perClient[V]) make(c *interlock.Client, value func() (*V, error), end func(*V, context.Context) error) (*V, error) {
 	v, made, err := p.add(c, value)
 	if made {
-		p.endWith(c, v, end) // which may be now
+		p.endWith(c, v, end) // at once if c is closed
 	}
 	return v, err
 }
@@ -60,14 +60,14 @@ func (p *perClient[V]) add(c *interlock.Client, value func() (*V, error)) (v *V,
 	}
 	list := []own[V]{{c, v}}
 	if old := p.list.Load(); old != nil {
-		list = append(list, (*old)[:min(len(*old), mostClients-1)]...)
+		list = append(list, (*old)[:min(len(*old), maxClients-1)]...)
 	}
 	p.list.Store(&list)
 	return v, true, nil
 }
 
-// endWith ends a value when its client is closed. One that was dropped is ended,
-// too, if somebody still works with it, and else is forgotten.
+// endWith ends a value when its client is closed. A dropped value is ended, too, if it
+// is still in use.
 func (p *perClient[V]) endWith(c *interlock.Client, v *V, end func(*V, context.Context) error) {
 	w := weak.Make(v)
 	stop := c.OnClose(func(ctx context.Context) error {
@@ -80,7 +80,7 @@ func (p *perClient[V]) endWith(c *interlock.Client, v *V, end func(*V, context.C
 	runtime.AddCleanup(v, func(stop func()) { stop() }, stop)
 }
 
-// remove forgets what there is for a client.
+// remove removes the value of a client.
 func (p *perClient[V]) remove(c *interlock.Client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

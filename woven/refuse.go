@@ -12,19 +12,19 @@ import (
 // A RefusedError says why a function with a directive was not run.
 type RefusedError struct {
 	Site    *Site
-	Message guard.Message // for a person
+	Message guard.Message // for people
 	Err     error         // such as an *interlock.ContendedError or a *guard.DuplicateError
 }
 
 // Error implements error.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("woven: %s was not run (%s): %v", e.Site.function(), e.Site.Pos, e.Err)
+	return fmt.Sprintf("woven: %s did not run (%s): %v", e.Site.function(), e.Site.Pos, e.Err)
 }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// DefaultMessage returns what a person is told who did not get a lock (T5).
+// DefaultMessage returns the refusal message of a lock.
 func DefaultMessage() guard.Message {
 	return guard.Message{
 		"en": "this is being worked on, please try again later",
@@ -32,13 +32,12 @@ func DefaultMessage() guard.Message {
 	}
 }
 
-// refuse does what the directive says about a function that is not to run, and
-// tells whether that is to say nothing.
+// refuse handles a call that does not run, and reports whether it returns zero values
+// and no error.
 //
-// What the directive says is about those who are too late. Anything else that is
-// wrong is an error, as long as there is one to return. Where there is none, only
-// a mistake in the program panics: an engine that is down is no reason to end a
-// program that asked to be left alone.
+// The directive's choice applies to contended and duplicate calls. Any other failure is
+// returned as an error. If the function returns no error, only a mistake in the program
+// panics: an engine that is down must not crash it.
 func (s *Site) refuse(st *state, err error, errp *error) (quiet bool) {
 	late := errors.Is(err, interlock.ErrContended) || errors.Is(err, guard.ErrDuplicate)
 	silent := st.rule.OnTimeout == rule.Zero || st.rule.OnTimeout == rule.Call || st.rule.OnDuplicate == rule.Skip
@@ -49,7 +48,7 @@ func (s *Site) refuse(st *state, err error, errp *error) (quiet bool) {
 	case errp == nil, late && loud:
 		panic(s.refused(st, err))
 	case errors.Is(err, guard.ErrFailed):
-		*errp = err // it is that of the function, when it ran
+		*errp = err // the error of the earlier call
 	default:
 		*errp = s.refused(st, err)
 	}
@@ -58,7 +57,7 @@ func (s *Site) refuse(st *state, err error, errp *error) (quiet bool) {
 
 func (s *Site) refused(st *state, err error) *RefusedError {
 	e := &RefusedError{Site: s, Message: st.policy.Message, Err: err}
-	if e.Message == nil { // it is a lock's: the policy of a guard has one
+	if e.Message == nil { // a lock; a guard's policy has a message
 		e.Message = st.rule.Messages(DefaultMessage())
 	}
 	if e.Message == nil {
@@ -67,7 +66,7 @@ func (s *Site) refused(st *state, err error) *RefusedError {
 	return e
 }
 
-// isMistake tells whether it is the program that has to be changed.
+// isMistake reports whether the error is a mistake in the program.
 func isMistake(err error) bool {
 	for _, mistake := range []error{ErrSite, interlock.ErrKey, interlock.ErrOption, guard.ErrPolicy, errors.ErrUnsupported} {
 		if errors.Is(err, mistake) {

@@ -7,23 +7,23 @@ import (
 	"reflect"
 )
 
-// results are what a function returned, but for the error.
+// results are the results of a function without the error.
 type results struct {
-	out []any             // pointers to them, when they are kept
-	raw []json.RawMessage // and what was kept of them
+	out []any             // pointers to the results, for storing
+	raw []json.RawMessage // the stored results
 }
 
-// A codec keeps results as a JSON array.
+// A codec stores results as a JSON array.
 type codec struct{}
 
 func (codec) Marshal(v any) ([]byte, error) { return json.Marshal(v.(results).out) }
 
 func (codec) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, &v.(*results).raw) }
 
-// fill puts what was kept where outs point to: all of it, or nothing.
+// fill decodes the stored results into outs: all of them or none.
 func (r *results) fill(outs []any) error {
 	if len(r.raw) != len(outs) {
-		return fmt.Errorf("woven: the function returned %d results then, and has %d now", len(r.raw), len(outs))
+		return fmt.Errorf("woven: the stored call has %d results, and the function now has %d", len(r.raw), len(outs))
 	}
 	for i, out := range outs {
 		if err := json.Unmarshal(r.raw[i], out); err != nil {
@@ -43,8 +43,8 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// lossOf says what of a type JSON does not give back, or "". A value that comes back
-// with less than it had is worse than none.
+// lossOf describes what JSON loses of a type, or returns "". An incomplete value is
+// worse than none.
 func lossOf(t reflect.Type) string { return loss(t, map[reflect.Type]bool{}) }
 
 func loss(t reflect.Type, seen map[reflect.Type]bool) string {
@@ -61,10 +61,10 @@ func loss(t reflect.Type, seen map[reflect.Type]bool) string {
 		return lossOfFields(t, seen)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return fmt.Sprintf("JSON does not say which %v it was", t)
+			return fmt.Sprintf("JSON loses the dynamic type of %v", t)
 		}
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
-		return fmt.Sprintf("JSON has no %v", t)
+		return fmt.Sprintf("JSON cannot represent %v", t)
 	}
 	return ""
 }
@@ -76,9 +76,9 @@ func lossOfFields(t reflect.Type, seen map[reflect.Type]bool) string {
 		switch tag := f.Tag.Get("json"); {
 		case f.Name == "_":
 		case !f.IsExported() && !embedded:
-			return fmt.Sprintf("JSON leaves out %v.%s", t, f.Name)
+			return fmt.Sprintf("JSON omits %v.%s", t, f.Name)
 		case tag == "-":
-			return fmt.Sprintf("its tag leaves out %v.%s", t, f.Name)
+			return fmt.Sprintf("the tag omits %v.%s", t, f.Name)
 		}
 		if why := loss(f.Type, seen); why != "" {
 			return why
@@ -87,7 +87,7 @@ func lossOfFields(t reflect.Type, seen map[reflect.Type]bool) string {
 	return ""
 }
 
-// speaksJSON tells whether a type says itself how it is kept.
+// speaksJSON reports whether a type has its own JSON encoding.
 func speaksJSON(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return (t.Implements(marshaler) || p.Implements(marshaler)) && p.Implements(unmarshaler) ||

@@ -16,40 +16,38 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A Site is a directive in a program. There is one variable for each, which is not
-// copied.
+// A Site is a directive in a program. Each has one variable, which must not be copied.
 type Site struct {
 	ID      string // such as "ilsite/1{lock example.com/shop.(*Service).Pay}"
-	Pos     string // where the directive is: file:line
-	Name    string // of the rule; the default is that of the function
+	Pos     string // file:line of the directive
+	Name    string // of the rule; default: the function's name
 	Verb    string
-	Options string // what rule.Settings returned
+	Options string // from rule.Settings
 
 	state atomic.Pointer[state]
 }
 
-// A state is what a site has made of its options. All but what is kept by client
-// stays as it is.
+// A state is made from the options of a site. Only the values per client change.
 type state struct {
 	rule   rule.Rule
 	name   string // as a key
 	prefix string // of keys that have parts
-	err    error  // why nothing can be made of the options
-	shared bool   // it is a lock that readers share
+	err    error  // the options are invalid
+	shared bool   // a read lock
 
 	locks  perClient[interlock.Client]
 	guards perClient[guard.Guard[results]]
 
 	policy  guard.Policy
 	replays bool     // duplicates get results
-	types   sync.Map // of results that were looked at: reflect.Type to error or nil
+	types   sync.Map // checked result types: reflect.Type to error or nil
 }
 
-// ErrSite means that the options of a [Site] cannot be meant: the program was woven
-// by hand, or by another version.
+// ErrSite means that the options of a [Site] are invalid: the program was woven by
+// hand or by another version.
 var ErrSite = errors.New("woven: bad site")
 
-// load returns what was made of the options; the first time, it makes it.
+// load returns the state, which the first call makes.
 func (s *Site) load() *state {
 	if st := s.state.Load(); st != nil {
 		return st
@@ -89,8 +87,8 @@ func (s *Site) function() string {
 	return name
 }
 
-// fit shortens a name to what a guard may be called. Its end says most, and a hash
-// tells it apart from others that end alike.
+// fit shortens a name to the limit of a guard's name. It keeps the end, which says
+// most, and adds a hash.
 func fit(name string) string {
 	const most = 64
 	if len(name) <= most {
@@ -101,13 +99,13 @@ func fit(name string) string {
 	return hash + "-" + strings.ToValidUTF8(name[len(name)-(most-len(hash)-1):], "")
 }
 
-// key returns what the engine calls a lock.
+// key returns the key of a lock at the engine.
 func (st *state) key(k Key) (string, error) {
 	switch {
 	case st.err != nil:
 		return "", st.err
 	case st.rule.Verb != rule.Lock:
-		return "", fmt.Errorf("%w: it is that of a guard", ErrSite)
+		return "", fmt.Errorf("%w: the site is a guard", ErrSite)
 	case k.parts == 0:
 		return st.name, nil
 	}
@@ -117,19 +115,19 @@ func (st *state) key(k Key) (string, error) {
 	return st.prefix + k.text, nil
 }
 
-// client returns the client that ctx asks for, with the site's options.
+// client returns the client of ctx with the site's options.
 func (st *state) client(ctx context.Context) *interlock.Client {
 	c := interlock.From(ctx)
 	if own := st.locks.find(c); own != nil {
 		return own
 	}
 	with := func() (*interlock.Client, error) { return c.With(st.rule.LockOptions()...), nil }
-	end := func(*interlock.Client, context.Context) error { return nil } // it is c that is closed
+	end := func(*interlock.Client, context.Context) error { return nil } // c itself is closed
 	own, _ := st.locks.make(c, with, end)
 	return own
 }
 
-// guard returns the site's guard on the client that ctx asks for.
+// guard returns the site's guard on the client of ctx.
 func (st *state) guard(ctx context.Context) (*guard.Guard[results], error) {
 	c := interlock.From(ctx)
 	if g := st.guards.find(c); g != nil {
@@ -140,13 +138,13 @@ func (st *state) guard(ctx context.Context) (*guard.Guard[results], error) {
 	}, (*guard.Guard[results]).Close)
 }
 
-// guardKey returns the key of a call of the function.
+// guardKey returns the guard key of a call.
 func (s *Site) guardKey(st *state, k Key) (guard.Key, error) {
 	switch {
 	case st.err != nil:
 		return guard.Key{}, st.err
 	case st.rule.Verb == rule.Lock:
-		return guard.Key{}, fmt.Errorf("%w: it is that of a lock", ErrSite)
+		return guard.Key{}, fmt.Errorf("%w: the site is a lock", ErrSite)
 	}
 	if err := k.check(); err != nil {
 		return guard.Key{}, err
@@ -161,7 +159,7 @@ func (s *Site) guardKey(st *state, k Key) (guard.Key, error) {
 	return key, nil
 }
 
-// checkResults refuses results that could not be returned again as they were.
+// checkResults refuses results that cannot be replayed unchanged.
 func (st *state) checkResults(outs []any) error {
 	if !st.replays {
 		return nil
@@ -173,7 +171,7 @@ func (st *state) checkResults(outs []any) error {
 			seen, _ = st.types.LoadOrStore(t, lossOf(t))
 		}
 		if loss, bad := seen.(string); bad && loss != "" {
-			return fmt.Errorf("%w: result %d cannot be returned again, since %s; say on-duplicate=refuse, or return something else", ErrSite, i+1, loss)
+			return fmt.Errorf("%w: result %d cannot be replayed: %s; use on-duplicate=refuse, or another result type", ErrSite, i+1, loss)
 		}
 	}
 	return nil
