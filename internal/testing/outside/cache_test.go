@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// moduleCache is a place for modules that stays from run to run, without ours. The
-// go command knows again what it has compiled by where it was, and go tool heeds
-// no -trimpath: in another place each time, everything would be compiled anew.
+// moduleCache returns a module cache that is kept from run to run, and removes our
+// modules from it. The go command's build cache depends on the directory, and go tool
+// ignores -trimpath: in a new directory everything would be compiled again.
 func moduleCache(t *testing.T) string {
 	t.Helper()
 	home, err := os.UserCacheDir()
@@ -28,7 +28,7 @@ func moduleCache(t *testing.T) string {
 	return dir
 }
 
-// alone waits until no other test uses a directory, and keeps it for this one.
+// alone waits until no other test uses a directory, and reserves it for this test.
 func alone(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -38,19 +38,20 @@ func alone(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = lock.Close() }) // and with it the lock
+	t.Cleanup(func() { _ = lock.Close() }) // releases the lock
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// remove takes away what may be read only: not every command knows -modcacherw.
+// remove removes a directory whose files may be read-only: some commands ignore
+// -modcacherw.
 func remove(dir string) error {
 	_ = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			return os.Chmod(path, 0o755)
 		}
 		return err
-	}) // what cannot be changed, RemoveAll says
+	}) // RemoveAll reports what could not be changed
 	return os.RemoveAll(dir)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// page is the text of one in docs.
+// page returns the text of a page in docs.
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", name))
@@ -21,10 +21,10 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// A block is a piece of code in a page.
+// A block is a code block of a page.
 type block struct{ lang, text string }
 
-// blocks are the fenced pieces of a page, in order.
+// blocks returns the code blocks of a page, in order.
 func blocks(text string) (all []block) {
 	open := false
 	for line := range strings.Lines(text) {
@@ -42,8 +42,8 @@ func blocks(text string) (all []block) {
 	return all
 }
 
-// A line is a command of the docs. What the remark behind it says that it
-// prints, it prints; if that is an exit status, it fails.
+// A line is a command in a page. A comment after it says which text it prints; if
+// that is an exit status, the command fails.
 type line struct{ command, prints string }
 
 func lines(all []block) (list []line) {
@@ -60,7 +60,7 @@ func lines(all []block) (list []line) {
 	return list
 }
 
-// files are the blocks of Go that begin with the name of a file.
+// files returns the Go blocks that begin with the name of a file.
 func files(all []block) map[string]string {
 	found := map[string]string{}
 	for _, b := range all {
@@ -72,20 +72,19 @@ func files(all []block) map[string]string {
 	return found
 }
 
-// proved are the beginnings of commands that the docs have to have: what follows
-// them is the docs' own.
+// proved lists the commands that the page must show, without their arguments.
 var proved = []string{
 	"go mod init ", "go get -tool ", "go tool interlock go run ", "go tool interlock go test ", "go tool interlock go build ",
 	"go tool interlock verify ", "go tool interlock lint", "go vet -vettool=", "go run .", "go test -toolexec=", "go build -overlay=", "export GOFLAGS=",
 }
 
-// TestDirectives (T5) follows docs/directives.md to the letter, in an empty
-// directory: its files are written, its commands are run in their order.
+// TestDirectives (T5) follows docs/directives.md to the letter, in an empty directory:
+// it writes the files and runs the commands in order.
 func TestDirectives(t *testing.T) {
 	all := blocks(page(t, "directives.md"))
 	for _, p := range proved {
 		if !slices.ContainsFunc(lines(all), func(l line) bool { return strings.HasPrefix(l.command, p) }) {
-			t.Errorf("docs/directives.md does not show %q in a block of sh: put it back, or change what is proved", p)
+			t.Errorf("docs/directives.md does not show %q in a block of sh: put it back, or change proved", p)
 		}
 	}
 	f := follower{user: newUser(t), dir: t.TempDir()}
@@ -102,18 +101,18 @@ func TestDirectives(t *testing.T) {
 	}
 }
 
-// A follower does what a page says, in a directory.
+// A follower runs the commands of a page in a directory.
 type follower struct {
 	*user
 	dir     string
-	exports string // of the lines so far
+	exports string // export lines so far
 }
 
 func (f *follower) follow(t *testing.T, l line) {
 	t.Helper()
 	if strings.HasPrefix(l.command, "export ") {
 		f.exports += l.command + "\n"
-		f.installed(t) // the docs say so
+		f.install(t) // the page assumes it
 		return
 	}
 	begin := time.Now()
@@ -121,11 +120,11 @@ func (f *follower) follow(t *testing.T, l line) {
 	if fails := strings.HasPrefix(l.prints, "exit status "); (code != 0) != fails || !strings.Contains(out, l.prints) {
 		t.Fatalf("%s\nexits with %d and prints\n%s\nwant %q", l.command, code, out, l.prints)
 	}
-	t.Logf("%s: as the docs say, in %.1f s", l.command, time.Since(begin).Seconds())
+	t.Logf("%s: as documented, in %.1f s", l.command, time.Since(begin).Seconds())
 }
 
-// TestDirectivesAreTheSameInChinese checks that who reads the other page does
-// what was proved.
+// TestDirectivesAreTheSameInChinese checks that the Chinese page shows the same
+// commands and files, which TestDirectives has tried.
 func TestDirectivesAreTheSameInChinese(t *testing.T) {
 	en, zh := blocks(page(t, "directives.md")), blocks(page(t, "directives.zh-CN.md"))
 	if a, b := lines(en), lines(zh); !slices.Equal(a, b) {
@@ -134,14 +133,14 @@ func TestDirectivesAreTheSameInChinese(t *testing.T) {
 	other := files(zh)
 	for name, text := range files(en) {
 		if other[name] != text {
-			t.Errorf("%s is another in Chinese:\n%s", name, other[name])
+			t.Errorf("%s differs in Chinese:\n%s", name, other[name])
 		}
 	}
 }
 
-// installed puts the project's tool into the PATH. It is the very file that
-// go tool runs, lest the standard library be compiled for another one.
-func (f *follower) installed(t *testing.T) {
+// install puts the project's tool into the PATH. It links the file that go tool runs:
+// another file would make the go command compile the standard library again.
+func (f *follower) install(t *testing.T) {
 	t.Helper()
 	bin := t.TempDir()
 	tool := strings.TrimSpace(f.run(t, f.dir, "go", "tool", "-n", "interlock"))
@@ -151,7 +150,7 @@ func (f *follower) installed(t *testing.T) {
 	f.env = append(f.env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// shell runs a line as a person types it, and returns all that it prints.
+// shell runs a line in bash and returns its output and exit status.
 func (f *follower) shell(t *testing.T, script string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)

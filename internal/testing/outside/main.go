@@ -1,10 +1,10 @@
-// Outside packs the modules of this repository into a file-system module
-// proxy, so that they can be used as users will before they are published:
+// Outside packs the modules of this repository into a module proxy in the file
+// system, so that they can be used like published ones:
 //
 //	go run ./internal/testing/outside DIR
 //	GOPROXY=file://DIR,direct GONOSUMDB=github.com/interlock-go go get …@v0.0.0
 //
-// What is packed is what git would keep, committed or not.
+// It packs the files that git does not ignore, committed or not.
 package main
 
 import (

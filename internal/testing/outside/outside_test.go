@@ -13,12 +13,11 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// TestOutside uses Interlock from modules of its own, which know nothing of
-// this repository but what a proxy tells them.
+// TestOutside uses Interlock from other modules, which get it from a proxy.
 func TestOutside(t *testing.T) {
 	u := newUser(t)
 
-	t.Run("the library brings nothing with it", func(t *testing.T) {
+	t.Run("the library has no dependencies", func(t *testing.T) {
 		dir := u.module(t, "embedded", "")
 		u.run(t, dir, "go", "build", "-o", "program", ".")
 		if got := u.run(t, dir, "go", "list", "-m", "all"); got != "example.com/outside\n"+repo.Path+" "+version+"\n" {
@@ -34,7 +33,7 @@ func TestOutside(t *testing.T) {
 		}
 	})
 
-	t.Run("an engine that cannot be reached says so", func(t *testing.T) {
+	t.Run("an unreachable engine is reported with its address", func(t *testing.T) {
 		dir := u.module(t, "redis", "/engine/redisengine")
 		u.run(t, dir, "go", "build", "-o", "program", ".")
 		got := u.run(t, dir, "./program")
@@ -57,7 +56,7 @@ func TestOutside(t *testing.T) {
 	})
 }
 
-// TestPack checks that a module's archive holds its own files and no others.
+// TestPack checks that the archive of a module contains its own files only.
 func TestPack(t *testing.T) {
 	u := newUser(t)
 	for _, m := range repo.Modules(u.files) {
@@ -87,7 +86,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// A user is somebody with a machine of their own and a proxy to get modules from.
+// A user has a machine with a module proxy.
 type user struct {
 	files []string // of the repository
 	proxy string
@@ -106,25 +105,25 @@ func newUser(t *testing.T) *user {
 	}
 	before := strings.Fields(u.run(t, root, "go", "env", "GOMODCACHE", "GOPROXY", "GOCACHE"))
 	u.env = []string{
-		// What this machine has fetched before need not be fetched again.
+		// Modules that this machine has fetched before come from its cache.
 		"GOPROXY=file://" + u.proxy + ",file://" + before[0] + "/cache/download," + before[1],
-		// A module cache of its own: that of the machine would remember v0.0.0.
+		// A separate module cache: that of the machine would keep v0.0.0.
 		"GOMODCACHE=" + moduleCache(t),
-		// Nor may the go command remember which files there are in v0.0.0.
+		// The go command must not cache the file list of v0.0.0 either.
 		"GODEBUG=goindex=0",
-		// Where it is does not change with what a test says about XDG_CACHE_HOME.
+		// Tests change XDG_CACHE_HOME; the build cache stays where it is.
 		"GOCACHE=" + before[2],
-		// These modules are in no checksum database. The others were checked
-		// against the go.sum files of the repository when it was built.
+		// These modules are in no checksum database. The go.sum files of the repository
+		// have checked the others.
 		"GOSUMDB=off",
 		"GOWORK=off",
-		"GOFLAGS=-mod=mod -modcacherw", // rw, so that what is ours can be removed
+		"GOFLAGS=-mod=mod -modcacherw", // rw, so that our modules can be removed
 	}
 	return u
 }
 
-// module makes a module from a directory in testdata. It requires the root and,
-// if below is not empty, a module below it.
+// module creates a module from a directory in testdata. It requires the root and, if
+// below is not empty, a module below the root.
 func (u *user) module(t *testing.T, program, below string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -144,17 +143,17 @@ func (u *user) module(t *testing.T, program, below string) string {
 	return dir
 }
 
-// run runs a command in dir and returns what it prints to its standard output.
+// run runs a command in dir and returns its standard output.
 func (u *user) run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), u.env...)
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, &complaints)
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, &stderr)
 	}
 	return string(out)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/interlock-go/interlock/internal/tools/repo"
 )
 
-// version is what the modules of this repository require each other at.
+// version is the one at which the modules of this repository require each other.
 const version = "v0.0.0"
 
-// unreleased are the modules that nobody imports and nobody installs.
-var unreleased = []string{"bench", "torture", "interop", "examples"}
+// unreleased lists the modules that users neither import nor install.
+var unreleased = []string{"bench", "torture", "interop"}
 
 // pack writes the released modules among files to a module proxy in dir.
 func pack(root string, files []string, dir string) ([]repo.Module, error) {
@@ -41,7 +41,7 @@ func pack(root string, files []string, dir string) ([]repo.Module, error) {
 	return packed, nil
 }
 
-// packModule writes the four files that a proxy answers with for one module.
+// packModule writes the four files of a module that a proxy serves.
 func packModule(root string, m repo.Module, files []string, dir string) error {
 	home := filepath.Join(dir, filepath.FromSlash(m.Path), "@v")
 	if err := os.MkdirAll(home, 0o755); err != nil {
@@ -64,15 +64,15 @@ func packModule(root string, m repo.Module, files []string, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer out.Close() // for the way out with an error; a second Close is harmless
+	defer out.Close() // for an early return; a second Close is harmless
 	if err := archive(out, root, m, files); err != nil {
 		return err
 	}
 	return out.Close()
 }
 
-// archive writes the files of a module as the go command wants them. Like the
-// go command, it gives a module below the root the licence of the whole.
+// archive writes the zip file of a module. Like the go command, it adds the root's
+// licence to a module below the root.
 func archive(w io.Writer, root string, m repo.Module, files []string) error {
 	names := make(map[string]string, len(files)+1) // in the archive → in the repository
 	names["LICENSE"] = "LICENSE"

@@ -11,8 +11,8 @@ import "strings"
 type Room struct {
 	Path  string
 	Does  string   // one line of docs/architecture.md
-	Code  []string // what the package may import
-	Tests []string // what its tests may import as well
+	Code  []string // packages that it may import
+	Tests []string // packages that its tests may import as well
 }
 
 // Imports that several rooms share.

@@ -117,16 +117,16 @@ func edit(t *testing.T, root, kind, name string) modFile {
 	return file
 }
 
-// command runs the go command in dir and returns what it prints.
+// command runs the go command in dir and returns its standard output.
 func command(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go %s: %v\n%s", args[0], err, &complaints)
+		t.Fatalf("go %s: %v\n%s", args[0], err, &stderr)
 	}
 	return out
 }

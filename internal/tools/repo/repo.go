@@ -1,5 +1,4 @@
-// Package repo finds its way around this repository, for the checks that look
-// at all of it.
+// Package repo lists the files and modules of this repository, for its checks.
 package repo
 
 import (
@@ -16,9 +15,9 @@ import (
 // Path is the module path of the root; every other module's begins with it.
 const Path = "github.com/interlock-go/interlock"
 
-// Here returns the directory of the repository that the process runs in, and
-// its files, committed or not, without those that git ignores: slash-separated,
-// relative to root and sorted.
+// Here returns the directory of the repository that the process runs in, and its
+// files: committed or not, without those that git ignores, slash-separated, relative
+// to root and sorted.
 func Here() (root string, files []string, err error) {
 	root, err = top()
 	if err != nil {
@@ -57,7 +56,7 @@ func list(root string) ([]string, error) {
 	names = slices.Compact(names)
 	return slices.DeleteFunc(names, func(name string) bool {
 		info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
-		return err != nil || !info.Mode().IsRegular() // deleted, and not yet committed so
+		return err != nil || !info.Mode().IsRegular() // deleted, but not yet committed
 	}), nil
 }
 
@@ -67,8 +66,8 @@ type Module struct {
 	Dir  string // slash-separated, relative to the root; "." for the root itself
 }
 
-// Modules finds the modules among files, the root first. Those in testdata
-// directories are somebody's input, not ours.
+// Modules finds the modules among files, the root first. Modules in testdata
+// directories are input of tests and are left out.
 func Modules(files []string) []Module {
 	var ms []Module
 	for _, name := range files {
@@ -82,7 +81,7 @@ func Modules(files []string) []Module {
 	return ms
 }
 
-// Home returns the module that a file belongs to: the deepest one around it.
+// Home returns the module that a file belongs to: the innermost around it.
 func Home(ms []Module, file string) Module {
 	var home Module
 	for _, m := range ms {

@@ -14,7 +14,7 @@ func TestRepository(t *testing.T) {
 	}
 	for _, name := range []string{"go.mod", "go.work", "internal/tools/repo/repo.go"} {
 		if !slices.Contains(files, name) {
-			t.Errorf("%s is not among the files", name)
+			t.Errorf("%s is not in the list of files", name)
 		}
 	}
 	if ms := repo.Modules(files); len(ms) == 0 || ms[0] != (repo.Module{Path: repo.Path, Dir: "."}) {
@@ -34,7 +34,7 @@ func TestModules(t *testing.T) {
 	}
 	for file, dir := range map[string]string{"a.go": ".", "ab/c.go": ".", "a/c.go": "a", "a/bc.go": "a", "a/b/c/d.go": "a/b"} {
 		if got := repo.Home(ms, file).Dir; got != dir {
-			t.Errorf("%s is at home in %s, want %s", file, got, dir)
+			t.Errorf("%s belongs to module %s, want %s", file, got, dir)
 		}
 	}
 }

@@ -83,8 +83,8 @@ func (t tree) imports() (map[string][]string, error) {
 	return reduced(all), nil
 }
 
-// drawn returns the box of a package in the picture. What our packages share is one
-// box, and so are a command and the packages below it.
+// drawn returns the box of a package in the picture. The internal packages share one
+// box; so do a command and the packages below it.
 func drawn(importPath string) (string, bool) {
 	pkg, ours := archtest.Ours(importPath)
 	room, ok := archtest.Of(pkg)
