@@ -20,7 +20,7 @@ type (
 	Order struct{ Number string }
 )
 
-func appendBinding(context.Context, Cart) (Order, error) {
+func placeOrder(context.Context, Cart) (Order, error) {
 	fmt.Println("placing the order")
 	return Order{Number: "A-1"}, nil
 }
@@ -31,7 +31,7 @@ func Example() {
 
 	submit := func(user, token string, cart Cart) (Order, error) {
 		return orders.Do(ctx, guard.Of(user, token), func(ctx context.Context) (Order, error) {
-			return appendBinding(ctx, cart)
+			return placeOrder(ctx, cart)
 		})
 	}
 	fmt.Println(submit("ann", "7f9c", Cart{Items: 2}))
@@ -49,7 +49,7 @@ func ExampleDuplicateError() {
 	_, claim, _ := orders.Begin(ctx, guard.Of("ann", "7f9c"))
 	defer claim.Abandon()
 
-	_, err := orders.Do(ctx, guard.Of("ann", "7f9c"), func(ctx context.Context) (Order, error) { return appendBinding(ctx, Cart{Items: 2}) })
+	_, err := orders.Do(ctx, guard.Of("ann", "7f9c"), func(ctx context.Context) (Order, error) { return placeOrder(ctx, Cart{Items: 2}) })
 	var dup *guard.DuplicateError
 	if errors.As(err, &dup) {
 		fmt.Println(dup.Status, dup.Message.In("en"))
@@ -90,7 +90,7 @@ func ExampleGuard_Begin() {
 		if order, ok := claim.Result(); ok {
 			return order, nil // an earlier call placed the order
 		}
-		order, err := appendBinding(ctx, Cart{Items: 2})
+		order, err := placeOrder(ctx, Cart{Items: 2})
 		if err != nil {
 			return Order{}, errors.Join(err, claim.Fail(err))
 		}
@@ -154,7 +154,7 @@ func ExampleTokens() {
 		if err != nil {
 			return Order{}, err
 		}
-		return orders.Do(ctx, key, func(ctx context.Context) (Order, error) { return appendBinding(ctx, Cart{}) })
+		return orders.Do(ctx, key, func(ctx context.Context) (Order, error) { return placeOrder(ctx, Cart{}) })
 	}
 	fmt.Println(submit("ann"))
 	fmt.Println(submit("ann"))

@@ -23,7 +23,7 @@ func ask(holder string) engine.Request {
 
 func fenced(r engine.Request) engine.Request { r.Fenced, r.FenceReserve = true, 8; return r }
 
-func retrySpread(r engine.Request) engine.Request { r.Retry = true; return r }
+func repeated(r engine.Request) engine.Request { r.Retry = true; return r }
 
 // granted requires a grant, and waits for the nodes outside the majority.
 func granted(t testing.TB, e engine.Engine, r engine.Request) engine.Grant {

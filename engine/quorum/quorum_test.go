@@ -136,7 +136,7 @@ func TestMinorityDown(t *testing.T) {
 		}
 		kill(all, 1)
 		renewed(t, e, a, nil) // it remembers the hold, so it counts for that
-		if got := granted(t, e, retrySpread(a)); got != g {
+		if got := granted(t, e, repeated(a)); got != g {
 			t.Errorf("got %+v after %+v", got, g)
 		}
 	})
@@ -340,7 +340,7 @@ func TestFence(t *testing.T) {
 			renewed(t, e, r, nil) // the others learn of it, each with a fence of its own
 			time.Sleep(time.Second)
 			kill(all, 2)
-			if got := granted(t, e, retrySpread(r)); got.Fence != first.Fence {
+			if got := granted(t, e, repeated(r)); got.Fence != first.Fence {
 				t.Errorf("the fence went from %d to %d", first.Fence, got.Fence)
 			}
 			all[0].Heal()

@@ -194,8 +194,8 @@ func (w *world) holds(ctx context.Context, e engine.Engine, r engine.Request) {
 	}
 }
 
-// sure returns until when a lease requested at sent is safe.
-func noEffect(sent time.Time) time.Time {
+// safeUntil returns until when a lease requested at sent is safe.
+func safeUntil(sent time.Time) time.Time {
 	return sent.Add(shortLease - shortLease/100 - 2*time.Millisecond)
 }
 
@@ -203,13 +203,13 @@ func (w *world) begins(r engine.Request, g engine.Grant, sent time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if w.holder != "" && now.Before(w.until) && now.Before(noEffect(sent)) {
+	if w.holder != "" && now.Before(w.until) && now.Before(safeUntil(sent)) {
 		w.t.Errorf("%s is granted what %s has for another %v", r.Holder, w.holder, w.until.Sub(now))
 	}
 	if g.Fence <= w.fence {
 		w.t.Errorf("%s has fence %d after %d", r.Holder, g.Fence, w.fence)
 	}
-	w.holder, w.until, w.fence = r.Holder, noEffect(sent), g.Fence+r.FenceReserve
+	w.holder, w.until, w.fence = r.Holder, safeUntil(sent), g.Fence+r.FenceReserve
 	w.grants++
 }
 
@@ -220,7 +220,7 @@ func (w *world) goesOn(r engine.Request, sent time.Time) bool {
 	if w.holder != r.Holder || !time.Now().Before(w.until) {
 		return false
 	}
-	w.until = noEffect(sent)
+	w.until = safeUntil(sent)
 	return true
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Key finds keys that are untidy as they are written (T8): constants that are
+// Key finds keys that are untidy as they are written : constants that are
 // longer than 64 characters or end in a colon, and constants without an
 // identifier in a function that is given one. A constant alone is no mistake:
 // there may be one of the thing that is locked, such as a nightly job.
@@ -23,7 +23,7 @@ var Key = &analysis.Analyzer{
 	Run:      bareKeys,
 }
 
-// tidyKey is the longest key that is not pointed out, in characters, as in
+// maxTidyKey is the longest key that is not pointed out, in characters, as in
 // package interlock.
 const tidyKey = 64
 
