@@ -39,7 +39,7 @@ func clientLaws(t *testing.T) {
 			if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {
 				w.Errorf("unlock: %v", err)
 			}
-			time.Sleep(quiet + view)
+			time.Sleep(freeze + view)
 		}
 	})
 	inWorld(t, "a watcher of revocations is notified of every switch", func(w *world) {
@@ -70,7 +70,7 @@ func clientLaws(t *testing.T) {
 		if !errors.Is(err, interlock.ErrUnavailable) || !errors.As(err, &switching) || switching.To != standby.Standby {
 			w.Errorf("got %v", err)
 		}
-		time.Sleep(quiet)
+		time.Sleep(freeze)
 		if err := c.Mutex("k").Do(w.Context(), func(context.Context) error { return nil }); err != nil {
 			w.Error(err)
 		}
@@ -112,7 +112,7 @@ func clientLaws(t *testing.T) {
 		}
 		defer g.Close(context.Background())
 		w.switches(standby.Local)
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		_, hold, err := c.Mutex("k").Lock(w.Context())
 		if err != nil || !hold.Local() || !traced {
 			w.Errorf("local %v, traced %v, error %v", hold.Local(), traced, err)
@@ -162,17 +162,17 @@ func storm(w *world, random *rand.Rand) {
 			to = standby.Primary + standby.Standby - to
 		}
 		was := len(log.Events())
-		pause(random, quiet/2, 3*quiet)
+		pause(random, freeze/2, 3*freeze)
 		grants[to == standby.Standby] += len(log.Events()) - was
 		victim := processes[random.IntN(len(processes))]
 		f := []*enginetest.Faulty{victim.toFirst, victim.toSecond}[random.IntN(2)]
 		cut(f)
 		pause(random, 0, view)
 		w.switches(to)
-		pause(random, 0, 2*quiet)
+		pause(random, 0, 2*freeze)
 		f.Heal()
 	}
-	time.Sleep(2 * quiet)
+	time.Sleep(2 * freeze)
 	stop()
 	all.Wait()
 	report := history.Check(log.Events())

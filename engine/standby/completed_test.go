@@ -28,7 +28,7 @@ func completionLaws(t *testing.T) {
 		b := w.starts(standby.LongestLease(2 * longest))
 		time.Sleep(view)
 		b.refused(w.ask("k"), engine.ErrUnavailable)
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		b.granted(w.ask("k"))
 	})
 	inWorld(t, "a side without a record is not trusted before the other side was read", func(w *world) {
@@ -37,7 +37,7 @@ func completionLaws(t *testing.T) {
 		if _, err := a.Switch(w.Context(), standby.Standby); err != nil {
 			w.Fatal(err)
 		}
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		a.granted(w.ask("k"))
 		cut(a.toFirst)
 		w.primary = memory.New()

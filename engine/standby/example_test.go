@@ -30,8 +30,8 @@ func Example() {
 		return
 	}
 	report, err := e.Switch(ctx, standby.Standby)
-	fmt.Println("told:", len(report.Told), "sides, error:", err)
-	fmt.Println("nothing is granted for a while:", report.Quiet > standby.DefaultLongestLease)
+	fmt.Println("told:", len(report.Written), "sides, error:", err)
+	fmt.Println("nothing is granted for a while:", report.Freeze > standby.DefaultLongestLease)
 	// Output:
 	// one at a time, on the primary
 	// told: 2 sides, error: <nil>

@@ -43,7 +43,7 @@ func forceLaws(t *testing.T) {
 		cut(a.toFirst)
 		time.Sleep(view)
 		report, err := a.Switch(w.Context(), standby.Standby, standby.Force())
-		if err != nil || len(report.Told) != 1 || report.Told[0] != standby.Standby || report.Untold[standby.Primary] == nil {
+		if err != nil || len(report.Written) != 1 || report.Written[0] != standby.Standby || report.NotWritten[standby.Primary] == nil {
 			w.Errorf("got %+v, %v", report, err)
 		}
 		if s := a.Stats(); s.Forced != 1 {
@@ -64,7 +64,7 @@ func forceLaws(t *testing.T) {
 		if _, err := a.Switch(w.Context(), standby.Standby, standby.Force()); err != nil {
 			w.Fatal(err)
 		}
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		first := b.granted(w.ask("k"))
 		time.Sleep(time.Millisecond)
 		second := a.granted(w.ask("k"))
@@ -81,7 +81,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("switch: %v", err)
 		}
 		a.toSecond.Heal()
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		a.granted(w.ask("k"))
 	})
 	inWorld(t, "a lost reply does not fail a switch", func(w *world) {
@@ -89,7 +89,7 @@ func forceLaws(t *testing.T) {
 		a.toFirst.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Duplicate, Times: 3})
 		time.Sleep(view / 10)
 		a.toSecond.Inject(enginetest.Fault{Op: enginetest.OpNote, Do: enginetest.Duplicate, Times: 3})
-		if r, err := a.Switch(w.Context(), standby.Standby); err != nil || len(r.Told) != 2 || r.State.Epoch != 1 {
+		if r, err := a.Switch(w.Context(), standby.Standby); err != nil || len(r.Written) != 2 || r.State.Epoch != 1 {
 			w.Errorf("got %+v, %v", r, err)
 		}
 	})
@@ -105,7 +105,7 @@ func forceLaws(t *testing.T) {
 		if st := b.State(); st.Epoch != 1 || st.Side != standby.Standby || !contains(st.By, "automatic") {
 			w.Errorf("the state is %+v", st)
 		}
-		time.Sleep(quiet + view)
+		time.Sleep(freeze + view)
 		a.granted(w.ask("k"))
 		if x, y := a.Stats(), b.Stats(); x.Automatic != 0 || y.Automatic != 1 {
 			w.Errorf("counted: %+v and %+v", x, y)
@@ -116,9 +116,9 @@ func forceLaws(t *testing.T) {
 		a := w.starts(standby.Logger(slog.New(slog.NewTextHandler(&log, nil))))
 		b := w.starts()
 		w.switches(standby.Local)
-		time.Sleep(quiet / 2)
+		time.Sleep(freeze / 2)
 		a.refused(w.ask("k"), engine.ErrUnavailable)
-		time.Sleep(quiet)
+		time.Sleep(freeze)
 		for range 3 {
 			if g := a.granted(w.ask("k")); !g.Local {
 				w.Errorf("got %+v", g)
@@ -135,7 +135,7 @@ func forceLaws(t *testing.T) {
 			w.Errorf("health: %+v, %v", h, err)
 		}
 		w.switches(standby.Primary)
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		if g := a.granted(w.ask("k")); g.Local {
 			w.Errorf("got %+v", g)
 		}
@@ -149,7 +149,7 @@ func forceLaws(t *testing.T) {
 			cut(p.toFirst)
 			cut(p.toSecond)
 		}
-		time.Sleep(5*view + quiet)
+		time.Sleep(5*view + freeze)
 		if g := a.granted(w.ask("k")); !g.Local || !a.State().Alone || a.Stats().Degraded != 1 {
 			w.Errorf("got %+v in %+v", g, a.State())
 		}
@@ -157,7 +157,7 @@ func forceLaws(t *testing.T) {
 		a.toFirst.Heal()
 		time.Sleep(view)
 		a.refused(w.ask("k"), engine.ErrUnavailable) // its own grants must expire first
-		time.Sleep(quiet + view)
+		time.Sleep(freeze + view)
 		if g := a.granted(w.ask("k")); g.Local || a.State().Epoch != 0 || a.State().Side != standby.Primary {
 			w.Errorf("got %+v in %+v", g, a.State())
 		}
@@ -169,10 +169,10 @@ func forceLaws(t *testing.T) {
 		if _, err := a.Switch(w.Context(), standby.Local); err == nil {
 			w.Error("it was not even forced")
 		}
-		if r, err := a.Switch(w.Context(), standby.Local, standby.Force()); err != nil || !r.State.Alone || len(r.Told) != 0 {
+		if r, err := a.Switch(w.Context(), standby.Local, standby.Force()); err != nil || !r.State.Alone || len(r.Written) != 0 {
 			w.Errorf("got %+v, %v", r, err)
 		}
-		time.Sleep(quiet + view)
+		time.Sleep(freeze + view)
 		a.granted(w.ask("k"))
 	})
 	inWorld(t, "unsuitable engines are refused by New", func(w *world) {

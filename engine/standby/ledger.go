@@ -36,7 +36,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 		was, err := l.ask(ctx, s, c.Key)
 		switch {
 		case err != nil:
-			l.stats.unheard.Add(1)
+			l.stats.unverified.Add(1)
 		case was.State == engine.Unknown && c.TakeOver:
 			rec.TookOver = rec.Granted
 		case was.State == engine.Done, was.State == engine.Failed, was.State != engine.Absent && rec.Granted:

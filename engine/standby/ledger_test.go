@@ -17,7 +17,7 @@ func recordLaws(t *testing.T) {
 		a.found(c, engine.Running, "")
 		a.settles(c)
 		w.switches(standby.Standby)
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		r := b.found(w.claim("order"), engine.Done, "paid")
 		if r.Granted {
 			w.Error("it was granted all the same")
@@ -25,11 +25,11 @@ func recordLaws(t *testing.T) {
 		cut(b.toFirst) // the side that counts knows it by now
 		time.Sleep(view)
 		b.found(w.claim("order"), engine.Done, "paid")
-		if n := b.Stats().Unheard; n != 0 {
+		if n := b.Stats().Unverified; n != 0 {
 			w.Errorf("%d claims were granted without a word from the other side", n)
 		}
 		b.found(w.claim("another"), engine.Running, "")
-		if n := b.Stats().Unheard; n != 1 {
+		if n := b.Stats().Unverified; n != 1 {
 			w.Errorf("%d claims were granted without a word from the other side, want 1", n)
 		}
 	})
@@ -37,7 +37,7 @@ func recordLaws(t *testing.T) {
 		a := w.starts()
 		a.found(w.claim("order"), engine.Running, "")
 		w.switches(standby.Standby)
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		a.found(w.claim("order"), engine.Unknown, "")
 		c := w.claim("order")
 		c.TakeOver = true
@@ -46,7 +46,7 @@ func recordLaws(t *testing.T) {
 		}
 		a.settles(c)
 		w.switches(standby.Primary)
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		a.found(w.claim("order"), engine.Done, "paid")
 	})
 	inWorld(t, "a settlement after a switch reaches the side of the claim", func(w *world) {
@@ -60,7 +60,7 @@ func recordLaws(t *testing.T) {
 		if o, err := a.Capabilities().Ledger.Settle(w.Context(), engine.Settlement{Key: d.Key, Attempt: d.Attempt, Abandon: true, Lease: longest}); err != nil || o != engine.Released {
 			w.Errorf("abandon: %v, %v", o, err)
 		}
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		a.found(w.claim("order"), engine.Done, "paid")
 		if r := a.found(w.claim("undone"), engine.Running, ""); !r.Granted {
 			w.Errorf("got %+v", r)
@@ -73,7 +73,7 @@ func recordLaws(t *testing.T) {
 		a.found(c, engine.Running, "")
 		a.settles(c)
 		w.switches(standby.Standby)
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		d := w.claim("order")
 		d.Fingerprint = "another"
 		if r, err := a.Capabilities().Ledger.Claim(w.Context(), d); !errors.Is(err, engine.ErrMismatch) {
@@ -92,7 +92,7 @@ func recordLaws(t *testing.T) {
 		a.found(c, engine.Running, "")
 		a.settles(c)
 		w.switches(standby.Standby)
-		time.Sleep(quiet + 2*view)
+		time.Sleep(freeze + 2*view)
 		d := w.claim("order:2")
 		a.found(d, engine.Running, "")
 		l := a.Capabilities().Ledger

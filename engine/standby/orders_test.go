@@ -37,10 +37,10 @@ func shop(w *world, random *rand.Rand) {
 		}
 	}
 	for range switches {
-		pause(random, quiet/2, 3*quiet)
+		pause(random, freeze/2, 3*freeze)
 		w.switches(standby.Primary + standby.Standby - w.operator.State().Side)
 	}
-	time.Sleep(2 * quiet)
+	time.Sleep(2 * freeze)
 	stop()
 	all.Wait()
 	done, cut := 0, 0
@@ -54,7 +54,7 @@ func shop(w *world, random *rand.Rand) {
 	}
 	var unheard uint64
 	for _, p := range processes {
-		unheard += p.Stats().Unheard
+		unheard += p.Stats().Unverified
 	}
 	if done < orders/2 || unheard > 0 {
 		w.Errorf("%d of %d orders were done, and %d claims were granted unheard", done, orders, unheard)

@@ -8,12 +8,12 @@ type Stats struct {
 	Forced    uint64 // made here without the record of a side: a lock may have two holders
 	Automatic uint64 // made here automatically: a lock may have two holders
 	Degraded  uint64 // times this process degraded because it reached neither side
-	Unheard   uint64 // claims granted without an answer from the other side
+	Unverified   uint64 // claims granted without an answer from the other side
 	Refused   uint64 // calls refused during a freeze
 }
 
 type counters struct {
-	switches, forced, automatic, degraded, unheard, refused atomic.Uint64
+	switches, forced, automatic, degraded, unverified, refused atomic.Uint64
 }
 
 // Stats returns the counters.
@@ -21,6 +21,6 @@ func (e *Engine) Stats() Stats {
 	c := &e.stats
 	return Stats{
 		Switches: c.switches.Load(), Forced: c.forced.Load(), Automatic: c.automatic.Load(),
-		Degraded: c.degraded.Load(), Unheard: c.unheard.Load(), Refused: c.refused.Load(),
+		Degraded: c.degraded.Load(), Unverified: c.unverified.Load(), Refused: c.refused.Load(),
 	}
 }

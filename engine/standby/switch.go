@@ -18,7 +18,7 @@ type State struct {
 	By    string    // the process or person that switched
 	Used  bool      // a process has used the two engines
 
-	Quiet  time.Time // end of the freeze; zero without one
+	FrozenUntil  time.Time // end of the freeze; zero without one
 	Alone  bool      // this process has degraded on its own
 	Closed error     // why nothing is granted now
 	Sides  map[Side]error
@@ -34,7 +34,7 @@ func (e *Engine) State() State {
 		Used: e.shared[0].version+e.shared[1].version > 0, Closed: v.refusal(now), Sides: make(map[Side]error),
 	}
 	if v.frozen(now) {
-		st.Quiet = v.opensAt
+		st.FrozenUntil = v.opensAt
 	}
 	for _, s := range e.shared {
 		st.Sides[s.side] = s.err
@@ -46,9 +46,9 @@ func (e *Engine) State() State {
 type Report struct {
 	State   State
 	Already bool           // that side was active before
-	Told    []Side         // sides with the new record
-	Untold  map[Side]error // sides without it, and why
-	Quiet   time.Duration  // the freeze: nothing is granted for that long
+	Written    []Side         // sides with the new record
+	NotWritten  map[Side]error // sides without it, and why
+	Freeze   time.Duration  // the freeze: nothing is granted for that long
 }
 
 type switchOptions struct {
@@ -204,18 +204,18 @@ func (e *Engine) writeFailed(s *sideState, next switchRecord, err error) error {
 
 // report returns the result of a switch.
 func (e *Engine) report(already bool) Report {
-	r := Report{Already: already, Untold: make(map[Side]error), State: e.State()}
+	r := Report{Already: already, NotWritten: make(map[Side]error), State: e.State()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range e.shared {
 		if s.err == nil && s.record.sameSwitch(e.record) {
-			r.Told = append(r.Told, s.side)
+			r.Written = append(r.Written, s.side)
 		} else {
-			r.Untold[s.side] = s.err
+			r.NotWritten[s.side] = s.err
 		}
 	}
-	if !r.State.Quiet.IsZero() {
-		r.Quiet = time.Until(r.State.Quiet)
+	if !r.State.FrozenUntil.IsZero() {
+		r.Freeze = time.Until(r.State.FrozenUntil)
 	}
 	return r
 }

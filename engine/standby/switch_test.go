@@ -33,7 +33,7 @@ func switchLaws(t *testing.T) {
 				break
 			}
 			var busy *standby.SwitchingError
-			if !errors.Is(err, engine.ErrUnavailable) && !heldOn(w, w.primary, "k") || time.Since(told) > 2*quiet {
+			if !errors.Is(err, engine.ErrUnavailable) && !heldOn(w, w.primary, "k") || time.Since(told) > 2*freeze {
 				w.Fatal(err)
 			}
 			if errors.As(err, &busy) && (busy.To != standby.Standby || busy.Epoch != 1 || busy.Until.Before(sent.Add(r.Lease))) {
@@ -48,7 +48,7 @@ func switchLaws(t *testing.T) {
 		w.switches(standby.Standby)
 		time.Sleep(view)
 		a.refused(w.ask("k"), engine.ErrUnavailable)
-		time.Sleep(2 * quiet)
+		time.Sleep(2 * freeze)
 		a.granted(w.ask("k"))
 		if heldOn(w, w.primary, "k") || !heldOn(w, w.secondary, "k") {
 			w.Error("the lock is not where it should be")
@@ -81,7 +81,7 @@ func switchLaws(t *testing.T) {
 		a := w.starts()
 		cut(a.toSecond)
 		w.switches(standby.Standby)
-		for start := time.Now(); time.Since(start) < 5*quiet; {
+		for start := time.Now(); time.Since(start) < 5*freeze; {
 			time.Sleep(view / 5)
 			if time.Since(start) > view {
 				a.refused(w.ask("k"), engine.ErrUnavailable)
@@ -99,30 +99,30 @@ func switchLaws(t *testing.T) {
 			}
 			time.Sleep(view / 20)
 		}
-		if d := time.Since(start); d < quiet || d > quiet+2*view {
+		if d := time.Since(start); d < freeze || d > freeze+2*view {
 			w.Errorf("it was granted after %v", d)
 		}
 	})
 	inWorld(t, "a process that starts after a switch waits for the rest of the freeze", func(w *world) {
 		w.starts()
 		w.switches(standby.Standby)
-		time.Sleep(quiet / 2)
+		time.Sleep(freeze / 2)
 		a := w.starts()
 		var switching *standby.SwitchingError
 		if err := a.refused(w.ask("k"), engine.ErrUnavailable); !errors.As(err, &switching) {
 			w.Fatal(err)
-		} else if left := time.Until(switching.Until); left < quiet/2 || left > quiet/2+view {
+		} else if left := time.Until(switching.Until); left < freeze/2 || left > freeze/2+view {
 			w.Errorf("it has to wait for %v", left)
 		}
-		time.Sleep(quiet)
+		time.Sleep(freeze)
 		w.starts().granted(w.ask("k"))
 	})
 	inWorld(t, "the freeze lasts for the longest lease of all processes", func(w *world) {
 		w.starts(standby.LongestLease(10 * longest))
 		a := w.starts()
 		time.Sleep(view)
-		if r := w.switches(standby.Standby); r.Quiet < 10*longest {
-			w.Errorf("the quiet time is %v", r.Quiet)
+		if r := w.switches(standby.Standby); r.Freeze < 10*longest {
+			w.Errorf("the freeze is %v", r.Freeze)
 		}
 		time.Sleep(9 * longest)
 		a.refused(w.ask("k"), engine.ErrUnavailable)
@@ -140,7 +140,7 @@ func switchLaws(t *testing.T) {
 		w.switches(standby.Standby)
 		time.Sleep(12 * longest)
 		b := w.starts(standby.LongestLease(20 * longest))
-		b.granted(w.ask("b")) // the quiet time was over when it wrote its own
+		b.granted(w.ask("b")) // the freeze was over when it wrote its own
 		time.Sleep(view)
 		a.granted(w.ask("a"))
 	})
@@ -157,7 +157,7 @@ func switchLaws(t *testing.T) {
 		if p, err := a.Abandon(w.Context(), s); err != nil || p.Outcome != engine.Released || heldOn(w, w.primary, "s") {
 			w.Errorf("abandon: %+v, %v", p, err)
 		}
-		time.Sleep(quiet)
+		time.Sleep(freeze)
 		r = w.ask("k")
 		a.granted(r)
 		if p, err := a.Release(w.Context(), r); err != nil || p.Outcome != engine.Released || heldOn(w, w.secondary, "k") {
@@ -182,11 +182,11 @@ func switchLaws(t *testing.T) {
 		for i, side := range []standby.Side{standby.Standby, standby.Primary, standby.Standby, standby.Primary} {
 			w.switches(side)
 			time.Sleep(view)
-			if st := a.State(); st.Side != side || st.Epoch != uint64(i+1) || st.By != "ops" || st.Quiet.IsZero() {
+			if st := a.State(); st.Side != side || st.Epoch != uint64(i+1) || st.By != "ops" || st.FrozenUntil.IsZero() {
 				w.Errorf("after switch %d: %+v", i+1, st)
 			}
 		}
-		time.Sleep(quiet)
+		time.Sleep(freeze)
 		a.granted(w.ask("k"))
 		if !heldOn(w, w.primary, "k") {
 			w.Error("the lock is not on the primary")

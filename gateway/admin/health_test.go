@@ -147,7 +147,7 @@ func TestStandby(t *testing.T) {
 			}
 			answered(t, w.api, "POST", "/api/v1/standby/switch", `{"to":"standby","reason":"maintenance"}`, 200)
 			s := ask[admin.Switch](t, w.api, "/api/v1/standby")
-			if s.Side != "standby" || s.By != "local" || s.QuietMS <= 0 || s.Epoch != 1 || e.State().Side != standby.Standby {
+			if s.Side != "standby" || s.By != "local" || s.FreezeMS <= 0 || s.Epoch != 1 || e.State().Side != standby.Standby {
 				t.Errorf("it is %+v", s)
 			}
 			answered(t, w.api, "POST", "/api/v1/standby/degrade", `{"reason":"both are on fire"}`, 200)

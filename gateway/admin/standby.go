@@ -15,7 +15,7 @@ type Switch struct {
 	Epoch     uint64            `json:"epoch" doc:"The number of switches."`
 	Since     *time.Time        `json:"since,omitempty" doc:"The time of the last switch."`
 	By        string            `json:"by,omitempty" doc:"The operator of the last switch."`
-	QuietMS   int64             `json:"quiet_ms" doc:"How long nothing is granted, until earlier leases have expired."`
+	FreezeMS  int64             `json:"freeze_ms" doc:"How long nothing is granted, until earlier leases have expired."`
 	Degraded  bool              `json:"degraded" doc:"This process has degraded on its own: others may still use the engine."`
 	Already   bool              `json:"already" doc:"The side was in use before."`
 	Reached   []string          `json:"reached" doc:"The sides that store the switch."`
@@ -120,10 +120,10 @@ func switchError(err error) error {
 func switchResult(r standby.Report) Switch {
 	out := state(r.State)
 	out.Already = r.Already
-	for _, side := range r.Told {
+	for _, side := range r.Written {
 		out.Reached = append(out.Reached, side.String())
 	}
-	for side, why := range r.Untold {
+	for side, why := range r.NotWritten {
 		out.Unreached[side.String()] = "the side stores another switch"
 		if why != nil {
 			out.Unreached[side.String()] = why.Error()
@@ -137,8 +137,8 @@ func state(st standby.State) Switch {
 	if !st.Since.IsZero() {
 		out.Since = &st.Since
 	}
-	if !st.Quiet.IsZero() {
-		out.QuietMS = max(0, millis(time.Until(st.Quiet)))
+	if !st.FrozenUntil.IsZero() {
+		out.FreezeMS = max(0, millis(time.Until(st.FrozenUntil)))
 	}
 	return out
 }

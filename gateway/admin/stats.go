@@ -52,12 +52,12 @@ type GuardStats struct {
 
 // StandbyStats are the counters of a standby engine.
 type StandbyStats struct {
-	Switches  uint64 `json:"switches"`
-	Forced    uint64 `json:"forced" doc:"Switches although a side could not be reached."`
-	Automatic uint64 `json:"automatic"`
-	Degraded  uint64 `json:"degraded"`
-	Unheard   uint64 `json:"unheard"`
-	Refused   uint64 `json:"refused" doc:"Requests refused in the quiet time after a switch."`
+	Switches   uint64 `json:"switches"`
+	Forced     uint64 `json:"forced" doc:"Switches although a side could not be reached."`
+	Automatic  uint64 `json:"automatic"`
+	Degraded   uint64 `json:"degraded"`
+	Unverified uint64 `json:"unverified"`
+	Refused    uint64 `json:"refused" doc:"Requests refused during the freeze after a switch."`
 }
 
 // getStats returns counters of this process only: the engine has none.

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// switchFlags are what can be said about a switch.
+// switchFlags are the flags of switch.
 type switchFlags struct {
 	urls   map[standby.Side]*string
 	to     string
@@ -51,30 +51,30 @@ func (p *program) runSwitch(c *cobra.Command, f *switchFlags) error {
 	if err != nil {
 		return err
 	}
-	e, closeAll, err := p.operator(c, f)
+	e, closeAll, err := p.openBoth(c, f)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
 	if f.status {
-		return p.print(p.state(e.State()))
+		return p.print(p.stateLines(e.State()))
 	}
 	var opts []standby.SwitchOption
 	if f.force {
 		opts = append(opts, standby.Force())
 	}
 	report, err := e.Switch(c.Context(), to, opts...)
-	if err != nil && len(report.Told) == 0 {
+	if err != nil && len(report.Written) == 0 {
 		return err
 	}
-	return errors.Join(p.print(p.reported(report, err)), err)
+	return errors.Join(p.print(p.switchLines(report, err)), err)
 }
 
-// checkSwitch looks at the flags, and returns the side to switch to if there is one.
+// checkSwitch validates the flags and returns the side to switch to, if any.
 func (p *program) checkSwitch(c *cobra.Command, f *switchFlags) (to standby.Side, err error) {
 	for _, side := range []standby.Side{standby.Primary, standby.Standby} {
 		if *f.urls[side] == "" {
-			return 0, p.misuse(c, p.say(i18n.Lacking, "--"+side.String()), "")
+			return 0, p.misuse(c, p.say(i18n.Missing, "--"+side.String()), "")
 		}
 	}
 	if f.status == (f.to != "") {
@@ -89,24 +89,24 @@ func (p *program) checkSwitch(c *cobra.Command, f *switchFlags) (to standby.Side
 	return to, nil
 }
 
-// operator opens both sides, and one of them may be away.
-func (p *program) operator(c *cobra.Command, f *switchFlags) (e *standby.Engine, closeAll func(), err error) {
+// openBoth opens both sides. One of them may be unreachable.
+func (p *program) openBoth(c *cobra.Command, f *switchFlags) (e *standby.Engine, closeAll func(), err error) {
 	var both [2]engine.Engine
 	var reasons []error
 	var closes []func() error
 	closeAll = func() {
 		for i := range closes {
-			_ = closes[len(closes)-1-i]() // nothing depends on it any more
+			_ = closes[len(closes)-1-i]() // the switch is done
 		}
 	}
 	for i, side := range []standby.Side{standby.Primary, standby.Standby} {
 		from := "--" + side.String()
 		r, err := p.open(c, *f.urls[side], from)
-		var gone *unreachableError
+		var cause *unreachableError
 		switch {
-		case errors.As(err, &gone):
-			both[i] = away{fmt.Errorf("%w: %w", engine.ErrUnavailable, gone)}
-			reasons = append(reasons, gone)
+		case errors.As(err, &cause):
+			both[i] = unreachableEngine{fmt.Errorf("%w: %w", engine.ErrUnavailable, cause)}
+			reasons = append(reasons, cause)
 		case err != nil:
 			closeAll()
 			return nil, nil, err
@@ -117,7 +117,7 @@ func (p *program) operator(c *cobra.Command, f *switchFlags) (e *standby.Engine,
 	if len(reasons) == len(both) {
 		return nil, nil, reasons[0]
 	}
-	e, err = standby.New(c.Context(), both[0], both[1], standby.Operator(), standby.Name(p.who()))
+	e, err = standby.New(c.Context(), both[0], both[1], standby.Operator(), standby.Name(p.operatorName()))
 	if err != nil {
 		closeAll()
 		return nil, nil, err
@@ -126,8 +126,8 @@ func (p *program) operator(c *cobra.Command, f *switchFlags) (e *standby.Engine,
 	return e, closeAll, nil
 }
 
-// who is the name of the operator, for the others.
-func (p *program) who() string {
+// operatorName identifies the operator in records and JSON output.
+func (p *program) operatorName() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "?"
@@ -138,29 +138,29 @@ func (p *program) who() string {
 	return host
 }
 
-// reported is what is said about a switch.
-func (p *program) reported(r standby.Report, err error) (lines []string) {
+// switchLines describes the result of a switch.
+func (p *program) switchLines(r standby.Report, err error) (lines []string) {
 	switched := i18n.Switched
 	if r.Already {
-		switched = i18n.SwitchedBefore
+		switched = i18n.SwitchedAlready
 	}
 	lines = append(lines, p.say(switched, r.State.Side, r.State.Epoch))
-	for _, side := range r.Told {
-		lines = append(lines, "  "+p.say(i18n.Told, side))
+	for _, side := range r.Written {
+		lines = append(lines, "  "+p.say(i18n.RecordedOn, side))
 	}
-	for side, why := range r.Untold {
-		lines = append(lines, "  "+p.say(i18n.NotTold, side, why))
+	for side, why := range r.NotWritten {
+		lines = append(lines, "  "+p.say(i18n.NotRecordedOn, side, why))
 	}
 	if err != nil {
 		return lines
 	}
-	return append(lines, p.waited(r.State)...)
+	return append(lines, p.freezeLines(r.State)...)
 }
 
-// state is what is said about the side that counts.
-func (p *program) state(s standby.State) (lines []string) {
+// stateLines describes the active side.
+func (p *program) stateLines(s standby.State) (lines []string) {
 	if s.Used {
-		lines = append(lines, p.say(i18n.Counts, s.Side, s.Epoch))
+		lines = append(lines, p.say(i18n.ActiveSide, s.Side, s.Epoch))
 	} else {
 		lines = append(lines, p.say(i18n.NotUsed))
 	}
@@ -169,25 +169,25 @@ func (p *program) state(s standby.State) (lines []string) {
 	}
 	for _, side := range []standby.Side{standby.Primary, standby.Standby} {
 		if err := s.Sides[side]; err != nil {
-			lines = append(lines, "  "+p.say(i18n.SideAway, side, err))
+			lines = append(lines, "  "+p.say(i18n.SideUnreachable, side, err))
 		}
 	}
-	return append(lines, p.waited(s)...)
+	return append(lines, p.freezeLines(s)...)
 }
 
-// waited is what users notice of a switch.
-func (p *program) waited(s standby.State) (lines []string) {
+// freezeLines describes the effects of a switch on users.
+func (p *program) freezeLines(s standby.State) (lines []string) {
 	if s.Side == standby.Local {
-		lines = append(lines, "  "+p.say(i18n.EachAlone))
+		lines = append(lines, "  "+p.say(i18n.DegradedLocal))
 	}
-	if !s.Quiet.IsZero() {
-		left := time.Until(s.Quiet).Round(100 * time.Millisecond)
-		lines = append(lines, "  "+p.say(i18n.QuietUntil, s.Quiet.Format(time.TimeOnly), left))
+	if !s.FrozenUntil.IsZero() {
+		left := time.Until(s.FrozenUntil).Round(100 * time.Millisecond)
+		lines = append(lines, "  "+p.say(i18n.FrozenUntil, s.FrozenUntil.Format(time.TimeOnly), left))
 	}
 	return lines
 }
 
-// print writes lines.
+// print writes lines to stdout.
 func (p *program) print(lines []string) error {
 	_, err := fmt.Fprintln(p.stdout, strings.Join(lines, "\n"))
 	return err
