@@ -11,11 +11,11 @@ const (
 	SnapshotsOnly  Code = "snapshots-only"
 	NeverSynced    Code = "never-synced"
 	EverySecond    Code = "every-second"
-	SyncUntold     Code = "sync-untold"
+	SyncUnknown     Code = "sync-untold"
 	MinReplicas    Code = "min-replicas"
 	TooFewReplicas Code = "too-few-replicas"
 	NoAcks         Code = "no-acks"
-	AcksOfNobody   Code = "acks-of-nobody"
+	AcksWithoutReplica   Code = "acks-of-nobody"
 	NoReplica      Code = "no-replica"
 	LinkDown       Code = "link-down"
 	OnReplica      Code = "on-replica"
@@ -90,7 +90,7 @@ var catalogue = map[Code]entry{
 		Text{"leave it so, unless that second matters more than the time each write takes",
 			"如果这一秒不比写入速度更要紧，不必改动"},
 		[]string{"CONFIG SET appendfsync always", "CONFIG REWRITE"}},
-	SyncUntold: {Note,
+	SyncUnknown: {Note,
 		Text{"there is an append-only file, but the server does not tell how often it is written to disk",
 			"AOF 已打开，但服务器不肯透露多久落盘一次"},
 		Text{"it is taken for every second, as most are", "按最常见的每秒一次看待"},
@@ -115,7 +115,7 @@ var catalogue = map[Code]entry{
 		Text{"put acks=any into the URL: a failover then forgets less, and each grant takes one more trip",
 			"在 URL 里加上 acks=any：切换时丢得更少，但每次授予多一次往返"},
 		nil},
-	AcksOfNobody: {Fail,
+	AcksWithoutReplica: {Fail,
 		Text{"acks are %s, and no replica is connected", "acks 为 %s，但没有副本连着"},
 		Text{"every grant is given back, since nobody acknowledges it", "没有人确认，每次授予都会被收回"},
 		Text{"bring a replica back, or leave acks out of the URL", "恢复副本，或从 URL 中去掉 acks"},

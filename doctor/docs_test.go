@@ -17,7 +17,7 @@ func TestDocsSayTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range doctor.Sheet() {
+		for _, p := range doctor.AllPromises() {
 			for _, text := range []doctor.Text{p.Grants, p.Belief, p.Fences, p.Dead, p.Survives, p.Guard} {
 				if !strings.Contains(string(page), "| "+text.In(l)+" |") {
 					t.Errorf("%s does not say of %s: %s", file, p.Row, text.In(l))

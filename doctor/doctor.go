@@ -39,7 +39,7 @@ func Examine(h engine.Health, opts ...Option) Report {
 	for _, opt := range opts {
 		opt(x)
 	}
-	x.whole(h, "")
+	x.engine(h, "")
 	slices.SortStableFunc(x.findings, func(a, b Finding) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
 	return Report{Health: h, Promises: promises(h), Findings: x.findings}
 }
@@ -106,7 +106,7 @@ type exam struct {
 }
 
 // whole examines an engine, and then its parts.
-func (x *exam) whole(h engine.Health, name string) {
+func (x *exam) engine(h engine.Health, name string) {
 	x.acks = h.Acks
 	if h.Timeout > 0 {
 		x.timeout = h.Timeout
@@ -128,10 +128,10 @@ func (x *exam) whole(h engine.Health, name string) {
 	case engine.Quorum:
 		x.quorum(h)
 	}
-	x.apart(h)
+	x.clocks(h)
 	for _, part := range h.Parts {
 		x.inQuorum = h.Topology == engine.Quorum
-		x.whole(part, part.Name)
+		x.engine(part, part.Name)
 	}
 	x.inQuorum = false
 }

@@ -13,7 +13,7 @@ import (
 func (r Report) JSON(l Language) ([]byte, error) {
 	doc := document{
 		Topology: r.Health.Topology, Acks: r.Health.Acks, Worst: r.Worst(), Reached: r.Reached(),
-		Promises: []promiseJSON{}, NotPromised: Unpromised.In(l), Findings: []findingJSON{},
+		Promises: []promiseJSON{}, NotPromised: NotPromised.In(l), Findings: []findingJSON{},
 	}
 	doc.addNodes(r.Health)
 	for _, p := range r.Promises {

@@ -13,7 +13,7 @@ import (
 // node examines one server of an engine.
 func (x *exam) node(t engine.Topology, n engine.Node) {
 	if n.Err != nil {
-		x.away(n)
+		x.unreachable(n)
 		return
 	}
 	if n.Role == engine.Watcher {
@@ -31,7 +31,7 @@ func (x *exam) node(t engine.Topology, n engine.Node) {
 
 // away is about a server that does not answer. Without a replica or a sentinel,
 // locks are granted all the same.
-func (x *exam) away(n engine.Node) {
+func (x *exam) unreachable(n engine.Node) {
 	switch {
 	case errors.Is(n.Err, errors.ErrUnsupported):
 		x.find(Notice, n.Addr, n.Err.Error()) // it was not asked
@@ -73,7 +73,7 @@ func (x *exam) disk(n engine.Node) {
 	case "everysec":
 		x.find(EverySecond, n.Addr)
 	case "yes":
-		x.find(SyncUntold, n.Addr)
+		x.find(SyncUnknown, n.Addr)
 	}
 }
 
@@ -95,7 +95,7 @@ func (x *exam) replication(t engine.Topology, n engine.Node) {
 	}
 	switch {
 	case x.acks != "" && n.Replicas == 0:
-		x.find(AcksOfNobody, n.Addr, x.acks)
+		x.find(AcksWithoutReplica, n.Addr, x.acks)
 	case x.acks == "" && n.Replicas > 0:
 		x.find(NoAcks, n.Addr, n.Replicas)
 	}
@@ -112,7 +112,7 @@ func (x *exam) clock(n engine.Node) {
 }
 
 // looking are commands that a probe needs, and locks do not.
-var looking = []string{"CONFIG GET", "INFO", "CLUSTER NODES", "CLUSTER INFO"}
+var probeCommands = []string{"CONFIG GET", "INFO", "CLUSTER NODES", "CLUSTER INFO"}
 
 func (x *exam) access(n engine.Node) {
 	if n.Exposed {
@@ -122,7 +122,7 @@ func (x *exam) access(n engine.Node) {
 	for _, c := range n.Denied {
 		switch {
 		case c == "WAIT" && x.acks == "":
-		case slices.Contains(looking, c):
+		case slices.Contains(probeCommands, c):
 			other = append(other, c)
 		default:
 			needed = append(needed, c)

@@ -31,23 +31,23 @@ const (
 )
 
 // Unpromised is what no engine promises.
-var Unpromised = Text{
+var NotPromised = Text{
 	"no lock can stop a paused process from waking late: stop when the hold's context ends, and check the fence where a late write would hurt",
 	"任何锁都拦不住一个卡住后又醒来的进程：持有的 context 一结束就停手，迟到的写入会造成损害的地方要校验栅栏号",
 }
 
 // Sheet returns all promises, from the smallest engine to the largest.
-func Sheet() []Promise {
-	return []Promise{sheet[InProcess], sheet[NoFile], sheet[FileSecond], sheet[FileAlways],
-		sheet[Failover], sheet[FailoverAck], sheet[Majority], sheet[TwoSides]}
+func AllPromises() []Promise {
+	return []Promise{promiseByRow[InProcess], promiseByRow[NoFile], promiseByRow[FileSecond], promiseByRow[FileAlways],
+		promiseByRow[Failover], promiseByRow[FailoverAck], promiseByRow[Majority], promiseByRow[TwoSides]}
 }
 
 // promises are those of an engine, and of both sides of a standby.
 func promises(h engine.Health) []Promise {
-	all := []Promise{sheet[row(h)]}
+	all := []Promise{promiseByRow[row(h)]}
 	if h.Topology == engine.Standby {
 		for _, part := range h.Parts {
-			all = append(all, sheet[row(part)])
+			all = append(all, promiseByRow[row(part)])
 		}
 	}
 	return all
@@ -100,7 +100,7 @@ var (
 )
 
 // sheet is the promise sheet. docs/engines.md says the same, which a test checks.
-var sheet = map[Row]Promise{
+var promiseByRow = map[Row]Promise{
 	InProcess: {InProcess,
 		Text{"the embedded engine", "内嵌引擎"},
 		Text{"yes, in this process", "是，限本进程"},

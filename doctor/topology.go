@@ -60,7 +60,7 @@ func (x *exam) quorum(h engine.Health) {
 	n, up := len(h.Parts), 0
 	hosts, runs := make(map[string]int), make(map[string]string)
 	for _, part := range h.Parts {
-		if reached(part) || mute(part) {
+		if reached(part) || silent(part) {
 			up++
 		}
 		for _, node := range part.Nodes {
@@ -93,7 +93,7 @@ func (x *exam) quorum(h engine.Health) {
 }
 
 // mute reports whether a part tells nothing of itself. Then it is believed to be up.
-func mute(h engine.Health) bool {
+func silent(h engine.Health) bool {
 	for _, n := range h.Nodes {
 		if !errors.Is(n.Err, errors.ErrUnsupported) {
 			return false
@@ -104,7 +104,7 @@ func mute(h engine.Health) bool {
 
 // apart compares the clocks of all servers with each other: a fence of one must not
 // be above that of the next, nor a lease be over elsewhere.
-func (x *exam) apart(h engine.Health) {
+func (x *exam) clocks(h engine.Health) {
 	var first, last *engine.Node
 	for _, n := range servers(h) {
 		if first == nil || n.Offset < first.Offset {

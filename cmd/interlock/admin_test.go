@@ -177,7 +177,7 @@ func TestAdminSwitchesOnRedis(t *testing.T) {
 	}
 	var s admin.Switch
 	ops.call("POST", "/standby/switch", map[string]any{"to": "standby", "reason": "maintenance"}, 200, &s)
-	if s.Side != "standby" || len(s.Reached) != 2 || s.QuietMS <= 0 {
+	if s.Side != "standby" || len(s.Reached) != 2 || s.FreezeMS <= 0 {
 		t.Errorf("it is %+v", s)
 	}
 	primary.Kill() // it may go now

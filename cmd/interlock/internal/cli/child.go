@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// What a shell returns if there is no such command, or it cannot be run.
+// The codes that shells use for a missing command, and for one that cannot be run.
 const (
 	exitNotFound   = 127
 	exitNotStarted = 126
 )
 
-// What the command is told, in its environment.
+// The environment variables of the command.
 const (
 	fenceVariable = "INTERLOCK_FENCE"
 	keyVariable   = "INTERLOCK_KEY"
@@ -31,14 +31,14 @@ const (
 type child struct {
 	path           string
 	argv           []string
-	grace          time.Duration // between asking it to end and ending it
+	grace          time.Duration // between SIGTERM and SIGKILL
 	stdout, stderr *os.File
 }
 
-// A childError is a command that ended with another code than 0, or did not start.
+// A childError reports a command that exited with a code other than 0, or did not start.
 type childError struct {
 	code int
-	err  error // why it did not start; nil if it did
+	err  error // why it did not start; nil if it did start
 }
 
 // Error implements error.
@@ -49,10 +49,10 @@ func (e *childError) Error() string {
 	return fmt.Sprint("exit code ", e.code)
 }
 
-// Unwrap returns why it did not start.
+// Unwrap returns the error of a command that did not start.
 func (e *childError) Unwrap() error { return e.err }
 
-// A stoppedError is a command that was stopped, since its lock was lost.
+// A stoppedError reports a command that was stopped because its lock was lost.
 type stoppedError struct {
 	key string
 	err error
@@ -61,10 +61,10 @@ type stoppedError struct {
 // Error implements error.
 func (e *stoppedError) Error() string { return e.err.Error() }
 
-// Unwrap returns how the lock was lost.
+// Unwrap returns why the lock was lost.
 func (e *stoppedError) Unwrap() error { return e.err }
 
-// notFound is the code for a command that cannot be found, or not be run.
+// notFound returns the code of a command that was not found or is not executable.
 func notFound(err error) int {
 	if errors.Is(err, fs.ErrPermission) {
 		return exitNotStarted
@@ -72,21 +72,21 @@ func notFound(err error) int {
 	return exitNotFound
 }
 
-// run starts the command and waits for it. Signals are passed on to it, and it is
-// stopped if the lock is lost.
+// run starts the command and waits for it. It forwards signals, and stops the command if
+// the lock is lost.
 func (c *child) run(held context.Context, hold *interlock.Hold, signals *signals) error {
 	cmd := exec.Command(c.path, c.argv[1:]...)
 	cmd.Args[0] = c.argv[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.stdout, c.stderr
 	cmd.Env = append(os.Environ(), fenceVariable+"="+strconv.FormatUint(hold.Fence(), 10), keyVariable+"="+hold.Key())
-	g := apart(cmd)
+	g := newGroup(cmd)
 	ended := make(chan error, 1)
 	started := make(chan error)
-	go supervise(cmd, started, ended) // ends with the command, which is waited for below
+	go supervise(cmd, started, ended) // ends with the command; waited for below
 	if err := <-started; err != nil {
 		return &childError{code: notFound(err), err: err}
 	}
-	defer g.back()
+	defer g.restoreTerminal()
 	lost := held.Done()
 	for {
 		select {
@@ -96,7 +96,7 @@ func (c *child) run(held context.Context, hold *interlock.Hold, signals *signals
 			c.stop(g, cmd.Process.Pid, ended)
 			return &stoppedError{hold.Key(), context.Cause(held)}
 		case err := <-ended:
-			if held.Err() != nil { // it ended by itself, and too late
+			if held.Err() != nil { // it ended after the lock was lost
 				c.stop(g, cmd.Process.Pid, nil)
 				return &stoppedError{hold.Key(), context.Cause(held)}
 			}
@@ -105,20 +105,20 @@ func (c *child) run(held context.Context, hold *interlock.Hold, signals *signals
 	}
 }
 
-// stop asks the command and all it has started to end, and ends them if they do
-// not. A nil ended means that the command itself has ended.
+// stop sends SIGTERM to the command's process group, and SIGKILL after grace. A nil
+// ended means that the command itself has ended already.
 func (c *child) stop(g group, pid int, ended <-chan error) {
 	g.terminate(pid)
-	over := time.NewTimer(c.grace)
-	defer over.Stop()
-	look := time.NewTicker(20 * time.Millisecond) // nobody tells when a group is empty
-	defer look.Stop()
+	timeout := time.NewTimer(c.grace)
+	defer timeout.Stop()
+	poll := time.NewTicker(20 * time.Millisecond) // the system does not notify of an empty group
+	defer poll.Stop()
 	for ended != nil || g.alive(pid) {
 		select {
 		case <-ended:
 			ended = nil
-		case <-look.C:
-		case <-over.C:
+		case <-poll.C:
+		case <-timeout.C:
 			g.kill(pid)
 			if ended != nil {
 				<-ended
@@ -128,8 +128,7 @@ func (c *child) stop(g group, pid int, ended <-chan error) {
 	}
 }
 
-// outcome makes an error of how a command has ended: with its code, or as shells
-// count signals.
+// outcome converts the exit of a command into a childError, or nil.
 func outcome(cmd *exec.Cmd, err error) error {
 	var exit *exec.ExitError
 	switch {
@@ -141,15 +140,16 @@ func outcome(cmd *exec.Cmd, err error) error {
 	return &childError{code: codeOf(cmd.ProcessState)}
 }
 
-// signals are those that arrive while a command runs.
+// signals receives the signals that arrive while a command runs.
 type signals struct{ c chan os.Signal }
 
-// listen takes over the signals that end the wait for a lock, or later the command.
+// listen subscribes to the signals that cancel the wait for a lock and, later, go to the
+// command.
 func listen() *signals {
 	s := &signals{make(chan os.Signal, 16)}
 	signal.Notify(s.c, os.Interrupt, syscall.SIGTERM)
 	return s
 }
 
-// stop leaves signals to others again.
+// stop unsubscribes.
 func (s *signals) stop() { signal.Stop(s.c) }

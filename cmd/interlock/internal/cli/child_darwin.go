@@ -2,5 +2,5 @@ package cli
 
 import "syscall"
 
-// lastWill knows of none here: a command outlives us if we are killed.
+// killWithParent does nothing on macOS: a command survives if exec is killed.
 func lastWill(*syscall.SysProcAttr) {}

@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// lastWill has the kernel end the command should we be killed: nobody would renew
-// its lock.
-func lastWill(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
+// killWithParent makes the kernel kill the command if exec is killed, because its lock
+// would not be renewed any more.
+func killWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// supervise starts cmd and waits for it. The kernel executes the last will when the
-// thread ends that started the child, which is why this goroutine keeps its own.
+// supervise starts cmd and waits for it. Pdeathsig fires when the starting thread ends,
+// so this goroutine stays on its thread until the command has ended.
 func supervise(cmd *exec.Cmd, started, ended chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

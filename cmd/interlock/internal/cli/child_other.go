@@ -7,18 +7,18 @@ import (
 	"os/exec"
 )
 
-// all has no more signals here.
+// notifyAll has no further signals to subscribe to on this system.
 func (s *signals) all() {}
 
-// A group is one process where there are no groups of them.
+// A group is a single process on systems without process groups.
 type group struct{}
 
 func apart(*exec.Cmd) group { return group{} }
 
-// pass has nothing to do: Ctrl-C reaches everybody at the console.
+// pass does nothing: Ctrl-C reaches every process of the console.
 func (g group) pass(int, os.Signal) {}
 
-// terminate can only end the process: there is no way to ask.
+// terminate kills the process: this system has no SIGTERM.
 func (g group) terminate(pid int) { g.kill(pid) }
 
 func (g group) kill(pid int) {

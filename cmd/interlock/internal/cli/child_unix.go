@@ -10,17 +10,17 @@ import (
 	"unsafe"
 )
 
-// all takes over every signal that is meant for the command, too.
-func (s *signals) all() {
+// notifyAll subscribes to the other signals that are forwarded to the command.
+func (s *signals) notifyAll() {
 	signal.Notify(s.c, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCHLD)
 }
 
-// A group is the process group of a command: it and all it starts.
+// A group is the process group of a command: the command and its descendants.
 type group struct{ terminal *os.File }
 
-// apart gives the command a group of its own. If there is a terminal to read from,
-// that is the group's, or it would be stopped when it reads.
-func apart(cmd *exec.Cmd) group {
+// newGroup runs the command in its own process group. The group becomes the terminal's
+// foreground group; otherwise the command would be stopped when it reads.
+func newGroup(cmd *exec.Cmd) group {
 	g := group{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if interactive(os.Stdin) && foreground(os.Stdin) == syscall.Getpgrp() {
@@ -28,32 +28,31 @@ func apart(cmd *exec.Cmd) group {
 		cmd.SysProcAttr.Foreground = true
 		cmd.SysProcAttr.Ctty = int(os.Stdin.Fd())
 	}
-	lastWill(cmd.SysProcAttr)
+	killWithParent(cmd.SysProcAttr)
 	return g
 }
 
-// pass hands a signal on. That a child has changed its state may mean that Ctrl-Z
-// stopped it: it goes on, since nobody else could get the lock while it sleeps,
-// and the shell would wait for us in vain.
+// pass forwards a signal. SIGCHLD may mean that Ctrl-Z stopped the command; then it is
+// continued, because a stopped command would keep its lock.
 func (g group) pass(pid int, s os.Signal) {
 	if s == syscall.SIGCHLD {
 		s = syscall.SIGCONT
 	}
-	_ = syscall.Kill(-pid, s.(syscall.Signal)) // it may have ended
+	_ = syscall.Kill(-pid, s.(syscall.Signal)) // the command may have ended
 }
 
 func (g group) terminate(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGTERM)
-	_ = syscall.Kill(-pid, syscall.SIGCONT) // a stopped process hears nothing else
+	_ = syscall.Kill(-pid, syscall.SIGCONT) // a stopped process handles no other signal
 }
 
 func (g group) kill(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 func (g group) alive(pid int) bool { return syscall.Kill(-pid, 0) == nil }
 
-// back returns the terminal to us. Who is not in front and says so is stopped by
-// SIGTTOU, unless it does not listen.
-func (g group) back() {
+// restoreTerminal makes our group the foreground group again. SIGTTOU is ignored, since
+// it would stop a background process that does this.
+func (g group) restoreTerminal() {
 	if g.terminal == nil {
 		return
 	}
@@ -63,7 +62,7 @@ func (g group) back() {
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, g.terminal.Fd(), syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&own)))
 }
 
-// foreground returns the group that a terminal listens to.
+// foreground returns the terminal's foreground process group.
 func foreground(f *os.File) int {
 	var group int32
 	_, _, failed := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
@@ -73,7 +72,7 @@ func foreground(f *os.File) int {
 	return int(group)
 }
 
-// codeOf returns what a shell would.
+// codeOf returns the exit code as a shell does: 128 + the signal's number.
 func codeOf(s *os.ProcessState) int {
 	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return 128 + int(w.Signal())

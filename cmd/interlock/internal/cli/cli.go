@@ -1,5 +1,5 @@
-// Package cli is the command line: what can be typed, what is said about it,
-// and with which code it ends.
+// Package cli implements the interlock command: its subcommands and flags, its messages
+// in two languages, and its exit codes.
 package cli
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// Run carries out a command line and returns the code to exit with.
+// Run executes a command line and returns the exit code.
 func Run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process as if nobody listened
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the process
 	p := &program{
 		stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
 		lang: i18n.Pick(args, os.Getenv),
@@ -28,7 +28,7 @@ func Run(args []string) int {
 	return p.report(root.ExecuteContext(ctx))
 }
 
-// A program is what all commands share.
+// A program is the state that all commands share.
 type program struct {
 	stdout, stderr *os.File
 	getenv         func(string) string
@@ -40,12 +40,12 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "interlock",
 		Short:         p.say(i18n.About),
-		SilenceErrors: true, // report does that, in the user's language
+		SilenceErrors: true, // report prints them, in the user's language
 		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs, // else cobra complains before we can
-		RunE:          p.bare,
+		Args:          cobra.ArbitraryArgs, // cobra's own message exists in English only
+		RunE:          p.runGroup,
 	}
-	root.CompletionOptions.DisableDefaultCmd = true // ours speaks two languages
+	root.CompletionOptions.DisableDefaultCmd = true // ours has two languages
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { p.help(c) })
@@ -67,8 +67,8 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// bare is what happens without a command, or with one that there is not.
-func (p *program) bare(c *cobra.Command, args []string) error {
+// runGroup handles a group without a subcommand, or with an unknown one.
+func (p *program) runGroup(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return p.unknownCommand(c, args[0])
 	}
@@ -76,7 +76,7 @@ func (p *program) bare(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// check looks at the flags that every command has.
+// check validates the flags of every command.
 func (p *program) check(c *cobra.Command, _ []string) error {
 	if code := c.Flag("lang").Value.String(); code != "" {
 		if _, ok := i18n.Parse(code); !ok {
@@ -90,15 +90,15 @@ func (p *program) check(c *cobra.Command, _ []string) error {
 	return p.badValue(c, "color", p.color, p.say(i18n.OneOf, "auto, always, never"))
 }
 
-// paint decides whether what goes to f is coloured.
-func (p *program) paint(f *os.File) chart.Paint {
+// colored decides whether output to f has colors.
+func (p *program) colored(f *os.File) chart.Color {
 	switch p.color {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	return p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb" && chart.Paint(terminal(f))
+	return p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb" && chart.Color(terminal(f))
 }
 
 func (p *program) say(t i18n.Text, args ...any) string { return p.lang.Say(t, args...) }

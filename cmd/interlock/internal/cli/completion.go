@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	completionPatience = time.Second // longer than that nobody holds a Tab for
-	mostCompletions    = 100
+	completionTimeout = time.Second // the user waits for the Tab key
+	maxCompletions    = 100
 )
 
-// shells are those that can be told what to complete.
+// shells are the supported shells.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (p *program) completion() *cobra.Command {
@@ -36,7 +36,7 @@ func (p *program) completion() *cobra.Command {
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return p.misuse(c, p.say(i18n.ShellLacks, strings.Join(shells, ", ")), "")
+				return p.misuse(c, p.say(i18n.ShellMissing, strings.Join(shells, ", ")), "")
 			case !slices.Contains(shells, args[0]):
 				return p.misuse(c, p.say(i18n.ShellUnknown, args[0], strings.Join(shells, ", ")), nearest(args[0], shells))
 			}
@@ -50,10 +50,10 @@ func (p *program) completion() *cobra.Command {
 
 // choices completes the values of a flag.
 func choices(c *cobra.Command, flag string, values ...string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
 }
 
-// complete writes the script for a shell.
+// complete writes the completion script of a shell.
 func complete(root *cobra.Command, shell string, to io.Writer) error {
 	switch shell {
 	case "bash":
@@ -66,8 +66,8 @@ func complete(root *cobra.Command, shell string, to io.Writer) error {
 	return root.GenPowerShellCompletionWithDesc(to)
 }
 
-// lockNames completes the keys of locks that are held now. If the engine is away
-// there is nothing to complete, and nothing to say: somebody is typing.
+// lockNames completes the keys of held locks. If the engine is unreachable it offers
+// nothing, without a message: the user is typing.
 func (p *program) lockNames(f *operatorFlags) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		url := f.redis
@@ -77,17 +77,17 @@ func (p *program) lockNames(f *operatorFlags) cobra.CompletionFunc {
 		if len(args) > 0 || !redisURL.MatchString(url) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
+		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 		defer cancel()
 		return held(ctx, url, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// held returns the keys that begin with what was typed, as far as they can be
-// typed. A server that does not answer is not waited for.
+// held returns the keys of held locks that begin with typed and are readable. It returns
+// nothing if the server does not answer before ctx ends.
 func held(ctx context.Context, url, typed string) []string {
 	found := make(chan []string, 1)
-	go func() { // ends with the process at the latest, which is about to
+	go func() { // ends with the process, which exits right after
 		var names []string
 		defer func() { found <- names }()
 		e, err := redisengine.Open(ctx, url)
@@ -95,7 +95,7 @@ func held(ctx context.Context, url, typed string) []string {
 			return
 		}
 		defer e.Close() //nolint:errcheck // nothing depends on it
-		all, _, _ := locks(ctx, interlock.New(e), engine.Literal(typed)+"*", mostCompletions)
+		all, _, _ := locks(ctx, interlock.New(e), engine.Literal(typed)+"*", maxCompletions)
 		for _, l := range all {
 			if sanitize.Readable(l.Key) {
 				names = append(names, l.Key)

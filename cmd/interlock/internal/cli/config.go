@@ -15,21 +15,21 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// configFile is what a gateway's file is called if nobody says otherwise.
+// configFile is the default name of a gateway's file.
 const configFile = "interlock.yaml"
 
-// A configError is a complaint about a gateway's file, with what to do.
+// A configError reports a problem of a gateway's file, with a hint.
 type configError struct{ text, hint string }
 
 // Error implements error.
 func (e *configError) Error() string { return e.text }
 
-// config are the commands about a gateway's file.
+// config returns the commands for a gateway's file.
 func (p *program) config() *cobra.Command {
 	c := &cobra.Command{
 		Use: "config COMMAND", Short: p.say(i18n.AboutConfig), Long: p.say(i18n.AboutConfigLong),
 		Example: "  interlock config init\n  interlock config validate\n  interlock config show --origin",
-		Args:    cobra.ArbitraryArgs, RunE: p.bare,
+		Args:    cobra.ArbitraryArgs, RunE: p.runGroup,
 	}
 	c.AddCommand(p.configInit(), p.configValidate(), p.configFmt(), p.configShow(), p.configSchema())
 	for _, sub := range c.Commands() {
@@ -60,7 +60,7 @@ func (p *program) writeStarter(file string, force bool) error {
 	}
 	f, err := os.OpenFile(file, how, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return &configError{p.say(i18n.ConfigThere, file), p.say(i18n.ConfigForce)}
+		return &configError{p.say(i18n.ConfigExists, file), p.say(i18n.ConfigForce)}
 	}
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (p *program) writeStarter(file string, force bool) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.stderr, p.say(i18n.ConfigMade, file))
+	_, err = fmt.Fprintln(p.stderr, p.say(i18n.ConfigWritten, file))
 	return err
 }
 
@@ -91,29 +91,29 @@ func (p *program) configValidate() *cobra.Command {
 	return c
 }
 
-func (p *program) validate(file string, listed bool) error {
+func (p *program) validate(file string, asJSON bool) error {
 	content, err := p.content(file)
 	if err != nil {
 		return err
 	}
 	cfg, errs := config.Parse(shownAs(file), content)
-	if listed {
+	if asJSON {
 		if err := p.mistakesJSON(errs); err != nil {
 			return err
 		}
 		if len(errs) > 0 {
-			return p.mistaken(file, errs)
+			return p.mistakeCount(file, errs)
 		}
 		return nil
 	}
 	if len(errs) > 0 {
-		return p.tell(file, errs)
+		return p.printMistakes(file, errs)
 	}
-	_, err = fmt.Fprintln(p.stdout, p.say(i18n.ConfigGood, shownAs(file), len(cfg.Rules)))
+	_, err = fmt.Fprintln(p.stdout, p.say(i18n.ConfigValid, shownAs(file), len(cfg.Rules)))
 	return err
 }
 
-// A mistakeJSON is a mistake as programs read it.
+// A mistakeJSON is a mistake in a file, as JSON.
 type mistakeJSON struct {
 	File    string      `json:"file"`
 	Line    int         `json:"line"`
@@ -125,7 +125,7 @@ type mistakeJSON struct {
 }
 
 func (p *program) mistakesJSON(errs config.Errors) error {
-	all := make([]mistakeJSON, len(errs)) // not nil: no mistakes are an empty list
+	all := make([]mistakeJSON, len(errs)) // encodes as [], not null
 	for i, m := range errs {
 		all[i] = mistakeJSON{m.File, m.At.Line, m.At.Col, m.Code, m.Text, m.Hint, m.Excerpt}
 	}
@@ -153,9 +153,9 @@ func (p *program) format(file string, check bool) error {
 	formatted, errs := config.Format(shownAs(file), content)
 	switch same := bytes.Equal(formatted, content); {
 	case len(errs) > 0:
-		return p.tell(file, errs)
+		return p.printMistakes(file, errs)
 	case check && !same:
-		return &configError{p.say(i18n.ConfigUntidy, shownAs(file)), p.say(i18n.ConfigFmtHint)}
+		return &configError{p.say(i18n.ConfigNotFormatted, shownAs(file)), p.say(i18n.ConfigFmtHint)}
 	case check:
 		return nil
 	case file == "-":
@@ -167,14 +167,14 @@ func (p *program) format(file string, check bool) error {
 	return replace(file, formatted)
 }
 
-// replace writes a file such that nobody reads half of it, as one does who watches.
+// replace writes a file atomically: a gateway that watches it never reads half of it.
 func replace(file string, content []byte) error {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()
 	}
 	if to, err := os.Readlink(file); err == nil && to != "" {
-		return os.WriteFile(file, content, mode) // a link stays one
+		return os.WriteFile(file, content, mode) // a rename would replace the link
 	}
 	next := file + ".new"
 	if err := os.WriteFile(next, content, mode); err != nil {
@@ -198,7 +198,7 @@ func (p *program) configShow() *cobra.Command {
 			}
 			cfg, errs := config.Parse(shownAs(file), content)
 			if len(errs) > 0 {
-				return p.tell(file, errs)
+				return p.printMistakes(file, errs)
 			}
 			_, err = p.stdout.Write(cfg.Print(origin))
 			return err
@@ -218,33 +218,33 @@ func (p *program) configSchema() *cobra.Command {
 	}
 }
 
-// content reads a gateway's file.
+// content reads a gateway's file; - is standard input.
 func (p *program) content(file string) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(os.Stdin)
 	}
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &configError{p.say(i18n.ConfigLacking, file), p.say(i18n.ConfigInitHint)}
+		return nil, &configError{p.say(i18n.ConfigMissing, file), p.say(i18n.ConfigInitHint)}
 	}
 	return content, err
 }
 
-// tell writes every mistake, and returns how many there are.
-func (p *program) tell(file string, errs config.Errors) error {
+// printMistakes prints every mistake and returns an error with their number.
+func (p *program) printMistakes(file string, errs config.Errors) error {
 	for _, m := range errs {
 		if _, err := fmt.Fprintln(p.stderr, m.Show()); err != nil {
 			return err
 		}
 	}
-	return p.mistaken(file, errs)
+	return p.mistakeCount(file, errs)
 }
 
-func (p *program) mistaken(file string, errs config.Errors) error {
-	return &configError{p.say(i18n.ConfigWrong, shownAs(file), len(errs)), ""}
+func (p *program) mistakeCount(file string, errs config.Errors) error {
+	return &configError{p.say(i18n.ConfigInvalid, shownAs(file), len(errs)), ""}
 }
 
-// atMostOne is for commands about one file.
+// atMostOne allows one file.
 func (p *program) atMostOne(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return p.noArgs(c, args[1:])
@@ -259,7 +259,7 @@ func fileOf(args []string) string {
 	return args[0]
 }
 
-// shownAs is how a file is called in messages.
+// shownAs returns the name of a file for messages.
 func shownAs(file string) string {
 	if file == "-" {
 		return "stdin"

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	mostClicks = 10_000      // more goroutines than that are no picture
-	longest    = time.Minute // per holder; more than that is a slip of the unit
+	maxClicks = 10_000
+	maxWork   = time.Minute // longer work is likely a mistaken unit
 
 	redisVariable = "INTERLOCK_REDIS_URL"
 )
 
-// demoFlags are what the demo can be told.
+// demoFlags are the flags of demo.
 type demoFlags struct {
 	clicks int
 	hold   time.Duration
@@ -49,7 +49,7 @@ func (p *program) demo() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&f.clicks, "n", 100, p.say(i18n.FlagN, mostClicks))
+	flags.IntVar(&f.clicks, "n", 100, p.say(i18n.FlagN, maxClicks))
 	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(i18n.FlagHold))
 	flags.StringVar(&f.key, "key", "interlock:demo", p.say(i18n.FlagKey))
 	flags.StringVar(&f.redis, "redis", "", p.say(i18n.FlagRedis))
@@ -61,36 +61,36 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	if err := p.checkDemo(c, f); err != nil {
 		return err
 	}
-	stages := []demo.Stage{{Name: p.say(i18n.Embedded)}}
+	stages := []demo.Target{{Name: p.say(i18n.Embedded)}}
 	address, from := p.redis(c, f)
 	if f.site.print {
 		return p.printConfig(&f.site, address)
 	}
-	var shared engine.Engine // nil for one in this process
-	if address != "" {       // first of all, so that a wrong address is known at once
+	var shared engine.Engine // nil: the embedded engine
+	if address != "" {       // first, so that a wrong address is reported at once
 		e, err := p.open(c, address, from)
 		if err != nil {
 			return err
 		}
-		defer e.Close() //nolint:errcheck // nothing depends on it any more
-		stages = append(stages, demo.Stage{Name: p.say(i18n.OnRedis, host(address)), Engine: e})
+		defer e.Close() //nolint:errcheck // the demo is done
+		stages = append(stages, demo.Target{Name: p.say(i18n.OnRedis, host(address)), Engine: e})
 		shared = e
 	}
-	page, err := p.openSite(c, &f.site, shared, address) // before the show, so that a taken port is known at once
+	page, err := p.openSite(c, &f.site, shared, address) // before the demo, so that a port in use is reported at once
 	if err != nil {
 		return err
 	}
-	show := &demo.Demo{
+	d := &demo.Demo{
 		Clicks: f.clicks, Hold: f.hold, Key: f.key,
-		Out: p.stdout, Chatter: p.stderr,
-		Language: p.lang, Paint: p.paint(p.stdout), Width: columns(p.stdout, p.getenv),
+		Out: p.stdout, Notes: p.stderr,
+		Language: p.lang, Color: p.colored(p.stdout), Width: columns(p.stdout, p.getenv),
 	}
-	err = show.Run(c.Context(), stages...)
+	err = d.Run(c.Context(), stages...)
 	switch {
 	case err != nil && c.Context().Err() == nil && unreachable(err):
 		return &unreachableError{from, err}
 	case err == nil && address == "":
-		fmt.Fprintln(p.stderr, "\n"+p.paint(p.stderr).Dim(p.say(i18n.TryRedis)))
+		fmt.Fprintln(p.stderr, "\n"+p.colored(p.stderr).Dim(p.say(i18n.TryRedis)))
 	}
 	if err != nil || page == nil {
 		return err
@@ -100,16 +100,15 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 
 func (p *program) checkDemo(c *cobra.Command, f *demoFlags) error {
 	switch {
-	case f.clicks < 1 || f.clicks > mostClicks:
-		return p.badValue(c, "n", fmt.Sprint(f.clicks), p.between(1, mostClicks))
-	case f.hold < 0 || f.hold > longest:
-		return p.badValue(c, "hold", f.hold.String(), p.between(0, longest))
+	case f.clicks < 1 || f.clicks > maxClicks:
+		return p.badValue(c, "n", fmt.Sprint(f.clicks), p.between(1, maxClicks))
+	case f.hold < 0 || f.hold > maxWork:
+		return p.badValue(c, "hold", f.hold.String(), p.between(0, maxWork))
 	}
 	if err := p.checkSite(c, &f.site); err != nil {
 		return err
 	}
-	// What is wrong with a key shows when its lock is taken: here, before the
-	// curtain rises.
+	// The library validates a key on acquisition; do that before the demo starts.
 	_, hold, err := interlock.New(nil).Mutex(f.key).TryLock(c.Context())
 	if errors.Is(err, interlock.ErrKey) {
 		return p.misuse(c, err.Error(), "")
@@ -120,7 +119,7 @@ func (p *program) checkDemo(c *cobra.Command, f *demoFlags) error {
 	return hold.Unlock()
 }
 
-// redis returns the address of a Redis, if there is one, and where it is from.
+// redis returns the address of a Redis, if one is set, and the source of the address.
 func (p *program) redis(c *cobra.Command, f *demoFlags) (address, from string) {
 	if c.Flag("redis").Changed {
 		return f.redis, "--redis"
@@ -142,8 +141,8 @@ func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Eng
 	return e, err
 }
 
-// host returns which servers an address names, without the password. Package url
-// knows of one only.
+// host returns the servers of an address without the password. Package url does not
+// parse several hosts.
 func host(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
-// siteFlags are what the demo can be told about its page.
+// siteFlags are the flags of the demo's page.
 type siteFlags struct {
 	listen string
 	noPage bool
@@ -52,16 +52,16 @@ func (p *program) checkSite(c *cobra.Command, f *siteFlags) error {
 	return nil
 }
 
-// printConfig prints what the page's gateway is told, and does nothing else.
+// printConfig prints the configuration of the page's gateway.
 func (p *program) printConfig(f *siteFlags, address string) error {
-	host, port, _ := net.SplitHostPort(f.listen) // checked before
+	host, port, _ := net.SplitHostPort(f.listen) // checkSite validated it
 	n, _ := strconv.Atoi(port)
 	shop := "http://" + net.JoinHostPort(host, strconv.Itoa(n+1))
 	_, err := fmt.Fprint(p.stdout, site.Config(f.listen, shop, engineName(address)))
 	return err
 }
 
-// engineName is how a configuration names an engine, without its password.
+// engineName returns an engine's address for a configuration, without the password.
 func engineName(address string) string {
 	if address == "" {
 		return "memory"
@@ -70,7 +70,7 @@ func engineName(address string) string {
 	return scheme + "://" + host(address)
 }
 
-// openSite listens, or returns nil if there is to be no page.
+// openSite opens the page's listeners. It returns nil with --no-page.
 func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, address string) (*site.Site, error) {
 	if f.noPage {
 		return nil, nil
@@ -79,7 +79,7 @@ func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, addr
 		e = memory.New()
 	}
 	s, err := site.Open(c.Context(), site.Options{Listen: f.listen, Engine: e, Name: engineName(address),
-		Log: slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelError}))}) // what is refused is on the page
+		Log: slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelError}))}) // the page shows refused requests
 	var network *net.OpError
 	switch {
 	case errors.Is(err, site.ErrLoopback):
@@ -90,7 +90,7 @@ func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, addr
 	return s, err
 }
 
-// A listenError is an address on which nobody can listen.
+// A listenError reports an address that cannot be listened on.
 type listenError struct {
 	at  string
 	err error
@@ -99,12 +99,12 @@ type listenError struct {
 // Error implements error.
 func (e *listenError) Error() string { return fmt.Sprintf("listening on %s: %v", e.at, e.err) }
 
-// Unwrap returns what the system said.
+// Unwrap returns the system's error.
 func (e *listenError) Unwrap() error { return e.err }
 
-// serveSite says what there is to try, and serves until it is over.
+// serveSite prints what to try, and serves until ctx is done or --for has passed.
 func (p *program) serveSite(ctx context.Context, f *siteFlags, s *site.Site) error {
-	if _, err := fmt.Fprint(p.stdout, p.invitation(f, s)); err != nil {
+	if _, err := fmt.Fprint(p.stdout, p.siteSummary(f, s)); err != nil {
 		return err
 	}
 	if f.within > 0 {
@@ -115,11 +115,11 @@ func (p *program) serveSite(ctx context.Context, f *siteFlags, s *site.Site) err
 	return s.Serve(ctx)
 }
 
-// invitation is what to try, with lines to copy.
-func (p *program) invitation(f *siteFlags, s *site.Site) string {
-	paint := p.paint(p.stdout)
+// siteSummary lists the addresses of the page, and commands to try.
+func (p *program) siteSummary(f *siteFlags, s *site.Site) string {
+	color := p.colored(p.stdout)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n\n", paint.Bold(p.say(i18n.SiteOpen)))
+	fmt.Fprintf(&b, "\n%s\n\n", color.Bold(p.say(i18n.SiteOpen)))
 	for _, row := range []struct {
 		name i18n.Text
 		url  string
@@ -129,9 +129,9 @@ func (p *program) invitation(f *siteFlags, s *site.Site) string {
 		{i18n.SiteDirect, s.Shop, p.say(i18n.SiteBroken)},
 		{i18n.SiteGuarded, s.URL, p.say(i18n.SiteRight)},
 	} {
-		line := i18n.Pad(p.say(row.name), 16) + "  " + paint.Bold(row.url)
+		line := i18n.Pad(p.say(row.name), 16) + "  " + color.Bold(row.url)
 		if row.note != "" {
-			line += "  " + paint.Dim(row.note)
+			line += "  " + color.Dim(row.note)
 		}
 		fmt.Fprintln(&b, line)
 	}
@@ -148,12 +148,12 @@ func (p *program) invitation(f *siteFlags, s *site.Site) string {
 		{i18n.SiteLocks, "curl -s " + s.URL + "/api/v1/locks"},
 		{i18n.SiteRules, "interlock demo --print-config"},
 	} {
-		fmt.Fprintf(&b, "\n%s\n%s\n", paint.Dim(p.say(try.why)), try.line)
+		fmt.Fprintf(&b, "\n%s\n%s\n", color.Dim(p.say(try.why)), try.line)
 	}
 	end := p.say(i18n.SiteEnd)
 	if f.within > 0 {
 		end = p.say(i18n.SiteFor, chart.Duration(f.within))
 	}
-	fmt.Fprintf(&b, "\n%s\n", paint.Dim(end))
+	fmt.Fprintf(&b, "\n%s\n", color.Dim(end))
 	return b.String()
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// What came of an examination, if it did not go well.
+// The results of a failed examination.
 var (
-	errDoctorFailed = errors.New("the examination has failed")
-	errDoctorAway   = errors.New("nobody answers")
+	errDoctorFailed      = errors.New("doctor found problems that must be fixed")
+	errDoctorUnreachable = errors.New("no server is reachable")
 )
 
-// doctorFlags are what the doctor can be told.
+// doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	urls  []string
 	lease time.Duration
@@ -51,7 +51,7 @@ func (p *program) doctor() *cobra.Command {
 	flags.Lookup("redis").DefValue = "" // not []
 	flags.DurationVar(&f.lease, "lease", 30*time.Second, p.say(i18n.FlagLease))
 	p.outputFlag(c, &f.form)
-	flags.BoolVar(&f.json, "json", false, p.say(i18n.FlagJSON)) // as -o json, which came later
+	flags.BoolVar(&f.json, "json", false, p.say(i18n.FlagJSON)) // the same as -o json
 	return c
 }
 
@@ -59,7 +59,7 @@ func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
 	if err := p.checkDoctor(c, f); err != nil {
 		return err
 	}
-	h, err := examined(c.Context(), f.urls)
+	h, err := probe(c.Context(), f.urls)
 	if err != nil {
 		return err
 	}
@@ -69,14 +69,14 @@ func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
 	}
 	switch {
 	case !r.Reached():
-		return errDoctorAway
+		return errDoctorUnreachable
 	case r.Worst() == doctor.Fail:
 		return errDoctorFailed
 	}
 	return nil
 }
 
-// redisURL is what an address looks like that the engine may understand.
+// redisURL matches the address schemes that redisengine supports.
 var redisURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://`)
 
 func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
@@ -86,7 +86,7 @@ func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
 	}
 	switch {
 	case len(f.urls) == 0:
-		return p.misuse(c, p.say(i18n.DoctorLacks), "")
+		return p.misuse(c, p.say(i18n.DoctorRedisMissing), "")
 	case f.lease <= 0:
 		return p.badValue(c, "lease", f.lease.String(), p.say(i18n.ADuration))
 	}
@@ -101,9 +101,9 @@ func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
 	return nil
 }
 
-// examined asks one engine, or those that a quorum would be made of. They need not
-// be in a state to be opened.
-func examined(ctx context.Context, urls []string) (engine.Health, error) {
+// probe examines one engine, or the nodes of a quorum. It works even if the engine
+// could not be opened.
+func probe(ctx context.Context, urls []string) (engine.Health, error) {
 	parts, errs := make([]engine.Health, len(urls)), make([]error, len(urls))
 	var all sync.WaitGroup
 	for i, url := range urls {
@@ -125,13 +125,13 @@ func examined(ctx context.Context, urls []string) (engine.Health, error) {
 	return engine.Health{Topology: engine.Quorum, Parts: parts, Quorum: len(parts)/2 + 1}, nil
 }
 
-// showDoctor writes the report.
-func (p *program) showDoctor(r doctor.Report, programs bool) error {
+// showDoctor prints the report.
+func (p *program) showDoctor(r doctor.Report, asJSON bool) error {
 	l := doctor.English
 	if p.lang == i18n.Chinese {
 		l = doctor.Chinese
 	}
-	if programs {
+	if asJSON {
 		text, err := r.JSON(l)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (p *program) showDoctor(r doctor.Report, programs bool) error {
 		_, err = p.stdout.Write(text)
 		return err
 	}
-	page := report.Page{Words: p.lang, Language: l, Paint: p.paint(p.stdout), Width: columns(p.stdout, p.getenv)}
+	page := report.Page{Words: p.lang, Language: l, Color: p.colored(p.stdout), Width: columns(p.stdout, p.getenv)}
 	_, err := fmt.Fprint(p.stdout, page.Write(r))
 	return err
 }

@@ -12,35 +12,35 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// farewell is how long it takes to give back what is held, at most.
-const farewell = 3 * time.Second
+// closeTimeout limits how long releasing the held locks may take.
+const closeTimeout = 3 * time.Second
 
-// A remote is an engine that other processes use, too, and a client of it.
+// A remote is a Redis that other processes share, and a client of it.
 type remote struct {
 	engine *redisengine.Engine
 	client *interlock.Client
-	name   string // which servers, without a password
-	from   string // where its address is from
+	name   string // its address without the password
+	from   string // the source of its address
 }
 
-// redisFlag adds the flag that says which Redis.
+// redisFlag adds --redis.
 func (p *program) redisFlag(c *cobra.Command, to *string) {
 	c.Flags().StringVar(to, "redis", "", p.say(i18n.FlagTheRedis))
 }
 
-// connect opens the Redis that a command is about. One in this process would be
-// no use: nobody else could see its locks.
+// connect opens the Redis of a command. The embedded engine is no substitute: other
+// processes cannot see its locks.
 func (p *program) connect(c *cobra.Command, url string) (*remote, error) {
 	from := "--redis"
 	if !c.Flag("redis").Changed {
 		url, from = p.getenv(redisVariable), redisVariable
 	}
 	if url == "" {
-		return nil, p.misuse(c, p.say(i18n.RedisLacks, redisVariable), "")
+		return nil, p.misuse(c, p.say(i18n.RedisMissing, redisVariable), "")
 	}
 	e, err := p.open(c, url, from)
-	if gone, away := errors.AsType[*unreachableError](err); away {
-		return nil, &neededError{gone}
+	if cause, ok := errors.AsType[*unreachableError](err); ok {
+		return nil, &engineRequiredError{cause}
 	}
 	if err != nil {
 		return nil, err
@@ -49,24 +49,25 @@ func (p *program) connect(c *cobra.Command, url string) (*remote, error) {
 	return &remote{engine: e, client: client, name: host(url), from: from}, nil
 }
 
-// close gives back what is held, whatever became of the context.
+// close releases the held locks, even after ctx has ended.
 func (r *remote) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	_ = r.client.Close(ctx) // what it could not give back runs out
+	_ = r.client.Close(ctx) // locks that were not released expire
 	_ = r.engine.Close()
 }
 
-// explain tells an engine that went away from everything else that goes wrong.
-func (r *remote) explain(ctx context.Context, err error) error {
+// classify turns an error into an engineRequiredError if the engine became unreachable.
+func (r *remote) classify(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && unreachable(err) {
-		return &neededError{&unreachableError{r.from, err}}
+		return &engineRequiredError{&unreachableError{r.from, err}}
 	}
 	return err
 }
 
-// A neededError is an engine that is away and that nothing can be done without.
-type neededError struct{ *unreachableError }
+// An engineRequiredError reports that a command needs a Redis which is unreachable. The
+// demo, by contrast, works without one.
+type engineRequiredError struct{ *unreachableError }
 
-// Unwrap returns what is known of it.
-func (e *neededError) Unwrap() error { return e.unreachableError }
+// Unwrap returns the unreachableError.
+func (e *engineRequiredError) Unwrap() error { return e.unreachableError }

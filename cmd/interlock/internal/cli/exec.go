@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// lockFlags are how a lock is asked for, by the names that rules have for it.
+// lockFlags describe a lock, with the names that rules use.
 type lockFlags struct {
 	kind    string
 	wait    time.Duration
@@ -25,10 +25,10 @@ type lockFlags struct {
 	maxHold time.Duration
 }
 
-// kinds are what --kind may be.
+// kinds are the values of --kind.
 var kinds = []string{string(rule.Plain), string(rule.Fair), string(rule.Read), string(rule.Write)}
 
-// execFlags are what exec can be told.
+// execFlags are the flags of exec.
 type execFlags struct {
 	lockFlags
 	redis string
@@ -67,7 +67,7 @@ func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
 	}
 	key, argv := args[0], args[1:]
 	path, err := exec.LookPath(argv[0])
-	if err != nil { // before anybody waits for it
+	if err != nil { // check this before waiting for the lock
 		return &childError{code: notFound(err), err: err}
 	}
 	r, err := p.connect(c, f.redis)
@@ -75,29 +75,29 @@ func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
 		return err
 	}
 	defer r.close(c.Context())
-	return r.explain(c.Context(), p.under(c.Context(), r, f, key, &child{
+	return r.classify(c.Context(), p.runLocked(c.Context(), r, f, key, &child{
 		path: path, argv: argv, grace: f.grace, stdout: p.stdout, stderr: p.stderr,
 	}))
 }
 
-// checkExec looks at the command line.
+// checkExec validates the command line.
 func (p *program) checkExec(c *cobra.Command, f *execFlags, args []string) error {
 	switch dash := c.ArgsLenAtDash(); {
 	case len(args) == 0 || dash == 0:
-		return p.misuse(c, p.say(i18n.KeyLacks), "")
+		return p.misuse(c, p.say(i18n.KeyMissing), "")
 	case dash < 0:
-		return p.misuse(c, p.say(i18n.DashLacks), "")
+		return p.misuse(c, p.say(i18n.DashMissing), "")
 	case dash > 1:
-		return p.misuse(c, p.say(i18n.Superfluous, args[1]), "")
+		return p.misuse(c, p.say(i18n.ExtraArgument, args[1]), "")
 	case len(args) == 1:
-		return p.misuse(c, p.say(i18n.CommandLacks), "")
+		return p.misuse(c, p.say(i18n.CommandMissing), "")
 	case f.grace < 0:
 		return p.badValue(c, "grace", f.grace.String(), p.say(i18n.ADuration))
 	}
 	return p.checkLock(c, &f.lockFlags, args[0])
 }
 
-// checkLock looks at how a lock is asked for.
+// checkLock validates the key and the flags of a lock.
 func (p *program) checkLock(c *cobra.Command, f *lockFlags, key string) error {
 	switch {
 	case !slices.Contains(kinds, f.kind):
@@ -105,8 +105,8 @@ func (p *program) checkLock(c *cobra.Command, f *lockFlags, key string) error {
 	case f.wait < 0:
 		return p.badValue(c, "wait", f.wait.String(), p.say(i18n.ADuration))
 	}
-	// What is wrong with a key or with times shows when a lock is taken: here,
-	// in this process, before anybody is asked.
+	// The library validates keys and options on acquisition. A lock on the embedded
+	// engine finds mistakes before any server is contacted.
 	_, hold, err := f.locker(interlock.New(nil), key).TryLock(c.Context())
 	if errors.Is(err, interlock.ErrKey) || errors.Is(err, interlock.ErrOption) {
 		return p.misuse(c, err.Error(), "")
@@ -117,7 +117,7 @@ func (p *program) checkLock(c *cobra.Command, f *lockFlags, key string) error {
 	return hold.Unlock()
 }
 
-// locker is the lock that was asked for.
+// locker returns the lock that the flags describe.
 func (f *lockFlags) locker(client *interlock.Client, key string) interlock.Locker {
 	r := rule.Rule{Verb: rule.Lock, Kind: rule.Kind(f.kind), Wait: f.wait, Lease: f.lease, MaxHold: f.maxHold}
 	if f.wait == 0 {
@@ -126,83 +126,82 @@ func (f *lockFlags) locker(client *interlock.Client, key string) interlock.Locke
 	return r.Kind.Locker(client.With(r.LockOptions()...), key)
 }
 
-// under runs a command under the lock. Ctrl-C ends the wait for it; afterwards it
-// is the command's, and the lock is given back when that has ended.
-func (p *program) under(ctx context.Context, r *remote, f *execFlags, key string, run *child) error {
+// runLocked acquires the lock and runs a command. Ctrl-C cancels the wait for the lock.
+// Later, signals go to the command, and the lock is released when the command has ended.
+func (p *program) runLocked(ctx context.Context, r *remote, f *execFlags, key string, run *child) error {
 	waiting, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
-	signals := listen() // from now on, so that none is lost between waiting and running
+	signals := listen() // before acquiring, so that no signal is lost between waiting and running
 	defer signals.stop()
 	held, hold, err := f.locker(r.client, key).Lock(waiting)
 	if errors.Is(err, interlock.ErrContended) && ctx.Err() == nil {
-		return p.contended(ctx, r, key, err)
+		return p.notAcquired(ctx, r, key, err)
 	}
 	if err != nil {
 		return err
 	}
-	defer hold.Unlock() //nolint:errcheck // a lock that was lost is told of by run
-	signals.all()
-	if !stop() { // Ctrl-C came in time after all
+	defer hold.Unlock() //nolint:errcheck // run reports a lost lock
+	signals.notifyAll()
+	if !stop() { // Ctrl-C arrived before the command started
 		return context.Cause(ctx)
 	}
 	return run.run(held, hold, signals)
 }
 
-// A notAcquiredError is a lock that somebody else has.
+// A notAcquiredError reports a lock that another holder has.
 type notAcquiredError struct {
 	key  string
-	info interlock.LockInfo // as far as it is known
+	info interlock.LockInfo // empty if the inspection failed
 	err  error
 }
 
 // Error implements error.
 func (e *notAcquiredError) Error() string { return e.err.Error() }
 
-// Unwrap returns what the lock said.
+// Unwrap returns the error of the acquisition.
 func (e *notAcquiredError) Unwrap() error { return e.err }
 
-// contended finds out who has the lock, for people.
-func (p *program) contended(ctx context.Context, r *remote, key string, err error) error {
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+// notAcquired looks up the holder, for the error message.
+func (p *program) notAcquired(ctx context.Context, r *remote, key string, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	info, _ := r.client.Inspect(ctx, key) // without it there is less to say
+	info, _ := r.client.Inspect(ctx, key) // the message works without it
 	return &notAcquiredError{key, info, err}
 }
 
-// reportExec says what became of a command under a lock, if that is what it is
-// about.
+// reportExec prints the errors of exec, and returns their exit code.
 func (p *program) reportExec(err error) (code int, known bool) {
-	var busy *notAcquiredError
+	var held *notAcquiredError
 	var ended *childError
 	var lost *stoppedError
 	switch {
-	case errors.As(err, &busy):
-		p.complain(p.busy(busy))
+	case errors.As(err, &held):
+		p.printError(p.heldText(held))
 		return exitNotAcquired, true
 	case errors.As(err, &lost):
-		p.complain(p.say(i18n.ExecLost, sanitize.Text(lost.key), lost.err), p.say(i18n.ExecLostHint))
+		p.printError(p.say(i18n.ExecLost, sanitize.Text(lost.key), lost.err), p.say(i18n.ExecLostHint))
 		return exitLost, true
 	case errors.As(err, &ended):
 		if ended.err != nil {
-			p.complain(p.say(i18n.NoStart, ended.err))
+			p.printError(p.say(i18n.CommandNotRun, ended.err))
 		}
 		return ended.code, true
 	}
 	return 0, false
 }
 
-// busy says who has a lock.
-func (p *program) busy(e *notAcquiredError) string {
+// heldText names the holder of a lock.
+func (p *program) heldText(e *notAcquiredError) string {
 	l := admin.Describe(e.info)
 	if len(l.Holders) == 0 {
-		return p.say(i18n.Busy, sanitize.Text(e.key))
+		return p.say(i18n.HeldElsewhere, sanitize.Text(e.key))
 	}
 	h := l.Holders[0]
-	text := p.say(i18n.BusyUntil, sanitize.Text(e.key), sanitize.Text(who(h.Owner, h.Client)), lasting(millis(h.TTLMS)), h.Fence)
+	text := p.say(i18n.HeldBy, sanitize.Text(e.key), sanitize.Text(holderName(h.Owner, h.Client)), remaining(millis(h.TTLMS)), h.Fence)
 	if more := len(l.Holders) - 1; more > 0 {
-		text += p.say(i18n.BusyMore, more)
+		text += p.say(i18n.HeldByMore, more)
 	}
 	return text
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// What a command line ends with. Scripts rely on these.
+// The exit codes. Scripts rely on them.
 const (
 	exitOK          = 0
 	exitError       = 1
@@ -21,78 +21,77 @@ const (
 	exitLost        = 4
 	exitUnreachable = 5
 	exitVerdict     = 6
-	exitInterrupted = 130 // as shells count: 128 and the number of SIGINT
+	exitInterrupted = 130 // 128 + SIGINT, as in shells
 )
 
-// An unreachableError is an engine that cannot be reached, and where its address
-// came from.
+// An unreachableError reports an engine that cannot be reached.
 type unreachableError struct {
-	from string // --redis or an environment variable
+	from string // the source of its address: --redis or an environment variable
 	err  error
 }
 
 // Error implements error.
 func (e *unreachableError) Error() string { return e.err.Error() }
 
-// Unwrap returns what the engine said.
+// Unwrap returns the engine's error.
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// unreachable tells whether err means that the engine is away.
+// unreachable reports whether err means that the engine cannot be reached.
 func unreachable(err error) bool {
 	return errors.Is(err, interlock.ErrUnavailable) || errors.Is(err, interlock.ErrOutcomeUnknown)
 }
 
-// report says what went wrong, if something did, and returns the code.
+// report prints an error with a hint, and returns its exit code.
 func (p *program) report(err error) int {
 	var usage *usageError
-	var away *unreachableError
-	var needed *neededError
+	var unreachable *unreachableError
+	var required *engineRequiredError
 	var stopped *demo.InterruptedError
-	var untold *standby.PartialSwitchError
+	var partial *standby.PartialSwitchError
 	var file *configError
-	var taken *listenError
+	var listen *listenError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
-		p.complain(usage.text, usage.hints...)
+		p.printError(usage.text, usage.hints...)
 		return exitUsage
-	case errors.As(err, &stopped) && stopped.Left > 0:
-		p.complain(p.say(i18n.InterruptedLeft, stopped.Left))
+	case errors.As(err, &stopped) && stopped.Unreleased > 0:
+		p.printError(p.say(i18n.InterruptedLeft, stopped.Unreleased))
 		return exitInterrupted
 	case errors.As(err, &stopped), errors.Is(err, context.Canceled):
-		p.complain(p.say(i18n.Interrupted))
+		p.printError(p.say(i18n.Interrupted))
 		return exitInterrupted
 	case errors.As(err, &file) && file.hint == "":
-		p.complain(file.text)
+		p.printError(file.text)
 		return exitError
 	case errors.As(err, &file):
-		p.complain(file.text, file.hint)
+		p.printError(file.text, file.hint)
 		return exitError
-	case errors.As(err, &untold):
-		hint := i18n.UntoldHint
-		if untold.Done {
-			hint = i18n.UntoldDoneHint
+	case errors.As(err, &partial):
+		hint := i18n.NotSwitchedHint
+		if partial.Done {
+			hint = i18n.SwitchedPartlyHint
 		}
-		p.complain(p.say(i18n.Untold, untold.Side, untold.Err), p.say(hint))
+		p.printError(p.say(i18n.SwitchUnreachable, partial.Side, partial.Err), p.say(hint))
 		return exitUnreachable
-	case errors.As(err, &needed):
-		p.complain(p.say(i18n.Unreachable, needed), p.say(i18n.NeededHint, needed.from))
+	case errors.As(err, &required):
+		p.printError(p.say(i18n.Unreachable, required), p.say(i18n.NeededHint, required.from))
 		return exitUnreachable
-	case errors.As(err, &away):
-		p.complain(p.say(i18n.Unreachable, away), p.say(i18n.UnreachableHint, away.from))
+	case errors.As(err, &unreachable):
+		p.printError(p.say(i18n.Unreachable, unreachable), p.say(i18n.UnreachableHint, unreachable.from))
 		return exitUnreachable
-	case errors.As(err, &taken):
-		p.complain(p.say(i18n.PortTaken, taken.at, taken.err), p.say(i18n.PortHint))
+	case errors.As(err, &listen):
+		p.printError(p.say(i18n.PortTaken, listen.at, listen.err), p.say(i18n.PortHint))
 		return exitError
 	case errors.Is(err, errDoctorFailed):
-		p.complain(p.say(i18n.DoctorFailed))
+		p.printError(p.say(i18n.DoctorFailed))
 		return exitVerdict
-	case errors.Is(err, errDoctorAway):
-		p.complain(p.say(i18n.DoctorAway))
+	case errors.Is(err, errDoctorUnreachable):
+		p.printError(p.say(i18n.DoctorUnreachable))
 		return exitUnreachable
 	case errors.Is(err, demo.ErrVerdict):
-		p.complain(p.say(i18n.VerdictFailed))
+		p.printError(p.say(i18n.VerdictFailed))
 		return exitVerdict
 	}
 	for _, known := range []func(error) (int, bool){p.reportExec, p.reportOperator, p.reportStorm, p.reportGateway, p.reportWeaving} {
@@ -100,13 +99,13 @@ func (p *program) report(err error) int {
 			return code
 		}
 	}
-	p.complain(err.Error())
+	p.printError(err.Error())
 	return exitError
 }
 
-// complain writes what is wrong, and below it what to do.
-func (p *program) complain(text string, hints ...string) {
-	fmt.Fprintf(p.stderr, "interlock: %s\n", strings.TrimPrefix(text, "interlock: ")) // the library's begin so, too
+// printError prints an error, and below it what to do.
+func (p *program) printError(text string, hints ...string) {
+	fmt.Fprintf(p.stderr, "interlock: %s\n", strings.TrimPrefix(text, "interlock: ")) // errors of the library have the prefix already
 	for _, hint := range hints {
 		fmt.Fprintf(p.stderr, "  %s\n", hint)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// gatewayFlags are what every gateway can be told, whatever its rules are.
+// gatewayFlags are the common flags of proxy and serve.
 type gatewayFlags struct {
 	health  string
 	wait    bool
@@ -47,7 +47,7 @@ func (p *program) checkGateway(c *cobra.Command, f *gatewayFlags) error {
 	return nil
 }
 
-// address tells whether somebody could listen there.
+// address reports whether s has the form HOST:PORT.
 func address(s string) bool {
 	_, port, err := net.SplitHostPort(s)
 	if err == nil {
@@ -56,105 +56,105 @@ func address(s string) bool {
 	return err == nil
 }
 
-// runGateway serves until it is over: a signal ends it in order, and another one at
-// once.
+// runGateway serves until a signal arrives, then shuts down. A second signal kills the
+// process.
 func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	if o.Load != nil {
 		var stop func()
-		o.Again, stop = p.hangups(cancel)
+		o.Reload, stop = p.reloadSignals(cancel)
 		defer stop()
-	} // or SIGHUP ends it, as it does with everything that makes nothing of it
+	} // without a file, SIGHUP keeps its default action and ends the process
 	o.Health, o.Lazy = f.health, f.wait
 	o.Name = "interlock " + c.Name()
 	o.Log = slog.New(serve.Handler(p.stderr, f.log == asJSON, terminal(p.stderr), f.verbose))
 	s, err := serve.Open(c.Context(), o)
-	var away *serve.EngineError
+	var unreachable *serve.EngineError
 	switch {
 	case err != nil && c.Context().Err() != nil:
 		return c.Context().Err()
-	case errors.As(err, &away):
-		return &gatewayAwayError{o.Config.Engine, away}
+	case errors.As(err, &unreachable):
+		return &gatewayEngineError{o.Config.Engine, unreachable}
 	case err != nil:
 		return err
 	}
-	p.greet(s, o, f)
+	p.printSummary(s, o, f)
 	return s.Run(ctx)
 }
 
-// hangups returns when to read the file again. That a terminal was closed is told by the
-// same signal, and ends what was started there.
-func (p *program) hangups(end func()) (again <-chan os.Signal, stop func()) {
-	heard, told := make(chan os.Signal, 1), make(chan os.Signal, 1)
-	there := interactive(p.stderr)
-	signal.Notify(heard, syscall.SIGHUP)
+// reloadSignals forwards SIGHUP as a request to reload. A closed terminal sends SIGHUP,
+// too; then the gateway shuts down.
+func (p *program) reloadSignals(shutdown func()) (reload <-chan os.Signal, stop func()) {
+	received, forwarded := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	hadTerminal := interactive(p.stderr)
+	signal.Notify(received, syscall.SIGHUP)
 	go func() { // until stop
-		for s := range heard {
-			if there && !interactive(p.stderr) {
-				end()
+		for s := range received {
+			if hadTerminal && !interactive(p.stderr) {
+				shutdown()
 				return
 			}
 			select {
-			case told <- s:
-			default: // it is about to be read anyway
+			case forwarded <- s:
+			default: // a reload is pending already
 			}
 		}
 	}()
-	return told, func() {
-		signal.Stop(heard)
-		close(heard)
+	return forwarded, func() {
+		signal.Stop(received)
+		close(received)
 	}
 }
 
-// A gatewayAwayError is a gateway's engine that is away.
-type gatewayAwayError struct {
+// A gatewayEngineError reports that a gateway's engine is unreachable.
+type gatewayEngineError struct {
 	engine config.Engine
 	err    error
 }
 
 // Error implements error.
-func (e *gatewayAwayError) Error() string { return e.err.Error() }
+func (e *gatewayEngineError) Error() string { return e.err.Error() }
 
-// Unwrap returns what the engine said.
-func (e *gatewayAwayError) Unwrap() error { return e.err }
+// Unwrap returns the engine's error.
+func (e *gatewayEngineError) Unwrap() error { return e.err }
 
-// reportGateway says why a gateway does not begin.
+// reportGateway prints why a gateway does not start, and returns the exit code.
 func (p *program) reportGateway(err error) (code int, ok bool) {
-	var away *gatewayAwayError
-	var taken *serve.ListenError
+	var unreachable *gatewayEngineError
+	var listen *serve.ListenError
 	switch {
-	case errors.As(err, &away):
-		p.complain(p.say(i18n.Unreachable, away), p.say(i18n.GatewayAwayHint))
+	case errors.As(err, &unreachable):
+		p.printError(p.say(i18n.Unreachable, unreachable), p.say(i18n.GatewayEngineHint))
 		return exitUnreachable, true
-	case errors.As(err, &taken):
+	case errors.As(err, &listen):
 		hint := i18n.GatewayPortHint
-		if taken.What == "admin" {
+		if listen.What == "admin" {
 			hint = i18n.GatewayAdminHint
 		}
-		p.complain(p.say(i18n.PortTaken, taken.At, taken.Err), p.say(hint, taken.What))
+		p.printError(p.say(i18n.PortTaken, listen.At, listen.Err), p.say(hint, listen.What))
 		return exitError, true
 	}
 	return 0, false
 }
 
-// greet says what is there now, and what is not yet as it should be for others to
-// depend on it: in lines for people, or in the log's own form for programs.
-func (p *program) greet(s *serve.Server, o serve.Options, f *gatewayFlags) {
-	lacks := serve.Warnings(o.Config)
+// printSummary prints the addresses, the rules and the warnings of a gateway. With
+// --log json it logs them instead.
+func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags) {
+	warnings := serve.Warnings(o.Config)
 	if f.log == asJSON {
 		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
-		for _, l := range lacks {
-			o.Log.Warn(i18n.English.Say(lackTexts[l]), "lack", string(l))
+		for _, w := range warnings {
+			o.Log.Warn(i18n.English.Say(warningTexts[w]), "warning", string(w))
 		}
 		return
 	}
-	paint := p.paint(p.stderr)
+	color := p.colored(p.stderr)
 	var b strings.Builder
 	row := func(name i18n.Text, text string) {
 		fmt.Fprintf(&b, "  %s  %s\n", i18n.Pad(p.say(name), 8), text)
 	}
-	fmt.Fprintf(&b, "%s → %s\n", paint.Bold(s.URL), sanitize.Text(upstreams(o.Config)))
+	fmt.Fprintf(&b, "%s → %s\n", color.Bold(s.URL), sanitize.Text(upstreams(o.Config)))
 	for i := range o.Config.Rules {
 		row(i18n.RowRule, p.rule(&o.Config.Rules[i]))
 	}
@@ -168,17 +168,17 @@ func (p *program) greet(s *serve.Server, o serve.Options, f *gatewayFlags) {
 	if s.Health != "" {
 		row(i18n.RowHealth, s.Health+"/readyz")
 	}
-	if len(lacks) > 0 {
-		fmt.Fprintln(&b, p.say(i18n.LacksTitle))
+	if len(warnings) > 0 {
+		fmt.Fprintln(&b, p.say(i18n.WarningsTitle))
 	}
-	for _, l := range lacks {
-		fmt.Fprintf(&b, "  - %s\n", p.say(lackTexts[l]))
+	for _, w := range warnings {
+		fmt.Fprintf(&b, "  - %s\n", p.say(warningTexts[w]))
 	}
-	fmt.Fprintln(&b, paint.Dim(p.say(i18n.GatewayEnd)))
+	fmt.Fprintln(&b, color.Dim(p.say(i18n.GatewayEnd)))
 	fmt.Fprint(p.stderr, b.String())
 }
 
-// rule is a rule in a line.
+// rule describes a rule on one line.
 func (p *program) rule(r *config.Rule) string {
 	methods := strings.Join(r.Match.Methods, ",")
 	if methods == "" {
@@ -202,10 +202,10 @@ func upstreams(c *config.Config) string {
 	return strings.Join(all, ", ")
 }
 
-// lackTexts are what is missing, in words.
-var lackTexts = map[serve.Warning]i18n.Text{
-	serve.Memory:      i18n.LackMemory,
-	serve.NoPrincipal: i18n.LackNobody,
-	serve.OptionalKey: i18n.LackVoluntary,
-	serve.Unguarded:   i18n.LackRules,
+// warningTexts are the messages of the warnings.
+var warningTexts = map[serve.Warning]i18n.Text{
+	serve.Memory:      i18n.WarningMemory,
+	serve.NoPrincipal: i18n.WarningNoPrincipal,
+	serve.OptionalKey: i18n.WarningOptionalKey,
+	serve.NoRules:     i18n.WarningNoRules,
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// help explains a command. It is written here since cobra's own knows one
-// language.
+// help prints the help of a command. Cobra's own help exists in English only.
 func (p *program) help(c *cobra.Command) {
 	var b strings.Builder
 	about := c.Long
@@ -50,10 +49,10 @@ func (p *program) help(c *cobra.Command) {
 	fmt.Fprint(c.OutOrStdout(), b.String())
 }
 
-// offered reports whether help lists a command. To cobra, help itself is none.
+// offered reports whether help lists a command. Cobra does not count help itself.
 func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() == "help" }
 
-// values are how help calls what a flag takes.
+// values are the placeholders that help shows for the values of flags.
 var values = map[string]string{
 	"color": "WHEN", "lease": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
 	"primary": "URL", "standby": "URL", "to": "SIDE",
@@ -63,12 +62,12 @@ var values = map[string]string{
 	"for": "TIME", "listen": "ADDR", "admin": "ADDR", "health": "ADDR", "config": "FILE", "rules": "FILE", "once": "RULE", "principal": "WHO", "trust": "CIDR", "log": "FORM",
 }
 
-// takes is the annotation of a flag that takes something else than others of its name.
-const takes = "takes"
+// valueAnnotation overrides values for a flag whose name means something else elsewhere.
+const valueAnnotation = "value"
 
-// valueOf is how help and the page of documentation call what a flag takes, if anything.
+// valueOf returns the placeholder of a flag's value, or "" for a switch.
 func valueOf(f *pflag.Flag) string {
-	if own := f.Annotations[takes]; len(own) > 0 {
+	if own := f.Annotations[valueAnnotation]; len(own) > 0 {
 		return own[0]
 	}
 	return values[f.Name]
@@ -97,7 +96,7 @@ func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			found, rest, _ := root.Find(args) // root takes any arguments, so that nothing can go wrong
+			found, rest, _ := root.Find(args) // root takes any arguments, so Find cannot fail
 			if len(rest) > 0 {
 				return p.unknownCommand(found, rest[0])
 			}

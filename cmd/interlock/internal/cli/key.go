@@ -19,21 +19,21 @@ import (
 )
 
 func (p *program) keys() *cobra.Command {
-	c := p.family("key", i18n.AboutKeys)
+	c := p.group("key", i18n.AboutKeys)
 	c.AddCommand(p.keyLs(), p.keyGet(), p.keyResolve(), p.keyExpire())
 	return c
 }
 
-// states are what --state may be.
+// states are the values of --state.
 var states = []string{engine.Running.String(), engine.Done.String(), engine.Failed.String(), engine.Unknown.String()}
 
-// keyFilter says which records are listed.
+// keyFilter selects the records to list.
 type keyFilter struct{ pattern, guard, state string }
 
 func (p *program) keyLs() *cobra.Command {
 	var f operatorFlags
 	var which keyFilter
-	c := p.verb("ls [PATTERN] [flags]", i18n.AboutKeyLs, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	c := p.operatorCommand("ls [PATTERN] [flags]", i18n.AboutKeyLs, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 		which.pattern = pattern(args)
 		return p.listKeys(c, r, f, which)
 	})
@@ -63,25 +63,25 @@ func (p *program) listKeys(c *cobra.Command, r *remote, f *operatorFlags, which 
 	if f.output == asJSON {
 		return p.json(list)
 	}
-	rows := [][]string{{p.say(i18n.ColumnGuard), p.say(i18n.ColumnKey), p.say(i18n.ColumnState), p.say(i18n.ColumnFence), p.say(i18n.ColumnBegan), p.say(i18n.ColumnLeft)}}
+	rows := [][]string{{p.say(i18n.ColumnGuard), p.say(i18n.ColumnKey), p.say(i18n.ColumnState), p.say(i18n.ColumnFence), p.say(i18n.ColumnBegan), p.say(i18n.ColumnExpiresIn)}}
 	for _, k := range list.Claims {
 		rows = append(rows, []string{
-			sanitize.Short(k.Guard, ownerColumn), sanitize.Short(k.ID, keyColumn), k.State, fmt.Sprint(k.Fence), began(k), lasting(millis(k.TTLMS)),
+			sanitize.Short(k.Guard, ownerColumn), sanitize.Short(k.ID, keyColumn), k.State, fmt.Sprint(k.Fence), began(k), remaining(millis(k.TTLMS)),
 		})
 	}
 	if err := p.table(rows); err != nil {
 		return err
 	}
-	p.remark(p.say(i18n.KeysListed, len(list.Claims), r.name, time.Since(start).Round(100*time.Microsecond)))
+	p.printNote(p.say(i18n.KeysListed, len(list.Claims), r.name, time.Since(start).Round(100*time.Microsecond)))
 	if list.More {
-		p.remark(p.say(i18n.ListedMore, f.limit))
+		p.printNote(p.say(i18n.ListedMore, f.limit))
 	}
 	return nil
 }
 
-// records returns those that are wanted, each once.
+// records returns up to limit records that match the filter, each once.
 func records(ctx context.Context, r *remote, which keyFilter, limit int) (list claimList, err error) {
-	list.Claims = []admin.Claim{} // none are [] to a program, not null
+	list.Claims = []admin.Claim{} // encodes as [], not null
 	all, err := guard.NewRecords(r.client)
 	if err != nil {
 		return list, err
@@ -114,7 +114,7 @@ func records(ctx context.Context, r *remote, which keyFilter, limit int) (list c
 
 func (p *program) keyGet() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("get KEY [flags]", i18n.AboutKeyGet, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	c := p.operatorCommand("get KEY [flags]", i18n.AboutKeyGet, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 		_, rec, err := p.lookup(c, r, args[0])
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (p *program) keyGet() *cobra.Command {
 	return c
 }
 
-// lookup finds the record of a key that something is known of.
+// lookup returns the record of a key. A missing record is an error.
 func (p *program) lookup(c *cobra.Command, r *remote, key string) (*guard.Records, guard.Record, error) {
 	all, err := guard.NewRecords(r.client)
 	if err != nil {
@@ -139,44 +139,44 @@ func (p *program) lookup(c *cobra.Command, r *remote, key string) (*guard.Record
 		return nil, rec, err
 	}
 	if rec.State == engine.Absent {
-		return nil, rec, fmt.Errorf("%w: %s", errNothing, p.say(i18n.KeyAbsent, sanitize.Text(key)))
+		return nil, rec, fmt.Errorf("%w: %s", errNotFound, p.say(i18n.KeyAbsent, sanitize.Text(key)))
 	}
 	return all, rec, nil
 }
 
-// showKey writes all that is known of one key.
+// showKey prints the details of a record.
 func (p *program) showKey(k admin.ClaimDetail) error {
 	all := [][2]string{
 		{p.say(i18n.ColumnKey), sanitize.Text(k.ID)}, {p.say(i18n.ColumnGuard), sanitize.Text(k.Guard)}, {p.say(i18n.ColumnState), k.State},
-		{p.say(i18n.ColumnFence), fmt.Sprint(k.Fence)}, {p.say(i18n.ColumnBegan), began(k.Claim)}, {p.say(i18n.ColumnLeft), lasting(millis(k.TTLMS))},
+		{p.say(i18n.ColumnFence), fmt.Sprint(k.Fence)}, {p.say(i18n.ColumnBegan), began(k.Claim)}, {p.say(i18n.ColumnExpiresIn), remaining(millis(k.TTLMS))},
 	}
 	if k.Result != nil {
-		text := p.say(i18n.KeptBytes, k.Result.Holds, k.Result.Bytes)
+		text := p.say(i18n.StoredBytes, k.Result.Holds, k.Result.Bytes)
 		if k.Result.Encrypted {
-			text += p.say(i18n.KeptSealed)
+			text += p.say(i18n.StoredEncrypted)
 		}
-		all = append(all, [2]string{p.say(i18n.ColumnKept), text})
+		all = append(all, [2]string{p.say(i18n.ColumnStored), text})
 	}
 	return p.pairs(all)
 }
 
-// verdictFlags are what an operator says became of work.
-type verdictFlags struct{ outcome, result, response, failure string }
+// resolveFlags describe the outcome that an operator decides on.
+type resolveFlags struct{ outcome, result, response, failure string }
 
 func (p *program) keyResolve() *cobra.Command {
 	var f operatorFlags
-	var v verdictFlags
+	var v resolveFlags
 	var kept []byte
-	c := p.verb("resolve KEY --outcome WHAT --reason TEXT [flags]", i18n.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	c := p.operatorCommand("resolve KEY --outcome WHAT --reason TEXT [flags]", i18n.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 		return p.resolve(c, r, f, args[0], v.outcome, kept)
 	})
 	c.Long = p.say(i18n.AboutKeyResolveLong)
 	c.Example = "  interlock key resolve pay:Zm9v --outcome done --result '{\"order\": 7}' --reason 'seen at the bank'"
 	c.Args = func(c *cobra.Command, args []string) (err error) {
-		if err := p.destroyArgs(&f)(c, args); err != nil {
+		if err := p.confirmArgs(&f)(c, args); err != nil {
 			return err
 		}
-		kept, err = p.verdict(c, &f, &v)
+		kept, err = p.storedResult(c, &f, &v)
 		return err
 	}
 	c.Flags().StringVar(&v.outcome, "outcome", "", p.say(i18n.FlagOutcome))
@@ -184,12 +184,12 @@ func (p *program) keyResolve() *cobra.Command {
 	c.Flags().StringVar(&v.response, "response", "", p.say(i18n.FlagResponse))
 	c.Flags().StringVar(&v.failure, "error", "", p.say(i18n.FlagError))
 	choices(c, "outcome", "done", "failed", "free")
-	p.destroyFlags(c, &f)
+	p.confirmFlags(c, &f)
 	return c
 }
 
-// verdict returns what is to be kept of what an operator says.
-func (p *program) verdict(c *cobra.Command, f *operatorFlags, v *verdictFlags) ([]byte, error) {
+// storedResult validates the flags of resolve and encodes the result to store.
+func (p *program) storedResult(c *cobra.Command, f *operatorFlags, v *resolveFlags) ([]byte, error) {
 	if _, known := admin.Outcome(v.outcome); !known {
 		return nil, p.badValue(c, "outcome", v.outcome, p.say(i18n.OneOf, "done, failed, free"))
 	}
@@ -209,7 +209,7 @@ func (p *program) verdict(c *cobra.Command, f *operatorFlags, v *verdictFlags) (
 	}
 	kept, err := said.Stored()
 	if err != nil {
-		return nil, p.misuse(c, p.say(i18n.VerdictMix), "")
+		return nil, p.misuse(c, p.say(i18n.OutcomeMismatch), "")
 	}
 	return kept, nil
 }
@@ -220,23 +220,23 @@ func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, ou
 		return err
 	}
 	if rec.State != engine.Unknown {
-		return fmt.Errorf("%w: %s", errNothing, p.say(i18n.KeyKnown, sanitize.Text(key), rec.State))
+		return fmt.Errorf("%w: %s", errNotFound, p.say(i18n.KeyKnown, sanitize.Text(key), rec.State))
 	}
 	if !f.dryRun {
 		if err := p.confirm(c, f, key); err != nil {
 			return err
 		}
-		state, _ := admin.Outcome(outcome) // it was checked
+		state, _ := admin.Outcome(outcome) // storedResult validated it
 		err := all.Resolve(c.Context(), key, state, result)
-		if errors.Is(err, guard.ErrNotUnknown) { // somebody was faster
-			return fmt.Errorf("%w: %w", errNothing, err)
+		if errors.Is(err, guard.ErrNotUnknown) { // resolved by another operator meanwhile
+			return fmt.Errorf("%w: %w", errNotFound, err)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if f.output == asJSON {
-		return p.json(decisionJSON{Claim: admin.DescribeClaim(rec).Claim, Outcome: outcome, Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+		return p.json(decisionJSON{Claim: admin.DescribeClaim(rec).Claim, Outcome: outcome, Reason: f.reason, By: p.operatorName(), DryRun: f.dryRun})
 	}
 	done := i18n.Resolved
 	if f.dryRun {
@@ -247,10 +247,10 @@ func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, ou
 
 func (p *program) keyExpire() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("expire KEY --reason TEXT [flags]", i18n.AboutKeyExpire, &f, p.expire)
+	c := p.operatorCommand("expire KEY --reason TEXT [flags]", i18n.AboutKeyExpire, &f, p.expire)
 	c.Long = p.say(i18n.AboutKeyExpireLong)
-	c.Args = p.destroyArgs(&f)
-	p.destroyFlags(c, &f)
+	c.Args = p.confirmArgs(&f)
+	p.confirmFlags(c, &f)
 	return c
 }
 
@@ -261,7 +261,7 @@ func (p *program) expire(c *cobra.Command, r *remote, f *operatorFlags, args []s
 		return err
 	}
 	if !f.dryRun && rec.State != engine.Running {
-		p.remark(p.say(i18n.WouldExpire, sanitize.Text(key), rec.State))
+		p.printNote(p.say(i18n.WouldExpire, sanitize.Text(key), rec.State))
 		if err := p.confirm(c, f, key); err != nil {
 			return err
 		}
@@ -270,10 +270,10 @@ func (p *program) expire(c *cobra.Command, r *remote, f *operatorFlags, args []s
 		}
 	}
 	if rec.State == engine.Running {
-		return fmt.Errorf("%w: %s", errNothing, p.say(i18n.KeyRuns, sanitize.Text(key)))
+		return fmt.Errorf("%w: %s", errNotFound, p.say(i18n.KeyRuns, sanitize.Text(key)))
 	}
 	if f.output == asJSON {
-		return p.json(decisionJSON{Claim: admin.DescribeClaim(rec).Claim, Outcome: "expired", Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+		return p.json(decisionJSON{Claim: admin.DescribeClaim(rec).Claim, Outcome: "expired", Reason: f.reason, By: p.operatorName(), DryRun: f.dryRun})
 	}
 	done := i18n.Expired
 	if f.dryRun {

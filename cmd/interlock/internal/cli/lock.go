@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	mostListed  = 10_000 // more than that nobody reads, and -o json would not fit into memory some day
-	keyColumn   = 64     // columns for a key in a table; get and -o json have it whole
+	maxListed   = 10_000 // bounds the memory of -o json
+	keyColumn   = 64     // width of a key in a table; get and -o json print it in full
 	ownerColumn = 40
 )
 
-// operatorFlags are what the verbs for operators can be told.
+// operatorFlags are the flags of lock and key commands.
 type operatorFlags struct {
 	redis  string
 	output string
@@ -32,23 +32,23 @@ type operatorFlags struct {
 }
 
 func (p *program) lock() *cobra.Command {
-	c := p.family("lock", i18n.AboutLock)
+	c := p.group("lock", i18n.AboutLock)
 	c.AddCommand(p.lockLs(), p.lockGet(), p.lockRelease())
 	return c
 }
 
-// family is a command that only has others.
-func (p *program) family(name string, about i18n.Text) *cobra.Command {
-	return &cobra.Command{Use: name, Short: p.say(about), Args: cobra.ArbitraryArgs, RunE: p.bare}
+// group returns a command that only has subcommands.
+func (p *program) group(name string, about i18n.Text) *cobra.Command {
+	return &cobra.Command{Use: name, Short: p.say(about), Args: cobra.ArbitraryArgs, RunE: p.runGroup}
 }
 
-// otherWords are what those type who come from other tools.
-var otherWords = map[string][]string{
+// synonyms are the names of the commands in other tools.
+var synonyms = map[string][]string{
 	"ls": {"list"}, "get": {"show", "inspect", "describe"}, "release": {"unlock", "rm", "delete"}, "expire": {"rm", "delete", "forget"},
 }
 
-// verb makes a command for operators.
-func (p *program) verb(use string, about i18n.Text, f *operatorFlags, run func(*cobra.Command, *remote, *operatorFlags, []string) error) *cobra.Command {
+// operatorCommand returns a command that connects to a Redis before it runs.
+func (p *program) operatorCommand(use string, about i18n.Text, f *operatorFlags, run func(*cobra.Command, *remote, *operatorFlags, []string) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: p.say(about),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -60,28 +60,28 @@ func (p *program) verb(use string, about i18n.Text, f *operatorFlags, run func(*
 				return err
 			}
 			defer r.close(c.Context())
-			return r.explain(c.Context(), run(c, r, f, args))
+			return r.classify(c.Context(), run(c, r, f, args))
 		},
 		DisableFlagsInUseLine: true, // Use has them
 	}
-	c.SuggestFor = otherWords[c.Name()]
+	c.SuggestFor = synonyms[c.Name()]
 	c.Flags().SortFlags = false
 	p.redisFlag(c, &f.redis)
 	p.outputFlag(c, &f.output)
 	return c
 }
 
-// oneKey wants the name of what a command is about.
+// oneKey requires exactly one key.
 func (p *program) oneKey(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return p.misuse(c, p.say(i18n.KeyLacks), "")
+		return p.misuse(c, p.say(i18n.KeyMissing), "")
 	}
 	return p.noArgs(c, args[1:])
 }
 
 func (p *program) lockLs() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("ls [PATTERN] [flags]", i18n.AboutLockLs, &f, p.listLocks)
+	c := p.operatorCommand("ls [PATTERN] [flags]", i18n.AboutLockLs, &f, p.listLocks)
 	c.Example = "  interlock lock ls\n  interlock lock ls 'order:*' -o json"
 	c.Args = p.listArgs(&f)
 	p.limitFlag(c, &f)
@@ -89,23 +89,23 @@ func (p *program) lockLs() *cobra.Command {
 }
 
 func (p *program) limitFlag(c *cobra.Command, f *operatorFlags) {
-	c.Flags().IntVar(&f.limit, "limit", 100, p.say(i18n.FlagLimit, mostListed))
+	c.Flags().IntVar(&f.limit, "limit", 100, p.say(i18n.FlagLimit, maxListed))
 }
 
-// listArgs wants a pattern at most, and a limit that makes sense.
+// listArgs allows one pattern, and validates --limit.
 func (p *program) listArgs(f *operatorFlags) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > 1 {
 			return p.noArgs(c, args[1:])
 		}
-		if f.limit < 1 || f.limit > mostListed {
-			return p.badValue(c, "limit", fmt.Sprint(f.limit), p.between(1, mostListed))
+		if f.limit < 1 || f.limit > maxListed {
+			return p.badValue(c, "limit", fmt.Sprint(f.limit), p.between(1, maxListed))
 		}
 		return nil
 	}
 }
 
-// pattern is the first argument, or what matches all.
+// pattern returns the first argument; the default matches every key.
 func pattern(args []string) string {
 	if len(args) > 0 {
 		return args[0]
@@ -122,7 +122,7 @@ func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args 
 	if f.output == asJSON {
 		return p.json(lockList{Locks: all, More: more})
 	}
-	rows := [][]string{{p.say(i18n.ColumnKey), p.say(i18n.ColumnKind), p.say(i18n.ColumnHolder), p.say(i18n.ColumnFence), p.say(i18n.ColumnLeft), p.say(i18n.ColumnWaiters)}}
+	rows := [][]string{{p.say(i18n.ColumnKey), p.say(i18n.ColumnKind), p.say(i18n.ColumnHolder), p.say(i18n.ColumnFence), p.say(i18n.ColumnLeaseLeft), p.say(i18n.ColumnWaiters)}}
 	queue := 0
 	for _, l := range all {
 		queue += waiting(l)
@@ -131,22 +131,22 @@ func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args 
 	if err := p.table(rows); err != nil {
 		return err
 	}
-	p.remark(p.say(i18n.LocksListed, len(all), queue, r.name, time.Since(began).Round(100*time.Microsecond)))
+	p.printNote(p.say(i18n.LocksListed, len(all), queue, r.name, time.Since(began).Round(100*time.Microsecond)))
 	if more {
-		p.remark(p.say(i18n.ListedMore, f.limit))
+		p.printNote(p.say(i18n.ListedMore, f.limit))
 	}
 	return nil
 }
 
-// locks returns the locks whose keys match, each once, and whether there are more.
+// locks returns up to limit locks whose keys match, and whether there are more.
 func locks(ctx context.Context, client *interlock.Client, pattern string, limit int) (all []admin.Lock, more bool, err error) {
-	all = []admin.Lock{} // none are [] to a program, not null
+	all = []admin.Lock{} // encodes as [], not null
 	seen := make(map[string]bool)
 	for info, err := range client.Locks(ctx, pattern) {
 		switch {
 		case err != nil:
 			return nil, false, err
-		case seen[info.Key]: // a scan may meet it twice
+		case seen[info.Key]: // a scan may return a key twice
 			continue
 		case len(all) == limit:
 			return all, true, nil
@@ -161,7 +161,7 @@ func (p *program) lockRow(l admin.Lock) []string {
 	row := []string{sanitize.Short(l.Key, keyColumn), l.Kind, "", "", "", fmt.Sprint(waiting(l))}
 	if len(l.Holders) > 0 {
 		h := l.Holders[0]
-		row[2], row[3], row[4] = sanitize.Short(who(h.Owner, h.Client), ownerColumn), fmt.Sprint(h.Fence), lasting(millis(h.TTLMS))
+		row[2], row[3], row[4] = sanitize.Short(holderName(h.Owner, h.Client), ownerColumn), fmt.Sprint(h.Fence), remaining(millis(h.TTLMS))
 		if more := len(l.Holders) - 1; more > 0 {
 			row[2] += fmt.Sprintf(" +%d", more)
 		}
@@ -171,7 +171,7 @@ func (p *program) lockRow(l admin.Lock) []string {
 
 func (p *program) lockGet() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("get KEY [flags]", i18n.AboutLockGet, &f, p.getLock)
+	c := p.operatorCommand("get KEY [flags]", i18n.AboutLockGet, &f, p.getLock)
 	c.Args, c.ValidArgsFunction = p.oneKey, p.lockNames(&f)
 	return c
 }
@@ -188,8 +188,8 @@ func (p *program) getLock(c *cobra.Command, r *remote, f *operatorFlags, args []
 	return p.showLock(l)
 }
 
-// errNothing means that there is nothing of that name.
-var errNothing = errors.New("there is nothing of that name")
+// errNotFound means that there is nothing of that name.
+var errNotFound = errors.New("there is nothing of that name")
 
 // inspect looks at a lock that somebody holds or waits for.
 func (p *program) inspect(c *cobra.Command, r *remote, key string) (interlock.LockInfo, error) {
@@ -200,20 +200,20 @@ func (p *program) inspect(c *cobra.Command, r *remote, key string) (interlock.Lo
 	case err != nil:
 		return info, err
 	case len(info.Holders) == 0 && len(info.Waiters) == 0:
-		return info, fmt.Errorf("%w: %s", errNothing, p.say(i18n.LockFree, sanitize.Text(key)))
+		return info, fmt.Errorf("%w: %s", errNotFound, p.say(i18n.LockFree, sanitize.Text(key)))
 	}
 	return info, nil
 }
 
-// showLock writes all that is known of one lock.
+// showLock prints the details of a lock.
 func (p *program) showLock(l admin.LockDetail) error {
 	all := [][2]string{{p.say(i18n.ColumnKey), sanitize.Text(l.Key)}, {p.say(i18n.ColumnKind), l.Kind}}
 	for _, h := range l.Holders {
-		text := p.say(i18n.HolderLine, sanitize.Text(who(h.Owner, h.Client)), h.Owner, h.Fence, h.Count, lasting(millis(h.TTLMS)))
+		text := p.say(i18n.HolderLine, sanitize.Text(holderName(h.Owner, h.Client)), h.Owner, h.Fence, h.Count, remaining(millis(h.TTLMS)))
 		all = append(all, [2]string{p.say(i18n.ColumnHolder), text})
 	}
 	for i, w := range l.Queue {
-		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(i18n.ColumnWaiter), i+1), sanitize.Text(who(w.Owner, w.Client))})
+		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(i18n.ColumnWaiter), i+1), sanitize.Text(holderName(w.Owner, w.Client))})
 	}
 	if l.Listeners > l.Waiters {
 		all = append(all, [2]string{p.say(i18n.ColumnWaiters), p.say(i18n.Listening, l.Listeners)})
@@ -223,12 +223,12 @@ func (p *program) showLock(l admin.LockDetail) error {
 
 func (p *program) lockRelease() *cobra.Command {
 	var f operatorFlags
-	c := p.verb("release KEY --reason TEXT [flags]", i18n.AboutRelease, &f, p.releaseLock)
+	c := p.operatorCommand("release KEY --reason TEXT [flags]", i18n.AboutRelease, &f, p.releaseLock)
 	c.Long = p.say(i18n.AboutReleaseLong)
 	c.Example = "  interlock lock release order:981 --reason 'stuck deploy'\n" +
 		"  interlock lock release order:981 --reason 'stuck deploy' --yes"
-	c.Args, c.ValidArgsFunction = p.destroyArgs(&f), p.lockNames(&f)
-	p.destroyFlags(c, &f)
+	c.Args, c.ValidArgsFunction = p.confirmArgs(&f), p.lockNames(&f)
+	p.confirmFlags(c, &f)
 	return c
 }
 
@@ -241,9 +241,9 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 	l := admin.Describe(info)
 	if len(l.Holders) > 0 {
 		h := l.Holders[0]
-		p.remark(p.say(i18n.ReleaseHeld, sanitize.Text(key), sanitize.Text(who(h.Owner, h.Client)), h.Fence, waiting(l.Lock)))
+		p.printNote(p.say(i18n.ReleaseHeld, sanitize.Text(key), sanitize.Text(holderName(h.Owner, h.Client)), h.Fence, waiting(l.Lock)))
 	} else {
-		p.remark(p.say(i18n.ReleaseLine, sanitize.Text(key), l.Waiters))
+		p.printNote(p.say(i18n.ReleaseQueued, sanitize.Text(key), l.Waiters))
 	}
 	if !f.dryRun {
 		if err := p.confirm(c, f, key); err != nil {
@@ -255,7 +255,7 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 		l = admin.Describe(info)
 	}
 	if f.output == asJSON {
-		return p.json(releaseJSON{Lock: l, Reason: f.reason, By: p.who(), DryRun: f.dryRun})
+		return p.json(releaseJSON{Lock: l, Reason: f.reason, By: p.operatorName(), DryRun: f.dryRun})
 	}
 	done := i18n.Released
 	if f.dryRun {

@@ -14,31 +14,32 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 )
 
-// destroyFlags add what goes with taking something away.
-func (p *program) destroyFlags(c *cobra.Command, f *operatorFlags) {
+// confirmFlags adds the flags of commands that remove something.
+func (p *program) confirmFlags(c *cobra.Command, f *operatorFlags) {
 	c.Flags().StringVar(&f.reason, "reason", "", p.say(i18n.FlagReason))
 	c.Flags().BoolVar(&f.yes, "yes", false, p.say(i18n.FlagYes))
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, p.say(i18n.FlagDryRun))
 }
 
-// destroyArgs wants a key, and a reason: whoever finds it gone will ask.
-func (p *program) destroyArgs(f *operatorFlags) cobra.PositionalArgs {
+// confirmArgs requires a key and a reason. The reason is part of the JSON output, for an
+// audit log.
+func (p *program) confirmArgs(f *operatorFlags) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := p.oneKey(c, args); err != nil {
 			return err
 		}
 		if strings.TrimSpace(f.reason) == "" {
-			return p.misuse(c, p.say(i18n.Lacking, "--reason"), "")
+			return p.misuse(c, p.say(i18n.Missing, "--reason"), "")
 		}
 		return nil
 	}
 }
 
-// errUnconfirmed means that somebody thought better of it.
+// errUnconfirmed means that the operator did not type the key.
 var errUnconfirmed = errors.New("not confirmed")
 
-// confirm makes sure that a person means it, or that a script says so. What is
-// typed is compared with what is shown: nobody can type what cannot be seen.
+// confirm asks the operator to type the key, unless --yes is set. The sanitized form of
+// the key is accepted, too: control characters cannot be typed.
 func (p *program) confirm(c *cobra.Command, f *operatorFlags, key string) error {
 	if f.yes {
 		return nil
@@ -46,9 +47,9 @@ func (p *program) confirm(c *cobra.Command, f *operatorFlags, key string) error 
 	if !interactive(os.Stdin) {
 		return p.misuse(c, p.say(i18n.NeedsYes), "")
 	}
-	fmt.Fprint(p.stderr, p.say(i18n.TypeKey))
+	fmt.Fprint(p.stderr, p.say(i18n.ConfirmKey))
 	typed := make(chan string, 1)
-	go func() { // ends with the process at the latest: a terminal cannot be told to stop
+	go func() { // reading a terminal cannot be cancelled; it ends with the process
 		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		typed <- line
 	}()
@@ -63,21 +64,21 @@ func (p *program) confirm(c *cobra.Command, f *operatorFlags, key string) error 
 	}
 }
 
-// reportOperator says what an operator could not do, if that is what it is about.
+// reportOperator prints the errors of lock and key, and returns their exit code.
 func (p *program) reportOperator(err error) (code int, known bool) {
 	switch {
 	case errors.Is(err, errUnconfirmed):
-		p.complain(p.say(i18n.Unconfirmed))
+		p.printError(p.say(i18n.Unconfirmed))
 		return exitError, true
-	case errors.Is(err, errNothing):
-		p.complain(strings.TrimPrefix(err.Error(), errNothing.Error()+": "))
+	case errors.Is(err, errNotFound):
+		p.printError(strings.TrimPrefix(err.Error(), errNotFound.Error()+": "))
 		return exitError, true
 	}
 	return 0, false
 }
 
-// lasting is how long something still lasts, for people.
-func lasting(d time.Duration) string {
+// remaining formats the time until something expires; ∞ means that it does not.
+func remaining(d time.Duration) string {
 	switch {
 	case d <= 0:
 		return "∞"

@@ -12,19 +12,19 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 )
 
-// What -o may be.
+// The values of -o.
 const (
 	asTable = "table"
 	asJSON  = "json"
 )
 
-// outputFlag adds the flag that says in which form data are written.
+// outputFlag adds --output.
 func (p *program) outputFlag(c *cobra.Command, to *string) {
 	c.Flags().StringVarP(to, "output", "o", asTable, p.say(i18n.FlagOutput))
 	choices(c, "output", asTable, asJSON)
 }
 
-// checkOutput refuses a form that there is not.
+// checkOutput validates --output.
 func (p *program) checkOutput(c *cobra.Command, form string) error {
 	if form != asTable && form != asJSON {
 		return p.badValue(c, "output", form, p.say(i18n.OneOf, asTable+", "+asJSON))
@@ -32,8 +32,7 @@ func (p *program) checkOutput(c *cobra.Command, form string) error {
 	return nil
 }
 
-// json writes data exactly as they are. Escapes for web pages would be in the way
-// of people who read it; those for terminals are there.
+// json prints a value as JSON. Terminal control characters are escaped; HTML is not.
 func (p *program) json(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -46,14 +45,14 @@ func (p *program) json(v any) error {
 	return err
 }
 
-// table writes rows below their headings.
+// table prints rows. The first row is the heading.
 func (p *program) table(rows [][]string) error {
 	lines := sanitize.Table(rows)
-	lines[0] = p.paint(p.stdout).Dim(lines[0])
+	lines[0] = p.colored(p.stdout).Dim(lines[0])
 	return p.print(lines)
 }
 
-// pairs writes names beside their values, which may be long.
+// pairs prints one name and value per line.
 func (p *program) pairs(all [][2]string) error {
 	width := 0
 	for _, pair := range all {
@@ -61,13 +60,13 @@ func (p *program) pairs(all [][2]string) error {
 	}
 	var b strings.Builder
 	for _, pair := range all {
-		fmt.Fprintf(&b, "%s  %s\n", p.paint(p.stdout).Dim(i18n.Pad(pair[0], width)), pair[1])
+		fmt.Fprintf(&b, "%s  %s\n", p.colored(p.stdout).Dim(i18n.Pad(pair[0], width)), pair[1])
 	}
 	_, err := fmt.Fprint(p.stdout, b.String())
 	return err
 }
 
-// remark says something on stderr that nobody has asked for.
-func (p *program) remark(text string) {
-	fmt.Fprintln(p.stderr, p.paint(p.stderr).Dim(text))
+// printNote prints extra information to stderr, so that stdout contains only data.
+func (p *program) printNote(text string) {
+	fmt.Fprintln(p.stderr, p.colored(p.stderr).Dim(text))
 }

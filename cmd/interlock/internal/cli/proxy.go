@@ -12,14 +12,14 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// proxyFlags are what a gateway needs to be told that has no file.
+// proxyFlags are the flags of proxy.
 type proxyFlags struct {
-	serve.Line
+	serve.ProxyConfig
 	print bool
 	gatewayFlags
 }
 
-// proxy guards a service by a line: no file, and rules that do for a first day.
+// proxy runs a gateway that flags describe, without a file.
 func (p *program) proxy() *cobra.Command {
 	var f proxyFlags
 	c := &cobra.Command{
@@ -43,7 +43,7 @@ func (p *program) proxy() *cobra.Command {
 	flags.StringArrayVar(&f.Trust, "trust", nil, p.say(i18n.FlagTrust))
 	flags.StringVar(&f.Admin, "admin", config.DefaultAdminListen, p.say(i18n.FlagAdmin))
 	flags.BoolVar(&f.print, "print-config", false, p.say(i18n.FlagPrintProxy))
-	flags.Lookup("to").Annotations = map[string][]string{takes: {"URL"}}
+	flags.Lookup("to").Annotations = map[string][]string{valueAnnotation: {"URL"}}
 	for _, name := range []string{"to", "once", "trust"} {
 		flags.Lookup(name).DefValue = "" // not []
 	}
@@ -55,13 +55,13 @@ func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
 	if err := p.checkProxy(c, f); err != nil {
 		return err
 	}
-	text, err := f.File()
+	text, err := f.YAML()
 	if err != nil {
 		return err
 	}
 	cfg, errs := config.Parse(f.name(), text)
 	if len(errs) > 0 {
-		return p.told(c, f.name(), errs, f.RulesFile == "")
+		return p.usageFromMistakes(c, f.name(), errs, f.RulesFile == "")
 	}
 	if f.print {
 		_, err := p.stdout.Write(text)
@@ -70,7 +70,7 @@ func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
 	o := serve.Options{Config: cfg}
 	if f.RulesFile != "" {
 		o.File, o.Load = f.RulesFile, func() (*config.Config, error) {
-			text, err := f.File()
+			text, err := f.YAML()
 			if err != nil {
 				return nil, err
 			}
@@ -81,7 +81,7 @@ func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
 	return p.runGateway(c, &f.gatewayFlags, o)
 }
 
-// name is where mistakes are said to be.
+// name returns the file name for error messages.
 func (f *proxyFlags) name() string {
 	if f.RulesFile != "" {
 		return f.RulesFile
@@ -98,11 +98,11 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 	}
 	wrong := f.Redis != "" && !redisURL.MatchString(f.Redis)
 	if f.Redis != "" && !c.Flag("redis").Changed {
-		f.Redis = "${" + redisVariable + "}" // so that a password is not printed
+		f.Redis = "${" + redisVariable + "}" // --print-config must not print a password
 	}
 	switch {
 	case len(f.To) == 0:
-		return p.misuse(c, p.say(i18n.Lacking, "--to"), "")
+		return p.misuse(c, p.say(i18n.Missing, "--to"), "")
 	case len(f.Once) > 0 && f.RulesFile != "":
 		return p.misuse(c, p.say(i18n.NotBoth, "once", "rules"), "")
 	case wrong:
@@ -118,23 +118,23 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 		}
 	}
 	for _, once := range f.Once {
-		if !serve.Pair(once) {
+		if !serve.ValidOnce(once) {
 			return p.badValue(c, "once", once, p.say(i18n.AnOnce))
 		}
 	}
-	if !serve.KnownPrincipal(f.Principal) {
+	if !serve.ValidPrincipal(f.Principal) {
 		return p.badValue(c, "principal", f.Principal, p.say(i18n.OneOf, "none, header:NAME, jwks:FILE, jwks:URL"))
 	}
 	if f.RulesFile == "" {
 		return nil
 	}
 	if _, err := os.Stat(f.RulesFile); os.IsNotExist(err) {
-		return &configError{p.say(i18n.ConfigLacking, f.RulesFile), p.say(i18n.RulesHint)}
+		return &configError{p.say(i18n.ConfigMissing, f.RulesFile), p.say(i18n.RulesHint)}
 	}
 	return nil
 }
 
-// redisFrom is where the address of the Redis is from.
+// redisFrom returns the source of the Redis address.
 func (p *program) redisFrom(c *cobra.Command) string {
 	if c.Flag("redis").Changed {
 		return "--redis"

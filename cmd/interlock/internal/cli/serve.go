@@ -28,10 +28,10 @@ func (p *program) serve() *cobra.Command {
 			}
 			cfg, errs := config.Parse(shownAs(file), content)
 			if len(errs) > 0 {
-				return p.tell(file, errs)
+				return p.printMistakes(file, errs)
 			}
 			o := serve.Options{Config: cfg}
-			if file != "-" { // what came from there is gone
+			if file != "-" { // standard input cannot be read twice
 				o.File, o.Load = file, func() (*config.Config, error) { return config.Load(file) }
 			}
 			return p.runGateway(c, &f, o)
@@ -45,11 +45,12 @@ func (p *program) serve() *cobra.Command {
 	return c
 }
 
-// told returns mistakes as the error of a command line.
-func (p *program) told(c *cobra.Command, name string, errs config.Errors, fault bool) error {
-	err := p.tell(name, errs)
+// usageFromMistakes prints mistakes. If the command line caused them, they are a usage
+// error, not an error of a file.
+func (p *program) usageFromMistakes(c *cobra.Command, name string, errs config.Errors, byFlags bool) error {
+	err := p.printMistakes(name, errs)
 	var wrong *configError
-	if fault && errors.As(err, &wrong) {
+	if byFlags && errors.As(err, &wrong) {
 		return p.misuse(c, wrong.text, "")
 	}
 	return err

@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	mostRequests  = 1_000            // at once: each has a connection
-	longestStorm  = 10 * time.Minute // no longer, whatever is asked for
-	stormPatience = time.Hour        // what somebody waits who waits for its turn: --timeout ends it
+	maxRequests     = 1_000 // each needs a connection
+	maxStormTimeout = 10 * time.Minute
+	stormWait       = time.Hour // longer than any storm, so that --timeout decides
 )
 
-// stormFlags are what a storm can be told.
+// stormFlags are the flags of storm.
 type stormFlags struct {
 	lockFlags
 	redis, key string
@@ -56,18 +56,18 @@ func (p *program) storm() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&f.n, "n", 100, p.say(i18n.FlagStormN, mostClicks, mostRequests))
+	flags.IntVar(&f.n, "n", 100, p.say(i18n.FlagStormN, maxClicks, maxRequests))
 	flags.StringVar(&f.key, "key", "interlock:storm", p.say(i18n.FlagKey))
 	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(i18n.FlagKind, strings.Join(kinds, ", ")))
 	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(i18n.FlagHold))
-	flags.DurationVar(&f.wait, "wait", stormPatience, p.say(i18n.FlagStormWait))
+	flags.DurationVar(&f.wait, "wait", stormWait, p.say(i18n.FlagStormWait))
 	flags.Lookup("wait").DefValue = ""
 	flags.StringVar(&f.redis, "redis", "", p.say(i18n.FlagStormRedis))
 	flags.StringVar(&f.url, "url", "", p.say(i18n.FlagURL))
 	flags.StringVar(&f.method, "method", http.MethodPost, p.say(i18n.FlagMethod))
 	flags.StringVar(&f.body, "body", "", p.say(i18n.FlagBody))
 	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", p.say(i18n.FlagIdempotencyKey))
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, p.say(i18n.FlagTimeout, longestStorm))
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, p.say(i18n.FlagTimeout, maxStormTimeout))
 	flags.StringVar(&f.threshold, "threshold", "", p.say(i18n.FlagThreshold))
 	p.outputFlag(c, &f.output)
 	choices(c, "kind", kinds...)
@@ -79,7 +79,7 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(c.Context(), f.timeout, errStormLong)
+	ctx, cancel := context.WithTimeoutCause(c.Context(), f.timeout, errStormTimeout)
 	defer cancel()
 	began := time.Now()
 	var result *loadtest.Result
@@ -91,17 +91,17 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	}
 	p.clearProgress()
 	if err != nil {
-		if errors.Is(context.Cause(ctx), errStormLong) {
-			return errStormLong
+		if errors.Is(context.Cause(ctx), errStormTimeout) {
+			return errStormTimeout
 		}
 		return err
 	}
 	return p.judge(f, result, thresholds)
 }
 
-// contend lets goroutines contend for a lock, here or on a Redis.
+// contend runs goroutines that contend for a lock, on the embedded engine or a Redis.
 func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, began time.Time) (*loadtest.Result, error) {
-	s := &loadtest.Contenders{Progress: p.progress(f.n, began), Contest: demo.Contest{
+	s := &loadtest.Contenders{Progress: p.progress(f.n, began), LockedStorm: demo.LockedStorm{
 		Storm:  demo.Storm{Clicks: f.n, Hold: f.hold, Key: f.key, Shared: f.kind == string(rule.Read)},
 		Locker: func(client *interlock.Client) interlock.Locker { return f.locker(client, f.key) },
 	}}
@@ -115,21 +115,21 @@ func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, 
 	defer r.close(ctx)
 	s.Engine = r.engine
 	result, err := s.Run(ctx)
-	return result, r.explain(ctx, err)
+	return result, r.classify(ctx, err)
 }
 
 func (p *program) checkStorm(c *cobra.Command, f *stormFlags) ([]loadtest.Threshold, error) {
-	most, figures := mostClicks, loadtest.LockFigures
+	most, figures := maxClicks, loadtest.LockFigures
 	if f.url != "" {
-		most, figures = mostRequests, loadtest.RequestFigures
+		most, figures = maxRequests, loadtest.RequestFigures
 	}
 	switch {
 	case f.n < 1 || f.n > most:
 		return nil, p.badValue(c, "n", fmt.Sprint(f.n), p.between(1, most))
-	case f.hold < 0 || f.hold > longest:
-		return nil, p.badValue(c, "hold", f.hold.String(), p.between(0, longest))
-	case f.timeout <= 0 || f.timeout > longestStorm:
-		return nil, p.badValue(c, "timeout", f.timeout.String(), p.between("1ms", longestStorm))
+	case f.hold < 0 || f.hold > maxWork:
+		return nil, p.badValue(c, "hold", f.hold.String(), p.between(0, maxWork))
+	case f.timeout <= 0 || f.timeout > maxStormTimeout:
+		return nil, p.badValue(c, "timeout", f.timeout.String(), p.between("1ms", maxStormTimeout))
 	}
 	if err := p.checkOutput(c, f.output); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (p *program) checkStorm(c *cobra.Command, f *stormFlags) ([]loadtest.Thresh
 	return thresholds, nil
 }
 
-// checkTarget looks at what is stormed: a lock, or a URL.
+// checkTarget validates the flags of a lock, or those of a URL.
 func (p *program) checkTarget(c *cobra.Command, f *stormFlags) error {
 	if f.url == "" {
 		for _, name := range []string{"method", "body", "idempotency-key"} {
@@ -161,38 +161,38 @@ func (p *program) checkTarget(c *cobra.Command, f *stormFlags) error {
 	}
 	err := loadtest.CheckURL(f.url)
 	switch {
-	case errors.Is(err, loadtest.ErrElsewhere):
-		return p.misuse(c, p.say(i18n.Elsewhere), "")
+	case errors.Is(err, loadtest.ErrNotLocal):
+		return p.misuse(c, p.say(i18n.StormNotLocal), "")
 	case err != nil:
 		return p.misuse(c, "--url: "+err.Error(), "")
 	}
 	return nil
 }
 
-// What came of a storm, if it did not go well.
+// The results of a failed storm.
 var (
 	errStormVerdict   = errors.New("the verdict failed")
 	errStormThreshold = errors.New("a threshold was not met")
-	errStormLong      = errors.New("the storm took too long")
+	errStormTimeout   = errors.New("the storm exceeded its timeout")
 )
 
-// reportStorm says what became of a storm, if that is what it is about.
+// reportStorm prints the result of a failed storm, and returns its exit code.
 func (p *program) reportStorm(err error) (code int, known bool) {
 	switch {
 	case errors.Is(err, errStormVerdict):
-		p.complain(p.say(i18n.VerdictFailed))
+		p.printError(p.say(i18n.VerdictFailed))
 		return exitVerdict, true
 	case errors.Is(err, errStormThreshold):
-		p.complain(p.say(i18n.ThresholdMissed))
+		p.printError(p.say(i18n.ThresholdMissed))
 		return exitVerdict, true
-	case errors.Is(err, errStormLong):
-		p.complain(p.say(i18n.StormLong), p.say(i18n.StormLongHint))
+	case errors.Is(err, errStormTimeout):
+		p.printError(p.say(i18n.StormTimeout), p.say(i18n.StormTimeoutHint))
 		return exitNotAcquired, true
 	}
 	return 0, false
 }
 
-// judge shows what became of a storm, and decides.
+// judge prints the result of a storm and compares it with the thresholds.
 func (p *program) judge(f *stormFlags, r *loadtest.Result, thresholds []loadtest.Threshold) error {
 	met := make([]bool, len(thresholds))
 	all := true
@@ -218,7 +218,7 @@ func (p *program) judge(f *stormFlags, r *loadtest.Result, thresholds []loadtest
 	return nil
 }
 
-// stormJSON writes the result for programs. Times are in milliseconds.
+// stormJSON prints the result as JSON. Durations are in milliseconds.
 func (p *program) stormJSON(r *loadtest.Result, thresholds []loadtest.Threshold, met []bool, fine bool) error {
 	type threshold struct {
 		Text string `json:"text"`
@@ -246,12 +246,12 @@ func (p *program) stormJSON(r *loadtest.Result, thresholds []loadtest.Threshold,
 	return p.json(data)
 }
 
-// showStorm writes the result for people, with a picture of who held when.
+// showStorm prints the result as a table, below a chart of waits and holds.
 func (p *program) showStorm(r *loadtest.Result, thresholds []loadtest.Threshold, met []bool, fine bool) error {
-	paint := p.paint(p.stdout)
+	color := p.colored(p.stdout)
 	var b strings.Builder
 	if len(r.Spans) > 0 {
-		chart := chart.Chart{Width: columns(p.stdout, p.getenv), Rows: 24, Paint: paint, Alarm: !fine}
+		chart := chart.Chart{Width: columns(p.stdout, p.getenv), Rows: 24, Color: color, Alarm: !fine}
 		b.WriteString(chart.Draw(r.Spans) + "\n")
 	}
 	var rows [][]string
@@ -267,14 +267,14 @@ func (p *program) showStorm(r *loadtest.Result, thresholds []loadtest.Threshold,
 	b.WriteString(strings.Join(sanitize.Table(rows), "\n") + "\n")
 	for i, v := range r.Violations {
 		if i == 5 {
-			break // a person has read enough
+			break // the first few explain enough
 		}
-		b.WriteString(paint.Bad("✗") + " " + v + "\n")
+		b.WriteString(color.Bad("✗") + " " + v + "\n")
 	}
 	for i, t := range thresholds {
-		mark := paint.Bad("✗")
+		mark := color.Bad("✗")
 		if met[i] {
-			mark = paint.Good("✓")
+			mark = color.Good("✓")
 		}
 		b.WriteString(mark + " " + t.String() + "\n")
 	}
@@ -282,7 +282,7 @@ func (p *program) showStorm(r *loadtest.Result, thresholds []loadtest.Threshold,
 	return err
 }
 
-// progress draws a bar on a terminal; there is none for anybody else.
+// progress returns a function that draws a progress bar, or nil without a terminal.
 func (p *program) progress(n int, began time.Time) func(int) {
 	if !terminal(p.stderr) {
 		return nil
@@ -295,7 +295,7 @@ func (p *program) progress(n int, began time.Time) func(int) {
 	}
 }
 
-// clearProgress takes the bar away.
+// clearProgress erases the progress bar.
 func (p *program) clearProgress() {
 	if terminal(p.stderr) {
 		fmt.Fprint(p.stderr, "\r\x1b[K")

@@ -5,16 +5,14 @@ import (
 	"strconv"
 )
 
-// What a picture is drawn for, in columns: below the least it says nothing, and
-// above the most it takes a walk to read.
+// The width of charts, in columns.
 const (
-	leastColumns   = 40
+	minColumns     = 40
 	defaultColumns = 80
-	mostColumns    = 120
+	maxColumns     = 120
 )
 
-// columns returns how wide what is written to f may be: as COLUMNS says, or the
-// terminal.
+// columns returns the width for output to f: COLUMNS, or the terminal's width.
 func columns(f *os.File, getenv func(string) string) int {
 	n, err := strconv.Atoi(getenv("COLUMNS"))
 	if err != nil || n <= 0 {
@@ -23,10 +21,10 @@ func columns(f *os.File, getenv func(string) string) int {
 	if n <= 0 {
 		n = defaultColumns
 	}
-	return min(max(n, leastColumns), mostColumns)
+	return min(max(n, minColumns), maxColumns)
 }
 
-// terminal reports whether people look at what is written to f.
+// terminal reports whether f is a terminal or another character device.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -4,8 +4,8 @@ package cli
 
 import "os"
 
-// terminalColumns does not know here; COLUMNS may.
+// terminalColumns is not implemented on this system; COLUMNS works.
 func terminalColumns(*os.File) int { return 0 }
 
-// interactive is as good as terminal here.
+// interactive is the same as terminal on this system.
 func interactive(f *os.File) bool { return terminal(f) }

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// terminalColumns returns the width of the terminal that f is, or zero.
+// terminalColumns returns the width of the terminal f, or 0 if f is no terminal.
 func terminalColumns(f *os.File) int {
 	var size struct{ rows, columns, x, y uint16 }
 	_, _, failed := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
@@ -18,8 +18,8 @@ func terminalColumns(f *os.File) int {
 	return int(size.columns)
 }
 
-// interactive reports whether somebody types what is read from f: /dev/null is a
-// device, too, and no terminal.
+// interactive reports whether f is a terminal. /dev/null is a character device, but has
+// no window size.
 func interactive(f *os.File) bool {
 	var size struct{ rows, columns, x, y uint16 }
 	_, _, failed := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))

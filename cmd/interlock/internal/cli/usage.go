@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// A usageError is a mistake on the command line, with what to do about it.
+// A usageError reports a mistake on the command line, with hints.
 type usageError struct {
 	text  string
 	hints []string
@@ -21,8 +21,7 @@ type usageError struct {
 // Error implements error.
 func (e *usageError) Error() string { return e.text }
 
-// misuse makes a usageError of what is wrong and, if it is known, what may have
-// been meant.
+// misuse returns a usageError. The argument meant is a suggestion, or "".
 func (p *program) misuse(c *cobra.Command, text, meant string) error {
 	var hints []string
 	if meant != "" {
@@ -34,7 +33,7 @@ func (p *program) misuse(c *cobra.Command, text, meant string) error {
 func (p *program) unknownCommand(c *cobra.Command, name string) error {
 	var names []string
 	for _, sub := range c.Commands() {
-		if slices.Contains(sub.SuggestFor, name) { // another word for the same
+		if slices.Contains(sub.SuggestFor, name) { // a synonym
 			return p.misuse(c, p.say(i18n.UnknownCommand, name), sub.Name())
 		}
 		if offered(sub) {
@@ -50,12 +49,12 @@ func (p *program) badValue(c *cobra.Command, flag, value, want string) error {
 
 func (p *program) noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return p.misuse(c, p.say(i18n.Superfluous, args[0]), "")
+		return p.misuse(c, p.say(i18n.ExtraArgument, args[0]), "")
 	}
 	return nil
 }
 
-// flagError says in the user's language what pflag found wrong.
+// flagError translates an error of pflag into the user's language.
 func (p *program) flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var lacking *pflag.ValueRequiredError
@@ -74,7 +73,7 @@ func (p *program) flagError(c *cobra.Command, err error) error {
 func (p *program) unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	name := err.GetSpecifiedName()
 	if err.GetSpecifiedShortnames() != "" {
-		// pflag names the first letter only; -hold is more likely a slip of the hand
+		// pflag reports the first letter only, but -hold is likely meant as --hold
 		return p.misuse(c, p.say(i18n.UnknownFlag, "-"+name), p.nearestFlag(c, err.GetSpecifiedShortnames()))
 	}
 	meant := p.nearestFlag(c, name)
@@ -94,7 +93,7 @@ func (p *program) nearestFlag(c *cobra.Command, name string) string {
 	return ""
 }
 
-// kind says what values a flag takes.
+// kind describes the values of a flag.
 func (p *program) kind(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "int":
@@ -105,10 +104,9 @@ func (p *program) kind(f *pflag.Flag) string {
 	return p.say(i18n.AValue)
 }
 
-// nearest returns the one of names that a slip of the hand has most likely made
-// into typed, or nothing.
+// nearest returns the name that is most similar to typed, or "" if none is similar.
 func nearest(typed string, names []string) string {
-	best, least := "", 3 // more slips than two are another word
+	best, least := "", 3 // more than two edits make another word
 	for _, name := range names {
 		d := distance(typed, name)
 		if strings.HasPrefix(name, typed) && typed != "" {
@@ -121,8 +119,7 @@ func nearest(typed string, names []string) string {
 	return best
 }
 
-// distance is how many letters must be put in, left out or replaced to make b
-// of a (Levenshtein).
+// distance returns the Levenshtein distance of a and b, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -143,7 +140,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// between names the bounds of a value.
+// between describes a range of values.
 func (p *program) between(least, most any) string {
 	return p.say(i18n.FromTo, fmt.Sprint(least), fmt.Sprint(most))
 }

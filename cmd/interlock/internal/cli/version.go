@@ -10,11 +10,11 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// A build is what the go command has put into the program about itself.
+// A build is the build information that the go command embeds.
 type build struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision"` // of the repository; empty if it was built without one
-	Dirty    bool   `json:"dirty"`    // something was changed since
+	Revision string `json:"revision"` // of the repository; empty if it is unknown
+	Dirty    bool   `json:"dirty"`    // the working tree had changes
 	Go       string `json:"go"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`

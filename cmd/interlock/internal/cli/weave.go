@@ -13,13 +13,13 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// A bareError is a program without anything woven into it.
-type bareError struct{ file string }
+// A notWovenError reports a binary without woven directives.
+type notWovenError struct{ file string }
 
 // Error implements error.
-func (e *bareError) Error() string { return "nothing is woven into " + e.file }
+func (e *notWovenError) Error() string { return "no directives are woven into " + e.file }
 
-// weaving are the commands about directives.
+// weaving returns the commands for directives.
 func (p *program) weaving() []*cobra.Command {
 	all := []*cobra.Command{
 		{Use: "go COMMAND [ARGUMENTS]", Short: p.say(i18n.AboutGo), Long: p.say(i18n.AboutGoLong), RunE: p.goCommand,
@@ -31,21 +31,21 @@ func (p *program) weaving() []*cobra.Command {
 		{Use: "show FILE", Short: p.say(i18n.AboutShow), RunE: p.show},
 		{Use: "verify BINARY", Short: p.say(i18n.AboutVerify), RunE: p.verify},
 		{Use: "eject FILE...", Short: p.say(i18n.AboutEject), RunE: p.eject},
-		{Use: "weave TOOL [ARGUMENTS]", Short: p.say(i18n.AboutWeave), RunE: p.standing(weave.Toolexec),
+		{Use: "weave TOOL [ARGUMENTS]", Short: p.say(i18n.AboutWeave), RunE: p.toolexec(weave.Toolexec),
 			Example: "  go build -toolexec='interlock weave' ./..."},
-		{Use: "cover-shim TOOL [ARGUMENTS]", Short: p.say(i18n.AboutShim), RunE: p.standing(weave.CoverShim), Hidden: true},
+		{Use: "cover-shim TOOL [ARGUMENTS]", Short: p.say(i18n.AboutShim), RunE: p.toolexec(weave.CoverShim), Hidden: true},
 	}
 	for _, c := range all {
 		c.DisableFlagsInUseLine = true // Use has them
 		switch c.Name() {
 		case "go", "overlay", "lint", "weave", "cover-shim":
-			c.DisableFlagParsing = true // they are the go command's
+			c.DisableFlagParsing = true // the flags belong to the go command
 		}
 	}
 	return all
 }
 
-// asksHelp is for commands that leave their flags to others.
+// asksHelp detects --help for commands that do not parse their flags.
 func asksHelp(args []string) bool {
 	return len(args) == 1 && (args[0] == "-h" || args[0] == "--help")
 }
@@ -56,7 +56,7 @@ func (p *program) goCommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 	if len(args) == 0 {
-		return p.misuse(c, p.say(i18n.GoLacking), "")
+		return p.misuse(c, p.say(i18n.GoArgsMissing), "")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *program) goCommand(c *cobra.Command, args []string) error {
 	}
 	cmd := exec.CommandContext(c.Context(), "go", argv...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, p.stdout, p.stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its own children
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command stops its own children
 	return cmd.Run()
 }
 
@@ -99,8 +99,8 @@ func (p *program) lint(c *cobra.Command, args []string) error {
 	return p.print([]string{p.say(i18n.LintPassed, len(tree.Sites))})
 }
 
-// vet has the go command analyze packages with this program, which main
-// recognises: go knows what they consist of, and keeps what it found.
+// vet runs go vet with this binary as its tool; main recognizes that call. The go
+// command finds the packages' files and caches the results.
 func (p *program) vet(c *cobra.Command, args []string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -137,15 +137,15 @@ func (p *program) verify(c *cobra.Command, args []string) error {
 		return err
 	}
 	if len(sites) == 0 {
-		return &bareError{args[0]}
+		return &notWovenError{args[0]}
 	}
 	return p.print(sites)
 }
 
-// eject writes files only if all of them can be.
+// eject converts all files before it writes the first one.
 func (p *program) eject(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return p.misuse(c, p.say(i18n.FileLack), "")
+		return p.misuse(c, p.say(i18n.FileMissing), "")
 	}
 	texts := make([][]byte, len(args))
 	for i, file := range args {
@@ -164,13 +164,13 @@ func (p *program) eject(c *cobra.Command, args []string) error {
 
 func (p *program) oneFile(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return p.misuse(c, p.say(i18n.FileLack), "")
+		return p.misuse(c, p.say(i18n.FileMissing), "")
 	}
 	return p.noArgs(c, args[1:])
 }
 
-// standing stands between the go command and one of its tools.
-func (p *program) standing(do func([]string) error) func(*cobra.Command, []string) error {
+// toolexec runs do in place of a Go tool.
+func (p *program) toolexec(do func([]string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		if asksHelp(args) {
 			p.help(c)
@@ -180,19 +180,19 @@ func (p *program) standing(do func([]string) error) func(*cobra.Command, []strin
 	}
 }
 
-// reportWeaving says what went wrong with a build, if that is what it is.
+// reportWeaving prints the errors of the weaving commands, and returns their exit code.
 func (p *program) reportWeaving(err error) (code int, known bool) {
 	var exit *exec.ExitError
 	var mistakes weave.Errors
-	var bare *bareError
+	var unwoven *notWovenError
 	switch {
-	case errors.As(err, &exit): // the go command, which has told
+	case errors.As(err, &exit): // the go command has printed its error
 		return max(exit.ExitCode(), exitError), true
-	case errors.As(err, &mistakes): // as a compiler does, for editors
+	case errors.As(err, &mistakes): // in the format of a compiler, for editors
 		fmt.Fprintln(p.stderr, mistakes)
 		return exitError, true
-	case errors.As(err, &bare):
-		p.complain(p.say(i18n.NotWoven, bare.file), p.say(i18n.WeaveHint))
+	case errors.As(err, &unwoven):
+		p.printError(p.say(i18n.NotWoven, unwoven.file), p.say(i18n.WeaveHint))
 		return exitVerdict, true
 	}
 	return 0, false

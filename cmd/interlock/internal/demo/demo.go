@@ -1,6 +1,6 @@
-// Package demo shows what a lock is for: the same storm of clicks on one
-// counter, without a lock and with one, as pictures. And what a guard is for: one
-// order that is submitted many times at once.
+// Package demo shows the effect of locks and guards. Many goroutines click one counter,
+// without and with a lock, and one order is submitted many times, without and with a
+// guard. Charts and a verdict show the results.
 package demo
 
 import (
@@ -16,63 +16,63 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Demo is what to show, and how.
+// A Demo sets the size of the demo and the form of its output.
 type Demo struct {
 	Clicks int
 	Hold   time.Duration
 	Key    string
 
-	Out      io.Writer // what was asked for
-	Chatter  io.Writer // what was not
+	Out      io.Writer // for the results
+	Notes    io.Writer // for hints
 	Language i18n.Language
-	Paint    chart.Paint
+	Color    chart.Color
 	Width    int
 
-	act int
+	section int // number of the last heading
 }
 
-// A Stage is an engine to show.
-type Stage struct {
+// A Target is an engine to run the demo on.
+type Target struct {
 	Name   string
-	Engine engine.Engine // nil for the embedded one
+	Engine engine.Engine // nil: the embedded engine
 }
 
-// ErrVerdict means that a storm with a lock was not one at a time, or that an order
-// with a guard was not placed once.
+// ErrVerdict means that a lock had two holders at once, or that a guarded order was not
+// placed exactly once.
 var ErrVerdict = errors.New("verdict failed")
 
-// An InterruptedError means that the demo ended before it was through.
+// An InterruptedError means that the context ended before the demo did.
 type InterruptedError struct {
-	Left int // locks that may not have been given back
-	Err  error
+	Unreleased int // locks that may still be held
+	Err        error
 }
 
 // Error implements error.
 func (e *InterruptedError) Error() string { return "interrupted: " + e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// Run shows the storm without a lock, and then with one on each stage; and then, on
-// each stage, the order.
-func (d *Demo) Run(ctx context.Context, stages ...Stage) error {
-	d.announce(len(stages))
-	if err := d.print(d.Paint.Bold("interlock demo") + "\n" + d.intro() + "\n"); err != nil {
+// Run runs the storm without a lock and then with a lock on each target. Then it submits
+// the order on each target.
+func (d *Demo) Run(ctx context.Context, targets ...Target) error {
+	d.announce(len(targets))
+	if err := d.print(d.Color.Bold("interlock demo") + "\n" + d.intro() + "\n"); err != nil {
 		return err
 	}
-	if err := d.unlocked(ctx); err != nil {
+	if err := d.runUnlocked(ctx); err != nil {
 		return err
 	}
 	failed := false
-	for _, stage := range stages {
-		v, err := d.locked(ctx, stage)
+	for _, target := range targets {
+		v, err := d.runLocked(ctx, target)
 		if err != nil {
 			return err
 		}
 		failed = failed || !v.OK()
 	}
-	for _, stage := range stages {
-		once, err := d.ordered(ctx, stage)
+	for _, target := range targets {
+		once, err := d.runOrder(ctx, target)
 		if err != nil {
 			return err
 		}
@@ -84,63 +84,62 @@ func (d *Demo) Run(ctx context.Context, stages ...Stage) error {
 	return nil
 }
 
-// patience is how long people watch nothing happen without a word.
-const patience = 3 * time.Second
+// announceAfter is the duration above which a demo announces how long it takes.
+const announceAfter = 3 * time.Second
 
-// announce warns of a demo that takes its time.
-func (d *Demo) announce(stages int) {
-	if long := time.Duration((d.Clicks+2)*stages) * d.Hold; long > patience {
-		fmt.Fprintln(d.Chatter, d.Paint.Dim(d.say(i18n.Long, chart.Duration(long.Round(time.Second)))))
+// announce prints how long the demo takes, if that is long.
+func (d *Demo) announce(targets int) {
+	if long := time.Duration((d.Clicks+2)*targets) * d.Hold; long > announceAfter {
+		fmt.Fprintln(d.Notes, d.Color.Dim(d.say(i18n.TakesLong, chart.Duration(long.Round(time.Second)))))
 	}
 }
 
-// unlocked is the first act.
-func (d *Demo) unlocked(ctx context.Context) error {
+// runUnlocked runs the storm without a lock.
+func (d *Demo) runUnlocked(ctx context.Context) error {
 	s := &Storm{Clicks: d.Clicks, Hold: d.Hold, Key: d.Key}
 	if err := s.Run(ctx); err != nil {
-		return d.ended(ctx, err, 0)
+		return interrupted(ctx, err, 0)
 	}
-	all := spans(s.Events())
-	crowd := most(all)
-	chart := chart.Chart{Width: d.Width, Rows: 6, Paint: d.Paint, Alarm: crowd > 1}
-	return d.print(d.heading(d.say(i18n.Unlocked)) + chart.Draw(all) + "\n" + d.list([]finding{
+	peak := MaxHolders(s.Events())
+	chart := chart.Chart{Width: d.Width, Rows: 6, Color: d.Color, Alarm: peak > 1}
+	return d.print(d.heading(d.say(i18n.Unlocked)) + chart.Draw(timeline(s.Events())) + "\n" + d.list([]finding{
 		counted(d.Language, s.Counter(), d.Clicks),
-		{judged(crowd <= 1), i18n.AtOnce, d.say(i18n.AtOnceMost, crowd)},
+		{judged(peak <= 1), i18n.AtOnce, d.say(i18n.AtOnceMost, peak)},
 	}))
 }
 
-// locked is one of the other acts.
-func (d *Demo) locked(ctx context.Context, stage Stage) (Verdict, error) {
-	e := watch(stage.Engine)
-	client := interlock.New(e)
-	s := &Storm{Clicks: d.Clicks, Hold: d.Hold, Key: d.Key, Lock: client.Mutex(d.Key)}
-	err := s.Run(ctx)
-	goodbye(ctx, client)
-	if err != nil {
-		return Verdict{}, d.ended(ctx, err, e.left())
+// runLocked runs the storm with a lock on a target.
+func (d *Demo) runLocked(ctx context.Context, target Target) (Verdict, error) {
+	s := &LockedStorm{
+		Storm:  Storm{Clicks: d.Clicks, Hold: d.Hold, Key: d.Key},
+		Engine: target.Engine,
+		Locker: func(client *interlock.Client) interlock.Locker { return client.Mutex(d.Key) },
 	}
-	v := Judge(s, client.Stats())
-	chart := chart.Chart{Width: d.Width, Rows: 24, Paint: d.Paint, Alarm: !v.OK()}
+	v, err := s.Run(ctx)
+	if err != nil {
+		return v, err
+	}
+	chart := chart.Chart{Width: d.Width, Rows: 24, Color: d.Color, Alarm: !v.OK()}
 	legend := d.say(i18n.LegendOne)
 	if each := chart.Each(d.Clicks); each > 1 {
 		legend = d.say(i18n.Legend, each)
 	}
-	return v, d.print(d.heading(d.say(i18n.Locked, stage.Name)) + chart.Draw(spans(s.Events())) + d.Paint.Dim(legend) + "\n\n" +
+	return v, d.print(d.heading(d.say(i18n.Locked, target.Name)) + chart.Draw(s.Timeline()) + d.Color.Dim(legend) + "\n\n" +
 		d.list(v.findings(d.Language)) + "\n" + d.conclusion(v))
 }
 
-// goodbye ends a client that nobody uses any more. It is bounded, since whoever
-// pressed Ctrl-C will not wait for long.
-func goodbye(ctx context.Context, client *interlock.Client) {
+// closeClient closes a client within 3 s, even after ctx has ended. It does not take
+// longer, because the user may have pressed Ctrl-C.
+func closeClient(ctx context.Context, client *interlock.Client) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	_ = client.Close(ctx) // what it could not give back is known to who watches
+	_ = client.Close(ctx) // the tracking engine counts unreleased locks
 }
 
-// ended tells an interruption from a failure.
-func (d *Demo) ended(ctx context.Context, err error, left int) error {
+// interrupted wraps err in an InterruptedError if ctx has ended.
+func interrupted(ctx context.Context, err error, unreleased int) error {
 	if ctx.Err() != nil {
-		return &InterruptedError{Left: left, Err: err}
+		return &InterruptedError{Unreleased: unreleased, Err: err}
 	}
 	return err
 }

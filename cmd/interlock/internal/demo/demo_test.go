@@ -18,10 +18,10 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
-var update = flag.Bool("update", false, "write what is shown to testdata")
+var update = flag.Bool("update", false, "update the golden files")
 
-// In virtual time the whole demo is the same every time.
-func TestRunShowsTheSameInBothLanguages(t *testing.T) {
+// In virtual time the output of the demo is deterministic.
+func TestRunMatchesTheGoldenFiles(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		language i18n.Language
@@ -32,14 +32,14 @@ func TestRunShowsTheSameInBothLanguages(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var out, chatter bytes.Buffer
+				var out, notes bytes.Buffer
 				show := demo.Demo{Clicks: 100, Hold: 3 * time.Millisecond, Key: "demo:1",
-					Out: &out, Chatter: &chatter, Language: c.language, Width: 80}
-				if err := show.Run(t.Context(), demo.Stage{Name: c.engine}); err != nil {
+					Out: &out, Notes: &notes, Language: c.language, Width: 80}
+				if err := show.Run(t.Context(), demo.Target{Name: c.engine}); err != nil {
 					t.Fatal(err)
 				}
-				if chatter.Len() > 0 {
-					t.Errorf("it says %q about a demo that is over at once", &chatter)
+				if notes.Len() > 0 {
+					t.Errorf("a short demo prints the note %q", &notes)
 				}
 				golden(t, filepath.Join("testdata", c.name+".txt"), out.String())
 			})
@@ -59,19 +59,19 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("it shows\n%s, want what is in %s\n%s", got, name, want)
+		t.Errorf("the output is\n%s, want %s\n%s", got, name, want)
 	}
 }
 
-func TestRunAnnouncesWhatTakesLong(t *testing.T) {
+func TestRunAnnouncesALongDemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var chatter bytes.Buffer
-		show := demo.Demo{Clicks: 100, Hold: 100 * time.Millisecond, Key: "demo:1", Out: io.Discard, Chatter: &chatter, Width: 80}
-		if err := show.Run(t.Context(), demo.Stage{}); err != nil {
+		var notes bytes.Buffer
+		show := demo.Demo{Clicks: 100, Hold: 100 * time.Millisecond, Key: "demo:1", Out: io.Discard, Notes: &notes, Width: 80}
+		if err := show.Run(t.Context(), demo.Target{}); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := chatter.String(), "this takes about 10 s; Ctrl-C ends it\n"; got != want {
-			t.Errorf("it says %q, want %q", got, want)
+		if got, want := notes.String(), "this takes about 10 s; Ctrl-C stops it\n"; got != want {
+			t.Errorf("the note is %q, want %q", got, want)
 		}
 	})
 }
@@ -82,23 +82,23 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		after time.Duration
 	}{
 		{"without a lock", 50 * time.Millisecond},
-		{"with one", 250 * time.Millisecond},
-		{"in the middle of an order", 10*time.Second + 250*time.Millisecond},
+		{"with a lock", 250 * time.Millisecond},
+		{"during an order", 10*time.Second + 250*time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.after)
 				defer cancel()
 				e := memory.New()
-				show := demo.Demo{Clicks: 100, Hold: 100 * time.Millisecond, Key: "demo:1", Out: io.Discard, Chatter: io.Discard, Width: 80}
+				show := demo.Demo{Clicks: 100, Hold: 100 * time.Millisecond, Key: "demo:1", Out: io.Discard, Notes: io.Discard, Width: 80}
 				began := time.Now()
-				err := show.Run(ctx, demo.Stage{Engine: e})
+				err := show.Run(ctx, demo.Target{Engine: e})
 				var stopped *demo.InterruptedError
-				if !errors.As(err, &stopped) || stopped.Left != 0 || !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("it ends with %v, want an interruption that left nothing", err)
+				if !errors.As(err, &stopped) || stopped.Unreleased != 0 || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the error is %v, want an InterruptedError without unreleased locks", err)
 				}
 				if late := time.Since(began) - c.after; late != 0 {
-					t.Errorf("it took another %v", late)
+					t.Errorf("Run returned %v after its context ended", late)
 				}
 				if _, hold, err := interlock.New(e).Mutex("demo:1").TryLock(t.Context()); err != nil {
 					t.Errorf("the lock is not free: %v", err)

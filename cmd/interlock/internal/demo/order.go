@@ -13,8 +13,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// An Order is one that is submitted many times at once, by somebody who clicks
-// and clients that try again.
+// An Order is submitted many times at once, as by double clicks and client retries.
 type Order struct {
 	Submissions int
 	Hold        time.Duration // how long it takes to place it
@@ -22,23 +21,23 @@ type Order struct {
 	placed, answered atomic.Int64
 }
 
-// Naive submits the order the way it is often written: look whether it is there,
-// and place it if it is not.
+// Naive submits the order with a race: it checks whether the order exists, and places it
+// if not.
 func (o *Order) Naive(ctx context.Context) error {
-	var there atomic.Bool
+	var exists atomic.Bool
 	return o.submit(ctx, func(ctx context.Context) error {
-		if there.Load() {
+		if exists.Load() {
 			return nil
 		}
 		_, err := o.place(ctx)
-		there.Store(true)
+		exists.Store(true)
 		return err
 	})
 }
 
-// Guarded submits the order through g. Everybody gets the one that was placed.
+// Guarded submits the order through g. All submissions get the same order.
 func (o *Order) Guarded(ctx context.Context, g *guard.Guard[int64]) error {
-	key := guard.Of("demo", rand.Text()) // new in every run: results are kept
+	key := guard.Of("demo", rand.Text()) // new in every run, because results are stored
 	return o.submit(ctx, func(ctx context.Context) error {
 		number, err := g.Do(ctx, key, o.place)
 		if err == nil && number == 1 {
@@ -48,7 +47,7 @@ func (o *Order) Guarded(ctx context.Context, g *guard.Guard[int64]) error {
 	})
 }
 
-// place is what must happen once. It returns the order's number.
+// place places the order and returns its number. It must run once.
 func (o *Order) place(ctx context.Context) (int64, error) {
 	work := time.NewTimer(o.Hold)
 	defer work.Stop()
@@ -60,7 +59,7 @@ func (o *Order) place(ctx context.Context) (int64, error) {
 	}
 }
 
-// submit lets everybody submit at once, and waits. It returns the first error.
+// submit runs all submissions at once and waits for them. It returns the first error.
 func (o *Order) submit(ctx context.Context, one func(context.Context) error) error {
 	var (
 		start = make(chan struct{})
@@ -87,39 +86,39 @@ func (o *Order) submit(ctx context.Context, one func(context.Context) error) err
 	return nil
 }
 
-// patient is the policy of the demo's guard: whoever comes too late waits for the
-// order that is being placed. It is forgotten soon, since nobody will ask again.
-func patient(hold time.Duration) guard.Policy {
+// orderPolicy makes duplicate submissions wait for the first one. Records expire soon,
+// because each run has a new key.
+func orderPolicy(hold time.Duration) guard.Policy {
 	return guard.Policy{Name: "demo", OnDuplicate: guard.Wait, Wait: hold + time.Minute, Retain: time.Second, MaxHold: hold + time.Minute}
 }
 
-// ordered is an act in which one order is submitted many times.
-func (d *Demo) ordered(ctx context.Context, stage Stage) (ok bool, err error) {
+// runOrder submits an order many times, without and with a guard on a target.
+func (d *Demo) runOrder(ctx context.Context, target Target) (ok bool, err error) {
 	naive := &Order{Submissions: d.Clicks, Hold: d.Hold}
 	if err := naive.Naive(ctx); err != nil {
-		return false, d.ended(ctx, err, 0)
+		return false, interrupted(ctx, err, 0)
 	}
-	client := interlock.New(stage.Engine)
-	g, err := guard.New[int64](client, patient(d.Hold))
+	client := interlock.New(target.Engine)
+	g, err := guard.New[int64](client, orderPolicy(d.Hold))
 	if err != nil {
 		return false, err
 	}
 	once := &Order{Submissions: d.Clicks, Hold: d.Hold}
 	err = once.Guarded(ctx, g)
-	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	err = errors.Join(err, g.Close(bye))
-	goodbye(ctx, client)
+	err = errors.Join(err, g.Close(closing))
+	closeClient(ctx, client)
 	if err != nil {
-		return false, d.ended(ctx, err, 0)
+		return false, interrupted(ctx, err, 0)
 	}
 	ok = once.placed.Load() == 1 && once.answered.Load() == int64(d.Clicks)
-	verdict := d.Paint.Good(d.say(i18n.OncePassed))
+	verdict := d.Color.Good(d.say(i18n.OncePassed))
 	if !ok {
-		verdict = d.Paint.Bad(d.say(i18n.OnceBroken))
+		verdict = d.Color.Bad(d.say(i18n.OnceBroken))
 	}
-	return ok, d.print(d.heading(d.say(i18n.Ordered, d.Clicks, stage.Name)) + d.list([]finding{
-		{judged(naive.placed.Load() == 1), i18n.LookedFirst, d.say(i18n.OrdersPlaced, naive.placed.Load())},
+	return ok, d.print(d.heading(d.say(i18n.Ordered, d.Clicks, target.Name)) + d.list([]finding{
+		{judged(naive.placed.Load() == 1), i18n.CheckFirst, d.say(i18n.OrdersPlaced, naive.placed.Load())},
 		{judged(once.placed.Load() == 1), i18n.WithGuard, d.say(i18n.OrdersPlaced, once.placed.Load())},
 		{judged(once.answered.Load() == int64(d.Clicks)), i18n.Answered, d.say(i18n.AnsweredSame, once.answered.Load(), d.Clicks)},
 		{figure, i18n.Engine, d.say(i18n.EngineClaims, g.Stats().Asked, g.Stats().Coalesced)},

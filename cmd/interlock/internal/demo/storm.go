@@ -12,25 +12,24 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
-// A Storm is many goroutines that click on one counter at once.
+// A Storm runs many goroutines that click one counter at once.
 type Storm struct {
 	Clicks int
-	Hold   time.Duration // how long each works between reading and writing
+	Hold   time.Duration // how long each goroutine works between read and write
 
-	// Lock is what they wait for, named Key in the history. Without one nobody
-	// waits.
+	// Lock is the lock of the counter; nil: no lock. The history contains it as Key.
 	Lock interlock.Locker
 	Key  string
 
-	// Shared says that the lock is one that many may hold at a time, to read.
+	// Shared marks a read lock, which several goroutines may hold at once.
 	Shared bool
 
 	counter, refused atomic.Int64
 	log              history.Log
 }
 
-// Run lets everybody click once, and returns when all have. It stops at the
-// first error, which is ctx's if that ended.
+// Run lets every goroutine click once and waits for them. It stops at the first error,
+// or with the cause of ctx.
 func (s *Storm) Run(ctx context.Context) error {
 	all, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -56,45 +55,45 @@ func (s *Storm) Run(ctx context.Context) error {
 	return context.Cause(all)
 }
 
-// Counter returns how many clicks have been counted.
+// Counter returns the value of the counter.
 func (s *Storm) Counter() int { return int(s.counter.Load()) }
 
-// Refused returns how many did not get the lock in time.
+// Refused returns how many goroutines did not acquire the lock in time.
 func (s *Storm) Refused() int { return int(s.refused.Load()) }
 
-// Events returns what happened.
+// Events returns the history.
 func (s *Storm) Events() []history.Event { return s.log.Events() }
 
-// click is one goroutine's turn. A lock that was lost is no error of the storm:
-// the verdict is about it.
+// click acquires the lock and clicks once. A lost lock is not an error here: the verdict
+// counts it.
 func (s *Storm) click(ctx context.Context, who string) error {
-	s.note(history.Ask, who, 0)
+	s.record(history.Ask, who, 0)
 	var fence uint64
 	if s.Lock != nil {
 		inner, hold, err := s.Lock.Lock(ctx)
 		if err != nil {
-			s.note(history.Stop, who, 0)
-			if errors.Is(err, interlock.ErrContended) && ctx.Err() == nil { // it waits for so long and no longer
+			s.record(history.Stop, who, 0)
+			if errors.Is(err, interlock.ErrContended) && ctx.Err() == nil { // Wait has passed
 				s.refused.Add(1)
 				return nil
 			}
 			return err
 		}
-		defer hold.Unlock() //nolint:errcheck // what became of it is in the client's Stats
+		defer hold.Unlock() //nolint:errcheck // the client's Stats count lost locks
 		ctx, fence = inner, hold.Fence()
 	}
-	s.note(history.Enter, who, fence)
+	s.record(history.Enter, who, fence)
 	err := s.count(ctx)
 	if errors.Is(err, interlock.ErrLost) {
-		s.note(history.Lost, who, 0)
+		s.record(history.Lost, who, 0)
 		return nil
 	}
-	s.note(history.Leave, who, 0)
+	s.record(history.Leave, who, 0)
 	return err
 }
 
-// count is what needs a lock: it writes what it read some time ago. The atomics
-// keep the race detector's peace, and no click.
+// count increments the counter in two steps, so that clicks are lost without a lock. The
+// atomics only keep the race detector quiet.
 func (s *Storm) count(ctx context.Context) error {
 	n := s.counter.Load()
 	work := time.NewTimer(s.Hold)
@@ -108,6 +107,6 @@ func (s *Storm) count(ctx context.Context) error {
 	return nil
 }
 
-func (s *Storm) note(kind history.Kind, who string, fence uint64) {
-	s.log.Add(history.Event{Kind: kind, Key: s.Key, Who: who, Fence: fence, Shared: s.Shared})
+func (s *Storm) record(kind history.Kind, who string, fence uint64) {
+	s.log.Add(history.Event{Kind: kind, Key: s.Key, Actor: who, Fence: fence, Shared: s.Shared})
 }

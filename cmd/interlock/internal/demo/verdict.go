@@ -7,18 +7,18 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
-// A finding is one line of a verdict.
+// A finding is a line of a verdict.
 type finding struct {
 	mark mark
 	name i18n.Text
 	text string
 }
 
-// A mark says what a finding means.
+// A mark tells whether a finding is good, bad, or only a figure.
 type mark int
 
 const (
-	figure mark = iota // nothing that could be wrong
+	figure mark = iota
 	right
 	wrong
 )
@@ -30,25 +30,25 @@ func judged(ok bool) mark {
 	return wrong
 }
 
-// A Verdict is what became of a storm with a lock.
+// A Verdict is the result of a storm with a lock.
 type Verdict struct {
 	Clicks, Counter int
 	Report          history.Report
 	Stats           interlock.Stats
 }
 
-// Judge looks at a storm that is over, and at the client that made its lock.
+// Judge checks the history of a finished storm.
 func Judge(s *Storm, stats interlock.Stats) Verdict {
 	return Verdict{Clicks: s.Clicks, Counter: s.Counter(), Report: history.Check(s.Events()), Stats: stats}
 }
 
-// OK reports whether it was one at a time throughout, and nobody was left out.
+// OK reports whether every goroutine acquired the lock, none at the same time as another.
 func (v Verdict) OK() bool {
 	return v.Report.Err() == nil && v.Report.Asks == v.Clicks && v.Report.Grants == v.Clicks &&
 		v.Counter == v.Clicks && v.lost() == 0
 }
 
-// lost counts what the holders noticed and what only the engine did.
+// lost counts the lost locks that holders noticed and those that only the engine did.
 func (v Verdict) lost() int { return max(v.Report.Lost, int(v.Stats.Lost)) }
 
 func (v Verdict) findings(l i18n.Language) []finding {
@@ -67,18 +67,12 @@ func (v Verdict) findings(l i18n.Language) []finding {
 	)
 }
 
-// rule tells how often a rule of the checker was violated.
+// rule returns a finding about the violations of a rule.
 func (v Verdict) rule(r history.Rule, name i18n.Text, fine string, some i18n.Text, l i18n.Language) finding {
-	n := 0
-	for _, violation := range v.Report.Violations {
-		if violation.Rule == r {
-			n++
-		}
+	if n := Violations(v.Report, r); n > 0 {
+		return finding{wrong, name, l.Say(some, n)}
 	}
-	if n == 0 {
-		return finding{right, name, fine}
-	}
-	return finding{wrong, name, l.Say(some, n)}
+	return finding{right, name, fine}
 }
 
 // counted compares the counter with the clicks.

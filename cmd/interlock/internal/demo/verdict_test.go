@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
-// forgetful is an engine that no longer knows who held a lock.
+// forgetful is an engine that has lost every lock by the time of its release.
 type forgetful struct{ engine.Engine }
 
 func (f forgetful) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
@@ -27,7 +27,7 @@ func (f forgetful) Release(ctx context.Context, r engine.Request) (engine.Releas
 	return p, err
 }
 
-// monotonous is an engine whose fences are all the same.
+// monotonous is an engine whose fences are all equal.
 type monotonous struct{ engine.Engine }
 
 func (m monotonous) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
@@ -36,26 +36,26 @@ func (m monotonous) Acquire(ctx context.Context, r engine.Request) (engine.Grant
 	return g, err
 }
 
-func TestACarelessEngineIsFoundOut(t *testing.T) {
+func TestTheVerdictDetectsAFaultyEngine(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		over func(engine.Engine) engine.Engine
 		want string
 	}{
-		{"locks are lost", func(e engine.Engine) engine.Engine { return forgetful{e} }, "✗ lost      locks that ended before they were given up: 2"},
-		{"fences stay", func(e engine.Engine) engine.Engine { return monotonous{e} }, "✗ fences    1 times one did not rise"},
+		{"lost locks", func(e engine.Engine) engine.Engine { return forgetful{e} }, "✗ lost      locks lost before their release: 2"},
+		{"equal fences", func(e engine.Engine) engine.Engine { return monotonous{e} }, "✗ fences    1 times a fence did not rise"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				show := demo.Demo{Clicks: 10, Hold: time.Millisecond, Key: "demo:1", Out: &out, Chatter: io.Discard, Width: 60}
-				err := show.Run(t.Context(), demo.Stage{Engine: c.over(memory.New())})
+				show := demo.Demo{Clicks: 10, Hold: time.Millisecond, Key: "demo:1", Out: &out, Notes: io.Discard, Width: 60}
+				err := show.Run(t.Context(), demo.Target{Engine: c.over(memory.New())})
 				if !errors.Is(err, demo.ErrVerdict) {
-					t.Errorf("it ends with %v, want ErrVerdict", err)
+					t.Errorf("the error is %v, want ErrVerdict", err)
 				}
-				for _, want := range []string{c.want, "verdict: NOT one at a time"} {
+				for _, want := range []string{c.want, "verdict: NOT one holder at a time"} {
 					if !strings.Contains(out.String(), want) {
-						t.Errorf("it does not say %q in\n%s", want, &out)
+						t.Errorf("the output lacks %q:\n%s", want, &out)
 					}
 				}
 			})
@@ -63,7 +63,7 @@ func TestACarelessEngineIsFoundOut(t *testing.T) {
 	}
 }
 
-// everybody is a lock that excludes nobody: each gets one of its own.
+// everybody is a lock without exclusion: each Lock uses a new key.
 type everybody struct {
 	*interlock.Mutex
 	client *interlock.Client
@@ -74,7 +74,7 @@ func (l *everybody) Lock(ctx context.Context) (context.Context, *interlock.Hold,
 	return l.client.Mutex("own:" + strconv.FormatInt(l.n.Add(1), 10)).Lock(ctx)
 }
 
-func TestALockThatExcludesNobodyIsFoundOut(t *testing.T) {
+func TestTheVerdictDetectsALockWithoutExclusion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		storm := &demo.Storm{Clicks: 10, Hold: time.Millisecond, Key: "demo:1", Lock: &everybody{client: interlock.New(nil)}}
 		if err := storm.Run(t.Context()); err != nil {
@@ -82,12 +82,12 @@ func TestALockThatExcludesNobodyIsFoundOut(t *testing.T) {
 		}
 		v := demo.Judge(storm, interlock.Stats{})
 		if v.OK() || v.Counter != 1 || !strings.Contains(v.Report.String(), "two holds overlap") {
-			t.Errorf("ten inside at once are fine: %v; the counter is %d, the report\n%v", v.OK(), v.Counter, v.Report)
+			t.Errorf("with ten holders at once, OK is %v, the counter %d, the report\n%v", v.OK(), v.Counter, v.Report)
 		}
 	})
 }
 
-func TestALockLostInTheMiddleOfTheWorkEndsTheWork(t *testing.T) {
+func TestALostLockCancelsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := interlock.New(nil)
 		storm := &demo.Storm{Clicks: 2, Hold: time.Second, Key: "demo:1", Lock: client.Mutex("demo:1", interlock.Lease(100*time.Millisecond))}
@@ -96,7 +96,7 @@ func TestALockLostInTheMiddleOfTheWorkEndsTheWork(t *testing.T) {
 		}
 		v := demo.Judge(storm, client.Stats())
 		if v.OK() || v.Report.Lost != 2 || v.Counter != 0 {
-			t.Errorf("two lost locks are fine: %v; the counter is %d, the report\n%v", v.OK(), v.Counter, v.Report)
+			t.Errorf("with two lost locks, OK is %v, the counter %d, the report\n%v", v.OK(), v.Counter, v.Report)
 		}
 	})
 }

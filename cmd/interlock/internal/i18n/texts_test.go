@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestTexts reads the source, since package variables cannot be listed.
+// TestTexts parses the source, because package variables cannot be enumerated.
 func TestTexts(t *testing.T) {
 	texts := 0
 	files, err := filepath.Glob("texts*.go")
@@ -30,18 +30,18 @@ func TestTexts(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool { return inspect(t, n, &texts) })
 	}
 	if texts < 50 {
-		t.Errorf("found %d texts: this test does not see what it should", texts)
+		t.Errorf("found only %d texts; the test does not find them all", texts)
 	}
 }
 
-// inspect looks at a text, or on.
+// inspect checks a text, and reports whether to descend further.
 func inspect(t *testing.T, n ast.Node, texts *int) (further bool) {
 	spec, ok := n.(*ast.ValueSpec)
 	if !ok {
 		return true
 	}
 	if _, many := spec.Values[0].(*ast.CompositeLit).Type.(*ast.MapType); many {
-		return false // of words that take nothing
+		return false // maps have texts without arguments
 	}
 	*texts++
 	name, forms := spec.Names[0].Name, spec.Values[0].(*ast.CompositeLit).Elts
@@ -51,7 +51,7 @@ func inspect(t *testing.T, n ast.Node, texts *int) (further bool) {
 	}
 	en, zh := literal(t, forms[0]), literal(t, forms[1])
 	if en == "" || zh == "" {
-		t.Errorf("%s lacks a form", name)
+		t.Errorf("%s is empty in one language", name)
 	}
 	if a, b := verbs(en), verbs(zh); !slices.Equal(a, b) {
 		t.Errorf("%s takes %q in English and %q in Chinese", name, a, b)
@@ -61,7 +61,7 @@ func inspect(t *testing.T, n ast.Node, texts *int) (further bool) {
 
 func literal(t *testing.T, e ast.Expr) string {
 	t.Helper()
-	if sum, ok := e.(*ast.BinaryExpr); ok { // of parts: some have a backquote in them
+	if sum, ok := e.(*ast.BinaryExpr); ok { // concatenated strings
 		return literal(t, sum.X) + literal(t, sum.Y)
 	}
 	s, err := strconv.Unquote(e.(*ast.BasicLit).Value)
@@ -73,7 +73,7 @@ func literal(t *testing.T, e ast.Expr) string {
 
 var verb = regexp.MustCompile(`%(?:\[(\d+)\])?([a-z])`)
 
-// verbs returns what becomes of each argument, in the order of the arguments.
+// verbs returns the formatting verb of each argument, in the order of the arguments.
 func verbs(form string) []string {
 	all := make(map[int]string)
 	next := 1

@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// Width returns how many columns of a terminal a text takes: two for a Chinese
-// character, for the punctuation that goes with it and for a picture, none for a
-// mark on the letter before it, and one for anything else.
+// Width returns the number of terminal columns of a text: two for Chinese characters and
+// punctuation and for emoji, none for combining marks, and one for the rest.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -21,16 +20,15 @@ func Width(s string) int {
 	return n
 }
 
-// Pad fills a text with spaces up to a width.
+// Pad appends spaces up to a width.
 func Pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-Width(s)))
 }
 
-// wide is the part of Unicode's East Asian Width W and F that Chinese and its
-// neighbours are written in, and pictures.
+// wide contains the East Asian and emoji ranges of Unicode's East Asian Width W and F.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
-		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, // the letters of hangul
+		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, // hangul letters
 		{Lo: 0x231a, Hi: 0x231b, Stride: 1}, // watch and hourglass
 		{Lo: 0x23e9, Hi: 0x23ec, Stride: 1},
 		{Lo: 0x23f0, Hi: 0x23f3, Stride: 3},

@@ -8,28 +8,28 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
 )
 
-// often is how often progress is told.
-const often = 100 * time.Millisecond
+// progressInterval is the time between two progress reports.
+const progressInterval = 100 * time.Millisecond
 
-// Contenders are goroutines that want one lock.
+// Contenders are goroutines that contend for one lock.
 type Contenders struct {
-	demo.Contest
+	demo.LockedStorm
 	Progress func(done int) // may be nil
 }
 
-// Run lets them contend.
+// Run runs them until all have acquired the lock or were refused.
 func (c *Contenders) Run(ctx context.Context) (*Result, error) {
 	began := time.Now()
-	stop := tell(c.Progress, func() int { return c.Counter() + c.Refused() })
-	v, err := c.Contest.Run(ctx)
+	stop := reportProgress(c.Progress, func() int { return c.Counter() + c.Refused() })
+	v, err := c.LockedStorm.Run(ctx)
 	stop()
 	if err != nil {
 		return nil, err
 	}
 	events := c.Events()
-	r := &Result{Spans: c.Spans(), Figures: []Figure{
+	r := &Result{Spans: c.Timeline(), Figures: []Figure{
 		count("n", c.Clicks), count("executed", v.Report.Grants), count("refused", c.Refused()), count("lost", max(v.Report.Lost, int(v.Stats.Lost))),
-		count("max-holders", demo.MostInside(events)), count("violations", len(v.Report.Violations)),
+		count("max-holders", demo.MaxHolders(events)), count("violations", len(v.Report.Violations)),
 		span("p50", v.Report.WaitP50), span("p99", v.Report.WaitP99), span("elapsed", time.Since(began)),
 	}}
 	for _, violation := range v.Report.Violations {
@@ -38,15 +38,15 @@ func (c *Contenders) Run(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
-// tell reports how many are done, now and then, until stop is called.
-func tell(progress func(int), done func() int) (stop func()) {
+// reportProgress calls progress at intervals, until stop is called.
+func reportProgress(progress func(int), done func() int) (stop func()) {
 	if progress == nil {
 		return func() {}
 	}
 	end := make(chan struct{})
-	var told sync.WaitGroup
-	told.Go(func() { // waited for by stop
-		tick := time.NewTicker(often)
+	var reporter sync.WaitGroup
+	reporter.Go(func() { // waited for by stop
+		tick := time.NewTicker(progressInterval)
 		defer tick.Stop()
 		for {
 			select {
@@ -59,6 +59,6 @@ func tell(progress func(int), done func() int) (stop func()) {
 	})
 	return func() {
 		close(end)
-		told.Wait()
+		reporter.Wait()
 	}
 }

@@ -19,68 +19,68 @@ import (
 	"time"
 )
 
-// Each is an idempotency key that stands for a new one for each request.
+// Each, as the idempotency key, gives every request a new key.
 const Each = "each"
 
-// ErrElsewhere means that a URL leads away from this machine. A storm at somebody
-// else's server is an attack, whatever it is meant to be.
-var ErrElsewhere = errors.New("only this machine may be stormed: a URL on localhost, 127.0.0.1 or [::1]")
+// ErrNotLocal means that a URL is not on this machine. A load test on the server of
+// another party is an attack.
+var ErrNotLocal = errors.New("the URL is not on this machine: use localhost, 127.0.0.1 or [::1]")
 
-// Requests are sent to one URL at once.
+// Requests are sent to one URL at the same time.
 type Requests struct {
 	URL    string
 	Method string
 	Body   string
-	Key    string // the Idempotency-Key of all; [Each] for one each, empty for none
+	Key    string // the Idempotency-Key of all requests, [Each], or empty for none
 	N      int
 
 	Progress func(done int) // may be nil
 
-	done  atomic.Int64
-	mu    sync.Mutex
-	tally tally
+	done   atomic.Int64
+	mu     sync.Mutex
+	counts responseCounts
 }
 
-// A tally is what came back.
-type tally struct {
+// responseCounts counts the responses.
+type responseCounts struct {
 	executed, replayed, refused, errors int
-	answers                             map[[sha256.Size]byte]bool // of those that succeeded
+	answers                             map[[sha256.Size]byte]bool // hashes of successful responses
 	statuses                            map[int]int
 	problems                            map[string]int
 	took                                []time.Duration
 	first                               error
 }
 
-// mostAnswer is how much of an answer is read.
-const mostAnswer = 1 << 20
+// maxAnswer limits how much of a response is read.
+const maxAnswer = 1 << 20
 
-// CheckURL refuses what cannot be stormed.
+// CheckURL returns an error unless the URL is on this machine.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return fmt.Errorf("%q is not a URL such as http://127.0.0.1:8080/orders", text)
 	case u.User != nil:
-		return fmt.Errorf("a URL with a password is in everybody's process list: leave it out")
+		return fmt.Errorf("the URL contains a password, which other users can see in the process list: leave it out")
 	case u.Hostname() == "localhost":
 		return nil
 	}
 	if a, err := netip.ParseAddr(u.Hostname()); err != nil || !a.IsLoopback() {
-		return ErrElsewhere
+		return ErrNotLocal
 	}
 	return nil
 }
 
-// Run sends them all at once, and waits for the answers.
+// Run sends all requests at once and waits for the responses.
 func (q *Requests) Run(ctx context.Context) (*Result, error) {
 	if err := CheckURL(q.URL); err != nil {
 		return nil, err
 	}
-	q.tally.answers, q.tally.statuses, q.tally.problems = make(map[[sha256.Size]byte]bool), make(map[int]int), make(map[string]int)
+	q.counts.answers, q.counts.statuses, q.counts.problems = make(map[[sha256.Size]byte]bool), make(map[int]int), make(map[string]int)
 	client, closeAll := q.client()
 	defer closeAll()
 	began := time.Now()
-	stop := tell(q.Progress, func() int { return int(q.done.Load()) })
+	stop := reportProgress(q.Progress, func() int { return int(q.done.Load()) })
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for range q.N {
@@ -96,10 +96,10 @@ func (q *Requests) Run(ctx context.Context) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if len(q.tally.took) == 0 {
-		return nil, fmt.Errorf("no request was answered: %w", q.tally.first)
+	if len(q.counts.took) == 0 {
+		return nil, fmt.Errorf("no request was answered: %w", q.counts.first)
 	}
-	t := &q.tally
+	t := &q.counts
 	return &Result{Statuses: t.statuses, Problems: t.problems, Figures: []Figure{
 		count("n", q.N), count("executed", t.executed), count("replayed", t.replayed), count("refused", t.refused),
 		count("errors", t.errors), count("answers", len(t.answers)),
@@ -107,8 +107,8 @@ func (q *Requests) Run(ctx context.Context) (*Result, error) {
 	}}, nil
 }
 
-// client is one that only reaches this machine, whatever a name resolves to, asks
-// no proxy and follows nobody elsewhere.
+// client returns an HTTP client that connects to this machine only, whatever a name
+// resolves to. It uses no proxy and follows no redirects.
 func (q *Requests) client() (c *http.Client, closeAll func()) {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	transport := &http.Transport{
@@ -120,7 +120,7 @@ func (q *Requests) client() (c *http.Client, closeAll func()) {
 			}
 			if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 				_ = conn.Close()
-				return nil, ErrElsewhere
+				return nil, ErrNotLocal
 			}
 			return conn, nil
 		},
@@ -131,14 +131,14 @@ func (q *Requests) client() (c *http.Client, closeAll func()) {
 	}, transport.CloseIdleConnections
 }
 
-// send sends one and counts what comes back.
+// send sends a request and counts its response.
 func (q *Requests) send(ctx context.Context, client *http.Client) {
 	began := time.Now()
 	a, err := q.exchange(ctx, client)
 	took := time.Since(began)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := &q.tally
+	t := &q.counts
 	if err != nil {
 		t.errors++
 		if t.first == nil {
@@ -165,12 +165,12 @@ func (q *Requests) send(ctx context.Context, client *http.Client) {
 	}
 }
 
-// An answer is what is looked at of a response.
+// An answer contains the parts of a response that are counted.
 type answer struct {
 	status   int
 	replayed bool
-	body     [sha256.Size]byte // its hash
-	problem  string            // its code, if it is one
+	body     [sha256.Size]byte // hash of the body
+	problem  string            // the code of a problem, or ""
 }
 
 func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, error) {
@@ -192,25 +192,25 @@ func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
+	defer response.Body.Close() //nolint:errcheck // the body was read
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	return answer{
 		status: response.StatusCode, replayed: response.Header.Get("Idempotent-Replayed") == "true", body: sha256.Sum256(body),
 		problem: problemIn(response.Header.Get("Content-Type"), body),
 	}, err
 }
 
-// mostCode is how long a code may be that is counted: it is somebody else's text.
-const mostCode = 64
+// maxCode limits the length of a counted code, which the server chooses.
+const maxCode = 64
 
-// problemIn returns the code of a problem (RFC 9457), or "" if a body is none or has
-// none.
+// problemIn returns the code of a problem document (RFC 9457), or "" if the body is
+// something else.
 func problemIn(kind string, body []byte) string {
 	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/problem+json" {
 		return ""
 	}
 	var p struct{ Code string }
-	if json.Unmarshal(body, &p) != nil || len(p.Code) > mostCode {
+	if json.Unmarshal(body, &p) != nil || len(p.Code) > maxCode {
 		return ""
 	}
 	return p.Code

@@ -1,5 +1,5 @@
-// Package loadtest lets many want the same thing at once, a lock or the answer to a
-// request, and counts what they got.
+// Package loadtest runs many goroutines that contend for a lock, or sends many requests
+// at once, and counts the results.
 package loadtest
 
 import (
@@ -10,23 +10,23 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
 )
 
-// A Result is what became of a storm.
+// A Result is the outcome of a load test.
 type Result struct {
 	Figures    []Figure
-	Violations []string       // what the checker of histories found wrong
-	Spans      []chart.Span   // who waited and who held, if it was about a lock
-	Statuses   map[int]int    // how often each came back, if it was about requests
-	Problems   map[string]int // and each code of a problem
+	Violations []string       // found by the history checker
+	Spans      []chart.Span   // waits and holds, for a lock
+	Statuses   map[int]int    // responses by status, for requests
+	Problems   map[string]int // responses by problem code, for requests
 }
 
-// A Figure is something that was counted or measured.
+// A Figure is a count or a measured time.
 type Figure struct {
 	Name  string
 	Value float64
-	Unit  time.Duration // what the value counts, if that is time
+	Unit  time.Duration // of a measured time; 0 for a count
 }
 
-// Text is the figure for people.
+// Text formats the value.
 func (f Figure) Text() string {
 	if f.Unit == 0 {
 		return trim(f.Value)
@@ -34,7 +34,7 @@ func (f Figure) Text() string {
 	return chart.Duration(time.Duration(f.Value * float64(f.Unit)))
 }
 
-// Figure returns the one of that name.
+// Figure returns the figure with a name.
 func (r *Result) Figure(name string) (Figure, bool) {
 	i := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Name == name })
 	if i < 0 {
@@ -49,13 +49,13 @@ func span(name string, d time.Duration) Figure {
 	return Figure{Name: name, Value: float64(d) / float64(time.Millisecond), Unit: time.Millisecond}
 }
 
-// The names of figures, for those who set thresholds before there are any.
+// The names of all figures, to validate thresholds before a run.
 var (
 	LockFigures    = []string{"n", "executed", "refused", "lost", "max-holders", "violations", "p50", "p99", "elapsed"}
 	RequestFigures = []string{"n", "executed", "replayed", "refused", "errors", "answers", "p50", "p99", "elapsed"}
 )
 
-// percentile returns the time within which that part of all were served.
+// percentile returns a percentile of durations; part is between 0 and 1.
 func percentile(all []time.Duration, part float64) time.Duration {
 	if len(all) == 0 {
 		return 0

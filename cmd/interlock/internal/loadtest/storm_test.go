@@ -17,15 +17,15 @@ import (
 	"github.com/interlock-go/interlock/engine/memory"
 )
 
-// contenders are n who want a mutex for a second each.
+// contenders returns n goroutines that hold a mutex for a second each.
 func contenders(n int, opts ...interlock.Option) *loadtest.Contenders {
-	return &loadtest.Contenders{Contest: demo.Contest{
+	return &loadtest.Contenders{LockedStorm: demo.LockedStorm{
 		Storm:  demo.Storm{Clicks: n, Hold: time.Second, Key: "k"},
 		Locker: func(c *interlock.Client) interlock.Locker { return c.With(opts...).Mutex("k") },
 	}}
 }
 
-// figures compares what was counted.
+// figures compares the figures of a result.
 func figures(t *testing.T, r *loadtest.Result, want map[string]float64) {
 	t.Helper()
 	for name, value := range want {
@@ -36,7 +36,7 @@ func figures(t *testing.T, r *loadtest.Result, want map[string]float64) {
 }
 
 func TestContenders(t *testing.T) {
-	t.Run("all get it who wait", func(t *testing.T) {
+	t.Run("all goroutines acquire the lock if they wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := contenders(10)
 			told := 0
@@ -47,11 +47,11 @@ func TestContenders(t *testing.T) {
 			}
 			figures(t, r, map[string]float64{"n": 10, "executed": 10, "refused": 0, "lost": 0, "max-holders": 1, "violations": 0, "elapsed": 10_000})
 			if len(r.Spans) != 10 || told < 9 {
-				t.Errorf("%d can be drawn, and %d were told of", len(r.Spans), told)
+				t.Errorf("%d spans, and progress up to %d", len(r.Spans), told)
 			}
 		})
 	})
-	t.Run("one gets it if nobody waits", func(t *testing.T) {
+	t.Run("one goroutine acquires the lock if none waits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r, err := contenders(10, interlock.Wait(0)).Run(t.Context())
 			if err != nil {
@@ -60,7 +60,7 @@ func TestContenders(t *testing.T) {
 			figures(t, r, map[string]float64{"executed": 1, "refused": 9, "max-holders": 1})
 		})
 	})
-	t.Run("a lock that is lost is told", func(t *testing.T) {
+	t.Run("lost locks are counted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r, err := contenders(2, interlock.Lease(500*time.Millisecond)).Run(t.Context())
 			if err != nil {
@@ -69,7 +69,7 @@ func TestContenders(t *testing.T) {
 			figures(t, r, map[string]float64{"executed": 2, "lost": 2})
 		})
 	})
-	t.Run("no lock at all is seen", func(t *testing.T) {
+	t.Run("a lock that does not exclude is detected", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := contenders(3)
 			s.Locker = func(c *interlock.Client) interlock.Locker { return c.Semaphore("k", 3).Permit() }
@@ -79,11 +79,11 @@ func TestContenders(t *testing.T) {
 			}
 			figures(t, r, map[string]float64{"max-holders": 3})
 			if len(r.Violations) == 0 || !strings.Contains(r.Violations[0], "two holds overlap") {
-				t.Errorf("the checker says %q", r.Violations)
+				t.Errorf("the violations are %q", r.Violations)
 			}
 		})
 	})
-	t.Run("it ends with its context, and leaves nothing", func(t *testing.T) {
+	t.Run("a cancelled storm releases its locks", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 			defer cancel()
@@ -91,8 +91,8 @@ func TestContenders(t *testing.T) {
 			s.Engine = memory.New()
 			_, err := s.Run(ctx)
 			var stopped *demo.InterruptedError
-			if !errors.As(err, &stopped) || stopped.Left != 0 {
-				t.Errorf("it ends with %v, want an interruption that left nothing", err)
+			if !errors.As(err, &stopped) || stopped.Unreleased != 0 {
+				t.Errorf("the error is %v, want an InterruptedError without unreleased locks", err)
 			}
 			if _, hold, err := interlock.New(s.Engine).Mutex("k").TryLock(t.Context()); err != nil {
 				t.Errorf("the lock is not free: %v", err)
@@ -122,9 +122,9 @@ func TestThresholds(t *testing.T) {
 		t.Errorf("two are %v, %v", all, err)
 	}
 	for text, want := range map[string]string{
-		"executed": "compares nothing", "==1": "compares nothing", "executed==1,": "compares nothing", "holders==1": "is not counted here",
-		"executed==": "not a whole number", "executed==-1": "not a whole number", "executed==1.5": "not a whole number", "executed=1": "compares nothing",
-		"p99<50": "not a time", "p99<-1s": "not a time", "executed=<1": "is not counted here",
+		"executed": "has no comparison", "==1": "has no comparison", "executed==1,": "has no comparison", "holders==1": "unknown figure",
+		"executed==": "not a whole number", "executed==-1": "not a whole number", "executed==1.5": "not a whole number", "executed=1": "has no comparison",
+		"p99<50": "not a duration", "p99<-1s": "not a duration", "executed=<1": "unknown figure",
 	} {
 		if _, err := loadtest.ParseThresholds(text, names); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -132,8 +132,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// A storm at somebody else's server is an attack: there is no way to name one.
-func TestOnlyThisMachineIsStormed(t *testing.T) {
+// A load test on the server of another party is an attack: such URLs are refused.
+func TestOnlyLocalURLsAreAccepted(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1/", "http://localhost:8080/x", "https://[::1]:1/", "http://127.9.9.9/"} {
 		if err := loadtest.CheckURL(url); err != nil {
 			t.Errorf("%s: %v", url, err)
@@ -143,18 +143,18 @@ func TestOnlyThisMachineIsStormed(t *testing.T) {
 		"http://192.0.2.1/", "http://example.com/", "http://localhost.example.com/", "http://127.0.0.1.nip.io/", "http://0.0.0.0/", "http://[::ffff:192.0.2.1]/",
 		"http://10.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://LOCALHOST./", "http://[fe80::1%25lo]/",
 	} {
-		if err := loadtest.CheckURL(url); !errors.Is(err, loadtest.ErrElsewhere) {
-			t.Errorf("%s: %v, want %v", url, err, loadtest.ErrElsewhere)
+		if err := loadtest.CheckURL(url); !errors.Is(err, loadtest.ErrNotLocal) {
+			t.Errorf("%s: %v, want %v", url, err, loadtest.ErrNotLocal)
 		}
 	}
 	for _, url := range []string{"", "127.0.0.1", "ftp://127.0.0.1/", "http://", "http://u:p@127.0.0.1/", "http://127.0.0.1:x/"} {
-		if err := loadtest.CheckURL(url); err == nil || errors.Is(err, loadtest.ErrElsewhere) {
+		if err := loadtest.CheckURL(url); err == nil || errors.Is(err, loadtest.ErrNotLocal) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
 	q := &loadtest.Requests{URL: "http://192.0.2.1/", Method: "GET", N: 1}
-	if _, err := q.Run(t.Context()); !errors.Is(err, loadtest.ErrElsewhere) {
-		t.Errorf("it is stormed: %v", err)
+	if _, err := q.Run(t.Context()); !errors.Is(err, loadtest.ErrNotLocal) {
+		t.Errorf("the request was sent: %v", err)
 	}
 }
 
@@ -165,11 +165,11 @@ func TestRequestsEndWithTheirContext(t *testing.T) {
 	defer cancel()
 	q := &loadtest.Requests{URL: s.URL, Method: "GET", N: 5}
 	if _, err := q.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("the error is %v", err)
 	}
 }
 
-// TestProblems says which codes are counted: those of problems, and no others.
+// Only the codes of problem documents are counted.
 func TestProblems(t *testing.T) {
 	for _, c := range []struct {
 		kind, body string

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// A Threshold is what a figure has to be, such as executed==1 or p99<50ms.
+// A Threshold is a condition on a figure, such as executed==1 or p99<50ms.
 type Threshold struct {
 	Name  string
 	Op    string
-	Value float64 // milliseconds, if it is a time
+	Value float64 // a count, or milliseconds
 	text  string
 }
 
-// ops are what compares, the longer ones first: <= begins like <.
+// ops are the comparison operators. Longer ones come first, since <= begins with <.
 var ops = []string{"==", "!=", "<=", ">=", "<", ">"}
 
-// times are the figures that are measured.
+// times are the figures with a duration as their value.
 var times = []string{"p50", "p99", "elapsed"}
 
-// ParseThresholds reads thresholds with commas between them, about figures of the
-// given names.
+// ParseThresholds parses a comma-separated list of thresholds. Only the given names are
+// allowed.
 func ParseThresholds(text string, names []string) ([]Threshold, error) {
 	var all []Threshold
 	if strings.TrimSpace(text) == "" {
@@ -47,17 +47,17 @@ func parse(text string, names []string) (Threshold, error) {
 		}
 	}
 	if at < 0 {
-		return Threshold{}, fmt.Errorf("%q compares nothing: write a name, one of %s, and a value, such as executed==1", text, strings.Join(ops, " "))
+		return Threshold{}, fmt.Errorf("%q has no comparison: write a figure, one of %s, and a value, such as executed==1", text, strings.Join(ops, " "))
 	}
 	t := Threshold{Name: strings.TrimSpace(text[:at]), Op: op, text: text}
 	if !slices.Contains(names, t.Name) {
-		return t, fmt.Errorf("%q is not counted here: there are %s", t.Name, strings.Join(names, ", "))
+		return t, fmt.Errorf("unknown figure %q: use one of %s", t.Name, strings.Join(names, ", "))
 	}
 	value := strings.TrimSpace(text[at+len(op):])
 	if slices.Contains(times, t.Name) {
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 {
-			return t, fmt.Errorf("%q is not a time such as 50ms", value)
+			return t, fmt.Errorf("%q is not a duration such as 50ms", value)
 		}
 		t.Value = float64(d) / float64(time.Millisecond)
 		return t, nil
@@ -70,10 +70,10 @@ func parse(text string, names []string) (Threshold, error) {
 	return t, nil
 }
 
-// String returns the threshold as it was written.
+// String returns the threshold as the user wrote it.
 func (t Threshold) String() string { return t.text }
 
-// Met reports whether the result is as it should be.
+// Met reports whether a result meets the threshold.
 func (t Threshold) Met(r *Result) bool {
 	f, ok := r.Figure(t.Name)
 	if !ok {
@@ -94,5 +94,5 @@ func (t Threshold) Met(r *Result) bool {
 	return f.Value > t.Value
 }
 
-// trim writes a number without zeros that say nothing.
+// trim formats a number without trailing zeros.
 func trim(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

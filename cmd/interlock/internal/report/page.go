@@ -1,4 +1,4 @@
-// Package report writes what a doctor has found for people.
+// Package report formats the report of package doctor as text.
 package report
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/interlock-go/interlock/doctor"
 )
 
-// A Page is how a report is to look.
+// A Page sets the language, color and width of a report.
 type Page struct {
 	Words    i18n.Language
 	Language doctor.Language
-	Paint    chart.Paint
+	Color    chart.Color
 	Width    int // in columns
 }
 
@@ -31,7 +31,7 @@ func (p Page) Write(r doctor.Report) string {
 }
 
 func (p Page) heading(b *strings.Builder, text string) {
-	fmt.Fprintf(b, "%s\n", p.Paint.Bold(text))
+	fmt.Fprintf(b, "%s\n", p.Color.Bold(text))
 }
 
 func (p Page) promises(b *strings.Builder, r doctor.Report) {
@@ -44,9 +44,9 @@ func (p Page) promises(b *strings.Builder, r doctor.Report) {
 		}{
 			{i18n.RowGrants, promise.Grants}, {i18n.RowBelief, promise.Belief}, {i18n.RowFences, promise.Fences},
 			{i18n.RowDead, promise.Dead}, {i18n.RowSurvives, promise.Survives}, {i18n.RowGuard, promise.Guard},
-			{i18n.NotPromised, doctor.Unpromised},
+			{i18n.NotPromised, doctor.NotPromised},
 		} {
-			p.line(b, p.Words.Say(row.name), 13, row.text.In(p.Language))
+			p.paragraph(b, p.Words.Say(row.name), 15, row.text.In(p.Language))
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (p Page) promises(b *strings.Builder, r doctor.Report) {
 func (p Page) findings(b *strings.Builder, r doctor.Report) {
 	b.WriteByte('\n')
 	if len(r.Findings) == 0 {
-		p.heading(b, p.Paint.Good("✓ ")+p.Words.Say(i18n.FoundNone))
+		p.heading(b, p.Color.Good("✓ ")+p.Words.Say(i18n.FoundNone))
 		return
 	}
 	p.heading(b, p.Words.Say(i18n.Found, r.Count(doctor.Fail), r.Count(doctor.Warn), r.Count(doctor.Note)))
@@ -64,36 +64,36 @@ func (p Page) findings(b *strings.Builder, r doctor.Report) {
 }
 
 func (p Page) finding(b *strings.Builder, f doctor.Finding) {
-	mark := map[doctor.Severity]string{doctor.Fail: p.Paint.Bad("✗"), doctor.Warn: p.Paint.Bold("!"), doctor.Note: p.Paint.Dim("·")}
+	mark := map[doctor.Severity]string{doctor.Fail: p.Color.Bad("✗"), doctor.Warn: p.Color.Bold("!"), doctor.Note: p.Color.Dim("·")}
 	title := string(f.Code)
 	if f.Node != "" {
 		title += " · " + f.Node
 	}
-	fmt.Fprintf(b, "%s %s\n", mark[f.Severity], p.Paint.Bold(title))
-	p.line(b, "", 0, f.Seen.In(p.Language))
+	fmt.Fprintf(b, "%s %s\n", mark[f.Severity], p.Color.Bold(title))
+	p.paragraph(b, "", 0, f.Seen.In(p.Language))
 	if f.Code == doctor.Notice {
-		return // there is no more to say
+		return // a notice has no consequence and no advice
 	}
-	p.line(b, p.Words.Say(i18n.Means), 6, f.Means.In(p.Language))
-	p.line(b, p.Words.Say(i18n.Do), 6, f.Do.In(p.Language))
+	p.paragraph(b, p.Words.Say(i18n.Means), 6, f.Means.In(p.Language))
+	p.paragraph(b, p.Words.Say(i18n.Do), 6, f.Do.In(p.Language))
 	for _, command := range f.Commands {
 		fmt.Fprintf(b, "          %s\n", command)
 	}
 }
 
-// line writes a text behind its name, as many lines as it takes.
-func (p Page) line(b *strings.Builder, name string, width int, text string) {
+// paragraph writes a name and a text, wrapped to the page's width.
+func (p Page) paragraph(b *strings.Builder, name string, width int, text string) {
 	lines := wrap(text, p.Width-2-width)
 	for i, l := range lines {
 		head := strings.Repeat(" ", width)
 		if i == 0 {
-			head = p.Paint.Dim(i18n.Pad(name, width))
+			head = p.Color.Dim(i18n.Pad(name, width))
 		}
 		fmt.Fprintf(b, "  %s%s\n", head, l)
 	}
 }
 
-// wrap breaks a text at spaces, and between Chinese characters.
+// wrap breaks a text at spaces and between Chinese characters.
 func wrap(text string, width int) (lines []string) {
 	line, columns := "", 0
 	for _, word := range words(text) {
@@ -107,10 +107,10 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, strings.TrimRight(line, " "))
 }
 
-// closing are signs that no line begins with.
+// closing is the punctuation that must not begin a line.
 const closing = "，。：；）、？"
 
-// words are the parts of a text that stay together.
+// words splits a text into the parts that stay on one line.
 func words(text string) (all []string) {
 	word := ""
 	for _, r := range text {

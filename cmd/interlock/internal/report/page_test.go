@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
-// ill is an engine with something of everything.
+// ill is an engine with findings of every severity.
 var ill = engine.Health{Topology: engine.Sentinel, Quorum: 2, Notices: []string{"something else"}, Nodes: []engine.Node{
 	{Addr: "10.0.0.1:6379", ID: "1", Role: engine.Primary, Version: "7.0.15", Uptime: time.Hour, Latency: 400 * time.Microsecond,
 		Offset: 2 * time.Second, AppendOnly: "everysec", Eviction: "allkeys-lru", MaxMemory: 64 << 20, UsedMemory: 3 << 20, Replicas: 1},
@@ -46,9 +46,9 @@ func TestPage(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != string(want) {
-				t.Errorf("it is not what %s has; -update writes it anew:\n%s", file, got)
+				t.Errorf("the report differs from %s; -update writes it:\n%s", file, got)
 			}
-			_, prose, _ := strings.Cut(got, "\n\n") // the table is as wide as its nodes
+			_, prose, _ := strings.Cut(got, "\n\n") // the table is not wrapped
 			for line := range strings.Lines(prose) {
 				if w := i18n.Width(strings.TrimRight(line, "\n")); w > p.Width {
 					t.Errorf("a line has %d columns: %s", w, line)

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// topology says what an engine is made of.
+// topology describes the topology of an engine.
 func (p Page) topology(h engine.Health) string {
 	text := p.Words.Say(i18n.Topologies[string(h.Topology)])
 	if h.Acks != "" {
@@ -23,14 +23,14 @@ func (p Page) topology(h engine.Health) string {
 // table lists the nodes.
 func (p Page) table(b *strings.Builder, h engine.Health) {
 	rows := [][]string{{
-		p.Words.Say(i18n.ColumnNode), p.Words.Say(i18n.ColumnRole), p.Words.Say(i18n.ColumnIs), p.Words.Say(i18n.ColumnAnswer),
-		p.Words.Say(i18n.ColumnClock), p.Words.Say(i18n.ColumnDisk), p.Words.Say(i18n.ColumnMemory), p.Words.Say(i18n.ColumnCopies),
+		p.Words.Say(i18n.ColumnNode), p.Words.Say(i18n.ColumnRole), p.Words.Say(i18n.ColumnVersion), p.Words.Say(i18n.ColumnAnswer),
+		p.Words.Say(i18n.ColumnClock), p.Words.Say(i18n.ColumnDisk), p.Words.Say(i18n.ColumnMemory), p.Words.Say(i18n.ColumnReplicas),
 	}}
 	rows = p.rows(rows, h)
 	for i, line := range sanitize.Table(rows) {
 		line = "  " + line
 		if i == 0 {
-			line = p.Paint.Dim(line)
+			line = p.Color.Dim(line)
 		}
 		fmt.Fprintln(b, line)
 	}

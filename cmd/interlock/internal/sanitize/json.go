@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns JSON that says the same and that a terminal obeys nothing of. What
-// [Text] would not show stands as \u…, which programs read as what it is.
+// JSON returns equivalent JSON that is safe to print on a terminal. Characters that
+// [Text] escapes become \u…, which JSON parsers read back unchanged.
 func JSON(data []byte) []byte {
 	var b strings.Builder
 	b.Grow(len(data))
@@ -17,15 +17,15 @@ func JSON(data []byte) []byte {
 	for _, r := range string(data) {
 		mark := unicode.Is(unicode.M, r)
 		switch {
-		case r < utf8.RuneSelf && r != 0x7f: // control characters are escaped in JSON as it is
+		case r < utf8.RuneSelf && r != 0x7f: // JSON itself escapes control characters
 			b.WriteRune(r)
-		case hidden(r), mark && marks == mostMarks:
+		case hidden(r), mark && marks == maxMarks:
 			unicodeEscape(&b, r)
 		default:
 			b.WriteRune(r)
 		}
 		if mark {
-			marks = min(marks+1, mostMarks)
+			marks = min(marks+1, maxMarks)
 		} else {
 			marks = 0
 		}
@@ -33,7 +33,7 @@ func JSON(data []byte) []byte {
 	return []byte(b.String())
 }
 
-// unicodeEscape writes r as JSON does.
+// unicodeEscape writes r as a JSON escape.
 func unicodeEscape(b *strings.Builder, r rune) {
 	if r <= 0xffff {
 		fmt.Fprintf(b, `\u%04x`, r)

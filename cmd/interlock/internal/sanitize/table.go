@@ -6,8 +6,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// Table writes rows with their columns below each other, two spaces apart. Cells
-// are taken as they are.
+// Table aligns the columns of rows, two spaces apart. It does not sanitize the cells.
 func Table(rows [][]string) (lines []string) {
 	var widths []int
 	for _, row := range rows {

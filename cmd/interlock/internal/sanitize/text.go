@@ -1,9 +1,9 @@
-// Package sanitize makes what others have named fit for a terminal. Keys, owners and
-// names of programs come from whoever uses an engine: one that holds an escape
-// sequence must not move the cursor, and two that differ must not look the same.
+// Package sanitize makes untrusted names safe to print on a terminal. Any client of an
+// engine chooses its keys, owners and program names. An escape sequence in them must not
+// move the cursor, and two different names must not look the same.
 //
-// It does not hide that letters are written from right to left: a row with a
-// Hebrew key may be laid out by the terminal as Hebrew is.
+// Right-to-left letters are kept: a terminal may lay out a row with a Hebrew key from
+// right to left.
 package sanitize
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// mostMarks is how many marks in a row a letter may carry. Vietnamese needs two;
-// more reach into the lines above and below.
-const mostMarks = 2
+// maxMarks is how many combining marks a letter may have. Vietnamese needs two; more
+// would reach into the lines above and below.
+const maxMarks = 2
 
-// Text returns s as it can be shown on one line. What would not be seen, or would
-// do something, is written as Go writes it in a string; so is a backslash, so that
-// no two texts look the same. An empty text is "".
+// Text returns s in a form that is safe to print on one line. Invisible and control
+// characters become Go escapes. So do backslashes, so that no two texts look the same.
+// An empty text becomes "".
 func Text(s string) string {
 	switch s {
 	case "":
@@ -33,20 +33,20 @@ func Text(s string) string {
 		return s
 	}
 	var b strings.Builder
-	marks := mostMarks // a mark needs something to stand on
+	marks := maxMarks // a mark needs a letter before it
 	for i := 0; i < len(s); {
 		r, width := utf8.DecodeRuneInString(s[i:])
-		edge := r == ' ' && (i == 0 || i+width == len(s)) // a space there is not seen
+		edge := r == ' ' && (i == 0 || i+width == len(s)) // a space there is invisible
 		switch mark := unicode.Is(unicode.M, r); {
 		case r == utf8.RuneError && width == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-			marks = mostMarks
+			marks = maxMarks
 		case r == '\\':
 			b.WriteString(`\\`)
 			marks = 0
-		case edge, hidden(r), mark && marks == mostMarks:
+		case edge, hidden(r), mark && marks == maxMarks:
 			escape(&b, r)
-			marks = mostMarks
+			marks = maxMarks
 		case mark:
 			b.WriteRune(r)
 			marks++
@@ -59,8 +59,8 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Short returns s as [Text] does, in width columns at most: of what is longer, the
-// middle is left out, since keys differ at both ends.
+// Short is like [Text], limited to width columns. It omits the middle of longer texts,
+// because keys differ at both ends.
 func Short(s string, width int) string {
 	text := Text(s)
 	if i18n.Width(text) <= width {
@@ -70,10 +70,10 @@ func Short(s string, width int) string {
 	return fit(text, head, false) + "…" + fit(text, width-1-head, true)
 }
 
-// Readable tells whether Text changes nothing.
+// Readable reports whether Text returns s unchanged.
 func Readable(s string) bool { return s != "" && Text(s) == s }
 
-// plain tells at once what nearly all keys are.
+// plain is the fast path: it reports whether s needs no escapes.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= 0x7f || s[i] == '\\' {
@@ -83,17 +83,16 @@ func plain(s string) bool {
 	return true
 }
 
-// hidden reports whether r is not seen, or does something to what is around it:
-// control and format characters, which are those of direction and zero width,
-// spaces that are not the space, line ends, what no font has, and letters that
-// Unicode calls ignorable.
+// hidden reports whether r is invisible or affects the characters around it: control and
+// format characters, such as those of direction and zero width, special spaces, line
+// separators, unassigned characters, and letters that Unicode calls ignorable.
 func hidden(r rune) bool {
-	const blankBraille = 0x2800 // it has a shape, of no dots
+	const blankBraille = 0x2800 // printable, but without any dots
 	return !unicode.IsPrint(r) || r == blankBraille ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// escape writes r as Go does.
+// escape writes r as a Go escape.
 func escape(b *strings.Builder, r rune) {
 	switch {
 	case r == '\n':
@@ -109,7 +108,8 @@ func escape(b *strings.Builder, r rune) {
 	}
 }
 
-// fit returns as much of one end of a text as fits into width columns.
+// fit returns the part of a text, from its start or its end, that fits into width
+// columns.
 func fit(text string, width int, end bool) string {
 	all := []rune(text)
 	n := 0
@@ -126,7 +126,7 @@ func fit(text string, width int, end bool) string {
 		return string(all[:n])
 	}
 	all = all[len(all)-n:]
-	for len(all) > 0 && unicode.Is(unicode.M, all[0]) { // its letter is gone
+	for len(all) > 0 && unicode.Is(unicode.M, all[0]) { // its letter was cut off
 		all = all[1:]
 	}
 	return string(all)

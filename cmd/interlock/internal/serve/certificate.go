@@ -11,24 +11,24 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// lookEvery is how often it is looked whether certificates were renewed: programs do
-// that on their own, and tell nobody.
-const lookEvery = 5 * time.Second
+// checkInterval is how often the files are checked for a renewed certificate. Tools such
+// as certbot replace the files without a signal.
+const checkInterval = 5 * time.Second
 
-// certificates are those of a listener, as they are in their files now. If what is
-// there cannot be used, those from before stay.
+// certificates holds the certificate of a listener and reloads it when its files change.
+// An invalid file is logged, and the previous certificate stays in use.
 type certificates struct {
 	log *slog.Logger
 
-	mu     sync.Mutex
-	files  config.TLS
-	stamp  stamp
-	looked time.Time
-	now    *tls.Config
+	mu       sync.Mutex
+	files    config.TLS
+	versions fileVersions
+	checked  time.Time
+	active   *tls.Config
 }
 
-// A stamp tells whether files are others than before.
-type stamp [3]struct {
+// fileVersions detects changed files by their modification times and sizes.
+type fileVersions [3]struct {
 	at   time.Time
 	size int64
 }
@@ -43,7 +43,8 @@ func newCertificates(files *config.TLS, log *slog.Logger) (*certificates, error)
 	return c, nil
 }
 
-// config is that of a server, which asks for each connection.
+// config returns the configuration of a server. Each connection gets the current
+// certificate.
 func (c *certificates) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: protocols,
@@ -53,46 +54,45 @@ func (c *certificates) config() *tls.Config {
 
 var protocols = []string{"h2", "http/1.1"}
 
-// replace reads certificates from files, maybe others than before. They are used once
-// what it returns is called.
+// replace loads a certificate from files, which may have other names than before. The
+// caller puts it in use by calling use, after everything else of a reload succeeded.
 func (c *certificates) replace(files *config.TLS) (use func(), err error) {
-	s := stampOf(files) // before they are read: what changes meanwhile is noticed next time
+	s := versionsOf(files) // before reading, so that a change during it is noticed later
 	next, err := gateway.TLSConfig(files)
 	if err != nil {
 		return nil, err
 	}
 	next.NextProtos = protocols
-	next.SessionTicketsDisabled = files.ClientCA != "" // a session would outlive who vouched for it
+	next.SessionTicketsDisabled = files.ClientCA != "" // a resumed session would skip the check of a revoked client CA
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.files, c.stamp, c.now, c.looked = *files, s, next, time.Now()
+		c.files, c.versions, c.active, c.checked = *files, s, next, time.Now()
 	}, nil
 }
 
-// current returns the certificates as they are, and looks after the files from time to
-// time.
+// current returns the certificate in use. It checks the files once per checkInterval.
 func (c *certificates) current() *tls.Config {
 	c.mu.Lock()
-	files, was, due := c.files, c.stamp, time.Since(c.looked) >= lookEvery
+	files, was, due := c.files, c.versions, time.Since(c.checked) >= checkInterval
 	if due {
-		c.looked = time.Now() // one looks, and the others do not wait for it
+		c.checked = time.Now() // one connection checks; the others do not wait for it
 	}
 	c.mu.Unlock()
-	if due && stampOf(&files) != was {
+	if due && versionsOf(&files) != was {
 		if use, err := c.replace(&files); err != nil {
-			c.log.Error("the new certificate cannot be used: the one from before stays", "file", files.Cert, "err", err)
+			c.log.Error("new certificate is invalid; the previous one stays in use", "file", files.Cert, "err", err)
 		} else {
 			use()
-			c.log.Info("there is a new certificate", "file", files.Cert)
+			c.log.Info("new certificate in use", "file", files.Cert)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now
+	return c.active
 }
 
-func stampOf(files *config.TLS) (s stamp) {
+func versionsOf(files *config.TLS) (s fileVersions) {
 	for i, name := range []string{files.Cert, files.Key, files.ClientCA} {
 		if info, err := os.Stat(name); name != "" && err == nil {
 			s[i].at, s[i].size = info.ModTime(), info.Size()

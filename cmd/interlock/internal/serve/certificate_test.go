@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// certify writes a certificate for a name, and its key.
+// certify writes a certificate with a common name, and its key.
 func certify(t *testing.T, files *config.TLS, name string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,7 +45,7 @@ func certify(t *testing.T, files *config.TLS, name string) {
 	}
 }
 
-// named returns whose certificate is shown now.
+// named returns the common name of the certificate in use.
 func named(t *testing.T, c *certificates) string {
 	t.Helper()
 	now, err := c.config().GetConfigForClient(nil)
@@ -53,7 +53,7 @@ func named(t *testing.T, c *certificates) string {
 		t.Fatal(err)
 	}
 	if strings.Join(now.NextProtos, " ") != "h2 http/1.1" {
-		t.Errorf("it speaks %q", now.NextProtos)
+		t.Errorf("the protocols are %q", now.NextProtos)
 	}
 	leaf, err := x509.ParseCertificate(now.Certificates[0].Certificate[0])
 	if err != nil {
@@ -67,7 +67,7 @@ func TestCertificates(t *testing.T) {
 	files := &config.TLS{Cert: filepath.Join(dir, "server.crt"), Key: filepath.Join(dir, "server.key")}
 	synctest.Test(t, func(t *testing.T) {
 		if _, err := newCertificates(files, slog.New(slog.DiscardHandler)); err == nil {
-			t.Fatal("it begins without a certificate")
+			t.Fatal("no error without a certificate")
 		}
 		certify(t, files, "first")
 		var log strings.Builder
@@ -77,27 +77,27 @@ func TestCertificates(t *testing.T) {
 		}
 		certify(t, files, "the second, whose file is longer")
 		if got := named(t, c); got != "first" {
-			t.Errorf("within the time in which nobody looks it shows %s", got)
+			t.Errorf("before the check interval has passed, the certificate is %s", got)
 		}
-		time.Sleep(lookEvery)
+		time.Sleep(checkInterval)
 		if got := named(t, c); got != "the second, whose file is longer" {
-			t.Errorf("after a renewal it shows %s", got)
+			t.Errorf("after a renewal, the certificate is %s", got)
 		}
 		if err := os.WriteFile(files.Cert, []byte("half a certif"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(lookEvery)
-		if got := named(t, c); got != "the second, whose file is longer" || !strings.Contains(log.String(), "the one from before stays") {
-			t.Errorf("with a broken file it shows %s, and says %s", got, &log)
+		time.Sleep(checkInterval)
+		if got := named(t, c); got != "the second, whose file is longer" || !strings.Contains(log.String(), "the previous one stays in use") {
+			t.Errorf("with an invalid file, the certificate is %s and the log is %s", got, &log)
 		}
 		certify(t, files, "third")
 		use, err := c.replace(files)
 		if err != nil || named(t, c) == "third" {
-			t.Errorf("it is used before it may be: %v", err)
+			t.Errorf("the certificate is in use before use was called: %v", err)
 		}
 		use()
 		if got := named(t, c); got != "third" {
-			t.Errorf("after a reload it shows %s", got)
+			t.Errorf("after a reload, the certificate is %s", got)
 		}
 	})
 }

@@ -18,60 +18,60 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// An EngineError is an engine that cannot be reached.
+// An EngineError reports an engine that cannot be reached.
 type EngineError struct{ Err error }
 
 // Error implements error.
 func (e *EngineError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what the engine said.
+// Unwrap returns the engine's error.
 func (e *EngineError) Unwrap() error { return e.Err }
 
-// opened is an engine, and what has to be closed when it is not used any more.
-type opened struct {
+// openedEngine is an engine, with the functions that close it and its parts.
+type openedEngine struct {
 	engine.Engine
 	closes []func() error
 }
 
-// close closes the last first, as they need each other.
-func (o *opened) close() (err error) {
+// close closes the parts in reverse order: a standby before its two engines.
+func (o *openedEngine) close() (err error) {
 	for _, c := range slices.Backward(o.closes) {
 		err = errors.Join(err, c())
 	}
 	return err
 }
 
-// patience is how long it takes at most to find out that an engine is away.
-const patience = 10 * time.Second
+// openTimeout limits how long opening an engine may take.
+const openTimeout = 10 * time.Second
 
-// openEngine opens what a configuration names. Of several engines one may be away;
-// with lazy, all of them.
-func openEngine(ctx context.Context, cfg config.Engine, lazy bool, log *slog.Logger) (*opened, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// openEngine opens the engine of a configuration. Nodes of a quorum and sides of a
+// standby may be unreachable, as long as the engine works; with lazy, all of them.
+func openEngine(ctx context.Context, cfg config.Engine, lazy bool, log *slog.Logger) (*openedEngine, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	o := &opened{}
+	o := &openedEngine{}
 	err := o.open(ctx, cfg, lazy, log)
 	if err == nil {
 		return o, nil
 	}
-	_ = o.close() // what was opened is of no use
+	_ = o.close() // without the rest, the opened parts are useless
 	if errors.Is(err, engine.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, &EngineError{err}
 	}
 	return nil, err
 }
 
-func (o *opened) open(ctx context.Context, cfg config.Engine, lazy bool, log *slog.Logger) (err error) {
+func (o *openedEngine) open(ctx context.Context, cfg config.Engine, lazy bool, log *slog.Logger) (err error) {
 	switch {
 	case len(cfg.Quorum) > 0:
 		var all []engine.Engine
-		if all, err = o.several(ctx, cfg.Quorum); err == nil {
-			err = o.majority(ctx, all, lazy)
+		if all, err = o.openAll(ctx, cfg.Quorum); err == nil {
+			err = o.openQuorum(ctx, all, lazy)
 		}
 	case len(cfg.Standby) > 0:
 		var all []engine.Engine
-		if all, err = o.several(ctx, cfg.Standby); err == nil {
-			err = o.pair(ctx, all, log)
+		if all, err = o.openAll(ctx, cfg.Standby); err == nil {
+			err = o.openStandby(ctx, all, log)
 		}
 	case cfg.URL == "memory":
 		o.Engine = memory.New()
@@ -80,14 +80,14 @@ func (o *opened) open(ctx context.Context, cfg config.Engine, lazy bool, log *sl
 		if lazy {
 			opts = append(opts, redisengine.Lazy())
 		}
-		o.Engine, err = o.redis(ctx, cfg.URL, opts...)
+		o.Engine, err = o.openRedis(ctx, cfg.URL, opts...)
 	}
 	return err
 }
 
-// majority makes one engine of several. It is asked how it is, since each of its nodes
-// may be away.
-func (o *opened) majority(ctx context.Context, all []engine.Engine, lazy bool) error {
+// openQuorum builds a quorum. Its nodes were opened lazily, so a probe checks that at
+// least one of them answers.
+func (o *openedEngine) openQuorum(ctx context.Context, all []engine.Engine, lazy bool) error {
 	e, err := quorum.New(all)
 	if err != nil {
 		return err
@@ -98,13 +98,13 @@ func (o *opened) majority(ctx context.Context, all []engine.Engine, lazy bool) e
 	}
 	h, err := e.Capabilities().Prober.Probe(ctx)
 	if err == nil && !doctor.Examine(h).Reached() {
-		err = fmt.Errorf("quorum: no node answers: %w", engine.ErrUnavailable)
+		err = fmt.Errorf("quorum: no node is reachable: %w", engine.ErrUnavailable)
 	}
 	return err
 }
 
-// pair makes one engine of two.
-func (o *opened) pair(ctx context.Context, both []engine.Engine, log *slog.Logger) error {
+// openStandby builds a standby of two engines.
+func (o *openedEngine) openStandby(ctx context.Context, both []engine.Engine, log *slog.Logger) error {
 	e, err := standby.New(ctx, both[0], both[1], standby.Logger(log))
 	if err != nil {
 		return err
@@ -114,10 +114,10 @@ func (o *opened) pair(ctx context.Context, both []engine.Engine, log *slog.Logge
 	return nil
 }
 
-// several opens engines of which some may be away.
-func (o *opened) several(ctx context.Context, urls []string) (all []engine.Engine, err error) {
+// openAll opens engines lazily, since some of them may be unreachable.
+func (o *openedEngine) openAll(ctx context.Context, urls []string) (all []engine.Engine, err error) {
 	for _, url := range urls {
-		e, err := o.redis(ctx, url, redisengine.Lazy())
+		e, err := o.openRedis(ctx, url, redisengine.Lazy())
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (o *opened) several(ctx context.Context, urls []string) (all []engine.Engin
 	return all, nil
 }
 
-func (o *opened) redis(ctx context.Context, url string, opts ...redisengine.Option) (engine.Engine, error) {
+func (o *openedEngine) openRedis(ctx context.Context, url string, opts ...redisengine.Option) (engine.Engine, error) {
 	e, err := redisengine.Open(ctx, url, opts...)
 	if err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func (o *opened) redis(ctx context.Context, url string, opts ...redisengine.Opti
 	return e, nil
 }
 
-// withoutEngine tells whether every rule lets requests pass while the engine is away.
-func withoutEngine(cfg *config.Config) bool {
+// allDegrade reports whether every rule lets requests pass while the engine is down.
+func allDegrade(cfg *config.Config) bool {
 	return len(cfg.Rules) > 0 && !slices.ContainsFunc(cfg.Rules, func(r config.Rule) bool {
 		return r.Policy.OnDown != guard.Open && r.Policy.OnDown != guard.Local
 	})

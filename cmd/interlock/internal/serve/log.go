@@ -12,43 +12,42 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/sanitize"
 )
 
-// Handler returns what writes a log: JSON for programs, and otherwise lines for people
-// if they are looking on, and key=value if nobody is. With verbose, every request is
-// in it.
-func Handler(w io.Writer, programs, people, verbose bool) slog.Handler {
+// Handler returns the log handler of a gateway: JSON if asJSON is set, readable lines on
+// a terminal, and key=value otherwise. With verbose, every request is logged.
+func Handler(w io.Writer, asJSON, terminal, verbose bool) slog.Handler {
 	level := slog.LevelInfo
 	if verbose {
 		level = slog.LevelDebug
 	}
 	o := &slog.HandlerOptions{Level: level}
 	switch {
-	case programs:
+	case asJSON:
 		return slog.NewJSONHandler(w, o)
-	case people:
-		return &lines{out: &line{w: w}, level: level}
+	case terminal:
+		return &terminalHandler{out: &lockedWriter{w: w}, level: level}
 	}
 	return slog.NewTextHandler(w, o)
 }
 
-// lines is a log as people read it: the time of day, what happened, and the rest. What
-// comes from clients does nothing to the terminal.
-type lines struct {
-	out   *line
+// terminalHandler writes the time of day, the message and the attributes on one line.
+// Values may come from clients, so escape sequences in them are made visible.
+type terminalHandler struct {
+	out   *lockedWriter
 	level slog.Level
-	with  string // what every line has
+	with  string // the attributes of every line
 }
 
-// A line is written whole.
-type line struct {
+// A lockedWriter keeps concurrent lines apart.
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
 // Enabled implements [slog.Handler].
-func (h *lines) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
+func (h *terminalHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
 
 // Handle implements [slog.Handler].
-func (h *lines) Handle(_ context.Context, r slog.Record) error {
+func (h *terminalHandler) Handle(_ context.Context, r slog.Record) error {
 	var b bytes.Buffer
 	b.WriteString(r.Time.Format(time.TimeOnly))
 	b.WriteByte(' ')
@@ -58,7 +57,7 @@ func (h *lines) Handle(_ context.Context, r slog.Record) error {
 	b.WriteString(sanitize.Text(r.Message))
 	b.WriteString(h.with)
 	r.Attrs(func(a slog.Attr) bool {
-		b.WriteString(pairOf(a))
+		b.WriteString(attribute(a))
 		return true
 	})
 	b.WriteByte('\n')
@@ -69,17 +68,17 @@ func (h *lines) Handle(_ context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements [slog.Handler].
-func (h *lines) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h *terminalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
 	for _, a := range attrs {
-		next.with += pairOf(a)
+		next.with += attribute(a)
 	}
 	return &next
 }
 
-// WithGroup implements [slog.Handler]. Nobody here makes groups.
-func (h *lines) WithGroup(string) slog.Handler { return h }
+// WithGroup implements [slog.Handler]. The gateway does not use groups.
+func (h *terminalHandler) WithGroup(string) slog.Handler { return h }
 
-func pairOf(a slog.Attr) string {
+func attribute(a slog.Attr) string {
 	return "  " + a.Key + "=" + sanitize.Text(a.Value.Resolve().String())
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLog(t *testing.T) {
-	t.Run("on a terminal, what clients send does nothing", func(t *testing.T) {
+	t.Run("escape sequences from clients do not reach the terminal", func(t *testing.T) {
 		var out strings.Builder
 		log := slog.New(Handler(&out, false, true, false)).With("by", "\x1b[2J")
 		for _, evil := range sanitizetest.Hostile(100) {
@@ -22,7 +22,7 @@ func TestLog(t *testing.T) {
 			}
 		}
 	})
-	t.Run("for programs it is JSON, and requests that went well are in it if they are asked for", func(t *testing.T) {
+	t.Run("JSON logs contain successful requests only with verbose", func(t *testing.T) {
 		for verbose, want := range map[bool]int{false: 1, true: 2} {
 			var out strings.Builder
 			log := slog.New(Handler(&out, true, true, verbose))
@@ -35,10 +35,10 @@ func TestLog(t *testing.T) {
 			}
 		}
 	})
-	t.Run("with nobody looking on it is key=value", func(t *testing.T) {
+	t.Run("without a terminal the log is key=value", func(t *testing.T) {
 		var out strings.Builder
-		slog.New(Handler(&out, false, false, false)).Info("ended")
-		if !strings.Contains(out.String(), "msg=ended") {
+		slog.New(Handler(&out, false, false, false)).Info("stopped")
+		if !strings.Contains(out.String(), "msg=stopped") {
 			t.Errorf("%q", out.String())
 		}
 	})

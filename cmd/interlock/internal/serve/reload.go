@@ -13,31 +13,30 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// reloads remember what came of the last one, for those who come later than its line
-// in the log.
+// reloads keeps the result of the last reload, for /readyz and the admin API.
 type reloads struct {
-	one sync.Mutex // at a time
+	running sync.Mutex // one reload at a time
 
-	mu  sync.Mutex
-	was *admin.Reload
+	mu     sync.Mutex
+	result *admin.Reload
 }
 
 func (r *reloads) last() *admin.Reload {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.was
+	return r.result
 }
 
-func (r *reloads) note(err error) {
+func (r *reloads) record(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.was = &admin.Reload{Time: time.Now().UTC(), OK: err == nil}
+	r.result = &admin.Reload{Time: time.Now().UTC(), OK: err == nil}
 	if err != nil {
-		r.was.Error = err.Error()
+		r.result.Error = err.Error()
 	}
 }
 
-// reloader is how the admin API reads the configuration again.
+// reloader returns the reload function of the admin API, or nil without a file.
 func (s *Server) reloader() func(context.Context) error {
 	if s.o.Load == nil {
 		return nil
@@ -45,53 +44,53 @@ func (s *Server) reloader() func(context.Context) error {
 	return func(context.Context) error { return s.reload("the admin API") }
 }
 
-// attend reads the configuration again when it is told to or the file has changed,
-// until ctx is done.
-func (s *Server) attend(ctx context.Context) {
+// watchConfig reloads the configuration on SIGHUP and when the file changes, until ctx
+// is done.
+func (s *Server) watchConfig(ctx context.Context) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	if s.o.File != "" {
 		watching.Go(func() { // until ctx is done
 			err := config.Watch(ctx, s.o.File, func(*config.Config, error) { _ = s.reload("a change of the file") })
-			s.complain("the file is not watched: send SIGHUP after a change", err)
+			s.warn("the file is not watched; send SIGHUP after a change", err)
 		})
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.o.Again:
-			_ = s.reload("SIGHUP") // it has said so
+		case <-s.o.Reload:
+			_ = s.reload("SIGHUP") // reload logs it
 		}
 	}
 }
 
-// reload reads the configuration again, and does what it says, or nothing of it.
+// reload applies the configuration as a whole, or changes nothing.
 func (s *Server) reload(why string) error {
-	s.reloads.one.Lock()
-	defer s.reloads.one.Unlock()
+	s.reloads.running.Lock()
+	defer s.reloads.running.Unlock()
 	err := s.replace()
-	s.reloads.note(err)
+	s.reloads.record(err)
 	if err != nil {
-		s.log.Error("not reloaded: what was there before stays", "by", why, "err", err)
+		s.log.Error("reload failed; the previous configuration stays in use", "by", why, "err", err)
 		return err
 	}
 	s.log.Info("reloaded", "by", why, "rules", len(s.gate.Config().Rules))
 	return nil
 }
 
-var errNothing = errors.New("there is no file to read again")
+var errNoFile = errors.New("there is no configuration file to reload")
 
 func (s *Server) replace() error {
 	if s.o.Load == nil {
-		return errNothing
+		return errNoFile
 	}
 	cfg, err := s.o.Load()
 	if err != nil {
 		return err
 	}
-	if names := unchangeable(s.o.Config, cfg); len(names) > 0 {
-		return fmt.Errorf("%s cannot be changed while it runs: start it anew", strings.Join(names, ", "))
+	if names := needRestart(s.o.Config, cfg); len(names) > 0 {
+		return fmt.Errorf("%s cannot change during a reload; restart the gateway", strings.Join(names, ", "))
 	}
 	use := func() {}
 	if s.certs != nil {
@@ -106,9 +105,9 @@ func (s *Server) replace() error {
 	return nil
 }
 
-// unchangeable names what is another in the new configuration, and for which listeners
-// or the engine would have to be made anew.
-func unchangeable(was, is *config.Config) (names []string) {
+// needRestart names the changed settings that a reload cannot apply, because they belong
+// to listeners or to the engine.
+func needRestart(was, is *config.Config) (names []string) {
 	for _, x := range []struct {
 		name    string
 		was, is any

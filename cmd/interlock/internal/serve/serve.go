@@ -1,10 +1,10 @@
-// Package serve runs a gateway as a process of its own: its engine, its listeners,
-// and how it begins, is told something else, and ends.
+// Package serve runs a gateway as a process: it opens the engine and the listeners,
+// reloads the configuration, and shuts down in order.
 //
-// It begins all or nothing: an address that is taken, a mistake in the file and an
-// engine that is away are known before anybody is let in. It ends in the order in
-// which the parts need each other: it says that it is not ready, waits, lets nobody
-// in any more, answers those who are in, and closes the engine last.
+// Open succeeds as a whole or not at all: an address in use, a mistake in the file and
+// an unreachable engine are errors before the first request is accepted. A shutdown
+// makes /readyz fail, waits, stops accepting connections, answers the pending requests,
+// and closes the engine last.
 package serve
 
 import (
@@ -24,56 +24,56 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// Options are what a process is told.
+// Options configure [Open].
 type Options struct {
 	Config *config.Config
 
-	// Load reads the configuration again; nil: there is nothing to read.
+	// Load reads the configuration for a reload; nil: reloads are not possible.
 	Load func() (*config.Config, error)
 	// File is watched for changes, unless it is empty.
 	File string
-	// Again says when to read the configuration again besides; it may be nil.
-	Again <-chan os.Signal
+	// Reload requests a reload, such as by SIGHUP; it may be nil.
+	Reload <-chan os.Signal
 
-	// Health is the address of a listener that answers how it is, and nothing else;
-	// empty: the admin API does, if there is one.
+	// Health is the address of a listener that serves only health checks; empty: the
+	// admin API serves them, if it is enabled.
 	Health string
-	// Lazy lets it begin although its engine is away. Until that is there, requests
-	// are answered as the rules say with on-down.
+	// Lazy starts the gateway although its engine is unreachable. Until the engine is
+	// reachable, on-down of each rule decides.
 	Lazy bool
 
-	Name string // in the engine's list of clients
+	Name string // the client's name on the engine
 	Log  *slog.Logger
 }
 
-// A Server is a gateway that listens already. Nobody is served before [Server.Run].
+// A Server is a gateway whose listeners are open. [Server.Run] serves requests.
 type Server struct {
 	URL    string // of the gateway
-	Admin  string // of the admin API; empty: there is none
-	Health string // of what answers how it is; empty: nothing does
+	Admin  string // of the admin API; empty: disabled
+	Health string // of the health checks; empty: disabled
 
 	o      Options
 	log    *slog.Logger
-	engine *opened
+	engine *openedEngine
 	client *interlock.Client
 	events *admin.Events
 	api    *admin.Server
 	gate   *gateway.Gateway
-	front  *door
-	others []*door // of the admin API and of health
+	front  *listener
+	others []*listener // for the admin API and health checks
 	certs  *certificates
 
-	ending  atomic.Bool
-	reloads reloads
+	stopping atomic.Bool
+	reloads  reloads
 }
 
-// Open listens, and opens the engine. What is wrong is a [ListenError], an
+// Open opens the listeners and the engine. It fails with a [ListenError], an
 // [EngineError], or a mistake in the configuration.
 func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{o: o, log: o.Log, events: admin.NewEvents()}
 	defer func() {
 		if err != nil {
-			s.abandon()
+			s.closeAll()
 		}
 	}()
 	if err := s.listen(ctx); err != nil {
@@ -83,19 +83,20 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.client = interlock.New(s.engine.Engine, interlock.Name(o.Name), interlock.WithTrace(s.events.Trace()))
-	if s.gate, err = gateway.New(o.Config, gateway.Options{Client: s.client, Log: o.Log, Events: s.tell}); err != nil {
+	if s.gate, err = gateway.New(o.Config, gateway.Options{Client: s.client, Log: o.Log, Events: s.publish}); err != nil {
 		return nil, err
 	}
-	if err := s.furnish(); err != nil {
+	if err := s.buildHandlers(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// tell shows a request to those who watch by the admin API.
-func (s *Server) tell(e gateway.Event) { s.events.Publish("request", e) }
+// publish sends a request to the event stream of the admin API.
+func (s *Server) publish(e gateway.Event) { s.events.Publish("request", e) }
 
-// listen takes every address, so that one that is taken is known at once.
+// listen opens all listeners before anything else, so that an address in use is an error
+// at once.
 func (s *Server) listen(ctx context.Context) (err error) {
 	cfg := s.o.Config
 	if s.front, err = listen(ctx, "listen", cfg.Listen); err != nil {
@@ -106,44 +107,44 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		if err := admin.CheckListen(cfg.Admin); err != nil {
 			return err
 		}
-		d, err := listen(ctx, "admin", cfg.Admin.Listen)
+		l, err := listen(ctx, "admin", cfg.Admin.Listen)
 		if err != nil {
 			return err
 		}
-		s.others = append(s.others, d)
-		s.Admin = d.url(cfg.Admin.TLS != nil)
+		s.others = append(s.others, l)
+		s.Admin = l.url(cfg.Admin.TLS != nil)
 		s.Health = s.Admin
 	}
 	if s.o.Health != "" {
-		d, err := listen(ctx, "health", s.o.Health)
+		l, err := listen(ctx, "health", s.o.Health)
 		if err != nil {
 			return err
 		}
-		s.others = append(s.others, d)
-		s.Health = d.url(false)
+		s.others = append(s.others, l)
+		s.Health = l.url(false)
 	}
 	return nil
 }
 
-// furnish makes what is behind the listeners.
-func (s *Server) furnish() (err error) {
+// buildHandlers creates the HTTP servers of the listeners.
+func (s *Server) buildHandlers() (err error) {
 	cfg := s.o.Config
 	if s.front.server, err = s.gate.Server(); err != nil {
 		return err
 	}
 	s.front.Listener = gateway.LimitListener(s.front.Listener, cfg.Limits.Conns)
-	s.front.server.Handler = s.parting(s.gate)
+	s.front.server.Handler = s.closeKeepAlives(s.gate)
 	if cfg.TLS != nil {
 		if s.certs, err = newCertificates(cfg.TLS, s.log); err != nil {
 			return err
 		}
 		s.front.server.TLSConfig = s.certs.config()
 	}
-	return s.furnishAdmin()
+	return s.buildAdmin()
 }
 
-// furnishAdmin makes the admin API. Without one, it is what answers how it is.
-func (s *Server) furnishAdmin() (err error) {
+// buildAdmin creates the admin API. If it is disabled, it still serves the health checks.
+func (s *Server) buildAdmin() (err error) {
 	cfg, log := s.o.Config.Admin, s.log
 	if cfg == nil {
 		cfg, log = &config.Admin{ReadOnly: true}, slog.New(slog.DiscardHandler)
@@ -157,7 +158,7 @@ func (s *Server) furnishAdmin() (err error) {
 	}
 	others := s.others
 	if s.Admin != "" {
-		others[0].server = quiet(s.api, s.log)
+		others[0].server = newHTTPServer(s.api, s.log)
 		if cfg.TLS != nil {
 			certs, err := newCertificates(cfg.TLS, s.log)
 			if err != nil {
@@ -167,33 +168,33 @@ func (s *Server) furnishAdmin() (err error) {
 		}
 		others = others[1:]
 	}
-	for _, d := range others {
-		d.server = quiet(s.api.HealthHandler(), s.log)
+	for _, l := range others {
+		l.server = newHTTPServer(s.api.HealthHandler(), s.log)
 	}
 	return nil
 }
 
-// quiet returns a server that nobody can keep busy with a slow header.
-func quiet(h http.Handler, log *slog.Logger) *http.Server {
+// newHTTPServer returns a server whose timeouts protect it from slow clients.
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
-// Run serves until ctx is done, and then ends in the order that the package promises. It returns nil if
-// nothing else was the reason.
+// Run serves until ctx is done, and then shuts down as the package comment says. It
+// returns nil, unless a listener failed.
 func (s *Server) Run(ctx context.Context) error {
-	doors := append([]*door{s.front}, s.others...)
-	ended := make(chan error, len(doors))
-	for _, d := range doors {
-		go func() { ended <- d.serve() }() // until end, which closes them all
+	all := append([]*listener{s.front}, s.others...)
+	ended := make(chan error, len(all))
+	for _, l := range all {
+		go func() { ended <- l.serve() }() // until shutdown, which closes them all
 	}
-	attending, stop := context.WithCancel(ctx)
+	watching, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() { // until stop
 		defer close(done)
-		s.attend(attending)
+		s.watchConfig(watching)
 	}()
 	var err error
 	select {
@@ -202,21 +203,21 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	stop()
 	<-done
-	s.end()
+	s.shutdown()
 	return err
 }
 
-// ready says why requests had better go elsewhere.
+// ready returns an error during a shutdown, so that load balancers stop sending.
 func (s *Server) ready() error {
-	if s.ending.Load() {
-		return errEnding
+	if s.stopping.Load() {
+		return errStopping
 	}
 	return nil
 }
 
-var errEnding = errors.New("it is ending")
+var errStopping = errors.New("the gateway is shutting down")
 
-// A ListenError is an address at which nobody can listen.
+// A ListenError reports an address that cannot be listened on.
 type ListenError struct {
 	What string // listen, admin or health
 	At   string
@@ -226,16 +227,16 @@ type ListenError struct {
 // Error implements error.
 func (e *ListenError) Error() string { return fmt.Sprintf("%s: %s: %v", e.What, e.At, e.Err) }
 
-// Unwrap returns what the system said.
+// Unwrap returns the system's error.
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// A door is a listener, and who is behind it.
-type door struct {
+// A listener is an open address and the server of its connections.
+type listener struct {
 	net.Listener
 	server *http.Server
 }
 
-func listen(ctx context.Context, what, at string) (*door, error) {
+func listen(ctx context.Context, what, at string) (*listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
 	if err != nil {
 		if network, ok := errors.AsType[*net.OpError](err); ok {
@@ -243,12 +244,12 @@ func listen(ctx context.Context, what, at string) (*door, error) {
 		}
 		return nil, &ListenError{what, at, err}
 	}
-	return &door{Listener: l}, nil
+	return &listener{Listener: l}, nil
 }
 
-// url is how it is called from this machine.
-func (d *door) url(tls bool) string {
-	at := d.Addr().(*net.TCPAddr)
+// url returns the address as a client on this machine uses it.
+func (l *listener) url(tls bool) string {
+	at := l.Addr().(*net.TCPAddr)
 	host := at.IP.String()
 	if at.IP.IsUnspecified() {
 		host = "localhost"
@@ -260,14 +261,14 @@ func (d *door) url(tls bool) string {
 	return scheme + net.JoinHostPort(host, fmt.Sprint(at.Port))
 }
 
-// serve serves until the server is closed.
-func (d *door) serve() error {
-	if d.server.TLSConfig != nil {
-		return d.server.ServeTLS(d.Listener, "", "")
+// serve returns when the server is closed.
+func (l *listener) serve() error {
+	if l.server.TLSConfig != nil {
+		return l.server.ServeTLS(l.Listener, "", "")
 	}
-	return d.server.Serve(d.Listener)
+	return l.server.Serve(l.Listener)
 }
 
-// degrades tells whether the gateway does without its engine: then it is ready while
-// that is away.
-func (s *Server) degrades() bool { return withoutEngine(s.gate.Config()) }
+// degrades reports whether the gateway serves requests without its engine. Then /readyz
+// ignores the engine.
+func (s *Server) degrades() bool { return allDegrade(s.gate.Config()) }

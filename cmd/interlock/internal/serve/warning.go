@@ -7,43 +7,44 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// A Warning is something that is missing before others should depend on a gateway.
+// A Warning names a setting that is fine for a first try, but not for production.
 type Warning string
 
-// What may be missing.
+// The warnings.
 const (
-	Memory      Warning = "memory"    // records are in this process
-	NoPrincipal Warning = "nobody"    // senders are not told apart
-	OptionalKey Warning = "voluntary" // who sends no key is not guarded
-	Unguarded   Warning = "unguarded" // there are no rules
+	Memory      Warning = "memory"       // records are lost on a restart and not shared
+	NoPrincipal Warning = "no-principal" // users share their keys
+	OptionalKey Warning = "optional-key" // requests without a key are not guarded
+	NoRules     Warning = "no-rules"     // nothing is guarded
 )
 
-// Warnings returns what is missing. That the admin API asks for no token it says itself.
-func Warnings(c *config.Config) (lacks []Warning) {
+// Warnings returns the warnings about a configuration. The admin API itself warns about
+// missing tokens.
+func Warnings(c *config.Config) (all []Warning) {
 	some := func(is func(config.Rule) bool) bool { return slices.ContainsFunc(c.Rules, is) }
 	for _, x := range []struct {
-		lack Warning
-		is   bool
+		warning Warning
+		is      bool
 	}{
-		{Unguarded, len(c.Rules) == 0},
+		{NoRules, len(c.Rules) == 0},
 		{Memory, c.Engine.URL == "memory"},
 		{NoPrincipal, some(func(r config.Rule) bool { return r.Policy.Name != "" && r.Principal.None })},
 		{OptionalKey, some(func(r config.Rule) bool { return r.Optional })},
 	} {
 		if x.is {
-			lacks = append(lacks, x.lack)
+			all = append(all, x.warning)
 		}
 	}
-	return lacks
+	return all
 }
 
-// EngineName is how an engine is called, without passwords and parameters.
+// EngineName describes an engine without passwords and parameters.
 func EngineName(e config.Engine) string {
 	switch {
 	case len(e.Quorum) > 0:
 		return "quorum of " + servers(e.Quorum)
 	case len(e.Standby) > 0:
-		return servers(e.Standby[:1]) + ", with the standby " + servers(e.Standby[1:])
+		return servers(e.Standby[:1]) + " with standby " + servers(e.Standby[1:])
 	case e.URL == "memory":
 		return e.URL
 	}

@@ -1,6 +1,6 @@
-// Package cases lets somebody try what Interlock is for: the same requests to the
-// same shop, directly and behind the gateway, told as they happen and judged by
-// the checker that the tests use.
+// Package cases sends the same requests to the same shop, directly and behind the
+// gateway. It reports events as they happen, and checks each run with the history
+// checker of the tests.
 package cases
 
 import (
@@ -13,54 +13,54 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
-// A Case is something to try.
+// A Case is a scenario of the demo's page.
 type Case struct {
-	ID    string
-	Group Group
-	Title i18n.Text
-	About i18n.Text
-	Rules []string // of the configuration, by their matches
-	Lines string   // the file of package lines that does the same in Go
+	ID      string
+	Group   Group
+	Title   i18n.Text
+	About   i18n.Text
+	Rules   []string // the matches of its rules in the configuration
+	Snippet string   // the file of package snippets with the same in Go
 
-	shots []shot // the requests; {id} in them is new in every run
+	calls []call // in which {id} is new in every run
 	want  want
 }
 
-// A Group is what belongs together on the page.
+// A Group is a section of the page's navigation.
 type Group string
 
 // The groups.
 const (
-	Seeds  Group = "seeds"  // the endpoints of the requirements
-	Once   Group = "once"   // what must happen once
-	OneAt  Group = "one"    // what must happen one at a time
-	Scenes Group = "scenes" // of a shop
+	Submit Group = "submit" // duplicate submissions
+	Once   Group = "once"   // requests that must run once
+	OneAt  Group = "one"    // requests that must run one at a time
+	Scenes Group = "scenes" // scenes of a shop
 )
 
-// A shot is one request.
-type shot struct {
+// A call is a request of a case.
+type call struct {
 	method, path, body string
-	key                string // for Idempotency-Key
-	label              string // what the page calls it
-	shared             bool   // it only reads
+	key                string // the Idempotency-Key
+	label              string // on the page
+	shared             bool   // a read, which may overlap with others
 
-	at     time.Duration // after the shop began with the first, or
-	after  int           // once this one, counted from 1, is answered, or
-	inLine bool          // once the one before it is served or stands in line
+	at     time.Duration // sent this long after the first request entered the shop, or
+	after  int           // sent when this request, counted from 1, is answered, or
+	queued bool          // sent when the previous request runs or is queued
 }
 
-// What should come of a case, behind Interlock.
+// want is the expected result of a case behind Interlock.
 type want struct {
-	ran      int  // how many reach the shop; 0 means all
-	replayed int  // at least
-	refused  int  // at most: on a busy machine one that comes late is replayed
-	ordered  bool // first come, first served
-	crowd    bool // several may be inside at a time: they read
+	ran         int  // requests that reach the shop; 0: all
+	replayed    int  // minimum
+	refused     int  // maximum: on a busy machine, a late request is replayed instead
+	ordered     bool // first come, first served
+	sharedReads bool // reads may overlap
 
 	effect func(shop.State, string) effect
 }
 
-// An effect is what became of the shop's data.
+// An effect is a finding about the shop's data after a run.
 type effect struct {
 	ok   bool
 	name i18n.Text
@@ -68,12 +68,12 @@ type effect struct {
 	args []any
 }
 
-// Shots returns how many requests it is.
-func (c Case) Shots() int { return len(c.shots) }
+// Requests returns the number of requests.
+func (c Case) Requests() int { return len(c.calls) }
 
-// Curl returns a line that sends the first of the requests by hand.
+// Curl returns a command that sends the first request.
 func (c Case) Curl(base string) string {
-	s := c.shots[0]
+	s := c.calls[0]
 	fill := strings.NewReplacer("{id}", "42", "{n}", "1").Replace
 	line := "curl -i"
 	if s.method != http.MethodGet {
@@ -88,15 +88,15 @@ func (c Case) Curl(base string) string {
 	return line + " '" + base + fill(s.path) + "'"
 }
 
-// demands returns what the checker is asked for beyond exclusion.
-func (w want) demands() []history.Option {
+// checks returns the history checks beyond exclusion.
+func (w want) checks() []history.Option {
 	if w.ordered {
 		return []history.Option{history.Ordered(0)}
 	}
 	return nil
 }
 
-// Find returns the case with an id.
+// Find returns the case with an ID.
 func Find(id string) (Case, bool) {
 	for _, c := range Cases() {
 		if c.ID == id {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// tested tells how often an endpoint of the requirements ran.
+// tested checks how often a test endpoint ran.
 func tested(path string, n int) func(shop.State, string) effect {
 	return func(s shop.State, id string) effect {
 		got := s.Tests[path+" "+id]
@@ -15,7 +15,7 @@ func tested(path string, n int) func(shop.State, string) effect {
 	}
 }
 
-// sold tells whether as much was sold as there was, to those who came first.
+// sold checks that all pieces were sold, to the first buyers.
 func sold(s shop.State, id string) effect {
 	sale := s.Sales[id]
 	if sale == nil {
@@ -25,7 +25,7 @@ func sold(s shop.State, id string) effect {
 	return effect{ok, i18n.EffectSold, i18n.EffectSoldN, []any{len(sale.Sold), shop.Pieces}}
 }
 
-// taken tells whether what was taken is gone.
+// taken checks that the stock fell by the number of taken pieces.
 func taken(s shop.State, id string) effect {
 	stock := s.Stock[id]
 	if stock == nil {
@@ -35,7 +35,7 @@ func taken(s shop.State, id string) effect {
 	return effect{gone == stock.Taken && gone > 0, i18n.EffectTaken, i18n.EffectTakenN, []any{stock.Taken, gone}}
 }
 
-// paidOut tells whether no more was paid than there was, and the balance knows.
+// paidOut checks that the payments and the balance add up.
 func paidOut(s shop.State, id string) effect {
 	a := s.Accounts[id]
 	if a == nil {
@@ -45,7 +45,7 @@ func paidOut(s shop.State, id string) effect {
 	return effect{ok, i18n.EffectPaidOut, i18n.EffectPaidOutN, []any{a.PaidOut, shop.Money, a.Balance}}
 }
 
-// settled tells whether an order was paid or cancelled, and not both.
+// settled checks that an order was either paid or cancelled.
 func settled(s shop.State, id string) effect {
 	o := s.Orders[id]
 	switch {

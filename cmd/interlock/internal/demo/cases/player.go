@@ -22,11 +22,11 @@ type Player struct {
 	runs map[string]*run
 }
 
-// New returns a player for a shop, whose locks are client's. [Player.Door] goes
-// in front of the shop, and then [Player.At] says where both can be reached.
+// New returns a player for a shop whose locks belong to client. Wrap the shop with
+// [Player.Observe], and call [Player.SetURLs] before the first run.
 func New(s *shop.Shop, client *interlock.Client) *Player {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 128 // as many as come at once
+	transport.MaxIdleConnsPerHost = 128 // more than any case sends at once
 	transport.Proxy = nil
 	return &Player{
 		shop: s, client: client, runs: make(map[string]*run),
@@ -34,43 +34,42 @@ func New(s *shop.Shop, client *interlock.Client) *Player {
 	}
 }
 
-// At says where the shop is, and where it is behind Interlock. It is called
-// before anything is run.
-func (p *Player) At(direct, guarded string) { p.direct, p.guarded = direct, guarded }
+// SetURLs sets the URLs of the shop: direct, and behind Interlock.
+func (p *Player) SetURLs(direct, guarded string) { p.direct, p.guarded = direct, guarded }
 
-// Close gives up connections that nobody uses.
+// Close closes idle connections.
 func (p *Player) Close() { p.http.CloseIdleConnections() }
 
-// Door returns the shop with a door that tells who goes in and out.
-func (p *Player) Door(next http.Handler) http.Handler {
+// Observe wraps the shop's handler and records when requests enter and leave it.
+func (p *Player) Observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		run := p.runs[r.Header.Get(runHeader)]
 		p.mu.Unlock()
-		who, err := strconv.Atoi(r.Header.Get(whoHeader))
-		if run == nil || err != nil || who < 1 || who > len(run.shots) {
-			next.ServeHTTP(w, r) // somebody with curl
+		n, err := strconv.Atoi(r.Header.Get(requestHeader))
+		if run == nil || err != nil || n < 1 || n > len(run.calls) {
+			next.ServeHTTP(w, r) // not a request of a run
 			return
 		}
-		run.note(who, Enter, Event{Fence: r.Header.Get("Interlock-Fence")})
-		defer run.note(who, Leave, Event{}) // before the answer is sent, and so before any lock is given back
+		run.record(n, Enter, Event{Fence: r.Header.Get("Interlock-Fence")})
+		defer run.record(n, Leave, Event{}) // before the response is sent, and so before its lock is released
 		next.ServeHTTP(w, r)
 	})
 }
 
-// longest is how long a case may take.
-const longest = 30 * time.Second
+// maxDuration limits a run.
+const maxDuration = 30 * time.Second
 
-// Run runs a case, directly or behind Interlock, and judges it. What happens is
-// told in order, one event at a time.
-func (p *Player) Run(ctx context.Context, c Case, direct bool, tell func(Event)) (Verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, longest)
+// Run runs a case, directly or behind Interlock, and returns its verdict. It calls emit
+// for each event, in order and one at a time.
+func (p *Player) Run(ctx context.Context, c Case, direct bool, emit func(Event)) (Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxDuration)
 	defer cancel()
 	base := p.guarded
 	if direct {
 		base = p.direct
 	}
-	r := start(c, tell)
+	r := start(c, emit)
 	p.mu.Lock()
 	p.runs[r.id] = r
 	p.mu.Unlock()
@@ -79,51 +78,51 @@ func (p *Player) Run(ctx context.Context, c Case, direct bool, tell func(Event))
 		defer p.mu.Unlock()
 		delete(p.runs, r.id)
 	}()
-	r.fire(ctx, func(ctx context.Context, who int, s shot) {
-		req, err := r.request(ctx, base, who, s)
+	r.sendAll(ctx, func(ctx context.Context, n int, s call) {
+		req, err := r.request(ctx, base, n, s)
 		if err != nil {
-			r.note(who, Failed, Event{Code: "bad request"})
+			r.record(n, Failed, Event{Code: "bad-request"})
 			return
 		}
 		resp, err := p.http.Do(req)
-		r.settle(who, resp, err)
-	}, func(ctx context.Context, before int) { p.lineUp(ctx, r, before, direct) })
+		r.settle(n, resp, err)
+	}, func(ctx context.Context, before int) { p.waitQueued(ctx, r, before, direct) })
 	if ctx.Err() != nil {
 		return Verdict{}, context.Cause(ctx)
 	}
 	return judge(c, r, direct, r.effect(c, p.shop)), nil
 }
 
-// How far apart those come who stand in line, so that the picture shows it; and
-// those who would if there were one.
+// The time between two queued requests, long enough to be visible on the chart; and
+// between two direct ones, which have no queue.
 const (
-	apart  = 15 * time.Millisecond
-	hardly = 2 * time.Millisecond
+	queueInterval  = 15 * time.Millisecond
+	directInterval = 2 * time.Millisecond
 )
 
-// lineUp waits until all who came before have gone in, stand in line or were sent
-// away, so that it is known who came first. It does not wait for ever: that is for the verdict.
-func (p *Player) lineUp(ctx context.Context, r *run, before int, direct bool) {
+// waitQueued waits until all earlier requests are running, queued or answered, so that
+// the order of arrival is known. After 2 s it gives up, and the verdict decides.
+func (p *Player) waitQueued(ctx context.Context, r *run, before int, direct bool) {
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) && ctx.Err() == nil; {
 		r.mu.Lock()
-		placed := len(r.entered) + r.tally.refused + r.tally.replayed + r.tally.failed
+		arrived := len(r.entered) + r.counts.refused + r.counts.replayed + r.counts.failed
 		r.mu.Unlock()
 		if !direct {
-			placed += p.waiting(ctx, r.id)
+			arrived += p.waiting(ctx, r.id)
 		}
-		if placed >= before {
+		if arrived >= before {
 			break
 		}
 		pause(ctx, time.Millisecond)
 	}
 	if direct {
-		pause(ctx, hardly)
+		pause(ctx, directInterval)
 		return
 	}
-	pause(ctx, apart)
+	pause(ctx, queueInterval)
 }
 
-// waiting counts who stands in line for the locks of a run.
+// waiting counts the waiters of a run's locks.
 func (p *Player) waiting(ctx context.Context, id string) int {
 	n := 0
 	for lock, err := range p.client.Locks(ctx, "*"+id+"*") {

@@ -15,102 +15,102 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// An Event is something that happened to one of the requests.
+// An Event is a change of the state of a request.
 type Event struct {
-	At     float64 `json:"at"`  // milliseconds after the start
-	Who    int     `json:"who"` // counted from 1
-	Kind   Kind    `json:"kind"`
-	Label  string  `json:"label,omitempty"`
-	Shared bool    `json:"shared,omitempty"`
-	Status int     `json:"status,omitempty"`
-	Code   string  `json:"code,omitempty"`  // of the problem, if it was refused
-	Left   int64   `json:"left,omitempty"`  // milliseconds after which to come back
-	Fence  string  `json:"fence,omitempty"` // a number too large for a browser's
+	AtMS         float64 `json:"at_ms"`   // since the start of the run
+	Request      int     `json:"request"` // its number, from 1
+	Kind         Kind    `json:"kind"`
+	Label        string  `json:"label,omitempty"`
+	Shared       bool    `json:"shared,omitempty"`
+	Status       int     `json:"status,omitempty"`
+	Code         string  `json:"code,omitempty"` // of the problem
+	RetryAfterMS int64   `json:"retry_after_ms,omitempty"`
+	Fence        string  `json:"fence,omitempty"` // as a string: too large for a JavaScript number
 }
 
-// A Kind is what happened.
+// A Kind is a kind of event.
 type Kind string
 
 // The kinds.
 const (
-	Ask      Kind = "ask"      // it is sent
-	Enter    Kind = "enter"    // the shop begins with it
-	Leave    Kind = "leave"    // the shop is done with it
-	Answered Kind = "answered" // its answer is there
-	Refused  Kind = "refused"  // it never reached the shop
-	Replayed Kind = "replayed" // it got the answer to an earlier one
-	Failed   Kind = "failed"   // it got no proper answer
+	Ask      Kind = "ask"      // the request is sent
+	Enter    Kind = "enter"    // it enters the shop
+	Leave    Kind = "leave"    // it leaves the shop
+	Answered Kind = "answered" // the response of the shop has arrived
+	Refused  Kind = "refused"  // the gateway refused it
+	Replayed Kind = "replayed" // it got an earlier response
+	Failed   Kind = "failed"   // it got an error or no response
 )
 
-// A run is a case under way.
+// A run is a case that is being run.
 type run struct {
 	id    string
-	shots []shot
+	calls []call
 	began time.Time
-	tell  func(Event)
+	emit  func(Event)
 
 	mu      sync.Mutex
 	log     history.Log
 	entered map[int]bool
-	tally   tally
-	served  chan struct{}   // closed when the shop begins with the first that comes there
-	done    []chan struct{} // closed when the shot is answered
+	counts  outcomes
+	served  chan struct{}   // closed when the first request enters the shop
+	done    []chan struct{} // closed when the request is answered
 }
 
-// A tally is what became of the requests.
-type tally struct{ ran, refused, replayed, failed int }
+// outcomes counts the requests by outcome.
+type outcomes struct{ ran, refused, replayed, failed int }
 
-// start makes a run. What happens is told in order, one at a time.
-func start(c Case, tell func(Event)) *run {
-	r := &run{id: strings.ToLower(rand.Text()[:10]), shots: c.shots, began: time.Now(), tell: tell, entered: make(map[int]bool), served: make(chan struct{})}
-	for range c.shots {
+// start returns a new run.
+func start(c Case, emit func(Event)) *run {
+	r := &run{id: strings.ToLower(rand.Text()[:10]), calls: c.calls, began: time.Now(), emit: emit, entered: make(map[int]bool), served: make(chan struct{})}
+	for range c.calls {
 		r.done = append(r.done, make(chan struct{}))
 	}
 	return r
 }
 
-// note records something that happened, for the checker and for who looks on.
-func (r *run) note(who int, kind Kind, e Event) {
+// record adds an event to the history and emits it.
+func (r *run) record(n int, kind Kind, e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	s := r.shots[who-1]
-	e.At, e.Who, e.Kind, e.Shared, e.Label = float64(now.Sub(r.began).Microseconds())/1000, who, kind, s.shared, s.label
-	h := history.Event{Key: r.id, Who: strconv.Itoa(who), Shared: s.shared, At: now}
+	s := r.calls[n-1]
+	e.AtMS, e.Request, e.Kind, e.Shared, e.Label = float64(now.Sub(r.began).Microseconds())/1000, n, kind, s.shared, s.label
+	h := history.Event{Key: r.id, Actor: strconv.Itoa(n), Shared: s.shared, At: now}
 	switch kind {
 	case Ask:
 		h.Kind = history.Ask
 	case Enter:
 		h.Kind = history.Enter
-		h.Fence, _ = strconv.ParseUint(e.Fence, 10, 64) // none, directly
+		h.Fence, _ = strconv.ParseUint(e.Fence, 10, 64) // direct requests have no fence
 		if len(r.entered) == 0 {
 			close(r.served)
 		}
-		r.entered[who] = true
-		r.tally.ran++
+		r.entered[n] = true
+		r.counts.ran++
 	case Leave:
 		h.Kind = history.Leave
 	case Refused, Replayed, Failed:
 		h.Kind = history.Stop
-		*map[Kind]*int{Refused: &r.tally.refused, Replayed: &r.tally.replayed, Failed: &r.tally.failed}[kind]++
+		*map[Kind]*int{Refused: &r.counts.refused, Replayed: &r.counts.replayed, Failed: &r.counts.failed}[kind]++
 	}
 	if h.Kind != "" {
 		r.log.Add(h)
 	}
-	r.tell(e)
+	r.emit(e)
 }
 
-// fire sends everybody's request when its time has come, and waits for all.
-func (r *run) fire(ctx context.Context, send func(context.Context, int, shot), inLine func(context.Context, int)) {
+// sendAll sends each request when it is due, and waits for all.
+func (r *run) sendAll(ctx context.Context, send func(context.Context, int, call), inLine func(context.Context, int)) {
 	var all sync.WaitGroup
-	for i, s := range r.shots {
-		if s.inLine && i > 0 {
+	for i, s := range r.calls {
+		if s.queued && i > 0 {
 			inLine(ctx, i)
 		}
 		all.Go(func() { // waited for below
 			defer close(r.done[i])
-			if r.turn(ctx, s) {
-				r.note(i+1, Ask, Event{})
+			if r.waitTurn(ctx, s) {
+				r.record(i+1, Ask, Event{})
 				send(ctx, i+1, s)
 			}
 		})
@@ -118,8 +118,8 @@ func (r *run) fire(ctx context.Context, send func(context.Context, int, shot), i
 	all.Wait()
 }
 
-// turn waits until a shot's time has come.
-func (r *run) turn(ctx context.Context, s shot) bool {
+// waitTurn waits until a call is due.
+func (r *run) waitTurn(ctx context.Context, s call) bool {
 	switch {
 	case s.after > 0:
 		select {
@@ -129,17 +129,17 @@ func (r *run) turn(ctx context.Context, s shot) bool {
 			return false
 		}
 	case s.at > 0:
-		return r.later(ctx, s.at)
+		return r.waitAfterFirst(ctx, s.at)
 	}
 	return ctx.Err() == nil
 }
 
-// later waits until the first request has been served for a while. By the clock alone,
-// on a machine that is busy, the second might come before the first.
-func (r *run) later(ctx context.Context, d time.Duration) bool {
+// waitAfterFirst waits until the first request has been in the shop for d. Counting from
+// the start instead, a busy machine could send the second request before the first.
+func (r *run) waitAfterFirst(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-r.served:
-	case <-r.done[0]: // it never came there
+	case <-r.done[0]: // it did not reach the shop
 	case <-ctx.Done():
 		return false
 	}
@@ -153,21 +153,21 @@ func (r *run) later(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// What the shop is told of who calls, so that it can be told on the page.
+// The headers that identify a request of a run.
 const (
-	runHeader = "X-Demo-Run"
-	whoHeader = "X-Demo-Who"
+	runHeader     = "X-Demo-Run"
+	requestHeader = "X-Demo-Request"
 )
 
-// request makes the request of a shot.
-func (r *run) request(ctx context.Context, base string, who int, s shot) (*http.Request, error) {
-	fill := strings.NewReplacer("{id}", r.id, "{n}", strconv.Itoa(who)).Replace
+// request builds the HTTP request of a call.
+func (r *run) request(ctx context.Context, base string, n int, s call) (*http.Request, error) {
+	fill := strings.NewReplacer("{id}", r.id, "{n}", strconv.Itoa(n)).Replace
 	req, err := http.NewRequestWithContext(ctx, s.method, base+fill(s.path), strings.NewReader(fill(s.body)))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set(runHeader, r.id)
-	req.Header.Set(whoHeader, strconv.Itoa(who))
+	req.Header.Set(requestHeader, strconv.Itoa(n))
 	if s.body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -177,34 +177,34 @@ func (r *run) request(ctx context.Context, base string, who int, s shot) (*http.
 	return req, nil
 }
 
-// settle notes what came back.
-func (r *run) settle(who int, resp *http.Response, err error) {
+// settle records the response of a request.
+func (r *run) settle(n int, resp *http.Response, err error) {
 	if err != nil {
-		r.note(who, Failed, Event{Code: "no answer"})
+		r.record(n, Failed, Event{Code: "no-response"})
 		return
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close() //nolint:errcheck // the body was only read
 	e := Event{Status: resp.StatusCode}
 	problem, refused := interlockhttp.ReadProblem(resp)
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be reused
 	r.mu.Lock()
-	ran := r.entered[who]
+	ran := r.entered[n]
 	r.mu.Unlock()
 	switch {
 	case resp.Header.Get("Idempotent-Replayed") == "true":
-		r.note(who, Replayed, e)
+		r.record(n, Replayed, e)
 	case refused && !ran && resp.StatusCode < http.StatusInternalServerError:
-		e.Code, e.Left = string(problem.Code), problem.RetryAfter.Milliseconds()
-		r.note(who, Refused, e)
+		e.Code, e.RetryAfterMS = string(problem.Code), problem.RetryAfter.Milliseconds()
+		r.record(n, Refused, e)
 	case resp.StatusCode >= http.StatusInternalServerError || !ran:
 		if refused {
 			e.Code = string(problem.Code)
 		}
-		r.note(who, Failed, e)
+		r.record(n, Failed, e)
 	default:
-		r.note(who, Answered, e)
+		r.record(n, Answered, e)
 	}
 }
 
-// effect returns what became of the shop, as far as this run is concerned.
+// effect returns the finding about the shop's data.
 func (r *run) effect(c Case, s *shop.Shop) effect { return c.want.effect(s.State(), r.id) }

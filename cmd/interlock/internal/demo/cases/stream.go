@@ -7,17 +7,17 @@ import (
 	"net/http"
 )
 
-// atATime is how many runs there may be at a time: more would only measure how busy
-// the machine is. Others wait, as many as there is patience for.
+// maxRunning limits simultaneous runs: with more, the results would depend on the
+// machine's load. Up to maxWaiting requests are admitted in total.
 const (
-	atATime = 6
-	waiting = 64
+	maxRunning = 6
+	maxWaiting = 64
 )
 
-// Handler returns the page's way to run cases: POST {"case": "fast", "direct":
-// true} is answered with a stream of events, the last of which is the verdict.
+// Handler runs a case on POST {"case": "fast", "direct": true}. The response is an event
+// stream that ends with the verdict.
 func (p *Player) Handler() http.Handler {
-	door, places := make(chan struct{}, waiting), make(chan struct{}, atATime)
+	admitted, running := make(chan struct{}, maxWaiting), make(chan struct{}, maxRunning)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
 			Case   string `json:"case"`
@@ -31,20 +31,20 @@ func (p *Player) Handler() http.Handler {
 		}
 		c, ok := Find(in.Case)
 		if !ok {
-			http.Error(w, "there is no such case", http.StatusNotFound)
+			http.Error(w, "unknown case", http.StatusNotFound)
 			return
 		}
 		select {
-		case door <- struct{}{}:
-			defer func() { <-door }()
+		case admitted <- struct{}{}:
+			defer func() { <-admitted }()
 		default:
 			w.Header().Set("Retry-After", "5")
-			http.Error(w, "too many wait already; try again in a moment", http.StatusServiceUnavailable)
+			http.Error(w, "too many runs are waiting; try again later", http.StatusServiceUnavailable)
 			return
 		}
 		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
+		case running <- struct{}{}:
+			defer func() { <-running }()
 		case <-r.Context().Done():
 			return
 		}
@@ -52,16 +52,16 @@ func (p *Player) Handler() http.Handler {
 	})
 }
 
-// stream runs a case and sends what happens as it does.
+// stream runs a case and sends its events.
 func (p *Player) stream(w http.ResponseWriter, r *http.Request, c Case, direct bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	// What happens is told under a lock, so nobody may wait for a slow browser there:
-	// there is room for all of it.
-	events := make(chan Event, 4*len(c.shots)+1)
+	// The run emits events under a lock, which must not wait for a slow browser. The
+	// buffer holds all events of a run.
+	events := make(chan Event, 4*len(c.calls)+1)
 	var verdict Verdict
 	var err error
-	go func() { // it ends with the run, and the loop below with it
+	go func() { // ends with the run; the loop below waits for it
 		defer close(events)
 		verdict, err = p.Run(r.Context(), c, direct, func(e Event) { events <- e })
 	}()

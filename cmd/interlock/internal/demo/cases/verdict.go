@@ -1,57 +1,58 @@
 package cases
 
 import (
+	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/chart"
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
-// A Verdict is what became of a run.
+// A Verdict is the result of a run.
 type Verdict struct {
 	OK         bool      `json:"ok"`
-	Headline   Both      `json:"headline"`
+	Headline   Bilingual `json:"headline"`
 	Findings   []Finding `json:"findings"`
-	Overlaps   int       `json:"overlaps"`             // how often two were inside who should not have been
-	Violations []string  `json:"violations,omitempty"` // the first few, as the checker says it
+	Overlaps   int       `json:"overlaps"`             // forbidden overlaps
+	Violations []string  `json:"violations,omitempty"` // the first few, in the words of the checker
 }
 
-// A Finding is one line of a verdict.
+// A Finding is a line of a verdict.
 type Finding struct {
-	Mark Mark `json:"mark"`
-	Name Both `json:"name"`
-	Text Both `json:"text"`
+	Mark Mark      `json:"mark"`
+	Name Bilingual `json:"name"`
+	Text Bilingual `json:"text"`
 }
 
-// A Mark says what a finding means.
+// A Mark tells whether a finding is good, bad, or only a figure.
 type Mark string
 
 // The marks.
 const (
 	Right  Mark = "right"
 	Wrong  Mark = "wrong"
-	Figure Mark = "figure" // nothing that could be wrong
+	Figure Mark = "figure"
 )
 
-// Both is a text in both languages, so that a page can switch between them.
-type Both struct {
+// Bilingual is a text in both languages, so that the page can switch between them.
+type Bilingual struct {
 	English string `json:"en"`
 	Chinese string `json:"zh"`
 }
 
-// Say puts arguments into a text, in both languages.
-func Say(t i18n.Text, args ...any) Both {
-	return Both{i18n.English.Say(t, args...), i18n.Chinese.Say(t, args...)}
+// Say formats a text in both languages.
+func Say(t i18n.Text, args ...any) Bilingual {
+	return Bilingual{i18n.English.Say(t, args...), i18n.Chinese.Say(t, args...)}
 }
 
-// shown is how many violations a person will read.
-const shown = 5
+// maxViolations is how many violations a verdict contains.
+const maxViolations = 5
 
-// judge looks at a run that is over. Both ways are measured by what should come of
-// it behind Interlock.
+// judge checks a finished run. Direct runs are compared with the result that is expected
+// behind Interlock.
 func judge(c Case, r *run, direct bool, e effect) Verdict {
 	events := r.log.Events()
-	report := history.Check(events, c.want.demands()...)
-	all := r.counts(c.want, direct)
+	report := history.Check(events, c.want.checks()...)
+	all := r.outcomeFindings(c.want, direct)
 	all = append(all, Finding{mark(e.ok), Say(e.name), Say(e.text, e.args...)})
 	all = append(all, exclusion(report, events, c.want))
 	if c.want.ordered {
@@ -60,17 +61,17 @@ func judge(c Case, r *run, direct bool, e effect) Verdict {
 	if n := fenced(events); n > 1 {
 		all = append(all, ruled(report, history.FenceFell, i18n.PlayFences, Say(i18n.PlayRise, n), i18n.PlayFell))
 	}
-	if r.tally.ran > 1 {
+	if r.counts.ran > 1 {
 		all = append(all, Finding{Figure, Say(i18n.PlayWaits), Say(i18n.PlayWaitsN, chart.Duration(report.WaitP50), chart.Duration(report.Wait))})
 	}
-	v := Verdict{OK: true, Headline: Say(i18n.PlayRight), Findings: all, Overlaps: broken(report, history.Overlap)}
+	v := Verdict{OK: true, Headline: Say(i18n.PlayRight), Findings: all, Overlaps: demo.Violations(report, history.Overlap)}
 	for _, f := range all {
 		v.OK = v.OK && f.Mark != Wrong
 	}
 	if !v.OK {
 		v.Headline = Say(i18n.PlayBroken)
 	}
-	for _, violation := range report.Violations[:min(shown, len(report.Violations))] {
+	for _, violation := range report.Violations[:min(maxViolations, len(report.Violations))] {
 		v.Violations = append(v.Violations, violation.String())
 	}
 	return v
@@ -83,16 +84,16 @@ func mark(ok bool) Mark {
 	return Wrong
 }
 
-// counts compares what became of the requests with what should have. Directly
-// nobody is there to refuse or replay anything, and that is no fault of its own.
-func (r *run) counts(w want, direct bool) []Finding {
-	asked, want := len(r.shots), w.ran
+// outcomeFindings compares the outcomes with the expected ones. A direct run cannot
+// refuse or replay requests, so their absence is not a failure.
+func (r *run) outcomeFindings(w want, direct bool) []Finding {
+	asked, want := len(r.calls), w.ran
 	if want == 0 {
 		want = asked
 	}
-	ran := Finding{Right, Say(i18n.PlayRan), Say(i18n.PlayRanOf, r.tally.ran, asked)}
-	if r.tally.ran != want {
-		ran = Finding{Wrong, Say(i18n.PlayRan), Say(i18n.PlayRanWant, r.tally.ran, asked, want)}
+	ran := Finding{Right, Say(i18n.PlayRan), Say(i18n.PlayRanOf, r.counts.ran, asked)}
+	if r.counts.ran != want {
+		ran = Finding{Wrong, Say(i18n.PlayRan), Say(i18n.PlayRanWant, r.counts.ran, asked, want)}
 	}
 	all := []Finding{ran}
 	count := func(got, want int, ok bool, name, text i18n.Text) {
@@ -103,48 +104,39 @@ func (r *run) counts(w want, direct bool) []Finding {
 			all = append(all, Finding{Right, Say(name), Say(text, got)})
 		}
 	}
-	late := r.tally.replayed - w.replayed // they could have been refused, had they come sooner
+	late := r.counts.replayed - w.replayed // arrived too late to be refused
 	if w.replayed == 0 {
 		late = 0
 	}
-	count(r.tally.refused, w.refused, r.tally.refused == w.refused-late, i18n.PlayRefused, i18n.PlayRefusedN)
-	count(r.tally.replayed, w.replayed, late >= 0 && r.tally.replayed == w.replayed+late, i18n.PlayReplayed, i18n.PlayReplayedN)
-	if r.tally.failed > 0 {
-		all = append(all, Finding{Wrong, Say(i18n.PlayFailed), Say(i18n.PlayFailedN, r.tally.failed)})
+	count(r.counts.refused, w.refused, r.counts.refused == w.refused-late, i18n.PlayRefused, i18n.PlayRefusedN)
+	count(r.counts.replayed, w.replayed, late >= 0 && r.counts.replayed == w.replayed+late, i18n.PlayReplayed, i18n.PlayReplayedN)
+	if r.counts.failed > 0 {
+		all = append(all, Finding{Wrong, Say(i18n.PlayFailed), Say(i18n.PlayFailedN, r.counts.failed)})
 	}
 	return all
 }
 
-// exclusion tells who was inside beside whom.
+// exclusion returns the finding about simultaneous requests.
 func exclusion(report history.Report, events []history.Event, w want) Finding {
-	n, most := broken(report, history.Overlap)+broken(report, history.Malformed), crowd(events)
+	n, most := demo.Violations(report, history.Overlap)+demo.Violations(report, history.Malformed), demo.MaxHolders(events)
 	switch {
 	case n > 0:
 		return Finding{Wrong, Say(i18n.PlayOverlap), Say(i18n.PlayOverlapN, n, most)}
-	case w.crowd:
-		return Finding{Right, Say(i18n.PlayOverlap), Say(i18n.PlayCrowd, most)}
+	case w.sharedReads:
+		return Finding{Right, Say(i18n.PlayOverlap), Say(i18n.PlayReaders, most)}
 	}
 	return Finding{Right, Say(i18n.PlayOverlap), Say(i18n.PlayAlone)}
 }
 
-// ruled tells how often a rule of the checker was violated.
-func ruled(report history.Report, rule history.Rule, name i18n.Text, fine Both, some i18n.Text) Finding {
-	if n := broken(report, rule); n > 0 {
+// ruled returns a finding about the violations of a rule.
+func ruled(report history.Report, rule history.Rule, name i18n.Text, fine Bilingual, some i18n.Text) Finding {
+	if n := demo.Violations(report, rule); n > 0 {
 		return Finding{Wrong, Say(name), Say(some, n)}
 	}
 	return Finding{Right, Say(name), fine}
 }
 
-func broken(report history.Report, rule history.Rule) (n int) {
-	for _, v := range report.Violations {
-		if v.Rule == rule {
-			n++
-		}
-	}
-	return n
-}
-
-// fenced counts the entries that had a fence.
+// fenced counts the requests with a fence.
 func fenced(events []history.Event) (n int) {
 	for _, e := range events {
 		if e.Kind == history.Enter && e.Fence > 0 {
@@ -152,19 +144,4 @@ func fenced(events []history.Event) (n int) {
 		}
 	}
 	return n
-}
-
-// crowd returns how many were inside at the same time, at most.
-func crowd(events []history.Event) (most int) {
-	inside := 0
-	for _, e := range events {
-		switch e.Kind {
-		case history.Enter:
-			inside++
-		case history.Leave, history.Lost:
-			inside--
-		}
-		most = max(most, inside)
-	}
-	return most
 }

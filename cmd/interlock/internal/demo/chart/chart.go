@@ -1,4 +1,4 @@
-// Package chart draws who waited and who held, in characters.
+// Package chart draws waits and holds as text.
 package chart
 
 import (
@@ -8,31 +8,30 @@ import (
 	"unicode/utf8"
 )
 
-// A Span is one who asked, entered and left, counted from when the picture
-// begins.
+// A Span is one acquisition: when the caller asked, entered and left, relative to the
+// start of the chart.
 type Span struct{ Ask, Enter, Leave time.Duration }
 
-// A Chart says how to draw.
+// A Chart sets the size and the colors of a drawing.
 type Chart struct {
-	Width int // columns in all
-	Rows  int // at most
-	Paint Paint
-	Alarm bool // what is shown is not as it should be
+	Width int // total columns
+	Rows  int // maximum
+	Color Color
+	Alarm bool // draw the holds in red
 }
 
-// What a half of a column shows.
+// The contents of half a column.
 const (
 	nothing = iota
 	waits
 	holds
 )
 
-// Draw returns a row for each span, in the order given, with an axis of time
-// below. If there are too many, a row stands for several in succession.
+// Draw returns one row per span, in the given order, above a time axis. If there are too
+// many spans, a row contains several consecutive ones.
 //
-// A half column shows a hold if that hold was there in the middle of its time.
-// So two holds that do not overlap are never drawn as if they did, unless a row
-// would be empty otherwise.
+// Half a column shows a hold that was active at the middle of its time. Two holds that
+// do not overlap are therefore never drawn as overlapping, unless a row would be empty.
 func (c Chart) Draw(spans []Span) string {
 	if len(spans) == 0 {
 		return ""
@@ -48,20 +47,20 @@ func (c Chart) Draw(spans []Span) string {
 	for i := range rows {
 		first := i * each
 		group := spans[first:min(first+each, len(spans))]
-		b.WriteString(c.Paint.Dim(fmt.Sprintf("%*s", gutter, label(first, each, len(spans)))) + " ")
+		b.WriteString(c.Color.Dim(fmt.Sprintf("%*s", gutter, label(first, each, len(spans)))) + " ")
 		b.WriteString(c.row(s.halvesOf(group), i, rows))
 		b.WriteByte('\n')
 	}
 	indent := strings.Repeat(" ", gutter+1)
 	rule, labels := s.axis()
-	b.WriteString(c.Paint.Dim(indent+rule) + "\n" + c.Paint.Dim(indent+labels) + "\n")
+	b.WriteString(c.Color.Dim(indent+rule) + "\n" + c.Color.Dim(indent+labels) + "\n")
 	return b.String()
 }
 
-// Each returns how many of n a row stands for.
+// Each returns how many of n spans a row contains.
 func (c Chart) Each(n int) int { return (n + c.Rows - 1) / c.Rows }
 
-// label names those of a row by their places, from 1.
+// label returns the numbers of a row's spans, counted from 1.
 func label(first, each, n int) string {
 	last := min(first+each, n)
 	if last == first+1 {
@@ -70,8 +69,8 @@ func label(first, each, n int) string {
 	return fmt.Sprintf("%d–%d", first+1, last)
 }
 
-// row turns halves of columns into characters, and paints those of a kind in
-// one stroke.
+// row converts halves of columns into characters. Consecutive characters of a kind share
+// one color code.
 func (c Chart) row(halves []uint8, i, rows int) string {
 	var b strings.Builder
 	var run strings.Builder
@@ -79,11 +78,11 @@ func (c Chart) row(halves []uint8, i, rows int) string {
 	flush := func() {
 		switch {
 		case kind == waits:
-			b.WriteString(c.Paint.Dim(run.String()))
+			b.WriteString(c.Color.Dim(run.String()))
 		case kind == holds && c.Alarm:
-			b.WriteString(c.Paint.Bad(run.String()))
+			b.WriteString(c.Color.Bad(run.String()))
 		case kind == holds:
-			b.WriteString(c.Paint.step(i, rows, run.String()))
+			b.WriteString(c.Color.step(i, rows, run.String()))
 		default:
 			b.WriteString(run.String())
 		}
@@ -101,7 +100,7 @@ func (c Chart) row(halves []uint8, i, rows int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// cell returns the character for two halves, and what it shows.
+// cell returns the character of two halves, and its kind.
 func cell(left, right uint8) (rune, int) {
 	switch {
 	case left == holds && right == holds:

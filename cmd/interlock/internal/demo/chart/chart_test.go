@@ -11,7 +11,7 @@ import (
 
 const ms = time.Millisecond
 
-// queue is n who ask at once and hold for d, one after the other.
+// queue returns n spans that ask at once and hold for d, one after the other.
 func queue(n int, d time.Duration) []chart.Span {
 	var all []chart.Span
 	for i := range n {
@@ -28,8 +28,8 @@ func TestDraw(t *testing.T) {
 		spans []chart.Span
 		want  string
 	}{
-		{"nobody is no picture", chart.Chart{Width: 40, Rows: 24}, nil, ""},
-		{"one at a time is a staircase", chart.Chart{Width: 42, Rows: 24}, queue(4, 10*ms), `
+		{"no spans draw nothing", chart.Chart{Width: 40, Rows: 24}, nil, ""},
+		{"one holder at a time draws a staircase", chart.Chart{Width: 42, Rows: 24}, queue(4, 10*ms), `
 1 ██████████
 2 ··········██████████
 3 ····················██████████
@@ -37,7 +37,7 @@ func TestDraw(t *testing.T) {
   └─────────┴─────────┴─────────┴─────────
   0         10 ms     20 ms     30 ms
 `},
-		{"a step may end in the middle of a column", chart.Chart{Width: 28, Rows: 24}, queue(10, ms), `
+		{"a hold may end in the middle of a column", chart.Chart{Width: 28, Rows: 24}, queue(10, ms), `
  1 ██▌
  2 ··▐██
  3 ·····██▌
@@ -51,7 +51,7 @@ func TestDraw(t *testing.T) {
    └───────────┴────────────
    0           5 ms
 `},
-		{"a row stands for several where there are too many", chart.Chart{Width: 45, Rows: 4}, queue(10, 4*ms), `
+		{"a row contains several spans if there are too many", chart.Chart{Width: 45, Rows: 4}, queue(10, 4*ms), `
  1–3 ████████████
  4–6 ············████████████
  7–9 ························████████████
@@ -59,7 +59,7 @@ func TestDraw(t *testing.T) {
      └─────────┴─────────┴─────────┴─────────
      0         10 ms     20 ms     30 ms
 `},
-		{"all at once is a wall", chart.Chart{Width: 32, Rows: 24},
+		{"holders at the same time draw a block", chart.Chart{Width: 32, Rows: 24},
 			[]chart.Span{{0, 0, 3 * ms}, {0, ms / 10, 3 * ms}, {0, 2 * ms / 10, 3 * ms}}, `
 1 ██████████████████████████████
 2 ·█████████████████████████████
@@ -67,7 +67,7 @@ func TestDraw(t *testing.T) {
   └─────────┴─────────┴─────────
   0         1 ms      2 ms
 `},
-		{"a hold too short to be seen is drawn all the same", chart.Chart{Width: 32, Rows: 24},
+		{"a hold shorter than half a column is drawn", chart.Chart{Width: 32, Rows: 24},
 			[]chart.Span{{0, 0, 10 * ms}, {0, 10 * ms, 10*ms + 1}, {0, 20 * ms, 30 * ms}}, `
 1 ██████████
 2 ··········▌
@@ -75,20 +75,20 @@ func TestDraw(t *testing.T) {
   └─────────┴─────────┴─────────
   0         10 ms     20 ms
 `},
-		{"who comes later waits from then on", chart.Chart{Width: 32, Rows: 24},
+		{"a wait begins when the caller asks", chart.Chart{Width: 32, Rows: 24},
 			[]chart.Span{{0, 0, 20 * ms}, {10 * ms, 20 * ms, 30 * ms}}, `
 1 ████████████████████
 2           ··········██████████
   └─────────┴─────────┴─────────
   0         10 ms     20 ms
 `},
-		{"a pause in which nobody holds shows", chart.Chart{Width: 34, Rows: 1},
+		{"a gap between holds is drawn", chart.Chart{Width: 34, Rows: 1},
 			[]chart.Span{{0, 0, 10 * ms}, {0, 20 * ms, 30 * ms}}, `
 1–2 ██████████··········██████████
     └─────────┴─────────┴─────────
     0         10 ms     20 ms
 `},
-		{"a pause too small for the scale does not", chart.Chart{Width: 24, Rows: 1},
+		{"a gap smaller than half a column is not drawn", chart.Chart{Width: 24, Rows: 1},
 			[]chart.Span{{0, 0, 10*ms + 100}, {0, 10*ms + 300*time.Microsecond, 20 * ms}}, `
 1–2 ████████████████████
     └─────────┴─────────
@@ -97,15 +97,14 @@ func TestDraw(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got, want := c.chart.Draw(c.spans), strings.TrimPrefix(c.want, "\n"); got != want {
-				t.Errorf("the picture is\n%s, want\n%s", got, want)
+				t.Errorf("the chart is\n%s, want\n%s", got, want)
 			}
 		})
 	}
 }
 
-// Holds that do not overlap must not look as if they did, however they fall on
-// the columns.
-func TestHoldsThatDoNotOverlapAreNotDrawnSo(t *testing.T) {
+// Holds that do not overlap are never drawn as overlapping, whatever the scale.
+func TestSeparateHoldsAreDrawnSeparately(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		var all []chart.Span
@@ -122,7 +121,7 @@ func TestHoldsThatDoNotOverlapAreNotDrawnSo(t *testing.T) {
 			for x, char := range []rune(line) {
 				for half, shown := range halves(char) {
 					if shown && taken[2*x+half] {
-						t.Fatalf("two hold in column %d:\n%s", x, text)
+						t.Fatalf("two holds in column %d:\n%s", x, text)
 					}
 					taken[2*x+half] = taken[2*x+half] || shown
 				}
@@ -135,26 +134,26 @@ func halves(char rune) [2]bool {
 	return [2]bool{char == '█' || char == '▌', char == '█' || char == '▐'}
 }
 
-func TestPaint(t *testing.T) {
+func TestColor(t *testing.T) {
 	all := queue(2, ms)
 	plain := chart.Chart{Width: 40, Rows: 24}.Draw(all)
 	if strings.Contains(plain, "\x1b") {
-		t.Errorf("without paint there are escapes in %q", plain)
+		t.Errorf("without color there are escapes in %q", plain)
 	}
 	for name, chart := range map[string]chart.Chart{
-		"a staircase": {Width: 40, Rows: 24, Paint: true},
-		"an alarm":    {Width: 40, Rows: 24, Paint: true, Alarm: true},
+		"a staircase": {Width: 40, Rows: 24, Color: true},
+		"an alarm":    {Width: 40, Rows: 24, Color: true, Alarm: true},
 	} {
-		t.Run(name+" is the same picture in colour", func(t *testing.T) {
-			painted := chart.Draw(all)
-			if red := strings.Contains(painted, "\x1b[31m█"); red != chart.Alarm {
-				t.Errorf("holds are red is %v in %q", red, painted)
+		t.Run(name+" has the same characters in color", func(t *testing.T) {
+			colored := chart.Draw(all)
+			if red := strings.Contains(colored, "\x1b[31m█"); red != chart.Alarm {
+				t.Errorf("holds are red: %v, in %q", red, colored)
 			}
 			for _, code := range []string{"0", "2", "31", "38;5;39", "38;5;43"} {
-				painted = strings.ReplaceAll(painted, "\x1b["+code+"m", "")
+				colored = strings.ReplaceAll(colored, "\x1b["+code+"m", "")
 			}
-			if painted != plain {
-				t.Errorf("without its colours it is\n%q, want\n%q", painted, plain)
+			if colored != plain {
+				t.Errorf("without its colors the chart is\n%q, want\n%q", colored, plain)
 			}
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// units are those that a lock's times come in, the longest first.
+// units are the units of durations, the longest first.
 var units = []struct {
 	size time.Duration
 	name string
@@ -15,7 +15,7 @@ var units = []struct {
 	{time.Microsecond, " µs"},
 }
 
-// Duration writes a duration with three digits at most, as people would.
+// Duration formats a duration with up to three digits, such as 12.3 ms.
 func Duration(d time.Duration) string {
 	for _, u := range units {
 		if d < u.size {
@@ -34,7 +34,7 @@ func Duration(d time.Duration) string {
 	return "0"
 }
 
-// trim drops zeros that say nothing.
+// trim removes trailing zeros.
 func trim(s string) string {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A scale maps time to halves of columns.
+// A scale maps times to halves of columns.
 type scale struct {
 	halves int
 	total  time.Duration
@@ -16,14 +16,14 @@ type scale struct {
 func (s scale) halvesOf(group []Span) []uint8 {
 	row := make([]uint8, s.halves)
 	drawn := false
-	left := time.Duration(-1) // when the one before has
+	left := time.Duration(-1) // when the previous span ended
 	for _, span := range group {
 		for i := s.half(span.Ask); i < s.half(span.Enter); i++ {
 			row[i] = max(row[i], waits)
 		}
 		from := span.Enter
 		if left >= 0 && from > left && from-left < s.total/time.Duration(s.halves) {
-			from = left // a gap too small to be drawn to scale, with nobody in it
+			from = left // the gap is too small to draw
 		}
 		for i := s.half(from); i < s.half(span.Leave); i++ {
 			row[i] = holds
@@ -31,7 +31,7 @@ func (s scale) halvesOf(group []Span) []uint8 {
 		}
 		left = span.Leave
 	}
-	if !drawn { // too short to be seen; it was there all the same
+	if !drawn { // too short for half a column; draw it all the same
 		row[min(s.half(group[0].Enter), s.halves-1)] = holds
 	}
 	return row
@@ -43,7 +43,7 @@ func (s scale) half(t time.Duration) int {
 	return min(max(0, int(x)), s.halves)
 }
 
-// axis returns a rule with a mark for each round time, and the times below it.
+// axis returns a ruler with a mark at each round time, and the labels below it.
 func (s scale) axis() (rule, labels string) {
 	columns := s.halves / 2
 	step := s.step(columns)
@@ -63,17 +63,17 @@ func (s scale) axis() (rule, labels string) {
 	return string(marks), strings.TrimRight(string(times), " ")
 }
 
-// step returns a round time that takes enough columns for its label.
+// step returns a round time that leaves enough columns for its label.
 func (s scale) step(columns int) time.Duration {
 	for unit := time.Microsecond; ; unit *= 10 {
 		for _, step := range []time.Duration{unit, 2 * unit, 5 * unit} {
 			wide := float64(step) * float64(columns) / float64(s.total)
-			if wide >= roomy && wide >= float64(utf8.RuneCountInString(Duration(step))+2) || step > s.total {
+			if wide >= minMarkDistance && wide >= float64(utf8.RuneCountInString(Duration(step))+2) || step > s.total {
 				return step
 			}
 		}
 	}
 }
 
-// roomy is how many columns are between two marks at least.
-const roomy = 10
+// minMarkDistance is the minimum number of columns between two marks.
+const minMarkDistance = 10

@@ -1,5 +1,5 @@
-// Package page is the demo's page: plain HTML, CSS and JavaScript modules as they
-// were written, with nothing to build and nothing from elsewhere.
+// Package page contains the demo's web page: plain HTML, CSS and JavaScript modules,
+// without a build step and without external resources.
 package page
 
 import (
@@ -13,16 +13,16 @@ import (
 //go:embed web
 var files embed.FS
 
-// policy lets the page have what is its own and nothing else: no inline script or
-// style, no other host, no frame around it.
+// policy allows the page's own files only: no inline script or style, no other host, and
+// no embedding in a frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler serves the page under any path, and what it needs under /demo/assets/.
+// Handler serves the page under any path, and its files under /demo/assets/.
 func Handler() http.Handler {
 	web, err := fs.Sub(files, "web")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // the files are embedded
 	}
 	index, err := fs.ReadFile(web, "index.html")
 	if err != nil {
@@ -36,7 +36,7 @@ func Handler() http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cache-Control", "no-cache") // another version of the program has other files
+		h.Set("Cache-Control", "no-cache") // files change with the program's version
 		if strings.HasPrefix(r.URL.Path, "/demo/assets/") {
 			assets.ServeHTTP(w, r)
 			return
@@ -51,7 +51,7 @@ func Handler() http.Handler {
 	})
 }
 
-// prefersChinese looks at what comes first: browsers send their list in order.
+// prefersChinese checks the first entry: browsers order the list by preference.
 func prefersChinese(accept string) bool {
 	first, _, _ := strings.Cut(accept, ",")
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(first)), "zh")

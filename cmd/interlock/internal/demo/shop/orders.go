@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// order places an order, unless its cart was ordered before. Of two clicks both
-// see a cart that was not.
+// order places an order unless its cart was ordered before. Both requests of a double
+// click pass that check.
 func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Cart string }
 	if !read(w, r, &in) {
@@ -15,7 +15,7 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 	var before int
 	s.change(func(st *State) { before = st.Carts[in.Cart] })
 	if before > 0 {
-		answer(w, http.StatusConflict, map[string]any{"error": "this cart was ordered already"})
+		answer(w, http.StatusConflict, map[string]any{"error": "this cart was already ordered"})
 		return
 	}
 	if !work(r, 2*Pause) {
@@ -26,13 +26,13 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"order": fmt.Sprintf("%s-%d", in.Cart, number)})
 }
 
-// pay takes an order's money, unless it was cancelled or paid. The cancellation
-// may look at the same time.
+// pay pays an order unless it was paid or cancelled. A cancellation at the same time
+// passes the same check.
 func (s *Shop) pay(w http.ResponseWriter, r *http.Request) {
 	s.settle(w, r, "paid", func(o *Order) bool { return o.Paid || o.Cancelled }, func(o *Order) { o.Paid = true })
 }
 
-// cancel ends an order, unless it was paid or cancelled.
+// cancel cancels an order unless it was paid or cancelled.
 func (s *Shop) cancel(w http.ResponseWriter, r *http.Request) {
 	s.settle(w, r, "cancelled", func(o *Order) bool { return o.Paid || o.Cancelled }, func(o *Order) { o.Cancelled = true })
 }
@@ -40,20 +40,20 @@ func (s *Shop) cancel(w http.ResponseWriter, r *http.Request) {
 func (s *Shop) settle(w http.ResponseWriter, r *http.Request, done string, over func(*Order) bool, act func(*Order)) {
 	id := r.PathValue("id")
 	var late bool
-	s.change(func(st *State) { late = over(of(st.Orders, id, Order{})) })
+	s.change(func(st *State) { late = over(getOrCreate(st.Orders, id, Order{})) })
 	if late {
-		answer(w, http.StatusConflict, map[string]any{"order": id, "error": "it was paid or cancelled before"})
+		answer(w, http.StatusConflict, map[string]any{"order": id, "error": "the order was already paid or cancelled"})
 		return
 	}
 	if !work(r, Pause) {
 		return
 	}
-	s.change(func(st *State) { act(of(st.Orders, id, Order{})) })
+	s.change(func(st *State) { act(getOrCreate(st.Orders, id, Order{})) })
 	answer(w, http.StatusOK, map[string]any{"order": id, "status": done})
 }
 
-// charge takes money for an order, unless it was taken. Five clicks see that it
-// was not.
+// charge charges an order unless it was charged before. Requests at the same time all
+// pass that check.
 func (s *Shop) charge(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Order  string
@@ -65,7 +65,7 @@ func (s *Shop) charge(w http.ResponseWriter, r *http.Request) {
 	var before int
 	s.change(func(st *State) { before = st.Charges[in.Order] })
 	if before > 0 {
-		answer(w, http.StatusConflict, map[string]any{"order": in.Order, "error": "it was paid before"})
+		answer(w, http.StatusConflict, map[string]any{"order": in.Order, "error": "the order was already paid"})
 		return
 	}
 	if !work(r, Pause) {
@@ -76,8 +76,8 @@ func (s *Shop) charge(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"order": in.Order, "receipt": fmt.Sprintf("R-%d", n), "amount": in.Amount})
 }
 
-// load imports a day's file, which takes a while. Who is impatient starts it
-// again.
+// load imports the file of a day, which takes a while. An impatient user may start it
+// twice.
 func (s *Shop) load(w http.ResponseWriter, r *http.Request) {
 	day := r.URL.Query().Get("day")
 	var done int
@@ -93,8 +93,7 @@ func (s *Shop) load(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"day": day, "rows": 1000})
 }
 
-// register adds a user, unless the phone number is known. There is no unique
-// index, as in the requirement (R1).
+// register adds a user unless the phone number exists. The table has no unique index.
 func (s *Shop) register(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Phone string }
 	if !read(w, r, &in) {
@@ -103,7 +102,7 @@ func (s *Shop) register(w http.ResponseWriter, r *http.Request) {
 	var rows int
 	s.change(func(st *State) { rows = st.Users[in.Phone] })
 	if rows > 0 {
-		answer(w, http.StatusOK, map[string]any{"outcome": "exists already"})
+		answer(w, http.StatusOK, map[string]any{"outcome": "exists"})
 		return
 	}
 	if !work(r, Pause) {

@@ -1,7 +1,6 @@
-// Package shop is a shop as they are often written: every handler looks first
-// and acts then, and somebody else may have acted in between. It is broken on
-// purpose, and only when several people use it at once. Behind Interlock the
-// same handlers do what they should.
+// Package shop is a web shop with races. Every handler checks first and acts later, so
+// that concurrent requests pass the same check. Behind Interlock the same handlers work
+// correctly.
 package shop
 
 import (
@@ -14,21 +13,21 @@ import (
 	"time"
 )
 
-// Pause is how long a handler takes between looking and acting: about what a
-// database and a payment provider take.
+// Pause is the time between check and act, similar to a call of a database or a payment
+// provider.
 const Pause = 80 * time.Millisecond
 
-// A Shop is its handlers and what they did. Everything is in memory.
+// A Shop serves the handlers. Its state is in memory.
 type Shop struct {
 	mux *http.ServeMux
 
-	// mu keeps the maps whole, and nothing more: no handler holds it from its look
-	// to its act. That is what is wrong with them.
+	// mu only protects the maps. No handler holds it from its check to its act; that is
+	// the race.
 	mu    sync.Mutex
 	state State
 }
 
-// New returns a shop in which nothing has happened yet.
+// New returns an empty shop.
 func New() *Shop {
 	s := &Shop{mux: http.NewServeMux(), state: empty()}
 	s.mux.HandleFunc("POST /orders", s.order)
@@ -43,30 +42,29 @@ func New() *Shop {
 	s.mux.HandleFunc("GET /stock/{sku}", s.count)
 	s.mux.HandleFunc("POST /accounts/{id}/deduct", s.deduct)
 	s.mux.HandleFunc("POST /desks/{id}", s.serve)
-	s.mux.HandleFunc("GET /state", s.tell)
+	s.mux.HandleFunc("GET /state", s.stateHandler)
 	s.mux.HandleFunc("POST /reset", s.reset)
-	s.seeds()
+	s.testEndpoints()
 	return s
 }
 
 // ServeHTTP implements [http.Handler].
 func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// most is how much a shop remembers. It is a demonstration, and must not grow
-// for as long as somebody plays with it.
-const most = 20_000
+// maxEntries limits the state, so that a long demo does not use ever more memory.
+const maxEntries = 20_000
 
-// change looks at the state, or changes it, in one step.
+// change reads or modifies the state atomically. It clears a full state first.
 func (s *Shop) change(do func(*State)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state.size() > most {
+	if s.state.size() > maxEntries {
 		s.state = empty()
 	}
 	do(&s.state)
 }
 
-// work takes its time, and reports whether anybody still waits for it.
+// work waits for d, and reports whether the client is still connected.
 func work(r *http.Request, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -78,19 +76,19 @@ func work(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// read reads a small JSON object, and says so if it is none.
+// read parses a small JSON object. It answers invalid JSON with 400.
 func read(w http.ResponseWriter, r *http.Request, into any) bool {
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(into)
-	if err != nil && !errors.Is(err, io.EOF) { // nothing at all means nothing was said
-		answer(w, http.StatusBadRequest, map[string]any{"error": fmt.Sprintf("this is no JSON object: %v", err)})
+	if err != nil && !errors.Is(err, io.EOF) { // an empty body is allowed
+		answer(w, http.StatusBadRequest, map[string]any{"error": fmt.Sprintf("the body is not a JSON object: %v", err)})
 		return false
 	}
 	return true
 }
 
-// answer writes JSON.
+// answer writes a JSON response.
 func answer(w http.ResponseWriter, status int, what any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(what) // who hung up does not want to know
+	_ = json.NewEncoder(w).Encode(what) // the client may have disconnected
 }

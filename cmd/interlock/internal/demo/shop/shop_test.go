@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/shop"
 )
 
-// post sends a request and returns the status.
+// post sends a request and returns its status.
 func post(h http.Handler, path, body string) int {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
@@ -30,9 +30,8 @@ func together(n int, send func(i int)) {
 	all.Wait()
 }
 
-// Every scene of P10, T14 and R1 goes wrong when it is called directly, at once,
-// and goes right one by one.
-func TestTheShopIsBrokenOnlyWhenSeveralUseItAtOnce(t *testing.T) {
+// P10, T14, R1: concurrent requests break every scene; sequential ones do not.
+func TestOnlyConcurrentRequestsBreakTheShop(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		n      int
@@ -44,7 +43,7 @@ func TestTheShopIsBrokenOnlyWhenSeveralUseItAtOnce(t *testing.T) {
 			func(d shop.Damage) int { return d.DoubleOrders }, 1},
 		{"five clicks pay five times", 5, func(h http.Handler, _ int) { post(h, "/payments", `{"order":"o","amount":20}`) },
 			func(d shop.Damage) int { return d.DoubleCharges }, 4},
-		{"three import the same day", 3, func(h http.Handler, _ int) { post(h, "/imports?day=2026-11-15", "") },
+		{"three requests import the same day", 3, func(h http.Handler, _ int) { post(h, "/imports?day=2026-11-15", "") },
 			func(d shop.Damage) int { return d.DoubleImports }, 2},
 		{"a phone number is registered ten times", 10, func(h http.Handler, _ int) { post(h, "/users", `{"phone":"138"}`) },
 			func(d shop.Damage) int { return d.DoubleUsers }, 9},
@@ -69,31 +68,31 @@ func TestTheShopIsBrokenOnlyWhenSeveralUseItAtOnce(t *testing.T) {
 				s := shop.New()
 				together(c.n, func(i int) {
 					if i > 0 {
-						time.Sleep(time.Duration(i) * time.Microsecond) // the order in which they come
+						time.Sleep(time.Duration(i) * time.Microsecond) // a fixed order of arrival
 					}
 					c.send(s, i)
 				})
 				if got := c.damage(s.State().Damage); got != c.want {
-					t.Errorf("at once: damage %d, want %d", got, c.want)
+					t.Errorf("concurrently: damage %d, want %d", got, c.want)
 				}
 				one := shop.New()
 				for i := range c.n {
 					c.send(one, i)
 				}
 				if got := one.State().Damage; got != (shop.Damage{}) {
-					t.Errorf("one by one: damage %+v, want none", got)
+					t.Errorf("sequentially: damage %+v, want none", got)
 				}
 			})
 		})
 	}
 }
 
-// S6: the seeds' endpoints have their names and take as long as they say there.
-func TestTheSeedsEndpoints(t *testing.T) {
+// S6: the test endpoints have the required names and durations.
+func TestTheTestEndpoints(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		work time.Duration
-		at   int // of five at once, how many run
+		at   int // how many of five concurrent requests run
 	}{
 		{"/lock-release-fast", time.Second, 5}, {"/lock-release-slow", 3 * time.Second, 5}, {"/lock-timeout-test", 3 * time.Second, 5},
 		{"/concurrent-test", 3 * shop.Pause, 5}, {"/setnx-test", 3 * shop.Pause, 5},
@@ -103,15 +102,15 @@ func TestTheSeedsEndpoints(t *testing.T) {
 				s, began := shop.New(), time.Now()
 				together(5, func(int) { post(s, c.path, `{"order":"7"}`) })
 				if took := time.Since(began); took != c.work {
-					t.Errorf("it takes %v, want %v", took, c.work)
+					t.Errorf("the requests take %v, want %v", took, c.work)
 				}
 				if got := s.State().Tests[c.path+" 7"]; got != c.at {
-					t.Errorf("of five at once %d ran, want %d", got, c.at)
+					t.Errorf("%d of five concurrent requests ran, want %d", got, c.at)
 				}
 			})
 		})
 	}
-	t.Run("the naive check sees what is long over", func(t *testing.T) {
+	t.Run("the naive check detects a later duplicate", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := shop.New()
 			if first, second := post(s, "/setnx-test", `{"order":"7"}`), post(s, "/setnx-test", `{"order":"7"}`); first != 200 || second != 429 {
@@ -138,21 +137,21 @@ func TestStateAndReset(t *testing.T) {
 		}
 		post(s, "/reset", "")
 		if got := state(); len(got.Carts) != 0 || got.Damage != (shop.Damage{}) {
-			t.Errorf("after a reset there is %+v", got)
+			t.Errorf("after a reset the state is %+v", got)
 		}
 		if got := post(s, "/orders", "{"); got != http.StatusBadRequest {
-			t.Errorf("half an object: %d, want 400", got)
+			t.Errorf("an incomplete object: %d, want 400", got)
 		}
 	})
 }
 
-func TestAShopDoesNotGrowForEver(t *testing.T) {
+func TestTheStateIsBounded(t *testing.T) {
 	s := shop.New()
 	h := func(i int) { post(s, "/stock/"+fmt.Sprint(i)+"/move", "") }
 	synctest.Test(t, func(*testing.T) {
 		together(21_000, h)
 	})
 	if n := len(s.State().Stock); n > 20_001 {
-		t.Errorf("it remembers %d articles", n)
+		t.Errorf("the state has %d articles", n)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A State is what happened in a shop, by the names that callers chose.
+// A State contains the data of a shop. Clients choose the names.
 type State struct {
 	Carts    map[string]int      `json:"carts"`    // orders placed, by cart
 	Orders   map[string]*Order   `json:"orders"`   // by number
@@ -16,23 +16,23 @@ type State struct {
 	Sales    map[string]*Sale    `json:"sales"`    // by article
 	Stock    map[string]*Stock   `json:"stock"`    // by article
 	Accounts map[string]*Account `json:"accounts"` // by number
-	Desks    map[string][]string `json:"desks"`    // who was served, in order
-	Tests    map[string]int      `json:"tests"`    // how often a seed's endpoint ran, by its name and order
+	Desks    map[string][]string `json:"desks"`    // customers, in order of service
+	Tests    map[string]int      `json:"tests"`    // runs of the test endpoints, by path and order
 
 	Damage Damage `json:"damage"`
 }
 
-// An Order is one that can be paid or cancelled.
+// An Order can be paid or cancelled.
 type Order struct {
 	Paid      bool `json:"paid"`
 	Cancelled bool `json:"cancelled"`
 }
 
-// A Sale is a few pieces that many people want.
+// A Sale is a flash sale of a few pieces.
 type Sale struct {
-	Pieces int      `json:"pieces"` // there were
-	Left   int      `json:"left"`   // as the shop believes
-	Sold   []string `json:"sold"`   // to whom, in order
+	Pieces int      `json:"pieces"` // at the start
+	Left   int      `json:"left"`   // as the shop counts
+	Sold   []string `json:"sold"`   // the buyers, in order
 }
 
 // A Stock is an article in two places.
@@ -40,16 +40,16 @@ type Stock struct {
 	Shelf     int `json:"shelf"`
 	Warehouse int `json:"warehouse"`
 	Taken     int `json:"taken"`
-	Torn      int `json:"torn"` // counts that saw a piece nowhere, or twice
+	Torn      int `json:"torn"` // counts with a wrong sum
 }
 
-// An Account is somebody's money.
+// An Account has a balance to deduct from.
 type Account struct {
 	Balance int `json:"balance"`
 	PaidOut int `json:"paid_out"`
 }
 
-// Damage is what should be zero everywhere.
+// Damage counts the errors that races caused. In a correct shop all fields are zero.
 type Damage struct {
 	DoubleOrders     int `json:"double_orders"`
 	DoubleCharges    int `json:"double_charges"`
@@ -62,7 +62,7 @@ type Damage struct {
 	Overdrawn        int `json:"overdrawn"`
 }
 
-// What there is of everything to begin with.
+// The initial amounts.
 const (
 	Pieces  = 10  // of an article on sale
 	OnStock = 100 // of an article: half on the shelf, half in the warehouse
@@ -82,15 +82,15 @@ func (s *State) size() int {
 		len(s.Stock) + len(s.Accounts) + len(s.Desks) + len(s.Tests)
 }
 
-// of returns what m has under name, and makes it if there is nothing yet.
-func of[T any](m map[string]*T, name string, first T) *T {
+// getOrCreate returns the entry of name, which it creates if it is missing.
+func getOrCreate[T any](m map[string]*T, name string, first T) *T {
 	if m[name] == nil {
 		m[name] = &first
 	}
 	return m[name]
 }
 
-// State returns what happened so far, with the damage added up.
+// State returns a copy of the state, with the damage.
 func (s *Shop) State() State {
 	var copied State
 	s.change(func(st *State) {
@@ -150,10 +150,12 @@ func beyondOne(times map[string]int) int {
 	return sum
 }
 
-// tell answers with the state.
-func (s *Shop) tell(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.State()) }
+// stateHandler serves the state as JSON.
+func (s *Shop) stateHandler(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, s.State())
+}
 
-// reset forgets everything.
+// reset clears the state.
 func (s *Shop) reset(w http.ResponseWriter, _ *http.Request) {
 	s.change(func(st *State) { *st = empty() })
 	answer(w, http.StatusOK, map[string]any{"reset": true})

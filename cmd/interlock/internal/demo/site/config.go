@@ -8,14 +8,12 @@ import (
 //go:embed demo.yaml
 var rules string
 
-// Config returns the configuration of the demo as a file: what it listens on,
-// where its shop is, and which engine it has.
+// Config returns the configuration file of the demo's gateway.
 func Config(listen, shop, engine string) string {
 	return strings.NewReplacer("LISTEN", listen, "SHOP", shop, "ENGINE", engine).Replace(rules)
 }
 
-// excerpt returns the rules of a configuration whose matches are given, as they
-// are written there.
+// excerpt returns the text of the rules with the given matches.
 func excerpt(text string, matches ...string) string {
 	var b strings.Builder
 	for _, m := range matches {

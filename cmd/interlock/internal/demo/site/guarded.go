@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// guarded makes the shop behind Interlock, as the configuration says, and the API
-// by which the page and others look into it.
-func (s *Site) guarded(o Options) error {
+// buildGateway creates the gateway of the configuration, and the admin API that the page
+// uses.
+func (s *Site) buildGateway(o Options) error {
 	cfg, errs := config.Parse("demo.yaml", []byte(s.Config))
 	if len(errs) > 0 {
 		return fmt.Errorf("the demo's own configuration: %w", errs)

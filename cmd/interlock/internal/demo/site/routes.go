@@ -11,28 +11,28 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo/snippets"
 )
 
-// routes says what is where on the one port: the page, what it needs, the admin
-// API, and everywhere else the shop behind Interlock.
+// routes returns the handler of the public port: the page and its files, the admin API,
+// and the gateway for all other paths.
 func (s *Site) routes() http.Handler {
 	mux := http.NewServeMux()
-	look := page.Handler()
-	mux.Handle("GET /{$}", look)
-	mux.Handle("GET /ratelimit/duplicate-submit-test", look) // S6
-	mux.Handle("GET /demo/assets/", look)
+	html := page.Handler()
+	mux.Handle("GET /{$}", html)
+	mux.Handle("GET /ratelimit/duplicate-submit-test", html)
+	mux.Handle("GET /demo/assets/", html)
 	mux.HandleFunc("GET /favicon.ico", http.NotFound)
 	mux.HandleFunc("GET /demo/cases", s.cases)
-	// A page elsewhere must not start anything here.
+	// Pages of other origins must not start runs.
 	mux.Handle("POST /demo/run", http.NewCrossOriginProtection().Handler(s.player.Handler()))
 	for _, path := range []string{"/api/", "/openapi.json", "/livez", "/readyz", "/healthz"} {
 		mux.Handle(path, s.api)
 	}
 	mux.Handle("/", s.gate)
-	return byName(mux)
+	return loopbackHost(mux)
 }
 
-// byName serves only who calls it by a name of this machine: a page elsewhere could
-// otherwise have its own name point here, and read everything.
-func byName(next http.Handler) http.Handler {
+// loopbackHost refuses requests whose Host is not a loopback name. Otherwise a page of
+// another origin could point its own name here (DNS rebinding) and read everything.
+func loopbackHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if name, _, err := net.SplitHostPort(host); err == nil {
@@ -40,36 +40,36 @@ func byName(next http.Handler) http.Handler {
 		}
 		ip := net.ParseIP(strings.Trim(host, "[]"))
 		if host != "localhost" && !strings.HasSuffix(host, ".localhost") && (ip == nil || !ip.IsLoopback()) {
-			http.Error(w, "the demo answers to loopback names only, such as 127.0.0.1 and localhost", http.StatusMisdirectedRequest)
+			http.Error(w, "the demo only serves loopback names such as 127.0.0.1 and localhost", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// A listed case is what the page knows of one.
-type listed struct {
-	ID    string      `json:"id"`
-	Group cases.Group `json:"group"`
-	Shots int         `json:"shots"` // how many requests it is
-	Title cases.Both  `json:"title"`
-	About cases.Both  `json:"about"`
-	Go    string      `json:"go"`
-	Rule  string      `json:"rule"`
-	Curl  [2]string   `json:"curl"` // directly, and behind Interlock
+// A caseJSON describes a case to the page.
+type caseJSON struct {
+	ID       string          `json:"id"`
+	Group    cases.Group     `json:"group"`
+	Requests int             `json:"requests"` // their number
+	Title    cases.Bilingual `json:"title"`
+	About    cases.Bilingual `json:"about"`
+	Go       string          `json:"go"`
+	Rule     string          `json:"rule"`
+	Curl     [2]string       `json:"curl"` // direct, and behind Interlock
 }
 
-// cases lists everything there is to try.
+// cases lists all cases.
 func (s *Site) cases(w http.ResponseWriter, _ *http.Request) {
-	var all []listed
+	var all []caseJSON
 	for _, c := range cases.Cases() {
-		code, err := snippets.Of(c.Lines)
+		code, err := snippets.Of(c.Snippet)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		all = append(all, listed{
-			ID: c.ID, Group: c.Group, Shots: c.Shots(), Title: cases.Say(c.Title), About: cases.Say(c.About),
+		all = append(all, caseJSON{
+			ID: c.ID, Group: c.Group, Requests: c.Requests(), Title: cases.Say(c.Title), About: cases.Say(c.About),
 			Go: code, Rule: excerpt(s.Config, c.Rules...), Curl: [2]string{c.Curl(s.Shop), c.Curl(s.URL)},
 		})
 	}

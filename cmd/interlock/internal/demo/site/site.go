@@ -1,5 +1,5 @@
-// Package site is the demo as somebody sees it in a browser: the page, a shop, the
-// same shop behind Interlock, and the admin API, all in one process.
+// Package site serves the demo for a browser: the page, a shop, the same shop behind
+// Interlock, and the admin API, all in one process.
 package site
 
 import (
@@ -20,34 +20,34 @@ import (
 	"github.com/interlock-go/interlock/gateway/admin"
 )
 
-// Options are what the demo can be told.
+// Options configure [Open].
 type Options struct {
-	Listen string        // host:port, on loopback
-	Engine engine.Engine // where locks and records are; not closed
-	Name   string        // of the engine, as a configuration has it
-	Log    *slog.Logger  // the default is silence
+	Listen string        // a loopback host and a port
+	Engine engine.Engine // of locks and records; the caller closes it
+	Name   string        // of the engine, in the configuration
+	Log    *slog.Logger  // default: no log
 }
 
-// ErrLoopback means that somebody wants the demo to be seen from elsewhere. It
-// has no passwords.
-var ErrLoopback = errors.New("the demo listens on loopback only, since anybody who reaches it may take locks away")
+// ErrLoopback refuses an address that other machines can reach: the demo has no
+// authentication.
+var ErrLoopback = errors.New("the demo only listens on loopback, because its admin API has no authentication")
 
-// A Site is a demo that listens already.
+// A Site is a demo whose listeners are open.
 type Site struct {
 	URL    string // of the page, and of the shop behind Interlock
 	Shop   string // of the shop itself
-	Config string // what the gateway was told
+	Config string // of the gateway, as YAML
 
 	front, back *http.Server
-	doors       [2]net.Listener
+	listeners   [2]net.Listener
 	player      *cases.Player
 	client      *interlock.Client
 	gate        *gateway.Gateway
 	api         *admin.Server
 }
 
-// Open listens, so that a port that is taken is known at once. Nobody is served
-// before [Site.Serve].
+// Open opens the listeners, so that a port in use is an error at once. [Site.Serve]
+// serves requests.
 func Open(ctx context.Context, o Options) (*Site, error) {
 	if err := loopback(o.Listen); err != nil {
 		return nil, err
@@ -59,18 +59,18 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	back, err := beside(ctx, front.Addr().(*net.TCPAddr))
+	back, err := listenNext(ctx, front.Addr().(*net.TCPAddr))
 	if err != nil {
 		return nil, errors.Join(err, front.Close())
 	}
-	s := &Site{URL: "http://" + front.Addr().String(), Shop: "http://" + back.Addr().String(), doors: [2]net.Listener{front, back}}
-	if err := s.furnish(o); err != nil {
+	s := &Site{URL: "http://" + front.Addr().String(), Shop: "http://" + back.Addr().String(), listeners: [2]net.Listener{front, back}}
+	if err := s.build(o); err != nil {
 		return nil, errors.Join(err, front.Close(), back.Close())
 	}
 	return s, nil
 }
 
-// loopback refuses addresses that others can reach.
+// loopback refuses addresses that other machines can reach.
 func loopback(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -82,8 +82,8 @@ func loopback(listen string) error {
 	return nil
 }
 
-// beside listens one port above another, which people can remember, or anywhere.
-func beside(ctx context.Context, front *net.TCPAddr) (net.Listener, error) {
+// listenNext listens on the next port, which is easy to remember, or else on any port.
+func listenNext(ctx context.Context, front *net.TCPAddr) (net.Listener, error) {
 	next := *front
 	next.Port++
 	var l net.ListenConfig
@@ -94,32 +94,32 @@ func beside(ctx context.Context, front *net.TCPAddr) (net.Listener, error) {
 	return l.Listen(ctx, "tcp", next.String())
 }
 
-// furnish makes everything that is behind the doors.
-func (s *Site) furnish(o Options) error {
+// build creates the shop, the gateway and the HTTP servers.
+func (s *Site) build(o Options) error {
 	goods := shop.New()
 	s.client = interlock.New(o.Engine, interlock.Name("interlock demo"))
 	s.player = cases.New(goods, s.client)
-	s.player.At(s.Shop, s.URL)
+	s.player.SetURLs(s.Shop, s.URL)
 	s.Config = Config(strings.TrimPrefix(s.URL, "http://"), s.Shop, o.Name)
-	if err := s.guarded(o); err != nil {
+	if err := s.buildGateway(o); err != nil {
 		return err
 	}
-	s.back = server(s.player.Door(goods))
+	s.back = server(s.player.Observe(goods))
 	s.front = server(s.routes())
 	return nil
 }
 
-// server returns one that nobody can keep busy with a slow header.
+// server returns an HTTP server whose timeouts protect it from slow clients.
 func server(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // browsers hang up all the time
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // browsers often close connections
 }
 
-// Serve serves until ctx is done, and then sends everybody home.
+// Serve serves until ctx is done, and then closes all parts.
 func (s *Site) Serve(ctx context.Context) error {
 	ended := make(chan error, 2)
-	go func() { ended <- s.front.Serve(s.doors[0]) }() // both end with Close below
-	go func() { ended <- s.back.Serve(s.doors[1]) }()
+	go func() { ended <- s.front.Serve(s.listeners[0]) }() // both end with close below
+	go func() { ended <- s.back.Serve(s.listeners[1]) }()
 	var err error
 	select {
 	case <-ctx.Done():
@@ -128,14 +128,14 @@ func (s *Site) Serve(ctx context.Context) error {
 	return errors.Join(err, s.close())
 }
 
-// patience is how long those who are being served may take once it is over.
-const patience = time.Second
+// closeTimeout limits how long pending requests may take after the end.
+const closeTimeout = time.Second
 
 func (s *Site) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	// A page keeps a stream open for as long as it is looked at, so nobody waits for
-	// it: what matters is that locks are given back.
+	// An open page keeps its event stream open, so there is no graceful shutdown. Only
+	// the release of locks matters.
 	_ = s.api.Close()
 	_ = s.front.Close()
 	_ = s.back.Close()
@@ -145,10 +145,10 @@ func (s *Site) close() error {
 		err = errClient
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil // what is left runs out
+		return nil // locks that were not released expire
 	}
 	if err != nil {
-		return fmt.Errorf("ending the demo: %w", err)
+		return fmt.Errorf("close the demo: %w", err)
 	}
 	return nil
 }

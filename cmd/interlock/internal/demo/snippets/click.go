@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// Click takes a double click for one: the preset refuses what comes again within
-// a second. Who is signed in is part of the key.
+// Click ignores double clicks: the preset refuses repeats within a second. Keys are
+// scoped to the signed-in user.
 func Click(client *interlock.Client, order http.Handler, user func(*http.Request) string) (http.Handler, error) {
 	one, err := interlockhttp.Submit(client, guard.Click("order"),
 		interlockhttp.User(user), interlockhttp.Key(interlockhttp.JSONField("cart")))

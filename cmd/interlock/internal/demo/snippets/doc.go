@@ -1,5 +1,5 @@
-// Package snippets is what the demo's page shows of Go: a file for each way to use
-// the library, compiled and tested like everything else, and shown as it is.
+// Package snippets contains the Go code that the demo's page shows. Each file is one way
+// to use the library, compiled and tested.
 package snippets
 
 import (
@@ -10,7 +10,7 @@ import (
 //go:embed free.go window.go click.go once.go wait.go fair.go readers.go lock.go
 var files embed.FS
 
-// Of returns what a file says after its imports.
+// Of returns a file's content after its imports.
 func Of(file string) (string, error) {
 	text, err := files.ReadFile(file)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// Buy sells to those who clicked first, over all processes: a fair lock goes to
-// those who wait in the order in which they came.
+// Buy sells to the first buyers, across all processes: a fair lock serves its waiters in
+// order of arrival.
 func Buy(ctx context.Context, client *interlock.Client, sku string, sell func(context.Context) error) error {
-	line := client.Mutex("sale:"+sku, interlock.Fair(), interlock.Wait(10*time.Second))
-	return line.Do(ctx, func(ctx context.Context) error {
-		return sell(ctx) // ctx ends if the lock is lost
+	queue := client.Mutex("sale:"+sku, interlock.Fair(), interlock.Wait(10*time.Second))
+	return queue.Do(ctx, func(ctx context.Context) error {
+		return sell(ctx) // losing the lock cancels ctx
 	})
 }

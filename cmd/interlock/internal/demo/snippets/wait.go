@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Importer imports a day once, whoever asks and however many do. Those who come
-// too late wait, and get the number of rows of the one that ran.
+// Importer imports a day once, however many callers start it. Later callers wait and get
+// the number of rows.
 func Importer(client *interlock.Client, load func(context.Context, string) (int, error)) (
 	func(context.Context, string) (int, error), error) {
 	policy := guard.Import("import")

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// Window lets one through and refuses all others until two seconds after it
-// began. Looking and setting are one step: SET key value NX PX 2000.
+// Window accepts one request and refuses repeats for two seconds. Check and set are one
+// step: SET key value NX PX 2000.
 func Window(client *interlock.Client, work http.Handler) (http.Handler, error) {
 	one, err := interlockhttp.Submit(client,
 		guard.Policy{Name: "submit", After: guard.Window, Window: 2 * time.Second, Scope: guard.Global},

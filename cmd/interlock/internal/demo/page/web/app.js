@@ -1,4 +1,4 @@
-// The page: which case is looked at, what was run, and how it is shown.
+// The page: the selected case, its runs, and the views.
 
 import { h, s, visible, duration } from './dom.js';
 import { t, pick, current, speak } from './i18n.js';
@@ -8,15 +8,15 @@ import { code } from './code.js';
 import { Now } from './now.js';
 
 const $ = (id) => document.getElementById(id);
-const groups = ['seeds', 'once', 'one', 'scenes'];
+const groups = ['submit', 'once', 'one', 'scenes'];
 const modes = ['direct', 'guarded'];
 
-let site = null; // what the server told: cases, configuration, addresses
+let site = null; // from the server: cases, configuration, addresses
 const runs = new Map(); // by case and mode: {history, verdict, error, running}
 const now = new Now();
 
 const state = (id, mode) => runs.get(`${id} ${mode}`);
-const place = () => location.hash.replace(/^#\/?/, '') || 'concurrent'; // #/fast, or #fast as people write it
+const selected = () => location.hash.replace(/^#\/?/, '') || 'concurrent'; // #/fast or #fast
 
 // The frame.
 
@@ -27,7 +27,7 @@ function frame() {
   $('rail').setAttribute('aria-label', t('rail'));
   $('now').setAttribute('aria-label', t('locksAndClaims'));
   segments($('languages'), t('language'), [['en', 'EN', 'English'], ['zh', '中文', '中文']], current(), (code) => { speak(code); everything(); });
-  segments($('themes'), t('theme'), [['system', '◐', t('system')], ['light', '☀', t('light')], ['dark', '☾', t('dark')]], theme(), (name) => { paint(name); frame(); });
+  segments($('themes'), t('theme'), [['system', '◐', t('system')], ['light', '☀', t('light')], ['dark', '☾', t('dark')]], theme(), (name) => { setTheme(name); frame(); });
 }
 
 function segments(element, label, options, chosen, choose) {
@@ -42,14 +42,14 @@ function segments(element, label, options, chosen, choose) {
 
 const theme = () => document.documentElement.dataset.theme ?? 'system';
 
-function paint(name) {
+function setTheme(name) {
   if (name === 'system') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = name;
   try { localStorage.setItem('interlock.theme', name); } catch { /* for this visit only */ }
 }
 
 function rail() {
-  const here = place();
+  const here = selected();
   const link = (id, text, ...rest) => h('li', {}, h('a', { href: `#/${id}`, 'aria-current': id === here ? 'page' : null }, h('span', {}, text), ...rest));
   const section = (title, items) => h('section', {}, h('h2', {}, title), h('ul', {}, items));
   $('rail').replaceChildren(
@@ -57,10 +57,10 @@ function rail() {
     section(t('look'), [link('now', t('locksAndClaims')), link('config', t('config'))]));
   const rail = $('rail');
   const chosen = rail.querySelector('[aria-current]');
-  if (chosen && rail.scrollWidth > rail.clientWidth) rail.scrollLeft = chosen.offsetLeft - rail.clientWidth / 3; // on a small screen
+  if (chosen && rail.scrollWidth > rail.clientWidth) rail.scrollLeft = chosen.offsetLeft - rail.clientWidth / 3; // a small screen scrolls the rail
 }
 
-/** ends shows how a case ended, both ways. */
+/** ends shows the verdicts of a case: direct and guarded. */
 function ends(id) {
   return h('span', { class: 'ends' }, modes.map((mode) => {
     const v = state(id, mode)?.verdict;
@@ -97,9 +97,9 @@ function panel(c, mode) {
   return element;
 }
 
-/** refresh shows a panel anew; its picture goes on by itself. */
+/** refresh renders a panel again; its chart continues. */
 function refresh(c, mode, element = $(`panel-${mode}`)) {
-  if (!element || place() !== c.id) return;
+  if (!element || selected() !== c.id) return;
   const r = state(c.id, mode);
   const focused = element.contains(document.activeElement);
   const button = h('button', {
@@ -120,7 +120,7 @@ function refresh(c, mode, element = $(`panel-${mode}`)) {
   if (focused) button.focus();
 }
 
-/** result is what came of a run, in words. */
+/** result renders the verdict of a run. */
 function result(r) {
   if (r?.error) return [h('p', { class: 'verdict is-broken' }, t('failedRun', visible(r.error)))];
   if (!r?.verdict || r.running) return [];
@@ -132,14 +132,14 @@ function result(r) {
       h('dt', { class: `is-${f.mark}` }, h('span', { 'aria-hidden': 'true' }, signs[f.mark]), ` ${pick(f.name)}`),
       h('dd', { class: `is-${f.mark}` }, pick(f.text))])),
     v.violations && h('details', {}, h('summary', {}, t('checker')), h('ul', { class: 'log', lang: 'en' }, v.violations.map((x) => h('li', {}, visible(x))))),
-    h('details', {}, h('summary', {}, t('events', r.history.events.length)), h('ol', { class: 'log' }, r.history.events.slice(0, 500).map(happened))),
+    h('details', {}, h('summary', {}, t('events', r.history.events.length)), h('ol', { class: 'log' }, r.history.events.slice(0, 500).map(eventLine))),
   ].filter(Boolean);
 }
 
-function happened(e) {
+function eventLine(e) {
   const what = t(`event${e.kind[0].toUpperCase()}${e.kind.slice(1)}`);
-  const rest = [e.status, e.code && visible(e.code), e.left && t('comeBack', duration(e.left)), e.fence && t('fence', visible(e.fence))].filter(Boolean);
-  return h('li', {}, h('span', { class: 'when' }, duration(e.at)), ` ${visible(e.label || `c${e.who}`)} ${what}${rest.length ? ` (${rest.join(', ')})` : ''}`);
+  const rest = [e.status, e.code && visible(e.code), e.retry_after_ms && t('retryIn', duration(e.retry_after_ms)), e.fence && t('fence', visible(e.fence))].filter(Boolean);
+  return h('li', {}, h('span', { class: 'when' }, duration(e.at_ms)), ` ${visible(e.label || `c${e.request}`)} ${what}${rest.length ? ` (${rest.join(', ')})` : ''}`);
 }
 
 function legend(c) {
@@ -148,14 +148,14 @@ function legend(c) {
     item(s('rect', { class: 'bar-wait', x: 0, y: 4.5, width: 20, height: 3, rx: 1.5 }), t('waits')),
     item(s('rect', { class: 'bar-hold', width: 20, height: 12, rx: 3 }), t('inside')),
     c.id === 'readers' && item(s('rect', { class: 'bar-read', width: 20, height: 12, rx: 3 }), t('reads')),
-    item(s('g', {}, hatch('sign'), s('rect', { class: 'bar-bad', fill: 'url(#sign)', width: 20, height: 12, rx: 3 })), t('overlap')), // before a picture has one, too
+    item(s('g', {}, hatch('sign'), s('rect', { class: 'bar-bad', fill: 'url(#sign)', width: 20, height: 12, rx: 3 })), t('overlap')), // its own pattern: no chart may exist yet
     item(symbol('refused', 3, 6), t('refused')), item(symbol('replayed', 3, 6), t('replayed')), item(symbol('failed', 3, 6), t('failed')));
 }
 
-/** play runs a case one way. */
+/** play runs a case, direct or guarded. */
 async function play(c, mode) {
   if (state(c.id, mode)?.running) return;
-  const r = { history: new History(c.shots), running: true };
+  const r = { history: new History(c.requests), running: true };
   runs.set(`${c.id} ${mode}`, r);
   refresh(c, mode);
   now.ask();
@@ -171,8 +171,8 @@ async function play(c, mode) {
   if (r.verdict) $('said').textContent = t('announce', pick(c.title), t(mode), pick(r.verdict.headline));
 }
 
-/** playBoth runs a case both ways: one after the other, so that neither is in the
- * other's way, unless it is long and mostly waits. */
+/** playBoth runs a case direct and guarded. Short cases run one after the other, so that
+ * they do not slow each other down. Long ones mostly wait, and run at the same time. */
 async function playBoth(c) {
   const direct = play(c, 'direct');
   if (!long.has(c.id)) await direct;
@@ -195,7 +195,7 @@ function nowView() {
 }
 
 function view() {
-  const id = place();
+  const id = selected();
   document.body.dataset.view = id === 'now' ? 'now' : id === 'config' ? 'config' : 'case';
   if (id === 'config') return configView();
   if (id === 'now') return nowView();
@@ -220,7 +220,7 @@ async function begin() {
   everything();
   now.mount($('now'));
   $('skip').addEventListener('click', (e) => {
-    e.preventDefault(); // the address says which case it is
+    e.preventDefault(); // the hash contains the selected case
     $('main').focus();
   });
   window.addEventListener('hashchange', () => {

@@ -1,4 +1,4 @@
-// Code as it is, with a little colour. Every piece goes in as text.
+// Code listings with syntax colors. All content is inserted as text, never as HTML.
 
 import { h } from './dom.js';
 import { t } from './i18n.js';
@@ -9,7 +9,7 @@ const shell = /(#[^\n]*)|('[^'\n]*')|\b(curl)\b|()/g;
 const grammars = { go, yaml, shell };
 const classes = ['', 'c-note', 'c-text', 'c-word', 'c-call'];
 
-/** code shows a listing with a button to copy it. */
+/** code renders a listing with a copy button. */
 export function code(title, text, grammar) {
   const listing = h('code', {});
   let at = 0;
@@ -34,7 +34,7 @@ function copier(title, text) {
       button.textContent = t('copied');
       setTimeout(() => { button.textContent = t('copy'); }, 1500);
     } catch {
-      getSelection().selectAllChildren(button.closest('figure').querySelector('code')); // then Ctrl-C does it
+      getSelection().selectAllChildren(button.closest('figure').querySelector('code')); // the user can press Ctrl-C
     }
   });
   return button;

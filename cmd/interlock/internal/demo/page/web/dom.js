@@ -1,13 +1,13 @@
-// Small helpers to make elements. Text only ever goes in as text.
+// Helpers that create elements. Text is inserted as text, never as HTML.
 
 const svgSpace = 'http://www.w3.org/2000/svg';
 
-/** h makes an element: h('button', {class: 'x', onclick: f}, 'text', child…). */
+/** h creates an element: h('button', {class: 'x', onclick: f}, 'text', child…). */
 export function h(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
 
-/** s makes an SVG element. */
+/** s creates an SVG element. */
 export function s(name, attributes = {}, ...children) {
   return fill(document.createElementNS(svgSpace, name), attributes, children);
 }
@@ -22,23 +22,23 @@ function fill(element, attributes, children) {
   return element;
 }
 
-// Letters that show as nothing or turn the text around them: controls, zero-width
+// Invisible characters and those that change the text direction: controls, zero-width
 // and bidirectional marks, separators, lone surrogates, tags.
 const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u205f-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
 
-/** visible returns text that comes from elsewhere with nothing hidden in it. */
+/** visible escapes the hidden characters of untrusted text. */
 export function visible(text) {
   return String(text).replace(hidden, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 }
 
-/** shorten cuts the middle out of a long name. */
+/** shorten omits the middle of a long name. */
 export function shorten(text, most = 64) {
   const letters = [...text];
   if (letters.length <= most) return text;
   return `${letters.slice(0, most - 13).join('')}…${letters.slice(-12).join('')}`;
 }
 
-/** duration writes milliseconds for people. */
+/** duration formats milliseconds. */
 export function duration(ms) {
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;

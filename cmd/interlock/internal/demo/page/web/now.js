@@ -1,26 +1,26 @@
-// Who holds what at this moment, with leases that run down. It asks the admin API
-// once a second, and not at all while nobody looks.
+// The current locks and claims, with the time left. It polls the admin API once a second
+// while the page is visible.
 
 import { h, s, visible, shorten, duration } from './dom.js';
 import { t } from './i18n.js';
 
 const every = 1000;
-const shown = 8;
+const maxShown = 8;
 
-/** Now is what is held and claimed, as far as the page knows. */
+/** Now polls the locks and claims, and renders them. */
 export class Now {
   constructor() {
     this.views = new Set();
     this.locks = [];
     this.claims = [];
-    this.most = new Map(); // the longest time left that was seen, by what it is of
-    this.away = false;
+    this.most = new Map(); // the longest time left seen so far, by id
+    this.unreachable = false;
     this.paused = false;
     document.addEventListener('visibilitychange', () => this.arm());
     this.arm();
   }
 
-  get still() { return this.paused || document.hidden; }
+  get stopped() { return this.paused || document.hidden; }
 
   toggle() {
     this.paused = !this.paused;
@@ -28,24 +28,24 @@ export class Now {
     this.show();
   }
 
-  /** arm asks now and then every second, unless nobody looks. */
+  /** arm polls now and then every second, while the page is visible and not paused. */
   arm() {
     clearInterval(this.timer);
-    if (this.still) return;
+    if (this.stopped) return;
     this.ask();
     this.timer = setInterval(() => this.ask(), every);
   }
 
   async ask() {
-    if (this.asking || this.still) return;
+    if (this.asking || this.stopped) return;
     this.asking = true;
     try {
       const [locks, claims] = await Promise.all([list('locks'), list('claims')]);
       this.locks = locks;
       this.claims = claims.sort(byAge);
-      this.away = false;
+      this.unreachable = false;
     } catch {
-      this.away = true;
+      this.unreachable = true;
     }
     this.asking = false;
     const seen = new Map();
@@ -56,8 +56,8 @@ export class Now {
 
   show() { for (const view of this.views) view(); }
 
-  /** mount shows it in an element until the element is gone. */
-  mount(element, most = shown) {
+  /** mount renders into an element until the element is removed. */
+  mount(element, most = maxShown) {
     const view = () => {
       if (!element.isConnected && element.dataset.mounted) { this.views.delete(view); return; }
       element.dataset.mounted = 'yes';
@@ -75,7 +75,7 @@ export class Now {
       h('h2', {}, t('now')),
       h('button', { type: 'button', class: `quiet pulse${this.paused ? ' is-paused' : ''}`, 'data-act': 'pause', 'aria-label': `${state}: ${this.paused ? t('resume') : t('pause')}`, onclick: () => this.toggle() },
         h('span', { class: 'dot', 'aria-hidden': 'true' }), state));
-    if (this.away) return [head, h('p', { class: 'empty' }, t('away'))];
+    if (this.unreachable) return [head, h('p', { class: 'empty' }, t('unreachable'))];
     return [head, this.section('locks', this.locks.map(lock), most), this.section('claims', this.claims.map(claim), most)];
   }
 
@@ -123,7 +123,7 @@ function lock(l) {
   };
 }
 
-/** byAge puts first what is at work, and then what began last. */
+/** byAge sorts running claims first, then the latest. */
 function byAge(a, b) {
   return (b.state === 'running') - (a.state === 'running') || String(b.began).localeCompare(String(a.began));
 }
@@ -140,7 +140,7 @@ function claim(c) {
   };
 }
 
-/** ring shows how much of a lease is left. */
+/** ring draws the remaining part of a lease. */
 function ring(left, whole) {
   const round = 2 * Math.PI * 9;
   const part = whole > 0 ? Math.max(0, Math.min(1, left / whole)) : 1;

@@ -1,7 +1,7 @@
-// Runs a case on the server and hands on what it tells.
+// Runs a case on the server and passes on its events.
 
-/** run runs a case; tell gets every event. It returns the verdict. */
-export async function run(id, direct, tell) {
+/** run runs a case, calls onEvent for every event, and returns the verdict. */
+export async function run(id, direct, onEvent) {
   const answer = await fetch('/demo/run', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
@@ -9,7 +9,7 @@ export async function run(id, direct, tell) {
   });
   if (!answer.ok) throw new Error((await answer.text()).trim() || `HTTP ${answer.status}`);
   for await (const { event, data } of messages(answer.body)) {
-    if (event === 'event') tell(data);
+    if (event === 'event') onEvent(data);
     if (event === 'error') throw new Error(data.error);
     if (event === 'verdict') return data;
   }

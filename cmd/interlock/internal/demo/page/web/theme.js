@@ -1,6 +1,6 @@
-// Runs before anything is painted, so that nobody sees the other theme first.
+// Runs before the first paint, so that the page does not flash in the other theme.
 (() => {
   let theme = null;
-  try { theme = localStorage.getItem('interlock.theme'); } catch { /* a browser that keeps nothing */ }
+  try { theme = localStorage.getItem('interlock.theme'); } catch { /* storage is disabled */ }
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
 })();

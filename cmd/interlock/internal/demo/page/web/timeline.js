@@ -1,42 +1,42 @@
-// The picture: a row for each request, with who waited, who was inside, and where
-// two were inside who should not have been.
+// The chart: a row for each request, with its wait, its time in the shop, and forbidden
+// overlaps.
 
 import { s, duration } from './dom.js';
 import { t } from './i18n.js';
 
 const calm = window.matchMedia('(prefers-reduced-motion: reduce)');
 
-/** History is what is known of a run: a row for each request. */
+/** History contains the events of a run, and a row for each request. */
 export class History {
   constructor(count) {
-    this.rows = Array.from({ length: count }, (_, i) => ({ who: i + 1 }));
+    this.rows = Array.from({ length: count }, (_, i) => ({ request: i + 1 }));
     this.events = [];
-    this.first = null; // when the first was sent: there the picture begins
+    this.first = null; // when the first request was sent: the chart's origin
     this.end = 0;
   }
 
   add(e) {
-    this.first ??= e.at;
-    e = { ...e, at: e.at - this.first };
+    this.first ??= e.at_ms;
+    e = { ...e, at_ms: e.at_ms - this.first };
     this.events.push(e);
-    this.end = Math.max(this.end, e.at);
-    const row = this.rows[e.who - 1];
-    row.label = e.label || `c${e.who}`;
+    this.end = Math.max(this.end, e.at_ms);
+    const row = this.rows[e.request - 1];
+    row.label = e.label || `c${e.request}`;
     row.shared = Boolean(e.shared);
-    if (e.kind === 'ask') row.ask = e.at;
-    else if (e.kind === 'enter') Object.assign(row, { enter: e.at, fence: e.fence });
-    else if (e.kind === 'leave') row.leave = e.at;
-    else Object.assign(row, { over: e.at, outcome: e.kind, status: e.status, code: e.code, left: e.left });
+    if (e.kind === 'ask') row.ask = e.at_ms;
+    else if (e.kind === 'enter') Object.assign(row, { enter: e.at_ms, fence: e.fence });
+    else if (e.kind === 'leave') row.leave = e.at_ms;
+    else Object.assign(row, { end: e.at_ms, outcome: e.kind, status: e.status, code: e.code, retryAfter: e.retry_after_ms });
   }
 
-  /** order returns the rows by when they were sent. */
-  get order() { return this.rows.filter((r) => r.ask !== undefined).sort((a, b) => a.ask - b.ask || a.who - b.who); }
+  /** order returns the rows in the order in which they were sent. */
+  get order() { return this.rows.filter((r) => r.ask !== undefined).sort((a, b) => a.ask - b.ask || a.request - b.request); }
 
   count(kind) { return this.rows.filter((r) => r.outcome === kind).length; }
 
   get ran() { return this.rows.filter((r) => r.enter !== undefined).length; }
 
-  /** steps returns how many are inside over time, and whether they should not be. */
+  /** steps returns the number of requests in the shop over time, and forbidden overlaps. */
   steps(until) {
     const changes = [];
     for (const r of this.rows) {
@@ -57,7 +57,7 @@ export class History {
   }
 }
 
-/** Timeline draws a History into an element, and again as it grows. */
+/** Timeline draws a History into an element, and updates it during a run. */
 export class Timeline {
   constructor(element, history) {
     this.element = element;
@@ -66,11 +66,10 @@ export class Timeline {
     element.replaceChildren(this.svg);
     this.watch = new ResizeObserver(() => this.draw());
     this.watch.observe(element);
-    this.until = null; // all of it
     this.began = null;
   }
 
-  /** live draws on until stop is called. */
+  /** live redraws every frame until stop is called. */
   live() {
     this.began = performance.now();
     const tick = () => {
@@ -81,7 +80,7 @@ export class Timeline {
     this.frame = requestAnimationFrame(tick);
   }
 
-  /** stop draws what is known, and shows short runs once more, slowly. */
+  /** stop draws the final chart, and replays short runs slowly first. */
   async stop() {
     cancelAnimationFrame(this.frame);
     this.began = null;
@@ -123,24 +122,24 @@ export class Timeline {
     const bad = stretches(steps, until);
     history.order.forEach((row, i) => {
       if (row.ask > until) return;
-      parts.push(line(row, i * pitch, pitch, dense, x, until, bad, width - margin));
+      parts.push(drawRow(row, i * pitch, pitch, dense, x, until, bad, width - margin));
     });
-    parts.push(...crowd(steps, until, high + 24, strip + 16, x, gutter, width - margin));
+    parts.push(...concurrency(steps, until, high + 24, strip + 16, x, gutter, width - margin));
     svg.replaceChildren(...parts);
     if (history.end > 0) {
       const most = Math.max(0, ...steps.map((p) => p.inside));
-      svg.setAttribute('aria-label', t('picture', rows, duration(history.end), history.ran, history.count('refused'), history.count('replayed'), most));
+      svg.setAttribute('aria-label', t('chart', rows, duration(history.end), history.ran, history.count('refused'), history.count('replayed'), most));
     }
   }
 }
 
-/** hatch is the pattern of what should not be, for those who do not see red. */
+/** hatch is the pattern of forbidden overlaps, for readers who cannot see red. */
 export function hatch(id = 'hatch') {
   return s('defs', {}, s('pattern', { id, width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
     s('rect', { width: 6, height: 6, class: 'bad-fill' }), s('rect', { width: 2, height: 6, class: 'bad-stripe' })));
 }
 
-/** stretches returns when somebody was inside who should not have been. */
+/** stretches returns the times of forbidden overlaps. */
 function stretches(steps, until) {
   const all = [];
   steps.forEach((p, i) => {
@@ -152,12 +151,12 @@ function stretches(steps, until) {
   return all;
 }
 
-function line(row, y, pitch, dense, x, until, bad, right) {
-  const g = s('g', {}, s('title', {}, told(row)));
+function drawRow(row, y, pitch, dense, x, until, bad, right) {
+  const g = s('g', {}, s('title', {}, describe(row)));
   const thick = dense ? pitch - 0.8 : pitch - 6;
   const top = y + (pitch - thick) / 2;
   const mid = y + pitch / 2;
-  const waited = Math.min(row.enter ?? row.over ?? until, until);
+  const waited = Math.min(row.enter ?? row.end ?? until, until);
   g.append(s('rect', { class: 'bar-wait', x: x(row.ask), y: mid - Math.min(1.5, thick / 2), width: Math.max(dense ? 1 : 2, x(waited) - x(row.ask)), height: Math.min(3, thick), rx: 1.5 }));
   if (row.enter !== undefined && row.enter <= until) {
     const leave = Math.min(row.leave ?? until, until);
@@ -169,15 +168,15 @@ function line(row, y, pitch, dense, x, until, bad, right) {
       if (to > from) g.append(s('rect', { class: 'bar-bad', fill: 'url(#hatch)', x: x(from), y: top, width: Math.max(2, x(to) - x(from)), height: thick, rx }));
     }
   }
-  if (!dense) g.append(s('text', { class: 'who', x: 2, y: mid, 'dominant-baseline': 'central' }, row.label));
-  if (row.over !== undefined && row.over <= until) {
-    if (row.outcome !== 'answered') g.append(symbol(row.outcome, x(row.over), mid, dense));
+  if (!dense) g.append(s('text', { class: 'label', x: 2, y: mid, 'dominant-baseline': 'central' }, row.label));
+  if (row.end !== undefined && row.end <= until) {
+    if (row.outcome !== 'answered') g.append(symbol(row.outcome, x(row.end), mid, dense));
     if (!dense) g.append(s('text', { class: `status status-${row.outcome}`, x: right + 8, y: mid, 'dominant-baseline': 'central' }, String(row.status ?? '!')));
   }
   return g;
 }
 
-/** symbol marks how a request ended that did not run. */
+/** symbol marks the outcome of a request that did not run. */
 export function symbol(outcome, x, y, dense) {
   if (dense) return s('rect', { class: `tick tick-${outcome}`, x: x - 1, y: y - 1.4, width: 7, height: 2.8, rx: 1.2 });
   const paths = {
@@ -190,20 +189,20 @@ export function symbol(outcome, x, y, dense) {
 
 function axis(span, left, right, high, x, until, total) {
   const steps = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
-  const room = Math.max(2, Math.floor((right - left) / 54));
-  const step = steps.find((n) => span / n <= room) ?? 10000;
+  const labels = Math.max(2, Math.floor((right - left) / 54)); // that fit side by side
+  const step = steps.find((n) => span / n <= labels) ?? 10000;
   const parts = [];
   for (let at = 0; at <= span; at += step) {
-    const place = left + (at / span) * (right - left);
-    parts.push(s('line', { class: 'grid', x1: place, x2: place, y1: 0, y2: high + 4 }));
-    parts.push(s('text', { class: 'time', x: place, y: high + 17, 'text-anchor': at === 0 ? 'start' : 'middle' }, step >= 1000 ? `${at / 1000} s` : `${at} ms`));
+    const position = left + (at / span) * (right - left);
+    parts.push(s('line', { class: 'grid', x1: position, x2: position, y1: 0, y2: high + 4 }));
+    parts.push(s('text', { class: 'time', x: position, y: high + 17, 'text-anchor': at === 0 ? 'start' : 'middle' }, step >= 1000 ? `${at / 1000} s` : `${at} ms`));
   }
   if (until < total) parts.push(s('line', { class: 'head', x1: x(until), x2: x(until), y1: 0, y2: high + 4 }));
   return parts;
 }
 
-/** crowd draws how many were inside at a time. */
-function crowd(steps, until, y, high, x, left, right) {
+/** concurrency draws the number of requests in the shop over time. */
+function concurrency(steps, until, y, high, x, left, right) {
   const most = Math.max(1, ...steps.map((p) => p.inside));
   const base = y + high;
   const parts = [s('line', { class: 'base', x1: left, x2: right, y1: base, y2: base })];
@@ -211,7 +210,7 @@ function crowd(steps, until, y, high, x, left, right) {
     if (p.inside === 0) return;
     const to = steps[i + 1]?.at ?? until;
     const tall = Math.max(3, (p.inside / most) * (high - 18));
-    parts.push(s('rect', { class: p.bad ? 'crowd-bad' : 'crowd', x: x(p.at), width: Math.max(0.6, x(to) - x(p.at)), y: base - tall, height: tall }));
+    parts.push(s('rect', { class: p.bad ? 'concurrency-bad' : 'concurrency', x: x(p.at), width: Math.max(0.6, x(to) - x(p.at)), y: base - tall, height: tall }));
   });
   if (steps.length > 0) {
     parts.push(s('text', { class: 'peak', x: left, y: y + 2, 'dominant-baseline': 'hanging' }, `${t('atOnce')}: ${most}`));
@@ -219,14 +218,14 @@ function crowd(steps, until, y, high, x, left, right) {
   return parts;
 }
 
-/** told says in words what became of a row. */
-export function told(row) {
+/** describe returns a row's times and outcome as text. */
+export function describe(row) {
   const words = [row.label];
   if (row.enter !== undefined) words.push(`${t('waits')} ${duration(row.enter - row.ask)}`);
   if (row.leave !== undefined) words.push(`${t('inside')} ${duration(row.leave - row.enter)}`);
   if (row.outcome && row.outcome !== 'answered') words.push(t(row.outcome));
   if (row.status) words.push(String(row.status));
   if (row.code) words.push(row.code);
-  if (row.left) words.push(t('comeBack', duration(row.left)));
+  if (row.retryAfter) words.push(t('retryIn', duration(row.retryAfter)));
   return words.join(' · ');
 }

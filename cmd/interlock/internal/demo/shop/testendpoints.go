@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A Test is an endpoint of the requirements, by its name there (S6): nothing but
-// work that takes a while. What it promises is for the rule in front of it.
+// A Test is a test endpoint, such as /lock-release-fast. It only works for a while; the
+// rule in front of it handles duplicates.
 type Test struct {
 	Path   string
-	Window time.Duration // as the requirement says; the rule has it
+	Window time.Duration // the lease or window of its rule
 	Work   time.Duration
 }
 
-// Tests are these endpoints.
+// Tests are the test endpoints.
 var Tests = []Test{
 	{"/lock-release-fast", 10 * time.Second, time.Second},
 	{"/lock-release-slow", 5 * time.Second, 3 * time.Second},
@@ -22,7 +22,7 @@ var Tests = []Test{
 	{"/setnx-test", 3 * time.Second, 3 * Pause},
 }
 
-func (s *Shop) seeds() {
+func (s *Shop) testEndpoints() {
 	for _, t := range Tests {
 		handle := s.test(t)
 		if t.Path == "/setnx-test" {
@@ -32,7 +32,7 @@ func (s *Shop) seeds() {
 	}
 }
 
-// test is work that anybody may start, as often as they like.
+// test returns a handler without any check.
 func (s *Shop) test(t Test) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Order string }
@@ -44,18 +44,18 @@ func (s *Shop) test(t Test) http.HandlerFunc {
 	}
 }
 
-// naive is the same with the check that the requirement warns of (S1): first
-// whether the key is there, and then, some time later, set it.
+// naive returns a handler that checks whether the key exists, and sets it some time
+// later. Concurrent requests all pass that check.
 func (s *Shop) naive(t Test) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Order string }
 		if !read(w, r, &in) {
 			return
 		}
-		var there bool
-		s.change(func(st *State) { there = st.Tests[t.Path+" "+in.Order] > 0 })
-		if there {
-			answer(w, http.StatusTooManyRequests, map[string]any{"error": "submitted already"})
+		var exists bool
+		s.change(func(st *State) { exists = st.Tests[t.Path+" "+in.Order] > 0 })
+		if exists {
+			answer(w, http.StatusTooManyRequests, map[string]any{"error": "already submitted"})
 			return
 		}
 		if !work(r, t.Work) {

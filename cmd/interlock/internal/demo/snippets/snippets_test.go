@@ -20,9 +20,8 @@ import (
 
 func ann(*http.Request) string { return "ann" }
 
-// Every way of the page to write it does what it says: of three at once one
-// reaches the work.
-func TestTheLinesWork(t *testing.T) {
+// One of three concurrent requests reaches the handler of each snippet.
+func TestTheSnippetsWork(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		wrap func(*interlock.Client, http.Handler) (http.Handler, error)
@@ -67,7 +66,7 @@ func together(n int, do func()) {
 	all.Wait()
 }
 
-func TestTheLocksLetOneInAtATime(t *testing.T) {
+func TestTheLockSnippetsExclude(t *testing.T) {
 	work := func(inside *int, most *int) func(context.Context) error {
 		var mu sync.Mutex
 		step := func(by int) {
@@ -107,7 +106,7 @@ func TestTheLocksLetOneInAtATime(t *testing.T) {
 					}
 				})
 				if most != c.most {
-					t.Errorf("up to %d are inside, want %d", most, c.most)
+					t.Errorf("up to %d holders at once, want %d", most, c.most)
 				}
 				if err := client.Close(t.Context()); err != nil {
 					t.Error(err)
@@ -134,23 +133,23 @@ func TestADayIsImportedOnce(t *testing.T) {
 			}
 		})
 		if ran != 1 {
-			t.Errorf("it ran %d times", ran)
+			t.Errorf("the import ran %d times", ran)
 		}
 	})
 }
 
-// What is shown is short, and all of it: the page finds the lines of every case.
-func TestEveryCaseHasItsLines(t *testing.T) {
+// The page has a short snippet for every case, and every snippet is used.
+func TestEveryCaseHasASnippet(t *testing.T) {
 	used := make(map[string]bool)
 	for _, c := range cases.Cases() {
-		text, err := snippets.Of(c.Lines)
+		text, err := snippets.Of(c.Snippet)
 		if err != nil {
 			t.Errorf("%s: %v", c.ID, err)
 		}
 		if n := strings.Count(text, "\n"); n < 3 || n > 16 || strings.HasPrefix(text, "package") {
-			t.Errorf("%s: %d lines are shown:\n%s", c.ID, n, text)
+			t.Errorf("%s: the snippet has %d lines:\n%s", c.ID, n, text)
 		}
-		used[c.Lines] = true
+		used[c.Snippet] = true
 	}
 	all, err := fs.Glob(os.DirFS("."), "*.go")
 	if err != nil {
@@ -158,7 +157,7 @@ func TestEveryCaseHasItsLines(t *testing.T) {
 	}
 	for _, file := range all {
 		if file != "doc.go" && !strings.HasSuffix(file, "_test.go") && !used[file] {
-			t.Errorf("%s is shown nowhere", file)
+			t.Errorf("no case uses %s", file)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package i18n holds what the command says, in English and in Chinese.
+// Package i18n contains the texts of the command, in English and in Chinese.
 package i18n
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Language is one in which the command speaks.
+// A Language is a language of the command's output.
 type Language int
 
 // The languages.
@@ -15,10 +15,10 @@ const (
 	Chinese
 )
 
-// A Text is one thing to say. Both forms take the same arguments.
+// A Text is a message in both languages. Both forms take the same arguments.
 type Text struct{ en, zh string }
 
-// Say puts arguments into a text.
+// Say formats a text with arguments.
 func (l Language) Say(t Text, args ...any) string {
 	form := t.en
 	if l == Chinese {
@@ -41,9 +41,8 @@ func Parse(code string) (Language, bool) {
 	return English, false
 }
 
-// Pick returns the language to speak before the arguments have been read in
-// earnest, since what is wrong with them is to be said in it, too: that of
-// --lang, or else that of the locale.
+// Pick returns the language of --lang, or else that of the locale. It runs before the
+// flags are parsed, so that errors about flags are in the right language, too.
 func Pick(args []string, getenv func(string) string) Language {
 	for i, a := range args {
 		if a == "--" {
@@ -60,7 +59,8 @@ func Pick(args []string, getenv func(string) string) Language {
 	return locale(getenv)
 }
 
-// locale reads the environment as POSIX asks for: the first that is set counts.
+// locale returns the language of the environment. As in POSIX, the first variable that
+// is set decides.
 func locale(getenv func(string) string) Language {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if v := getenv(name); v != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// intro says what is about to be shown.
+// intro describes the storm.
 func (d *Demo) intro() string {
 	if d.Clicks == 1 {
 		return d.say(i18n.IntroOne, chart.Duration(d.Hold))
@@ -17,13 +17,13 @@ func (d *Demo) intro() string {
 	return d.say(i18n.Intro, d.Clicks, chart.Duration(d.Hold))
 }
 
-// heading begins the next act.
+// heading returns a numbered heading.
 func (d *Demo) heading(title string) string {
-	d.act++
-	return fmt.Sprintf("\n%s\n\n", d.Paint.Bold(fmt.Sprintf("%d · %s", d.act, title)))
+	d.section++
+	return fmt.Sprintf("\n%s\n\n", d.Color.Bold(fmt.Sprintf("%d · %s", d.section, title)))
 }
 
-// list writes findings one below the other.
+// list formats findings, one per line.
 func (d *Demo) list(findings []finding) string {
 	width := 0
 	for _, f := range findings {
@@ -34,9 +34,9 @@ func (d *Demo) list(findings []finding) string {
 		name := i18n.Pad(d.say(f.name), width)
 		switch f.mark {
 		case right:
-			fmt.Fprintf(&b, "%s %s  %s\n", d.Paint.Good("✓"), name, f.text)
+			fmt.Fprintf(&b, "%s %s  %s\n", d.Color.Good("✓"), name, f.text)
 		case wrong:
-			fmt.Fprintf(&b, "%s %s  %s\n", d.Paint.Bad("✗"), name, d.Paint.Bad(f.text))
+			fmt.Fprintf(&b, "%s %s  %s\n", d.Color.Bad("✗"), name, d.Color.Bad(f.text))
 		default:
 			fmt.Fprintf(&b, "  %s  %s\n", name, f.text)
 		}
@@ -44,17 +44,17 @@ func (d *Demo) list(findings []finding) string {
 	return b.String()
 }
 
-// shown is how many violations a person will read.
-const shown = 5
+// maxViolations is how many violations are printed.
+const maxViolations = 5
 
-// conclusion is the last word on an act.
+// conclusion formats the verdict, with the first violations if it failed.
 func (d *Demo) conclusion(v Verdict) string {
 	if v.OK() {
-		return d.Paint.Good(d.say(i18n.Passed)) + "\n"
+		return d.Color.Good(d.say(i18n.Passed)) + "\n"
 	}
 	var b strings.Builder
-	b.WriteString(d.Paint.Bad(d.say(i18n.Broken)) + "\n")
-	for _, violation := range v.Report.Violations[:min(shown, len(v.Report.Violations))] {
+	b.WriteString(d.Color.Bad(d.say(i18n.Broken)) + "\n")
+	for _, violation := range v.Report.Violations[:min(maxViolations, len(v.Report.Violations))] {
 		fmt.Fprintf(&b, "  %v\n", violation)
 	}
 	return b.String()

@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// A Line is a gateway that is described by a command line.
-type Line struct {
+// A ProxyConfig describes a gateway by the flags of interlock proxy.
+type ProxyConfig struct {
 	To        []string
 	Listen    string
-	Redis     string   // empty: in this process
+	Redis     string   // empty: the embedded engine
 	Once      []string // "POST /orders=header.Idempotency-Key"
-	RulesFile string   // or a file with rules
+	RulesFile string   // instead of Once
 	Principal string   // none, header:NAME or jwks:FILE
-	Trust     []string // of proxies, as prefixes
+	Trust     []string // trusted proxies, as CIDR prefixes
 	Admin     string   // an address, or Off
 }
 
-// Off is said of an admin API that is not to be.
+// Off disables the admin API.
 const Off = "off"
 
-// File returns the configuration that says the same. What a file of rules says stands
-// first, so that its lines keep their numbers.
-func (l *Line) File() ([]byte, error) {
+// YAML returns the equivalent configuration file. The content of a rules file comes
+// first, so that line numbers in error messages stay correct.
+func (l *ProxyConfig) YAML() ([]byte, error) {
 	var b bytes.Buffer
 	if l.RulesFile != "" {
 		rules, err := os.ReadFile(l.RulesFile)
@@ -42,15 +42,15 @@ func (l *Line) File() ([]byte, error) {
 	if engine == "" {
 		engine = "memory"
 	}
-	fmt.Fprintf(&b, "engine: %s\nlisten: %s\nto: %s\n", word(engine), word(l.Listen), words(l.To))
+	fmt.Fprintf(&b, "engine: %s\nlisten: %s\nto: %s\n", quote(engine), quote(l.Listen), quoteList(l.To))
 	if len(l.Trust) > 0 {
-		fmt.Fprintf(&b, "trusted-proxies: %s\n", words(l.Trust))
+		fmt.Fprintf(&b, "trusted-proxies: %s\n", quoteList(l.Trust))
 	}
-	if l.RulesFile == "" || l.Principal != "none" { // a file of rules may say who
+	if l.RulesFile == "" || l.Principal != "none" { // a rules file may set its own
 		fmt.Fprintf(&b, "principal: %s\n", l.principal())
 	}
 	if l.Admin != Off {
-		fmt.Fprintf(&b, "admin: %s\n", word(l.Admin))
+		fmt.Fprintf(&b, "admin: %s\n", quote(l.Admin))
 	}
 	if l.RulesFile == "" {
 		b.WriteString(l.rules())
@@ -58,54 +58,54 @@ func (l *Line) File() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (l *Line) principal() string {
+func (l *ProxyConfig) principal() string {
 	kind, value, _ := strings.Cut(l.Principal, ":")
 	switch kind {
 	case "header":
-		return fmt.Sprintf("{header: %s}", word(value))
+		return fmt.Sprintf("{header: %s}", quote(value))
 	case "jwks":
-		return fmt.Sprintf("{jwt: {jwks: %s}}", word(value))
+		return fmt.Sprintf("{jwt: {jwks: %s}}", quote(value))
 	}
 	return "none"
 }
 
-// KnownPrincipal tells whether it is clear who is meant.
-func KnownPrincipal(s string) bool {
+// ValidPrincipal reports whether s is none, header:NAME or jwks:FILE.
+func ValidPrincipal(s string) bool {
 	kind, value, _ := strings.Cut(s, ":")
 	return s == "none" || (kind == "header" || kind == "jwks") && value != ""
 }
 
-// rules are those of the line, or what protects something without knowing the service:
-// requests that change something and carry a key are answered once.
-func (l *Line) rules() string {
+// rules returns the rules of --once. By default, POST and PATCH requests that carry a
+// key are guarded: this suits any service.
+func (l *ProxyConfig) rules() string {
 	scope := ""
 	if l.Principal == "none" {
-		scope = "    scope: key # nobody is known, so that everybody shares their keys\n"
+		scope = "    scope: key # without a principal, all users share their keys\n"
 	}
 	if len(l.Once) == 0 {
 		return "rules:\n" +
 			"  - name: requests\n" +
 			"    match: POST,PATCH /\n" +
 			"    once: \"{header.Idempotency-Key}\"\n" +
-			"    optional: true # who sends no key is not guarded\n" + scope
+			"    optional: true # requests without a key are not guarded\n" + scope
 	}
 	var b strings.Builder
 	b.WriteString("rules:\n")
 	for i, once := range l.Once {
-		match, key := pair(once)
-		fmt.Fprintf(&b, "  - name: %s\n    match: %s\n    once: %s\n%s", word(nameOf(match, i)), word(match), word(key), scope)
+		match, key := splitOnce(once)
+		fmt.Fprintf(&b, "  - name: %s\n    match: %s\n    once: %s\n%s", quote(guardName(match, i)), quote(match), quote(key), scope)
 	}
 	return b.String()
 }
 
-// Pair tells whether a text is a match and a key, with an equals sign between.
-func Pair(s string) bool {
-	match, key := pair(s)
+// ValidOnce reports whether s has the form MATCH=KEY.
+func ValidOnce(s string) bool {
+	match, key := splitOnce(s)
 	return match != "" && key != ""
 }
 
-// pair takes a match and a key apart. One part of a key need not stand in braces.
-func pair(s string) (match, key string) {
+// splitOnce splits MATCH=KEY. The braces around a key with a single part are optional.
+func splitOnce(s string) (match, key string) {
 	match, key, _ = strings.Cut(s, "=")
 	if key != "" && !strings.Contains(key, "{") {
 		key = "{" + key + "}"
@@ -113,9 +113,9 @@ func pair(s string) (match, key string) {
 	return strings.TrimSpace(match), key
 }
 
-// nameOf makes a name of the letters of a path. Records carry it, so that it must not
-// depend on how many rules there are before; two rules may not have the same.
-func nameOf(match string, i int) string {
+// guardName derives a guard's name from its match. Records contain the name, so it must
+// not depend on the rule's position. Duplicate names are a mistake that config reports.
+func guardName(match string, i int) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(match) {
 		switch {
@@ -131,11 +131,11 @@ func nameOf(match string, i int) string {
 	return fmt.Sprint("rule-", i+1)
 }
 
-// plain is what YAML takes for a text without quotes.
+// plain matches strings that YAML reads as strings without quotes.
 var plain = regexp.MustCompile(`^([a-zA-Z]+://|[a-zA-Z]+[-:/.]|[0-9.]+:[0-9]+$|memory$|[A-Z]+ /)[\w./:@%+-]*$`)
 
-// word is a text as YAML reads it back.
-func word(s string) string {
+// quote returns a string as a YAML scalar. JSON strings are valid YAML.
+func quote(s string) string {
 	if plain.MatchString(s) && !strings.HasSuffix(s, ":") {
 		return s
 	}
@@ -143,15 +143,15 @@ func word(s string) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		panic(err) // a string
+		panic(err) // strings always encode
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func words(all []string) string {
+func quoteList(all []string) string {
 	quoted := make([]string, len(all))
 	for i, s := range all {
-		quoted[i] = word(s)
+		quoted[i] = quote(s)
 	}
 	if len(quoted) == 1 {
 		return quoted[0]

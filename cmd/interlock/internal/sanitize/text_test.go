@@ -16,23 +16,23 @@ func TestText(t *testing.T) {
 		{"words", "stock of sku 9", "stock of sku 9"},
 		{"Chinese", "订单：42", "订单：42"},
 		{"letters with marks", "Việt e\u0301", "Việt e\u0301"},
-		{"a picture", "🔒", "🔒"},
+		{"an emoji", "🔒", "🔒"},
 		{"right to left", "הזמנה", "הזמנה"},
-		{"nothing", "", `""`},
-		{"what looks like nothing", `""`, `\"\"`},
+		{"an empty text", "", `""`},
+		{"a text that looks like an empty one", `""`, `\"\"`},
 		{"an escape sequence", "a\x1b[2Jb", `a\x1b[2Jb`},
-		{"one of a single byte", "a\u009b2J", `a\u009b2J`},
-		{"the end of a line", "a\nb\tc\rd", `a\nb\tc\x0dd`},
-		{"what looks like the end of a line", `a\nb`, `a\\nb`},
-		{"another direction", "a\u202eb", `a\u202eb`},
-		{"nothing between letters", "a\u200bb\ufeff", `a\u200bb\ufeff`},
-		{"another space", "a\u00a0b", `a\u00a0b`},
+		{"an escape sequence in one character", "a\u009b2J", `a\u009b2J`},
+		{"line breaks and tabs", "a\nb\tc\rd", `a\nb\tc\x0dd`},
+		{"a backslash", `a\nb`, `a\\nb`},
+		{"a direction override", "a\u202eb", `a\u202eb`},
+		{"zero-width characters", "a\u200bb\ufeff", `a\u200bb\ufeff`},
+		{"a no-break space", "a\u00a0b", `a\u00a0b`},
 		{"spaces at the ends", " a ", `\x20a\x20`},
-		{"letters without a shape", "a\u3164\u2800", `a\u3164\u2800`},
-		{"no UTF-8", "a\xff\xc3", `a\xff\xc3`},
+		{"blank letters", "a\u3164\u2800", `a\u3164\u2800`},
+		{"invalid UTF-8", "a\xff\xc3", `a\xff\xc3`},
 		{"a private character", "\ue000\U000f0000", `\ue000\U000f0000`},
 		{"many marks", "e\u0301\u0301\u0301", "e\u0301\u0301\\u0301"},
-		{"a mark on nothing", "\u0301", `\u0301`},
+		{"a mark without a letter", "\u0301", `\u0301`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := sanitize.Text(c.text); got != c.want {
@@ -45,16 +45,16 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Security item 33: five hundred names that mean harm are shown so that a terminal
-// obeys nothing, columns stay where they are, and no two look the same.
-func TestHostileNamesAreShownSafely(t *testing.T) {
+// Security item 33: hostile names are printed without control characters, aligned, and
+// no two look the same.
+func TestHostileNamesArePrintedSafely(t *testing.T) {
 	names := sanitizetest.Hostile(500)
 	looks := make(map[string]string)
 	var rows [][]string
 	for _, name := range names {
 		text := sanitize.Text(name)
 		if err := sanitizetest.Tame(text); err != nil {
-			t.Errorf("%q is shown as %q: %v", name, text, err)
+			t.Errorf("%q is printed as %q: %v", name, text, err)
 		}
 		if other, taken := looks[text]; taken {
 			t.Errorf("%q and %q look the same: %s", name, other, text)
@@ -73,10 +73,10 @@ func TestHostileNamesAreShownSafely(t *testing.T) {
 		}
 		short := sanitize.Short(name, 64)
 		if err := sanitizetest.Tame(short); err != nil {
-			t.Errorf("%q is shown as %q in short: %v", name, short, err)
+			t.Errorf("%q is shortened to %q: %v", name, short, err)
 		}
 		if n := i18n.Width(short); n > 64 {
-			t.Errorf("%q takes %d columns in short", name, n)
+			t.Errorf("%q is shortened to %d columns", name, n)
 		}
 		rows = append(rows, []string{short, "|"})
 	}
@@ -105,9 +105,9 @@ func TestShortKeepsBothEnds(t *testing.T) {
 	}
 }
 
-func TestTableAlignsWhatIsWide(t *testing.T) {
-	got := strings.Join(sanitize.Table([][]string{{"KEY", "TTL"}, {"库存", "1s"}, {"🔒", "2s"}, {"e\u0301", ""}}), "\n")
-	const want = "KEY   TTL\n库存  1s\n🔒    2s\ne\u0301"
+func TestTableAlignsWideCharacters(t *testing.T) {
+	got := strings.Join(sanitize.Table([][]string{{"KEY", "LEFT"}, {"库存", "1s"}, {"🔒", "2s"}, {"e\u0301", ""}}), "\n")
+	const want = "KEY   LEFT\n库存  1s\n🔒    2s\ne\u0301"
 	if got != want {
 		t.Errorf("the table is\n%s, want\n%s", got, want)
 	}

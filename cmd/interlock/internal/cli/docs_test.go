@@ -14,14 +14,13 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-var update = flag.Bool("update", false, "write the reference into docs/cli.md anew")
+var update = flag.Bool("update", false, "update the reference in docs/cli.md")
 
-// reference marks where the part of the page begins that is made from the code.
+// reference marks the start of the generated part of the page.
 const reference = "<!-- from the code: go test ./cmd/interlock/internal/cli -update -->\n"
 
-// The page has every verb and every flag, in both languages, as the command itself
-// explains them.
-func TestPageIsWhatTheCommandSays(t *testing.T) {
+// The page documents every command and flag with the texts of --help.
+func TestDocsMatchHelp(t *testing.T) {
 	for name, l := range map[string]i18n.Language{"cli.md": i18n.English, "cli.zh-CN.md": i18n.Chinese} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "..", "..", "docs", name)
@@ -31,7 +30,7 @@ func TestPageIsWhatTheCommandSays(t *testing.T) {
 			}
 			before, got, found := strings.Cut(string(text), reference)
 			if !found {
-				t.Fatalf("%s lacks the line %s", name, reference)
+				t.Fatalf("%s does not contain the line %s", name, reference)
 			}
 			want := page(l)
 			if *update {
@@ -41,28 +40,28 @@ func TestPageIsWhatTheCommandSays(t *testing.T) {
 				return
 			}
 			if got != want {
-				t.Errorf("docs/%s is not what the command says: go test ./cmd/interlock/internal/cli -update", name)
+				t.Errorf("docs/%s is out of date; run go test ./cmd/interlock/internal/cli -update", name)
 			}
 			for _, code := range []int{exitOK, exitError, exitUsage, exitNotAcquired, exitLost, exitUnreachable, exitVerdict, exitInterrupted, exitNotFound, exitNotStarted} {
 				if !strings.Contains(before, fmt.Sprintf("| %d |", code)) {
-					t.Errorf("docs/%s does not say what exit code %d is", name, code)
+					t.Errorf("docs/%s does not explain exit code %d", name, code)
 				}
 			}
 		})
 	}
 }
 
-// Who reads of a flag can see whether it takes something, and what.
-func TestFlagsSayWhatTheyTake(t *testing.T) {
+// Help shows a placeholder for every flag that takes a value, and no empty default.
+func TestHelpShowsTheValuesOfFlags(t *testing.T) {
 	p := &program{stdout: os.Stdout, stderr: os.Stderr, getenv: func(string) string { return "" }}
 	var look func(*cobra.Command)
 	look = func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if takesNone := f.Value.Type() == "bool"; takesNone != (valueOf(f) == "") {
-				t.Errorf("%s --%s takes a %s, and help says %q", c.CommandPath(), f.Name, f.Value.Type(), valueOf(f))
+				t.Errorf("%s --%s takes a %s, but help shows %q", c.CommandPath(), f.Name, f.Value.Type(), valueOf(f))
 			}
 			if f.DefValue == "0s" || f.DefValue == "[]" {
-				t.Errorf("%s --%s says that %s is what it takes by default: that is nothing", c.CommandPath(), f.Name, f.DefValue)
+				t.Errorf("%s --%s shows the empty default %s", c.CommandPath(), f.Name, f.DefValue)
 			}
 		})
 		for _, sub := range c.Commands() {
@@ -72,7 +71,7 @@ func TestFlagsSayWhatTheyTake(t *testing.T) {
 	look(p.root())
 }
 
-// page is the reference of all commands.
+// page returns the reference of all commands.
 func page(l i18n.Language) string {
 	p := &program{stdout: os.Stdout, stderr: os.Stderr, getenv: func(string) string { return "" }, lang: l}
 	var b strings.Builder
@@ -80,7 +79,7 @@ func page(l i18n.Language) string {
 	return b.String()
 }
 
-// section writes about a command, and about those below it.
+// section writes the reference of a command and its subcommands.
 func (p *program) section(b *strings.Builder, c *cobra.Command) {
 	if c.HasParent() {
 		about := c.Long

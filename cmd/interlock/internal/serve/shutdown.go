@@ -1,0 +1,99 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+const (
+	// grace is how long requests that were cut off may still take. Later ones are
+	// recorded with an unknown outcome.
+	grace = time.Second
+	// closeTimeout limits how long the client may take to release its locks.
+	closeTimeout = 5 * time.Second
+)
+
+// shutdown closes every part, in the reverse order of their dependencies. A part that
+// fails to close is logged, and the others are closed all the same.
+func (s *Server) shutdown() {
+	cfg := s.gate.Config().Shutdown
+	s.stopping.Store(true) // /readyz answers 503 from now on
+	s.log.Info("shutting down", "delay", cfg.Delay, "timeout", cfg.Timeout)
+	time.Sleep(cfg.Delay) // load balancers need time to notice
+	s.drain(cfg.Timeout)
+
+	withTimeout(grace, func(ctx context.Context) { s.warn("some requests have an unknown outcome", s.gate.Close(ctx)) })
+	withTimeout(closeTimeout, func(ctx context.Context) {
+		s.warn("some locks were not released; they expire", s.client.Close(ctx))
+	})
+	s.warn("closing the audit log failed", s.api.Close())
+	for _, l := range s.others {
+		_ = l.server.Close() // event streams have sent their last event
+	}
+	s.warn("closing the engine failed", s.engine.close())
+	s.log.Info("stopped")
+}
+
+// drain accepts no more connections and waits until all requests are answered. After
+// the timeout the remaining connections are closed, and their guards record the outcome
+// as unknown.
+func (s *Server) drain(timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := s.front.server.Shutdown(ctx)
+	if err == nil {
+		// Shutdown does not wait for upgraded connections; the gateway does.
+		err = s.gate.Close(ctx)
+	}
+	if err != nil {
+		s.log.Warn("some requests were not answered in time; their connections are closed", "timeout", timeout, "err", err)
+		_ = s.front.server.Close()
+	}
+}
+
+func withTimeout(d time.Duration, do func(context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	do(ctx)
+}
+
+func (s *Server) warn(what string, err error) {
+	if err != nil {
+		s.log.Warn(what, "err", err)
+	}
+}
+
+// closeAll undoes a failed [Open]. Any part may be nil.
+func (s *Server) closeAll() {
+	for _, l := range append([]*listener{s.front}, s.others...) {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if s.api != nil {
+		_ = s.api.Close()
+	}
+	if s.gate != nil {
+		_ = s.gate.Close(ctx)
+	}
+	if s.client != nil {
+		_ = s.client.Close(ctx)
+	}
+	if s.engine != nil {
+		_ = s.engine.close()
+	}
+}
+
+// closeKeepAlives sends Connection: close during a shutdown. Without it, a client could
+// send its next request on a connection that is about to be closed.
+func (s *Server) closeKeepAlives(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.stopping.Load() && r.ProtoMajor == 1 { // HTTP/2 sends GOAWAY
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
