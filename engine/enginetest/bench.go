@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A bench is what a law works on: an engine, keys that nobody else uses, and the
-// means to complain.
+// A bench is what a law works with: an engine, keys of its own, and a way to report
+// failures.
 type bench struct {
 	engine.Engine
 	Lease time.Duration
@@ -24,17 +24,17 @@ type bench struct {
 	passed   time.Duration // how long the law waited on purpose
 }
 
-// errorf says what is wrong. It may be called from any goroutine.
+// errorf reports a failure. It may be called from any goroutine.
 func (b *bench) errorf(format string, args ...any) { b.record.complain(b.law, format, args...) }
 
-// fatalf says what is wrong and ends the law. It must be called from the law's
-// own goroutine.
+// fatalf reports a failure and ends the law. It must be called from the law's own
+// goroutine.
 func (b *bench) fatalf(format string, args ...any) {
 	b.errorf(format, args...)
 	runtime.Goexit()
 }
 
-// skip ends the law since the engine declares that it cannot do what it is about.
+// skip ends the law because the engine lacks a capability.
 func (b *bench) skip(why string) {
 	b.record.skipped = why
 	runtime.Goexit()
@@ -46,20 +46,20 @@ func (b *bench) recover() {
 	}
 }
 
-// pass lets time go by.
+// pass sleeps.
 func (b *bench) pass(d time.Duration) {
 	b.passed += d
 	time.Sleep(d)
 }
 
-// passMost lets so much of a lease go by that it must still be there, even if
-// the machine is busy.
+// passMost sleeps for so much of a lease that it must still be valid, even on a busy
+// machine.
 func (b *bench) passMost() { b.pass(b.Lease * 6 / 10) }
 
-// passAll lets so much time go by that a lease must be over.
+// passAll sleeps until a lease must have expired.
 func (b *bench) passAll() { b.pass(b.Lease * 13 / 10) }
 
-// together runs f n times at once and waits for all.
+// together runs f n times in parallel and waits.
 func (b *bench) together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// ledger is that of the engine. It ends the law if there is none.
+// ledger returns the ledger of the engine. Without one it skips the law.
 func (b *bench) ledger() engine.Ledger {
 	l := b.Capabilities().Ledger
 	if l == nil {
@@ -18,11 +18,11 @@ func (b *bench) ledger() engine.Ledger {
 	return l
 }
 
-// claim is a new claim of the key that most laws are content with. That its work
-// began is kept for so long that no law sees the end of it.
+// claim returns a new claim of the key of most laws, with a retention that outlasts
+// every law.
 func (b *bench) claim() engine.Claim { return b.claimOf("k") }
 
-// claimOf is a new claim of one of several keys.
+// claimOf returns a new claim of one of several keys.
 func (b *bench) claimOf(name string) engine.Claim {
 	b.ledger()
 	b.attempts++
@@ -31,7 +31,7 @@ func (b *bench) claimOf(name string) engine.Claim {
 	}
 }
 
-// begins demands that c is granted.
+// begins requires that c is granted.
 func (b *bench) begins(c engine.Claim) engine.Record {
 	r, err := b.ledger().Claim(b.ctx, c)
 	if err != nil || !r.Granted || r.State != engine.Running || r.Key != c.Key {
@@ -40,7 +40,7 @@ func (b *bench) begins(c engine.Claim) engine.Record {
 	return r
 }
 
-// finds demands that c is not granted, and what it is told instead.
+// finds requires that c is not granted and finds the given state.
 func (b *bench) finds(c engine.Claim, want engine.State) engine.Record {
 	r, err := b.ledger().Claim(b.ctx, c)
 	if err != nil || r.Granted || r.State != want || r.Key != c.Key {
@@ -49,14 +49,14 @@ func (b *bench) finds(c engine.Claim, want engine.State) engine.Record {
 	return r
 }
 
-// disclaimed demands that c is refused with an error that matches want.
-func (b *bench) disclaimed(c engine.Claim, want error) {
+// claimRefused requires that c is refused with an error that matches want.
+func (b *bench) claimRefused(c engine.Claim, want error) {
 	if r, err := b.ledger().Claim(b.ctx, c); !errors.Is(err, want) || r.Granted {
 		b.fatalf("claim by %s: %s, error %v; want %v", c.Attempt, text(r), err, want)
 	}
 }
 
-// is demands a state of the record that c is about.
+// is requires a state of the record of c.
 func (b *bench) is(c engine.Claim, want engine.State) engine.Record {
 	r := b.lookup(c.Key)
 	if r.Granted || r.State != want || r.Key != c.Key {
@@ -73,28 +73,27 @@ func (b *bench) lookup(key string) engine.Record {
 	return r
 }
 
-// unchanged demands that the record is as it was, but for the time that is left.
+// unchanged requires that the record has not changed, apart from the time left.
 func (b *bench) unchanged(was engine.Record) {
 	if r := b.lookup(was.Key); !same(r, was) || r.Left > was.Left {
 		b.fatalf("the record went from %s to %s", text(was), text(r))
 	}
 }
 
-// same reports whether two records differ in nothing but the time that is left and
-// whom they were told.
+// same reports whether two records are equal, apart from the time left and Granted.
 func same(r, s engine.Record) bool {
 	return r.Key == s.Key && r.State == s.State && r.Fence == s.Fence && r.Began.Equal(s.Began) &&
 		r.Fingerprint == s.Fingerprint && bytes.Equal(r.Result, s.Result)
 }
 
-// keeps demands that c's lease begins anew.
+// keeps requires that c is renewed.
 func (b *bench) keeps(c engine.Claim) {
 	if err := b.reclaim(c); err != nil {
 		b.fatalf("renew by %s: %v, want none", c.Attempt, err)
 	}
 }
 
-// unkept demands that c is told that it has no claim.
+// unkept requires that the renewal of c fails with ErrNotHolder.
 func (b *bench) unkept(c engine.Claim) {
 	if err := b.reclaim(c); !errors.Is(err, engine.ErrNotHolder) {
 		b.fatalf("renew by %s: error %v, want %v", c.Attempt, err, engine.ErrNotHolder)
@@ -109,51 +108,50 @@ func (b *bench) reclaim(c engine.Claim) error {
 	return errs[0]
 }
 
-// settles demands an answer to a settlement.
+// settles requires an outcome of a settlement.
 func (b *bench) settles(s engine.Settlement, want engine.Outcome) {
 	if o, err := b.ledger().Settle(b.ctx, s); err != nil || o != want {
 		b.fatalf("settle by %s as %s: %v, error %v; want %v", s.Attempt, s.Outcome, o, err, want)
 	}
 }
 
-// settled is what c's attempt says became of it, which is kept for so long that no
-// law sees the end of it.
+// settled returns a settlement of c with a retention that outlasts every law.
 func settled(c engine.Claim, outcome engine.State) engine.Settlement {
 	return engine.Settlement{
 		Key: c.Key, Attempt: c.Attempt, Outcome: outcome, Result: []byte("the result"), Retain: 50 * c.Lease,
 	}
 }
 
-// undone is c, abandoned.
+// undone returns a settlement that abandons c.
 func undone(c engine.Claim) engine.Settlement {
 	return engine.Settlement{Key: c.Key, Attempt: c.Attempt, Abandon: true, Lease: c.Lease}
 }
 
-// resent is the same claim, sent once more.
+// resent returns c marked as a retry.
 func resent(c engine.Claim) engine.Claim {
 	c.Retry = true
 	return c
 }
 
-// taking is c, over an unknown outcome if need be.
+// taking returns c with TakeOver.
 func taking(c engine.Claim) engine.Claim {
 	c.TakeOver = true
 	return c
 }
 
-// about is c with a fingerprint.
+// about returns c with a fingerprint.
 func about(c engine.Claim, fingerprint string) engine.Claim {
 	c.Fingerprint = fingerprint
 	return c
 }
 
-// retaining is c, with another time for which its beginning is kept.
+// retaining returns c with another retention.
 func retaining(c engine.Claim, d time.Duration) engine.Claim {
 	c.Retain = d
 	return c
 }
 
-// text is what a record says, without a result that would fill the page.
+// text prints a record, with a shortened result.
 func text(r engine.Record) string {
 	return fmt.Sprintf("{%q %s granted:%t fence:%d left:%v about:%q %d bytes}",
 		r.Key, r.State, r.Granted, r.Fence, r.Left, r.Fingerprint, len(r.Result))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// through makes a call the way the fault wants it; nil means as it should be.
+// through makes a call with a fault; nil means without one.
 func through[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Context) (T, error)) (none T, _ error) {
 	if x == nil {
 		return call(ctx)
@@ -24,9 +24,8 @@ func through[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.
 	return none, x.error(nil)
 }
 
-// late delivers the call when its time has come, whether or not the caller is
-// still there: what is on its way does not know that nobody waits for it.
-// Faulty.Wait waits for the goroutine.
+// late delivers the call after a delay, even if the caller has given up. Faulty.Wait
+// waits for the goroutine.
 func late[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Context) (T, error)) (none T, _ error) {
 	type answer struct {
 		value T
@@ -46,7 +45,7 @@ func late[T any](f *Faulty, ctx context.Context, x *Fault, call func(context.Con
 	}
 }
 
-// hang returns when the engine is healed, or when ctx is done, and then why.
+// hang returns when the engine is healed, or with an error when ctx is done.
 func (f *Faulty) hang(ctx context.Context) error {
 	f.mu.Lock()
 	healed := f.healed

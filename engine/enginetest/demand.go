@@ -8,20 +8,20 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Who asks for locks in the laws. Eve only looks whether one is free.
+// The callers in the laws. Eve only checks whether a lock is free.
 const (
 	ann = "a1100000-0000-4000-8000-00000000000a:1"
 	bob = "b0b00000-0000-4000-8000-00000000000b:1"
 	eve = "e5e00000-0000-4000-8000-00000000000e:1"
 )
 
-// somebody is one of any number of holders.
-func somebody(i int) string { return fmt.Sprintf("50e00000-0000-4000-8000-%012d:%d", i, i) }
+// caller returns the i-th of any number of holders.
+func caller(i int) string { return fmt.Sprintf("50e00000-0000-4000-8000-%012d:%d", i, i) }
 
-// ask is a new acquisition of the lock that most laws are content with.
+// ask returns a new request for the lock of most laws.
 func (b *bench) ask(holder string) engine.Request { return b.askFor("k", holder) }
 
-// askFor is a new acquisition of one of several locks.
+// askFor returns a new request for one of several locks.
 func (b *bench) askFor(name, holder string) engine.Request {
 	b.attempts++
 	return engine.Request{
@@ -29,16 +29,16 @@ func (b *bench) askFor(name, holder string) engine.Request {
 	}
 }
 
-// askAll is one acquisition of the same lock for each of n holders.
+// askAll returns a request for the same lock for each of n holders.
 func (b *bench) askAll(n int) []engine.Request {
 	rs := make([]engine.Request, n)
 	for i := range rs {
-		rs[i] = b.ask(somebody(i))
+		rs[i] = b.ask(caller(i))
 	}
 	return rs
 }
 
-// granted demands that r is granted.
+// granted requires that r is granted.
 func (b *bench) granted(r engine.Request) engine.Grant {
 	g, err := b.Acquire(b.ctx, r)
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *bench) granted(r engine.Request) engine.Grant {
 	return g
 }
 
-// busy demands that r is refused since somebody else has the lock.
+// busy requires that r is refused because another holder has the lock.
 func (b *bench) busy(r engine.Request) *engine.BusyError {
 	g, err := b.Acquire(b.ctx, r)
 	var busy *engine.BusyError
@@ -57,14 +57,14 @@ func (b *bench) busy(r engine.Request) *engine.BusyError {
 	return busy
 }
 
-// refused demands that r is refused with an error that matches want.
+// refused requires that r is refused with an error that matches want.
 func (b *bench) refused(r engine.Request, want error) {
 	if g, err := b.Acquire(b.ctx, r); !errors.Is(err, want) {
 		b.fatalf("acquire for %s: %+v, error %v; want %v", who(r.Holder), g, err, want)
 	}
 }
 
-// held demands that the lock r is about is held by r's holder.
+// held requires that r's holder has the lock.
 func (b *bench) held(r engine.Request) {
 	spy := b.ask(eve)
 	spy.Key = r.Key
@@ -73,7 +73,7 @@ func (b *bench) held(r engine.Request) {
 	}
 }
 
-// free demands that nobody holds the lock r is about, and leaves it so.
+// free requires that the lock of r is free, and leaves it free.
 func (b *bench) free(r engine.Request) {
 	spy := b.ask(eve)
 	spy.Key = r.Key
@@ -83,21 +83,21 @@ func (b *bench) free(r engine.Request) {
 	b.leaves(spy, engine.Released)
 }
 
-// renewed demands that r's lease begins anew.
+// renewed requires that r is renewed.
 func (b *bench) renewed(r engine.Request) {
 	if err := b.renew(r); err != nil {
 		b.fatalf("renew for %s: %v, want none", who(r.Holder), err)
 	}
 }
 
-// unrenewed demands that r is told it does not hold the lock.
+// unrenewed requires that the renewal of r fails with ErrNotHolder.
 func (b *bench) unrenewed(r engine.Request) {
 	if err := b.renew(r); !errors.Is(err, engine.ErrNotHolder) {
 		b.fatalf("renew for %s: error %v, want %v", who(r.Holder), err, engine.ErrNotHolder)
 	}
 }
 
-// leaves demands an outcome of releasing r.
+// leaves requires an outcome of releasing r.
 func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.ReleaseResult {
 	p, err := b.Release(b.ctx, r)
 	if err != nil || p.Outcome != want {
@@ -106,7 +106,7 @@ func (b *bench) leaves(r engine.Request, want engine.Outcome) engine.ReleaseResu
 	return p
 }
 
-// abandons demands an outcome of abandoning r.
+// abandons requires an outcome of abandoning r.
 func (b *bench) abandons(r engine.Request, want engine.Outcome) engine.ReleaseResult {
 	p, err := b.Abandon(b.ctx, r)
 	if err != nil || p.Outcome != want {
@@ -123,13 +123,13 @@ func (b *bench) renew(r engine.Request) error {
 	return errs[0]
 }
 
-// again is the same attempt, sent once more.
+// again returns r marked as a retry.
 func again(r engine.Request) engine.Request {
 	r.Retry = true
 	return r
 }
 
-// lasting is r with another lease.
+// lasting returns r with another lease.
 func lasting(r engine.Request, lease time.Duration) engine.Request {
 	r.Lease = lease
 	return r

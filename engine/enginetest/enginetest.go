@@ -1,5 +1,5 @@
-// Package enginetest is the test that every Interlock engine passes: the laws,
-// as sentences, and [Faulty], the engine that fails on purpose.
+// Package enginetest tests engines. It has the laws that every engine must obey, and
+// [Faulty], an engine that fails on command.
 //
 //	func TestLaws(t *testing.T) {
 //		enginetest.Run(t, enginetest.Harness{
@@ -9,8 +9,8 @@
 //		})
 //	}
 //
-// An engine has no other tests of what a lock means. What it cannot do it
-// declares, by a capability that is nil, and the law is skipped by name.
+// Engines have no other semantic tests. A law about a capability that the engine lacks
+// is skipped, and the summary names it.
 package enginetest
 
 import (
@@ -24,35 +24,35 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Harness tells how an engine is to be tested.
+// A Harness says how to test an engine.
 type Harness struct {
-	// Name is what the engine is called in the summary.
+	// Name is the name of the engine in the summary.
 	Name string
 
-	// Open returns the engine for one law. It may be the same one each time;
-	// every law has keys of its own. What it starts it ends in t.Cleanup.
+	// Open returns the engine for one law. It may return the same one each time:
+	// every law has its own keys. It releases its resources in t.Cleanup.
 	Open func(t testing.TB) engine.Engine
 
-	// Clocked returns an engine with a Step that sets its clock, for the laws that
-	// need one if what Open returns has none. It may be the same one each time:
-	// such laws are tried one after the other.
+	// Clocked returns an engine with a Step method that moves its clock, for laws
+	// that need one, if the engine of Open has none. It may return the same one each
+	// time: such laws run one after the other.
 	Clocked func(t testing.TB) engine.Engine
 
-	// Virtual says that the engine keeps to this process, so that each law can
-	// run in a synctest bubble, in no time.
+	// Virtual means that the engine lives in this process, so that each law can run
+	// in virtual time, in a synctest bubble.
 	Virtual bool
 
-	// Lease is how long the locks in the laws last. The default is 3 s if time
-	// is virtual, and 600 ms if it is not: long enough for a busy machine.
+	// Lease is the lease of the locks in the laws. Default: 3s in virtual time and
+	// 600ms in real time, which is long enough for a busy machine.
 	Lease time.Duration
 }
 
-// A Law is something that is true of every engine.
+// A Law holds for every engine.
 type Law struct {
-	// Topic is what the law is about, in a word.
+	// Topic is the topic of the law, in one word.
 	Topic string
 
-	// Sentence is the law itself, and the name of its test.
+	// Sentence states the law, and names its test.
 	Sentence string
 
 	hold func(b *bench)
@@ -68,8 +68,7 @@ func Laws() []Law {
 		disclaimLaws, recordLaws, eraseLaws, watchLaws, ledgerLaws, ledgerInputLaws, ledgerFaultyLaws)
 }
 
-// Run checks every law, each in a subtest named by its sentence. If all hold it
-// prints one line that says so.
+// Run checks every law in a subtest of that name. If all hold it prints a summary.
 func Run(t *testing.T, h Harness) {
 	var tally tally
 	t.Cleanup(func() {
@@ -94,8 +93,8 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Broken returns the laws that an engine breaks, by sentence, with what was found
-// wrong. It is for tests that expect it: t does not fail.
+// Broken returns the laws that an engine breaks, with their failures, by sentence. t
+// does not fail: it is for tests that expect failures.
 func Broken(t *testing.T, h Harness) map[string][]string {
 	broken := make(map[string][]string)
 	for _, l := range Laws() {
@@ -108,7 +107,7 @@ func Broken(t *testing.T, h Harness) map[string][]string {
 	return broken
 }
 
-// A tally counts what became of the laws.
+// A tally counts the results of the laws.
 type tally struct {
 	mu      sync.Mutex
 	held    int

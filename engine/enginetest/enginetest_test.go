@@ -54,7 +54,7 @@ func TestEverySentenceIsALawOnce(t *testing.T) {
 	}
 }
 
-// careless releases for anybody, which is what L3 is against.
+// careless releases for any caller, against L3.
 type careless struct{ engine.Engine }
 
 func (e careless) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
@@ -87,7 +87,7 @@ func TestBroken(t *testing.T) {
 			t.Errorf("it is said to break %q", b)
 		}
 	})
-	t.Run("what an engine declares it cannot do is no broken law", func(t *testing.T) {
+	t.Run("a missing capability breaks no law", func(t *testing.T) {
 		if b := broken(t, func() engine.Engine { return silent{memory.New()} }); len(b) > 0 {
 			t.Errorf("it is said to break %q", b)
 		}

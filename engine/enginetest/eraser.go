@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An eraser is one whose calls can be made to fail.
+// An eraser is a wrapper whose calls can be made to fail.
 type eraser struct {
 	faulty *Faulty
 	inner  engine.Eraser

@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An Op is something that an engine does, and in which it can fail.
+// An Op is an operation of an engine that can be made to fail.
 type Op string
 
-// What can fail. OpNotify is the arrival of one wake-up.
+// The operations. OpNotify is the arrival of one notification.
 const (
 	OpAcquire Op = "acquire"
 	OpRenew   Op = "renew"
@@ -37,52 +37,51 @@ const (
 	OpProbe Op = "probe" // to ask how the engine is
 )
 
-// A AuditEntry is a way to fail.
+// An Action is a way to fail.
 type Action string
 
-// What a [Faulty] does to a call, or to a wake-up.
+// The actions of a [Faulty] on a call or a notification.
 const (
-	// Refuse lets nothing happen. The caller gets Fault.Err.
+	// Refuse does not make the call. The caller gets Fault.Err.
 	Refuse Action = "refuse"
 
-	// LoseReply lets the call happen. The caller gets [engine.ErrUnknown].
+	// LoseReply makes the call. The caller gets [engine.ErrUnknown].
 	LoseReply Action = "lose-reply"
 
-	// Delay lets the call, or the wake-up, happen after Fault.After, even if
-	// its caller has given up meanwhile. One that has gets [engine.ErrUnknown].
+	// Delay delivers the call or the notification after Fault.After, even if its
+	// caller has given up. Such a caller gets [engine.ErrUnknown].
 	Delay Action = "delay"
 
-	// Duplicate lets the call happen twice. The caller gets the second answer.
+	// Duplicate makes the call twice. The caller gets the second answer.
 	Duplicate Action = "duplicate"
 
-	// Hang lets nothing happen. The caller gets [engine.ErrUnknown], but only
-	// when its context is done or the engine is healed.
+	// Hang does not make the call. The caller gets [engine.ErrUnknown] when its
+	// context is done or the engine is healed.
 	Hang Action = "hang"
 
-	// Mute drops a wake-up.
+	// Mute drops a notification.
 	Mute Action = "mute"
 )
 
-// A Fault is what is to go wrong.
+// A Fault is a failure to inject.
 type Fault struct {
 	Op Op
 	Do Action
 
-	// Times is how often it goes wrong. Zero means until [Faulty.Heal].
+	// Times is how often it happens. Zero means until [Faulty.Heal].
 	Times int
 
-	// After is how long a Delay takes.
+	// After is the duration of a Delay.
 	After time.Duration
 
-	// Err is what a Refuse answers. Nil means [engine.ErrUnavailable].
+	// Err is the error of a Refuse. Nil means [engine.ErrUnavailable].
 	Err error
 
-	// Key restricts the fault to calls that concern this key. Empty means all.
+	// Key restricts the fault to calls for this key. Empty means all.
 	Key string
 }
 
-// check panics if the fault cannot happen, since a test that waits for it would
-// prove nothing.
+// check panics on a fault that cannot happen: a test with it would prove nothing.
 func (f Fault) check() {
 	calls := []Action{Refuse, LoseReply, Delay, Duplicate, Hang}
 	wakeUps := []Action{Mute, Delay}
@@ -101,12 +100,12 @@ func (f Fault) check() {
 	}
 }
 
-// concerns reports whether the fault is meant for a call of op for these keys.
+// concerns reports whether the fault applies to a call of op for these keys.
 func (f Fault) concerns(op Op, keys []string) bool {
 	return f.Op == op && (f.Key == "" || slices.Contains(keys, f.Key))
 }
 
-// error is what the caller is told in place of an answer.
+// error returns the error that the caller gets.
 func (f Fault) error(cause error) error {
 	switch {
 	case f.Do == Refuse && f.Err != nil:

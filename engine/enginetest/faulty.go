@@ -10,9 +10,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Faulty is the villain: an engine that does what the engine inside it does
-// until it is told to fail. It never waits while it holds a mutex, so it works
-// in a synctest bubble, in which it must then be made, too.
+// Faulty wraps an engine and fails on command. It never blocks while it holds a mutex,
+// so it works in a synctest bubble, in which it must then be made.
 type Faulty struct {
 	inner engine.Engine
 	late  sync.WaitGroup // deliveries that were delayed
@@ -26,13 +25,13 @@ type Faulty struct {
 
 var _ engine.Engine = (*Faulty)(nil)
 
-// NewFaulty returns an engine that works as e does.
+// NewFaulty returns an engine that wraps e.
 func NewFaulty(e engine.Engine) *Faulty {
 	return &Faulty{inner: e, calls: make(map[Op]int), fired: make(map[Op]int), healed: make(chan struct{})}
 }
 
-// Inject lets calls go wrong from now on. Of several faults that concern a call,
-// the one injected first happens. Inject panics on a fault that cannot happen.
+// Inject adds a fault. Of several faults that apply to a call, the first one happens.
+// Inject panics on a fault that cannot happen.
 func (f *Faulty) Inject(x Fault) {
 	x.check()
 	f.mu.Lock()
@@ -40,7 +39,7 @@ func (f *Faulty) Inject(x Fault) {
 	f.faults = append(f.faults, x)
 }
 
-// Heal ends all faults and all calls that hang. What is delayed stays on its way.
+// Heal removes all faults and ends all calls that hang. Delayed calls stay delayed.
 func (f *Faulty) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,18 +48,17 @@ func (f *Faulty) Heal() {
 	f.healed = make(chan struct{})
 }
 
-// Calls returns how many calls of the given ops came in, or of all if none is
-// given. For OpNotify it counts wake-ups.
+// Calls returns the number of calls of the given ops, or of all ops. For OpNotify it
+// counts notifications.
 func (f *Faulty) Calls(ops ...Op) int { return f.sum(f.calls, ops) }
 
-// Fired returns how often something went wrong in one of the given ops, or in
-// any if none is given.
+// Fired returns how many faults happened in the given ops, or in all ops.
 func (f *Faulty) Fired(ops ...Op) int { return f.sum(f.fired, ops) }
 
-// Wait returns when every call that was delayed has been delivered.
+// Wait waits until every delayed call was delivered.
 func (f *Faulty) Wait() { f.late.Wait() }
 
-// Step moves the clock of the engine inside. It panics if that has no Step.
+// Step moves the clock of the wrapped engine. It panics if that has no Step.
 func (f *Faulty) Step(d time.Duration) {
 	s, ok := f.inner.(stepper)
 	if !ok {
@@ -110,7 +108,7 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	c := f.inner.Capabilities()
 	c.InProcess = false
 	if c.Notifier != nil {
-		c.Notifier = &muffler{faulty: f, inner: c.Notifier}
+		c.Notifier = &faultyNotifier{faulty: f, inner: c.Notifier}
 	}
 	if c.Latcher != nil {
 		c.Latcher = &latcher{faulty: f, inner: c.Latcher}
@@ -139,8 +137,8 @@ func (f *Faulty) Capabilities() engine.Capabilities {
 	return c
 }
 
-// next counts a call and returns the fault that it meets, if any. A call whose
-// context is done is never sent, so nothing can happen to it.
+// next counts a call and returns its fault, if any. A call whose context is done is
+// never sent, so it has none.
 func (f *Faulty) next(ctx context.Context, op Op, keys ...string) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

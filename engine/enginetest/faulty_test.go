@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("healed: got %v, want engine.ErrUnknown", err)
 			}
 			if e.Len() != 0 {
-				t.Error("what hangs was delivered")
+				t.Error("a call that hangs was delivered")
 			}
 		})
 	}

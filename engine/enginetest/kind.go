@@ -7,24 +7,24 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// fair is a new acquisition of the lock in the order in which it is asked for.
+// fair returns a new request for a fair lock.
 func (b *bench) fair(holder string) engine.Request { return b.askAs(engine.Fair, holder) }
 
-// read is a new acquisition of the lock beside others who read.
+// read returns a new request for a read lock.
 func (b *bench) read(holder string) engine.Request { return b.askAs(engine.Read, holder) }
 
-// write is a new acquisition of the lock beside nobody who reads.
+// write returns a new request for a write lock.
 func (b *bench) write(holder string) engine.Request { return b.askAs(engine.Write, holder) }
 
-// permit is a new acquisition of one of limit permits.
+// permit returns a new request for one of limit permits.
 func (b *bench) permit(holder string, limit int) engine.Request {
 	r := b.askAs(engine.Permit, holder)
 	r.Limit = limit
 	return r
 }
 
-// askAs is a new acquisition of another kind than most laws are about. It ends
-// the law if the engine has no locks of that kind.
+// askAs returns a new request of a kind. It skips the law if the engine lacks that
+// kind.
 func (b *bench) askAs(k engine.Kind, holder string) engine.Request {
 	if !b.Capabilities().Has(k) {
 		b.skip("the engine has no locks of the kind " + k.String())
@@ -34,25 +34,25 @@ func (b *bench) askAs(k engine.Kind, holder string) engine.Request {
 	return r
 }
 
-// linesUp demands that r is refused, and returns it as one who stands in line
-// sends it: for so long that no law sees the end of its place.
-func (b *bench) linesUp(r engine.Request) engine.Request {
-	r = placed(r, 50*b.Lease)
+// queued requires that r is refused, and returns it with a QueueLease that outlasts
+// every law.
+func (b *bench) queued(r engine.Request) engine.Request {
+	r = withQueueLease(r, 50*b.Lease)
 	b.busy(r)
 	return r
 }
 
-// lineOf is n who stand in line for what ask asks for, in order.
-func (b *bench) lineOf(n int, ask func(holder string) engine.Request) []engine.Request {
+// queueOf queues n requests, in order.
+func (b *bench) queueOf(n int, ask func(holder string) engine.Request) []engine.Request {
 	rs := make([]engine.Request, n)
 	for i := range rs {
-		rs[i] = b.linesUp(b.forLong(ask(somebody(i))))
+		rs[i] = b.queued(b.forLong(ask(caller(i))))
 	}
 	return rs
 }
 
-// servedInOrder demands that those in line are granted the lock in order and, as
-// long as it is not their turn, refused. The lock is free.
+// servedInOrder requires that waiters are granted the free lock in order, and refused
+// before that.
 func (b *bench) servedInOrder(rs []engine.Request) {
 	for i, r := range rs {
 		if i+1 < len(rs) {
@@ -63,37 +63,36 @@ func (b *bench) servedInOrder(rs []engine.Request) {
 	}
 }
 
-// patiently runs f, in which no lease and no place runs out however slow the
-// machine is.
+// patiently runs f with leases and positions that outlast a slow machine.
 func (b *bench) patiently(f func()) {
 	start, passed := time.Now(), b.passed
 	f()
 	b.passed = passed + time.Since(start)
 }
 
-// forLong is r with a lease so long that no law sees the end of it.
+// forLong returns r with a lease that outlasts every law.
 func (b *bench) forLong(r engine.Request) engine.Request { return lasting(r, 50*b.Lease) }
 
-// placed is r with a place in line that is kept for so long.
-func placed(r engine.Request, place time.Duration) engine.Request {
+// withQueueLease returns r with a QueueLease.
+func withQueueLease(r engine.Request, place time.Duration) engine.Request {
 	r.QueueLease = place
 	return r
 }
 
-// fenced is r with a fence that rises strictly.
+// fenced returns r with Fenced.
 func fenced(r engine.Request) engine.Request {
 	r.Fenced = true
 	return r
 }
 
-// ahead demands that a refusal tells how many stand in line before.
+// ahead requires the number of waiters ahead in a refusal.
 func (b *bench) ahead(busy *engine.BusyError, want int) {
 	if busy.Ahead != want {
 		b.fatalf("%d are said to be ahead, want %d", busy.Ahead, want)
 	}
 }
 
-// first demands that a refusal names who comes first.
+// first requires that a refusal names the first waiter.
 func (b *bench) first(busy *engine.BusyError, holders ...string) {
 	if !slices.Contains(holders, busy.Holder) {
 		b.fatalf("%s is said to come first, want %q", who(busy.Holder), holders)

@@ -2,7 +2,7 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// How an acquisition that may have happened is cleaned up.
+// Clean-up of an acquisition that may have been granted.
 var abandonLaws = []Law{
 	{"abandon", "abandoning a hold frees the lock", func(b *bench) {
 		a := b.ask(ann)

@@ -2,8 +2,7 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// How a claim that may have been granted, and for which nothing was begun, is
-// undone.
+// Clean-up of a claim that may have been granted and whose work was not begun.
 var disclaimLaws = []Law{
 	{"abandon-claim", "an abandoned claim leaves no record", func(b *bench) {
 		c := about(b.claim(), "this")
@@ -24,7 +23,7 @@ var disclaimLaws = []Law{
 	{"abandon-claim", "a claim that is abandoned before it arrives is refused", func(b *bench) {
 		c := b.claim()
 		b.settles(undone(c), engine.AlreadyFree)
-		b.disclaimed(resent(c), engine.ErrAbandoned)
+		b.claimRefused(resent(c), engine.ErrAbandoned)
 		b.is(c, engine.Absent)
 		b.begins(b.claim())
 	}},
@@ -34,22 +33,22 @@ var disclaimLaws = []Law{
 			b.skip("the engine declares a patience of " + p.String())
 		}
 		b.settles(undone(c), engine.AlreadyFree)
-		b.disclaimed(c, engine.ErrAbandoned)
+		b.claimRefused(c, engine.ErrAbandoned)
 		b.is(c, engine.Absent)
 	}},
 	{"abandon-claim", "a claim that is abandoned after it was granted is refused when repeated", func(b *bench) {
 		c := b.claim()
 		b.begins(c)
 		b.settles(undone(c), engine.Released)
-		b.disclaimed(resent(c), engine.ErrAbandoned)
-		b.disclaimed(resent(taking(c)), engine.ErrAbandoned)
+		b.claimRefused(resent(c), engine.ErrAbandoned)
+		b.claimRefused(resent(taking(c)), engine.ErrAbandoned)
 		b.is(c, engine.Absent)
 	}},
 	{"abandon-claim", "an abandoned claim stays refused for its lease", func(b *bench) {
 		c := b.claim()
 		b.settles(undone(c), engine.AlreadyFree)
 		b.passMost()
-		b.disclaimed(resent(c), engine.ErrAbandoned)
+		b.claimRefused(resent(c), engine.ErrAbandoned)
 	}},
 	{"abandon-claim", "a tombstone of a claim expires after its lease", func(b *bench) {
 		c := b.claim()
@@ -64,7 +63,7 @@ var disclaimLaws = []Law{
 		b.passMost()
 		b.settles(undone(c), engine.AlreadyFree)
 		b.passMost()
-		b.disclaimed(resent(c), engine.ErrAbandoned)
+		b.claimRefused(resent(c), engine.ErrAbandoned)
 	}},
 	{"abandon-claim", "abandoning a claim does not touch that of another", func(b *bench) {
 		c, d := b.claim(), b.claim()
@@ -72,7 +71,7 @@ var disclaimLaws = []Law{
 		was := b.is(c, engine.Running)
 		b.settles(undone(d), engine.NotYours)
 		b.unchanged(was)
-		b.disclaimed(resent(d), engine.ErrAbandoned)
+		b.claimRefused(resent(d), engine.ErrAbandoned)
 		b.keeps(c)
 	}},
 	{"abandon-claim", "abandoning a claim does not change an unknown outcome of another", func(b *bench) {
@@ -114,7 +113,7 @@ var disclaimLaws = []Law{
 		if r := b.finds(b.claim(), engine.Unknown); r.Fence < taken.Fence || r.Fingerprint != "this" {
 			b.errorf("the record is %s, want that of %s", text(r), text(taken))
 		}
-		b.disclaimed(resent(c), engine.ErrAbandoned)
+		b.claimRefused(resent(c), engine.ErrAbandoned)
 		if r := b.begins(taking(b.claim())); r.Fence <= taken.Fence {
 			b.errorf("fence %d comes after %d", r.Fence, taken.Fence)
 		}

@@ -2,8 +2,7 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// What an attempt is for: a reply that was lost never makes a holder look like
-// its own rival, and L1's owner value tells acquisitions apart.
+// Attempt ids: a holder whose reply was lost is never refused by its own lock (L1).
 var attemptLaws = []Law{
 	{"attempt", "a repeated attempt is granted again", func(b *bench) {
 		a := b.ask(ann)

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Who may decide what becomes of a key.
+// Claims: one caller gets the right to do the work of a key.
 var claimLaws = []Law{
 	{"claim", "a claim of an unknown key is granted", func(b *bench) {
 		r := b.begins(about(b.claim(), "this"))

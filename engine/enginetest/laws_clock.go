@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What becomes of a line when the engine's clock is set: no dead waiter is in the
-// way for longer, and none that lives loses its turn. T1, T14.
+// Queues when the engine's clock is moved: no dead waiter blocks, and no live one
+// is reordered (T1, T14).
 var clockLaws = []Law{
 	{"clock", "a clock set back does not let a dead waiter block a fair lock", func(b *bench) {
 		b.outlivesTheDead(b.fair)
@@ -21,22 +21,22 @@ var clockLaws = []Law{
 	{"clock", "a clock set back does not let a dead writer keep readers out", func(b *bench) {
 		a, clock := b.forLong(b.read(ann)), b.clock()
 		b.granted(a)
-		b.busy(placed(b.write(bob), b.Lease))
+		b.busy(withQueueLease(b.write(bob), b.Lease))
 		clock.Step(-time.Hour)
-		b.busy(placed(b.read(eve), b.Lease))
+		b.busy(withQueueLease(b.read(eve), b.Lease))
 		b.passAll()
 		b.granted(b.read(eve))
 	}},
 	{"clock", "a clock set back expires no queue position early", func(b *bench) {
 		a, clock := b.forLong(b.fair(ann)), b.clock()
 		b.granted(a)
-		c := placed(b.fair(bob), b.Lease)
+		c := withQueueLease(b.fair(bob), b.Lease)
 		b.busy(c)
 		clock.Step(-time.Hour)
 		b.leaves(a, engine.Released)
-		b.busy(placed(b.fair(eve), b.Lease))
+		b.busy(withQueueLease(b.fair(eve), b.Lease))
 		b.passMost()
-		b.first(b.busy(placed(b.fair(eve), b.Lease)), bob)
+		b.first(b.busy(withQueueLease(b.fair(eve), b.Lease)), bob)
 		b.granted(c)
 	}},
 	{"clock", "waiters for a fair lock keep their order when the clock is set forward", func(b *bench) {
@@ -50,10 +50,10 @@ var clockLaws = []Law{
 	}},
 }
 
-// noClock is why a law does not apply to an engine whose clock nobody can set.
+// noClock is why a law does not apply to an engine whose clock cannot be moved.
 const noClock = "the engine has no clock that can be stepped"
 
-// clock is that of the engine. It ends the law if there is none that can be set.
+// clock is that of the engine. Without a settable one it skips the law.
 func (b *bench) clock() stepper {
 	clock, ok := b.Engine.(stepper)
 	if !ok {
@@ -70,8 +70,8 @@ func (b *bench) single(holder string) engine.Request { return b.permit(holder, 1
 func (b *bench) outlivesTheDead(ask func(holder string) engine.Request) {
 	a, clock := b.forLong(ask(ann)), b.clock()
 	b.granted(a)
-	b.busy(placed(ask(bob), b.Lease))
-	c := placed(ask(eve), b.Lease)
+	b.busy(withQueueLease(ask(bob), b.Lease))
+	c := withQueueLease(ask(eve), b.Lease)
 	b.busy(c)
 	clock.Step(-time.Hour)
 	b.leaves(a, engine.Released)
@@ -83,13 +83,13 @@ func (b *bench) outlivesTheDead(ask func(holder string) engine.Request) {
 }
 
 // keepTheirOrder demands that those in line are served in order although the
-// clock says that nobody came for their places, and the last comes back first.
+// clock says that their positions have expired, and the last comes back first.
 func (b *bench) keepTheirOrder(ask func(holder string) engine.Request) {
 	a, clock, place := b.forLong(ask(ann)), b.clock(), 4*b.Lease
 	b.granted(a)
 	var line []engine.Request
 	for i := range 3 {
-		r := placed(b.forLong(ask(somebody(i))), place)
+		r := withQueueLease(b.forLong(ask(caller(i))), place)
 		b.busy(r)
 		line = append(line, r)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What an operator can make an engine forget.
+// Records that an operator erases.
 var eraseLaws = []Law{
 	{"erase", "erasing a key deletes its record and returns it without its result", func(b *bench) {
 		b.eraser()
@@ -96,7 +96,7 @@ var eraseLaws = []Law{
 	}},
 }
 
-// eraser is that of the engine. It ends the law if there is none.
+// eraser is that of the engine. Without one it skips the law.
 func (b *bench) eraser() engine.Eraser {
 	e := b.Capabilities().Eraser
 	if e == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Who is served when: T1's fair locks, and the click order of T14's flash sale.
+// Order of arrival: T1's fair locks, and the click order of T14's flash sale.
 var fairLaws = []Law{
 	{"fair", "a free fair lock is granted", func(b *bench) {
 		a := b.fair(ann)
@@ -20,7 +20,7 @@ var fairLaws = []Law{
 	{"fair", "a fair lock is granted in order of arrival", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		line := b.lineOf(3, b.fair)
+		line := b.queueOf(3, b.fair)
 		b.leaves(a, engine.Released)
 		b.servedInOrder(line)
 	}},
@@ -28,7 +28,7 @@ var fairLaws = []Law{
 		b.patiently(func() {
 			a := b.forLong(b.fair(ann))
 			b.granted(a)
-			line := b.lineOf(20, b.fair)
+			line := b.queueOf(20, b.fair)
 			b.leaves(a, engine.Released)
 			b.servedInOrder(line)
 		})
@@ -36,17 +36,17 @@ var fairLaws = []Law{
 	{"fair", "no caller overtakes a waiter even when the lock is free", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.leaves(a, engine.Released)
 		b.busy(b.fair(eve))
-		b.linesUp(b.fair(ann))
+		b.queued(b.fair(ann))
 		b.granted(c)
 	}},
 	{"fair", "a refusal of a free lock names the first waiter and when its position expires", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		b.busy(placed(b.fair(bob), 2*b.Lease))
-		b.linesUp(b.fair(somebody(1)))
+		b.busy(withQueueLease(b.fair(bob), 2*b.Lease))
+		b.queued(b.fair(caller(1)))
 		b.leaves(a, engine.Released)
 		busy := b.busy(b.fair(eve))
 		b.first(busy, bob)
@@ -57,7 +57,7 @@ var fairLaws = []Law{
 	{"fair", "a refusal of a held lock names the holder and not a waiter", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		b.linesUp(b.fair(bob))
+		b.queued(b.fair(bob))
 		busy := b.busy(b.fair(eve))
 		b.first(busy, ann)
 		if busy.Left <= 0 || busy.Left > b.Lease {
@@ -68,14 +68,14 @@ var fairLaws = []Law{
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		for i := range 3 {
-			b.ahead(b.busy(placed(b.fair(somebody(i)), 50*b.Lease)), i)
+			b.ahead(b.busy(withQueueLease(b.fair(caller(i)), 50*b.Lease)), i)
 		}
 		b.ahead(b.busy(b.fair(eve)), 3)
 	}},
 	{"fair", "the number of waiters ahead falls", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		line := b.lineOf(3, b.fair)
+		line := b.queueOf(3, b.fair)
 		b.ahead(b.busy(line[2]), 2)
 		b.leaves(a, engine.Released)
 		b.granted(line[0])
@@ -83,7 +83,7 @@ var fairLaws = []Law{
 	}},
 	{"fair", "a fair lock whose lease expired is granted to the first waiter", func(b *bench) {
 		b.granted(b.fair(ann))
-		line := b.lineOf(2, b.fair)
+		line := b.queueOf(2, b.fair)
 		b.passAll()
 		b.busy(line[1])
 		b.granted(line[0])
@@ -91,7 +91,7 @@ var fairLaws = []Law{
 	{"fair", "a renewed fair lock is not granted to a waiter", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.passMost()
 		b.renewed(a)
 		b.passMost()
@@ -101,14 +101,14 @@ var fairLaws = []Law{
 	{"fair", "a repeated fair attempt keeps its fence although others wait", func(b *bench) {
 		a := b.fair(ann)
 		first := b.granted(a)
-		b.linesUp(b.fair(bob))
+		b.queued(b.fair(bob))
 		if second := b.granted(again(a)); second != first {
 			b.errorf("the grant went from %+v to %+v", first, second)
 		}
 	}},
 	{"fair", "a holder enters again past the queue", func(b *bench) {
 		first := b.granted(b.fair(ann))
-		b.linesUp(b.fair(bob))
+		b.queued(b.fair(bob))
 		if second := b.granted(b.fair(ann)); second.Count != 2 || second.Fence != first.Fence {
 			b.errorf("got %+v after %+v, want a count of 2 and the same fence", second, first)
 		}
@@ -117,7 +117,7 @@ var fairLaws = []Law{
 		one, two := b.fair(ann), b.fair(ann)
 		b.granted(one)
 		b.granted(two)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		if p := b.leaves(one, engine.Released); p.Count != 1 {
 			b.errorf("%d holds are left, want 1", p.Count)
 		}
@@ -129,7 +129,7 @@ var fairLaws = []Law{
 		for _, demand := range []func(engine.Request) engine.Request{plain, fenced} {
 			a := demand(b.fair(ann))
 			last := b.granted(a).Fence
-			line := b.lineOf(3, func(holder string) engine.Request { return demand(b.fair(holder)) })
+			line := b.queueOf(3, func(holder string) engine.Request { return demand(b.fair(holder)) })
 			b.leaves(a, engine.Released)
 			for _, r := range line {
 				g := b.granted(r)
@@ -154,7 +154,7 @@ var fairLaws = []Law{
 	{"fair", "an exclusive request may overtake the queue", func(b *bench) {
 		a, c := b.fair(ann), b.ask(eve)
 		b.granted(a)
-		d := b.linesUp(b.fair(bob))
+		d := b.queued(b.fair(bob))
 		b.leaves(a, engine.Released)
 		b.granted(c)
 		b.busy(d)
@@ -164,15 +164,15 @@ var fairLaws = []Law{
 	{"fair", "an exclusive request is never queued", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		b.busy(placed(b.ask(bob), 50*b.Lease))
-		b.ahead(b.busy(placed(b.fair(eve), 50*b.Lease)), 0)
+		b.busy(withQueueLease(b.ask(bob), 50*b.Lease))
+		b.ahead(b.busy(withQueueLease(b.fair(eve), 50*b.Lease)), 0)
 		b.leaves(a, engine.Released)
 		b.granted(b.fair(eve))
 	}},
 	{"fair", "a release notifies the first waiter", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		line := b.lineOf(2, b.fair)
+		line := b.queueOf(2, b.fair)
 		for _, r := range line {
 			wake, stop := b.listen(r)
 			defer stop()
@@ -186,7 +186,7 @@ var fairLaws = []Law{
 	{"fair", "a release by an exclusive holder notifies the first waiter", func(b *bench) {
 		a := b.ask(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		wake, stop := b.listen(c)
 		defer stop()
 		b.told(wake)
@@ -205,7 +205,7 @@ var fairLaws = []Law{
 	{"fair", "of concurrent requests for a fair lock one is granted and the others are queued", func(b *bench) {
 		rs, busy := make([]engine.Request, 20), make([]*engine.BusyError, 20)
 		for i := range rs {
-			rs[i] = placed(b.forLong(b.fair(somebody(i))), 50*b.Lease)
+			rs[i] = withQueueLease(b.forLong(b.fair(caller(i))), 50*b.Lease)
 		}
 		b.together(len(rs), func(i int) { busy[i] = b.refusal(rs[i]) })
 		var ahead []int

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What holds when something goes wrong on the way.
+// Lost replies, delays and duplicates of lock calls.
 var faultyLaws = []Law{
 	{"faulty", "every capability of an engine can be made to fail", func(b *bench) {
 		f := NewFaulty(b.Engine)
@@ -22,7 +22,7 @@ var faultyLaws = []Law{
 			if outer.Field(i).IsNil() || outer.Field(i).Equal(inner.Field(i)) {
 				b.errorf("Faulty does not stand between the caller and the %s", name)
 			} else if fail := failing[name]; fail == nil {
-				b.errorf("nobody knows how %s fails: teach Faulty, and say so in failing", name)
+				b.errorf("Faulty cannot make %s fail: teach it, and add it to failing", name)
 			} else {
 				fail(b, f)
 			}

@@ -28,7 +28,7 @@ var fenceLaws = []Law{
 	{"fence", "fences of a fenced lock rise strictly however fast it changes hands", func(b *bench) {
 		var last uint64
 		for i := range 200 {
-			r := b.ask(somebody(i))
+			r := b.ask(caller(i))
 			r.Fenced = true
 			g := b.granted(r)
 			if g.Fence <= last {
@@ -41,7 +41,7 @@ var fenceLaws = []Law{
 	{"fence", "a fence leaves the requested reserve", func(b *bench) {
 		var below uint64
 		for i := range 10 {
-			r := b.ask(somebody(i))
+			r := b.ask(caller(i))
 			r.Fenced, r.FenceReserve = true, 1_000_000 // a second, if fences went by time alone
 			g := b.granted(r)
 			if g.Fence <= below {

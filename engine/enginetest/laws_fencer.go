@@ -9,7 +9,7 @@ import (
 // ahead of any clock: a second, if fences went by time alone.
 const farAhead = 1_000_000
 
-// How several engines come to agree on a fence (T11).
+// Agreement of several engines on a fence (T11).
 var fencerLaws = []Law{
 	{"fencer", "a repeated attempt gets the raised fence", func(b *bench) {
 		a := b.fenced(b.ask(ann))
@@ -120,7 +120,7 @@ var fencerLaws = []Law{
 	}},
 }
 
-// fencer is the engine's. It ends the law if there is none.
+// fencer is the engine's. Without one it skips the law.
 func (b *bench) fencer() engine.Fencer {
 	f := b.Capabilities().Fencer
 	if f == nil {

@@ -27,15 +27,15 @@ var fingerprintLaws = []Law{
 	{"fingerprint", "a repeated claim with another fingerprint is a mismatch", func(b *bench) {
 		c := about(b.claim(), "this")
 		b.begins(c)
-		b.disclaimed(about(resent(c), "that"), engine.ErrMismatch)
+		b.claimRefused(about(resent(c), "that"), engine.ErrMismatch)
 	}},
 	{"fingerprint", "a mismatch changes nothing", func(b *bench) {
 		c := about(b.claim(), "this")
 		b.begins(c)
 		was := b.is(c, engine.Running)
 		b.passMost()
-		b.disclaimed(about(resent(c), "that"), engine.ErrMismatch)
-		b.disclaimed(about(taking(b.claim()), "that"), engine.ErrMismatch)
+		b.claimRefused(about(resent(c), "that"), engine.ErrMismatch)
+		b.claimRefused(about(taking(b.claim()), "that"), engine.ErrMismatch)
 		b.unchanged(was)
 		b.passMost()
 		b.is(c, engine.Unknown)
@@ -56,7 +56,7 @@ var fingerprintLaws = []Law{
 		b.finds(b.claim(), engine.Running)
 		b.begins(about(resent(c), ""))
 		b.keeps(about(c, ""))
-		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
+		b.claimRefused(about(b.claim(), "that"), engine.ErrMismatch)
 		b.finds(about(b.claim(), "this"), engine.Running)
 	}},
 	{"fingerprint", "a record without a fingerprint matches any claim", func(b *bench) {
@@ -114,7 +114,7 @@ var fingerprintLaws = []Law{
 			c := about(b.claimOf(oddKeys[i]), f)
 			b.begins(c)
 			for _, other := range []string{f + " ", f + "\x00", f[:len(f)-1] + "\xff", f + f} {
-				b.disclaimed(about(b.claimOf(oddKeys[i]), other), engine.ErrMismatch)
+				b.claimRefused(about(b.claimOf(oddKeys[i]), other), engine.ErrMismatch)
 			}
 			b.finds(about(b.claimOf(oddKeys[i]), f), engine.Running)
 		}
@@ -128,8 +128,8 @@ func (b *bench) mismatchedWhen(happens func(engine.Claim)) {
 	b.begins(c)
 	happens(c)
 	was := b.lookup(c.Key)
-	b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
-	b.disclaimed(about(taking(b.claim()), "that"), engine.ErrMismatch)
+	b.claimRefused(about(b.claim(), "that"), engine.ErrMismatch)
+	b.claimRefused(about(taking(b.claim()), "that"), engine.ErrMismatch)
 	b.unchanged(was)
 	b.finds(about(b.claim(), "this"), was.State)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// How an operator takes a lock away: T13's leaked lock that is deleted.
+// Forced release by an operator: T13.
 var seizeLaws = []Law{
 	{"force-release", "a lock that is released by force is free", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
@@ -159,7 +159,7 @@ var seizeLaws = []Law{
 	{"force-release", "a forced release notifies waiters", func(b *bench) {
 		b.everyKind(func(k engine.Kind) {
 			b.granted(b.as(k, ann))
-			c := b.linesUp(b.as(rival(k), bob))
+			c := b.queued(b.as(rival(k), bob))
 			wake, stop := b.listen(c)
 			defer stop()
 			b.told(wake)
@@ -172,7 +172,7 @@ var seizeLaws = []Law{
 	{"force-release", "waiters keep their positions across a forced release", func(b *bench) {
 		b.inspector()
 		b.granted(b.fair(ann))
-		line := b.lineOf(2, b.fair)
+		line := b.queueOf(2, b.fair)
 		if l := b.seize(); len(l.Waiters) != 2 {
 			b.errorf("%+v waited, want two", l.Waiters)
 		}
@@ -192,8 +192,8 @@ var seizeLaws = []Law{
 		b.everyLine(func(ask func(string) engine.Request) {
 			b.lineOfFree(ask)
 			c := ask(eve)
-			if l := b.seize(); len(l.Holders) != 0 || len(l.Waiters) != 2 || l.Waiters[0].Name != somebody(0) {
-				b.errorf("it took %+v, want two who stood in line and nobody who held it", l)
+			if l := b.seize(); len(l.Holders) != 0 || len(l.Waiters) != 2 || l.Waiters[0].Name != caller(0) {
+				b.errorf("it took %+v, want two waiters and no holder", l)
 			}
 			b.granted(c)
 			b.leaves(c, engine.Released)
@@ -292,7 +292,7 @@ var seizeLaws = []Law{
 		b.told(wake)
 		stop()
 		stop()
-		b.pass(b.Lease / 4) // what was on its way has arrived
+		b.pass(b.Lease / 4) // pending notifications have arrived
 		drain(wake)
 		b.granted(b.ask(b.client(1) + ":1"))
 		b.seize()
@@ -320,11 +320,11 @@ func (b *bench) everyLine(f func(ask func(holder string) engine.Request)) {
 	}
 }
 
-// lineOfFree is two who stand in line for a lock that nobody holds.
+// lineOfFree queues two waiters for a free lock.
 func (b *bench) lineOfFree(ask func(holder string) engine.Request) []engine.Request {
 	a := b.forLong(ask(ann))
 	b.granted(a)
-	line := b.lineOf(2, ask)
+	line := b.queueOf(2, ask)
 	b.leaves(a, engine.Released)
 	return line
 }

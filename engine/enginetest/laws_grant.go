@@ -4,7 +4,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Who is granted a lock and who is not: R2's mutual exclusion.
+// Grants and refusals: R2's mutual exclusion.
 var grantLaws = []Law{
 	{"grant", "a free lock is granted", func(b *bench) {
 		b.granted(b.ask(ann))

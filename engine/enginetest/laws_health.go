@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// How an engine is, as it says itself (S8, T7).
+// Health reports (S8, T7).
 var healthLaws = []Law{
 	{"health", "a healthy engine reports its topology", func(b *bench) {
 		for _, h := range b.wholes() {
@@ -48,7 +48,7 @@ var healthLaws = []Law{
 		}
 		for _, n := range b.nodes() {
 			if n.Err == nil && !seen[run{n.Addr, n.ID}] && !seen[run{n.Addr, ""}] {
-				b.errorf("nobody was in the run %q at %s a moment ago: %v", n.ID, n.Addr, seen)
+				b.errorf("run %q at %s was not reported before: %v", n.ID, n.Addr, seen)
 			}
 		}
 	}},
@@ -69,7 +69,7 @@ var healthLaws = []Law{
 	}},
 }
 
-// prober is the engine's. It ends the law if there is none.
+// prober is the engine's. Without one it skips the law.
 func (b *bench) prober() engine.Prober {
 	p := b.Capabilities().Prober
 	if p == nil {

@@ -2,8 +2,7 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// How far an engine's memory reaches back (T11): one that has forgotten whom it
-// granted a lock to must be told apart from one that has not.
+// Incarnations (T11): a restarted node must not vote at once.
 var memoryLaws = []Law{
 	{"incarnation", "an incarnation keeps its id", func(b *bench) {
 		first := b.memory()
@@ -29,7 +28,7 @@ var memoryLaws = []Law{
 		b.leaves(a, engine.Released)
 		b.pass(b.Lease / 10)
 		if after := m.Connections(); before > 0 && before == after && b.memory().ID != id {
-			b.errorf("the memory is another one, and nobody has connected")
+			b.errorf("the memory has changed without a new connection")
 		}
 	}},
 	{"incarnation", "asking for an incarnation with a done context fails", func(b *bench) {
@@ -37,7 +36,7 @@ var memoryLaws = []Law{
 	}},
 }
 
-// rememberer is the engine's. It ends the law if there is none.
+// rememberer is the engine's. Without one it skips the law.
 func (b *bench) rememberer() engine.Incarnations {
 	m := b.Capabilities().Incarnations
 	if m == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What may be asked for and what may not.
+// Valid and invalid requests.
 var inputLaws = []Law{
 	{"input", "a request without a key is refused", func(b *bench) {
 		b.nonsense(func(r *engine.Request) { r.Key = "" })
@@ -47,7 +47,7 @@ var inputLaws = []Law{
 	}},
 	{"input", "similar keys are different locks", func(b *bench) {
 		for i, name := range []string{"key", "Key", "key ", " key", "key:", "k\u0435y", "key\x00", "kéy", "ke\u0301y"} {
-			if g := b.granted(b.askFor(name, somebody(i))); g.Count != 1 {
+			if g := b.granted(b.askFor(name, caller(i))); g.Count != 1 {
 				b.errorf("%q has been entered %d times", name, g.Count)
 			}
 		}

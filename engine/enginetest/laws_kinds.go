@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// How kinds meet on one key: T1's kinds do not mix, and none disturbs another.
+// Kinds on one key: T1's kinds do not mix.
 var meetLaws = []Law{
 	{"kinds", "an exclusive lock refuses other families", func(b *bench) { b.keepsApart(engine.Exclusive) }},
 	{"kinds", "a fair lock refuses other families", func(b *bench) { b.keepsApart(engine.Fair) }},
@@ -17,7 +17,7 @@ var meetLaws = []Law{
 		b.counted(b.latch(3), 2)
 		for _, k := range b.kinds() {
 			b.refused(b.as(k, bob), engine.ErrKind)
-			b.refused(placed(b.as(k, bob), b.Lease), engine.ErrKind)
+			b.refused(withQueueLease(b.as(k, bob), b.Lease), engine.ErrKind)
 		}
 		b.counted(looking(b.latch(3)), 2)
 	}},
@@ -25,11 +25,11 @@ var meetLaws = []Law{
 		b.pairs(func(one, other engine.Kind) {
 			a := b.as(one, ann)
 			b.granted(a)
-			b.refused(placed(b.as(other, bob), 50*b.Lease), engine.ErrKind)
+			b.refused(withQueueLease(b.as(other, bob), 50*b.Lease), engine.ErrKind)
 			b.leaves(a, engine.Released)
 			c := b.as(other, eve)
 			b.granted(c)
-			b.ahead(b.busy(b.as(rival(other), somebody(1))), 0)
+			b.ahead(b.busy(b.as(rival(other), caller(1))), 0)
 			b.leaves(c, engine.Released)
 		})
 	}},
@@ -96,7 +96,7 @@ func (b *bench) keepsApart(k engine.Kind) {
 		met = true
 		b.refused(b.as(other, bob), engine.ErrKind)
 		b.refused(b.as(other, ann), engine.ErrKind)
-		b.refused(placed(b.as(other, bob), b.Lease), engine.ErrKind)
+		b.refused(withQueueLease(b.as(other, bob), b.Lease), engine.ErrKind)
 	})
 	if b.Capabilities().Latcher != nil {
 		met = true

@@ -143,7 +143,7 @@ func (b *bench) latch(limit int) engine.Request {
 	return r
 }
 
-// latcher is the engine's. It ends the law if there is none.
+// latcher is the engine's. Without one it skips the law.
 func (b *bench) latcher() engine.Latcher {
 	l := b.Capabilities().Latcher
 	if l == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// How long a lock survives its holder: R2's "no deadlock when a holder dies".
+// Leases: R2's "no deadlock when a holder dies".
 var leaseLaws = []Law{
 	{"lease", "a lease expires", func(b *bench) {
 		b.granted(b.ask(ann))

@@ -56,7 +56,7 @@ var ledgerLaws = []Law{
 	}},
 }
 
-// What may be claimed and settled, and what may not.
+// Valid and invalid claims and settlements.
 var ledgerInputLaws = []Law{
 	{"ledger", "a claim without a key is refused", func(b *bench) {
 		b.senseless(func(c *engine.Claim, s *engine.Settlement) { c.Key, s.Key = "", "" })

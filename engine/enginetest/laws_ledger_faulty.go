@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What holds of a ledger when something goes wrong on the way.
+// Lost replies, delays and duplicates of ledger calls.
 var ledgerFaultyLaws = []Law{
 	{"ledger", "a claim whose reply was lost is granted with one fence when repeated", func(b *bench) {
 		c := b.claim()

@@ -8,8 +8,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// How an operator learns who a holder is: T13's search for a leaked lock goes on
-// where the process runs.
+// Registered clients: T13's search for a leaked lock.
 var memberLaws = []Law{
 	{"member", "a client that registers is known", func(b *bench) {
 		b.registers(b.member(1), 50*b.Lease)

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What all clients can read. An operator's switch goes by it: T13.
+// Notes: an operator's switch uses them (T13).
 var noteLaws = []Law{
 	{"note", "a note that was never written has no text", func(b *bench) {
 		b.noted("n", "", 0)

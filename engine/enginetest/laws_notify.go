@@ -97,7 +97,7 @@ var notifyLaws = []Law{
 		wake, stop := b.listen(a)
 		b.told(wake)
 		stop()
-		b.pass(b.Lease / 4) // what was on its way has arrived
+		b.pass(b.Lease / 4) // pending notifications have arrived
 		drain(wake)
 		b.granted(a)
 		b.leaves(a, engine.Released)
@@ -175,7 +175,7 @@ func (b *bench) told(wake <-chan struct{}) {
 	}
 }
 
-// drain takes a wake-up that nobody has looked at, and reports whether there was
+// drain removes an unread notification, and reports whether there was
 // one.
 func drain(wake <-chan struct{}) bool {
 	select {

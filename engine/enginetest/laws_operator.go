@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What an operator sees: T13's search for a leaked lock.
+// Inspection: T13's search for a leaked lock.
 var operatorLaws = []Law{
 	{"operator", "a held lock is listed with its holders", func(b *bench) {
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Write, engine.Permit} {
@@ -107,7 +107,7 @@ var operatorLaws = []Law{
 		b.inspector()
 		a := b.fair(ann)
 		b.granted(a)
-		line := b.lineOf(3, b.fair)
+		line := b.queueOf(3, b.fair)
 		if l := b.listed(a.Key); l.Kind != engine.Fair {
 			b.errorf("a lock with a line is listed as %s", l.Kind)
 		}
@@ -117,18 +117,18 @@ var operatorLaws = []Law{
 		b.inspector()
 		a := b.write(ann)
 		b.granted(a)
-		b.inLine([]engine.Request{b.linesUp(b.read(bob)), b.linesUp(b.write(eve)), b.linesUp(b.read(somebody(1)))})
+		b.inLine([]engine.Request{b.queued(b.read(bob)), b.queued(b.write(eve)), b.queued(b.read(caller(1)))})
 	}},
 	{"operator", "waiters for a permit are listed in order", func(b *bench) {
 		b.inspector()
 		b.granted(b.permit(ann, 1))
-		b.inLine(b.lineOf(3, func(holder string) engine.Request { return b.permit(holder, 1) }))
+		b.inLine(b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 1) }))
 	}},
 	{"operator", "a waiter whose position expired is not listed", func(b *bench) {
 		b.inspector()
 		b.granted(b.forLong(b.fair(ann)))
-		b.busy(placed(b.fair(bob), b.Lease))
-		c := b.linesUp(b.fair(eve))
+		b.busy(withQueueLease(b.fair(bob), b.Lease))
+		c := b.queued(b.fair(eve))
 		b.passAll()
 		b.inLine([]engine.Request{c})
 	}},
@@ -136,7 +136,7 @@ var operatorLaws = []Law{
 		b.inspector()
 		a := b.fair(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.leaves(a, engine.Released)
 		b.inLine([]engine.Request{c})
 		if l := b.inspect(a.Key); len(l.Holders) != 0 {
@@ -237,7 +237,7 @@ var operatorLaws = []Law{
 	}},
 }
 
-// inspector is the engine's. It ends the law if there is none.
+// inspector is the engine's. Without one it skips the law.
 func (b *bench) inspector() engine.Inspector {
 	i := b.Capabilities().Inspector
 	if i == nil {
@@ -280,7 +280,7 @@ func (b *bench) listed(key string) engine.Lock {
 	return engine.Lock{}
 }
 
-// inLine demands that those are seen to wait, in order, and nobody else.
+// inQueue requires exactly these waiters, in order.
 func (b *bench) inLine(rs []engine.Request) {
 	waiters := b.inspect(rs[0].Key).Waiters
 	if len(waiters) != len(rs) {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What is kept of the work, and for how long.
+// Outcomes and their retention.
 var outcomeLaws = []Law{
 	{"outcome", "a result is kept byte for byte", func(b *bench) {
 		b.patiently(func() {

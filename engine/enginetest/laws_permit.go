@@ -7,11 +7,11 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// How many may hold a semaphore's permits, and who is next: T1.
+// Permits of a semaphore and their order: T1.
 var permitLaws = []Law{
 	{"permit", "all permits are granted", func(b *bench) {
 		for i := range 3 {
-			if g := b.granted(b.permit(somebody(i), 3)); g.Fence == 0 {
+			if g := b.granted(b.permit(caller(i), 3)); g.Fence == 0 {
 				b.errorf("the fence is 0")
 			}
 		}
@@ -131,11 +131,11 @@ var permitLaws = []Law{
 		for _, r := range rs {
 			b.granted(r)
 		}
-		b.busy(b.permit(somebody(1), 2))
+		b.busy(b.permit(caller(1), 2))
 		b.leaves(rs[0], engine.Released)
-		b.busy(b.permit(somebody(1), 2))
+		b.busy(b.permit(caller(1), 2))
 		b.leaves(rs[1], engine.Released)
-		b.granted(b.permit(somebody(1), 2))
+		b.granted(b.permit(caller(1), 2))
 	}},
 	{"permit", "a smaller limit revokes no permit", func(b *bench) {
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
@@ -155,14 +155,14 @@ var permitLaws = []Law{
 	{"permit", "a limit of zero or less is refused", func(b *bench) {
 		for _, limit := range []int{0, -1} {
 			b.rejected(second(b.Acquire(b.ctx, b.permit(ann, limit))))
-			b.rejected(second(b.Acquire(b.ctx, placed(b.permit(ann, limit), b.Lease))))
+			b.rejected(second(b.Acquire(b.ctx, withQueueLease(b.permit(ann, limit), b.Lease))))
 		}
 		b.granted(b.permit(bob, 1))
 	}},
 	{"permit", "a released permit goes to the first waiter", func(b *bench) {
 		a := b.forLong(b.permit(ann, 1))
 		b.granted(a)
-		line := b.lineOf(3, func(holder string) engine.Request { return b.permit(holder, 1) })
+		line := b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 1) })
 		b.ahead(b.busy(line[2]), 2)
 		b.leaves(a, engine.Released)
 		b.servedInOrder(line)
@@ -170,7 +170,7 @@ var permitLaws = []Law{
 	{"permit", "a request without a position does not overtake waiters", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
-		c := b.linesUp(b.permit(bob, 1))
+		c := b.queued(b.permit(bob, 1))
 		b.leaves(a, engine.Released)
 		b.first(b.busy(b.permit(eve, 1)), bob)
 		b.busy(b.permit(ann, 1))
@@ -180,9 +180,9 @@ var permitLaws = []Law{
 		a, c := b.permit(ann, 2), b.permit(bob, 2)
 		b.granted(a)
 		b.granted(c)
-		first := b.linesUp(b.permit(somebody(1), 1))
+		first := b.queued(b.permit(caller(1), 1))
 		b.busy(b.permit(eve, 9))
-		later := b.linesUp(b.permit(eve, 9))
+		later := b.queued(b.permit(eve, 9))
 		b.leaves(a, engine.Released)
 		b.busy(b.permit(ann, 9))
 		b.busy(later)
@@ -194,7 +194,7 @@ var permitLaws = []Law{
 	}},
 	{"permit", "a larger limit is granted when the smaller one before it gives up", func(b *bench) {
 		b.granted(b.permit(ann, 1))
-		first, later := b.linesUp(b.permit(bob, 1)), b.linesUp(b.permit(eve, 2))
+		first, later := b.queued(b.permit(bob, 1)), b.queued(b.permit(eve, 2))
 		wake, stop := b.listen(later)
 		defer stop()
 		b.told(wake)
@@ -206,7 +206,7 @@ var permitLaws = []Law{
 	{"permit", "each grant notifies the next waiter although the one before had a smaller limit", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
-		first, later := b.linesUp(b.permit(bob, 1)), b.linesUp(b.permit(eve, 2))
+		first, later := b.queued(b.permit(bob, 1)), b.queued(b.permit(eve, 2))
 		wake, stop := b.listen(later)
 		defer stop()
 		b.told(wake)
@@ -220,7 +220,7 @@ var permitLaws = []Law{
 		one, two := b.permit(ann, 2), b.permit(ann, 2)
 		b.granted(one)
 		b.granted(two)
-		line := b.lineOf(3, func(holder string) engine.Request { return b.permit(holder, 2) })
+		line := b.queueOf(3, func(holder string) engine.Request { return b.permit(holder, 2) })
 		var wakes []<-chan struct{}
 		for _, r := range line {
 			wake, stop := b.listen(r)
@@ -239,7 +239,7 @@ var permitLaws = []Law{
 	{"permit", "the next waiter is notified when the first gives up its position and a permit is free", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
-		line := b.lineOf(2, func(holder string) engine.Request { return b.permit(holder, 1) })
+		line := b.queueOf(2, func(holder string) engine.Request { return b.permit(holder, 1) })
 		b.leaves(a, engine.Released)
 		wake, stop := b.listen(line[1])
 		defer stop()
@@ -252,7 +252,7 @@ var permitLaws = []Law{
 	{"permit", "each attempt of a holder has its own position", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
-		one, two := b.linesUp(b.permit(bob, 1)), b.linesUp(b.permit(bob, 1))
+		one, two := b.queued(b.permit(bob, 1)), b.queued(b.permit(bob, 1))
 		b.ahead(b.busy(two), 1)
 		b.leaves(one, engine.NotYours)
 		b.ahead(b.busy(two), 0)
@@ -262,8 +262,8 @@ var permitLaws = []Law{
 	{"permit", "a position for a permit expires", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
-		b.busy(placed(b.permit(bob, 1), b.Lease))
-		c := b.linesUp(b.permit(eve, 1))
+		b.busy(withQueueLease(b.permit(bob, 1), b.Lease))
+		c := b.queued(b.permit(eve, 1))
 		b.leaves(a, engine.Released)
 		b.busy(c)
 		b.passAll()
@@ -272,7 +272,7 @@ var permitLaws = []Law{
 	{"permit", "an abandoned attempt gets no position for a permit", func(b *bench) {
 		a := b.permit(ann, 1)
 		b.granted(a)
-		c := b.linesUp(b.permit(bob, 1))
+		c := b.queued(b.permit(bob, 1))
 		b.abandons(c, engine.NotYours)
 		b.refused(again(c), engine.ErrAbandoned)
 		b.ahead(b.busy(b.permit(eve, 1)), 0)
@@ -283,8 +283,8 @@ var permitLaws = []Law{
 		b.granted(b.permit(ann, 2))
 		a := b.permit(bob, 2)
 		b.granted(a)
-		c := b.linesUp(b.permit(eve, 2))
-		b.ahead(b.busy(placed(b.permit(ann, 2), 50*b.Lease)), 1)
+		c := b.queued(b.permit(eve, 2))
+		b.ahead(b.busy(withQueueLease(b.permit(ann, 2), 50*b.Lease)), 1)
 		b.leaves(a, engine.Released)
 		b.busy(b.permit(ann, 2))
 		b.granted(c)

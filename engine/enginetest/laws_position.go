@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What a place in line is: kept for who comes back, and by nobody else. Dead
-// waiters cost one place's time, however many they are. T1, T14.
+// Queue positions: a dead waiter costs one QueueLease, however many there are (T1,
+// T14).
 var placeLaws = []Law{
 	{"position", "a refusal without a QueueLease queues no caller", func(b *bench) {
 		a := b.fair(ann)
@@ -19,7 +19,7 @@ var placeLaws = []Law{
 		b.granted(b.fair(eve))
 	}},
 	{"position", "a grant takes no queue position", func(b *bench) {
-		a := placed(b.fair(ann), 50*b.Lease)
+		a := withQueueLease(b.fair(ann), 50*b.Lease)
 		b.granted(a)
 		b.ahead(b.busy(b.fair(bob)), 0)
 		b.leaves(a, engine.Released)
@@ -28,7 +28,7 @@ var placeLaws = []Law{
 	{"position", "a repeated request keeps its position", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		line := b.lineOf(2, b.fair)
+		line := b.queueOf(2, b.fair)
 		b.ahead(b.busy(again(line[0])), 0)
 		b.ahead(b.busy(again(line[1])), 1)
 		b.leaves(a, engine.Released)
@@ -37,7 +37,7 @@ var placeLaws = []Law{
 	{"position", "a repeated request has one position", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.busy(c)
 		b.busy(again(c))
 		b.ahead(b.busy(b.fair(eve)), 1)
@@ -50,8 +50,8 @@ var placeLaws = []Law{
 	{"position", "an expired position is skipped and the next waiter is granted", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		b.busy(placed(b.fair(bob), b.Lease))
-		c := b.linesUp(b.fair(eve))
+		b.busy(withQueueLease(b.fair(bob), b.Lease))
+		c := b.queued(b.fair(eve))
 		b.leaves(a, engine.Released)
 		b.busy(c)
 		b.passAll()
@@ -60,7 +60,7 @@ var placeLaws = []Law{
 	{"position", "a position does not expire early", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := placed(b.fair(bob), b.Lease)
+		c := withQueueLease(b.fair(bob), b.Lease)
 		b.busy(c)
 		b.leaves(a, engine.Released)
 		b.passMost()
@@ -70,12 +70,12 @@ var placeLaws = []Law{
 	{"position", "a waiter that returns before it was overtaken keeps its position", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		c := placed(b.fair(bob), b.Lease)
+		c := withQueueLease(b.fair(bob), b.Lease)
 		b.busy(c)
-		d := b.linesUp(b.fair(eve))
+		d := b.queued(b.fair(eve))
 		b.passAll()
 		b.busy(d)
-		b.ahead(b.busy(placed(c, 50*b.Lease)), 0)
+		b.ahead(b.busy(withQueueLease(c, 50*b.Lease)), 0)
 		b.leaves(a, engine.Released)
 		b.busy(d)
 		b.granted(c)
@@ -83,13 +83,13 @@ var placeLaws = []Law{
 	{"position", "a waiter that returns after it was overtaken is queued at the end", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		c := placed(b.fair(bob), b.Lease)
+		c := withQueueLease(b.fair(bob), b.Lease)
 		b.busy(c)
-		line := b.lineOf(2, b.fair)
+		line := b.queueOf(2, b.fair)
 		b.passAll()
 		b.leaves(a, engine.Released)
 		b.granted(line[0])
-		b.ahead(b.busy(placed(c, 50*b.Lease)), 1)
+		b.ahead(b.busy(withQueueLease(c, 50*b.Lease)), 1)
 		b.leaves(line[0], engine.Released)
 		b.busy(c)
 		b.granted(line[1])
@@ -97,9 +97,9 @@ var placeLaws = []Law{
 	{"position", "a waiter that returns in time keeps its position for ever", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		c := placed(b.fair(bob), b.Lease)
+		c := withQueueLease(b.fair(bob), b.Lease)
 		b.busy(c)
-		d := b.linesUp(b.fair(eve))
+		d := b.queued(b.fair(eve))
 		for range 3 {
 			b.passMost()
 			b.ahead(b.busy(c), 0)
@@ -111,8 +111,8 @@ var placeLaws = []Law{
 	{"position", "a waiter that returns does not extend the positions of others", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		b.busy(placed(b.fair(bob), b.Lease))
-		c := placed(b.fair(eve), b.Lease)
+		b.busy(withQueueLease(b.fair(bob), b.Lease))
+		c := withQueueLease(b.fair(eve), b.Lease)
 		b.ahead(b.busy(c), 1)
 		b.passMost()
 		b.busy(c)
@@ -124,9 +124,9 @@ var placeLaws = []Law{
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
 		for i := range 10 {
-			b.busy(placed(b.fair(somebody(i)), b.Lease))
+			b.busy(withQueueLease(b.fair(caller(i)), b.Lease))
 		}
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.leaves(a, engine.Released)
 		b.busy(c)
 		b.passAll()
@@ -135,9 +135,9 @@ var placeLaws = []Law{
 	{"position", "a position that expires in the middle closes the gap", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		first := b.linesUp(b.fair(somebody(1)))
-		b.busy(placed(b.fair(somebody(2)), b.Lease))
-		third := b.linesUp(b.fair(somebody(3)))
+		first := b.queued(b.fair(caller(1)))
+		b.busy(withQueueLease(b.fair(caller(2)), b.Lease))
+		third := b.queued(b.fair(caller(3)))
 		b.passAll()
 		b.leaves(a, engine.Released)
 		b.servedInOrder([]engine.Request{first, third})
@@ -145,8 +145,8 @@ var placeLaws = []Law{
 	{"position", "a longer QueueLease expires later", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		b.linesUp(b.fair(bob))
-		b.busy(placed(b.fair(somebody(1)), b.Lease/2))
+		b.queued(b.fair(bob))
+		b.busy(withQueueLease(b.fair(caller(1)), b.Lease/2))
 		b.passAll()
 		b.leaves(a, engine.Released)
 		b.first(b.busy(b.fair(eve)), bob)
@@ -154,7 +154,7 @@ var placeLaws = []Law{
 	{"position", "a release gives up the position", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.leaves(c, engine.NotYours)
 		b.ahead(b.busy(b.fair(eve)), 0)
 		b.leaves(a, engine.Released)
@@ -163,7 +163,7 @@ var placeLaws = []Law{
 	{"position", "giving up a position leaves the others", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		line := b.lineOf(3, b.fair)
+		line := b.queueOf(3, b.fair)
 		b.leaves(line[1], engine.NotYours)
 		b.ahead(b.busy(line[2]), 1)
 		b.leaves(a, engine.Released)
@@ -172,7 +172,7 @@ var placeLaws = []Law{
 	{"position", "giving up a position does not touch the holder", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.abandons(c, engine.NotYours)
 		b.held(a)
 		b.renewed(a)
@@ -180,7 +180,7 @@ var placeLaws = []Law{
 	{"position", "an abandon gives up the position", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.abandons(c, engine.NotYours)
 		b.ahead(b.busy(b.fair(eve)), 0)
 		b.leaves(a, engine.Released)
@@ -189,7 +189,7 @@ var placeLaws = []Law{
 	{"position", "an abandoned attempt gets no position when it arrives", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := placed(b.fair(bob), 50*b.Lease)
+		c := withQueueLease(b.fair(bob), 50*b.Lease)
 		b.abandons(c, engine.NotYours)
 		b.refused(again(c), engine.ErrAbandoned)
 		b.ahead(b.busy(b.fair(eve)), 0)
@@ -197,7 +197,7 @@ var placeLaws = []Law{
 	{"position", "an abandoned attempt is not granted when it becomes first", func(b *bench) {
 		a := b.fair(ann)
 		b.granted(a)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.abandons(c, engine.NotYours)
 		b.leaves(a, engine.Released)
 		b.refused(again(c), engine.ErrAbandoned)
@@ -207,7 +207,7 @@ var placeLaws = []Law{
 		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.ReleaseResult{b.leaves, b.abandons} {
 			a := b.fair(ann)
 			b.granted(a)
-			line := b.lineOf(2, b.fair)
+			line := b.queueOf(2, b.fair)
 			b.leaves(a, engine.Released)
 			wake, stop := b.listen(line[1])
 			defer stop()
@@ -222,8 +222,8 @@ var placeLaws = []Law{
 	{"position", "a release notifies the next waiter although the position before it has expired", func(b *bench) {
 		a := b.forLong(b.fair(ann))
 		b.granted(a)
-		b.busy(placed(b.fair(bob), b.Lease))
-		c := b.linesUp(b.fair(eve))
+		b.busy(withQueueLease(b.fair(bob), b.Lease))
+		c := b.queued(b.fair(eve))
 		wake, stop := b.listen(c)
 		defer stop()
 		b.told(wake)
@@ -238,7 +238,7 @@ var placeLaws = []Law{
 		other.Key += "other"
 		b.granted(a)
 		b.granted(other)
-		c := b.linesUp(b.fair(bob))
+		c := b.queued(b.fair(bob))
 		b.leaves(other, engine.Released)
 		b.ahead(b.busy(b.fair(eve)), 1)
 		b.leaves(a, engine.Released)
@@ -252,7 +252,7 @@ var placeLaws = []Law{
 					r.Key += fmt.Sprint(i)
 				}
 				b.granted(a)
-				b.linesUp(c)
+				b.queued(c)
 				b.ahead(b.busy(d), 1)
 			}
 		})
@@ -263,10 +263,10 @@ var placeLaws = []Law{
 			b.granted(a)
 			var alive []engine.Request
 			for i := range 1000 {
-				if r := b.forLong(b.fair(somebody(i))); i%2 == 0 {
-					b.busy(placed(r, b.Lease))
+				if r := b.forLong(b.fair(caller(i))); i%2 == 0 {
+					b.busy(withQueueLease(r, b.Lease))
 				} else {
-					alive = append(alive, b.linesUp(r))
+					alive = append(alive, b.queued(r))
 				}
 			}
 			b.passAll()

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What holds when many come at once: S1's one atomic step.
+// Concurrent requests: S1's one atomic step.
 var raceLaws = []Law{
 	{"race", "of concurrent requests one is granted", func(b *bench) {
 		rs := b.askAll(50)
@@ -89,7 +89,7 @@ func (b *bench) compete(inside func(engine.Grant)) {
 	rs := make([][turns]engine.Request, many)
 	for i := range rs {
 		for turn := range turns {
-			r := lasting(b.ask(somebody(i)), 100*b.Lease) // no lease is to run out here
+			r := lasting(b.ask(caller(i)), 100*b.Lease) // no lease is to run out here
 			r.Fenced = true
 			rs[i][turn] = r
 		}
@@ -119,7 +119,7 @@ func (b *bench) competeAs(kinds []engine.Kind, limit int, inside func(engine.Req
 		for _, kind := range kinds {
 			var mine [turns]engine.Request
 			for turn := range mine {
-				mine[turn] = placed(b.forLong(b.askAs(kind, somebody(len(rs)))), 50*b.Lease)
+				mine[turn] = withQueueLease(b.forLong(b.askAs(kind, caller(len(rs)))), 50*b.Lease)
 				mine[turn].Limit = limit
 			}
 			rs = append(rs, mine)

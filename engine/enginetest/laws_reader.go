@@ -2,9 +2,9 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// Each reader has a lease of its own, and no reader passes a writer who came
-// before it: a crashed reader keeps nobody out for long, and readers who keep
-// coming keep no writer out for ever. T1.
+// Each reader has a lease of its own, and no reader overtakes a writer that came
+// before it: a crashed reader does not block for long, and new readers do
+// not block a writer for ever. T1.
 var readerLaws = []Law{
 	{"reader", "a crashed reader does not keep the lock although another renews", func(b *bench) {
 		a, c := b.read(ann), b.read(bob)
@@ -103,7 +103,7 @@ var readerLaws = []Law{
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		b.granted(read)
-		c := b.linesUp(b.read(bob))
+		c := b.queued(b.read(bob))
 		b.passMost()
 		b.renewed(read)
 		b.busy(c)
@@ -113,9 +113,9 @@ var readerLaws = []Law{
 	{"reader", "a reader does not overtake a waiting writer", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
-		c := b.linesUp(b.write(bob))
+		c := b.queued(b.write(bob))
 		b.busy(b.read(eve))
-		d := b.linesUp(b.read(eve))
+		d := b.queued(b.read(eve))
 		b.leaves(a, engine.Released)
 		b.busy(d)
 		b.granted(c)
@@ -124,7 +124,7 @@ var readerLaws = []Law{
 	}},
 	{"reader", "a reader refused for a waiting writer learns a current reader", func(b *bench) {
 		b.granted(b.read(ann))
-		b.linesUp(b.write(bob))
+		b.queued(b.write(bob))
 		busy := b.busy(b.read(eve))
 		b.first(busy, ann)
 		b.ahead(busy, 1)
@@ -137,9 +137,9 @@ var readerLaws = []Law{
 	{"reader", "readers that were queued before a writer are granted before it", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
-		before := b.linesUp(b.read(somebody(1)))
-		writer := b.linesUp(b.write(bob))
-		after := b.linesUp(b.read(somebody(2)))
+		before := b.queued(b.read(caller(1)))
+		writer := b.queued(b.write(bob))
+		after := b.queued(b.read(caller(2)))
 		b.leaves(a, engine.Released)
 		b.busy(after)
 		b.granted(before)
@@ -151,24 +151,24 @@ var readerLaws = []Law{
 	{"reader", "a writer does not overtake readers queued before it", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
-		before := b.linesUp(b.read(eve))
-		writer := b.linesUp(b.write(bob))
+		before := b.queued(b.read(eve))
+		writer := b.queued(b.write(bob))
 		b.leaves(a, engine.Released)
 		b.first(b.busy(writer), eve)
-		b.busy(b.write(somebody(1)))
+		b.busy(b.write(caller(1)))
 		b.granted(before)
 	}},
 	{"reader", "waiting readers do not block other readers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
-		b.linesUp(b.read(bob))
+		b.queued(b.read(bob))
 		b.leaves(a, engine.Released)
 		b.granted(b.read(eve))
 	}},
 	{"reader", "writers are granted the lock in the order in which they asked", func(b *bench) {
 		a := b.forLong(b.read(ann))
 		b.granted(a)
-		line := b.lineOf(3, b.write)
+		line := b.queueOf(3, b.write)
 		b.ahead(b.busy(line[2]), 2)
 		b.leaves(a, engine.Released)
 		b.servedInOrder(line)
@@ -176,20 +176,20 @@ var readerLaws = []Law{
 	{"reader", "a reader may read again past a waiting writer", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
-		b.linesUp(b.write(bob))
+		b.queued(b.write(bob))
 		b.granted(again(a))
 		b.granted(b.read(ann))
 	}},
 	{"reader", "a writer may read past a waiting writer", func(b *bench) {
 		b.granted(b.write(ann))
-		b.linesUp(b.write(bob))
+		b.queued(b.write(bob))
 		b.granted(b.read(ann))
 	}},
 	{"reader", "a writer that gives up its position lets readers in and notifies them", func(b *bench) {
 		for _, giveUp := range []func(engine.Request, engine.Outcome) engine.ReleaseResult{b.leaves, b.abandons} {
 			a := b.read(ann)
 			b.granted(a)
-			writer, c := b.linesUp(b.write(bob)), b.linesUp(b.read(eve))
+			writer, c := b.queued(b.write(bob)), b.queued(b.read(eve))
 			wake, stop := b.listen(c)
 			defer stop()
 			b.told(wake)
@@ -204,14 +204,14 @@ var readerLaws = []Law{
 	{"reader", "a writer whose position expired blocks no reader", func(b *bench) {
 		a := b.forLong(b.read(ann))
 		b.granted(a)
-		b.busy(placed(b.write(bob), b.Lease))
+		b.busy(withQueueLease(b.write(bob), b.Lease))
 		b.busy(b.read(eve))
 		b.passAll()
 		b.granted(b.read(eve))
 	}},
 	{"reader", "the first waiting writer does not wait for a crashed reader", func(b *bench) {
 		b.granted(b.read(ann))
-		c := b.linesUp(b.write(bob))
+		c := b.queued(b.write(bob))
 		b.passAll()
 		b.busy(b.read(eve))
 		b.granted(c)
@@ -219,7 +219,7 @@ var readerLaws = []Law{
 	{"reader", "a granted writer is no longer queued", func(b *bench) {
 		a := b.read(ann)
 		b.granted(a)
-		c := b.linesUp(b.write(bob))
+		c := b.queued(b.write(bob))
 		b.leaves(a, engine.Released)
 		b.granted(c)
 		b.ahead(b.busy(b.read(eve)), 0)

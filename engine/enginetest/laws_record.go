@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What is seen of a key by one who only looks.
+// Lookups and lists of records.
 var recordLaws = []Law{
 	{"record", "a record reports the age of its claim in every state", func(b *bench) {
 		c := b.claim()

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What a renewal does and what it never does.
+// Renewals of locks.
 var renewLaws = []Law{
 	{"renew", "a renewed lease does not expire", func(b *bench) {
 		a := b.ask(ann)

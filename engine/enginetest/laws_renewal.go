@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// How a claim lasts as long as its work.
+// Renewals of claims.
 var renewalLaws = []Law{
 	{"renewal", "a renewed claim does not expire", func(b *bench) {
 		c := b.claim()

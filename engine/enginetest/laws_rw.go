@@ -7,8 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Who may read beside whom, and who may write: T1's read and write locks, and
-// T14's stock that is read beside those who write it.
+// Readers and writers: T1's read and write locks, and T14's stock.
 var rwLaws = []Law{
 	{"rw", "readers share a lock", func(b *bench) {
 		rs := []engine.Request{b.read(ann), b.read(bob), b.read(eve)}
@@ -170,8 +169,8 @@ var rwLaws = []Law{
 		a := b.read(ann)
 		b.granted(a)
 		b.refused(b.write(ann), engine.ErrUpgrade)
-		b.refused(placed(b.write(ann), 50*b.Lease), engine.ErrUpgrade)
-		b.granted(b.read(bob)) // nobody stands in line
+		b.refused(withQueueLease(b.write(ann), 50*b.Lease), engine.ErrUpgrade)
+		b.granted(b.read(bob)) // the queue is empty
 		b.renewed(a)
 	}},
 	{"rw", "a writer may read", func(b *bench) {
@@ -221,7 +220,7 @@ var rwLaws = []Law{
 		write, read := b.write(ann), b.read(ann)
 		b.granted(write)
 		b.granted(read)
-		c := b.linesUp(b.read(bob))
+		c := b.queued(b.read(bob))
 		wake, stop := b.listen(c)
 		defer stop()
 		b.told(wake)
@@ -232,7 +231,7 @@ var rwLaws = []Law{
 	{"rw", "a release by a writer notifies all waiting readers", func(b *bench) {
 		a := b.write(ann)
 		b.granted(a)
-		line := b.lineOf(3, b.read)
+		line := b.queueOf(3, b.read)
 		var wakes []<-chan struct{}
 		for _, r := range line {
 			wake, stop := b.listen(r)
@@ -250,7 +249,7 @@ var rwLaws = []Law{
 		a, c := b.read(ann), b.read(bob)
 		b.granted(a)
 		b.granted(c)
-		d := b.linesUp(b.write(eve))
+		d := b.queued(b.write(eve))
 		wake, stop := b.listen(d)
 		defer stop()
 		b.told(wake)
@@ -264,7 +263,7 @@ var rwLaws = []Law{
 		b.patiently(func() {
 			rs := make([]engine.Request, engine.MaxReaders)
 			for i := range rs {
-				rs[i] = b.forLong(b.read(somebody(i)))
+				rs[i] = b.forLong(b.read(caller(i)))
 			}
 			for from := 0; from < len(rs); from += 100 {
 				b.together(100, func(i int) {
@@ -273,7 +272,7 @@ var rwLaws = []Law{
 					}
 				})
 			}
-			b.refused(placed(b.read(eve), 50*b.Lease), engine.ErrFull)
+			b.refused(withQueueLease(b.read(eve), 50*b.Lease), engine.ErrFull)
 			b.leaves(rs[0], engine.Released)
 			b.granted(b.read(eve))
 		})

@@ -2,7 +2,7 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// Who may say what became of the work, and once.
+// Settlements: once, and by the holder of the claim only.
 var settleLaws = []Law{
 	{"settle", "a done outcome refuses new claims", func(b *bench) { b.decides(engine.Done) }},
 	{"settle", "a failed outcome refuses new claims", func(b *bench) { b.decides(engine.Failed) }},

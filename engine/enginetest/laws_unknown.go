@@ -2,7 +2,7 @@ package enginetest
 
 import "github.com/interlock-go/interlock/engine"
 
-// What is left of a claim whose holder died.
+// Unknown outcomes of claims whose holder died.
 var unknownLaws = []Law{
 	{"unknown", "a claim whose holder dies leaves an unknown outcome", func(b *bench) {
 		first := b.begins(about(b.claim(), "this"))
@@ -24,7 +24,7 @@ var unknownLaws = []Law{
 			b.errorf("told %v at first, %v and %v of the one after, and %v elsewhere", first.TookOver, second.TookOver, again.TookOver, fresh.TookOver)
 		}
 		if r := b.finds(b.claim(), engine.Running); r.TookOver {
-			b.errorf("somebody else is told that it was granted")
+			b.errorf("another caller is told that it was granted")
 		}
 	}},
 	{"unknown", "a claim without retention whose holder dies leaves nothing", func(b *bench) {
@@ -79,7 +79,7 @@ var unknownLaws = []Law{
 	}},
 }
 
-// What may be claimed although nobody knows what became of it.
+// Takeover of unknown outcomes.
 var takeLaws = []Law{
 	{"takeover", "an unknown outcome can be taken over with a higher fence", func(b *bench) {
 		first := b.begins(b.claim())
@@ -146,7 +146,7 @@ var takeLaws = []Law{
 		if r := b.begins(c); r.Fingerprint != "this" {
 			b.errorf("the record is for %q, want %q", r.Fingerprint, "this")
 		}
-		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
+		b.claimRefused(about(b.claim(), "that"), engine.ErrMismatch)
 	}},
 	{"takeover", "a takeover sets the fingerprint of a record without one", func(b *bench) {
 		b.begins(b.claim())
@@ -154,7 +154,7 @@ var takeLaws = []Law{
 		if r := b.begins(about(taking(b.claim()), "this")); r.Fingerprint != "this" {
 			b.errorf("the record is for %q, want %q", r.Fingerprint, "this")
 		}
-		b.disclaimed(about(b.claim(), "that"), engine.ErrMismatch)
+		b.claimRefused(about(b.claim(), "that"), engine.ErrMismatch)
 	}},
 	{"takeover", "a takeover without retention leaves nothing", func(b *bench) {
 		b.begins(b.claim())

@@ -87,7 +87,7 @@ var watchLaws = []Law{
 		wake, stop := b.watch(c)
 		b.told(wake)
 		stop()
-		b.pass(b.Lease / 4) // what was on its way has arrived
+		b.pass(b.Lease / 4) // pending notifications have arrived
 		drain(wake)
 		b.begins(c)
 		b.settles(settled(c, engine.Done), engine.Released)

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A ledger is one whose calls can be made to fail.
+// A ledger is a wrapper whose calls can be made to fail.
 type ledger struct {
 	faulty *Faulty
 	inner  engine.Ledger

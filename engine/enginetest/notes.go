@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// notes are those whose calls can be made to fail.
+// notes is a wrapper whose calls can be made to fail.
 type notes struct {
 	faulty *Faulty
 	inner  engine.Notes

@@ -8,14 +8,14 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A muffler is a notifier whose wake-ups can be dropped or delayed.
-type muffler struct {
+// A faultyNotifier is a notifier whose notifications can be dropped or delayed.
+type faultyNotifier struct {
 	faulty *Faulty
 	inner  engine.Notifier
 }
 
 // Notify implements [engine.Notifier].
-func (m *muffler) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
+func (m *faultyNotifier) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	return m.faulty.muffle(r.Key, func(string) (<-chan struct{}, func()) { return m.inner.Notify(r) })
 }
 
@@ -30,7 +30,7 @@ func (f *Faulty) muffle(key string, listen func(string) (<-chan struct{}, func()
 	})
 }
 
-// pass hands on what comes, unless a fault wants it otherwise.
+// pass forwards notifications, unless a fault applies.
 func (f *Faulty) pass(key string, from <-chan struct{}, to chan<- struct{}, stopped <-chan struct{}) {
 	for {
 		select {
@@ -52,7 +52,7 @@ func (f *Faulty) pass(key string, from <-chan struct{}, to chan<- struct{}, stop
 	}
 }
 
-// pause reports whether d went by before stopped did.
+// pause reports whether d passed before stopped was closed.
 func pause(d time.Duration, stopped <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A latcher is one whose calls can be made to fail.
+// A latcher is a wrapper whose calls can be made to fail.
 type latcher struct {
 	faulty *Faulty
 	inner  engine.Latcher
@@ -19,7 +19,7 @@ func (l *latcher) CountDown(ctx context.Context, r engine.Request) (int, error) 
 	return through(l.faulty, ctx, x, func(ctx context.Context) (int, error) { return l.inner.CountDown(ctx, r) })
 }
 
-// An inspector is one whose calls can be made to fail.
+// An inspector is a wrapper whose calls can be made to fail.
 type inspector struct {
 	faulty *Faulty
 	inner  engine.Inspector

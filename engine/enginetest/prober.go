@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A prober is one whose calls can be made to fail.
+// A prober is a wrapper whose calls can be made to fail.
 type prober struct {
 	faulty *Faulty
 	inner  engine.Prober

@@ -12,23 +12,22 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// trials is how often a law is tried in real time before it counts as broken,
-// if each time the machine was too slow to tell. Each time leases are twice as
-// long.
+// trials is how often a law is repeated in real time if the machine was too slow for a
+// verdict. Each trial doubles the leases.
 const trials = 4
 
-// limit is how long a law may take.
+// limit bounds the time of a law.
 const limit = 20 * time.Second
 
-// A record is what came out of a trial.
+// A record is the result of a trial.
 type record struct {
 	mu      sync.Mutex
-	broken  []string // what was found wrong, each with the law's sentence
+	broken  []string // failures, each with the law's sentence
 	skipped string   // why the law does not apply
 	slow    bool     // it took so long that a lease may have run out
 }
 
-// try finds out whether l holds.
+// try checks a law.
 func (h Harness) try(t *testing.T, l Law) *record {
 	if h.Virtual {
 		return h.tryVirtual(t, l)
@@ -42,8 +41,7 @@ func (h Harness) try(t *testing.T, l Law) *record {
 	}
 }
 
-// tryVirtual tries l in a bubble. If nothing moves in there any more the bubble
-// panics, which is as much a verdict as any.
+// tryVirtual checks a law in a bubble. A deadlock panics, which is a failure.
 func (h Harness) tryVirtual(t *testing.T, l Law) (r *record) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -55,8 +53,7 @@ func (h Harness) tryVirtual(t *testing.T, l Law) (r *record) {
 	return r
 }
 
-// tryOnce runs l in a goroutine, which ends with the first fatal complaint and
-// is waited for.
+// tryOnce runs a law in a goroutine, which fatalf ends, and waits for it.
 func (h Harness) tryOnce(t testing.TB, l Law, lease time.Duration) *record {
 	r := tryOn(h.Open(t), l, lease)
 	if r.skipped != noClock || h.Clocked == nil {
@@ -67,10 +64,10 @@ func (h Harness) tryOnce(t testing.TB, l Law, lease time.Duration) *record {
 	return tryOn(h.Clocked(t), l, lease)
 }
 
-// oneClock is held by the law that may set the clock of a harness.
+// oneClock is held by the law that moves the clock of a harness.
 var oneClock sync.Mutex
 
-// tryOn tries l on an engine.
+// tryOn checks a law on an engine.
 func tryOn(e engine.Engine, l Law, lease time.Duration) *record {
 	r := new(record)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -84,8 +81,8 @@ func tryOn(e engine.Engine, l Law, lease time.Duration) *record {
 		l.hold(b)
 	}()
 	<-done
-	// What a law says about leases that have not run out proves nothing if much
-	// more time went by than it let pass.
+	// A failure about a valid lease proves nothing if much more time has passed than
+	// the law slept.
 	r.slow = time.Since(start)-b.passed > lease/5
 	return r
 }

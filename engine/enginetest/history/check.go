@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// An Option is something else that [Check] demands.
+// An Option is another requirement of [Check].
 type Option func(*judge)
 
-// Ordered demands that who asks first is granted first. Two who asked less than
-// apart one after the other may have reached the engine in another order, and
-// are not compared.
+// Ordered requires that requests are granted in order. Requests less than apart from
+// each other may have reached the engine in another order, so they are not compared.
 func Ordered(apart time.Duration) Option {
 	return func(j *judge) { j.ordered, j.apart = true, apart }
 }
 
-// Within demands that everybody who does not give up is granted within bound.
+// Within requires that every waiter that does not give up is granted within bound.
 func Within(bound time.Duration) Option {
 	return func(j *judge) { j.bound = bound }
 }
 
-// Check judges a history: no two holds of a key overlap unless both are shared,
-// fences rise strictly in the order of grants, and nobody enters past a [Line].
-// Those who read at a time may have any fences above that of who wrote before.
+// Check checks a history: no two holds of a key overlap unless both are shared,
+// fences rise strictly in the order of grants, and no holder overtakes a [Queued] waiter.
+// Concurrent readers may have any fences above that of the last writer.
 func Check(events []Event, opts ...Option) Report {
 	j := &judge{keys: make(map[string]*key), grants: make(map[string]int), processes: make(map[string]bool)}
 	for _, opt := range opts {
@@ -36,7 +35,7 @@ func Check(events []Event, opts ...Option) Report {
 	return j.close(events)
 }
 
-// A judge reads a history once, and keeps what it needs to know for each key.
+// A judge reads a history once and keeps the state of each key.
 type judge struct {
 	ordered bool
 	apart   time.Duration
@@ -53,26 +52,26 @@ type judge struct {
 // A key is the state of one lock.
 type key struct {
 	asking []Event   // in order
-	line   []Event   // who is in the engine's line, in order
+	line   []Event   // the engine's queue
 	inside []hold    // one, if all is well, or several who read
 	last   *Event    // the last Enter with a fence, of one who was to be alone
 	read   *Event    // that with the highest fence, of those who read
-	idle   time.Time // since when nobody is inside
+	idle   time.Time // since when the lock is free
 }
 
-// A hold is somebody inside.
+// A hold is a current holder.
 type hold struct {
 	Event
 	depth int // how often it entered
 	alone int // how many of these times to be alone
 }
 
-// beside reports whether e may happen while h is inside.
+// beside reports whether e may happen during h.
 func (h hold) beside(e Event) bool { return e.Shared && h.alone == 0 }
 
 func (j *judge) judge(e Event) {
 	j.processes[e.Process] = true
-	if e.Kind == Lost && e.Who == "" {
+	if e.Kind == Lost && e.Actor == "" {
 		j.dies(e)
 		return
 	}
@@ -90,7 +89,7 @@ func (j *judge) judge(e Event) {
 		j.leaves(k, e)
 	case Stop:
 		j.stops(k, e)
-	case Line:
+	case Queued:
 		j.linesUp(k, e)
 	default:
 		j.accuse(Malformed, e, "%q is no kind of event", e.Kind)
@@ -138,8 +137,8 @@ func (h *hold) enter(e Event) {
 	}
 }
 
-// fences compares the fence of who entered with those before. Readers come at a
-// time, so one of them may have been granted before another and tell of it later.
+// fences compares the fence of a grant with earlier ones. Readers are granted together,
+// so their events may be out of order.
 func (j *judge) fences(k *key, e Event) {
 	if e.Fence == 0 {
 		return
@@ -159,7 +158,7 @@ func (j *judge) fences(k *key, e Event) {
 	}
 }
 
-// served takes who entered out of the line, and looks at who was before it.
+// served removes a granted waiter from the queue, and checks the waiters before it.
 func (j *judge) served(k *key, e Event) {
 	i := slices.IndexFunc(k.asking, sameAs(e))
 	if i < 0 {
@@ -205,7 +204,7 @@ func (j *judge) stops(k *key, e Event) {
 	k.line = slices.DeleteFunc(k.line, sameAs(e))
 }
 
-// dies ends all that a process held and waited for.
+// dies ends all holds and waits of a process.
 func (j *judge) dies(e Event) {
 	for _, k := range j.keys {
 		before := len(k.inside)
@@ -219,8 +218,7 @@ func (j *judge) dies(e Event) {
 	}
 }
 
-// waited notes one who waited too long, until it was granted, gave up, or the
-// history ended.
+// waited records a waiter that waited too long.
 func (j *judge) waited(ask Event, until time.Time) {
 	if wait := until.Sub(ask.At); j.bound > 0 && wait > j.bound {
 		j.report.Starved++
@@ -234,10 +232,10 @@ func (j *judge) accuse(rule Rule, e Event, format string, args ...any) {
 }
 
 func sameAs(e Event) func(Event) bool {
-	return func(other Event) bool { return other.Who == e.Who && other.Process == e.Process }
+	return func(other Event) bool { return other.Actor == e.Actor && other.Process == e.Process }
 }
 
-// find returns where in k.inside the one is who did e, or -1.
+// find returns the index of the actor of e in k.inside, or -1.
 func (k *key) find(e Event) int {
 	return slices.IndexFunc(k.inside, func(h hold) bool { return sameAs(e)(h.Event) })
 }

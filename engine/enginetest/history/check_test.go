@@ -27,7 +27,7 @@ func tell(t *testing.T, lines ...string) []history.Event {
 			fence = fence*10 + uint64(digit-'0')
 		}
 		events[i] = history.Event{
-			Kind: history.Kind(w[0]), Key: w[1], Process: process, Who: who, Holder: holder, Shared: shared, Fence: fence,
+			Kind: history.Kind(w[0]), Key: w[1], Process: process, Actor: who, Holder: holder, Shared: shared, Fence: fence,
 			At: start.Add(time.Duration(i) * time.Second),
 		}
 	}
@@ -275,14 +275,14 @@ func TestGap(t *testing.T) {
 		want     time.Duration
 		lines    []string
 	}{
-		{"none while somebody is inside", 0, []string{"enter k ann", "ask k bob", "enter j ann", "stop k bob", "leave k ann"}},
-		{"none while nobody asks", 0, []string{"enter k ann", "leave k ann", "enter j ann", "leave j ann", "enter k ann"}},
+		{"none while the lock is held", 0, []string{"enter k ann", "ask k bob", "enter j ann", "stop k bob", "leave k ann"}},
+		{"none without a request", 0, []string{"enter k ann", "leave k ann", "enter j ann", "leave j ann", "enter k ann"}},
 		{"from the last leave to the next enter", 3 * time.Second,
 			[]string{"enter k ann", "ask k bob", "leave k ann", "enter j ann", "leave j ann", "enter k bob"}},
-		{"from the first ask if nobody was inside", 2 * time.Second, []string{"ask k ann", "ask k bob", "enter k ann"}},
+		{"from the first request if the lock was free", 2 * time.Second, []string{"ask k ann", "ask k bob", "enter k ann"}},
 		{"from the death of who was inside", 2 * time.Second, []string{"enter k one/ann", "ask k two/bob", "lost k one/", "ask k two/cid", "enter k two/bob"}},
 		{"until who asked gives up", 2 * time.Second, []string{"ask k ann", "enter j ann", "stop k ann"}},
-		{"until the end if nobody comes", 2 * time.Second, []string{"enter k ann", "ask k bob", "leave k ann", "enter j ann", "leave j ann"}},
+		{"until the end without a grant", 2 * time.Second, []string{"enter k ann", "ask k bob", "leave k ann", "enter j ann", "leave j ann"}},
 	} {
 		t.Run(c.sentence, func(t *testing.T) {
 			if got := history.Check(tell(t, c.lines...)).Gap; got != c.want {

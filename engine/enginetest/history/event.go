@@ -1,43 +1,42 @@
-// Package history records who asked for locks and who held them, and judges
-// whether it was as it should be: no two holds at a time unless both only read,
-// rising fences, and if asked for, first come, first served.
+// Package history records requests for locks and holds, and checks them: no two
+// overlapping holds unless both are reads, rising fences, and optionally order of
+// arrival.
 //
 //	var log history.Log
 //	log.Add(history.Event{Kind: history.Ask, Key: "k", Who: "ann"})
-//	// ... take the lock ...
+//	// ... acquire the lock ...
 //	log.Add(history.Event{Kind: history.Enter, Key: "k", Who: "ann", Fence: hold.Fence()})
-//	// ... work, and before the lock is given back ...
+//	// ... work, and before the release ...
 //	log.Add(history.Event{Kind: history.Leave, Key: "k", Who: "ann"})
 //	fmt.Println(history.Check(log.Events()))
 //
 // Several processes of one machine write to a [FileLog]. The order of the events
-// is what counts; their times are only used to tell how long something took.
+// counts; their times are used for durations only.
 package history
 
 import "time"
 
-// A Kind is what happened.
+// A Kind is the kind of an event.
 type Kind string
 
-// What can happen to one who wants a lock. The order matters: Ask is recorded
-// before the lock is asked for, Enter after it was granted, Leave before it is
-// given back, and Lost as soon as its holder knows.
+// The kinds of events. The order matters: Ask is recorded before the request, Enter
+// after the grant, Leave before the release, and Lost as soon as the holder knows.
 const (
 	Ask   Kind = "ask"
 	Enter Kind = "enter"
 	Leave Kind = "leave"
 
-	// Lost ends a hold that ended by itself. Without a Who it ends all that its
-	// Process held and waited for, since the process is dead.
+	// Lost ends a lost hold. Without an Actor it ends all holds and waits of its
+	// Process, which is dead.
 	Lost Kind = "lost"
 
 	// Stop ends a wait without a grant.
 	Stop Kind = "stop"
 
-	// Line tells who stands in line according to the engine, behind those told of
-	// before. Nobody may then enter past them. It is recorded while the lock is
-	// held, so that the line does not move meanwhile.
-	Line Kind = "line"
+	// Queued records a waiter of the engine's queue, after those recorded before. No
+	// holder may overtake it. It is recorded while the lock is held, so that the
+	// queue does not move.
+	Queued Kind = "line"
 )
 
 // An Event is one line of a history.
@@ -45,29 +44,28 @@ type Event struct {
 	Kind Kind   `json:"kind"`
 	Key  string `json:"key,omitempty"`
 
-	// Who is who wants the lock, one at a time for each key: a goroutine, say.
-	// It need only be unique in its Process.
-	Who     string `json:"who,omitempty"`
+	// Actor is the caller, such as a goroutine, with one request per key at a time.
+	// It is unique in its Process.
+	Actor   string `json:"actor,omitempty"`
 	Process string `json:"process,omitempty"`
 
-	// Holder is what the engine calls who did it. An Enter and a Line that both
-	// have one are about the same if it is the same, whatever Who says.
+	// Holder is the holder id. An Enter and a Queued with the same Holder belong
+	// together, whatever their Actor.
 	Holder string `json:"holder,omitempty"`
 
-	// Shared says that it is about reading: several may be inside at a time,
-	// though none beside one who is not a reader.
+	// Shared marks a read: several may overlap, but not with another hold.
 	Shared bool `json:"shared,omitempty"`
 
-	// Fence is the fence of an Enter. Zero means that there was none.
+	// Fence is the fence of an Enter; zero without one.
 	Fence uint64 `json:"fence,omitempty"`
 
-	// At is when it happened. Logs fill it in if it is zero.
+	// At is the time of the event. Logs set it if it is zero.
 	At time.Time `json:"at"`
 }
 
-// name is how a report calls who did it.
+// name returns the name of the actor in reports.
 func (e Event) name() string {
-	who := e.Who
+	who := e.Actor
 	if who == "" {
 		who = e.Holder
 	}

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// A FileLog is a history that several processes of one machine write to the same
-// file: a line for each event, in the order in which they happened, since the
-// system appends every line in one step.
+// A FileLog is a history that several processes of one machine write to one file, a
+// line per event. The lines are in order, because the system appends each atomically.
 type FileLog struct {
 	process string
 	file    *os.File
@@ -20,8 +19,7 @@ type FileLog struct {
 	err error
 }
 
-// OpenFile opens a history to append to. Process names this process in events
-// that do not name one.
+// OpenFile opens a history to append to. Process is the default process of events.
 func OpenFile(path, process string) (*FileLog, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -30,7 +28,7 @@ func OpenFile(path, process string) (*FileLog, error) {
 	return &FileLog{process: process, file: f}, nil
 }
 
-// Add appends an event. If that is impossible, Close tells why.
+// Add appends an event. Close returns its error.
 func (l *FileLog) Add(e Event) {
 	if e.Process == "" {
 		e.Process = l.process
@@ -49,8 +47,8 @@ func (l *FileLog) Add(e Event) {
 	}
 }
 
-// Close closes the file. It returns what went wrong in Add, if anything did: the
-// history then lacks events.
+// Close closes the file. It returns the first error of Add, after which the history
+// lacks events.
 func (l *FileLog) Close() error {
 	err := l.file.Close()
 	l.mu.Lock()
@@ -61,8 +59,8 @@ func (l *FileLog) Close() error {
 	return err
 }
 
-// ReadFile returns the events in a file. A last line that was not finished, since
-// its process was killed, does not count.
+// ReadFile returns the events in a file. It ignores an incomplete last line of a killed
+// process.
 func ReadFile(path string) ([]Event, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// A Log is a history of one process, kept in memory. The zero value is empty and
-// ready to use.
+// A Log is a history of one process in memory. The zero value is ready to use.
 type Log struct {
 	mu     sync.Mutex
 	events []Event
@@ -23,7 +22,7 @@ func (l *Log) Add(e Event) {
 	l.events = append(l.events, e)
 }
 
-// Events returns what happened so far.
+// Events returns the events so far.
 func (l *Log) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,10 +22,10 @@ func TestLogKeepsTheOrder(t *testing.T) {
 		all.Go(func() {
 			who := fmt.Sprint("g", i)
 			for range 100 {
-				log.Add(history.Event{Kind: history.Ask, Key: "k", Who: who})
+				log.Add(history.Event{Kind: history.Ask, Key: "k", Actor: who})
 				lock.Lock()
-				log.Add(history.Event{Kind: history.Enter, Key: "k", Who: who})
-				log.Add(history.Event{Kind: history.Leave, Key: "k", Who: who})
+				log.Add(history.Event{Kind: history.Enter, Key: "k", Actor: who})
+				log.Add(history.Event{Kind: history.Leave, Key: "k", Actor: who})
 				lock.Unlock()
 			}
 		})
@@ -75,7 +75,7 @@ func write(t *testing.T, path, process string, lines int) {
 		if i%2 == 1 {
 			kind = history.Leave
 		}
-		log.Add(history.Event{Kind: kind, Key: "k" + process, Who: strings.Repeat("long", 100), Fence: uint64(i + 1)})
+		log.Add(history.Event{Kind: kind, Key: "k" + process, Actor: strings.Repeat("long", 100), Fence: uint64(i + 1)})
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)

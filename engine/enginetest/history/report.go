@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Rule is something that a history can violate.
+// A Rule is a rule that a history can violate.
 type Rule string
 
 // The rules.
@@ -17,11 +17,11 @@ const (
 	Overlap    Rule = "two holds overlap"
 	FenceFell  Rule = "a fence did not rise"
 	OutOfOrder Rule = "a later one was served first"
-	Starved    Rule = "somebody waited too long"
+	Starved    Rule = "a caller waited too long"
 	Malformed  Rule = "the history makes no sense"
 )
 
-// A Violation is a place where a history is not as it should be.
+// A Violation is a violation of a rule.
 type Violation struct {
 	Rule Rule
 	Line int // the event at which it shows, from 1
@@ -29,12 +29,12 @@ type Violation struct {
 	Text string // a sentence
 }
 
-// String returns the violation on one line.
+// String returns the violation in one line.
 func (v Violation) String() string {
 	return fmt.Sprintf("%s: event %d, key %q: %s", v.Rule, v.Line, v.Key, v.Text)
 }
 
-// A Report is the verdict on a history, with figures.
+// A Report is the result of a check, with figures.
 type Report struct {
 	Violations []Violation
 
@@ -42,15 +42,15 @@ type Report struct {
 	Keys, Who, Processes   int
 	Span                   time.Duration // from the first event to the last
 	WaitP50, WaitP99, Wait time.Duration // from Ask to Enter; Wait is the longest
-	Starved                int           // who waited longer than [Within] allows
-	Gap                    time.Duration // the longest time for which a lock was free although somebody asked
+	Starved                int           // waits longer than [Within] allows
+	Gap                    time.Duration // the longest time for which a lock was free although a caller waited
 
-	// Jain tells how evenly the grants are spread over all who asked: 1 if
-	// everybody got as many, 1/n if one of n got all.
+	// Jain says how evenly the grants are spread over the actors: 1 if all got the
+	// same number, 1/n if one of n got all.
 	Jain float64
 }
 
-// Err returns nil if nothing was violated, and all that was if something was.
+// Err returns the violations as an error, or nil.
 func (r Report) Err() error {
 	var errs []error
 	for _, v := range r.Violations {
@@ -59,7 +59,7 @@ func (r Report) Err() error {
 	return errors.Join(errs...)
 }
 
-// String returns the report for people to read.
+// String returns the report as text.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d asks, %d grants, %d lost; %d keys, %d who asked, %d processes, %v\n",
@@ -81,10 +81,10 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// shown is how many violations a person will read.
+// shown is how many violations are printed.
 const shown = 20
 
-// close judges who is still waiting at the end, and works out the figures.
+// close checks the remaining waiters, and computes the figures.
 func (j *judge) close(events []Event) Report {
 	r := &j.report
 	if len(events) > 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// linesUp puts one at the end of the line.
+// linesUp adds a waiter to the queue.
 func (j *judge) linesUp(k *key, e Event) {
 	if slices.ContainsFunc(k.line, e.same) {
 		j.accuse(Malformed, e, "%s is in line twice", e.name())
@@ -14,8 +14,9 @@ func (j *judge) linesUp(k *key, e Event) {
 	k.line = append(k.line, e)
 }
 
-// turn takes who entered out of the engine's line, and looks at who is before it:
-// nobody, unless both only read. Who is not in line comes after all who are.
+// turn removes a granted waiter from the engine's queue, and checks that no waiter was
+// before it, unless both are readers. A caller without a position comes after all
+// waiters.
 func (j *judge) turn(k *key, e Event) {
 	i := slices.IndexFunc(k.line, e.same)
 	before := k.line
@@ -33,7 +34,7 @@ func (j *judge) turn(k *key, e Event) {
 	}
 }
 
-// same reports whether two events are about the same waiter.
+// same reports whether two events belong to the same waiter.
 func (e Event) same(other Event) bool {
 	if e.Holder != "" && other.Holder != "" {
 		return e.Holder == other.Holder
@@ -41,7 +42,7 @@ func (e Event) same(other Event) bool {
 	return sameAs(e)(other)
 }
 
-// gap notes for how long nobody was inside until now, although somebody asked.
+// gap records how long the lock was free although a caller waited.
 func (j *judge) gap(k *key, now time.Time) {
 	if len(k.inside) > 0 || len(k.asking) == 0 {
 		return
