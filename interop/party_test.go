@@ -101,7 +101,7 @@ func (s *scene) asked(l lock, listeners int) {
 	})
 }
 
-// inLine waits until as many stand in the line of a fair lock.
+// inQueue waits until as many stand in the line of a fair lock.
 func (s *scene) inLine(l lock, waiters int) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("%d stand in line for %s", waiters, l.key), func() bool {

@@ -159,7 +159,7 @@ func (p *place) oneByOne(got <-chan *interlock.Hold, n int, within time.Duration
 	}
 }
 
-// inLine waits until n stand in line, and returns who they are.
+// inQueue waits until n stand in line, and returns who they are.
 func (p *place) inLine(n int) (names []string) {
 	p.t.Helper()
 	p.soon(5*time.Second, fmt.Sprint(n, " in line"), func() bool {

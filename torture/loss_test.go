@@ -32,17 +32,17 @@ func (p *place) loseBeforeGrant(key string) {
 	const lease = 900 * time.Millisecond
 	var log history.Log
 	ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(lease)))
-	log.Add(history.Event{Kind: history.Enter, Key: key, Who: "first", Fence: hold.Fence()})
+	log.Add(history.Event{Kind: history.Enter, Key: key, Actor: "first", Fence: hold.Fence()})
 	lost := make(chan struct{})
 	go func() {
 		defer close(lost)
 		<-ctx.Done()
-		log.Add(history.Event{Kind: history.Lost, Key: key, Who: "first"})
+		log.Add(history.Event{Kind: history.Lost, Key: key, Actor: "first"})
 	}()
 	granted := make(chan *interlock.Hold, 1)
 	go func() {
 		_, theirs := p.lock(p.other.Mutex(key))
-		log.Add(history.Event{Kind: history.Enter, Key: key, Who: "second", Fence: theirs.Fence()})
+		log.Add(history.Event{Kind: history.Enter, Key: key, Actor: "second", Fence: theirs.Fence()})
 		granted <- theirs
 	}()
 	p.wantHeld(ctx, lease) // renewed meanwhile

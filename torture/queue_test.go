@@ -36,7 +36,7 @@ func (p *place) newQueue(t *testing.T, j job) *queue {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.add(history.Event{Kind: history.Enter, Who: "holder", Holder: q.hold.Holder(), Fence: q.hold.Fence()})
+	q.add(history.Event{Kind: history.Enter, Actor: "holder", Holder: q.hold.Holder(), Fence: q.hold.Fence()})
 	return q
 }
 
@@ -88,7 +88,7 @@ func (q *queue) line(t *testing.T, n int) (line []interlock.WaiterInfo) {
 // note writes down the line.
 func (q *queue) note(line []interlock.WaiterInfo) {
 	for _, w := range line {
-		q.add(history.Event{Kind: history.Line, Holder: w.Holder, Process: w.Client.Name, Shared: w.Kind == interlock.KindRead})
+		q.add(history.Event{Kind: history.Queued, Holder: w.Holder, Process: w.Client.Name, Shared: w.Kind == interlock.KindRead})
 	}
 }
 
@@ -101,7 +101,7 @@ func (q *queue) kill(w *worker) {
 // open lets the line go.
 func (q *queue) open(t *testing.T) {
 	t.Helper()
-	q.add(history.Event{Kind: history.Leave, Who: "holder"})
+	q.add(history.Event{Kind: history.Leave, Actor: "holder"})
 	if err := q.hold.Unlock(); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func introduce(c *interlock.Client, process string) error {
 
 // takeOnce takes the lock, does something under it, and writes down when.
 func takeOnce(j job, c *interlock.Client, log *history.FileLog, who string, do func(*interlock.Hold) error) error {
-	e := history.Event{Key: j.Key, Who: who, Shared: j.Kind == interlock.KindRead}
+	e := history.Event{Key: j.Key, Actor: who, Shared: j.Kind == interlock.KindRead}
 	note := func(kind history.Kind) {
 		e.Kind = kind
 		log.Add(e)

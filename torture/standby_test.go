@@ -63,10 +63,10 @@ func TestStandby(t *testing.T) {
 		rounds = append(rounds, watch(t, servers, side, load))
 		side = standby.Primary + standby.Standby - side
 		report, err := operator.Switch(t.Context(), side)
-		if err != nil || len(report.Told) != 2 {
+		if err != nil || len(report.Written) != 2 {
 			t.Fatalf("switch to %v: %+v, %v", side, report, err)
 		}
-		time.Sleep(time.Until(report.State.Quiet) + standbyView)
+		time.Sleep(time.Until(report.State.FrozenUntil) + standbyView)
 	}
 	rounds = append(rounds, watch(t, servers, side, load))
 	for i, w := range workers {
@@ -189,7 +189,7 @@ func follow(j job, c *interlock.Client, log *history.FileLog) error {
 }
 
 func followOnce(ctx context.Context, j job, c *interlock.Client, log *history.FileLog, who string) {
-	e := history.Event{Kind: history.Ask, Key: fmt.Sprint(j.Key, ":", rand.IntN(standbyKeys)), Who: who}
+	e := history.Event{Kind: history.Ask, Key: fmt.Sprint(j.Key, ":", rand.IntN(standbyKeys)), Actor: who}
 	log.Add(e)
 	held, hold, err := c.Mutex(e.Key).Lock(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestStorm(t *testing.T) {
 	grants := map[string]int{}
 	for _, e := range events {
 		if e.Kind == history.Enter {
-			grants[e.Process+"/"+e.Who]++
+			grants[e.Process+"/"+e.Actor]++
 		}
 	}
 	if n := len(grants); n != processes*goroutines {

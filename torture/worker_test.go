@@ -178,20 +178,20 @@ func contend(j job, c *interlock.Client, log *history.FileLog) error {
 
 // once takes the lock, and writes down when.
 func once(ctx context.Context, m *interlock.Mutex, log *history.FileLog, who string) error {
-	log.Add(history.Event{Kind: history.Ask, Key: m.Key(), Who: who})
+	log.Add(history.Event{Kind: history.Ask, Key: m.Key(), Actor: who})
 	held, hold, err := m.Lock(ctx)
 	if err != nil {
-		log.Add(history.Event{Kind: history.Stop, Key: m.Key(), Who: who})
+		log.Add(history.Event{Kind: history.Stop, Key: m.Key(), Actor: who})
 		if ctx.Err() == nil {
 			return err
 		}
 		return nil //nolint:nilerr // the time is up, which is no failure
 	}
-	log.Add(history.Event{Kind: history.Enter, Key: m.Key(), Who: who, Fence: hold.Fence()})
+	log.Add(history.Event{Kind: history.Enter, Key: m.Key(), Actor: who, Fence: hold.Fence()})
 	if errors.Is(context.Cause(held), interlock.ErrLost) {
-		log.Add(history.Event{Kind: history.Lost, Key: m.Key(), Who: who})
+		log.Add(history.Event{Kind: history.Lost, Key: m.Key(), Actor: who})
 	} else {
-		log.Add(history.Event{Kind: history.Leave, Key: m.Key(), Who: who})
+		log.Add(history.Event{Kind: history.Leave, Key: m.Key(), Actor: who})
 	}
 	return hold.Unlock()
 }
@@ -218,12 +218,12 @@ func holdOn(j job, c *interlock.Client, log *history.FileLog) error {
 	defer lose()
 	for i := range max(1, j.Goroutines) {
 		who := fmt.Sprint("holder", i)
-		log.Add(history.Event{Kind: history.Ask, Key: j.Key, Who: who})
+		log.Add(history.Event{Kind: history.Ask, Key: j.Key, Actor: who})
 		ctx, hold, err := j.lock(c).Lock(context.Background())
 		if err != nil {
 			return err
 		}
-		log.Add(history.Event{Kind: history.Enter, Key: j.Key, Who: who, Fence: hold.Fence()})
+		log.Add(history.Event{Kind: history.Enter, Key: j.Key, Actor: who, Fence: hold.Fence()})
 		context.AfterFunc(ctx, lose)
 	}
 	<-lost.Done()
@@ -237,16 +237,16 @@ func serve(j job, c *interlock.Client, log *history.FileLog) error {
 	defer cancel()
 	for i := range j.Goroutines {
 		key := fmt.Sprintf("%s:%d", j.Key, i)
-		log.Add(history.Event{Kind: history.Ask, Key: key, Who: "server"})
+		log.Add(history.Event{Kind: history.Ask, Key: key, Actor: "server"})
 		_, hold, err := c.Mutex(key).Lock(context.Background())
 		if err != nil {
 			return err
 		}
-		log.Add(history.Event{Kind: history.Enter, Key: key, Who: "server", Fence: hold.Fence()})
+		log.Add(history.Event{Kind: history.Enter, Key: key, Actor: "server", Fence: hold.Fence()})
 		if i%2 == 0 { // half of the handlers finish in time
 			go func() {
 				<-stop.Done()
-				log.Add(history.Event{Kind: history.Leave, Key: key, Who: "server"})
+				log.Add(history.Event{Kind: history.Leave, Key: key, Actor: "server"})
 				_ = hold.Unlock()
 			}()
 		}

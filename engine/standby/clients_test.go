@@ -198,7 +198,7 @@ func contend(ctx context.Context, c *interlock.Client, log *history.Log, process
 		if random.IntN(2) == 0 {
 			opts = append(opts, interlock.Lease(longest))
 		}
-		e := history.Event{Kind: history.Ask, Key: key, Who: who, Process: process}
+		e := history.Event{Kind: history.Ask, Key: key, Actor: who, Process: process}
 		log.Add(e)
 		held, hold, err := c.Mutex(key, opts...).Lock(ctx)
 		if err != nil {

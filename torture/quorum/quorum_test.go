@@ -119,7 +119,7 @@ func TestQuorumOfFiveRedisLaws(t *testing.T) {
 				t.Cleanup(func() { _ = e.Close() })
 				nodes[i] = e
 			}
-			q, err := quorum.New(nodes, quorum.Durable(), quorum.Bound(2*time.Second))
+			q, err := quorum.New(nodes, quorum.Durable(), quorum.Timeout(2*time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
