@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What the arrays of acquire.lua and its like begin with.
+// The first item of an array that an acquire script returns; see acquire_common.lua.
 const (
 	codeBusy = iota
 	codeGranted
@@ -21,6 +21,10 @@ const (
 )
 
 // Acquire implements [engine.Engine].
+//
+// The first calls go to the server directly; calls that arrive while these are on
+// their way share a batch. A batch grants only free locks, so the others follow with
+// a call of their own.
 func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
 	name, err := e.checkRequest(ctx, &r)
 	if err != nil {
@@ -29,10 +33,10 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	if r.Kind == engine.Permit && r.Limit <= 0 {
 		return engine.Grant{}, fmt.Errorf("redis: %q: a semaphore with %d permits grants none: set a Limit above zero", r.Key, r.Limit)
 	}
-	late, trips := e.deadline(&r), e.mergerFor(&e.acquires, r.Kind)
-	alone := trips != nil && trips.startDirect()
-	if trips != nil && !alone && late != 0 && !r.Fenced {
-		reply, err := trips.enqueue(ctx, e.lockItem(name, &r, late))
+	deadline, m := e.deadline(r.Retry), e.mergerFor(&e.acquires, r.Kind)
+	direct := m != nil && m.startDirect()
+	if m != nil && !direct && deadline != 0 && !r.Fenced {
+		reply, err := m.enqueue(ctx, e.lockItem(name, &r, deadline))
 		if err != nil {
 			return engine.Grant{}, e.explain(ctx, name, acquireManyScript, err)
 		}
@@ -40,15 +44,15 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 			return parseGrant(name, reply)
 		}
 	}
-	reply, missing, err := e.sendAcquire(ctx, name, &r, late)
-	if alone {
-		trips.endDirect(noAnswer(ctx, err))
+	reply, missing, err := e.sendAcquire(ctx, name, &r, deadline)
+	if direct {
+		m.endDirect(noAnswer(ctx, err))
 	}
 	if err == nil && isLate(reply) {
 		reply, missing, err = e.sendAcquire(ctx, name, &r, 0)
 	}
 	if err != nil {
-		return engine.Grant{}, e.explain(ctx, name, acquireScriptOf(r.Kind), err)
+		return engine.Grant{}, e.explain(ctx, name, kinds[r.Kind].acquire, err)
 	}
 	g, err := parseGrant(name, reply)
 	if err == nil && missing > 0 {
@@ -57,18 +61,11 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return g, err
 }
 
-// acquireScriptOf returns the script that takes a lock of that kind.
-func acquireScriptOf(k engine.Kind) *Script {
-	if k == engine.Exclusive {
-		return acquireScript
-	}
-	return kinds[k].acquire
-}
-
-// late is when r comes too late, by the server's clock in µs; zero if the server
-// is to look for a tombstone.
-func (e *Engine) deadline(r *engine.Request) int64 {
-	if r.Retry || e.cluster != nil { // whose nodes have a clock each
+// deadline returns the server time in µs until which a first attempt may be granted
+// without a look at its tombstone. It is zero, so that the server looks, for a
+// repeated attempt, and in a cluster, whose nodes have different clocks.
+func (e *Engine) deadline(retry bool) int64 {
+	if retry || e.cluster != nil {
 		return 0
 	}
 	return e.clock.after(e.timeout)
@@ -76,48 +73,24 @@ func (e *Engine) deadline(r *engine.Request) int64 {
 
 func isLate(reply Reply) bool { return reply.List != nil && reply.List[0].Int == codeLate }
 
-// tryAcquire sends the request. With late zero the server looks for a tombstone.
-func (e *Engine) sendAcquire(ctx context.Context, name string, r *engine.Request, late int64) (reply Reply, missing int, err error) {
-	if r.Kind != engine.Exclusive {
-		return e.sendAcquireKind(ctx, name, r, late)
-	}
-	c := e.call(acquireScript)
-	defer c.free()
-	c.keys(name)
-	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), e.clock.text(late))
-	if r.Fenced {
-		c.keys(fenceCounter(name))
-		c.args(strconv.FormatUint(r.FenceReserve, 10), e.counterLife(r.Lease))
-	}
-	if late == 0 {
-		c.keys(tombstone(name, r.Holder, r.Attempt))
-	}
-	return e.evalTimed(ctx, c)
-}
-
-// tryAcquireAs is tryAcquire for the other kinds.
-func (e *Engine) sendAcquireKind(ctx context.Context, name string, r *engine.Request, late int64) (reply Reply, missing int, err error) {
-	k, life := kinds[r.Kind], "-"
+// sendAcquire runs the acquire script of r's kind. It also returns how many replicas
+// have not acknowledged the grant.
+func (e *Engine) sendAcquire(ctx context.Context, name string, r *engine.Request, deadline int64) (reply Reply, missing int, err error) {
+	k, counterLife := kinds[r.Kind], "-"
 	c := e.call(k.acquire)
 	defer c.free()
 	c.keys(name)
 	c.keys(k.keys(name)...)
 	if r.Fenced {
 		c.keys(fenceCounter(name))
-		life = e.counterLife(r.Lease)
+		counterLife = e.counterLife(r.Lease)
 	}
-	if late == 0 {
+	if deadline == 0 {
 		c.keys(tombstone(name, r.Holder, r.Attempt))
 	}
-	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), e.clock.text(late),
-		e.queueLease.text(min(r.QueueLease, maxQueueLease)), strconv.FormatUint(r.FenceReserve, 10), life)
+	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), e.clock.text(deadline),
+		e.queueLease.text(min(r.QueueLease, maxQueueLease)), strconv.FormatUint(r.FenceReserve, 10), counterLife)
 	e.kindArgs(c, name, r)
-	return e.evalTimed(ctx, c)
-}
-
-// ask sends a call whose answer also tells the time, and how many replicas are
-// missing that were to acknowledge it.
-func (e *Engine) evalTimed(ctx context.Context, c *Call) (reply Reply, missing int, err error) {
 	reply, missing, err = e.evalAcked(ctx, c)
 	if err != nil {
 		return reply, 0, err
@@ -130,7 +103,7 @@ func (e *Engine) evalTimed(ctx context.Context, c *Call) (reply Reply, missing i
 	return reply, missing, nil
 }
 
-// granted reads the answer of acquire.lua and its like.
+// parseGrant reads the reply of an acquire script.
 func parseGrant(name string, reply Reply) (engine.Grant, error) {
 	if reply.List == nil {
 		return engine.Grant{Fence: uint64(reply.Int), Count: 1}, nil
@@ -146,30 +119,22 @@ func parseGrant(name string, reply Reply) (engine.Grant, error) {
 		return engine.Grant{}, upgradeError(name)
 	case codeFull:
 		return engine.Grant{}, fullError(name)
+	default:
+		return engine.Grant{}, &engine.BusyError{Holder: list[2].Text, Left: left(list[1].Int), Ahead: int(list[3].Int)}
 	}
-	return engine.Grant{}, parseBusy(reply.List)
 }
 
-// busy reads a refusal. That of an exclusive lock does not tell who is ahead.
-func parseBusy(list []Item) *engine.BusyError {
-	err := &engine.BusyError{Holder: list[2].Text, Left: left(list[1].Int)}
-	if len(list) > 4 {
-		err.Ahead = int(list[3].Int)
-	}
-	return err
-}
-
-// left is a time that the server tells in ms. Below zero there is no end to it.
+// left converts a remaining time in ms. A negative one means no expiry, which is
+// zero in package engine.
 func left(ms int64) time.Duration {
 	if ms == 0 {
-		return time.Millisecond // less than one is left; zero would mean that it is not known
+		return time.Millisecond // less than 1 ms; zero would mean unknown
 	}
 	return time.Duration(max(ms, 0)) * time.Millisecond
 }
 
-// counterLife is how long a fence counter is kept: long enough for every clock
-// that could have gone backwards meanwhile to have caught up, or for ever if
-// Redisson relies on it.
+// counterLife returns the lifetime of a fence counter in ms: long enough for a clock
+// that was set back to catch up, or "0" for no expiry if Redisson relies on it.
 func (e *Engine) counterLife(lease time.Duration) string {
 	if e.redisson {
 		return "0"

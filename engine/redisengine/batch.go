@@ -9,16 +9,16 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// sharing is for calls of one sort: those about exclusive locks share trips, and
-// those about fair ones. Locks of other kinds travel alone.
+// mergers merge calls of one sort, one for exclusive and one for fair locks. Locks of
+// other kinds are not merged.
 type mergers struct{ exclusive, fair merger }
 
-func (s *mergers) open(send func(batch []*batchItem, fair bool) error) {
-	s.exclusive.exec = func(batch []*batchItem) error { return send(batch, false) }
-	s.fair.exec = func(batch []*batchItem) error { return send(batch, true) }
+func (s *mergers) open(exec func(batch []*batchItem, fair bool) error) {
+	s.exclusive.exec = func(batch []*batchItem) error { return exec(batch, false) }
+	s.fair.exec = func(batch []*batchItem) error { return exec(batch, true) }
 }
 
-// sharing returns what calls about locks of that kind share; nil if they do not.
+// mergerFor returns the merger for locks of kind k; nil if these are not merged.
 func (e *Engine) mergerFor(s *mergers, k engine.Kind) *merger {
 	switch {
 	case !e.merges():
@@ -36,32 +36,32 @@ func (s *mergers) close() {
 	s.fair.close()
 }
 
-// board makes a passenger of a request.
-func (e *Engine) lockItem(name string, r *engine.Request, late int64) *batchItem {
-	p := batchItems.Get().(*batchItem)
-	p.name, p.holder, p.attempt, p.lease, p.deadline = name, r.Holder, r.Attempt, e.lease.text(r.Lease), late
-	return p
+// lockItem returns the item of a request.
+func (e *Engine) lockItem(name string, r *engine.Request, deadline int64) *batchItem {
+	item := batchItems.Get().(*batchItem)
+	item.name, item.holder, item.attempt, item.lease, item.deadline = name, r.Holder, r.Attempt, e.lease.text(r.Lease), deadline
+	return item
 }
 
-// acquireMany takes the locks of a batch that are free. The answer of each is
-// its fence, or 0 if the lock is not free or the call came too late.
+// acquireMany acquires the free locks of a batch. The answer of each item is its
+// fence, or 0 if the lock is not free or the batch came late.
 func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	c := e.call(acquireManyScript)
 	defer c.free()
+	deadline := int64(math.MaxInt64)
+	c.args("", "1")
 	if fair {
-		c.Script = acquireFairManyScript
+		c.Args[1] = "2"
 	}
-	late := int64(math.MaxInt64)
-	c.args("")
-	for _, p := range batch {
-		late = min(late, p.deadline)
-		c.keys(p.name)
+	for _, item := range batch {
+		deadline = min(deadline, item.deadline)
+		c.keys(item.name)
 		if fair {
-			c.keys(fairQueue(p.name))
+			c.keys(fairQueue(item.name))
 		}
-		c.args(p.holder, p.attempt, p.lease)
+		c.args(item.holder, item.attempt, item.lease)
 	}
-	c.Args[0] = strconv.FormatInt(late, 10)
+	c.Args[0] = strconv.FormatInt(deadline, 10)
 	reply, err := e.client.Eval(context.Background(), c)
 	if err != nil {
 		return err
@@ -70,8 +70,8 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	if reply.List != nil {
 		fence = reply.List[0].Int
 	}
-	for _, p := range batch {
-		p.answer.Int = fence
+	for _, item := range batch {
+		item.answer.Int = fence
 	}
 	if fence > 0 {
 		e.clock.observe(fence)
@@ -79,28 +79,28 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	for i := 1; i < len(reply.List); i++ {
 		at := reply.List[i].Int
 		if at < 1 || at > int64(len(batch)) {
-			return fmt.Errorf("%s: there is no request number %d", c.Script.Name, at)
+			return fmt.Errorf("%s: the reply names request %d of %d", c.Script.Name, at, len(batch))
 		}
 		batch[at-1].answer.Int = 0
 	}
 	return nil
 }
 
-// releaseMany ends the holds of a batch that are simple. The answer of each is 1
-// and how many listeners were told, or 0 if the hold is not a simple one.
+// releaseMany ends the simple holds of a batch. The answer of each item is 1 plus the
+// number of subscribers notified, or 0 if the hold needs a call of its own.
 func (e *Engine) releaseMany(batch []*batchItem, fair bool) error {
 	c := e.call(releaseManyScript)
 	defer c.free()
+	c.args(string(e.publish), "2")
 	if fair {
-		c.Script = releaseFairManyScript
+		c.Args[1] = "3"
 	}
-	c.args(string(e.publish))
-	for _, p := range batch {
-		c.keys(p.name, lockChannel(p.name))
+	for _, item := range batch {
+		c.keys(item.name, lockChannel(item.name))
 		if fair {
-			c.keys(fairQueue(p.name))
+			c.keys(fairQueue(item.name))
 		}
-		c.args(p.holder, p.attempt)
+		c.args(item.holder, item.attempt)
 	}
 	reply, err := e.client.Eval(context.Background(), c)
 	if err != nil {
@@ -109,10 +109,10 @@ func (e *Engine) releaseMany(batch []*batchItem, fair bool) error {
 	if reply.List != nil && len(reply.List) != len(batch) {
 		return fmt.Errorf("%s: %d answers to %d requests", c.Script.Name, len(reply.List), len(batch))
 	}
-	for i, p := range batch {
-		p.answer.Int = 1
+	for i, item := range batch {
+		item.answer.Int = 1
 		if reply.List != nil {
-			p.answer.Int = reply.List[i].Int
+			item.answer.Int = reply.List[i].Int
 		}
 	}
 	return nil

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// calls are used again and again: a lock that is taken and released allocates
-// nothing but the strings that differ every time.
+// calls are reused: acquiring and releasing a lock allocates only the strings that
+// are new each time.
 var calls = sync.Pool{New: func() any { return new(Call) }}
 
 func (e *Engine) call(s *Script) *Call {
@@ -17,7 +17,8 @@ func (e *Engine) call(s *Script) *Call {
 	return c
 }
 
-// free gives c back. What it held is cleared, lest the pool keep it alive.
+// free returns c to the pool. It clears the strings, so that the pool does not keep
+// them alive.
 func (c *Call) free() {
 	clear(c.Keys)
 	clear(c.Args)
@@ -28,27 +29,32 @@ func (c *Call) free() {
 func (c *Call) keys(names ...string) { c.Keys = append(c.Keys, names...) }
 func (c *Call) args(args ...string)  { c.Args = append(c.Args, args...) }
 
-// millis writes durations as whole milliseconds, rounded up: a lease must not
-// end before its time, nor be zero. It remembers the last, since most leases of
-// a program are the same.
-type millis struct {
-	cached atomic.Pointer[renderedMillis]
-}
+// A lastText caches the text of the last value: arguments differ little from call to
+// call.
+type lastText[T comparable] struct{ last atomic.Pointer[rendered[T]] }
 
-type renderedMillis struct {
-	d    time.Duration
+type rendered[T comparable] struct {
+	of   T
 	text string
 }
 
-func (m *millis) text(d time.Duration) string {
-	if w := m.cached.Load(); w != nil && w.d == d {
-		return w.text
+func (t *lastText[T]) text(of T, render func(T) string) string {
+	if r := t.last.Load(); r != nil && r.of == of {
+		return r.text
 	}
-	w := &renderedMillis{d, strconv.FormatInt(ceil(d), 10)}
-	m.cached.Store(w)
-	return w.text
+	r := &rendered[T]{of, render(of)}
+	t.last.Store(r)
+	return r.text
 }
 
+// millis renders durations in whole milliseconds.
+type millis struct{ cached lastText[time.Duration] }
+
+func (m *millis) text(d time.Duration) string {
+	return m.cached.text(d, func(d time.Duration) string { return strconv.FormatInt(ceil(d), 10) })
+}
+
+// ceil rounds up to whole milliseconds: a lease must not end early, nor be zero.
 func ceil(d time.Duration) int64 {
 	ms := d.Milliseconds()
 	if d > time.Duration(ms)*time.Millisecond {

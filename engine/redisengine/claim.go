@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
 )
 
-// What claim.lua answers besides the states of a record, whose numbers are those
-// of package engine.
+// The states that claim.lua returns besides those of package engine, whose numbers
+// it shares.
 const (
 	codeClaimed = iota + int64(engine.Unknown) + 1
 	codeClaimAbandoned
@@ -21,29 +20,21 @@ const (
 	codeTakenOver
 )
 
-// recordItems is how many items there are to what is told about a record.
+// recordItems is the number of items that describe a record; see record_reply.lua.
 const recordItems = 6
-
-// lateClaim is when c comes too late, as [Engine.late] is for a request.
-func (e *Engine) claimDeadline(c *engine.Claim) int64 {
-	if c.Retry || e.cluster != nil { // whose nodes have a clock each
-		return 0
-	}
-	return e.clock.after(e.timeout)
-}
 
 func isLateClaim(reply Reply) bool { return len(reply.List) == 1 }
 
-// tryClaim sends a claim by itself. With late zero the server looks for a
+// sendClaim sends one claim. With a deadline of zero the server looks at the
 // tombstone.
-func (e *Engine) sendClaim(ctx context.Context, name string, c *engine.Claim, late int64) (reply Reply, missing int, err error) {
+func (e *Engine) sendClaim(ctx context.Context, name string, c *engine.Claim, deadline int64) (reply Reply, missing int, err error) {
 	call := e.call(claimScript)
 	defer call.free()
 	call.keys(e.lockEntry(name), e.resultEntry(name))
-	if late == 0 {
+	if deadline == 0 {
 		call.keys(e.claimTombstone(name, c.Attempt))
 	}
-	call.args(e.clock.text(late), entrySuffix(c), e.claimTerms(c))
+	call.args(e.clock.text(deadline), entrySuffix(c), e.claimTerms(c))
 	reply, missing, err = e.evalAcked(ctx, call)
 	if err == nil {
 		e.clock.observe(claimTime(reply))
@@ -51,7 +42,7 @@ func (e *Engine) sendClaim(ctx context.Context, name string, c *engine.Claim, la
 	return reply, missing, err
 }
 
-// claimTime is when an answer of claim.lua was given.
+// claimTime returns the server time of a reply of claim.lua, in µs.
 func claimTime(reply Reply) int64 {
 	if reply.List != nil {
 		return reply.List[0].Int
@@ -59,39 +50,22 @@ func claimTime(reply Reply) int64 {
 	return reply.Int
 }
 
-// ending is what the entry of a claim ends with: who made it, and for what. Their
-// lengths come first, so they may be anything.
+// entrySuffix returns the end of a claim's entry: its attempt and its fingerprint,
+// each after its length, since they may have any bytes.
 func entrySuffix(c *engine.Claim) string {
 	return string(appendSized(appendSized(make([]byte, 0, 128), c.Attempt), c.Fingerprint))
 }
 
-// who is an attempt as it stands in an entry.
+// entryAttempt returns an attempt as it stands in an entry.
 func entryAttempt(attempt string) string {
 	return string(appendSized(make([]byte, 0, 64), attempt))
 }
 
-// measured appends text behind its length.
+// appendSized appends a text after its length.
 func appendSized(b []byte, text string) []byte {
 	b = strconv.AppendInt(b, int64(len(text)), 10)
 	b = append(b, ':')
 	return append(b, text...)
-}
-
-// terms are texts that differ little from call to call: the last is remembered.
-type lastText[T comparable] struct{ last atomic.Pointer[rendered[T]] }
-
-type rendered[T comparable] struct {
-	of   T
-	text string
-}
-
-func (t *lastText[T]) text(of T, write func(T) string) string {
-	if w := t.last.Load(); w != nil && w.of == of {
-		return w.text
-	}
-	w := &rendered[T]{of, write(of)}
-	t.last.Store(w)
-	return w.text
 }
 
 type claimTerms struct {
@@ -99,19 +73,15 @@ type claimTerms struct {
 	take          bool
 }
 
-// claimTerms are the terms of a claim, as claim.lua reads them.
+// claimTerms renders the terms of a claim for claim.lua.
 func (e *Engine) claimTerms(c *engine.Claim) string {
 	return e.claimText.text(claimTerms{c.Lease, c.Retain, c.TakeOver}, func(t claimTerms) string {
-		take := 0
-		if t.take {
-			take = 1
-		}
-		return fmt.Sprintf("%d %d %d", ceil(t.lease), ceil(t.retain), take)
+		return fmt.Sprintf("%d %d %s", ceil(t.lease), ceil(t.retain), boolArg(t.take))
 	})
 }
 
-// claimed reads what became of a claim: the fence, which is also the time, if it
-// was simply granted, and otherwise what claim.lua says about it.
+// parseClaim reads the answer to one claim: now, which is also its fence, if it was
+// granted, and otherwise the description of its record.
 func parseClaim(name string, c *engine.Claim, now int64, about []Item) (engine.Record, error) {
 	if about == nil {
 		return engine.Record{
@@ -123,36 +93,36 @@ func parseClaim(name string, c *engine.Claim, now int64, about []Item) (engine.R
 	case codeClaimAbandoned:
 		return engine.Record{}, abandonedError(name)
 	case codeMismatch:
-		return engine.Record{}, fail(name, "it was claimed for something else", engine.ErrMismatch)
+		return engine.Record{}, fail(name, "the key was claimed with another fingerprint", engine.ErrMismatch)
 	case codeNotRecord:
 		return engine.Record{}, notRecord(name)
 	}
 	return parseRecord(c.Key, now, about), nil
 }
 
-// boardClaim makes a passenger of a claim.
-func (e *Engine) claimItem(name string, c *engine.Claim, late int64) *batchItem {
-	p := batchItems.Get().(*batchItem)
-	p.name, p.attempt, p.terms, p.deadline = name, entrySuffix(c), e.claimTerms(c), late
-	return p
+// claimItem returns the item of a claim.
+func (e *Engine) claimItem(name string, c *engine.Claim, deadline int64) *batchItem {
+	item := batchItems.Get().(*batchItem)
+	item.name, item.attempt, item.terms, item.deadline = name, entrySuffix(c), e.claimTerms(c), deadline
+	return item
 }
 
-// claimMany makes the claims of a batch. The answer of each is what [claimed]
-// reads, or nothing if the call came too late.
+// claimMany sends a batch of claims. The answer of each item is for [parseClaim], or
+// empty if the batch came late.
 func (e *Engine) claimMany(batch []*batchItem) error {
 	c := e.call(claimScript)
 	defer c.free()
-	late := int64(math.MaxInt64)
+	deadline := int64(math.MaxInt64)
 	c.args("")
-	for _, p := range batch {
-		late = min(late, p.deadline)
-		c.keys(e.lockEntry(p.name))
-		c.args(p.attempt, p.terms)
+	for _, item := range batch {
+		deadline = min(deadline, item.deadline)
+		c.keys(e.lockEntry(item.name))
+		c.args(item.attempt, item.terms)
 	}
-	for _, p := range batch {
-		c.keys(e.resultEntry(p.name))
+	for _, item := range batch {
+		c.keys(e.resultEntry(item.name))
 	}
-	c.Args[0] = e.clock.text(late)
+	c.Args[0] = e.clock.text(deadline)
 	reply, err := e.client.Eval(context.Background(), c)
 	if err != nil {
 		return err
@@ -162,13 +132,13 @@ func (e *Engine) claimMany(batch []*batchItem) error {
 	if isLateClaim(reply) {
 		return nil
 	}
-	for _, p := range batch {
-		p.answer.Int = now
+	for _, item := range batch {
+		item.answer.Int = now
 	}
 	for i := 1; i+recordItems < len(reply.List); i += 1 + recordItems {
 		at := reply.List[i].Int
 		if at < 1 || at > int64(len(batch)) {
-			return fmt.Errorf("%s: there is no claim number %d", c.Script.Name, at)
+			return fmt.Errorf("%s: the reply names claim %d of %d", c.Script.Name, at, len(batch))
 		}
 		batch[at-1].answer.List = reply.List[i+1 : i+1+recordItems]
 	}

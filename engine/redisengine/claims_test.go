@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -222,14 +221,7 @@ func TestALargeResultTravelsAlone(t *testing.T) {
 func TestClaimScript(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	var text string
-	for _, part := range []string{"record", "record_reply", "claim"} {
-		file, err := os.ReadFile("lua/" + part + ".lua")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text += string(file)
-	}
+	text := scriptText(t, "record", "record_reply", "claim")
 	const never, terms = "9000000000000000", "60000 60000 0"
 	if got := s.Must("EVAL", text, "4", "l1", "l2", "r1", "r2", "1", "1:a0:", terms, "1:b0:", terms); strings.Contains(got, "\n") || got == "" {
 		t.Errorf("too late: got %q, want the time", got)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A serverClock estimates the server's clock from its answers, so that a call
-// can say by that clock when it comes too late.
+// A serverClock estimates the server's clock from its replies, so that a call can
+// carry a deadline by that clock.
 //
-// The estimate is never ahead of the server, unless that has set its clock back
-// since its last answer: each answer is older than the moment it arrives. Being
-// behind costs a call that comes in time a second trip at worst.
+// The estimate is never ahead of the server, unless the server set its clock back
+// after its last reply: each reply is older than its arrival. An estimate that is
+// behind costs a punctual call a second round trip at worst.
 type serverClock struct {
 	start  time.Time
-	cached atomic.Pointer[renderedTime]
-	offset atomic.Int64 // the server's µs less ours; unknown before the first answer
+	offset atomic.Int64 // server's µs minus ours; unknown before the first reply
+	cached lastText[int64]
 }
 
 const unknown = math.MinInt64
@@ -26,41 +26,30 @@ func (c *serverClock) init() {
 	c.offset.Store(unknown)
 }
 
-// forget makes the estimate unknown: the next answer may be another server's.
+// forget resets the estimate, because another server may answer next.
 func (c *serverClock) forget() { c.offset.Store(unknown) }
 
-// saw notes that an answer has arrived that was given at server, in µs.
+// observe records the server's time in µs of a reply that has just arrived.
 func (c *serverClock) observe(server int64) {
 	c.offset.Store(server - c.local())
 }
 
-// in returns what the server's clock will show after d, in µs, or 0 if that is
-// not known.
+// after returns the server's time in µs after d, or 0 if it is unknown.
 func (c *serverClock) after(d time.Duration) int64 {
-	ahead := c.offset.Load()
-	if ahead == unknown {
+	offset := c.offset.Load()
+	if offset == unknown {
 		return 0
 	}
-	return (c.local() + ahead + d.Microseconds()) &^ (granularity - 1)
+	return (c.local() + offset + d.Microseconds()) &^ (granularity - 1)
 }
 
-// coarse is how many µs are not told apart, so that calls of about the same time
-// have the same text for it. Rounded down, a call is late too early at worst.
+// granularity in µs gives calls of about the same time the same deadline, so that its
+// text can be cached. Rounded down, a deadline is early at worst.
 const granularity = 1 << 10
 
-// text writes what in returned. It remembers the last.
-func (c *serverClock) text(late int64) string {
-	if w := c.cached.Load(); w != nil && w.late == late {
-		return w.text
-	}
-	w := &renderedTime{late, strconv.FormatInt(late, 10)}
-	c.cached.Store(w)
-	return w.text
-}
-
-type renderedTime struct {
-	late int64
-	text string
+// text renders what after returned.
+func (c *serverClock) text(deadline int64) string {
+	return c.cached.text(deadline, func(us int64) string { return strconv.FormatInt(us, 10) })
 }
 
 func (c *serverClock) local() int64 { return time.Since(c.start).Microseconds() }

@@ -58,12 +58,12 @@ func TestErrors(t *testing.T) {
 		want error
 		hint string
 	}{
-		{redisengine.ReplyError("LOADING Redis is loading the dataset in memory"), engine.ErrUnavailable, "reading its data"},
+		{redisengine.ReplyError("LOADING Redis is loading the dataset in memory"), engine.ErrUnavailable, "loading its data"},
 		{redisengine.ReplyError("BUSY Redis is busy running a script."), engine.ErrUnavailable, "SLOWLOG"},
 		{redisengine.ReplyError("READONLY You can't write against a read only replica."), engine.ErrUnavailable, "primary"},
 		{redisengine.ReplyError("MASTERDOWN Link with MASTER is down"), engine.ErrUnavailable, "primary"},
 		{redisengine.ReplyError("NOREPLICAS Not enough good replicas to write."), engine.ErrUnavailable, "min-replicas-to-write"},
-		{redisengine.ReplyError("TRYAGAIN Multiple keys request during rehashing of slot"), engine.ErrUnavailable, "try again"},
+		{redisengine.ReplyError("TRYAGAIN Multiple keys request during rehashing of slot"), engine.ErrUnavailable, "retry"},
 		{redisengine.ReplyError("CLUSTERDOWN Hash slot not served"), engine.ErrUnavailable, "CLUSTER INFO"},
 		{redisengine.ReplyError("MISCONF Redis is configured to save RDB snapshots"), engine.ErrUnavailable, "disk"},
 		{redisengine.ReplyError("OOM command not allowed when used memory > 'maxmemory'."), engine.ErrFull, "maxmemory"},
@@ -77,7 +77,7 @@ func TestErrors(t *testing.T) {
 		{&redisengine.NotSentError{Err: errors.New("connection refused")}, engine.ErrUnavailable, "cannot reach"},
 		{&redisengine.NotSentError{Err: engine.ErrOverloaded}, engine.ErrOverloaded, "pool"},
 		{&redisengine.NotSentError{Err: engine.ErrClosed}, engine.ErrClosed, "Close"},
-		{io.EOF, engine.ErrUnknown, "may have happened"},
+		{io.EOF, engine.ErrUnknown, "may have taken effect"},
 	} {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			t.Parallel()

@@ -11,8 +11,6 @@ import (
 
 var _ engine.Fencer = (*Engine)(nil)
 
-var raiseFenceScript = script("raise_fence")
-
 // Raise implements [engine.Fencer].
 func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) error {
 	name, err := e.checkRequest(ctx, &r)

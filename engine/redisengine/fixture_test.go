@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +22,11 @@ const (
 	java = "8743c9c0-0795-4907-87fd-6c719a6b4586:31" // as Redisson writes it
 )
 
+// patient is the timeout of engines in these tests, unless a test is about timeouts:
+// a busy machine must not fail a call. Two timeouts are less than the lease of ask, so
+// that tombstones last for a lease.
+const patient = 10 * time.Second
+
 func open(t testing.TB, s *redistest.Server, opts ...redisengine.Option) *redisengine.Engine {
 	t.Helper()
 	return openURL(t, s.URL(), opts...)
@@ -28,12 +34,29 @@ func open(t testing.TB, s *redistest.Server, opts ...redisengine.Option) *redise
 
 func openURL(t testing.TB, url string, opts ...redisengine.Option) *redisengine.Engine {
 	t.Helper()
+	if !strings.Contains(url, "timeout=") {
+		opts = append([]redisengine.Option{redisengine.Timeout(patient)}, opts...)
+	}
 	e, err := redisengine.Open(context.Background(), url, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	return e
+}
+
+// scriptText returns a script made of the files of these names.
+func scriptText(t testing.TB, parts ...string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, part := range parts {
+		file, err := os.ReadFile("lua/" + part + ".lua")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(file)
+	}
+	return text.String()
 }
 
 // ask is a request for a lock that is named after the test.

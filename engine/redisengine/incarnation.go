@@ -12,8 +12,6 @@ import (
 
 var _ engine.Incarnations = (*Engine)(nil)
 
-var incarnationScript = script("incarnation")
-
 // kept is the memory of a server that writes everything to its disk before it
 // answers. It is the same one after a restart, and reaches back for ever.
 var durable = engine.Incarnation{ID: "appendfsync always", Age: math.MaxInt64}

@@ -8,13 +8,13 @@ import (
 )
 
 var (
-	errEmpty  = errors.New("redis: the key is empty: name what is to be locked")
-	errBraces = errors.New("braces must hold a name, as in order:{42}, since they decide where Redis keeps a key")
+	errEmpty  = errors.New("redis: the key is empty: name the lock")
+	errBraces = errors.New("braces must enclose a name, as in order:{42}, because they decide the slot of a key")
 )
 
-// name returns the name of the Redis key that holds the lock. A brace that does
-// not belong to a hash tag is refused: the keys of one lock would then lie in
-// different slots of a cluster, as they do with Redisson.
+// name returns the Redis key of a lock. It refuses a brace that is not part of a hash
+// tag: the keys of the lock would be in different slots of a cluster, as they are with
+// Redisson.
 func (e *Engine) name(key string) (string, error) {
 	if key == "" {
 		return "", errEmpty
@@ -34,8 +34,8 @@ func tagged(name string) bool {
 	return found && strings.IndexByte(after, '}') > 0
 }
 
-// beside returns the name of a key that belongs to the lock and lies in its
-// slot. It is Redisson's rule: braces are added unless the name has its own.
+// relatedKey returns a key that belongs to a lock and is in the same slot. The rule is
+// Redisson's: braces are added unless the name has some.
 func relatedKey(prefix, name string) string {
 	if strings.IndexByte(name, '{') >= 0 {
 		return prefix + name
@@ -50,13 +50,15 @@ func fairQueue(name string) string       { return relatedKey("redisson_lock_queu
 func fairQueueExpiry(name string) string { return relatedKey("redisson_lock_timeout:", name) }
 func rwChannel(name string) string       { return relatedKey("redisson_rwlock:", name) }
 
-// space is what the names of the keys begin with by which single leases run.
+// leasePrefix is the prefix of the keys of single leases.
 func leasePrefix(name string) string { return relatedKey("", name) }
 
-// timeout is the key by which the lease of a reader runs, or of a writer that reads.
-func leaseKey(name, who string) string { return leasePrefix(name) + ":" + who + ":rwlock_timeout:1" }
+// leaseKey is the key of the lease of a reader, or of a writer that also reads.
+func leaseKey(name, holder string) string {
+	return leasePrefix(name) + ":" + holder + ":rwlock_timeout:1"
+}
 
-// Keys and channels of our own.
+// Interlock's own keys and channels.
 func readerQueue(name string) string   { return relatedKey("interlock_readers:", name) }
 func writerQueue(name string) string   { return relatedKey("interlock_writers:", name) }
 func queueExpiry(name string) string   { return relatedKey("interlock_places:", name) }
@@ -67,37 +69,36 @@ func revokedKey(name string) string    { return relatedKey("interlock_revoked:",
 func permitChannel(name string) string { return relatedKey("interlock_semaphore:", name) }
 func latchChannel(name string) string  { return relatedKey("interlock_latch:", name) }
 
-// noteKey is the key of a note.
 func noteKey(name string) string { return relatedKey("interlock_note:", name) }
 
-// client is the key of a client that is known, and the channel on which it hears
-// of what was taken from it.
+// clientKey is the key of a client's registration, and the channel on which the client
+// is notified of revocations.
 func clientKey(id string) string { return "interlock_client:" + id }
 
-// auxiliaryPrefixes are what the names of keys begin with that belong to a lock.
+// auxiliaryPrefixes are the prefixes of keys that are not locks themselves.
 var auxiliaryPrefixes = []string{
 	"redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:",
 	"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:", "interlock_line:", "interlock_permits:",
 	"interlock_revoked:", "interlock_abandoned:", "interlock_client:", "interlock_note:",
 }
 
-// belongs reports whether a key is no lock, but a part of one.
+// isAuxiliary reports whether a key belongs to a lock without being one.
 func isAuxiliary(name string) bool {
 	return slices.ContainsFunc(auxiliaryPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// Keys and channels of a record, which lie in one slot.
-func (e *Engine) lockEntry(name string) string      { return braced(e.locks, name) }
-func (e *Engine) resultEntry(name string) string    { return braced(e.results, name) }
-func (e *Engine) settledChannel(name string) string { return braced(e.settleChannel+":", name) }
+// Keys and channels of a record, all in one slot.
+func (e *Engine) lockEntry(name string) string     { return braced(e.locks, name) }
+func (e *Engine) resultEntry(name string) string   { return braced(e.results, name) }
+func (e *Engine) recordChannel(name string) string { return braced(e.settleChannel+":", name) }
 
 func (e *Engine) claimTombstone(name, attempt string) string {
 	return braced(e.records+"abandoned:", name) + ":" + attempt
 }
 
-// braced returns a name behind a prefix, in braces unless it has a hash tag of its
-// own. One that looks as if it were in braces already gets them as well, so that it
-// is not taken for another.
+// braced returns a name after a prefix, in braces unless the name has a hash tag. A
+// name that is in braces already gets another pair, so that it stays different from
+// the name without.
 func braced(prefix, name string) string {
 	if strings.IndexByte(name, '{') >= 0 && !inBraces(name) {
 		return prefix + name
@@ -105,7 +106,7 @@ func braced(prefix, name string) string {
 	return prefix + "{" + name + "}"
 }
 
-// unbraced undoes braced, but for the prefix.
+// unbraced reverses braced, except for the prefix.
 func unbraced(text string) string {
 	if inBraces(text) {
 		return text[1 : len(text)-1]

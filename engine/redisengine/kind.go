@@ -9,20 +9,26 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A kind is how the server keeps locks of another kind than Exclusive.
+// A kind is how the server keeps locks of one kind.
 type kind struct {
 	acquire, release *Script
 
-	// channel is where a release is made known to all.
+	// channel returns the channel on which a release is published to all waiters.
 	channel func(name string) string
 
-	// keys are those that both scripts are given besides the lock.
+	// keys returns the keys that both scripts need besides the lock.
 	keys func(name string) []string
 }
 
 var kinds = map[engine.Kind]*kind{
+	engine.Exclusive: {
+		acquire: script("acquire", "clock", "acquire_common", "exclusive"),
+		release: script("release", "release_common"),
+		channel: lockChannel,
+		keys:    func(string) []string { return nil },
+	},
 	engine.Fair: {
-		acquire: script("acquire_fair", "clock", "acquire_common", "queue"),
+		acquire: script("acquire_fair", "clock", "acquire_common", "exclusive", "queue"),
 		release: script("release_fair", "clock", "release_common", "queue"),
 		channel: lockChannel,
 		keys:    func(name string) []string { return []string{fairQueue(name), fairQueueExpiry(name), queueLease(name)} },
@@ -53,11 +59,11 @@ var kinds = map[engine.Kind]*kind{
 	},
 }
 
-// maxQueueLease is how long a place in line is kept at most. Who seems to keep one
-// for longer is taken for a client of another library with a wrong clock.
+// maxQueueLease is the longest reservation of a queue position. The scripts take a
+// longer one for that of a client of another library with a wrong clock.
 const maxQueueLease = 24 * time.Hour
 
-// kindArgs are those that only locks of r's kind have in their acquire scripts.
+// kindArgs adds the arguments that only the acquire script of r's kind has.
 func (e *Engine) kindArgs(c *Call, name string, r *engine.Request) {
 	switch r.Kind {
 	case engine.Read:
@@ -69,24 +75,25 @@ func (e *Engine) kindArgs(c *Call, name string, r *engine.Request) {
 	}
 }
 
-// unfit tells what is wrong with a request of another kind than Exclusive.
+// checkKind refuses an unknown kind, and names that the format of r's kind cannot
+// hold.
 func checkKind(r *engine.Request) error {
 	switch r.Kind {
-	case engine.Fair:
+	case engine.Exclusive, engine.Fair:
 		return nil
 	case engine.Read, engine.Write:
 		if strings.HasSuffix(r.Holder, ":write") || strings.Contains(r.Attempt, " ") {
-			return fmt.Errorf("redis: holder %q with attempt %q: a name that ends in :write, or an attempt with a space, "+
-				"has another meaning in a read/write lock: use ones like uuid:number", r.Holder, r.Attempt)
+			return fmt.Errorf("redis: holder %q with attempt %q: in a read/write lock a holder must not end in :write, "+
+				"and an attempt must not have a space: use names like uuid:number", r.Holder, r.Attempt)
 		}
 		return nil
 	case engine.Permit:
 		if strings.Contains(r.Holder, "/") {
-			return fmt.Errorf("redis: holder %q: a slash has another meaning in a permit: use one like uuid:number", r.Holder)
+			return fmt.Errorf("redis: holder %q: the holder of a permit must not have a slash: use a name like uuid:number", r.Holder)
 		}
 		return nil
 	case engine.Latch:
-		return fmt.Errorf("redis: %q: nobody holds a latch: count it down with CountDown", r.Key)
+		return fmt.Errorf("redis: %q: a latch has no holder: count it down with CountDown", r.Key)
 	}
-	return fmt.Errorf("redis: %q: there are no locks of kind %d: use one of the constants of package engine", r.Key, r.Kind)
+	return fmt.Errorf("redis: %q: kind %d does not exist: use a constant of package engine", r.Key, r.Kind)
 }

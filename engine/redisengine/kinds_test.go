@@ -24,9 +24,9 @@ func TestKindsThatComeLate(t *testing.T) {
 		given, other := as(t, k, ann, "a"), as(t, k, bob, "b")
 		given.Key, other.Key = given.Key+k.String(), other.Key+k.String()
 		abandoned(t, e, given, engine.ReleaseResult{Outcome: engine.AlreadyFree})
-		s.Step(5 * time.Second) // as if both had been on their way for so long
+		s.Step(patient + time.Second) // as if both requests had been on their way for so long
 		refused(t, e, given, engine.ErrAbandoned)
-		s.Step(5 * time.Second)
+		s.Step(patient + time.Second)
 		granted(t, e, other)
 	}
 }

@@ -7,22 +7,26 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A ledger is the engine as one that keeps what became of work. It is a type of
-// its own since claims are renewed and listed as locks are.
+// A ledger is the engine as a store of records. It is a type of its own because
+// [engine.Ledger] and [engine.Engine] both have Renew and List.
 type ledger struct{ *Engine }
 
-var _ engine.Ledger = ledger{}
+var (
+	_ engine.Ledger = ledger{}
+	_ engine.Eraser = ledger{}
+)
 
-// Claim implements [engine.Ledger].
+// Claim implements [engine.Ledger]. Concurrent claims share a batch; see
+// [Engine.Acquire].
 func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error) {
 	name, err := l.checkClaim(ctx, &c)
 	if err != nil {
 		return engine.Record{}, err
 	}
-	late := l.claimDeadline(&c)
-	alone := l.merges() && l.claims.startDirect()
-	if !alone && late != 0 && l.merges() {
-		reply, err := l.claims.enqueue(ctx, l.claimItem(name, &c, late))
+	deadline := l.deadline(c.Retry)
+	direct := l.merges() && l.claims.startDirect()
+	if !direct && deadline != 0 && l.merges() {
+		reply, err := l.claims.enqueue(ctx, l.claimItem(name, &c, deadline))
 		if err != nil {
 			return engine.Record{}, l.explain(ctx, name, claimScript, err)
 		}
@@ -30,8 +34,8 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 			return parseClaim(name, &c, reply.Int, reply.List)
 		}
 	}
-	reply, missing, err := l.sendClaim(ctx, name, &c, late)
-	if alone {
+	reply, missing, err := l.sendClaim(ctx, name, &c, deadline)
+	if direct {
 		l.claims.endDirect(noAnswer(ctx, err))
 	}
 	if err == nil && isLateClaim(reply) {
@@ -42,7 +46,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	}
 	now := claimTime(reply)
 	if reply.List != nil {
-		reply.List = reply.List[2:] // behind the time, and that it is the first
+		reply.List = reply.List[2:] // after the time, and the index of the claim
 	}
 	r, err := parseClaim(name, &c, now, reply.List)
 	if err == nil && r.Granted && missing > 0 {
@@ -51,10 +55,10 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	return r, err
 }
 
-// giveBackClaim undoes a claim that does not count. Its caller may have given up,
-// or may ask again with the same attempt; but one that took over an unknown outcome
-// must leave that behind, which only an abandoned one does.
-func (l ledger) undoClaim(ctx context.Context, c *engine.Claim, took bool) error {
+// undoClaim undoes a claim that too few replicas have acknowledged. The caller may
+// have given up, or may repeat the attempt, so the claim is settled as absent. Only
+// abandoning restores an unknown outcome that the claim took over.
+func (l ledger) undoClaim(ctx context.Context, c *engine.Claim, tookOver bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
 	defer cancel()
 	name, err := l.name(c.Key)
@@ -62,7 +66,7 @@ func (l ledger) undoClaim(ctx context.Context, c *engine.Claim, took bool) error
 		return err
 	}
 	s := engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Absent, Lease: c.Lease}
-	if took {
+	if tookOver {
 		_, err = l.disclaim(ctx, name, &s)
 	} else {
 		call := l.settleCall(name, &s)
@@ -72,7 +76,7 @@ func (l ledger) undoClaim(ctx context.Context, c *engine.Claim, took bool) error
 	return err
 }
 
-// Settle implements [engine.Ledger].
+// Settle implements [engine.Ledger]. Concurrent settlements share a batch.
 func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome, error) {
 	name, err := l.checkSettlement(ctx, &s)
 	if err != nil {
@@ -82,9 +86,9 @@ func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome
 		reply, err := l.disclaim(ctx, name, &s)
 		return l.parseOutcome(ctx, name, disclaimScript, reply, err)
 	}
-	shared := len(s.Result) <= maxSharedResult && l.merges()
-	alone := shared && l.settlements.startDirect()
-	if shared && !alone {
+	merged := len(s.Result) <= maxSharedResult && l.merges()
+	direct := merged && l.settlements.startDirect()
+	if merged && !direct {
 		reply, err := l.settlements.enqueue(ctx, l.settleItem(name, &s))
 		if err != nil {
 			return 0, l.explain(ctx, name, settleScript, err)
@@ -94,19 +98,31 @@ func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome
 		}
 	}
 	reply, missing, err := l.sendSettle(ctx, name, &s)
-	if alone {
+	if direct {
 		l.settlements.endDirect(noAnswer(ctx, err))
 	}
 	o, err := l.parseOutcome(ctx, name, settleScript, reply, err)
 	if err == nil && o == engine.Released && missing > 0 {
-		return 0, fail(name, fmt.Sprintf("%d replicas too few have acknowledged in time what became of the work: "+
-			"it is kept, but a failover may forget it", missing), engine.ErrUnknown)
+		return 0, fail(name, fmt.Sprintf("the outcome is stored, but %d replicas too few have acknowledged it in time: "+
+			"a failover may lose it", missing), engine.ErrUnknown)
 	}
 	return o, err
 }
 
 // Lookup implements [engine.Ledger].
 func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
+	return l.lookup(ctx, key, lookupScript)
+}
+
+// Erase implements [engine.Eraser].
+func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
+	r, err := l.lookup(ctx, key, eraseScript)
+	r.Result = nil
+	return r, err
+}
+
+// lookup runs lookup.lua or erase.lua, which return the same.
+func (l ledger) lookup(ctx context.Context, key string, s *Script) (engine.Record, error) {
 	if err := l.usable(ctx); err != nil {
 		return engine.Record{}, err
 	}
@@ -114,12 +130,16 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 	if err != nil {
 		return engine.Record{}, err
 	}
-	c := l.call(lookupScript)
+	c := l.call(s)
 	defer c.free()
 	c.keys(l.lockEntry(name), l.resultEntry(name))
+	if s == eraseScript {
+		c.keys(l.recordChannel(name))
+		c.args(string(l.publish))
+	}
 	reply, err := l.client.Eval(ctx, c)
 	if err != nil {
-		return engine.Record{}, l.explain(ctx, name, lookupScript, err)
+		return engine.Record{}, l.explain(ctx, name, s, err)
 	}
 	if reply.List[0].Int == codeNotRecord {
 		return engine.Record{}, notRecord(name)
@@ -131,28 +151,26 @@ func (l ledger) Lookup(ctx context.Context, key string) (engine.Record, error) {
 func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
 	name, err := l.name(key)
 	if err != nil {
-		return nil, func() {} // nobody can claim such a key
+		return nil, func() {} // such a key cannot be claimed
 	}
 	if l.cluster != nil {
-		return l.notifier.subscribe(l.settledChannel(name)) // no server knows of all who are in the lobby
+		return l.notifier.subscribe(l.recordChannel(name)) // no node knows all subscribers of the settle channel
 	}
-	return l.notifier.subscribe(l.settleChannel, l.settledChannel(name))
+	return l.notifier.subscribe(l.settleChannel, l.recordChannel(name))
 }
 
-// checkClaim tells why a claim is not to be sent, if it is not, and otherwise the
-// name of the record.
+// checkClaim refuses an invalid claim, and returns the name of its record.
 func (e *Engine) checkClaim(ctx context.Context, c *engine.Claim) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}
 	if c.Attempt == "" || c.Lease <= 0 || c.Retain < 0 {
-		return "", fmt.Errorf("redis: claim of %q lacks something: set its Key, Attempt, a Lease above zero, and a Retain not below it", c.Key)
+		return "", fmt.Errorf("redis: the claim of %q is incomplete: set Key, Attempt, a Lease above zero, and a Retain not below zero", c.Key)
 	}
 	return e.name(c.Key)
 }
 
-// checkSettlement tells why a settlement is not to be sent, if it is not, and
-// otherwise the name of the record.
+// checkSettlement refuses an invalid settlement, and returns the name of its record.
 func (e *Engine) checkSettlement(ctx context.Context, s *engine.Settlement) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
@@ -160,15 +178,15 @@ func (e *Engine) checkSettlement(ctx context.Context, s *engine.Settlement) (str
 	why := ""
 	switch {
 	case s.Attempt == "":
-		why = "has no attempt: set its Attempt"
+		why = "has no attempt: set Attempt"
 	case s.Outcome == engine.Running || s.Outcome > engine.Unknown:
-		why = "is none: set its Outcome to Done, Failed, Unknown or Absent"
+		why = "has no outcome: set Outcome to Done, Failed, Unknown or Absent"
 	case s.Outcome != engine.Absent && s.Retain <= 0:
-		why = "would be forgotten at once: set its Retain above zero"
+		why = "has no retention: set Retain above zero"
 	case s.Abandon && s.Outcome != engine.Absent:
-		why = "says what became of work that was never begun: set its Outcome to Absent"
+		why = "abandons the claim, but has an outcome: set Outcome to Absent"
 	case s.Abandon && s.Lease <= 0:
-		why = "has no lease: set its Lease above zero"
+		why = "has no lease: set Lease above zero"
 	}
 	if why != "" {
 		return "", fmt.Errorf("redis: the settlement of %q as %s %s", s.Key, s.Outcome, why)

@@ -74,14 +74,13 @@ func TestALedgerWithoutScripts(t *testing.T) {
 // be granted when they arrive.
 func lateClaims(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t)
+	s := redistest.Start(t, redistest.SteppedClock)
 	warmLedger(t, open(t, s))
-	const patience = 3 * time.Second
 	lock := func(c engine.Claim) string { return "interlock:guard:lock:{" + c.Key + "}" }
 
 	stuck := func(t *testing.T, c engine.Claim) (arrive func()) {
 		t.Helper()
-		e, p := through(t, s, redisengine.Timeout(patience))
+		e, p := through(t, s)
 		claimed(t, e, engine.Claim{Key: c.Key + " before", Attempt: "a", Lease: time.Second}) // now it knows the clock
 		arrive = p.Hold(faultnet.Requests)
 		t.Cleanup(arrive)
@@ -94,7 +93,7 @@ func lateClaims(t *testing.T) {
 		return arrive
 	}
 
-	t.Run("a claim that says it is repeated is refused by the tombstone", func(t *testing.T) {
+	t.Run("a repeated claim is refused by its tombstone", func(t *testing.T) {
 		c := claim(t, "a")
 		c.Retry = true
 		arrive := stuck(t, c)
@@ -109,10 +108,10 @@ func lateClaims(t *testing.T) {
 		}
 	})
 
-	t.Run("a claim that does not is refused by the clock once the patience is over", func(t *testing.T) {
+	t.Run("a first claim is refused by the clock after the timeout", func(t *testing.T) {
 		c := claim(t, "a")
 		arrive := stuck(t, c)
-		<-time.After(patience)
+		s.Step(patient)
 		before := scripts(t, s)
 		arrive()
 		eventually(t, "it arrives", func() bool { return scripts(t, s) > before })
@@ -121,7 +120,7 @@ func lateClaims(t *testing.T) {
 		}
 	})
 
-	t.Run("a claim that does not is granted before that, and abandoned once more", func(t *testing.T) {
+	t.Run("a first claim is granted within the timeout, and abandoned once more", func(t *testing.T) {
 		c := claim(t, "a")
 		arrive := stuck(t, c)
 		arrive()
@@ -129,7 +128,7 @@ func lateClaims(t *testing.T) {
 		settled(t, open(t, s), abandon(c), engine.Released)
 	})
 
-	t.Run("a claim that is late and was not abandoned is granted", func(t *testing.T) {
+	t.Run("a late claim that was not abandoned is granted", func(t *testing.T) {
 		s := redistest.Start(t, redistest.SteppedClock)
 		e := open(t, s)
 		warmLedger(t, e)

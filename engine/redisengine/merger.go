@@ -7,32 +7,31 @@ import (
 )
 
 const (
-	// maxDirect is how many calls may be on their way by themselves. With
-	// more callers than that, trips are shared.
+	// maxDirect is how many calls of a merger may be on their way to the server
+	// before further calls share a batch.
 	maxDirect = 2
 
-	// maxBatch is how many share a trip: a script for so many keeps other
-	// calls waiting for a tenth of a millisecond.
+	// maxBatch is the size of a batch. A script for so many locks delays other
+	// calls by about 0.1 ms.
 	maxBatch = 32
 )
 
-// A merger lets calls that are made at the same time share a trip to the
-// server. A script that does something to many locks costs the server less than
-// half of as many scripts for one.
+// A merger lets concurrent calls share a call to the server: a script for many locks
+// costs the server less than half of as many scripts for one lock each.
 //
-// Few callers do not wait for each other: the first ones go alone, and only who
-// comes while they are on their way is taken along by the next.
+// Without concurrency no call waits for another: the first ones are sent directly,
+// and calls that arrive meanwhile form the next batch.
 type merger struct {
-	exec    func([]*batchItem) error // notes the answer of each; nothing has happened if the server refuses
-	senders sync.WaitGroup           // goroutines of shared trips, one each
+	exec    func([]*batchItem) error // sets the answer of each item; on an error reply nothing has happened
+	senders sync.WaitGroup           // goroutines that send batches
 
 	mu          sync.Mutex
-	inFlight    int            // trips on their way, alone or shared
-	pending     []*batchItem   // for the next
-	freeBatches [][]*batchItem // batches that have landed, to be filled again
+	inFlight    int            // direct calls and batches
+	pending     []*batchItem   // wait for the next batch
+	freeBatches [][]*batchItem // for reuse
 }
 
-// A passenger is a call that shares a trip.
+// A batchItem is a call in a batch.
 type batchItem struct {
 	name            string // of the lock
 	holder, attempt string
@@ -40,16 +39,16 @@ type batchItem struct {
 	deadline        int64  // µs
 	terms, result   string // of a claim
 
-	answer Reply // what the script said; nothing if the call is to be made alone
+	answer Reply // empty if the call must be sent by itself
 	err    error
-	done   chan struct{} // receives when both are set
-	queued bool          // has not left yet; the merger's mutex guards it
+	done   chan struct{} // receives when answer and err are set
+	queued bool          // is in pending; guarded by the merger's mutex
 }
 
 var batchItems = sync.Pool{New: func() any { return &batchItem{done: make(chan struct{}, 1)} }}
 
-// alone reports whether the caller is to make its call by itself, and say ended
-// afterwards.
+// startDirect reports whether the caller may send its call directly. If so, it must
+// call endDirect afterwards.
 func (m *merger) startDirect() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +59,7 @@ func (m *merger) startDirect() bool {
 	return true
 }
 
-// ended notes that a trip is over. The next one takes along who waits.
+// endDirect ends a direct call and sends the pending ones.
 func (m *merger) endDirect(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,8 +67,8 @@ func (m *merger) endDirect(err error) {
 	m.flush(m.nextBatch())
 }
 
-// depart begins a shared trip. Its goroutine ends when nobody waits; close waits
-// for it.
+// flush sends a batch. The goroutine ends when there are no pending calls; close
+// waits for it.
 func (m *merger) flush(batch []*batchItem) {
 	if batch != nil {
 		m.senders.Add(1)
@@ -77,38 +76,38 @@ func (m *merger) flush(batch []*batchItem) {
 	}
 }
 
-// share makes the call together with others, and returns what the script said.
-func (m *merger) enqueue(ctx context.Context, p *batchItem) (Reply, error) {
+// enqueue adds the call to the next batch and waits for its answer.
+func (m *merger) enqueue(ctx context.Context, item *batchItem) (Reply, error) {
 	m.mu.Lock()
-	m.pending, p.queued = append(m.pending, p), true
-	if m.inFlight < maxDirect { // those on their way have ended meanwhile
+	m.pending, item.queued = append(m.pending, item), true
+	if m.inFlight < maxDirect { // a call has ended since startDirect
 		m.inFlight++
 		m.flush(m.nextBatch())
 	}
 	m.mu.Unlock()
 	select {
-	case <-p.done:
+	case <-item.done:
 	case <-ctx.Done():
-		if m.cancel(p) {
+		if m.cancel(item) {
 			return Reply{}, &NotSentError{Err: ctx.Err()}
 		}
-		return Reply{}, ctx.Err() // p is lost to the pool: its answer is still to come
+		return Reply{}, ctx.Err() // the item is still in use, so it does not return to the pool
 	}
-	answer, err := p.answer, p.err
-	*p = batchItem{done: p.done}
-	batchItems.Put(p)
+	answer, err := item.answer, item.err
+	*item = batchItem{done: item.done}
+	batchItems.Put(item)
 	return answer, err
 }
 
-// leave takes back a call that was not sent yet. It reports whether it was not.
-func (m *merger) cancel(p *batchItem) bool {
+// cancel removes a pending call. It reports false if the call was sent.
+func (m *merger) cancel(item *batchItem) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !p.queued {
+	if !item.queued {
 		return false
 	}
-	for i, w := range m.pending {
-		if w == p {
+	for i, p := range m.pending {
+		if p == item {
 			m.pending = append(m.pending[:i], m.pending[i+1:]...)
 			break
 		}
@@ -116,7 +115,8 @@ func (m *merger) cancel(p *batchItem) bool {
 	return true
 }
 
-// next returns who goes on the next trip. Without anybody there is none.
+// nextBatch takes the next batch from the pending calls. It returns nil, and frees
+// the caller's slot, if there are none.
 func (m *merger) nextBatch() []*batchItem {
 	n := min(len(m.pending), maxBatch)
 	if n == 0 {
@@ -129,26 +129,21 @@ func (m *merger) nextBatch() []*batchItem {
 	}
 	batch = append(batch, m.pending[:n]...)
 	m.pending = append(m.pending[:0], m.pending[n:]...)
-	for _, p := range batch {
-		p.queued = false
+	for _, item := range batch {
+		item.queued = false
 	}
 	return batch
 }
 
-// fly makes one shared trip after the other until nobody waits.
+// sendBatches sends one batch after the other until there are no pending calls.
 func (m *merger) sendBatches(batch []*batchItem) {
 	defer m.senders.Done()
 	for batch != nil {
 		err := m.exec(batch)
-		for _, p := range batch {
-			if err != nil {
-				// What the server has against one of them is no news for the
-				// others: each asks for itself.
-				p.answer, p.err = Reply{}, noAnswer(context.Background(), err)
-			}
-			p.done <- struct{}{}
+		for _, item := range batch {
+			item.deliver(err)
 		}
-		clear(batch) // they are others' by now
+		clear(batch) // the items may be in the pool again
 		m.mu.Lock()
 		m.freeBatches = append(m.freeBatches, batch[:0])
 		m.failPending(err)
@@ -157,31 +152,40 @@ func (m *merger) sendBatches(batch []*batchItem) {
 	}
 }
 
-// strand turns away who waits if the server did not answer the trip before: one
-// silence is enough to wait for.
+// deliver wakes the caller. An error reply may be about another item of the batch, so
+// it leaves the answer empty, and each caller sends its call by itself.
+func (item *batchItem) deliver(err error) {
+	if err != nil {
+		item.answer, item.err = Reply{}, noAnswer(context.Background(), err)
+	}
+	item.done <- struct{}{}
+}
+
+// failPending fails the pending calls if the server did not answer the one before:
+// they must not wait for one timeout after the other.
 func (m *merger) failPending(err error) {
 	if noAnswer(context.Background(), err) == nil {
 		return
 	}
-	for _, p := range m.pending {
-		p.answer, p.err, p.queued = Reply{}, &NotSentError{Err: err}, false
-		p.done <- struct{}{}
+	for _, item := range m.pending {
+		item.answer, item.err, item.queued = Reply{}, &NotSentError{Err: err}, false
+		item.done <- struct{}{}
 	}
 	m.pending = m.pending[:0]
 }
 
-// silence returns err if it means that the server does not answer, which is news
-// for others, too. That a caller has given up is not.
+// noAnswer returns err if it means that the server does not answer, which concerns
+// other calls, too. The end of the caller's context does not.
 func noAnswer(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	var reply ReplyError // declared here, since it costs an allocation
+	var reply ReplyError // declared after the fast path, since it escapes to the heap
 	if errors.As(err, &reply) {
 		return nil
 	}
 	return err
 }
 
-// close waits for the trips on their way.
+// close waits until all batches are delivered.
 func (m *merger) close() { m.senders.Wait() }

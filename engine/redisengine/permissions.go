@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// probeScript tries what the other scripts use.
-var probeScript = script("probe")
-
 // askPermissions finds out which of the commands that locks need our user may not
 // use. Whether it may use the keys and channels of a lock shows with the lock.
 func (c *nodeProbe) readPermissions(ctx context.Context) {

@@ -2,17 +2,17 @@
 //
 //	e, err := redisengine.Open(ctx, "redis://localhost:6379")
 //
-// Locks are kept as Redisson keeps them, so programs in Java and in Go exclude
-// and wake each other on locks of the same name; docs/redis.md has the format,
-// docs/interop.md what was tried.
+// Locks have Redisson's format, so Java and Go programs exclude and wake each other
+// on locks of the same name. docs/redis.md describes the format, docs/interop.md the
+// tests against Redisson.
 //
 // # What is not promised
 //
-// A lock is as lasting as what Redis keeps: a server that forgets its data, or a
-// failover to a replica that had not yet heard of a lock, frees it. Leases run by
-// the server's wall clock, and plain fences are its time in microseconds: if that
-// clock is set back, leases last longer and plain fences may repeat themselves.
-// Those of requests with Fenced go through a counter and rise all the same.
+// A lock is as durable as the server's data. A server that loses its data, or a
+// failover to a replica that has not received the lock, frees it. Leases follow the
+// server's wall clock, and plain fences are its time in microseconds: if the clock is
+// set back, leases last longer and plain fences may repeat. Fences of requests with
+// Fenced come from a counter and always rise.
 package redisengine
 
 import (
@@ -34,14 +34,14 @@ var (
 	_ engine.Inspector = (*Engine)(nil)
 )
 
-// An Engine grants locks that a Redis server keeps. Use [Open], [New] or [On].
+// An Engine grants locks that Redis servers store. Use [Open], [New] or [On].
 type Engine struct {
 	client        Client
 	prefix        string
 	records       string
-	locks         string // what the names of lock entries begin with
-	results       string // and of result entries
-	settleChannel string // the channel of who listens for settlements
+	locks         string // prefix of lock entries
+	results       string // prefix of result entries
+	settleChannel string // every subscriber to settlements listens here, too
 	timeout       time.Duration
 	publish       PublishMode
 	redisson      bool
@@ -50,8 +50,8 @@ type Engine struct {
 	acks       Acks
 	ackTimeout time.Duration
 	replicas   replicaCounts
-	cluster    Cluster  // the client, if it is one of many servers; otherwise nil
-	address    *address // what Open was given; otherwise nil
+	cluster    Cluster  // the client if it is one of a cluster, otherwise nil
+	address    *address // the URL that Open parsed, otherwise nil
 
 	clock      serverClock
 	lease      millis
@@ -66,17 +66,16 @@ type Engine struct {
 	settlements merger
 
 	notifier *notifier
-	dialed   atomic.Uint64 // connections
+	dialed   atomic.Uint64 // number of connections
 	closed   atomic.Bool
 }
 
-// New returns an engine on a client of the caller's, who closes it after the
-// engine. The client's ConnWriteTimeout and Dialer.KeepAlive bound how long a
-// call takes without a server that answers: the first and twice the second. Its
-// timeout is to be given with [Timeout] if it is not 2 s.
+// New returns an engine on a client that the caller closes after the engine. A call
+// without an answer takes up to the client's ConnWriteTimeout plus twice its
+// Dialer.KeepAlive. Set [Timeout] if the client's timeout is not 2s.
 //
-// With a client for a cluster, New asks a server for its version, unless it is
-// told how to [Publish]. One that does not answer is taken for Redis 7 or later.
+// On a cluster client, New asks a server for its version, unless [Publish] is given.
+// A server that does not answer counts as Redis 7 or later.
 func New(client rueidis.Client, opts ...Option) *Engine {
 	alone := rueidisClient{client: client}
 	if client.Mode() == rueidis.ClientModeCluster {
@@ -85,8 +84,8 @@ func New(client rueidis.Client, opts ...Option) *Engine {
 	return On(&alone, opts...)
 }
 
-// On returns an engine on another Redis library; package goredis has one. The
-// engine closes c.
+// On returns an engine on another Redis library, such as package goredis. The engine
+// closes c.
 func On(c Client, opts ...Option) *Engine {
 	e := newEngine(opts...)
 	e.cluster, _ = c.(Cluster)
@@ -96,8 +95,7 @@ func On(c Client, opts ...Option) *Engine {
 	return e
 }
 
-// publishing returns the command by which a release is made known, if that is
-// left to us.
+// publishMode resolves Auto: Sharded on a cluster that supports it, otherwise Plain.
 func (e *Engine) publishMode(ctx context.Context) PublishMode {
 	switch {
 	case e.publish != Auto:
@@ -139,12 +137,12 @@ func (e *Engine) use(c Client, m PublishMode) {
 	e.notifier = newNotifier(c, m)
 }
 
-// together reports whether calls about several keys may share a trip: not if the
-// keys lie on several servers, nor if each waits for replicas.
+// merges reports whether concurrent calls share a batch: not if their keys are on
+// several servers, and not if each call waits for replicas.
 func (e *Engine) merges() bool { return e.cluster == nil && e.acks == NoAcks }
 
-// Close ends the connections that the engine has opened and waits for them.
-// Calls after it fail with [engine.ErrClosed].
+// Close closes the connections that the engine has opened, and waits for them. Later
+// calls fail with [engine.ErrClosed].
 func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
 		return nil
@@ -165,7 +163,7 @@ func (e *Engine) Capabilities() engine.Capabilities {
 		Notifier: e, Latcher: e, Inspector: e, Ledger: ledger{e}, Eraser: ledger{e}, Fencer: e, Incarnations: e, Notes: e, LateGrant: e.timeout,
 	}
 	if e.cluster != nil {
-		// Each node has a memory of its own, and none speaks for all.
+		// Each node has its own clock and incarnation.
 		c.LateGrant, c.Shard, c.Incarnations = 0, e.shard, nil
 	}
 	if e.discover() != nil {
@@ -178,11 +176,12 @@ func (e *Engine) Capabilities() engine.Capabilities {
 func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	name, err := e.name(r.Key)
 	if err != nil {
-		return nil, func() {} // nobody can hold such a lock
+		return nil, func() {} // such a lock cannot be held
 	}
 	switch r.Kind {
 	case engine.Fair:
-		// An exclusive holder knows nothing of who stands in line.
+		// A holder of the same key as an exclusive lock does not know the queue, and
+		// publishes on the common channel.
 		return e.notifier.subscribe(lockChannel(name)+":"+r.Holder, lockChannel(name))
 	case engine.Read:
 		return e.notifier.subscribe(rwChannel(name))
@@ -196,10 +195,10 @@ func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	return e.notifier.subscribe(lockChannel(name))
 }
 
-// permit is what a permit is called on the server.
+// permitName returns the name of a permit on the server.
 func permitName(r *engine.Request) string { return r.Holder + "/" + r.Attempt }
 
-// usable tells why nothing is to be sent, if so.
+// usable returns an error if ctx is done or the engine is closed.
 func (e *Engine) usable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -210,8 +209,7 @@ func (e *Engine) usable(ctx context.Context) error {
 	return nil
 }
 
-// admit tells why a request is not to be sent, if it is not, and otherwise the
-// name of the lock's key.
+// checkRequest refuses an invalid request, and returns the name of the lock's key.
 func (e *Engine) checkRequest(ctx context.Context, r *engine.Request) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
@@ -220,12 +218,10 @@ func (e *Engine) checkRequest(ctx context.Context, r *engine.Request) (string, e
 		return "", incompleteError(r)
 	}
 	if r.Holder == "mode" || strings.HasPrefix(r.Holder, "fence:") {
-		return "", fmt.Errorf("redis: holder %q: the name has another meaning in a lock: use one like uuid:number", r.Holder)
+		return "", fmt.Errorf("redis: holder %q: the name is reserved in the format of locks: use a name like uuid:number", r.Holder)
 	}
-	if r.Kind != engine.Exclusive {
-		if err := checkKind(r); err != nil {
-			return "", err
-		}
+	if err := checkKind(r); err != nil {
+		return "", err
 	}
 	return e.name(r.Key)
 }

@@ -1,40 +1,32 @@
 package redisengine
 
 import (
-	"crypto/sha1" // it is how Redis names scripts
+	"crypto/sha1" // Redis identifies scripts by it
 	"embed"
 	"encoding/hex"
 	"strings"
 )
 
-// A Script is a Lua program that the engine runs on the server. Each is a file
-// in lua/, which tells what it does.
+// A Script is a Lua program that the engine runs on the server. The files in lua/
+// say what each script does.
 type Script struct {
-	Name string // the file's, without .lua
+	Name string // of the file, without .lua
 	Text string
-	SHA  string // by which the server knows it
+	SHA  string // identifies the script on the server
 }
 
 //go:embed lua/*.lua
 var files embed.FS
 
-// Exclusive locks, which have scripts of their own: those must be fast.
+// Locks of one kind have their scripts in kinds. Batches of exclusive and fair
+// locks have these.
 var (
-	acquireScript     = script("acquire")
 	acquireManyScript = script("acquire_many")
-	releaseScript     = script("release")
 	releaseManyScript = script("release_many")
-	abandonScript     = script("abandon")
 )
 
-// Fair locks that nobody waits for share trips, too.
-var (
-	acquireFairManyScript = script("acquire_fair_many")
-	releaseFairManyScript = script("release_fair_many")
-)
-
-// Work that happens once. Claims and settlements made at once share a trip, so
-// these take many.
+// Scripts of records. Concurrent claims and settlements share a call, so claim and
+// settle take many.
 var (
 	claimScript       = script("claim", "record", "record_reply")
 	settleScript      = script("settle", "record")
@@ -56,17 +48,21 @@ var (
 	membersScript      = script("members")
 	readNoteScript     = script("read_note")
 	writeNoteScript    = script("write_note")
+	raiseFenceScript   = script("raise_fence")
+	incarnationScript  = script("incarnation")
+	probeScript        = script("probe")
 	replicasScript     = script("replicas")
 	infoScript         = script("info")
 )
 
-// script returns the script of that name, behind what it shares with others.
+// script returns the script of that name, preceded by the files that it shares with
+// other scripts.
 func script(name string, shared ...string) *Script {
 	var text strings.Builder
 	for _, part := range append(shared, name) {
 		file, err := files.ReadFile("lua/" + part + ".lua")
 		if err != nil {
-			panic(err) // it is not in the program
+			panic(err) // the file was not embedded
 		}
 		text.Write(file)
 	}

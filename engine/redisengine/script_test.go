@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -42,11 +41,7 @@ func TestAcquireScript(t *testing.T) {
 
 	t.Run("a call that comes too late is told so and changes nothing", func(t *testing.T) {
 		t.Parallel()
-		text, err := os.ReadFile("lua/acquire.lua")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := s.Must("EVAL", string(text), "1", key(t), ann, "a", "30000", "1")
+		got := s.Must("EVAL", scriptText(t, "clock", "acquire_common", "exclusive", "acquire"), "1", key(t), ann, "a", "30000", "1", "0", "0", "-")
 		if code, now := got[:2], got[2:]; code != "2\n" || len(now) != 16 {
 			t.Errorf("got %q, want 2 and the time", got)
 		}
@@ -328,7 +323,7 @@ func TestAbandonScript(t *testing.T) {
 		t.Parallel()
 		r := lasting(ask(t, ann, "a"), time.Second)
 		abandoned(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
-		left(t, s, "interlock_abandoned:{"+r.Key+"}:"+ann+":a", 4*time.Second)
+		left(t, s, "interlock_abandoned:{"+r.Key+"}:"+ann+":a", 2*patient)
 	})
 
 	t.Run("abandoning one of two holds leaves the other", func(t *testing.T) {

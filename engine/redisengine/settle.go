@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// maxSharedResult is how large a result may be to share a trip, in bytes: others would
-// wait for it.
+// maxSharedResult is the largest result in a batch, in bytes: a larger one would delay
+// the other settlements.
 const maxSharedResult = 4 << 10
 
-// outcomes are the states as settle.lua knows them.
+// outcomeLetters are the outcomes in the terms that settle.lua reads.
 var outcomeLetters = [...]string{engine.Absent: "-", engine.Done: "d", engine.Failed: "f", engine.Unknown: "u"}
 
-// trySettle sends a settlement by itself.
+// sendSettle sends one settlement.
 func (e *Engine) sendSettle(ctx context.Context, name string, s *engine.Settlement) (reply Reply, missing int, err error) {
 	c := e.settleCall(name, s)
 	defer c.free()
@@ -35,12 +35,13 @@ func (e *Engine) settleCall(name string, s *engine.Settlement) *Call {
 func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement) (Reply, error) {
 	c := e.call(disclaimScript)
 	defer c.free()
-	c.keys(e.lockEntry(name), e.resultEntry(name), e.settledChannel(name), e.claimTombstone(name, s.Attempt))
+	c.keys(e.lockEntry(name), e.resultEntry(name), e.recordChannel(name), e.claimTombstone(name, s.Attempt))
 	c.args(entryAttempt(s.Attempt), string(e.publish), e.tombstoneLife(s.Lease))
 	return e.client.Eval(ctx, c)
 }
 
-// lobbyArgs tells settle.lua how to let others know.
+// settleArgs adds the arguments with which settle.lua publishes. In a cluster no node
+// knows the subscribers of the others.
 func (e *Engine) settleArgs(c *Call) {
 	ask := "NUMSUB"
 	switch {
@@ -58,7 +59,7 @@ type settlementTerms struct {
 	fromStart bool
 }
 
-// settlementTerms are the terms of a settlement, as settle.lua reads them.
+// settlementTerms renders the terms of a settlement for settle.lua.
 func (e *Engine) settlementTerms(s *engine.Settlement) string {
 	return e.settleText.text(settlementTerms{s.Outcome, s.Retain, s.FromStart}, func(t settlementTerms) string {
 		from := ""
@@ -69,7 +70,7 @@ func (e *Engine) settlementTerms(s *engine.Settlement) string {
 	})
 }
 
-// payload is the result that is kept.
+// payload returns the result that is stored.
 func payload(s *engine.Settlement) string {
 	if s.Outcome == engine.Done || s.Outcome == engine.Failed {
 		return string(s.Result)
@@ -77,7 +78,7 @@ func payload(s *engine.Settlement) string {
 	return ""
 }
 
-// outcome reads what settle.lua, or its like, answers about one claim.
+// parseOutcome reads the reply of settle.lua or disclaim.lua about one claim.
 func (e *Engine) parseOutcome(ctx context.Context, name string, s *Script, reply Reply, err error) (engine.Outcome, error) {
 	if err != nil {
 		return 0, e.explain(ctx, name, s, err)
@@ -92,25 +93,25 @@ func (e *Engine) parseOutcome(ctx context.Context, name string, s *Script, reply
 	return 0, notRecord(name)
 }
 
-// boardSettlement makes a passenger of a settlement.
+// settleItem returns the item of a settlement.
 func (e *Engine) settleItem(name string, s *engine.Settlement) *batchItem {
-	p := batchItems.Get().(*batchItem)
-	p.name, p.attempt, p.terms, p.result = name, entryAttempt(s.Attempt), e.settlementTerms(s), payload(s)
-	return p
+	item := batchItems.Get().(*batchItem)
+	item.name, item.attempt, item.terms, item.result = name, entryAttempt(s.Attempt), e.settlementTerms(s), payload(s)
+	return item
 }
 
-// settleMany makes the settlements of a batch. The answer of each is what
-// [Engine.outcome] reads, or that it is to be asked for alone.
+// settleMany sends a batch of settlements. The answer of each item is for
+// [Engine.parseOutcome], or 0 if it needs a call of its own.
 func (e *Engine) settleMany(batch []*batchItem) error {
 	c := e.call(settleScript)
 	defer c.free()
 	e.settleArgs(c)
-	for _, p := range batch {
-		c.keys(e.lockEntry(p.name))
-		c.args(p.attempt, p.terms, p.result)
+	for _, item := range batch {
+		c.keys(e.lockEntry(item.name))
+		c.args(item.attempt, item.terms, item.result)
 	}
-	for _, p := range batch {
-		c.keys(e.resultEntry(p.name))
+	for _, item := range batch {
+		c.keys(e.resultEntry(item.name))
 	}
 	reply, err := e.client.Eval(context.Background(), c)
 	if err != nil {
@@ -119,10 +120,10 @@ func (e *Engine) settleMany(batch []*batchItem) error {
 	if reply.List != nil && len(reply.List) != len(batch) {
 		return fmt.Errorf("%s: %d answers to %d settlements", c.Script.Name, len(reply.List), len(batch))
 	}
-	for i, p := range batch {
-		p.answer = reply
+	for i, item := range batch {
+		item.answer = reply
 		if reply.List != nil {
-			p.answer = Reply{Int: reply.List[i].Int}
+			item.answer = Reply{Int: reply.List[i].Int}
 		}
 	}
 	return nil

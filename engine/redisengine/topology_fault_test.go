@@ -90,7 +90,7 @@ func TestAShardThatIsDownLeavesTheOthersTheirSubscriber(t *testing.T) {
 	told(t, back) // it is listened to again
 }
 
-// Where slots are is asked of all who may know: one that hangs holds up nobody.
+// All nodes are asked for the slots, so a node that hangs delays no grant elsewhere.
 func TestNodesThatHangHoldUpNoGrantElsewhere(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, "--cluster-node-timeout", "60000")
@@ -105,7 +105,7 @@ func TestNodesThatHangHoldUpNoGrantElsewhere(t *testing.T) {
 		r, began := ask(t, ann, "a"), time.Now()
 		r.Key = fmt.Sprintf("{%s}:%d", tag, i)
 		granted(t, e, r)
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > patient/2 { // a node that hangs costs a timeout
 			t.Fatalf("a grant took %v", took)
 		}
 	}

@@ -29,7 +29,7 @@ func TestLawsBehindSentinels(t *testing.T) {
 // clock.
 func lawsOn(t *testing.T, name, url, clocked string, step func(time.Duration)) {
 	apart := func(t testing.TB, url string) *redisengine.Engine {
-		return openURL(t, url, redisengine.Timeout(timeout), redisengine.Prefix(prefix(t)), redisengine.Records(prefix(t)))
+		return openURL(t, url, redisengine.Timeout(timeout(t)), redisengine.Prefix(prefix(t)), redisengine.Records(prefix(t)))
 	}
 	enginetest.Run(t, enginetest.Harness{
 		Name:    name + " " + redistest.Version(t) + " (rueidis)",

@@ -161,23 +161,21 @@ func TestFaults(t *testing.T) {
 
 	t.Run("a server that has stopped holds up a call for the timeout, or as long as its context", func(t *testing.T) {
 		t.Parallel()
-		const timeout = 1500 * time.Millisecond
+		const timeout = time.Second // far below the client's own
 		s := redistest.Start(t)
-		e, _ := open(t, &redis.Options{Addr: s.Addr(), ReadTimeout: 6 * time.Second}, redisengine.Timeout(timeout))
+		e, _ := open(t, &redis.Options{Addr: s.Addr(), ReadTimeout: time.Minute}, redisengine.Timeout(timeout))
 		r := ask(t, "a")
 		granted(t, e, r)
 		s.Stop()
 		began := time.Now()
 		_, err := e.Acquire(context.Background(), r)
-		if d := time.Since(began); !errors.Is(err, engine.ErrUnknown) || errors.Is(err, context.DeadlineExceeded) || d > timeout+2*time.Second {
+		if d := time.Since(began); !errors.Is(err, engine.ErrUnknown) || errors.Is(err, context.DeadlineExceeded) || d > 20*timeout {
 			t.Errorf("%v after %v", err, d)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(100*time.Millisecond, cancel)
-		began = time.Now()
-		_, err = e.Acquire(ctx, r)
-		if d := time.Since(began); !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, context.Canceled) || d > 1300*time.Millisecond {
-			t.Errorf("%v after %v", err, d)
+		if _, err = e.Acquire(ctx, r); !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
 		}
 		s.Cont()
 		if err := e.Renew(context.Background(), []engine.Request{r})[0]; err != nil {

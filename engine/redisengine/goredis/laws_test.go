@@ -3,6 +3,7 @@ package goredis_test
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestMain lets more tests run at a time than there are cores: most of what they
-// do is to wait for a lease to run out.
+// TestMain runs more tests in parallel than there are cores: most of them wait for a
+// lease to expire.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -25,9 +26,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lease is that of the locks in the laws. A tombstone lasts for two timeouts, so
-// it must be forgotten within two leases for the law that says so.
-const lease, timeout = 1500 * time.Millisecond, 1400 * time.Millisecond
+// patient is the timeout of engines and clients in these tests, unless a test is about
+// timeouts: a busy machine must not fail a call.
+const patient = 10 * time.Second
+
+// lease is that of the locks in the laws.
+const lease = 1500 * time.Millisecond
+
+// timeout returns the timeout of the engine for a law. It is long, so that a busy
+// machine does not fail a call. A tombstone lasts for two timeouts, so the laws about
+// its expiry need a short one.
+func timeout(t testing.TB) time.Duration {
+	if strings.Contains(t.Name(), "tombstone") {
+		return 1400 * time.Millisecond
+	}
+	return patient
+}
 
 func TestLaws(t *testing.T) {
 	t.Parallel()
@@ -36,13 +50,13 @@ func TestLaws(t *testing.T) {
 		Lease: lease,
 		Open: func(t testing.TB) engine.Engine {
 			s := redistest.Start(t, redistest.SteppedClock)
-			e, _ := open(t, &redis.Options{Addr: s.Addr()}, redisengine.Timeout(timeout))
+			e, _ := open(t, &redis.Options{Addr: s.Addr()}, redisengine.Timeout(timeout(t)))
 			return clocked{e, s}
 		},
 	})
 }
 
-// T7: whatever is true of one server is true of a cluster, and behind sentinels.
+// T7: the laws hold on a cluster and behind sentinels.
 func TestLawsOnTopologies(t *testing.T) {
 	t.Parallel()
 	c, s := redistest.StartCluster(t), redistest.StartSentinel(t)
@@ -53,7 +67,7 @@ func TestLawsOnTopologies(t *testing.T) {
 			Open: func(t testing.TB) engine.Engine {
 				prefix := t.Name() + time.Now().Format("150405.000000000") + ":"
 				client := client()
-				e := goredis.New(client, redisengine.Timeout(timeout), redisengine.Prefix(prefix), redisengine.Records(prefix))
+				e := goredis.New(client, redisengine.Timeout(timeout(t)), redisengine.Prefix(prefix), redisengine.Records(prefix))
 				t.Cleanup(func() {
 					_ = e.Close()
 					_ = client.Close()
@@ -63,10 +77,10 @@ func TestLawsOnTopologies(t *testing.T) {
 		})
 	}
 	run("Redis Cluster", func() redis.UniversalClient {
-		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), DialTimeout: patient, ReadTimeout: patient})
 	})
 	run("Redis Sentinel", func() redis.UniversalClient {
-		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs()})
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs(), DialTimeout: patient, ReadTimeout: patient})
 	})
 }
 
@@ -80,8 +94,11 @@ func (c clocked) Step(d time.Duration) { c.server.Step(d) }
 
 func open(t testing.TB, o *redis.Options, opts ...redisengine.Option) (*redisengine.Engine, *redis.Client) {
 	t.Helper()
+	if o.ReadTimeout == 0 {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = patient, patient, patient
+	}
 	client := redis.NewClient(o)
-	e := goredis.New(client, opts...)
+	e := goredis.New(client, append([]redisengine.Option{redisengine.Timeout(patient)}, opts...)...)
 	t.Cleanup(func() {
 		_ = e.Close()
 		_ = client.Close()

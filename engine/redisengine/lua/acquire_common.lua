@@ -1,47 +1,48 @@
--- What an attempt to take a lock begins with. It stands before the scripts that
--- take locks of other kinds than the exclusive one.
+-- Shared by the scripts that acquire a lock; comes after clock.lua. It refuses
+-- late and abandoned attempts, and makes fences.
 --
--- KEYS  1  the lock; the kind's own follow it
---       #  the fence counter, only if the fence goes through one; and last
---          the attempt's tombstone, only if ARGV[4] is 0
+-- KEYS  1  the lock; the keys of its kind follow
+--       #  the fence counter, only for a fenced lock; and last the attempt's
+--          tombstone, only if ARGV[4] is 0
 -- ARGV  1  holder          2  attempt
---       3  lease, ms       4  µs of this server's clock after which the call
---                             comes too late; 0 if the tombstone is to tell
---       5  place, ms; 0 if who asks does not stand in line
---       6  room            7  the counter's life in ms, 0 for ever; - without one
---       8  … the kind's own
+--       3  lease, ms       4  deadline in µs of the server's clock, after which
+--                             the call is late; 0 to look at the tombstone
+--       5  queue lease, ms; 0 if the caller does not queue
+--       6  fence reserve   7  lifetime of the counter in ms, 0 for no expiry;
+--                             - for a lock without a counter
+--       8  … the arguments of the kind
 --
--- Such a script returns, with times in µs of this server's clock:
+-- Returns of such a script, with times in µs of the server's clock:
 --   fence                         granted; the fence is also the time
---   {0, ms, holder, ahead, now}   busy; what is left of the holder's lease, or
---                                 of the place of who comes first
---   {1, fence, count, now}        granted; entered before, or ahead of the clock
---   {2, now}                      too late: ask again with the tombstone
+--   {0, ms, holder, ahead, now}   busy; ms left of the holder's lease, or of the
+--                                 reservation of the first waiter
+--   {1, fence, count, now}        granted; re-entered, or ahead of the clock
+--   {2, now}                      late: send again and look at the tombstone
 --   {3, now}                      abandoned
---   {4, now}                      the key holds another kind of lock, or none
---   {5, now}                      who reads asks to write
---   {6, now}                      nobody else may read
+--   {4, now}                      the key is another kind of lock, or no lock
+--   {5, now}                      a reader asks to write
+--   {6, now}                      too many readers
 
 local lock, holder, attempt = KEYS[1], ARGV[1], ARGV[2]
-local lease, late, place = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local counter = ARGV[7] ~= '-' and KEYS[late == 0 and #KEYS - 1 or #KEYS]
+local lease, deadline, queue_lease = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local counter = ARGV[7] ~= '-' and KEYS[deadline == 0 and #KEYS - 1 or #KEYS]
 
-if late == 0 then
+if deadline == 0 then
   if redis.call('EXISTS', KEYS[#KEYS]) == 1 then
     return {3, now}
   end
-elseif now > late then
+elseif now > deadline then
   return {2, now}
 end
 
--- Read before anything is written: it may be another kind of thing.
+-- Read before the first write: a key of another type must fail the script early.
 local last = counter and tonumber(redis.call('GET', counter))
 
 local function next_fence()
   if not counter then
     return now
   end
-  -- What a lost counter, or one that INCR has kept, is behind, the clock makes up.
+  -- The clock makes up for a counter that was lost or that INCR has moved.
   local fence = now
   if last and last >= now then
     fence = last + 1

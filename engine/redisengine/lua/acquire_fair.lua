@@ -1,87 +1,59 @@
--- Makes one attempt to take a lock in the order in which it is asked for.
+-- Makes one attempt to acquire a fair lock, which is granted in the order of the
+-- queue.
 --
 -- KEYS  1  the lock        2  the queue: a list of holders
---       3  until when their places are kept    4  for how long they are
--- ARGV  those of attempt.lua
+--       3  when their reservations expire      4  how long they are
+-- ARGV  see acquire_common.lua
+--
+-- Returns what acquire_common.lua says.
 
-local line = {list = true, key = KEYS[2], places = KEYS[3], lengths = KEYS[4]}
-local mark = 'fence:' .. attempt
+local queue = {list = true, key = KEYS[2], expiries = KEYS[3], leases = KEYS[4]}
 
 local left = redis.call('PTTL', lock)
-local held, fence, other
+local found
 if left ~= -2 then
-  local seen = redis.call('HMGET', lock, holder, mark, 'mode')
-  if seen[3] then
+  found = read_lock(left)
+  if not found then
     return {4, now}
   end
-  -- A lock's fields are holders with their counts, and fences. Only the first few
-  -- are looked at: what is no lock may have millions.
-  local fields = redis.call('HSCAN', lock, 0, 'COUNT', 16)[2]
-  for i = 1, #fields, 2 do
-    if string.sub(fields[i], 1, 6) == 'fence:' then
-      fence = tonumber(fields[i + 1])
-    elseif string.find(fields[i + 1], '^[1-9]%d*$') and (left >= 0 or string.find(fields[i], ':', 1, true)) then
-      other = fields[i]
-    else
-      return {4, now}
-    end
-  end
-  if not other and not fence then
-    return {4, now}
-  end
-  held = seen[1] and seen
 end
 
-local seen = exists(line) and look(line, holder)
+local seen = exists(queue) and scan_front(queue, holder)
 
-if held then
+if found and found.count then
   if seen then
-    drop(line, {holder})
+    remove(queue, {holder})
   end
-  local count = tonumber(held[1])
-  if held[2] then
-    fence = tonumber(held[2])
-  else
-    count = redis.call('HINCRBY', lock, holder, 1)
-    fence = fence or next_fence()
-    redis.call('HSET', lock, mark, string.format('%.0f', fence))
-  end
-  if left >= 0 and left < tonumber(lease) then
-    redis.call('PEXPIRE', lock, lease)
-  end
-  return {1, fence, count, now}
+  return enter(found, left)
 end
 
-if left == -2 and (not seen or seen.first == holder or not seen.first and not seen.unsure) then
+if left == -2 and (not seen or seen.first == holder or not seen.first and not seen.incomplete) then
   if seen then
-    tidy(line, seen)
-    drop(line, seen.passed)
-    drop(line, {holder})
-    shorten(line)
-    outlast(line)
+    prune(queue, seen)
+    remove(queue, seen.expired)
+    remove(queue, {holder})
+    trim_redisson(queue)
+    extend_queue(queue)
   end
-  fence = next_fence()
-  redis.call('HSET', lock, holder, 1, mark, string.format('%.0f', fence))
-  redis.call('PEXPIRE', lock, lease)
-  return granted(fence, 1)
+  return take()
 end
 
 if seen then
-  tidy(line, seen)
+  prune(queue, seen)
 end
-local ahead = seen and redis.call('LPOS', line.key, holder)
-if place > 0 then
-  if ahead and not keeps(line, holder) then
-    redis.call('LREM', line.key, 0, holder) -- nobody has looked that far since it was over
+local ahead = seen and redis.call('LPOS', queue.key, holder)
+if queue_lease > 0 then
+  if ahead and not has_position(queue, holder) then
+    redis.call('LREM', queue.key, 0, holder) -- expired, but too far back for scan_front
     ahead = false
   end
-  ahead = ahead or redis.call('RPUSH', line.key, holder) - 1
-  keep({line}, holder, place, beyond(line, ahead))
+  ahead = ahead or redis.call('RPUSH', queue.key, holder) - 1
+  reserve({queue}, holder, queue_lease, redisson_margin(queue, ahead))
 end
-ahead = ahead or redis.call('LLEN', line.key)
+ahead = ahead or redis.call('LLEN', queue.key)
 
 if left ~= -2 then
-  return {0, left, other or '', ahead, now}
+  return {0, left, found.other or '', ahead, now}
 end
--- With nobody among the first, there are more to be taken away: come back soon.
-return {0, seen.first and seen.kept - ms or 1, seen.first or redis.call('LINDEX', line.key, 0) or '', ahead, now}
+-- Without a first waiter there are more expired ones to remove: retry soon.
+return {0, seen.first and seen.kept_until - ms or 1, seen.first or redis.call('LINDEX', queue.key, 0) or '', ahead, now}

@@ -1,14 +1,15 @@
--- Takes those of many locks that are free. For the others acquire.lua is to be
--- asked, one by one.
+-- Acquires those of many exclusive or fair locks that are free and that no caller
+-- waits for. The other locks need a call each.
 --
--- KEYS     the locks
--- ARGV  1  µs of this server's clock after which the call comes too late
---       …  of each lock in turn: holder, attempt, lease in ms
+-- KEYS     for each lock: the lock, and its queue if it is a fair lock
+-- ARGV  1  deadline in µs of the server's clock, after which the call is late
+--       2  number of keys for each lock: 1, or 2 for fair locks
+--       …  for each lock: holder, attempt, lease in ms
 --
--- Returns, with times in µs of this server's clock:
---   now              all were free and are taken, with now for a fence
---   {now, i, j, …}   all but the i-th, the j-th …, counted from 1
---   0                too late: none is taken
+-- Returns, with times in µs of the server's clock:
+--   now              all locks are acquired, with now as their fence
+--   {now, i, j, …}   all but these, counted from 1
+--   0                late: no lock is acquired
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -16,13 +17,15 @@ if now > tonumber(ARGV[1]) then
   return 0
 end
 
-local fence = string.format('%.0f', now)
+local fence, size = string.format('%.0f', now), tonumber(ARGV[2])
 local others
-for i = 1, #KEYS do
-  if redis.call('EXISTS', KEYS[i]) == 0 then
-    local at = 3 * i - 1
-    redis.call('HSET', KEYS[i], ARGV[at], 1, 'fence:' .. ARGV[at + 1], fence)
-    redis.call('PEXPIRE', KEYS[i], ARGV[at + 2])
+for i = 1, #KEYS / size do
+  local last = size * i
+  local lock = KEYS[last - size + 1]
+  if redis.call('EXISTS', lock, KEYS[last]) == 0 then
+    local at = 3 * i
+    redis.call('HSET', lock, ARGV[at], 1, 'fence:' .. ARGV[at + 1], fence)
+    redis.call('PEXPIRE', lock, ARGV[at + 2])
   else
     others = others or {now}
     others[#others + 1] = i

@@ -1,24 +1,24 @@
--- Makes one attempt to get one of a number of permits, past nobody who came
--- before.
+-- Makes one attempt to acquire a permit of a semaphore, in the order of the queue.
 --
--- A semaphore is a sorted set: each permit, as in holder/attempt, and until when
--- it is held, in µs of this server's clock.
+-- A semaphore is a sorted set: each permit, as holder/attempt, with the end of its
+-- lease in µs of the server's clock.
 --
 -- KEYS  1  the semaphore   2  the permits' fences: a hash
---       3  the line        4  until when the places in it are kept
---       5  for how long they are
--- ARGV  those of attempt.lua
---       8  how many permits there are
+--       3  the queue       4  when reservations expire     5  how long they are
+-- ARGV  see acquire_common.lua
+--       8  number of permits
 --       9  PUBLISH or SPUBLISH
---      10  the channel: that of somebody in line is this one, a colon and the name
+--      10  the channel; a waiter's channel is this one, a colon and its name
+--
+-- Returns what acquire_common.lua says.
 
-local fences, line = KEYS[2], {key = KEYS[3], places = KEYS[4], lengths = KEYS[5]}
+local fences, queue = KEYS[2], {key = KEYS[3], expiries = KEYS[4], leases = KEYS[5]}
 local limit, name = tonumber(ARGV[8]), holder .. '/' .. attempt
-local deadline = now + tonumber(lease) * 1000
+local lease_end = now + tonumber(lease) * 1000
 
--- hold notes the permit, and lets the keys last until the last one ends.
-local function hold(fence, deadline)
-  redis.call('ZADD', lock, deadline, name)
+-- grant records the permit. The keys last until the last permit ends.
+local function grant(fence, ends)
+  redis.call('ZADD', lock, ends, name)
   redis.call('HSET', fences, name, string.format('%.0f', fence))
   local last = tonumber(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2])
   local life = string.format('%.0f', math.ceil((last - now) / 1000))
@@ -27,55 +27,55 @@ local function hold(fence, deadline)
   return granted(fence, 1)
 end
 
-local used, mine, over = 0, nil, {}
+local used, mine, expired = 0, nil, {}
 local left = redis.call('PTTL', lock)
 if left ~= -2 then
-  -- What is no semaphore may look like one, and must not lose anything by that.
+  -- A sorted set that is not a semaphore must not lose members.
   for _, permit in ipairs(redis.call('ZRANGE', lock, 0, 15)) do
     if left == -1 or not is_permit(permit, fences) then
       return {4, now}
     end
   end
-  local passed = string.format('%.0f', now)
-  used = redis.call('ZCOUNT', lock, '(' .. passed, '+inf')
+  local current = string.format('%.0f', now)
+  used = redis.call('ZCOUNT', lock, '(' .. current, '+inf')
   mine = tonumber(redis.call('ZSCORE', lock, name))
-  over = redis.call('ZRANGE', lock, '-inf', passed, 'BYSCORE', 'LIMIT', 0, 16)
+  expired = redis.call('ZRANGE', lock, '-inf', current, 'BYSCORE', 'LIMIT', 0, 16)
 end
 local fence = tonumber(redis.call('HGET', fences, name))
-local seen = exists(line) and look(line, name)
-if #over > 0 then
-  redis.call('ZREM', lock, unpack(over))
-  redis.call('HDEL', fences, unpack(over))
+local seen = exists(queue) and scan_front(queue, name)
+if #expired > 0 then
+  redis.call('ZREM', lock, unpack(expired))
+  redis.call('HDEL', fences, unpack(expired))
 end
 
 if mine and mine > now then
-  return hold(fence or next_fence(), math.max(mine, deadline))
+  return grant(fence or next_fence(), math.max(mine, lease_end))
 end
 
 if seen then
-  tidy(line, seen)
+  prune(queue, seen)
 end
-if used < limit and (not seen or seen.first == name or not seen.first and not seen.unsure) then
+if used < limit and (not seen or seen.first == name or not seen.first and not seen.incomplete) then
   if seen then
-    drop(line, seen.passed)
-    drop(line, {name})
-    -- Whether there is a permit for the next one, too, is for its own limit to
-    -- say. It is told as a hint.
-    local next = look(line).first
+    remove(queue, seen.expired)
+    remove(queue, {name})
+    -- There may be a permit for the next waiter, too. Its own limit decides, so
+    -- the notification is a hint, and may fail.
+    local next = scan_front(queue).first
     if next then
       redis.pcall(ARGV[9], ARGV[10] .. ':' .. next, '0')
     end
   end
-  return hold(next_fence(), deadline)
+  return grant(next_fence(), lease_end)
 end
 
-if place > 0 then
-  line_up({line}, name, place)
+if queue_lease > 0 then
+  enqueue({queue}, name, queue_lease)
 end
-local ahead = ahead_of({line}, name)
+local ahead = count_ahead({queue}, name)
 if used >= limit then
   local first = redis.call('ZRANGE', lock, '(' .. string.format('%.0f', now), '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
   local ends = tonumber(redis.call('ZSCORE', lock, first))
   return {0, math.ceil((ends - now) / 1000), holder_of(first), ahead, now}
 end
-return {0, seen.first and seen.kept - ms or 1, holder_of(seen.first or ''), ahead, now}
+return {0, seen.first and seen.kept_until - ms or 1, holder_of(seen.first or ''), ahead, now}

@@ -1,74 +1,72 @@
--- Makes attempts to get the right to decide what becomes of some keys, each of
--- them for itself, and answers a repeated one as the first.
+-- Makes many claims, each for itself. A repeated claim gets the answer of the first.
 --
--- KEYS     of n claims: the lock entries, then the result entries, then, only if
---          ARGV[1] is 0, the attempts' tombstones
--- ARGV  1  µs of this server's clock after which the call comes too late; 0 if the
---          tombstones are to tell
---       …  of each claim in turn: what its entry ends with, as record.lua has it,
---          from the attempt's length on; and its terms: lease, ms, retain, ms, and 1
---          if an unknown outcome is to be taken over, or 0, with spaces between them
+-- KEYS     for n claims: the lock entries, then the result entries, then the attempts'
+--          tombstones, only if ARGV[1] is 0
+-- ARGV  1  deadline in µs of the server's clock, after which the call is late; 0 to
+--          look at the tombstones
+--       …  for each claim: the end of its entry, from the attempt's length on (see
+--          record.lua); and its terms, separated by spaces: lease in ms, retention in
+--          ms, and 1 to take over an unknown outcome or 0
 --
--- Returns, with times in µs of this server's clock:
---   now               all are granted, with now for a fence
---   {now, i, …, j …}  all but the i-th, the j-th …, counted from 1, behind each of
---                     which follows what outline.lua has. Its state may also be 5 if
---                     the claim is granted, with another fence or for the second
---                     time, 6 if it was abandoned, 7 if its fingerprint is not the
---                     record's, and 9 if it is granted over an unknown outcome
---   {now}             too late, all of them: ask again with the tombstones
+-- Returns, with times in µs of the server's clock:
+--   now               all claims are granted, with now as their fence
+--   {now, i, …, j …}  all but these, counted from 1, each followed by what
+--                     record_reply.lua says. The state may also be 5 granted with
+--                     another fence or once more, 6 abandoned, 7 another fingerprint,
+--                     and 9 granted over an unknown outcome
+--   {now}             all claims are late: send again and look at the tombstones
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local late, n = tonumber(ARGV[1]), (#ARGV - 1) / 2
-if late > 0 and now > late then
+local deadline, n = tonumber(ARGV[1]), (#ARGV - 1) / 2
+if deadline > 0 and now > deadline then
   return {now}
 end
 
--- Most find nothing, and what they write begins alike.
+-- Most claims find no record. Their entries begin with the same text.
 local text = string.format('%016.0f ', now)
 local head = '1r ' .. text .. text
 
--- Most have the same terms, too: these are those that were read before.
-local known_terms = {}
+-- Most claims have the same terms, which are parsed once.
+local parsed_terms = {}
 local function terms_of(i)
   local text = ARGV[2 * i + 1]
-  local terms = known_terms[text]
+  local terms = parsed_terms[text]
   if not terms then
     local lease, retain, take = string.match(text, '^(%d+) (%d+) ([01])$')
     terms = {lease = lease, retain = retain ~= '0' and retain, take = take == '1'}
-    known_terms[text] = terms
+    parsed_terms[text] = terms
   end
   return terms
 end
 
--- A new claim needs no look at the lock entry, since SET NX has one. MGET does not
--- tell another kind of thing from nothing, but EXISTS does.
-local seen, strangers = {}, redis.call('EXISTS', unpack(KEYS, n + 1, 2 * n))
-if strangers > 0 then
+-- SET NX checks the lock entry of a new claim. MGET returns nothing for a key of
+-- another type, but EXISTS counts it.
+local seen, foreign = {}, redis.call('EXISTS', unpack(KEYS, n + 1, 2 * n))
+if foreign > 0 then
   seen = redis.call('MGET', unpack(KEYS, n + 1, 2 * n))
   for i = 1, n do
-    strangers = seen[i] and strangers - 1 or strangers
+    foreign = seen[i] and foreign - 1 or foreign
   end
 end
 
--- is_strange tells whether another kind of thing is in the place of the i-th result.
-local function is_strange(i)
+-- is_foreign reports whether the i-th result entry is of another type.
+local function is_foreign(i)
   return not seen[i] and redis.call('EXISTS', KEYS[n + i]) == 1
 end
 
--- refuse is the answer to a claim that learns nothing of the record.
+-- refuse returns an answer that says nothing about the record.
 local function refuse(code)
   return {code, 0, 0, 0, '', ''}
 end
 
--- take_over grants a claim although nobody knows what became of the one before.
+-- take_over grants a claim over an unknown outcome.
 local function take_over(i, terms, mine, mark)
   local fence, about = math.max(now, mark.fence + 1), mine.fingerprint
   if about == '' then
     about = mark.fingerprint
   end
-  local entry = string.format('1t %016.0f %016.0f ', fence, now) .. mine.who .. #about .. ':' .. about
+  local entry = string.format('1t %016.0f %016.0f ', fence, now) .. mine.owner .. #about .. ':' .. about
   redis.call('SET', KEYS[i], entry, 'PX', terms.lease)
   if terms.retain then
     redis.call('SET', KEYS[n + i], entry, 'PX', terms.retain)
@@ -78,7 +76,7 @@ local function take_over(i, terms, mine, mark)
   return {9, fence, now, tonumber(terms.lease), about, ''}
 end
 
--- answer tells what becomes of the i-th claim, for which there is something.
+-- answer decides the i-th claim, whose key has data.
 local function answer(i, terms)
   local lock, result = KEYS[i], KEYS[n + i]
   local mine = read(head .. ARGV[2 * i])
@@ -92,29 +90,29 @@ local function answer(i, terms)
   if about ~= '' and mine.fingerprint ~= '' and about ~= mine.fingerprint then
     return refuse(7)
   elseif claim then
-    local granted = claim.who == mine.who
+    local granted = claim.owner == mine.owner
     if granted then
-      hold(lock, lock_entry, terms.lease, result, result_entry, terms.retain)
+      renew_claim(lock, lock_entry, terms.lease, result, result_entry, terms.retain)
     end
-    return outline(not granted and 1 or claim.how == 't' and 9 or 5, claim, lock, '')
+    return describe(not granted and 1 or claim.how == 't' and 9 or 5, claim, lock, '')
   elseif terms.take and not states[mark.outcome] then
     return take_over(i, terms, mine, mark)
   end
-  return over(mark, result, result_entry)
+  return describe_settled(mark, result, result_entry)
 end
 
 local others
 for i = 1, n do
   local terms, known = terms_of(i)
-  if late == 0 and redis.call('EXISTS', KEYS[2 * n + i]) == 1 then
+  if deadline == 0 and redis.call('EXISTS', KEYS[2 * n + i]) == 1 then
     known = refuse(6)
   else
-    local set = not seen[i] and (strangers == 0 or not is_strange(i))
+    local set = not seen[i] and (foreign == 0 or not is_foreign(i))
       and redis.pcall('SET', KEYS[i], head .. ARGV[2 * i], 'NX', 'PX', terms.lease)
     if not set or set.err and redis.call('EXISTS', KEYS[i]) == 1 then
       known = answer(i, terms)
     elseif set.err then
-      return set -- there is no memory, so nothing was written before
+      return set -- out of memory, so no earlier claim has written
     elseif terms.retain then
       redis.call('SET', KEYS[n + i], head .. ARGV[2 * i], 'PX', terms.retain)
     end

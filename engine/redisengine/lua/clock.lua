@@ -1,5 +1,4 @@
--- The time by this server's clock, in µs and in ms. It stands before all that
--- asks for it.
+-- Shared: the server's time, in µs and in ms.
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -1,14 +1,14 @@
--- Counts a latch down, or only looks at it.
+-- Counts a latch down, or only reads it.
 --
--- A latch is a hash: mode, which is latch; total, how often it is to be counted
--- down; and counted:<who>, once for each attempt that was counted.
+-- A latch is a hash: mode, which is latch; total, the number of counts that open it;
+-- and counted:<holder/attempt> for each attempt that has counted.
 --
 -- KEYS  1  the latch       2  its channel
--- ARGV  1  total, should nobody have heard of it
---       2  who counts, as in holder/attempt; - to look
---       3  life, ms        4  PUBLISH or SPUBLISH
+-- ARGV  1  total, for a new latch
+--       2  the attempt, as holder/attempt; - to read
+--       3  lifetime, ms    4  PUBLISH or SPUBLISH
 --
--- Returns how many are missing; -1 if the key holds something else.
+-- Returns the number of counts left; -1 if the key holds other data.
 
 local latch, total, life = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[3])
 local counted, mine, left = 0, false, redis.call('PTTL', latch)
@@ -24,8 +24,7 @@ end
 if ARGV[2] ~= '-' and not mine and counted < total then
   counted = counted + 1
   if counted == total then
-    -- Publishes first: a server that forbids it must not leave an open latch of
-    -- which nobody hears.
+    -- Publish first: if the user may not publish, the latch must stay closed.
     redis.call(ARGV[4], KEYS[2], '0')
   end
   redis.call('HSET', latch, 'mode', 'latch', 'total', total, 'counted:' .. ARGV[2], 1)

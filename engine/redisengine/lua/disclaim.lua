@@ -1,18 +1,18 @@
--- Undoes a claim whose outcome is unknown and for which no work was begun, and
--- leaves a tombstone by which the attempt is refused should it arrive only now.
+-- Abandons a claim whose outcome is unknown and whose work did not begin. It leaves a
+-- tombstone that refuses the attempt if it arrives later.
 --
 -- KEYS  1  the lock entry   2  the result entry
 --       3  the channel      4  the attempt's tombstone
--- ARGV  1  the attempt, with its length, as in record.lua
+-- ARGV  1  the attempt after its length, as in record.lua
 --       2  PUBLISH or SPUBLISH
---       3  the tombstone's life in ms
+--       3  lifetime of the tombstone in ms
 --
--- Returns what settle.lua does for one.
+-- Returns what settle.lua returns for one claim.
 
-local lock, result, who = KEYS[1], KEYS[2], ARGV[1]
+local lock, result, owner = KEYS[1], KEYS[2], ARGV[1]
 
--- undo forgets the beginning of the attempt's work, but not that of others, of
--- which nobody knew what became.
+-- undo deletes the attempt's claim. A claim that took over an unknown outcome leaves
+-- that outcome.
 local function undo()
   local lock_entry, claim = peek(lock)
   local result_entry, mark = peek(result)
@@ -21,12 +21,12 @@ local function undo()
     return 4
   elseif not record then
     return 2
-  elseif record.who ~= who then
+  elseif record.owner ~= owner then
     return 3
   elseif record.outcome ~= '' then
     return 1
   end
-  -- Publishes first, as settle.lua does.
+  -- Publish first, as settle.lua does.
   redis.call(ARGV[2], KEYS[3], '0')
   redis.call('DEL', lock)
   if mark and mark.how == 't' then
@@ -41,7 +41,6 @@ local answer = undo()
 if answer == 4 then
   return answer
 end
--- Last, as in abandon.lua: a server without memory refuses no write after the
--- first.
+-- Last: a server without memory refuses no write after one that needed none.
 redis.call('SET', KEYS[4], '1', 'PX', ARGV[3])
 return answer

@@ -1,15 +1,15 @@
--- Takes a lock away from all who hold it, and tells who comes next. If nobody
--- holds it, empties the line, and tells all who stood there.
+-- Takes a lock from all its holders, records their attempts as revoked, and notifies
+-- the next waiter. A lock without holders loses its queue, and all waiters are notified.
 --
--- KEYS  those of inspection.lua
---      11  the attempts from which it was taken: a set
+-- KEYS  see inspect_common.lua
+--      11  the revoked attempts: a set
 --      12  the channel of a read/write lock
 --      13  the channel of a semaphore
--- ARGV  those of inspection.lua
+-- ARGV  see inspect_common.lua
 --       2  PUBLISH or SPUBLISH
---       3  for how long the attempts are remembered at least, in ms
+--       3  shortest time to keep the revoked attempts, in ms
 --
--- Returns what inspect.lua does, and each attempt as one more:
+-- Returns what inspect.lua returns, and for each attempt:
 --   attempt, kind, name, 0, 0, 0
 
 local seen = inspect()
@@ -18,34 +18,35 @@ if seen[1] == '?' then
 end
 local kind = seen[3] == 'holder' and seen[4]
 
-local function tell(channel, message)
+local function notify(channel, message)
   redis.call(ARGV[2], channel, message)
 end
 
--- tell_line tells all of a kind, and the first in line, or each who stands there.
-local function tell_line(line, channel)
-  local first = look(line).first
+-- notify_queue notifies the common channel, and the first waiter, or every waiter if
+-- the queue goes.
+local function notify_queue(queue, channel)
+  local first = scan_front(queue).first
   local names = first and {first} or {}
   if not kind then
-    names = redis.call(line.list and 'LRANGE' or 'ZRANGE', line.key, 0, told - 1)
+    names = redis.call(queue.list and 'LRANGE' or 'ZRANGE', queue.key, 0, max_waiters - 1)
   end
   for _, name in ipairs(names) do
-    tell(channel .. ':' .. name, '0')
+    notify(channel .. ':' .. name, '0')
   end
-  tell(channel, '0')
+  notify(channel, '0')
 end
 
-redis.call('SCARD', KEYS[11]) -- it may be another kind of thing
+redis.call('SCARD', KEYS[11]) -- a key of another type must fail before the first write
 
--- Publishes first: a server that forbids it must not leave half a seizure behind.
-if kind == 'exclusive' or not kind and exists(queue) then
-  tell_line(queue, KEYS[2])
+-- Publish first: if the user may not publish, the lock must stay as it was.
+if kind == 'exclusive' or not kind and exists(fair_queue) then
+  notify_queue(fair_queue, KEYS[2])
 end
-if kind == 'permit' or not kind and exists(line) then
-  tell_line(line, KEYS[13])
+if kind == 'permit' or not kind and exists(permit_queue) then
+  notify_queue(permit_queue, KEYS[13])
 end
 if kind == 'read' or kind == 'write' or not kind and redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
-  tell(KEYS[12], '1')
+  notify(KEYS[12], '1')
 end
 
 if not kind then
@@ -59,7 +60,7 @@ for i = 3, #seen, 6 do
     longest_lease = math.max(longest_lease, seen[i + 5])
     local name = seen[i + 1] == 'write' and seen[i + 2] .. ':write' or seen[i + 2]
     for entry = 1, kind ~= 'exclusive' and kind ~= 'permit' and math.min(seen[i + 3], 64) or 0 do
-      redis.call('DEL', timeout(name, entry))
+      redis.call('DEL', lease_key(name, entry))
     end
   end
 end
@@ -71,9 +72,9 @@ end
 for from = 1, #attempts, 100 do
   redis.call('SADD', KEYS[11], unpack(attempts, from, math.min(from + 99, #attempts)))
 end
-local remembered = math.max(tonumber(ARGV[3]), 3 * longest_lease)
-if #attempts > 0 and redis.call('PTTL', KEYS[11]) < remembered then
-  redis.call('PEXPIRE', KEYS[11], remembered)
+local life = math.max(tonumber(ARGV[3]), 3 * longest_lease)
+if #attempts > 0 and redis.call('PTTL', KEYS[11]) < life then
+  redis.call('PEXPIRE', KEYS[11], life)
 end
 
 for _, name in ipairs(attempts) do

@@ -1,6 +1,6 @@
--- Tells since when the server has kept what it was told.
+-- Identifies the server's current run.
 --
--- Returns {run_id, uptime_in_seconds, aof_enabled}, as INFO has them.
+-- Returns {run_id, uptime_in_seconds, aof_enabled} of INFO.
 
 local function field(section, name)
   return string.match(redis.call('INFO', section), name .. ':([^\r\n]*)') or ''

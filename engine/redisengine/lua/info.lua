@@ -1,5 +1,5 @@
--- Returns what the server says about itself, as the only item of a list.
+-- Returns a section of INFO, as the only item of a list.
 --
--- ARGV  1  the section of INFO
+-- ARGV  1  the section
 
 return {redis.call('INFO', ARGV[1])}

@@ -1,5 +1,5 @@
--- Looks at a lock, and changes nothing.
+-- Reports the holders and waiters of a lock, and changes nothing.
 --
--- KEYS, ARGV and what it returns: see inspection.lua.
+-- KEYS, ARGV and returns: see inspect_common.lua.
 
 return inspect()

@@ -1,32 +1,33 @@
--- What is at a key, as operators see it. It stands before inspect.lua and
--- seize.lua.
+-- Shared by inspect.lua and force_release.lua: what a key holds, for operators.
 --
 -- KEYS  1  the lock        2  the channel of an exclusive lock
---       3  the queue of a fair lock     4  until when its places are kept
---       5  the readers in line          6  the writers in line
---       7  the line for permits         8  until when these three's places are kept
---       9  for how long places are kept in all four lines
+--       3  the queue of a fair lock     4  when its reservations expire
+--       5  the queue of readers         6  the queue of writers
+--       7  the queue for permits        8  when the reservations of these expire
+--       9  how long the reservations in all four queues are
 --      10  the permits' fences
--- ARGV  1  NUMSUB or SHARDNUMSUB, which asks for listeners
---       #  that of readwrite.lua, last
+-- ARGV  1  NUMSUB or SHARDNUMSUB
+--       #  see readwrite.lua, last
 --
--- Returns an array: exclusive, fair, read, write or permit, - if the lock is free
--- and nobody waits, or ? if there is something else; how many listen for an
--- exclusive lock; and of each who holds it or waits, one after the other:
+-- Returns an array: the kind, which is exclusive, fair, read, write or permit, - for
+-- a free lock without waiters, or ? for other data; the number of subscribers of an
+-- exclusive lock; and for each holder and waiter in turn:
 --   holder or waiter, kind, name, count or µs of arrival, fence, ms left
 
--- Nothing that is a lock has more fields or members, and of those in line so many
--- are told about.
-local most, told = 10000, 1000
+-- A hash or set with more members is not a lock.
+local max_size = 10000
+
+-- At most so many waiters of a queue are reported.
+local max_waiters = 1000
 
 local lock, fences = KEYS[1], KEYS[10]
-local queue = {list = true, key = KEYS[3], places = KEYS[4], lengths = KEYS[9]}
-local readers = {key = KEYS[5], places = KEYS[8], lengths = KEYS[9]}
-local writers = {key = KEYS[6], places = KEYS[8], lengths = KEYS[9]}
-local line = {key = KEYS[7], places = KEYS[8], lengths = KEYS[9]}
+local fair_queue = {list = true, key = KEYS[3], expiries = KEYS[4], leases = KEYS[9]}
+local readers = {key = KEYS[5], expiries = KEYS[8], leases = KEYS[9]}
+local writers = {key = KEYS[6], expiries = KEYS[8], leases = KEYS[9]}
+local permit_queue = {key = KEYS[7], expiries = KEYS[8], leases = KEYS[9]}
 
 local report = {}
-local attempts = {} -- those through which the lock is held, as in holder/attempt
+local attempts = {} -- that hold the lock, as holder/attempt
 
 local function note(role, kind, name, count, fence, left)
   for _, item in ipairs({role, kind, name, tonumber(count), fence or '0', left}) do
@@ -34,8 +35,8 @@ local function note(role, kind, name, count, fence, left)
   end
 end
 
--- see_exclusive notes who holds an exclusive or a fair lock, of which there is one.
--- Who has no fence must at least be called like a holder.
+-- see_exclusive notes the holder of an exclusive or fair lock. A holder without a
+-- fence must have the form of a holder's name.
 local function see_exclusive(fields, left)
   local holder, count, fence
   local entries = {}
@@ -59,7 +60,6 @@ local function see_exclusive(fields, left)
   return 'exclusive'
 end
 
--- see_readwrite notes who reads and writes.
 local function see_readwrite(mode, fields, left)
   local marks = {}
   for i = 1, #fields, 2 do
@@ -67,30 +67,29 @@ local function see_readwrite(mode, fields, left)
       marks[string.sub(fields[i], 7)] = fields[i + 1]
     end
   end
-  local members = (mode == 'read' or mode == 'write') and members_of(lock, fields) or {}
+  local members = (mode == 'read' or mode == 'write') and parse_members(lock, fields) or {}
   if #members == 0 then
     return nil
   end
-  local over = ran_out(lock, members)
+  local expired_writer = find_expired_writer(lock, members)
   for i = 1, #members, 2 do
-    local name, holder, kind = members[i], plain(members[i]), 'read'
-    local its = left_of(name, members[i + 1])
+    local name, holder, kind = members[i], holder_name(members[i]), 'read'
+    local rest = lease_left(name, members[i + 1])
     if name ~= holder then
-      kind, its = 'write', name == over and -2 or its == -2 and left or its
+      kind, rest = 'write', name == expired_writer and -2 or rest == -2 and left or rest
     end
-    if its ~= -2 then
-      note('holder', kind, holder, members[i + 1], string.match(marks[name] or '', '^#(%d+)'), its)
+    if rest ~= -2 then
+      note('holder', kind, holder, members[i + 1], string.match(marks[name] or '', '^#(%d+)'), rest)
       for entry in string.gmatch(marks[name] or '', ' (%S+)') do
         attempts[#attempts + 1] = holder .. '/' .. entry
       end
     end
   end
-  return over and 'read' or mode
+  return expired_writer and 'read' or mode
 end
 
--- see_permits notes who has a permit.
 local function see_permits(left)
-  if left == -1 or redis.call('ZCARD', lock) > most then
+  if left == -1 or redis.call('ZCARD', lock) > max_size then
     return nil
   end
   local permits = redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
@@ -100,16 +99,16 @@ local function see_permits(left)
     end
   end
   for i = 1, #permits, 2 do
-    local its = math.ceil((tonumber(permits[i + 1]) - now) / 1000)
-    if its > 0 then
+    local rest = math.ceil((tonumber(permits[i + 1]) - now) / 1000)
+    if rest > 0 then
       attempts[#attempts + 1] = permits[i]
-      note('holder', 'permit', holder_of(permits[i]), 1, redis.call('HGET', fences, permits[i]), its)
+      note('holder', 'permit', holder_of(permits[i]), 1, redis.call('HGET', fences, permits[i]), rest)
     end
   end
   return 'permit'
 end
 
--- see notes who holds the lock, and returns its kind; nothing if it is none.
+-- see notes the holders and returns the kind of the lock; nil for other data.
 local function see()
   local left = redis.call('PTTL', lock)
   if left == -2 then
@@ -118,7 +117,7 @@ local function see()
   local sort = redis.call('TYPE', lock).ok
   if sort == 'zset' then
     return see_permits(left)
-  elseif sort ~= 'hash' or redis.call('HLEN', lock) > most then
+  elseif sort ~= 'hash' or redis.call('HLEN', lock) > max_size then
     return nil
   end
   local fields = redis.call('HGETALL', lock)
@@ -129,46 +128,45 @@ local function see()
   return see_exclusive(fields, left)
 end
 
--- await notes those in a line whose place is kept.
-local function await(kind, line)
-  local names = line.list and redis.call('LRANGE', line.key, 0, told - 1)
-    or redis.call('ZRANGE', line.key, 0, told - 1)
+-- note_waiters notes the waiters whose reservation has not expired.
+local function note_waiters(kind, queue)
+  local names = queue.list and redis.call('LRANGE', queue.key, 0, max_waiters - 1)
+    or redis.call('ZRANGE', queue.key, 0, max_waiters - 1)
   for i, name in ipairs(names) do
-    local left = (tonumber(redis.call('ZSCORE', line.places, name)) or 0) - ms
-    local length = tonumber(redis.call('HGET', line.lengths, name)) or longest
-    if left > 0 and (left <= longest or length < longest) then
-      local came = line.list and i or redis.call('ZSCORE', line.key, name)
-      note('waiter', kind, kind == 'permit' and holder_of(name) or plain(name), came, '0', math.min(left, length))
+    local left = (tonumber(redis.call('ZSCORE', queue.expiries, name)) or 0) - ms
+    local length = tonumber(redis.call('HGET', queue.leases, name)) or max_reservation
+    if left > 0 and (left <= max_reservation or length < max_reservation) then
+      local came = queue.list and i or redis.call('ZSCORE', queue.key, name)
+      note('waiter', kind, kind == 'permit' and holder_of(name) or holder_name(name), came, '0', math.min(left, length))
     end
   end
 end
 
--- await_all notes who waits, and returns the kind of the first.
-local function await_all()
+-- note_all_waiters notes the waiters of all queues, and returns the kind of the first.
+local function note_all_waiters()
   local before = #report
-  await('fair', queue)
-  await('read', readers)
-  await('write', writers)
-  await('permit', line)
+  note_waiters('fair', fair_queue)
+  note_waiters('read', readers)
+  note_waiters('write', writers)
+  note_waiters('permit', permit_queue)
   return report[before + 2]
 end
 
-local function listeners()
+local function subscribers()
   local answer = redis.pcall('PUBSUB', ARGV[1], KEYS[2])
   return not answer.err and answer[2] or 0
 end
 
--- inspect returns all of it, as above.
 local function inspect()
   local kind = see()
   if not kind then
     return {'?', 0}
   end
-  local waits = await_all()
+  local waits = note_all_waiters()
   if waits and (kind == '-' or kind == 'exclusive' and waits == 'fair') then
     kind = waits
   end
   table.insert(report, 1, kind)
-  table.insert(report, 2, listeners())
+  table.insert(report, 2, subscribers())
   return report
 end

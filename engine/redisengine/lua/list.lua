@@ -1,14 +1,14 @@
--- Finds names of keys that may be locks. What they are, inspect.lua tells.
+-- Lists keys that may be locks; inspect.lua decides.
 --
--- ARGV  1  where to go on; 0 at first
---       2  a pattern       3  how many keys to look at, about
+-- ARGV  1  cursor; 0 to begin
+--       2  pattern         3  number of keys to scan, about
 --
--- Returns an array: where to go on, 0 at the end; and the names.
+-- Returns an array: the next cursor, 0 at the end; and the keys.
 
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local found = {page[1]}
 for _, name in ipairs(page[2]) do
-  -- A user who may not look at a key has no lock there.
+  -- A key that the user may not read is left out.
   local sort = redis.pcall('TYPE', name).ok
   local some = {}
   if sort == 'hash' then

@@ -1,19 +1,19 @@
--- Finds records. One whose two entries are found apart is told about twice.
+-- Lists records. A record whose two entries are on different pages is listed twice.
 --
--- ARGV  1  where to go on; 0 at first
---       2  a pattern       3  how many keys to look at, about
---       4  what the names of lock entries begin with
---       5  what those of result entries do
+-- ARGV  1  cursor; 0 to begin
+--       2  pattern         3  number of keys to scan, about
+--       4  prefix of lock entries
+--       5  prefix of result entries
 --
--- Returns an array: where to go on, 0 at the end; the time in µs of this server's
--- clock; and of each record how its entries' names end, and what outline.lua has,
--- without the result.
+-- Returns an array: the next cursor, 0 at the end; the time in µs of the server's
+-- clock; and for each record the name after the prefix, and what record_reply.lua
+-- says, without the result.
 
 local time = redis.call('TIME')
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 
--- rest returns how the name of an entry ends, or nothing if it is none.
-local function rest(name)
+-- suffix returns the name of an entry after its prefix; nil for another key.
+local function suffix(name)
   for _, start in ipairs({ARGV[4], ARGV[5]}) do
     if string.sub(name, 1, #start) == start then
       return string.sub(name, #start + 1)
@@ -23,14 +23,14 @@ end
 
 local found, known = {page[1], time[1] * 1000000 + time[2]}, {}
 for _, name in ipairs(page[2]) do
-  local tail = rest(name)
+  local tail = suffix(name)
   if tail and not known[tail] then
     known[tail] = true
     local lock, result = ARGV[4] .. tail, ARGV[5] .. tail
-    -- A user who may not look at a key has nothing there.
+    -- A key that the user may not read counts as absent.
     local _, claim = peek(lock)
     local _, mark = peek(result)
-    local record = claim and outline(1, claim, lock, '') or mark and over(mark, result)
+    local record = claim and describe(1, claim, lock, '') or mark and describe_settled(mark, result)
     if record then
       found[#found + 1] = tail
       for part = 1, 6 do

@@ -1,7 +1,6 @@
--- What tells a lock from what others keep. It stands before the scripts that have
--- to know.
+-- Shared: how to tell a lock from other data.
 
--- is_holder tells whether a name is that of a holder: uuid:number.
+-- is_holder reports whether a name is that of a holder: uuid:number.
 local function is_holder(name)
   return string.find(name, '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%d+$')
 end
@@ -10,8 +9,8 @@ local function holder_of(permit)
   return string.match(permit, '^[^/]*')
 end
 
--- is_permit tells whether a name is that of a permit: holder/attempt. Holders with
--- other names have left their fence.
+-- is_permit reports whether a name is that of a permit: holder/attempt. A holder
+-- with another form of name is known by its fence.
 local function is_permit(name, fences)
   return string.find(name, './.') and (is_holder(holder_of(name)) or redis.call('HEXISTS', fences, name) == 1)
 end

@@ -1,9 +1,9 @@
--- Returns what is known about some clients.
+-- Reads the registrations of some clients.
 --
 -- KEYS     the clients
 --
--- Returns an array: of each in turn its name, host, number of process and since
--- when, or four times nothing.
+-- Returns an array: for each client its name, host, process id and start time, or four
+-- empty strings.
 
 local known = {}
 for _, client in ipairs(KEYS) do

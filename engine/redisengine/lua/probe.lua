@@ -1,8 +1,9 @@
--- Tells which of the commands that the scripts use our user may not use. Each is
--- tried in a form that changes nothing, whatever is at the key.
+-- Reports which commands of the other scripts the user may not run. Each is tried in a
+-- form that changes nothing, whatever is at the key.
 --
--- KEYS    none: the key is nobody's, and where it lies does not matter
--- returns the names of those that are denied
+-- KEYS     none: the key does not exist, and its slot does not matter
+--
+-- Returns the names of the denied commands.
 
 local key = 'interlock_probe:{nobody}'
 local harmless = {
@@ -19,7 +20,7 @@ local denied = {}
 for _, command in ipairs(harmless) do
   local answer = redis.pcall(unpack(command))
   local text = type(answer) == 'table' and answer.err or ''
-  -- Keys and channels that are none of the user's are told apart by the words.
+  -- Denied keys and channels have other error texts, and do not count here.
   if string.find(text, "can't run this command", 1, true) or string.find(text, 'permissions to run', 1, true) then
     denied[#denied + 1] = command[1]
   end

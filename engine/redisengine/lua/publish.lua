@@ -1,12 +1,12 @@
--- Tells those who listen on some channels.
+-- Notifies the subscribers of some channels.
 --
 -- KEYS     the channels
 -- ARGV  1  PUBLISH or SPUBLISH
 --
--- Returns how many were told.
+-- Returns the number of subscribers.
 
-local told = 0
+local notified = 0
 for _, channel in ipairs(KEYS) do
-  told = told + redis.call(ARGV[1], channel, '0')
+  notified = notified + redis.call(ARGV[1], channel, '0')
 end
-return told
+return notified

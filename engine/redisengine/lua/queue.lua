@@ -1,98 +1,98 @@
--- The line in which waiters stand. It stands before the scripts of the kinds that
--- have one.
+-- Shared by the scripts of kinds with a queue; comes after clock.lua.
 --
--- A line is a table of three keys: key, in which names stand in order, a list if
--- list is set and otherwise a sorted set by arrival; places, a sorted set of the
--- ms of this server's clock until which each place is kept; and lengths, a hash of
--- the ms for which it was asked to be. Who is known to Redisson alone has no length.
+-- A queue is a table of three keys:
+--   key       the waiters in order: a list if list is set, otherwise a sorted set
+--             by arrival
+--   expiries  a sorted set: when each reservation expires, in ms of the server's clock
+--   leases    a hash: how long each reservation was requested for, in ms; a waiter
+--             of Redisson has none
 
--- How many places a call looks at, and so how many it takes away at most.
+-- A call reads this many positions, and removes no more than it reads.
 local window = 16
 
--- Nobody keeps a place for more than a day, in ms: who seems to has another clock.
-local longest = 86400000
+-- The longest reservation, in ms. A longer one comes from a client with a wrong clock.
+local max_reservation = 86400000
 
--- For how long Redisson keeps a place by default, in ms.
-local theirs = 300000
+-- How long Redisson reserves a position by default, in ms.
+local redisson_wait = 300000
 
-local function exists(line)
-  return redis.call('EXISTS', line.key, line.places, line.lengths) > 0
+local function exists(queue)
+  return redis.call('EXISTS', queue.key, queue.expiries, queue.leases) > 0
 end
 
--- look looks at the first in line, and writes nothing. Who is asking is there,
--- whatever the clock says; who is leaving is not. Who stands behind Redisson's has
--- a place that is kept for longer than it asked for; see beyond. It returns a table:
---   first, kept  who comes first, and until when its place is kept
---   passed       who stands before it with a place that has run out
---   gone         whose place has run out for as long again, or is not known
---   cut          whose place is kept for too long, since the clock was set back;
---                names and until when, in turn
---   unsure       nobody of those comes first, and there may be more
-local function look(line, asking, leaving)
-  local seen = {passed = {}, gone = {}, cut = {}}
-  local names = redis.call(line.list and 'LRANGE' or 'ZRANGE', line.key, 0, window - 1)
+-- scan_front reads the front of the queue and writes nothing. The asking waiter
+-- keeps its position whatever the clock says; the leaving one has none. It returns:
+--   first, kept_until  the first waiter, and when its reservation expires
+--   expired            waiters before it whose reservation has expired
+--   lost               waiters whose reservation expired one lease ago, or is missing
+--   shortened          waiters whose reservation is too long because the clock was
+--                      set back: names and new expiries in turn
+--   incomplete         none of the positions read is first, and there may be more
+local function scan_front(queue, asking, leaving)
+  local seen = {expired = {}, lost = {}, shortened = {}}
+  local names = redis.call(queue.list and 'LRANGE' or 'ZRANGE', queue.key, 0, window - 1)
   if #names == 0 then
-    redis.call('ZCARD', line.places) -- they may be other kinds of things, which must not
-    redis.call('HLEN', line.lengths) -- be found out when something has been written
+    -- Keys of another type must fail the script before its first write.
+    redis.call('ZCARD', queue.expiries)
+    redis.call('HLEN', queue.leases)
     return seen
   end
-  local places = redis.call('ZMSCORE', line.places, unpack(names))
-  local lengths = redis.call('HMGET', line.lengths, unpack(names))
-  local behind = false -- one of Redisson's
+  local expiries = redis.call('ZMSCORE', queue.expiries, unpack(names))
+  local leases = redis.call('HMGET', queue.leases, unpack(names))
+  local behind_redisson = false -- such reservations are extended; see redisson_margin
   for i, name in ipairs(names) do
-    local kept, length = tonumber(places[i]), tonumber(lengths[i])
-    if kept and length and kept > ms + length and not behind then
-      kept = ms + length
-      seen.cut[#seen.cut + 1], seen.cut[#seen.cut + 2] = name, kept
+    local expiry, length = tonumber(expiries[i]), tonumber(leases[i])
+    if expiry and length and expiry > ms + length and not behind_redisson then
+      expiry = ms + length
+      seen.shortened[#seen.shortened + 1], seen.shortened[#seen.shortened + 2] = name, expiry
     end
-    if name == leaving or not kept or kept + (length or 0) <= ms or not length and kept > ms + longest then
-      seen.gone[#seen.gone + 1] = name
-    elseif not seen.first and kept <= ms and name ~= asking then
-      seen.passed[#seen.passed + 1] = name
+    if name == leaving or not expiry or expiry + (length or 0) <= ms or not length and expiry > ms + max_reservation then
+      seen.lost[#seen.lost + 1] = name
+    elseif not seen.first and expiry <= ms and name ~= asking then
+      seen.expired[#seen.expired + 1] = name
     elseif not seen.first then
-      seen.first, seen.kept = name, kept
+      seen.first, seen.kept_until = name, expiry
     end
-    behind = behind or line.list and not length and kept and kept > ms
+    behind_redisson = behind_redisson or queue.list and not length and expiry and expiry > ms
   end
-  seen.unsure = not seen.first and #names == window
+  seen.incomplete = not seen.first and #names == window
   return seen
 end
 
--- drop takes some out of the line.
-local function drop(line, names)
+local function remove(queue, names)
   if #names == 0 then
     return
   end
-  redis.call('ZREM', line.places, unpack(names))
-  redis.call('HDEL', line.lengths, unpack(names))
-  if not line.list then
-    redis.call('ZREM', line.key, unpack(names))
+  redis.call('ZREM', queue.expiries, unpack(names))
+  redis.call('HDEL', queue.leases, unpack(names))
+  if not queue.list then
+    redis.call('ZREM', queue.key, unpack(names))
     return
   end
   for _, name in ipairs(names) do
-    redis.call('LREM', line.key, 0, name)
+    redis.call('LREM', queue.key, 0, name)
   end
 end
 
--- tidy puts the line in order after a look. Those who were passed keep their
--- places until somebody is granted the lock, unless nothing else gets on.
-local function tidy(line, seen)
-  for i = 1, #seen.cut, 2 do
-    redis.call('ZADD', line.places, seen.cut[i + 1], seen.cut[i])
+-- prune cleans the queue after scan_front. Expired waiters stay until the next
+-- grant, since they may return, unless they fill the whole window.
+local function prune(queue, seen)
+  for i = 1, #seen.shortened, 2 do
+    redis.call('ZADD', queue.expiries, seen.shortened[i + 1], seen.shortened[i])
   end
-  drop(line, seen.gone)
-  if seen.unsure then
-    drop(line, seen.passed)
+  remove(queue, seen.lost)
+  if seen.incomplete then
+    remove(queue, seen.expired)
   end
 end
 
--- outlast lets the keys of a line that somebody stands in last no shorter than its
--- places: others may have come who let them last no longer.
-local function outlast(line)
-  local latest = tonumber(redis.call('ZRANGE', line.places, -1, -1, 'WITHSCORES')[2])
+-- extend_queue makes the keys outlive the last reservation: Redisson may have set
+-- a shorter expiry.
+local function extend_queue(queue)
+  local latest = tonumber(redis.call('ZRANGE', queue.expiries, -1, -1, 'WITHSCORES')[2])
   if latest and latest > ms then
-    local life = string.format('%.0f', math.min(latest - ms, longest) + 1000)
-    for _, key in ipairs({line.key, line.places, line.lengths}) do
+    local life = string.format('%.0f', math.min(latest - ms, max_reservation) + 1000)
+    for _, key in ipairs({queue.key, queue.expiries, queue.leases}) do
       local left = redis.call('PTTL', key)
       if left >= 0 and left < tonumber(life) then
         redis.call('PEXPIRE', key, life)
@@ -101,58 +101,58 @@ local function outlast(line)
   end
 end
 
--- keeps tells whether name still has its place, if only by coming back.
-local function keeps(line, name)
-  local kept = tonumber(redis.call('ZSCORE', line.places, name))
-  local length = tonumber(redis.call('HGET', line.lengths, name))
-  return kept and kept + (length or 0) > ms
+-- has_position reports whether name may keep its position by returning now.
+local function has_position(queue, name)
+  local expiry = tonumber(redis.call('ZSCORE', queue.expiries, name))
+  local length = tonumber(redis.call('HGET', queue.leases, name))
+  return expiry and expiry + (length or 0) > ms
 end
 
--- mixed tells whether one of Redisson's may stand in a line beside ours.
-local function mixed(line)
-  return line.list and redis.call('ZCARD', line.places) > redis.call('HLEN', line.lengths)
+-- has_redisson reports whether waiters of Redisson may be in the queue.
+local function has_redisson(queue)
+  return queue.list and redis.call('ZCARD', queue.expiries) > redis.call('HLEN', queue.leases)
 end
 
--- beyond returns for how many ms longer than it asks for a place must be kept that
--- has so many ahead. Redisson adds what each of its own would wait to the place of
--- the one before, whoever that is, and takes it from all others when it is served
--- or gives up. So who stands behind one of those, and whoever follows, would be
--- out of the line with the next of them. How long they have waited is not known;
--- no longer than their places are kept, which is added for that.
-local function beyond(line, ahead)
-  if not mixed(line) then
+-- redisson_margin returns by how many ms a reservation with so many waiters ahead
+-- must be extended. Redisson adds the wait of each of its waiters to the expiry of
+-- the one before, and subtracts it from all others when that waiter is served or
+-- gives up. Without a margin, waiters behind one of Redisson's would lose their
+-- positions then. How long Redisson's waiter has waited is unknown, but not longer
+-- than its reservation, which is the margin.
+local function redisson_margin(queue, ahead)
+  if not has_redisson(queue) then
     return 0
   end
   for last = ahead - 1, 0, -window do
-    local names = redis.call('LRANGE', line.key, math.max(last - window + 1, 0), last)
-    local places = redis.call('ZMSCORE', line.places, unpack(names))
-    local lengths = redis.call('HMGET', line.lengths, unpack(names))
+    local names = redis.call('LRANGE', queue.key, math.max(last - window + 1, 0), last)
+    local expiries = redis.call('ZMSCORE', queue.expiries, unpack(names))
+    local leases = redis.call('HMGET', queue.leases, unpack(names))
     for i = #names, 1, -1 do
-      local kept = tonumber(places[i])
-      if kept and not lengths[i] and kept > ms and kept <= ms + longest then
-        return kept - ms + theirs
+      local expiry = tonumber(expiries[i])
+      if expiry and not leases[i] and expiry > ms and expiry <= ms + max_reservation then
+        return expiry - ms + redisson_wait
       end
     end
   end
   return 0
 end
 
--- shorten takes back what the places of Redisson's waiters have grown by, since
--- others of ours stood before them: who is served does not wait any more. Without
--- it they would last for hours in a line that is never empty.
-local function shorten(line)
-  if not mixed(line) then
+-- trim_redisson shortens the reservations of Redisson's waiters by what they grew
+-- because our waiters were ahead of them. Otherwise they would last for hours in a
+-- queue that is never empty.
+local function trim_redisson(queue)
+  if not has_redisson(queue) then
     return
   end
-  local names = redis.call('LRANGE', line.key, 0, window - 1)
+  local names = redis.call('LRANGE', queue.key, 0, window - 1)
   for _, name in ipairs(names) do
-    if redis.call('HEXISTS', line.lengths, name) == 0 then
-      local kept = tonumber(redis.call('ZSCORE', line.places, name))
-      local excess = kept and kept - ms - 2 * theirs or 0
-      if excess > theirs then
-        local behind = redis.call('ZRANGE', line.places, string.format('%.0f', kept), '+inf', 'BYSCORE', 'WITHSCORES')
+    if redis.call('HEXISTS', queue.leases, name) == 0 then
+      local expiry = tonumber(redis.call('ZSCORE', queue.expiries, name))
+      local excess = expiry and expiry - ms - 2 * redisson_wait or 0
+      if excess > redisson_wait then
+        local behind = redis.call('ZRANGE', queue.expiries, string.format('%.0f', expiry), '+inf', 'BYSCORE', 'WITHSCORES')
         for i = 1, #behind, 2 do
-          redis.call('ZADD', line.places, string.format('%.0f', behind[i + 1] - excess), behind[i])
+          redis.call('ZADD', queue.expiries, string.format('%.0f', behind[i + 1] - excess), behind[i])
         end
       end
       return
@@ -160,19 +160,19 @@ local function shorten(line)
   end
 end
 
--- keep lets the place of name be kept for length ms from now, and the keys of some
--- lines, which share their places, for twice as long at least. What is more is only
--- for Redisson's reckoning.
-local function keep(lines, name, length, more)
-  local places, lengths = lines[1].places, lines[1].lengths
-  redis.call('ZADD', places, string.format('%.0f', ms + length + (more or 0)), name)
-  redis.call('HSET', lengths, name, length)
-  local last = tonumber(redis.call('ZRANGE', places, -1, -1, 'WITHSCORES')[2])
-  local life = math.max(redis.call('PTTL', places), 2 * length, math.min(last - ms, longest) + length)
+-- reserve keeps the position of name for length ms from now, plus a margin for
+-- Redisson. The keys of some queues, which share their reservations, last at least
+-- twice as long.
+local function reserve(queues, name, length, margin)
+  local expiries, leases = queues[1].expiries, queues[1].leases
+  redis.call('ZADD', expiries, string.format('%.0f', ms + length + (margin or 0)), name)
+  redis.call('HSET', leases, name, length)
+  local last = tonumber(redis.call('ZRANGE', expiries, -1, -1, 'WITHSCORES')[2])
+  local life = math.max(redis.call('PTTL', expiries), 2 * length, math.min(last - ms, max_reservation) + length)
   life = string.format('%.0f', life)
-  redis.call('PEXPIRE', places, life)
-  redis.call('PEXPIRE', lengths, life)
-  for _, line in ipairs(lines) do
-    redis.call('PEXPIRE', line.key, life)
+  redis.call('PEXPIRE', expiries, life)
+  redis.call('PEXPIRE', leases, life)
+  for _, queue in ipairs(queues) do
+    redis.call('PEXPIRE', queue.key, life)
   end
 end

@@ -1,10 +1,10 @@
--- Lets a hold have a fence that is at least so high, and its counter at least one
--- that leaves room above it.
+-- Raises the fence of a hold to at least a given one, and its counter above that by
+-- the fence reserve.
 --
 -- KEYS  1  the lock        2  its fence counter
 -- ARGV  1  holder          2  attempt
---       3  the fence       4  room
---       5  the counter's life in ms, 0 for ever
+--       3  the fence       4  fence reserve
+--       5  lifetime of the counter in ms, 0 for no expiry
 --
 -- Returns 1, or 0 if the attempt does not hold the lock.
 
@@ -15,10 +15,10 @@ if not (seen[1] and seen[2]) or seen[3] then
   return 0
 end
 
--- Read before anything is written: it may be another kind of thing.
+-- Read before the first write: a key of another type must fail the script early.
 local last = tonumber(redis.call('GET', KEYS[2])) or 0
 
--- All entries of a holder have one fence. What is not a fence is its count.
+-- All entries of a holder have the same fence.
 local fence = math.max(tonumber(ARGV[3]), tonumber(seen[2]))
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do

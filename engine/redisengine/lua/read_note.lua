@@ -1,9 +1,9 @@
 -- Reads a note.
 --
--- KEYS  1  the note: a hash
+-- KEYS  1  the note: see write_note.lua
 --
--- Returns its version, 0 if it was never written; its text; and how old it is,
--- in µs of this server's clock.
+-- Returns its version, or 0 if it was never written; its text; and its age in µs of
+-- the server's clock.
 
 local note = redis.call('HMGET', KEYS[1], 'version', 'text', 'at')
 if not note[1] then

@@ -1,42 +1,45 @@
--- What a read/write lock is: a hash with its mode, read or write; each reader and
--- how often it has entered; the writer, whose name ends in :write, and how often;
--- and for each of them fence:<name> with its fence and its attempts, as in
--- #1700000000000000 attempt attempt. Redisson takes every value that is a number
--- for a count, and this is none.
+-- Shared by the scripts of read/write locks; comes after lock_format.lua.
 --
--- A reader's lease is that of a key of its own, with 1 at its end: all entries of
--- a reader share one. Redisson has a key for each entry. A writer's lease is that
--- of the hash; of a writer that reads as well, that of a key like a reader's.
+-- A read/write lock is a hash:
+--   mode          read or write
+--   <holder>      a reader's number of entries
+--   <holder>:write     the writer's number of entries
+--   fence:<name>  for each of them a mark: #<fence> and the attempts, as in
+--                 "#1700000000000000 a b"; not a number, because Redisson takes
+--                 every number for a count
 --
--- ARGV  #  what the names of those keys begin with, last
+-- A reader's lease is the expiry of a separate key that ends in 1, shared by all its
+-- entries; Redisson has a key for each entry. A writer's lease is the expiry of the
+-- hash, or of a separate key while the writer also reads.
+--
+-- ARGV  #  prefix of those keys, last
 
-local space = ARGV[#ARGV]
+local key_prefix = ARGV[#ARGV]
 
-local function timeout(name, entry)
-  return space .. ':' .. name .. ':rwlock_timeout:' .. entry
+local function lease_key(name, entry)
+  return key_prefix .. ':' .. name .. ':rwlock_timeout:' .. entry
 end
 
--- left_of returns what is left of a lease that has a key, in ms; -2 if it is over.
-local function left_of(name, count)
+-- lease_left returns the ms left of a lease with a separate key, or -2.
+local function lease_left(name, count)
   local left = -2
   for entry = 1, math.min(tonumber(count) or 1, 64) do
-    left = math.max(left, redis.call('PTTL', timeout(name, entry)))
+    left = math.max(left, redis.call('PTTL', lease_key(name, entry)))
   end
   return left
 end
 
--- lasts lets the lease that has a key last for life ms at least.
-local function lasts(name, life)
-  if redis.call('PTTL', timeout(name, 1)) < tonumber(life) then
-    redis.call('SET', timeout(name, 1), '1', 'PX', life)
+-- extend_lease makes a lease with a separate key last for at least life ms.
+local function extend_lease(name, life)
+  if redis.call('PTTL', lease_key(name, 1)) < tonumber(life) then
+    redis.call('SET', lease_key(name, 1), '1', 'PX', life)
   end
 end
 
--- members_of returns who is in some fields of a lock: names and counts in turn. It
--- returns nothing if one of the fields is none of a read/write lock: what others
--- keep may have a mode, too. Holders that are not called uuid:number have left
--- their fence.
-local function members_of(lock, fields)
+-- parse_members returns the names and counts, in turn, in some fields of a lock. It
+-- returns nil if a field does not belong to a read/write lock: other hashes may have
+-- a mode, too. A holder with another form of name is known by its fence.
+local function parse_members(lock, fields)
   local found = {}
   for i = 1, #fields, 2 do
     local field, value = fields[i], fields[i + 1]
@@ -56,53 +59,52 @@ local function members_of(lock, fields)
   return found
 end
 
--- sample returns some of a lock's fields and values: what is no lock may have
--- millions. Fewer than it asked for are all.
-local function sample(lock)
+-- sample_fields returns up to 16 fields with their values, and whether these are all:
+-- a hash that is not a lock may have millions.
+local function sample_fields(lock)
   local fields = redis.call('HRANDFIELD', lock, 16, 'WITHVALUES')
   return fields, #fields < 32
 end
 
--- plain returns the holder that a reader or a writer is.
-local function plain(name)
+-- holder_name returns the holder behind the name of a reader or writer.
+local function holder_name(name)
   return (string.gsub(name or '', ':write$', ''))
 end
 
--- ran_out returns the writer whose lease is over although the lock is not, since
--- it goes on reading. A writer of Redisson's has but the hash's.
-local function ran_out(lock, members)
+-- find_expired_writer returns the writer if its lease has expired while it still
+-- reads. A writer of Redisson has only the lease of the hash.
+local function find_expired_writer(lock, members)
   local counts, writer = {}, nil
   for i = 1, #members, 2 do
     counts[members[i]] = members[i + 1]
-    if plain(members[i]) ~= members[i] then
+    if holder_name(members[i]) ~= members[i] then
       writer = members[i]
     end
   end
-  if writer and counts[plain(writer)] and left_of(writer, 1) == -2
+  if writer and counts[holder_name(writer)] and lease_left(writer, 1) == -2
       and redis.call('HEXISTS', lock, 'fence:' .. writer) == 1 then
     return writer
   end
 end
 
--- stop_writing makes a reader of a writer.
+-- stop_writing turns a writer into a reader.
 local function stop_writing(lock, writer)
   redis.call('HDEL', lock, writer, 'fence:' .. writer)
-  redis.call('DEL', timeout(writer, 1))
+  redis.call('DEL', lease_key(writer, 1))
   redis.call('HSET', lock, 'mode', 'read')
 end
 
--- through tells whether a hold was begun by this attempt.
-local function through(mark, attempt)
+local function has_attempt(mark, attempt)
   return mark and string.find(mark .. ' ', ' ' .. attempt .. ' ', 1, true)
 end
 
-local function without(mark, attempt)
+local function remove_attempt(mark, attempt)
   local from, to = string.find(mark .. ' ', ' ' .. attempt .. ' ', 1, true)
   return (string.gsub(string.sub(mark, 1, from) .. string.sub(mark .. ' ', to + 1), ' $', ''))
 end
 
--- with notes an attempt in a mark, or in a new one.
-local function with(mark, fence, attempt)
+-- add_attempt returns the mark with one more attempt; without a mark, a new one.
+local function add_attempt(mark, fence, attempt)
   return (mark or '#' .. string.format('%.0f', fence)) .. ' ' .. attempt
 end
 

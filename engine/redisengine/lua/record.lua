@@ -1,21 +1,22 @@
--- What the entries of a record say. It stands before the scripts that read them.
+-- Shared by the scripts of records.
 --
--- Of a record there are two, both of them strings: that of the claim, for as long
--- as its lease runs, and that of the result. They are written alike:
+-- A record has two entries, both strings of the same form: the lock entry of a claim,
+-- which lasts as long as its lease, and the result entry.
 --
 --   <outcome>1<how> <fence> <µs> <a>:<attempt><f>:<fingerprint><result>
 --
--- The outcome is d if the work was done, f if it failed, u if nobody knows, and
--- missing before that. 1 is the version. How is r, or t if nobody knew what became
--- of the claim before. µs is when the claim was granted; both numbers have 16
--- digits. a and f are how many bytes the attempt and the fingerprint have. The
--- result is whatever follows.
+-- outcome      d done, f failed, u unknown, empty while the claim runs
+-- 1            the version of the format
+-- how          r, or t if the claim took over an unknown outcome
+-- fence, µs    16 digits each; µs is when the claim was granted
+-- a, f         length in bytes of the attempt and the fingerprint
+-- result       the rest of the string
 --
--- While a claim runs, the result entry is but a mark that it began: it has the text
--- of the lock entry. Who has the lock entry found the place of the result free, or
--- with a record in it, and may write there.
+-- While a claim runs, the result entry is a copy of the lock entry, which marks that
+-- the work began. The owner of the lock entry may write the result entry: it found
+-- there nothing, or a record.
 
--- read returns what an entry says, or nothing if it is somebody else's.
+-- read parses an entry. It returns nil if the string is not one.
 local function read(entry)
   local outcome, how, fence, began, start, a, at = string.match(entry, '^([dfu]?)1([rt]) (%d+) (%d+) ()(%d+):()')
   local from = at and #fence == 16 and #began == 16 and at + a
@@ -25,14 +26,14 @@ local function read(entry)
   end
   return {
     outcome = outcome, how = how, fence = tonumber(fence), began = tonumber(began),
-    who = string.sub(entry, start, from - 1), -- the attempt, with its length
+    owner = string.sub(entry, start, from - 1), -- the attempt after its length
     fingerprint = string.sub(entry, to, to + f - 1),
-    result = to + f, -- where it begins
+    result = to + f, -- the index of its first byte
   }
 end
 
--- peek returns the entry at a key and what it says, nothing if there is none, and
--- true if there is something else.
+-- peek returns the entry at a key and the parsed record; nil if there is nothing, and
+-- true if there is other data.
 local function peek(key)
   local entry = redis.pcall('GET', key)
   if not entry then
@@ -45,27 +46,27 @@ local function peek(key)
   return entry, record
 end
 
--- has tells whether who has the claim that a lock entry is of.
-local function has(who, entry)
-  return entry and string.find(entry, who, 38, true) == 38
+-- owned_by reports whether a lock entry belongs to an attempt, which stands after the
+-- two numbers.
+local function owned_by(owner, entry)
+  return entry and string.find(entry, owner, 38, true) == 38
 end
 
--- prolong lets a key last for no less than so many ms from now.
-local function prolong(key, life)
+-- extend makes a key last for at least life ms.
+local function extend(key, life)
   local left = redis.call('PTTL', key)
   if left >= 0 and left < tonumber(life) then
     redis.call('PEXPIRE', key, life)
   end
 end
 
--- hold lets a claim's lease begin anew, and keeps the mark of its beginning if that
--- is to be retained.
-local function hold(lock, entry, lease, result, mark, retain)
-  prolong(lock, lease)
+-- renew_claim restarts the lease of a claim, and extends the mark that its work began.
+local function renew_claim(lock, entry, lease, result, mark, retain)
+  extend(lock, lease)
   if retain and mark == entry then
-    prolong(result, retain)
+    extend(result, retain)
   elseif retain then
-    -- There may be no memory, or another kind of thing.
+    -- Without memory, or with other data at the key, the lease is renewed all the same.
     redis.pcall('SET', result, entry, 'NX', 'PX', retain)
   end
 end

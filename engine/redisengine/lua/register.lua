@@ -1,7 +1,7 @@
--- Makes a client known for a while.
+-- Registers a client for a while.
 --
 -- KEYS  1  the client: a hash
--- ARGV  1  life, ms        2  … fields and values
+-- ARGV  1  lifetime, ms    2  … fields and values
 --
 -- Returns 1.
 

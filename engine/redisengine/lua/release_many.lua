@@ -1,30 +1,31 @@
--- Ends those of many holds that are simple: entered once, and still there. For
--- the others release.lua is to be asked, one by one.
+-- Releases those of many exclusive or fair locks that the attempt holds once and
+-- that no caller waits for in a queue. The other locks need a call each.
 --
--- KEYS     of each hold in turn: the lock, and its channel
+-- KEYS     for each hold: the lock, its channel, and its queue if it is a fair lock
 -- ARGV  1  PUBLISH or SPUBLISH
---       …  of each hold in turn: holder, attempt
+--       2  number of keys for each hold: 2, or 3 for fair locks
+--       …  for each hold: holder, attempt
 --
 -- Returns:
---   0           all were released, and nobody listens
---   {n, m, …}   for each: 1 and how many listeners were told, or 0 if it is to
---               be asked for by itself
+--   0           all holds ended, and there are no subscribers
+--   {n, m, …}   for each hold: 1 + subscribers notified, or 0 if it needs its own call
 
-local publish = ARGV[1]
-local told, plain = {}, true
-for i = 1, #KEYS / 2 do
-  local lock, at = KEYS[2 * i - 1], 2 * i
-  -- Another kind of thing at one key, or a channel that is forbidden, must not
-  -- hold up the others.
+local publish, size = ARGV[1], tonumber(ARGV[2])
+local answers, quiet = {}, true
+for i = 1, #KEYS / size do
+  local first = size * (i - 1) + 1
+  local lock, at = KEYS[first], 2 * i + 1
+  -- A key of another type, or a forbidden channel, must not fail the other holds.
   local seen = redis.pcall('HMGET', lock, ARGV[at], 'fence:' .. ARGV[at + 1])
-  told[i] = 0
-  if not seen.err and seen[1] == '1' and seen[2] then
-    local listeners = redis.pcall(publish, KEYS[2 * i], '0')
-    if type(listeners) == 'number' then
-      told[i] = 1 + listeners
+  answers[i] = 0
+  if not seen.err and seen[1] == '1' and seen[2]
+      and (size == 2 or redis.call('EXISTS', KEYS[first + 2]) == 0) then
+    local notified = redis.pcall(publish, KEYS[first + 1], '0')
+    if type(notified) == 'number' then
+      answers[i] = 1 + notified
       redis.call('DEL', lock)
     end
   end
-  plain = plain and told[i] == 1
+  quiet = quiet and answers[i] == 1
 end
-return plain and 0 or told
+return quiet and 0 or answers

@@ -1,31 +1,31 @@
--- Gives back the permit that an attempt got, or gives up the attempt's place in
--- line, and tells who comes first.
+-- Returns or abandons an attempt's permit, or gives up the attempt's queue
+-- position, and notifies the first waiter.
 --
--- KEYS  1  the semaphore   2  its channel: that of somebody in line is this one,
---                             a colon and the name
---       3  the permits' fences    4  the line
---       5  until when the places in it are kept    6  for how long they are
--- ARGV  those of parting.lua
+-- KEYS  1  the semaphore   2  its channel; a waiter's channel is this one, a colon
+--                             and the waiter's name
+--       3  the permits' fences    4  the queue
+--       5  when reservations expire    6  how long they are
+-- ARGV and returns: see release_common.lua.
 
-local fences, line = KEYS[3], {key = KEYS[4], places = KEYS[5], lengths = KEYS[6]}
+local fences, queue = KEYS[3], {key = KEYS[4], expiries = KEYS[5], leases = KEYS[6]}
 local name = holder .. '/' .. attempt
 
 local mine = tonumber(redis.call('ZSCORE', lock, name))
 local held = mine and mine > now
-redis.call('HLEN', fences) -- it may be another kind of thing
+redis.call('HLEN', fences) -- a key of another type must fail before the first write
 
-local seen, first, stood
-if exists(line) then
-  seen = look(line, nil, name)
-  first, stood = seen.first, redis.call('ZSCORE', line.key, name)
+local seen, first, queued
+if exists(queue) then
+  seen = scan_front(queue, nil, name)
+  first, queued = seen.first, redis.call('ZSCORE', queue.key, name)
 end
 
--- Publishes first: a server that forbids it must not leave half a release behind.
-local told = 0
-if first and (held or stood) then
-  told = redis.call(publish, channel .. ':' .. first, '0')
+-- Publish first: if the user may not publish, the permit must stay as it was.
+local notified = 0
+if first and (held or queued) then
+  notified = redis.call(publish, channel .. ':' .. first, '0')
 elseif held then
-  told = redis.call(publish, channel, '0')
+  notified = redis.call(publish, channel, '0')
 end
 
 if mine then
@@ -39,12 +39,12 @@ if mine then
   end
 end
 if seen then
-  tidy(line, seen)
-  drop(line, {name})
+  prune(queue, seen)
+  remove(queue, {name})
 end
 
 if held then
-  return buried(first and {0, told} or 1 + told)
+  return finish(first and {0, notified} or 1 + notified)
 end
 local used = redis.call('ZCOUNT', lock, '(' .. string.format('%.0f', now), '+inf')
-return buried(used > 0 and -1 or 0)
+return finish(used > 0 and -1 or 0)

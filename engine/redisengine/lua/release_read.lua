@@ -1,75 +1,77 @@
--- Ends what an attempt reads, or gives up its holder's place in line.
+-- Releases or abandons an attempt's read lock, or gives up the holder's queue
+-- position.
 --
 -- KEYS  1  the lock        2  its channel
---       3  the readers in line    4  the writers in line
---       5  until when their places are kept    6  for how long they are
--- ARGV  those of parting.lua
---       5  that of telling.lua    6  that of readwrite.lua
+--       3  the queue of readers    4  the queue of writers
+--       5  when reservations expire    6  how long they are
+-- ARGV  see release_common.lua
+--       5  see rw_notify.lua       6  see readwrite.lua
+--
+-- Returns what release_common.lua says.
 
-local readers = {key = KEYS[3], places = KEYS[5], lengths = KEYS[6]}
-local writers = {key = KEYS[4], places = KEYS[5], lengths = KEYS[6]}
+local readers = {key = KEYS[3], expiries = KEYS[5], leases = KEYS[6]}
+local writers = {key = KEYS[4], expiries = KEYS[5], leases = KEYS[6]}
 local mark_of, writer = 'fence:' .. holder, holder .. ':write'
 
 local mode, reads, mark, writing = unpack(redis.call('HMGET', lock, 'mode', holder, mark_of, 'fence:' .. writer))
-local held = reads and left_of(holder, reads) ~= -2 and through(mark, attempt)
+local held = reads and lease_left(holder, reads) ~= -2 and has_attempt(mark, attempt)
 
 if held and tonumber(reads) > 1 then
   redis.call('HDEL', lock, mark_of)
-  redis.call('HSET', lock, mark_of, without(mark, attempt))
-  return buried({redis.call('HINCRBY', lock, holder, -1), 0})
+  redis.call('HSET', lock, mark_of, remove_attempt(mark, attempt))
+  return finish({redis.call('HINCRBY', lock, holder, -1), 0})
 end
 
--- beside returns what is left of the longest lease of those who are in the lock
--- beside what this holder reads, -2 if there are none; and the fields of those
--- whose lease is over. With many it is content with one of them, and returns no
--- time.
-local function beside()
+-- others returns the ms left of the longest lease of the other holds, or -2 without
+-- any, and the fields of expired ones. With many holds it stops at the first that
+-- lasts, and returns no time.
+local function others()
   local many = redis.call('HLEN', lock) > 64
-  local members = members_of(lock, many and sample(lock) or redis.call('HGETALL', lock))
-  local left, dead = -2, {}
+  local members = parse_members(lock, many and sample_fields(lock) or redis.call('HGETALL', lock))
+  local left, expired = -2, {}
   if not members then
-    return nil, dead -- somebody has put something else in: it is not ours to judge
+    return nil, expired -- there is foreign data in the hash, which stays
   end
   for i = 1, #members, 2 do
     if members[i] ~= holder then
-      local its = left_of(members[i], members[i + 1])
+      local its = lease_left(members[i], members[i + 1])
       left = math.max(left, its)
       if its == -2 then
-        dead[#dead + 1] = members[i]
-        dead[#dead + 1] = 'fence:' .. members[i]
+        expired[#expired + 1] = members[i]
+        expired[#expired + 1] = 'fence:' .. members[i]
       elseif many then
         break
       end
     end
   end
-  return not many and left, dead
+  return not many and left, expired
 end
 
 if held then
-  local left, dead = beside()
+  local left, expired = others()
   if left == -2 then
-    -- Publishes first: a server that forbids it must not leave half a release behind.
-    local told = tell(told_on(channel, writers, readers), '0')
-    redis.call('DEL', lock, timeout(holder, 1))
-    return buried(1 + told)
+    -- Publish first: if the user may not publish, the lock must stay as it was.
+    local notified = notify(wake_channel(channel, writers, readers), '0')
+    redis.call('DEL', lock, lease_key(holder, 1))
+    return finish(1 + notified)
   end
-  redis.call('HDEL', lock, holder, mark_of, unpack(dead))
-  redis.call('DEL', timeout(holder, 1))
+  redis.call('HDEL', lock, holder, mark_of, unpack(expired))
+  redis.call('DEL', lease_key(holder, 1))
   if mode == 'write' and writing then
-    redis.call('DEL', timeout(writer, 1)) -- from now on its lease is that of the hash again
+    redis.call('DEL', lease_key(writer, 1)) -- its lease is that of the hash again
   end
   if left and left >= 0 then
     redis.call('PEXPIRE', lock, math.max(left, 1))
   end
-  return buried({0, 0})
+  return finish({0, 0})
 end
 
 local free = redis.call('EXISTS', lock) == 0
 if exists(readers) then
-  look(readers) -- its keys may be other kinds of things
+  scan_front(readers) -- keys of another type must fail before the first write
   if free and redis.call('ZSCORE', readers.key, holder) then
     redis.call(publish, channel, '0')
   end
-  drop(readers, {holder})
+  remove(readers, {holder})
 end
-return buried(free and 0 or -1)
+return finish(free and 0 or -1)

@@ -1,46 +1,48 @@
--- Ends what an attempt writes, or gives up its holder's place in line. Who also
--- reads goes on reading, and others may beside it.
+-- Releases or abandons an attempt's write lock, or gives up the holder's queue
+-- position. A holder that also reads becomes a reader.
 --
 -- KEYS  1  the lock        2  its channel
---       3  the writers in line    4  the readers in line
---       5  until when their places are kept    6  for how long they are
--- ARGV  those of parting.lua
---       5  that of telling.lua    6  that of readwrite.lua
+--       3  the queue of writers    4  the queue of readers
+--       5  when reservations expire    6  how long they are
+-- ARGV  see release_common.lua
+--       5  see rw_notify.lua       6  see readwrite.lua
+--
+-- Returns what release_common.lua says.
 
-local writers = {key = KEYS[3], places = KEYS[5], lengths = KEYS[6]}
-local readers = {key = KEYS[4], places = KEYS[5], lengths = KEYS[6]}
+local writers = {key = KEYS[3], expiries = KEYS[5], leases = KEYS[6]}
+local readers = {key = KEYS[4], expiries = KEYS[5], leases = KEYS[6]}
 local name = holder .. ':write'
 
 local mode, reads, writes, mark = unpack(redis.call('HMGET', lock, 'mode', holder, name, 'fence:' .. name))
-local held = mode == 'write' and writes and through(mark, attempt) and (not reads or left_of(name, 1) ~= -2)
-local left = reads and left_of(holder, reads) or -2
+local held = mode == 'write' and writes and has_attempt(mark, attempt) and (not reads or lease_left(name, 1) ~= -2)
+local left = reads and lease_left(holder, reads) or -2
 
 if held and tonumber(writes) > 1 then
   redis.call('HDEL', lock, 'fence:' .. name)
-  redis.call('HSET', lock, 'fence:' .. name, without(mark, attempt))
-  return buried({redis.call('HINCRBY', lock, name, -1), 0})
+  redis.call('HSET', lock, 'fence:' .. name, remove_attempt(mark, attempt))
+  return finish({redis.call('HINCRBY', lock, name, -1), 0})
 end
 
 if held then
-  -- Publishes first: a server that forbids it must not leave half a release behind.
-  local told = tell(left == -2 and told_on(channel, writers, readers) or channel, '1')
+  -- Publish first: if the user may not publish, the lock must stay as it was.
+  local notified = notify(left == -2 and wake_channel(channel, writers, readers) or channel, '1')
   if left == -2 then
-    redis.call('DEL', lock, timeout(name, 1))
-    return buried(1 + told)
+    redis.call('DEL', lock, lease_key(name, 1))
+    return finish(1 + notified)
   end
   stop_writing(lock, name)
   if left >= 0 then
     redis.call('PEXPIRE', lock, math.max(left, 1))
   end
-  return buried({0, told})
+  return finish({0, notified})
 end
 
 local free = redis.call('EXISTS', lock) == 0
 if exists(writers) then
-  look(writers) -- its keys may be other kinds of things
+  scan_front(writers) -- keys of another type must fail before the first write
   if mode ~= 'write' and redis.call('ZSCORE', writers.key, name) then
-    tell(channel, '1') -- those who came after it may be let in by that
+    notify(channel, '1') -- readers behind this writer may enter now
   end
-  drop(writers, {name})
+  remove(writers, {name})
 end
-return buried(free and 0 or -1)
+return finish(free and 0 or -1)

@@ -1,12 +1,11 @@
--- Lets many leases begin anew. No lease is shortened, and no lock comes back.
+-- Restarts many leases. A lease is never shortened, and a lock never restored.
 --
--- KEYS     of each hold in turn: the lock; its fence counter if it has one; of who
---          reads or writes its own key, of a permit the permits' fences
--- ARGV     of each hold in turn: holder, attempt, lease in ms, the counter's life
---          in ms, or - if it has none, and - for an exclusive or fair lock, or
---          read, write or permit
+-- KEYS     for each hold: the lock; its fence counter, if it has one; the key of a
+--          reader's or writer's lease, or the permits' fences for a permit
+-- ARGV     for each hold: holder, attempt, lease in ms, lifetime of the counter in ms
+--          or - without one, and read, write, permit, or - for another lock
 --
--- Returns an array: for each hold 1, 0 if it is over, or 2 if it was taken away.
+-- Returns an array: for each hold 1, 0 if it has ended, or 2 if it was revoked.
 
 local renewed, key = {}, 0
 
@@ -15,15 +14,15 @@ local function next_key()
   return KEYS[key]
 end
 
-local function prolong(name, life)
+local function extend(name, life)
   local left = redis.call('PTTL', name)
   if left >= 0 and left < tonumber(life) then
     redis.call('PEXPIRE', name, life)
   end
 end
 
--- held_as tells whether the attempt reads or writes under a name, and lets its own
--- lease begin anew. A writer has one of its own if it reads as well.
+-- held_as reports whether the attempt reads or writes, and restarts its lease. A writer
+-- has its own lease key while it reads.
 local function held_as(kind, lock, holder, attempt, own, lease)
   local name = kind == 'write' and holder .. ':write' or holder
   local seen = redis.pcall('HMGET', lock, 'mode', name, 'fence:' .. name, holder)
@@ -34,28 +33,27 @@ local function held_as(kind, lock, holder, attempt, own, lease)
   if kind == 'write' and not seen[4] then
     return true
   end
-  prolong(own, lease)
+  extend(own, lease)
   return redis.call('PTTL', own) ~= -2
 end
 
--- prolong_permit lets a permit last for lease ms from now, and its keys no
--- shorter. It reports whether the permit is there.
-local function prolong_permit(lock, fences, name, lease)
+-- extend_permit restarts the lease of a permit, and reports whether it exists.
+local function extend_permit(lock, fences, name, lease)
   local deadline = redis.pcall('ZSCORE', lock, name)
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
   if type(deadline) ~= 'string' or tonumber(deadline) <= now then
     return false
   end
-  -- The key's life comes first: a server without memory refuses a script's first
-  -- write if it takes some.
+  -- PEXPIRE comes before ZADD: a server without memory refuses the first write of a
+  -- script if that needs memory.
   redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), lease + 1))
-  prolong(fences, lease + 1)
+  extend(fences, lease + 1)
   redis.call('ZADD', lock, math.max(tonumber(deadline), now + lease * 1000), name)
   return true
 end
 
--- was_revoked tells whether an operator took the lock away from this attempt.
+-- was_revoked reports whether an operator took the lock from this attempt.
 local function was_revoked(lock, holder, attempt)
   local name = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
   return redis.pcall('SISMEMBER', 'interlock_revoked:' .. name, holder .. '/' .. attempt) == 1
@@ -66,7 +64,7 @@ for i = 1, #ARGV, 5 do
   local lock = next_key()
   local counter = life ~= '-' and next_key()
 
-  -- Another kind of thing at one key must not hold up the others.
+  -- A key of another type must not fail the other renewals.
   local held
   if kind == '-' then
     local seen = redis.pcall('HMGET', lock, holder, 'fence:' .. attempt)
@@ -74,17 +72,17 @@ for i = 1, #ARGV, 5 do
   elseif kind ~= 'permit' then
     held = held_as(kind, lock, holder, attempt, next_key(), lease)
   else
-    held = prolong_permit(lock, next_key(), holder .. '/' .. attempt, tonumber(lease))
+    held = extend_permit(lock, next_key(), holder .. '/' .. attempt, tonumber(lease))
   end
 
   local answer = 0
   if held then
     answer = 1
     if kind ~= 'permit' then
-      prolong(lock, lease)
+      extend(lock, lease)
     end
     if counter then
-      prolong(counter, life)
+      extend(counter, life)
     end
   elseif was_revoked(lock, holder, attempt) then
     answer = 2

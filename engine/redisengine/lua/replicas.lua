@@ -1,8 +1,8 @@
--- Counts the replicas that are in touch with the server.
+-- Counts the replicas that are online.
 --
--- KEYS  1  any that the server has
+-- KEYS  1  any key of the server
 --
--- Returns how many.
+-- Returns their number.
 
 local info = redis.call('INFO', 'replication')
 return select(2, string.gsub(info, 'state=online', ''))

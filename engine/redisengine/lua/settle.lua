@@ -1,58 +1,56 @@
--- Ends claims and says what became of their work, each for itself, and tells who
--- listens.
+-- Settles many claims, each for itself, and notifies subscribers.
 --
--- KEYS     of n claims: the lock entries, then the result entries
+-- KEYS     for n claims: the lock entries, then the result entries
 -- ARGV  1  PUBLISH or SPUBLISH
---       2  NUMSUB or SHARDNUMSUB, which asks for listeners, or - if nobody knows them
---       3  the lobby: a channel on which everybody is who listens for a settlement
---       4  what the names of lock entries begin with, and behind the lobby's and a
---          colon those of channels go on alike
---       …  of each claim in turn: the attempt, with its length, as in record.lua; its
---          terms: d, f or u, or - if nothing is to be kept, and for how many ms, with
---          @ before them if they count from when the claim was granted; and the result
+--       2  NUMSUB or SHARDNUMSUB; - if the number of subscribers is not known
+--       3  the settle channel, on which every subscriber to any settlement listens
+--       4  the prefix of lock entries; the channel of a record is the settle channel,
+--          a colon, and the name after this prefix
+--       …  for each claim: the attempt after its length, as in record.lua; its terms:
+--          d, f or u, or - to store nothing, and the retention in ms, after @ if it
+--          counts from the grant; and the result
 --
 -- Returns:
---   1           all were settled
---   {x, y, …}   for each: 1 if it was settled, now or before; 2 if its lease has run
---               out; 3 if somebody else has claimed the key since; 4 if there is
---               something else than a record; 0 if it is to be asked for by itself
+--   1           all claims are settled
+--   {x, y, …}   for each: 1 settled, now or before; 2 its lease has expired; 3 another
+--               attempt has claimed the key; 4 other data; 0 it needs its own call
 
 local n = #KEYS / 2
 local seen = redis.call('MGET', unpack(KEYS, 1, n))
 
--- A user who may not ask who listens tells all who might.
-local lobby = ARGV[2] ~= '-' and redis.pcall('PUBSUB', ARGV[2], ARGV[3])
-local alone = lobby and not lobby.err and lobby[2] == 0
+-- Without subscribers, nothing is published. A user who may not ask publishes always.
+local numsub = ARGV[2] ~= '-' and redis.pcall('PUBSUB', ARGV[2], ARGV[3])
+local unwatched = numsub and not numsub.err and numsub[2] == 0
 
--- tell lets those know who wait for the i-th claim, and returns how many they are,
--- or an error.
-local function tell(i)
+-- notify announces the i-th settlement. It returns the number of subscribers, or an
+-- error.
+local function notify(i)
   return redis.pcall(ARGV[1], ARGV[3] .. ':' .. string.sub(KEYS[i], #ARGV[4] + 1), '0')
 end
 
--- Most have the same terms: these are those that were read before.
-local known_terms = {}
+-- Most settlements have the same terms, which are parsed once.
+local parsed_terms = {}
 local function terms_of(i)
   local text = ARGV[3 * i + 3]
-  local terms = known_terms[text]
+  local terms = parsed_terms[text]
   if not terms then
     local state, from, life = string.match(text, '^(.)(@?)(%d+)$')
     terms = {outcome = state ~= '-' and state, from_start = from == '@', life = life}
-    known_terms[text] = terms
+    parsed_terms[text] = terms
   end
   return terms
 end
 
--- since_start is for how many ms an outcome is kept if they count from when the
--- claim was granted; 0 if they are over. The clock may have been set back.
-local function since_start(entry, ms)
+-- left_since_grant returns how many of ms, counted from the grant, are left. It is not
+-- more than ms if the clock was set back.
+local function left_since_grant(entry, ms)
   local time = redis.call('TIME')
   local passed = time[1] * 1000000 + time[2] - tonumber(string.sub(entry, 21, 36))
   return math.max(0, math.min(ms, math.ceil(ms - passed / 1000)))
 end
 
--- ended tells about a claim that is not, or not any more, the attempt's.
-local function ended(i, who)
+-- unowned returns the answer for a claim that the attempt does not hold.
+local function unowned(i, owner)
   local lock_entry, claim = peek(KEYS[i])
   local result_entry, mark = peek(KEYS[n + i])
   if lock_entry == true or result_entry == true then
@@ -61,7 +59,7 @@ local function ended(i, who)
   local record = claim or mark
   if not record then
     return 2
-  elseif record.who ~= who then
+  elseif record.owner ~= owner then
     return 3
   end
   return record.outcome == '' and 2 or 1
@@ -78,34 +76,34 @@ local function note(i, answer)
   answers[i] = answer
 end
 
-local doomed, lives = {}, {}
+local deleted, lives = {}, {}
 for i = 1, n do
-  local who, terms, entry = ARGV[3 * i + 2], terms_of(i), seen[i]
-  -- Publishes first: a server that forbids it must not leave half a settlement
-  -- behind, and not hold up the others.
-  local told = has(who, entry) and (alone and 0 or tell(i))
-  if not told then
-    note(i, ended(i, who))
-  elseif type(told) ~= 'number' then
+  local owner, terms, entry = ARGV[3 * i + 2], terms_of(i), seen[i]
+  -- Publish first: if the user may not publish, the claim must stay as it was, and the
+  -- others are settled.
+  local notified = owned_by(owner, entry) and (unwatched and 0 or notify(i))
+  if not notified then
+    note(i, unowned(i, owner))
+  elseif type(notified) ~= 'number' then
     if n == 1 then
-      return told
+      return notified
     end
     note(i, 0)
   else
-    doomed[#doomed + 1] = KEYS[i]
-    local life = terms.from_start and since_start(entry, tonumber(terms.life)) or terms.life
+    deleted[#deleted + 1] = KEYS[i]
+    local life = terms.from_start and left_since_grant(entry, tonumber(terms.life)) or terms.life
     if terms.outcome and life ~= 0 then
       lives[i] = life
     else
-      doomed[#doomed + 1] = KEYS[n + i]
+      deleted[#deleted + 1] = KEYS[n + i]
     end
   end
 end
 
--- In this order: a server without memory refuses a script's first write if it
--- takes some, but none after one that did not.
-if doomed[1] then
-  redis.call('DEL', unpack(doomed))
+-- DEL comes before SET: a server without memory refuses the first write of a script if
+-- that needs memory, but no write after one that did not.
+if deleted[1] then
+  redis.call('DEL', unpack(deleted))
 end
 for i, life in pairs(lives) do
   redis.call('SET', KEYS[n + i], terms_of(i).outcome .. seen[i] .. ARGV[3 * i + 4], 'PX', life)

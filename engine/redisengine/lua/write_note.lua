@@ -1,13 +1,12 @@
--- Replaces the text of a note, if nobody else has meanwhile.
+-- Replaces the text of a note, unless another client has replaced it before.
 --
--- A note is a hash: version, how often it was written; text; and at, when, in µs
--- of this server's clock. It has no end.
+-- A note is a hash without an expiry: version, the number of writes; text; and at, the
+-- time of the last write in µs of the server's clock.
 --
 -- KEYS  1  the note
 -- ARGV  1  text            2  the version that it replaces
 --
--- Returns 1 if it says so now, by this call or by one before it whose answer was
--- lost; and 0 if somebody else has written it.
+-- Returns 1 if this write, or the same one before, was made; 0 if another client wrote.
 
 local note = redis.call('HMGET', KEYS[1], 'version', 'text')
 local version, read = tonumber(note[1]) or 0, tonumber(ARGV[2])

@@ -82,7 +82,7 @@ func (s *Server) start(args []string) {
 		if err == nil {
 			return
 		}
-		if !strings.Contains(s.log.String(), "Address already in use") {
+		if !errors.Is(err, errPortTaken) && !strings.Contains(s.log.String(), "Address already in use") {
 			t.Fatalf("redis-server did not start: %v\n%s", err, s.log)
 		}
 	}
@@ -191,6 +191,8 @@ func (s *Server) await() error {
 	}
 }
 
+var errPortTaken = errors.New("another server has the port")
+
 // itself makes sure that the one who answered is our child: two tests may have
 // been given the same free port.
 func (s *Server) itself() error {
@@ -201,7 +203,7 @@ func (s *Server) itself() error {
 	// The other server may have ended since, and ours would then run forever.
 	_ = s.cmd.Process.Kill()
 	<-s.exited
-	return fmt.Errorf("another server is on port %d", s.port)
+	return fmt.Errorf("%w: port %d", errPortTaken, s.port)
 }
 
 func (s *Server) running() bool {
