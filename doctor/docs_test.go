@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/doctor"
 )
 
-// S8, T7: the pages promise what the doctor does, word for word.
-func TestDocsSayTheSame(t *testing.T) {
+// S8, T7: the docs contain the guarantees word for word.
+func TestDocsContainTheGuarantees(t *testing.T) {
 	for l, file := range map[doctor.Language]string{
 		doctor.English: "../docs/engines.md", doctor.Chinese: "../docs/engines.zh-CN.md",
 	} {
@@ -17,17 +17,17 @@ func TestDocsSayTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range doctor.AllPromises() {
-			for _, text := range []doctor.Text{p.Grants, p.Belief, p.Fences, p.Dead, p.Survives, p.Guard} {
+		for _, p := range doctor.AllGuarantees() {
+			for _, text := range []doctor.Text{p.Grants, p.Workers, p.Fences, p.FreedWithin, p.Survives, p.Guard} {
 				if !strings.Contains(string(page), "| "+text.In(l)+" |") {
-					t.Errorf("%s does not say of %s: %s", file, p.Row, text.In(l))
+					t.Errorf("%s lacks this guarantee of %s: %s", file, p.Row, text.In(l))
 				}
 			}
 		}
 	}
 }
 
-func TestDocsHaveTheCodes(t *testing.T) {
+func TestDocsContainTheFindings(t *testing.T) {
 	for l, file := range map[doctor.Language]string{
 		doctor.English: "../docs/engines.md", doctor.Chinese: "../docs/engines.zh-CN.md",
 	} {
@@ -37,14 +37,14 @@ func TestDocsHaveTheCodes(t *testing.T) {
 		}
 		for code, texts := range doctor.Forms() {
 			if means := texts[1].In(l); !strings.Contains(string(page), "| `"+string(code)+"` |") || !strings.Contains(string(page), "| "+means+" |") {
-				t.Errorf("%s does not say of %s: %s", file, code, means)
+				t.Errorf("%s lacks this consequence of %s: %s", file, code, means)
 			}
 		}
 	}
 }
 
-// S8, T7: every setting that was asked about has its line.
-func TestDocsHaveTheSettings(t *testing.T) {
+// S8, T7: the docs contain every required setting.
+func TestDocsContainTheSettings(t *testing.T) {
 	for _, file := range []string{"../docs/engines.md", "../docs/engines.zh-CN.md"} {
 		page, err := os.ReadFile(file)
 		if err != nil {
@@ -55,7 +55,7 @@ func TestDocsHaveTheSettings(t *testing.T) {
 			"`threads` 16", "`timeout=2s`", "interlock.Watchdog(30*time.Second)", "redis+cluster://", "redis+sentinel://",
 		} {
 			if !strings.Contains(string(page), setting) {
-				t.Errorf("%s does not have %s", file, setting)
+				t.Errorf("%s lacks %s", file, setting)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
-// Package doctor reads how an engine is and says what it promises, what is wrong
-// with it, and what to change.
+// Package doctor examines the health of an engine and reports its guarantees, its
+// problems, and how to fix them.
 //
 //	h, err := engine.Capabilities().Prober.Probe(ctx)
 //	report := doctor.Examine(h)
@@ -7,9 +7,8 @@
 //		fmt.Println(f.Severity, f.Node, f.Seen.In(doctor.English), f.Commands)
 //	}
 //
-// It only thinks: it asks nobody, and changes nothing. What an engine does not tell
-// it cannot know. So a report without findings says that nothing was found, of what
-// was looked at, at that moment.
+// It contacts no server and changes nothing: it only interprets the engine's health. A
+// report without findings means that the examined settings had no problems at that time.
 package doctor
 
 import (
@@ -20,20 +19,20 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Report is what came of an examination.
+// A Report is the result of an examination.
 type Report struct {
-	// Health is what was examined.
+	// Health is the examined health.
 	Health engine.Health
 
-	// Promises are what the engine promises as it is set up, and for two engines
-	// with a switch what each side promises as well.
-	Promises []Promise
+	// Guarantees are those of the engine. For a standby, those of both sides
+	// follow.
+	Guarantees []Guarantee
 
-	// Findings are the worst first.
+	// Findings are sorted by severity, the worst first.
 	Findings []Finding
 }
 
-// Examine reads how an engine is.
+// Examine examines the health of an engine.
 func Examine(h engine.Health, opts ...Option) Report {
 	x := &exam{lease: 30 * time.Second, timeout: 2 * time.Second}
 	for _, opt := range opts {
@@ -41,14 +40,14 @@ func Examine(h engine.Health, opts ...Option) Report {
 	}
 	x.engine(h, "")
 	slices.SortStableFunc(x.findings, func(a, b Finding) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
-	return Report{Health: h, Promises: promises(h), Findings: x.findings}
+	return Report{Health: h, Guarantees: guarantees(h), Findings: x.findings}
 }
 
-// An Option tells [Examine] how the engine is used.
+// An Option describes to [Examine] how the engine is used.
 type Option func(*exam)
 
-// Lease is the shortest lease of the locks. Clocks are compared with it. The
-// default is 30 s, also for a d that is not above zero.
+// Lease is the shortest lease of the locks; clock differences are compared with it.
+// Default: 30s, also if d is not positive.
 func Lease(d time.Duration) Option {
 	return func(x *exam) {
 		if d > 0 {
@@ -57,8 +56,8 @@ func Lease(d time.Duration) Option {
 	}
 }
 
-// Timeout is how long a call may take, with which the latency is compared, if the
-// engine does not tell. The default is 2 s, also for a d that is not above zero.
+// Timeout is the timeout of calls; latencies are compared with it. It applies only if
+// the engine does not report its timeout. Default: 2s, also if d is not positive.
 func Timeout(d time.Duration) Option {
 	return func(x *exam) {
 		if d > 0 {
@@ -67,7 +66,7 @@ func Timeout(d time.Duration) Option {
 	}
 }
 
-// Worst returns the severity of the worst finding, or "" if there is none.
+// Worst returns the severity of the worst finding, or "" without findings.
 func (r Report) Worst() Severity {
 	if len(r.Findings) == 0 {
 		return ""
@@ -75,7 +74,7 @@ func (r Report) Worst() Severity {
 	return r.Findings[0].Severity
 }
 
-// Count returns how many findings have a severity.
+// Count returns the number of findings with a severity.
 func (r Report) Count(s Severity) (n int) {
 	for _, f := range r.Findings {
 		if f.Severity == s {
@@ -85,7 +84,7 @@ func (r Report) Count(s Severity) (n int) {
 	return n
 }
 
-// Reached reports whether any server that can grant locks has answered.
+// Reached reports whether at least one server that can grant locks was reachable.
 func (r Report) Reached() bool { return reached(r.Health) }
 
 func reached(h engine.Health) bool {
@@ -97,7 +96,7 @@ func reached(h engine.Health) bool {
 	return slices.ContainsFunc(h.Parts, reached)
 }
 
-// An exam is an examination under way.
+// An exam is the state of an examination.
 type exam struct {
 	lease, timeout time.Duration
 	acks           string
@@ -105,7 +104,7 @@ type exam struct {
 	findings       []Finding
 }
 
-// whole examines an engine, and then its parts.
+// engine examines an engine and then its parts.
 func (x *exam) engine(h engine.Health, name string) {
 	x.acks = h.Acks
 	if h.Timeout > 0 {
@@ -115,7 +114,7 @@ func (x *exam) engine(h engine.Health, name string) {
 		x.find(Notice, name, text)
 	}
 	if h.Topology == engine.Embedded {
-		return // it has no settings
+		return // the embedded engine has no settings
 	}
 	for _, n := range h.Nodes {
 		x.node(h.Topology, n)

@@ -18,9 +18,9 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
-// good is a server with nothing to find.
+// good returns a server without findings.
 func good(addr string) engine.Node {
 	return engine.Node{
 		Addr: addr, ID: "run of " + addr, Role: engine.Primary, Version: "7.0.15", Uptime: time.Hour,
@@ -28,7 +28,7 @@ func good(addr string) engine.Node {
 	}
 }
 
-// but is a good server with something changed.
+// but returns a good server with a change.
 func but(change func(*engine.Node)) engine.Node {
 	n := good("a:6379")
 	change(&n)
@@ -39,7 +39,7 @@ func alone(n engine.Node) engine.Health {
 	return engine.Health{Topology: engine.Standalone, Nodes: []engine.Node{n}}
 }
 
-// sentinel is a healthy set of six.
+// sentinel returns a healthy primary with two replicas and three sentinels.
 func sentinel() engine.Health {
 	p := good("a:6379")
 	p.Replicas, p.MinReplicas = 2, 1
@@ -75,7 +75,7 @@ func quorum(addrs ...string) engine.Health {
 	return h
 }
 
-// changed is a healthy engine after something was done to it.
+// changed returns an engine with a change.
 func changed(h engine.Health, change func(*engine.Health)) engine.Health {
 	change(&h)
 	return h
@@ -83,57 +83,57 @@ func changed(h engine.Health, change func(*engine.Health)) engine.Health {
 
 var errGone = errors.New("connection refused")
 
-// cases are engines, and what is to be found about each.
+// cases are engines and their expected findings.
 var cases = []struct {
 	name   string
 	health engine.Health
-	want   string // severity and code of each finding
+	want   string // severity and code of each
 }{
 	{"a server that syncs at every write", alone(good("a:6379")), ""},
 	{"the embedded engine", engine.Health{Topology: engine.Embedded, Nodes: []engine.Node{{Addr: "in process", Role: engine.Primary, AppendOnly: "no"}}}, ""},
-	{"sentinels in good health", sentinel(), ""},
-	{"a cluster in good health", cluster(), ""},
-	{"a quorum in good health", quorum("a:1", "b:1", "c:1"), ""},
+	{"healthy sentinels", sentinel(), ""},
+	{"a healthy cluster", cluster(), ""},
+	{"a healthy quorum", quorum("a:1", "b:1", "c:1"), ""},
 
 	{"eviction", alone(but(func(n *engine.Node) { n.MaxMemory, n.Eviction = 64<<20, "allkeys-lru" })), "fail eviction"},
-	{"eviction of keys with an end", alone(but(func(n *engine.Node) { n.MaxMemory, n.Eviction = 2<<30, "volatile-ttl" })), "fail eviction"},
+	{"eviction of keys with an expiry", alone(but(func(n *engine.Node) { n.MaxMemory, n.Eviction = 2<<30, "volatile-ttl" })), "fail eviction"},
 	{"eviction without a limit", alone(but(func(n *engine.Node) { n.Eviction = "allkeys-lru" })), ""},
 	{"memory almost full", alone(but(func(n *engine.Node) { n.MaxMemory, n.UsedMemory = 100<<20, 90<<20 })), "warn memory-full"},
-	{"no file", alone(but(func(n *engine.Node) { n.AppendOnly = "no" })), "warn forgets"},
+	{"no append-only file", alone(but(func(n *engine.Node) { n.AppendOnly = "no" })), "warn forgets"},
 	{"snapshots only", alone(but(func(n *engine.Node) { n.AppendOnly, n.Snapshots = "no", true })), "warn snapshots-only"},
 	{"never synced", alone(but(func(n *engine.Node) { n.AppendOnly = "no sync" })), "warn never-synced"},
 	{"synced every second", alone(but(func(n *engine.Node) { n.AppendOnly = "everysec" })), "note every-second"},
-	{"synced nobody knows when", alone(but(func(n *engine.Node) { n.AppendOnly = "yes" })), "note sync-untold"},
-	{"replicas that nobody waits for", alone(but(func(n *engine.Node) { n.Replicas = 2 })), "warn min-replicas, note no-acks"},
-	{"replicas that are missing", alone(but(func(n *engine.Node) { n.MinReplicas = 1 })), "fail too-few-replicas"},
-	{"acks of nobody", changed(alone(good("a:6379")), func(h *engine.Health) { h.Acks = "any" }), "fail acks-of-nobody"},
-	{"a clock that is ahead", alone(but(func(n *engine.Node) { n.Offset = 5 * time.Second })), "warn clock"},
-	{"a clock that is behind", alone(but(func(n *engine.Node) { n.Offset = -301 * time.Millisecond })), "warn clock"},
-	{"a clock nobody can tell about", alone(but(func(n *engine.Node) { n.Offset, n.Latency = 310*time.Millisecond, 100*time.Millisecond })), ""},
-	{"a server that is far away", alone(but(func(n *engine.Node) { n.Latency = 250 * time.Millisecond })), "warn latency"},
+	{"an unknown sync interval", alone(but(func(n *engine.Node) { n.AppendOnly = "yes" })), "note sync-unknown"},
+	{"replicas without acks", alone(but(func(n *engine.Node) { n.Replicas = 2 })), "warn min-replicas, note no-acks"},
+	{"missing replicas", alone(but(func(n *engine.Node) { n.MinReplicas = 1 })), "fail too-few-replicas"},
+	{"acks without a replica", changed(alone(good("a:6379")), func(h *engine.Health) { h.Acks = "any" }), "fail acks-without-replica"},
+	{"a clock ahead", alone(but(func(n *engine.Node) { n.Offset = 5 * time.Second })), "warn clock"},
+	{"a clock behind", alone(but(func(n *engine.Node) { n.Offset = -301 * time.Millisecond })), "warn clock"},
+	{"a clock difference within the latency", alone(but(func(n *engine.Node) { n.Offset, n.Latency = 310*time.Millisecond, 100*time.Millisecond })), ""},
+	{"a distant server", alone(but(func(n *engine.Node) { n.Latency = 250 * time.Millisecond })), "warn latency"},
 	{"an old server", alone(but(func(n *engine.Node) { n.Version = "6.0.16" })), "fail old"},
 	{"Valkey", alone(but(func(n *engine.Node) { n.Version = "valkey 8.0.1" })), ""},
-	{"a server that is gone", alone(engine.Node{Addr: "a:6379", Err: errGone}), "fail unreachable"},
-	{"a server for everybody", alone(but(func(n *engine.Node) { n.Exposed = true })), "warn exposed"},
-	{"a user who may do little", alone(but(func(n *engine.Node) { n.Denied = []string{"EVALSHA", "CONFIG GET", "WAIT"} })), "fail denied, note unread"},
+	{"an unreachable server", alone(engine.Node{Addr: "a:6379", Err: errGone}), "fail unreachable"},
+	{"a server without a password", alone(but(func(n *engine.Node) { n.Exposed = true })), "warn exposed"},
+	{"a user with few permissions", alone(but(func(n *engine.Node) { n.Denied = []string{"EVALSHA", "CONFIG GET", "WAIT"} })), "fail denied, note unread"},
 	{"a replica", alone(but(func(n *engine.Node) { n.Role, n.Primary, n.Linked = engine.Replica, "z:6379", true })), "fail on-replica"},
 
-	{"a replica that is cut off", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Linked = false }), "warn link-down"},
-	{"a replica that is gone", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Err = errGone }), "warn unreachable"},
-	{"a primary that is gone", changed(sentinel(), func(h *engine.Health) { h.Nodes[0].Err = errGone }), "fail unreachable"},
-	{"a primary alone", changed(sentinel(), func(h *engine.Health) {
+	{"a disconnected replica", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Linked = false }), "warn link-down"},
+	{"an unreachable replica", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Err = errGone }), "warn unreachable"},
+	{"an unreachable primary", changed(sentinel(), func(h *engine.Health) { h.Nodes[0].Err = errGone }), "fail unreachable"},
+	{"a primary without a replica", changed(sentinel(), func(h *engine.Health) {
 		h.Acks, h.Nodes[0].Replicas, h.Nodes[0].MinReplicas = "", 0, 0
 	}), "warn no-replica"},
-	{"clocks that differ", changed(sentinel(), func(h *engine.Health) {
+	{"different clocks", changed(sentinel(), func(h *engine.Health) {
 		h.Nodes[1].Offset, h.Nodes[2].Offset = 200*time.Millisecond, -200*time.Millisecond
 	}), "warn clocks-apart"},
 	{"two sentinels", changed(sentinel(), func(h *engine.Health) { h.Nodes = h.Nodes[:5] }), "warn few-sentinels"},
-	{"sentinels that are gone", changed(sentinel(), func(h *engine.Health) { h.Nodes[4].Err, h.Nodes[5].Err = errGone, errGone }),
+	{"unreachable sentinels", changed(sentinel(), func(h *engine.Health) { h.Nodes[4].Err, h.Nodes[5].Err = errGone, errGone }),
 		"fail sentinels-away, warn unreachable, warn unreachable"},
 	{"sentinels that disagree", changed(sentinel(), func(h *engine.Health) { h.Nodes[5].Primary = "b:6379" }), "fail sentinels-split"},
-	{"sentinels nobody knows", changed(sentinel(), func(h *engine.Health) { h.Nodes = h.Nodes[:3] }), ""},
-	{"slots of nobody", changed(cluster(), func(h *engine.Health) { h.Slots = 16000 }), "fail uncovered-slots"},
-	{"a primary of a cluster alone", changed(cluster(), func(h *engine.Health) {
+	{"unknown sentinels", changed(sentinel(), func(h *engine.Health) { h.Nodes = h.Nodes[:3] }), ""},
+	{"slots without a node", changed(cluster(), func(h *engine.Health) { h.Slots = 16000 }), "fail uncovered-slots"},
+	{"a primary of a cluster without a replica", changed(cluster(), func(h *engine.Health) {
 		h.Acks = ""
 		for i := range h.Nodes {
 			h.Nodes[i].Replicas, h.Nodes[i].MinReplicas = 0, 0
@@ -157,24 +157,24 @@ var cases = []struct {
 	{"a quorum that lost its majority", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		h.Parts[0].Nodes[0].Err, h.Parts[1].Nodes[0].Err = errGone, errGone
 	}), "fail quorum-away, warn unreachable, warn unreachable"},
-	{"a quorum of engines that tell nothing", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+	{"a quorum of engines without probes", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		for i := range h.Parts {
 			h.Parts[i].Nodes[0] = engine.Node{Addr: "x", Err: errors.ErrUnsupported}
 		}
 	}), "note notice, note notice, note notice"},
-	{"a quorum of servers that forget", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
+	{"a quorum of servers without persistence", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		h.Parts[0].Nodes[0].AppendOnly = "no"
 	}), "note forgets"},
 	{"a quorum whose clocks differ", changed(quorum("a:1", "b:1", "c:1"), func(h *engine.Health) {
 		h.Parts[0].Nodes[0].Offset, h.Parts[1].Nodes[0].Offset = 200*time.Millisecond, -200*time.Millisecond
 	}), "warn clocks-apart"},
-	{"a standby that has something to say", engine.Health{
-		Topology: engine.Standby, Notices: []string{"the primary counts (epoch 0)"},
+	{"a standby with a notice", engine.Health{
+		Topology: engine.Standby, Notices: []string{"the primary is active (epoch 0)"},
 		Parts: []engine.Health{alone(good("a:1")), alone(good("b:1"))},
 	}, "note notice"},
 }
 
-// S8, T7: each flaw is found, and nothing else.
+// S8, T7: each problem is found, and nothing else.
 func TestExamine(t *testing.T) {
 	found := make(map[doctor.Code]bool)
 	for _, c := range cases {
@@ -211,27 +211,27 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestPromises(t *testing.T) {
+func TestGuarantees(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		health engine.Health
 		want   []doctor.Row
 	}{
 		{"embedded", engine.Health{Topology: engine.Embedded}, []doctor.Row{doctor.InProcess}},
-		{"no file", alone(but(func(n *engine.Node) { n.AppendOnly = "no" })), []doctor.Row{doctor.NoFile}},
-		{"a server that is gone", alone(engine.Node{Err: errGone}), []doctor.Row{doctor.NoFile}},
+		{"no append-only file", alone(but(func(n *engine.Node) { n.AppendOnly = "no" })), []doctor.Row{doctor.NoFile}},
+		{"an unreachable server", alone(engine.Node{Err: errGone}), []doctor.Row{doctor.NoFile}},
 		{"every second", alone(but(func(n *engine.Node) { n.AppendOnly = "everysec" })), []doctor.Row{doctor.FileSecond}},
 		{"always", alone(good("a:1")), []doctor.Row{doctor.FileAlways}},
 		{"sentinels with acks", sentinel(), []doctor.Row{doctor.FailoverAck}},
-		{"sentinels without", changed(sentinel(), func(h *engine.Health) { h.Acks = "" }), []doctor.Row{doctor.Failover}},
-		{"a cluster whose primary goes on alone", changed(cluster(), func(h *engine.Health) { h.Nodes[2].MinReplicas = 0 }), []doctor.Row{doctor.Failover}},
+		{"sentinels without acks", changed(sentinel(), func(h *engine.Health) { h.Acks = "" }), []doctor.Row{doctor.Failover}},
+		{"a cluster whose primary writes without replicas", changed(cluster(), func(h *engine.Health) { h.Nodes[2].MinReplicas = 0 }), []doctor.Row{doctor.Failover}},
 		{"a quorum", quorum("a:1", "b:1", "c:1"), []doctor.Row{doctor.Majority}},
 		{"a standby", engine.Health{Topology: engine.Standby, Parts: []engine.Health{sentinel(), alone(good("a:1"))}},
 			[]doctor.Row{doctor.TwoSides, doctor.FailoverAck, doctor.FileAlways}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []doctor.Row
-			for _, p := range doctor.Examine(c.health).Promises {
+			for _, p := range doctor.Examine(c.health).Guarantees {
 				got = append(got, p.Row)
 			}
 			if !slices.Equal(got, c.want) {
@@ -253,8 +253,8 @@ func TestTextsTakeTheSameArguments(t *testing.T) {
 	}
 }
 
-// What is said about every case, in both languages.
-func TestFindingsAsTheyAreSaid(t *testing.T) {
+// The golden files contain the texts of every case, in both languages.
+func TestFindingTexts(t *testing.T) {
 	for _, l := range []doctor.Language{doctor.English, doctor.Chinese} {
 		var b bytes.Buffer
 		for _, c := range cases {
@@ -296,6 +296,6 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what is said; -update writes it anew:\n%s", file, got)
+		t.Errorf("%s differs; -update writes it:\n%s", file, got)
 	}
 }

@@ -8,13 +8,13 @@ import (
 )
 
 func ExampleExamine() {
-	// As an engine's Prober tells it.
+	// The Prober of an engine returns its health.
 	health := engine.Health{Topology: engine.Standalone, Nodes: []engine.Node{{
 		Addr: "10.0.0.1:6379", Role: engine.Primary, Version: "7.0.15",
 		AppendOnly: "always", MaxMemory: 64 << 20, Eviction: "allkeys-lru",
 	}}}
 	report := doctor.Examine(health)
-	fmt.Println(report.Promises[0].Of.In(doctor.English))
+	fmt.Println(report.Guarantees[0].Of.In(doctor.English))
 	for _, f := range report.Findings {
 		fmt.Println(f.Severity, f.Code, "at", f.Node)
 		fmt.Println(f.Seen.In(doctor.English))

@@ -1,6 +1,6 @@
 package doctor
 
-// Forms are the texts of the catalogue before anything is put into them.
+// Forms returns the unformatted texts of the catalogue.
 func Forms() map[Code][]Text {
 	all := make(map[Code][]Text)
 	for c, e := range catalogue {

@@ -2,35 +2,35 @@ package doctor
 
 import "fmt"
 
-// A Finding is something about an engine that its operator should know.
+// A Finding is a problem or a notice about an engine.
 type Finding struct {
 	Code     Code
 	Severity Severity
-	Node     string // the address of the server, or the name of a part; "" is the whole
+	Node     string // address of the server, or name of a part; "" for the whole engine
 
-	Seen  Text // what is so
-	Means Text // what may come of it
-	Do    Text // what to change
+	Seen  Text // the observation
+	Means Text // its consequence
+	Do    Text // the fix
 
-	// Commands are what to type, on that server if there is one.
+	// Commands are the commands of the fix, for that server.
 	Commands []string
 }
 
-// A Severity is how bad a finding is.
+// A Severity ranks findings.
 type Severity string
 
 // The severities, worst first.
 const (
-	Fail Severity = "fail" // locks are lost, granted twice, or not granted at all
-	Warn Severity = "warn" // they may be, if something else goes wrong
-	Note Severity = "note" // nothing is wrong, but it is good to know
+	Fail Severity = "fail" // locks are lost, granted twice, or cannot be granted
+	Warn Severity = "warn" // that happens if something else fails, too
+	Note Severity = "note" // information
 )
 
 func rank(s Severity) int {
 	return map[Severity]int{Fail: 0, Warn: 1, Note: 2}[s]
 }
 
-// A Language is one that a [Text] can be read in.
+// A Language is a language of a [Text].
 type Language string
 
 // The languages.
@@ -39,10 +39,10 @@ const (
 	Chinese Language = "zh"
 )
 
-// A Text says one thing in both languages.
+// A Text is a message in both languages.
 type Text struct{ EN, ZH string }
 
-// In returns the text in a language. Any other than Chinese is English.
+// In returns the text in a language. Default: English.
 func (t Text) In(l Language) string {
 	if l == Chinese {
 		return t.ZH
@@ -50,7 +50,7 @@ func (t Text) In(l Language) string {
 	return t.EN
 }
 
-// with puts arguments into both forms.
+// with formats both forms with arguments.
 func (t Text) with(args ...any) Text {
 	if len(args) == 0 {
 		return t
@@ -58,12 +58,12 @@ func (t Text) with(args ...any) Text {
 	return Text{fmt.Sprintf(t.EN, args...), fmt.Sprintf(t.ZH, args...)}
 }
 
-// find notes a finding. The arguments go into what was seen.
+// find adds a finding. The arguments are those of its Seen text.
 func (x *exam) find(c Code, node string, args ...any) {
 	x.findAs(catalogue[c].severity, c, node, args...)
 }
 
-// findAs is find with another severity than the usual.
+// findAs is find with a severity other than the catalogue's.
 func (x *exam) findAs(s Severity, c Code, node string, args ...any) {
 	e := catalogue[c]
 	x.findings = append(x.findings, Finding{

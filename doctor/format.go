@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Bytes writes a size for people.
+// Bytes formats a size, such as 64.0 MiB.
 func Bytes(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -18,7 +18,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
 }
 
-// Offset writes by how much a clock is ahead, or behind, for people.
+// Offset formats a clock offset, such as +1.9s.
 func Offset(d time.Duration) string {
 	precision := time.Millisecond
 	if d.Abs() < 10*time.Millisecond {

@@ -8,49 +8,49 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// JSON writes the report for programs. Codes, rows and severities are the same in
-// every language.
+// JSON returns the report as JSON. Codes, rows and severities do not depend on the
+// language.
 func (r Report) JSON(l Language) ([]byte, error) {
 	doc := document{
 		Topology: r.Health.Topology, Acks: r.Health.Acks, Worst: r.Worst(), Reached: r.Reached(),
-		Promises: []promiseJSON{}, NotPromised: NotPromised.In(l), Findings: []findingJSON{},
+		Guarantees: []guaranteeJSON{}, NotGuaranteed: NotGuaranteed.In(l), Findings: []findingJSON{},
 	}
 	doc.addNodes(r.Health)
-	for _, p := range r.Promises {
-		doc.Promises = append(doc.Promises, promiseJSON{p.Row, p.Of.In(l), p.Grants.In(l), p.Belief.In(l), p.Fences.In(l),
-			p.Dead.In(l), p.Survives.In(l), p.Guard.In(l)})
+	for _, p := range r.Guarantees {
+		doc.Guarantees = append(doc.Guarantees, guaranteeJSON{p.Row, p.Of.In(l), p.Grants.In(l), p.Workers.In(l), p.Fences.In(l),
+			p.FreedWithin.In(l), p.Survives.In(l), p.Guard.In(l)})
 	}
 	for _, f := range r.Findings {
 		doc.Findings = append(doc.Findings, findingJSON{f.Code, f.Severity, f.Node, f.Seen.In(l), f.Means.In(l), f.Do.In(l), f.Commands})
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // commands have <placeholders>
+	e.SetEscapeHTML(false) // commands contain <placeholders>
 	e.SetIndent("", "  ")
 	err := e.Encode(doc)
 	return b.Bytes(), err
 }
 
 type document struct {
-	Topology    engine.Topology `json:"topology"`
-	Acks        string          `json:"acks,omitempty"`
-	Worst       Severity        `json:"worst"`
-	Reached     bool            `json:"reached"`
-	Nodes       []nodeJSON      `json:"nodes"`
-	Promises    []promiseJSON   `json:"promises"`
-	NotPromised string          `json:"not_promised"`
-	Findings    []findingJSON   `json:"findings"`
+	Topology      engine.Topology `json:"topology"`
+	Acks          string          `json:"acks,omitempty"`
+	Worst         Severity        `json:"worst"`
+	Reached       bool            `json:"reached"`
+	Nodes         []nodeJSON      `json:"nodes"`
+	Guarantees    []guaranteeJSON `json:"guarantees"`
+	NotGuaranteed string          `json:"not_guaranteed"`
+	Findings      []findingJSON   `json:"findings"`
 }
 
-type promiseJSON struct {
-	Row      Row    `json:"row"`
-	Of       string `json:"of"`
-	Grants   string `json:"grants"`
-	Belief   string `json:"belief"`
-	Fences   string `json:"fences"`
-	Dead     string `json:"dead"`
-	Survives string `json:"survives"`
-	Guard    string `json:"guard"`
+type guaranteeJSON struct {
+	Row         Row    `json:"row"`
+	Of          string `json:"of"`
+	Grants      string `json:"grants"`
+	Workers     string `json:"workers"`
+	Fences      string `json:"fences"`
+	FreedWithin string `json:"freed_within"`
+	Survives    string `json:"survives"`
+	Guard       string `json:"guard"`
 }
 
 type findingJSON struct {
@@ -63,7 +63,7 @@ type findingJSON struct {
 	Commands []string `json:"commands,omitempty"`
 }
 
-// nodeJSON has times in units that its names tell.
+// nodeJSON is a node. The names of durations contain their units.
 type nodeJSON struct {
 	Part        string      `json:"part,omitempty"`
 	Addr        string      `json:"addr"`

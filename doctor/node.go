@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// node examines one server of an engine.
+// node examines a server.
 func (x *exam) node(t engine.Topology, n engine.Node) {
 	if n.Err != nil {
 		x.unreachable(n)
@@ -29,12 +29,12 @@ func (x *exam) node(t engine.Topology, n engine.Node) {
 	x.access(n)
 }
 
-// away is about a server that does not answer. Without a replica or a sentinel,
-// locks are granted all the same.
+// unreachable reports a server that does not answer. It is only a warning if locks are
+// granted without that server.
 func (x *exam) unreachable(n engine.Node) {
 	switch {
 	case errors.Is(n.Err, errors.ErrUnsupported):
-		x.find(Notice, n.Addr, n.Err.Error()) // it was not asked
+		x.find(Notice, n.Addr, n.Err.Error()) // the node does not support probes
 	case n.Role == engine.Replica, n.Role == engine.Watcher, x.inQuorum:
 		x.findAs(Warn, Unreachable, n.Addr, n.Err)
 	default:
@@ -54,8 +54,8 @@ func (x *exam) memory(n engine.Node) {
 	}
 }
 
-// disk is about what is left after a restart. The nodes of a quorum sit out after
-// one, so for them it is only good to know.
+// disk examines what survives a restart. A restarted node of a quorum is on probation,
+// so there it is only a note.
 func (x *exam) disk(n engine.Node) {
 	severity := Warn
 	if x.inQuorum {
@@ -101,7 +101,7 @@ func (x *exam) replication(t engine.Topology, n engine.Node) {
 	}
 }
 
-// clock compares a server's clock with ours, as far as the latency lets us know.
+// clock compares a server's clock with ours. The latency limits the precision.
 func (x *exam) clock(n engine.Node) {
 	if off := n.Offset.Abs() - n.Latency/2; off > x.lease/100 {
 		x.find(Clock, n.Addr, Offset(n.Offset), x.lease/100, x.lease)
@@ -111,7 +111,7 @@ func (x *exam) clock(n engine.Node) {
 	}
 }
 
-// looking are commands that a probe needs, and locks do not.
+// probeCommands are needed by probes, but not by locks.
 var probeCommands = []string{"CONFIG GET", "INFO", "CLUSTER NODES", "CLUSTER INFO"}
 
 func (x *exam) access(n engine.Node) {
@@ -138,8 +138,8 @@ func (x *exam) access(n engine.Node) {
 	}
 }
 
-// before reports whether a version of Redis is below major.minor. One that cannot
-// be read is not.
+// before reports whether a version is older than major.minor. An unknown format, such as
+// that of another server, is not.
 func before(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

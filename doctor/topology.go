@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// clusterSlots is how many a cluster has.
+// clusterSlots is the number of slots of a Redis cluster.
 const clusterSlots = 16384
 
-// sentinels examines who watches over a primary, and whether it has a replica.
+// sentinels examines the sentinels, and whether the primary has a replica.
 func (x *exam) sentinels(h engine.Health) {
 	all, answer, primaries := 0, 0, make(map[string]bool)
 	for _, n := range h.Nodes {
@@ -28,7 +28,7 @@ func (x *exam) sentinels(h engine.Health) {
 		}
 	}
 	if all == 0 {
-		return // the client does not tell who they are
+		return // the client does not report its sentinels
 	}
 	if all < 3 {
 		x.find(FewSentinels, "", all)
@@ -41,7 +41,7 @@ func (x *exam) sentinels(h engine.Health) {
 	}
 }
 
-// cluster examines whether all slots are served, and will be when a primary dies.
+// cluster examines whether every slot has a primary, and every primary a replica.
 func (x *exam) cluster(h engine.Health) {
 	answered := false
 	for _, n := range h.Nodes {
@@ -55,7 +55,7 @@ func (x *exam) cluster(h engine.Health) {
 	}
 }
 
-// quorum examines whether the parts are as many as they look, and independent.
+// quorum examines whether enough nodes are up, and whether they are independent.
 func (x *exam) quorum(h engine.Health) {
 	n, up := len(h.Parts), 0
 	hosts, runs := make(map[string]int), make(map[string]string)
@@ -92,7 +92,7 @@ func (x *exam) quorum(h engine.Health) {
 	}
 }
 
-// mute reports whether a part tells nothing of itself. Then it is believed to be up.
+// silent reports whether a part does not support probes. It counts as up.
 func silent(h engine.Health) bool {
 	for _, n := range h.Nodes {
 		if !errors.Is(n.Err, errors.ErrUnsupported) {
@@ -102,8 +102,8 @@ func silent(h engine.Health) bool {
 	return len(h.Parts) == 0
 }
 
-// apart compares the clocks of all servers with each other: a fence of one must not
-// be above that of the next, nor a lease be over elsewhere.
+// clocks compares the clocks of all servers. When one server replaces another, a clock
+// difference shifts the ends of leases, and fences may fall.
 func (x *exam) clocks(h engine.Health) {
 	var first, last *engine.Node
 	for _, n := range servers(h) {
@@ -123,7 +123,8 @@ func (x *exam) clocks(h engine.Health) {
 	}
 }
 
-// servers are those of an engine, and of its parts if they are to agree.
+// servers returns the reachable servers of an engine, and of its parts if their clocks
+// must agree.
 func servers(h engine.Health) (all []*engine.Node) {
 	for i := range h.Nodes {
 		if n := &h.Nodes[i]; n.Role != engine.Watcher && n.Err == nil && n.Latency > 0 {

@@ -9,20 +9,20 @@ import (
 )
 
 func TestDemo(t *testing.T) {
-	t.Run("a hundred clicks are lost without a lock, and none with it", func(t *testing.T) {
+	t.Run("clicks are lost without a lock, and none with a lock", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, nil, "demo", "--no-page")
 		r.expect(t, 0,
 			"1 · without a lock", "of 100 clicks: ", "✗ at once",
-			"2 · with a lock, on the embedded engine", "✓ counter   100 of 100 clicks", "✓ held      100 of 100 who asked",
-			"✓ overlaps  0", "✓ fences    rising", "  waits     half within", "  engine    granted", "verdict: one at a time",
-			"3 · one order, submitted 100 times, on the embedded engine", "✗ look first    orders placed: ", "✓ with a guard  orders placed: 1",
-			"✓ answered      100 of 100 got that order", "  engine        claimed 1; 99 were answered in process", "verdict: it happened once")
+			"2 · with a lock, on the embedded engine", "✓ counter   100 of 100 clicks", "✓ held      100 of 100 requests",
+			"✓ overlaps  0", "✓ fences    rise", "  waits     median", "  engine    granted", "verdict: one holder at a time",
+			"3 · one order, submitted 100 times, on the embedded engine", "✗ check first   orders placed: ", "✓ with a guard  orders placed: 1",
+			"✓ answered      100 of 100 submissions got that order", "  engine        claimed 1; 99 more were coalesced in process", "verdict: placed once")
 		if !strings.Contains(r.stderr.String(), "--redis") || strings.Contains(r.stdout.String(), "--redis") {
-			t.Errorf("how to go on is not said on stderr alone:\n%s\n%s", &r.stdout, &r.stderr)
+			t.Errorf("the hint is not only on stderr:\n%s\n%s", &r.stdout, &r.stderr)
 		}
 	})
-	t.Run("pictures keep to the width of the terminal", func(t *testing.T) {
+	t.Run("charts have the width of the terminal", func(t *testing.T) {
 		t.Parallel()
 		for _, columns := range []string{"60", "80", "120"} {
 			r := start(t, []string{"COLUMNS=" + columns}, "demo", "--no-page", "--n", "30")
@@ -42,7 +42,7 @@ func TestDemo(t *testing.T) {
 			"10 个 goroutine 同时点击", "\n✓ 计数器  点击", "\n✓ 持有    10", "\n✓ 重叠    0", "\n✓ 栅栏号  每次", "\n  等待    一半", "\n  引擎    授予",
 			"结论：一次只有一个")
 	})
-	t.Run("a pipe gets no colours unless it is told", func(t *testing.T) {
+	t.Run("a pipe gets no colors unless --color is set", func(t *testing.T) {
 		t.Parallel()
 		for _, c := range []struct {
 			args []string
@@ -51,17 +51,17 @@ func TestDemo(t *testing.T) {
 		}{
 			{nil, "", false},
 			{[]string{"--color=always"}, "", true},
-			{[]string{"--color=always"}, "NO_COLOR=1", true}, // who says so means it
+			{[]string{"--color=always"}, "NO_COLOR=1", true}, // the flag overrides the variable
 			{[]string{"--color=never"}, "", false},
 		} {
 			r := start(t, []string{c.env}, append([]string{"demo", "--no-page", "--n=2"}, c.args...)...)
 			r.expect(t, 0)
 			if got := strings.Contains(r.stdout.String(), "\x1b["); got != c.want {
-				t.Errorf("%q %s: colours %v, want %v", c.args, c.env, got, c.want)
+				t.Errorf("%q %s: colors %v, want %v", c.args, c.env, got, c.want)
 			}
 		}
 	})
-	t.Run("what cannot be written is an error", func(t *testing.T) {
+	t.Run("a failed write is an error", func(t *testing.T) {
 		t.Parallel()
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {
@@ -71,7 +71,7 @@ func TestDemo(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), interlock, "demo", "--no-page", "--n=2")
 		cmd.Stdout = full
 		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 1 {
-			t.Errorf("it ends with %v, want 1", err)
+			t.Errorf("the error is %v, want exit code 1", err)
 		}
 	})
 }
@@ -79,7 +79,7 @@ func TestDemo(t *testing.T) {
 func TestDemoEndsWithCtrlC(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil, "demo", "--no-page", "--n=10000", "--hold=1m")
-	await(t, "the demo begins", func() bool { return strings.Contains(r.stdout.String(), "10000 goroutines") })
+	await(t, "the demo starts", func() bool { return strings.Contains(r.stdout.String(), "10000 goroutines") })
 	r.interrupt(t)
-	r.expect(t, 130, "interrupted; every lock was given back")
+	r.expect(t, 130, "interrupted; all locks were released")
 }

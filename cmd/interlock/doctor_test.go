@@ -10,16 +10,16 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// lasting are the arguments of a server with nothing to find.
+// lasting are the arguments of a server without findings.
 var lasting = []string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "256mb", "--maxmemory-policy", "noeviction"}
 
-// and are some arguments and more.
+// and appends arguments to a copy.
 func and(args []string, more ...string) []string {
 	return append(append([]string(nil), args...), more...)
 }
 
-// S8, T7: on real servers that are set up badly, the doctor names each flaw.
-func TestDoctorNamesTheFlaw(t *testing.T) {
+// S8, T7: on misconfigured real servers, the doctor names each problem.
+func TestDoctorNamesTheProblem(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		code int
@@ -29,7 +29,7 @@ func TestDoctorNamesTheFlaw(t *testing.T) {
 		{"a server that evicts", 6, func(t *testing.T) []string {
 			return []string{redistest.Start(t, and(lasting, "--maxmemory-policy", "allkeys-lru")...).URL()}
 		}, []string{"✗ eviction", "CONFIG SET maxmemory-policy noeviction", "findings: failed 1, warnings 0, notes 0"}},
-		{"a server that forgets", 0, func(t *testing.T) []string {
+		{"a server without persistence", 0, func(t *testing.T) []string {
 			return []string{redistest.Start(t).URL()}
 		}, []string{"! forgets", "CONFIG SET appendonly yes", "one Redis server without an append-only file"}},
 		{"a server with snapshots only", 0, func(t *testing.T) []string {
@@ -38,7 +38,7 @@ func TestDoctorNamesTheFlaw(t *testing.T) {
 		{"a server that syncs every second", 0, func(t *testing.T) []string {
 			return []string{redistest.Start(t, "--appendonly", "yes").URL()}
 		}, []string{"· every-second", "findings: failed 0, warnings 0, notes 1", "one Redis server, appendfsync everysec"}},
-		{"a primary that goes on without its replica", 0, func(t *testing.T) []string {
+		{"a primary that writes without its replica", 0, func(t *testing.T) []string {
 			p, _ := pair(t)
 			return []string{p.URL()}
 		}, []string{"! min-replicas", "CONFIG SET min-replicas-to-write 1", "· no-acks", "findings: failed 0, warnings 1, notes 1"}},
@@ -46,48 +46,48 @@ func TestDoctorNamesTheFlaw(t *testing.T) {
 			_, r := pair(t)
 			return []string{r.URL()}
 		}, []string{"✗ on-replica", "this is a replica of 127.0.0.1:"}},
-		{"a primary that asks for more replicas than it has", 6, func(t *testing.T) []string {
+		{"a primary that requires more replicas than it has", 6, func(t *testing.T) []string {
 			return []string{redistest.Start(t, and(lasting, "--min-replicas-to-write", "1")...).URL()}
 		}, []string{"✗ too-few-replicas"}},
-		{"acks of nobody", 6, func(t *testing.T) []string {
+		{"acks without a replica", 6, func(t *testing.T) []string {
 			return []string{redistest.Start(t, lasting...).URL() + "?acks=any"}
-		}, []string{"✗ acks-of-nobody", "one Redis server · acks any"}},
-		{"a clock that is behind", 0, func(t *testing.T) []string {
+		}, []string{"✗ acks-without-replica", "one Redis server · acks any"}},
+		{"a clock behind", 0, func(t *testing.T) []string {
 			s := redistest.Start(t, and(lasting, redistest.SteppedClock)...)
 			s.Step(-time.Minute)
 			return []string{s.URL()}
-		}, []string{"! clock", "its clock is off ours by -1m0s", "findings: failed 0, warnings 1, notes 0"}},
-		{"a user who may not run scripts by their name", 6, func(t *testing.T) []string {
+		}, []string{"! clock", "its clock differs from ours by -1m0s", "findings: failed 0, warnings 1, notes 0"}},
+		{"a user without permission for EVALSHA", 6, func(t *testing.T) []string {
 			s := redistest.Start(t, lasting...)
 			s.Must("ACL", "SETUSER", "shop", "on", ">secret", "~*", "&*", "+@all", "-evalsha", "-config")
 			return []string{"redis://shop:secret@" + s.Addr()}
-		}, []string{"✗ denied", "the user may not use EVALSHA", "ACL SETUSER <user> +evalsha", "· unread"}},
+		}, []string{"✗ denied", "the user has no permission for EVALSHA", "ACL SETUSER <user> +evalsha", "· unread"}},
 		{"a wrong password", 5, func(t *testing.T) []string {
 			s := redistest.Start(t, lasting...)
 			s.Must("CONFIG", "SET", "requirepass", "right")
 			return []string{"redis://:wrong@" + s.Addr()}
-		}, []string{"✗ unreachable", "user or password in the URL are wrong"}},
-		{"a server that everybody may use", 0, func(t *testing.T) []string {
+		}, []string{"✗ unreachable", "password in the URL is wrong"}},
+		{"a server without a password", 0, func(t *testing.T) []string {
 			s := redistest.Start(t, lasting...)
 			s.Must("CONFIG", "SET", "protected-mode", "no")
 			s.Must("CONFIG", "SET", "bind", "127.0.0.1 -192.0.2.1")
 			return []string{s.URL()}
 		}, []string{"! exposed"}},
-		{"a memory that is almost full", 0, func(t *testing.T) []string {
+		{"an almost full memory", 0, func(t *testing.T) []string {
 			s := redistest.Start(t, lasting...)
 			s.Must("SET", "much", strings.Repeat("x", 8<<20))
 			s.Must("CONFIG", "SET", "maxmemory", "10mb")
 			return []string{s.URL()}
 		}, []string{"! memory-full"}},
-		{"a quorum on one machine, with a server that is named twice", 6, func(t *testing.T) []string {
+		{"a quorum on one machine, with a server listed twice", 6, func(t *testing.T) []string {
 			a, b := redistest.Start(t, lasting...), redistest.Start(t, lasting...)
 			return []string{a.URL(), b.URL(), strings.Replace(a.URL(), "127.0.0.1", "localhost", 1)}
 		}, []string{"a quorum", "✗ quorum-host", "2 nodes are on the host 127.0.0.1", "✗ quorum-same"}},
 		{"a quorum of two", 6, func(t *testing.T) []string {
 			return []string{redistest.Start(t, lasting...).URL(), "redis://127.0.0.1:1"}
 		}, []string{"✗ quorum-few", "! unreachable"}},
-		{"nobody", 5, func(*testing.T) []string { return []string{"redis://127.0.0.1:1"} },
-			[]string{"✗ unreachable", "connection refused", "no server can be reached"}},
+		{"an unreachable server", 5, func(*testing.T) []string { return []string{"redis://127.0.0.1:1"} },
+			[]string{"✗ unreachable", "connection refused", "no server is reachable"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -96,39 +96,39 @@ func TestDoctorNamesTheFlaw(t *testing.T) {
 	}
 }
 
-// S8, T7: the same of servers that belong together.
+// S8, T7: the same for sentinels and clusters.
 func TestDoctorOnSeveralServers(t *testing.T) {
 	t.Parallel()
-	t.Run("sentinels: nothing to find, until a replica dies", func(t *testing.T) {
+	t.Run("healthy sentinels have no findings until a replica fails", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t, and(lasting, "--min-replicas-to-write", "1")...)
 		r := examine(t, s.URL()+"?acks=any")
 		r.expect(t, 0, "✓ findings: none", "Redis behind sentinels · acks any", "the same with acks and min-replicas-to-write")
 		gone := s.Replicas()[0]
 		gone.Kill()
-		await(t, "the primary misses it", func() bool { return s.Servers[0].Info("replication", "connected_slaves") == "1" })
+		await(t, "the primary notices", func() bool { return s.Servers[0].Info("replication", "connected_slaves") == "1" })
 		examine(t, s.URL()+"?acks=any").expect(t, 0, "! unreachable · "+gone.Addr(), "findings: failed 0, warnings 1, notes 0")
 		s.Watchers[1].Kill()
 		s.Watchers[2].Kill()
-		examine(t, s.URL()).expect(t, 6, "✗ sentinels-away", "1 of 3 sentinels answer, and 2 have to agree", "· no-acks")
+		examine(t, s.URL()).expect(t, 6, "✗ sentinels-away", "1 of 3 sentinels are reachable; 2 must agree", "· no-acks")
 	})
-	t.Run("a cluster: nothing to find, until nobody serves a slot", func(t *testing.T) {
+	t.Run("a healthy cluster has no findings until a slot has no node", func(t *testing.T) {
 		t.Parallel()
 		c := redistest.StartCluster(t, and(lasting, "--min-replicas-to-write", "1")...)
 		examine(t, c.URL()+"?acks=any").expect(t, 0, "✓ findings: none", "Redis Cluster · acks any")
 		c.Servers[0].Must("CLUSTER", "DELSLOTS", "7")
-		examine(t, c.URL()+"?acks=any").expect(t, 6, "✗ uncovered-slots", "slots that nobody serves: 1 of 16384")
+		examine(t, c.URL()+"?acks=any").expect(t, 6, "✗ uncovered-slots", "slots without a node: 1 of 16384")
 	})
 }
 
 func TestDoctor(t *testing.T) {
-	t.Run("a server in good health", func(t *testing.T) {
+	t.Run("a healthy server", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, lasting...)
 		r := examine(t, s.URL())
-		r.expect(t, 0, "✓ findings: none", "one Redis server, appendfsync always", s.Addr(), "not promised")
+		r.expect(t, 0, "✓ findings: none", "one Redis server, appendfsync always", s.Addr(), "not guaranteed")
 		if keys := s.Must("KEYS", "*"); keys != "" {
-			t.Errorf("it leaves %q", keys)
+			t.Errorf("the doctor leaves %q", keys)
 		}
 	})
 	t.Run("in Chinese, and from the environment", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestDoctor(t *testing.T) {
 		s := redistest.Start(t)
 		start(t, []string{"INTERLOCK_REDIS_URL=" + s.URL()}, "doctor", "--lang=zh").expect(t, 0, "单台 Redis，无 AOF", "后果", "建议")
 	})
-	t.Run("for programs", func(t *testing.T) {
+	t.Run("as JSON", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		r := start(t, nil, "doctor", "--json", "--redis", s.URL())
@@ -153,7 +153,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("got %+v", report)
 		}
 	})
-	t.Run("a lease that a clock matters for", func(t *testing.T) {
+	t.Run("a short lease makes a clock difference matter", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, and(lasting, redistest.SteppedClock)...)
 		s.Step(200 * time.Millisecond)
@@ -161,7 +161,7 @@ func TestDoctor(t *testing.T) {
 		start(t, nil, "doctor", "--lease=5s", "--redis", s.URL()).expect(t, 0, "! clock")
 	})
 	for _, c := range []struct{ name, args, want string }{
-		{"no server at all", "doctor", "say which Redis"},
+		{"no server at all", "doctor", "no Redis: set --redis"},
 		{"no URL", "doctor --redis=localhost:6379", "--redis must be a URL such as redis://localhost:6379"},
 		{"no lease", "doctor --redis=redis://a --lease=0s", `--lease: "0s" is not a duration`},
 	} {
@@ -170,12 +170,12 @@ func TestDoctor(t *testing.T) {
 			start(t, nil, strings.Fields(c.args)...).expect(t, 2, c.want)
 		})
 	}
-	t.Run("no password is told", func(t *testing.T) {
+	t.Run("no password is printed", func(t *testing.T) {
 		t.Parallel()
 		r := examine(t, "redis://shop:geheim@127.0.0.1:1")
 		r.expect(t, 5)
 		if strings.Contains(r.stdout.String()+r.stderr.String(), "geheim") {
-			t.Error("it is")
+			t.Error("the output contains the password")
 		}
 	})
 }
@@ -190,7 +190,7 @@ func examine(t *testing.T, urls ...string) *run {
 	return start(t, nil, args...)
 }
 
-// pair is a primary and its replica, in touch.
+// pair returns a primary and a connected replica.
 func pair(t *testing.T) (primary, replica *redistest.Server) {
 	t.Helper()
 	primary = redistest.Start(t, lasting...)
@@ -200,6 +200,6 @@ func pair(t *testing.T) (primary, replica *redistest.Server) {
 	}
 	replica = redistest.Start(t, and(lasting, "--replicaof", "127.0.0.1 "+port)...)
 	primary.Must("CONFIG", "SET", "repl-diskless-sync-delay", "0")
-	await(t, "the replica is in touch", func() bool { return replica.Info("replication", "master_link_status") == "up" })
+	await(t, "the replica is connected", func() bool { return replica.Info("replication", "master_link_status") == "up" })
 	return primary, replica
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// alive reports whether a process is there and is no zombie.
+// alive reports whether a process exists and is not a zombie.
 func alive(t *testing.T, pid int) bool {
 	t.Helper()
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
@@ -22,10 +22,10 @@ func alive(t *testing.T, pid int) bool {
 	return !strings.HasPrefix(after, "Z")
 }
 
-// pids waits until the command has written n numbers of processes.
+// pids waits until the command has printed n process ids.
 func pids(t *testing.T, r *run, n int) (all []int) {
 	t.Helper()
-	await(t, "the command is there", func() bool { return strings.Count(r.stdout.String(), "\n") >= n })
+	await(t, "the command has printed its process ids", func() bool { return strings.Count(r.stdout.String(), "\n") >= n })
 	for _, word := range strings.Fields(r.stdout.String())[:n] {
 		pid, err := strconv.Atoi(word)
 		if err != nil {
@@ -36,22 +36,22 @@ func pids(t *testing.T, r *run, n int) (all []int) {
 	return all
 }
 
-// gone waits until none of the processes is there any more.
+// gone waits until all processes have ended.
 func gone(t *testing.T, all ...int) {
 	t.Helper()
 	for _, pid := range all {
-		await(t, "process "+strconv.Itoa(pid)+" is gone", func() bool { return !alive(t, pid) })
+		await(t, "process "+strconv.Itoa(pid)+" has ended", func() bool { return !alive(t, pid) })
 	}
 }
 
-// A command under a lock ends with who holds the lock, however that ends.
-func TestExecLeavesNobodyBehind(t *testing.T) {
+// A command never outlives its lock, however exec ends.
+func TestExecLeavesNoProcessBehind(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("no /proc here:", err)
 	}
 	s := redistest.Start(t)
 	env := []string{"INTERLOCK_REDIS_URL=" + s.URL(), "PATH=" + os.Getenv("PATH")}
-	t.Run("who is killed takes the command along", func(t *testing.T) {
+	t.Run("killing exec kills the command", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, env, "exec", "orphan", "--", "sh", "-c", "echo $$; exec sleep 60")
 		child := pids(t, r, 1)
@@ -61,7 +61,7 @@ func TestExecLeavesNobodyBehind(t *testing.T) {
 		gone(t, child...)
 		r.wait(t)
 	})
-	t.Run("a lost lock ends the command and all it has started", func(t *testing.T) {
+	t.Run("a lost lock kills the command and its children", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, env, "exec", "family", "--grace=200ms", "--", "sh", "-c",
 			`trap "" TERM; echo $$; sleep 60 & echo $!; wait; wait; while :; do sleep 1; done`)
@@ -70,7 +70,7 @@ func TestExecLeavesNobodyBehind(t *testing.T) {
 		r.expect(t, 4, "the lock family was lost")
 		gone(t, family...)
 	})
-	t.Run("a command is asked to end first, with all it has started", func(t *testing.T) {
+	t.Run("the command and its children get SIGTERM first", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, env, "exec", "rest", "--grace=1m", "--", "sh", "-c",
 			`trap "echo asked; exit" TERM; echo $$; sleep 60 & echo $!; wait`)
@@ -79,7 +79,7 @@ func TestExecLeavesNobodyBehind(t *testing.T) {
 		r.expect(t, 4, "asked")
 		gone(t, family...)
 	})
-	t.Run("signals reach the command and all it has started, and its code is ours", func(t *testing.T) {
+	t.Run("signals reach the command and its children, and exec exits with the command's code", func(t *testing.T) {
 		t.Parallel()
 		for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130, syscall.SIGHUP: 129, syscall.SIGUSR1: 138} {
 			r := start(t, env, "exec", "signal:"+sig.String(), "--", "sh", "-c", `echo $$; sleep 60 >/dev/null 2>&1 & echo $!; wait`)
@@ -88,13 +88,13 @@ func TestExecLeavesNobodyBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.expect(t, code)
-			if sig == syscall.SIGINT { // a shell's background job does not hear it
+			if sig == syscall.SIGINT { // a shell's background job ignores it
 				_ = syscall.Kill(family[1], syscall.SIGTERM)
 			}
 			gone(t, family...)
 		}
 	})
-	t.Run("a command that handles a signal ends in its own time, and the lock is held until then", func(t *testing.T) {
+	t.Run("a command may handle a signal and exit later", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, env, "exec", "drain", "--", "sh", "-c", `trap "echo drained; exit 9" TERM; echo $$; while :; do sleep 0.05; done`)
 		pids(t, r, 1)
@@ -103,7 +103,7 @@ func TestExecLeavesNobodyBehind(t *testing.T) {
 		}
 		r.expect(t, 9, "drained")
 	})
-	t.Run("one that stops itself goes on, since others wait", func(t *testing.T) {
+	t.Run("a command that stops itself is continued", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, env, "exec", "stopped", "--", "sh", "-c", `kill -STOP $$; echo on`)
 		r.expect(t, 0, "on")

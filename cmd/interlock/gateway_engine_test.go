@@ -7,31 +7,31 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// T13: a gateway runs on several engines as on one, and says so if it cannot.
+// T13: a gateway runs on a standby or a quorum, and refuses unsupported rules.
 func TestServeEngines(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := startService(t)
 	a, b, c := redistest.Start(t), redistest.Start(t), redistest.Start(t)
 	const rest = "listen: 127.0.0.1:0\nto: %[1]s\nprincipal: none\nadmin: 127.0.0.1:0\n"
-	t.Run("one with a standby, which an operator switches to", func(t *testing.T) {
+	t.Run("an operator switches to the standby", func(t *testing.T) {
 		t.Parallel()
-		g := openGate(t, "serve", "--config", file(t, "engine: {standby: [%[2]s, %[3]s]}\n"+rest+officeRules, o.URL, a.URL(), b.URL()))
+		g := startGateway(t, "serve", "--config", file(t, "engine: {standby: [%[2]s, %[3]s]}\n"+rest+serviceRules, o.URL, a.URL(), b.URL()))
 		g.post("/orders", "an-order-on-the-primary").want(t, 201)
 		g.get(g.admin+"/api/v1/standby").want(t, 200, `"side":"primary"`)
 		ask(t, http.MethodPost, g.admin+"/api/v1/standby/switch", "", `{"to":"standby","reason":"a test"}`).want(t, 200, `"side":"standby"`)
 	})
-	t.Run("a quorum begins with a node away, and grants nothing while its nodes may have forgotten", func(t *testing.T) {
+	t.Run("a quorum starts with an unreachable node, and grants nothing during the probation", func(t *testing.T) {
 		t.Parallel()
-		g := openGate(t, "serve", "--config", file(t, "engine: {quorum: [%[2]s, %[3]s, %[4]s]}\n"+rest+
+		g := startGateway(t, "serve", "--config", file(t, "engine: {quorum: [%[2]s, %[3]s, %[4]s]}\n"+rest+
 			"rules:\n  - match: POST /orders\n    lock: orders\n    lease: 1s\n", o.URL, b.URL(), c.URL(), "redis://127.0.0.1:1"))
 		g.post("/orders", "").want(t, 503, "store_unavailable")
 		if n := o.ran(""); n != 0 {
-			t.Errorf("it ran %d times without a lock", n)
+			t.Errorf("the request ran %d times without a lock", n)
 		}
 	})
-	t.Run("what an engine cannot do is said at the start", func(t *testing.T) {
+	t.Run("rules that the engine does not support are reported at the start", func(t *testing.T) {
 		t.Parallel()
-		name := file(t, "engine: {quorum: [%[2]s, %[3]s, %[4]s]}\n"+rest+officeRules, o.URL, a.URL(), b.URL(), c.URL())
+		name := file(t, "engine: {quorum: [%[2]s, %[3]s, %[4]s]}\n"+rest+serviceRules, o.URL, a.URL(), b.URL(), c.URL())
 		start(t, nil, "serve", "--config", name).expect(t, 1, "order", "quorum")
 	})
 }

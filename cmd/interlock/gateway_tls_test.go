@@ -19,50 +19,50 @@ import (
 	"time"
 )
 
-// A gateway speaks TLS and HTTP/2, and has its certificate read again with its file.
+// A gateway serves TLS and HTTP/2, and a reload reads its certificate again.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := startService(t)
 	dir := t.TempDir()
 	certify(t, dir, "first")
-	name := file(t, strings.Replace(officeHead, "admin: 127.0.0.1:0\n", "admin: {listen: 127.0.0.1:0, tls: {cert: %[2]s/server.crt, key: %[2]s/server.key}}\n", 1)+
-		officeRules+"tls: {cert: %[2]s/server.crt, key: %[2]s/server.key}\n", o.URL, dir)
-	g := openGate(t, "serve", "--config", name)
+	name := file(t, strings.Replace(serviceHead, "admin: 127.0.0.1:0\n", "admin: {listen: 127.0.0.1:0, tls: {cert: %[2]s/server.crt, key: %[2]s/server.key}}\n", 1)+
+		serviceRules+"tls: {cert: %[2]s/server.crt, key: %[2]s/server.key}\n", o.URL, dir)
+	g := startGateway(t, "serve", "--config", name)
 	for _, url := range []string{g.url, g.admin} {
 		if !strings.HasPrefix(url, "https://") {
-			t.Errorf("it is at %s", url)
+			t.Errorf("the URL is %s", url)
 		}
 	}
 	if proto, whose := shows(t, g.url+"/"); proto != "HTTP/2.0" || whose != "first" {
-		t.Errorf("it speaks %s, and shows the certificate of %s", proto, whose)
+		t.Errorf("the protocol is %s, the certificate %s", proto, whose)
 	}
 	if proto, whose := shows(t, g.admin+"/readyz"); proto != "HTTP/2.0" || whose != "first" {
-		t.Errorf("the admin API speaks %s, and shows the certificate of %s", proto, whose)
+		t.Errorf("the protocol of the admin API is %s, the certificate %s", proto, whose)
 	}
 	certify(t, dir, "second")
 	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the new certificate is shown", func() bool { _, whose := shows(t, g.url+"/"); return whose == "second" })
+	await(t, "the new certificate is in use", func() bool { _, whose := shows(t, g.url+"/"); return whose == "second" })
 	if err := os.WriteFile(filepath.Join(dir, "server.crt"), []byte("half a cert"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "it complains", func() bool { return g.logged("not reloaded: what was there before stays") != nil })
+	await(t, "the reload fails", func() bool { return g.logged(reloadFailed) != nil })
 	if _, whose := shows(t, g.url+"/"); whose != "second" {
-		t.Errorf("with a broken file it shows %s", whose)
+		t.Errorf("with an invalid file, the certificate is %s", whose)
 	}
 }
 
-// shows asks once, on a connection of its own, and returns the protocol and whose
-// certificate it was.
+// shows sends a request on a new connection, and returns the protocol and the common
+// name of the certificate.
 func shows(t *testing.T, url string) (proto, whose string) {
 	t.Helper()
-	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it is looked at
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the test checks it
 	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Get(url)
+	resp, err := (&http.Client{Transport: transport, Timeout: 2 * time.Minute}).Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func shows(t *testing.T, url string) (proto, whose string) {
 	return resp.Proto, resp.TLS.PeerCertificates[0].Subject.CommonName
 }
 
-// certify writes a certificate in somebody's name, and its key.
+// certify writes a certificate with a common name, and its key.
 func certify(t *testing.T, dir, name string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

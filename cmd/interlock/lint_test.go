@@ -31,8 +31,7 @@ var mistakes = []string{
 	"main.go:12:49: ctx is the context from outside of Do",
 }
 
-// T8: what compiles but is a mistake is found by the command, and by go vet with
-// the command as its tool.
+// T8: lint finds mistakes that compile, and so does go vet with interlock as its tool.
 func TestLint(t *testing.T) {
 	dir, env := module(t, careless)
 	in(t, dir, env, "lint").expect(t, 1, mistakes...)

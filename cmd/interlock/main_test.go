@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// interlock is the program as users have it, built once.
+// interlock is the path of the binary, which is built once.
 var interlock string
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// A run is the program at work, or what it left.
+// A run is a running or finished process of the binary.
 type run struct {
 	cmd            *exec.Cmd
 	stdout, stderr output
@@ -58,7 +58,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// start runs the program in an environment of its own.
+// start starts the binary with a minimal environment.
 func start(t *testing.T, env []string, args ...string) *run {
 	t.Helper()
 	r := &run{cmd: exec.CommandContext(t.Context(), interlock, args...)}
@@ -70,7 +70,7 @@ func start(t *testing.T, env []string, args ...string) *run {
 	return r
 }
 
-// interrupt does what Ctrl-C does.
+// interrupt sends SIGINT, as Ctrl-C does.
 func (r *run) interrupt(t *testing.T) {
 	t.Helper()
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -78,7 +78,7 @@ func (r *run) interrupt(t *testing.T) {
 	}
 }
 
-// wait returns the code that the program exits with.
+// wait returns the exit code.
 func (r *run) wait(t *testing.T) int {
 	t.Helper()
 	err := r.cmd.Wait()
@@ -89,31 +89,30 @@ func (r *run) wait(t *testing.T) int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// expect fails the test unless the program ends with code and has said each of
-// the words, on either stream.
+// expect waits for the exit code, and for each of the words on stdout or stderr.
 func (r *run) expect(t *testing.T, code int, words ...string) {
 	t.Helper()
 	got := r.wait(t)
-	said := r.stdout.String() + r.stderr.String()
+	output := r.stdout.String() + r.stderr.String()
 	for _, w := range words {
-		if !strings.Contains(said, w) {
-			t.Errorf("it does not say %q", w)
+		if !strings.Contains(output, w) {
+			t.Errorf("the output lacks %q", w)
 		}
 	}
 	if got != code {
-		t.Errorf("it exits with %d, want %d", got, code)
+		t.Errorf("the exit code is %d, want %d", got, code)
 	}
 	if t.Failed() {
 		t.Logf("$ interlock %s\n%s%s", strings.Join(r.cmd.Args[1:], " "), &r.stdout, &r.stderr)
 	}
 }
 
-// await tries something until it comes true.
+// await polls a condition, for up to two minutes: a busy machine may be slow.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !done(); {
+	for end := time.Now().Add(2 * time.Minute); !done(); {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 30 s", what)
+			t.Fatalf("%s: not within two minutes", what)
 		}
 		<-time.After(5 * time.Millisecond)
 	}

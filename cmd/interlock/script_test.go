@@ -27,19 +27,19 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestScripts runs what is in testdata/script, as somebody at a shell would type it.
-// Besides testscript's own commands there are:
+// TestScripts runs the scripts of testdata/script. They have these commands besides
+// those of testscript:
 //
-//	cli CODE ARGUMENTS…    run interlock, and it ends with that code
-//	held KEY, free KEY     wait until there is something at a key of the Redis, or nothing
-//	redis COMMAND…         ask the Redis
-//	claim STATE GUARD VAR  leave a record that is done or unknown, and put its key into VAR
-//	hostile N              hold N locks with names that mean harm
-//	exact N                what was written last is a list of those, in JSON, as they are
-//	tame                   what was written last holds nothing that a terminal obeys
-//	shop                   serve orders behind a guard at $SHOP/orders, and without at $SHOP/naive
+//	cli CODE ARGUMENTS…    run interlock and expect the exit code
+//	held KEY, free KEY     wait until the key exists on the Redis, or does not
+//	redis COMMAND…         run a command on the Redis
+//	claim STATE GUARD VAR  create a record that is done or unknown, and set VAR to its key
+//	hostile N              create N locks with hostile names
+//	exact N                expect the last output to list these names unchanged, as JSON
+//	tame                   expect no control characters in the last output
+//	shop                   serve orders with a guard at $SHOP/orders, and without at $SHOP/naive
 //
-// $REDIS is a Redis that all scripts share; each has keys of its own.
+// $REDIS is a Redis that all scripts share; each script has its own keys.
 func TestScripts(t *testing.T) {
 	s := redistest.Start(t)
 	h := &scripts{redis: s}
@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// scripts are the commands that scripts have.
+// scripts implements the commands.
 type scripts struct{ redis *redistest.Server }
 
 func (h *scripts) cli(ts *testscript.TestScript, _ bool, args []string) {
@@ -75,7 +75,7 @@ func (h *scripts) cli(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 	}
 	if code != want {
-		ts.Fatalf("it ends with %d, want %d", code, want)
+		ts.Fatalf("the exit code is %d, want %d", code, want)
 	}
 }
 
@@ -83,14 +83,14 @@ func (h *scripts) held(ts *testscript.TestScript, _ bool, args []string) { h.awa
 func (h *scripts) free(ts *testscript.TestScript, _ bool, args []string) { h.await(ts, args[0], "0") }
 
 func (h *scripts) await(ts *testscript.TestScript, key, want string) {
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		got, err := h.redis.Do("EXISTS", key)
 		ts.Check(err)
 		if got == want {
 			return
 		}
 		if time.Now().After(end) {
-			ts.Fatalf("EXISTS %s is %s for 30 s", key, got)
+			ts.Fatalf("EXISTS %s is %s after two minutes", key, got)
 		}
 		<-time.After(5 * time.Millisecond)
 	}
@@ -121,7 +121,7 @@ func (h *scripts) claim(ts *testscript.TestScript, _ bool, args []string) {
 	s, err := g.Lookup(ctx, k)
 	ts.Check(err)
 	if s.State.String() != args[0] {
-		ts.Fatalf("it is %v", s.State)
+		ts.Fatalf("the state is %v", s.State)
 	}
 	ts.Setenv(args[2], s.Key)
 }
@@ -135,7 +135,7 @@ func (h *scripts) hostile(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// exact compares what a list has with what was made.
+// exact compares the keys of a list with the hostile names.
 func (h *scripts) exact(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -146,7 +146,7 @@ func (h *scripts) exact(ts *testscript.TestScript, _ bool, args []string) {
 		got[l.Key] = true
 	}
 	for _, key := range sanitizetest.Hostile(n) {
-		if want := "evil:" + string([]rune(key)); !got[want] { // JSON has no bytes that are not UTF-8
+		if want := "evil:" + string([]rune(key)); !got[want] { // JSON replaces invalid UTF-8
 			ts.Fatalf("%q is not listed", want)
 		}
 	}
@@ -155,7 +155,7 @@ func (h *scripts) exact(ts *testscript.TestScript, _ bool, args []string) {
 func (h *scripts) tame(ts *testscript.TestScript, _ bool, _ []string) {
 	for line := range strings.Lines(ts.ReadFile("stdout") + ts.ReadFile("stderr")) {
 		if err := sanitizetest.Tame(strings.TrimSuffix(line, "\n")); err != nil {
-			ts.Fatalf("a terminal would obey %q: %v", line, err)
+			ts.Fatalf("%q is not safe to print: %v", line, err)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (h *scripts) shop(ts *testscript.TestScript, _ bool, _ []string) {
 	var orders atomic.Int64
 	place := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		<-time.After(20 * time.Millisecond) // so that many are at it at once
+		<-time.After(20 * time.Millisecond) // so that requests overlap
 		fmt.Fprintf(w, `{"order":%d}`, orders.Add(1))
 	})
 	mux := http.NewServeMux()

@@ -11,29 +11,29 @@ func TestMistakes(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"an unknown flag", "demo --holld=3ms", []string{"there is no flag --holld", "did you mean --hold?", "interlock demo --help"}},
+		{"an unknown flag", "demo --holld=3ms", []string{"unknown flag --holld", "did you mean --hold?", "interlock demo --help"}},
 		{"one dash for two", "demo -hold=3ms", []string{"did you mean --hold?"}},
-		{"an unknown command", "demmo", []string{`there is no command "demmo"`, "did you mean demo?"}},
-		{"another word for a command", "lock list", []string{`there is no command "list"`, "did you mean ls?", "interlock lock --help"}},
-		{"another word for a command that destroys", "key rm", []string{"did you mean expire?"}},
-		{"an unknown command to explain", "help demmo", []string{`there is no command "demmo"`, "did you mean demo?"}},
-		{"nothing like a command", "frobnicate", []string{`there is no command "frobnicate"`, "see: interlock --help"}},
+		{"an unknown command", "demmo", []string{`unknown command "demmo"`, "did you mean demo?"}},
+		{"a synonym of a command", "lock list", []string{`unknown command "list"`, "did you mean ls?", "interlock lock --help"}},
+		{"a synonym of a command that deletes", "key rm", []string{"did you mean expire?"}},
+		{"help for an unknown command", "help demmo", []string{`unknown command "demmo"`, "did you mean demo?"}},
+		{"a command that resembles none", "frobnicate", []string{`unknown command "frobnicate"`, "see: interlock --help"}},
 		{"a command for a flag", "--version", []string{"did you mean interlock version?"}},
 		{"a flag without its value", "demo --n", []string{"--n needs a value"}},
-		{"no number", "demo --n=many", []string{`--n: "many" is not a whole number`}},
-		{"too many", "demo --n=10001", []string{`--n: "10001" is not from 1 to 10000`}},
-		{"none", "demo --n=0", []string{`--n: "0" is not from 1 to 10000`}},
-		{"a time without its unit", "demo --hold=3", []string{`--hold: "3" is not a duration such as 3ms`}},
-		{"a time that is none", "demo --hold=-3s", []string{`--hold: "-3s" is not from 0 to 1m0s`}},
-		{"a key that is none", "demo --key={", []string{"bad key", "malformed hash tag"}},
+		{"text instead of a number", "demo --n=many", []string{`--n: "many" is not a whole number`}},
+		{"too many", "demo --n=10001", []string{`--n: "10001" is not between 1 and 10000`}},
+		{"zero", "demo --n=0", []string{`--n: "0" is not between 1 and 10000`}},
+		{"a duration without a unit", "demo --hold=3", []string{`--hold: "3" is not a duration such as 3ms`}},
+		{"a negative duration", "demo --hold=-3s", []string{`--hold: "-3s" is not between 0 and 1m0s`}},
+		{"an invalid key", "demo --key={", []string{"bad key", "malformed hash tag"}},
 		{"an address without a scheme", "demo --redis=localhost:6379", []string{"--redis must be a URL such as redis://localhost:6379"}},
-		{"a page that everybody can reach", "demo --listen=0.0.0.0:7070", []string{`--listen: "0.0.0.0:7070" is not a loopback address`, "no passwords"}},
-		{"a page nowhere", "demo --listen=7070", []string{`--listen: "7070" is not an address such as 127.0.0.1:7070`}},
-		{"a page for no time", "demo --for=0s", []string{`--for: "0s" is not from 1ms to 24h0m0s`}},
-		{"no page, and for how long", "demo --no-page --for=3s", []string{"--no-page and --for do not go together"}},
-		{"a colour", "demo --color=red", []string{`--color: "red" is not one of auto, always, never`}},
-		{"a language that is not spoken", "demo --lang=fr", []string{`--lang: "fr" is not one of en, zh`}},
-		{"an argument too many", "version 2", []string{`"2" is one argument too many`}},
+		{"a public address for the page", "demo --listen=0.0.0.0:7070", []string{`--listen: "0.0.0.0:7070" is not a loopback address`, "no authentication"}},
+		{"an address without a host", "demo --listen=7070", []string{`--listen: "7070" is not an address such as 127.0.0.1:7070`}},
+		{"a page for zero seconds", "demo --for=0s", []string{`--for: "0s" is not between 1ms and 24h0m0s`}},
+		{"--no-page with --for", "demo --no-page --for=3s", []string{"--no-page and --for cannot be combined"}},
+		{"an invalid --color", "demo --color=red", []string{`--color: "red" is not one of auto, always, never`}},
+		{"an unknown language", "demo --lang=fr", []string{`--lang: "fr" is not one of en, zh`}},
+		{"an extra argument", "version 2", []string{`unexpected argument "2"`}},
 		{"a mistake in Chinese", "demo --lang=zh --n=0", []string{`--n："0" 不行，应为 1 到 10000 之间的值`, "查看用法：interlock demo --help"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestMistakes(t *testing.T) {
 			r := start(t, nil, strings.Fields(c.args)...)
 			r.expect(t, 2, c.want...)
 			if r.stdout.String() != "" {
-				t.Errorf("it writes to stdout:\n%s", &r.stdout)
+				t.Errorf("stdout is not empty:\n%s", &r.stdout)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func TestHelp(t *testing.T) {
 		{"", []string{"Usage:", "demo ", "help ", "version ", "130 interrupted"}},
 		{"--help", []string{"Usage:", "demo "}},
 		{"help", []string{"Usage:", "demo "}},
-		{"help demo", []string{"interlock demo [flags]", "--hold TIME", "(default 3ms)", "--for TIME         end the page after this time\n", "INTERLOCK_REDIS_URL"}},
+		{"help demo", []string{"interlock demo [flags]", "--hold TIME", "(default 3ms)", "--for TIME         stop the page after this time\n", "INTERLOCK_REDIS_URL"}},
 		{"demo -h", []string{"interlock demo [flags]"}},
 		{"--lang=zh", []string{"用法：", "命令：", "看一百个 goroutine 轮流持有一把锁", "退出码"}},
 		{"demo --help --lang zh", []string{"用法：", "（默认 3ms）"}},
@@ -66,7 +66,7 @@ func TestHelp(t *testing.T) {
 			r := start(t, nil, strings.Fields(c.args)...)
 			r.expect(t, 0, c.want...)
 			if r.stderr.String() != "" {
-				t.Errorf("it writes to stderr:\n%s", &r.stderr)
+				t.Errorf("stderr is not empty:\n%s", &r.stderr)
 			}
 		})
 	}

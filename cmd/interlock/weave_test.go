@@ -28,8 +28,8 @@ func main() {
 }
 `
 
-// module makes a module that uses this repository, and the environment to build
-// it in.
+// module creates a module that uses this repository, and returns the environment to
+// build it.
 func module(t *testing.T, main string) (dir string, env []string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -54,28 +54,28 @@ func module(t *testing.T, main string) (dir string, env []string) {
 	return dir, env
 }
 
-// in runs the program in a directory.
+// in runs the binary in a directory.
 func in(t *testing.T, dir string, env []string, args ...string) *run {
 	t.Helper()
 	t.Chdir(dir)
 	return start(t, append(env, "PWD="+dir), args...)
 }
 
-// P8, T5: the commands about directives, as a user types them.
+// P8, T5: the commands for directives.
 func TestDirectives(t *testing.T) {
 	dir, env := module(t, locked)
 	in(t, dir, env, "lint").expect(t, 0, "directives: 1, mistakes: none")
 	in(t, dir, env, "go", "run", ".").expect(t, 0, "refused: true")
 	in(t, dir, env, "go", "build", "-o", "job", ".").expect(t, 0)
 	in(t, dir, env, "verify", "job").expect(t, 0, "lock example.com/job.job\n")
-	in(t, dir, env, "verify", "go.mod").expect(t, 6, "nothing is woven into go.mod", "interlock go build")
+	in(t, dir, env, "verify", "go.mod").expect(t, 6, "no directives are woven into go.mod", "interlock go build")
 	in(t, dir, env, "overlay").expect(t, 0, "overlay.json\n")
 	in(t, dir, env, "show", "main.go").expect(t, 0, "_il.Lock(ctx,&")
 	in(t, dir, env, "go", "build", "./none").expect(t, 1, "directory not found")
 	in(t, dir, env, "go", "version").expect(t, 0, "go version go1.")
 	in(t, dir, env, "go").expect(t, 2, "interlock go test ./...")
 	in(t, dir, env, "go", "--help").expect(t, 0, "interlock go COMMAND [ARGUMENTS]")
-	in(t, dir, env, "show").expect(t, 2, "which file?")
+	in(t, dir, env, "show").expect(t, 2, "the file is missing")
 	in(t, dir, env, "eject", "main.go").expect(t, 0)
 	cmd := exec.CommandContext(t.Context(), "go", "run", ".")
 	cmd.Env = env
@@ -96,9 +96,9 @@ func TestMistakesInDirectives(t *testing.T) {
 	}
 }
 
-// What the go command calls between itself and its tools; with go itself it takes
-// minutes, and is tested elsewhere.
-func TestBetweenGoAndItsTools(t *testing.T) {
+// The go command calls weave and cover-shim for -toolexec. Package weave tests whole
+// builds, which take minutes.
+func TestToolexec(t *testing.T) {
 	dir, env := module(t, locked)
 	tools, err := exec.Command("go", "env", "GOTOOLDIR").Output()
 	if err != nil {

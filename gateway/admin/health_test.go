@@ -83,7 +83,7 @@ func TestHealth(t *testing.T) {
 		var en, zh admin.Health
 		w.get("/api/v1/health").into(&en)
 		w.with("Accept-Language", "zh-CN,zh").get("/api/v1/health").into(&zh)
-		if !en.Ready || en.Doctor["topology"] != "embedded" || en.Doctor["not_promised"] == zh.Doctor["not_promised"] {
+		if !en.Ready || en.Doctor["topology"] != "embedded" || en.Doctor["not_guaranteed"] == zh.Doctor["not_guaranteed"] {
 			t.Errorf("health is %+v and %+v", en, zh)
 		}
 	})

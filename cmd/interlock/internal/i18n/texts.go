@@ -6,11 +6,11 @@ package i18n
 // The demo.
 var (
 	Intro = Text{
-		"%d goroutines click one counter:\neach reads it, works for %s, and writes back the value plus one.",
+		"%d goroutines click one counter:\neach reads it, works for %s, and writes back value + 1.",
 		"%d 个 goroutine 同时点击一个计数器：\n各自读出来，干 %s 的活，再加一写回去。",
 	}
 	IntroOne = Text{
-		"one goroutine clicks a counter:\nit reads it, works for %s, and writes back the value plus one.",
+		"one goroutine clicks a counter:\nit reads it, works for %s, and writes back value + 1.",
 		"1 个 goroutine 点击一个计数器：\n读出来，干 %s 的活，再加一写回去。",
 	}
 	Unlocked = Text{"without a lock", "不加锁"}

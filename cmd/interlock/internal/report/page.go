@@ -24,7 +24,7 @@ func (p Page) Write(r doctor.Report) string {
 	p.heading(&b, p.topology(r.Health))
 	p.table(&b, r.Health)
 	if r.Reached() {
-		p.promises(&b, r)
+		p.guarantees(&b, r)
 	}
 	p.findings(&b, r)
 	return b.String()
@@ -34,17 +34,17 @@ func (p Page) heading(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "%s\n", p.Color.Bold(text))
 }
 
-func (p Page) promises(b *strings.Builder, r doctor.Report) {
-	for _, promise := range r.Promises {
+func (p Page) guarantees(b *strings.Builder, r doctor.Report) {
+	for _, g := range r.Guarantees {
 		b.WriteByte('\n')
-		p.heading(b, p.Words.Say(i18n.Promised)+" · "+promise.Of.In(p.Language))
+		p.heading(b, p.Words.Say(i18n.Guarantees)+" · "+g.Of.In(p.Language))
 		for _, row := range []struct {
 			name i18n.Text
 			text doctor.Text
 		}{
-			{i18n.RowGrants, promise.Grants}, {i18n.RowBelief, promise.Belief}, {i18n.RowFences, promise.Fences},
-			{i18n.RowDead, promise.Dead}, {i18n.RowSurvives, promise.Survives}, {i18n.RowGuard, promise.Guard},
-			{i18n.NotPromised, doctor.NotPromised},
+			{i18n.RowGrants, g.Grants}, {i18n.RowWorkers, g.Workers}, {i18n.RowFences, g.Fences},
+			{i18n.RowFreedWithin, g.FreedWithin}, {i18n.RowSurvives, g.Survives}, {i18n.RowGuard, g.Guard},
+			{i18n.NotGuaranteed, doctor.NotGuaranteed},
 		} {
 			p.paragraph(b, p.Words.Say(row.name), 15, row.text.In(p.Language))
 		}

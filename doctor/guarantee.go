@@ -1,0 +1,174 @@
+package doctor
+
+import "github.com/interlock-go/interlock/engine"
+
+// A Guarantee lists the guarantees of an engine and their limits.
+type Guarantee struct {
+	Row Row
+	Of  Text // the kind of engine
+
+	Grants      Text // whether the engine never grants a lock twice
+	Workers     Text // whether no two processes work under the lock at once
+	Fences      Text // whether each fence is above the previous one
+	FreedWithin Text // when a lock is free after its holder has crashed
+	Survives    Text // failures that lose no lock
+	Guard       Text // whether guarded work runs once and is replayed
+}
+
+// A Row names a kind of engine in the table of guarantees.
+type Row string
+
+// The rows.
+const (
+	InProcess   Row = "in-process"
+	NoFile      Row = "redis-no-aof"
+	FileSecond  Row = "redis-aof-everysec"
+	FileAlways  Row = "redis-aof-always"
+	Failover    Row = "failover"
+	FailoverAck Row = "failover-acks"
+	Majority    Row = "quorum"
+	TwoSides    Row = "standby"
+)
+
+// NotGuaranteed is the limit of every engine.
+var NotGuaranteed = Text{
+	"no lock can stop a process that was paused and resumes late: stop when the hold's context ends, and check the fence before a harmful write",
+	"任何锁都拦不住一个卡住后又醒来的进程：持有的 context 一结束就停手，迟到的写入会造成损害的地方要校验栅栏号",
+}
+
+// AllGuarantees returns the guarantees of all kinds of engines, from the smallest to the
+// largest.
+func AllGuarantees() []Guarantee {
+	return []Guarantee{guaranteeByRow[InProcess], guaranteeByRow[NoFile], guaranteeByRow[FileSecond], guaranteeByRow[FileAlways],
+		guaranteeByRow[Failover], guaranteeByRow[FailoverAck], guaranteeByRow[Majority], guaranteeByRow[TwoSides]}
+}
+
+// guarantees returns the guarantees of an engine and, for a standby, of both sides.
+func guarantees(h engine.Health) []Guarantee {
+	all := []Guarantee{guaranteeByRow[row(h)]}
+	if h.Topology == engine.Standby {
+		for _, part := range h.Parts {
+			all = append(all, guaranteeByRow[row(part)])
+		}
+	}
+	return all
+}
+
+// row returns the row of an engine, which depends on its weakest server.
+func row(h engine.Health) Row {
+	switch h.Topology {
+	case engine.Embedded:
+		return InProcess
+	case engine.Quorum:
+		return Majority
+	case engine.Standby:
+		return TwoSides
+	case engine.Sentinel, engine.Cluster:
+		for _, n := range h.Nodes {
+			if n.Role == engine.Primary && (h.Acks == "" || n.MinReplicas == 0) {
+				return Failover
+			}
+		}
+		return FailoverAck
+	}
+	weakest := FileAlways
+	for _, n := range h.Nodes {
+		switch n.AppendOnly {
+		case "always":
+		case "everysec", "yes", "no sync":
+			weakest = FileSecond
+		default:
+			return NoFile
+		}
+	}
+	return weakest
+}
+
+// Texts of several rows.
+var (
+	whileAwake = Text{
+		"like grants, as long as no holder is paused for longer than its lease has left",
+		"与授予相同，前提是持有者没有卡住超过剩余租期",
+	}
+	byTheClock = Text{
+		"rise unless the server's clock is set back; with Fenced they always rise",
+		"只要服务器时钟不往回调就递增；用 Fenced 则无论如何都递增",
+	}
+	sameClocks = Text{
+		"yes, while the server runs, clock rates differ by at most 1 %, and no key is evicted or deleted",
+		"是，前提是服务器在运行、时钟快慢相差不超过 1 %，且没有人淘汰或删除 key",
+	}
+)
+
+// guaranteeByRow is the table of guarantees. A test compares it with docs/engines.md.
+var guaranteeByRow = map[Row]Guarantee{
+	InProcess: {InProcess,
+		Text{"the embedded engine", "内嵌引擎"},
+		Text{"yes, in this process", "是，限本进程"},
+		Text{"yes, among the goroutines of this process", "是，限本进程的 goroutine 之间"},
+		Text{"rise in this process; a new process starts at its current time", "在本进程内递增；新进程从当前时间重新开始"},
+		Text{"within its lease", "租期之内"},
+		Text{"nothing: all locks end with the process", "什么也不能：一切随进程结束"},
+		Text{"run once and replayed, while the process lives", "进程存活期间只执行一次，并可重放结果"}},
+	NoFile: {NoFile,
+		Text{"one Redis server without an append-only file", "单台 Redis，无 AOF"},
+		sameClocks, whileAwake, byTheClock,
+		Text{"within its lease", "租期之内"},
+		Text{"nothing: a restart loses all locks, or all since the last snapshot", "什么也不能：重启即忘掉全部，或忘掉上次快照之后的全部"},
+		Text{"run once and replayed, until the server restarts", "服务器重启之前只执行一次，并可重放结果"}},
+	FileSecond: {FileSecond,
+		Text{"one Redis server, appendfsync everysec", "单台 Redis，appendfsync everysec"},
+		sameClocks, whileAwake, byTheClock,
+		Text{"within its lease and a restart", "租期加一次重启之内"},
+		Text{"a crash of the server's process; a power cut loses about a second of grants", "服务器进程崩溃；断电约丢一秒内的授予"},
+		Text{"run once and replayed; a power cut loses about a second of claims", "只执行一次，并可重放结果；断电时约一秒内的除外"}},
+	FileAlways: {FileAlways,
+		Text{"one Redis server, appendfsync always", "单台 Redis，appendfsync always"},
+		Text{"yes, while clock rates differ by at most 1 %, and no key is evicted or deleted",
+			"是，前提是时钟快慢相差不超过 1 %，且没有人淘汰或删除 key"},
+		whileAwake, byTheClock,
+		Text{"within its lease and a restart", "租期加一次重启之内"},
+		Text{"a crash and a power cut, if the disk keeps synced data; not the loss of the disk",
+			"崩溃和断电（只要磁盘保住已写入的内容）；磁盘损坏除外"},
+		Text{"run once and replayed", "只执行一次，并可重放结果"}},
+	Failover: {Failover,
+		Text{"Redis behind sentinels, or a cluster", "哨兵或集群模式的 Redis"},
+		Text{"like one server, but best effort across a failover: the new primary may lack a grant and grant the lock again",
+			"与单台相同，但跨故障切换时只是尽力而为：新主节点可能没收到某次授予，会把锁再授一次"},
+		Text{"not across a failover", "跨故障切换时不保证"},
+		Text{"rise across a failover if the new primary's clock is not behind", "新主节点时钟不落后时，跨切换也递增"},
+		Text{"within its lease and a failover", "租期加一次故障切换之内"},
+		Text{"the loss of a primary, with a double grant possible", "失去主节点，但可能重复授予"},
+		Text{"run once and replayed, best effort across a failover", "只执行一次，并可重放结果；跨故障切换时尽力而为"}},
+	FailoverAck: {FailoverAck,
+		Text{"the same with acks and min-replicas-to-write", "同上，并启用 acks 与 min-replicas-to-write"},
+		Text{"as above, but a double grant needs more failures: every grant is on a replica, but another replica may be promoted",
+			"同上，但要出更多差错才会重复授予：每次授予都有副本收到，只是被提升的可能是另一个"},
+		Text{"not across a failover", "跨故障切换时不保证"},
+		Text{"rise across a failover if the new primary's clock is not behind", "新主节点时钟不落后时，跨切换也递增"},
+		Text{"within its lease and a failover", "租期加一次故障切换之内"},
+		Text{"the loss of a primary, with a double grant unlikely; without replicas nothing is granted",
+			"失去主节点，重复授予的可能很小；没有副本时不授予"},
+		Text{"run once and replayed, best effort across a failover", "只执行一次，并可重放结果；跨故障切换时尽力而为"}},
+	Majority: {Majority,
+		Text{"a quorum of independent servers", "多台独立服务器组成的仲裁"},
+		Text{"yes, while a majority is reachable and has not lost its data, and clock rates differ by at most 1 %; a restarted node is on probation",
+			"是，前提是多数节点可达且没有丢失数据、时钟快慢相差不超过 1 %；刚重启的节点处于观察期，暂不计入"},
+		whileAwake,
+		Text{"plain fences follow the nodes' clocks and may fall by their difference; with Fenced they rise as long as a majority has the last one",
+			"普通的随各节点时钟，差多少就可能回退多少；用 Fenced 时，只要多数节点记得上一个就递增"},
+		Text{"within its lease", "租期之内"},
+		Text{"the loss of a minority: one of three, two of five", "失去少数节点：三个里一个，五个里两个"},
+		Text{"not supported: a record must be on one engine", "不支持：执行记录必须放在同一个引擎上"}},
+	TwoSides: {TwoSides,
+		Text{"a primary and a standby engine", "两个引擎加一个切换开关"},
+		Text{"like the active side; after an automatic or forced switch a double grant is possible, and such switches are counted",
+			"与当前生效的一侧相同；自动或强制切换后可能重复授予，此类切换会计数"},
+		Text{"like the active side; locks are not copied, and a switch makes holders lose them",
+			"与当前生效的一侧相同；锁不会复制过去，切换会使持有者失去锁"},
+		Text{"rise across a switch if the new side's clock is not behind by more than the freeze",
+			"新一侧时钟落后不超过冻结期时，跨切换也递增"},
+		Text{"within its lease and the freeze after a switch", "租期之内，切换后再加冻结期"},
+		Text{"the loss of one side, after an operator has switched", "失去一侧，由运维人员切换之后"},
+		Text{"run once and replayed, while both sides are reachable", "两侧都问得到时只执行一次，并可重放结果"}},
+}
