@@ -67,7 +67,7 @@ var kindRows = []row{
 			}
 			return p.client.RWMutex(key).Read()
 		})
-		p.server.Must("DEL", "interlock_readers:{"+key+"}", "interlock_writers:{"+key+"}", "interlock_places:{"+key+"}")
+		p.server.Must("DEL", "interlock_readers:{"+key+"}", "interlock_writers:{"+key+"}", "interlock_queue_expiry:{"+key+"}")
 		p.inLine(6)
 		p.unlock(hold)
 		for range 6 {

@@ -10,34 +10,31 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Acks says which replicas must have heard of a grant before it counts.
+// Acks says how many replicas must acknowledge a grant before it counts.
 type Acks string
 
-// How many replicas must have heard of a grant.
 const (
-	NoAcks     Acks = ""       // none: the primary's word is enough
-	AnyAck     Acks = "any"    // one
-	QuorumAcks Acks = "quorum" // so many that they are a majority together with the primary
-	AllAcks    Acks = "all"    // all that there are
+	NoAcks     Acks = ""       // only the primary
+	AnyAck     Acks = "any"    // one replica
+	QuorumAcks Acks = "quorum" // a majority, including the primary
+	AllAcks    Acks = "all"    // all connected replicas
 )
 
-// check tells what is wrong with a.
 func (a Acks) check() error {
 	switch a {
 	case NoAcks, "off", AnyAck, QuorumAcks, AllAcks:
 		return nil
 	}
-	return fmt.Errorf("%q is none of off, any, quorum and all", string(a))
+	return fmt.Errorf("%q is not one of off, any, quorum and all", string(a))
 }
 
-// Acknowledge says which replicas must have heard of a lock or a claim before it
-// is granted. One that too few have heard of in time, see [AckTimeout], is given
-// back, and the answer is [engine.ErrUnavailable]. The default is [NoAcks].
+// Acknowledge sets which replicas must acknowledge a lock or a claim before it is
+// granted. If too few do within [AckTimeout], the grant is undone and the call fails with
+// [engine.ErrUnavailable]. Default: [NoAcks].
 //
-// It makes it less likely that a failover forgets a grant, but not impossible: the
-// replica that is promoted may be another one. Each grant then has a connection of
-// its own while it waits, and no two share a trip. It panics if a is none of those
-// above.
+// It makes it less likely that a failover loses a grant, but not impossible: another
+// replica may be promoted. Each grant has its own connection while it waits, and calls
+// are not merged into batches. It panics if a is not one of the constants above.
 func Acknowledge(a Acks) Option {
 	if err := a.check(); err != nil {
 		panic("redis: Acknowledge: " + err.Error())
@@ -48,23 +45,21 @@ func Acknowledge(a Acks) Option {
 	return func(e *Engine) { e.acks = a }
 }
 
-// defaultAckTimeout is how long replicas have to say that they have heard.
 const defaultAckTimeout = time.Second
 
-// AckTimeout is how long replicas have to acknowledge a grant, in whole
-// milliseconds, and one at least. The default is 1 s, also for a d that is not above
-// zero.
+// AckTimeout sets how long replicas may take to acknowledge a grant, in whole
+// milliseconds. Default: 1s, also for a d that is not above zero.
 func AckTimeout(d time.Duration) Option {
 	return func(e *Engine) {
 		if d <= 0 {
 			d = defaultAckTimeout
 		}
-		e.ackTimeout = max(d, time.Millisecond) // WAIT takes none at all for for ever
+		e.ackTimeout = max(d, time.Millisecond) // WAIT takes 0 for no timeout
 	}
 }
 
-// acknowledged sends a call that grants something, and waits for replicas if it is
-// to. It returns how many are missing.
+// evalAcked sends a call that grants something, and waits for replicas if required. It
+// returns how many are missing.
 func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing int, err error) {
 	if e.acks == NoAcks {
 		reply, err = e.client.Eval(ctx, c)
@@ -78,17 +73,18 @@ func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing i
 	return reply, max(0, c.Acks-reply.Acked), err
 }
 
-// short is the error about a grant that too few replicas have heard of.
+// acksMissing is the error of a grant that too few replicas have acknowledged. undone is
+// the error of undoing it.
 func acksMissing(name string, missing int, undone error) error {
 	text := fmt.Sprintf("%d replicas too few have acknowledged the grant in time", missing)
 	if undone != nil {
-		return fail(name, fmt.Sprintf("%s, and it could not be given back: %v", text, undone), engine.ErrUnknown, undone)
+		return fail(name, fmt.Sprintf("%s, and undoing it failed: %v", text, undone), engine.ErrUnknown, undone)
 	}
-	return fail(name, text+", so it was given back: see that they are connected and keep up, or ask for fewer acks", engine.ErrUnavailable)
+	return fail(name, text+", so it was undone: check that they are connected and keep up, or require fewer acks", engine.ErrUnavailable)
 }
 
-// giveBack undoes a grant that does not count. Its caller may have given up, or may
-// ask again with the same attempt.
+// undoGrant releases a grant that does not count. It does not abandon the attempt, which
+// the caller may repeat.
 func (e *Engine) undoGrant(ctx context.Context, r engine.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.timeout)
 	defer cancel()
@@ -96,7 +92,7 @@ func (e *Engine) undoGrant(ctx context.Context, r engine.Request) error {
 	return err
 }
 
-// acksNeeded returns how many replicas must acknowledge what happens to a key.
+// acksNeeded returns how many replicas must acknowledge a write to a key.
 func (e *Engine) acksNeeded(ctx context.Context, key string) (int, error) {
 	if e.acks == AnyAck {
 		return 1, nil
@@ -114,15 +110,15 @@ func (e *Engine) acksNeeded(ctx context.Context, key string) (int, error) {
 	case errors.As(err, &reply):
 		return 0, err
 	case err != nil:
-		return 0, &NotSentError{Err: err} // it was only the question that was sent
+		return 0, &NotSentError{Err: err} // only the count was requested, not the grant
 	}
 	if e.acks == AllAcks {
 		return max(1, n), nil
 	}
-	return max(1, (n+1)/2), nil // of n and the primary a majority, without the primary
+	return max(1, (n+1)/2), nil // a majority of n+1, without the primary
 }
 
-// countReplicas asks the primary that has a key.
+// countReplicas asks the primary of a key.
 func (e *Engine) countReplicas(ctx context.Context, key string) (int, error) {
 	c := e.call(replicasScript)
 	defer c.free()
@@ -131,15 +127,16 @@ func (e *Engine) countReplicas(ctx context.Context, key string) (int, error) {
 	return int(reply.Int), err
 }
 
-// replicas remembers how many each primary has. One that has been there and is
-// gone is missed: it counts until the engine is opened anew.
+// replicaCounts remembers how many replicas each primary has. A replica that has gone is
+// still required, until the engine is opened anew.
 type replicaCounts struct {
 	mu     sync.Mutex
 	counts map[string]int
 	asked  map[string]time.Time
 }
 
-// count returns how many replicas a primary has had at most, asking at times.
+// count returns the largest number of replicas that a primary has had. It asks again
+// after defaultRefresh.
 func (r *replicaCounts) count(primary string, ask func() (int, error)) (int, error) {
 	r.mu.Lock()
 	n, fresh := r.counts[primary], time.Since(r.asked[primary]) < defaultRefresh

@@ -12,19 +12,19 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// A grant that too few replicas have heard of is none, and what it wrote is gone.
+// A grant that too few replicas acknowledge is undone.
 func TestAcks(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t, "--repl-timeout", "3600")
 	for _, w := range s.Watchers {
-		w.Stop() // replicas come and go here
+		w.Stop() // the test stops replicas itself
 	}
 	primary, replicas := s.Servers[0], s.Servers[1:]
 	acks := func(a redisengine.Acks) *redisengine.Engine {
-		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(2*time.Second)) // a busy machine needs some of it
+		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(2*time.Second))
 	}
 	one, most, all := acks(redisengine.AnyAck), acks(redisengine.QuorumAcks), acks(redisengine.AllAcks)
-	for i, e := range []*redisengine.Engine{one, most, all} { // each knows of two replicas then
+	for i, e := range []*redisengine.Engine{one, most, all} { // each engine has seen both replicas then
 		r := named(ask(t, ann, "a"), i)
 		granted(t, e, r)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
@@ -40,7 +40,7 @@ func TestAcks(t *testing.T) {
 	tooFew(t, primary, one, named(ask(t, ann, "c"), 20))
 	tooFew(t, primary, most, named(ask(t, ann, "c"), 21))
 
-	// It is the replicas that are missing, and not the attempt that is wrong.
+	// The attempt can be repeated when the replicas are back.
 	replicas[1].Restart()
 	eventually(t, "the replica is back", func() bool {
 		_, err := one.Acquire(context.Background(), named(ask(t, ann, "c"), 20))
@@ -80,9 +80,8 @@ func claims(t *testing.T, e *redisengine.Engine, key string, want error) {
 	}
 }
 
-// What became of work is kept even if the replicas have not heard of it; but
-// nobody may rely on it.
-func TestAnOutcomeThatNoReplicaHasHeardOf(t *testing.T) {
+// An outcome is stored even if no replica acknowledges it, but a failover may lose it.
+func TestAnUnacknowledgedOutcomeIsStoredButUnknown(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	l := open(t, s).Capabilities().Ledger
@@ -120,7 +119,6 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-// What has an answer needs no replica to say so.
 func TestASettlementThatWritesNothingNeedsNoReplica(t *testing.T) {
 	t.Parallel()
 	l := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(50*time.Millisecond)).Capabilities().Ledger

@@ -15,18 +15,18 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// crowd is enough callers at once for most of them to share a trip.
-const crowd = 40
+// concurrency is the number of concurrent calls, enough for most to share a batch.
+const concurrency = 40
 
-// crowded has a crowd do something at once on a network slow enough for them to
-// meet, and returns how many scripts the server ran for it.
-func crowded(t *testing.T, s *redistest.Server, p *faultnet.Proxy, do func(i int)) int64 {
+// concurrently makes concurrent calls on a network slow enough for them to meet, and
+// returns how many scripts the server ran.
+func concurrently(t *testing.T, s *redistest.Server, p *faultnet.Proxy, do func(i int)) int64 {
 	t.Helper()
 	before := scripts(t, s)
 	p.Delay(faultnet.Replies, 30*time.Millisecond)
 	defer p.Delay(faultnet.Replies, 0)
 	var all sync.WaitGroup
-	for i := range crowd {
+	for i := range concurrency {
 		all.Go(func() { do(i) })
 	}
 	all.Wait()
@@ -56,16 +56,16 @@ func shared(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engi
 }
 
 func one(i int, holder string) engine.Request {
-	return engine.Request{Key: fmt.Sprint("crowd:", i), Holder: fmt.Sprintf("%s%d", holder, i), Attempt: "a", Lease: time.Minute}
+	return engine.Request{Key: fmt.Sprint("lock:", i), Holder: fmt.Sprintf("%s%d", holder, i), Attempt: "a", Lease: time.Minute}
 }
 
-// kindly is a request for a lock of another kind.
+// kindly returns the request for a lock of kind k.
 func kindly(k engine.Kind, r engine.Request) engine.Request {
 	r.Kind = k
 	return r
 }
 
-// inTurn runs a test for each kind of lock that shares trips.
+// inTurn runs a test for each kind of lock that is batched.
 func inTurn(t *testing.T, test func(t *testing.T, k engine.Kind)) {
 	for _, k := range []engine.Kind{engine.Exclusive, engine.Fair} {
 		t.Run(k.String(), func(t *testing.T) {
@@ -75,32 +75,32 @@ func inTurn(t *testing.T, test func(t *testing.T, k engine.Kind)) {
 	}
 }
 
-func TestCallsMadeAtOnceShareATrip(t *testing.T) {
+func TestConcurrentCallsShareABatch(t *testing.T) {
 	inTurn(t, func(t *testing.T, k engine.Kind) {
 		s, p, e := shared(t)
-		grants := make([]engine.Grant, crowd)
-		trips := crowded(t, s, p, func(i int) {
+		grants := make([]engine.Grant, concurrency)
+		scripts := concurrently(t, s, p, func(i int) {
 			g, err := e.Acquire(context.Background(), kindly(k, one(i, ann)))
 			if err != nil {
 				t.Errorf("number %d: %v", i, err)
 			}
 			grants[i] = g
 		})
-		if trips > 8 {
-			t.Errorf("%d scripts took %d locks, want a few", trips, crowd)
+		if scripts > 8 {
+			t.Errorf("%d scripts took %d locks, want a few", scripts, concurrency)
 		}
 		for i, g := range grants {
 			r := one(i, ann)
 			hash(t, s, r.Key, map[string]string{r.Holder: "1", "fence:a": fmt.Sprint(g.Fence)})
 			left(t, s, r.Key, r.Lease)
 		}
-		trips = crowded(t, s, p, func(i int) {
+		scripts = concurrently(t, s, p, func(i int) {
 			if got, err := e.Release(context.Background(), kindly(k, one(i, ann))); err != nil || got.Outcome != engine.Released {
 				t.Errorf("number %d: %+v, %v", i, got, err)
 			}
 		})
-		if trips > 8 {
-			t.Errorf("%d scripts released %d locks, want a few", trips, crowd)
+		if scripts > 8 {
+			t.Errorf("%d scripts released %d locks, want a few", scripts, concurrency)
 		}
 		if n := s.Must("DBSIZE"); n != "0" {
 			t.Errorf("%s keys are left", n)
@@ -108,21 +108,21 @@ func TestCallsMadeAtOnceShareATrip(t *testing.T) {
 	})
 }
 
-func TestWhoIsNotSimpleIsAskedForAlone(t *testing.T) {
+func TestLocksThatABatchCannotHandleGetTheirOwnCall(t *testing.T) {
 	inTurn(t, func(t *testing.T, k engine.Kind) {
 		s, p, e := shared(t)
-		for i := range crowd {
+		for i := range concurrency {
 			switch r := one(i, ann); i % 5 {
-			case 1: // somebody else's
+			case 1: // held by another holder
 				granted(t, e, one(i, bob))
 			case 2: // entered before
 				r.Attempt = "first"
 				granted(t, e, r)
-			case 3: // no lock at all
+			case 3: // other data
 				s.Must("SET", r.Key, "x")
 			}
 		}
-		crowded(t, s, p, func(i int) {
+		concurrently(t, s, p, func(i int) {
 			g, err := e.Acquire(context.Background(), kindly(k, one(i, ann)))
 			var busy *engine.BusyError
 			switch {
@@ -134,7 +134,7 @@ func TestWhoIsNotSimpleIsAskedForAlone(t *testing.T) {
 				t.Errorf("number %d: %+v, %v", i, g, err)
 			}
 		})
-		crowded(t, s, p, func(i int) {
+		concurrently(t, s, p, func(i int) {
 			got, err := e.Release(context.Background(), kindly(k, one(i, ann)))
 			switch {
 			case i%5 == 1 && got.Outcome == engine.NotYours:
@@ -148,9 +148,9 @@ func TestWhoIsNotSimpleIsAskedForAlone(t *testing.T) {
 	})
 }
 
-// TestATripTakesNobodyPastTheLine lets a crowd ask for fair locks that are free,
-// but for some of which others stand in line.
-func TestATripTakesNobodyPastTheLine(t *testing.T) {
+// TestABatchDoesNotOvertakeTheQueue acquires free fair locks concurrently. Some of them
+// have waiters.
+func TestABatchDoesNotOvertakeTheQueue(t *testing.T) {
 	t.Parallel()
 	s, p, e := shared(t)
 	waiting := func(i int) engine.Request {
@@ -158,7 +158,7 @@ func TestATripTakesNobodyPastTheLine(t *testing.T) {
 		r.Attempt, r.QueueLease = "w", time.Minute
 		return r
 	}
-	for i := 0; i < crowd; i += 2 {
+	for i := 0; i < concurrency; i += 2 {
 		holder := one(i, "c0c00000-0000-4000-8000-00000000000c:")
 		granted(t, e, holder)
 		if _, err := e.Acquire(context.Background(), waiting(i)); err == nil {
@@ -166,29 +166,29 @@ func TestATripTakesNobodyPastTheLine(t *testing.T) {
 		}
 		released(t, e, holder, engine.ReleaseResult{Outcome: engine.Released})
 	}
-	crowded(t, s, p, func(i int) {
+	concurrently(t, s, p, func(i int) {
 		_, err := e.Acquire(context.Background(), kindly(engine.Fair, one(i, ann)))
 		var busy *engine.BusyError
 		if first := errors.As(err, &busy) && busy.Holder == waiting(i).Holder; first != (i%2 == 0) || err != nil && !first {
 			t.Errorf("number %d: %v", i, err)
 		}
 	})
-	for i := 0; i < crowd; i += 2 {
+	for i := 0; i < concurrency; i += 2 {
 		granted(t, e, waiting(i))
 	}
-	for i := 1; i < crowd; i += 2 { // now somebody waits for each
+	for i := 1; i < concurrency; i += 2 { // now each has a waiter
 		if _, err := e.Acquire(context.Background(), waiting(i)); err == nil {
 			t.Fatalf("number %d was not made to wait", i)
 		}
 	}
-	wakes := make([]<-chan struct{}, crowd)
-	for i := 1; i < crowd; i += 2 {
+	wakes := make([]<-chan struct{}, concurrency)
+	for i := 1; i < concurrency; i += 2 {
 		wake, stop := e.Notify(waiting(i))
 		defer stop()
 		told(t, wake) // it listens
 		wakes[i] = wake
 	}
-	crowded(t, s, p, func(i int) {
+	concurrently(t, s, p, func(i int) {
 		r := kindly(engine.Fair, one(i, ann))
 		if i%2 == 0 {
 			r = waiting(i)
@@ -197,26 +197,26 @@ func TestATripTakesNobodyPastTheLine(t *testing.T) {
 			t.Errorf("number %d: %+v, %v", i, got, err)
 		}
 	})
-	for i := 1; i < crowd; i += 2 {
+	for i := 1; i < concurrency; i += 2 {
 		told(t, wakes[i])
 	}
 }
 
-func TestWhoListensIsToldOfASharedRelease(t *testing.T) {
+func TestABatchedReleaseNotifiesSubscribers(t *testing.T) {
 	t.Parallel()
 	s, p, e := shared(t)
-	for i := range crowd {
+	for i := range concurrency {
 		granted(t, e, one(i, ann))
 	}
 	other := open(t, s)
-	wakes := make([]<-chan struct{}, crowd)
-	for i := range crowd {
+	wakes := make([]<-chan struct{}, concurrency)
+	for i := range concurrency {
 		wake, stop := other.Notify(one(i, ann))
 		defer stop()
 		told(t, wake) // it listens
 		wakes[i] = wake
 	}
-	crowded(t, s, p, func(i int) {
+	concurrently(t, s, p, func(i int) {
 		got, err := e.Release(context.Background(), one(i, ann))
 		parts(t, got, err, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	})
@@ -225,16 +225,16 @@ func TestWhoListensIsToldOfASharedRelease(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesBeforeATripWasNeverSent(t *testing.T) {
+func TestACallCancelledBeforeItsBatchIsNotSent(t *testing.T) {
 	t.Parallel()
 	s, p, e := shared(t)
 	release := p.Hold(faultnet.Requests)
 	var alone sync.WaitGroup
-	for i := range 2 { // as many as may go alone
+	for i := range 2 { // the number of direct calls
 		alone.Go(func() { _, _ = e.Acquire(context.Background(), one(i, ann)) })
 	}
 	var last int
-	eventually(t, "a call had to wait", func() bool { // it may be before those two, and go alone
+	eventually(t, "a call had to wait", func() bool { // an early call may be sent directly
 		last++
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
@@ -251,7 +251,7 @@ func TestWhoLeavesBeforeATripWasNeverSent(t *testing.T) {
 	}
 }
 
-func TestOneSilenceIsEnoughToWaitFor(t *testing.T) {
+func TestPendingCallsFailTogetherWhenTheServerIsSilent(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	warm(t, s)
@@ -260,7 +260,7 @@ func TestOneSilenceIsEnoughToWaitFor(t *testing.T) {
 	defer s.Cont()
 	start := time.Now()
 	var all sync.WaitGroup
-	for i := range 3 * crowd {
+	for i := range 3 * concurrency {
 		all.Go(func() {
 			_, err := e.Acquire(context.Background(), one(i, ann))
 			if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrUnavailable) {
@@ -275,20 +275,19 @@ func TestOneSilenceIsEnoughToWaitFor(t *testing.T) {
 	}
 }
 
-// What one of them may not do is no reason to refuse the others, nor to say of a
-// release that it did not happen.
-func TestOneWhoIsForbiddenDoesNotSpoilATrip(t *testing.T) {
+// A user who may not publish on one channel releases the other locks of the batch.
+func TestAForbiddenReleaseDoesNotFailItsBatch(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := faultnet.New(t, s.Addr())
-	s.Must("ACL", "SETUSER", "shop", "on", ">pw", "+@all", "~warm*", "~crowd*", "~*{warm*", "~*{crowd*",
-		"resetchannels", "&*{warm*", "&*{crowd:1*", "&*{crowd:2*")
+	s.Must("ACL", "SETUSER", "shop", "on", ">pw", "+@all", "~warm*", "~lock:*", "~*{warm*", "~*{lock:*",
+		"resetchannels", "&*{warm*", "&*{lock:1*", "&*{lock:2*")
 	e := openURL(t, "redis://shop:pw@"+p.Addr())
 	r := engine.Request{Key: "warm:1", Holder: ann, Attempt: "w", Lease: time.Minute}
 	granted(t, e, r)
 	released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 
-	crowded(t, s, p, func(i int) {
+	concurrently(t, s, p, func(i int) {
 		r := one(i, ann)
 		if i%4 == 0 {
 			r.Key = fmt.Sprint("forbidden:", i)
@@ -298,7 +297,7 @@ func TestOneWhoIsForbiddenDoesNotSpoilATrip(t *testing.T) {
 			t.Errorf("number %d: %v", i, err)
 		}
 	})
-	crowded(t, s, p, func(i int) {
+	concurrently(t, s, p, func(i int) {
 		if i%4 == 0 {
 			return
 		}
@@ -322,7 +321,7 @@ func TestManyScripts(t *testing.T) {
 	if s.Must("EXISTS", "late:1", "late:2") != "0" {
 		t.Error("too late, and taken all the same")
 	}
-	// One key twice in a batch: whoever is second must not be let in.
+	// One key twice in a batch: the second request is refused.
 	got := strings.Split(s.Must("EVAL", text, "2", "twice:1", "twice:1", never, "1", ann, "a", "60000", bob, "b", "60000"), "\n")
 	if len(got) != 2 || got[1] != "2" {
 		t.Errorf("got %q, want the time and 2, the one that was not free", got)

@@ -14,8 +14,8 @@ import (
 
 var errServer = errors.New("this server cannot be used")
 
-// check asks the server whether it is one that the engine can work with. A user
-// who may not ask is believed.
+// checkServer refuses a server that the engine cannot use. If the user may not run
+// INFO, there is no check.
 func (e *Engine) checkServer(ctx context.Context, client rueidis.Client, t engine.Topology) error {
 	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
 	if reply, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(reply.Error(), "NOPERM") {
@@ -27,15 +27,15 @@ func (e *Engine) checkServer(ctx context.Context, client rueidis.Client, t engin
 	version, mode := field(info, "redis_version"), field(info, "redis_mode")
 	switch {
 	case mode == "cluster" && t != engine.Cluster:
-		return fmt.Errorf("%w: it is a node of a cluster: use redis+cluster://", errServer)
+		return fmt.Errorf("%w: it is a node of a cluster; use redis+cluster://", errServer)
 	case mode != "cluster" && t == engine.Cluster:
-		return fmt.Errorf("%w: it is not a node of a cluster: use redis://", errServer)
+		return fmt.Errorf("%w: it is not a node of a cluster; use redis://", errServer)
 	case mode == "sentinel":
-		return fmt.Errorf("%w: it is a sentinel: use redis+sentinel:// and the name of the primary it watches", errServer)
+		return fmt.Errorf("%w: it is a sentinel; use redis+sentinel:// and the name of the primary", errServer)
 	case older(version, 6, 2):
-		return fmt.Errorf("%w: it is version %s, and 6.2 is the first that works", errServer, version)
+		return fmt.Errorf("%w: it is version %s; use 6.2 or later", errServer, version)
 	case e.publish == Sharded && older(version, 7, 0):
-		return fmt.Errorf("%w: it is version %s, and SPUBLISH is known from 7.0 on", errServer, version)
+		return fmt.Errorf("%w: it is version %s; SPUBLISH needs 7.0 or later", errServer, version)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func field(info, name string) string {
 	return value
 }
 
-// older reports whether version is below major.minor. An unreadable one is not.
+// older reports whether version is below major.minor. An invalid version is not.
 func older(version string, major, minor int) bool {
 	first, rest, _ := strings.Cut(version, ".")
 	second, _, _ := strings.Cut(rest, ".")

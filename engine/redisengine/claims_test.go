@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// sharedLedger is shared, with the scripts of a ledger known to the server.
+// sharedLedger is shared with the scripts of a ledger loaded.
 func sharedLedger(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
 	t.Helper()
 	s, p, e := shared(t)
@@ -23,7 +23,7 @@ func sharedLedger(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengin
 	return s, p, e
 }
 
-// warmLedger lets the server know the scripts, so that a call is one request.
+// warmLedger loads the scripts, so that a call is one request.
 func warmLedger(t *testing.T, e *redisengine.Engine) {
 	t.Helper()
 	c := engine.Claim{Key: "warm", Attempt: "w", Lease: time.Minute}
@@ -34,18 +34,18 @@ func warmLedger(t *testing.T, e *redisengine.Engine) {
 	lookedUp(t, e, "warm", engine.Absent)
 }
 
-// numbered is one of a crowd of claims.
+// numbered returns the i-th of many claims.
 func numbered(i int) engine.Claim {
-	return engine.Claim{Key: fmt.Sprint("crowd:", i), Attempt: fmt.Sprint("a", i), Fingerprint: "f", Lease: time.Minute, Retain: time.Hour}
+	return engine.Claim{Key: fmt.Sprint("claim:", i), Attempt: fmt.Sprint("a", i), Fingerprint: "f", Lease: time.Minute, Retain: time.Hour}
 }
 
-func TestClaimsMadeAtOnceShareATrip(t *testing.T) {
+func TestConcurrentClaimsShareABatch(t *testing.T) {
 	t.Parallel()
 	s, p, e := sharedLedger(t)
-	records := make([]engine.Record, crowd)
-	trips := crowded(t, s, p, func(i int) { records[i] = claimed(t, e, numbered(i)) })
-	if trips > 8 {
-		t.Errorf("%d scripts made %d claims, want a few", trips, crowd)
+	records := make([]engine.Record, concurrency)
+	scripts := concurrently(t, s, p, func(i int) { records[i] = claimed(t, e, numbered(i)) })
+	if scripts > 8 {
+		t.Errorf("%d scripts made %d claims, want a few", scripts, concurrency)
 	}
 	for i, r := range records {
 		c := numbered(i)
@@ -56,9 +56,9 @@ func TestClaimsMadeAtOnceShareATrip(t *testing.T) {
 		left(t, s, lock, c.Lease)
 		left(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
 	}
-	trips = crowded(t, s, p, func(i int) { settled(t, e, done(numbered(i), fmt.Sprint("result ", i)), engine.Released) })
-	if trips > 8 {
-		t.Errorf("%d scripts settled %d claims, want a few", trips, crowd)
+	scripts = concurrently(t, s, p, func(i int) { settled(t, e, done(numbered(i), fmt.Sprint("result ", i)), engine.Released) })
+	if scripts > 8 {
+		t.Errorf("%d scripts settled %d claims, want a few", scripts, concurrency)
 	}
 	for i := range records {
 		if r := lookedUp(t, e, numbered(i).Key, engine.Done); string(r.Result) != fmt.Sprint("result ", i) {
@@ -67,9 +67,9 @@ func TestClaimsMadeAtOnceShareATrip(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerOfATripIsComplete has a crowd find all there is to find: nobody
-// must ask a second time.
-func TestEveryAnswerOfATripIsComplete(t *testing.T) {
+// TestEveryAnswerOfABatchIsComplete has concurrent claims find records of every state: no
+// claim needs a second call.
+func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 	t.Parallel()
 	s, p, e := sharedLedger(t)
 	before := func(i int) engine.Claim {
@@ -90,8 +90,8 @@ func TestEveryAnswerOfATripIsComplete(t *testing.T) {
 		}
 		return c
 	}
-	records := make([]engine.Record, crowd)
-	for i := range crowd {
+	records := make([]engine.Record, concurrency)
+	for i := range concurrency {
 		switch i % 10 {
 		case 1, 7:
 			records[i] = claimed(t, e, before(i))
@@ -106,7 +106,7 @@ func TestEveryAnswerOfATripIsComplete(t *testing.T) {
 			s.Must("HSET", "interlock:guard:lock:{"+numbered(i).Key+"}", "a", "1")
 		}
 	}
-	trips := crowded(t, s, p, func(i int) {
+	scripts := concurrently(t, s, p, func(i int) {
 		r, err := e.Capabilities().Ledger.Claim(context.Background(), mine(i))
 		known := r.Key == mine(i).Key && r.Fence == records[i].Fence && r.Began.Equal(records[i].Began) && r.Fingerprint == "f" && r.Left > 0
 		ok := false
@@ -134,11 +134,11 @@ func TestEveryAnswerOfATripIsComplete(t *testing.T) {
 			t.Errorf("number %d: %+v, %v; it was %+v", i, r, err, records[i])
 		}
 	})
-	if trips > 8 {
-		t.Errorf("%d scripts answered %d claims, want a few", trips, crowd)
+	if scripts > 8 {
+		t.Errorf("%d scripts answered %d claims, want a few", scripts, concurrency)
 	}
 
-	trips = crowded(t, s, p, func(i int) {
+	scripts = concurrently(t, s, p, func(i int) {
 		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(mine(i), "new"))
 		want := engine.Released
 		if i%10 != 0 && i%10 != 5 && i%10 != 6 {
@@ -148,12 +148,12 @@ func TestEveryAnswerOfATripIsComplete(t *testing.T) {
 			t.Errorf("number %d: %v, %v; want %v", i, o, err, want)
 		}
 	})
-	if trips > 8 {
-		t.Errorf("%d scripts answered %d settlements, want a few", trips, crowd)
+	if scripts > 8 {
+		t.Errorf("%d scripts answered %d settlements, want a few", scripts, concurrency)
 	}
 }
 
-func TestOfACrowdForOneKeyOneHasIt(t *testing.T) {
+func TestOneOfManyConcurrentClaimsIsGranted(t *testing.T) {
 	t.Parallel()
 	s, p, e := sharedLedger(t)
 	for _, take := range []bool{false, true} {
@@ -163,7 +163,7 @@ func TestOfACrowdForOneKeyOneHasIt(t *testing.T) {
 			settled(t, e, engine.Settlement{Key: c.Key, Attempt: "before", Outcome: engine.Unknown, Retain: time.Hour}, engine.Released)
 		}
 		var granted atomic.Int64
-		crowded(t, s, p, func(i int) {
+		concurrently(t, s, p, func(i int) {
 			c := c
 			c.Attempt = fmt.Sprint("a", i)
 			r, err := e.Capabilities().Ledger.Claim(context.Background(), c)
@@ -180,17 +180,17 @@ func TestOfACrowdForOneKeyOneHasIt(t *testing.T) {
 	}
 }
 
-// What one of them may not do is no reason to refuse the others.
-func TestOneWhoMayNotPublishDoesNotSpoilATrip(t *testing.T) {
+// A user who may not publish on one channel settles the other claims of the batch.
+func TestAForbiddenSettlementDoesNotFailItsBatch(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := faultnet.New(t, s.Addr())
-	s.Must("ACL", "SETUSER", "shop", "on", ">pw", "+@all", "~*", "resetchannels", "&interlock:guard:settled", "&*{warm*", "&*{crowd:1*", "&*{crowd:2*")
+	s.Must("ACL", "SETUSER", "shop", "on", ">pw", "+@all", "~*", "resetchannels", "&interlock:guard:settled", "&*{warm*", "&*{claim:1*", "&*{claim:2*")
 	e := openURL(t, "redis://shop:pw@"+p.Addr())
 	warmLedger(t, e)
 	s.Subscribe("SUBSCRIBE", "interlock:guard:settled")
-	crowded(t, s, p, func(i int) { claimed(t, e, numbered(i)) })
-	crowded(t, s, p, func(i int) {
+	concurrently(t, s, p, func(i int) { claimed(t, e, numbered(i)) })
+	concurrently(t, s, p, func(i int) {
 		allowed := strings.HasPrefix(fmt.Sprint(i), "1") || strings.HasPrefix(fmt.Sprint(i), "2")
 		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(numbered(i), "r"))
 		gone := s.Must("EXISTS", "interlock:guard:lock:{"+numbered(i).Key+"}") == "0"
@@ -203,21 +203,21 @@ func TestOneWhoMayNotPublishDoesNotSpoilATrip(t *testing.T) {
 	})
 }
 
-func TestALargeResultTravelsAlone(t *testing.T) {
+func TestALargeResultIsNotBatched(t *testing.T) {
 	t.Parallel()
 	s, p, e := sharedLedger(t)
-	crowded(t, s, p, func(i int) { claimed(t, e, numbered(i)) })
+	concurrently(t, s, p, func(i int) { claimed(t, e, numbered(i)) })
 	result := strings.Repeat("0123456789abcdef", 1<<10)
-	trips := crowded(t, s, p, func(i int) { settled(t, e, done(numbered(i), result), engine.Released) })
-	if trips < crowd {
-		t.Errorf("%d scripts settled %d claims, want one for each", trips, crowd)
+	scripts := concurrently(t, s, p, func(i int) { settled(t, e, done(numbered(i), result), engine.Released) })
+	if scripts < concurrency {
+		t.Errorf("%d scripts settled %d claims, want one for each", scripts, concurrency)
 	}
 	if r := lookedUp(t, e, numbered(1).Key, engine.Done); string(r.Result) != result {
 		t.Errorf("%d bytes are kept", len(r.Result))
 	}
 }
 
-// TestClaimScript tries what no two clocks and no merger would bring about.
+// TestClaimScript covers branches that no client reaches.
 func TestClaimScript(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -229,7 +229,7 @@ func TestClaimScript(t *testing.T) {
 	if s.Must("EXISTS", "l1", "l2", "r1", "r2") != "0" {
 		t.Error("too late, and claimed all the same")
 	}
-	// One key twice in a batch: whoever is second must not be let in.
+	// One key twice in a batch: the second claim is refused.
 	got := strings.Split(s.Must("EVAL", text, "4", "l1", "l1", "r1", "r1", never, "1:a0:", terms, "1:b0:", terms), "\n")
 	if len(got) != 8 || got[1] != "2" || got[2] != "1" || got[3] != got[0] {
 		t.Errorf("got %q, want the time, 2, and that it runs", got)

@@ -10,68 +10,64 @@ import (
 // A Client is what an [Engine] needs of a Redis library. Its methods are safe
 // for concurrent use.
 //
-// An error says what is known: an [ReplyError] is what the server answered, a
-// *[NotSentError] means that the server was not asked, and after any other the
-// call may have been carried out.
+// Errors tell whether a call took effect. After a [ReplyError] of the server or a
+// *[NotSentError] it did not; after any other error it may have.
 type Client interface {
-	// Eval runs a script, by its hash, or by its text where the server does not
-	// know it yet. It sends it once, and returns within the call's timeout and a
-	// second even if ctx has no end. The call is the engine's again once Eval
-	// has returned.
+	// Eval runs a script by its hash, or by its text if the server does not know the
+	// hash. It sends the call once, and returns within the call's timeout plus 1 s
+	// even if ctx has no deadline. It must not use the call after it returns.
 	Eval(ctx context.Context, c *Call) (Reply, error)
 
-	// Listen opens a connection for messages that are published with m. It
-	// reports each channel on which one arrives to heard, and each on which it
-	// has begun to listen, from one goroutine at a time.
-	Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error)
+	// Listen opens a connection for messages that are published with m. It calls
+	// onMessage for each message, and for each confirmed subscription, from one
+	// goroutine at a time.
+	Listen(ctx context.Context, m PublishMode, onMessage func(channel string)) (Listener, error)
 
-	// Close ends what the Client has opened by itself, and waits for it. A
-	// library's client that was given to it stays open.
+	// Close closes what the Client has opened, and waits for it. A library client of
+	// the caller stays open.
 	Close() error
 }
 
 // A Listener is a connection for messages.
 type Listener interface {
-	// Subscribe and Unsubscribe return when the request has been sent, or at
-	// the latest when it was carried out.
+	// Subscribe and Unsubscribe may return before the server has confirmed.
 	Subscribe(ctx context.Context, channels []string) error
 	Unsubscribe(ctx context.Context, channels []string) error
 
 	// Lost receives, or is closed, when the connection has ended.
 	Lost() <-chan error
 
-	// Close ends the connection and waits until heard is not called any more.
+	// Close closes the connection and waits until onMessage is no longer called.
 	Close() error
 }
 
-// A Call is a script and what it is given.
+// A Call is a script with its arguments.
 type Call struct {
 	Script *Script
 	Keys   []string
 	Args   []string
 
-	// Timeout is how long to wait for an answer, unless the library has been
-	// told so before.
+	// Timeout is how long to wait for an answer, if the library has no timeout of its
+	// own.
 	Timeout time.Duration
 
-	// Renewal says that a lock is lost unless the call gets through soon, so it
-	// must not stand in line for a connection.
+	// Renewal means that locks may be lost if the call is delayed, so it must not
+	// wait for a free connection.
 	Renewal bool
 
-	// Acks is how many replicas are to acknowledge what the call has written, for
-	// up to AckTimeout, which is not a part of Timeout. Above zero the call needs a
-	// connection that nobody else uses meanwhile.
+	// Acks is the number of replicas that must acknowledge the writes of the call
+	// within AckTimeout, which is not part of Timeout. Above zero the call needs a
+	// connection of its own.
 	Acks       int
 	AckTimeout time.Duration
 }
 
-// A Reply is what a script returned: an integer, or an array of integers and
-// strings.
+// A Reply is the result of a script: an integer, or an array of integers and strings.
 type Reply struct {
 	Int  int64
-	List []Item // nil if it was an integer
+	List []Item // nil for an integer
 
-	Acked int // how many replicas have acknowledged, if they were to
+	Acked int // number of replicas that acknowledged, if Acks was above zero
 }
 
 // An Item is a part of a [Reply].
@@ -80,27 +76,26 @@ type Item struct {
 	Text string
 }
 
-// An ReplyError is an error that the server answered with.
+// A ReplyError is an error reply of the server.
 type ReplyError string
 
 // Error implements error.
 func (e ReplyError) Error() string { return string(e) }
 
-// Code returns the word that the reply begins with, such as NOSCRIPT.
+// Code returns the first word of the reply, such as NOSCRIPT.
 func (e ReplyError) Code() string {
 	code, _, _ := strings.Cut(string(e), " ")
 	return code
 }
 
-// NoScript reports whether err is the server's answer that it does not know a
-// script by its hash.
+// NoScript reports whether the server does not know the hash of a script.
 func NoScript(err error) bool {
 	var e ReplyError
 	return errors.As(err, &e) && e.Code() == "NOSCRIPT"
 }
 
-// Moved returns the address of the server that has the slot of a call by now, if
-// that is what err says; otherwise "".
+// Moved returns the address in a MOVED reply: the server that has the slot of the call.
+// It returns "" for any other error.
 func Moved(err error) (addr string) {
 	var e ReplyError
 	if errors.As(err, &e) && e.Code() == "MOVED" {
@@ -109,7 +104,7 @@ func Moved(err error) (addr string) {
 	return addr
 }
 
-// A NotSentError means that a call never left the process.
+// A NotSentError means that a call was not sent.
 type NotSentError struct{ Err error }
 
 // Error implements error.

@@ -9,33 +9,32 @@ import (
 	"sync"
 )
 
-// A Cluster is a [Client] of several servers, each of which has a part of the
-// keys. All keys of one call lie in the same slot.
+// A Cluster is a [Client] of several servers, each with a part of the keys. All keys of
+// one call are in the same slot.
 type Cluster interface {
 	Client
 
-	// Home returns the address of the primary that has a key. It may be what was
-	// so a moment ago, unless Forget was called since.
+	// PrimaryFor returns the address of the primary that has a key. The answer may be
+	// out of date, unless Invalidate was called before.
 	PrimaryFor(ctx context.Context, key string) (addr string, err error)
 
-	// Primaries returns the addresses of those that have keys, by their first
-	// slots.
+	// Primaries returns the primaries that have slots, ordered by their first slot.
 	Primaries(ctx context.Context) ([]Primary, error)
 
-	// Forget lets the next question be asked anew: something has moved.
+	// Invalidate makes the next question go to the servers, because slots may have moved.
 	Invalidate()
 
-	// At returns a client of one node, which is not to be closed.
+	// Node returns a client of one node. The caller does not close it.
 	Node(addr string) (Client, error)
 }
 
-// A Primary is a server that has a part of the keys.
+// A Primary is a server with slots.
 type Primary struct {
 	Addr  string
-	First int // the first of its slots
+	First int // its lowest slot
 }
 
-// slots is how many there are in a cluster.
+// slots is the number of slots in a cluster.
 const slots = 16384
 
 // Slot returns the slot of a key, as Redis computes it.
@@ -68,8 +67,7 @@ var crc16 = func() (table [256]uint16) {
 	return table
 }()
 
-// shard tells which locks are renewed together: those of one slot, since no call
-// can be about two.
+// shard returns the slot of a key: one call can renew only locks of the same slot.
 func (e *Engine) shard(key string) int {
 	name, err := e.name(key)
 	if err != nil {
@@ -78,8 +76,8 @@ func (e *Engine) shard(key string) int {
 	return Slot(name)
 }
 
-// apart returns which of some keys may share a call, as indices: those of one
-// slot in a cluster, and all of them on one server.
+// groupBySlot returns the indices of keys that may share a call: those of one slot in a
+// cluster, otherwise all.
 func (e *Engine) groupBySlot(keys []string) [][]int {
 	if e.cluster == nil {
 		all := make([]int, len(keys))
@@ -102,8 +100,9 @@ func (e *Engine) groupBySlot(keys []string) [][]int {
 	return groups
 }
 
-// scan makes a call that goes over keys on one server, or on one node of a
-// cluster after the other. The reply begins with the cursor to go on with.
+// scan makes a call that scans keys on one server, or on one node of a cluster after the
+// other. The reply begins with the next cursor. A cursor in a cluster is the first slot
+// of a node, a slash, and the node's cursor.
 func (e *Engine) scan(ctx context.Context, cursor string, call func(cursor string) *Call) (reply Reply, next string, err error) {
 	if e.cluster == nil {
 		return scanOn(ctx, e.client, cursor, call)
@@ -114,7 +113,7 @@ func (e *Engine) scan(ctx context.Context, cursor string, call func(cursor strin
 	}
 	first, cursor, _ := strings.Cut(cursor, "/")
 	slot, _ := strconv.Atoi(first)
-	// The last that begins at the slot or before: it has it.
+	// The last primary that begins at the slot or before has it.
 	at := 0
 	for i, p := range primaries {
 		if p.First <= slot {
@@ -153,7 +152,7 @@ func scanOn(ctx context.Context, client Client, cursor string, call func(cursor 
 	return reply, next, nil
 }
 
-// somewhere returns a client of any node.
+// anyNode returns a client of a random node.
 func anyNode(ctx context.Context, c Cluster) (Client, error) {
 	primaries, err := c.Primaries(ctx)
 	if err != nil {
@@ -162,9 +161,9 @@ func anyNode(ctx context.Context, c Cluster) (Client, error) {
 	return c.Node(primaries[rand.N(len(primaries))].Addr)
 }
 
-// A chorus listens to several nodes of a cluster as if they were one. If one of
-// them is lost, all is begun anew: the slots may have moved. One that cannot be
-// reached keeps nobody from hearing the others.
+// A clusterSubscriber subscribes to several nodes of a cluster as if they were one. A lost
+// connection ends all of them, because slots may have moved. A node that is down does not
+// affect the others.
 type clusterSubscriber struct {
 	cluster   Cluster
 	onMessage func(string)
@@ -176,47 +175,46 @@ type clusterSubscriber struct {
 	watching sync.WaitGroup
 }
 
-// A partialSubscribeError says which channels are not listened to, while others are.
+// A partialSubscribeError lists the channels whose node is down, while others work.
 type partialSubscribeError struct {
 	channels []string
 	err      error
 }
 
 func (e *partialSubscribeError) Error() string {
-	return fmt.Sprintf("%d channels cannot be listened to for now: %v", len(e.channels), e.err)
+	return fmt.Sprintf("subscribing to %d channels failed: %v", len(e.channels), e.err)
 }
 
 func (e *partialSubscribeError) Unwrap() error { return e.err }
 
-// listen opens what hears messages that are published with m.
-func openListener(ctx context.Context, client Client, m PublishMode, heard func(channel string)) (Listener, error) {
+// openListener opens the connections for messages that are published with m.
+func openListener(ctx context.Context, client Client, m PublishMode, onMessage func(channel string)) (Listener, error) {
 	c, many := client.(Cluster)
 	if !many {
-		return client.Listen(ctx, m, heard)
+		return client.Listen(ctx, m, onMessage)
 	}
 	if m == Sharded {
 		return &clusterSubscriber{
-			cluster: c, onMessage: heard, nodes: make(map[string]Listener), byChannel: make(map[string]Listener),
+			cluster: c, onMessage: onMessage, nodes: make(map[string]Listener), byChannel: make(map[string]Listener),
 			lost: make(chan error, 1), closed: make(chan struct{}),
 		}, nil
 	}
-	node, err := anyNode(ctx, c) // nodes tell each other
+	node, err := anyNode(ctx, c) // nodes forward PUBLISH to each other
 	if err != nil {
 		c.Invalidate()
 		return nil, err
 	}
-	return node.Listen(ctx, m, heard)
+	return node.Listen(ctx, m, onMessage)
 }
 
-// Subscribe implements [Listener]. It sends the channels of each slot to the node
-// that has it. Nodes that are listened to already come first: to connect to one
-// that is down takes its time.
+// Subscribe implements [Listener]. It sends the channels of each slot to its node, and
+// begins with connected nodes: connecting to a node that is down takes a timeout.
 func (c *clusterSubscriber) Subscribe(ctx context.Context, channels []string) error {
 	bySlot := make(map[int][]string)
 	for _, ch := range channels {
 		bySlot[Slot(ch)] = append(bySlot[Slot(ch)], ch)
 	}
-	deaf, down := partialSubscribeError{}, make(map[string]error)
+	failed, down := partialSubscribeError{}, make(map[string]error)
 	for _, known := range []bool{true, false} {
 		for slot, some := range bySlot {
 			addr, err := c.cluster.PrimaryFor(ctx, some[0])
@@ -224,13 +222,13 @@ func (c *clusterSubscriber) Subscribe(ctx context.Context, channels []string) er
 				continue
 			}
 			if err == nil {
-				err = down[addr] // it is not waited for twice
+				err = down[addr] // do not wait for it twice
 			}
 			if err == nil {
 				err = c.subscribe(ctx, addr, some)
 			}
 			if err != nil {
-				deaf.channels, deaf.err = append(deaf.channels, some...), err
+				failed.channels, failed.err = append(failed.channels, some...), err
 				if c.nodes[addr] == nil {
 					down[addr] = err
 				}
@@ -238,17 +236,17 @@ func (c *clusterSubscriber) Subscribe(ctx context.Context, channels []string) er
 			delete(bySlot, slot)
 		}
 	}
-	if deaf.err == nil {
+	if failed.err == nil {
 		return nil
 	}
 	c.cluster.Invalidate()
 	if len(c.nodes) == 0 || ctx.Err() != nil {
-		return deaf.err
+		return failed.err
 	}
-	return &deaf
+	return &failed
 }
 
-// subscribe asks one node for channels of one slot.
+// subscribe subscribes to channels of one slot on one node.
 func (c *clusterSubscriber) subscribe(ctx context.Context, addr string, channels []string) error {
 	l, known := c.nodes[addr]
 	if !known {
@@ -277,8 +275,8 @@ func (c *clusterSubscriber) subscribe(ctx context.Context, addr string, channels
 	return nil
 }
 
-// Unsubscribe implements [Listener]. It asks whoever was asked for the channels,
-// wherever their slots are by now.
+// Unsubscribe implements [Listener]. It uses the connection of each subscription, even if
+// the slot has moved.
 func (c *clusterSubscriber) Unsubscribe(ctx context.Context, channels []string) error {
 	type part struct {
 		l    Listener
@@ -300,7 +298,7 @@ func (c *clusterSubscriber) Unsubscribe(ctx context.Context, channels []string) 
 	return nil
 }
 
-// watch passes on that one of the connections has ended.
+// watch reports the end of one connection.
 func (c *clusterSubscriber) watch(l Listener) {
 	select {
 	case <-l.Lost():

@@ -9,24 +9,24 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// clustered asks some nodes for the others, and for how much of the cluster is
-// served. The gloomiest of them is believed.
+// clusterEndpoints asks the known nodes for all nodes, and for the number of slots that are
+// served. The lowest answer counts.
 func (s *Topology) clusterEndpoints(ctx context.Context, h *engine.Health) []endpoint {
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	found, told := make(map[string]endpoint), false
+	found, answered := make(map[string]endpoint), false
 	for _, addr := range s.Servers {
 		asking.Go(func() {
-			places, served, ok := s.readCluster(ctx, addr)
+			endpoints, served, ok := s.readCluster(ctx, addr)
 			mu.Lock()
 			defer mu.Unlock()
 			if !ok {
 				return
 			}
-			if !told || served < h.Slots {
-				h.Slots, told = served, true
+			if !answered || served < h.Slots {
+				h.Slots, answered = served, true
 			}
-			for _, p := range places {
+			for _, p := range endpoints {
 				if old, known := found[p.addr]; !known || old.role == "" {
 					found[p.addr] = p
 				}
@@ -34,32 +34,32 @@ func (s *Topology) clusterEndpoints(ctx context.Context, h *engine.Health) []end
 		})
 	}
 	asking.Wait()
-	if !told {
+	if !answered {
 		for _, addr := range s.Servers {
 			found[addr] = endpoint{addr: addr}
 		}
 	}
-	places := make([]endpoint, 0, len(found))
+	endpoints := make([]endpoint, 0, len(found))
 	for _, p := range found {
-		places = append(places, p)
+		endpoints = append(endpoints, p)
 	}
-	return places
+	return endpoints
 }
 
-// askCluster asks one node who is in the cluster, and how many slots are served.
-func (s *Topology) readCluster(ctx context.Context, addr string) (places []endpoint, served int, ok bool) {
+// readCluster asks one node.
+func (s *Topology) readCluster(ctx context.Context, addr string) (endpoints []endpoint, served int, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	asker, err := s.Dial(ctx, addr, false)
+	conn, err := s.Dial(ctx, addr, false)
 	if err != nil {
 		return nil, 0, false
 	}
-	defer asker.Close() //nolint:errcheck // it was only asked
-	nodes, err := asker.Do(ctx, "CLUSTER", "NODES")
+	defer conn.Close() //nolint:errcheck // nothing was written
+	nodes, err := conn.Do(ctx, "CLUSTER", "NODES")
 	if err != nil {
 		return nil, 0, false
 	}
-	info, err := asker.Do(ctx, "CLUSTER", "INFO")
+	info, err := conn.Do(ctx, "CLUSTER", "INFO")
 	if err != nil {
 		return nil, 0, false
 	}
@@ -69,10 +69,9 @@ func (s *Topology) readCluster(ctx context.Context, addr string) (places []endpo
 	return clusterNodes(list, addr), served, true
 }
 
-// clusterNodes reads CLUSTER NODES: id, address, flags, the primary's id, …, and
-// from the ninth field on the slots. A node that does not know its own host is at
-// the address where it was asked.
-func clusterNodes(list, asked string) (places []endpoint) {
+// clusterNodes parses CLUSTER NODES: id, address, flags, the primary's id, …, and from the
+// ninth field on the slots. A node without a host is the one that answered, at from.
+func clusterNodes(list, from string) (endpoints []endpoint) {
 	addrs, primaries := make(map[string]string), []string(nil)
 	for line := range strings.Lines(list) {
 		f := strings.Fields(line)
@@ -81,23 +80,23 @@ func clusterNodes(list, asked string) (places []endpoint) {
 		}
 		addr, _, _ := strings.Cut(f[1], "@")
 		if strings.Contains(f[2], "myself") || strings.HasPrefix(addr, ":") {
-			addr = asked
+			addr = from
 		}
 		p := endpoint{addr: addr, role: engine.Primary, slots: countSlots(f[8:])}
 		if strings.Contains(f[2], "slave") {
 			p.role = engine.Replica
 		}
 		addrs[f[0]] = addr
-		places, primaries = append(places, p), append(primaries, f[3])
+		endpoints, primaries = append(endpoints, p), append(primaries, f[3])
 	}
 	for i, id := range primaries {
-		places[i].primary = addrs[id]
+		endpoints[i].primary = addrs[id]
 	}
-	return places
+	return endpoints
 }
 
-// countSlots counts those in 0-5460 7000 [93-<-id], of which the last is on its
-// way.
+// countSlots counts the slots in text such as 0-5460 7000 [93-<-id]. The last form is a slot
+// being migrated, which does not count.
 func countSlots(spans []string) (n int) {
 	for _, span := range spans {
 		from, to, ranged := strings.Cut(span, "-")

@@ -6,42 +6,42 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A Discoverer is a [Client] that shows where its servers are, so that each can be
-// asked how it is; see [Engine.Probe].
+// A Discoverer is a [Client] that knows its servers, so that [Engine.Probe] can ask each of
+// them.
 type Discoverer interface {
 	Client
 
-	// Topology tells what the client knows. It may have to ask.
+	// Topology returns what the client knows. It may ask the servers.
 	Topology(ctx context.Context) (Topology, error)
 }
 
-// A Topology is where servers are, and how to get there.
+// A Topology lists servers and connects to them.
 type Topology struct {
 	Topology engine.Topology
 
-	// Servers are the addresses of some servers: of a cluster one that answers is
-	// enough, and behind sentinels none is needed.
+	// Servers are the addresses of known servers. For a cluster one that answers is
+	// enough; behind sentinels none is necessary.
 	Servers []string
 
-	// Sentinels are the addresses of some sentinels, and Main what they call the
+	// Sentinels are the addresses of known sentinels, and Main is their name of the
 	// primary.
 	Sentinels []string
 	Main      string
 
-	// Anonymous says that servers are visited without a password.
+	// Anonymous means that connections use no password.
 	Anonymous bool
 
-	// Visit connects to a server, or to a sentinel. It fails with
-	// errors.ErrUnsupported if the client has no way to get there.
+	// Dial connects to a server or a sentinel. It fails with errors.ErrUnsupported if
+	// the client cannot.
 	Dial func(ctx context.Context, addr string, sentinel bool) (Conn, error)
 }
 
-// A Conn puts questions to one server.
+// A Conn sends commands to one server.
 type Conn interface {
-	// Ask sends a command once. The answer is as the library has it: a string, an
-	// integer, a slice of such, or a map of them. Errors are as those of [Client].
+	// Do sends a command once. It returns the library's reply: a string, an integer, or a
+	// slice or map of these. Errors are those of [Client].
 	Do(ctx context.Context, command ...string) (any, error)
 
-	// Close ends the connection, if it was opened by the visit.
+	// Close closes the connection, if Dial opened it.
 	Close() error
 }

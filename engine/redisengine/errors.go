@@ -105,7 +105,7 @@ func (e *Engine) notSent(ctx context.Context, name string, err error) error {
 // A replyMeaning says what an error reply means.
 type replyMeaning struct {
 	err  error  // nil if a retry cannot help
-	hint string // what to do
+	hint string // advice
 }
 
 // replyMeanings are by the first word of the error reply.

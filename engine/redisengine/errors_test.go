@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// kinds are the errors by which a caller decides what to do.
+// kinds are the errors that callers distinguish.
 var kinds = []error{
 	engine.ErrUnknown, engine.ErrUnavailable, engine.ErrFull, engine.ErrOverloaded, engine.ErrKind,
 	engine.ErrAbandoned, engine.ErrClosed, engine.ErrNotHolder, engine.ErrUpgrade,
 }
 
-// only demands that err matches want and nothing else of kinds, and that its text
-// has a part that tells a person what to do.
+// only checks that err matches want and no other error of kinds, and that its text has
+// the hint.
 func only(t *testing.T, err, want error, hint string) {
 	t.Helper()
 	if err == nil {
@@ -126,7 +126,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The same from servers that have a reason to complain.
+// Errors of real servers.
 func TestErrorsOfRealServers(t *testing.T) {
 	t.Parallel()
 
@@ -168,7 +168,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 			s.Must("CONFIG", "SET", "maxmemory", "1")
 			_, err := e.Acquire(context.Background(), rs[4])
 			only(t, err, engine.ErrFull, "maxmemory")
-			if _, err := e.Acquire(context.Background(), placed(as(t, k, bob, "b"), time.Minute)); err == nil {
+			if _, err := e.Acquire(context.Background(), queued(as(t, k, bob, "b"), time.Minute)); err == nil {
 				t.Error("one more was granted")
 			}
 			for _, r := range rs[:4] {
@@ -230,7 +230,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 		only(t, err, engine.ErrOverloaded, "maxclients")
 	})
 
-	t.Run("a user who may not publish keeps the lock, and learns why", func(t *testing.T) {
+	t.Run("a user who may not publish keeps the lock, and the error says why", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
@@ -298,19 +298,18 @@ func TestErrorsOfRealServers(t *testing.T) {
 		s.Must(append([]string{"ACL", "SETUSER", "shop", "on", ">pw"}, permissions(t)...)...)
 		e := openURL(t, "redis://shop:pw@"+s.Addr())
 		everything(t, e)
-		// What a script tries and does without is a permission as well.
+		// Optional commands need a permission as well.
 		if log := s.Must("ACL", "LOG"); strings.Contains(log, "\nlua\n") {
 			t.Errorf("refused was %s", log)
 		}
 	})
 }
 
-// everything has every kind of lock taken, waited for, renewed, seen, released,
-// abandoned and taken away.
+// everything uses every operation on every kind of lock.
 func everything(t *testing.T, e *redisengine.Engine) {
 	t.Helper()
 	for _, k := range []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit} {
-		a, b, c := fenced(as(t, k, ann, "a"), 0), placed(as(t, k, bob, "b"), time.Minute), placed(as(t, k, cat, "c"), time.Minute)
+		a, b, c := fenced(as(t, k, ann, "a"), 0), queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c"), time.Minute)
 		if k == engine.Read {
 			b.Kind, c.Kind = engine.Write, engine.Write
 		}
@@ -331,7 +330,7 @@ func everything(t *testing.T, e *redisengine.Engine) {
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		told(t, wake)
 		granted(t, e, b)
-		seized(t, e, a.Key)
+		forceReleased(t, e, a.Key)
 		renewed(t, e, b, engine.ErrRevoked)
 		granted(t, e, c)
 		abandoned(t, e, c, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})

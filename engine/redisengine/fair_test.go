@@ -18,10 +18,10 @@ func fair(t testing.TB, holder, attempt string) engine.Request {
 	return as(t, engine.Fair, holder, attempt)
 }
 
-// queueOf is what stands in the queue of the lock of this test.
+// queueOf returns the queue of the lock of this test.
 func queueOf(t testing.TB, s *redistest.Server) string {
 	t.Helper()
-	return strings.ReplaceAll(s.Must("LRANGE", beside(t, "redisson_lock_queue:"), "0", "-1"), "\n", " ")
+	return strings.ReplaceAll(s.Must("LRANGE", relatedKey(t, "redisson_lock_queue:"), "0", "-1"), "\n", " ")
 }
 
 func TestFairFormat(t *testing.T) {
@@ -29,56 +29,56 @@ func TestFairFormat(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 
-	t.Run("a fair lock that nobody waits for is a hash like any other", func(t *testing.T) {
+	t.Run("a fair lock without waiters has the format of an exclusive lock", func(t *testing.T) {
 		t.Parallel()
 		r := fair(t, ann, "a")
 		g := granted(t, e, r)
 		hash(t, s, r.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
 		left(t, s, r.Key, r.Lease)
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("who waits is in a list, until when and for how long beside it, and all end together", func(t *testing.T) {
+	t.Run("waiters are in a list, their reservations in two keys beside it, and all expire together", func(t *testing.T) {
 		t.Parallel()
 		granted(t, e, fair(t, ann, "a"))
-		busy(t, e, placed(fair(t, bob, "b"), time.Minute))
-		busy(t, e, placed(fair(t, cat, "c"), 5*time.Second))
-		kept(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_lengths:{$}")
+		busy(t, e, queued(fair(t, bob, "b"), time.Minute))
+		busy(t, e, queued(fair(t, cat, "c"), 5*time.Second))
+		keysAre(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
 		if got := queueOf(t, s); got != bob+" "+cat {
 			t.Errorf("in the queue are %s", got)
 		}
-		until(t, s, s.Must("ZSCORE", beside(t, "redisson_lock_timeout:"), bob), time.Minute)
-		until(t, s, s.Must("ZSCORE", beside(t, "redisson_lock_timeout:"), cat), 5*time.Second)
-		hash(t, s, beside(t, "interlock_lengths:"), map[string]string{bob: "60000", cat: "5000"})
-		for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_lengths:"} {
-			left(t, s, beside(t, prefix), 2*time.Minute)
+		until(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), bob), time.Minute)
+		until(t, s, s.Must("ZSCORE", relatedKey(t, "redisson_lock_timeout:"), cat), 5*time.Second)
+		hash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat: "5000"})
+		for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_queue_lease:"} {
+			left(t, s, relatedKey(t, prefix), 2*time.Minute)
 		}
 	})
 
-	t.Run("nothing is left when all have left", func(t *testing.T) {
+	t.Run("no key is left when all waiters have left", func(t *testing.T) {
 		t.Parallel()
-		a, b, c := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute), placed(fair(t, cat, "c"), time.Minute)
+		a, b, c := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Minute), queued(fair(t, cat, "c"), time.Minute)
 		granted(t, e, a)
 		busy(t, e, b)
 		busy(t, e, c)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		granted(t, e, c)
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 		released(t, e, c, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("a release says 0 to the first in line alone, and to all if there is none", func(t *testing.T) {
+	t.Run("a release publishes 0 to the first waiter only, and to all without a queue", func(t *testing.T) {
 		t.Parallel()
-		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute)
+		a, b := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Minute)
 		all, first := s.Subscribe("SUBSCRIBE", channelOf(a.Key)), s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+bob)
 		second := s.Subscribe("SUBSCRIBE", channelOf(a.Key)+":"+cat)
 		granted(t, e, a)
 		busy(t, e, b)
-		busy(t, e, placed(fair(t, cat, "c"), time.Minute))
+		busy(t, e, queued(fair(t, cat, "c"), time.Minute))
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 		if got := first(); got != "0" {
 			t.Errorf("the first is told %q, want 0", got)
@@ -95,11 +95,11 @@ func TestFairFormat(t *testing.T) {
 		}
 	})
 
-	t.Run("a fence counter that is no number's place is noticed before anything is written", func(t *testing.T) {
+	t.Run("a fence counter of another type fails the call before the first write", func(t *testing.T) {
 		t.Parallel()
 		r := fenced(fair(t, ann, "a"), 1)
-		s.Must("RPUSH", beside(t, "redisson_lock_token:"), "x")
-		s.Must("RPUSH", beside(t, "redisson_lock_queue:"), "stale")
+		s.Must("RPUSH", relatedKey(t, "redisson_lock_token:"), "x")
+		s.Must("RPUSH", relatedKey(t, "redisson_lock_queue:"), "stale")
 		refused(t, e, r, engine.ErrKind)
 		if queueOf(t, s) != "stale" || s.Must("EXISTS", r.Key) != "0" {
 			t.Error("something was written")
@@ -113,19 +113,19 @@ func TestFairWithRedisson(t *testing.T) {
 	e := open(t, s)
 	lock := func(t *testing.T, owner string) string {
 		t.Helper()
-		return s.Must("EVAL", redissonFair, "3", key(t), beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"),
+		return s.Must("EVAL", redissonFair, "3", key(t), relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:"),
 			"30000", owner, "300000", strconv.FormatInt(time.Now().UnixMilli(), 10))
 	}
 	const second = "8743c9c0-0795-4907-87fd-6c719a6b4586:32" // another thread there
 	unlock := func(t *testing.T, owner string) string {
 		t.Helper()
-		return s.Must("EVAL", redissonFairUnlock, "4", key(t), beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"),
+		return s.Must("EVAL", redissonFairUnlock, "4", key(t), relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:"),
 			channelOf(key(t)), "0", "30000", owner, strconv.FormatInt(time.Now().UnixMilli(), 10), "publish")
 	}
 
-	t.Run("Java waits behind us, is told, and comes before who came later", func(t *testing.T) {
+	t.Run("a Java waiter behind a Go waiter is notified, and served before later ones", func(t *testing.T) {
 		t.Parallel()
-		a, c := fair(t, ann, "a"), placed(fair(t, cat, "c"), time.Minute)
+		a, c := fair(t, ann, "a"), queued(fair(t, cat, "c"), time.Minute)
 		granted(t, e, a)
 		if got := lock(t, java); got == "(nil)" {
 			t.Fatal("Java got the lock")
@@ -146,9 +146,9 @@ func TestFairWithRedisson(t *testing.T) {
 		}
 	})
 
-	t.Run("who stands behind Java keeps its place when Java is served and moves all deadlines", func(t *testing.T) {
+	t.Run("a waiter behind a Java waiter keeps its position when Java is served and moves all deadlines", func(t *testing.T) {
 		t.Parallel()
-		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Second)
+		a, b := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Second)
 		granted(t, e, a)
 		lock(t, java)
 		busy(t, e, b)
@@ -166,15 +166,15 @@ func TestFairWithRedisson(t *testing.T) {
 		if got := lock(t, second); got != "(nil)" {
 			t.Errorf("the last one got %s", got)
 		}
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 	})
 
-	t.Run("nobody is lost in a line of both, in whatever order they stand", func(t *testing.T) {
+	t.Run("no waiter is lost in a queue of Java and Go waiters, in any order", func(t *testing.T) {
 		t.Parallel()
 		order := "JJGJGGJJJGJG"
 		granted(t, e, fair(t, ann, "a"))
 		name := func(i int) string { return fmt.Sprintf("c0c00000-0000-4000-8000-00000000000c:%d", i) }
-		ours := func(i int) engine.Request { return placed(fair(t, name(i), "x"), 5*time.Second) }
+		ours := func(i int) engine.Request { return queued(fair(t, name(i), "x"), 5*time.Second) }
 		for i, kind := range order {
 			if kind == 'J' {
 				lock(t, name(i))
@@ -201,12 +201,12 @@ func TestFairWithRedisson(t *testing.T) {
 				released(t, e, ours(i), engine.ReleaseResult{Outcome: engine.Released})
 			}
 		}
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("who dies behind Java costs no more than its own place once it comes first", func(t *testing.T) {
+	t.Run("a waiter that dies behind a Java waiter costs no more than its own reservation", func(t *testing.T) {
 		t.Parallel()
-		a, b, c := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Second), placed(fair(t, cat, "c"), time.Minute)
+		a, b, c := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Second), queued(fair(t, cat, "c"), time.Minute)
 		granted(t, e, a)
 		lock(t, java)
 		busy(t, e, b)
@@ -219,9 +219,9 @@ func TestFairWithRedisson(t *testing.T) {
 		}
 	})
 
-	t.Run("places do not grow in a line of both that is never empty", func(t *testing.T) {
+	t.Run("reservations do not grow in a mixed queue that is never empty", func(t *testing.T) {
 		t.Parallel()
-		a, b := placed(fair(t, ann, "a"), 5*time.Second), placed(fair(t, bob, "b"), 5*time.Second)
+		a, b := queued(fair(t, ann, "a"), 5*time.Second), queued(fair(t, bob, "b"), 5*time.Second)
 		granted(t, e, a)
 		for range 40 { // ann holds the lock
 			lock(t, java)
@@ -238,7 +238,7 @@ func TestFairWithRedisson(t *testing.T) {
 			unlock(t, second)
 			granted(t, e, a)
 		}
-		last := strings.Fields(s.Must("ZRANGE", beside(t, "redisson_lock_timeout:"), "-1", "-1", "WITHSCORES"))
+		last := strings.Fields(s.Must("ZRANGE", relatedKey(t, "redisson_lock_timeout:"), "-1", "-1", "WITHSCORES"))
 		deadline, err := strconv.ParseFloat(last[1], 64)
 		if err != nil {
 			t.Fatal(err)
@@ -248,9 +248,9 @@ func TestFairWithRedisson(t *testing.T) {
 		}
 	})
 
-	t.Run("we wait behind Java, and are told", func(t *testing.T) {
+	t.Run("a Go waiter behind a Java waiter is notified", func(t *testing.T) {
 		t.Parallel()
-		b := placed(fair(t, bob, "b"), time.Minute)
+		b := queued(fair(t, bob, "b"), time.Minute)
 		lock(t, java)
 		busy(t, e, b)
 		wake, stop := e.Notify(b)
@@ -271,39 +271,39 @@ func TestFairQueueInDisorder(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	queue := func(t *testing.T) string { return beside(t, "redisson_lock_queue:") }
-	places := func(t *testing.T) string { return beside(t, "redisson_lock_timeout:") }
+	queue := func(t *testing.T) string { return relatedKey(t, "redisson_lock_queue:") }
+	places := func(t *testing.T) string { return relatedKey(t, "redisson_lock_timeout:") }
 
-	t.Run("a line without lengths is a line, and gets them back", func(t *testing.T) {
+	t.Run("a queue without leases works, and gets them back", func(t *testing.T) {
 		t.Parallel()
-		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute)
+		a, b := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Minute)
 		granted(t, e, a)
 		busy(t, e, b)
-		s.Must("DEL", beside(t, "interlock_lengths:"))
-		if got := busy(t, e, placed(fair(t, cat, "c"), time.Minute)); got.Ahead != 1 {
+		s.Must("DEL", relatedKey(t, "interlock_queue_lease:"))
+		if got := busy(t, e, queued(fair(t, cat, "c"), time.Minute)); got.Ahead != 1 {
 			t.Errorf("ahead are %d, want 1", got.Ahead)
 		}
 		busy(t, e, b)
-		hash(t, s, beside(t, "interlock_lengths:"), map[string]string{bob: "60000", cat: "60000"})
+		hash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat: "60000"})
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
 	})
 
 	for _, lost := range []string{"redisson_lock_queue:", "redisson_lock_timeout:"} {
-		t.Run("who waited in a line without "+lost+" stands in line again", func(t *testing.T) {
+		t.Run("a waiter in a queue without "+lost+" is queued again", func(t *testing.T) {
 			t.Parallel()
-			a, b, c := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute), placed(fair(t, cat, "c"), time.Minute)
+			a, b, c := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Minute), queued(fair(t, cat, "c"), time.Minute)
 			granted(t, e, a)
 			busy(t, e, b)
 			busy(t, e, c)
-			s.Must("DEL", beside(t, lost))
+			s.Must("DEL", relatedKey(t, lost))
 			if got := busy(t, e, c); got.Ahead != 0 {
 				t.Errorf("ahead are %d, want none", got.Ahead)
 			}
 			if got := busy(t, e, b); got.Ahead != 1 {
 				t.Errorf("ahead are %d, want 1", got.Ahead)
 			}
-			kept(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_lengths:{$}")
+			keysAre(t, s, "$", "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
 			if got := queueOf(t, s); got != cat+" "+bob {
 				t.Errorf("in the queue are %s, want each once", got)
 			}
@@ -319,93 +319,93 @@ func TestFairQueueInDisorder(t *testing.T) {
 	plant := func(t *testing.T, n int, score func(i int) string) {
 		t.Helper()
 		for i := range n {
-			s.Must("RPUSH", queue(t), somebody(i))
+			s.Must("RPUSH", queue(t), numberedHolder(i))
 			if at := score(i); at != "" {
-				s.Must("ZADD", places(t), at, somebody(i))
+				s.Must("ZADD", places(t), at, numberedHolder(i))
 			}
 		}
 	}
 	for name, score := range map[string]func(int) string{
-		"of whom nobody knows until when":   func(int) string { return "" },
+		"without an expiry":   func(int) string { return "" },
 		"whose time has long come":          func(i int) string { return strconv.Itoa(1000 + i) },
 		"some of them with places for ever": func(i int) string { return []string{"inf", "", "9e17", "-inf"}[i%4] },
 	} {
-		t.Run("a hundred in line "+name+" hold up nobody for long", func(t *testing.T) {
+		t.Run("a hundred waiters "+name+" delay no caller for long", func(t *testing.T) {
 			t.Parallel()
 			plant(t, 100, score)
-			r := placed(fair(t, ann, "a"), time.Minute)
+			r := queued(fair(t, ann, "a"), time.Minute)
 			if b := busy(t, e, r); b.Left > time.Millisecond || b.Ahead != 84 {
 				t.Errorf("got %+v, want to be told to come back at once, behind those that are left", b)
 			}
 			if n := number(t, s, "LLEN", queue(t)); n != 85 {
 				t.Errorf("one call made %d of 100 and one, want 85", n)
 			}
-			kept(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_lengths:{$}")
+			keysAre(t, s, "redisson_lock_queue:{$}", "redisson_lock_timeout:{$}", "interlock_queue_lease:{$}")
 			getsIn(t, e, r, 7)
 			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-			kept(t, s)
+			keysAre(t, s)
 		})
 	}
 
-	t.Run("one in line with a clock an hour fast is waited for, and no key lasts for longer", func(t *testing.T) {
+	t.Run("a waiter with a clock an hour fast keeps its position, and no key lasts longer", func(t *testing.T) {
 		t.Parallel()
 		ahead := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
 		plant(t, 1, func(int) string { return ahead })
-		b := busy(t, e, placed(fair(t, ann, "a"), 5*time.Second))
-		if b.Holder != somebody(0) || b.Left < 59*time.Minute || b.Left > time.Hour {
+		b := busy(t, e, queued(fair(t, ann, "a"), 5*time.Second))
+		if b.Holder != numberedHolder(0) || b.Left < 59*time.Minute || b.Left > time.Hour {
 			t.Errorf("got %+v, want the first and its hour", b)
 		}
-		left(t, s, queue(t), time.Hour+5*time.Minute+10*time.Second) // with what ann needs to outlast it
+		left(t, s, queue(t), time.Hour+5*time.Minute+10*time.Second) // with the margin for Redisson
 		left(t, s, places(t), time.Hour+5*time.Minute+10*time.Second)
 	})
 
-	t.Run("who stood in line and died is passed, and taken away by who is granted the lock", func(t *testing.T) {
+	t.Run("a dead waiter is overtaken, and removed by the next grant", func(t *testing.T) {
 		t.Parallel()
-		a, c := fair(t, ann, "a"), placed(fair(t, cat, "c"), time.Minute)
+		a, c := fair(t, ann, "a"), queued(fair(t, cat, "c"), time.Minute)
 		granted(t, e, a)
 		for i := range 10 {
-			busy(t, e, placed(fair(t, somebody(i), "b"), time.Minute))
-			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), somebody(i))
+			busy(t, e, queued(fair(t, numberedHolder(i), "b"), time.Minute))
+			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), numberedHolder(i))
 		}
 		if b := busy(t, e, c); b.Ahead != 10 {
 			t.Errorf("ahead are %d, want 10: any of them may still come back", b.Ahead)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, c)
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 	})
 
-	t.Run("a hundred who stood in line and died hold up nobody for long", func(t *testing.T) {
+	t.Run("a hundred dead waiters delay no caller for long", func(t *testing.T) {
 		t.Parallel()
-		r := placed(fair(t, ann, "a"), time.Minute)
+		r := queued(fair(t, ann, "a"), time.Minute)
 		for i := range 100 {
-			s.Must("RPUSH", queue(t), somebody(i))
-			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), somebody(i))
-			s.Must("HSET", beside(t, "interlock_lengths:"), somebody(i), "60000")
+			s.Must("RPUSH", queue(t), numberedHolder(i))
+			s.Must("ZADD", places(t), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), numberedHolder(i))
+			s.Must("HSET", relatedKey(t, "interlock_queue_lease:"), numberedHolder(i), "60000")
 		}
 		getsIn(t, e, r, 8)
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 	})
 
-	t.Run("a name that stands in line twice leaves it at once", func(t *testing.T) {
+	t.Run("a name that is queued twice leaves the queue at once", func(t *testing.T) {
 		t.Parallel()
-		a, b := fair(t, ann, "a"), placed(fair(t, bob, "b"), time.Minute)
+		a, b := fair(t, ann, "a"), queued(fair(t, bob, "b"), time.Minute)
 		granted(t, e, a)
 		busy(t, e, b)
 		s.Must("RPUSH", queue(t), bob)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 	})
 
-	for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_lengths:"} {
-		t.Run("a string in the place of "+prefix+" is refused, and nothing is half done", func(t *testing.T) {
+	for _, prefix := range []string{"redisson_lock_queue:", "redisson_lock_timeout:", "interlock_queue_lease:"} {
+		t.Run("a string at "+prefix+" is refused, and nothing is written", func(t *testing.T) {
 			t.Parallel()
-			e := open(t, s) // its own: who shares a trip is not asked about all of the line
+			e := open(t, s) // its own, so that calls are not batched
 			a := fair(t, ann, "a")
 			g := granted(t, e, a)
-			s.Must("SET", beside(t, prefix), "v", "PX", "60000")
-			refused(t, e, placed(fair(t, bob, "b"), time.Minute), engine.ErrKind)
+			s.Must("SET", relatedKey(t, prefix), "v", "PX", "60000")
+			refused(t, e, queued(fair(t, bob, "b"), time.Minute), engine.ErrKind)
 			refused(t, e, fair(t, ann, "again"), engine.ErrKind)
 			for _, end := range []func(context.Context, engine.Request) (engine.ReleaseResult, error){e.Release, e.Abandon} {
 				if p, err := end(context.Background(), a); !errors.Is(err, engine.ErrKind) {
@@ -414,24 +414,24 @@ func TestFairQueueInDisorder(t *testing.T) {
 			}
 			hash(t, s, a.Key, map[string]string{ann: "1", "fence:a": fmt.Sprint(g.Fence)})
 			renewed(t, e, a, nil)
-			kept(t, s, "$", strings.ReplaceAll(beside(t, prefix), key(t), "$"))
-			s.Must("DEL", beside(t, prefix))
+			keysAre(t, s, "$", strings.ReplaceAll(relatedKey(t, prefix), key(t), "$"))
+			s.Must("DEL", relatedKey(t, prefix))
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-			kept(t, s)
+			keysAre(t, s)
 		})
 	}
 }
 
-// TestAQueueLastsAsLongAsThoseInIt lets a waiter of Redisson's, whose place is
-// kept for minutes, outlast the call of ours that made the queue.
-func TestAQueueLastsAsLongAsThoseInIt(t *testing.T) {
+// TestAQueueLastsAsLongAsItsReservations checks that a queue made for a short Go
+// reservation lasts as long as the reservation of a Redisson waiter behind it.
+func TestAQueueLastsAsLongAsItsReservations(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	held, waits := as(t, engine.Fair, ann, "a"), placed(as(t, engine.Fair, bob, "b"), time.Second)
+	held, waits := as(t, engine.Fair, ann, "a"), queued(as(t, engine.Fair, bob, "b"), time.Second)
 	granted(t, e, held)
 	busy(t, e, waits)
-	queue, places := beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:")
+	queue, places := relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:")
 	s.Must("RPUSH", queue, cat)
 	s.Must("ZADD", places, fmt.Sprint(time.Now().Add(5*time.Minute).UnixMilli()), cat)
 	released(t, e, held, engine.ReleaseResult{Outcome: engine.Released})

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// pretender returns the address of something that answers HELLO and INFO as a
-// server of the given version, and OK to everything else.
-func pretender(t *testing.T, version string) string {
+// fakeServer returns the address of a server that answers HELLO and INFO with the given
+// version, and OK to everything else.
+func fakeServer(t *testing.T, version string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,7 +30,7 @@ func pretender(t *testing.T, version string) string {
 			stop := context.AfterFunc(t.Context(), func() { c.Close() })
 			serving.Go(func() {
 				defer stop()
-				pretend(c, version)
+				serveFake(c, version)
 			})
 		}
 	})
@@ -38,7 +38,7 @@ func pretender(t *testing.T, version string) string {
 	return l.Addr().String()
 }
 
-func pretend(c net.Conn, version string) {
+func serveFake(c net.Conn, version string) {
 	defer c.Close()
 	info := "# Server\r\nredis_version:" + version + "\r\nredis_mode:standalone\r\n"
 	for r := bufio.NewReader(c); ; {

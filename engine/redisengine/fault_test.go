@@ -12,14 +12,14 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// through opens an engine behind a bad network.
+// through opens an engine behind a faulty network.
 func through(t *testing.T, s *redistest.Server, opts ...redisengine.Option) (*redisengine.Engine, *faultnet.Proxy) {
 	t.Helper()
 	p := faultnet.New(t, s.Addr())
 	return openURL(t, "redis://"+p.Addr(), opts...), p
 }
 
-// warm lets the server know the scripts, so that a call is one request.
+// warm loads the scripts, so that a call is one request.
 func warm(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	e, r := open(t, s), engine.Request{Key: "warm", Holder: ann, Attempt: "a", Lease: time.Minute}
@@ -42,7 +42,7 @@ func TestLostReplies(t *testing.T) {
 		t.Parallel()
 		e, p := through(t, s)
 		r := ask(t, ann, "a")
-		released(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree}) // the connection is there
+		released(t, e, r, engine.ReleaseResult{Outcome: engine.AlreadyFree}) // opens the connection
 		p.CutAfterRequest()
 		refused(t, e, r, engine.ErrUnknown)
 		if g := granted(t, e, retry(r)); g.Count != 1 {
@@ -77,7 +77,7 @@ func TestLostReplies(t *testing.T) {
 		}
 	})
 
-	t.Run("a context that ends while the call is under way makes it unknown, at once", func(t *testing.T) {
+	t.Run("a context that ends during a call makes its outcome unknown at once", func(t *testing.T) {
 		t.Parallel()
 		e, p := through(t, s)
 		r := ask(t, ann, "a")
@@ -114,18 +114,17 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// lateRequests are stuck on their way while their attempt is abandoned. They must
-// not take the lock when they arrive.
+// lateRequests checks requests that arrive after their attempt was abandoned.
 func lateRequests(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, redistest.SteppedClock)
 	warm(t, s)
 
-	// stuck lets an acquire of r be given up and abandoned before it arrives.
+	// stuck holds an acquire of r on the network while its caller gives up and abandons it.
 	stuck := func(t *testing.T, r engine.Request) (arrive func()) {
 		t.Helper()
 		e, p := through(t, s)
-		// Now it knows the clock, which is not what this fence says.
+		// Now the engine knows the server's clock. The fence is not the time.
 		before := engine.Request{Key: r.Key + " before", Holder: ann, Attempt: "a", Lease: time.Second, Fenced: true}
 		s.Must("SET", "redisson_lock_token:{"+before.Key+"}", "9000000000000000")
 		granted(t, e, before)
@@ -139,7 +138,7 @@ func lateRequests(t *testing.T) {
 		abandoned(t, open(t, s), r, engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		return arrive
 	}
-	// settled waits until the server has done n more calls by script.
+	// calls returns the number of scripts that the server has run.
 	calls := func(t *testing.T) int64 {
 		t.Helper()
 		return number(t, s, "EVAL", "return tonumber(string.match(redis.call('INFO', 'commandstats'), 'cmdstat_evalsha:calls=(%d+)'))", "0")
@@ -186,7 +185,7 @@ func lateRequests(t *testing.T) {
 func TestServerClock(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
-		t.Run("a clock that is set "+name+" hinders nobody who comes in time", func(t *testing.T) {
+		t.Run("a clock that is set "+name+" refuses no punctual call", func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t, redistest.SteppedClock)
 			e := open(t, s)
@@ -237,7 +236,7 @@ func TestSilentServer(t *testing.T) {
 			t.Logf("call %d: %v after %v", i, err, d)
 			want := engine.ErrUnknown
 			if i > 0 {
-				want = engine.ErrUnavailable // the server has not even greeted
+				want = engine.ErrUnavailable // the handshake had no answer
 			}
 			if !errors.Is(err, want) || d > bound {
 				t.Errorf("call %d: %v after %v, want %v", i, err, d, want)
@@ -290,14 +289,14 @@ func TestSilentServer(t *testing.T) {
 func TestRestartedServer(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a server that comes back with its data goes on, without its scripts", func(t *testing.T) {
+	t.Run("a server that restarts with its data continues, without its scripts", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 		e := open(t, s)
 		r := ask(t, ann, "a")
 		first := granted(t, e, r)
 		s.Kill()
-		eventually(t, "nobody can connect", func() bool {
+		eventually(t, "connections fail", func() bool {
 			_, err := e.Acquire(context.Background(), retry(r))
 			return errors.Is(err, engine.ErrUnavailable)
 		})
@@ -309,7 +308,7 @@ func TestRestartedServer(t *testing.T) {
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
-	t.Run("a server that comes back empty has lost the lock, and a renewal says so", func(t *testing.T) {
+	t.Run("a server that restarts empty has lost the lock, and a renewal says so", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
@@ -346,7 +345,7 @@ func TestBadNetwork(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 
-	t.Run("while nobody can connect nothing is sent, and it says so", func(t *testing.T) {
+	t.Run("without a connection nothing is sent, and the error says so", func(t *testing.T) {
 		t.Parallel()
 		e, p := through(t, s)
 		p.Refuse(true)
@@ -363,7 +362,7 @@ func TestBadNetwork(t *testing.T) {
 		})
 	})
 
-	t.Run("one caller who gives up connecting does not mislead another", func(t *testing.T) {
+	t.Run("a caller that gives up connecting does not affect another", func(t *testing.T) {
 		t.Parallel()
 		e, p := through(t, s)
 		r := ask(t, ann, "a")

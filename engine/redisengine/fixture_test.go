@@ -15,11 +15,11 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Who asks for locks in these tests, and who else has them.
+// Holders in these tests.
 const (
 	ann  = "a1100000-0000-4000-8000-00000000000a:1"
 	bob  = "b0b00000-0000-4000-8000-00000000000b:1"
-	java = "8743c9c0-0795-4907-87fd-6c719a6b4586:31" // as Redisson writes it
+	java = "8743c9c0-0795-4907-87fd-6c719a6b4586:31" // Redisson's form of a name
 )
 
 // patient is the timeout of engines in these tests, unless a test is about timeouts:
@@ -129,14 +129,14 @@ func renewed(t testing.TB, e *redisengine.Engine, r engine.Request, want error) 
 
 func retry(r engine.Request) engine.Request { r.Retry = true; return r }
 
-func fenced(r engine.Request, room uint64) engine.Request {
-	r.Fenced, r.FenceReserve = true, room
+func fenced(r engine.Request, reserve uint64) engine.Request {
+	r.Fenced, r.FenceReserve = true, reserve
 	return r
 }
 
 func lasting(r engine.Request, d time.Duration) engine.Request { r.Lease = d; return r }
 
-// number is what the server answers to args.
+// number returns the server's reply to args.
 func number(t testing.TB, s *redistest.Server, args ...string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(s.Must(args...), 10, 64)
@@ -146,8 +146,8 @@ func number(t testing.TB, s *redistest.Server, args ...string) int64 {
 	return n
 }
 
-// left demands that a key's life is about d: the machine may be so busy that a
-// third of it is over.
+// left checks that a key expires in about d. A third of it may have passed on a busy
+// machine.
 func left(t testing.TB, s *redistest.Server, key string, d time.Duration) {
 	t.Helper()
 	if ms := number(t, s, "PTTL", key); ms > d.Milliseconds() || ms < d.Milliseconds()*2/3 {
@@ -155,7 +155,7 @@ func left(t testing.TB, s *redistest.Server, key string, d time.Duration) {
 	}
 }
 
-// hash demands that a key holds these fields and values.
+// hash checks the fields and values at a key.
 func hash(t testing.TB, s *redistest.Server, key string, want map[string]string) {
 	t.Helper()
 	lines := strings.Split(s.Must("HGETALL", key), "\n")
@@ -177,7 +177,7 @@ func told(t testing.TB, wake <-chan struct{}) {
 	}
 }
 
-// eventually demands that something becomes true within half a minute.
+// eventually waits up to 30 s for something to happen.
 func eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !happened(); time.Sleep(5 * time.Millisecond) {

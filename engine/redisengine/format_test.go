@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// What Redisson reads and writes, as research of its source has it: keys,
-// fields, channel and payload, to the byte.
+// The keys, fields, channels and messages that Redisson reads and writes, byte for byte.
 func TestRedissonFormat(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -42,7 +41,7 @@ func TestRedissonFormat(t *testing.T) {
 		})
 	}
 
-	t.Run("an owner who was named has its count in its field (T2)", func(t *testing.T) {
+	t.Run("a named owner has its count in its field (T2)", func(t *testing.T) {
 		t.Parallel()
 		granted(t, e, ask(t, ann, "a"))
 		granted(t, e, ask(t, ann, "b"))
@@ -51,7 +50,7 @@ func TestRedissonFormat(t *testing.T) {
 		}
 	})
 
-	t.Run("Redisson finds our lock held, and takes it once it is free", func(t *testing.T) {
+	t.Run("Redisson finds a Go lock held, and acquires it when it is free", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		granted(t, e, r)
@@ -72,7 +71,7 @@ func TestRedissonFormat(t *testing.T) {
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.NotYours})
 	})
 
-	t.Run("a release by Java wakes us", func(t *testing.T) {
+	t.Run("a release by Java wakes Go", func(t *testing.T) {
 		t.Parallel()
 		s.Must("EVAL", redissonLock, "1", key(t), "30000", java)
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: key(t)})
@@ -85,7 +84,7 @@ func TestRedissonFormat(t *testing.T) {
 		granted(t, e, ask(t, ann, "a"))
 	})
 
-	t.Run("Redisson's fences go on from ours, and ours from its", func(t *testing.T) {
+	t.Run("Redisson's fences continue Go's, and Go's continue Redisson's", func(t *testing.T) {
 		t.Parallel()
 		r := fenced(ask(t, ann, "a"), 8)
 		shared := open(t, s, redisengine.Redisson())

@@ -12,18 +12,17 @@ import (
 
 var _ engine.Incarnations = (*Engine)(nil)
 
-// kept is the memory of a server that writes everything to its disk before it
-// answers. It is the same one after a restart, and reaches back for ever.
+// durable is the incarnation of a server that syncs every write before it answers. It
+// survives restarts.
 var durable = engine.Incarnation{ID: "appendfsync always", Age: math.MaxInt64}
 
-// Connections implements [engine.Incarnations]. It counts the connections that the
-// engine has opened, and is zero on a client of the caller's.
+// Connections implements [engine.Incarnations]. It is zero on a client of the caller.
 func (e *Engine) Connections() uint64 { return e.dialed.Load() }
 
-// Incarnation implements [engine.Incarnations]. A memory is one run of the server, unless
-// that has an append-only file that is synced at every write; to know, the user
-// must be allowed to ask for CONFIG GET appendfsync. A server whose data somebody
-// deletes, or whose append-only file was new when it began, does not tell.
+// Incarnation implements [engine.Incarnations]. An incarnation is one run of the server,
+// unless its append-only file is synced at every write; to see that, the user must be
+// allowed to run CONFIG GET appendfsync. Deleted data, or an append-only file that was
+// empty at the start, goes unnoticed.
 func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	if err := e.usable(ctx); err != nil {
 		return engine.Incarnation{}, err
@@ -35,7 +34,7 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 		err = fmt.Errorf("%d answers to 3 questions", len(reply.List))
 	}
 	if err != nil {
-		return engine.Incarnation{}, e.explain(ctx, "memory", incarnationScript, err)
+		return engine.Incarnation{}, e.explain(ctx, "incarnation", incarnationScript, err)
 	}
 	run, uptime, appends := reply.List[0].Text, reply.List[1].Text, reply.List[2].Text
 	if appends == "1" && e.syncsAlways(ctx) {
@@ -43,15 +42,15 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 	}
 	seconds, err := strconv.ParseInt(uptime, 10, 64)
 	if run == "" || err != nil {
-		return engine.Incarnation{}, fmt.Errorf("redis: the server does not tell its run_id (%q) and uptime_in_seconds (%q): %w",
+		return engine.Incarnation{}, fmt.Errorf("redis: the server does not report its run_id (%q) and uptime_in_seconds (%q): %w",
 			run, uptime, engine.ErrUnavailable)
 	}
-	// The server counts whole seconds of its clock, so it may be up to one younger.
+	// The uptime is in whole seconds, so the server may be up to 1 s younger.
 	return engine.Incarnation{ID: run, Age: time.Duration(max(seconds-1, 0)) * time.Second}, nil
 }
 
-// syncsAlways reports whether the append-only file is on the disk before the
-// server answers. If it does not tell, it is taken not to be.
+// syncsAlways reports whether the server syncs every write before it answers; false if it
+// does not say.
 func (e *Engine) syncsAlways(ctx context.Context) bool {
 	client := e.client
 	if l, ok := client.(*lazyClient); ok {

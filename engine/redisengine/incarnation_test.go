@@ -11,15 +11,14 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// What a quorum asks its nodes for: T11.
-
-func TestMemoryOfAServer(t *testing.T) {
+// T11: a quorum needs the incarnation and the fences of its nodes.
+func TestIncarnation(t *testing.T) {
 	t.Parallel()
-	t.Run("a restart makes another memory, and a connection", func(t *testing.T) {
+	t.Run("a restart is another incarnation, and another connection", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
-		before, connections := memory(t, e), e.Connections()
+		before, connections := incarnation(t, e), e.Connections()
 		s.Restart()
 		var after engine.Incarnation
 		eventually(t, "the server answers", func() (ok bool) {
@@ -28,38 +27,38 @@ func TestMemoryOfAServer(t *testing.T) {
 			return err == nil
 		})
 		if after.ID == before.ID || after.Age > 10*time.Second {
-			t.Errorf("the memory is %+v after %+v", after, before)
+			t.Errorf("the incarnation is %+v after %+v", after, before)
 		}
 		if n := e.Connections(); connections == 0 || n <= connections {
 			t.Errorf("%d connections after %d", n, connections)
 		}
 	})
-	t.Run("what is on the disk before it is answered survives a restart", func(t *testing.T) {
+	t.Run("an incarnation that syncs every write survives a restart", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 		e, r := open(t, s), ask(t, ann, "a")
-		before := memory(t, e)
+		before := incarnation(t, e)
 		granted(t, e, r)
 		s.Restart()
 		eventually(t, "the server answers", func() bool { return e.Renew(context.Background(), []engine.Request{r})[0] == nil })
-		if after := memory(t, e); after != before || after.Age < 1000*time.Hour {
-			t.Errorf("the memory is %+v after %+v", after, before)
+		if after := incarnation(t, e); after != before || after.Age < 1000*time.Hour {
+			t.Errorf("the incarnation is %+v after %+v", after, before)
 		}
 	})
-	t.Run("what is written every second does not", func(t *testing.T) {
+	t.Run("an incarnation that syncs every second does not", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
-		if m := memory(t, open(t, s)); m.Age > 10*time.Second || m.ID == "" {
-			t.Errorf("the memory is %+v", m)
+		if m := incarnation(t, open(t, s)); m.Age > 10*time.Second || m.ID == "" {
+			t.Errorf("the incarnation is %+v", m)
 		}
 	})
 }
 
-func TestRaiseScript(t *testing.T) {
+func TestRaiseFenceScript(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	t.Run("a raise moves the hold and its counter, which has an end", func(t *testing.T) {
+	t.Run("a raise changes the fence and its counter, which expires", func(t *testing.T) {
 		t.Parallel()
 		r := fenced(ask(t, ann, "a"), 8)
 		g := granted(t, e, r)
@@ -71,7 +70,7 @@ func TestRaiseScript(t *testing.T) {
 		}
 		left(t, s, counter, time.Minute)
 	})
-	t.Run("a counter that is higher stays so", func(t *testing.T) {
+	t.Run("a higher counter is not lowered", func(t *testing.T) {
 		t.Parallel()
 		r := fenced(ask(t, ann, "a"), 8)
 		g := granted(t, e, r)
@@ -84,7 +83,7 @@ func TestRaiseScript(t *testing.T) {
 	})
 }
 
-func memory(t testing.TB, e *redisengine.Engine) engine.Incarnation {
+func incarnation(t testing.TB, e *redisengine.Engine) engine.Incarnation {
 	t.Helper()
 	m, err := e.Incarnation(context.Background())
 	if err != nil {

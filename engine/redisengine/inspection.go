@@ -9,26 +9,26 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An inspection is what inspect.lua or seize.lua has told about a lock.
+// An inspection is what inspect.lua or force_release.lua returned.
 type inspection struct {
 	lock     engine.Lock
-	attempts []string // from which the lock was taken
+	attempts []string // that were revoked
 }
 
-// kindsByName are how the scripts call what they find.
+// kindsByName are the kinds by their names in the scripts.
 var kindsByName = map[string]engine.Kind{
 	"-": engine.Exclusive, "exclusive": engine.Exclusive, "fair": engine.Fair,
 	"read": engine.Read, "write": engine.Write, "permit": engine.Permit,
 }
 
-// read makes out what a script has told: see inspection.lua.
+// parseInspection reads the reply; see inspect_common.lua.
 func parseInspection(key string, list []Item) inspection {
 	found := inspection{lock: engine.Lock{Key: key, Kind: kindsByName[list[0].Text], Listeners: int(list[1].Int)}}
 	type waiter struct {
 		engine.Waiter
 		arrival int64
 	}
-	var line []waiter
+	var waiters []waiter
 	for some := range slices.Chunk(list[2:], 6) {
 		kind, name, left := kindsByName[some[1].Text], some[2].Text, left(some[5].Int)
 		switch some[0].Text {
@@ -37,21 +37,21 @@ func parseInspection(key string, list []Item) inspection {
 			found.lock.Holders = append(found.lock.Holders,
 				engine.Holder{Name: name, Kind: kind, Count: int(some[3].Int), Fence: fence, Left: left})
 		case "waiter":
-			line = append(line, waiter{engine.Waiter{Name: name, Kind: kind, Left: left}, some[3].Int})
+			waiters = append(waiters, waiter{engine.Waiter{Name: name, Kind: kind, Left: left}, some[3].Int})
 		case "attempt":
 			found.attempts = append(found.attempts, name)
 		}
 	}
 	slices.SortStableFunc(found.lock.Holders, func(a, b engine.Holder) int { return cmp.Compare(b.Kind, a.Kind) })
-	slices.SortStableFunc(line, func(a, b waiter) int { return cmp.Compare(a.arrival, b.arrival) })
-	for _, w := range line {
+	slices.SortStableFunc(waiters, func(a, b waiter) int { return cmp.Compare(a.arrival, b.arrival) })
+	for _, w := range waiters {
 		found.lock.Waiters = append(found.lock.Waiters, w.Waiter)
 	}
 	return found
 }
 
-// clients returns the IDs of those from whom the lock was taken. A holder that
-// was named belongs to no client, but its attempts do.
+// clients returns the IDs of the clients whose locks were revoked. The holder may be a named
+// owner, so the attempts count as well.
 func (f inspection) clients() (ids []string) {
 	note := func(name string) {
 		if at := strings.LastIndexByte(name, ':'); at > 0 {

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// page is about how many keys a call of List looks at: so few that no other
-	// call waits a millisecond behind it.
+	// scanPage is about how many keys one call of List scans: few enough that it delays
+	// other calls by less than 1 ms.
 	scanPage = 200
 
-	// remembered is for how long a seizure is told to those who held the lock at
-	// least.
+	// revocationLife is the shortest time for which revoked attempts are recorded, so
+	// that renewals of their holders fail with ErrRevoked.
 	revocationLife = 2 * time.Minute
 )
 
@@ -37,7 +37,7 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 		}
 		l, err := e.Inspect(ctx, key)
 		switch {
-		case errors.Is(err, engine.ErrKind), errors.Is(err, errBraces): // somebody else's
+		case errors.Is(err, engine.ErrKind), errors.Is(err, errBraces): // not a lock
 		case err != nil:
 			return nil, "", err
 		case len(l.Holders) > 0:
@@ -47,7 +47,7 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 	return locks, next, nil
 }
 
-// candidates returns names of keys that match and may be locks.
+// candidates returns matching keys that may be locks.
 func (e *Engine) candidates(ctx context.Context, pattern, cursor string) (names []string, next string, err error) {
 	reply, next, err := e.scan(ctx, cursor, func(cursor string) *Call {
 		c := e.call(listScript)
@@ -63,8 +63,7 @@ func (e *Engine) candidates(ctx context.Context, pattern, cursor string) (names 
 	return names, next, nil
 }
 
-// glob is a pattern of ours, behind a prefix that stands for itself, as Redis
-// reads it.
+// glob translates a pattern of package engine, after a literal prefix, to Redis's syntax.
 func glob(prefix, pattern string) string {
 	b := make([]byte, 0, len(prefix)+len(pattern)+8)
 	for i := range len(prefix) {
@@ -92,19 +91,19 @@ func (e *Engine) Inspect(ctx context.Context, key string) (engine.Lock, error) {
 	return found.lock, err
 }
 
-// Seize implements [engine.Inspector].
+// ForceRelease implements [engine.Inspector].
 func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, error) {
 	found, err := e.inspect(ctx, key, forceReleaseScript)
 	if err != nil {
 		return engine.Lock{}, err
 	}
-	// The lock is taken by now, whatever becomes of this: they learn of it when
-	// they renew, too.
+	// The lock is released, so an error does not matter: the former holders also learn
+	// of it when they renew.
 	e.notifyClients(ctx, found.clients())
 	return found.lock, nil
 }
 
-// inspect runs one of the two scripts that tell what is at a key.
+// inspect runs inspect.lua or force_release.lua.
 func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection, error) {
 	if err := e.usable(ctx); err != nil {
 		return inspection{}, err
@@ -120,11 +119,11 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 	defer c.free()
 	c.keys(name, lockChannel(name), fairQueue(name), fairQueueExpiry(name), readerQueue(name), writerQueue(name),
 		permitQueue(name), queueExpiry(name), queueLease(name), permitFences(name))
-	ask := "NUMSUB"
+	numsub := "NUMSUB"
 	if e.publish == Sharded {
-		ask = "SHARDNUMSUB"
+		numsub = "SHARDNUMSUB"
 	}
-	c.args(ask)
+	c.args(numsub)
 	if s == forceReleaseScript {
 		c.keys(revokedKey(name), rwChannel(name), permitChannel(name))
 		c.args(string(e.publish), strconv.FormatInt(revocationLife.Milliseconds(), 10))
@@ -140,7 +139,7 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 	return parseInspection(key, reply.List), nil
 }
 
-// tell lets clients know that something was taken from them.
+// notifyClients tells clients that a lock of theirs was revoked.
 func (e *Engine) notifyClients(ctx context.Context, ids []string) {
 	for some := range slices.Chunk(ids, e.clientsPerCall()) {
 		c := e.call(publishScript)

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// listed are the keys that are listed, sorted and each once.
+// listed returns the listed keys, sorted and without duplicates.
 func listed(t testing.TB, e *redisengine.Engine, pattern string) (keys []string) {
 	t.Helper()
 	for cursor := ""; ; {
@@ -41,7 +41,7 @@ func inspected(t testing.TB, e *redisengine.Engine, key string) engine.Lock {
 	return l
 }
 
-func seized(t testing.TB, e *redisengine.Engine, key string) engine.Lock {
+func forceReleased(t testing.TB, e *redisengine.Engine, key string) engine.Lock {
 	t.Helper()
 	l, err := e.ForceRelease(context.Background(), key)
 	if err != nil {
@@ -53,7 +53,7 @@ func seized(t testing.TB, e *redisengine.Engine, key string) engine.Lock {
 func TestList(t *testing.T) {
 	t.Parallel()
 
-	t.Run("locks are listed, and nothing else that is there", func(t *testing.T) {
+	t.Run("locks are listed, and no other data", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
@@ -65,7 +65,7 @@ func TestList(t *testing.T) {
 			if k == engine.Read {
 				r.Kind = engine.Write
 			}
-			busy(t, e, placed(r, time.Minute))
+			busy(t, e, queued(r, time.Minute))
 		}
 		counts(t, e, as(t, engine.Latch, ann, "a"), 0)
 		s.Must("SET", "a string", "v")
@@ -78,7 +78,7 @@ func TestList(t *testing.T) {
 		if err := e.Register(context.Background(), engine.Member{ID: "c", Since: time.Now()}, time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		seized(t, e, "write")
+		forceReleased(t, e, "write")
 		if got, want := listed(t, e, "*"), []string{"exclusive", "fair", "permit", "read"}; !slices.Equal(got, want) {
 			t.Errorf("listed are %q, want %q", got, want)
 		}
@@ -89,7 +89,7 @@ func TestList(t *testing.T) {
 		}
 	})
 
-	t.Run("a prefix is a part of no key that is listed, and stands for itself", func(t *testing.T) {
+	t.Run("listed keys do not have the prefix, which is taken literally", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e, other := open(t, s, redisengine.Prefix(`s[h]*\:`)), open(t, s)
@@ -102,12 +102,12 @@ func TestList(t *testing.T) {
 		if l := inspected(t, e, "order"); l.Key != "order" || len(l.Holders) != 1 {
 			t.Errorf("got %+v", l)
 		}
-		if l := seized(t, e, "order"); l.Key != "order" || s.Must("EXISTS", `s[h]*\:order`) != "0" {
+		if l := forceReleased(t, e, "order"); l.Key != "order" || s.Must("EXISTS", `s[h]*\:order`) != "0" {
 			t.Errorf("got %+v", l)
 		}
 	})
 
-	t.Run("what a pattern matches is what Redis finds", func(t *testing.T) {
+	t.Run("patterns match what Redis matches", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
@@ -131,7 +131,7 @@ func TestList(t *testing.T) {
 		}
 	})
 
-	t.Run("a place to go on that the server does not know is an error", func(t *testing.T) {
+	t.Run("an invalid cursor is an error", func(t *testing.T) {
 		t.Parallel()
 		_, _, err := open(t, redistest.Start(t)).List(context.Background(), "*", "x")
 		only(t, err, nil, "cursor")
@@ -143,11 +143,11 @@ func TestInspect(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 
-	t.Run("what Java holds and waits for is seen, without a fence", func(t *testing.T) {
+	t.Run("Java's holders and waiters are reported, without a fence", func(t *testing.T) {
 		t.Parallel()
 		s.Must("EVAL", redissonLock, "1", key(t), "30000", java)
-		s.Must("RPUSH", beside(t, "redisson_lock_queue:"), ann)
-		s.Must("ZADD", beside(t, "redisson_lock_timeout:"), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()), ann)
+		s.Must("RPUSH", relatedKey(t, "redisson_lock_queue:"), ann)
+		s.Must("ZADD", relatedKey(t, "redisson_lock_timeout:"), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()), ann)
 		l := inspected(t, e, key(t))
 		if len(l.Holders) != 1 || l.Holders[0].Name != java || l.Holders[0].Fence != 0 || l.Holders[0].Count != 1 {
 			t.Errorf("the holders are %+v", l.Holders)
@@ -157,23 +157,23 @@ func TestInspect(t *testing.T) {
 		}
 	})
 
-	t.Run("what Java reads and writes is seen", func(t *testing.T) {
+	t.Run("Java's readers and writers are reported", func(t *testing.T) {
 		t.Parallel()
-		s.Must("EVAL", redissonRead, "2", key(t), beside(t, "")+":"+java+":rwlock_timeout", "30000", java, java+":write")
+		s.Must("EVAL", redissonRead, "2", key(t), relatedKey(t, "")+":"+java+":rwlock_timeout", "30000", java, java+":write")
 		if l := inspected(t, e, key(t)); l.Kind != engine.Read || len(l.Holders) != 1 || l.Holders[0].Name != java || l.Holders[0].Left < 20*time.Second {
 			t.Errorf("got %+v", l)
 		}
-		if l := seized(t, e, key(t)); len(l.Holders) != 1 {
+		if l := forceReleased(t, e, key(t)); len(l.Holders) != 1 {
 			t.Errorf("got %+v", l)
 		}
-		kept(t, s)
+		keysAre(t, s)
 		s.Must("EVAL", redissonWrite, "1", key(t), "30000", java+":write")
 		if l := inspected(t, e, key(t)); l.Kind != engine.Write || len(l.Holders) != 1 || l.Holders[0].Name != java {
 			t.Errorf("got %+v", l)
 		}
 	})
 
-	t.Run("a lock without an end is seen as one", func(t *testing.T) {
+	t.Run("a lock without an expiry is reported as such", func(t *testing.T) {
 		t.Parallel()
 		s.Must("HSET", key(t), java, "1")
 		if l := inspected(t, e, key(t)); len(l.Holders) != 1 || l.Holders[0].Left != 0 {
@@ -181,7 +181,7 @@ func TestInspect(t *testing.T) {
 		}
 	})
 
-	t.Run("a thousand who wait are seen in order", func(t *testing.T) {
+	t.Run("a thousand waiters are reported in order", func(t *testing.T) {
 		t.Parallel()
 		granted(t, e, fair(t, ann, "a"))
 		s.Must("EVAL", `
@@ -189,7 +189,7 @@ for i = 1, 1200 do
   local name = string.format('50e00000-0000-4000-8000-%012d:1', i)
   redis.call('RPUSH', KEYS[1], name)
   redis.call('ZADD', KEYS[2], ARGV[1], name)
-end`, "2", beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()))
+end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_timeout:"), fmt.Sprint(time.Now().Add(time.Minute).UnixMilli()))
 		l := inspected(t, e, key(t))
 		if len(l.Waiters) != 1000 {
 			t.Fatalf("%d are seen, want the first 1000", len(l.Waiters))
@@ -201,7 +201,7 @@ end`, "2", beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"
 		}
 	})
 
-	t.Run("a hash that is too large for a lock is none", func(t *testing.T) {
+	t.Run("a hash that is too large is not taken for a lock", func(t *testing.T) {
 		t.Parallel()
 		s.Must("EVAL", "for i = 1, 11000 do redis.call('HSET', KEYS[1], 'fence:' .. i, i) end", "1", key(t))
 		if _, err := e.Inspect(context.Background(), key(t)); !errors.Is(err, engine.ErrKind) {
@@ -209,7 +209,7 @@ end`, "2", beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"
 		}
 	})
 
-	t.Run("listeners are counted however they listen", func(t *testing.T) {
+	t.Run("subscribers are counted for either command", func(t *testing.T) {
 		t.Parallel()
 		for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
 			e := open(t, s, redisengine.Publish(m))
@@ -222,7 +222,7 @@ end`, "2", beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"
 		}
 	})
 
-	t.Run("a name that cannot be a lock's is refused", func(t *testing.T) {
+	t.Run("an invalid name is refused", func(t *testing.T) {
 		t.Parallel()
 		for _, name := range []string{"", "a{b"} {
 			if _, err := e.Inspect(context.Background(), name); err == nil {
@@ -235,49 +235,49 @@ end`, "2", beside(t, "redisson_lock_queue:"), beside(t, "redisson_lock_timeout:"
 	})
 }
 
-func TestSeize(t *testing.T) {
+func TestForceRelease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
 
-	t.Run("a seizure leaves nothing but a note of what was taken", func(t *testing.T) {
+	t.Run("a forced release leaves only the set of revoked attempts", func(t *testing.T) {
 		t.Parallel()
 		granted(t, e, reading(t, ann, "a"))
 		granted(t, e, reading(t, ann, "b"))
 		granted(t, e, reading(t, bob, "b"))
-		seized(t, e, key(t))
-		kept(t, s, "interlock_revoked:{$}")
-		left(t, s, beside(t, "interlock_revoked:"), 2*time.Minute)
-		got := strings.Split(s.Must("SMEMBERS", beside(t, "interlock_revoked:")), "\n")
+		forceReleased(t, e, key(t))
+		keysAre(t, s, "interlock_revoked:{$}")
+		left(t, s, relatedKey(t, "interlock_revoked:"), 2*time.Minute)
+		got := strings.Split(s.Must("SMEMBERS", relatedKey(t, "interlock_revoked:")), "\n")
 		slices.Sort(got)
 		if want := []string{ann + "/a", ann + "/b", bob + "/b"}; !slices.Equal(got, want) {
 			t.Errorf("noted are %q, want %q", got, want)
 		}
 		r := lasting(permit(t, ann, "p", 1), time.Hour)
 		granted(t, e, r)
-		seized(t, e, key(t))
-		kept(t, s, "interlock_revoked:{$}")
-		left(t, s, beside(t, "interlock_revoked:"), 3*time.Hour)
+		forceReleased(t, e, key(t))
+		keysAre(t, s, "interlock_revoked:{$}")
+		left(t, s, relatedKey(t, "interlock_revoked:"), 3*time.Hour)
 		renewed(t, e, r, engine.ErrRevoked)
 		renewed(t, e, reading(t, ann, "b"), engine.ErrRevoked)
 		renewed(t, e, reading(t, ann, "c"), engine.ErrNotHolder)
 	})
 
-	t.Run("all who wait for an exclusive lock are told, and the first in line", func(t *testing.T) {
+	t.Run("all waiters of an exclusive lock are notified, and the first of the queue", func(t *testing.T) {
 		t.Parallel()
 		all, first := s.Subscribe("SUBSCRIBE", channelOf(key(t))), s.Subscribe("SUBSCRIBE", channelOf(key(t))+":"+bob)
 		granted(t, e, ask(t, ann, "a"))
-		busy(t, e, placed(fair(t, bob, "b"), time.Minute))
-		seized(t, e, key(t))
+		busy(t, e, queued(fair(t, bob, "b"), time.Minute))
+		forceReleased(t, e, key(t))
 		if a, f := all(), first(); a != "0" || f != "0" {
 			t.Errorf("told %q and %q", a, f)
 		}
 	})
 
-	t.Run("a line in front of a free lock is taken away, and all in it are told", func(t *testing.T) {
+	t.Run("the queue of a free lock is removed, and all its waiters are notified", func(t *testing.T) {
 		t.Parallel()
 		for _, k := range otherKinds {
-			a, b, c := as(t, k, ann, "a"), placed(as(t, k, bob, "b"), time.Minute), placed(as(t, k, cat, "c"), time.Minute)
+			a, b, c := as(t, k, ann, "a"), queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c"), time.Minute)
 			if k == engine.Read {
 				b.Kind = engine.Write
 			}
@@ -287,20 +287,20 @@ func TestSeize(t *testing.T) {
 			if p, err := e.Release(context.Background(), a); err != nil || p.Outcome != engine.Released {
 				t.Errorf("%s: %+v, %v", k, p, err)
 			}
-			all, one, two := beside(t, "redisson_rwlock:"), "", ""
+			all, one, two := relatedKey(t, "redisson_rwlock:"), "", ""
 			switch k {
 			case engine.Fair:
 				all = channelOf(a.Key)
 				one, two = all+":"+bob, all+":"+cat
 			case engine.Permit:
-				all = beside(t, "interlock_semaphore:")
+				all = relatedKey(t, "interlock_semaphore:")
 				one, two = all+":"+bob+"/b", all+":"+cat+"/c"
 			}
 			told := []func() string{s.Subscribe("SUBSCRIBE", all)}
 			if one != "" {
 				told = append(told, s.Subscribe("SUBSCRIBE", one), s.Subscribe("SUBSCRIBE", two))
 			}
-			if l := seized(t, e, a.Key); len(l.Holders) != 0 || len(l.Waiters) != 2 {
+			if l := forceReleased(t, e, a.Key); len(l.Holders) != 0 || len(l.Waiters) != 2 {
 				t.Errorf("%s: taken was %+v", k, l)
 			}
 			for _, next := range told {
@@ -308,11 +308,11 @@ func TestSeize(t *testing.T) {
 					t.Errorf("%s: told was %q", k, got)
 				}
 			}
-			kept(t, s)
+			keysAre(t, s)
 		}
 	})
 
-	t.Run("the client of an attempt is told, whoever the holder is said to be", func(t *testing.T) {
+	t.Run("the client of an attempt is notified, whatever the holder's name", func(t *testing.T) {
 		t.Parallel()
 		own, named := "11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002"
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Read, engine.Permit} {
@@ -321,14 +321,14 @@ func TestSeize(t *testing.T) {
 			one := s.Subscribe("SUBSCRIBE", "interlock_client:"+own)
 			two := s.Subscribe("SUBSCRIBE", "interlock_client:"+named)
 			granted(t, e, r)
-			seized(t, e, r.Key)
+			forceReleased(t, e, r.Key)
 			if a, b := one(), two(); a != "0" || b != "0" {
 				t.Errorf("%s: told %q and %q", k, a, b)
 			}
 		}
 	})
 
-	t.Run("a seizure is told by the command that was chosen", func(t *testing.T) {
+	t.Run("a forced release is published with the chosen command", func(t *testing.T) {
 		t.Parallel()
 		e := open(t, s, redisengine.Publish(redisengine.Sharded))
 		id, _, _ := strings.Cut(ann, ":")
@@ -336,11 +336,11 @@ func TestSeize(t *testing.T) {
 		defer stop()
 		told(t, wake)
 		granted(t, e, ask(t, ann, "a"))
-		seized(t, e, key(t))
+		forceReleased(t, e, key(t))
 		told(t, wake)
 	})
 
-	t.Run("a user who may not publish takes nothing, and learns why", func(t *testing.T) {
+	t.Run("a user who may not publish releases nothing, and the error says why", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
@@ -350,12 +350,12 @@ func TestSeize(t *testing.T) {
 		_, err := e.ForceRelease(context.Background(), r.Key)
 		only(t, err, nil, "docs/redis.md")
 		renewed(t, e, r, nil)
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 	})
 
-	t.Run("a string in the place of the note is no note, and stands in the way of a seizure", func(t *testing.T) {
+	t.Run("a string at the key of revoked attempts prevents a forced release", func(t *testing.T) {
 		t.Parallel()
-		s.Must("SET", beside(t, "interlock_revoked:"), "v", "PX", "60000")
+		s.Must("SET", relatedKey(t, "interlock_revoked:"), "v", "PX", "60000")
 		r := ask(t, ann, "a")
 		renewed(t, e, r, engine.ErrNotHolder)
 		granted(t, e, r)
@@ -390,7 +390,7 @@ func TestMemberFormat(t *testing.T) {
 	}
 }
 
-func TestALockCalledLikeThePrefixIsNotListed(t *testing.T) {
+func TestALockNamedLikeThePrefixIsNotListed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	plain, shop := open(t, s), open(t, s, redisengine.Prefix("shop:"))

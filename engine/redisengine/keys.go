@@ -61,9 +61,9 @@ func leaseKey(name, holder string) string {
 // Interlock's own keys and channels.
 func readerQueue(name string) string   { return relatedKey("interlock_readers:", name) }
 func writerQueue(name string) string   { return relatedKey("interlock_writers:", name) }
-func queueExpiry(name string) string   { return relatedKey("interlock_places:", name) }
-func queueLease(name string) string    { return relatedKey("interlock_lengths:", name) }
-func permitQueue(name string) string   { return relatedKey("interlock_line:", name) }
+func queueExpiry(name string) string   { return relatedKey("interlock_queue_expiry:", name) }
+func queueLease(name string) string    { return relatedKey("interlock_queue_lease:", name) }
+func permitQueue(name string) string   { return relatedKey("interlock_permit_queue:", name) }
 func permitFences(name string) string  { return relatedKey("interlock_permits:", name) }
 func revokedKey(name string) string    { return relatedKey("interlock_revoked:", name) }
 func permitChannel(name string) string { return relatedKey("interlock_semaphore:", name) }
@@ -78,7 +78,7 @@ func clientKey(id string) string { return "interlock_client:" + id }
 // auxiliaryPrefixes are the prefixes of keys that are not locks themselves.
 var auxiliaryPrefixes = []string{
 	"redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:",
-	"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:", "interlock_line:", "interlock_permits:",
+	"interlock_readers:", "interlock_writers:", "interlock_queue_expiry:", "interlock_queue_lease:", "interlock_permit_queue:", "interlock_permits:",
 	"interlock_revoked:", "interlock_abandoned:", "interlock_client:", "interlock_note:",
 }
 

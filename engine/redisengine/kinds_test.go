@@ -12,14 +12,14 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// otherKinds are those that have scripts of their own.
+// otherKinds are the kinds besides Exclusive.
 var otherKinds = []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit}
 
-func TestKindsThatComeLate(t *testing.T) {
+func TestLateRequestsOfEveryKindAreRefused(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, redistest.SteppedClock)
 	e := open(t, s)
-	granted(t, e, ask(t, ann, "a")) // now the clock is known
+	granted(t, e, ask(t, ann, "a")) // now the engine knows the server's clock
 	for _, k := range otherKinds {
 		given, other := as(t, k, ann, "a"), as(t, k, bob, "b")
 		given.Key, other.Key = given.Key+k.String(), other.Key+k.String()
@@ -65,13 +65,13 @@ func TestNoLeaseIsShortened(t *testing.T) {
 			left(t, s, timeoutOf(t, ann), r.Lease)
 		case engine.Permit:
 			until(t, s, s.Must("ZSCORE", r.Key, ann+"/a")[:13], r.Lease)
-			left(t, s, beside(t, "interlock_permits:"), r.Lease)
+			left(t, s, relatedKey(t, "interlock_permits:"), r.Lease)
 		}
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	}
 }
 
-func TestEveryKeyHasAnEnd(t *testing.T) {
+func TestEveryKeyExpires(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
@@ -85,7 +85,7 @@ func TestEveryKeyHasAnEnd(t *testing.T) {
 	}
 	for _, k := range append([]engine.Kind{engine.Exclusive}, otherKinds...) {
 		a, again := fenced(as(t, k, ann, "a"), 0), as(t, k, ann, "again")
-		b, c := placed(as(t, k, bob, "b"), time.Minute), placed(as(t, k, cat, "c"), time.Minute)
+		b, c := queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c"), time.Minute)
 		again.Limit = 2
 		if k == engine.Read {
 			b.Kind = engine.Write
@@ -100,7 +100,7 @@ func TestEveryKeyHasAnEnd(t *testing.T) {
 			func() { _, _ = e.Release(context.Background(), a) },
 			func() { _, _ = e.Abandon(context.Background(), c) },
 			func() { _, _ = e.Acquire(context.Background(), b) },
-			func() { seized(t, e, a.Key) },
+			func() { forceReleased(t, e, a.Key) },
 		} {
 			step()
 			ends("with a lock of kind " + k.String())
@@ -117,30 +117,30 @@ func TestEveryKeyHasAnEnd(t *testing.T) {
 	ends("at last")
 }
 
-func TestTheDeadInLineAreClearedAwayBitByBit(t *testing.T) {
+func TestExpiredWaitersAreRemovedInSteps(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
 	for _, line := range []struct {
 		request engine.Request
-		add     []string // puts a name in line
-		count   []string // how many are in it
+		add     []string // queues a name
+		count   []string // counts the queue
 		places  string
 		suffix  string
 	}{
-		{fair(t, ann, "a"), []string{"RPUSH", beside(t, "redisson_lock_queue:")}, []string{"LLEN", beside(t, "redisson_lock_queue:")}, "redisson_lock_timeout:", ""},
-		{reading(t, ann, "a"), []string{"ZADD", beside(t, "interlock_writers:"), "1"}, []string{"ZCARD", beside(t, "interlock_writers:")}, "interlock_places:", ":write"},
-		{writing(t, ann, "a"), []string{"ZADD", beside(t, "interlock_readers:"), "1"}, []string{"ZCARD", beside(t, "interlock_readers:")}, "interlock_places:", ""},
-		{permit(t, ann, "a", 1), []string{"ZADD", beside(t, "interlock_line:"), "1"}, []string{"ZCARD", beside(t, "interlock_line:")}, "interlock_places:", "/a"},
+		{fair(t, ann, "a"), []string{"RPUSH", relatedKey(t, "redisson_lock_queue:")}, []string{"LLEN", relatedKey(t, "redisson_lock_queue:")}, "redisson_lock_timeout:", ""},
+		{reading(t, ann, "a"), []string{"ZADD", relatedKey(t, "interlock_writers:"), "1"}, []string{"ZCARD", relatedKey(t, "interlock_writers:")}, "interlock_queue_expiry:", ":write"},
+		{writing(t, ann, "a"), []string{"ZADD", relatedKey(t, "interlock_readers:"), "1"}, []string{"ZCARD", relatedKey(t, "interlock_readers:")}, "interlock_queue_expiry:", ""},
+		{permit(t, ann, "a", 1), []string{"ZADD", relatedKey(t, "interlock_permit_queue:"), "1"}, []string{"ZCARD", relatedKey(t, "interlock_permit_queue:")}, "interlock_queue_expiry:", "/a"},
 	} {
 		for i := range 100 {
-			s.Must(append(line.add, somebody(i)+line.suffix)...)
+			s.Must(append(line.add, numberedHolder(i)+line.suffix)...)
 			just := strconv.FormatInt(time.Now().UnixMilli()-1000, 10)
-			if until := []string{"1000", "inf", just, ""}[i%4]; until != "" { // of the others nobody knows until when
-				s.Must("ZADD", beside(t, line.places), until, somebody(i)+line.suffix)
+			if until := []string{"1000", "inf", just, ""}[i%4]; until != "" { // the others have no expiry
+				s.Must("ZADD", relatedKey(t, line.places), until, numberedHolder(i)+line.suffix)
 			}
-			if i%4 == 2 { // it could still come back
-				s.Must("HSET", beside(t, "interlock_lengths:"), somebody(i)+line.suffix, "60000")
+			if i%4 == 2 { // it may still return
+				s.Must("HSET", relatedKey(t, "interlock_queue_lease:"), numberedHolder(i)+line.suffix, "60000")
 			}
 		}
 		busy(t, e, line.request)
@@ -155,19 +155,19 @@ func TestTheDeadInLineAreClearedAwayBitByBit(t *testing.T) {
 	}
 }
 
-func TestWhoComesBackStillHasItsPlace(t *testing.T) {
+func TestALateWaiterKeepsItsPosition(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
 	for k, places := range map[engine.Kind]string{
-		engine.Fair: "redisson_lock_timeout:", engine.Write: "interlock_places:", engine.Permit: "interlock_places:",
+		engine.Fair: "redisson_lock_timeout:", engine.Write: "interlock_queue_expiry:", engine.Permit: "interlock_queue_expiry:",
 	} {
-		a, b, c := as(t, k, ann, "a"), placed(as(t, k, bob, "b"), time.Minute), placed(as(t, k, cat, "c"), time.Minute)
+		a, b, c := as(t, k, ann, "a"), queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c"), time.Minute)
 		granted(t, e, a)
 		busy(t, e, b)
 		busy(t, e, c)
 		name := map[engine.Kind]string{engine.Fair: bob, engine.Write: bob + ":write", engine.Permit: bob + "/b"}[k]
-		s.Must("ZADD", beside(t, places), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), name)
+		s.Must("ZADD", relatedKey(t, places), strconv.FormatInt(time.Now().UnixMilli()-1000, 10), name)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, b)
 		released(t, e, b, engine.ReleaseResult{Outcome: engine.Released})
@@ -183,9 +183,9 @@ func TestRedissonReadsWhatWeWrite(t *testing.T) {
 	a, b := reading(t, ann, "a"), reading(t, bob, "1700000000000000")
 	granted(t, e, a)
 	granted(t, e, b)
-	timeouts := beside(t, "") + ":" + java + ":rwlock_timeout"
+	timeouts := relatedKey(t, "") + ":" + java + ":rwlock_timeout"
 	s.Must("EVAL", redissonRead, "2", a.Key, timeouts, "60000", java, java+":write")
-	unlock := []string{"EVAL", redissonReadUnlock, "4", a.Key, beside(t, "redisson_rwlock:"), timeouts, beside(t, ""), "0", java, "publish"}
+	unlock := []string{"EVAL", redissonReadUnlock, "4", a.Key, relatedKey(t, "redisson_rwlock:"), timeouts, relatedKey(t, ""), "0", java, "publish"}
 	if got := s.Must(unlock...); got != "0" {
 		t.Errorf("read unlock by Java: %s, want 0", got)
 	}
@@ -203,7 +203,7 @@ func TestRedissonReadsWhatWeWrite(t *testing.T) {
 	hash(t, s, a.Key, map[string]string{"mode": "read", java: "1"})
 }
 
-func TestWhatIsNoLockIsLeftAsItIs(t *testing.T) {
+func TestOtherDataIsNotChangedByLocks(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
@@ -235,21 +235,21 @@ func TestWhatIsNoLockIsLeftAsItIs(t *testing.T) {
 			t.Errorf("%q was changed", fill)
 		}
 	}
-	cart := key(t) + " cart" // two cannot hold an exclusive lock
+	cart := key(t) + " cart" // an exclusive lock has one holder
 	s.Must("HSET", cart, ann, "1", bob, "2")
 	if l, err := e.ForceRelease(context.Background(), cart); !errors.Is(err, engine.ErrKind) || s.Must("HLEN", cart) != "2" {
 		t.Errorf("a cart was taken: %+v, %v", l, err)
 	}
 }
 
-// Not what a law could see: how the server is asked.
-func TestKindsTakeOneTrip(t *testing.T) {
+// Laws cannot see the number of calls.
+func TestEveryKindNeedsOneCall(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
 	run := func() {
 		for _, k := range otherKinds {
-			r, other := as(t, k, ann, "a"), placed(as(t, k, bob, "b"), time.Minute)
+			r, other := as(t, k, ann, "a"), queued(as(t, k, bob, "b"), time.Minute)
 			if k == engine.Read {
 				other.Kind = engine.Write
 			}
@@ -262,7 +262,7 @@ func TestKindsTakeOneTrip(t *testing.T) {
 			_, _ = e.Release(context.Background(), r)
 		}
 	}
-	run() // now the server knows the scripts, and the engine the clock
+	run() // loads the scripts, and teaches the engine the clock
 	before := scripts(t, s)
 	run()
 	if n := scripts(t, s) - before; n != int64(5*len(otherKinds)) {

@@ -17,11 +17,11 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	c := e.call(countDownScript)
 	defer c.free()
 	c.keys(name, latchChannel(name))
-	who := "-"
+	attempt := "-"
 	if r.Attempt != "" {
-		who = permitName(&r)
+		attempt = permitName(&r)
 	}
-	c.args(strconv.Itoa(r.Limit), who, e.lease.text(r.Lease), string(e.publish))
+	c.args(strconv.Itoa(r.Limit), attempt, e.lease.text(r.Lease), string(e.publish))
 	reply, err := e.client.Eval(ctx, c)
 	switch {
 	case err != nil:
@@ -32,14 +32,13 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	return int(reply.Int), nil
 }
 
-// admitLatch tells why a latch is not to be counted down, if it is not, and
-// otherwise the name of its key.
+// checkLatch refuses an invalid request, and returns the key of the latch.
 func (e *Engine) checkLatch(ctx context.Context, r *engine.Request) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err
 	}
 	if r.Limit <= 0 || r.Lease <= 0 {
-		return "", fmt.Errorf("redis: latch %q lacks something: set a Limit and a Lease above zero", r.Key)
+		return "", fmt.Errorf("redis: the request for latch %q is incomplete: set a Limit and a Lease above zero", r.Key)
 	}
 	return e.name(r.Key)
 }

@@ -23,11 +23,11 @@ func TestLatchFormat(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 
-	t.Run("a latch is a hash of who was counted, and says 0 when it opens", func(t *testing.T) {
+	t.Run("a latch is a hash of its counts, and publishes 0 when it opens", func(t *testing.T) {
 		t.Parallel()
 		a, b := as(t, engine.Latch, ann, "a"), as(t, engine.Latch, bob, "a")
 		a.Limit, b.Limit = 2, 2
-		opened := s.Subscribe("SUBSCRIBE", beside(t, "interlock_latch:"))
+		opened := s.Subscribe("SUBSCRIBE", relatedKey(t, "interlock_latch:"))
 		counts(t, e, a, 1)
 		counts(t, e, a, 1)
 		hash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1"})
@@ -41,17 +41,17 @@ func TestLatchFormat(t *testing.T) {
 		counts(t, e, c, 0)
 		hash(t, s, a.Key, map[string]string{"mode": "latch", "total": "2", "counted:" + ann + "/a": "1", "counted:" + bob + "/a": "1"})
 		left(t, s, a.Key, time.Minute)
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 	})
 
-	t.Run("who looks makes a latch that has an end", func(t *testing.T) {
+	t.Run("reading creates a latch that expires", func(t *testing.T) {
 		t.Parallel()
 		counts(t, e, as(t, engine.Latch, "", ""), 1)
 		hash(t, s, key(t), map[string]string{"mode": "latch", "total": "1"})
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 	})
 
-	t.Run("a latch can be counted down and not held", func(t *testing.T) {
+	t.Run("a latch can be counted down but not held", func(t *testing.T) {
 		t.Parallel()
 		r := as(t, engine.Latch, ann, "a")
 		_, err := e.Acquire(context.Background(), r)
@@ -66,7 +66,7 @@ func TestLatchFormat(t *testing.T) {
 		}
 	})
 
-	t.Run("a user who may not publish leaves the latch closed, and learns why", func(t *testing.T) {
+	t.Run("a user who may not publish leaves the latch closed, and the error says why", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")
@@ -80,8 +80,7 @@ func TestLatchFormat(t *testing.T) {
 	})
 }
 
-// What is at a key already is left as it is, whatever asks for it.
-func TestEveryKindIsRefusedByWhatIsNoLock(t *testing.T) {
+func TestEveryKindRefusesOtherData(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
@@ -98,7 +97,7 @@ func TestEveryKindIsRefusedByWhatIsNoLock(t *testing.T) {
 		"a hash with a mode and a plain fence": {"HSET", "", "mode", "write", "fence:" + ann, "17"},
 	} {
 		for _, k := range []engine.Kind{engine.Exclusive, engine.Fair, engine.Read, engine.Write, engine.Permit, engine.Latch} {
-			t.Run(name+" is no "+k.String()+" lock to take", func(t *testing.T) {
+			t.Run(name+" is not a "+k.String()+" lock", func(t *testing.T) {
 				t.Parallel()
 				r := as(t, k, ann, "a")
 				fill := append([]string(nil), fill...)
@@ -114,7 +113,7 @@ func TestEveryKindIsRefusedByWhatIsNoLock(t *testing.T) {
 					}
 				} else {
 					refused(t, e, r, engine.ErrKind)
-					refused(t, e, placed(fenced(retry(r), 1), time.Minute), engine.ErrKind)
+					refused(t, e, queued(fenced(retry(r), 1), time.Minute), engine.ErrKind)
 					renewed(t, e, r, engine.ErrNotHolder)
 				}
 				if _, err := e.Inspect(context.Background(), r.Key); !errors.Is(err, engine.ErrKind) {

@@ -46,44 +46,43 @@ func TestLaws(t *testing.T) {
 			return clocked{open(t, s, redisengine.Timeout(timeout(t))), s}
 		},
 	})
-	// What every engine with a patience would have to show, if its requests
-	// could be held up on the way.
+	// Laws for engines with a LateGrant, whose requests can be held on the network.
 	t.Run("late", lateRequests)
 	t.Run("late claims", lateClaims)
-	// What only Redis has: clocks, keys and other people's things.
+	// Only Redis has a clock of its own, keys, and other data.
 	t.Run("kinds", func(t *testing.T) {
-		t.Run("an abandoned request of any kind is refused when it comes too late", TestKindsThatComeLate)
+		t.Run("a late request of any kind that was abandoned is refused", TestLateRequestsOfEveryKindAreRefused)
 		t.Run("fences of every kind rise however the clock is set", TestFencesOfEveryKindRise)
 		t.Run("neither a repetition nor a renewal shortens a lease", TestNoLeaseIsShortened)
-		t.Run("every key of every kind has an end", TestEveryKeyHasAnEnd)
-		t.Run("the dead in line are cleared away bit by bit", TestTheDeadInLineAreClearedAwayBitByBit)
-		t.Run("who comes back late but before anybody else has its place", TestWhoComesBackStillHasItsPlace)
-		t.Run("Redisson reads what we write", TestRedissonReadsWhatWeWrite)
-		t.Run("what is no lock is left as it is", TestWhatIsNoLockIsLeftAsItIs)
+		t.Run("every key of every kind expires", TestEveryKeyExpires)
+		t.Run("expired waiters are removed in steps", TestExpiredWaitersAreRemovedInSteps)
+		t.Run("a late waiter keeps its position if no other has taken it", TestALateWaiterKeepsItsPosition)
+		t.Run("Redisson reads Go's locks", TestRedissonReadsWhatWeWrite)
+		t.Run("locks do not change other data", TestOtherDataIsNotChangedByLocks)
 	})
 	t.Run("records", func(t *testing.T) {
-		t.Run("the entries are as written down", TestRecordFormat)
-		t.Run("the names are as written down", TestRecordNames)
-		t.Run("what is no record is left as it is", TestWhatIsNoRecordIsLeftAsItIs)
+		t.Run("the entries have the documented format", TestRecordFormat)
+		t.Run("the names have the documented format", TestRecordNames)
+		t.Run("records do not change other data", TestOtherDataIsNotChangedByRecords)
 		t.Run("a server without memory settles what it has", TestALedgerWithoutMemory)
-		t.Run("records do not mind the clock", TestRecordsAndTheClock)
-		t.Run("who listens is told, and nobody else", TestTheLobby)
-		t.Run("a claim that is late or there twice is not granted", TestClaimScript)
+		t.Run("records do not depend on the clock", TestRecordsAndTheClock)
+		t.Run("settlements are published to subscribers only", TestSettlementsArePublishedToSubscribersOnly)
+		t.Run("a late or duplicate claim is not granted", TestClaimScript)
 	})
-	// On a network that is slow enough for callers to meet, whatever the machine.
+	// The network is slow enough for callers to meet on any machine.
 	t.Run("shared", func(t *testing.T) {
-		t.Run("calls made at once share a trip", TestCallsMadeAtOnceShareATrip)
-		t.Run("who is not simple is asked for alone", TestWhoIsNotSimpleIsAskedForAlone)
-		t.Run("a trip takes nobody past the line", TestATripTakesNobodyPastTheLine)
-		t.Run("claims made at once share a trip", TestClaimsMadeAtOnceShareATrip)
-		t.Run("every answer of a trip is complete", TestEveryAnswerOfATripIsComplete)
-		t.Run("of a crowd for one key one has it", TestOfACrowdForOneKeyOneHasIt)
-		t.Run("one who may not publish does not spoil a trip", TestOneWhoMayNotPublishDoesNotSpoilATrip)
-		t.Run("a large result travels alone", TestALargeResultTravelsAlone)
+		t.Run("concurrent calls share a batch", TestConcurrentCallsShareABatch)
+		t.Run("locks that a batch cannot handle get their own call", TestLocksThatABatchCannotHandleGetTheirOwnCall)
+		t.Run("a batch does not overtake the queue", TestABatchDoesNotOvertakeTheQueue)
+		t.Run("concurrent claims share a batch", TestConcurrentClaimsShareABatch)
+		t.Run("every answer of a batch is complete", TestEveryAnswerOfABatchIsComplete)
+		t.Run("one of many concurrent claims is granted", TestOneOfManyConcurrentClaimsIsGranted)
+		t.Run("a forbidden settlement does not fail its batch", TestAForbiddenSettlementDoesNotFailItsBatch)
+		t.Run("a large result is not batched", TestALargeResultIsNotBatched)
 	})
 }
 
-// clocked is an engine whose server has a clock that can be moved.
+// clocked is an engine whose server's clock can be set.
 type clocked struct {
 	*redisengine.Engine
 	server *redistest.Server

@@ -8,29 +8,30 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// Lazy lets [Open] succeed although nobody answers: the engine connects when it is
-// first used, or when it can, and until then its calls fail with
-// [engine.ErrUnavailable]. It is for an engine that is one of several, as in a
-// quorum or with a standby, so that a process can start while that one is down.
+// Lazy lets [Open] succeed while the server is down: the engine connects on a later
+// call, and until then its calls fail with [engine.ErrUnavailable]. It is for one of
+// several engines, as in a quorum or a standby, so that a process can start while that
+// one is down.
 func Lazy() Option {
 	return func(e *Engine) { e.lazy = true }
 }
 
-// lazyRetry is how long it is left at that after an attempt to connect that failed.
+// lazyRetry is the pause after a failed attempt to connect.
 const lazyRetry = 500 * time.Millisecond
 
-// A lazyClient is a [Client] that has yet to connect.
+// A lazyClient is a [Client] that connects on demand.
 type lazyClient struct {
 	connect func(ctx context.Context) (Client, error)
 
-	mu      sync.Mutex // held while connecting: one does it for all
-	client  Client     // nil before it has
-	err     error      // why it has not
-	retryAt time.Time  // when it is tried again
+	mu      sync.Mutex // held while connecting, so that one caller connects for all
+	client  Client     // nil until connected
+	err     error      // of the last attempt to connect
+	retryAt time.Time  // when to connect again
 	closed  bool
 }
 
-// late returns a client that connects as soon as it can.
+// newLazyClient returns a client that connects on demand. why is the error of the first
+// attempt.
 func newLazyClient(t engine.Topology, connect func(ctx context.Context) (Client, error), why error) Client {
 	l := &lazyClient{connect: connect, err: why, retryAt: time.Now().Add(lazyRetry)}
 	if t == engine.Cluster {
@@ -39,7 +40,7 @@ func newLazyClient(t engine.Topology, connect func(ctx context.Context) (Client,
 	return l
 }
 
-// get returns the client, and connects if it has to.
+// get returns the client, and connects if necessary.
 func (l *lazyClient) get(ctx context.Context) (Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +59,7 @@ func (l *lazyClient) get(ctx context.Context) (Client, error) {
 	return l.client, nil
 }
 
-// now returns the client, or nil if it has not connected.
+// connected returns the client, or nil if there is no connection yet.
 func (l *lazyClient) connected() Client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,12 +76,12 @@ func (l *lazyClient) Eval(ctx context.Context, c *Call) (Reply, error) {
 }
 
 // Listen implements [Client].
-func (l *lazyClient) Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
+func (l *lazyClient) Listen(ctx context.Context, m PublishMode, onMessage func(channel string)) (Listener, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return client.Listen(ctx, m, heard)
+	return client.Listen(ctx, m, onMessage)
 }
 
 // Close implements [Client].
@@ -94,7 +95,7 @@ func (l *lazyClient) Close() error {
 	return l.client.Close()
 }
 
-// A lazyCluster is a lazyClient of many servers.
+// A lazyCluster is a lazyClient of a cluster.
 type lazyCluster struct{ *lazyClient }
 
 var _ Cluster = (*lazyCluster)(nil)

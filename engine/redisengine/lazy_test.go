@@ -12,7 +12,7 @@ import (
 func TestALazyEngine(t *testing.T) {
 	t.Parallel()
 
-	t.Run("is there before its server", func(t *testing.T) {
+	t.Run("opens before its server starts", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Kill()
@@ -29,7 +29,7 @@ func TestALazyEngine(t *testing.T) {
 		told(t, wake)
 	})
 
-	t.Run("is there before its cluster", func(t *testing.T) {
+	t.Run("opens before its cluster starts", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-config-file", "kept.conf")
 		s.Must("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
@@ -37,7 +37,7 @@ func TestALazyEngine(t *testing.T) {
 		e := openURL(t, "redis+cluster://"+s.Addr(), redisengine.Lazy())
 		refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable)
 		if _, _, err := e.List(context.Background(), "*", ""); err == nil {
-			t.Error("locks are listed that nobody can see")
+			t.Error("List succeeded without a server")
 		}
 		s.Restart()
 		eventually(t, "the lock is granted and listed", func() bool {
@@ -47,7 +47,7 @@ func TestALazyEngine(t *testing.T) {
 		})
 	})
 
-	t.Run("does not put up with a server that will not do", func(t *testing.T) {
+	t.Run("refuses an unusable server", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Must("CONFIG", "SET", "requirepass", "x")
@@ -56,7 +56,7 @@ func TestALazyEngine(t *testing.T) {
 		}
 	})
 
-	t.Run("ends without having begun", func(t *testing.T) {
+	t.Run("closes without ever connecting", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Kill()

@@ -70,8 +70,7 @@ func TestALedgerWithoutScripts(t *testing.T) {
 	}
 }
 
-// lateClaims are stuck on their way while their attempt is abandoned. They must not
-// be granted when they arrive.
+// lateClaims checks claims that arrive after they were abandoned.
 func lateClaims(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, redistest.SteppedClock)
@@ -81,7 +80,7 @@ func lateClaims(t *testing.T) {
 	stuck := func(t *testing.T, c engine.Claim) (arrive func()) {
 		t.Helper()
 		e, p := through(t, s)
-		claimed(t, e, engine.Claim{Key: c.Key + " before", Attempt: "a", Lease: time.Second}) // now it knows the clock
+		claimed(t, e, engine.Claim{Key: c.Key + " before", Attempt: "a", Lease: time.Second}) // now the engine knows the server's clock
 		arrive = p.Hold(faultnet.Requests)
 		t.Cleanup(arrive)
 		ctx, cancel := within(100 * time.Millisecond)
@@ -161,7 +160,7 @@ func TestRecordsAndTheClock(t *testing.T) {
 		}
 	})
 
-	t.Run("what is kept from the start ends as long after it, and not later if the clock is set back", func(t *testing.T) {
+	t.Run("retention from the start ends so long after the grant, and not later if the clock is set back", func(t *testing.T) {
 		for _, x := range []struct {
 			step, want time.Duration
 		}{{20 * time.Second, 40 * time.Second}, {-time.Hour, time.Minute}} {
@@ -177,7 +176,7 @@ func TestRecordsAndTheClock(t *testing.T) {
 		}
 	})
 
-	t.Run("what was to be kept for less time than has passed is not", func(t *testing.T) {
+	t.Run("an outcome whose retention from the start has passed is not stored", func(t *testing.T) {
 		c := claim(t, "a")
 		c.Lease = time.Hour
 		claimed(t, e, c)
@@ -191,7 +190,7 @@ func TestRecordsAndTheClock(t *testing.T) {
 	})
 }
 
-func TestTheLobby(t *testing.T) {
+func TestSettlementsArePublishedToSubscribersOnly(t *testing.T) {
 	t.Parallel()
 	for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
 		t.Run(string(m), func(t *testing.T) {
@@ -205,13 +204,13 @@ func TestTheLobby(t *testing.T) {
 			claimed(t, e, c)
 			settled(t, e, done(c, "r"), engine.Released)
 			if published() != 0 {
-				t.Error("nobody listens, and all the same it was published")
+				t.Error("it was published without subscribers")
 			}
 			c.Key += "2"
 			claimed(t, e, c)
 			wake, stop := open(t, s, redisengine.Publish(m)).Capabilities().Ledger.Watch(c.Key)
 			defer stop()
-			told(t, wake) // that it listens, on both channels
+			told(t, wake) // subscribed to both channels
 			listening := func() bool {
 				command := map[redisengine.PublishMode]string{redisengine.Plain: "NUMSUB", redisengine.Sharded: "SHARDNUMSUB"}[m]
 				return s.Must("PUBSUB", command, "interlock:guard:settled") == "interlock:guard:settled\n1" &&
@@ -229,7 +228,7 @@ func TestTheLobby(t *testing.T) {
 		})
 	}
 
-	t.Run("who may not ask who listens tells all who might", func(t *testing.T) {
+	t.Run("a user who may not count subscribers publishes always", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "&*", "+@all", "-pubsub")
@@ -243,7 +242,7 @@ func TestTheLobby(t *testing.T) {
 		}
 	})
 
-	t.Run("who may not publish keeps the claim, and learns why", func(t *testing.T) {
+	t.Run("a user who may not publish keeps the claim, and the error says why", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels")

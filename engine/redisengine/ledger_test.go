@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// claim is one for a key that is named after the test.
+// claim returns a claim of a key named after the test.
 func claim(t testing.TB, attempt string) engine.Claim {
 	t.Helper()
 	return engine.Claim{Key: key(t), Attempt: attempt, Fingerprint: "pay", Lease: 30 * time.Second, Retain: 5 * time.Minute}
@@ -21,7 +21,7 @@ func done(c engine.Claim, result string) engine.Settlement {
 	return engine.Settlement{Key: c.Key, Attempt: c.Attempt, Outcome: engine.Done, Result: []byte(result), Retain: time.Minute}
 }
 
-// abandon gives up a claim without an answer.
+// abandon returns the settlement that abandons a claim.
 func abandon(c engine.Claim) engine.Settlement {
 	return engine.Settlement{Key: c.Key, Attempt: c.Attempt, Abandon: true, Lease: c.Lease}
 }
@@ -35,7 +35,7 @@ func claimed(t testing.TB, e *redisengine.Engine, c engine.Claim) engine.Record 
 	return r
 }
 
-// found demands that a claim is refused since the record has that state.
+// found checks that a claim is refused because the record has that state.
 func found(t testing.TB, e *redisengine.Engine, c engine.Claim, want engine.State) engine.Record {
 	t.Helper()
 	r, err := e.Capabilities().Ledger.Claim(context.Background(), c)

@@ -13,21 +13,21 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A checkup is what one server has answered.
+// A nodeProbe asks one server about its health.
 type nodeProbe struct {
 	topology *Topology
 	conn     Conn
 	node     engine.Node
 	info     map[string]string
 
-	// What a sentinel knows.
+	// Reported by a sentinel.
 	quorum    int
 	sentinels []string
-	replicas  []string // the replicas of its primary
+	replicas  []string // of the primary
 }
 
-// fail notes why not all is known.
-func (c *nodeProbe) fail(ctx context.Context, err error) {
+// fail records the first error, with advice if there is some.
+func (p *nodeProbe) fail(ctx context.Context, err error) {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
 		err = cause
 	}
@@ -35,35 +35,35 @@ func (c *nodeProbe) fail(ctx context.Context, err error) {
 	if errors.As(err, &reply) && replyMeanings[reply.Code()].hint != "" {
 		err = fmt.Errorf("%s: %w", replyMeanings[reply.Code()].hint, reply)
 	}
-	if c.node.Err == nil {
-		c.node.Err = err
+	if p.node.Err == nil {
+		p.node.Err = err
 	}
 }
 
-// ask asks something. What our user must not ask is noted as denied.
-func (c *nodeProbe) query(ctx context.Context, command ...string) (any, bool) {
-	answer, err := c.conn.Do(ctx, command...)
+// query sends a command. A command that the user may not run is recorded as denied.
+func (p *nodeProbe) query(ctx context.Context, command ...string) (any, bool) {
+	answer, err := p.conn.Do(ctx, command...)
 	var reply ReplyError
 	switch {
 	case err == nil:
 		return answer, true
 	case !errors.As(err, &reply):
-		c.fail(ctx, err)
+		p.fail(ctx, err)
 	case reply.Code() == "NOPERM", strings.Contains(string(reply), "unknown command"):
-		c.deny(commandName(command))
+		p.deny(commandName(command))
 	case slices.Contains([]string{"NOAUTH", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN"}, reply.Code()):
-		c.fail(ctx, reply)
+		p.fail(ctx, reply)
 	}
 	return nil, false
 }
 
-func (c *nodeProbe) deny(command string) {
-	if command = strings.ToUpper(command); !slices.Contains(c.node.Denied, command) {
-		c.node.Denied = append(c.node.Denied, command)
+func (p *nodeProbe) deny(command string) {
+	if command = strings.ToUpper(command); !slices.Contains(p.node.Denied, command) {
+		p.node.Denied = append(p.node.Denied, command)
 	}
 }
 
-// title is the name of a command, without its arguments.
+// commandName returns the name of a command without its arguments.
 func commandName(command []string) string {
 	if command[0] == "CONFIG" || command[0] == "CLUSTER" || command[0] == "SENTINEL" {
 		return command[0] + " " + command[1]
@@ -71,93 +71,91 @@ func commandName(command []string) string {
 	return command[0]
 }
 
-// askServer asks a server everything.
-func (c *nodeProbe) probeServer(ctx context.Context) {
-	c.readClock(ctx)
-	c.readInfo(ctx)
-	if c.node.Err != nil {
+func (p *nodeProbe) probeServer(ctx context.Context) {
+	p.readClock(ctx)
+	p.readInfo(ctx)
+	if p.node.Err != nil {
 		return
 	}
-	c.readConfig(ctx)
-	c.readPermissions(ctx)
+	p.readConfig(ctx)
+	p.readPermissions(ctx)
 }
 
-// askClock asks for the time between two looks at our own clock, thrice: the
-// fastest answer tells best.
-func (c *nodeProbe) readClock(ctx context.Context) {
+// readClock compares the server's clock with the local one three times. The fastest answer
+// is the most exact.
+func (p *nodeProbe) readClock(ctx context.Context) {
 	for range 3 {
 		sent, began := time.Now().UnixMicro(), time.Now()
-		answer, ok := c.query(ctx, "TIME")
+		answer, ok := p.query(ctx, "TIME")
 		if !ok {
 			return
 		}
 		took := time.Since(began)
 		parts := stringList(answer)
-		if len(parts) != 2 || c.node.Latency > 0 && took >= c.node.Latency {
+		if len(parts) != 2 || p.node.Latency > 0 && took >= p.node.Latency {
 			continue
 		}
 		seconds, _ := strconv.ParseInt(parts[0], 10, 64)
 		micros, _ := strconv.ParseInt(parts[1], 10, 64)
 		middle := sent + took.Microseconds()/2
-		c.node.Latency = took
-		c.node.Offset = time.Duration(seconds*1e6+micros-middle) * time.Microsecond
+		p.node.Latency = took
+		p.node.Offset = time.Duration(seconds*1e6+micros-middle) * time.Microsecond
 	}
 }
 
-// askInfo asks for what most may ask.
-func (c *nodeProbe) readInfo(ctx context.Context) {
-	answer, _ := c.query(ctx, "INFO")
+// readInfo reads INFO, which most users may run.
+func (p *nodeProbe) readInfo(ctx context.Context) {
+	answer, _ := p.query(ctx, "INFO")
 	text, _ := answer.(string)
-	c.info = make(map[string]string)
+	p.info = make(map[string]string)
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			c.info[name] = value
+			p.info[name] = value
 		}
 	}
-	n := &c.node
-	n.ID, n.Version = c.info["run_id"], c.info["redis_version"]
-	if v := c.info["valkey_version"]; v != "" {
+	n := &p.node
+	n.ID, n.Version = p.info["run_id"], p.info["redis_version"]
+	if v := p.info["valkey_version"]; v != "" {
 		n.Version = "valkey " + v
 	}
-	n.Uptime = time.Duration(c.number("uptime_in_seconds")) * time.Second
-	n.UsedMemory, n.MaxMemory, n.Eviction = c.number("used_memory"), c.number("maxmemory"), c.info["maxmemory_policy"]
-	if on, told := c.info["aof_enabled"]; told {
+	n.Uptime = time.Duration(p.number("uptime_in_seconds")) * time.Second
+	n.UsedMemory, n.MaxMemory, n.Eviction = p.number("used_memory"), p.number("maxmemory"), p.info["maxmemory_policy"]
+	if on, known := p.info["aof_enabled"]; known {
 		n.AppendOnly = map[string]string{"1": "yes"}[on]
 		if n.AppendOnly == "" {
 			n.AppendOnly = "no"
 		}
 	}
-	c.readReplication()
+	p.readReplication()
 }
 
-// replication reads what a server does for others.
-func (c *nodeProbe) readReplication() {
-	n := &c.node
-	switch c.info["role"] {
+func (p *nodeProbe) readReplication() {
+	n := &p.node
+	switch p.info["role"] {
 	case "master":
 		n.Role, n.Primary = engine.Primary, ""
-		n.Replicas = int(c.number("connected_slaves"))
+		n.Replicas = int(p.number("connected_slaves"))
 	case "slave":
 		n.Role = engine.Replica
-		n.Primary = net.JoinHostPort(c.info["master_host"], c.info["master_port"])
-		n.Linked = c.info["master_link_status"] == "up"
+		n.Primary = net.JoinHostPort(p.info["master_host"], p.info["master_port"])
+		n.Linked = p.info["master_link_status"] == "up"
 		n.Slots = 0
 	}
-	if _, asks := c.info["min_slaves_good_slaves"]; asks {
-		n.MinReplicas = 1 // at least; CONFIG tells how many
+	if _, set := p.info["min_slaves_good_slaves"]; set {
+		n.MinReplicas = 1 // at least; readConfig finds the number
 	}
 }
 
-func (c *nodeProbe) number(name string) int64 {
-	n, _ := strconv.ParseInt(c.info[name], 10, 64)
+func (p *nodeProbe) number(name string) int64 {
+	n, _ := strconv.ParseInt(p.info[name], 10, 64)
 	return n
 }
 
-// replicas are those that a primary tells of: slave0:ip=…,port=….
-func (c *nodeProbe) connectedReplicas() (addrs []string) {
-	for i := range c.node.Replicas {
+// connectedReplicas returns the addresses in a primary's INFO: slave0:ip=…,port=….
+func (p *nodeProbe) connectedReplicas() (addrs []string) {
+	for i := range p.node.Replicas {
 		fields := make(map[string]string)
-		for f := range strings.SplitSeq(c.info["slave"+strconv.Itoa(i)], ",") {
+		for f := range strings.SplitSeq(p.info["slave"+strconv.Itoa(i)], ",") {
 			name, value, _ := strings.Cut(f, "=")
 			fields[name] = value
 		}
@@ -168,11 +166,11 @@ func (c *nodeProbe) connectedReplicas() (addrs []string) {
 	return addrs
 }
 
-// askConfig asks for what those who rent a server often may not.
-func (c *nodeProbe) readConfig(ctx context.Context) {
-	n := &c.node
+// readConfig reads the configuration, which users of hosted servers often may not.
+func (p *nodeProbe) readConfig(ctx context.Context) {
+	n := &p.node
 	if n.AppendOnly == "yes" {
-		switch sync := c.config(ctx, "appendfsync"); sync {
+		switch sync := p.config(ctx, "appendfsync"); sync {
 		case "":
 		case "no":
 			n.AppendOnly = "no sync"
@@ -180,19 +178,19 @@ func (c *nodeProbe) readConfig(ctx context.Context) {
 			n.AppendOnly = sync
 		}
 	}
-	n.Snapshots = c.config(ctx, "save") != ""
-	if least, err := strconv.Atoi(c.config(ctx, "min-replicas-to-write")); err == nil {
+	n.Snapshots = p.config(ctx, "save") != ""
+	if least, err := strconv.Atoi(p.config(ctx, "min-replicas-to-write")); err == nil {
 		n.MinReplicas = least
 	}
-	n.Exposed = c.topology.Anonymous && (!loopback(n.Addr) || c.config(ctx, "protected-mode") == "no" && reachable(c.config(ctx, "bind")))
+	n.Exposed = p.topology.Anonymous && (!loopback(n.Addr) || p.config(ctx, "protected-mode") == "no" && reachable(p.config(ctx, "bind")))
 }
 
-func (c *nodeProbe) config(ctx context.Context, name string) string {
-	answer, _ := c.query(ctx, "CONFIG", "GET", name)
+func (p *nodeProbe) config(ctx context.Context, name string) string {
+	answer, _ := p.query(ctx, "CONFIG", "GET", name)
 	return stringMap(answer)[name]
 }
 
-// loopback reports whether an address is one of this machine alone.
+// loopback reports whether an address is local to the machine.
 func loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -202,7 +200,7 @@ func loopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// beyond reports whether a server that is bound so can be reached from elsewhere.
+// reachable reports whether a bind setting lets other machines connect.
 func reachable(bind string) bool {
 	for host := range strings.FieldsSeq(bind) {
 		if !loopback(strings.TrimPrefix(host, "-")) {
@@ -212,7 +210,6 @@ func reachable(bind string) bool {
 	return bind == ""
 }
 
-// texts reads an answer that is a list.
 func stringList(answer any) (all []string) {
 	list, _ := answer.([]any)
 	for _, v := range list {
@@ -221,8 +218,8 @@ func stringList(answer any) (all []string) {
 	return all
 }
 
-// pairs reads an answer of names and values, which is a map to some and a list in
-// turn to others.
+// stringMap reads names and values, which some protocols return as a map and others as a
+// list.
 func stringMap(answer any) map[string]string {
 	m := make(map[string]string)
 	switch a := answer.(type) {

@@ -47,13 +47,12 @@ func (e *Engine) WriteNote(ctx context.Context, name, text string, version uint6
 	case err != nil:
 		return e.explain(ctx, key, writeNoteScript, err)
 	case reply.Int == 0:
-		return fail(key, fmt.Sprintf("the note is not at version %d any more: read it again", version), engine.ErrConflict)
+		return fail(key, fmt.Sprintf("the note is no longer at version %d: read it again", version), engine.ErrConflict)
 	}
 	return nil
 }
 
-// checkNote tells why nothing is to be sent about a note, if so, and otherwise
-// what it is called on the server.
+// checkNote returns the key of a note, or an error if it cannot be used.
 func (e *Engine) checkNote(ctx context.Context, name string) (string, error) {
 	if err := e.usable(ctx); err != nil {
 		return "", err

@@ -9,65 +9,66 @@ import (
 )
 
 const (
-	// linger is how long a channel is listened on after the last waiter has
-	// gone: locks that are fought over are waited for again soon.
+	// unsubscribeDelay is how long a subscription outlives its last subscriber: a
+	// contended lock soon has another waiter.
 	unsubscribeDelay = time.Second
 
-	// The pause before a lost connection is opened again doubles from the
-	// first to the last of these.
+	// The pause before a lost connection is opened again doubles between these.
 	minRedial = 50 * time.Millisecond
 	maxRedial = time.Second
 )
 
-// A notifier listens on one connection for the release of every lock that
-// somebody in this process waits for.
+// A notifier subscribes on one connection to the channels of all locks that this
+// process waits for.
 //
-// Its goroutine starts with the first waiter and ends with close, which waits
-// for it. It alone uses the connection; waiters only leave a note in topics.
+// Its goroutine starts with the first subscriber and ends with close, which waits for
+// it. It alone uses the connection; subscribers only change the fields below mu.
 type notifier struct {
 	client  Client
 	mode    PublishMode
 	running sync.WaitGroup
-	changed chan struct{} // there is something in added
+	changed chan struct{} // added is not empty
 
 	mu            sync.Mutex
-	cancel        context.CancelFunc // nil before the first waiter
+	cancel        context.CancelFunc // nil before the first subscriber
 	closed        bool
 	subscriptions map[string]*subscription
-	added         []string // topics that the server has not been asked for
+	added         []string // channels to subscribe to
 }
 
-// A topic is a channel that somebody listens on, or did a moment ago.
+// A subscription is a channel with subscribers, or without any since a moment.
 type subscription struct {
 	subscribers map[chan struct{}]struct{}
-	subscribed  bool      // the server has said yes
-	idleSince   time.Time // since when nobody listens
+	subscribed  bool      // confirmed by the server
+	idleSince   time.Time // when the last subscriber left
 }
 
 func newNotifier(c Client, m PublishMode) *notifier {
 	return &notifier{client: c, mode: m, changed: make(chan struct{}, 1), subscriptions: make(map[string]*subscription)}
 }
 
-// listen returns a channel that receives after messages on some channels, until
-// stop.
+// subscribe returns a channel that receives after messages on some channels, until
+// stop is called.
 func (n *notifier) subscribe(channels ...string) (wake <-chan struct{}, stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.start()
-	ear := make(chan struct{}, 1)
-	topics, missed := make([]*subscription, len(channels)), true
+	sub := make(chan struct{}, 1)
+	subscriptions, active := make([]*subscription, len(channels)), true
 	for i, ch := range channels {
-		topics[i] = n.subscription(ch)
-		topics[i].subscribers[ear] = struct{}{}
-		missed = missed && topics[i].subscribed
+		subscriptions[i] = n.subscription(ch)
+		subscriptions[i].subscribers[sub] = struct{}{}
+		active = active && subscriptions[i].subscribed
 	}
-	if missed { // else the server has yet to say yes, which is heard
-		wakeSubscriber(ear) // the lock may have become free before
+	// An active subscription sends no confirmation, and the lock may have become free
+	// before this call.
+	if active {
+		wakeSubscriber(sub)
 	}
-	return ear, func() { n.unsubscribe(topics, ear) }
+	return sub, func() { n.unsubscribe(subscriptions, sub) }
 }
 
-// topic returns the topic of a channel, which it makes if there is none.
+// subscription returns the subscription to a channel, which it creates if necessary.
 func (n *notifier) subscription(ch string) *subscription {
 	t := n.subscriptions[ch]
 	if t == nil {
@@ -79,27 +80,26 @@ func (n *notifier) subscription(ch string) *subscription {
 	return t
 }
 
-func (n *notifier) unsubscribe(topics []*subscription, ear chan struct{}) {
+func (n *notifier) unsubscribe(subscriptions []*subscription, sub chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, t := range topics {
-		delete(t.subscribers, ear)
+	for _, t := range subscriptions {
+		delete(t.subscribers, sub)
 		if len(t.subscribers) == 0 {
 			t.idleSince = time.Now()
 		}
 	}
 }
 
-// wakeSubscriber tells one who listens. Who has not taken the last notice yet needs no
-// other.
-func wakeSubscriber(ear chan struct{}) {
+// wakeSubscriber wakes a subscriber, unless a wake-up is waiting for it already.
+func wakeSubscriber(sub chan struct{}) {
 	select {
-	case ear <- struct{}{}:
+	case sub <- struct{}{}:
 	default:
 	}
 }
 
-// start runs the goroutine, unless it runs or has been closed.
+// start starts the goroutine, unless it runs or the notifier is closed.
 func (n *notifier) start() {
 	if n.cancel != nil || n.closed {
 		return
@@ -120,7 +120,7 @@ func (n *notifier) close() {
 	n.running.Wait()
 }
 
-// lingers reports whether ch is listened on although nobody here waits.
+// idle reports whether ch has a subscription without subscribers.
 func (n *notifier) idle(ch string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -128,7 +128,7 @@ func (n *notifier) idle(ch string) bool {
 	return t != nil && t.subscribed && len(t.subscribers) == 0
 }
 
-// tell lets the goroutine have a look at what was added.
+// signal makes the goroutine look at added.
 func (n *notifier) signal() {
 	select {
 	case n.changed <- struct{}{}:
@@ -136,8 +136,8 @@ func (n *notifier) signal() {
 	}
 }
 
-// heard wakes who waits for ch: a message has come, or the server has begun to
-// send them, and may have had one before.
+// notify wakes the subscribers of ch: there is a message, or the subscription has begun
+// and may have missed one before.
 func (n *notifier) notify(ch string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -146,12 +146,12 @@ func (n *notifier) notify(ch string) {
 		return
 	}
 	t.subscribed = true
-	for ear := range t.subscribers {
-		wakeSubscriber(ear)
+	for sub := range t.subscribers {
+		wakeSubscriber(sub)
 	}
 }
 
-// run keeps a connection open, while it is wanted, until close.
+// run keeps a connection open while there are subscribers, until close.
 func (n *notifier) run(ctx context.Context) {
 	pause := minRedial
 	for n.awaitSubscribers(ctx) {
@@ -168,7 +168,7 @@ func (n *notifier) run(ctx context.Context) {
 	}
 }
 
-// wanted waits until somebody listens, and reports false if ctx is done.
+// awaitSubscribers waits for subscribers, and reports false if ctx is done.
 func (n *notifier) awaitSubscribers(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		if n.reset() {
@@ -182,8 +182,8 @@ func (n *notifier) awaitSubscribers(ctx context.Context) bool {
 	return false
 }
 
-// startOver makes ready for a connection that knows nothing of the topics, and
-// reports whether there are any.
+// reset prepares for a new connection, which has no subscriptions yet, and reports
+// whether there are subscribers.
 func (n *notifier) reset() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -199,19 +199,19 @@ func (n *notifier) reset() bool {
 	return len(n.subscriptions) > 0
 }
 
-// attend opens a connection and serves the topics on it until it is lost.
+// serve opens a connection and uses it until it is lost.
 func (n *notifier) serve(ctx context.Context) {
 	l, err := openListener(ctx, n.client, n.mode, n.notify)
 	if err != nil {
 		return
 	}
 	defer func() { _ = l.Close() }()
-	sweep := time.NewTicker(unsubscribeDelay)
-	defer sweep.Stop()
+	idle := time.NewTicker(unsubscribeDelay)
+	defer idle.Stop()
 	for n.sendSubscribe(ctx, l) == nil {
 		select {
 		case <-n.changed:
-		case <-sweep.C:
+		case <-idle.C:
 			if n.sendUnsubscribe(ctx, l) != nil {
 				return
 			}
@@ -223,7 +223,7 @@ func (n *notifier) serve(ctx context.Context) {
 	}
 }
 
-// subscribe asks the server for what was added.
+// sendSubscribe subscribes to the added channels.
 func (n *notifier) sendSubscribe(ctx context.Context, l Listener) error {
 	n.mu.Lock()
 	added := n.added
@@ -233,15 +233,15 @@ func (n *notifier) sendSubscribe(ctx context.Context, l Listener) error {
 		return nil
 	}
 	err := l.Subscribe(ctx, added)
-	var deaf *partialSubscribeError
-	if errors.As(err, &deaf) {
-		n.retryLater(deaf.channels)
+	var partial *partialSubscribeError
+	if errors.As(err, &partial) {
+		n.retryLater(partial.channels)
 		return nil
 	}
 	return err
 }
 
-// again leaves channels to be asked for with the next ones, or with the next sweep.
+// retryLater leaves channels for the next sendSubscribe.
 func (n *notifier) retryLater(channels []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -252,7 +252,7 @@ func (n *notifier) retryLater(channels []string) {
 	}
 }
 
-// sweep leaves off what nobody has listened to for a while.
+// sendUnsubscribe unsubscribes from channels without subscribers.
 func (n *notifier) sendUnsubscribe(ctx context.Context, l Listener) error {
 	var unwanted []string
 	n.mu.Lock()

@@ -22,7 +22,7 @@ func listen(t *testing.T, e *redisengine.Engine, key string) <-chan struct{} {
 	return wake
 }
 
-// silent demands that no wake-up comes for a while.
+// silent checks that there is no wake-up for a while.
 func silent(t *testing.T, wake <-chan struct{}) {
 	t.Helper()
 	select {
@@ -35,7 +35,7 @@ func silent(t *testing.T, wake <-chan struct{}) {
 func TestLostSubscriber(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a subscriber that was killed listens again, and tells everybody", func(t *testing.T) {
+	t.Run("a killed subscriber subscribes again, and wakes all waiters", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
@@ -50,7 +50,7 @@ func TestLostSubscriber(t *testing.T) {
 		silent(t, one)
 	})
 
-	t.Run("a subscriber finds a server that was restarted", func(t *testing.T) {
+	t.Run("a subscriber reconnects to a restarted server", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
@@ -63,7 +63,7 @@ func TestLostSubscriber(t *testing.T) {
 		told(t, wake)
 	})
 
-	t.Run("a subscriber that hears nothing any more gives its connection up", func(t *testing.T) {
+	t.Run("a subscriber closes a connection that has become silent", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		p := faultnet.New(t, s.Addr())
@@ -78,7 +78,7 @@ func TestLostSubscriber(t *testing.T) {
 		told(t, wake)
 	})
 
-	t.Run("who comes while the connection is lost is told when it is back", func(t *testing.T) {
+	t.Run("a waiter that begins while the connection is lost is woken when it is back", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		p := faultnet.New(t, s.Addr())
@@ -105,7 +105,7 @@ func TestSubscriptions(t *testing.T) {
 		return n
 	}
 
-	t.Run("many who wait for one lock are one subscription, until the last has gone", func(t *testing.T) {
+	t.Run("many waiters for one lock share a subscription, until the last has left", func(t *testing.T) {
 		t.Parallel()
 		var stops []func()
 		for range 10 {
@@ -119,16 +119,16 @@ func TestSubscriptions(t *testing.T) {
 		for _, stop := range stops[1:] {
 			stop()
 		}
-		<-time.After(2500 * time.Millisecond) // longer than an idle subscription is kept
+		<-time.After(2500 * time.Millisecond) // longer than unsubscribeDelay and its ticker
 		if n := subscribers(key(t)); n != "1" {
 			t.Errorf("%s subscriptions while one waits, want 1", n)
 		}
 		stops[0]()
 		eventually(t, "the subscription ends", func() bool { return subscribers(key(t)) == "0" })
-		listen(t, e, key(t)) // and can be had again
+		listen(t, e, key(t)) // a new subscription works
 	})
 
-	t.Run("a subscription that nobody here uses is not counted as a listener", func(t *testing.T) {
+	t.Run("an idle subscription of this process is not counted as a listener", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		wake, stop := e.Capabilities().Notifier.Notify(r)
@@ -138,7 +138,7 @@ func TestSubscriptions(t *testing.T) {
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 	})
 
-	t.Run("a message that somebody made up costs a wake-up and nothing else", func(t *testing.T) {
+	t.Run("a forged message causes a wake-up and nothing else", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		granted(t, e, r)
@@ -151,7 +151,7 @@ func TestSubscriptions(t *testing.T) {
 		renewed(t, e, r, nil)
 	})
 
-	t.Run("five hundred locks are waited for on one connection", func(t *testing.T) {
+	t.Run("waiters for five hundred locks share one connection", func(t *testing.T) {
 		t.Parallel()
 		wakes := make([]<-chan struct{}, 500)
 		for i := range wakes {
@@ -188,12 +188,11 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		// A connection of ours is read by rueidis, which ends a little later.
+		// The goroutines of rueidis end a little later.
 		if all := stacks(); strings.Contains(strings.ReplaceAll(all, "redisengine.(*greetedConn)", ""), "redisengine.(*") {
 			t.Fatalf("Close did not wait for all that it ended:\n%s", all)
 		}
 	}
-	// rueidis ends its own a little later.
 	eventually(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }
 
@@ -220,7 +219,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// A slowClient has a listener that takes its time to close.
+// A slowClient has a listener that closes slowly.
 type slowClient struct {
 	broken
 	listener slowListener

@@ -14,23 +14,22 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// heartbeat is after how much silence a connection is tested. A server that does
-// not answer is given up after the timeout and at most two of these.
+// heartbeat is the idle time after which a connection is tested. A server that does not
+// answer is given up after the timeout plus at most two heartbeats.
 const heartbeat = 500 * time.Millisecond
 
 // Open connects to the server that a URL names:
 //
 //	redis://user:password@host:6379/0?timeout=2s&prefix=shop:
 //
-// or to the primary that sentinels know by a name, or to a cluster, of which some
-// nodes are enough:
+// or to the primary behind sentinels, or to a cluster, of which some nodes are enough:
 //
 //	redis+sentinel://user:password@host1:26379,host2:26379,host3:26379/mymaster/0
 //	redis+cluster://user:password@host1:6379,host2:6379,host3:6379
 //
-// rediss:// is the same with TLS, as are rediss+sentinel:// and rediss+cluster://.
-// The port is 6379, or 26379 of a sentinel, and the database 0 unless they are
-// given. Parameters, none of them needed:
+// rediss://, rediss+sentinel:// and rediss+cluster:// use TLS. The default port is 6379,
+// or 26379 for a sentinel; the default database is 0. Optional parameters, with their
+// defaults:
 //
 //	timeout       how long a call may take (2s)
 //	dial_timeout  how long connecting may take (2s)
@@ -42,19 +41,19 @@ const heartbeat = 500 * time.Millisecond
 //	ack_timeout   see [AckTimeout] (1s)
 //	redisson      true or false, see [Redisson]
 //	lazy          true or false, see [Lazy]
-//	tls_ca        a file with the certificates to trust, instead of the system's
-//	tls_name      the name the server's certificate must have, instead of host
+//	tls_ca        file of trusted certificates (the system's)
+//	tls_name      the name in the server's certificate (host)
 //
 // With sentinels and clusters:
 //
-//	refresh            how often it is asked who is a primary (2s)
-//	redirects          how often a call is sent on in a cluster (3)
-//	sentinel_user      who asks the sentinels, if that is not the server's default
-//	sentinel_password  and the password
+//	refresh            how often to look for the primaries (2s)
+//	redirects          how many redirects a call follows in a cluster (3)
+//	sentinel_user      user for the sentinels (their default user)
+//	sentinel_password  password for the sentinels
 //
-// Options win over parameters. All calls to a server share one connection; a
-// second is opened for messages once somebody waits for a lock, and others while
-// replicas are waited for.
+// Options override parameters. All calls to a server share one connection. A second one
+// receives messages once a caller waits for a lock, and each call that waits for
+// replicas has its own.
 func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	a, err := parse(url)
 	if err != nil {
@@ -75,7 +74,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	return e, nil
 }
 
-// connect opens the first connections, and finds out whether the server will do.
+// connect opens the first connections and checks the server.
 func (e *Engine) connect(ctx context.Context, a *address) (Client, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, end)()
@@ -108,8 +107,8 @@ func (e *Engine) clientOption(life context.Context, a *address) rueidis.ClientOp
 		DialCtxFn:         e.dialer(life, a.tls),
 		Dialer:            net.Dialer{Timeout: a.dialTimeout, KeepAlive: heartbeat},
 		ConnWriteTimeout:  e.timeout,
-		MaxFlushDelay:     20 * time.Microsecond, // measured: fewer system calls, and no later answers
-		PipelineMultiplex: -1,                    // one connection: calls of many goroutines share its writes
+		MaxFlushDelay:     20 * time.Microsecond, // measured: fewer system calls at the same latency
+		PipelineMultiplex: -1,                    // one connection, so that goroutines share its writes
 		ForceSingleClient: a.topology == engine.Standalone,
 		Sentinel: rueidis.SentinelOption{
 			MasterSet: a.main, Username: a.sentinelUser, Password: a.sentinelPassword, ClientName: a.client,
@@ -117,16 +116,16 @@ func (e *Engine) clientOption(life context.Context, a *address) rueidis.ClientOp
 		},
 		ClusterOption:    rueidis.ClusterOption{ShardsRefreshInterval: a.refresh, MaxMovedRedirections: a.redirects},
 		DisableCache:     true,
-		DisableRetry:     true, // whoever repeats a call must say so
-		AlwaysPipelining: true, // else a deadline of one call ends the connection of all
+		DisableRetry:     true, // a repeated request must be marked as Retry
+		AlwaysPipelining: true, // otherwise the deadline of one call closes the connection of all
 	}
 }
 
-// openScript stands for Open in the texts of errors.
+// openScript names Open in error texts.
 var openScript = &Script{Name: "open"}
 
-// refused explains why Open did not work. Where others name a lock it names the
-// server.
+// openError explains why Open failed. It names the servers where other errors name the
+// lock.
 func (e *Engine) openError(ctx context.Context, a *address, err error) error {
 	err = rueidisError(ctx, err)
 	var reply ReplyError
@@ -139,9 +138,8 @@ func (e *Engine) openError(ctx context.Context, a *address, err error) error {
 	return e.notSent(ctx, strings.Join(a.hosts, ","), err)
 }
 
-// dialing returns a function that opens connections until life is done, and counts
-// them before anybody can use them. What is at the other end may have another
-// clock.
+// dialer returns a function that opens connections until life is done. It counts each
+// before the first use, and resets the clock: another server may be at the other end.
 func (e *Engine) dialer(life context.Context, config *tls.Config) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -164,8 +162,8 @@ func dial(ctx context.Context, addr string, d *net.Dialer, config *tls.Config) (
 	return (&tls.Dialer{NetDialer: d, Config: config}).DialContext(ctx, "tcp", addr)
 }
 
-// A greetedConn knows whether the server has spoken. Until then rueidis sends
-// nothing but its greeting, so a call that fails was not sent.
+// A greetedConn knows whether the server has sent anything. Until then rueidis sends
+// only its handshake, so a call that fails was not sent.
 type greetedConn struct {
 	net.Conn
 	greeted bool
@@ -178,8 +176,8 @@ func (c *greetedConn) Read(b []byte) (int, error) {
 	case c.greeted:
 	case n > 0:
 		c.greeted = true
-		// The server hangs up after these words, and rueidis would only tell
-		// about that.
+		// The server closes the connection after this error, and rueidis would report
+		// only that.
 		if text, ok := strings.CutPrefix(string(b[:min(n, 100)]), "-ERR max number of clients"); ok {
 			return 0, ReplyError("ERR max number of clients" + strings.TrimRight(text, "\r\n"))
 		}

@@ -42,7 +42,7 @@ func TestBadURLs(t *testing.T) {
 		"redis://h?timeout=2":         "2s or 500ms",
 		"redis://h?timeout=-1s":       "2s or 500ms",
 		"redis://h?dial_timeout=soon": "2s or 500ms",
-		"redis://h?publish=loudly":    "none of auto, publish and spublish",
+		"redis://h?publish=loudly":    "not one of auto, publish and spublish",
 		"redis://h?redisson=maybe":    "true nor false",
 		"redis://h?pool=20": "ack_timeout, acks, client_name, dial_timeout, lazy, prefix, publish, records, redirects, redisson, refresh, " +
 			"sentinel_password, sentinel_user, timeout, tls_ca, tls_name",
@@ -50,13 +50,13 @@ func TestBadURLs(t *testing.T) {
 		"redis://h?tls_ca=/x":               "rediss://",
 		"redis://h?tls_name=x":              "rediss://",
 		"rediss://h?tls_ca=/does/not/exist": "no such file",
-		"redis+sentinel://h:26379":          "what the sentinels call the primary",
+		"redis+sentinel://h:26379":          "name the primary of the sentinels",
 		"redis+sentinel://a,b,c/main/one":   `"one"`,
 		"redis+sentinel://a,,c/main":        `""`,
 		"redis+sentinel://a,b:x/main":       `"b:x"`,
 		"redis+sentinel://a/m?redirects=4":  "redis+cluster://",
 		"redis+cluster://":                  "names no server",
-		"redis+cluster://a,b/3":             "a cluster has but one",
+		"redis+cluster://a,b/3":             "a cluster has only one",
 		"redis+cluster://a?redirects=0":     "above zero",
 		"redis+cluster://a?refresh=often":   "2s or 500ms",
 		"redis+cluster://a?sentinel_user=x": "redis+sentinel://",
@@ -77,8 +77,8 @@ func TestBadURLs(t *testing.T) {
 	}
 }
 
-// TestOpen proves S8: what can be set for a Redis client is set by the URL, or
-// docs/redis.md says what takes its place.
+// TestOpen proves S8: the URL sets the options of a Redis client, or docs/redis.md names
+// the replacement.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -132,7 +132,7 @@ func TestOpen(t *testing.T) {
 		}
 	})
 
-	t.Run("a wrong password is told with what to do", func(t *testing.T) {
+	t.Run("a wrong password is reported with advice", func(t *testing.T) {
 		t.Parallel()
 		_, err := redisengine.Open(context.Background(), "redis://shop:s3cret@"+s.Addr())
 		only(t, err, nil, "%40")
@@ -141,7 +141,7 @@ func TestOpen(t *testing.T) {
 		}
 	})
 
-	t.Run("a missing password is told with what to do", func(t *testing.T) {
+	t.Run("a missing password is reported with advice", func(t *testing.T) {
 		t.Parallel()
 		locked := redistest.Start(t)
 		locked.Must("CONFIG", "SET", "requirepass", "pw")
@@ -160,7 +160,7 @@ func TestOpen(t *testing.T) {
 		only(t, err, engine.ErrUnavailable, "cannot reach")
 	})
 
-	t.Run("a server that says nothing is given up", func(t *testing.T) {
+	t.Run("a server that sends nothing is given up", func(t *testing.T) {
 		t.Parallel()
 		p := faultnet.New(t, s.Addr())
 		p.BlackHole(faultnet.Replies, true)
@@ -196,7 +196,7 @@ func TestOpen(t *testing.T) {
 		told(t, wake)
 	})
 
-	t.Run("a node of a cluster is not taken for a server", func(t *testing.T) {
+	t.Run("a node of a cluster is refused", func(t *testing.T) {
 		t.Parallel()
 		node := redistest.Start(t, "--cluster-enabled", "yes")
 		_, err := redisengine.Open(context.Background(), node.URL())
@@ -229,7 +229,7 @@ func TestTLS(t *testing.T) {
 	only(t, err, nil, "holds no certificate")
 }
 
-// certificate writes one for redis.test, signed by itself, and its key.
+// certificate writes a self-signed certificate for redis.test, and its key.
 func certificate(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -259,24 +259,23 @@ func certificate(t *testing.T) (certFile, keyFile string) {
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", private)
 }
 
-// An old server is told apart by what it says of itself.
 func TestOldServer(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{"6.0.16": "6.2", "5.0.7": "6.2", "2.8.0": "6.2"} {
-		_, err := redisengine.Open(context.Background(), "redis://"+pretender(t, version))
+		_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version))
 		only(t, err, nil, want)
 		if !strings.Contains(err.Error(), version) {
 			t.Errorf("%q does not say what it found", err)
 		}
 	}
 	for _, version := range []string{"6.2.0", "7.2.4", "10.0.0", "unstable"} {
-		e, err := redisengine.Open(context.Background(), "redis://"+pretender(t, version))
+		e, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version))
 		if err != nil {
 			t.Errorf("%s: %v", version, err)
 			continue
 		}
 		_ = e.Close()
 	}
-	_, err := redisengine.Open(context.Background(), "redis://"+pretender(t, "6.2.14")+"?publish=spublish")
+	_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, "6.2.14")+"?publish=spublish")
 	only(t, err, nil, "7.0")
 }

@@ -6,25 +6,22 @@ import (
 	"time"
 )
 
-// defaultTimeout is how long a call waits for its answer.
 const defaultTimeout = 2 * time.Second
 
-// An Option changes how an engine works. [Open] takes each of them as a
-// parameter of its URL, too.
+// An Option changes how an engine works. [Open] also takes each as a parameter of its
+// URL.
 type Option func(*Engine)
 
-// Prefix is put before the name of every lock. There is none by default.
+// Prefix sets the prefix of the keys of locks and records. Default: none.
 func Prefix(p string) Option {
 	return func(e *Engine) { e.prefix = p }
 }
 
-// defaultRecords is what the names of records begin with.
 const defaultRecords = "interlock:guard:"
 
-// Records is put before the names of the entries that say what became of work: for
-// the key order:42 those are p + "lock:{order:42}" and p + "result:{order:42}". The
-// default is "interlock:guard:". It panics if p has a brace, since those decide
-// where Redis keeps a key.
+// Records sets the prefix of the entries of records: for the key order:42 these are
+// p + "lock:{order:42}" and p + "result:{order:42}". Default: "interlock:guard:". It
+// panics if p has a brace, because braces decide the slot of a key.
 func Records(p string) Option {
 	if err := checkRecords(p); err != nil {
 		panic("redis: Records: " + err.Error())
@@ -36,14 +33,14 @@ func Records(p string) Option {
 
 func checkRecords(p string) error {
 	if strings.ContainsAny(p, "{}") {
-		return fmt.Errorf("%q has a brace, and those decide where Redis keeps a key: leave them out", p)
+		return fmt.Errorf("%q has a brace, and braces decide the slot of a key: leave them out", p)
 	}
 	return nil
 }
 
-// Timeout is how long a call may take before its outcome is unknown. The default
-// is 2 s, also for a d that is not above zero. It is also how late a request may arrive and still be granted; see
-// [engine.Capabilities].
+// Timeout sets how long a call may take before its outcome is unknown. It is also how
+// late a request may arrive and still be granted; see [engine.Capabilities]. Default:
+// 2s, also for a d that is not above zero.
 func Timeout(d time.Duration) Option {
 	return func(e *Engine) {
 		if d <= 0 {
@@ -53,31 +50,29 @@ func Timeout(d time.Duration) Option {
 	}
 }
 
-// A PublishMode is the command by which a release is made known.
+// A PublishMode is the command that publishes releases.
 type PublishMode string
 
-// The two commands, which do not hear each other: all programs that share a lock
-// must use the same.
+// A subscriber of one command does not receive messages of the other, so all programs
+// that share a lock must use the same.
 const (
 	Plain   PublishMode = "PUBLISH"
 	Sharded PublishMode = "SPUBLISH" // Redis 7 and later
 
-	// Auto is what Redisson does: Sharded in a cluster of servers that know it, and
-	// Plain everywhere else.
+	// Auto does what Redisson does: Sharded in a cluster that supports it, otherwise
+	// Plain.
 	Auto PublishMode = ""
 )
 
-// Publish chooses the command by which a release is made known. The default is
-// [Auto].
+// Publish sets the command that publishes releases. Default: [Auto].
 func Publish(m PublishMode) Option {
 	return func(e *Engine) { e.publish = m }
 }
 
-// Redisson says that locks are shared with Redisson. The fence counters then last
-// for ever, as its fenced locks expect; by default they are kept for two leases, and
-// no less than a minute, after the last one who held the lock. And the release of a
-// read/write lock is told to all who wait besides the writer of ours who comes next,
-// since clients of Redisson stand in no line of ours.
+// Redisson declares that Redisson shares the locks. Fence counters then never expire,
+// as its fenced locks expect; by default they outlast the last holder by two leases,
+// and by at least 1 min. The release of a read/write lock is also published to all
+// waiters, because clients of Redisson are not in Interlock's queues.
 func Redisson() Option {
 	return func(e *Engine) { e.redisson = true }
 }

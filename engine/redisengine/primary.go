@@ -1,15 +1,15 @@
 package redisengine
 
-// errNotPrimary is what a replica answers to a call.
-const errNotPrimary = ReplyError("READONLY the server is a replica by now; the sentinels will tell who is not")
+// errNotPrimary reads like the reply of a replica to a write.
+const errNotPrimary = ReplyError("READONLY the server is a replica now; wait for the sentinels to name the new primary")
 
-// Demoted returns an error if a server that answers ROLE with that word is no primary
-// any more. Who may not ask has no word, and finds out later.
+// CheckPrimary returns an error if the role that a server reports by ROLE is not that
+// of a primary. An empty role, for a user who may not ask, passes.
 //
-// A [Client] behind sentinels asks before it listens. Sentinels end the connections of
-// a server that they demote, and who comes back before his own sentinel has heard of it
-// is sent there again. He would stay, since no library takes a subscriber away from
-// a server that is well. If it is demoted after he has asked, he is told as all are.
+// A [Client] behind sentinels calls it before it subscribes. Sentinels close the
+// connections of a server that they demote. A client that reconnects before its own
+// sentinel has noticed is sent to the same server, and would stay subscribed there. If
+// the server is demoted later, the connection is closed.
 func CheckPrimary(role string) error {
 	if role == "" || role == "master" {
 		return nil

@@ -14,11 +14,11 @@ import (
 
 var _ engine.Prober = (*Engine)(nil)
 
-// probeTimeout is how long a server has to answer all that a probe asks.
+// probeTimeout is how long a server may take to answer a whole probe.
 const probeTimeout = 2 * time.Second
 
-// Probe tells how the servers are that a URL names, as [Open] reads it, also if
-// they are in no state to be opened.
+// Probe reports the health of the servers of a URL, as [Open] parses it, even if [Open]
+// would fail.
 func Probe(ctx context.Context, url string, opts ...Option) (engine.Health, error) {
 	a, err := parse(url)
 	if err != nil {
@@ -31,17 +31,16 @@ func Probe(ctx context.Context, url string, opts ...Option) (engine.Health, erro
 	return newEngine(append(a.options, opts...)...).healthOf(ctx, &s), nil
 }
 
-// Probe implements [engine.Prober]. It has connections of its own, if the engine
-// is one that Open has made.
+// Probe implements [engine.Prober]. An engine made by Open uses separate connections.
 func (e *Engine) Probe(ctx context.Context) (engine.Health, error) {
 	if err := e.usable(ctx); err != nil {
 		return engine.Health{}, err
 	}
-	g := e.discover()
-	if g == nil {
-		return engine.Health{}, fmt.Errorf("redis: the client does not show its servers: %w", errors.ErrUnsupported)
+	discover := e.discover()
+	if discover == nil {
+		return engine.Health{}, fmt.Errorf("redis: the client does not report its servers: %w", errors.ErrUnsupported)
 	}
-	s, err := g(ctx)
+	s, err := discover(ctx)
 	if err != nil {
 		return engine.Health{}, e.explain(ctx, "probe", probeScript, err)
 	}
@@ -55,7 +54,7 @@ func (e *Engine) healthOf(ctx context.Context, s *Topology) engine.Health {
 	return h
 }
 
-// guide returns what tells where the servers are, or nil.
+// discover returns the function that finds the servers, or nil.
 func (e *Engine) discover() func(context.Context) (Topology, error) {
 	if e.address != nil {
 		return func(context.Context) (Topology, error) { return e.address.discover(), nil }
@@ -66,7 +65,7 @@ func (e *Engine) discover() func(context.Context) (Topology, error) {
 	return nil
 }
 
-// A place is where a server is said to be, and what it is said to do there.
+// An endpoint is the address of a server, with its role as others report it.
 type endpoint struct {
 	addr    string
 	role    engine.Role
@@ -74,21 +73,21 @@ type endpoint struct {
 	slots   int
 }
 
-// health asks everybody. Who has not answered when ctx is done has an error.
+// health asks all servers. A server that has not answered when ctx is done has an error.
 func (s *Topology) health(ctx context.Context) engine.Health {
 	h := engine.Health{Topology: s.Topology}
-	var places []endpoint
+	var endpoints []endpoint
 	switch s.Topology {
 	case engine.Sentinel:
-		places = s.sentinelEndpoints(ctx, &h)
+		endpoints = s.sentinelEndpoints(ctx, &h)
 	case engine.Cluster:
-		places = s.clusterEndpoints(ctx, &h)
+		endpoints = s.clusterEndpoints(ctx, &h)
 	default:
 		for _, addr := range s.Servers {
-			places = append(places, endpoint{addr: addr})
+			endpoints = append(endpoints, endpoint{addr: addr})
 		}
 	}
-	nodes := s.probeAll(ctx, places, false)
+	nodes := s.probeAll(ctx, endpoints, false)
 	if s.Topology == engine.Sentinel && len(s.Sentinels) == 0 {
 		nodes = append(nodes, s.probeReplicas(ctx, nodes)...)
 	}
@@ -107,7 +106,7 @@ func (s *Topology) health(ctx context.Context) engine.Health {
 	return h
 }
 
-// order puts primaries first, then replicas, then sentinels.
+// byRole orders primaries before replicas before sentinels.
 func byRole(a, b engine.Node) int {
 	rank := map[engine.Role]int{engine.Primary: 1, engine.Replica: 2, engine.Watcher: 3}
 	if d := rank[a.Role] - rank[b.Role]; d != 0 {
@@ -116,29 +115,28 @@ func byRole(a, b engine.Node) int {
 	return strings.Compare(a.Addr, b.Addr)
 }
 
-// askAll visits all places at once.
-func (s *Topology) probeAll(ctx context.Context, places []endpoint, sentinels bool) []*nodeProbe {
-	all := make([]*nodeProbe, len(places))
-	var visits sync.WaitGroup
-	for i, p := range places {
-		visits.Go(func() { all[i] = s.probeNode(ctx, p, sentinels) })
+func (s *Topology) probeAll(ctx context.Context, endpoints []endpoint, sentinels bool) []*nodeProbe {
+	all := make([]*nodeProbe, len(endpoints))
+	var probes sync.WaitGroup
+	for i, p := range endpoints {
+		probes.Go(func() { all[i] = s.probeNode(ctx, p, sentinels) })
 	}
-	visits.Wait()
+	probes.Wait()
 	return all
 }
 
-// visit asks one server, within a bound.
+// probeNode asks one server, for up to probeTimeout.
 func (s *Topology) probeNode(ctx context.Context, p endpoint, sentinel bool) *nodeProbe {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %v", probeTimeout))
 	defer cancel()
 	c := &nodeProbe{node: engine.Node{Addr: p.addr, Role: p.role, Primary: p.primary, Slots: p.slots}, topology: s}
-	asker, err := s.Dial(ctx, p.addr, sentinel)
+	conn, err := s.Dial(ctx, p.addr, sentinel)
 	if err != nil {
 		c.fail(ctx, err)
 		return c
 	}
-	defer asker.Close() //nolint:errcheck // it was only asked
-	c.conn = asker
+	defer conn.Close() //nolint:errcheck // nothing was written
+	c.conn = conn
 	if sentinel {
 		c.probeSentinel(ctx)
 	} else {
@@ -147,13 +145,13 @@ func (s *Topology) probeNode(ctx context.Context, p endpoint, sentinel bool) *no
 	return c
 }
 
-// followers visits the replicas that primaries have told of.
+// probeReplicas asks the replicas that the primaries report.
 func (s *Topology) probeReplicas(ctx context.Context, nodes []*nodeProbe) []*nodeProbe {
-	var places []endpoint
+	var endpoints []endpoint
 	for _, c := range nodes {
 		for _, addr := range c.connectedReplicas() {
-			places = append(places, endpoint{addr: addr, role: engine.Replica, primary: c.node.Addr})
+			endpoints = append(endpoints, endpoint{addr: addr, role: engine.Replica, primary: c.node.Addr})
 		}
 	}
-	return s.probeAll(ctx, places, false)
+	return s.probeAll(ctx, endpoints, false)
 }

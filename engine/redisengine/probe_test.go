@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// S8, T7: how servers are, whatever they are made into.
+// S8, T7: the health of servers in every topology.
 
 func probe(t *testing.T, url string) engine.Health {
 	t.Helper()
@@ -25,7 +25,7 @@ func probe(t *testing.T, url string) engine.Health {
 	return h
 }
 
-// at is the node with an address.
+// at returns the node with an address.
 func at(t *testing.T, h engine.Health, addr string) engine.Node {
 	t.Helper()
 	i := slices.IndexFunc(h.Nodes, func(n engine.Node) bool { return n.Addr == addr })
@@ -37,7 +37,7 @@ func at(t *testing.T, h engine.Health, addr string) engine.Node {
 
 func TestProbe(t *testing.T) {
 	t.Parallel()
-	t.Run("one server tells all there is to know", func(t *testing.T) {
+	t.Run("a single server reports everything", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "64mb",
 			"--maxmemory-policy", "noeviction", "--save", "60 1", "--min-replicas-to-write", "0")
@@ -56,7 +56,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("got %+v", n)
 		}
 	})
-	t.Run("a server that was told to forget is known for it", func(t *testing.T) {
+	t.Run("a server without persistence is reported", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, redistest.SteppedClock, "--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru")
 		s.Step(-time.Minute)
@@ -68,7 +68,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("the clock is said to be off by %v, want -1m", n.Offset)
 		}
 	})
-	t.Run("a user that may do little", func(t *testing.T) {
+	t.Run("a user with few permissions is reported", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes")
 		s.Must("ACL", "SETUSER", "little", "on", ">secret", "~shop:*", "resetchannels", "+@all",
@@ -86,7 +86,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("the probe has left %q", keys)
 		}
 	})
-	t.Run("a server that is not there, and one that is silent, have an error each", func(t *testing.T) {
+	t.Run("a missing server and a silent one have an error each", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		s.Stop()
@@ -125,7 +125,7 @@ func TestProbe(t *testing.T) {
 func TestProbeBehindSentinels(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t, "--min-replicas-to-write", "1")
-	// Two of the sentinels are found by the third.
+	// The first sentinel names the other two.
 	url := "redis+sentinel://" + s.Watchers[0].Addr() + "/" + s.Main()
 	h := probe(t, url)
 	if h.Topology != engine.Sentinel || h.Quorum != 2 || len(h.Nodes) != 6 {
@@ -156,7 +156,7 @@ func TestProbeBehindSentinels(t *testing.T) {
 func TestProbeOfACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
-	// The others are found by the first.
+	// The first node names the others.
 	url := "redis+cluster://" + c.Servers[0].Addr()
 	h := probe(t, url)
 	if h.Topology != engine.Cluster || h.Slots != 16384 || len(h.Nodes) != 6 {

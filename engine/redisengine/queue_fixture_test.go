@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// cat waits where bob does.
+// cat is a third holder.
 const cat = "ca700000-0000-4000-8000-00000000000c:1"
 
-// as is a request for another kind of lock, with one permit to give.
+// as returns a request for another kind of lock, with one permit.
 func as(t testing.TB, k engine.Kind, holder, attempt string) engine.Request {
 	t.Helper()
 	r := ask(t, holder, attempt)
@@ -24,20 +24,20 @@ func as(t testing.TB, k engine.Kind, holder, attempt string) engine.Request {
 	return r
 }
 
-func placed(r engine.Request, place time.Duration) engine.Request { r.QueueLease = place; return r }
+func queued(r engine.Request, d time.Duration) engine.Request { r.QueueLease = d; return r }
 
-// somebody is one of any number of holders.
-func somebody(i int) string { return fmt.Sprintf("50e00000-0000-4000-8000-%012d:%d", i, i) }
+// numberedHolder returns the i-th of many holders.
+func numberedHolder(i int) string { return fmt.Sprintf("50e00000-0000-4000-8000-%012d:%d", i, i) }
 
-// beside is the name of a key that belongs to the lock of this test.
-func beside(t testing.TB, prefix string) string {
+// relatedKey returns a key that belongs to the lock of this test.
+func relatedKey(t testing.TB, prefix string) string {
 	t.Helper()
 	return prefix + "{" + key(t) + "}"
 }
 
-// kept demands which keys the lock of this test has, with $ for its name, and
-// that each has an end.
-func kept(t testing.TB, s *redistest.Server, want ...string) {
+// keysAre checks which keys the lock of this test has, with $ for its name, and that all
+// of them expire.
+func keysAre(t testing.TB, s *redistest.Server, want ...string) {
 	t.Helper()
 	var names []string
 	for name := range strings.SplitSeq(s.Must("KEYS", "*"+key(t)+"*"), "\n") {
@@ -55,12 +55,12 @@ func kept(t testing.TB, s *redistest.Server, want ...string) {
 	}
 	for _, name := range names {
 		if s.Must("PTTL", name) == "-1" {
-			t.Errorf("%s has no end", name)
+			t.Errorf("%s has no expiry", name)
 		}
 	}
 }
 
-// until demands that a score is about d after the server's time, in ms.
+// until checks that a score is about d after the server's time, in ms.
 func until(t testing.TB, s *redistest.Server, score string, d time.Duration) {
 	t.Helper()
 	var ms, sec, micro int64
@@ -71,8 +71,8 @@ func until(t testing.TB, s *redistest.Server, score string, d time.Duration) {
 	}
 }
 
-// getsIn demands that r is granted within a few tries, each of which says to come
-// back at once.
+// getsIn checks that r is granted within a few tries, and that each refusal asks for an
+// immediate retry.
 func getsIn(t testing.TB, e *redisengine.Engine, r engine.Request, tries int) {
 	t.Helper()
 	for i := range tries {
@@ -82,7 +82,7 @@ func getsIn(t testing.TB, e *redisengine.Engine, r engine.Request, tries int) {
 		}
 		var b *engine.BusyError
 		if !errors.As(err, &b) || b.Left > time.Millisecond {
-			t.Fatalf("try %d: %v, want a grant, or to be told to come back at once", i, err)
+			t.Fatalf("try %d: %v, want a grant, or a refusal with an immediate retry", i, err)
 		}
 	}
 	t.Fatalf("not granted in %d tries", tries)

@@ -2,6 +2,6 @@
 
 package redisengine_test
 
-// raceEnabled says that allocations cannot be counted: with the race detector on,
-// sync.Pool loses things on purpose.
+// raceEnabled means that allocations cannot be counted: under the race detector,
+// sync.Pool drops items at random.
 const raceEnabled = true

@@ -14,13 +14,13 @@ func TestReadersLeases(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	// crowd makes n readers, of which those that are to be dead have no lease.
-	crowd := func(t *testing.T, n int, dead func(i int) bool) {
+	// readers makes n readers. The dead ones have no lease.
+	readers := func(t *testing.T, n int, dead func(i int) bool) {
 		t.Helper()
 		for i := range n {
-			granted(t, e, reading(t, somebody(i), strconv.Itoa(i)))
+			granted(t, e, reading(t, numberedHolder(i), strconv.Itoa(i)))
 			if dead(i) {
-				s.Must("DEL", timeoutOf(t, somebody(i)))
+				s.Must("DEL", timeoutOf(t, numberedHolder(i)))
 			}
 		}
 	}
@@ -38,52 +38,52 @@ func TestReadersLeases(t *testing.T) {
 		left(t, s, a.Key, time.Minute)
 	})
 
-	t.Run("a reader who leaves puts out those who are dead", func(t *testing.T) {
+	t.Run("a reader that leaves removes expired readers", func(t *testing.T) {
 		t.Parallel()
-		crowd(t, 10, func(i int) bool { return i%3 == 0 })
-		released(t, e, reading(t, somebody(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
+		readers(t, 10, func(i int) bool { return i%3 == 0 })
+		released(t, e, reading(t, numberedHolder(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
 		if n := number(t, s, "HLEN", key(t)); n != 1+2*5 {
 			t.Errorf("%d fields are left, want the mode and two for each of 5", n)
 		}
 		for i := range 10 {
 			if i > 1 && i%3 != 0 {
-				released(t, e, reading(t, somebody(i), strconv.Itoa(i)), engine.ReleaseResult{Outcome: engine.Released})
+				released(t, e, reading(t, numberedHolder(i), strconv.Itoa(i)), engine.ReleaseResult{Outcome: engine.Released})
 			}
 		}
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("of many readers one who lives is enough to keep the lock", func(t *testing.T) {
+	t.Run("one live reader of many keeps the lock", func(t *testing.T) {
 		t.Parallel()
-		crowd(t, 60, func(int) bool { return false })
+		readers(t, 60, func(int) bool { return false })
 		s.Must("PEXPIRE", key(t), "50000")
-		released(t, e, reading(t, somebody(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
+		released(t, e, reading(t, numberedHolder(1), "1"), engine.ReleaseResult{Outcome: engine.Released})
 		left(t, s, key(t), 50*time.Second)
 		if b := busy(t, e, writing(t, ann, "a")); b.Holder == "" || b.Left < 20*time.Second {
 			t.Errorf("got %+v", b)
 		}
 	})
 
-	t.Run("a writer puts out a crowd of which all are dead", func(t *testing.T) {
+	t.Run("a writer removes many readers that have all expired", func(t *testing.T) {
 		t.Parallel()
-		crowd(t, 100, func(int) bool { return true })
-		getsIn(t, e, placed(writing(t, ann, "a"), time.Minute), 40)
-		kept(t, s, "$")
+		readers(t, 100, func(int) bool { return true })
+		getsIn(t, e, queued(writing(t, ann, "a"), time.Minute), 40)
+		keysAre(t, s, "$")
 	})
 
-	t.Run("one who reads among many dead keeps a writer out", func(t *testing.T) {
+	t.Run("one live reader among many expired ones refuses a writer", func(t *testing.T) {
 		t.Parallel()
-		crowd(t, 60, func(i int) bool { return i != 30 })
+		readers(t, 60, func(i int) bool { return i != 30 })
 		for range 40 {
 			busy(t, e, writing(t, ann, "a"))
 		}
-		renewed(t, e, reading(t, somebody(30), "30"), nil)
-		if b := busy(t, e, writing(t, ann, "a")); b.Holder != somebody(30) {
+		renewed(t, e, reading(t, numberedHolder(30), "30"), nil)
+		if b := busy(t, e, writing(t, ann, "a")); b.Holder != numberedHolder(30) {
 			t.Errorf("held by %s, want the one who lives", b.Holder)
 		}
 	})
 
-	t.Run("with as many readers as may be, the dead make room", func(t *testing.T) {
+	t.Run("with the maximum of readers, expired ones are replaced", func(t *testing.T) {
 		t.Parallel()
 		s.Must("EVAL", `
 redis.call('HSET', KEYS[1], 'mode', 'read')
@@ -101,7 +101,7 @@ end`, "1", key(t))
 		granted(t, e, reading(t, ann, "again"))
 	})
 
-	t.Run("who is refused because its own lease was over reads anew", func(t *testing.T) {
+	t.Run("a reader whose own lease has expired enters anew", func(t *testing.T) {
 		t.Parallel()
 		a, b := reading(t, ann, "a"), reading(t, bob, "b")
 		first := granted(t, e, a)

@@ -13,19 +13,19 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-func TestReadWriteLineInDisorder(t *testing.T) {
+func TestReadWriteQueueInDisorder(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
 
-	for _, lost := range []string{"interlock_writers:", "interlock_places:"} {
-		t.Run("who waited in a line without "+lost+" stands in line again", func(t *testing.T) {
+	for _, lost := range []string{"interlock_writers:", "interlock_queue_expiry:"} {
+		t.Run("a waiter in a queue without "+lost+" is queued again", func(t *testing.T) {
 			t.Parallel()
-			a, b, c := reading(t, ann, "a"), placed(writing(t, bob, "b"), time.Minute), placed(writing(t, cat, "c"), time.Minute)
+			a, b, c := reading(t, ann, "a"), queued(writing(t, bob, "b"), time.Minute), queued(writing(t, cat, "c"), time.Minute)
 			granted(t, e, a)
 			busy(t, e, b)
 			busy(t, e, c)
-			s.Must("DEL", beside(t, lost))
+			s.Must("DEL", relatedKey(t, lost))
 			busy(t, e, c)
 			if got := busy(t, e, b); got.Ahead != 1 {
 				t.Errorf("ahead are %d, want 1", got.Ahead)
@@ -33,58 +33,58 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 			busy(t, e, b)
 			granted(t, e, c)
-			kept(t, s, "$", "interlock_writers:{$}", "interlock_places:{$}", "interlock_lengths:{$}")
+			keysAre(t, s, "$", "interlock_writers:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
 		})
 	}
 
-	for name, place := range map[string]string{"whose time has come": "1000", "of whom nobody knows until when": ""} {
-		t.Run("a hundred writers in line "+name+" hold up nobody for long", func(t *testing.T) {
+	for name, place := range map[string]string{"whose time has come": "1000", "without an expiry": ""} {
+		t.Run("a hundred writers "+name+" delay no caller for long", func(t *testing.T) {
 			t.Parallel()
 			for i := range 100 {
-				s.Must("ZADD", beside(t, "interlock_writers:"), strconv.Itoa(i), somebody(i)+":write")
+				s.Must("ZADD", relatedKey(t, "interlock_writers:"), strconv.Itoa(i), numberedHolder(i)+":write")
 				if place != "" {
-					s.Must("ZADD", beside(t, "interlock_places:"), place, somebody(i)+":write")
+					s.Must("ZADD", relatedKey(t, "interlock_queue_expiry:"), place, numberedHolder(i)+":write")
 				}
 			}
-			r := placed(reading(t, ann, "a"), time.Minute)
+			r := queued(reading(t, ann, "a"), time.Minute)
 			busy(t, e, r)
-			if n := number(t, s, "ZCARD", beside(t, "interlock_writers:")); n != 84 {
+			if n := number(t, s, "ZCARD", relatedKey(t, "interlock_writers:")); n != 84 {
 				t.Errorf("one call made %d of 100, want 84", n)
 			}
 			getsIn(t, e, r, 7)
 			released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-			getsIn(t, e, placed(writing(t, bob, "b"), time.Minute), 2)
-			kept(t, s, "$")
+			getsIn(t, e, queued(writing(t, bob, "b"), time.Minute), 2)
+			keysAre(t, s, "$")
 		})
 	}
 
-	for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:"} {
-		t.Run("a string in the place of "+prefix+" is refused, and nothing is half done", func(t *testing.T) {
+	for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_queue_expiry:", "interlock_queue_lease:"} {
+		t.Run("a string at "+prefix+" is refused, and nothing is written", func(t *testing.T) {
 			t.Parallel()
 			a := writing(t, ann, "a")
 			granted(t, e, a)
 			before := s.Must("HGETALL", a.Key)
-			s.Must("SET", beside(t, prefix), "v", "PX", "60000")
+			s.Must("SET", relatedKey(t, prefix), "v", "PX", "60000")
 			for _, r := range []engine.Request{reading(t, bob, "b"), writing(t, bob, "b")} {
-				if _, err := e.Acquire(context.Background(), placed(r, time.Minute)); !errors.Is(err, engine.ErrKind) {
+				if _, err := e.Acquire(context.Background(), queued(r, time.Minute)); !errors.Is(err, engine.ErrKind) {
 					t.Errorf("%s: %v", r.Kind, err)
 				}
 			}
 			if s.Must("HGETALL", a.Key) != before {
 				t.Error("the lock was changed")
 			}
-			kept(t, s, "$", strings.ReplaceAll(beside(t, prefix), key(t), "$"))
+			keysAre(t, s, "$", strings.ReplaceAll(relatedKey(t, prefix), key(t), "$"))
 			released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		})
 	}
 
-	t.Run("who comes later comes later, also when the clock is set back", func(t *testing.T) {
+	t.Run("a later waiter stays later when the clock is set back", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, redistest.SteppedClock)
 		e := open(t, s)
 		a := lasting(reading(t, ann, "a"), 3*time.Hour)
 		granted(t, e, a)
-		b, c := placed(writing(t, bob, "b"), time.Minute), placed(writing(t, cat, "c"), time.Minute)
+		b, c := queued(writing(t, bob, "b"), time.Minute), queued(writing(t, cat, "c"), time.Minute)
 		busy(t, e, b)
 		s.Step(-time.Hour)
 		if got := busy(t, e, c); got.Ahead != 1 {
@@ -96,19 +96,19 @@ func TestReadWriteLineInDisorder(t *testing.T) {
 	})
 }
 
-// TestOnlyTheWriterWhoComesNextIsTold looks at the channels: a crowd that is woken
-// by every release asks as often as it is large.
-func TestOnlyTheWriterWhoComesNextIsTold(t *testing.T) {
+// TestOnlyTheNextWriterIsNotified checks the channels: if every release woke all waiters,
+// each would retry.
+func TestOnlyTheNextWriterIsNotified(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	first, second, third := placed(writing(t, bob, "b"), time.Minute), placed(writing(t, cat, "c"), time.Minute), placed(reading(t, somebody(7), "e"), time.Minute)
+	first, second, third := queued(writing(t, bob, "b"), time.Minute), queued(writing(t, cat, "c"), time.Minute), queued(reading(t, numberedHolder(7), "e"), time.Minute)
 	held := reading(t, ann, "a")
 	granted(t, e, held)
 	for _, r := range []engine.Request{first, second, third} {
 		busy(t, e, r)
 	}
-	all := beside(t, "redisson_rwlock:")
+	all := relatedKey(t, "redisson_rwlock:")
 	heard, heardFirst, heardSecond := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write"), s.Subscribe("SUBSCRIBE", all+":"+cat+":write")
 	if _, err := e.Release(context.Background(), held); err != nil {
 		t.Fatal(err)
@@ -136,16 +136,16 @@ func TestOnlyTheWriterWhoComesNextIsTold(t *testing.T) {
 	}
 }
 
-// TestRedissonIsToldBesides looks at the channel that clients of Redisson listen on:
-// they hear of every release, and of a writer's twice, since they may lose a 1.
-func TestRedissonIsToldBesides(t *testing.T) {
+// TestRedissonIsNotifiedAsWell checks the channel of Redisson's clients. They are notified
+// of every release, and of a writer's twice, since they may lose a 1.
+func TestRedissonIsNotifiedAsWell(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s, redisengine.Redisson())
-	held, next := reading(t, ann, "a"), placed(writing(t, bob, "b"), time.Minute)
+	held, next := reading(t, ann, "a"), queued(writing(t, bob, "b"), time.Minute)
 	granted(t, e, held)
 	busy(t, e, next)
-	all := beside(t, "redisson_rwlock:")
+	all := relatedKey(t, "redisson_rwlock:")
 	heard, heardNext := s.Subscribe("SUBSCRIBE", all), s.Subscribe("SUBSCRIBE", all+":"+bob+":write")
 	released(t, e, held, engine.ReleaseResult{Outcome: engine.Released, Listeners: 1})
 	granted(t, e, next)

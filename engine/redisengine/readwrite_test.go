@@ -20,10 +20,10 @@ func writing(t testing.TB, holder, attempt string) engine.Request {
 	return as(t, engine.Write, holder, attempt)
 }
 
-// timeoutOf is the key by which a reader's lease runs.
+// timeoutOf returns the key of a reader's lease.
 func timeoutOf(t testing.TB, holder string) string {
 	t.Helper()
-	return beside(t, "") + ":" + holder + ":rwlock_timeout:1"
+	return relatedKey(t, "") + ":" + holder + ":rwlock_timeout:1"
 }
 
 func TestReadWriteFormat(t *testing.T) {
@@ -38,7 +38,7 @@ func TestReadWriteFormat(t *testing.T) {
 		hash(t, s, a.Key, map[string]string{
 			"mode": "read", ann: "1", bob: "1", "fence:" + ann: fmt.Sprintf("#%d a", g.Fence), "fence:" + bob: fmt.Sprintf("#%d b", h.Fence),
 		})
-		kept(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+bob+":rwlock_timeout:1")
+		keysAre(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+bob+":rwlock_timeout:1")
 		left(t, s, a.Key, time.Minute)
 		left(t, s, timeoutOf(t, ann), 30*time.Second)
 		left(t, s, timeoutOf(t, bob), time.Minute)
@@ -46,7 +46,7 @@ func TestReadWriteFormat(t *testing.T) {
 		hash(t, s, a.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d a", g.Fence)})
 		left(t, s, a.Key, 30*time.Second)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
 	t.Run("the writer's field ends in :write", func(t *testing.T) {
@@ -55,12 +55,12 @@ func TestReadWriteFormat(t *testing.T) {
 		g := granted(t, e, r)
 		hash(t, s, r.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d a", g.Fence)})
 		left(t, s, r.Key, r.Lease)
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("each entry of an owner who was named is counted and noted", func(t *testing.T) {
+	t.Run("each entry of a named owner is counted and recorded", func(t *testing.T) {
 		t.Parallel()
 		one, two, three := reading(t, ann, "a1"), reading(t, ann, "a2"), reading(t, ann, "a3")
 		g := granted(t, e, one)
@@ -71,27 +71,27 @@ func TestReadWriteFormat(t *testing.T) {
 		hash(t, s, one.Key, map[string]string{"mode": "read", ann: "2", "fence:" + ann: fmt.Sprintf("#%d a1 a3", g.Fence)})
 		released(t, e, three, engine.ReleaseResult{Outcome: engine.Released, Count: 1})
 		released(t, e, one, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("a writer that reads and stops to write is a reader", func(t *testing.T) {
+	t.Run("a writer that also reads becomes a reader when it stops writing", func(t *testing.T) {
 		t.Parallel()
 		w, r := writing(t, ann, "w"), lasting(reading(t, ann, "r"), time.Minute)
 		g := granted(t, e, w)
 		granted(t, e, r)
 		left(t, s, w.Key, time.Minute)
-		kept(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+ann+":write:rwlock_timeout:1")
+		keysAre(t, s, "$", "{$}:"+ann+":rwlock_timeout:1", "{$}:"+ann+":write:rwlock_timeout:1")
 		left(t, s, timeoutOf(t, ann), time.Minute)
 		left(t, s, timeoutOf(t, ann+":write"), 30*time.Second)
 		released(t, e, w, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s, "$", "{$}:"+ann+":rwlock_timeout:1")
+		keysAre(t, s, "$", "{$}:"+ann+":rwlock_timeout:1")
 		hash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
 		left(t, s, w.Key, time.Minute)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("a writer that stops to read has the lease of the hash again", func(t *testing.T) {
+	t.Run("a writer that stops reading has the lease of the hash again", func(t *testing.T) {
 		t.Parallel()
 		w, r := writing(t, ann, "w"), lasting(reading(t, ann, "r"), time.Hour)
 		g := granted(t, e, w)
@@ -101,13 +101,13 @@ func TestReadWriteFormat(t *testing.T) {
 		left(t, s, w.Key, time.Hour)
 		released(t, e, r, engine.ReleaseResult{Outcome: engine.Released})
 		hash(t, s, w.Key, map[string]string{"mode": "write", ann + ":write": "1", "fence:" + ann + ":write": fmt.Sprintf("#%d w", g.Fence)})
-		kept(t, s, "$")
+		keysAre(t, s, "$")
 		left(t, s, w.Key, time.Minute)
 		released(t, e, w, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("a write that ran out is put out by whoever comes", func(t *testing.T) {
+	t.Run("an expired writer is removed by the next caller", func(t *testing.T) {
 		t.Parallel()
 		w, r := writing(t, ann, "w"), reading(t, ann, "r")
 		granted(t, e, w)
@@ -124,10 +124,10 @@ func TestReadWriteFormat(t *testing.T) {
 		hash(t, s, w.Key, map[string]string{"mode": "read", ann: "1", "fence:" + ann: fmt.Sprintf("#%d r", g.Fence)})
 	})
 
-	t.Run("what Java writes does not run out before its hash", func(t *testing.T) {
+	t.Run("a Java writer does not expire before its hash", func(t *testing.T) {
 		t.Parallel()
 		s.Must("EVAL", redissonWrite, "1", key(t), "20000", java+":write")
-		s.Must("EVAL", redissonRead, "2", key(t), beside(t, "")+":"+java+":rwlock_timeout", "20000", java, java+":write")
+		s.Must("EVAL", redissonRead, "2", key(t), relatedKey(t, "")+":"+java+":rwlock_timeout", "20000", java, java+":write")
 		for _, r := range []engine.Request{reading(t, ann, "a"), writing(t, ann, "a")} {
 			if b := busy(t, e, r); b.Holder != java {
 				t.Errorf("held by %q", b.Holder)
@@ -138,32 +138,32 @@ func TestReadWriteFormat(t *testing.T) {
 		}
 	})
 
-	t.Run("who waits is in a line by arrival, and until when in another key, which end together", func(t *testing.T) {
+	t.Run("waiters are queued by arrival, with expiries in another key, and both expire together", func(t *testing.T) {
 		t.Parallel()
 		a := writing(t, ann, "a")
 		granted(t, e, a)
-		busy(t, e, placed(reading(t, bob, "b"), time.Minute))
-		busy(t, e, placed(writing(t, cat, "c"), 5*time.Second))
-		kept(t, s, "$", "interlock_readers:{$}", "interlock_writers:{$}", "interlock_places:{$}", "interlock_lengths:{$}")
-		until(t, s, s.Must("ZSCORE", beside(t, "interlock_places:"), bob), time.Minute)
-		until(t, s, s.Must("ZSCORE", beside(t, "interlock_places:"), cat+":write"), 5*time.Second)
-		hash(t, s, beside(t, "interlock_lengths:"), map[string]string{bob: "60000", cat + ":write": "5000"})
-		for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_places:", "interlock_lengths:"} {
-			left(t, s, beside(t, prefix), 2*time.Minute)
+		busy(t, e, queued(reading(t, bob, "b"), time.Minute))
+		busy(t, e, queued(writing(t, cat, "c"), 5*time.Second))
+		keysAre(t, s, "$", "interlock_readers:{$}", "interlock_writers:{$}", "interlock_queue_expiry:{$}", "interlock_queue_lease:{$}")
+		until(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), bob), time.Minute)
+		until(t, s, s.Must("ZSCORE", relatedKey(t, "interlock_queue_expiry:"), cat+":write"), 5*time.Second)
+		hash(t, s, relatedKey(t, "interlock_queue_lease:"), map[string]string{bob: "60000", cat + ":write": "5000"})
+		for _, prefix := range []string{"interlock_readers:", "interlock_writers:", "interlock_queue_expiry:", "interlock_queue_lease:"} {
+			left(t, s, relatedKey(t, prefix), 2*time.Minute)
 		}
-		if r, w := number(t, s, "ZSCORE", beside(t, "interlock_readers:"), bob), number(t, s, "ZSCORE", beside(t, "interlock_writers:"), cat+":write"); r >= w {
+		if r, w := number(t, s, "ZSCORE", relatedKey(t, "interlock_readers:"), bob), number(t, s, "ZSCORE", relatedKey(t, "interlock_writers:"), cat+":write"); r >= w {
 			t.Errorf("the first came at %d, the second at %d", r, w)
 		}
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
 		granted(t, e, reading(t, bob, "b"))
 		released(t, e, writing(t, cat, "c"), engine.ReleaseResult{Outcome: engine.NotYours})
 		released(t, e, reading(t, bob, "b"), engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("a read unlock says 0, a write unlock 1, and so does a writer that goes on reading", func(t *testing.T) {
+	t.Run("a read unlock publishes 0, a write unlock 1, also if the writer goes on reading", func(t *testing.T) {
 		t.Parallel()
-		next := s.Subscribe("SUBSCRIBE", beside(t, "redisson_rwlock:"))
+		next := s.Subscribe("SUBSCRIBE", relatedKey(t, "redisson_rwlock:"))
 		r, w := reading(t, ann, "r"), writing(t, ann, "w")
 		listening := engine.ReleaseResult{Outcome: engine.Released, Listeners: 1}
 		for _, end := range []struct {
@@ -181,7 +181,7 @@ func TestReadWriteFormat(t *testing.T) {
 		}
 	})
 
-	t.Run("a name with a meaning of its own in the hash is refused", func(t *testing.T) {
+	t.Run("a name that is reserved in the hash is refused", func(t *testing.T) {
 		t.Parallel()
 		for _, r := range []engine.Request{reading(t, ann+":write", "a"), writing(t, ann, "a b"), as(t, engine.Permit, "ann/1", "a")} {
 			_, err := e.Acquire(context.Background(), r)
@@ -194,21 +194,21 @@ func TestReadWriteWithRedisson(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
-	timeouts := func(t *testing.T, owner string) string { return beside(t, "") + ":" + owner + ":rwlock_timeout" }
+	timeouts := func(t *testing.T, owner string) string { return relatedKey(t, "") + ":" + owner + ":rwlock_timeout" }
 	read := func(t *testing.T, owner string) string {
 		return s.Must("EVAL", redissonRead, "2", key(t), timeouts(t, owner), "20000", owner, owner+":write")
 	}
 	readUnlock := func(t *testing.T, owner string) string {
-		return s.Must("EVAL", redissonReadUnlock, "4", key(t), beside(t, "redisson_rwlock:"), timeouts(t, owner), beside(t, ""), "0", owner, "publish")
+		return s.Must("EVAL", redissonReadUnlock, "4", key(t), relatedKey(t, "redisson_rwlock:"), timeouts(t, owner), relatedKey(t, ""), "0", owner, "publish")
 	}
 	write := func(t *testing.T, owner string) string {
 		return s.Must("EVAL", redissonWrite, "1", key(t), "20000", owner+":write")
 	}
 	writeUnlock := func(t *testing.T, owner string) string {
-		return s.Must("EVAL", redissonWriteUnlock, "2", key(t), beside(t, "redisson_rwlock:"), "1", owner+":write", "publish")
+		return s.Must("EVAL", redissonWriteUnlock, "2", key(t), relatedKey(t, "redisson_rwlock:"), "1", owner+":write", "publish")
 	}
 
-	t.Run("Java reads beside us, and leaves us reading", func(t *testing.T) {
+	t.Run("Java reads beside Go, and leaves Go reading", func(t *testing.T) {
 		t.Parallel()
 		a := reading(t, ann, "a")
 		granted(t, e, a)
@@ -228,10 +228,10 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		}
 		renewed(t, e, a, nil)
 		released(t, e, a, engine.ReleaseResult{Outcome: engine.Released})
-		kept(t, s)
+		keysAre(t, s)
 	})
 
-	t.Run("we read beside Java, and leave it reading", func(t *testing.T) {
+	t.Run("Go reads beside Java, and leaves Java reading", func(t *testing.T) {
 		t.Parallel()
 		a := reading(t, ann, "a")
 		read(t, java)
@@ -251,7 +251,7 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		granted(t, e, writing(t, bob, "b"))
 	})
 
-	t.Run("a reader of ours who died does not keep the lock from Java", func(t *testing.T) {
+	t.Run("a dead Go reader does not keep the lock from Java", func(t *testing.T) {
 		t.Parallel()
 		granted(t, e, reading(t, ann, "a"))
 		read(t, java)
@@ -269,10 +269,10 @@ func TestReadWriteWithRedisson(t *testing.T) {
 		}
 	})
 
-	t.Run("Java's write unlock wakes us, and ours Java", func(t *testing.T) {
+	t.Run("a Java write unlock wakes Go, and a Go one wakes Java", func(t *testing.T) {
 		t.Parallel()
 		write(t, java)
-		b := placed(reading(t, bob, "b"), time.Minute)
+		b := queued(reading(t, bob, "b"), time.Minute)
 		busy(t, e, b)
 		wake, stop := e.Notify(b)
 		defer stop()

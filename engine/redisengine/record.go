@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// record reads what outline.lua has about the record of a key, in an answer that was
-// given at now, in µs.
+// parseRecord reads a description of a record from a reply that was made at now, in µs; see
+// record_reply.lua.
 func parseRecord(key string, now int64, list []Item) engine.Record {
 	state := engine.State(list[0].Int)
 	if state == engine.Absent {
@@ -30,7 +30,6 @@ func parseRecord(key string, now int64, list []Item) engine.Record {
 	return r
 }
 
-// micros is a time that the server tells in µs.
 func micros(us int64) time.Time { return time.UnixMicro(us) }
 
 // List implements [engine.Ledger].

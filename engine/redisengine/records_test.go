@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestRecordFormat is what is on the server, to the byte.
+// TestRecordFormat checks the entries byte for byte.
 func TestRecordFormat(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -92,7 +92,7 @@ func TestRecordFormat(t *testing.T) {
 		lookedUp(t, e, c.Key, engine.Absent)
 	})
 
-	t.Run("a fingerprint that looks like an attempt is none", func(t *testing.T) {
+	t.Run("a fingerprint that looks like an attempt is not taken for one", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "a1")
 		c.Fingerprint = "2:a2"
@@ -103,7 +103,7 @@ func TestRecordFormat(t *testing.T) {
 		lookedUp(t, e, c.Key, engine.Running)
 	})
 
-	t.Run("a claim without an end runs until somebody ends it", func(t *testing.T) {
+	t.Run("a claim without an expiry runs until it is settled", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "a1")
 		claimed(t, e, c)
@@ -116,7 +116,7 @@ func TestRecordFormat(t *testing.T) {
 		settled(t, e, done(c, "r"), engine.Released)
 	})
 
-	t.Run("a lease that is no whole second is not rounded to one", func(t *testing.T) {
+	t.Run("a lease is not rounded to whole seconds", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "a1")
 		c.Lease, c.Retain = 1700*time.Millisecond, 1900*time.Millisecond
@@ -136,10 +136,10 @@ func TestRecordFormat(t *testing.T) {
 		}
 	})
 
-	t.Run("a settlement says 0 on the channel of the record", func(t *testing.T) {
+	t.Run("a settlement publishes 0 on the channel of the record", func(t *testing.T) {
 		t.Parallel()
 		c := claim(t, "a1")
-		s.Subscribe("SUBSCRIBE", "interlock:guard:settled") // else nobody is told
+		s.Subscribe("SUBSCRIBE", "interlock:guard:settled") // otherwise nothing is published
 		next := s.Subscribe("SUBSCRIBE", "interlock:guard:settled:{"+c.Key+"}")
 		claimed(t, e, c)
 		settled(t, e, done(c, ""), engine.Released)
@@ -175,7 +175,7 @@ func TestRecordNames(t *testing.T) {
 		}
 	})
 
-	t.Run("names that look alike are not the same", func(t *testing.T) {
+	t.Run("similar names stay different", func(t *testing.T) {
 		t.Parallel()
 		e := open(t, s, redisengine.Records("alike:"))
 		for key, name := range map[string]string{
@@ -199,7 +199,7 @@ func TestRecordNames(t *testing.T) {
 		}
 	})
 
-	t.Run("all keys of a record lie in one slot", func(t *testing.T) {
+	t.Run("all keys of a record are in one slot", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e := open(t, s)
@@ -221,7 +221,7 @@ func TestRecordNames(t *testing.T) {
 		}
 	})
 
-	t.Run("all records are listed, and nothing else", func(t *testing.T) {
+	t.Run("all records are listed, and no other data", func(t *testing.T) {
 		t.Parallel()
 		e := open(t, s, redisengine.Prefix("shop:"), redisengine.Records("lists:"))
 		running, kept, abandoned := numbered(1), numbered(2), numbered(3)
@@ -230,14 +230,14 @@ func TestRecordNames(t *testing.T) {
 		claimed(t, e, kept)
 		settled(t, e, done(kept, "r"), engine.Released)
 		settled(t, e, abandon(abandoned), engine.AlreadyFree)
-		s.Must("SET", "lists:result:{shop:crowd:4}", "x")
-		s.Must("HSET", "lists:lock:{shop:crowd:5}", "a", "1")
-		s.Must("SET", "lists:lock:{other:crowd:6}", s.Must("GET", "lists:lock:{shop:crowd:1}"))
+		s.Must("SET", "lists:result:{shop:claim:4}", "x")
+		s.Must("HSET", "lists:lock:{shop:claim:5}", "a", "1")
+		s.Must("SET", "lists:lock:{other:claim:6}", s.Must("GET", "lists:lock:{shop:claim:1}"))
 		states := make(map[string]engine.State)
 		for cursor, first := "", true; cursor != "" || first; first = false {
 			var records []engine.Record
 			var err error
-			if records, cursor, err = e.Capabilities().Ledger.List(context.Background(), "crowd*", cursor); err != nil {
+			if records, cursor, err = e.Capabilities().Ledger.List(context.Background(), "claim*", cursor); err != nil {
 				t.Fatal(err)
 			}
 			for _, r := range records {
@@ -247,7 +247,7 @@ func TestRecordNames(t *testing.T) {
 				}
 			}
 		}
-		if want := map[string]engine.State{"crowd:1": engine.Running, "crowd:2": engine.Done}; fmt.Sprint(states) != fmt.Sprint(want) {
+		if want := map[string]engine.State{"claim:1": engine.Running, "claim:2": engine.Done}; fmt.Sprint(states) != fmt.Sprint(want) {
 			t.Errorf("listed are %v, want %v", states, want)
 		}
 	})
@@ -266,22 +266,22 @@ func TestRecordNames(t *testing.T) {
 	})
 }
 
-// tag is what Redis Cluster looks at: from the first { to the next }.
+// tag returns the hash tag of a key: from the first { to the next }.
 func tag(name string) string {
 	_, after, _ := strings.Cut(name, "{")
 	tag, _, _ := strings.Cut(after, "}")
 	return tag
 }
 
-// TestWhatIsNoRecordIsLeftAsItIs has something else in the place of each entry.
-func TestWhatIsNoRecordIsLeftAsItIs(t *testing.T) {
+// TestOtherDataIsNotChangedByRecords puts other data at the key of each entry.
+func TestOtherDataIsNotChangedByRecords(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s)
 	for i, foreign := range []struct{ name, set, get string }{
 		{"a string", "SET %s x", "GET %s"},
-		{"one that is cut off", "SET %s d1r_0000000000000001_0000000000000001_2:x93:pa", "GET %s"},
-		{"one that is cut off before", "SET %s d1r_0000000000000001_0000000000000001_2:x9", "GET %s"},
+		{"a truncated record", "SET %s d1r_0000000000000001_0000000000000001_2:x93:pa", "GET %s"},
+		{"a truncated entry without", "SET %s d1r_0000000000000001_0000000000000001_2:x9", "GET %s"},
 		{"one with a short number", "SET %s d1r_1_0000000000000001_2:x93:pay", "GET %s"},
 		{"one of another version", "SET %s d2r_0000000000000001_0000000000000001_2:x93:pay", "GET %s"},
 		{"a hash", "HSET %s a 1", "HGETALL %s"},

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// What Redisson's lock scripts do, step by step and in words of our own: the
-// arguments, the order of them, and the answers are those of its 3.24 to 4.7.
-// Left out is the latch that makes a repeated unlock harmless, which is private
-// to one request of one client.
+// The steps of Redisson's lock scripts, rewritten. Arguments, their order and the replies
+// are those of versions 3.24 to 4.7. The latch that makes a repeated unlock harmless is
+// left out, because it is private to one request of one client.
 const (
 	// KEYS lock; ARGV lease, owner; nil if taken, else the time left.
 	redissonLock = `
@@ -48,7 +47,7 @@ redis.call('PEXPIRE', lock, lease)
 return {-1, token}`
 )
 
-// parseToken reads the answer of redissonFenced.
+// parseToken reads the reply of redissonFenced.
 func parseToken(reply string) (token uint64, err error) {
 	text, ok := strings.CutPrefix(reply, "-1\n")
 	if !ok {
@@ -58,8 +57,8 @@ func parseToken(reply string) (token uint64, err error) {
 	return token, err
 }
 
-// Redisson's fair lock, likewise: the clock is the client's, and the deadlines of
-// those behind are moved when somebody gets the lock.
+// Redisson's fair lock. The clock is the client's, and a grant moves the deadlines of the
+// waiters behind.
 const (
 	// KEYS lock, queue, timeouts; ARGV lease, owner, wait, now; nil if taken, else
 	// the time left.
@@ -123,7 +122,7 @@ end
 return 1`
 )
 
-// Redisson's read/write lock, likewise.
+// Redisson's read/write lock.
 const (
 	// KEYS lock, timeouts; ARGV lease, owner, writer; nil if taken, else the time
 	// left.

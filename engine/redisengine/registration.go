@@ -16,7 +16,7 @@ func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Durati
 		return err
 	}
 	if m.ID == "" || life <= 0 {
-		return fmt.Errorf("redis: client %q lacks something: give it an ID, and a life above zero", m.ID)
+		return fmt.Errorf("redis: the registration of client %q is incomplete: set an ID and a lifetime above zero", m.ID)
 	}
 	c := e.call(registerScript)
 	defer c.free()
@@ -45,8 +45,8 @@ func (e *Engine) Members(ctx context.Context, ids []string) ([]engine.Member, er
 	return known, nil
 }
 
-// mostAtOnce is how many clients one call may be about: each lies in a slot of its
-// own.
+// clientsPerCall is how many clients one call may name: in a cluster each is in its own
+// slot.
 func (e *Engine) clientsPerCall() int {
 	if e.cluster != nil {
 		return 1
@@ -54,7 +54,7 @@ func (e *Engine) clientsPerCall() int {
 	return maxPerCall
 }
 
-// members is Members in one call.
+// members is Members for one call.
 func (e *Engine) members(ctx context.Context, ids []string) (known []engine.Member, err error) {
 	c := e.call(membersScript)
 	defer c.free()
@@ -69,13 +69,13 @@ func (e *Engine) members(ctx context.Context, ids []string) (known []engine.Memb
 		return nil, e.explain(ctx, ids[0], membersScript, err)
 	}
 	for i, id := range ids {
-		said := reply.List[4*i : 4*i+4]
-		since, err := time.Parse(time.RFC3339Nano, said[3].Text)
+		fields := reply.List[4*i : 4*i+4]
+		since, err := time.Parse(time.RFC3339Nano, fields[3].Text)
 		if err != nil {
-			continue // nobody has registered, or not as we do
+			continue // not registered, or other data
 		}
-		pid, _ := strconv.Atoi(said[2].Text)
-		known = append(known, engine.Member{ID: id, Name: said[0].Text, Host: said[1].Text, PID: pid, Since: since})
+		pid, _ := strconv.Atoi(fields[2].Text)
+		known = append(known, engine.Member{ID: id, Name: fields[0].Text, Host: fields[1].Text, PID: pid, Since: since})
 	}
 	return known, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// batch is how many leases one call renews: enough to make the trip cheap, and
-// few enough that no other call waits a millisecond behind it.
+// maxPerCall is how many leases one call renews: enough to make it cheap, and few enough
+// that it delays other calls by less than 1 ms.
 const maxPerCall = 100
 
 // Renew implements [engine.Engine].
@@ -23,21 +23,21 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	return b.errs
 }
 
-// What renew.lua answers, besides that a lease was renewed.
+// Answers of renew.lua other than 1.
 const (
 	codeExpired = 0
 	codeRevoked = 2
 )
 
-// renewals are requests with the names of their locks and their answers.
+// renewals are requests with the names of their locks and their errors.
 type renewals struct {
 	rs    []engine.Request
 	names []string
 	errs  []error
 }
 
-// inGroups renews what has no error yet, in calls that are about one slot each. It
-// hands each call the error that the one before it had.
+// renewGroups renews the requests without an error, in calls of one slot each. It passes the
+// error of one call to the next of the same slot.
 func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []int, err error) error) {
 	var calls sync.WaitGroup
 	groups := e.groupBySlot(names)
@@ -47,13 +47,13 @@ func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []i
 			var err error
 			for chosen := range slices.Chunk(group, maxPerCall) {
 				if err = renew(chosen, err); err != nil {
-					// The others would fail as well, one timeout after another.
+					// The next calls would fail as well, each after a timeout.
 					err = &NotSentError{Err: err}
 				}
 			}
 		}
 		if i < len(groups)-1 {
-			calls.Go(one) // ends with the call, which is waited for
+			calls.Go(one)
 		} else {
 			one()
 		}
@@ -61,8 +61,8 @@ func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []i
 	calls.Wait()
 }
 
-// renew notes the answers to the chosen requests, which it sends unless there is
-// an error already. It returns the error that is the answer to all of them.
+// renew sends the chosen requests, unless err is set, and records their errors. It returns
+// the error of the call.
 func (e *Engine) renew(ctx context.Context, b *renewals, chosen []int, err error) error {
 	var reply Reply
 	if err == nil {

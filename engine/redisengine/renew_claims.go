@@ -17,8 +17,8 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	return errs
 }
 
-// renewClaims notes the answers to the chosen claims, which it sends unless there
-// is an error already. It returns the error that is the answer to all of them.
+// renewClaims sends the chosen claims, unless err is set, and records their errors. It
+// returns the error of the call.
 func (e *Engine) renewClaims(ctx context.Context, cs []engine.Claim, names []string, errs []error, chosen []int, err error) error {
 	var reply Reply
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 // A rueidisClient is a [Client] on rueidis.
 type rueidisClient struct {
 	client   rueidis.Client
-	stopDial func() // stops dialing; nil if client is not ours to close
+	stopDial func() // cancels dialing; nil if the caller closes client
 }
 
 // Close implements [Client].
@@ -27,9 +27,8 @@ func (c *rueidisClient) Close() error {
 	return nil
 }
 
-// Eval implements [Client]. The bound is rueidis's own: it pings a connection
-// that is silent, and drops it with everything under way if no answer comes
-// within ConnWriteTimeout.
+// Eval implements [Client]. Rueidis bounds the time: it pings an idle connection, and
+// closes it with all pending calls if there is no answer within ConnWriteTimeout.
 func (c *rueidisClient) Eval(ctx context.Context, call *Call) (Reply, error) {
 	if call.Acks > 0 {
 		return c.evalAcked(ctx, call)
@@ -50,8 +49,8 @@ func (c *rueidisClient) command(command, script string, call *Call) rueidis.Comp
 		Keys(call.Keys...).Args(call.Args...).Build()
 }
 
-// evalAcked runs a script and waits for replicas, on a connection of its own: WAIT
-// is about what was written on the same one, and keeps it to itself meanwhile.
+// evalAcked runs a script and waits for replicas on its own connection: WAIT counts the
+// writes of its connection, and blocks it.
 func (c *rueidisClient) evalAcked(ctx context.Context, call *Call) (Reply, error) {
 	bounded, cancel := context.WithTimeout(ctx, call.Timeout+call.AckTimeout)
 	defer cancel()
@@ -62,7 +61,7 @@ func (c *rueidisClient) evalAcked(ctx context.Context, call *Call) (Reply, error
 		reply, err = c.sendAcked(bounded, conn, "EVAL", call.Script.Text, call)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, call.Timeout+call.AckTimeout) // ours, not the caller's
+		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, call.Timeout+call.AckTimeout) // the engine's timeout, not the caller's
 	}
 	return reply, err
 }
@@ -74,13 +73,12 @@ func (c *rueidisClient) sendAcked(ctx context.Context, conn rueidis.DedicatedCli
 	if err != nil {
 		return reply, err
 	}
-	// One who did not answer has not acknowledged.
+	// Without an answer no replica has acknowledged.
 	n, _ := answers[1].AsInt64()
 	reply.Acked = int(n)
 	return reply, nil
 }
 
-// readReply reads what a script has returned.
 func readReply(ctx context.Context, answer rueidis.RedisResult) (Reply, error) {
 	m, err := answer.ToMessage()
 	switch {
@@ -100,8 +98,8 @@ func readReply(ctx context.Context, answer rueidis.RedisResult) (Reply, error) {
 func items(list []rueidis.RedisMessage) []Item {
 	all := make([]Item, len(list))
 	for i := range list {
-		// What is neither stays empty: no script of ours returns it. To ask for the
-		// wrong one makes an error, which costs more than the rest.
+		// No script returns anything else. Converting to the wrong type would allocate an
+		// error, which costs more than the rest.
 		if m := &list[i]; m.IsInt64() {
 			all[i].Int, _ = m.ToInt64()
 		} else if m.IsString() {
@@ -111,11 +109,10 @@ func items(list []rueidis.RedisMessage) []Item {
 	return all
 }
 
-// errDialTimeout takes the place of the end of another context than the caller's,
-// who must not take it for the end of its own.
-var errDialTimeout = errors.New("it did not answer in time when it was called up")
+// errDialTimeout replaces the end of another caller's context.
+var errDialTimeout = errors.New("the server did not answer in time while the connection was opened")
 
-// rueidisError sorts an error as [Client] asks for.
+// rueidisError classifies an error as [Client] requires.
 func rueidisError(ctx context.Context, err error) error {
 	if reply, ok := rueidis.IsRedisErr(err); ok {
 		return ReplyError(reply.Error())
@@ -131,7 +128,7 @@ func rueidisError(ctx context.Context, err error) error {
 }
 
 // Listen implements [Client].
-func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, heard func(channel string)) (Listener, error) {
+func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, onMessage func(channel string)) (Listener, error) {
 	conn, giveBack := c.client.Dedicate()
 	if c.client.Mode() == rueidis.ClientModeSentinel {
 		if err := CheckPrimary(role(ctx, conn)); err != nil {
@@ -142,21 +139,21 @@ func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, heard func(ch
 	}
 	l := &rueidisListener{conn: conn, giveBack: giveBack, mode: m, ended: make(chan error, 1)}
 	l.lost = conn.SetPubSubHooks(rueidis.PubSubHooks{
-		OnMessage: func(m rueidis.PubSubMessage) { heard(m.Channel) },
+		OnMessage: func(m rueidis.PubSubMessage) { onMessage(m.Channel) },
 		OnSubscription: func(s rueidis.PubSubSubscription) {
 			switch s.Kind {
 			case "subscribe", "ssubscribe":
-				heard(s.Channel)
+				onMessage(s.Channel)
 			case "sunsubscribe":
 				l.dropped(s.Channel)
 			}
 		},
 	})
-	l.watching.Go(l.watch) // ends with the connection, which Close ends and waits for
+	l.watching.Go(l.watch) // ends with the connection, which Close closes
 	return l, nil
 }
 
-// role asks a server what it is.
+// role returns the role that a server reports.
 func role(ctx context.Context, conn rueidis.DedicatedClient) string {
 	answer, err := conn.Do(ctx, conn.B().Role().Build()).ToArray()
 	if err != nil || len(answer) == 0 {
@@ -166,19 +163,19 @@ func role(ctx context.Context, conn rueidis.DedicatedClient) string {
 	return name
 }
 
-// A rueidisListener is a connection that rueidis lends.
+// A rueidisListener is a dedicated connection of rueidis.
 type rueidisListener struct {
 	conn     rueidis.DedicatedClient
 	giveBack func()
 	mode     PublishMode
 	lost     <-chan error // closed after the last call of a hook
-	ended    chan error   // the same for others, and that a slot has gone elsewhere
+	ended    chan error   // receives when the connection is lost, or a slot has moved
 
-	left     sync.Map // channels that we have left off ourselves
+	left     sync.Map // channels that Unsubscribe has left
 	watching sync.WaitGroup
 }
 
-// watch passes on that the connection has ended.
+// watch reports the end of the connection.
 func (l *rueidisListener) watch() {
 	for range l.lost {
 	}
@@ -192,8 +189,8 @@ func (l *rueidisListener) end() {
 	}
 }
 
-// dropped notes that the server does not send a channel any more. If nobody has
-// asked for that, its slot is on another one by now.
+// dropped handles the end of a subscription. If Unsubscribe did not request it, the slot of
+// the channel has moved to another server.
 func (l *rueidisListener) dropped(channel string) {
 	if _, ours := l.left.LoadAndDelete(channel); !ours {
 		l.end()

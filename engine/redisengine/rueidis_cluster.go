@@ -26,8 +26,8 @@ func newRueidisCluster(alone rueidisClient, refresh time.Duration, redirects int
 	return c
 }
 
-// Eval implements [Client]. Rueidis follows slots that move by itself, but not on
-// the connection on which replicas are waited for.
+// Eval implements [Client]. Rueidis follows moved slots by itself, but not on the
+// connection of a call that waits for replicas.
 func (c *rueidisCluster) Eval(ctx context.Context, call *Call) (reply Reply, err error) {
 	if call.Acks == 0 {
 		return c.rueidisClient.Eval(ctx, call)
@@ -45,7 +45,7 @@ func (c *rueidisCluster) Eval(ctx context.Context, call *Call) (reply Reply, err
 	return reply, err
 }
 
-// at returns a client of the primary that has a key.
+// nodeFor returns a client of the primary that has a key.
 func (c *rueidisCluster) nodeFor(ctx context.Context, key string) (Client, error) {
 	addr, err := c.PrimaryFor(ctx, key)
 	if err != nil {
@@ -64,11 +64,11 @@ func (c *rueidisCluster) Node(addr string) (Client, error) {
 	return &rueidisClient{client: node}, nil
 }
 
-// hedge is how long a node has to tell where the slots are before the next one is
-// asked as well: one that hangs must not hold up those who use the others.
+// hedge is how long to wait for one node before the next is asked as well: a node that
+// hangs must not delay calls to the others.
 const hedge = 50 * time.Millisecond
 
-// askAny asks one node after the other who has which slots, until one answers.
+// askAny asks one node after the other for the slots, until one answers.
 func (c *rueidisCluster) askAny(ctx context.Context) ([]Span, error) {
 	type answer struct {
 		spans []Span
@@ -76,7 +76,7 @@ func (c *rueidisCluster) askAny(ctx context.Context) ([]Span, error) {
 	}
 	nodes := c.client.Nodes()
 	answers, open, err := make(chan answer, len(nodes)), 0, errors.New("it has no nodes")
-	// wait returns nil if there is no good answer yet and the next may be asked.
+	// wait returns nil if there is no good answer within d.
 	wait := func(d <-chan time.Time) []Span {
 		select {
 		case a := <-answers:
@@ -90,8 +90,8 @@ func (c *rueidisCluster) askAny(ctx context.Context) ([]Span, error) {
 	}
 	for addr, node := range nodes {
 		open++
-		// It ends with the answer, or when the connection is given up. To end it
-		// before would end the dialing that other calls wait for.
+		// The goroutine ends with the answer, or when rueidis closes the connection. A
+		// cancelled context would cancel the dialing that other calls wait for.
 		go func() {
 			spans, err := askSlots(context.WithoutCancel(ctx), addr, node)
 			answers <- answer{spans, err}
@@ -108,7 +108,6 @@ func (c *rueidisCluster) askAny(ctx context.Context) ([]Span, error) {
 	return nil, rueidisError(ctx, err)
 }
 
-// askSlots asks one node who has which slots.
 func askSlots(ctx context.Context, addr string, node rueidis.Client) ([]Span, error) {
 	list, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
 	if err != nil {
@@ -126,8 +125,8 @@ func askSlots(ctx context.Context, addr string, node rueidis.Client) ([]Span, er
 	return spans, nil
 }
 
-// readSpan reads an item of CLUSTER SLOTS: from, to, the primary and its replicas.
-// A node without a host is where the one is that was asked.
+// readSpan reads an item of CLUSTER SLOTS: from, to, the primary and its replicas. A node
+// without a host has the host of the node that answered.
 func readSpan(m *rueidis.RedisMessage, host string) (Span, error) {
 	item, err := m.ToArray()
 	if err != nil || len(item) < 3 {

@@ -14,8 +14,8 @@ import (
 
 var _ Discoverer = (*rueidisClient)(nil)
 
-// survey is what a URL tells. Connections are none of the engine's own, which it
-// counts.
+// discover returns what the URL says. Probes have their own connections, which the engine
+// does not count.
 func (a *address) discover() Topology {
 	s := Topology{Topology: a.topology, Servers: a.hosts, Anonymous: a.password == "", Dial: a.dialNode}
 	if a.topology == engine.Sentinel {
@@ -24,7 +24,7 @@ func (a *address) discover() Topology {
 	return s
 }
 
-// visit connects to one of the servers of a URL.
+// dialNode connects to one of the servers of the URL.
 func (a *address) dialNode(ctx context.Context, addr string, sentinel bool) (Conn, error) {
 	user, password := a.user, a.password
 	if sentinel {
@@ -44,8 +44,8 @@ func (a *address) dialNode(ctx context.Context, addr string, sentinel bool) (Con
 	return &rueidisConn{client, client.Close}, nil
 }
 
-// Topology implements [Discoverer] for a client of the caller's, who alone knows how to
-// connect: sentinels and replicas stay unasked.
+// Topology implements [Discoverer] for a client of the caller. Only the caller knows how to
+// connect, so sentinels and replicas are not asked.
 func (c *rueidisClient) Topology(context.Context) (Topology, error) {
 	s := Topology{Topology: engine.Standalone, Dial: c.dialNode}
 	switch c.client.Mode() {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// What the laws cannot see: each branch of the scripts, by what it leaves behind.
+// The laws cannot see what each branch of the scripts leaves on the server.
 
 func TestAcquireScript(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestAcquireScript(t *testing.T) {
 		}
 	})
 
-	t.Run("a call that comes too late is told so and changes nothing", func(t *testing.T) {
+	t.Run("a late call is reported and changes nothing", func(t *testing.T) {
 		t.Parallel()
 		got := s.Must("EVAL", scriptText(t, "clock", "acquire_common", "exclusive", "acquire"), "1", key(t), ann, "a", "30000", "1", "0", "0", "-")
 		if code, now := got[:2], got[2:]; code != "2\n" || len(now) != 16 {
@@ -50,7 +50,7 @@ func TestAcquireScript(t *testing.T) {
 		}
 	})
 
-	t.Run("a refusal tells holder and time left, and leaves no trace", func(t *testing.T) {
+	t.Run("a refusal reports the holder and the time left, and writes nothing", func(t *testing.T) {
 		t.Parallel()
 		a := ask(t, ann, "a")
 		g := granted(t, e, a)
@@ -64,7 +64,7 @@ func TestAcquireScript(t *testing.T) {
 		}
 	})
 
-	t.Run("a repeated attempt is answered as the first, and the lease begins anew", func(t *testing.T) {
+	t.Run("a repeated attempt gets the answer of the first, and restarts the lease", func(t *testing.T) {
 		t.Parallel()
 		a := ask(t, ann, "a")
 		first := granted(t, e, lasting(a, 5*time.Second))
@@ -93,7 +93,7 @@ func TestAcquireScript(t *testing.T) {
 		}
 	})
 
-	t.Run("a holder of whom no fence is known gets one", func(t *testing.T) {
+	t.Run("a holder without a fence gets one", func(t *testing.T) {
 		t.Parallel()
 		a := ask(t, ann, "a")
 		s.Must("HSET", a.Key, ann, "1")
@@ -103,9 +103,9 @@ func TestAcquireScript(t *testing.T) {
 		}
 	})
 
-	t.Run("an owner with very many holds is still the one", func(t *testing.T) {
+	t.Run("an owner with very many entries is recognised", func(t *testing.T) {
 		t.Parallel()
-		const many = 1000 // Redis keeps a small hash in another way
+		const many = 1000 // Redis encodes a small hash differently
 		var first engine.Grant
 		for i := range many {
 			g := granted(t, e, ask(t, ann, strconv.Itoa(i)))
@@ -129,7 +129,7 @@ func TestFenceCounter(t *testing.T) {
 	e := open(t, s)
 	counter := func(t *testing.T) string { return "redisson_lock_token:{" + key(t) + "}" }
 
-	t.Run("a counter that is not there begins with the time", func(t *testing.T) {
+	t.Run("a missing counter starts at the time", func(t *testing.T) {
 		t.Parallel()
 		g := granted(t, e, lasting(fenced(ask(t, ann, "a"), 7), 5*time.Second))
 		if got := number(t, s, "GET", counter(t)); got != int64(g.Fence)+7 {
@@ -138,7 +138,7 @@ func TestFenceCounter(t *testing.T) {
 		left(t, s, counter(t), time.Minute)
 	})
 
-	t.Run("a counter that is behind is moved to the time", func(t *testing.T) {
+	t.Run("a counter that is behind moves to the time", func(t *testing.T) {
 		t.Parallel()
 		s.Must("SET", counter(t), "41") // as Redisson leaves it
 		if g := granted(t, e, fenced(ask(t, ann, "a"), 0)); g.Fence < 1e15 {
@@ -146,7 +146,7 @@ func TestFenceCounter(t *testing.T) {
 		}
 	})
 
-	t.Run("a counter that is ahead of the time goes on by one", func(t *testing.T) {
+	t.Run("a counter that is ahead of the time rises by one", func(t *testing.T) {
 		t.Parallel()
 		const ahead = 9_000_000_000_000_000
 		s.Must("SET", counter(t), strconv.Itoa(ahead))
@@ -173,7 +173,7 @@ func TestFenceCounter(t *testing.T) {
 		left(t, s, counter(t), time.Minute)
 	})
 
-	t.Run("a counter shared with Redisson lasts for ever", func(t *testing.T) {
+	t.Run("a counter shared with Redisson does not expire", func(t *testing.T) {
 		t.Parallel()
 		shared := open(t, s, redisengine.Redisson())
 		r := fenced(ask(t, ann, "a"), 0)
@@ -187,7 +187,7 @@ func TestFenceCounter(t *testing.T) {
 		}
 	})
 
-	t.Run("a renewal does not give an end to a counter that has none", func(t *testing.T) {
+	t.Run("a renewal sets no expiry on a counter without one", func(t *testing.T) {
 		t.Parallel()
 		r := fenced(ask(t, ann, "a"), 0)
 		granted(t, e, r)
@@ -212,7 +212,7 @@ func TestOtherKinds(t *testing.T) {
 		"a hash of numbers that stays":   {"HSET", "", "visits", "3"},
 		"a hash with a count below one":  {"HSET", "", java, "0"},
 	} {
-		t.Run(name+" is no lock to take", func(t *testing.T) {
+		t.Run(name+" is not a lock to acquire", func(t *testing.T) {
 			t.Parallel()
 			r := ask(t, ann, "a")
 			fill := append([]string(nil), fill...)
@@ -227,14 +227,14 @@ func TestOtherKinds(t *testing.T) {
 		})
 	}
 
-	t.Run("a read/write lock is known for one however many read", func(t *testing.T) {
+	t.Run("a read/write lock is recognised with any number of readers", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		s.Must("EVAL", "redis.call('HSET', KEYS[1], 'mode', 'read') for i = 1, 1000 do redis.call('HSET', KEYS[1], 'uuid:' .. i, 1) end", "1", r.Key)
 		refused(t, e, r, engine.ErrKind)
 	})
 
-	t.Run("what is no lock is not renewed, and does not hold up others", func(t *testing.T) {
+	t.Run("other data is not renewed, and does not fail other renewals", func(t *testing.T) {
 		t.Parallel()
 		good, bad := ask(t, ann, "a"), ask(t, ann, "b")
 		bad.Key += " 2"
@@ -246,7 +246,7 @@ func TestOtherKinds(t *testing.T) {
 		}
 	})
 
-	t.Run("what is no lock is not released", func(t *testing.T) {
+	t.Run("other data is not released", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		s.Must("SET", r.Key, "v")
@@ -270,7 +270,7 @@ func TestReleaseScript(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 
-	t.Run("a release of nothing finds nothing", func(t *testing.T) {
+	t.Run("a release without a lock reports a free lock", func(t *testing.T) {
 		t.Parallel()
 		released(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.AlreadyFree})
 		if s.Must("EXISTS", key(t)) != "0" {
@@ -278,7 +278,7 @@ func TestReleaseScript(t *testing.T) {
 		}
 	})
 
-	t.Run("a release of Java's lock is not ours to make", func(t *testing.T) {
+	t.Run("a release of Java's lock is refused", func(t *testing.T) {
 		t.Parallel()
 		s.Must("HSET", key(t), java, "1")
 		released(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.NotYours})
@@ -336,7 +336,7 @@ func TestAbandonScript(t *testing.T) {
 		refused(t, e, retry(a), engine.ErrAbandoned)
 	})
 
-	t.Run("abandoning touches nobody else", func(t *testing.T) {
+	t.Run("abandoning does not affect another holder", func(t *testing.T) {
 		t.Parallel()
 		s.Must("HSET", key(t), java, "1")
 		abandoned(t, e, ask(t, ann, "a"), engine.ReleaseResult{Outcome: engine.NotYours})
@@ -349,7 +349,7 @@ func TestRenewScript(t *testing.T) {
 	s := redistest.Start(t)
 	e := open(t, s)
 
-	t.Run("a renewal lets the lease begin anew and never shortens it", func(t *testing.T) {
+	t.Run("a renewal restarts the lease and never shortens it", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		granted(t, e, lasting(r, 5*time.Second))
@@ -359,7 +359,7 @@ func TestRenewScript(t *testing.T) {
 		left(t, s, r.Key, r.Lease)
 	})
 
-	t.Run("a lock that was made to last for ever still does", func(t *testing.T) {
+	t.Run("a renewal sets no expiry on a lock without one", func(t *testing.T) {
 		t.Parallel()
 		r := ask(t, ann, "a")
 		granted(t, e, r)

@@ -10,41 +10,41 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// watched asks the sentinels, and returns the servers that they know of. The
-// sentinels themselves go into h.
-func (s *Topology) sentinelEndpoints(ctx context.Context, h *engine.Health) (places []endpoint) {
+// sentinelEndpoints asks the sentinels and returns the servers that they know. It adds the
+// sentinels to h.
+func (s *Topology) sentinelEndpoints(ctx context.Context, h *engine.Health) (endpoints []endpoint) {
 	if len(s.Sentinels) == 0 {
-		h.Notices = append(h.Notices, "the sentinels were not asked: the client does not tell who they are")
+		h.Notices = append(h.Notices, "the sentinels were not asked: the client does not report them")
 		for _, addr := range s.Servers {
-			places = append(places, endpoint{addr: addr})
+			endpoints = append(endpoints, endpoint{addr: addr})
 		}
-		return places
+		return endpoints
 	}
 	known := slices.Clone(s.Sentinels)
-	views := s.probeAll(ctx, sentinelsAt(known), true)
+	probes := s.probeAll(ctx, sentinelsAt(known), true)
 	var more []string
-	for _, v := range views {
+	for _, v := range probes {
 		for _, addr := range v.sentinels {
 			if !slices.Contains(known, addr) {
 				known, more = append(known, addr), append(more, addr)
 			}
 		}
 	}
-	views = append(views, s.probeAll(ctx, sentinelsAt(more), true)...)
+	probes = append(probes, s.probeAll(ctx, sentinelsAt(more), true)...)
 	seen := make(map[string]bool)
-	for _, v := range distinctSentinels(views) {
+	for _, v := range distinctSentinels(probes) {
 		h.Nodes = append(h.Nodes, v.node)
 		h.Quorum = max(h.Quorum, v.quorum)
-		places = append(places, v.servers(seen)...)
+		endpoints = append(endpoints, v.servers(seen)...)
 	}
-	return places
+	return endpoints
 }
 
-// unlike leaves out sentinels that were met under two addresses, as localhost and
-// 127.0.0.1.
-func distinctSentinels(views []*nodeProbe) (all []*nodeProbe) {
+// distinctSentinels removes sentinels that were found at two addresses, such as localhost
+// and 127.0.0.1.
+func distinctSentinels(probes []*nodeProbe) (all []*nodeProbe) {
 	seen := make(map[string]bool)
-	for _, v := range views {
+	for _, v := range probes {
 		if v.node.ID == "" || !seen[v.node.ID] {
 			all = append(all, v)
 		}
@@ -54,48 +54,47 @@ func distinctSentinels(views []*nodeProbe) (all []*nodeProbe) {
 }
 
 func sentinelsAt(addrs []string) []endpoint {
-	places := make([]endpoint, len(addrs))
+	endpoints := make([]endpoint, len(addrs))
 	for i, addr := range addrs {
-		places[i] = endpoint{addr: addr, role: engine.Watcher}
+		endpoints[i] = endpoint{addr: addr, role: engine.Watcher}
 	}
-	return places
+	return endpoints
 }
 
-// servers are those a sentinel knows and that nobody has named yet.
-func (c *nodeProbe) servers(seen map[string]bool) (places []endpoint) {
-	add := func(p endpoint) {
-		if p.addr != "" && !seen[p.addr] {
-			seen[p.addr] = true
-			places = append(places, p)
+// servers returns the servers that a sentinel knows and that are not in seen.
+func (p *nodeProbe) servers(seen map[string]bool) (endpoints []endpoint) {
+	add := func(e endpoint) {
+		if e.addr != "" && !seen[e.addr] {
+			seen[e.addr] = true
+			endpoints = append(endpoints, e)
 		}
 	}
-	add(endpoint{addr: c.node.Primary, role: engine.Primary})
-	for _, addr := range c.replicas {
-		add(endpoint{addr: addr, role: engine.Replica, primary: c.node.Primary})
+	add(endpoint{addr: p.node.Primary, role: engine.Primary})
+	for _, addr := range p.replicas {
+		add(endpoint{addr: addr, role: engine.Replica, primary: p.node.Primary})
 	}
-	return places
+	return endpoints
 }
 
-// askSentinel asks a sentinel about itself, and about what it watches.
-func (c *nodeProbe) probeSentinel(ctx context.Context) {
-	c.readInfo(ctx)
-	c.node.Role, c.node.AppendOnly, c.node.Eviction = engine.Watcher, "", ""
-	main := c.topology.Main
-	about, err := c.conn.Do(ctx, "SENTINEL", "MASTER", main)
+func (p *nodeProbe) probeSentinel(ctx context.Context) {
+	p.readInfo(ctx)
+	p.node.Role, p.node.AppendOnly, p.node.Eviction = engine.Watcher, "", ""
+	main := p.topology.Main
+	about, err := p.conn.Do(ctx, "SENTINEL", "MASTER", main)
 	if err != nil {
-		c.fail(ctx, fmt.Errorf("it does not know %q: %w", main, err))
+		p.fail(ctx, fmt.Errorf("it does not know the primary %q: %w", main, err))
 		return
 	}
 	m := stringMap(about)
-	c.node.Primary = net.JoinHostPort(m["ip"], m["port"])
-	c.quorum, _ = strconv.Atoi(m["quorum"])
-	c.replicas = c.list(ctx, "REPLICAS")
-	c.sentinels = c.list(ctx, "SENTINELS")
+	p.node.Primary = net.JoinHostPort(m["ip"], m["port"])
+	p.quorum, _ = strconv.Atoi(m["quorum"])
+	p.replicas = p.list(ctx, "REPLICAS")
+	p.sentinels = p.list(ctx, "SENTINELS")
 }
 
 // list asks a sentinel for addresses.
-func (c *nodeProbe) list(ctx context.Context, what string) (addrs []string) {
-	answer, _ := c.query(ctx, "SENTINEL", what, c.topology.Main)
+func (p *nodeProbe) list(ctx context.Context, what string) (addrs []string) {
+	answer, _ := p.query(ctx, "SENTINEL", what, p.topology.Main)
 	items, _ := answer.([]any)
 	for _, item := range items {
 		if m := stringMap(item); m["ip"] != "" {

@@ -43,14 +43,14 @@ func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement
 // settleArgs adds the arguments with which settle.lua publishes. In a cluster no node
 // knows the subscribers of the others.
 func (e *Engine) settleArgs(c *Call) {
-	ask := "NUMSUB"
+	numsub := "NUMSUB"
 	switch {
 	case e.cluster != nil:
-		ask = "-"
+		numsub = "-"
 	case e.publish == Sharded:
-		ask = "SHARDNUMSUB"
+		numsub = "SHARDNUMSUB"
 	}
-	c.args(string(e.publish), ask, e.settleChannel, e.locks)
+	c.args(string(e.publish), numsub, e.settleChannel, e.locks)
 }
 
 type settlementTerms struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// Five servers that know nothing of each other are one engine, of which two may be
-// down, also when the process starts.
+// Five independent servers form one engine. Two of them may be down, even when the
+// process starts.
 func Example_quorum() {
 	var nodes []engine.Engine
 	for _, host := range []string{"redis-1", "redis-2", "redis-3", "redis-4", "redis-5"} {
@@ -33,8 +33,8 @@ func Example_quorum() {
 	fmt.Println(client.Mutex("order:42", interlock.Fenced()).Do(ctx, pay))
 }
 
-// Two servers, of which one counts. An operator says which: interlock switch, or
-// Switch in a program of their own.
+// Two servers, one of which is active. An operator chooses it with interlock switch, or a
+// program with Switch.
 func Example_standby() {
 	primary, err := redisengine.Open(ctx, "redis://here?lazy=true")
 	if err != nil {

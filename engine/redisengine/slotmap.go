@@ -9,46 +9,46 @@ import (
 	"time"
 )
 
-// SlotMap remembers which primary of a cluster has which slots: it is a part of
-// every [Cluster].
+// A SlotMap caches which primary of a cluster has which slots. It is a part of every
+// [Cluster].
 type SlotMap struct {
-	// Ask asks the cluster.
+	// Fetch reads the slots from the cluster.
 	Fetch func(ctx context.Context) ([]Span, error)
 
-	// Refresh is after how long it is asked again. Zero means 2 s.
+	// Refresh is how long an answer is used. Default: 2s.
 	Refresh time.Duration
 
 	mu       sync.Mutex
-	fetched  time.Time // when spans was read; zero if it is to be read anew
+	fetched  time.Time // when spans was read; zero after Invalidate
 	spans    []Span
-	fetching *slotFetch // nil if nobody asks
+	fetching *slotFetch // nil if no fetch is pending
 }
 
-// A question is one that somebody asks for all who want to know.
+// A slotFetch is made by one caller, for all that wait.
 type slotFetch struct {
-	done     chan struct{} // closed when the rest is known
+	done     chan struct{} // closed when the fields below are set
 	spans    []Span
 	err      error
-	canceled bool // it is the asker's own context that has ended
+	canceled bool // the context of the caller that fetches has ended
 }
 
-// A Span is some slots and the primary that has them.
+// A Span is a range of slots and the primary that has them.
 type Span struct {
 	From, To int // both included
 	Addr     string
 }
 
-// Forget implements [Cluster]. What is being asked was asked before, and counts for
-// those only who wait for it.
-func (h *SlotMap) Invalidate() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.fetched, h.fetching = time.Time{}, nil
+// Invalidate implements [Cluster]. A pending fetch began before, so its answer is used
+// only by callers that wait for it already.
+func (m *SlotMap) Invalidate() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fetched, m.fetching = time.Time{}, nil
 }
 
 // Home implements [Cluster].
-func (h *SlotMap) PrimaryFor(ctx context.Context, key string) (string, error) {
-	spans, err := h.current(ctx)
+func (m *SlotMap) PrimaryFor(ctx context.Context, key string) (string, error) {
+	spans, err := m.current(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -58,13 +58,13 @@ func (h *SlotMap) PrimaryFor(ctx context.Context, key string) (string, error) {
 			return s.Addr, nil
 		}
 	}
-	h.Invalidate()
-	return "", fmt.Errorf("no node of the cluster serves slot %d for now: see CLUSTER INFO", slot)
+	m.Invalidate()
+	return "", fmt.Errorf("no node of the cluster serves slot %d: see CLUSTER INFO", slot)
 }
 
 // Primaries implements [Cluster].
-func (h *SlotMap) Primaries(ctx context.Context) ([]Primary, error) {
-	spans, err := h.current(ctx)
+func (m *SlotMap) Primaries(ctx context.Context) ([]Primary, error) {
+	spans, err := m.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,22 +85,22 @@ func (h *SlotMap) Primaries(ctx context.Context) ([]Primary, error) {
 	return primaries, nil
 }
 
-// known returns who has which slots, as it was a short while ago. One asks for
-// all who want to know, none of whom waits longer than its context lets it.
-func (h *SlotMap) current(ctx context.Context) ([]Span, error) {
+// current returns the slots, at most Refresh old. One caller fetches for all; each waits
+// no longer than its own context.
+func (m *SlotMap) current(ctx context.Context) ([]Span, error) {
 	for {
-		spans, q, first := h.start()
+		spans, f, first := m.start()
 		switch {
-		case q == nil:
+		case f == nil:
 			return spans, nil
 		case first:
-			h.fetch(ctx, q)
-			return q.spans, q.err
+			m.fetch(ctx, f)
+			return f.spans, f.err
 		}
 		select {
-		case <-q.done:
-			if !q.canceled {
-				return q.spans, q.err
+		case <-f.done:
+			if !f.canceled {
+				return f.spans, f.err
 			}
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -108,40 +108,39 @@ func (h *SlotMap) current(ctx context.Context) ([]Span, error) {
 	}
 }
 
-// question returns what is known, or else what is being asked, and whether it is
-// the caller who has to ask it.
-func (h *SlotMap) start() (spans []Span, q *slotFetch, first bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	refresh := h.Refresh
+// start returns the cached slots, or else a pending fetch and whether the caller must make
+// it.
+func (m *SlotMap) start() (spans []Span, f *slotFetch, first bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	refresh := m.Refresh
 	if refresh <= 0 {
 		refresh = defaultRefresh
 	}
-	if time.Since(h.fetched) < refresh {
-		return h.spans, nil, false
+	if time.Since(m.fetched) < refresh {
+		return m.spans, nil, false
 	}
-	if h.fetching == nil {
-		h.fetching, first = &slotFetch{done: make(chan struct{}), canceled: true}, true
+	if m.fetching == nil {
+		m.fetching, first = &slotFetch{done: make(chan struct{}), canceled: true}, true
 	}
-	return nil, h.fetching, first
+	return nil, m.fetching, first
 }
 
-// answer asks.
-func (h *SlotMap) fetch(ctx context.Context, q *slotFetch) {
-	defer close(q.done)
+func (m *SlotMap) fetch(ctx context.Context, f *slotFetch) {
+	defer close(f.done)
 	began := time.Now()
-	spans, err := h.Fetch(ctx)
+	spans, err := m.Fetch(ctx)
 	if err != nil {
-		err = fmt.Errorf("no node of the cluster tells where its slots are: %w", err)
+		err = fmt.Errorf("no node of the cluster reports its slots: %w", err)
 	}
-	q.spans, q.err, q.canceled = spans, err, err != nil && ctx.Err() != nil
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.fetching != q {
-		return // something has moved since
+	f.spans, f.err, f.canceled = spans, err, err != nil && ctx.Err() != nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fetching != f {
+		return // Invalidate was called since
 	}
-	h.fetching = nil
+	m.fetching = nil
 	if err == nil {
-		h.spans, h.fetched = spans, began
+		m.spans, m.fetched = spans, began
 	}
 }

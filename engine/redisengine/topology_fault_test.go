@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// keyAt returns a key that a primary has.
+// keyAt returns a key of a primary.
 func keyAt(t testing.TB, c *redistest.Cluster, home *redistest.Server) string {
 	t.Helper()
 	for i := range 1000 {
@@ -25,7 +25,7 @@ func keyAt(t testing.TB, c *redistest.Cluster, home *redistest.Server) string {
 	return ""
 }
 
-// A primary that has become a replica lives on, and so would connections to it.
+// A demoted primary keeps running, so connections to it must be closed.
 func TestASubscriberFollowsTheSentinels(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)
@@ -33,7 +33,7 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 	attended(t, s.Failover(), "k", wake)
 }
 
-func TestASubscriberDoesNotStayWhereASentinelThatIsBehindTheTimesHasSentIt(t *testing.T) {
+func TestASubscriberLeavesAReplicaThatAnOutdatedSentinelNamed(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)
 	wake := listen(t, openURL(t, s.URL()), "k")
@@ -41,8 +41,7 @@ func TestASubscriberDoesNotStayWhereASentinelThatIsBehindTheTimesHasSentIt(t *te
 	attended(t, s.Successor(old), "k", wake)
 }
 
-// attended demands that a server has the subscriber before long, and that it hears
-// what is said there.
+// attended waits until a server has the subscriber, and checks that it receives messages.
 func attended(t *testing.T, s *redistest.Server, key string, wake <-chan struct{}) {
 	t.Helper()
 	eventually(t, "the new primary has the subscriber", func() bool {
@@ -55,7 +54,7 @@ func attended(t *testing.T, s *redistest.Server, key string, wake <-chan struct{
 	told(t, wake)
 }
 
-func TestAShardThatIsDownLeavesTheOthersTheirSubscriber(t *testing.T) {
+func TestAShardThatIsDownDoesNotAffectOtherSubscriptions(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
 	dead, well := c.Servers[0], c.Servers[1]
@@ -65,9 +64,9 @@ func TestAShardThatIsDownLeavesTheOthersTheirSubscriber(t *testing.T) {
 	heard, back := listen(t, e, here), listen(t, e, gone)
 	replica.Kill()
 	dead.Kill()
-	told(t, heard) // all is begun anew, once
+	told(t, heard) // all subscriptions are renewed once
 
-	// Who begins to listen wakes those who wait. Nobody does any more.
+	// A new subscription wakes its waiters, but there must be no further ones.
 	for end, calm := time.Now().Add(30*time.Second), time.Now(); time.Since(calm) < 3*time.Second; {
 		select {
 		case <-heard:
@@ -87,11 +86,11 @@ func TestAShardThatIsDownLeavesTheOthersTheirSubscriber(t *testing.T) {
 		<-back
 	}
 	dead.Restart()
-	told(t, back) // it is listened to again
+	told(t, back) // subscribed again
 }
 
 // All nodes are asked for the slots, so a node that hangs delays no grant elsewhere.
-func TestNodesThatHangHoldUpNoGrantElsewhere(t *testing.T) {
+func TestNodesThatHangDelayNoGrantElsewhere(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, "--cluster-node-timeout", "60000")
 	sick, well := c.Servers[0], c.Servers[1]
@@ -111,7 +110,7 @@ func TestNodesThatHangHoldUpNoGrantElsewhere(t *testing.T) {
 	}
 }
 
-func TestAcksOfASlotOnTheMove(t *testing.T) {
+func TestAcksOfAMigratingSlot(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
 	from, to := c.Servers[0], c.Servers[1]
@@ -132,7 +131,7 @@ func TestAcksOfASlotOnTheMove(t *testing.T) {
 func TestWaitingForReplicasEndsWithTheCaller(t *testing.T) {
 	t.Parallel()
 	e := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(20*time.Second))
-	for i := range 2 { // the second is not behind what the first has left
+	for i := range 2 { // the second call does not wait for the first one's connection
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(200*time.Millisecond, cancel)
 		began := time.Now()
@@ -146,18 +145,17 @@ func TestWaitingForReplicasEndsWithTheCaller(t *testing.T) {
 	}
 }
 
-func TestAnAckTimeoutBelowAMillisecondIsNotForEver(t *testing.T) {
+func TestAnAckTimeoutBelowOneMillisecondEnds(t *testing.T) {
 	t.Parallel()
 	e := open(t, redistest.Start(t), redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(time.Microsecond))
 	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable)
 }
 
-// Who did not set a deadline is not told that it has passed.
-func TestAServerThatHangsEndsNobodysContext(t *testing.T) {
+func TestATimeoutIsNotTheCallersDeadline(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	e := open(t, s, redisengine.Acknowledge(redisengine.AnyAck), redisengine.AckTimeout(100*time.Millisecond), redisengine.Timeout(2*time.Second))
-	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable) // there is a connection now
+	refused(t, e, ask(t, ann, "a"), engine.ErrUnavailable) // opens the connection
 	s.Stop()
 	defer s.Cont()
 	_, err := e.Acquire(context.Background(), ask(t, ann, "b"))

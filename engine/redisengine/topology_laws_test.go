@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// T1, T7, S8: whatever is true of one server is true of a cluster.
+// T1, T7, S8: the laws hold on a cluster.
 func TestLawsOnACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
@@ -18,15 +18,14 @@ func TestLawsOnACluster(t *testing.T) {
 	lawsOn(t, "Redis Cluster", c.URL(), clocked.URL(), clocked.Step)
 }
 
-// T7: the same behind sentinels.
+// T7: the laws hold behind sentinels.
 func TestLawsBehindSentinels(t *testing.T) {
 	t.Parallel()
 	s, clocked := redistest.StartSentinel(t), redistest.StartSentinel(t, redistest.SteppedClock)
 	lawsOn(t, "Redis Sentinel", s.URL(), clocked.URL(), clocked.Step)
 }
 
-// lawsOn tries the laws on servers that all of them share, but for those about the
-// clock.
+// lawsOn runs the laws on shared servers, except those about the clock.
 func lawsOn(t *testing.T, name, url, clocked string, step func(time.Duration)) {
 	apart := func(t testing.TB, url string) *redisengine.Engine {
 		return openURL(t, url, redisengine.Timeout(timeout(t)), redisengine.Prefix(prefix(t)), redisengine.Records(prefix(t)))
@@ -39,7 +38,7 @@ func lawsOn(t *testing.T, name, url, clocked string, step func(time.Duration)) {
 	})
 }
 
-// set is an engine whose servers have clocks that can be moved.
+// set is an engine whose servers' clocks can be set.
 type set struct {
 	*redisengine.Engine
 	step func(time.Duration)
@@ -47,5 +46,5 @@ type set struct {
 
 func (s set) Step(d time.Duration) { s.step(d) }
 
-// prefix keeps what a law does from the others, which list what is there.
+// prefix separates the laws, because some of them list all locks.
 func prefix(t testing.TB) string { return key(t) + ":" + time.Now().Format("150405.000000000") + ":" }

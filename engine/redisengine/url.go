@@ -16,10 +16,10 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// An address is what a URL says about servers and how to use them.
+// An address is a parsed URL.
 type address struct {
 	topology    engine.Topology
-	hosts       []string // with ports: the server, some nodes of the cluster, or the sentinels
+	hosts       []string // with ports: the server, nodes of the cluster, or the sentinels
 	user        string
 	password    string
 	db          int
@@ -28,15 +28,15 @@ type address struct {
 	dialTimeout time.Duration
 	options     []Option
 
-	main             string // what sentinels call the primary
+	main             string // the sentinels' name of the primary
 	sentinelUser     string
 	sentinelPassword string
 
-	refresh   time.Duration // how often it is asked who is a primary
-	redirects int           // how often a call is sent on
+	refresh   time.Duration // how often to look for the primaries
+	redirects int           // how many redirects a call follows
 }
 
-// parameters are what may stand behind the question mark.
+// parameters are the known query parameters.
 var parameters = map[string]func(a *address, value string) error{
 	"timeout":      timeoutParameter,
 	"dial_timeout": func(a *address, v string) (err error) { a.dialTimeout, err = duration(v); return err },
@@ -57,14 +57,13 @@ var parameters = map[string]func(a *address, value string) error{
 	"redirects":         redirectsParameter,
 }
 
-// How often a client of many servers asks who is a primary, and how often it
-// follows a server that sends it to another, unless the URL says so.
+// Defaults of refresh and redirects.
 const (
 	defaultRefresh   = 2 * time.Second
 	defaultRedirects = 3
 )
 
-// parse reads a URL. No error repeats it, since it may hold a password.
+// parse reads a URL. Its errors do not repeat the URL, which may hold a password.
 func parse(text string) (*address, error) {
 	text, others := split(text)
 	u, err := url.Parse(text)
@@ -81,8 +80,8 @@ func parse(text string) (*address, error) {
 	return a, nil
 }
 
-// split returns the URL with the first of its hosts, and the other ones: package
-// url knows of one only.
+// split returns the URL with its first host, and the other hosts: package url knows only
+// one.
 func split(text string) (first string, others []string) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -97,7 +96,7 @@ func split(text string) (first string, others []string) {
 	return scheme + "://" + rest[:begin] + hosts[0] + rest[end:], hosts[1:]
 }
 
-// schemes are what a URL may begin with, but for the s of TLS.
+// schemes are the known schemes without TLS.
 var schemes = map[string]engine.Topology{
 	"redis": engine.Standalone, "redis+sentinel": engine.Sentinel, "redis+cluster": engine.Cluster,
 }
@@ -107,7 +106,7 @@ func (a *address) scheme(u *url.URL) error {
 	if rest, ok := strings.CutPrefix(scheme, "rediss"); ok {
 		scheme, secure = "redis"+rest, true
 	}
-	if *u == (url.URL{}) { // most often of a variable that is not set
+	if *u == (url.URL{}) { // often a variable that is not set
 		return errors.New("is empty: it looks like redis://localhost:6379")
 	}
 	if a.topology = schemes[scheme]; a.topology == "" {
@@ -115,7 +114,7 @@ func (a *address) scheme(u *url.URL) error {
 	}
 	if secure {
 		a.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-		if a.topology == engine.Standalone { // otherwise each server has a name of its own
+		if a.topology == engine.Standalone { // otherwise each server has its own name
 			a.tls.ServerName = u.Hostname()
 		}
 	}
@@ -136,7 +135,7 @@ func (a *address) server(u *url.URL) error {
 	return nil
 }
 
-// port is the one that servers of this sort listen on, unless they are told.
+// port returns the default port.
 func (a *address) port() string {
 	if a.topology == engine.Sentinel {
 		return "26379"
@@ -144,12 +143,12 @@ func (a *address) port() string {
 	return "6379"
 }
 
-// others reads the hosts behind the first.
+// others reads the hosts after the first.
 func (a *address) others(hosts []string) func(*url.URL) error {
 	return func(*url.URL) error {
 		if len(hosts) > 0 && a.topology == engine.Standalone {
 			return errors.New("names several servers: begin with redis+sentinel:// or redis+cluster:// if they belong together; " +
-				"for servers that are independent, see package quorum")
+				"for independent servers, see package quorum")
 		}
 		for _, h := range hosts {
 			u, err := url.Parse("redis://" + h)
@@ -166,12 +165,12 @@ func (a *address) others(hosts []string) func(*url.URL) error {
 	}
 }
 
-// path reads the name of the primary, if sentinels know it, and the database.
+// path reads the sentinels' name of the primary, and the database.
 func (a *address) path(u *url.URL) error {
 	path := strings.Trim(u.Path, "/")
 	if a.topology == engine.Sentinel {
 		if a.main, path, _ = strings.Cut(path, "/"); a.main == "" {
-			return errors.New("does not say what the sentinels call the primary: it looks like redis+sentinel://host1,host2,host3/mymaster/0")
+			return errors.New("does not name the primary of the sentinels: it looks like redis+sentinel://host1,host2,host3/mymaster/0")
 		}
 	}
 	if path == "" {
@@ -182,7 +181,7 @@ func (a *address) path(u *url.URL) error {
 		return fmt.Errorf("asks for the database %q: it must be a number, as in redis://host/0", path)
 	}
 	if a.topology == engine.Cluster && db > 0 {
-		return fmt.Errorf("asks for the database %d: a cluster has but one: leave it out, and use a prefix to keep things apart", db)
+		return fmt.Errorf("asks for the database %d: a cluster has only one: leave it out, and separate data by a prefix", db)
 	}
 	a.db = db
 	return nil
@@ -217,7 +216,7 @@ func parameterNames() string {
 func duration(v string) (time.Duration, error) {
 	d, err := time.ParseDuration(v)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q is no duration such as 2s or 500ms", v)
+		return 0, fmt.Errorf("%q is not a duration such as 2s or 500ms", v)
 	}
 	return d, nil
 }
@@ -242,20 +241,20 @@ func publishParameter(a *address, v string) error {
 		m = Auto
 	}
 	if m != Plain && m != Sharded && m != Auto {
-		return fmt.Errorf("%q is none of auto, publish and spublish", v)
+		return fmt.Errorf("%q is not one of auto, publish and spublish", v)
 	}
 	a.options = append(a.options, Publish(m))
 	return nil
 }
 
-// choice is a parameter that chooses an option, or not.
+// flagParameter returns a parameter that switches an option on.
 func flagParameter(option func() Option) func(*address, string) error {
 	return func(a *address, v string) error {
-		chosen, err := strconv.ParseBool(v)
+		on, err := strconv.ParseBool(v)
 		if err != nil {
 			return fmt.Errorf("%q is neither true nor false", v)
 		}
-		if chosen {
+		if on {
 			a.options = append(a.options, option())
 		}
 		return nil
@@ -312,7 +311,7 @@ func sentinelParameter(set func(*address, string)) func(*address, string) error 
 
 func refreshParameter(a *address, v string) (err error) {
 	if a.topology == engine.Standalone {
-		return errors.New("it needs redis+sentinel:// or redis+cluster://: a single server is always the same")
+		return errors.New("it needs redis+sentinel:// or redis+cluster://: a single server has no primaries to look for")
 	}
 	a.refresh, err = duration(v)
 	return err
@@ -320,11 +319,11 @@ func refreshParameter(a *address, v string) (err error) {
 
 func redirectsParameter(a *address, v string) error {
 	if a.topology != engine.Cluster {
-		return errors.New("it needs redis+cluster://: nobody else sends calls on")
+		return errors.New("it needs redis+cluster://: other servers do not redirect calls")
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is no number above zero", v)
+		return fmt.Errorf("%q is not a number above zero", v)
 	}
 	a.redirects = n
 	return nil

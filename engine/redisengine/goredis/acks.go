@@ -10,19 +10,18 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// errNoConn reports a client of a kind that lends nobody a connection.
-var errNoConn = errors.New("acks need a client that go-redis has made: NewClient, NewFailoverClient or NewClusterClient")
+// errNoConn reports a client of another type, which has no dedicated connections.
+var errNoConn = errors.New("acks need a client made by NewClient, NewFailoverClient or NewClusterClient")
 
-// evalAcked runs a script and waits for replicas. It returns when the answers are
-// there or ctx is done, which go-redis does not look at while it reads. So it has a
-// goroutine, which ends with go-redis's own timeout at the latest; Close waits for
-// it.
+// evalAcked runs a script and waits for replicas. It returns with the answers, or when ctx
+// is done, which go-redis ignores while it reads. So a goroutine makes the call; it ends
+// with go-redis's own timeout at the latest, and Close waits for it.
 func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
 	type result struct {
 		reply redisengine.Reply
 		err   error
 	}
-	args := arguments("evalsha", call.Script.SHA, call) // the call is its owner's again once this has returned
+	args := arguments("evalsha", call.Script.SHA, call) // the engine reuses the call after evalAcked returns
 	script, acks, wait := call.Script, call.Acks, call.AckTimeout
 	answered := make(chan result, 1)
 	a.mu.Lock()
@@ -32,7 +31,7 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 	}
 	a.calls.Go(func() {
 		reply, err := a.onConn(ctx, args, script, func(conn *redis.Conn) int {
-			n, _ := conn.Wait(ctx, acks, wait).Result() // one who did not answer has not acknowledged
+			n, _ := conn.Wait(ctx, acks, wait).Result() // without an answer no replica has acknowledged
 			return int(n)
 		})
 		answered <- result{reply, err}
@@ -46,8 +45,8 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 	}
 }
 
-// onConn runs a script, and then wait, on a connection of its own: WAIT is about
-// what was written on the same one. Nobody else follows slots that have moved there.
+// onConn runs a script and then wait on a dedicated connection: WAIT counts the writes of its
+// connection. Go-redis does not follow moved slots there, so onConn does.
 func (a *adapter) onConn(ctx context.Context, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
 	client, err := a.clientFor(ctx, args)
 	for hops := 0; ; hops++ {
@@ -64,7 +63,7 @@ func (a *adapter) onConn(ctx context.Context, args []any, script *redisengine.Sc
 	}
 }
 
-// onConnOf is onConn on one server.
+// onConnOf is onConn for one server.
 func onConnOf(ctx context.Context, client *redis.Client, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
 	conn := client.Conn()
 	defer func() { _ = conn.Close() }()
@@ -81,13 +80,13 @@ func onConnOf(ctx context.Context, client *redis.Client, args []any, script *red
 	return reply, nil
 }
 
-// lender is the client of the server that a call is for.
+// clientFor returns the client of the server that has the keys of a call.
 func (a *adapter) clientFor(ctx context.Context, args []any) (*redis.Client, error) {
 	switch c := a.client.(type) {
 	case *redis.Client:
 		return c, nil
 	case *redis.ClusterClient:
-		return c.MasterForKey(ctx, args[3].(string)) // behind the command, the script and how many keys there are
+		return c.MasterForKey(ctx, args[3].(string)) // after the command, the script and the number of keys
 	}
 	return nil, errNoConn
 }

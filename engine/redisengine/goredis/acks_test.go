@@ -15,8 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// A grant that too few replicas have heard of is none, on one server and in a
-// cluster.
+// A grant that too few replicas acknowledge is undone, on one server and in a cluster.
 func TestAcks(t *testing.T) {
 	t.Parallel()
 	acks := []redisengine.Option{redisengine.Acknowledge(redisengine.AllAcks), redisengine.AckTimeout(200 * time.Millisecond)}
@@ -48,12 +47,11 @@ func TestAcks(t *testing.T) {
 	})
 }
 
-// heard demands that a lock is granted while there is a replica, and not
-// afterwards.
+// heard checks that a lock is granted while there is a replica, and not afterwards.
 func heard(t *testing.T, e *redisengine.Engine, primary, replica *redistest.Server) {
 	t.Helper()
 	r := ask(t, "a")
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // until the replica is in touch
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // until the replica is connected
 		_, err := e.Acquire(context.Background(), r)
 		if err == nil {
 			break
@@ -65,7 +63,7 @@ func heard(t *testing.T, e *redisengine.Engine, primary, replica *redistest.Serv
 	released(t, e, r)
 	replica.Kill()
 	if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrUnavailable) {
-		t.Errorf("nobody has heard of the grant, and the answer is %v", err)
+		t.Errorf("no replica acknowledged the grant, and the answer is %v", err)
 	}
 	if primary.Must("EXISTS", r.Key) != "0" {
 		t.Error("the lock was not given back")

@@ -11,8 +11,7 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// A cluster is a [redisengine.Cluster] on go-redis, which follows slots that move
-// by itself.
+// A cluster is a [redisengine.Cluster] on go-redis, which follows moved slots by itself.
 type cluster struct {
 	adapter
 	*redisengine.SlotMap
@@ -35,14 +34,14 @@ func newCluster(client *redis.ClusterClient) *cluster {
 func (c *cluster) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
 	reply, err := c.adapter.Eval(ctx, call)
 	if call.Acks > 0 && err != nil {
-		c.client.ReloadState(ctx) // on such a connection go-redis does not notice that a primary is gone
+		c.client.ReloadState(ctx) // on a dedicated connection go-redis does not notice that a primary is gone
 	}
 	return reply, err
 }
 
-// ask asks who has which slots.
+// fetchSlots asks the cluster for its slots.
 func (c *cluster) fetchSlots(ctx context.Context) ([]redisengine.Span, error) {
-	// CLUSTER SHARDS is not known before 7.0, and not right in all that know it.
+	// CLUSTER SHARDS needs 7.0, and is wrong in some versions.
 	slots, err := c.client.ClusterSlots(ctx).Result() //nolint:staticcheck // see above
 	if err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func (c *cluster) Node(addr string) (redisengine.Client, error) {
 
 // nodeAt returns the client of one node.
 func nodeAt(ctx context.Context, client *redis.ClusterClient, addr string) (*redis.Client, error) {
-	var mu sync.Mutex // nodes are visited at the same time
+	var mu sync.Mutex // ForEachShard runs concurrently
 	var found *redis.Client
 	err := client.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
 		mu.Lock()

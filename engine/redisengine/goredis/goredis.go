@@ -1,15 +1,15 @@
 // Package goredis runs the Redis engine on a go-redis client, for programs that
-// have one already:
+// already have one:
 //
 //	e := goredis.New(client)
 //	defer e.Close()
 //
-// Calls use the client's own connections and pass its hooks. Two more are opened
-// beside its pool: one for renewals, so that a pool with no connection left never
-// costs a lock, and one for messages once somebody waits. Behind sentinels renewals
-// take the client's own first, which are the first to follow a failover.
+// Calls use the client's connections and hooks. The engine opens two more connections:
+// one for renewals, so that an exhausted pool never costs a lock, and one for messages
+// once a caller waits. Behind sentinels, renewals first use the client's connections,
+// which are the first to follow a failover.
 //
-// The client may be one for a single server, for one behind sentinels, or for a
+// The client may be for a single server, for a server behind sentinels, or for a
 // cluster.
 package goredis
 
@@ -27,23 +27,22 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// New returns an engine on a client of the caller's, who closes it after the
-// engine. Whatever the client's own timeouts and retries are, a call is sent once
-// and returns within the engine's timeout.
+// New returns an engine on a client that the caller closes after the engine. Whatever the
+// client's timeouts and retries are, a call is sent once and returns within the engine's
+// timeout.
 //
-// With a client for a cluster, New asks a server for its version, unless it is
-// told how to publish; see [redisengine.New]. Rings are not supported, since they
-// forget locks whenever a server comes or goes; nor are clients for a cluster that have
-// its slots from elsewhere, such as NewFailoverClusterClient's. With these New panics.
+// On a cluster client, New asks a server for its version, unless [redisengine.Publish] is
+// given. New panics for a ring, which loses locks whenever a server comes or goes, and for a
+// cluster client with its own ClusterSlots, such as NewFailoverClusterClient's.
 func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.Engine {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		if c.Options().ClusterSlots != nil { // the servers would not know of them
-			panic("goredis: New: this client does not ask the cluster for its slots: use NewClusterClient, or NewFailoverClient for a server behind sentinels")
+		if c.Options().ClusterSlots != nil { // the servers would not have these slots
+			panic("goredis: New: this client does not read the slots from the cluster: use NewClusterClient, or NewFailoverClient for a server behind sentinels")
 		}
 		return redisengine.On(newCluster(c), opts...)
 	case *redis.Ring:
-		panic("goredis: New: a ring forgets locks whenever a server comes or goes: use a cluster, or package quorum")
+		panic("goredis: New: a ring loses locks whenever a server comes or goes: use a cluster, or package quorum")
 	}
 	return redisengine.On(&adapter{client: client, renewals: renewalClient(client)}, opts...)
 }
@@ -51,14 +50,14 @@ func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.
 // An adapter is a [redisengine.Client] on go-redis.
 type adapter struct {
 	client   redis.UniversalClient
-	renewals redis.UniversalClient // nil if client is of a kind that has no options to copy
+	renewals redis.UniversalClient // nil if the client's type has no options to copy
 
 	mu     sync.Mutex
 	closed bool
-	calls  sync.WaitGroup // those under way
+	calls  sync.WaitGroup // pending calls
 }
 
-// reserve returns a client with one connection of its own to the same server.
+// renewalClient returns a client of the same server with one connection.
 func renewalClient(client redis.UniversalClient) redis.UniversalClient {
 	c, ok := client.(*redis.Client)
 	if !ok {
@@ -68,15 +67,15 @@ func renewalClient(client redis.UniversalClient) redis.UniversalClient {
 	opt.PoolSize, opt.MaxActiveConns, opt.MinIdleConns, opt.MaxIdleConns = 1, 1, 0, 1
 	opt.PipelinePoolSize = -1
 	opt.DialerRetries = 1
-	opt.PushNotificationProcessor = nil // it belongs to the other client
+	opt.PushNotificationProcessor = nil // it belongs to the caller's client
 	if opt.Addr == failoverAddr {
 		followSentinels(&opt)
 	}
 	return redis.NewClient(&opt)
 }
 
-// Close implements [redisengine.Client]. It waits for calls that were given up
-// on and have not ended yet.
+// Close implements [redisengine.Client]. It waits for pending calls whose callers have given
+// up.
 func (a *adapter) Close() error {
 	a.mu.Lock()
 	a.closed = true
@@ -94,12 +93,12 @@ func (a *adapter) Eval(ctx context.Context, call *redisengine.Call) (redisengine
 	defer cancel()
 	reply, err := a.eval(bounded, call)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, call.Timeout) // ours, not the caller's
+		err = fmt.Errorf("%w after %v", os.ErrDeadlineExceeded, call.Timeout) // the engine's timeout, not the caller's
 	}
 	return reply, err
 }
 
-// eval is Eval with an end to it.
+// eval is Eval with a deadline.
 func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
 	if call.Acks > 0 {
 		return a.evalAcked(ctx, call)
@@ -111,7 +110,6 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 	return reply, err
 }
 
-// send sends a call to where it belongs.
 func (a *adapter) send(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
 	if call.Renewal && a.behindSentinels() {
 		return a.sendRenewal(ctx, command, script, call)
@@ -119,11 +117,12 @@ func (a *adapter) send(ctx context.Context, command, script string, call *redise
 	return a.sendOn(ctx, command, script, call, call.Renewal)
 }
 
-// sendOn returns when the answer is there or ctx is done.
-func (a *adapter) sendOn(ctx context.Context, command, script string, call *redisengine.Call, aside bool) (redisengine.Reply, error) {
+// sendOn returns with the answer, or when ctx is done. A reserved call uses the connection
+// for renewals.
+func (a *adapter) sendOn(ctx context.Context, command, script string, call *redisengine.Call, reserved bool) (redisengine.Reply, error) {
 	cmd := once{redis.NewCmd(ctx, arguments(command, script, call)...)}
 	select {
-	case err := <-a.process(ctx, cmd, aside):
+	case err := <-a.process(ctx, cmd, reserved):
 		if err != nil {
 			return redisengine.Reply{}, classify(err)
 		}
@@ -133,17 +132,16 @@ func (a *adapter) sendOn(ctx context.Context, command, script string, call *redi
 	}
 }
 
-// process hands cmd to go-redis, which does not look at ctx while it reads. So it
-// has a goroutine, which ends with go-redis's own timeout at the latest; Close
-// waits for it.
-func (a *adapter) process(ctx context.Context, cmd redis.Cmder, aside bool) <-chan error {
+// process runs cmd in a goroutine, because go-redis ignores ctx while it reads. The
+// goroutine ends with go-redis's own timeout at the latest; Close waits for it.
+func (a *adapter) process(ctx context.Context, cmd redis.Cmder, reserved bool) <-chan error {
 	answered := make(chan error, 1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.closed:
 		answered <- redis.ErrClosed
-	case aside && a.renewals != nil:
+	case reserved && a.renewals != nil:
 		a.calls.Go(func() { answered <- a.renewals.Process(ctx, cmd) })
 	default:
 		a.calls.Go(func() { answered <- a.client.Process(ctx, cmd) })
@@ -151,8 +149,8 @@ func (a *adapter) process(ctx context.Context, cmd redis.Cmder, aside bool) <-ch
 	return answered
 }
 
-// once is a command that go-redis does not repeat by itself: whoever repeats an
-// acquisition must say so.
+// once is a command that go-redis does not retry: a repeated request must be marked as
+// Retry.
 type once struct{ *redis.Cmd }
 
 // NoRetry implements [redis.Cmder].
@@ -176,7 +174,7 @@ func read(value any) (redisengine.Reply, error) {
 	}
 	list, ok := value.([]any)
 	if !ok {
-		return redisengine.Reply{}, fmt.Errorf("goredis: %T is no reply of a script of ours", value)
+		return redisengine.Reply{}, fmt.Errorf("goredis: unexpected reply of type %T", value)
 	}
 	items := make([]redisengine.Item, len(list))
 	for i, v := range list {
@@ -190,7 +188,7 @@ func read(value any) (redisengine.Reply, error) {
 	return redisengine.Reply{List: items}, nil
 }
 
-// sorted says of an error what [redisengine.Client] asks for.
+// classify returns an error as [redisengine.Client] requires.
 func classify(err error) error {
 	var reply redis.Error
 	var op *net.OpError

@@ -60,7 +60,7 @@ func told(t testing.TB, wake <-chan struct{}) {
 	}
 }
 
-// occupy takes every connection of a pool of one, until free is called.
+// occupy uses the only connection of a pool until free is called.
 func occupy(t *testing.T, client *redis.Client) (free func()) {
 	t.Helper()
 	conn := client.Conn()
@@ -159,7 +159,7 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
-	t.Run("a server that has stopped holds up a call for the timeout, or as long as its context", func(t *testing.T) {
+	t.Run("a stopped server delays a call for the timeout, or until its context ends", func(t *testing.T) {
 		t.Parallel()
 		const timeout = time.Second // far below the client's own
 		s := redistest.Start(t)
@@ -195,7 +195,7 @@ func TestFaults(t *testing.T) {
 		released(t, e, r)
 	})
 
-	t.Run("an error of the server is told as what it is", func(t *testing.T) {
+	t.Run("an error reply is reported as such", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr()})
@@ -219,7 +219,7 @@ func TestFaults(t *testing.T) {
 func TestListener(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a subscriber that was killed listens again, and tells everybody", func(t *testing.T) {
+	t.Run("a killed subscriber subscribes again, and wakes all waiters", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr()})
@@ -232,7 +232,7 @@ func TestListener(t *testing.T) {
 		told(t, wake)
 	})
 
-	t.Run("a subscriber that hears nothing any more gives its connection up", func(t *testing.T) {
+	t.Run("a subscriber closes a connection that has become silent", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
 		p := faultnet.New(t, s.Addr())

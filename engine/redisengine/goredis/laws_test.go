@@ -84,7 +84,7 @@ func TestLawsOnTopologies(t *testing.T) {
 	})
 }
 
-// clocked is an engine whose server has a clock that can be moved.
+// clocked is an engine whose server's clock can be set.
 type clocked struct {
 	*redisengine.Engine
 	server *redistest.Server

@@ -12,54 +12,53 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// silence is after how much of it the server is asked whether it is still there.
-// A connection from which nothing comes for twice as long is given up; go-redis
-// itself would wait for it until the network says that it is gone.
+// pingAfter is the idle time after which the server is pinged. After twice that without a
+// message the connection is closed; go-redis would wait until the network reports an error.
 const pingAfter = 2 * time.Second
 
 // Listen implements [redisengine.Client].
-func (a *adapter) Listen(_ context.Context, m redisengine.PublishMode, heard func(channel string)) (redisengine.Listener, error) {
+func (a *adapter) Listen(_ context.Context, m redisengine.PublishMode, onMessage func(channel string)) (redisengine.Listener, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &listener{mode: m, pubsub: a.pubsubClient().Subscribe(ctx), end: cancel, lost: make(chan error)}
-	go l.run(ctx, heard) // ends with Close, which waits
+	go l.run(ctx, onMessage) // ends with Close, which waits
 	return l, nil
 }
 
-// A listener is a subscriber connection of go-redis. It does not use go-redis's
-// own loop, which hides for how long it was deaf.
+// A listener is a subscriber connection of go-redis. It does not use go-redis's own loop,
+// which hides lost connections.
 type listener struct {
 	mode   redisengine.PublishMode
 	pubsub *redis.PubSub
 	end    context.CancelFunc
 	lost   chan error // never sent on
-	left   sync.Map   // sharded channels that we have left off ourselves
+	left   sync.Map   // sharded channels that Unsubscribe has left
 }
 
 // run receives until the connection is lost.
-func (l *listener) run(ctx context.Context, heard func(channel string)) {
+func (l *listener) run(ctx context.Context, onMessage func(channel string)) {
 	defer close(l.lost)
-	for asked := false; ; {
+	for pinged := false; ; {
 		message, err := l.pubsub.ReceiveTimeout(ctx, pingAfter)
 		if err == nil {
-			asked = false
+			pinged = false
 			if l.slotMoved(message) {
 				return
 			}
-			report(message, heard)
+			report(message, onMessage)
 			continue
 		}
 		var timeout net.Error
-		if asked || ctx.Err() != nil || !errors.As(err, &timeout) || !timeout.Timeout() {
+		if pinged || ctx.Err() != nil || !errors.As(err, &timeout) || !timeout.Timeout() {
 			return
 		}
-		if asked = true; l.pubsub.Ping(ctx) != nil {
+		if pinged = true; l.pubsub.Ping(ctx) != nil {
 			return
 		}
 	}
 }
 
-// moved reports whether the server has told that a channel's slot is on another
-// one by now: nobody has asked for the end of the subscription.
+// slotMoved reports whether the server has ended a subscription that Unsubscribe did not:
+// the slot of the channel has moved to another server.
 func (l *listener) slotMoved(message any) bool {
 	m, ok := message.(*redis.Subscription)
 	if !ok || m.Kind != "sunsubscribe" {
@@ -69,13 +68,13 @@ func (l *listener) slotMoved(message any) bool {
 	return !ours
 }
 
-func report(message any, heard func(channel string)) {
+func report(message any, onMessage func(channel string)) {
 	switch m := message.(type) {
 	case *redis.Message:
-		heard(m.Channel)
+		onMessage(m.Channel)
 	case *redis.Subscription:
 		if m.Kind == "subscribe" || m.Kind == "ssubscribe" {
-			heard(m.Channel)
+			onMessage(m.Channel)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Who waits for replicas follows a slot to its new home, and comes back while it is
-// on its way.
-func TestAcksOfASlotOnTheMove(t *testing.T) {
+// A call that waits for replicas follows a slot to its new primary, and returns while the
+// slot is being migrated.
+func TestAcksOfAMigratingSlot(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})

@@ -10,17 +10,16 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// failoverAddr is what go-redis writes where a client that asks sentinels would
-// have the address of a server.
+// failoverAddr is the address that go-redis shows for a client behind sentinels.
 const failoverAddr = "FailoverClient"
 
-// lifetime is how old a connection of ours may become behind sentinels. A new one
-// begins with the question who is the primary.
+// maxConnAge is the lifetime of the engine's connections behind sentinels. A new connection
+// asks the sentinels for the primary.
 const maxConnAge = 500 * time.Millisecond
 
-// follow lets a client of ours go where the sentinels say. When they name another
-// primary, go-redis drops the connections of the caller's pool, but neither his
-// subscribers nor what is ours.
+// followSentinels makes a client of the engine follow a failover. When the primary changes,
+// go-redis closes the pooled connections of the caller's client, but not subscribers and not
+// the engine's own.
 func followSentinels(opt *redis.Options) {
 	opt.ConnMaxLifetime, opt.ConnMaxLifetimeJitter = maxConnAge, 0
 	before := opt.OnConnect
@@ -34,16 +33,14 @@ func followSentinels(opt *redis.Options) {
 	}
 }
 
-// follows reports whether the client is one for a server behind sentinels.
 func (a *adapter) behindSentinels() bool {
 	c, ok := a.client.(*redis.Client)
 	return ok && a.renewals != nil && c.Options().Addr == failoverAddr
 }
 
-// sendBoth sends a renewal on a connection of the caller's, and on ours if there is no
-// answer soon. The old primary lives on for a while after a failover; what was granted
-// on the caller's connections, which have left it, is not known there, and a connection
-// of ours could still be one to it. To renew twice does no harm.
+// sendRenewal sends a renewal on a connection of the caller's client, and without a quick
+// answer on the engine's own. After a failover the engine's connection may still lead to the
+// old primary, which does not know new locks. Renewing twice does no harm.
 func (a *adapter) sendRenewal(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
 	soon, cancel := context.WithTimeout(ctx, call.Timeout/4)
 	defer cancel()
@@ -55,7 +52,7 @@ func (a *adapter) sendRenewal(ctx context.Context, command, script string, call 
 	return a.sendOn(ctx, command, script, call, true)
 }
 
-// role asks a server what it is.
+// role returns the role that a server reports.
 func role(ctx context.Context, conn *redis.Conn) string {
 	cmd := once{redis.NewCmd(ctx, "role")}
 	if conn.Process(ctx, cmd) != nil {
@@ -69,8 +66,8 @@ func role(ctx context.Context, conn *redis.Conn) string {
 	return name
 }
 
-// messages is the client whose connections messages come on: behind sentinels one of
-// ours, which follows them.
+// pubsubClient returns the client for subscriptions: behind sentinels the engine's own, which
+// follows them.
 func (a *adapter) pubsubClient() redis.UniversalClient {
 	if a.behindSentinels() {
 		return a.renewals

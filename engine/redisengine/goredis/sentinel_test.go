@@ -15,13 +15,13 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// behind returns an engine on a client that asks sentinels.
+// behind returns an engine on a client behind sentinels.
 func behind(t testing.TB, s *redistest.Sentinel) *redisengine.Engine {
 	t.Helper()
 	return on(t, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Main(), SentinelAddrs: s.Addrs()}))
 }
 
-// on returns an engine on a client that ends with the test.
+// on returns an engine on a client, which closes with the test.
 func on(t testing.TB, client *redis.Client) *redisengine.Engine {
 	t.Helper()
 	e := goredis.New(client)
@@ -34,7 +34,7 @@ func on(t testing.TB, client *redis.Client) *redisengine.Engine {
 
 const channel = "redisson_lock__channel:{k}"
 
-// listen begins to wait for k.
+// listen subscribes to k.
 func listen(t testing.TB, e *redisengine.Engine) <-chan struct{} {
 	t.Helper()
 	wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
@@ -43,7 +43,7 @@ func listen(t testing.TB, e *redisengine.Engine) <-chan struct{} {
 	return wake
 }
 
-// within demands that there is no error any more before long.
+// within waits until there is no error.
 func within(t testing.TB, what string, try func() error) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -57,8 +57,7 @@ func within(t testing.TB, what string, try func() error) {
 	}
 }
 
-// attended demands that a server has the subscriber before long, and that it hears
-// what is said there.
+// attended waits until a server has the subscriber, and checks that it receives messages.
 func attended(t testing.TB, s *redistest.Server, wake <-chan struct{}) {
 	t.Helper()
 	within(t, "a subscriber of the new primary", func() error {
@@ -77,14 +76,14 @@ func attended(t testing.TB, s *redistest.Server, wake <-chan struct{}) {
 func TestASubscriberFollowsTheSentinels(t *testing.T) {
 	t.Parallel()
 
-	t.Run("away from a primary that was made a replica", func(t *testing.T) {
+	t.Run("leaves a primary that became a replica", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
 		wake := listen(t, behind(t, s))
 		attended(t, s.Failover(), wake)
 	})
 
-	t.Run("away from a primary that died and comes back", func(t *testing.T) {
+	t.Run("leaves a primary that died and came back", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
 		wake := listen(t, behind(t, s))
@@ -95,7 +94,7 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 		attended(t, next, wake)
 	})
 
-	t.Run("away from a replica to which a sentinel that is behind the times has sent it", func(t *testing.T) {
+	t.Run("leaves a replica that an outdated sentinel named", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
 		wake := listen(t, behind(t, s))
@@ -104,8 +103,8 @@ func TestASubscriberFollowsTheSentinels(t *testing.T) {
 	})
 }
 
-// A failover that the old primary has not heard of: the caller's connections leave it as
-// soon as the sentinels name another.
+// The old primary does not know of the failover. The caller's connections leave it as soon
+// as the sentinels name another.
 func TestRenewalsFollowTheSentinels(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)
@@ -117,14 +116,14 @@ func TestRenewalsFollowTheSentinels(t *testing.T) {
 	granted(t, e, before)
 	renewed(t, e, before)
 	free := occupy(t, client)
-	renewed(t, e, before) // there is a connection of ours
+	renewed(t, e, before) // opens the engine's connection
 	free()
 	s.InStep()
 	s.Spare()
 	next := s.Failover()
 
 	within(t, "a grant of the new primary", func() error {
-		after.Key += "'" // one that the old one has never heard of
+		after.Key += "'" // a lock that the old primary does not know
 		_, err := e.Acquire(context.Background(), after)
 		if err == nil && next.Must("EXISTS", after.Key) != "1" {
 			err = errors.New("it was the old one")
@@ -137,7 +136,7 @@ func TestRenewalsFollowTheSentinels(t *testing.T) {
 	within(t, "a renewal beside a pool that is full", func() error { return renew(e, after) })
 }
 
-// Who has a connection to the primary needs no sentinel.
+// A connection to the primary needs no sentinels.
 func TestLocksOutliveTheSentinels(t *testing.T) {
 	t.Parallel()
 	s := redistest.StartSentinel(t)

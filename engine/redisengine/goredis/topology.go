@@ -19,16 +19,16 @@ var (
 	_ redisengine.Discoverer = (*cluster)(nil)
 )
 
-// Topology implements [redisengine.Discoverer]. Who the sentinels are go-redis keeps to
-// itself; their replicas are those that the primary knows.
+// Topology implements [redisengine.Discoverer]. Go-redis does not report the sentinels, so
+// the replicas are those that the primary knows.
 func (a *adapter) Topology(ctx context.Context) (redisengine.Topology, error) {
 	c, ok := a.client.(*redis.Client)
 	if !ok {
-		return redisengine.Topology{}, fmt.Errorf("goredis: %T does not show its server: %w", a.client, errors.ErrUnsupported)
+		return redisengine.Topology{}, fmt.Errorf("goredis: %T does not report its server: %w", a.client, errors.ErrUnsupported)
 	}
 	opt := c.Options()
-	way := connOptions{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
-	s := redisengine.Topology{Topology: engine.Standalone, Servers: []string{opt.Addr}, Anonymous: way.anonymous() && opt.CredentialsProvider == nil}
+	options := connOptions{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
+	s := redisengine.Topology{Topology: engine.Standalone, Servers: []string{opt.Addr}, Anonymous: options.anonymous() && opt.CredentialsProvider == nil}
 	if opt.Addr == failoverAddr {
 		s.Topology = engine.Sentinel
 		s.Servers[0] = a.primaryAddr(ctx)
@@ -37,12 +37,12 @@ func (a *adapter) Topology(ctx context.Context) (redisengine.Topology, error) {
 		if addr == s.Servers[0] {
 			return &conn{adapter: a}, nil
 		}
-		return way.dial(addr), nil
+		return options.dial(addr), nil
 	}
 	return s, nil
 }
 
-// where asks a server for its own address.
+// primaryAddr asks a server for its own address.
 func (a *adapter) primaryAddr(ctx context.Context) string {
 	answer, _ := (&conn{adapter: a}).Do(ctx, "CLIENT", "INFO")
 	text, _ := answer.(string)
@@ -57,37 +57,37 @@ func (a *adapter) primaryAddr(ctx context.Context) string {
 // Topology implements [redisengine.Discoverer].
 func (c *cluster) Topology(context.Context) (redisengine.Topology, error) {
 	opt := c.client.Options()
-	way := connOptions{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
+	options := connOptions{opt.Username, opt.Password, opt.TLSConfig, opt.CredentialsProviderContext}
 	return redisengine.Topology{
-		Topology: engine.Cluster, Servers: opt.Addrs, Anonymous: way.anonymous() && opt.CredentialsProvider == nil,
-		Dial: func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) { return way.dial(addr), nil },
+		Topology: engine.Cluster, Servers: opt.Addrs, Anonymous: options.anonymous() && opt.CredentialsProvider == nil,
+		Dial: func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) { return options.dial(addr), nil },
 	}, nil
 }
 
-// A road is how to get to a server.
+// connOptions are the options for connections to other servers.
 type connOptions struct {
 	user, password string
 	tls            *tls.Config
 	credentials    func(context.Context) (string, string, error)
 }
 
-func (r connOptions) anonymous() bool { return r.password == "" && r.credentials == nil }
+func (o connOptions) anonymous() bool { return o.password == "" && o.credentials == nil }
 
-// visit is for a server that the client has no connection to.
-func (r connOptions) dial(addr string) redisengine.Conn {
-	config := r.tls
+// dial connects to a server that the client has no connection to.
+func (o connOptions) dial(addr string) redisengine.Conn {
+	config := o.tls
 	if config != nil {
 		config = config.Clone()
 		config.ServerName, _, _ = net.SplitHostPort(addr)
 	}
 	client := redis.NewClient(&redis.Options{
-		Addr: addr, Username: r.user, Password: r.password, CredentialsProviderContext: r.credentials, TLSConfig: config,
+		Addr: addr, Username: o.user, Password: o.password, CredentialsProviderContext: o.credentials, TLSConfig: config,
 		PoolSize: 1, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, ClientName: "interlock",
 	})
 	return &conn{adapter: &adapter{client: client}, end: client.Close}
 }
 
-// An asker is a [redisengine.Conn] on go-redis.
+// A conn is a [redisengine.Conn] on go-redis.
 type conn struct {
 	adapter *adapter
 	end     func() error // nil if the client is the caller's
@@ -96,8 +96,8 @@ type conn struct {
 // Ask implements [redisengine.Conn].
 func (a *conn) Do(ctx context.Context, command ...string) (any, error) {
 	args := make([]any, len(command))
-	for i, word := range command {
-		args[i] = word
+	for i, part := range command {
+		args[i] = part
 	}
 	cmd := once{redis.NewCmd(ctx, args...)}
 	select {
@@ -119,6 +119,6 @@ func (a *conn) Close() error {
 	if a.end == nil {
 		return nil
 	}
-	err := a.adapter.Close() // what was given up on ends first
+	err := a.adapter.Close() // waits for pending calls
 	return errors.Join(err, a.end())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// S8, T7: how servers are, asked through go-redis.
+// S8, T7: the health of servers through go-redis.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// probe demands that every node answers.
+// probe checks that every node answers.
 func probe(t *testing.T, client redis.UniversalClient) engine.Health {
 	t.Helper()
 	e := goredis.New(client)
