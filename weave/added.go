@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// added weaves the files that are in the user's overlay only. They are as good as
-// any other for the go command.
+// added weaves the files that exist only in the user's overlay. The go command treats
+// them like any other.
 func (s *walker) added(list []module) error {
 	for _, file := range slices.Sorted(maps.Keys(s.own.Replace)) {
 		if _, err := os.Lstat(file); err == nil || !strings.HasSuffix(file, ".go") {
-			continue // it was there to be walked over
+			continue // walk has seen it
 		}
 		m, rel := home(list, file)
 		if m.Dir == "" || !m.mentions() || !visited(m.Dir, rel) {
@@ -26,7 +26,7 @@ func (s *walker) added(list []module) error {
 	return nil
 }
 
-// home is the module in which a file is, and its path from there.
+// home returns the module of a file, and its path in it.
 func home(list []module, file string) (in module, below string) {
 	for _, m := range list {
 		rel, err := filepath.Rel(m.Dir, file)
@@ -37,7 +37,7 @@ func home(list []module, file string) (in module, below string) {
 	return in, below
 }
 
-// visited reports whether walk would have come by.
+// visited reports whether walk would have seen the file.
 func visited(dir, rel string) bool {
 	parts := strings.Split(rel, string(filepath.Separator))
 	last := len(parts) - 1

@@ -9,9 +9,8 @@ import (
 
 var siteID = regexp.MustCompile(`ilsite/1\{([a-z]+ [^{}\x00-\x1f]+)\}`)
 
-// Sites lists what is woven into a program, such as "lock
-// example.com/shop.(*Service).Pay", in order. A program whose directives the
-// linker found unused, with what they are on, does not have them.
+// Sites lists the sites in a binary, such as "lock example.com/shop.(*Service).Pay", in
+// order. Sites of functions that the linker removed are not listed.
 func Sites(binary string) ([]string, error) {
 	text, err := os.ReadFile(binary)
 	if err != nil {

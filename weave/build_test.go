@@ -226,7 +226,7 @@ func TestAWovenProgramLocks(t *testing.T) {
 		p.env = []string{"INTERLOCK_UNWOVEN=allow"}
 		defer func() { p.env = nil }()
 		if out := p.must(t, "./plain.bin"); strings.Contains(out, "at a time: 1\n") || !strings.Contains(out, "orders: 1 2 <nil>\n") {
-			t.Errorf("it has its locks though nobody wove it:\n%s", out)
+			t.Errorf("it has its locks although it was not woven:\n%s", out)
 		}
 	})
 }

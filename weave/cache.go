@@ -8,25 +8,24 @@ import (
 	"path/filepath"
 )
 
-// A cache keeps woven texts under the sum of what is in them. What is there
-// never changes, so that builds at the same time do not disturb each other, and
-// a tree that did not change is the same overlay again. What was not used for some
-// days goes.
+// A cache stores woven files by the hash of their content. An entry never changes, so
+// concurrent builds do not disturb each other, and an unchanged tree gives the same
+// overlay. Entries that were not used for some days are removed.
 type cache struct{ dir string }
 
 func openCache() (cache, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return cache{}, fmt.Errorf("weave: no place for woven files: %w; set XDG_CACHE_HOME or HOME", err)
+		return cache{}, fmt.Errorf("weave: no cache directory for woven files: %w; set XDG_CACHE_HOME or HOME", err)
 	}
 	c := cache{filepath.Join(dir, "interlock", "weave")}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return cache{}, fmt.Errorf("weave: no place for woven files: %w; set XDG_CACHE_HOME", err)
+		return cache{}, fmt.Errorf("weave: no cache directory for woven files: %w; set XDG_CACHE_HOME", err)
 	}
 	return c, nil
 }
 
-// put keeps a text and returns where.
+// put stores a text and returns its path.
 func (c cache) put(text []byte, name string) (string, error) {
 	dir := filepath.Join(c.dir, fmt.Sprintf("%x", sha256.Sum256(text))[:24])
 	path := filepath.Join(dir, name)
@@ -35,12 +34,12 @@ func (c cache) put(text []byte, name string) (string, error) {
 		return path, nil
 	}
 	if err := c.write(dir, path, text); err != nil {
-		return "", fmt.Errorf("weave: keeping %s: %w", name, err)
+		return "", fmt.Errorf("weave: store %s: %w", name, err)
 	}
 	return path, nil
 }
 
-// write makes the file appear with all its text at once.
+// write creates the file atomically.
 func (c cache) write(dir, path string, text []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -54,7 +53,7 @@ func (c cache) write(dir, path string, text []byte) error {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(tmp.Name()) // it is of no use any more
+		_ = os.Remove(tmp.Name()) // no longer needed
 	}
 	return err
 }

@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// guardFile is the file of the marker with the init function that stops a
-// program.
+// guardFile is the file of the marker whose init function stops an unwoven program.
 const guardFile = "guard.go"
 
 // A compilation is one call of the compiler.
@@ -22,13 +21,13 @@ type compilation struct {
 	args  []string
 	pkg   string
 	dir   string // for woven files
-	woven string // the first of them, as the user knows it
+	woven string // the first woven file, by its source name
 	errs  Errors
 
-	unread string // a file that may have directives, and cannot be parsed
+	unread string // a file that may have directives but cannot be parsed
 }
 
-// newCompilation weaves the files of a call of the compiler.
+// newCompilation weaves the files of a compiler call.
 func newCompilation(args []string) (*compilation, error) {
 	c := &compilation{args: slices.Clone(args)}
 	c.pkg = cmp.Or(importPath(c.source(c.args[len(c.args)-1])), c.flag("-p"))
@@ -47,12 +46,11 @@ func newCompilation(args []string) (*compilation, error) {
 	return c, c.marked()
 }
 
-// valued are flags of the compiler that take the argument behind them.
+// valued are compiler flags with a separate argument.
 var valued = []string{"-o", "-p", "-D", "-I", "-asmhdr", "-buildid", "-embedcfg", "-goversion", "-importcfg", "-lang", "-symabis", "-trimpath"}
 
-// firstFile is where the files begin, which come behind the flags. Their names do
-// not tell: there are packages such as nats.go, and in an overlay a file may be
-// called as anybody likes.
+// firstFile returns the index of the first file after the flags. Names do not identify
+// files: there are packages such as nats.go, and a file in an overlay may have any name.
 func (c *compilation) firstFile() int {
 	i := len(c.args)
 	for i > 1 && !strings.HasPrefix(c.args[i-1], "-") {
@@ -64,7 +62,7 @@ func (c *compilation) firstFile() int {
 	return i
 }
 
-// source is what the go command calls a file, which may be in an overlay.
+// source returns the source name of a file, which may come from an overlay.
 func (c *compilation) source(file string) string {
 	for rewrite := range strings.SplitSeq(c.flag("-trimpath"), ";") {
 		if from, to, ok := strings.Cut(rewrite, "=>"); ok && from == file && to != "" {
@@ -74,7 +72,7 @@ func (c *compilation) source(file string) string {
 	return file
 }
 
-// flag is the value of one of the compiler's flags.
+// flag returns the value of a compiler flag.
 func (c *compilation) flag(name string) string {
 	if i := slices.Index(c.args, name); i >= 0 && i+1 < len(c.args) {
 		return c.args[i+1]
@@ -82,7 +80,7 @@ func (c *compilation) flag(name string) string {
 	return ""
 }
 
-// file puts a woven file in the place of args[i], if there is something to weave.
+// file replaces args[i] by a woven file, if there is something to weave.
 func (c *compilation) file(i int) error {
 	path, err := filepath.Abs(c.args[i])
 	if err != nil {
@@ -107,9 +105,9 @@ func (c *compilation) file(i int) error {
 	return nil
 }
 
-// weave returns the text to compile in place of a file, or nil for its own.
+// weave returns the text to compile instead of a file, or nil.
 func (c *compilation) weave(name, path string) ([]byte, error) {
-	if c.pkg == Marker { // woven code calls it, so it is there and must let the program start
+	if c.pkg == Marker { // woven code imports it, so it must let the program start
 		if filepath.Base(path) == guardFile {
 			return []byte("package on\n"), nil
 		}
@@ -120,7 +118,7 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 		return nil, fmt.Errorf("weave: %w", err)
 	}
 	if bytes.Contains(src, []byte(imported)) {
-		return nil, nil // it is from an overlay, or came through cover: both forms are in use at once
+		return nil, nil // already woven, by an overlay or after cover
 	}
 	w, err := File(Source{Package: c.pkg, Path: path, Name: name, Text: src, Via: Marker, Spared: spared(path, src)})
 	if l := (Errors)(nil); errors.As(err, &l) {
@@ -140,17 +138,17 @@ func (c *compilation) weave(name, path string) ([]byte, error) {
 	return w.Text, nil
 }
 
-// spared reports whether a file may lack the marker. What cgo and cover have made
-// of a file, one after the other, notes where each part of it was.
+// spared reports whether a file may lack the marker. Output of cgo and cover notes the
+// source of each part.
 func spared(path string, text []byte) bool {
 	return theirs(path) || slices.ContainsFunc(lineNote.FindAllSubmatch(text, -1), func(m [][]byte) bool { return theirs(string(m[1])) })
 }
 
 var lineNote = regexp.MustCompile(`(?m)^//line (.+?):\d+`)
 
-// marked makes sure that the compiler finds what woven code calls: the go command
-// has planned the build from the source, so the source must import it. Files of
-// others may not.
+// marked checks that the compiler finds the runtime package: the go command plans the
+// build from the source, so the source must import the marker. Files of dependencies may
+// not.
 func (c *compilation) marked() error {
 	if c.woven == "" {
 		return nil
@@ -159,13 +157,13 @@ func (c *compilation) marked() error {
 	if err != nil || ok {
 		return err
 	}
-	return fmt.Errorf("%s:1:1: package %s has directives and does not import _ %q, which only an overlay can do for it: go mod vendor, and build with interlock go", c.woven, c.pkg, Marker)
+	return fmt.Errorf("%s:1:1: package %s has directives and does not import _ %q: vendor it (go mod vendor), and build with interlock go", c.woven, c.pkg, Marker)
 }
 
-// run compiles. What the compiler understands and the weaver does not is not woven.
+// run compiles. It fails if the compiler accepts a file that the weaver could not parse.
 func (c *compilation) run() error {
 	if err := run(c.args); err != nil || c.unread == "" {
 		return err
 	}
-	return fmt.Errorf("%s:1:1: has directives, and is newer than what this command knows (%s): build the command with the Go of the project", c.unread, runtime.Version())
+	return fmt.Errorf("%s:1:1: has directives and newer syntax than this command knows (%s): build the command with the Go version of the project", c.unread, runtime.Version())
 }

@@ -70,7 +70,7 @@ func TestAPackageMayBeCalledLikeAFile(t *testing.T) {
 	}
 }
 
-// In an overlay a file may be called as anybody likes, and yet has its locks.
+// In an overlay a file may have any name, and still gets its locks.
 func TestAFileOfAnOverlayIsWovenByTheCompiler(t *testing.T) {
 	c := newCompiler(t, map[string]string{"a.go": "package bank\n", "1.txt": bank})
 	t.Setenv("TOOLEXEC_IMPORTPATH", "example.com/bank")
@@ -107,7 +107,7 @@ func TestFilesBelongToThePackageOfTheirDirectory(t *testing.T) {
 func TestWhatOnlyTheCompilerUnderstandsIsNotBuilt(t *testing.T) {
 	c := newCompiler(t, map[string]string{"a.go": strings.Replace(bank, "func Move(", "func later Move(", 1)})
 	t.Setenv("TOOLEXEC_IMPORTPATH", "example.com/bank")
-	if _, err := c.weave(t, "example.com/bank", "a.go"); err == nil || !strings.Contains(err.Error(), "a.go:1:1: has directives, and is newer") {
+	if _, err := c.weave(t, "example.com/bank", "a.go"); err == nil || !strings.Contains(err.Error(), "a.go:1:1: has directives and newer syntax") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -133,11 +133,11 @@ func TestTheToolDemandsTheMarkerInEachFile(t *testing.T) {
 	for _, file := range []string{"bank@v1.0.0/b.go", "vendor/bank/b.go", "cgo2.go", "cover.go"} {
 		args, err := c.weave(t, "example.com/bank", "a.go", file)
 		if err != nil || filepath.Dir(args[len(args)-1]) != filepath.Join(c.dir, "interlock") {
-			t.Errorf("%s, which nobody here can edit: %v", file, err)
+			t.Errorf("%s, which the user cannot edit: %v", file, err)
 		}
 	}
 
-	t.Run("and says what to do where there is none", func(t *testing.T) {
+	t.Run("and says what to do without one", func(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(c.dir, "importcfg"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -6,44 +6,44 @@ import (
 	"strings"
 )
 
-// A hand is how a directive comes by its context, and how the body comes by the
-// one that holds the lock: in a variable, or by a statement that puts it somewhere.
-// If it has neither, the body keeps the context that it has.
-type hand struct {
+// A contextBinding says where a directive gets its context, and where the context of the
+// hold goes: into a variable, or by a statement. With neither, the body keeps its own
+// context.
+type contextBinding struct {
 	from  string
 	to    string
 	store func(ctx string) string
 }
 
-// reaches reports whether the body gets the context that holds the lock.
-func (h hand) reaches() bool { return h.to != "" || h.store != nil }
+// reaches reports whether the body gets the context of the hold.
+func (h contextBinding) reaches() bool { return h.to != "" || h.store != nil }
 
-// hand says how it is for one directive.
-func (w *weaver) hand(d *directive, sig signature) hand {
+// bindContext returns the binding of one directive.
+func (w *weaver) bindContext(d *directive, sig signature) contextBinding {
 	switch {
 	case d.shared != "":
-		return hand{from: d.shared, to: d.shared}
+		return contextBinding{from: d.shared, to: d.shared}
 	case d.ctx == nil && sig.ctx != "":
-		return hand{from: sig.ctx, to: sig.ctx}
+		return contextBinding{from: sig.ctx, to: sig.ctx}
 	case d.ctx == nil:
-		return hand{from: "_il.Bg()"}
+		return contextBinding{from: "_il.Bg()"}
 	}
 	h := w.back(d)
 	h.from = w.placed(d, d.ctx)
 	return h
 }
 
-// back finds where the context of ctx=EXPR is from, to put the other one there:
-// into a parameter, a field of one, or the request that it is the context of. What
-// others see as well stays as it is: they do not hold the lock.
-func (w *weaver) back(d *directive) hand {
+// back finds where the context of ctx=EXPR comes from, to store the new one there: a
+// parameter, a field of one, or a request. It does not change shared variables: other
+// code that sees them does not hold the lock.
+func (w *weaver) back(d *directive) contextBinding {
 	switch x := ast.Unparen(d.ctx.node).(type) {
 	case *ast.Ident:
 		switch typ := typeOf(x, d.fn.Type.Params); {
 		case typ == nil:
-			return hand{}
+			return contextBinding{}
 		case w.isContext(typ):
-			return hand{to: x.Name}
+			return contextBinding{to: x.Name}
 		}
 		return kept(x.Name)
 	case *ast.SelectorExpr:
@@ -52,18 +52,18 @@ func (w *weaver) back(d *directive) hand {
 		}
 	case *ast.CallExpr:
 		if r := w.request(x, d.fn); r != "" {
-			return hand{store: func(ctx string) string { return r + "=" + r + ".WithContext(" + ctx + ");" }}
+			return contextBinding{store: func(ctx string) string { return r + "=" + r + ".WithContext(" + ctx + ");" }}
 		}
 	}
-	return hand{to: w.mentioned(d)}
+	return contextBinding{to: w.mentioned(d)}
 }
 
-// kept puts a context where one of its type fits, which only the compiler knows.
-func kept(at string) hand {
-	return hand{store: func(ctx string) string { return "_il.Back(" + ctx + ",&" + at + ");" }}
+// kept stores a context if its type allows, which only the compiler knows.
+func kept(at string) contextBinding {
+	return contextBinding{store: func(ctx string) string { return "_il.Back(" + ctx + ",&" + at + ");" }}
 }
 
-// request is the parameter of type *http.Request whose context is asked for.
+// request returns the *http.Request parameter whose context is used.
 func (w *weaver) request(call *ast.CallExpr, fn *ast.FuncDecl) string {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || method.Sel.Name != "Context" || len(call.Args) > 0 {
@@ -75,16 +75,16 @@ func (w *weaver) request(call *ast.CallExpr, fn *ast.FuncDecl) string {
 	return ""
 }
 
-// mentioned is the one context among the parameters of which EXPR makes another,
-// as in ctx=interlock.NewContext(ctx, s.client), or "".
+// mentioned returns the context parameter that EXPR derives from, as in
+// ctx=interlock.NewContext(ctx, s.client), or "".
 func (w *weaver) mentioned(d *directive) string {
 	found := map[string]bool{}
 	ast.Inspect(d.ctx.node, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.FuncLit: // has names of its own
+		case *ast.FuncLit: // has its own names
 			return false
 		case *ast.SelectorExpr:
-			_, plain := n.X.(*ast.Ident) // ctx.Value(k) is something else than ctx
+			_, plain := n.X.(*ast.Ident) // ctx.Value(k) is not ctx
 			return !plain
 		case *ast.Ident:
 			if typ := typeOf(n, d.fn.Type.Params); typ != nil && w.isContext(typ) {
@@ -102,7 +102,7 @@ func (w *weaver) mentioned(d *directive) string {
 	return ""
 }
 
-// typeOf is how the type of a parameter is written, or nil if it is none.
+// typeOf returns the type of a parameter, or nil.
 func typeOf(e ast.Expr, lists ...*ast.FieldList) ast.Expr {
 	id, ok := e.(*ast.Ident)
 	if !ok {
@@ -123,7 +123,7 @@ func typeOf(e ast.Expr, lists ...*ast.FieldList) ast.Expr {
 	return nil
 }
 
-// byValue reports whether a parameter is the function's own, as far as can be seen.
+// byValue reports whether a parameter is passed by value, as far as syntax shows.
 func byValue(typ ast.Expr) bool {
 	switch typ.(type) {
 	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.IndexListExpr, *ast.StructType:
@@ -132,13 +132,12 @@ func byValue(typ ast.Expr) bool {
 	return false
 }
 
-// contexts makes a variable of a context that the body does not get, and that
-// several directives of a function begin with: the lower one has to know of the
-// upper one, or it would wait for it.
+// contexts declares a variable for a context that several directives share and the body
+// does not get. Without it the lower directive would wait for the upper one.
 func (w *weaver) contexts(dirs []*directive, sig signature) string {
 	var b strings.Builder
 	for i, d := range dirs {
-		if d.shared != "" || w.hand(d, sig).reaches() {
+		if d.shared != "" || w.bindContext(d, sig).reaches() {
 			continue
 		}
 		for _, lower := range dirs[i+1:] {
@@ -158,7 +157,7 @@ func (w *weaver) contexts(dirs []*directive, sig signature) string {
 	return b.String()
 }
 
-// same reports whether two expressions are written the same, or both left out.
+// same reports whether two expressions are equal, or both absent.
 func same(a, b *expr) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -166,10 +165,10 @@ func same(a, b *expr) bool {
 	return a.text == b.text
 }
 
-// isContext reports whether a type is context.Context, as this file calls it.
+// isContext reports whether a type is context.Context in this file.
 func (w *weaver) isContext(typ ast.Expr) bool { return w.isNamed(typ, "context", "Context") }
 
-// isNamed reports whether a type is that of another package, as this file calls it.
+// isNamed reports whether a type is path.name in this file.
 func (w *weaver) isNamed(typ ast.Expr, path, name string) bool {
 	for _, s := range w.tree.Imports {
 		if imported, err := strconv.Unquote(s.Path.Value); err != nil || imported != path {

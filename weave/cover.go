@@ -9,19 +9,18 @@ import (
 	"strings"
 )
 
-// CoverShim stands between the go command and its tool cover, as in
-// go test -cover -overlay=… -toolexec='interlock cover-shim'. That tool reads the
-// source and not the overlay (go.dev/issue/73802), so what it wrote is woven
-// behind it: woven statements are not counted, and the profile is that of the
-// source. Every other tool just runs and is not another for the go command, so
-// nothing else is compiled again. Errors are as those of [Toolexec].
+// CoverShim wraps the cover tool, as in
+// go test -cover -overlay=… -toolexec='interlock cover-shim'. The cover tool reads the
+// source and not the overlay (go.dev/issue/73802), so its output is woven afterwards:
+// inserted statements are not counted, and the profile matches the source. Other tools
+// run unchanged, so nothing else is recompiled. Errors are as in [Toolexec].
 //
-// Behind -through=N there are N words of another such command, as in
-// 'interlock cover-shim -through=2 tracer toolexec', which every tool runs through.
+// -through=N is followed by N words of another -toolexec command, as in
+// 'interlock cover-shim -through=2 tracer toolexec', which runs every tool.
 func CoverShim(args []string) error {
 	args, tool := throughOthers(args)
 	if len(tool) == 0 {
-		return errors.New("weave: no tool: use it as in go test -cover -toolexec='interlock cover-shim'")
+		return errors.New("weave: no tool given: use it as in go test -cover -toolexec='interlock cover-shim'")
 	}
 	if toolName(tool[0]) != "cover" {
 		return run(args)
@@ -51,10 +50,10 @@ func CoverShim(args []string) error {
 	return nil
 }
 
-// through says how many words of another command there are.
+// through precedes the number of words of another command.
 const through = "-through="
 
-// throughOthers returns what to run, and which part of it is the tool.
+// throughOthers returns the whole command, and the part that is the tool.
 func throughOthers(args []string) (all, tool []string) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], through) {
 		return args, args
@@ -67,13 +66,13 @@ func throughOthers(args []string) (all, tool []string) {
 	return all, all[n:]
 }
 
-// weaveInPlace weaves a file of the go command's work directory.
+// weaveInPlace weaves a file in the go command's work directory.
 func weaveInPlace(file, pkg string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("weave: %w", err)
 	}
-	// Whether the source has the marker was seen to when the overlay was made.
+	// The overlay has checked that the source has the marker.
 	w, err := File(Source{Package: pkg, Path: file, Text: text, Spared: true})
 	if err != nil || w == nil {
 		return err

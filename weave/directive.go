@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// A directive is one comment above a function.
+// A directive is a directive comment above a function.
 type directive struct {
 	pos  token.Pos // of its slashes
 	verb string
@@ -21,10 +21,10 @@ type directive struct {
 	ctx  *expr
 	call *expr // on-timeout=call:…
 
-	shared string // the variable of its context, if it is not alone with it
+	shared string // the variable of a context that it shares
 }
 
-// directives reads all of a file, those of one function in their order.
+// directives parses all directives of a file, in order.
 func (w *weaver) directives() []*directive {
 	owners := w.owners()
 	var all []*directive
@@ -41,7 +41,7 @@ func (w *weaver) directives() []*directive {
 	return all
 }
 
-// owners tells to which declaration a comment belongs.
+// owners maps comments to their declarations.
 func (w *weaver) owners() map[*ast.Comment]ast.Decl {
 	owners := map[*ast.Comment]ast.Decl{}
 	for _, decl := range w.tree.Decls {
@@ -62,7 +62,7 @@ func (w *weaver) owners() map[*ast.Comment]ast.Decl {
 	return owners
 }
 
-// isDirective also complains about what is nearly one.
+// isDirective reports whether a comment is a directive, and complains about near misses.
 func (w *weaver) isDirective(c *ast.Comment) bool {
 	if strings.HasPrefix(c.Text, "//"+prefix) {
 		return true
@@ -74,7 +74,7 @@ func (w *weaver) isDirective(c *ast.Comment) bool {
 	}
 	verb := verbOf(rest[len(prefix):])
 	switch {
-	case !known(verb): // prose may begin that way
+	case !known(verb): // prose may begin so
 	case !line:
 		w.errorf(c.Slash, "a directive is a line comment: write //%s%s", prefix, verb)
 	default:
@@ -91,7 +91,7 @@ func verbOf(s string) string {
 	return s[:end]
 }
 
-// directive reads one, or returns nil if it makes no sense.
+// directive parses a directive, or returns nil.
 func (w *weaver) directive(c *ast.Comment, owner ast.Decl) *directive {
 	text := c.Text[len("//"+prefix):]
 	d := &directive{pos: c.Slash, verb: verbOf(text)}
@@ -109,8 +109,8 @@ func (w *weaver) directive(c *ast.Comment, owner ast.Decl) *directive {
 	return w.parse(d, rest, len("//"+prefix)+len(d.verb))
 }
 
-// parse reads the options, which begin at an offset into the directive. Package
-// rule knows them all; what is Go is looked at here.
+// parse parses the options, which begin at an offset. Package rule parses all of them;
+// Go expressions are checked here.
 func (w *weaver) parse(d *directive, text string, offset int) *directive {
 	opts, errs := rule.Split(text, rule.Pos{Line: 1, Col: offset + 1})
 	if len(errs) == 0 {
@@ -132,16 +132,16 @@ func (w *weaver) parse(d *directive, text string, offset int) *directive {
 	return d
 }
 
-// at is the place in the file of one in the directive.
+// at converts a position in the directive to one in the file.
 func (d *directive) at(p rule.Pos) token.Pos { return d.pos + token.Pos(p.Col-1) }
 
-// An option is a name and a value as they were written.
+// An option is a name and a value.
 type option struct {
 	name, value string
 	at          token.Pos // of the value
 }
 
-// interpret reads an option that is Go.
+// interpret parses an option with a Go expression.
 func (w *weaver) interpret(d *directive, o option) {
 	switch o.name {
 	case "key":
@@ -157,7 +157,7 @@ func (w *weaver) interpret(d *directive, o option) {
 	}
 }
 
-// guards reports whether the function is to happen once, and not one at a time.
+// guards reports whether the directive is a guard.
 func (d *directive) guards() bool { return d.rule.Verb != rule.Lock }
 
 // complain reports a mistake in a directive.

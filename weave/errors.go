@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// An Error is a mistake in a directive, and where it is.
+// An Error is a mistake in a directive with its position.
 type Error struct {
 	Pos token.Position
-	Msg string // what is wrong and what to write instead
+	Msg string // the mistake and its correction
 }
 
-// Error returns file:line:col: and the message, as compilers do.
+// Error returns file:line:col: message, as compilers do.
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Pos, e.Msg) }
 
-// Errors are all mistakes that were found, in the order of the source.
+// Errors are all mistakes, in source order.
 type Errors []*Error
 
-// Error returns them one to a line.
+// Error returns one mistake per line.
 func (l Errors) Error() string {
 	lines := make([]string, len(l))
 	for i, e := range l {
@@ -38,7 +38,7 @@ func (l Errors) Unwrap() []error {
 	return errs
 }
 
-// err returns l in order, or nil if there is no mistake.
+// err returns l sorted, or nil if it is empty.
 func (l Errors) err() error {
 	if len(l) == 0 {
 		return nil
@@ -53,8 +53,8 @@ func (l Errors) err() error {
 	return l
 }
 
-// A CachedError means that a module has directives of which no overlay can be
-// made, because it is in the module cache.
+// A CachedError means that a module in the module cache has directives. The go command
+// allows no overlay there.
 type CachedError struct{ Module string }
 
 // Error implements error.

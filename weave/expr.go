@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// An expr is a piece of Go in a directive.
+// An expr is a Go expression in a directive.
 type expr struct {
 	text string
 	pos  token.Pos
-	node ast.Expr // its positions mean nothing
+	node ast.Expr // its positions are not valid
 }
 
-// keys reads the list of expressions of a key.
+// keys parses the expressions of a key.
 func (w *weaver) keys(d *directive, o option) []expr {
 	list := w.exprs(d, o)
 	constant := len(list) > 0
@@ -31,7 +31,7 @@ func (w *weaver) keys(d *directive, o option) []expr {
 	return list
 }
 
-// single reads an option that is one expression.
+// single parses an option with one expression.
 func (w *weaver) single(d *directive, o option) *expr {
 	list := w.exprs(d, o)
 	if len(list) == 0 {
@@ -44,7 +44,7 @@ func (w *weaver) single(d *directive, o option) *expr {
 	return &list[0]
 }
 
-// exprs reads a list of Go expressions as the arguments of a call.
+// exprs parses a list of Go expressions like call arguments.
 func (w *weaver) exprs(d *directive, o option) []expr {
 	const before = "f("
 	if at, ok := comment(o.value); ok {
@@ -78,18 +78,18 @@ func (w *weaver) exprs(d *directive, o option) []expr {
 	return list
 }
 
-// checkIdents refuses what has no value yet when the expression is evaluated.
+// checkIdents refuses identifiers without a value when the expression is evaluated.
 func (w *weaver) checkIdents(d *directive, o option, fset *token.FileSet, start token.Pos, e ast.Expr) {
 	results := resultNames(d.fn)
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.SelectorExpr: // its right side is a field
+		case *ast.SelectorExpr: // the right side is a field
 			w.checkIdents(d, o, fset, start, n.X)
 			return false
-		case *ast.KeyValueExpr: // its left side may be a field
+		case *ast.KeyValueExpr: // the left side may be a field
 			w.checkIdents(d, o, fset, start, n.Value)
 			return false
-		case *ast.FuncLit: // has names of its own; the compiler knows them
+		case *ast.FuncLit: // has its own names, which the compiler checks
 			return false
 		case *ast.Ident:
 			at := start + token.Pos(fset.Position(n.Pos()).Offset)
@@ -118,8 +118,7 @@ func resultNames(fn *ast.FuncDecl) map[string]bool {
 	return names
 }
 
-// comment finds a comment in an expression: it would swallow what is woven
-// behind it.
+// comment finds a comment in an expression: it would swallow the inserted text after it.
 func comment(s string) (at int, found bool) {
 	fset := token.NewFileSet()
 	var scan scanner.Scanner

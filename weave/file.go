@@ -14,39 +14,38 @@ import (
 // A Source is a file to weave.
 type Source struct {
 	Package string // its import path
-	Path    string // where it is; positions in the woven text name it
-	Name    string // how errors call it; the default is Path
+	Path    string // its path; positions in the woven text use it
+	Name    string // its name in errors; default: Path
 	Text    []byte
-	Via     string // what woven code imports; the default is [Runtime]
-	Spared  bool   // it may lack the marker: nobody here can edit it, or must
+	Via     string // the import of woven code; default: [Runtime]
+	Spared  bool   // it may lack the marker, as a file of a dependency
 }
 
-// A Woven is what became of a file.
+// A Woven is a woven file.
 type Woven struct {
 	Text   []byte
 	Sites  []Site
-	Unread bool // it may have directives, and cannot be parsed
+	Unread bool // it may have directives but cannot be parsed
 }
 
-// A Site is a directive that was woven.
+// A Site is a woven directive.
 type Site struct {
 	Pos  token.Position
 	Verb string
 	Func string // with its package, such as example.com/shop.(*Service).Pay
 	Name string // of the lock or guard
 
-	// Apart says that the lock is one that whoever has its context may enter again,
-	// and that the body does not get this context.
+	// Apart means that the lock is reentrant, but the body does not get its context.
 	Apart bool
 }
 
 // String returns position, verb and function.
 func (s Site) String() string { return fmt.Sprintf("%s: %s %s", s.Pos, s.Verb, s.Func) }
 
-// File weaves one file. It returns nil if there is nothing to weave. Of one that
-// cannot be parsed the compiler says better what is wrong; should it see no mistake,
-// since it knows a newer Go, the program must not run without these locks: the text
-// is Unread and imports the marker. Mistakes in directives are [Errors].
+// File weaves one file. It returns nil if there is nothing to weave. For a file that
+// cannot be parsed the compiler reports the mistake. If the compiler accepts it, because
+// it knows a newer Go, the program must not run without its locks: the text is Unread and
+// imports the marker. Mistakes in directives are [Errors].
 func File(src Source) (*Woven, error) {
 	w := read(src)
 	if w == nil {
@@ -65,8 +64,8 @@ func File(src Source) (*Woven, error) {
 	return &Woven{Text: w.text(), Sites: sites}, nil
 }
 
-// unread is what becomes of a file with directives that cannot be woven: it imports
-// the marker, if there is anything of Go in it.
+// unread returns a file that could not be parsed, with an import of the marker if it has
+// a package clause.
 func unread(src Source) *Woven {
 	if !bytes.Contains(src.Text, []byte("//"+prefix)) {
 		return nil
@@ -83,7 +82,7 @@ func unread(src Source) *Woven {
 	return &Woven{Text: w.text(), Unread: true}
 }
 
-// A weaver is at work on one file.
+// A weaver weaves one file.
 type weaver struct {
 	splicer
 	source Source
@@ -93,7 +92,7 @@ type weaver struct {
 	marked bool // imports the marker
 }
 
-// read parses a file, if it may have something to weave.
+// read parses a file that may have directives.
 func read(src Source) *weaver {
 	src.Name = cmp.Or(src.Name, src.Path)
 	src.Via = cmp.Or(src.Via, Runtime)
@@ -114,7 +113,7 @@ func read(src Source) *weaver {
 	return w
 }
 
-// functions weaves what carries directives.
+// functions weaves the functions with directives.
 func (w *weaver) functions() []Site {
 	var order []*ast.FuncDecl
 	of := map[*ast.FuncDecl][]*directive{}
@@ -134,7 +133,7 @@ func (w *weaver) functions() []Site {
 	return sites
 }
 
-// checkNames keeps the names for ourselves that woven code uses.
+// checkNames reserves the names that woven code uses.
 func (w *weaver) checkNames() {
 	if !bytes.Contains(w.src, []byte("_il")) {
 		return
@@ -147,8 +146,8 @@ func (w *weaver) checkNames() {
 	})
 }
 
-// head imports the runtime. From there on the compiler, vet, cover and debuggers
-// see the name of the source; the line directives below inherit it.
+// head imports the runtime and sets the file name for the compiler, vet, cover and
+// debuggers. Later line directives inherit it.
 func (w *weaver) head(imports bool) {
 	text := ""
 	if imports {
@@ -159,15 +158,15 @@ func (w *weaver) head(imports bool) {
 	w.edits = append(w.edits, edit{at, at, text + w.home(end)})
 }
 
-// imported is how the import begins that makes a text a woven one.
+// imported is the start of the import that marks a woven file.
 const imported = ";import _il "
 
-// errorf reports a mistake at a place in the source.
+// errorf reports a mistake at a position.
 func (w *weaver) errorf(pos token.Pos, format string, args ...any) {
 	w.errs = append(w.errs, &Error{w.position(pos), fmt.Sprintf(format, args...)})
 }
 
-// position is pos as people are told it.
+// position returns pos for messages.
 func (w *weaver) position(pos token.Pos) token.Position {
 	p := w.fset.Position(pos)
 	if p.Filename == w.source.Path {
@@ -176,5 +175,5 @@ func (w *weaver) position(pos token.Pos) token.Position {
 	return p
 }
 
-// base is the name of the file without its directory.
+// base returns the file name without its directory.
 func (w *weaver) base() string { return filepath.Base(w.source.Name) }

@@ -12,11 +12,10 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// function puts the statements of its directives at the start of a function, the
-// upper directive around the lower one. They are in the function itself and not
-// in one around it: its name, recover, runtime.Caller and method sets stay, and
-// what is deferred first runs last, so that a lock is let go after the body's own
-// deferred commit.
+// function inserts the statements of its directives at the start of a function, the upper
+// directive around the lower one. They are in the function itself and not in a wrapper,
+// so that its name, recover, runtime.Caller and method sets do not change. The first
+// deferred call runs last, so a lock is released after the body's own deferred commit.
 func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 	if !w.suitable(fn, dirs) {
 		return nil
@@ -29,7 +28,7 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 		w.fits(d, sig)
 		site := Site{Pos: w.position(d.pos), Verb: d.verb, Func: w.source.Package + "." + sig.name}
 		site.Name = cmp.Or(d.rule.Name, site.Func)
-		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.hand(d, sig).reaches())
+		site.Apart = !d.guards() && d.ctx != nil && d.rule.Kind != rule.Plain && (d.shared != "" || !w.bindContext(d, sig).reaches())
 		later := d.guards() && i < len(dirs)-1
 		text.WriteString(w.statements(d, sig, i, w.site(d, site), later))
 		sites = append(sites, site)
@@ -39,8 +38,8 @@ func (w *weaver) function(fn *ast.FuncDecl, dirs []*directive) []Site {
 	return sites
 }
 
-// site adds the variable of a site behind the last line and returns its name.
-// It is data: it costs nothing when the program starts.
+// site adds the variable of a site after the last line and returns its name. It is static
+// data, which costs nothing at startup.
 func (w *weaver) site(d *directive, s Site) string {
 	name := "_ilS_" + identifier(w.base()) + "_" + strconv.Itoa(w.count)
 	w.count++
@@ -50,15 +49,15 @@ func (w *weaver) site(d *directive, s Site) string {
 	return name
 }
 
-// statements are what one directive does. Errors in them are reported at the
-// directive, and those in an expression where it is written. With later, others
-// have a say before the function begins.
+// statements returns the statements of one directive. Compiler errors are reported at the
+// directive, and those in an expression at the expression. later means that more
+// directives follow, which may refuse.
 func (w *weaver) statements(d *directive, sig signature, i int, site string, later bool) string {
 	run := "_il" + strconv.Itoa(i)
-	h := w.hand(d, sig)
+	h := w.bindContext(d, sig)
 	call, outs := "_il.Lock", ""
 	after := fmt.Sprintf("defer %s.Unlock();", run)
-	if sig.err != "" { // that the lock was lost is an error, as with Do
+	if sig.err != "" { // a lost lock is an error, as with Do
 		after = fmt.Sprintf("defer %s.Done(%s);", run, sig.errp())
 	}
 	if d.guards() {
@@ -73,7 +72,7 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string, lat
 	case h.store != nil:
 		got = run + "c"
 		after += h.store(got)
-	case d.when != nil && h.to != "": // := in the block would make another
+	case d.when != nil && h.to != "": // := in the block would declare another variable
 		got = run + "c"
 		after = h.to + "=" + got + ";" + after
 	}
@@ -83,15 +82,14 @@ func (w *weaver) statements(d *directive, sig signature, i int, site string, lat
 		return w.line(d.pos) + text + after
 	}
 	before := ""
-	if later { // what is in the block is not seen behind it
+	if later { // variables of the block end with it
 		before = "var " + run + "b *_il.Run;"
 		after += run + "b=" + run + ";"
 	}
 	return w.line(d.pos) + before + "if " + w.line(d.when.pos) + "(" + w.placed(d, d.when) + "){" + text + after + "};"
 }
 
-// begun tells those directives that others are below that none of these has
-// refused.
+// begun marks, for directives with others below them, that none of those has refused.
 func begun(dirs []*directive) string {
 	var b strings.Builder
 	for i, d := range dirs[:len(dirs)-1] {
@@ -107,8 +105,8 @@ func begun(dirs []*directive) string {
 	return b.String()
 }
 
-// leave is what a function does that did not get its lock. Another one is called
-// only if the lock is busy: if it cannot be asked for, the error is returned.
+// leave returns the statements of a function that did not get its lock. The fallback is
+// called only if the lock is contended; other failures return an error.
 func (w *weaver) leave(d *directive, sig signature, run string) string {
 	if d.call == nil {
 		return "return"
@@ -126,8 +124,8 @@ func (w *weaver) leave(d *directive, sig signature, run string) string {
 	return "if " + run + ".Busy(){" + call + "};return"
 }
 
-// keyText is the call that makes the key. That a part has the wrong type is
-// reported at the name of the function called, so it is where the key is.
+// keyText returns the call that makes the key. The compiler reports a wrong type at the
+// name of the called function, so that is at the position of the key.
 func (w *weaver) keyText(d *directive) string {
 	if len(d.key) == 0 {
 		return "_il.Key0()"
@@ -144,12 +142,12 @@ func (w *weaver) keyText(d *directive) string {
 	return b.String()
 }
 
-// placed is an expression with its own position; behind it is the directive's.
+// placed returns an expression with its own position, followed by the directive's.
 func (w *weaver) placed(d *directive, e *expr) string {
 	return w.line(e.pos) + e.text + w.line(d.pos)
 }
 
-// identifier spells a file name so that no two are spelt the same.
+// identifier encodes a file name as a unique identifier.
 func identifier(name string) string {
 	var b strings.Builder
 	stem, isGo := strings.CutSuffix(name, ".go")

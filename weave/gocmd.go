@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// Go returns the arguments for the go command that build with weaving what args
-// would build without, such as {"test", "-race", "./..."}. Self is the program
-// that answers to "cover-shim", for coverage, and to "weave", for directives in the
-// module cache. Commands that compile nothing are returned as they are, and so is
-// vet, which looks at the source as written.
+// Go returns the arguments for the go command that build args, such as
+// {"test", "-race", "./..."}, with weaving. Self is the program that handles "cover-shim",
+// for coverage, and "weave", for directives in the module cache. Commands that compile
+// nothing are returned unchanged, and so is vet, which checks the source.
 func Go(ctx context.Context, dir, self string, args []string) ([]string, error) {
 	if len(args) == 0 || !slices.Contains([]string{"build", "test", "run", "install", "list"}, args[0]) {
 		return args, nil
 	}
 	out, rest := []string{args[0]}, args[1:]
-	if n, to := changed(rest); n > 0 { // it must come first
+	if n, to := changed(rest); n > 0 { // -C must come first
 		out, rest = append(out, rest[:n]...), rest[n:]
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(dir, to)
@@ -30,10 +29,10 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 	if args[0] == "run" {
 		flags = ownFlags(rest)
 	}
-	passed := len(flags) // what is behind them is passed on
+	passed := len(flags) // the rest is passed on
 	if pkg := versioned(args[0], rest, passed); pkg != "" {
 		theirs, _ := flagValue(givenFlags(flags), "toolexec")
-		own, err := wholly(self, theirs, pkg)
+		own, err := toolexecOnly(self, theirs, pkg)
 		return slices.Concat(out, own, rest), err
 	}
 	own, flags, err := weaving(ctx, dir, self, flags)
@@ -43,8 +42,8 @@ func Go(ctx context.Context, dir, self string, args []string) ([]string, error) 
 	return slices.Concat(out, own, flags, rest[passed:]), nil
 }
 
-// versioned is a package with a version, as in go install example.com/shop@latest,
-// or "". It is built as a program of its own, from the module cache.
+// versioned returns a package with a version, as in go install example.com/shop@latest,
+// or "". Such a package is built from the module cache.
 func versioned(command string, args []string, flags int) string {
 	pkg := ""
 	switch {
@@ -59,13 +58,13 @@ func versioned(command string, args []string, flags int) string {
 	return pkg
 }
 
-// weaving returns the flags that weave, and what remains of the user's.
+// weaving returns the flags for weaving, and the remaining flags of the user.
 func weaving(ctx context.Context, dir, self string, flags []string) (own, rest []string, err error) {
 	given := givenFlags(flags)
 	theirs, _ := flagValue(given, "toolexec")
 	overlay, err := Overlay(ctx, dir, flags)
 	if e := (*CachedError)(nil); errors.As(err, &e) {
-		own, err = wholly(self, theirs, e.Module)
+		own, err = toolexecOnly(self, theirs, e.Module)
 		return own, flags, err
 	}
 	if err != nil {
@@ -78,21 +77,21 @@ func weaving(ctx context.Context, dir, self string, flags []string) (own, rest [
 	return own, rest, nil
 }
 
-// wholly weaves without an overlay, for a module of which there can be none. What
-// is covered is woven in that way, too.
-func wholly(self, theirs, module string) ([]string, error) {
+// toolexecOnly weaves without an overlay, for modules in the module cache. It handles
+// coverage, too.
+func toolexecOnly(self, theirs, module string) ([]string, error) {
 	w := words(theirs)
 	switch {
 	case len(w) == 0:
 		return []string{"-toolexec=" + quoted(self) + " weave"}, nil
-	case w[len(w)-1] == "weave": // the user does so
+	case w[len(w)-1] == "weave": // the user weaves already
 		return nil, nil
 	}
-	return nil, errors.New("weave: -toolexec does not go with directives in " + module + ": what is in the module cache needs one itself; leave yours out, or have a copy of the module (go mod vendor)")
+	return nil, errors.New("weave: -toolexec conflicts with directives in " + module + ", which is in the module cache and needs its own -toolexec: omit yours, or vendor the module (go mod vendor)")
 }
 
-// shim is the flag -toolexec for coverage. There can be one only, so ours calls
-// the one of the user, if there is one.
+// shim returns the -toolexec flag for coverage. There can be only one, so ours calls the
+// command of the user.
 func shim(self, theirs string) string {
 	ours := quoted(self) + " cover-shim"
 	if n := len(words(theirs)); n > 0 {
@@ -101,10 +100,10 @@ func shim(self, theirs string) string {
 	return ours
 }
 
-// switches are the flags of go run that take no value.
+// switches are the flags of go run without a value.
 var switches = []string{"a", "n", "v", "x", "race", "msan", "asan", "cover", "work", "json", "trimpath", "linkshared", "modcacherw", "buildvcs"}
 
-// ownFlags are those of go run: what is behind them is the program's.
+// ownFlags returns the flags of go run, without those of the program.
 func ownFlags(args []string) []string {
 	for i := 0; i < len(args); i++ {
 		name := strings.TrimPrefix(strings.TrimPrefix(args[i], "-"), "-")
@@ -112,14 +111,14 @@ func ownFlags(args []string) []string {
 		case name == args[i]:
 			return args[:i]
 		case !strings.Contains(name, "=") && !slices.Contains(switches, name):
-			i++ // its value
+			i++ // skip its value
 		}
 	}
 	return args
 }
 
-// changed reads the flag -C, which can be the first only, and how many arguments
-// it takes.
+// changed parses the flag -C, which must come first, and returns how many arguments it
+// takes.
 func changed(args []string) (n int, dir string) {
 	if len(args) == 0 {
 		return 0, ""
@@ -143,7 +142,7 @@ func covers(args []string) bool {
 	return on
 }
 
-// without leaves a flag out.
+// without removes a flag.
 func without(args []string, name string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -163,7 +162,7 @@ func without(args []string, name string) []string {
 	return out
 }
 
-// quoted keeps a path with spaces in one piece in a list of words.
+// quoted quotes a path with spaces for a list of words.
 func quoted(path string) string {
 	if strings.ContainsAny(path, " \t") {
 		return "'" + path + "'"

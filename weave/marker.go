@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// marker makes the import of the marker one of the runtime, so that a program
-// whose files are all woven does not have the marker in it.
+// marker replaces the import of the marker by the runtime, so that a fully woven program
+// does not contain the marker.
 func (w *weaver) marker() {
 	for _, s := range w.tree.Imports {
 		if !isMarker(s) {
@@ -25,16 +25,15 @@ func (w *weaver) marker() {
 	}
 }
 
-// demand reports that a file with directives lacks the marker. That of another file
-// is of no use to it: go can be given files by name, and an old overlay does not
-// know the new ones, so each may be compiled without the others.
+// demand reports a file with directives that lacks the marker. The marker of another file
+// does not help: files can be compiled by name, and an old overlay lacks new files.
 func (w *weaver) demand(sites []Site) {
 	if w.marked || w.source.Spared || len(sites) == 0 || len(w.errs) > 0 {
 		return
 	}
 	first := sites[0]
 	w.errs = append(w.errs, &Error{first.Pos, "//" + prefix + first.Verb + ": add import _ " + strconv.Quote(Marker) +
-		" to this file: built without weaving, it would run without its locks and nobody would notice"})
+		" to this file: built without weaving, it would silently run without its locks"})
 }
 
 func isMarker(s *ast.ImportSpec) bool {
@@ -43,8 +42,8 @@ func isMarker(s *ast.ImportSpec) bool {
 
 func isBlank(id *ast.Ident) bool { return id != nil && id.Name == "_" }
 
-// theirs reports by its path whether a file is in the module cache or vendored, so
-// that whoever builds it cannot add the marker.
+// theirs reports by its path whether a file is in the module cache or vendored, where the
+// user cannot add the marker.
 func theirs(path string) bool {
 	dir := filepath.ToSlash(filepath.Dir(path)) + "/"
 	return strings.Contains(dir, "@v") || strings.Contains(dir, "/vendor/")

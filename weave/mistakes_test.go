@@ -112,7 +112,7 @@ func B() {}
 	}
 }
 
-// What the go command makes of it is the same, too: it runs the tool for every
+// The go command reports the same: it runs the tool for every
 // package.
 func TestEveryMistakeIsToldByABuild(t *testing.T) {
 	if testing.Short() {
@@ -133,7 +133,7 @@ func TestEveryMistakeIsToldByABuild(t *testing.T) {
 	for i, c := range cases {
 		for line := range strings.SplitSeq(c.said, "\n") {
 			if !strings.Contains(out, fmt.Sprintf("m%03d/%s\n", i, line)) {
-				t.Errorf("%s: nobody says %q", c.name, line)
+				t.Errorf("%s: no message says %q", c.name, line)
 			}
 		}
 	}

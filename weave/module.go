@@ -14,23 +14,21 @@ import (
 	"strings"
 )
 
-// A module is what go list -m says of one.
+// A module is a module from go list -m.
 type module struct {
 	Path, Dir string
 	Main      bool
 	Replace   *struct{ Version string }
 }
 
-// cached reports whether a module is in the module cache, and not in a directory
-// of somebody's own.
+// cached reports whether a module is in the module cache.
 func (m module) cached() bool {
 	return !m.Main && (m.Replace == nil || m.Replace.Version != "")
 }
 
-// modules lists what a build in dir may consist of. With a vendor directory go
-// refuses to list them all at first, and none comes from the module cache; it may
-// then know the main modules only, which is enough. Should it be too few, the
-// marker stops the program.
+// modules lists the modules of a build in dir. With a vendor directory the go command
+// refuses to list all of them; then the main modules are enough, because none comes from
+// the module cache. If a module is missing, the marker stops the program.
 func modules(ctx context.Context, dir string, flags []string) ([]module, error) {
 	var first error
 	for i, args := range [][]string{{"all"}, {"-mod=readonly", "all"}, {}} {
@@ -72,16 +70,16 @@ func listModules(ctx context.Context, dir string, flags, args []string) ([]modul
 		case err != nil:
 			return nil, err
 		}
-		if m.Dir != "" { // else it is not downloaded, so no package of it is needed
+		if m.Dir != "" { // otherwise it is not downloaded and not needed
 			all = append(all, m)
 		}
 	}
 }
 
-// ours reports whether a module is one of this repository.
+// ours reports whether a module belongs to Interlock.
 func (m module) ours() bool { return m.Path == Module || strings.HasPrefix(m.Path, Module+"/") }
 
-// mentions reports whether a module can have directives: it requires us.
+// mentions reports whether a module can have directives: it requires Interlock.
 func (m module) mentions() bool {
 	if m.Main {
 		return true

@@ -11,12 +11,11 @@ import (
 	"strings"
 )
 
-// Overlay weaves what a build in dir consists of and returns the path of a file
-// for the flag -overlay of the go command. Args are the flags of that command; an
-// -overlay among them, or in GOFLAGS, is merged in. The file is good for this
-// build: make another for the next one, which costs little, for it does not
-// notice when a source changes. Go allows no overlay of the module cache: if a
-// module there has directives, the error is a [CachedError].
+// Overlay weaves the build in dir and returns the path of a file for go build -overlay.
+// Args are the flags of the go command; an -overlay among them, or in GOFLAGS, is merged.
+// The overlay does not notice changes of the source: make a new one for each build. The
+// go command allows no overlay of the module cache: if a module there has directives, the
+// error is a [CachedError].
 func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	own, err := readOverlay(dir, overlayFlag(args))
 	if err != nil {
@@ -36,7 +35,7 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	merged := overlay{Replace: map[string]string{}}
 	maps.Copy(merged.Replace, own.Replace)
 	for file, w := range tree.Files {
-		// The base name stays: coverage profiles show it.
+		// Keep the base name: coverage profiles show it.
 		if merged.Replace[file], err = store.put(w.Text, filepath.Base(file)); err != nil {
 			return "", err
 		}
@@ -49,10 +48,10 @@ func Overlay(ctx context.Context, dir string, args []string) (string, error) {
 	return store.put(text, "overlay.json")
 }
 
-// An overlay is the file that go build -overlay reads.
+// An overlay is the content of an overlay file.
 type overlay struct{ Replace map[string]string }
 
-// readOverlay reads the user's own, if there is one.
+// readOverlay reads the user's overlay.
 func readOverlay(dir, file string) (overlay, error) {
 	var o overlay
 	if file == "" {
@@ -68,7 +67,7 @@ func readOverlay(dir, file string) (overlay, error) {
 	if err != nil {
 		return o, fmt.Errorf("weave: -overlay=%s: %w", file, err)
 	}
-	full := map[string]string{} // the go command takes relative paths from where it runs
+	full := map[string]string{} // relative paths are relative to the working directory
 	for from, to := range o.Replace {
 		if from, err = absolute(dir, from); err != nil {
 			return o, err
@@ -101,13 +100,13 @@ func (o overlay) read(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// overlayFlag finds -overlay in flags, or else in GOFLAGS.
+// overlayFlag returns -overlay from flags, or else from GOFLAGS.
 func overlayFlag(args []string) string {
 	v, _ := flagValue(givenFlags(args), "overlay")
 	return v
 }
 
-// moduleFlags are those that decide which modules there are.
+// moduleFlags returns the flags that select modules.
 func moduleFlags(args []string) []string {
 	var flags []string
 	for _, name := range []string{"mod", "modfile"} {
@@ -118,8 +117,8 @@ func moduleFlags(args []string) []string {
 	return flags
 }
 
-// flagValue finds -name=value or -name value, with one dash or two, in front of
-// what is passed on to a program.
+// flagValue finds -name=value or -name value, with one dash or two, before the arguments
+// of a program.
 func flagValue(args []string, name string) (value string, found bool) {
 	for i, a := range args {
 		if a == "--" || a == "-args" || a == "--args" {
@@ -132,7 +131,7 @@ func flagValue(args []string, name string) (value string, found bool) {
 		if !ok && i+1 < len(args) {
 			v = args[i+1]
 		}
-		value, found = v, true // the last one counts
+		value, found = v, true // the last one wins
 	}
 	return value, found
 }

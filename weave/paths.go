@@ -2,17 +2,17 @@ package weave
 
 import "bytes"
 
-// The packages that woven code and its source have to do with.
+// The packages of woven code.
 const (
-	Module  = "github.com/interlock-go/interlock" // whoever has directives requires it
-	Runtime = Module + "/woven"                   // what woven code calls
-	Marker  = Module + "/on"                      // what a file with directives imports
+	Module  = "github.com/interlock-go/interlock" // required by modules with directives
+	Runtime = Module + "/woven"                   // called by woven code
+	Marker  = Module + "/on"                      // imported by files with directives
 )
 
-// prefix is how a directive begins, behind the slashes.
+// prefix is the start of a directive, after the slashes.
 const prefix = "interlock:"
 
 // candidate reports whether a file is worth parsing.
 func candidate(text []byte) bool {
-	return bytes.Contains(text, []byte(prefix[1:])) || bytes.Contains(text, []byte(Marker)) // with a capital it is a mistake
+	return bytes.Contains(text, []byte(prefix[1:])) || bytes.Contains(text, []byte(Marker)) // a capital letter is a mistake to report
 }

@@ -56,7 +56,7 @@ func TestFilesThatAnOverlayAddsAreWoven(t *testing.T) {
 	}
 }
 
-// Nobody sees to it that such packages have the marker, and ./... leaves them out;
+// Nothing ensures that such packages have the marker, and ./... leaves them out;
 // but they can be named, and imported.
 func TestWhatIsBuiltOnlyIfNamedIsWoven(t *testing.T) {
 	p := newProject(t, map[string]string{
@@ -98,7 +98,7 @@ func TestWhatMayNotBeReadIsPassedOver(t *testing.T) {
 		t.Cleanup(func() { _ = os.Chmod(path, 0o700) }) //nolint:gosec // to be removed
 	}
 	if _, err := os.ReadDir(filepath.Join(p.dir, "data")); err == nil {
-		t.Skip("whoever runs this may read everything")
+		t.Skip("root may read everything")
 	}
 	if got := sited(t, p.dir); got != "example.com/shop.Move" {
 		t.Errorf("got %q", got)

@@ -14,18 +14,17 @@ import (
 	"strings"
 )
 
-// A Tree is everything of a build that has something to weave.
+// A Tree is the woven files of a build.
 type Tree struct {
-	Files map[string]*Woven // by the path of the source
-	Sites []Site            // of all of them, in order
+	Files map[string]*Woven // by source path
+	Sites []Site            // of all files, in order
 
-	cached string // a module in the module cache that is among them, or ""
+	cached string // a module in the module cache with directives, or ""
 }
 
-// Scan weaves, in memory, the modules that a build in dir consists of: the main
-// ones, what is vendored, and dependencies that require this library. Flags are
-// those of the go command that have a say in it: -mod, -modfile and -overlay.
-// Mistakes are reported all at once, as [Errors].
+// Scan weaves the modules of a build in dir in memory: the main modules, vendored ones, and
+// dependencies that require Interlock. Flags are the go command's -mod, -modfile and
+// -overlay. All mistakes are returned together, as [Errors].
 func Scan(ctx context.Context, dir string, flags []string) (*Tree, error) {
 	own, err := readOverlay(dir, overlayFlag(flags))
 	if err != nil {
@@ -49,17 +48,17 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 		}
 		before := len(s.tree.Files)
 		if err := s.walk(m); err != nil {
-			return nil, fmt.Errorf("weave: reading %s: %w", m.Path, err)
+			return nil, fmt.Errorf("weave: read %s: %w", m.Path, err)
 		}
 		if m.cached() && len(s.tree.Files) > before {
 			s.tree.cached = m.Path
 		}
 	}
 	if err := s.walkVendor(list); err != nil {
-		return nil, fmt.Errorf("weave: reading what is vendored: %w", err)
+		return nil, fmt.Errorf("weave: read vendored modules: %w", err)
 	}
 	if err := s.added(list); err != nil {
-		return nil, fmt.Errorf("weave: reading what -overlay adds: %w", err)
+		return nil, fmt.Errorf("weave: read files of -overlay: %w", err)
 	}
 	if err := s.errs.err(); err != nil {
 		return nil, err
@@ -70,16 +69,16 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 	return &s.tree, nil
 }
 
-// A walker walks through modules.
+// A walker walks modules.
 type walker struct {
 	tree Tree
-	own  overlay // what the user has replaced
-	wd   string  // paths below it are told relative to it
+	own  overlay // the user's overlay
+	wd   string  // messages show paths below it as relative
 	errs Errors
 }
 
-// walk weaves the files of a module. Its rules are those of the go command, which
-// leaves some directories out of ./... and yet builds them if they are named.
+// walk weaves the files of a module by the rules of the go command, which excludes some
+// directories from ./... but builds them by name.
 func (s *walker) walk(m module) error {
 	return walkDir(m.Dir, func(file string, e fs.DirEntry) error {
 		if e.IsDir() {
@@ -99,8 +98,8 @@ func (s *walker) walk(m module) error {
 	})
 }
 
-// walkDir calls visit for all that is in dir, which may be a symbolic link itself.
-// What must not be read is passed over, since the go command cannot compile it.
+// walkDir calls visit for everything in dir, which may be a symbolic link. It skips
+// unreadable entries, which the go command cannot compile either.
 func walkDir(dir string, visit func(file string, e fs.DirEntry) error) error {
 	return filepath.WalkDir(dir+string(filepath.Separator), func(file string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrPermission) {
@@ -113,16 +112,16 @@ func walkDir(dir string, visit func(file string, e fs.DirEntry) error) error {
 	})
 }
 
-// skipped reports whether a directory is none of the module.
+// skipped reports whether a directory does not belong to the module.
 func skipped(dir, name string) bool {
 	if name == "vendor" || name[0] == '.' {
 		return true
 	}
-	_, err := os.Stat(filepath.Join(dir, "go.mod")) // a module of its own
+	_, err := os.Stat(filepath.Join(dir, "go.mod")) // a nested module
 	return err == nil
 }
 
-// isAside reports whether the package of such a directory is not one of ./...
+// isAside reports whether a directory is excluded from ./...
 func isAside(dir string) bool {
 	return slices.ContainsFunc(strings.Split(dir, string(filepath.Separator)), func(name string) bool {
 		return name == "testdata" || strings.HasPrefix(name, "_")
@@ -140,8 +139,7 @@ func goFile(path string, e fs.DirEntry) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// walkVendor weaves the vendor directories of the main modules, and the one of a
-// workspace, which is above them.
+// walkVendor weaves the vendor directories of the main modules and of a workspace.
 func (s *walker) walkVendor(list []module) error {
 	seen := map[string]bool{}
 	for _, m := range list {
@@ -183,8 +181,8 @@ func (s *walker) vendored(vendor string) error {
 	})
 }
 
-// within weaves a file of a module, of which rel is its path there. Tests of
-// dependencies are not run here.
+// within weaves a file of a module; rel is its path there. Tests of dependencies are not
+// woven.
 func (s *walker) within(m module, file, rel string) error {
 	if !m.Main && strings.HasSuffix(file, "_test.go") {
 		return nil
@@ -195,25 +193,25 @@ func (s *walker) within(m module, file, rel string) error {
 	return s.file(Source{Package: path, Path: file, Spared: aside || m.cached()}, aside)
 }
 
-// file weaves one, or what the user has put in its place.
+// file weaves a file, or its replacement in the user's overlay.
 func (s *walker) file(src Source, aside bool) error {
 	if src.Package == Runtime || src.Package == Marker {
 		return nil
 	}
 	text, err := s.own.read(src.Path)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // the compiler may not, either
+		return nil // the compiler cannot read it either
 	}
 	if err != nil || text == nil {
 		return err
 	}
 	src.Name, src.Text = s.shown(src.Path), text
 	if beside(src.Path, text) {
-		src.Package += "_test" // as the go command calls it
+		src.Package += "_test" // the name of the go command
 	}
 	w, err := File(src)
 	if aside {
-		s.aside(src, w)
+		s.keepAside(src, w)
 		return nil
 	}
 	if l := (Errors)(nil); errors.As(err, &l) {
@@ -228,9 +226,9 @@ func (s *walker) file(src Source, aside bool) error {
 	return nil
 }
 
-// aside keeps what became of a file that is built only if somebody names it.
-// Mistakes in it are nobody's concern until then; it does not start with them.
-func (s *walker) aside(src Source, w *Woven) {
+// keepAside keeps a woven file that is built only by name. Its mistakes do not fail the
+// scan: the marker stops a program that contains it.
+func (s *walker) keepAside(src Source, w *Woven) {
 	if w == nil {
 		w = unread(src)
 	}
@@ -239,7 +237,7 @@ func (s *walker) aside(src Source, w *Woven) {
 	}
 }
 
-// beside reports whether a file is of a test that is a package of its own.
+// beside reports whether a file belongs to an external test package.
 func beside(file string, text []byte) bool {
 	if !strings.HasSuffix(file, "_test.go") || !candidate(text) {
 		return false
@@ -248,7 +246,7 @@ func beside(file string, text []byte) bool {
 	return err == nil && strings.HasSuffix(tree.Name.Name, "_test")
 }
 
-// shown is a path as people are told it.
+// shown returns a path for messages.
 func (s *walker) shown(file string) string {
 	if rel, err := filepath.Rel(s.wd, file); err == nil && filepath.IsLocal(rel) {
 		return rel

@@ -159,7 +159,7 @@ func TestNothingToWeave(t *testing.T) {
 	}
 }
 
-// What only a newer compiler understands must not run without its locks.
+// Syntax that only a newer compiler knows must not run without its locks.
 func TestAFileThatCannotBeReadImportsTheMarker(t *testing.T) {
 	const text = "package shop // it is\n\n//interlock:lock key=id\nfunc f( {\n"
 	w, err := weave.File(weave.Source{Package: "shop", Path: "/a.go", Text: []byte(text)})

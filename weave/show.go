@@ -9,8 +9,7 @@ import (
 	"strconv"
 )
 
-// Show returns what the compiler sees of a file: its woven text, or the file as
-// it is if there is nothing to weave.
+// Show returns a file as the compiler sees it: woven, or unchanged without directives.
 func Show(file string) ([]byte, error) {
 	src, err := load(file)
 	if err != nil {
@@ -26,9 +25,8 @@ func Show(file string) ([]byte, error) {
 	return w.Text, nil
 }
 
-// Eject returns a file with its directives written out as code, formatted, for
-// whoever wants to build it without weaving from now on. It does not import the
-// marker any more, which would not let the program start.
+// Eject returns a file with its directives replaced by formatted code, to be built without
+// weaving. It no longer imports the marker, which would stop the program.
 func Eject(file string) ([]byte, error) {
 	src, err := load(file)
 	if err != nil {
@@ -56,12 +54,12 @@ func Eject(file string) ([]byte, error) {
 	}
 	text, err := format.Source(w.text())
 	if err != nil {
-		return nil, fmt.Errorf("weave: ejecting %s: %w", file, err)
+		return nil, fmt.Errorf("weave: eject %s: %w", file, err)
 	}
 	return text, nil
 }
 
-// retire makes remarks of the directives.
+// retire turns the directives into ordinary comments.
 func (w *weaver) retire() {
 	for _, group := range w.tree.Comments {
 		for _, c := range group.List {
@@ -72,7 +70,7 @@ func (w *weaver) retire() {
 	}
 }
 
-// rename makes the import of the marker that of the runtime.
+// rename replaces the import of the marker by the runtime.
 func (w *weaver) rename() bool {
 	for _, s := range w.tree.Imports {
 		if isMarker(s) && isBlank(s.Name) {
@@ -83,7 +81,7 @@ func (w *weaver) rename() bool {
 	return false
 }
 
-// load reads a file and finds out to which package it belongs.
+// load reads a file and finds its package.
 func load(file string) (Source, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -98,12 +96,12 @@ func load(file string) (Source, error) {
 
 var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^"\s]+)`)
 
-// packageOf is the import path of a directory by the go.mod above it.
+// packageOf returns the import path of a directory, by the go.mod above it.
 func packageOf(dir string) string {
 	for top := dir; ; top = filepath.Dir(top) {
 		if text, err := os.ReadFile(filepath.Join(top, "go.mod")); err == nil {
 			if m := moduleLine.FindSubmatch(text); m != nil {
-				rel, _ := filepath.Rel(top, dir) // it is below
+				rel, _ := filepath.Rel(top, dir) // dir is below top
 				return filepath.ToSlash(filepath.Join(string(m[1]), rel))
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A signature is what the woven statements have to know about a function.
+// A signature is what the inserted statements need to know of a function.
 type signature struct {
 	name    string // such as (*Service).Pay
-	ctx     string // the parameter that is the context, or ""
+	ctx     string // the context parameter, or ""
 	err     string // the last result if it is an error, or ""
 	params  []field
 	results []field
@@ -21,8 +21,8 @@ type field struct {
 	typ  ast.Expr
 }
 
-// signature names what has no name: results always, so that a bare return and a
-// pointer to the error work; parameters if somebody needs them.
+// signature names unnamed results, so that a bare return and a pointer to the error work,
+// and unnamed parameters that are needed.
 func (w *weaver) signature(fn *ast.FuncDecl, dirs []*directive) signature {
 	s := signature{name: funcName(fn)}
 	needed := w.isContext
@@ -52,7 +52,7 @@ func (w *weaver) signature(fn *ast.FuncDecl, dirs []*directive) signature {
 	return s
 }
 
-// outs are the results to keep: all but the error.
+// outs returns pointers to the results without the error.
 func (s signature) outs() string {
 	var b strings.Builder
 	for i, r := range s.results {
@@ -63,7 +63,7 @@ func (s signature) outs() string {
 	return b.String()
 }
 
-// errp is a pointer to the error result, or nil.
+// errp returns a pointer to the error result, or nil.
 func (s signature) errp() string {
 	if s.err == "" {
 		return "nil"
@@ -71,7 +71,7 @@ func (s signature) errp() string {
 	return "&" + s.err
 }
 
-// args are the parameters, as they are passed on to another function.
+// args returns the parameters as arguments for another function.
 func (s signature) args() string {
 	names := make([]string, len(s.params))
 	for i, p := range s.params {
@@ -83,8 +83,7 @@ func (s signature) args() string {
 	return strings.Join(names, ",")
 }
 
-// nameFields gives every field without a name one, and every blank one if it is
-// needed.
+// nameFields names unnamed fields, and blank ones that are needed.
 func (w *weaver) nameFields(list *ast.FieldList, stem string, needed func(ast.Expr) bool) []field {
 	if list == nil {
 		return nil
@@ -94,7 +93,7 @@ func (w *weaver) nameFields(list *ast.FieldList, stem string, needed func(ast.Ex
 		next := stem + strconv.Itoa(len(all))
 		switch {
 		case len(f.Names) > 0:
-		case !list.Opening.IsValid(): // a single result without brackets
+		case !list.Opening.IsValid(): // a single result without parentheses
 			w.insert(f.Type.Pos(), "("+next+" ")
 			w.insert(f.Type.End(), ")")
 			all = append(all, field{next, f.Type})
@@ -114,7 +113,7 @@ func (w *weaver) nameFields(list *ast.FieldList, stem string, needed func(ast.Ex
 	return all
 }
 
-// funcName is how stack traces call a function, but for its package.
+// funcName returns the name of a function in stack traces, without its package.
 func funcName(fn *ast.FuncDecl) string {
 	if fn.Recv == nil || len(fn.Recv.List) == 0 {
 		return fn.Name.Name

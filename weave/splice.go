@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// An edit replaces a piece of the source, which is empty for an insertion.
+// An edit replaces a range of the source; the range is empty for an insertion.
 type edit struct {
 	from, to int
 	text     string
 }
 
-// A splicer collects edits of one file and keeps positions true: whatever it
-// puts into a line is followed by a comment that says where the source goes on.
+// A splicer collects the edits of a file and keeps positions: each insertion is followed
+// by a line directive with the position of the source after it.
 type splicer struct {
 	fset   *token.FileSet
 	file   *token.File
 	src    []byte
-	mapped bool // the source has line directives of its own
+	mapped bool // the source has its own line directives
 	plain  bool // for people: no line directives
 	edits  []edit
-	tail   strings.Builder // goes behind the last line
+	tail   strings.Builder // goes after the last line
 }
 
-// line says that what follows it is at pos in the source.
+// line returns a line directive for pos.
 func (s *splicer) line(pos token.Pos) string {
 	if s.plain {
 		return ""
@@ -34,7 +34,7 @@ func (s *splicer) line(pos token.Pos) string {
 	p := s.fset.PositionFor(pos, true)
 	name := ""
 	if s.mapped {
-		name = p.Filename // the one before it may be another
+		name = p.Filename // the current name may differ
 	}
 	if p.Column == 0 {
 		return fmt.Sprintf("/*line %s:%d*/", name, p.Line)
@@ -42,7 +42,7 @@ func (s *splicer) line(pos token.Pos) string {
 	return fmt.Sprintf("/*line %s:%d:%d*/", name, p.Line, p.Column)
 }
 
-// home is a line directive with the name of the file, which later ones inherit.
+// home returns a line directive with the file name, which later ones inherit.
 func (s *splicer) home(pos token.Pos) string {
 	if s.plain {
 		return ""
@@ -60,7 +60,7 @@ func (s *splicer) replace(from, to token.Pos, text string) {
 	s.edits = append(s.edits, edit{s.file.Offset(from), s.file.Offset(to), text + s.line(to)})
 }
 
-// text returns the source with all edits made.
+// text returns the source with all edits.
 func (s *splicer) text() []byte {
 	slices.SortStableFunc(s.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	var out []byte

@@ -45,7 +45,7 @@ func stackOptions(verb string, fails, ctx bool) string {
 			o.WriteString(" kind=plain")
 		}
 	default:
-		o.WriteString(" on-unknown=hold") // who runs again after all is told apart
+		o.WriteString(" on-unknown=hold") // a repeated run is distinguished
 		if !fails {
 			o.WriteString(" on-duplicate=skip")
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/rule"
 )
 
-// suitable reports whether statements can be put into a function at all.
+// suitable reports whether statements can be inserted into a function.
 func (w *weaver) suitable(fn *ast.FuncDecl, dirs []*directive) bool {
 	first, name := dirs[0], funcName(fn)
 	if fn.Body == nil {
@@ -29,8 +29,8 @@ func (w *weaver) suitable(fn *ast.FuncDecl, dirs []*directive) bool {
 	return w.distinct(dirs, name)
 }
 
-// distinct reports whether no two directives of a function ask for the same: the
-// lower one would wait for the upper one, or repeat it.
+// distinct reports whether no two directives of a function have the same lock or guard:
+// the lower one would wait for the upper one, or repeat it.
 func (w *weaver) distinct(dirs []*directive, name string) bool {
 	seen := map[string]bool{}
 	for _, d := range dirs {
@@ -67,7 +67,7 @@ func (w *weaver) fitsLock(d *directive, sig signature) {
 	}
 }
 
-// fitsReplay refuses results that cannot be kept.
+// fitsReplay refuses results that cannot be stored.
 func (w *weaver) fitsReplay(d *directive, sig signature) {
 	for _, r := range sig.results {
 		switch r.typ.(type) {

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Toolexec stands between the go command and one of its tools, as in
-// go build -toolexec='interlock weave'. Args are the tool and its arguments. Files
-// with directives are woven as they are compiled; every other tool just runs. It
-// is the form for editors and build systems that cannot make an overlay first:
-// the standard library is compiled once more, because the compiler is another.
+// Toolexec wraps a tool of the go command, as in go build -toolexec='interlock weave'.
+// Args are the tool and its arguments. It weaves files with directives as they are
+// compiled; other tools run unchanged. It is for editors and build systems that cannot
+// make an overlay first. The go command compiles the standard library once more, because
+// it sees another compiler.
 //
 // If the tool fails, the error is its *[exec.ExitError]: exit with that code.
 func Toolexec(args []string) error {
 	if len(args) == 0 {
-		return errors.New("weave: no tool: use it as in go build -toolexec='interlock weave'")
+		return errors.New("weave: no tool given: use it as in go build -toolexec='interlock weave'")
 	}
 	if toolName(args[0]) != "compile" {
 		return run(args)
@@ -39,21 +39,20 @@ func Toolexec(args []string) error {
 	return c.run()
 }
 
-// toolName is how a tool is called, wherever it is.
+// toolName returns the name of a tool without its path.
 func toolName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
 
 func asksVersion(args []string) bool { return len(args) == 2 && args[1] == "-V=full" }
 
-// run is the tool itself, with our input and output.
+// run runs the tool with our input and output.
 func run(args []string) error {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return cmd.Run()
 }
 
-// stamp makes the version of a tool another one. The go command keeps what it
-// compiled under it: woven and unwoven results must not be mistaken for each
-// other, nor those of two weavers.
+// stamp changes the version of a tool. The go command caches results by it, and must not
+// mix woven and unwoven ones, nor those of two weavers.
 func stamp(args []string) error {
 	out, err := exec.Command(args[0], args[1:]...).Output()
 	if err != nil {
@@ -67,8 +66,8 @@ func stamp(args []string) error {
 	return err
 }
 
-// stamped puts an id into a line such as "compile version go1.26.0". For a
-// release all of it counts, otherwise only what is behind the last slash.
+// stamped adds an id to a line such as "compile version go1.26.0". For a release the whole
+// line counts, otherwise only the part after the last slash.
 func stamped(line, id string) string {
 	fields := strings.Fields(line)
 	if len(fields) < 3 || fields[2] != "devel" {
@@ -77,7 +76,7 @@ func stamped(line, id string) string {
 	return fmt.Sprintf("%s/%x", line, sha256.Sum256([]byte(line+id)))
 }
 
-// selfID tells this program from any other.
+// selfID identifies this build of the program.
 func selfID() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -90,9 +89,9 @@ func selfID() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text))[:16], nil
 }
 
-// importPath is the package that a tool works on, without the test that it is
-// built for. If go was given files, it does not say of which package they are; locks
-// are called by it, and have to be the same in every build.
+// importPath returns the package that a tool compiles, without its test variant. For files
+// given by name the go command does not say the package; lock names contain it and must
+// be the same in every build.
 func importPath(file string) string {
 	path, _, _ := strings.Cut(os.Getenv("TOOLEXEC_IMPORTPATH"), " ")
 	if path != "command-line-arguments" {
@@ -105,7 +104,7 @@ func importPath(file string) string {
 	return packageOf(dir)
 }
 
-// imports reports whether an importcfg has a package.
+// imports reports whether an importcfg contains a package.
 func imports(file, path string) (bool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestCoverageIsThatOfTheSource(t *testing.T) {
 	})
 }
 
-// tracer is somebody else's command for -toolexec: it notes what runs.
+// tracer is another -toolexec command: it records what runs.
 func tracer(log string, args []string) error {
 	file, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestAVendoredTreeIsWoven(t *testing.T) {
 	p.refuses(t)
 	p.refuses(t, "-mod=vendor", "-trimpath")
 
-	t.Run("also without the marker, which nobody could add", func(t *testing.T) {
+	t.Run("also without the marker, which cannot be added", func(t *testing.T) {
 		p.write(t, "vendor/example.com/bank/bank.go", unmarked)
 		p.refuses(t)
 	})

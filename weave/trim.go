@@ -9,28 +9,26 @@ import (
 	"time"
 )
 
-// The same figures as those of Go's own cache, for the same reasons.
+// The figures of Go's own build cache.
 const (
-	unusedFor  = 5 * 24 * time.Hour // then a text goes
+	unusedFor  = 5 * 24 * time.Hour // then an entry is removed
 	trimEvery  = 24 * time.Hour
-	touchEvery = time.Hour // a use is noted no more often, to write little
-	mostLooked = 20_000    // texts in one trimming, which takes a tenth of a second
+	touchEvery = time.Hour // uses are recorded no more often
+	maxTrimmed = 20_000    // entries per trim, which takes a tenth of a second
 	trimmed    = "trim.txt"
 )
 
-// used notes that a text is needed, so that it stays. That is done before looking
-// whether it is there: what is noted too late makes the go command say that a file
-// is missing, and the next build finds all of them again.
+// used records the use of an entry, so that it stays. It is called before the entry is
+// looked up: an entry trimmed in between would be reported as a missing file.
 func (c cache) used(dir string) {
 	now := time.Now()
 	if info, err := os.Stat(dir); err == nil && now.Sub(info.ModTime()) > touchEvery {
-		_ = os.Chtimes(dir, now, now) // a cache that cannot be written may still be read
+		_ = os.Chtimes(dir, now, now) // a read-only cache still works
 	}
 }
 
-// trim removes texts that nobody has used for days, once a day. Of a large cache it
-// looks at some, which chance chooses, so that every text has its turn. Builds that
-// trim at the same time do not disturb each other.
+// trim removes unused entries once a day. In a large cache it checks a random sample.
+// Concurrent builds may trim at the same time.
 func (c cache) trim() {
 	now := time.Now()
 	if !c.due(now) {
@@ -40,19 +38,19 @@ func (c cache) trim() {
 	if err != nil {
 		return
 	}
-	names, _ := dir.Readdirnames(-1) // what could be read will do
+	names, _ := dir.Readdirnames(-1) // a partial list is enough
 	_ = dir.Close()
 	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	for _, name := range names[:min(len(names), mostLooked)] {
+	for _, name := range names[:min(len(names), maxTrimmed)] {
 		path := filepath.Join(c.dir, name)
 		if info, err := os.Stat(path); err == nil && name != trimmed && now.Sub(info.ModTime()) > unusedFor+touchEvery {
-			_ = os.RemoveAll(path) // another build may have, or will tomorrow
+			_ = os.RemoveAll(path) // another build may have removed it
 		}
 	}
 }
 
-// due reports whether a day has passed since somebody trimmed, and notes that it is
-// being done. A time to come is that of a clock that was wrong.
+// due reports whether a day has passed since the last trim, and records this one. A time
+// in the future comes from a wrong clock.
 func (c cache) due(now time.Time) bool {
 	file := filepath.Join(c.dir, trimmed)
 	if text, err := os.ReadFile(file); err == nil {

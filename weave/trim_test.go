@@ -55,7 +55,7 @@ func age(t *testing.T, path string, ago time.Duration) {
 	}
 }
 
-// trimmed says when somebody has trimmed the cache.
+// trimmed returns when the cache was last trimmed.
 func (s store) trimmed(t *testing.T, at time.Time) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "trim.txt"), []byte(strconv.FormatInt(at.Unix(), 10)), 0o644); err != nil {

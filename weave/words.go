@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// words splits a value of the go command that is a list of words, such as GOFLAGS
-// or -toolexec: one with spaces in it is within quotes, which begin with it. A
-// quote that does not end is for the go command to complain about.
+// words splits a list of words of the go command, such as GOFLAGS or -toolexec. A word
+// with spaces is quoted. The go command reports an unclosed quote.
 func words(s string) []string {
 	var list []string
 	for s = strings.TrimLeft(s, " \t\r\n"); s != ""; s = strings.TrimLeft(s, " \t\r\n") {
@@ -21,5 +20,5 @@ func words(s string) []string {
 	return list
 }
 
-// givenFlags are flags as the go command sees them: those of GOFLAGS come first.
+// givenFlags returns the flags of GOFLAGS followed by args.
 func givenFlags(args []string) []string { return append(words(os.Getenv("GOFLAGS")), args...) }

@@ -14,10 +14,10 @@ const (
 	guardPath = lockPath + "/guard"
 )
 
-// callee is the function or method of ours that is called, or nil.
+// callee returns the called function or method of Interlock, or nil.
 func callee(pass *analysis.Pass, call *ast.CallExpr) *types.Func {
 	f := ast.Unparen(call.Fun)
-	switch x := f.(type) { // with its type arguments given
+	switch x := f.(type) { // with explicit type arguments
 	case *ast.IndexExpr:
 		f = x.X
 	case *ast.IndexListExpr:
@@ -42,7 +42,7 @@ func callee(pass *analysis.Pass, call *ast.CallExpr) *types.Func {
 	return fn.Origin()
 }
 
-// calls goes through all calls of ours in a package.
+// calls visits all calls of Interlock in a package.
 func calls(pass *analysis.Pass, visit func(at inspector.Cursor, call *ast.CallExpr, fn *types.Func)) {
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
 	for at := range root.Preorder((*ast.CallExpr)(nil)) {
@@ -53,7 +53,7 @@ func calls(pass *analysis.Pass, visit func(at inspector.Cursor, call *ast.CallEx
 	}
 }
 
-// named reports whether t, or what it points to, is a type of that name.
+// named reports whether t, or its pointer target, is path.name.
 func named(t types.Type, path, name string) bool {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Context finds work under Do, Call and Wrap that uses a context from outside.
-// Only the one that the work is given ends when the lock is lost, and only that
-// one knows that the lock is held, for whoever locks it again.
+// Context finds work under Do, Call and Wrap that uses an outer context. Only the context
+// of the work is cancelled when the lock is lost, and only it carries the hold.
 var Context = &analysis.Analyzer{
 	Name:     "outerctx",
 	Doc:      "report work under a lock or a guard that uses a context from outside\n\nOnly the context that the work is given is cancelled when the lock is lost.",
@@ -21,7 +20,7 @@ var Context = &analysis.Analyzer{
 }
 
 func outerContexts(pass *analysis.Pass) (any, error) {
-	seen := map[token.Pos]bool{} // work inside of work is looked at twice
+	seen := map[token.Pos]bool{} // nested work is visited twice
 	calls(pass, func(at inspector.Cursor, call *ast.CallExpr, fn *types.Func) {
 		work := workOf(call, fn)
 		if work == nil {
@@ -40,8 +39,8 @@ func outerContexts(pass *analysis.Pass) (any, error) {
 	return nil, nil //nolint:nilnil // an analyzer without a result
 }
 
-// workOf is the function literal that runs under the lock, if it is one. What
-// runs in its place, without the lock, does not count.
+// workOf returns the function literal that runs under the lock, if any. Fallbacks run
+// without the lock and do not count.
 func workOf(call *ast.CallExpr, fn *types.Func) *ast.FuncLit {
 	switch fn.Name() {
 	case "Do", "Call", "Wrap":
@@ -60,8 +59,8 @@ func workOf(call *ast.CallExpr, fn *types.Func) *ast.FuncLit {
 	return nil
 }
 
-// outer reports whether id is a local variable from outside of the work. One of
-// the package is there for all to use.
+// outer reports whether id is a local variable declared outside the work. Package variables
+// do not count.
 func outer(pass *analysis.Pass, id *ast.Ident, work *ast.FuncLit) bool {
 	v, ok := pass.TypesInfo.Uses[id].(*types.Var)
 	if !ok || v.IsField() || !isContext(v.Type()) || v.Pkg() == nil || v.Parent() == v.Pkg().Scope() {
@@ -70,7 +69,7 @@ func outer(pass *analysis.Pass, id *ast.Ident, work *ast.FuncLit) bool {
 	return v.Pos() < work.Pos() || v.Pos() >= work.End()
 }
 
-// assigned reports whether a variable is only written to.
+// assigned reports whether a variable is only written.
 func assigned(use inspector.Cursor) bool {
 	s, ok := use.Parent().Node().(*ast.AssignStmt)
 	if !ok {

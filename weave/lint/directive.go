@@ -8,10 +8,9 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// Directive finds locks of directives that are reentrant to no avail: with ctx= the
-// context is from a place into which the one that holds the lock cannot be put, so
-// that whatever the function calls waits for the function itself. Mistakes in
-// directives are told by weaving.
+// Directive finds reentrant locks of directives whose context cannot reach the body: with
+// ctx=EXPR the context of the hold cannot be stored, so a nested lock waits for itself.
+// Weaving reports mistakes in directives.
 var Directive = &analysis.Analyzer{
 	Name: "apart",
 	Doc:  "report directives whose function does not get the context that holds the lock\n\nWhat it calls cannot enter the lock again, and does not notice when it is lost.",
@@ -30,7 +29,7 @@ func apart(pass *analysis.Pass) (any, error) {
 		}
 		w, err := weave.File(weave.Source{Package: pass.Pkg.Path(), Path: file.Name(), Text: text})
 		if err != nil || w == nil {
-			continue // weaving says why
+			continue // weaving reports it
 		}
 		for _, s := range w.Sites {
 			if at := s.Pos.Offset; s.Apart && at < file.Size() {
@@ -41,7 +40,7 @@ func apart(pass *analysis.Pass) (any, error) {
 	return nil, nil //nolint:nilnil // an analyzer without a result
 }
 
-// hasDirectives reports whether it is worth weaving a file.
+// hasDirectives reports whether a file has directives.
 func hasDirectives(tree *ast.File) bool {
 	for _, group := range tree.Comments {
 		for _, c := range group.List {

@@ -1,22 +1,21 @@
-// Package lint finds mistakes in the use of package interlock that compile and
-// often work: four analyzers for golang.org/x/tools/go/analysis.
+// Package lint has four analyzers for golang.org/x/tools/go/analysis. They find mistakes in
+// the use of Interlock that compile and often work.
 //
-//   - [Context]: work under a lock or a guard uses a context from outside, and
-//     so goes on when the lock is lost.
-//   - [Directive]: a function with a directive does not get the context that holds
-//     its lock, and so cannot enter it again.
-//   - [Hold]: what was locked or begun is never ended.
-//   - [Key]: a key does not say which, or is longer than 64 characters.
+//   - [Context]: work under a lock or a guard uses an outer context, so it continues
+//     when the lock is lost.
+//   - [Directive]: a function with a directive does not get the context of its hold, so
+//     it cannot enter the lock again.
+//   - [Hold]: a hold is never unlocked, or a claim never settled.
+//   - [Key]: a key has no identifier, or is longer than 64 characters.
 //
 // They run with
 //
 //	interlock lint ./...
 //	go vet -vettool=$(which interlock) ./...
 //
-// Not promised: that everything is found. They look at one function at a time,
-// and where they cannot tell they are silent: a hold that is returned, stored or
-// given to somebody counts as ended, and so does one that is ended on one path
-// of several.
+// They do not find everything. They check one function at a time and stay silent when in
+// doubt: a hold that is returned, stored or passed on counts as ended, and so does one
+// that is ended on one of several paths.
 package lint
 
 import (
@@ -29,8 +28,8 @@ import (
 // All returns the analyzers.
 func All() []*analysis.Analyzer { return []*analysis.Analyzer{Context, Directive, Hold, Key} }
 
-// ByVet reports whether a program with these arguments was called by go vet, as
-// its tool: to say its version, to list its flags, or to look at a package.
+// ByVet reports whether go vet called the program with these arguments: to print its
+// version, to list its flags, or to check a package.
 func ByVet(args []string) bool {
 	switch {
 	case len(args) == 0:
@@ -47,5 +46,5 @@ func ByVet(args []string) bool {
 	return strings.HasSuffix(args[last], ".cfg")
 }
 
-// Vet does what go vet asks for, and exits.
+// Vet handles the call of go vet, and exits.
 func Vet() { unitchecker.Main(All()...) }

@@ -11,18 +11,17 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Hold finds holds that are never unlocked and claims that are never settled:
-// thrown away, or kept in a variable that is only asked things. The watchdog
-// keeps such a lock for as long as the program runs. Files of tests are left out:
-// many a test takes a lock to see that it is refused, or leaves one behind.
+// Hold finds holds that are never unlocked and claims that are never settled: discarded, or
+// kept in a variable that is only read. The watchdog renews such a lock as long as the
+// program runs. It skips test files, which often leave locks behind.
 var Hold = &analysis.Analyzer{
 	Name:     "losthold",
-	Doc:      "report holds that are never unlocked, and claims that are never settled\n\nA lock that nobody unlocks is renewed for as long as the program runs.",
+	Doc:      "report holds that are never unlocked, and claims that are never settled\n\nA lock that is never unlocked is renewed for as long as the program runs.",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      lostHolds,
 }
 
-// asks are the methods that do not end a hold or a claim.
+// asks lists the methods that do not end a hold or a claim.
 var asks = map[string]bool{
 	"Key": true, "Parts": true, "Holder": true, "Fence": true, "Left": true, "Local": true,
 	"Result": true, "Unguarded": true,
@@ -39,17 +38,17 @@ func lostHolds(pass *analysis.Pass) (any, error) {
 		id, ok := to.(*ast.Ident)
 		switch {
 		case thrown, ok && id.Name == "_":
-			pass.ReportRangef(call, "the result of %s is thrown away: nobody can %s", fn.Name(), what)
+			pass.ReportRangef(call, "the result of %s is discarded: call %s", fn.Name(), what)
 		case ok:
 			if v := variable(pass, id); v != nil && !ended[v] {
-				pass.ReportRangef(call, "%s is never ended: defer what is to %s", id.Name, what)
+				pass.ReportRangef(call, "%s is never ended: call %s", id.Name, what)
 			}
 		}
 	})
 	return nil, nil //nolint:nilnil // an analyzer without a result
 }
 
-// taken tells which result of fn must be ended, and how one says that.
+// taken returns which result of fn must be ended, and its name in messages.
 func taken(fn *types.Func) (i int, what string) {
 	switch fn.Name() {
 	case "Lock", "TryLock", "Acquire", "TryAcquire", "Begin":
@@ -60,15 +59,15 @@ func taken(fn *types.Func) (i int, what string) {
 	for i := range results.Len() {
 		switch t := results.At(i).Type(); {
 		case named(t, lockPath, "Hold"):
-			return i, "unlock it (Unlock)"
+			return i, "Unlock on it"
 		case named(t, guardPath, "Claim"):
-			return i, "settle it (Complete, Fail, Free or Abandon)"
+			return i, "Complete, Fail, Free or Abandon on it"
 		}
 	}
 	return 0, ""
 }
 
-// target is where result i of a call goes, or nil if that is somebody else's.
+// target returns the destination of result i of a call, or nil if it is passed on.
 func target(at inspector.Cursor, i int) (to ast.Expr, thrown bool) {
 	up := at.Parent()
 	for _, ok := up.Node().(*ast.ParenExpr); ok; _, ok = up.Node().(*ast.ParenExpr) {
@@ -89,8 +88,8 @@ func target(at inspector.Cursor, i int) (to ast.Expr, thrown bool) {
 	return nil, false
 }
 
-// variable is the local variable that id stands for. Those of the package and
-// named results are seen by others.
+// variable returns the local variable of id. Package variables and named results are
+// visible elsewhere.
 func variable(pass *analysis.Pass, id *ast.Ident) *types.Var {
 	v, ok := pass.TypesInfo.ObjectOf(id).(*types.Var)
 	if !ok || v.Kind() != types.LocalVar {
@@ -99,7 +98,7 @@ func variable(pass *analysis.Pass, id *ast.Ident) *types.Var {
 	return v
 }
 
-// endedVariables are those of which something is done that can end them.
+// endedVariables returns the variables with a use that can end them.
 func endedVariables(pass *analysis.Pass) map[*types.Var]bool {
 	ended := map[*types.Var]bool{}
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
@@ -120,7 +119,7 @@ func idle(at inspector.Cursor) bool {
 	switch up := at.Parent().Node().(type) {
 	case *ast.SelectorExpr:
 		return asks[up.Sel.Name]
-	case *ast.BinaryExpr: // with nil, or another
+	case *ast.BinaryExpr: // compared with nil or another
 		return up.Op == token.EQL || up.Op == token.NEQ
 	case *ast.AssignStmt:
 		return assigned(at) || len(up.Lhs) == 1 && blank(up.Lhs[0])

@@ -12,10 +12,9 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Key finds keys that are untidy as they are written : constants that are
-// longer than 64 characters or end in a colon, and constants without an
-// identifier in a function that is given one. A constant alone is no mistake:
-// there may be one of the thing that is locked, such as a nightly job.
+// Key finds untidy keys: constants that are longer than 64 characters or end in a colon,
+// and constants without an identifier in a function that has one. A constant alone is no
+// mistake: there may be one such object, such as a nightly job.
 var Key = &analysis.Analyzer{
 	Name:     "barekey",
 	Doc:      "report keys without an identifier\n\nA constant key in a function that is given an identifier locks everything of that name at once.",
@@ -25,7 +24,7 @@ var Key = &analysis.Analyzer{
 
 // maxTidyKey is the longest key that is not pointed out, in characters, as in
 // package interlock.
-const tidyKey = 64
+const maxTidyKey = 64
 
 func bareKeys(pass *analysis.Pass) (any, error) {
 	calls(pass, func(at inspector.Cursor, call *ast.CallExpr, fn *types.Func) {
@@ -35,8 +34,8 @@ func bareKeys(pass *analysis.Pass) (any, error) {
 				continue
 			}
 			switch {
-			case utf8.RuneCountInString(text) > tidyKey:
-				pass.ReportRangef(k, "key is longer than %d characters; it costs memory and traffic with every call", tidyKey)
+			case utf8.RuneCountInString(text) > maxTidyKey:
+				pass.ReportRangef(k, "key is longer than %d characters; it costs memory and traffic with every call", maxTidyKey)
 			case fn.Pkg().Path() == lockPath && strings.HasSuffix(text, ":"):
 				pass.ReportRangef(k, "key %q ends in a colon; is an identifier missing?", text)
 			case oneOfMany(fn, text):
@@ -49,7 +48,7 @@ func bareKeys(pass *analysis.Pass) (any, error) {
 	return nil, nil //nolint:nilnil // an analyzer without a result
 }
 
-// keysOf are the arguments that are keys.
+// keysOf returns the arguments that are keys.
 func keysOf(call *ast.CallExpr, fn *types.Func) []ast.Expr {
 	switch name := fn.Name(); {
 	case len(call.Args) == 0:
@@ -68,8 +67,7 @@ func keysOf(call *ast.CallExpr, fn *types.Func) []ast.Expr {
 	return nil
 }
 
-// constantKey is what a key is on every call. One of Key without identifiers is
-// as constant as its name.
+// constantKey returns the constant value of a key, if it has one.
 func constantKey(pass *analysis.Pass, k ast.Expr) (string, bool) {
 	if call, ok := ast.Unparen(k).(*ast.CallExpr); ok {
 		fn := callee(pass, call)
@@ -85,8 +83,8 @@ func constantKey(pass *analysis.Pass, k ast.Expr) (string, bool) {
 	return constant.StringVal(v), true
 }
 
-// oneOfMany reports whether what the key names is likely to be one of many. A
-// semaphore, a latch or stripes are often for all at once.
+// oneOfMany reports whether the key probably names one of many objects. Semaphores, latches
+// and stripes often cover all of them.
 func oneOfMany(fn *types.Func, text string) bool {
 	switch fn.Name() {
 	case "ID", "Of":
@@ -97,8 +95,8 @@ func oneOfMany(fn *types.Func, text string) bool {
 	return false
 }
 
-// identifier is a parameter, of the functions around, that tells one thing from
-// another: by its name, or by that of one of its fields.
+// identifier returns a parameter of the enclosing functions that looks like an identifier,
+// by its name or by that of a field.
 func identifier(pass *analysis.Pass, at inspector.Cursor) string {
 	for f := range at.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
 		var params *ast.FieldList
@@ -139,7 +137,7 @@ func identifies(name string, t types.Type) string {
 	return ""
 }
 
-// likeID reports whether a name is one that people give to identifiers.
+// likeID reports whether a name looks like an identifier.
 func likeID(name string) bool {
 	switch name {
 	case "id", "uuid", "sku", "SKU", "UUID":

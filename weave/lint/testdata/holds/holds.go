@@ -9,23 +9,23 @@ import (
 )
 
 func thrownAway(ctx context.Context, m *interlock.Mutex, s *interlock.Semaphore, g *guard.Guard[int]) error {
-	m.Lock(ctx)                 // want `the result of Lock is thrown away: nobody can unlock it`
-	go m.Lock(ctx)              // want `thrown away`
-	defer s.TryAcquire(ctx)     // want `the result of TryAcquire is thrown away`
-	_, _, err := m.TryLock(ctx) // want `the result of TryLock is thrown away`
+	m.Lock(ctx)                 // want `the result of Lock is discarded: call Unlock on it`
+	go m.Lock(ctx)              // want `discarded`
+	defer s.TryAcquire(ctx)     // want `the result of TryAcquire is discarded`
+	_, _, err := m.TryLock(ctx) // want `the result of TryLock is discarded`
 	if err != nil {
 		return err
 	}
-	_, _, err = g.Begin(ctx, guard.ID("a")) // want `the result of Begin is thrown away: nobody can settle it`
+	_, _, err = g.Begin(ctx, guard.ID("a")) // want `the result of Begin is discarded: call Complete`
 	return err
 }
 
 func onlyAsked(ctx context.Context, m *interlock.Mutex, g *guard.Guard[int]) (uint64, error) {
-	_, hold, err := m.Lock(ctx) // want `hold is never ended: defer what is to unlock it`
+	_, hold, err := m.Lock(ctx) // want `hold is never ended: call Unlock`
 	if err != nil || hold == nil {
 		return 0, err
 	}
-	var _, claim, _ = g.Begin(ctx, guard.ID("a")) // want `claim is never ended: defer what is to settle it`
+	var _, claim, _ = g.Begin(ctx, guard.ID("a")) // want `claim is never ended: call Complete`
 	_, second, err := m.Lock(ctx)                 // want `second is never ended`
 	_ = second
 	_ = claim.Local()
