@@ -13,8 +13,8 @@ import (
 )
 
 // A vigil keeps the processors awake: a virtual one that has gone to sleep takes
-// longer to wake than a lock takes, and who happens to find it awake wins. There
-// is a loop for each processor that runs only when nobody else wants it.
+// longer to wake than a lock takes, and a contender that finds it awake wins. So one
+// loop per processor runs at idle priority.
 type vigil struct {
 	loops  []*exec.Cmd
 	exited []chan struct{}
@@ -40,7 +40,7 @@ func stayAwake() (*vigil, error) {
 	return v, nil
 }
 
-// yieldToAll makes a process run only when nobody else wants to.
+// yieldToAll gives a process idle priority.
 func yieldToAll(pid int) error {
 	const idle = 5 // SCHED_IDLE in sched.h
 	var priority int32

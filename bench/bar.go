@@ -9,7 +9,7 @@ import (
 // A bar is what Interlock set out to reach, and whether it did.
 type bar struct{ lines []string }
 
-// What is to be reached.
+// The bars to reach.
 const (
 	manyGoroutines = 256
 	leastRatio     = 3.0  // × redsync, with many goroutines

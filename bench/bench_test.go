@@ -25,7 +25,7 @@ func TestSmoke(t *testing.T) {
 }
 
 func TestServer(t *testing.T) {
-	t.Run("what it starts it ends", func(t *testing.T) {
+	t.Run("a server stops with the test", func(t *testing.T) {
 		s, err := start(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -236,7 +236,7 @@ func TestHistogram(t *testing.T) {
 			}
 		}
 	})
-	t.Run("what is too long is counted", func(t *testing.T) {
+	t.Run("a value beyond the range is counted", func(t *testing.T) {
 		var h histogram
 		h.add(1000 * time.Hour)
 		if h.n != 1 || h.at(0.5) == 0 {

@@ -25,10 +25,10 @@ type scramble struct {
 	key    string
 	grants int
 
-	inside   atomic.Int32 // holders at this moment: one, or the lock is none
+	inside   atomic.Int32 // current holders: more than one is an overlap
 	overlaps atomic.Int32
 	released atomic.Int64 // when the last holder began to unlock, since start
-	last     atomic.Int32 // who that was
+	last     atomic.Int32 // the last holder
 	granted  atomic.Int32
 	held     atomic.Int64 // nanoseconds, of all holds
 	ended    atomic.Int64 // when the last hold was over, since start
@@ -65,7 +65,7 @@ func (f *field) scramble(ctx context.Context, r *row, n, grants int) (*scramble,
 	)
 	s.over = func() {
 		after, failed = f.server.use(ctx)
-		cancel() // nobody needs to go on
+		cancel() // the goroutines may stop
 	}
 	var all sync.WaitGroup
 	for i := range s.each {

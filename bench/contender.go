@@ -26,7 +26,7 @@ type locks struct {
 	// lock waits for the lock.
 	lock func(ctx context.Context, key string) (unlock func() error, err error)
 
-	// try asks once. It returns neither unlock nor err if somebody else has it.
+	// try makes one attempt. It returns neither unlock nor err if the lock is held.
 	try func(ctx context.Context, key string) (unlock func() error, err error)
 
 	close func()
@@ -42,7 +42,7 @@ const (
 	redsyncRow = "redsync"
 )
 
-// uncontended are the rows of the tables about locks that nobody else wants.
+// uncontended returns the rows of the tables about uncontended locks.
 func uncontended(s *scripts) []contender {
 	return []contender{
 		interlocked(plainRow),

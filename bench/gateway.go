@@ -23,8 +23,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// What the bar asks of the gateway when there is more to do than it can: so much of
-// what a bare reverse proxy does.
+// The bars of a saturated gateway, as a share of a bare reverse proxy.
 const (
 	leastPassed  = 0.8
 	leastGuarded = 0.5
@@ -286,9 +285,8 @@ func (p plan) proxying(ctx context.Context, out io.Writer, s *server, g int, b *
 	return nil
 }
 
-// work is how many requests a row answers with the processor time in which the one
-// that others are compared with answers one. Where nobody else uses the processors, that
-// is their ratio by the clock, too; here others do.
+// work is the ratio of requests per processor time to the baseline. On idle processors
+// it equals the ratio by the clock.
 func (f *field) work(r *row) float64 {
 	base := f.find(f.base)
 	if base == nil || base.cycles == 0 || r.cycles == 0 {

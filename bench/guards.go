@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// What guards are to reach.
+// The bars of guards.
 const (
 	leastGuardRatio = 3.0 // × what is written by hand, with many goroutines
 	mostGuardAllocs = 10.0
@@ -51,8 +51,8 @@ func pay(context.Context) (receipt, error) { return paid, nil }
 // those of a long run must not pile up.
 const kept = 2 * time.Second
 
-// A load is how often each key is asked for, one call after the other, by whoever
-// comes next: people click twice, and clients try again.
+// A load is how often each key is called, one call after the other: people click twice,
+// and clients retry.
 type load struct {
 	name  string
 	times int64
@@ -147,8 +147,7 @@ var errAgain = errors.New("the work was done twice, or the result is another")
 // again is work that must not be done.
 func again(context.Context) (receipt, error) { return receipt{}, errAgain }
 
-// asking returns a cycle of one call. One that finds the work at work is refused,
-// which is an answer.
+// asking returns a cycle of one call. A refusal while the work runs is an answer, too.
 func asking(l load, g *guard.Guard[receipt]) func(context.Context, string) error {
 	next := fresh()
 	return func(ctx context.Context, key string) error {
@@ -163,8 +162,7 @@ func asking(l load, g *guard.Guard[receipt]) func(context.Context, string) error
 	}
 }
 
-// fresh returns what makes names that nobody else has, also in another run; each
-// of them so many times.
+// fresh returns a generator of unique names, across runs; each is used so many times.
 func fresh() func(times int64) string {
 	var seq atomic.Int64
 	run := rand.Text()[:8]

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// What the bar asks of a middleware on the embedded engine, beyond the handler.
+// The bars of a middleware on the embedded engine, beyond the handler.
 const (
 	mostAddedMicros = 5.0
 	mostAddedAllocs = 15.0

@@ -58,7 +58,7 @@ func kind(name string, lock func(*interlock.Client, string) interlock.Locker) co
 	return contender{name: name, sends: scriptCalls, open: open}
 }
 
-// comparing measures kinds of locks that nobody else wants beside a plain one.
+// comparing measures other kinds of uncontended locks beside a plain one.
 func (p plan) comparing(ctx context.Context, out io.Writer, s *server, g int, b *bar) error {
 	f, err := assemble(ctx, s, kinds())
 	if err != nil {

@@ -81,7 +81,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	var (
 		brief  = flags.Bool("short", false, "see in a few seconds whether everything runs")
 		file   = flags.String("o", "", "write the tables to a `file`, too")
-		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,gateway,quorum,woven", "what to measure")
+		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,gateway,quorum,woven", "the `parts` to measure")
 		only   = flags.String("only", "", "measure only contenders whose name contains one of these `parts`, with semicolons between")
 		g      = flags.String("g", "", "goroutines, as 1,16,256")
 		n      = flags.String("n", "", "waiters for one key, as 2,64,256")

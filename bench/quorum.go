@@ -101,7 +101,7 @@ func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), err
 	if count == 1 {
 		return parts[0], end, nil
 	}
-	// The servers have just begun, and nobody was granted anything before.
+	// The servers are new and have granted nothing before.
 	q, err := quorum.New(parts, quorum.Durable())
 	if err != nil {
 		end()

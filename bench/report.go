@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// cycling measures locks that nobody else wants, with g goroutines, and beside
-// them what the server could do at most.
+// cycling measures uncontended locks with g goroutines, beside the limit of the server.
 func (p plan) cycling(ctx context.Context, out io.Writer, s *server, calls *scripts, g int, b *bar) error {
 	f, err := assemble(ctx, s, selected(uncontended(calls), p.only))
 	if err != nil {
@@ -192,8 +191,8 @@ func others(foreign []float64) string {
 // quiet is how many cores others may keep busy.
 const quiet = 0.25
 
-// quietest measures until nobody disturbs it, but not more often than tries
-// says, and returns what was disturbed least.
+// quietest repeats a measurement up to tries times, until the machine is idle, and
+// returns the one with the least disturbance.
 func quietest[T interface{ noise() float64 }](tries int, measure func() (T, error)) (best T, err error) {
 	for try := range tries {
 		got, err := measure()

@@ -16,8 +16,8 @@ type storm struct {
 	cost
 }
 
-// storm makes one of n goroutines. Who gets the lock keeps it until everybody
-// has an answer, so exactly one must, unless somebody could not be answered.
+// storm lets n goroutines try one lock. The holder keeps it until all have an answer, so
+// exactly one gets it, unless a call failed.
 func (f *field) storm(ctx context.Context, r *row, n int) (*storm, error) {
 	var (
 		all    sync.WaitGroup

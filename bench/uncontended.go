@@ -113,8 +113,8 @@ type turn struct {
 	cost
 }
 
-// cycle has g goroutines take and release locks that nobody else wants for as
-// long as given, each going round its own keys.
+// cycle lets g goroutines acquire and release uncontended locks for the given time, each
+// with its own keys.
 func (f *field) cycle(ctx context.Context, r *row, g int, slice time.Duration) (*turn, error) {
 	var (
 		all   sync.WaitGroup
@@ -129,7 +129,7 @@ func (f *field) cycle(ctx context.Context, r *row, g int, slice time.Duration) (
 			w.work(ctx, r.locks, slice)
 		})
 	}
-	runtime.GC() // what the one before left behind is not this one's
+	runtime.GC() // do not measure the garbage of the last row
 	before, err := f.server.use(ctx)
 	started := time.Now()
 	close(begin)

@@ -29,8 +29,8 @@ const (
 	order42 = "20260101000042"
 )
 
-// A payment is a call of a function under its lock. What is woven is in ejected.go,
-// which is just what the weaver puts into testdata/payment.go.
+// A payment is a call of a function under its lock. The woven form is in ejected.go, as
+// the weaver ejects it from testdata/payment.go.
 type payment struct {
 	name string
 	call func(ctx context.Context, own *interlock.Client, order string) error
@@ -49,7 +49,7 @@ func payments() []*payment {
 	}
 }
 
-// payKept is what [payWoven] is, by somebody who keeps a client with the options.
+// payKept is [payWoven] written by hand, with a client that has the options.
 //
 //go:noinline
 func payKept(ctx context.Context, own *interlock.Client, order string) (err error) {
@@ -103,8 +103,8 @@ func half(values []float64, format string) string {
 	return span(sorted[len(sorted)/4:len(sorted)-len(sorted)/4], format)
 }
 
-// paying lets everybody pay in turn. What is told apart is a hundredth of a call, and
-// whatever else the machine does makes a turn longer and never shorter: so turns are
+// paying runs the rows in turn. The difference is a hundredth of a call, and other load
+// makes a turn longer and never shorter: so turns are
 // short, of ten the shortest counts, and who was last is the next to begin.
 func (p plan) paying(ctx context.Context, all []*payment) error {
 	client := interlock.New(nil)

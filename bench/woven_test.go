@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the weaver makes to ejected.go")
 
-// What is measured is what the weaver makes today.
+// The measured code is the output of the current weaver.
 func TestWhatIsMeasuredIsWoven(t *testing.T) {
 	text, err := weave.Eject("testdata/payment.go")
 	if err != nil {

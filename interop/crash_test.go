@@ -46,7 +46,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestWatchdog holds locks past their lease, which whoever holds them renews (T3).
+// TestWatchdog holds locks past their lease, which their holders renew (T3).
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, short)

@@ -3,6 +3,6 @@
 // the small Java program in the directory java with Maven, run it beside
 // processes of ours on a Redis of their own, and print a table of what they saw.
 //
-// The tests need java and mvn, and fail without them. What Maven fetches is kept
-// where Maven is told to keep it; what it builds is gone when the tests end.
+// The tests need java and mvn, and fail without them. Maven keeps
+// its downloads in its own repository; the build is removed when the tests end.
 package interop

@@ -25,7 +25,7 @@ type jvm struct {
 	orders io.WriteCloser
 	last   int
 	asked  map[int]chan answer
-	over   bool // nobody will answer any more
+	over   bool // no more answers will come
 }
 
 type answer struct {

@@ -61,7 +61,7 @@ func TestTakenAway(t *testing.T) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(short + time.Second):
-			t.Fatal("nobody told the holder")
+			t.Fatal("the holder was not notified")
 		}
 		took := time.Since(began)
 		if err := context.Cause(ctx); !errors.Is(err, interlock.ErrLost) {
@@ -87,7 +87,7 @@ func TestTakenAway(t *testing.T) {
 		s.must(err)
 		took := (<-got).Sub(began)
 		if took > heardOf {
-			t.Errorf("who waited had the lock only after %v", took)
+			t.Errorf("the waiter got the lock only after %v", took)
 		}
 		if err := j.unlock(l); err == nil {
 			t.Error("Java unlocked what it did not hold any more")

@@ -23,8 +23,7 @@ type lock struct {
 // as is the other side of a read/write lock.
 func (l lock) as(kind string) lock { return lock{kind, l.key} }
 
-// A party is somebody who takes locks: a goroutine of a client here, or a thread
-// of a Redisson there.
+// A party acquires locks: a goroutine of a Go client, or a thread of Redisson.
 type party interface {
 	lock(l lock) error
 	try(l lock, wait time.Duration) (bool, error)
@@ -36,7 +35,7 @@ type party interface {
 	write(l lock, text string, rounds int) error
 }
 
-// A scene is a server that both languages share, and somebody of each.
+// A scene is a server with a party of each language.
 type scene struct {
 	t      *testing.T
 	server *redistest.Server
@@ -92,7 +91,7 @@ func (s *scene) fresh(kind string) lock {
 }
 
 // asked waits until as many listen for a lock: until then a release might come
-// before them, and would wake nobody.
+// before them and wake no waiter.
 func (s *scene) asked(l lock, listeners int) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("%d listen for %s", listeners, l.key), func() bool {
@@ -125,7 +124,7 @@ func (s *scene) must(err error) {
 	}
 }
 
-// refused makes sure that somebody does not get a lock.
+// refused requires that a party does not get a lock.
 func (s *scene) refused(p party, l lock) {
 	s.t.Helper()
 	if got, err := p.try(l, 0); got || err != nil {

@@ -38,7 +38,7 @@ func (f *figures) String() string {
 		return ""
 	}
 	slices.Sort(f.rows) // some came at once
-	all := [][3]string{{"who holds → who waits", goToJava, javaToGo}}
+	all := [][3]string{{"holder → waiter", goToJava, javaToGo}}
 	for _, row := range f.rows {
 		all = append(all, [3]string{row, f.cells[[2]string{row, goToJava}], f.cells[[2]string{row, javaToGo}]})
 	}

@@ -25,8 +25,7 @@ type victim struct {
 
 const victimVariable = "INTERLOCK_INTEROP_VICTIM"
 
-// suffer is what such a process does. It ends by itself only if nobody is left to
-// kill it.
+// suffer is the work of such a process. It ends on its own only if its parent is gone.
 func suffer(text string) error {
 	var v victim
 	if err := json.Unmarshal([]byte(text), &v); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// Who waits hears of a release. It would come back by itself, too: Go after a
-// second at most, Java when the lease is over.
+// A release notifies a waiter. It would retry without it, too: Go after a second at most,
+// Java when the lease expires.
 const (
 	soon    = 100 * time.Millisecond
 	heardOf = 600 * time.Millisecond

@@ -17,13 +17,13 @@ var (
 
 type name struct{}
 
-// TestContext says that a Context is what context.WithCancelCause returns,
-// whenever somebody begins to listen: never, before its end, or after.
+// TestContext checks that a Context behaves like one of context.WithCancelCause, whether
+// Done is called never, before its end, or after.
 func TestContext(t *testing.T) {
 	listen := map[string]func(context.Context){
 		"nobody listens":     func(context.Context) {},
-		"somebody listens":   func(c context.Context) { c.Done() },
-		"somebody has a son": func(c context.Context) { context.AfterFunc(c, func() {}) },
+		"Done is called":   func(c context.Context) { c.Done() },
+		"a child is derived": func(c context.Context) { context.AfterFunc(c, func() {}) },
 	}
 	events := map[string]struct {
 		do    func(end, endParent func())
@@ -115,7 +115,7 @@ func TestRace(t *testing.T) {
 			select {
 			case <-heard:
 			case <-time.After(10 * time.Second):
-				t.Fatal("somebody was not told")
+				t.Fatal("a listener was not notified")
 			}
 		}
 	}

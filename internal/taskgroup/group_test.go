@@ -22,11 +22,11 @@ func closed(c <-chan struct{}) bool {
 }
 
 func TestGroup(t *testing.T) {
-	t.Run("who waits while it is idle is told at once", func(t *testing.T) {
+	t.Run("Wait on an idle group returns at once", func(t *testing.T) {
 		var g taskgroup.Group
 		for range 2 {
 			if !closed(g.Wait()) {
-				t.Error("somebody has to wait, and nothing is on its way")
+				t.Error("a caller waits although the group is idle")
 			}
 			g.Begin()
 			g.End() // idle again is as idle as before
@@ -40,15 +40,15 @@ func TestGroup(t *testing.T) {
 			early, late := g.Wait(), g.Wait()
 			g.End()
 			if closed(early) || closed(late) {
-				t.Error("somebody was told while something was on its way")
+				t.Error("a caller was notified while a task was in progress")
 			}
 			g.End()
 			if !closed(early) || !closed(late) {
-				t.Error("somebody was not told")
+				t.Error("a caller was not notified")
 			}
 		}
 	})
-	t.Run("what begins while somebody waits counts, too", func(t *testing.T) {
+	t.Run("a task that begins during a wait counts, too", func(t *testing.T) {
 		var g taskgroup.Group
 		g.Begin()
 		told := g.Wait()
@@ -93,8 +93,8 @@ func TestGroup(t *testing.T) {
 	})
 }
 
-// TestRace has somebody begin to wait at the moment that the last ends, and others
-// begin and end beside it.
+// TestRace starts to wait at the moment that the last task ends, while others begin and
+// end.
 func TestRace(t *testing.T) {
 	const rounds = 20_000
 	groups := make([]taskgroup.Group, rounds)
@@ -143,6 +143,6 @@ func wait(t *testing.T, g *taskgroup.Group) {
 	select {
 	case <-g.Wait():
 	case <-time.After(10 * time.Second):
-		t.Fatal("nothing is on its way, and nobody is told")
+		t.Fatal("the group is idle, and the waiter is not notified")
 	}
 }

@@ -42,7 +42,7 @@ type Config struct {
 
 	// Tick is called at least twice a second while there are leases; all returns
 	// them. Emptied is called after the last lease was removed, and may be called
-	// again while there is none. Both may be nil. The watchdog holds its mutex
+	// again while there is no lease. Both may be nil. The watchdog holds its mutex
 	// during these calls, so they must neither block nor call it.
 	Tick    func(now time.Time, all func() []Leased)
 	Emptied func()

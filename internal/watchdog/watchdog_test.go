@@ -24,7 +24,7 @@ type kennel struct {
 
 	mu    sync.Mutex
 	calls int
-	down  error // what every renewal comes to
+	down  error // the result of every renewal
 	ticks int
 	empty int
 	told  []string
@@ -99,10 +99,10 @@ func TestWatchdog(t *testing.T) {
 			k.Remove(b)
 			pass(life)
 			if calls, _ := k.seen(); calls != 3 {
-				t.Error("what was removed is renewed")
+				t.Error("a removed lease is renewed")
 			}
 		},
-		"one that is not renewed expires before the engine lets go": func(t *testing.T, k *kennel) {
+		"a lease that is not renewed expires before it does at the engine": func(t *testing.T, k *kennel) {
 			x := k.ward(watchdog.Terms{Explicit: true})
 			pass(life - life/50)
 			if x.lease.Overdue(time.Now()) {
@@ -116,7 +116,7 @@ func TestWatchdog(t *testing.T) {
 			pass(life / 6)
 			k.only(t, "exceeded")
 		},
-		"one that the engine does not know is told so once, and let go": func(t *testing.T, k *kennel) {
+		"a lease that the engine does not know is ended once and removed": func(t *testing.T, k *kennel) {
 			k.fail(engine.ErrRevoked)
 			k.ward(watchdog.Terms{})
 			pass(2 * life)

@@ -78,8 +78,7 @@ func (p *Proxy) Connections() int {
 // Delay lets everything in one direction take d longer; zero ends it.
 func (p *Proxy) Delay(dir Direction, d time.Duration) { p.change(func() { p.ways[dir].delay = d }) }
 
-// BlackHole takes what comes in one direction and passes none of it on, while
-// on. What it took is gone for good.
+// BlackHole swallows all data in one direction while on. Swallowed data is lost.
 func (p *Proxy) BlackHole(dir Direction, on bool) { p.change(func() { p.ways[dir].swallow = on }) }
 
 // Refuse cuts new connections as soon as they are made, while on.

@@ -35,7 +35,7 @@ func (s *Server) clock() []string {
 	return []string{
 		// Debian's redis-server links jemalloc, which asks for the time before
 		// libfaketime is ready and then waits for ever. With the C library
-		// named before it, jemalloc serves nobody.
+		// named before it, jemalloc is not used.
 		"LD_PRELOAD=" + lib + ":libc.so.6",
 		"FAKETIME_TIMESTAMP_FILE=" + s.clockFile(),
 		"FAKETIME_NO_CACHE=1",

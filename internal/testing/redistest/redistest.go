@@ -33,7 +33,7 @@ type Server struct {
 	dir  string
 	args []string
 	bus  int    // the port on which nodes of a cluster talk; 0 if it is not one
-	main string // what a sentinel is to watch, as its file says; empty if it is a server
+	main string // the configuration of a sentinel; empty for a server
 
 	stepped bool          // whether the clock can be moved
 	step    time.Duration // by how much it has been

@@ -106,7 +106,7 @@ func (s *Sentinel) Healthy() {
 				return about, false
 			}
 			seen[f["port"]] = true
-			// What they know of the link of a replica is up to ten seconds old.
+			// Their view of a replica is up to ten seconds old.
 			if replicas, _ := w.Do("SENTINEL", "REPLICAS", watched); strings.Contains(replicas, "_down") {
 				return replicas, false
 			}
@@ -212,9 +212,9 @@ func (s *Sentinel) Spare() {
 }
 
 // Overtake makes a replica the primary behind the sentinels' backs, with the old one as
-// its replica, and ends the subscriptions there, as sentinels do. So it is for one whose
-// sentinel is the last to hear of a failover: for a second or two he is still sent to
-// the old one. What the sentinels do about it is for [Sentinel.Successor] to wait for.
+// its replica, and ends the subscriptions there, as sentinels do. This is
+// the view of a client whose sentinel is the last to learn of a failover: for a second
+// or two it is still sent to the old server. [Sentinel.Successor] waits for the sentinels.
 func (s *Sentinel) Overtake() (old, next *Server) {
 	s.t.Helper()
 	replicas := s.Replicas()
