@@ -21,7 +21,7 @@ func TestAcks(t *testing.T) {
 	}
 	primary, replicas := s.Servers[0], s.Servers[1:]
 	acks := func(a redisengine.Acks) *redisengine.Engine {
-		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(2*time.Second))
+		return open(t, primary, redisengine.Acknowledge(a), redisengine.AckTimeout(5*time.Second))
 	}
 	one, most, all := acks(redisengine.AnyAck), acks(redisengine.QuorumAcks), acks(redisengine.AllAcks)
 	for i, e := range []*redisengine.Engine{one, most, all} { // each engine has seen both replicas then

@@ -13,6 +13,7 @@ import (
 // other kinds are not merged.
 type mergers struct{ exclusive, fair merger }
 
+// open sets the functions that send batches.
 func (s *mergers) open(exec func(batch []*batchItem, fair bool) error) {
 	s.exclusive.exec = func(batch []*batchItem) error { return exec(batch, false) }
 	s.fair.exec = func(batch []*batchItem) error { return exec(batch, true) }
@@ -61,7 +62,10 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 		}
 		c.args(item.holder, item.attempt, item.lease)
 	}
+	// The batch has the earliest deadline: the calls are sent at about the same time, and a
+	// late batch only costs each call a second one.
 	c.Args[0] = strconv.FormatInt(deadline, 10)
+	// The batch outlives the context of each caller.
 	reply, err := e.client.Eval(context.Background(), c)
 	if err != nil {
 		return err

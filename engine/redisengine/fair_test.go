@@ -326,9 +326,9 @@ func TestFairQueueInDisorder(t *testing.T) {
 		}
 	}
 	for name, score := range map[string]func(int) string{
-		"without an expiry":   func(int) string { return "" },
-		"whose time has long come":          func(i int) string { return strconv.Itoa(1000 + i) },
-		"some of them with places for ever": func(i int) string { return []string{"inf", "", "9e17", "-inf"}[i%4] },
+		"without an expiry":                      func(int) string { return "" },
+		"whose reservations expired long ago":    func(i int) string { return strconv.Itoa(1000 + i) },
+		"some of them with endless reservations": func(i int) string { return []string{"inf", "", "9e17", "-inf"}[i%4] },
 	} {
 		t.Run("a hundred waiters "+name+" delay no caller for long", func(t *testing.T) {
 			t.Parallel()

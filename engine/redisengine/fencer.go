@@ -20,6 +20,7 @@ func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 	if r.Kind != engine.Exclusive && r.Kind != engine.Fair {
 		return fmt.Errorf("redis: %q: the fence of a %s lock cannot be raised: %w", r.Key, r.Kind, errors.ErrUnsupported)
 	}
+	// Only exclusive and fair locks have the format that raise_fence.lua changes.
 	c := e.call(raiseFenceScript)
 	defer c.free()
 	c.keys(name, fenceCounter(name))

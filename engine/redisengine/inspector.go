@@ -112,7 +112,7 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 	if err != nil {
 		return inspection{}, err
 	}
-	if isAuxiliary(name) {
+	if isAuxiliary(name) { // a hash beside a lock may look like one
 		return inspection{}, notLock(name)
 	}
 	c := e.call(s)

@@ -118,6 +118,8 @@ func inBraces(text string) bool {
 	return len(text) > 2 && text[0] == '{' && text[len(text)-1] == '}'
 }
 
+// tombstone is the key of an abandoned attempt. It names the holder, because attempts are
+// unique only for one holder.
 func tombstone(name, holder, attempt string) string {
 	return relatedKey("interlock_abandoned:", name) + ":" + holder + ":" + attempt
 }

@@ -17,7 +17,7 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	c := e.call(countDownScript)
 	defer c.free()
 	c.keys(name, latchChannel(name))
-	attempt := "-"
+	attempt := "-" // only reads
 	if r.Attempt != "" {
 		attempt = permitName(&r)
 	}

@@ -105,10 +105,10 @@ func (l *lazyCluster) cluster(ctx context.Context) (Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.(Cluster), nil
+	return client.(Cluster), nil // connect returned it for a cluster URL
 }
 
-// Home implements [Cluster].
+// PrimaryFor implements [Cluster].
 func (l *lazyCluster) PrimaryFor(ctx context.Context, key string) (string, error) {
 	c, err := l.cluster(ctx)
 	if err != nil {
@@ -126,14 +126,14 @@ func (l *lazyCluster) Primaries(ctx context.Context) ([]Primary, error) {
 	return c.Primaries(ctx)
 }
 
-// Forget implements [Cluster].
+// Invalidate implements [Cluster].
 func (l *lazyCluster) Invalidate() {
 	if c, ok := l.connected().(Cluster); ok {
 		c.Invalidate()
 	}
 }
 
-// At implements [Cluster].
+// Node implements [Cluster].
 func (l *lazyCluster) Node(addr string) (Client, error) {
 	c, err := l.cluster(context.Background())
 	if err != nil {

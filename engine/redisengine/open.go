@@ -76,6 +76,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 
 // connect opens the first connections and checks the server.
 func (e *Engine) connect(ctx context.Context, a *address) (Client, error) {
+	// The client dials with ctx's values, but outlives ctx once it is open.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, end)()
 	client, err := rueidis.NewClient(e.clientOption(life, a))

@@ -88,6 +88,7 @@ func (s *Topology) health(ctx context.Context) engine.Health {
 		}
 	}
 	nodes := s.probeAll(ctx, endpoints, false)
+	// Without sentinels to ask, the primaries name their replicas.
 	if s.Topology == engine.Sentinel && len(s.Sentinels) == 0 {
 		nodes = append(nodes, s.probeReplicas(ctx, nodes)...)
 	}

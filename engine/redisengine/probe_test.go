@@ -97,7 +97,7 @@ func TestProbe(t *testing.T) {
 				t.Errorf("%s has none: %+v", addr, n)
 			}
 		}
-		if took := time.Since(began); took > 6*time.Second {
+		if took := time.Since(began); took > 20*time.Second { // ten times probeTimeout
 			t.Errorf("it took %v", took)
 		}
 	})

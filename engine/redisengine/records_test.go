@@ -281,9 +281,9 @@ func TestOtherDataIsNotChangedByRecords(t *testing.T) {
 	for i, foreign := range []struct{ name, set, get string }{
 		{"a string", "SET %s x", "GET %s"},
 		{"a truncated record", "SET %s d1r_0000000000000001_0000000000000001_2:x93:pa", "GET %s"},
-		{"a truncated entry without", "SET %s d1r_0000000000000001_0000000000000001_2:x9", "GET %s"},
-		{"one with a short number", "SET %s d1r_1_0000000000000001_2:x93:pay", "GET %s"},
-		{"one of another version", "SET %s d2r_0000000000000001_0000000000000001_2:x93:pay", "GET %s"},
+		{"a record without a fingerprint", "SET %s d1r_0000000000000001_0000000000000001_2:x9", "GET %s"},
+		{"a record with a short number", "SET %s d1r_1_0000000000000001_2:x93:pay", "GET %s"},
+		{"a record of another version", "SET %s d2r_0000000000000001_0000000000000001_2:x93:pay", "GET %s"},
 		{"a hash", "HSET %s a 1", "HGETALL %s"},
 	} {
 		for _, entry := range []string{"lock", "result"} {

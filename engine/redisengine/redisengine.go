@@ -131,6 +131,8 @@ func newEngine(opts ...Option) *Engine {
 	return e
 }
 
+// use attaches the client. It is separate from newEngine because Open and On first ask
+// the servers how to publish.
 func (e *Engine) use(c Client, m PublishMode) {
 	e.client, e.publish = c, m
 	e.cluster, _ = c.(Cluster)
@@ -147,6 +149,7 @@ func (e *Engine) Close() error {
 	if e.closed.Swap(true) {
 		return nil
 	}
+	// The notifier uses the client, and the mergers wait for calls that the client ends.
 	e.notifier.close()
 	err := e.client.Close()
 	e.acquires.close()

@@ -88,7 +88,7 @@ func (e *Engine) sendRenewals(ctx context.Context, b *renewals, chosen []int) (R
 	for _, i := range chosen {
 		r, name, life := &b.rs[i], b.names[i], "-"
 		c.keys(name)
-		if r.Fenced && !e.redisson {
+		if r.Fenced && !e.redisson { // with Redisson the counter never expires
 			c.keys(fenceCounter(name))
 			life = e.counterLife(r.Lease)
 		}

@@ -130,6 +130,7 @@ func rueidisError(ctx context.Context, err error) error {
 // Listen implements [Client].
 func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, onMessage func(channel string)) (Listener, error) {
 	conn, giveBack := c.client.Dedicate()
+	// Sentinels may still name a demoted primary; see CheckPrimary.
 	if c.client.Mode() == rueidis.ClientModeSentinel {
 		if err := CheckPrimary(role(ctx, conn)); err != nil {
 			conn.Close()

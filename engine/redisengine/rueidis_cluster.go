@@ -54,7 +54,7 @@ func (c *rueidisCluster) nodeFor(ctx context.Context, key string) (Client, error
 	return c.Node(addr)
 }
 
-// At implements [Cluster].
+// Node implements [Cluster].
 func (c *rueidisCluster) Node(addr string) (Client, error) {
 	node := c.client.Nodes()[addr]
 	if node == nil {

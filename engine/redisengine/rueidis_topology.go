@@ -74,7 +74,7 @@ type rueidisConn struct {
 	end    func()
 }
 
-// Ask implements [Conn].
+// Do implements [Conn].
 func (a *rueidisConn) Do(ctx context.Context, command ...string) (any, error) {
 	answer, err := a.client.Do(ctx, a.client.B().Arbitrary(command...).Build()).ToAny()
 	if rueidis.IsRedisNil(err) {

@@ -46,7 +46,7 @@ func (m *SlotMap) Invalidate() {
 	m.fetched, m.fetching = time.Time{}, nil
 }
 
-// Home implements [Cluster].
+// PrimaryFor implements [Cluster].
 func (m *SlotMap) PrimaryFor(ctx context.Context, key string) (string, error) {
 	spans, err := m.current(ctx)
 	if err != nil {

@@ -21,6 +21,7 @@ type cluster struct {
 var _ redisengine.Cluster = (*cluster)(nil)
 
 func newCluster(client *redis.ClusterClient) *cluster {
+	// The client for renewals has one connection to each node.
 	opt := *client.Options()
 	opt.PoolSize, opt.MaxActiveConns, opt.MinIdleConns, opt.MaxIdleConns = 1, 1, 0, 1
 	opt.PipelinePoolSize = -1
@@ -55,7 +56,7 @@ func (c *cluster) fetchSlots(ctx context.Context) ([]redisengine.Span, error) {
 	return spans, nil
 }
 
-// At implements [redisengine.Cluster].
+// Node implements [redisengine.Cluster].
 func (c *cluster) Node(addr string) (redisengine.Client, error) {
 	found, err := nodeAt(context.Background(), c.client, addr)
 	if err != nil {

@@ -93,7 +93,7 @@ type conn struct {
 	end     func() error // nil if the client is the caller's
 }
 
-// Ask implements [redisengine.Conn].
+// Do implements [redisengine.Conn].
 func (a *conn) Do(ctx context.Context, command ...string) (any, error) {
 	args := make([]any, len(command))
 	for i, part := range command {
