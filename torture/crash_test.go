@@ -30,7 +30,7 @@ func TestCrash(t *testing.T) {
 	if testing.Short() {
 		kills, floor = 240, 12
 	}
-	t.Run("held: no effect twice, and all that nobody knows is listed", func(t *testing.T) {
+	t.Run("held: no effect happens twice, and all unknown outcomes are listed", func(t *testing.T) {
 		c := newCrash(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond, OnUnknown: guard.Hold})
 		c.kill(kills)
 		c.heldOrDone()
@@ -178,7 +178,7 @@ func (c *crash) phase(last step) string {
 	case settled, lost:
 		return afterSettle
 	case asked:
-		if record.State == engine.Running && !c.fences[record.Fence] { // nobody else's
+		if record.State == engine.Running && !c.fences[record.Fence] { // not of another process
 			c.fences[record.Fence] = true
 			return beforeEffect
 		}
@@ -229,7 +229,7 @@ func (c *crash) heldOrDone() {
 		case unknown != listed[hash]:
 			c.t.Errorf("%s: claimed and not settled is %v, listed as unknown is %v", key, unknown, listed[hash])
 		case unknown && !c.graves[key] && !did[key][lost]:
-			c.t.Errorf("%s is unknown, and nobody was killed at it", key)
+			c.t.Errorf("%s is unknown although no process was killed at it", key)
 		case unknown && did[key][settled]:
 			c.t.Errorf("%s is unknown, and was settled", key)
 		case unknown && !errors.Is(err, guard.ErrUnknown):
@@ -240,7 +240,7 @@ func (c *crash) heldOrDone() {
 		delete(listed, hash)
 	}
 	if len(listed) > 0 {
-		c.t.Errorf("%d are listed as unknown that nobody ever tried", len(listed))
+		c.t.Errorf("%d are listed as unknown that were never tried", len(listed))
 	}
 }
 

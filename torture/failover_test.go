@@ -16,8 +16,8 @@ import (
 )
 
 // TestFailover lets primaries fail over under load, again and again (R2, T7). There
-// are two crowds. The locks of one are acknowledged by all replicas: whoever is
-// promoted has heard of them, so no two may ever have one at a time. Those of the
+// are two groups. The locks of one are acknowledged by all replicas: a promoted replica
+// has them, so no lock may ever have two holders. Those of the
 // other are not: they may be granted twice, which is counted, and then their fences
 // tell them apart.
 func TestFailover(t *testing.T) {
@@ -215,8 +215,7 @@ func (c *crowd) work(client *interlock.Client, opts []interlock.Option) {
 	}
 }
 
-// stay is how long somebody stays inside. A few stay so long that a failover comes
-// meanwhile.
+// stay is how long a lock is held. A few are held across a failover.
 func (c *crowd) stay() time.Duration {
 	if c.slow && rand.N(40) == 0 {
 		return 2 * time.Second
@@ -237,10 +236,10 @@ type passed struct {
 	fence uint64
 }
 
-// enter notes a grant, and whether somebody else believes to have the lock. Its
-// fence must be above all that were granted before it was asked for, unless it was
-// passed on by somebody who had lost it and did not know yet: then it is below, and
-// refused by what it writes to. No two who are inside may have the same.
+// enter records a grant, and whether another process believes it holds the lock. The
+// fence must be above all fences granted before the request, unless a holder that had
+// lost the lock without notice handed it over: then it is lower, and a store refuses it.
+// No two holders may have the same fence.
 func (c *crowd) enter(held context.Context, hold *interlock.Hold, i int, before uint64) {
 	w := &c.keys[i]
 	w.mu.Lock()

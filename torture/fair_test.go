@@ -58,7 +58,7 @@ func everyThird(t *testing.T) {
 	}
 	q.note(q.line(t, waiters))
 	q.kill(doomed)
-	q.line(t, waiters) // nobody knows yet who is dead
+	q.line(t, waiters) // the dead are not known yet
 	q.open(t)
 	report := q.served(t)
 	fmt.Printf("fair: every third killed: %v\n", report)

@@ -17,7 +17,7 @@ import (
 // The two keys in which Redis has the line of a fair lock.
 const queueKey, placesKey = "redisson_lock_queue:{" + key + "}", "redisson_lock_timeout:{" + key + "}"
 
-// Rows in which somebody stands in line for a fair lock.
+// Rows with waiters for a fair lock.
 var lineRows = []row{
 	{1, "reply of a fair acquire lost", "asked again, recognised, one place in line", func(t *testing.T) {
 		p := newPlace(t)
@@ -57,7 +57,7 @@ var lineRows = []row{
 			p.unlock(p.served(mine, 1500*time.Millisecond))
 		}
 	}},
-	{25, "line deleted by somebody else", "they line up again, and all are served", func(t *testing.T) {
+	{25, "queue deleted by another client", "waiters queue again, and all are served", func(t *testing.T) {
 		for _, keys := range [][]string{{queueKey}, {placesKey}, {queueKey, placesKey}} {
 			p := newPlace(t)
 			_, hold := p.lock(p.other.Mutex(key, interlock.Fair()))
@@ -69,7 +69,7 @@ var lineRows = []row{
 			p.wantNothing(time.Second)
 		}
 	}},
-	{25, "strangers planted in the line", "cleared away, nobody waits for them", func(t *testing.T) {
+	{25, "foreign entries in the queue", "removed; no waiter waits for them", func(t *testing.T) {
 		p := newPlace(t)
 		now := time.Now().UnixMilli()
 		_, hold := p.lock(p.other.Mutex(key, interlock.Fair()))
@@ -135,7 +135,7 @@ func (p *place) lineOf(n int, lock func(i int) interlock.Locker) <-chan *interlo
 	return got
 }
 
-// served returns the hold of one who waits, and fails if there is none in time.
+// served returns the hold of a waiter, and fails if it does not come in time.
 func (p *place) served(got <-chan *interlock.Hold, within time.Duration) *interlock.Hold {
 	p.t.Helper()
 	select {
@@ -184,7 +184,7 @@ func (p *place) cutOnce() {
 	p.soon(5*time.Second, "a connection was cut, and there is another", func() bool { return p.net.Connections() > before })
 }
 
-// deafened cuts off all who listen, once somebody does.
+// deafened cuts off all listeners, after the first one subscribes.
 func (p *place) deafened() {
 	p.t.Helper()
 	p.soon(5*time.Second, "somebody listens", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*"+key+"*") != "" })

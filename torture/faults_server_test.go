@@ -98,7 +98,7 @@ var serverRows = []row{
 			t.Errorf("took %v", d)
 		}
 		if !p.busy() {
-			t.Error("the script is gone: somebody killed it")
+			t.Error("the script is gone: it was killed")
 		}
 		p.server.Kill()
 	}},
@@ -140,7 +140,7 @@ var serverRows = []row{
 		p.unlock(hold)
 		p.wantGone(time.Second)
 	}},
-	{25, "key deleted by somebody else", "lost: not the holder", func(t *testing.T) {
+	{25, "key deleted by another client", "lost: not the holder", func(t *testing.T) {
 		p := newPlace(t)
 		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
 		p.server.Must("DEL", key)
@@ -165,7 +165,7 @@ func failover(t *testing.T) {
 			opts = append(opts, interlock.Fenced())
 		}
 		ctx, hold := p.lock(p.client.Mutex(key, append(opts, interlock.Watchdog(3*time.Second))...))
-		replica.Must("DEL", key, "redisson_lock_token:{"+key+"}") // what it did not get
+		replica.Must("DEL", key, "redisson_lock_token:{"+key+"}") // as if not replicated
 		p.net.Redirect(replica.Addr())
 		second := p.use(p.open(replica.URL()))
 		_, theirs := p.lock(second.Mutex(key, opts...))

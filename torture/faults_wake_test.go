@@ -36,7 +36,7 @@ var wakeRows = []row{
 			}
 		}
 	}},
-	{21, "a message nobody meant (forged PUBLISH)", "costs a try, and nothing more", func(t *testing.T) {
+	{21, "a forged message (PUBLISH)", "costs one try", func(t *testing.T) {
 		p := newPlace(t)
 		_, hold := p.lock(p.other.Mutex(key))
 		var entered atomic.Bool

@@ -46,7 +46,7 @@ var guardClockRows = []row{
 		p.complete(claim)
 		p.wantReplay(order, "result 1")
 	}},
-	{27, "the same, and whoever had the claim is gone", "duplicates refused for that much longer, then unknown", func(t *testing.T) {
+	{27, "the same, and the holder of the claim is gone", "duplicates refused for that much longer, then unknown", func(t *testing.T) {
 		p := newPost(t, strict(2*time.Second), redistest.SteppedClock)
 		ctx, _ := p.begin(p.guard)
 		p.cut()

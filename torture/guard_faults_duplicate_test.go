@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Rows about who comes second, and about who decides what nobody knows.
+// Rows about duplicates, and about decisions on unknown outcomes.
 var guardDuplicateRows = []row{
 	{34, "duplicate while the work runs", "refused, with the time left; the result afterwards", func(t *testing.T) {
 		p := newPost(t, strict(5*time.Second))
@@ -88,7 +88,7 @@ var guardDuplicateRows = []row{
 		p.wantErr(p.other.Forget(t.Context(), order), guard.ErrNotUnknown)
 		p.wantReplay(order, "result 1")
 	}},
-	{44, "an operator decides what nobody knows", "done with that result, or free to be done", func(t *testing.T) {
+	{44, "an operator resolves an unknown outcome", "done with that result, or free to be done", func(t *testing.T) {
 		p := newPost(t, strict(5*time.Second))
 		for _, happened := range []bool{true, false} {
 			_, claim := p.begin(p.guard)

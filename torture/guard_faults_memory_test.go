@@ -52,7 +52,7 @@ var guardMemoryRows = []row{
 			p.wantReplay(order, result)
 		}
 	}},
-	{25, "record deleted by somebody else while the work runs", "lost: not the holder; its result refused", func(t *testing.T) {
+	{25, "record deleted by another client while the work runs", "lost: not the holder; its result refused", func(t *testing.T) {
 		p := newPost(t, strict(3*time.Second))
 		ctx, claim := p.begin(p.guard)
 		p.server.Must(append([]string{"DEL"}, p.records()...)...)
@@ -83,7 +83,7 @@ var guardMemoryRows = []row{
 			t.Errorf("it has become %q", got)
 		}
 	}},
-	{38, "result larger than allowed", "the first caller has it; nobody does it again", func(t *testing.T) {
+	{38, "result larger than allowed", "the first caller gets it; the work does not run again", func(t *testing.T) {
 		p := newPost(t, strict(30*time.Second))
 		small := newGuard(t, p.client, p.policy, guard.MaxResult(4))
 		if got := p.do(small, order); got != "result 1" {

@@ -94,7 +94,7 @@ var guardProcessRows = []row{
 			t.Errorf("the resolver was asked %d times", asked)
 		}
 	}},
-	{33, "process killed after settle, before its answer", "replayed to whoever asks again", func(t *testing.T) {
+	{33, "process killed after settle, before its answer", "replayed to later callers", func(t *testing.T) {
 		p := newPost(t, strict(30*time.Second))
 		w := p.employ("store")
 		p.soon(20*time.Second, "the result is stored", func() bool { return p.steps(w)[len(p.steps(w))-1].Did == settled })
@@ -116,7 +116,7 @@ var guardProcessRows = []row{
 			})
 		}
 		if _, err := p.other.Do(t.Context(), guard.Of("ada", "late"), p.work); err != nil {
-			t.Errorf("what a closed guard was asked for is %v", err)
+			t.Errorf("a key of a closed guard is %v", err)
 		}
 	}},
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TestGuardFaults proves the column "guard" of the fault matrix on a standalone
-// Redis, and prints a line for each row. What is an HTTP answer there is an error
+// Redis, and prints a line for each row. HTTP answers of the matrix are errors
 // here: 503 a *guard.DownError, 409 a *guard.DuplicateError, 422 a
 // *guard.MismatchError, and unknown a *guard.UnknownError.
 //

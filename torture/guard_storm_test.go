@@ -21,14 +21,14 @@ import (
 // TestGuardStorm has a thousand duplicates at once in one process on one key, and
 // a thousand more when the work is done (T10): whatever they are told, Redis hears
 // of it four times at most. If the first is in another process, one more follows
-// later: that this one does not listen any more; and a process that has not listened
-// for anybody asks once more, since the server says yes to two channels.
+// later: that this one has unsubscribed; and a process without a subscription asks
+// once more, since the server confirms two channels.
 func TestGuardStorm(t *testing.T) {
 	for _, on := range []guard.OnDuplicate{guard.Replay, guard.Refuse, guard.Wait} {
 		for _, s := range []storm{
 			{where: "the first is in this process", most: 4},
 			{where: "the first is in another process", elsewhere: true, listens: true, most: 4, later: 1},
-			{where: "the first is in another process, nobody listens yet", elsewhere: true, most: 5, later: 2},
+			{where: "the first is in another process, without subscribers", elsewhere: true, most: 5, later: 2},
 		} {
 			t.Run(fmt.Sprintf("T10 %s, %s", on, s.where), func(t *testing.T) { s.blow(t, on) })
 		}
@@ -56,7 +56,7 @@ func (s storm) blow(t *testing.T, on guard.OnDuplicate) {
 	silence := p.listen()
 	if !s.listens {
 		silence()
-		p.soon(5*time.Second, "nobody listens any more", func() bool { return p.server.Must("PUBSUB", "CHANNELS") == "" })
+		p.soon(5*time.Second, "all have unsubscribed", func() bool { return p.server.Must("PUBSUB", "CHANNELS") == "" })
 	}
 	first, theirs := p.guard, 0
 	if s.elsewhere {
@@ -79,13 +79,13 @@ func (s storm) blow(t *testing.T, on guard.OnDuplicate) {
 	if p.wantRuns(1); sent.sum()-theirs > s.most {
 		t.Errorf("%d commands were sent, want %d at most", sent.sum()-theirs, s.most)
 	}
-	p.soon(10*time.Second, "nobody listens any more", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
+	p.soon(10*time.Second, "all have unsubscribed", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
 	if sent = p.sentSince(before); sent.sum()-theirs > s.most+s.later {
 		t.Errorf("%v were sent in the end", sent)
 	}
 }
 
-// duplicate is a call of somebody who is not the first, and how it ended.
+// duplicate makes a duplicate call and returns how it ended.
 func (p *post) duplicate() string {
 	_, err := p.guard.Do(context.Background(), order, p.work)
 	var duplicate *guard.DuplicateError

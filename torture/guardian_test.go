@@ -34,7 +34,7 @@ type step struct {
 	Fence   uint64
 }
 
-// What it did last.
+// The last step of a guardian.
 const (
 	asked    = "asked"    // it is about to claim
 	claimed  = "claimed"  // and was granted
@@ -68,7 +68,7 @@ func guardOne(j job, c *interlock.Client) error {
 	return j.note(j.Key, lost, claim.Fence())
 }
 
-// crashOne dies when the effect has happened and nobody was told.
+// crashOne dies after the effect, before the reply.
 func crashOne(j job, c *interlock.Client) error {
 	return j.once(c, func() { select {} })
 }

@@ -27,7 +27,7 @@ var httpClientRows = []row{
 			conn := c.dial(0)
 			c.write(conn, handWritten(key))
 			conn.Close()
-			// Whoever of the two was first: it was one.
+			// Either may be the first, but only one.
 			var r reply
 			c.soon(20*time.Second, "it is answered", func() bool {
 				r = c.order(1, key)

@@ -88,7 +88,7 @@ var httpProcessRows = []row{
 		c := openShops(t, 2, held(5*time.Second), 0)
 		got := c.begin(t.Context())
 		c.signal(syscall.SIGTERM)
-		c.soon(20*time.Second, "nobody is let in any more", func() bool {
+		c.soon(20*time.Second, "no new connection is accepted", func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(c.shops[0].url, "http://"))
 			if err == nil {
 				conn.Close()

@@ -66,7 +66,7 @@ var httpDownRows = []row{
 		p.OnDown = guard.Open
 		c := openShops(t, 2, p, 0)
 		c.server.Kill()
-		for range 2 { // nobody guards
+		for range 2 { // unguarded
 			r := c.wantUnstored(c.order(0, book))
 			if got := r.header.Get("Interlock-Unguarded"); got != "true" {
 				t.Errorf("Interlock-Unguarded is %q", got)

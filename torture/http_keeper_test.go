@@ -38,16 +38,15 @@ type sale struct {
 	At      time.Time
 }
 
-// What a keeper did.
+// The steps of a keeper.
 const (
 	opened = "opened"
 	taken  = "taken" // the handler has begun
 	served = "served"
 )
 
-// keepShop takes orders, each once, until it is told to shut down: by a signal, or
-// by the end of its input, since then nobody is there any more. A line of input
-// opens the gate.
+// keepShop serves orders, each once, until a signal or the end of its input: then the
+// parent is gone. A line of input opens the gate.
 func keepShop(j job, c *interlock.Client) error {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()

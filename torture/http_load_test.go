@@ -50,7 +50,7 @@ type haul struct {
 func (c *chain) bear(load []arrival, path string) haul {
 	h := haul{replies: make([]reply, len(load))}
 	var wg sync.WaitGroup
-	room := make(chan struct{}, 4*perSecond) // whoever cannot keep up for seconds is late, not crowded to death
+	room := make(chan struct{}, 4*perSecond) // bounds the requests in progress to some seconds
 	began := time.Now()
 	for i, a := range load {
 		due := began.Add(a.at)
@@ -86,7 +86,7 @@ func (h haul) print(what string) {
 }
 
 // TestHTTPLoad has three processes answer 1,000 requests per second, of which one in
-// five is a duplicate (S4). Every order is executed once, and nobody gets an error.
+// five is a duplicate (S4). Every order is executed once, and no request fails.
 // It prints what the guard adds, beside the same handler without one (P9: less than
 // 10 ms). A figure is no promise: nothing is asserted but that the rate does not break
 // down.
@@ -152,7 +152,7 @@ func (c *chain) turns(rounds int) float64 {
 
 // wantOnce checks that each order of a load was executed once, by what the shops have
 // written down and by what those were told who sent it: one that it was executed, and
-// the others the same, byte for byte, or that somebody is at it.
+// the others the same, byte for byte, or "in progress".
 func (c *chain) wantOnce(load []arrival, replies []reply) {
 	c.t.Helper()
 	runs := tally{}

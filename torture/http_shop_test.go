@@ -118,8 +118,8 @@ type reply struct {
 	took    time.Duration
 }
 
-// send sends an order once. Who it is from is said as clients say it to the front,
-// and as the front says it to shops.
+// send sends an order once, with the user as clients send it to the front, or as the
+// front sends it to shops.
 func (c *chain) send(ctx context.Context, address, key, body string, fields ...string) (r reply) {
 	start := time.Now()
 	defer func() { r.took = time.Since(start) }()
@@ -149,7 +149,7 @@ func (c *chain) send(ctx context.Context, address, key, body string, fields ...s
 	return r
 }
 
-// What becomes of an order.
+// The states of an order.
 const (
 	executed       = "executed"
 	replayed       = "replayed"
@@ -185,7 +185,7 @@ func (c *chain) order(shop int, key string) reply {
 }
 
 // begin sends the order for the book to the first shop, the one that things happen
-// to, and returns when its slow handler has begun. What came of it can be had later.
+// to, and returns when its slow handler has begun. The reply comes on the channel.
 func (c *chain) begin(ctx context.Context) <-chan reply {
 	c.t.Helper()
 	got := make(chan reply, 1)
@@ -220,8 +220,7 @@ func (c *chain) want(r reply, ending string) reply {
 	return r
 }
 
-// wantUnstored checks that an order was executed, and who did it knows that nobody
-// will get this answer again.
+// wantUnstored checks that an order was executed and its response marked as not stored.
 func (c *chain) wantUnstored(r reply) reply {
 	c.t.Helper()
 	c.want(r, executed)
@@ -242,8 +241,8 @@ func (c *chain) wantStored(r reply) reply {
 }
 
 // wantReplay checks that a shop gives an answer again, byte for byte: with every
-// field, but for those about the answer itself. Where the shop has not heard yet that
-// the order is done, it says for a moment that somebody is at it.
+// field, but for those about the answer itself. A shop that was not
+// notified yet answers "in progress" for a moment.
 func (c *chain) wantReplay(shop int, key string, first reply) {
 	c.t.Helper()
 	var again reply

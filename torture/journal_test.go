@@ -23,8 +23,8 @@ func note(path string, entry any) error {
 	return err
 }
 
-// entries returns what a journal has. One that nobody has written to is empty, and
-// a last line that was not finished, since its process was killed, does not count.
+// entries returns the entries of a journal. A missing journal is empty, and an incomplete
+// last line of a killed process does not count.
 func entries[E any](path string) ([]E, error) {
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {

@@ -91,8 +91,8 @@ func anyOf(kinds []engine.Kind) func() engine.Request {
 	}
 }
 
-// villains give a recorder an engine and somebody who spoils it, and return how to
-// learn how often they did.
+// villains give a recorder an engine with faults, and return a function that counts
+// them.
 var villains = map[string]func(*testing.T, *redistest.Server, *recorder) func() int{
 	"replies lost": func(t *testing.T, server *redistest.Server, r *recorder) func() int {
 		f := enginetest.NewFaulty(doorman{quick(t, server.Addr())})

@@ -38,19 +38,19 @@ const (
 type model struct {
 	holds []entry
 	line  []entry
-	wrote uint64 // the highest fence that was told to somebody alone
-	high  uint64 // the highest that was told to anybody
+	wrote uint64 // the highest fence of an exclusive grant
+	high  uint64 // the highest fence of any grant
 }
 
-// An entry is somebody who holds the lock or stands in line for it.
+// An entry is a holder or a waiter.
 type entry struct {
 	attempt int
 	kind    engine.Kind
-	fence   uint64 // zero while nobody was told
+	fence   uint64 // zero until it is known
 }
 
-// judge returns a porcupine model of locks of every kind, by key. What became of
-// a call without an answer is left open until others tell.
+// judge returns a porcupine model of locks of every kind, by key. The outcome
+// of a call without an answer is open until later calls show it.
 func judge() porcupine.Model {
 	nm := porcupine.NondeterministicModel{
 		Partition: byKey,

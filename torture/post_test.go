@@ -28,8 +28,8 @@ type post struct {
 // order is what is to happen once.
 var order = guard.Of("ada", "order-1")
 
-// strict is the policy of most rows: nothing runs unguarded, and what nobody knows
-// the outcome of is held.
+// strict is the policy of most rows: nothing runs unguarded, and unknown
+// outcomes are held.
 func strict(lease time.Duration) guard.Policy {
 	return guard.Policy{Name: "fault", Lease: lease, OnUnknown: guard.Hold}
 }
@@ -121,8 +121,8 @@ func (p *post) wantReplay(key guard.Key, want string) {
 	p.wantRuns(runs)
 }
 
-// wantUnknown checks that another process is told soon that nobody knows, and
-// never does the work.
+// wantUnknown checks that another process soon gets an unknown outcome and never runs the
+// work.
 func (p *post) wantUnknown(within time.Duration) {
 	p.t.Helper()
 	runs := p.runs.Load()

@@ -27,7 +27,7 @@ func queueUp(j job, c *interlock.Client, log *history.FileLog) error {
 }
 
 // buy is queueUp at a flash sale: of the tickets that a plain counter says are
-// left one is sold, in two steps between which anybody could come.
+// left one is sold, in two steps with a gap between them.
 func buy(j job, c *interlock.Client, log *history.FileLog) error {
 	opts, err := redis.ParseURL(j.Redis)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestReadersAndWriters has 50 who read and 5 who write in three processes on a
-// real Redis (T1, T14's stock). Nobody reads beside a writer, and nobody waits
-// for longer than all others together can take.
+// TestReadersAndWriters runs 50 readers and 5 writers in three processes on a real Redis
+// (T1, T14's stock). No reader overlaps a writer, and no caller waits longer than all
+// others together can take.
 func TestReadersAndWriters(t *testing.T) {
 	const (
 		processes        = 3
 		readers, writers = 50, 5
 		hold             = 5 * time.Millisecond
 
-		// Who stands in line has each of the others before it once at most, and
+		// A waiter has each of the others before it once at most, and
 		// each of them may take this long to come, stay and leave on a machine
 		// that has other things to do; a wake-up may go astray.
 		turn  = hold + 25*time.Millisecond

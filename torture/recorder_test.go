@@ -18,7 +18,7 @@ import (
 // A recorder asks an engine for locks, and writes down what it is told.
 type recorder struct {
 	engine   engine.Engine
-	id       string // what the names of its holders begin with
+	id       string // the prefix of its holder ids
 	start    time.Time
 	wanted   int    // operations
 	often    int    // how many of them there are for one evil deed

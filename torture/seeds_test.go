@@ -105,8 +105,8 @@ func (p *post) refusedUntil(done <-chan error) (n int) {
 	}
 }
 
-// acceptedAtOnce demands that the next submission runs without further ado: a lease
-// that nobody ended would last for longer than it waits.
+// acceptedAtOnce requires that the next submission runs at once: an unreleased lease would
+// last longer than it waits.
 func (p *post) acceptedAtOnce() {
 	p.t.Helper()
 	runs := p.runs.Load()

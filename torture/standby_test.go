@@ -27,8 +27,8 @@ const (
 )
 
 // TestStandby has three processes fight for two locks while an operator switches
-// between two real servers, back and forth (T13). Who held what is judged by what
-// the processes wrote down, and where by the servers themselves.
+// between two real servers, back and forth (T13). The histories of
+// the processes are checked, and the servers show where locks are held.
 func TestStandby(t *testing.T) {
 	const (
 		processes  = 3
@@ -53,7 +53,7 @@ func TestStandby(t *testing.T) {
 	operator := operate(t, servers)
 	for begun := time.Now(); !seenOn(servers[standby.Primary]); time.Sleep(10 * time.Millisecond) {
 		if time.Since(begun) > 30*time.Second {
-			t.Fatal("nobody takes a lock")
+			t.Fatal("no lock was acquired")
 		}
 	}
 
@@ -104,7 +104,7 @@ func watch(t *testing.T, servers map[standby.Side]*redistest.Server, side standb
 	return r
 }
 
-// seenOn reports whether somebody holds one of the locks on a server.
+// seenOn reports whether one of the locks is held on a server.
 func seenOn(s *redistest.Server) bool {
 	return s.Must("EXISTS", "standby:0", "standby:1") != "0"
 }

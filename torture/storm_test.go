@@ -11,7 +11,7 @@ import (
 )
 
 // TestStorm has a thousand goroutines in four processes fight for one key on a
-// real Redis (R2). What it did is enforced: a storm that did not blow proves
+// real Redis (R2). Minimum figures are enforced: an idle storm proves
 // nothing.
 func TestStorm(t *testing.T) {
 	const (

@@ -128,7 +128,7 @@ var sentinelRows = []row{
 		s.Failover()
 		r.settles(r.client, key)
 	}},
-	{21, "failover while somebody waits", "woken, or finds out by itself", func(t *testing.T) {
+	{21, "failover during a wait", "notified, or polls", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
 		r := newRealm(t, s.URL())
 		_, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(10*time.Second)))
@@ -165,12 +165,12 @@ func (r *realm) comes(got <-chan error, within time.Duration) {
 			r.t.Fatal(err)
 		}
 	case <-time.After(within):
-		r.t.Fatalf("who waits did not get the lock within %v", within)
+		r.t.Fatalf("the waiter did not get the lock within %v", within)
 	}
 }
 
 var clusterRows = []row{
-	{16, "planned failover in a cluster", "held; nobody else gets it", func(t *testing.T) {
+	{16, "planned failover in a cluster", "held; no other caller gets it", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		r := newRealm(t, c.URL())
 		ctx, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(6*time.Second)))
@@ -228,7 +228,7 @@ var clusterRows = []row{
 		r.rising(first, second)
 		r.unlock(second)
 	}},
-	{19, "a slot that nobody serves (CLUSTERDOWN)", "unavailable; lost in time; other slots go on", func(t *testing.T) {
+	{19, "an unserved slot (CLUSTERDOWN)", "unavailable; lost in time; other slots go on", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		r := newRealm(t, c.URL())
 		home := c.Home(key)

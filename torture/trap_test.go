@@ -10,8 +10,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// Whoever looks at the server reads from it neither keys nor users, tokens nor
-// what was asked for (trap 6).
+// The server stores no key, user, token or payload in plain text (trap 6).
 func TestTrapNamesOnTheServer(t *testing.T) {
 	p := newPlace(t)
 	tokens, err := guard.NewTokens(1<<40, make([]byte, 32))

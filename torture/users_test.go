@@ -36,7 +36,7 @@ func (u users) count(ctx context.Context, phone string) (n int, err error) {
 	return n, err
 }
 
-// What becomes of a registration.
+// The outcomes of a registration.
 const (
 	registered      = "registered"
 	existsAlready   = "exists already"
@@ -140,7 +140,7 @@ func TestR1(t *testing.T) {
 			}
 			return again[existsAlready] == processes*callers
 		})
-		r.server.Must(append([]string{"DEL"}, r.records()...)...) // the table knows, even if nobody else does
+		r.server.Must(append([]string{"DEL"}, r.records()...)...) // only the table knows now
 		r.wantHeld(context.Background(), guard.DefaultLocalCache)
 		late := r.wave(callers, callers, callers)
 		r.print("R1, records lost:", late)

@@ -74,7 +74,7 @@ func open(t *testing.T, work time.Duration) *post {
 	return p
 }
 
-// free returns an address that nobody listens at.
+// free returns an address without a listener.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -149,8 +149,7 @@ func (p *post) order(ctx context.Context, key string) (r reply) {
 	return r
 }
 
-// unknown lists the claims of which the API says that nobody knows what became
-// of them.
+// unknown lists the claims whose outcome is unknown, from the API.
 func (p *post) unknown() map[string]bool {
 	p.t.Helper()
 	all := make(map[string]bool)

@@ -10,7 +10,7 @@ import (
 
 // P8: a gateway that is killed (kill -9) under load and started again, with clients who
 // send the same keys again: under a strict policy nothing is sent twice, and the API
-// lists everything of which nobody knows what became.
+// lists every unknown outcome.
 func TestGatewayKilled(t *testing.T) {
 	const clients = 24
 	kills := 12
@@ -63,7 +63,7 @@ func (p *post) underFire(clients, kills int) map[string]reply {
 				key := fmt.Sprintf("order-under-fire-%02d-%06d", c, i)
 				r := p.order(p.t.Context(), key)
 				if r.err != nil {
-					<-time.After(2 * time.Millisecond) // nobody listens; come back
+					<-time.After(2 * time.Millisecond) // no listener: retry
 				}
 				mu.Lock()
 				first[key] = r
@@ -82,8 +82,8 @@ func (p *post) underFire(clients, kills int) map[string]reply {
 	return first
 }
 
-// settle sends what was cut off again, until each client knows what became of it, and
-// returns how many were told that nobody knows.
+// settle repeats interrupted requests until each has an answer, and returns how many
+// outcomes are unknown.
 func (p *post) settle(cut []string) int {
 	p.t.Helper()
 	var unknown atomic.Int64

@@ -12,8 +12,8 @@ import (
 const perSecond = 1000
 
 // P8, S4: 1,000 requests per second through the gateway on Redis, of which one in ten is
-// a duplicate. Each order is sent once, and nobody gets an error: who sends an order
-// while it is at work is told so, and is no error. Figures are printed; how fast it is
+// a duplicate. Each order is sent once, and no request fails: the answer "in progress" to a
+// duplicate is not an error. Figures are printed; how fast it is
 // says the bench.
 func TestGatewayLoad(t *testing.T) {
 	during := time.Minute
@@ -62,7 +62,7 @@ func arrivals(n int) []string {
 func (p *post) bear(keys []string) ([]reply, time.Duration) {
 	replies := make([]reply, len(keys))
 	var all sync.WaitGroup
-	room := make(chan struct{}, 2*perSecond) // whoever cannot keep up for seconds is late, not crowded to death
+	room := make(chan struct{}, 2*perSecond) // bounds the requests in progress to some seconds
 	began := time.Now()
 	for i, key := range keys {
 		due := began.Add(time.Duration(i) * time.Second / perSecond)

@@ -86,7 +86,7 @@ func block(t *testing.T, text, language string) string {
 
 func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
-// listens waits until somebody answers.
+// listens waits until the server answers.
 func listens(t *testing.T, url string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; <-time.After(10 * time.Millisecond) {

@@ -52,7 +52,7 @@ func (p *post) upgrade(t *testing.T, path string, want ...string) (net.Conn, *bu
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close() // of an upgrade there is none
+	defer answer.Body.Close() // empty for an upgrade
 	for _, w := range want {
 		if strings.HasPrefix(answer.Status, w) {
 			return conn, in

@@ -96,7 +96,7 @@ func (f *five) ripen(e engine.Engine) {
 	}
 }
 
-// cut lets nobody come by these ways any more.
+// cut cuts these connections.
 func cut(ways ...*faultnet.Proxy) {
 	for _, w := range ways {
 		w.Refuse(true)
@@ -161,7 +161,7 @@ func TestQuorumOfFiveRedisWithoutTwo(t *testing.T) {
 			t.Fatalf("unlock %d: %v", n, err)
 		}
 		if _, _, err := other.Mutex("held:0").TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
-			t.Fatalf("what is held is answered with %v", err)
+			t.Fatalf("a held lock is answered with %v", err)
 		}
 	}
 	for i, h := range holds {
@@ -201,7 +201,7 @@ func TestQuorumOfFiveRedisWithoutThree(t *testing.T) {
 				t.Errorf("hold %d ended with %v", i, context.Cause(ctx))
 			}
 		})
-		all.Go(func() { // who waits for it is granted it only then, although the three come back with nothing
+		all.Go(func() { // a waiter is granted it only then, although the three nodes return empty
 			ctx2, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for {

@@ -50,8 +50,8 @@ const (
 	rightPackage   = "example.com/shop/right"
 )
 
-// What is compiled again after a change is what go would compile again, and what
-// was kept woven is not taken for something that was not, nor the other way round.
+// After a change exactly those packages are recompiled that the go command would
+// recompile, and woven results are never mixed with unwoven ones.
 func TestWeavingCache(t *testing.T) {
 	for _, form := range forms {
 		if testing.Short() && form != overlay {
@@ -90,7 +90,7 @@ func TestWeavingCache(t *testing.T) {
 			if form == toolexec {
 				others = []string{weave.Marker, weave.Runtime} // woven code finds the one through the other
 			}
-			s.step("what woven code calls has changed", append(all, others...), "edited, refused: true true\n")
+			s.step("the runtime of woven code has changed", append(all, others...), "edited, refused: true true\n")
 		})
 	}
 }

@@ -46,7 +46,7 @@ func TestWeavingOfTheModuleCache(t *testing.T) {
 		t.Errorf("an overlay of the module cache is %q, %v", path, err)
 	}
 
-	t.Run("which nobody looks at if there is a copy", func(t *testing.T) {
+	t.Run("the module cache is not used if there is a copy", func(t *testing.T) {
 		tr.must(t, "go", "mod", "vendor")
 		if got := args("run ."); !strings.HasPrefix(got, "run -overlay=") {
 			t.Errorf("it becomes %s", got)

@@ -69,7 +69,7 @@ const (
 
 var forms = []string{overlay, toolexec}
 
-// goArgs is a go command, woven in one of the forms, as somebody would type it.
+// goArgs returns a go command, woven in one of the forms, as a user types it.
 func goArgs(t *testing.T, form string, args ...string) []string {
 	t.Helper()
 	tool := command(t)

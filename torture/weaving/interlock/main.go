@@ -19,7 +19,7 @@ func main() {
 		os.Exit(2)
 	}
 	err := do(os.Args[1], os.Args[2:])
-	if e := (*exec.ExitError)(nil); errors.As(err, &e) { // who failed has said why
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) { // the tool has printed its error
 		os.Exit(e.ExitCode())
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ func (s *shop) importFile(ctx context.Context, _ int) (string, error) {
 	return fmt.Sprint("batch ", batch), err
 }
 
-// load imports a file. Who asks for it again gets the number of the same batch.
+// load imports a file. A repeated call gets the number of the same batch.
 //
 //interlock:once name=import key=file on-duplicate=wait wait=12s
 func (s *shop) load(ctx context.Context, file string) (int64, error) {

@@ -27,7 +27,7 @@ func (s *shop) reportToday(ctx context.Context, _ int) (string, error) {
 	return cmp.Or(made, "no report") + ", " + cmp.Or(audited, "no audit"), nil
 }
 
-// report is made by one; whoever comes meanwhile goes without.
+// report is made by one caller; others skip it meanwhile.
 //
 //interlock:lock name=report key=day lease=5s wait=0 on-timeout=skip
 func (s *shop) report(ctx context.Context, day string) (string, error) {

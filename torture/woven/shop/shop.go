@@ -12,7 +12,7 @@ import (
 // may have changed when it writes. Its keys are not those of locks, which are there too.
 type shop struct{ db *redis.Client }
 
-// add changes a number in two steps, between which anybody could come.
+// add changes a number in two steps, with a gap between them.
 func (s *shop) add(ctx context.Context, key string, n int) error {
 	now, err := s.number(ctx, key)
 	if err != nil {
