@@ -29,7 +29,7 @@ type scenario struct {
 	name    string
 	handler func(w http.ResponseWriter, r *http.Request, saw func(...any))
 
-	// What a repeat gets by default, and with Tee.
+	// The response to a repeat, by default and with Tee.
 	strictly, teed repeatOutcome
 
 	// Prefixes of fields that only the first client gets.

@@ -27,11 +27,11 @@ func (r *Rule) checkMessages(l *list) {
 		case !utf8.ValidString(m.text):
 			l.add(m.option, "%s=%q is not UTF-8: save the file as UTF-8", m.option, shorten(m.text))
 		case r.OnDuplicate == Skip:
-			l.add(m.option, "nobody is told the message with on-duplicate=skip: use on-duplicate=refuse")
+			l.add(m.option, "the message is never shown with on-duplicate=skip: use on-duplicate=refuse")
 		case r.OnTimeout == Zero || r.OnTimeout == Call:
-			l.add(m.option, "nobody is told the message with on-timeout=%s: use on-timeout=error", r.OnTimeout)
+			l.add(m.option, "the message is never shown with on-timeout=%s: use on-timeout=error", r.OnTimeout)
 		case m.option == "message" && r.MessageEN != "" && r.MessageZH != "":
-			l.add(m.option, "nobody is told message=%s, since there are message.en and message.zh: leave it out", shorten(m.text))
+			l.add(m.option, "message=%s is never shown, because there are message.en and message.zh: leave it out", shorten(m.text))
 		}
 	}
 }

@@ -75,7 +75,7 @@ var mistakes = []struct{ line, want string }{
 	{"lock key=a,b,c,d,e", `1:10: key has 5 parts: use at most 4, or a function that joins them`},
 	{"once key=id scope=user+key", `1:19: scope=user+key takes the first part of the key for the user, and there is but one: write key=user,id, or scope=key`},
 
-	// What does not go together.
+	// Conflicting options.
 	{"once key=id after=keep window=5s", `1:31: window=5s does not go with after=keep: repeats are refused that long only with after=window`},
 	{"once key=id after=window", `1:19: after=window needs to know for how long: add window=5s`},
 	{"once key=id after=free on-duplicate=replay", `1:37: on-duplicate=replay does not go with after=free, which keeps no result: use once with after=keep, or on-duplicate=refuse`},
@@ -86,10 +86,10 @@ var mistakes = []struct{ line, want string }{
 	{"once key=id wait=3s", `1:18: wait=3s does not go with on-duplicate=replay: add on-duplicate=wait`},
 	{"once key=id on-duplicate=wait wait=0", `1:36: wait=0 with once lets no duplicate wait: use on-duplicate=refuse`},
 	{"once key=id max-hold=20s", `1:22: max-hold=20s is less than one lease of 30s: shorten the lease`},
-	{"once key=id on-duplicate=skip message=later", `1:39: nobody is told the message with on-duplicate=skip: use on-duplicate=refuse`},
-	{"lock on-timeout=skip message=later", `1:30: nobody is told the message with on-timeout=skip: use on-timeout=error`},
-	{"lock on-timeout=call:busy message.zh=later", `1:38: nobody is told the message with on-timeout=call: use on-timeout=error`},
-	{"lock message=a message.en=b message.zh=c", `1:14: nobody is told message=a, since there are message.en and message.zh: leave it out`},
+	{"once key=id on-duplicate=skip message=later", `1:39: the message is never shown with on-duplicate=skip: use on-duplicate=refuse`},
+	{"lock on-timeout=skip message=later", `1:30: the message is never shown with on-timeout=skip: use on-timeout=error`},
+	{"lock on-timeout=call:busy message.zh=later", `1:38: the message is never shown with on-timeout=call: use on-timeout=error`},
+	{"lock message=a message.en=b message.zh=c", `1:14: message=a is never shown, because there are message.en and message.zh: leave it out`},
 	{"lock wait=3s unit=SECONDS", `1:14: unknown option "unit" (write the unit with the duration: 3s, 500ms, 2m)`},
 	{"lock wait=3s timeUnit=SECONDS", `1:14: unknown option "timeUnit" (write the unit with the duration: 3s, 500ms, 2m)`},
 	{"lock message.cn=later", `1:6: unknown option "message.cn" (did you mean message.en?)`},

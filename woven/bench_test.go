@@ -22,7 +22,7 @@ func byHand(ctx context.Context, client *interlock.Client, order string) (err er
 	return nil
 }
 
-// byHandKept is the same by somebody who keeps the options.
+// byHandKept is the same with kept options.
 //
 //go:noinline
 func byHandKept(ctx context.Context, client *interlock.Client, order string) (err error) {

@@ -52,7 +52,7 @@ func TestClosingInAHurryEndsTheWork(t *testing.T) {
 		hurry, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := client.Close(hurry); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("nobody is told that work was ended: %v", err)
+			t.Errorf("no caller learns that work was ended: %v", err)
 		}
 		if err := <-done; !errors.Is(err, interlock.ErrClosed) {
 			t.Errorf("the work got %v", err)

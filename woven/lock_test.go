@@ -220,7 +220,7 @@ func TestWithoutAnErrorToReturn(t *testing.T) {
 			return nil
 		})
 		if !sweep(ctx, site("lock", "on-timeout=skip"), "42", func() {}) {
-			t.Error("it did not run although nobody was there")
+			t.Error("it did not run although the lock was free")
 		}
 	})
 }
@@ -333,7 +333,7 @@ func TestALostLockIsAnErrorOfTheFunction(t *testing.T) {
 		if n := strings.Count(err.Error(), "lost"); n != 1 {
 			t.Errorf("it is said %d times that the lock was lost: %v", n, err)
 		}
-		sweep(ctx, site("lock", "lease=10ms on-timeout=skip"), "1", func() { time.Sleep(time.Second) }) // has nobody to tell
+		sweep(ctx, site("lock", "lease=10ms on-timeout=skip"), "1", func() { time.Sleep(time.Second) }) // has no error to return
 	})
 }
 

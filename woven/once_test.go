@@ -310,7 +310,7 @@ func both(ctx context.Context, once, lock *woven.Site, key string, work func(con
 	return 1, nil
 }
 
-// What the inner directive refuses has not happened: it is neither kept as a result
+// A call that the inner directive refuses has not happened: it is neither kept as a result
 // nor unknown.
 func TestTwoDirectives(t *testing.T) {
 	for _, options := range []string{"wait=0", "wait=0 on-timeout=skip", "wait=0 on-timeout=panic", "wait=10s"} {
