@@ -1,4 +1,4 @@
-// The demo as a user starts it, and a browser to look at it with.
+// Starts the demo and a browser.
 
 import { spawn, execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -6,20 +6,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
-/** start builds the command and starts the demo. It returns where its page is. */
+/** start builds the command, starts the demo and returns the URL of its page. */
 export async function start() {
   const dir = mkdtempSync(join(tmpdir(), 'page'));
   const program = join(dir, 'interlock');
   execFileSync('go', ['build', '-o', program, '../cmd/interlock'], { stdio: 'inherit' });
   const child = spawn(program, ['demo', '--n=2', '--listen=127.0.0.1:0', '--for=10m', '--lang=en'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  let said = '';
+  let output = '';
   const url = await new Promise((found, lost) => {
     child.stdout.on('data', (text) => {
-      said += text;
-      const at = said.match(/^page +(http:\S+)\/$/m);
-      if (at && said.includes('Ctrl-C')) found(at[1]);
+      output += text;
+      const at = output.match(/^page +(http:\S+)\/$/m);
+      if (at && output.includes('Ctrl-C')) found(at[1]);
     });
-    child.on('exit', (code) => lost(new Error(`the demo ended with ${code}:\n${said}`)));
+    child.on('exit', (code) => lost(new Error(`the demo ended with ${code}:\n${output}`)));
   });
   const ended = new Promise((done) => child.on('exit', done));
   return {
@@ -33,7 +33,7 @@ export async function start() {
   };
 }
 
-/** browser starts the Chromium that is installed here. */
+/** browser starts the installed Chromium. */
 export function browser() {
   const path = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((p) => p && existsSync(p));
   return chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-dev-shm-usage'] });

@@ -1,11 +1,11 @@
-// Drives the demo's page as a person would: presses every button, in both languages
-// and themes, and reads the verdicts. `node page.js short` leaves out repetitions;
-// `node page.js pictures DIR` takes the pictures of the documentation.
+// Drives the demo's page in a browser: presses every button, in both languages and
+// themes, and checks the verdicts. `node page.js short` runs fewer combinations.
+// `node page.js screenshots DIR` takes the screenshots of the documentation.
 
 import { start, browser } from './demo.js';
 import { visit, expect, failures } from './visit.js';
-import { manners, strangers, small } from './manners.js';
-import { pictures } from './pictures.js';
+import { behaviour, hostileNames, small } from './behaviour.js';
+import { screenshots } from './screenshots.js';
 
 const [form = 'full', dir] = process.argv.slice(2);
 const began = Date.now();
@@ -13,7 +13,7 @@ const demo = await start();
 const chromium = await browser();
 let pressed = 0;
 
-// What waits most of the time is done beside the rest, and both ways at once.
+// Cases that mostly wait run in parallel with the others, direct and guarded at once.
 const long = ['fast', 'slow', 'timeout'];
 
 /** everyCase presses every button of every case. */
@@ -34,11 +34,11 @@ async function some(options, chosen) {
     const direct = together ? await v.verdict('direct') : await v.press('direct');
     const guarded = together ? await v.verdict('guarded') : await v.press('guarded');
     pressed += 2;
-    expect(direct.ok === 'false', `${v.name}, ${id}: right when called directly:\n${direct.text}`);
+    expect(direct.ok === 'false', `${v.name}, ${id}: correct when called directly:\n${direct.text}`);
     expect(guarded.ok === 'true', `${v.name}, ${id}: broken behind Interlock:\n${guarded.text}`);
-    for (const [mode, verdict] of Object.entries({ direct, guarded })) { // the picture shows what the checker says
+    for (const [mode, verdict] of Object.entries({ direct, guarded })) { // the chart agrees with the checker
       const drawn = await v.page.locator(`#panel-${mode} .bar-bad`).count();
-      expect(drawn > 0 === verdict.overlaps > 0, `${v.name}, ${id}, ${mode}: ${drawn} overlaps are drawn, the checker says ${verdict.overlaps}:\n${verdict.text}`);
+      expect(drawn > 0 === verdict.overlaps > 0, `${v.name}, ${id}, ${mode}: the chart has ${drawn} overlaps, the checker found ${verdict.overlaps}:\n${verdict.text}`);
     }
     if (options.axe(id)) await v.accessible(id);
   }
@@ -50,15 +50,15 @@ async function some(options, chosen) {
 }
 
 try {
-  if (form === 'pictures') {
-    await pictures(chromium, demo.url, dir ?? '../docs/images');
+  if (form === 'screenshots') {
+    await screenshots(chromium, demo.url, dir ?? '../docs/images');
   } else {
     const visits = [{ lang: 'en', theme: 'light', path: '/' }, { lang: 'zh', theme: 'dark', path: '/ratelimit/duplicate-submit-test' }];
     if (form === 'full') visits.push({ lang: 'en', theme: 'dark', path: '/' }, { lang: 'zh', theme: 'light', path: '/' });
     const axe = (id) => form === 'full' || ['concurrent', 'payment', 'readers'].includes(id);
     await Promise.all([
       ...visits.map((v) => everyCase({ ...v, axe })),
-      manners(chromium, demo.url).then(() => strangers(chromium, demo.url)).then(() => small(chromium, demo.url)),
+      behaviour(chromium, demo.url).then(() => hostileNames(chromium, demo.url)).then(() => small(chromium, demo.url)),
     ]);
   }
 } catch (error) {

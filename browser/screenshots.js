@@ -1,4 +1,4 @@
-// Takes the pictures that the documentation shows.
+// Takes the screenshots of the documentation.
 
 import { statSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,8 +11,8 @@ const all = [
   ['demo-dark-zh.png', { lang: 'zh', theme: 'dark' }, 'fair'],
 ];
 
-/** pictures writes them into a directory, each below 200 KB. */
-export async function pictures(chromium, url, dir) {
+/** screenshots writes the files into a directory, each below 200 KB. */
+export async function screenshots(chromium, url, dir) {
   mkdirSync(dir, { recursive: true });
   for (const [file, options, id] of all) {
     const v = await visit(chromium, url, { name: file, width: 1400, height: 860, ...options });
@@ -20,7 +20,7 @@ export async function pictures(chromium, url, dir) {
     await v.page.click('#run-both');
     await v.verdict('direct');
     await v.verdict('guarded');
-    // Something to see beside it: a task of three seconds, and a queue.
+    // Locks and claims to show beside it: a task of three seconds, and a queue.
     const send = (path, body) => fetch(url + path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }).catch(() => {});
     send('/lock-release-slow', `{"order":"${file}"}`);
     for (let i = 0; i < 14; i += 1) send('/desks/7', '{"name":"ann"}');

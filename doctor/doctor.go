@@ -87,6 +87,7 @@ func (r Report) Count(s Severity) (n int) {
 // Reached reports whether at least one server that can grant locks was reachable.
 func (r Report) Reached() bool { return reached(r.Health) }
 
+// reached ignores sentinels, which cannot grant locks.
 func reached(h engine.Health) bool {
 	for _, n := range h.Nodes {
 		if n.Role != engine.Watcher && n.Err == nil {

@@ -88,6 +88,7 @@ type nodeJSON struct {
 	Error       string      `json:"error,omitempty"`
 }
 
+// addNodes flattens the nodes of all parts into one list.
 func (d *document) addNodes(h engine.Health) {
 	if d.Nodes == nil {
 		d.Nodes = []nodeJSON{}

@@ -42,6 +42,7 @@ func (x *exam) unreachable(n engine.Node) {
 	}
 }
 
+// memory examines eviction and usage. Without maxmemory, Redis never evicts.
 func (x *exam) memory(n engine.Node) {
 	if n.MaxMemory <= 0 {
 		return
@@ -77,6 +78,8 @@ func (x *exam) disk(n engine.Node) {
 	}
 }
 
+// replication examines a replica's link, or a primary's replicas. Acks without a
+// replica fail every grant; a replica without acks may miss some.
 func (x *exam) replication(t engine.Topology, n engine.Node) {
 	if n.Role == engine.Replica {
 		if t == engine.Standalone {
@@ -114,6 +117,7 @@ func (x *exam) clock(n engine.Node) {
 // probeCommands are needed by probes, but not by locks.
 var probeCommands = []string{"CONFIG GET", "INFO", "CLUSTER NODES", "CLUSTER INFO"}
 
+// access examines the permissions. WAIT is only needed with acks.
 func (x *exam) access(n engine.Node) {
 	if n.Exposed {
 		x.find(Exposed, n.Addr)

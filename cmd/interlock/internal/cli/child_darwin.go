@@ -3,4 +3,4 @@ package cli
 import "syscall"
 
 // killWithParent does nothing on macOS: a command survives if exec is killed.
-func lastWill(*syscall.SysProcAttr) {}
+func killWithParent(*syscall.SysProcAttr) {}

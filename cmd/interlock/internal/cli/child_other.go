@@ -8,12 +8,12 @@ import (
 )
 
 // notifyAll has no further signals to subscribe to on this system.
-func (s *signals) all() {}
+func (s *signals) notifyAll() {}
 
 // A group is a single process on systems without process groups.
 type group struct{}
 
-func apart(*exec.Cmd) group { return group{} }
+func newGroup(*exec.Cmd) group { return group{} }
 
 // pass does nothing: Ctrl-C reaches every process of the console.
 func (g group) pass(int, os.Signal) {}
@@ -29,6 +29,6 @@ func (g group) kill(pid int) {
 
 func (g group) alive(int) bool { return false }
 
-func (g group) back() {}
+func (g group) restoreTerminal() {}
 
 func codeOf(s *os.ProcessState) int { return s.ExitCode() }

@@ -41,6 +41,7 @@ func (g group) pass(pid int, s os.Signal) {
 	_ = syscall.Kill(-pid, s.(syscall.Signal)) // the command may have ended
 }
 
+// terminate asks the whole group to end.
 func (g group) terminate(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGTERM)
 	_ = syscall.Kill(-pid, syscall.SIGCONT) // a stopped process handles no other signal
@@ -48,6 +49,8 @@ func (g group) terminate(pid int) {
 
 func (g group) kill(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
+// alive reports whether a process of the group is left. A zombie counts until it is
+// reaped.
 func (g group) alive(pid int) bool { return syscall.Kill(-pid, 0) == nil }
 
 // restoreTerminal makes our group the foreground group again. SIGTTOU is ignored, since

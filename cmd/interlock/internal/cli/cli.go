@@ -36,6 +36,8 @@ type program struct {
 	color          string
 }
 
+// root builds the command tree. It is built once per process, because the texts depend
+// on the language.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "interlock",
@@ -101,4 +103,5 @@ func (p *program) colored(f *os.File) chart.Color {
 	return p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb" && chart.Color(terminal(f))
 }
 
+// say formats a text in the user's language.
 func (p *program) say(t i18n.Text, args ...any) string { return p.lang.Say(t, args...) }

@@ -24,6 +24,7 @@ const (
 // shells are the supported shells.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
+// completion replaces cobra's own command, which exists in English only.
 func (p *program) completion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",

@@ -49,6 +49,8 @@ func (p *program) configInit() *cobra.Command {
 	return c
 }
 
+// writeStarter creates the file exclusively, so that it never overwrites a file that
+// appeared meanwhile.
 func (p *program) writeStarter(file string, force bool) error {
 	if file == "-" {
 		_, err := io.WriteString(p.stdout, config.Init())
@@ -91,6 +93,8 @@ func (p *program) configValidate() *cobra.Command {
 	return c
 }
 
+// validate prints all mistakes of a file. With -o json, the list goes to stdout and the
+// summary to stderr.
 func (p *program) validate(file string, asJSON bool) error {
 	content, err := p.content(file)
 	if err != nil {
@@ -124,6 +128,7 @@ type mistakeJSON struct {
 	Excerpt string      `json:"excerpt"`
 }
 
+// mistakesJSON prints the mistakes as a list for editors and CI.
 func (p *program) mistakesJSON(errs config.Errors) error {
 	all := make([]mistakeJSON, len(errs)) // encodes as [], not null
 	for i, m := range errs {
@@ -145,6 +150,8 @@ func (p *program) configFmt() *cobra.Command {
 	return c
 }
 
+// format rewrites a file in place, or only checks it. A file with mistakes is not
+// changed.
 func (p *program) format(file string, check bool) error {
 	content, err := p.content(file)
 	if err != nil {
@@ -240,6 +247,7 @@ func (p *program) printMistakes(file string, errs config.Errors) error {
 	return p.mistakeCount(file, errs)
 }
 
+// mistakeCount returns the error that ends the command after the mistakes were printed.
 func (p *program) mistakeCount(file string, errs config.Errors) error {
 	return &configError{p.say(i18n.ConfigInvalid, shownAs(file), len(errs)), ""}
 }
@@ -252,6 +260,7 @@ func (p *program) atMostOne(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// fileOf returns the file argument, or the default name.
 func fileOf(args []string) string {
 	if len(args) == 0 {
 		return configFile

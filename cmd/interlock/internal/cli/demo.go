@@ -57,6 +57,8 @@ func (p *program) demo() *cobra.Command {
 	return c
 }
 
+// runDemo runs the demo in the terminal, and then serves the page. It opens the Redis
+// and the port first, so that a mistake is reported before any output.
 func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	if err := p.checkDemo(c, f); err != nil {
 		return err
@@ -98,6 +100,7 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	return p.serveSite(c.Context(), &f.site, page)
 }
 
+// checkDemo validates the flags of demo.
 func (p *program) checkDemo(c *cobra.Command, f *demoFlags) error {
 	switch {
 	case f.clicks < 1 || f.clicks > maxClicks:
@@ -127,6 +130,7 @@ func (p *program) redis(c *cobra.Command, f *demoFlags) (address, from string) {
 	return p.getenv(redisVariable), redisVariable
 }
 
+// open opens a Redis, and tells an unreachable server from a wrong address.
 func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Engine, error) {
 	if !redisURL.MatchString(address) {
 		return nil, p.misuse(c, p.say(i18n.NotRedisURL, from), "")

@@ -36,6 +36,7 @@ func (p *program) siteFlags(c *cobra.Command, f *siteFlags) {
 	flags.BoolVar(&f.print, "print-config", false, p.say(i18n.FlagPrint))
 }
 
+// checkSite validates the flags of the page.
 func (p *program) checkSite(c *cobra.Command, f *siteFlags) error {
 	_, port, err := net.SplitHostPort(f.listen)
 	if err == nil {

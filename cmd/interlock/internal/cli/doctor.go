@@ -55,6 +55,8 @@ func (p *program) doctor() *cobra.Command {
 	return c
 }
 
+// runDoctor prints the report even if a server is unreachable: the findings name it.
+// The exit code is the verdict.
 func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
 	if err := p.checkDoctor(c, f); err != nil {
 		return err
@@ -79,6 +81,8 @@ func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
 // redisURL matches the address schemes that redisengine supports.
 var redisURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://`)
 
+// checkDoctor validates the flags. The URL itself is not part of an error, because it
+// may contain a password.
 func (p *program) checkDoctor(c *cobra.Command, f *doctorFlags) error {
 	from := "--redis"
 	if len(f.urls) == 0 && p.getenv(redisVariable) != "" {

@@ -61,6 +61,7 @@ func (p *program) exec() *cobra.Command {
 	return c
 }
 
+// runExec checks the command line and the command before it connects to a server.
 func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
 	if err := p.checkExec(c, f, args); err != nil {
 		return err

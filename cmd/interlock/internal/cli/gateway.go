@@ -37,6 +37,7 @@ func (p *program) gatewayFlags(c *cobra.Command, f *gatewayFlags) {
 	choices(c, "log", "text", "json")
 }
 
+// checkGateway validates the common flags.
 func (p *program) checkGateway(c *cobra.Command, f *gatewayFlags) error {
 	if f.log != "text" && f.log != asJSON {
 		return p.badValue(c, "log", f.log, p.say(i18n.OneOf, "text, json"))
@@ -194,6 +195,7 @@ func (p *program) rule(r *config.Rule) string {
 	return sanitize.Text(strings.Join(words, " "))
 }
 
+// upstreams lists the upstream URLs without passwords.
 func upstreams(c *config.Config) string {
 	var all []string
 	for _, to := range c.Upstream.To {

@@ -89,6 +89,7 @@ func (p *program) flag(b *strings.Builder, f *pflag.Flag) {
 	b.WriteByte('\n')
 }
 
+// helpCommand is "interlock help COMMAND", with the same output as COMMAND --help.
 func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -54,6 +54,7 @@ func (p *program) keyLs() *cobra.Command {
 	return c
 }
 
+// listKeys prints the records, and their number on stderr.
 func (p *program) listKeys(c *cobra.Command, r *remote, f *operatorFlags, which keyFilter) error {
 	start := time.Now()
 	list, err := records(c.Context(), r, which, f.limit)
@@ -214,6 +215,8 @@ func (p *program) storedResult(c *cobra.Command, f *operatorFlags, v *resolveFla
 	return kept, nil
 }
 
+// resolve records an outcome. The record may have changed since it was looked up, so
+// the guard checks again that its outcome is unknown.
 func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, outcome string, result []byte) error {
 	all, rec, err := p.lookup(c, r, key)
 	if err != nil {
@@ -254,6 +257,8 @@ func (p *program) keyExpire() *cobra.Command {
 	return c
 }
 
+// expire deletes a record. The engine refuses if the work began to run after the
+// lookup.
 func (p *program) expire(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 	key := args[0]
 	all, rec, err := p.lookup(c, r, key)

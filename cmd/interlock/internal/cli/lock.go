@@ -113,6 +113,8 @@ func pattern(args []string) string {
 	return "*"
 }
 
+// listLocks prints the locks. The number of waiters is a sum over the listed locks
+// only.
 func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 	began := time.Now()
 	all, more, err := locks(c.Context(), r.client, pattern(args), f.limit)
@@ -157,6 +159,7 @@ func locks(ctx context.Context, client *interlock.Client, pattern string, limit 
 	return all, false, nil
 }
 
+// lockRow shows the first holder, and how many more there are.
 func (p *program) lockRow(l admin.Lock) []string {
 	row := []string{sanitize.Short(l.Key, keyColumn), l.Kind, "", "", "", fmt.Sprint(waiting(l))}
 	if len(l.Holders) > 0 {
@@ -176,6 +179,7 @@ func (p *program) lockGet() *cobra.Command {
 	return c
 }
 
+// getLock prints one lock. A free lock is an error, so that scripts can test for it.
 func (p *program) getLock(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 	info, err := p.inspect(c, r, args[0])
 	if err != nil {
@@ -188,10 +192,10 @@ func (p *program) getLock(c *cobra.Command, r *remote, f *operatorFlags, args []
 	return p.showLock(l)
 }
 
-// errNotFound means that there is nothing of that name.
-var errNotFound = errors.New("there is nothing of that name")
+// errNotFound means that the lock or record does not exist.
+var errNotFound = errors.New("not found")
 
-// inspect looks at a lock that somebody holds or waits for.
+// inspect returns a lock. A lock without holders and waiters is errNotFound.
 func (p *program) inspect(c *cobra.Command, r *remote, key string) (interlock.LockInfo, error) {
 	info, err := r.client.Inspect(c.Context(), key)
 	switch {
@@ -232,6 +236,8 @@ func (p *program) lockRelease() *cobra.Command {
 	return c
 }
 
+// releaseLock shows the holder before it asks for confirmation, so that the operator
+// sees what is revoked.
 func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 	key := args[0]
 	info, err := p.inspect(c, r, key)

@@ -51,6 +51,8 @@ func (p *program) proxy() *cobra.Command {
 	return c
 }
 
+// runProxy builds the configuration file from the flags and runs it. Only a rules file
+// can be reloaded.
 func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
 	if err := p.checkProxy(c, f); err != nil {
 		return err
@@ -89,6 +91,8 @@ func (f *proxyFlags) name() string {
 	return "interlock proxy"
 }
 
+// checkProxy validates the flags before the file is built, so that errors name flags
+// instead of lines of a file that the user never wrote.
 func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 	if err := p.checkGateway(c, &f.gatewayFlags); err != nil {
 		return err

@@ -74,6 +74,8 @@ func (p *program) storm() *cobra.Command {
 	return c
 }
 
+// runStorm runs the load test within --timeout. Progress goes to stderr, the result to
+// stdout.
 func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	thresholds, err := p.checkStorm(c, f)
 	if err != nil {
@@ -118,6 +120,8 @@ func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, 
 	return result, r.classify(ctx, err)
 }
 
+// checkStorm validates the flags and parses the thresholds, before any load is
+// generated.
 func (p *program) checkStorm(c *cobra.Command, f *stormFlags) ([]loadtest.Threshold, error) {
 	most, figures := maxClicks, loadtest.LockFigures
 	if f.url != "" {

@@ -46,6 +46,8 @@ func (p *program) switchSides() *cobra.Command {
 	return c
 }
 
+// runSwitch prints the state or switches. A partial switch is printed, too: the
+// operator must know which side has the new record.
 func (p *program) runSwitch(c *cobra.Command, f *switchFlags) error {
 	to, err := p.checkSwitch(c, f)
 	if err != nil {

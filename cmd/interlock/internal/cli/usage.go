@@ -30,6 +30,7 @@ func (p *program) misuse(c *cobra.Command, text, meant string) error {
 	return &usageError{text, append(hints, p.say(i18n.SeeHelp, c.CommandPath()))}
 }
 
+// unknownCommand suggests a synonym from another tool first, and then a similar name.
 func (p *program) unknownCommand(c *cobra.Command, name string) error {
 	var names []string
 	for _, sub := range c.Commands() {
@@ -43,10 +44,12 @@ func (p *program) unknownCommand(c *cobra.Command, name string) error {
 	return p.misuse(c, p.say(i18n.UnknownCommand, name), nearest(name, names))
 }
 
+// badValue reports the invalid value of a flag and the allowed ones.
 func (p *program) badValue(c *cobra.Command, flag, value, want string) error {
 	return p.misuse(c, p.say(i18n.BadValue, flag, value, want), "")
 }
 
+// noArgs allows no arguments.
 func (p *program) noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return p.misuse(c, p.say(i18n.ExtraArgument, args[0]), "")
@@ -70,6 +73,7 @@ func (p *program) flagError(c *cobra.Command, err error) error {
 	return p.misuse(c, err.Error(), "")
 }
 
+// unknownFlag suggests a similar flag, or a command of that name.
 func (p *program) unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	name := err.GetSpecifiedName()
 	if err.GetSpecifiedShortnames() != "" {

@@ -44,6 +44,8 @@ func (p *program) version() *cobra.Command {
 	return c
 }
 
+// built reads the build information. It is incomplete for a binary that was built
+// outside of a module.
 func built() build {
 	b := build{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -50,6 +50,7 @@ func asksHelp(args []string) bool {
 	return len(args) == 1 && (args[0] == "-h" || args[0] == "--help")
 }
 
+// goCommand runs the go command with weaving. Commands that compile nothing run unchanged.
 func (p *program) goCommand(c *cobra.Command, args []string) error {
 	if asksHelp(args) {
 		p.help(c)
@@ -72,6 +73,7 @@ func (p *program) goCommand(c *cobra.Command, args []string) error {
 	return cmd.Run()
 }
 
+// overlay is for builds that another tool starts, such as an IDE.
 func (p *program) overlay(c *cobra.Command, args []string) error {
 	if asksHelp(args) {
 		p.help(c)
@@ -84,6 +86,7 @@ func (p *program) overlay(c *cobra.Command, args []string) error {
 	return p.print([]string{path})
 }
 
+// lint checks the directives first, because a mistake in them fails every build.
 func (p *program) lint(c *cobra.Command, args []string) error {
 	if asksHelp(args) {
 		p.help(c)
@@ -116,6 +119,7 @@ func (p *program) vet(c *cobra.Command, args []string) error {
 	return cmd.Run()
 }
 
+// show prints the woven file without a build.
 func (p *program) show(c *cobra.Command, args []string) error {
 	if err := p.oneFile(c, args); err != nil {
 		return err
@@ -128,6 +132,8 @@ func (p *program) show(c *cobra.Command, args []string) error {
 	return err
 }
 
+// verify reads the directives from the binary itself. A binary without any is exit code
+// 6, so that CI can require weaving.
 func (p *program) verify(c *cobra.Command, args []string) error {
 	if err := p.oneFile(c, args); err != nil {
 		return err

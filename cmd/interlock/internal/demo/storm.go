@@ -107,6 +107,7 @@ func (s *Storm) count(ctx context.Context) error {
 	return nil
 }
 
+// record adds an event to the history.
 func (s *Storm) record(kind history.Kind, who string, fence uint64) {
 	s.log.Add(history.Event{Kind: kind, Key: s.Key, Actor: who, Fence: fence, Shared: s.Shared})
 }

@@ -51,6 +51,7 @@ func (v Verdict) OK() bool {
 // lost counts the lost locks that holders noticed and those that only the engine did.
 func (v Verdict) lost() int { return max(v.Report.Lost, int(v.Stats.Lost)) }
 
+// findings lists the checks of a verdict, and then figures that cannot fail.
 func (v Verdict) findings(l i18n.Language) []finding {
 	all := []finding{
 		counted(l, v.Counter, v.Clicks),

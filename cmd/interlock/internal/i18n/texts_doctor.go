@@ -36,12 +36,12 @@ independent servers.`,
 	ColumnMemory       = Text{"MEMORY", "内存"}
 	ColumnReplicas     = Text{"REPLICAS", "副本"}
 	NoAnswer           = Text{"no answer", "无应答"}
-	Guarantees           = Text{"guarantees", "它能保证什么"}
-	NotGuaranteed        = Text{"not guaranteed", "不保证"}
+	Guarantees         = Text{"guarantees", "它能保证什么"}
+	NotGuaranteed      = Text{"not guaranteed", "不保证"}
 	RowGrants          = Text{"one grant", "唯一授予"}
-	RowWorkers          = Text{"one worker", "唯一执行"}
+	RowWorkers         = Text{"one worker", "唯一执行"}
 	RowFences          = Text{"fences", "栅栏号"}
-	RowFreedWithin            = Text{"free again", "宕机释放"}
+	RowFreedWithin     = Text{"free again", "宕机释放"}
 	RowSurvives        = Text{"survives", "能承受"}
 	RowGuard           = Text{"guards", "只做一次"}
 	Found              = Text{"findings: failed %d, warnings %d, notes %d", "检查结果：%d 个 ✗，%d 个警告，%d 个提示"}

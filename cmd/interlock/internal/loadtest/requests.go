@@ -173,6 +173,7 @@ type answer struct {
 	problem  string            // the code of a problem, or ""
 }
 
+// exchange sends one request. It reads the body before the connection is reused.
 func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, q.Method, q.URL, strings.NewReader(q.Body))
 	if err != nil {

@@ -39,6 +39,8 @@ func ParseThresholds(text string, names []string) ([]Threshold, error) {
 	return all, nil
 }
 
+// parse finds the operator that comes first in the text, because a value may contain
+// others.
 func parse(text string, names []string) (Threshold, error) {
 	at, op := -1, ""
 	for _, o := range ops {

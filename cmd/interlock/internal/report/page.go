@@ -34,6 +34,8 @@ func (p Page) heading(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "%s\n", p.Color.Bold(text))
 }
 
+// guarantees prints one table per engine: a standby has one for itself and one for each
+// side.
 func (p Page) guarantees(b *strings.Builder, r doctor.Report) {
 	for _, g := range r.Guarantees {
 		b.WriteByte('\n')
@@ -51,6 +53,7 @@ func (p Page) guarantees(b *strings.Builder, r doctor.Report) {
 	}
 }
 
+// findings prints the findings, the worst first.
 func (p Page) findings(b *strings.Builder, r doctor.Report) {
 	b.WriteByte('\n')
 	if len(r.Findings) == 0 {

@@ -36,6 +36,7 @@ func (p Page) table(b *strings.Builder, h engine.Health) {
 	}
 }
 
+// rows adds the nodes of an engine and of all its parts.
 func (p Page) rows(rows [][]string, h engine.Health) [][]string {
 	for _, n := range h.Nodes {
 		rows = append(rows, p.row(n))
@@ -46,6 +47,7 @@ func (p Page) rows(rows [][]string, h engine.Health) [][]string {
 	return rows
 }
 
+// row leaves the cells of unknown values empty.
 func (p Page) row(n engine.Node) []string {
 	role := string(n.Role)
 	if t, known := i18n.Roles[role]; known {

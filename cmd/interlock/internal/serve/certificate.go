@@ -33,6 +33,8 @@ type fileVersions [3]struct {
 	size int64
 }
 
+// newCertificates fails if the first certificate is invalid: there is no previous one
+// to keep.
 func newCertificates(files *config.TLS, log *slog.Logger) (*certificates, error) {
 	c := &certificates{log: log}
 	use, err := c.replace(files)

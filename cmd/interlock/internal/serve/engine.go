@@ -61,6 +61,7 @@ func openEngine(ctx context.Context, cfg config.Engine, lazy bool, log *slog.Log
 	return nil, err
 }
 
+// open dispatches on the kind of engine. The configuration has exactly one.
 func (o *openedEngine) open(ctx context.Context, cfg config.Engine, lazy bool, log *slog.Logger) (err error) {
 	switch {
 	case len(cfg.Quorum) > 0:
@@ -126,6 +127,7 @@ func (o *openedEngine) openAll(ctx context.Context, urls []string) (all []engine
 	return all, nil
 }
 
+// openRedis opens a Redis and registers it for close.
 func (o *openedEngine) openRedis(ctx context.Context, url string, opts ...redisengine.Option) (engine.Engine, error) {
 	e, err := redisengine.Open(ctx, url, opts...)
 	if err != nil {

@@ -58,6 +58,8 @@ func (l *ProxyConfig) YAML() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// principal returns the value of the principal field. ValidPrincipal was checked
+// before.
 func (l *ProxyConfig) principal() string {
 	kind, value, _ := strings.Cut(l.Principal, ":")
 	switch kind {

@@ -81,6 +81,7 @@ func (s *Server) reload(why string) error {
 
 var errNoFile = errors.New("there is no configuration file to reload")
 
+// replace loads everything that can fail before it changes anything.
 func (s *Server) replace() error {
 	if s.o.Load == nil {
 		return errNoFile

@@ -236,6 +236,8 @@ type listener struct {
 	server *http.Server
 }
 
+// listen opens an address. The error contains the system's reason without Go's "listen
+// tcp" prefix.
 func listen(ctx context.Context, what, at string) (*listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", at)
 	if err != nil {

@@ -51,6 +51,7 @@ func EngineName(e config.Engine) string {
 	return servers([]string{e.URL})
 }
 
+// servers returns the hosts of URLs. Package url does not parse several hosts.
 func servers(urls []string) string {
 	names := make([]string, len(urls))
 	for i, url := range urls {

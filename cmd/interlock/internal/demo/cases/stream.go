@@ -81,6 +81,7 @@ func (p *Player) stream(w http.ResponseWriter, r *http.Request, c Case, direct b
 	}
 }
 
+// send writes a server-sent event.
 func send(w io.Writer, name string, what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {

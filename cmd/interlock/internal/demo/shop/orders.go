@@ -37,6 +37,8 @@ func (s *Shop) cancel(w http.ResponseWriter, r *http.Request) {
 	s.settle(w, r, "cancelled", func(o *Order) bool { return o.Paid || o.Cancelled }, func(o *Order) { o.Cancelled = true })
 }
 
+// settle is the common race of pay and cancel: both may pass the check before either
+// acts.
 func (s *Shop) settle(w http.ResponseWriter, r *http.Request, done string, over func(*Order) bool, act func(*Order)) {
 	id := r.PathValue("id")
 	var late bool

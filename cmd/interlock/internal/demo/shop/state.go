@@ -77,6 +77,7 @@ func empty() State {
 	}
 }
 
+// size counts all entries, for the limit of the state.
 func (s *State) size() int {
 	return len(s.Carts) + len(s.Orders) + len(s.Charges) + len(s.Imports) + len(s.Users) + len(s.Sales) +
 		len(s.Stock) + len(s.Accounts) + len(s.Desks) + len(s.Tests)

@@ -131,6 +131,7 @@ func (s *Site) Serve(ctx context.Context) error {
 // closeTimeout limits how long pending requests may take after the end.
 const closeTimeout = time.Second
 
+// close ends open connections at once, and then releases the locks.
 func (s *Site) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
