@@ -44,7 +44,7 @@ var clockRows = []row{
 		proveLaw(t, "loss/a_wall_clock_set_back_does_not_prolong_a_lease")
 	}},
 	{29, "client's machine suspended", "lost on waking (in virtual time)", func(t *testing.T) {
-		proveLaw(t, "loss/a_machine_that_slept_finds_its_locks_lost,_though_its_monotonic_clock_stood_still")
+		proveLaw(t, "loss/a_machine_that_slept_finds_its_locks_lost_although_its_monotonic_clock_stopped")
 	}},
 }
 

@@ -64,6 +64,6 @@ var guardClockRows = []row{
 	}},
 	{28, "client's clock set, or its machine suspended", "as for locks, whose watchdog it has (in virtual time)", func(t *testing.T) {
 		proveLaw(t, "loss/a_wall_clock_set_back_does_not_prolong_a_lease")
-		proveLaw(t, "loss/a_machine_that_slept_finds_its_locks_lost,_though_its_monotonic_clock_stood_still")
+		proveLaw(t, "loss/a_machine_that_slept_finds_its_locks_lost_although_its_monotonic_clock_stopped")
 	}},
 }
