@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// mostFair is how many times the cost of a plain lock a fair one may have (T15).
+// mostFair is how many times the cost of a plain lock a fair one may have.
 const mostFair = 1.3
 
 const fairRow = "fair"
@@ -58,8 +58,8 @@ func kind(name string, lock func(*interlock.Client, string) interlock.Locker) co
 	return contender{name: name, sends: scriptCalls, open: open}
 }
 
-// comparing measures other kinds of uncontended locks beside a plain one.
-func (p plan) comparing(ctx context.Context, out io.Writer, s *server, g int, b *bar) error {
+// measureKinds compares other kinds of uncontended locks with a plain one.
+func (p plan) measureKinds(ctx context.Context, out io.Writer, s *server, g int, b *targets) error {
 	f, err := assemble(ctx, s, kinds())
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (p plan) comparing(ctx context.Context, out io.Writer, s *server, g int, b 
 	}
 	if r := f.find(fairRow); r != nil && len(r.ratio) > 0 {
 		cost := 1 / median(r.ratio)
-		b.line(cost <= mostFair, "at %d goroutines a fair lock costs at most %.1f× a plain one: %.2f×", g, mostFair, cost)
+		b.check(cost <= mostFair, "at %d goroutines a fair lock costs at most %.1f× a plain one: %.2f×", g, mostFair, cost)
 	}
 	comparingTable(f, g, p).print(out)
 	return nil
@@ -79,7 +79,7 @@ func (p plan) comparing(ctx context.Context, out io.Writer, s *server, g int, b 
 
 // rotate lets everybody connect, load scripts and warm up, and then gives everybody
 // its turns.
-func (p plan) rotate(ctx context.Context, f *field, g int) error {
+func (p plan) rotate(ctx context.Context, f *group, g int) error {
 	for _, r := range f.rows {
 		if _, err := f.cycle(ctx, r, g, p.slice/5); err != nil {
 			return err
@@ -87,18 +87,18 @@ func (p plan) rotate(ctx context.Context, f *field, g int) error {
 	}
 	for range p.rounds {
 		for _, r := range f.rows {
-			t, err := quietest(p.tries, func() (*turn, error) { return f.cycle(ctx, r, g, p.slice) })
+			t, err := quietest(p.maxTries, func() (*turn, error) { return f.cycle(ctx, r, g, p.slice) })
 			if err != nil {
 				return err
 			}
-			r.note(t)
+			r.addTurn(t)
 		}
 		f.compare()
 	}
 	return nil
 }
 
-func comparingTable(f *field, g int, p plan) *table {
+func comparingTable(f *group, g int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Kinds, uncontended, keys of their own: %d goroutines", g),
 		columns: []string{"", "cycles/s", "cost × plain", "of rounds", "p50 µs", "p99 µs", "allocs/cycle",
@@ -119,8 +119,8 @@ func comparingTable(f *field, g int, p plan) *table {
 	return t
 }
 
-// queueing measures one key that n goroutines want, plain and fair.
-func (p plan) queueing(ctx context.Context, out io.Writer, s *server, n int) error {
+// measureQueues measures one key that n goroutines wait for, plain and fair.
+func (p plan) measureQueues(ctx context.Context, out io.Writer, s *server, n int) error {
 	f, err := assemble(ctx, s, selected(kinds(), plainRow+";"+fairRow+";write"))
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (p plan) queueing(ctx context.Context, out io.Writer, s *server, n int) err
 	if err := p.contend(ctx, f, n); err != nil {
 		return err
 	}
-	t := scramblingTable(f, n, p)
+	t := contendedTable(f, n, p)
 	t.title = fmt.Sprintf("Kinds, contended, one key, one process: %d goroutines", n)
 	t.print(out)
 	return nil

@@ -14,7 +14,7 @@ import (
 
 const (
 	// mostQuorum is how many times the cost of a lock on one node that of one on five
-	// may be, where every node is a millisecond away (T15).
+	// may be, where every node is a millisecond away.
 	mostQuorum = 1.3
 
 	// away is how far.
@@ -113,8 +113,8 @@ func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), err
 	}, nil
 }
 
-// agreeing measures what it costs that most of several nodes have to say yes.
-func (p plan) agreeing(ctx context.Context, out io.Writer, g int, b *bar) error {
+// measureQuorum measures what the votes of a majority cost.
+func (p plan) measureQuorum(ctx context.Context, out io.Writer, g int, b *targets) error {
 	n, err := farAway(ctx, 5)
 	if err != nil {
 		return err
@@ -131,14 +131,14 @@ func (p plan) agreeing(ctx context.Context, out io.Writer, g int, b *bar) error 
 	}
 	if r := f.find(fiveRow); r != nil && len(r.ratio) > 0 {
 		cost := 1 / median(r.ratio)
-		b.line(cost <= mostQuorum, "at %d goroutines, with every node %v away, a lock on five nodes costs at most %.1f× one on one: %.2f×",
+		b.check(cost <= mostQuorum, "at %d goroutines, with every node %v away, a lock on five nodes costs at most %.1f× one on one: %.2f×",
 			g, away, mostQuorum, cost)
 	}
 	agreeingTable(f, g, p).print(out)
 	return nil
 }
 
-func agreeingTable(f *field, g int, p plan) *table {
+func agreeingTable(f *group, g int, p plan) *table {
 	t := &table{
 		title:   fmt.Sprintf("Quorum, uncontended, every node %v away: %d goroutines", away, g),
 		columns: []string{"", "cycles/s", "cost × one node", "of rounds", "p50 µs", "p99 µs", "allocs/cycle"},
