@@ -56,10 +56,10 @@ func offered(c *cobra.Command) bool { return c.IsAvailableCommand() || c.Name() 
 var values = map[string]string{
 	"color": "WHEN", "lease": "TIME", "hold": "TIME", "key": "KEY", "lang": "CODE", "n": "N", "redis": "URL",
 	"primary": "URL", "standby": "URL", "to": "SIDE",
-	"output": "FORM", "wait": "TIME", "max-hold": "TIME", "grace": "TIME", "kind": "KIND", "limit": "N", "reason": "TEXT",
-	"state": "STATE", "guard": "NAME", "outcome": "WHAT", "result": "JSON", "response": "JSON", "error": "TEXT", "url": "URL", "method": "METHOD", "body": "TEXT",
+	"output": "FORMAT", "wait": "TIME", "max-hold": "TIME", "grace": "TIME", "kind": "KIND", "limit": "N", "reason": "TEXT",
+	"state": "STATE", "guard": "NAME", "outcome": "OUTCOME", "result": "JSON", "response": "JSON", "error": "TEXT", "url": "URL", "method": "METHOD", "body": "TEXT",
 	"idempotency-key": "KEY", "timeout": "TIME", "threshold": "LIST",
-	"for": "TIME", "listen": "ADDR", "admin": "ADDR", "health": "ADDR", "config": "FILE", "rules": "FILE", "once": "RULE", "principal": "WHO", "trust": "CIDR", "log": "FORM",
+	"for": "TIME", "listen": "ADDR", "admin": "ADDR", "health": "ADDR", "config": "FILE", "rules": "FILE", "once": "RULE", "principal": "USER", "trust": "CIDR", "log": "FORMAT",
 }
 
 // valueAnnotation overrides values for a flag whose name means something else elsewhere.

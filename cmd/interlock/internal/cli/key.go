@@ -168,7 +168,7 @@ func (p *program) keyResolve() *cobra.Command {
 	var f operatorFlags
 	var v resolveFlags
 	var kept []byte
-	c := p.operatorCommand("resolve KEY --outcome WHAT --reason TEXT [flags]", i18n.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
+	c := p.operatorCommand("resolve KEY --outcome OUTCOME --reason TEXT [flags]", i18n.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 		return p.resolve(c, r, f, args[0], v.outcome, kept)
 	})
 	c.Long = p.say(i18n.AboutKeyResolveLong)

@@ -71,7 +71,7 @@ func (l *ProxyConfig) principal() string {
 	return "none"
 }
 
-// ValidPrincipal reports whether s is none, header:NAME or jwks:FILE.
+// ValidPrincipal accepts none, header:NAME and jwks:FILE.
 func ValidPrincipal(s string) bool {
 	kind, value, _ := strings.Cut(s, ":")
 	return s == "none" || (kind == "header" || kind == "jwks") && value != ""
