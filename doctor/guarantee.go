@@ -75,7 +75,7 @@ func row(h engine.Health) Row {
 	for _, n := range h.Nodes {
 		switch n.AppendOnly {
 		case "always":
-		case "everysec", "yes", "no sync":
+		case "everysec", "yes", "no-sync":
 			weakest = FileSecond
 		default:
 			return NoFile

@@ -69,7 +69,7 @@ func (x *exam) disk(n engine.Node) {
 		} else {
 			x.findAs(severity, Forgets, n.Addr)
 		}
-	case "no sync":
+	case "no-sync":
 		x.findAs(severity, NeverSynced, n.Addr)
 	case "everysec":
 		x.find(EverySecond, n.Addr)

@@ -58,7 +58,7 @@ type Node struct {
 	Offset  time.Duration // its clock minus ours, accurate to half the latency
 
 	// AppendOnly is "no", or when writes are synced to disk: "always",
-	// "everysec", or "no sync" if the operating system decides. It is "yes" if the
+	// "everysec", or "no-sync" if the operating system decides. It is "yes" if the
 	// server does not say when.
 	AppendOnly string
 

@@ -173,7 +173,7 @@ func (p *nodeProbe) readConfig(ctx context.Context) {
 		switch sync := p.config(ctx, "appendfsync"); sync {
 		case "":
 		case "no":
-			n.AppendOnly = "no sync"
+			n.AppendOnly = "no-sync"
 		default:
 			n.AppendOnly = sync
 		}
