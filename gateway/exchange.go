@@ -114,7 +114,7 @@ func (x *exchange) backend() *backend {
 // catchAbort recovers http.ErrAbortHandler, with which httputil.ReverseProxy reports a
 // response that broke off. Any other panic continues.
 func catchAbort(aborted *bool) {
-	switch p := recover(); p { //nolint:errorlint // net/http compares the value, too
+	switch p := recover(); p {
 	case nil:
 	case http.ErrAbortHandler:
 		*aborted = true

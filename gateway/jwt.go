@@ -60,7 +60,7 @@ func (b *builder) newJWTAuth(j *config.JWT) (authenticator, error) {
 	case j.KeyFile != "":
 		a.keys, err = readKey(j.KeyFile, &a.algs)
 	default:
-		err = errors.New("gateway: jwt: no verification key: add key-file: or jwks:")
+		err = errors.New("gateway: jwt: no verification key: add key-file or jwks")
 	}
 	if err == nil && len(a.algs) == 0 {
 		err = fmt.Errorf("gateway: jwt: none of the algorithms %v fits the key", names)

@@ -192,7 +192,7 @@ func TestCheckFindsWhatWasNotParsed(t *testing.T) {
 		"a fallback and no call":                 {rule.Rule{Verb: rule.Lock, OnTimeout: rule.Zero, Fallback: "f"}, "only called with"},
 		"a message in Chinese that is not UTF-8": {rule.Rule{Verb: rule.Lock, MessageZH: "\xff"}, "message.zh="},
 		"a message not in UTF-8":                 {rule.Rule{Verb: rule.Lock, Message: "\xff"}, "not UTF-8"},
-		"an unreadable name":                 {rule.Rule{Verb: rule.Lock, Name: "a\x00"}, "cannot be read"},
+		"an unreadable name":                     {rule.Rule{Verb: rule.Lock, Name: "a\x00"}, "cannot be read"},
 		"a guard without a key":                  {rule.Rule{Verb: rule.Submit}, "needs a key"},
 	} {
 		if err := c.rule.Check(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -13,6 +13,7 @@ import (
 // Acks says how many replicas must acknowledge a grant before it counts.
 type Acks string
 
+// The numbers of acknowledgements.
 const (
 	NoAcks     Acks = ""       // only the primary
 	AnyAck     Acks = "any"    // one replica
@@ -76,7 +77,7 @@ func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing i
 // acksMissing is the error of a grant that too few replicas have acknowledged. undone is
 // the error of undoing it.
 func acksMissing(name string, missing int, undone error) error {
-	text := fmt.Sprintf("%d replicas too few have acknowledged the grant in time", missing)
+	text := fmt.Sprintf("%d of the required replicas did not acknowledge the grant in time", missing)
 	if undone != nil {
 		return fail(name, fmt.Sprintf("%s, and undoing it failed: %v", text, undone), engine.ErrUnknown, undone)
 	}

@@ -7,14 +7,14 @@ import (
 
 // readPermissions finds the commands of the scripts that the user may not run. Permissions
 // for keys and channels depend on the lock, and are not checked.
-func (c *nodeProbe) readPermissions(ctx context.Context) {
-	c.query(ctx, "EVALSHA", strings.Repeat("0", 40), "0") // an unknown script
-	c.query(ctx, "WAIT", "0", "0")
-	denied, ok := c.query(ctx, "EVAL", probeScript.Text, "0")
+func (p *nodeProbe) readPermissions(ctx context.Context) {
+	p.query(ctx, "EVALSHA", strings.Repeat("0", 40), "0") // an unknown script
+	p.query(ctx, "WAIT", "0", "0")
+	denied, ok := p.query(ctx, "EVAL", probeScript.Text, "0")
 	if !ok {
 		return
 	}
 	for _, command := range stringList(denied) {
-		c.deny(command)
+		p.deny(command)
 	}
 }

@@ -18,10 +18,10 @@ type State struct {
 	By    string    // the process or person that switched
 	Used  bool      // a process has used the two engines
 
-	FrozenUntil  time.Time // end of the freeze; zero without one
-	Alone  bool      // this process has degraded on its own
-	Closed error     // why nothing is granted now
-	Sides  map[Side]error
+	FrozenUntil time.Time // end of the freeze; zero without one
+	Alone       bool      // this process has degraded on its own
+	Closed      error     // why nothing is granted now
+	Sides       map[Side]error
 }
 
 // State returns the state of the switch.
@@ -44,11 +44,11 @@ func (e *Engine) State() State {
 
 // A Report is the result of a switch.
 type Report struct {
-	State   State
-	Already bool           // that side was active before
+	State      State
+	Already    bool           // that side was active before
 	Written    []Side         // sides with the new record
-	NotWritten  map[Side]error // sides without it, and why
-	Freeze   time.Duration  // the freeze: nothing is granted for that long
+	NotWritten map[Side]error // sides without it, and why
+	Freeze     time.Duration  // the freeze: nothing is granted for that long
 }
 
 type switchOptions struct {

@@ -18,7 +18,7 @@ import (
 const (
 	longest = 5 * time.Second
 	view    = time.Second
-	freeze   = longest + view
+	freeze  = longest + view
 )
 
 // A world is the two engines that all processes of a test share.

@@ -22,7 +22,7 @@ type name struct{}
 func TestContext(t *testing.T) {
 	listen := map[string]func(context.Context){
 		"nobody listens":     func(context.Context) {},
-		"Done is called":   func(c context.Context) { c.Done() },
+		"Done is called":     func(c context.Context) { c.Done() },
 		"a child is derived": func(c context.Context) { context.AfterFunc(c, func() {}) },
 	}
 	events := map[string]struct {

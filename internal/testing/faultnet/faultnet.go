@@ -230,7 +230,7 @@ func (p *Proxy) end(l *link, dir Direction) {
 	if dir == Requests {
 		l.client.Close()
 		if c, ok := l.server.(*net.TCPConn); ok {
-			c.CloseWrite()
+			_ = c.CloseWrite()
 		}
 		return
 	}

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Each, as the idempotency key, gives every request a new key.
+// Each is an idempotency key that gives every request a new one.
 const Each = "each"
 
 // ErrNotLocal means that a URL is not on this machine. A load test on the server of
