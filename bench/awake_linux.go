@@ -12,17 +12,17 @@ import (
 	"unsafe"
 )
 
-// A vigil keeps the processors awake: a virtual one that has gone to sleep takes
-// longer to wake than a lock takes, and a contender that finds it awake wins. So one
-// loop per processor runs at idle priority.
-type vigil struct {
+// idleLoops keep the processors awake with one loop per processor, at idle priority.
+// A virtual processor takes longer to wake up than a lock takes, so a contender that
+// finds it awake would win.
+type idleLoops struct {
 	loops  []*exec.Cmd
 	exited []chan struct{}
 }
 
-// stayAwake begins a vigil. It ends with end, and with this process.
-func stayAwake() (*vigil, error) {
-	v := new(vigil)
+// startIdleLoops starts the loops. They stop with end, and with this process.
+func startIdleLoops() (*idleLoops, error) {
+	v := new(idleLoops)
 	for range runtime.NumCPU() {
 		loop := exec.Command("sh", "-c", "while :; do :; done")
 		started, exited := make(chan error), make(chan struct{})
@@ -52,7 +52,7 @@ func yieldToAll(pid int) error {
 }
 
 // cpu returns how much the loops have used, in hundredths of a second.
-func (v *vigil) cpu() time.Duration {
+func (v *idleLoops) cpu() time.Duration {
 	if v == nil {
 		return 0
 	}
@@ -69,7 +69,7 @@ func (v *vigil) cpu() time.Duration {
 	return time.Duration(ticks) * tick
 }
 
-func (v *vigil) end() {
+func (v *idleLoops) end() {
 	if v == nil {
 		return
 	}

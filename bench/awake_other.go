@@ -4,10 +4,10 @@ package main
 
 import "time"
 
-// A vigil keeps processors awake. It does so on Linux only.
-type vigil struct{}
+// idleLoops keep the processors awake. They exist on Linux only.
+type idleLoops struct{}
 
-func stayAwake() (*vigil, error) { return nil, nil }
+func startIdleLoops() (*idleLoops, error) { return nil, nil }
 
-func (v *vigil) cpu() time.Duration { return 0 }
-func (v *vigil) end()               {}
+func (v *idleLoops) cpu() time.Duration { return 0 }
+func (v *idleLoops) end()               {}

@@ -17,7 +17,7 @@ func TestSmoke(t *testing.T) {
 	if err := bench(t.Context(), []string{"-short", "-parts", "uncontended,contended,storm"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, want := range []string{"### Uncontended", "### Contended", "### Storm", "### The bar", "| redsync |", "| Interlock |"} {
+	for _, want := range []string{"### Uncontended", "### Contended", "### Storm", "### Targets", "| redsync |", "| Interlock |"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -89,7 +89,7 @@ func TestMiddlewareIsComparedWithOthers(t *testing.T) {
 		}
 	}
 	if !strings.Contains(out.String(), "adds under 5 µs to a handler") {
-		t.Errorf("the bar is not spoken of in\n%s", &out)
+		t.Errorf("no target for the middleware in\n%s", &out)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestSends(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.end)
-	calls, err := caught("bench:sends", time.Now())
+	calls, err := captureScripts("bench:sends", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestCeiling(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.end)
-	calls, err := caught("bench:ceiling:"+randomNumber, time.Now())
+	calls, err := captureScripts("bench:ceiling:"+randomNumber, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ const (
 	stuck = 2 * time.Minute
 )
 
-// A scramble is many goroutines that want one lock, again and again, until it
-// was granted so many times.
-type scramble struct {
+// A contest is many goroutines that acquire one lock again and again, until it was
+// granted so many times.
+type contest struct {
 	key    string
 	grants int
 
@@ -31,25 +31,25 @@ type scramble struct {
 	last     atomic.Int32 // the last holder
 	granted  atomic.Int32
 	held     atomic.Int64 // nanoseconds, of all holds
-	ended    atomic.Int64 // when the last hold was over, since start
+	ended    atomic.Int64 // when the last hold ended, since start
 
 	start time.Time
 	self  atomic.Int32
-	each  []wanter
+	each  []waiter
 	over  func() // called by the last holder, before it unlocks
 	cost
 }
 
-// A wanter is one of the goroutines.
-type wanter struct {
+// A waiter is one of the goroutines.
+type waiter struct {
 	grants   int
 	longest  time.Duration
 	handover histogram
 	trouble  trouble
 }
 
-// scramble has n goroutines take one lock until it was granted so many times.
-func (f *field) scramble(ctx context.Context, r *row, n, grants int) (*scramble, error) {
+// contest has n goroutines acquire one lock until it was granted so many times.
+func (f *group) contest(ctx context.Context, r *row, n, grants int) (*contest, error) {
 	ctx, cancel := context.WithTimeout(ctx, stuck)
 	defer cancel()
 	runtime.GC()
@@ -57,7 +57,7 @@ func (f *field) scramble(ctx context.Context, r *row, n, grants int) (*scramble,
 	if err != nil {
 		return nil, err
 	}
-	s := &scramble{key: "bench:scramble", grants: grants, each: make([]wanter, n), start: time.Now()}
+	s := &contest{key: "bench:contended", grants: grants, each: make([]waiter, n), start: time.Now()}
 	s.last.Store(-1)
 	var (
 		after  usage
@@ -80,7 +80,7 @@ func (f *field) scramble(ctx context.Context, r *row, n, grants int) (*scramble,
 }
 
 // err says what went wrong, first of all whether two held the lock at once.
-func (s *scramble) err() error {
+func (s *contest) err() error {
 	var errs []error
 	if n := s.overlaps.Load(); n > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d grants overlapped with another", n, s.granted.Load()))
@@ -91,7 +91,7 @@ func (s *scramble) err() error {
 	return errors.Join(errs...)
 }
 
-func (s *scramble) trouble() (t trouble) {
+func (s *contest) trouble() (t trouble) {
 	for i := range s.each {
 		t.merge(s.each[i].trouble)
 	}
@@ -99,7 +99,7 @@ func (s *scramble) trouble() (t trouble) {
 }
 
 // want takes the lock again and again until all grants have been given.
-func (s *scramble) want(ctx context.Context, l locks, i int) {
+func (s *contest) want(ctx context.Context, l locks, i int) {
 	w := &s.each[i]
 	for ctx.Err() == nil { // until over, or stuck, which the count shows
 		asked := time.Now()
@@ -128,7 +128,7 @@ func (s *scramble) want(ctx context.Context, l locks, i int) {
 }
 
 // work is what is done under the lock. It reports whether it was the last time.
-func (s *scramble) work(w *wanter, i int, got time.Time) (over bool) {
+func (s *contest) work(w *waiter, i int, got time.Time) (over bool) {
 	before := s.last.Swap(int32(i))
 	if before >= 0 {
 		w.handover.add(got.Sub(s.start) - time.Duration(s.released.Load()))
@@ -148,8 +148,8 @@ func (s *scramble) work(w *wanter, i int, got time.Time) (over bool) {
 	return true
 }
 
-// gather adds a scramble to the row.
-func (r *row) gather(s *scramble) {
+// addContended adds a contest to the row.
+func (r *row) addContended(s *contest) {
 	var (
 		longest      time.Duration
 		sum, squares float64
@@ -171,7 +171,7 @@ func (r *row) gather(s *scramble) {
 	r.starved = append(r.starved, float64(never))
 	r.longest = append(r.longest, millis(longest))
 	r.trouble.merge(s.trouble())
-	r.pay(s.cost, s.grants)
+	r.addCost(s.cost, s.grants)
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// The bars of a saturated gateway, as a share of a bare reverse proxy.
+// The targets of a saturated gateway, as a share of a bare reverse proxy.
 const (
 	leastPassed  = 0.8
 	leastGuarded = 0.5
@@ -141,7 +141,7 @@ func proxied(name, path string, open func(ctx context.Context, addr string, to *
 			}
 			all, at = append(all, front), door
 		}
-		c := &crowd{at: at, path: path, idle: make(chan *visitor, 4096), next: fresh()}
+		c := &clientPool{at: at, path: path, idle: make(chan *visitor, 4096), next: fresh()}
 		return locks{cycle: c.visit, close: func() {
 			c.leave()
 			for _, s := range all {
@@ -171,8 +171,8 @@ func serving(ctx context.Context, h http.Handler) (*http.Server, string, error) 
 	return s, l.Addr().String(), nil
 }
 
-// A crowd is clients, each with a connection.
-type crowd struct {
+// A clientPool is clients, each with a connection.
+type clientPool struct {
 	at, path string
 	idle     chan *visitor
 	next     func(int64) string
@@ -186,7 +186,7 @@ type visitor struct {
 }
 
 // visit sends a request and reads the answer.
-func (c *crowd) visit(ctx context.Context, _ string) error {
+func (c *clientPool) visit(ctx context.Context, _ string) error {
 	var v *visitor
 	select {
 	case v = <-c.idle:
@@ -205,7 +205,7 @@ func (c *crowd) visit(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (c *crowd) leave() {
+func (c *clientPool) leave() {
 	for {
 		select {
 		case v := <-c.idle:
@@ -261,8 +261,8 @@ func (v *visitor) rest() error {
 	return err
 }
 
-// proxying measures the gateway when there is more to do than it can.
-func (p plan) proxying(ctx context.Context, out io.Writer, s *server, g int, b *bar) error {
+// measureGateway measures the gateway under full load.
+func (p plan) measureGateway(ctx context.Context, out io.Writer, s *server, g int, b *targets) error {
 	f, err := assemble(ctx, s, selected(gateways(), p.only))
 	if err != nil {
 		return err
@@ -278,7 +278,7 @@ func (p plan) proxying(ctx context.Context, out io.Writer, s *server, g int, b *
 	}{{passedRow, leastPassed}, {onceInProcessRow, leastGuarded}, {onceOnRedisRow, leastGuarded}} {
 		if r := f.find(x.row); r != nil && len(r.ratio) > 0 {
 			got := f.work(r)
-			b.line(got >= x.least, "%s: at least %.1f of what a bare reverse proxy does with the same processor time: %.2f (by the clock %.2f)", x.row, x.least, got, median(r.ratio))
+			b.check(got >= x.least, "%s: at least %.1f of what a bare reverse proxy does with the same processor time: %.2f (by the clock %.2f)", x.row, x.least, got, median(r.ratio))
 		}
 	}
 	proxyingTable(f, g, p).print(out)
@@ -287,7 +287,7 @@ func (p plan) proxying(ctx context.Context, out io.Writer, s *server, g int, b *
 
 // work is the ratio of requests per processor time to the baseline. On idle processors
 // it equals the ratio by the clock.
-func (f *field) work(r *row) float64 {
+func (f *group) work(r *row) float64 {
 	base := f.find(f.base)
 	if base == nil || base.cycles == 0 || r.cycles == 0 {
 		return 0
@@ -296,7 +296,7 @@ func (f *field) work(r *row) float64 {
 	return each(base) / each(r)
 }
 
-func proxyingTable(f *field, g int, p plan) *table {
+func proxyingTable(f *group, g int, p plan) *table {
 	t := &table{
 		title:   fmt.Sprintf("The gateway: %d clients, client, gateway and service on this machine", g),
 		columns: []string{"", "requests/s", "× " + f.base, "× by CPU", "p50 µs", "p99 µs", "CPU µs", "allocs", "commands sent", "Redis CPU µs"},
@@ -307,6 +307,6 @@ func proxyingTable(f *field, g int, p plan) *table {
 		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), fmt.Sprintf("%.2f", f.work(r)), micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
 			microsPer(r.clientCPU, r.cycles), per(float64(r.mallocs), r.cycles), per(float64(r.sent), r.cycles), microsPer(r.redisCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
 	return t
 }

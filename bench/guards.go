@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// The bars of guards.
+// The targets of guards.
 const (
 	leastGuardRatio = 3.0 // × what is written by hand, with many goroutines
 	mostGuardAllocs = 10.0
@@ -214,8 +214,8 @@ func look(ctx context.Context, client *redis.Client, key string) error {
 	return json.Unmarshal(text, &got)
 }
 
-// guarding measures work that is to happen once.
-func (p plan) guarding(ctx context.Context, out io.Writer, s *server, l load, g int, b *bar) error {
+// measureGuards measures work that must run once.
+func (p plan) measureGuards(ctx context.Context, out io.Writer, s *server, l load, g int, b *targets) error {
 	f, err := assemble(ctx, s, selected(guards(l), p.only))
 	if err != nil {
 		return err
@@ -230,30 +230,30 @@ func (p plan) guarding(ctx context.Context, out io.Writer, s *server, l load, g 
 	return nil
 }
 
-// guarded says what was reached.
-func (b *bar) guarded(f *field, l load, g int) {
+// guarded checks the targets of guards.
+func (b *targets) guarded(f *group, l load, g int) {
 	if r := f.find(guardRow); r != nil && r.cycles > 0 {
 		if g == manyGoroutines && len(r.ratio) > 0 {
 			got := median(r.ratio)
-			b.line(got >= leastGuardRatio, "at %d goroutines, %s, a guard does at least %.0f× what is written by hand: %.2f×", g, l.name, leastGuardRatio, got)
+			b.check(got >= leastGuardRatio, "at %d goroutines, %s, a guard does at least %.0f× what is written by hand: %.2f×", g, l.name, leastGuardRatio, got)
 		}
 		if sent := float64(r.sent) / float64(r.cycles); l.times == 1 {
-			b.line(sent <= 2.005, "at %d goroutines two round trips for a first call: %.2f", g, sent)
+			b.check(sent <= 2.005, "at %d goroutines two round trips for a first call: %.2f", g, sent)
 		}
 	}
 	if r := f.find(replayRow); r != nil && r.cycles > 0 {
 		sent := float64(r.sent) / float64(r.cycles)
-		b.line(sent <= 3.005, "at %d goroutines one more for a replay elsewhere: %.2f together", g, sent)
+		b.check(sent <= 3.005, "at %d goroutines one more for a replay elsewhere: %.2f together", g, sent)
 	}
 	if r := f.find(embeddedRow); r != nil && r.cycles > 0 && g == 1 {
 		// The key's text is the caller's, and one more.
 		allocs, took := float64(r.mallocs)/float64(r.cycles)-1, float64(r.latency.at(0.5))/float64(time.Microsecond)
-		b.line(allocs <= mostGuardAllocs, "on the embedded engine at most %.0f allocations: %.2f", mostGuardAllocs, allocs)
-		b.line(took < mostGuardMicros, "on the embedded engine under %.0f µs: %.1f µs", mostGuardMicros, took)
+		b.check(allocs <= mostGuardAllocs, "on the embedded engine at most %.0f allocations: %.2f", mostGuardAllocs, allocs)
+		b.check(took < mostGuardMicros, "on the embedded engine under %.0f µs: %.1f µs", mostGuardMicros, took)
 	}
 }
 
-func guardingTable(f *field, l load, g int, p plan) *table {
+func guardingTable(f *group, l load, g int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Guards, %s: %d goroutines", l.name, g),
 		columns: []string{"", "calls/s", "× by hand", "of rounds", "p50 µs", "p99 µs", "allocs/call",
@@ -266,6 +266,6 @@ func guardingTable(f *field, l load, g int, p plan) *table {
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)), per(float64(r.mallocs), r.cycles),
 			per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles), microsPer(r.redisCPU, r.cycles), microsPer(r.clientCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
 	return t
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// The bars of a middleware on the embedded engine, beyond the handler.
+// The targets of a middleware on the embedded engine: its cost beside the handler's.
 const (
 	mostAddedMicros = 5.0
 	mostAddedAllocs = 15.0
@@ -181,8 +181,8 @@ func (c *caller) Header() http.Header         { return c.header }
 func (c *caller) WriteHeader(status int)      { c.status = status }
 func (c *caller) Write(p []byte) (int, error) { return len(p), nil }
 
-// requesting measures middleware.
-func (p plan) requesting(ctx context.Context, out io.Writer, s *server, g int, b *bar) error {
+// measureHTTP measures middleware.
+func (p plan) measureHTTP(ctx context.Context, out io.Writer, s *server, g int, b *targets) error {
 	rows, base := onRedis(), setnxRow
 	if g == 1 {
 		rows, base = append(inProcess(), rows...), bareRow
@@ -203,21 +203,21 @@ func (p plan) requesting(ctx context.Context, out io.Writer, s *server, g int, b
 	return nil
 }
 
-// added says what our middleware adds to a handler.
-func (b *bar) added(f *field) {
+// added checks how much our middleware adds to a handler.
+func (b *targets) added(f *group) {
 	bare, ours := f.find(bareRow), f.find(onceRow)
 	if bare == nil || ours == nil || bare.cycles == 0 || ours.cycles == 0 {
 		return
 	}
 	took := micro(ours.latency.at(0.5)) - micro(bare.latency.at(0.5))
 	allocs := float64(ours.mallocs)/float64(ours.cycles) - float64(bare.mallocs)/float64(bare.cycles)
-	b.line(took < mostAddedMicros, "Once on the embedded engine adds under %.0f µs to a handler: %.1f µs", mostAddedMicros, took)
-	b.line(allocs <= mostAddedAllocs, "and at most %.0f allocations: %.2f", mostAddedAllocs, allocs)
+	b.check(took < mostAddedMicros, "Once on the embedded engine adds under %.0f µs to a handler: %.1f µs", mostAddedMicros, took)
+	b.check(allocs <= mostAddedAllocs, "and at most %.0f allocations: %.2f", mostAddedAllocs, allocs)
 }
 
 func micro(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-func requestingTable(f *field, g int, p plan) *table {
+func requestingTable(f *group, g int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Requests, each with a new key, without a network: %d goroutines", g),
 		columns: []string{"", "requests/s", "× " + f.base, "p50 µs", "added µs", "p99 µs", "allocs", "added allocs",
@@ -238,6 +238,6 @@ func requestingTable(f *field, g int, p plan) *table {
 		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), micros(r.latency.at(0.5)), took, micros(r.latency.at(0.99)),
 			per(float64(r.mallocs), r.cycles), allocs, per(float64(r.sent), r.cycles), microsPer(r.redisCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
 	return t
 }

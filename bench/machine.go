@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// machine prints what the figures were measured on, and with.
-func machine(ctx context.Context, w io.Writer, s *server) {
+// printMachine prints the machine and the versions of the libraries.
+func printMachine(ctx context.Context, w io.Writer, s *server) {
 	fmt.Fprintf(w, "%s, %s/%s, %d processors (%s), %s, Redis %s on the same machine\n\n",
 		time.Now().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), runtime.Version(), s.version(ctx))
 	info, ok := debug.ReadBuildInfo()
@@ -36,7 +36,7 @@ func (s *server) version(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	return after(info, "redis_version:")
+	return fieldAfter(info, "redis_version:")
 }
 
 func processor() string {
@@ -44,12 +44,12 @@ func processor() string {
 	if err != nil {
 		return "unknown"
 	}
-	_, name, _ := strings.Cut(after(string(text), "model name"), ":")
+	_, name, _ := strings.Cut(fieldAfter(string(text), "model name"), ":")
 	return strings.TrimSpace(name)
 }
 
-// after returns the rest of the line behind a prefix.
-func after(text, prefix string) string {
+// fieldAfter returns the rest of the first line that begins with prefix.
+func fieldAfter(text, prefix string) string {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, prefix); ok {
 			return strings.TrimSpace(rest)

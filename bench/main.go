@@ -1,12 +1,12 @@
-// Command bench measures Interlock beside other lock libraries, on a Redis that
-// it starts itself.
+// Command bench compares Interlock with other lock libraries, on a Redis server
+// that it starts itself.
 //
 //	go run . [-short] [-o file]
 //
-// Contenders take turns of a fraction of a second, several rounds of them, and
-// what is compared is the median of the rounds' ratios: the speed of a shared
-// machine drifts by more than libraries differ. The program fails if a lock was
-// ever granted twice, and never because something was slow.
+// The speed of a shared machine drifts by more than libraries differ. So each round
+// measures every contender for a fraction of a second, and the result is the median
+// of the rounds' ratios. The program fails if a lock has two holders, and never
+// because something was slow.
 package main
 
 import (
@@ -35,43 +35,43 @@ func main() {
 	}
 }
 
-// A plan is what is measured, and for how long.
+// A plan says what to measure, and for how long.
 type plan struct {
-	parts string // of uncontended, contended, storm, kinds, guards, http, gateway, quorum and woven
-	only  string // parts of contenders' names, with semicolons between
-	tries int    // to measure undisturbed
-	awake bool   // keep the processors from sleeping
+	parts     string // comma-separated; see the flag -parts
+	only      string // substrings of contenders' names, separated by semicolons
+	maxTries  int    // measurements at most, until other programs are idle
+	keepAwake bool   // keep the processors from sleeping
 
-	goroutines []int // that cycle through keys of their own
-	slice      time.Duration
+	goroutines []int         // in the uncontended part, each with its own keys
+	slice      time.Duration // of one contender in one round
 	rounds     int
-	calls      int // of each script by redis-benchmark, in each round
+	calls      int // redis-benchmark's calls of each script, per round
 
 	clients int // of the gateway
 
-	waiters   []int // for one key
-	grants    int
-	scrambles int // rounds
+	waiters         []int // goroutines that wait for one key
+	grants          int   // per contended round
+	contendedRounds int
 
-	crowd  int // that asks for one key at once
-	storms int // rounds
+	callers     int // goroutines that try one key at the same time
+	stormRounds int
 }
 
 var (
 	full = plan{
-		tries:      5,
-		awake:      true,
+		maxTries:   5,
+		keepAwake:  true,
 		goroutines: []int{1, 16, 256}, slice: 300 * time.Millisecond, rounds: 7, calls: 50_000,
 		clients: 64,
-		waiters: []int{2, 64, 256}, grants: 500, scrambles: 3,
-		crowd: 1000, storms: 20,
+		waiters: []int{2, 64, 256}, grants: 500, contendedRounds: 3,
+		callers: 1000, stormRounds: 20,
 	}
 	short = plan{
-		tries:      1,
+		maxTries:   1,
 		goroutines: []int{16}, slice: 30 * time.Millisecond, rounds: 2, calls: 1000,
 		clients: 16,
-		waiters: []int{8}, grants: 50, scrambles: 1,
-		crowd: 200, storms: 2,
+		waiters: []int{8}, grants: 50, contendedRounds: 1,
+		callers: 200, stormRounds: 2,
 	}
 )
 
@@ -79,18 +79,18 @@ var (
 func bench(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	var (
-		brief  = flags.Bool("short", false, "see in a few seconds whether everything runs")
-		file   = flags.String("o", "", "write the tables to a `file`, too")
+		brief  = flags.Bool("short", false, "measure for a few seconds only, to check that everything runs")
+		file   = flags.String("o", "", "also write the tables to a `file`")
 		parts  = flags.String("parts", "uncontended,contended,storm,kinds,guards,http,gateway,quorum,woven", "the `parts` to measure")
-		only   = flags.String("only", "", "measure only contenders whose name contains one of these `parts`, with semicolons between")
-		g      = flags.String("g", "", "goroutines, as 1,16,256")
-		n      = flags.String("n", "", "waiters for one key, as 2,64,256")
+		only   = flags.String("only", "", "measure only contenders whose name contains one of these `substrings`, separated by semicolons")
+		g      = flags.String("g", "", "numbers of goroutines, such as 1,16,256")
+		n      = flags.String("n", "", "numbers of waiters for one key, such as 2,64,256")
 		rounds = flags.Int("rounds", 0, "rounds of the uncontended part")
-		slice  = flags.Duration("slice", 0, "how long a turn of the uncontended part takes")
-		sleepy = flags.Bool("sleepy", false, "let processors go to sleep when nothing is to be done")
-		tries  = flags.Int("tries", 0, "how often at most to measure anew if other programs keep the machine busy")
+		slice  = flags.Duration("slice", 0, "how long one contender runs in one round of the uncontended part")
+		sleepy = flags.Bool("sleepy", false, "let idle processors sleep")
+		tries  = flags.Int("tries", 0, "how often to measure at most while other programs keep the machine busy")
 		cpu    = flags.String("cpuprofile", "", "write a CPU profile to a `file`")
-		mem    = flags.String("memprofile", "", "write a profile of allocations to a `file`")
+		mem    = flags.String("memprofile", "", "write an allocation profile to a `file`")
 	)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -101,21 +101,21 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	}
 	p.parts, p.only = *parts, *only
 	if *sleepy {
-		p.awake = false
+		p.keepAwake = false
 	}
 	if *rounds > 0 {
 		p.rounds = *rounds
 	}
 	if *tries > 0 {
-		p.tries = *tries
+		p.maxTries = *tries
 	}
 	if *slice > 0 {
 		p.slice = *slice
 	}
-	if err := numbers(&p.goroutines, *g); err != nil {
+	if err := parseNumbers(&p.goroutines, *g); err != nil {
 		return err
 	}
-	if err := numbers(&p.waiters, *n); err != nil {
+	if err := parseNumbers(&p.waiters, *n); err != nil {
 		return err
 	}
 	if *file != "" {
@@ -126,11 +126,11 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		defer f.Close()
 		out = io.MultiWriter(out, f)
 	}
-	return profiled(*cpu, *mem, func() error { return p.run(ctx, out) })
+	return withProfiles(*cpu, *mem, func() error { return p.run(ctx, out) })
 }
 
-// numbers sets list to those in text, if there is any.
-func numbers(list *[]int, text string) error {
+// parseNumbers sets list to the numbers in text, unless text is empty.
+func parseNumbers(list *[]int, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -138,17 +138,17 @@ func numbers(list *[]int, text string) error {
 	for item := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(item))
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q is not a list of numbers such as 1,16,256", text)
+			return fmt.Errorf("%q is not a list of positive numbers; use a list such as 1,16,256", text)
 		}
 		*list = append(*list, n)
 	}
 	return nil
 }
 
-// profiled calls fn and writes the profiles that have a name.
-func profiled(cpu, mem string, fn func() error) error {
+// withProfiles calls fn and writes the profiles whose file names are set.
+func withProfiles(cpu, mem string, fn func() error) error {
 	if mem != "" {
-		runtime.MemProfileRate = 512 // bytes: small things are what it is about
+		runtime.MemProfileRate = 512 // bytes, because most allocations are small
 	}
 	if cpu != "" {
 		f, err := os.Create(cpu)
@@ -172,15 +172,15 @@ func profiled(cpu, mem string, fn func() error) error {
 	return pprof.Lookup("allocs").WriteTo(f, 0)
 }
 
-// run measures everything that is planned and prints it.
+// run measures the parts of the plan and prints their tables.
 func (p plan) run(ctx context.Context, out io.Writer) error {
 	s, err := start(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.end()
-	if p.awake {
-		if s.vigil, err = stayAwake(); err != nil {
+	if p.keepAwake {
+		if s.idleLoops, err = startIdleLoops(); err != nil {
 			return err
 		}
 	}
@@ -188,41 +188,41 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	calls, err := caught("bench:ceiling:"+randomNumber, now)
+	calls, err := captureScripts("bench:ceiling:"+randomNumber, now)
 	if err != nil {
 		return err
 	}
-	machine(ctx, out, s)
+	printMachine(ctx, out, s)
 
-	var b bar
+	var b targets
 	parts := strings.Split(p.parts, ",")
 	if slices.Contains(parts, "uncontended") {
 		for _, g := range p.goroutines {
-			if err := p.cycling(ctx, out, s, calls, g, &b); err != nil {
+			if err := p.measureUncontended(ctx, out, s, calls, g, &b); err != nil {
 				return err
 			}
 		}
 	}
 	if slices.Contains(parts, "contended") {
 		for _, n := range p.waiters {
-			if err := p.scrambling(ctx, out, s, n, &b); err != nil {
+			if err := p.measureContended(ctx, out, s, n, &b); err != nil {
 				return err
 			}
 		}
 	}
 	if slices.Contains(parts, "storm") {
-		if err := p.storming(ctx, out, s); err != nil {
+		if err := p.measureStorm(ctx, out, s); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(parts, "kinds") {
 		for _, g := range p.goroutines {
-			if err := p.comparing(ctx, out, s, g, &b); err != nil {
+			if err := p.measureKinds(ctx, out, s, g, &b); err != nil {
 				return err
 			}
 		}
 		for _, n := range p.waiters {
-			if err := p.queueing(ctx, out, s, n); err != nil {
+			if err := p.measureQueues(ctx, out, s, n); err != nil {
 				return err
 			}
 		}
@@ -230,7 +230,7 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 	if slices.Contains(parts, "guards") {
 		for _, g := range p.goroutines {
 			for _, l := range loads {
-				if err := p.guarding(ctx, out, s, l, g, &b); err != nil {
+				if err := p.measureGuards(ctx, out, s, l, g, &b); err != nil {
 					return err
 				}
 			}
@@ -238,23 +238,23 @@ func (p plan) run(ctx context.Context, out io.Writer) error {
 	}
 	if slices.Contains(parts, "http") {
 		for _, g := range p.goroutines {
-			if err := p.requesting(ctx, out, s, g, &b); err != nil {
+			if err := p.measureHTTP(ctx, out, s, g, &b); err != nil {
 				return err
 			}
 		}
 	}
 	if slices.Contains(parts, "gateway") {
-		if err := p.proxying(ctx, out, s, p.clients, &b); err != nil {
+		if err := p.measureGateway(ctx, out, s, p.clients, &b); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(parts, "quorum") {
-		if err := p.agreeing(ctx, out, 1, &b); err != nil {
+		if err := p.measureQuorum(ctx, out, 1, &b); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(parts, "woven") {
-		if err := p.weaving(ctx, out, &b); err != nil {
+		if err := p.measureWoven(ctx, out, &b); err != nil {
 			return err
 		}
 	}

@@ -92,13 +92,14 @@ type sent struct {
 	keys, args []string
 }
 
-// patience makes the scripts' deadline for late calls, which is among what is
-// caught, last for as long as the program may run.
+// patience is the deadline for late calls in the captured scripts. It is longer than
+// the program runs.
 const patience = 24 * time.Hour
 
-// caught returns what the engine sends for a lock named key. The server's clock
-// must be known, as it is after the first answer: the first call differs.
-func caught(key string, server time.Time) (*scripts, error) {
+// captureScripts returns the calls that the engine sends for a lock named key. It
+// captures the second call: the first one differs, because the engine does not know the
+// server's clock yet.
+func captureScripts(key string, server time.Time) (*scripts, error) {
 	s := &scripts{holder: "6f1d1f3e-8c3a-4d8c-9a0b-2f6c7d8e9f01:1", attempt: "1"}
 	catch := &catcher{now: server.UnixMicro()}
 	e := redisengine.On(catch, redisengine.Timeout(patience))

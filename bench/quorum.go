@@ -153,7 +153,7 @@ func agreeingTable(f *group, g int, p plan) *table {
 		t.add(r.name, thousands(median(r.rate)), ratio(costs), span(costs, "%.2f"),
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)), per(float64(r.mallocs), r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. A fenced lock on several nodes is two round trips to take. %s%s",
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. A fenced lock on several nodes is two round trips to take. %s%s",
 		p.rounds, p.slice, others(foreign), f.troubles())
 	return t
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// cycling measures uncontended locks with g goroutines, beside the limit of the server.
-func (p plan) cycling(ctx context.Context, out io.Writer, s *server, calls *scripts, g int, b *bar) error {
+// measureUncontended measures uncontended locks with g goroutines, beside the limit of the server.
+func (p plan) measureUncontended(ctx context.Context, out io.Writer, s *server, calls *scripts, g int, b *targets) error {
 	f, err := assemble(ctx, s, selected(uncontended(calls), p.only))
 	if err != nil {
 		return err
@@ -27,11 +27,11 @@ func (p plan) cycling(ctx context.Context, out io.Writer, s *server, calls *scri
 	}
 	for range p.rounds {
 		for _, r := range f.rows {
-			t, err := quietest(p.tries, func() (*turn, error) { return f.cycle(ctx, r, g, p.slice) })
+			t, err := quietest(p.maxTries, func() (*turn, error) { return f.cycle(ctx, r, g, p.slice) })
 			if err != nil {
 				return err
 			}
-			r.note(t)
+			r.addTurn(t)
 		}
 		f.compare()
 		if top == nil {
@@ -44,12 +44,12 @@ func (p plan) cycling(ctx context.Context, out io.Writer, s *server, calls *scri
 			top.ratio = append(top.ratio, top.rate[len(top.rate)-1]/base.rate[len(base.rate)-1])
 		}
 	}
-	b.cycled(f, top, g)
-	cyclingTable(f, top, g, p).print(out)
+	b.checkUncontended(f, top, g)
+	uncontendedTable(f, top, g, p).print(out)
 	return nil
 }
 
-func cyclingTable(f *field, top *ceiling, g int, p plan) *table {
+func uncontendedTable(f *group, top *ceiling, g int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Uncontended, keys of their own: %d goroutines", g),
 		columns: []string{"", "cycles/s", "× redsync", "of rounds", "p50 µs", "p99 µs", "allocs/cycle",
@@ -63,7 +63,7 @@ func cyclingTable(f *field, top *ceiling, g int, p plan) *table {
 			per(float64(r.mallocs), r.cycles), per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles),
 			microsPer(r.redisCPU, r.cycles), microsPer(r.clientCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, in each of which everybody has a turn of %v. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
 	if top != nil {
 		t.add("*ceiling: redis-benchmark -P 64, our two scripts*", thousands(median(top.rate)), ratio(top.ratio),
 			span(top.ratio, "%.1f"), "", "", "", "2.00", "", "", "")
@@ -80,8 +80,8 @@ func ratio(ratios []float64) string {
 	return fmt.Sprintf("%.2f", median(ratios))
 }
 
-// scrambling measures one key that n goroutines want.
-func (p plan) scrambling(ctx context.Context, out io.Writer, s *server, n int, b *bar) error {
+// measureContended measures one key that n goroutines wait for.
+func (p plan) measureContended(ctx context.Context, out io.Writer, s *server, n int, b *targets) error {
 	f, err := assemble(ctx, s, selected(contended(), p.only))
 	if err != nil {
 		return err
@@ -90,31 +90,31 @@ func (p plan) scrambling(ctx context.Context, out io.Writer, s *server, n int, b
 	if err := p.contend(ctx, f, n); err != nil {
 		return err
 	}
-	b.scrambled(f, n)
-	scramblingTable(f, n, p).print(out)
+	b.checkContended(f, n)
+	contendedTable(f, n, p).print(out)
 	return nil
 }
 
-// contend lets n goroutines want one key of each contender.
-func (p plan) contend(ctx context.Context, f *field, n int) error {
+// contend lets n goroutines wait for one key, with each contender.
+func (p plan) contend(ctx context.Context, f *group, n int) error {
 	for _, r := range f.rows { // connect, load scripts
 		if err := r.cycle(ctx, "bench:warm-up"); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
-	for range p.scrambles {
+	for range p.contendedRounds {
 		for _, r := range f.rows {
-			s, err := quietest(p.tries, func() (*scramble, error) { return f.scramble(ctx, r, n, p.grants) })
+			s, err := quietest(p.maxTries, func() (*contest, error) { return f.contest(ctx, r, n, p.grants) })
 			if err != nil {
 				return err
 			}
-			r.gather(s)
+			r.addContended(s)
 		}
 	}
 	return nil
 }
 
-func scramblingTable(f *field, n int, p plan) *table {
+func contendedTable(f *group, n int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Contended, one key, one process: %d goroutines", n),
 		columns: []string{"", "total / Σ hold", "hand-over p50 µs", "p99 µs", "commands sent/grant", "with those in scripts",
@@ -128,52 +128,52 @@ func scramblingTable(f *field, n int, p plan) *table {
 			fmt.Sprintf("%.0f %%", 100*float64(r.self)/float64(r.cycles)), fmt.Sprintf("%.3f", median(r.jain)),
 			fmt.Sprintf("%.0f of %d", median(r.starved), n), fmt.Sprintf("%.0f", median(r.longest)))
 	}
-	t.remark = fmt.Sprintf("%d rounds of %d grants, each held for a sleep of %v; no two holds overlapped, or this table would not be here. %s%s",
-		p.scrambles, p.grants, hold, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds of %d grants, each held for a sleep of %v; no two holds overlapped (the program would have failed). %s%s",
+		p.contendedRounds, p.grants, hold, others(foreign), f.troubles())
 	return t
 }
 
-// storming measures one key that a crowd asks for once, at once.
-func (p plan) storming(ctx context.Context, out io.Writer, s *server) error {
+// measureStorm measures one key that many goroutines try once, at the same time.
+func (p plan) measureStorm(ctx context.Context, out io.Writer, s *server) error {
 	f, err := assemble(ctx, s, selected(storming(), p.only))
 	if err != nil {
 		return err
 	}
 	defer f.dismiss()
 	for _, r := range f.rows { // connect, load scripts
-		if _, err := f.storm(ctx, r, p.crowd); err != nil {
+		if _, err := f.storm(ctx, r, p.callers); err != nil {
 			return err
 		}
 	}
-	for range p.storms {
+	for range p.stormRounds {
 		for _, r := range f.rows {
-			s, err := f.storm(ctx, r, p.crowd)
+			s, err := f.storm(ctx, r, p.callers)
 			if err != nil {
 				return err
 			}
-			r.weather(s)
+			r.addStorm(s)
 		}
 	}
-	stormingTable(f, p).print(out)
+	stormTable(f, p).print(out)
 	return nil
 }
 
-func stormingTable(f *field, p plan) *table {
+func stormTable(f *group, p plan) *table {
 	t := &table{
-		title:   fmt.Sprintf("Storm, one key: %d goroutines ask once, at once", p.crowd),
+		title:   fmt.Sprintf("Storm, one key: %d goroutines try it once, at the same time", p.callers),
 		columns: []string{"", "p50 ms", "max ms", "commands sent", "with those in scripts"},
 	}
 	for _, r := range f.rows {
 		t.add(r.name, fmt.Sprintf("%.2f", median(r.took)), fmt.Sprintf("%.2f", slices.Max(r.took)),
 			per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, none with two winners, or this table would not be here. The time is until everybody "+
-		"had an answer; the winner's release is among the commands.%s", p.storms, f.troubles())
+	t.remark = fmt.Sprintf("%d rounds, none with two winners (the program would have failed). The time is until every caller "+
+		"had an answer; the winner's release is among the commands.%s", p.stormRounds, f.troubles())
 	return t
 }
 
 // troubles tells of calls that failed.
-func (f *field) troubles() string {
+func (f *group) troubles() string {
 	var text strings.Builder
 	for _, r := range f.rows {
 		if t := r.trouble; t.n > 0 {

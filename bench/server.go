@@ -28,7 +28,7 @@ type server struct {
 	// what is measured.
 	control *redis.Client
 
-	vigil *vigil // nil if processors may sleep
+	idleLoops *idleLoops // nil if processors may sleep
 }
 
 // start runs redis-server. It ends with end, and on Linux with this process.
@@ -96,7 +96,7 @@ func (s *server) await(ctx context.Context) error {
 
 // end kills the server and waits until it is gone.
 func (s *server) end() {
-	s.vigil.end()
+	s.idleLoops.end()
 	_ = s.control.Close()
 	_ = s.cmd.Process.Kill()
 	<-s.exited

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// A storm is a crowd that asked once for the same lock at the same time.
+// A storm is many goroutines that tried one lock once, at the same time.
 type storm struct {
-	took    time.Duration // until everybody had an answer
+	took    time.Duration // until every goroutine had an answer
 	trouble trouble
 	cost
 }
 
 // storm lets n goroutines try one lock. The holder keeps it until all have an answer, so
 // exactly one gets it, unless a call failed.
-func (f *field) storm(ctx context.Context, r *row, n int) (*storm, error) {
+func (f *group) storm(ctx context.Context, r *row, n int) (*storm, error) {
 	var (
 		all    sync.WaitGroup
 		begin  = make(chan struct{})
@@ -59,9 +59,9 @@ func (f *field) storm(ctx context.Context, r *row, n int) (*storm, error) {
 	return s, nil
 }
 
-// weather adds a storm to the row.
-func (r *row) weather(s *storm) {
+// addStorm adds a storm to the row.
+func (r *row) addStorm(s *storm) {
 	r.took = append(r.took, millis(s.took))
 	r.trouble.merge(s.trouble)
-	r.pay(s.cost, 1)
+	r.addCost(s.cost, 1)
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A field is contenders that are measured in turn.
-type field struct {
+// A group is contenders that are measured in turn.
+type group struct {
 	server *server
 	rows   []*row
 	base   string // the row that others are compared with
@@ -32,7 +32,7 @@ type row struct {
 	// Uncontended: cycles a second, and that as a multiple of redsync's.
 	rate, ratio []float64
 
-	// Contended: the whole time in holds, grants to who had it before, and
+	// Contended: the whole time in holds, grants to the previous holder, and
 	// waits in ms.
 	total, jain, starved, longest []float64
 	self                          int
@@ -61,8 +61,8 @@ func (t *trouble) merge(other trouble) {
 }
 
 // assemble connects every contender.
-func assemble(ctx context.Context, s *server, all []contender) (*field, error) {
-	f := &field{server: s, base: redsyncRow}
+func assemble(ctx context.Context, s *server, all []contender) (*group, error) {
+	f := &group{server: s, base: redsyncRow}
 	for _, c := range all {
 		l, err := c.open(ctx, s.addr)
 		if err != nil {
@@ -74,14 +74,14 @@ func assemble(ctx context.Context, s *server, all []contender) (*field, error) {
 	return f, nil
 }
 
-func (f *field) dismiss() {
+func (f *group) dismiss() {
 	for _, r := range f.rows {
 		r.close()
 	}
 }
 
 // find returns the row with the given name, or nil.
-func (f *field) find(name string) *row {
+func (f *group) find(name string) *row {
 	for _, r := range f.rows {
 		if r.name == name {
 			return r
@@ -92,7 +92,7 @@ func (f *field) find(name string) *row {
 
 // compare notes how each row did beside the one that others are compared with, in
 // the round that just ended.
-func (f *field) compare() {
+func (f *group) compare() {
 	base := f.find(f.base)
 	if base == nil {
 		return
@@ -115,7 +115,7 @@ type turn struct {
 
 // cycle lets g goroutines acquire and release uncontended locks for the given time, each
 // with its own keys.
-func (f *field) cycle(ctx context.Context, r *row, g int, slice time.Duration) (*turn, error) {
+func (f *group) cycle(ctx context.Context, r *row, g int, slice time.Duration) (*turn, error) {
 	var (
 		all   sync.WaitGroup
 		begin = make(chan struct{})
@@ -153,16 +153,16 @@ func (f *field) cycle(ctx context.Context, r *row, g int, slice time.Duration) (
 	return t, nil
 }
 
-// note adds a turn to the row.
-func (r *row) note(t *turn) {
+// addTurn adds a turn to the row.
+func (r *row) addTurn(t *turn) {
 	r.rate = append(r.rate, float64(t.latency.n)/t.took.Seconds())
 	r.latency.merge(&t.latency)
 	r.trouble.merge(t.trouble)
-	r.pay(t.cost, t.latency.n)
+	r.addCost(t.cost, t.latency.n)
 }
 
-// pay adds what so many cycles cost.
-func (r *row) pay(c cost, cycles int) {
+// addCost adds the cost of that many cycles.
+func (r *row) addCost(c cost, cycles int) {
 	r.cycles += cycles
 	r.sent += c.sent
 	r.all += c.all

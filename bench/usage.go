@@ -18,7 +18,7 @@ type usage struct {
 	commands map[string]int // calls by command, inside of scripts or not
 	redis    time.Duration  // CPU of the server
 	client   time.Duration  // CPU of this process
-	machine  time.Duration  // CPU of everybody, this included, but for the vigil
+	machine  time.Duration  // CPU of all processes, this one included, without the idle loops
 	mallocs  uint64
 	at       time.Time
 }
@@ -29,7 +29,7 @@ func (s *server) use(ctx context.Context) (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	u := usage{commands: make(map[string]int), client: ownCPU(), machine: machineCPU() - s.vigil.cpu()}
+	u := usage{commands: make(map[string]int), client: ownCPU(), machine: machineCPU() - s.idleLoops.cpu()}
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if command, ok := strings.CutPrefix(name, "cmdstat_"); ok {

@@ -73,8 +73,8 @@ func payKeyed(ctx context.Context, own *interlock.Client, order string) (err err
 	return nil
 }
 
-// weaving measures what a directive costs, when it is called and when it is built.
-func (p plan) weaving(ctx context.Context, out io.Writer, b *bar) error {
+// measureWoven measures the cost of a directive, per call and per build.
+func (p plan) measureWoven(ctx context.Context, out io.Writer, b *targets) error {
 	all := payments()
 	if err := p.paying(ctx, all); err != nil {
 		return err
@@ -244,12 +244,12 @@ func write(dir, name, text string) error {
 }
 
 // woven says what was reached.
-func (b *bar) woven(all []*payment, took []float64) {
+func (b *targets) woven(all []*payment, took []float64) {
 	hand := all[0]
 	i := slices.IndexFunc(all, func(m *payment) bool { return m.name == wovenRow })
 	more := median(all[i].more)
-	b.line(more <= mostWovenNanos, "on the embedded engine a woven call within %.0f ns of one by hand: %+.0f ns", mostWovenNanos, more)
+	b.check(more <= mostWovenNanos, "on the embedded engine a woven call within %.0f ns of one by hand: %+.0f ns", mostWovenNanos, more)
 	extra := float64(all[i].heap)/float64(all[i].calls) - float64(hand.heap)/float64(hand.calls)
-	b.line(extra < 0.01, "a woven call with a string for its key allocates no more than one by hand: %+.2f", extra)
-	b.line(median(took) < mostOverlayTime.Seconds(), "an overlay for %d files in under %v: %.2f s", overlaid, mostOverlayTime, median(took))
+	b.check(extra < 0.01, "a woven call with a string for its key allocates no more than one by hand: %+.2f", extra)
+	b.check(median(took) < mostOverlayTime.Seconds(), "an overlay for %d files in under %v: %.2f s", overlaid, mostOverlayTime, median(took))
 }

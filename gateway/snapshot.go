@@ -9,49 +9,50 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// A snapshot is a configuration at work. A request runs in the snapshot it entered, also
-// if a reload replaces that meanwhile.
+// A snapshot is a configuration in use, with its handlers and connections. A request stays
+// in the snapshot that it entered, even if a reload replaces the snapshot meanwhile.
 type snapshot struct {
 	config    *config.Config
 	rules     []*ruleHandler
-	backend   *backend // of requests that match no rule
+	backend   *backend // for requests that match no rule
 	settings  *settings
 	issuers   map[string]tokenIssuer // by form
 	stripped  map[string]bool        // principal headers, which only trusted proxies may set
 	resources resources
 
 	mu      sync.Mutex
-	active  int           // requests in it
-	retired bool          // replaced or closed: no request enters any more
-	drained chan struct{} // closed once it is retired and the last request has left
+	active  int           // requests in the snapshot
+	retired bool          // replaced or closed: no further request enters
+	drained chan struct{} // closed when the snapshot is retired and the last request has left
 }
 
-// resources are what a snapshot takes over from the one before if it has not changed:
-// guards with their state, connections, verification keys. Each map is by reuse key.
+// resources outlive a snapshot if their configuration does not change: guards with their
+// state, connections, verification keys. The next snapshot finds them by reuse key.
 type resources struct {
 	middlewares map[string]*middleware
 	backends    map[string]*backend
 	keySets     map[string]*keySet
 }
 
-// reuse returns the resource with that key: from this snapshot, or from the one before,
-// or else a new one.
-func reuse[R any](now, before map[string]R, key string, create func() (R, error)) (R, error) {
-	if res, ok := now[key]; ok {
+// reuse returns the resource with that key from the current snapshot or from the previous
+// one. If neither has it, reuse creates it.
+func reuse[R any](current, previous map[string]R, key string, create func() (R, error)) (R, error) {
+	if res, ok := current[key]; ok {
 		return res, nil
 	}
-	res, ok := before[key]
+	res, ok := previous[key]
 	if !ok {
 		var err error
 		if res, err = create(); err != nil {
 			return res, err
 		}
 	}
-	now[key] = res
+	current[key] = res
 	return res, nil
 }
 
-// close closes the resources that are not in kept. No request may use them any more.
+// close closes the resources that are not in kept. Requests use them only if Gateway.Close
+// has timed out.
 func (r *resources) close(ctx context.Context, kept resources) error {
 	var errs []error
 	for key, m := range r.middlewares {
@@ -59,7 +60,7 @@ func (r *resources) close(ctx context.Context, kept resources) error {
 			errs = append(errs, m.close(ctx))
 		}
 	}
-	// Requests that still run keep their connections; only idle ones are closed.
+	// Only idle connections are closed: a request that still runs keeps its connection.
 	for key, b := range r.backends {
 		if kept.backends[key] != b {
 			b.transport.CloseIdleConnections()
@@ -73,9 +74,8 @@ func (r *resources) close(ctx context.Context, kept resources) error {
 	return errors.Join(errs...)
 }
 
-// enter admits a request, unless the snapshot is retired. Requests are counted, and not
-// just left to the garbage collector, because the guards of a replaced snapshot must be
-// closed, and only after their last request.
+// enter admits a request, unless the snapshot is retired. It counts requests, because the
+// guards of a replaced snapshot are closed after the last one.
 func (s *snapshot) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *snapshot) enter() bool {
 	return true
 }
 
-// leave ends what enter began.
+// leave ends a request that enter has admitted.
 func (s *snapshot) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *snapshot) leave() {
 	}
 }
 
-// retire admits no further request.
+// retire makes the snapshot refuse further requests.
 func (s *snapshot) retire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *snapshot) retire() {
 	}
 }
 
-// setStripped collects the principal headers of the file and its rules.
+// setStripped collects the principal headers of the configuration and its rules.
 func (s *snapshot) setStripped() {
 	s.stripped = make(map[string]bool)
 	add := func(p config.Principal) {

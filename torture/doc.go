@@ -1,5 +1,4 @@
-// Package torture proves what needs more than one part of Interlock: many
-// processes on a real Redis, every row of the fault matrix, and that what engines
-// answer with replies lost can have happened in some order. It holds tests only
-// and is never imported.
+// Package torture tests several parts of Interlock together: many processes on a real
+// Redis, every row of the fault matrix, and the linearizability of engines that lose
+// replies. It contains tests only and is never imported.
 package torture

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// added weaves the files that exist only in the user's overlay. The go command treats
-// them like any other.
-func (s *walker) added(list []module) error {
+// addOverlay weaves the Go files that exist only in the user's overlay. The go command
+// compiles them like files on disk.
+func (s *walker) addOverlay(list []module) error {
 	for _, file := range slices.Sorted(maps.Keys(s.own.Replace)) {
 		if _, err := os.Lstat(file); err == nil || !strings.HasSuffix(file, ".go") {
-			continue // walk has seen it
+			continue // walk has woven it, or it is not a Go file
 		}
-		m, rel := home(list, file)
-		if m.Dir == "" || !m.mentions() || !visited(m.Dir, rel) {
+		m, rel := moduleOf(list, file)
+		if m.Dir == "" || !m.mayHaveDirectives() || !isVisited(m.Dir, rel) {
 			continue
 		}
-		if err := s.within(m, file, rel); err != nil {
+		if err := s.weaveFile(m, file, rel); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// home returns the module of a file, and its path in it.
-func home(list []module, file string) (in module, below string) {
+// moduleOf returns the module that contains a file, and the file's path in it.
+func moduleOf(list []module, file string) (in module, below string) {
 	for _, m := range list {
 		rel, err := filepath.Rel(m.Dir, file)
 		if err == nil && filepath.IsLocal(rel) && len(m.Dir) > len(in.Dir) {
@@ -37,12 +37,14 @@ func home(list []module, file string) (in module, below string) {
 	return in, below
 }
 
-// visited reports whether walk would have seen the file.
-func visited(dir, rel string) bool {
+// isVisited reports whether walk enters the directories of a file, and reads files of
+// its name. rel is its path in the module at dir. Unlike walk, isVisited also admits
+// testdata of dependencies.
+func isVisited(dir, rel string) bool {
 	parts := strings.Split(rel, string(filepath.Separator))
 	last := len(parts) - 1
 	for _, name := range parts[:last] {
-		if dir = filepath.Join(dir, name); skipped(dir, name) {
+		if dir = filepath.Join(dir, name); isSkipped(dir, name) {
 			return false
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // A cache stores woven files by the hash of their content. An entry never changes, so
 // concurrent builds do not disturb each other, and an unchanged tree gives the same
-// overlay. Entries that were not used for some days are removed.
+// overlay. Entries that were not used for some days are removed; see trim.
 type cache struct{ dir string }
 
 func openCache() (cache, error) {
@@ -25,11 +25,11 @@ func openCache() (cache, error) {
 	return c, nil
 }
 
-// put stores a text and returns its path.
+// put stores the text of a woven file and returns the path of the copy.
 func (c cache) put(text []byte, name string) (string, error) {
 	dir := filepath.Join(c.dir, fmt.Sprintf("%x", sha256.Sum256(text))[:24])
 	path := filepath.Join(dir, name)
-	c.used(dir)
+	c.markUsed(dir)
 	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(text)) {
 		return path, nil
 	}
@@ -39,7 +39,7 @@ func (c cache) put(text []byte, name string) (string, error) {
 	return path, nil
 }
 
-// write creates the file atomically.
+// write creates the file atomically: concurrent builds never read a part of it.
 func (c cache) write(dir, path string, text []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c cache) write(dir, path string, text []byte) error {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(tmp.Name()) // no longer needed
+		_ = os.Remove(tmp.Name()) // a leftover is trimmed later
 	}
 	return err
 }

@@ -79,8 +79,8 @@ func listModules(ctx context.Context, dir string, flags, args []string) ([]modul
 // ours reports whether a module belongs to Interlock.
 func (m module) ours() bool { return m.Path == Module || strings.HasPrefix(m.Path, Module+"/") }
 
-// mentions reports whether a module can have directives: it requires Interlock.
-func (m module) mentions() bool {
+// mayHaveDirectives reports whether a module is a main module or requires Interlock.
+func (m module) mayHaveDirectives() bool {
 	if m.Main {
 		return true
 	}

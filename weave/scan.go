@@ -43,7 +43,7 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 		return nil, err
 	}
 	for _, m := range list {
-		if !m.mentions() {
+		if !m.mayHaveDirectives() {
 			continue
 		}
 		before := len(s.tree.Files)
@@ -57,7 +57,7 @@ func scan(ctx context.Context, dir string, flags []string, own overlay) (*Tree, 
 	if err := s.walkVendor(list); err != nil {
 		return nil, fmt.Errorf("weave: read vendored modules: %w", err)
 	}
-	if err := s.added(list); err != nil {
+	if err := s.addOverlay(list); err != nil {
 		return nil, fmt.Errorf("weave: read files of -overlay: %w", err)
 	}
 	if err := s.errs.err(); err != nil {
@@ -82,7 +82,7 @@ type walker struct {
 func (s *walker) walk(m module) error {
 	return walkDir(m.Dir, func(file string, e fs.DirEntry) error {
 		if e.IsDir() {
-			if file != m.Dir && (skipped(file, e.Name()) || !m.Main && isAside(e.Name())) {
+			if file != m.Dir && (isSkipped(file, e.Name()) || !m.Main && isAside(e.Name())) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -94,7 +94,7 @@ func (s *walker) walk(m module) error {
 		if err != nil {
 			return err
 		}
-		return s.within(m, file, rel)
+		return s.weaveFile(m, file, rel)
 	})
 }
 
@@ -112,8 +112,8 @@ func walkDir(dir string, visit func(file string, e fs.DirEntry) error) error {
 	})
 }
 
-// skipped reports whether a directory does not belong to the module.
-func skipped(dir, name string) bool {
+// isSkipped reports whether a directory does not belong to the module.
+func isSkipped(dir, name string) bool {
 	if name == "vendor" || name[0] == '.' {
 		return true
 	}
@@ -181,9 +181,9 @@ func (s *walker) vendored(vendor string) error {
 	})
 }
 
-// within weaves a file of a module; rel is its path there. Tests of dependencies are not
+// weaveFile weaves a file of a module; rel is its path there. Tests of dependencies are not
 // woven.
-func (s *walker) within(m module, file, rel string) error {
+func (s *walker) weaveFile(m module, file, rel string) error {
 	if !m.Main && strings.HasSuffix(file, "_test.go") {
 		return nil
 	}

@@ -18,9 +18,9 @@ const (
 	trimmed    = "trim.txt"
 )
 
-// used records the use of an entry, so that it stays. It is called before the entry is
+// markUsed records the use of an entry, so that it stays. It is called before the entry is
 // looked up: an entry trimmed in between would be reported as a missing file.
-func (c cache) used(dir string) {
+func (c cache) markUsed(dir string) {
 	now := time.Now()
 	if info, err := os.Stat(dir); err == nil && now.Sub(info.ModTime()) > touchEvery {
 		_ = os.Chtimes(dir, now, now) // a read-only cache still works

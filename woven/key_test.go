@@ -17,7 +17,8 @@ type (
 	small  uint8
 )
 
-// T6: parts are joined as by hand, so that no two lists of them make the same key.
+// T6: a woven key equals interlock.Key of its parts, so no two lists of parts make the
+// same key.
 func TestKeys(t *testing.T) {
 	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for want, key := range map[string]woven.Key{
@@ -48,7 +49,7 @@ func TestKeys(t *testing.T) {
 			_, _, err = interlock.From(ctx).Mutex(want).TryLock(inner)
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || !busy.Self {
-				t.Errorf("%s is not what is held: %v", want, err)
+				t.Errorf("%s is not the held key: %v", want, err)
 			}
 			held.Unlock()
 		}
@@ -62,7 +63,7 @@ func TestAStringKeyAllocatesNothing(t *testing.T) {
 		t.Errorf("a string: %v allocations", n)
 	}
 	if n := testing.AllocsPerRun(100, func() { k = woven.Key1(named) }); n > 1 {
-		t.Errorf("a type like a string: %v allocations", n)
+		t.Errorf("a named string type: %v allocations", n)
 	}
 	if n := testing.AllocsPerRun(100, func() { k = woven.Key2(order, 1_000_000) }); n > 1 {
 		t.Errorf("two parts: %v allocations", n)

@@ -56,7 +56,7 @@ func (o operator) call(method, path string, body map[string]any, status int, int
 	}
 }
 
-// operate returns an operator of an engine.
+// operate serves the admin API of an engine, and returns an operator that calls it.
 func operate(t *testing.T, e engine.Engine) operator {
 	t.Helper()
 	client := lock.New(e)
@@ -102,11 +102,11 @@ func TestAdminOnRedis(t *testing.T) {
 	if len(list.Locks) != 1 || list.Locks[0].Key != key || list.Locks[0].Holders[0].Client.Name != "shop" || list.Locks[0].Holders[0].Fence != hold.Fence() {
 		t.Fatalf("listed %+v", list)
 	}
-	var was admin.LockDetail
-	ops.call("POST", "/locks/"+url.PathEscape(key)+"/release", map[string]any{"reason": "leaked"}, 200, &was)
+	var before admin.LockDetail
+	ops.call("POST", "/locks/"+url.PathEscape(key)+"/release", map[string]any{"reason": "leaked"}, 200, &before)
 	<-ctx.Done() // the force-release cancels the holder's context
-	if len(was.Holders) != 1 || was.Holders[0].Fence != hold.Fence() {
-		t.Errorf("the lock was %+v", was)
+	if len(before.Holders) != 1 || before.Holders[0].Fence != hold.Fence() {
+		t.Errorf("the response shows the lock as %+v", before)
 	}
 	claimsOnRedis(t, ops, shop)
 	ops.call("GET", "/health", nil, 200, nil)
@@ -116,7 +116,7 @@ func TestAdminOnRedis(t *testing.T) {
 	ops.call("POST", "/locks/x/release", map[string]any{"reason": "x"}, 503, nil)
 }
 
-// claimsOnRedis resolves one unknown outcome and deletes another record.
+// claimsOnRedis resolves one unknown outcome and deletes the record of another.
 func claimsOnRedis(t *testing.T, ops operator, shop *lock.Client) {
 	t.Helper()
 	g, err := guard.New[string](shop, guard.Policy{Name: "pay", Scope: guard.Global, OnUnknown: guard.Hold})
@@ -145,7 +145,7 @@ func claimsOnRedis(t *testing.T, ops operator, shop *lock.Client) {
 	ops.call("POST", "/claims/"+url.PathEscape(a.Key)+"/resolve", map[string]any{"outcome": "done", "result": "by hand", "reason": "x"}, 200, nil)
 	ops.call("POST", "/claims/"+url.PathEscape(a.Key)+"/resolve", map[string]any{"outcome": "free", "reason": "x"}, 409, nil)
 	ops.call("POST", "/claims/"+url.PathEscape(b.Key)+"/expire", map[string]any{"reason": "x"}, 200, nil)
-	time.Sleep(guard.DefaultLocalCache) // until then this process uses its cached record
+	time.Sleep(guard.DefaultLocalCache) // until then the guard answers from its local cache
 	for id, want := range map[string]string{"a": "by hand", "b": "ran"} {
 		if got, err := g.Do(t.Context(), guard.ID(id), func(context.Context) (string, error) { return "ran", nil }); got != want || err != nil {
 			t.Errorf("%s: a caller gets %q, %v; want %q", id, got, err, want)
@@ -176,7 +176,7 @@ func TestAdminSwitchesOnRedis(t *testing.T) {
 	if s.Side != "standby" || len(s.Reached) != 2 || s.FreezeMS <= 0 {
 		t.Errorf("the switch is %+v", s)
 	}
-	primary.Kill() // it is not needed any more
+	primary.Kill() // the standby needs no primary
 	err := shop.Mutex("a:1", lock.Wait(2*time.Minute)).Do(t.Context(), func(context.Context) error {
 		var list admin.Locks
 		ops.call("GET", "/locks", nil, 200, &list)

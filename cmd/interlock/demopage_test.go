@@ -19,7 +19,7 @@ var address = regexp.MustCompile(`(?m)^(?:page|页面) +(http://127\.0\.0\.1:\d+
 func (r *run) page(t *testing.T) string {
 	t.Helper()
 	var found []string
-	await(t, "the demo prints its page", func() bool {
+	await(t, "the demo prints the address of its page", func() bool {
 		found = address.FindStringSubmatch(r.stdout.String())
 		return found != nil && strings.Contains(r.stdout.String(), "Ctrl-C")
 	})
@@ -40,9 +40,10 @@ func fetch(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// typed runs the commands that the demo prints, and reports whether the unguarded shop
-// charged twice. On a busy machine, five clicks may arrive one by one.
-func typed(t *testing.T) (broken bool) {
+// runPrinted runs the commands that the demo prints, and reports whether the unguarded
+// shop charged twice. On a busy machine the clicks may arrive one after the other, and
+// then the shop charges once.
+func runPrinted(t *testing.T) (chargedTwice bool) {
 	t.Helper()
 	r := start(t, nil, "demo", "--n=2", "--listen=127.0.0.1:0", "--lang=zh")
 	r.page(t)
@@ -66,25 +67,25 @@ func typed(t *testing.T) (broken bool) {
 			t.Errorf("the output of command %d lacks %s:\n%s", i+1, want, outputs[i])
 		}
 	}
-	broken = strings.Contains(outputs[0], `"R-2"`)
-	if broken == strings.Contains(outputs[2], `"double_charges":0`) {
-		t.Errorf("the damage does not match the receipts:\n%s\n%s", outputs[0], outputs[2])
+	chargedTwice = strings.Contains(outputs[0], `"R-2"`)
+	if chargedTwice == strings.Contains(outputs[2], `"double_charges":0`) {
+		t.Errorf("double_charges does not match the receipts:\n%s\n%s", outputs[0], outputs[2])
 	}
 	if strings.Contains(outputs[1], `"R-2"`) {
 		t.Errorf("behind Interlock the order is charged twice:\n%s", outputs[1])
 	}
 	r.interrupt(t)
 	r.expect(t, 0, "接下来自己试")
-	return broken
+	return chargedTwice
 }
 
 func TestDemoPage(t *testing.T) {
-	t.Run("the page follows the charts, and SIGTERM stops it", func(t *testing.T) {
+	t.Run("the page is served after the charts, and SIGTERM stops it", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, nil, "demo", "--n=2", "--listen=127.0.0.1:0")
-		at := r.page(t)
+		url := r.page(t)
 		for _, path := range []string{"/", "/ratelimit/duplicate-submit-test"} { // S6
-			if status, body := fetch(t, at+path); status != http.StatusOK || !strings.Contains(body, "<html") {
+			if status, body := fetch(t, url+path); status != http.StatusOK || !strings.Contains(body, "<html") {
 				t.Errorf("%s: %d", path, status)
 			}
 		}
@@ -96,14 +97,14 @@ func TestDemoPage(t *testing.T) {
 	t.Run("the printed commands work", func(t *testing.T) {
 		t.Parallel()
 		if _, err := exec.LookPath("curl"); err != nil {
-			t.Skip("no curl here")
+			t.Skip("curl is not installed")
 		}
 		for try := 1; ; try++ {
-			if typed(t) {
+			if runPrinted(t) {
 				return
 			}
 			if try == 5 {
-				t.Fatalf("directly the order was never charged twice, in %d runs", try)
+				t.Fatalf("without Interlock, the order was not charged twice in any of %d runs", try)
 			}
 		}
 	})
@@ -121,7 +122,7 @@ func TestDemoPage(t *testing.T) {
 		r := start(t, nil, "demo", "--listen", taken.Addr().String())
 		r.expect(t, 1, "cannot listen on "+taken.Addr().String(), "address already in use", "--listen 127.0.0.1:0", "--no-page")
 		if r.stdout.String() != "" {
-			t.Errorf("the demo starts:\n%s", &r.stdout)
+			t.Errorf("the demo started:\n%s", &r.stdout)
 		}
 	})
 	t.Run("--print-config prints the configuration", func(t *testing.T) {

@@ -6,18 +6,18 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// sweepLimit is how many expired entries an operation removes at most: more than one,
-// so that they become fewer, and few, so that no caller pays for many.
+// sweepLimit is how many expired entries one operation removes at most. It is above one,
+// so that they do not accumulate, and small, so that no caller pays for many.
 const sweepLimit = 4
 
-// A shard keeps the locks of some keys. All but mu is guarded by mu.
+// A shard stores the locks and records of some keys. mu guards all other fields.
 type shard struct {
 	mu          sync.Mutex
 	capacity    *capacity
 	store       store
 	expiry      expiry
 	n           int    // entries
-	peak        int    // most entries since the maps were made
+	peak        int    // the largest n since the maps were created
 	lastFence   uint64 // the highest fence granted or reserved
 	subscribers subscribers
 }
@@ -48,8 +48,8 @@ func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 	return s.grant(l, r, now)
 }
 
-// reenter adds an entry for the holder of the lock, unless the attempt is a repeated
-// request.
+// reenter grants l to its holder once more. h is the holder's hold. A repeated request of
+// one attempt counts once.
 func (s *shard) reenter(l, h *entry, r engine.Request, now int64) engine.Grant {
 	if !h.hasAttempt(r.Attempt) {
 		h.more = append(h.more, r.Attempt)
@@ -59,7 +59,7 @@ func (s *shard) reenter(l, h *entry, r engine.Request, now int64) engine.Grant {
 	return engine.Grant{Fence: h.fence, Count: h.count()}
 }
 
-// blocking returns the holder or waiter that keeps r from the lock, or nil.
+// blocking returns the holder or waiter because of which r is refused, or nil.
 func (s *shard) blocking(l *entry, r engine.Request, now int64) *entry {
 	if by := l.blocking(r); by != nil || r.Kind == engine.Exclusive {
 		return by
@@ -95,9 +95,8 @@ func (s *shard) grant(l *entry, r engine.Request, now int64) (engine.Grant, erro
 	return engine.Grant{Fence: h.fence, Count: 1}, nil
 }
 
-// fence returns the fence of a new grant. It follows the clock, so that it rises
-// across restarts, and the last fence, so that no clock makes it fall. A writer that
-// reads keeps its fence: the holder does not change.
+// fence returns the fence of a new grant. A writer that also reads keeps its fence,
+// because the holder does not change.
 func (s *shard) fence(l *entry, r engine.Request, now int64) uint64 {
 	if r.Kind == engine.Read && l != nil && l.shared.isWriter(r.Holder) {
 		return l.shared.writer.fence
@@ -105,7 +104,8 @@ func (s *shard) fence(l *entry, r engine.Request, now int64) uint64 {
 	return s.nextFence(r.FenceReserve, now)
 }
 
-// nextFence returns a fence above all earlier ones, and reserves some after it.
+// nextFence returns the time in µs, so that fences rise across restarts, or the fence after
+// the last one if the clock is behind it. It reserves that many fences after it.
 func (s *shard) nextFence(reserve uint64, now int64) uint64 {
 	fence := max(s.lastFence+1, uint64(max(now, 0))/1000)
 	s.lastFence = fence + reserve
@@ -122,7 +122,7 @@ func (s *shard) renew(r engine.Request, now int64) error {
 	return nil
 }
 
-// extend prolongs the lease of h, a hold of l.
+// extend prolongs the lease of h, a hold of l, and with it the entry of l.
 func (s *shard) extend(l, h *entry, until int64) {
 	if l.shared == nil {
 		s.prolong(h, until)
@@ -138,7 +138,7 @@ func (s *shard) extend(l, h *entry, until int64) {
 func (s *shard) release(r engine.Request, now int64) engine.ReleaseResult {
 	l := s.lock(r.Key, now)
 	if s.dequeue(r, now) && (l == nil || l.shared != nil) {
-		s.notifyNext(r.Key, family(r.Kind), now) // it may have blocked others
+		s.notifyNext(r.Key, family(r.Kind), now) // the removed waiter may have blocked others
 	}
 	if l == nil {
 		return engine.ReleaseResult{Outcome: engine.AlreadyFree}
@@ -153,8 +153,8 @@ func (s *shard) release(r engine.Request, now int64) engine.ReleaseResult {
 	return engine.ReleaseResult{Outcome: engine.Released, Listeners: s.releaseLast(l, r, now)}
 }
 
-// releaseLast ends the last entry of r's holder, and returns how many subscribers
-// were notified.
+// releaseLast removes the hold of r's holder, whose last attempt was released. It returns
+// how many subscribers were notified.
 func (s *shard) releaseLast(l *entry, r engine.Request, now int64) (notified int) {
 	if l.shared != nil {
 		return s.leaveShared(l, holdKeyOf(r), now)
@@ -163,8 +163,8 @@ func (s *shard) releaseLast(l *entry, r engine.Request, now int64) (notified int
 	return s.notifyNext(l.key, l.kind, now)
 }
 
-// abandon adds the tombstone before it releases: without capacity for a tombstone,
-// it changes nothing.
+// abandon adds a tombstone for the attempt, and then releases it. Without capacity for
+// the tombstone, it changes nothing.
 func (s *shard) abandon(r engine.Request, now int64) (engine.ReleaseResult, error) {
 	until := after(now, r.Lease)
 	stone := &entry{key: r.Key, holder: r.Holder, attempt: r.Attempt, expires: until, class: classTombstone}
@@ -172,7 +172,7 @@ func (s *shard) abandon(r engine.Request, now int64) (engine.ReleaseResult, erro
 	case s.store.tombstones[attemptKeyOf(r)] != nil:
 		s.prolong(s.store.tombstones[attemptKeyOf(r)], until)
 	case h != nil && h.count() == 1 || s.queue(r, now).position(holdKeyOf(r)) >= 0:
-		s.capacity.force() // the release below frees as much
+		s.capacity.force() // the release below frees the capacity of one entry
 		s.put(stone)
 	case !s.tryPut(stone):
 		return engine.ReleaseResult{}, errFull
@@ -180,7 +180,7 @@ func (s *shard) abandon(r engine.Request, now int64) (engine.ReleaseResult, erro
 	return s.release(r, now), nil
 }
 
-// abandoned reports whether an attempt has a tombstone.
+// abandoned reports whether an attempt has a tombstone that has not expired.
 func (s *shard) abandoned(k attemptKey, now int64) bool {
 	if len(s.store.tombstones) == 0 {
 		return false
@@ -189,7 +189,7 @@ func (s *shard) abandoned(k attemptKey, now int64) bool {
 	return t != nil && now < t.expires
 }
 
-// lock returns the lock or latch at key, or nil.
+// lock returns the lock or latch at key, or nil. It first removes expired holders.
 func (s *shard) lock(key string, now int64) *entry {
 	l := s.store.locks[key]
 	if l != nil && now >= l.expires {

@@ -6,16 +6,16 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// sharedHolders are the holders of a lock that several may hold, each with its own
-// lease. The entry of the lock expires with the earliest of them, and is
-// rescheduled for the next, until none is left.
+// sharedHolders are the holders of a read/write lock or a semaphore, each with its own
+// lease. The entry of the lock expires with the first of these leases. Then it is
+// rescheduled for the next one, until no holder is left.
 type sharedHolders struct {
 	holds  map[holdKey]*entry
-	writer *entry // one of them, or nil
+	writer *entry // one of holds, or nil
 	expiry expiry
 }
 
-// blocking returns a holder that keeps r from the lock, or nil.
+// blocking returns a holder because of which r is refused, or nil.
 func (c *sharedHolders) blocking(r engine.Request) *entry {
 	switch {
 	case r.Kind == engine.Read && c.isWriter(r.Holder):
@@ -72,7 +72,7 @@ func (c *sharedHolders) remove(at holdKey) {
 // creates the lock.
 func (s *shard) addShared(l, h *entry, at holdKey) error {
 	if l != nil && l.shared.full(h.kind) {
-		return fmt.Errorf("memory: %w: %q has %d readers, which is the limit; let some of them finish first",
+		return fmt.Errorf("memory: %w: %q has %d readers, which is the limit; retry when one has finished",
 			engine.ErrFull, h.key, engine.MaxReaders)
 	}
 	if !s.capacity.take() {
@@ -88,7 +88,7 @@ func (s *shard) addShared(l, h *entry, at holdKey) error {
 }
 
 // leaveShared removes one holder of l and notifies the waiters that may be granted
-// the lock now. A reader that is not the last one makes way for no waiter.
+// the lock now. While other readers remain, the end of a reader lets no waiter in.
 func (s *shard) leaveShared(l *entry, at holdKey, now int64) (notified int) {
 	l.shared.remove(at)
 	s.capacity.free(1)
@@ -111,7 +111,7 @@ func (s *shard) expireShared(l *entry, now int64) {
 	}
 }
 
-// reschedule lets l expire with the earliest of its holders.
+// reschedule lets l expire with the first lease of its holders.
 func (s *shard) reschedule(l *entry) {
 	l.expires = l.shared.expiry.first().expires
 	s.expiry.fix(l)

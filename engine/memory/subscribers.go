@@ -5,14 +5,14 @@ import "github.com/interlock-go/interlock/engine"
 // subscribers are the channels of waiters, by topic.
 type subscribers map[topic]map[chan struct{}]struct{}
 
-// A topic is an event that waiters subscribe to: the release of a lock, the turn of a
-// waiter in a queue, the opening of a latch, the revocation of a client's lock, or the
+// A topic is an event that waiters subscribe to: the release of a lock, the arrival of a
+// waiter at the head of its queue, the opening of a latch, the revocation of a client's lock, or the
 // settlement of a claim.
 type topic struct {
 	key    string  // or the client's ID
 	hold   holdKey // the family of a lock; all fields for a waiter in a queue
-	client bool
-	record bool
+	client bool    // the revocation of a client's lock
+	record bool    // the settlement of a claim
 }
 
 // topicOf returns the topic of r. Waiting readers and writers share one, because
@@ -66,9 +66,9 @@ func (x subscribers) wake(t topic) int {
 	return len(x[t])
 }
 
-// notifyNext notifies the callers that may be granted the lock now: those without a
-// queue position, the first waiter, and the expired positions before it, which may
-// still be alive. It returns their number.
+// notifyNext notifies the waiters that may be granted the lock now: those that do not
+// queue, and the first waiter in the queue. It also notifies waiters before that one whose
+// positions have expired, because they may still be alive. It returns their number.
 func (s *shard) notifyNext(key string, kind engine.Kind, now int64) (notified int) {
 	notified = s.subscribers.wake(topic{key: key, hold: holdKey{kind: kind}})
 	q := s.store.queues[queueID{key, kind}]

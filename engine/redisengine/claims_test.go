@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// sharedLedger is shared with the scripts of a ledger loaded.
+// sharedLedger calls shared and warmLedger.
 func sharedLedger(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengine.Engine) {
 	t.Helper()
 	s, p, e := shared(t)
@@ -23,7 +23,8 @@ func sharedLedger(t *testing.T) (*redistest.Server, *faultnet.Proxy, *redisengin
 	return s, p, e
 }
 
-// warmLedger loads the scripts, so that a call is one request.
+// warmLedger runs each script once, so that the server has loaded it and a later call is
+// one request.
 func warmLedger(t *testing.T, e *redisengine.Engine) {
 	t.Helper()
 	c := engine.Claim{Key: "warm", Attempt: "w", Lease: time.Minute}
@@ -51,7 +52,7 @@ func TestConcurrentClaimsShareABatch(t *testing.T) {
 		c := numbered(i)
 		lock, want := "interlock:guard:lock:{"+c.Key+"}", fmt.Sprintf("1r %d %d %d:%s1:f", r.Fence, r.Fence, len(c.Attempt), c.Attempt)
 		if got := s.Must("GET", lock); got != want || r.Began.UnixMicro() != int64(r.Fence) {
-			t.Errorf("number %d is %q, want %q", i, got, want)
+			t.Errorf("claim %d is stored as %q, want %q", i, got, want)
 		}
 		left(t, s, lock, c.Lease)
 		left(t, s, "interlock:guard:result:{"+c.Key+"}", c.Retain)
@@ -62,13 +63,19 @@ func TestConcurrentClaimsShareABatch(t *testing.T) {
 	}
 	for i := range records {
 		if r := lookedUp(t, e, numbered(i).Key, engine.Done); string(r.Result) != fmt.Sprint("result ", i) {
-			t.Errorf("number %d has the result %q", i, r.Result)
+			t.Errorf("claim %d has the result %q", i, r.Result)
 		}
 	}
 }
 
-// TestEveryAnswerOfABatchIsComplete has concurrent claims find records of every state: no
-// claim needs a second call.
+// Concurrent claims find records of every state. One batch answers all of them, and no
+// claim needs a second call. The last digit of a claim's number selects its record:
+//
+//	0 no record             5 the claim itself, repeated
+//	1 running               6 unknown, taken over
+//	2 done                  7 running, with another fingerprint
+//	3 failed                8 other data in the result entry
+//	4 unknown               9 other data in the lock entry
 func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 	t.Parallel()
 	s, p, e := sharedLedger(t)
@@ -131,7 +138,7 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 			ok = errors.Is(err, engine.ErrKind)
 		}
 		if !ok {
-			t.Errorf("number %d: %+v, %v; it was %+v", i, r, err, records[i])
+			t.Errorf("claim %d: got %+v, %v; the record was %+v", i, r, err, records[i])
 		}
 	})
 	if scripts > 8 {
@@ -145,7 +152,7 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 			want = engine.NotYours
 		}
 		if i%10 >= 8 && !errors.Is(err, engine.ErrKind) || i%10 < 8 && (err != nil || o != want) {
-			t.Errorf("number %d: %v, %v; want %v", i, o, err, want)
+			t.Errorf("claim %d: settled as %v, %v; want %v", i, o, err, want)
 		}
 	})
 	if scripts > 8 {
@@ -156,9 +163,9 @@ func TestEveryAnswerOfABatchIsComplete(t *testing.T) {
 func TestOneOfManyConcurrentClaimsIsGranted(t *testing.T) {
 	t.Parallel()
 	s, p, e := sharedLedger(t)
-	for _, take := range []bool{false, true} {
-		c := engine.Claim{Key: fmt.Sprint("one:", take), Attempt: "before", Lease: time.Minute, Retain: time.Hour, TakeOver: take}
-		if take {
+	for _, takeOver := range []bool{false, true} {
+		c := engine.Claim{Key: fmt.Sprint("one:", takeOver), Attempt: "before", Lease: time.Minute, Retain: time.Hour, TakeOver: takeOver}
+		if takeOver {
 			claimed(t, e, c)
 			settled(t, e, engine.Settlement{Key: c.Key, Attempt: "before", Outcome: engine.Unknown, Retain: time.Hour}, engine.Released)
 		}
@@ -168,19 +175,20 @@ func TestOneOfManyConcurrentClaimsIsGranted(t *testing.T) {
 			c.Attempt = fmt.Sprint("a", i)
 			r, err := e.Capabilities().Ledger.Claim(context.Background(), c)
 			if err != nil || r.State != engine.Running {
-				t.Errorf("number %d: %+v, %v", i, r, err)
+				t.Errorf("claim %d: got %+v, %v; want a running record", i, r, err)
 			}
 			if r.Granted {
 				granted.Add(1)
 			}
 		})
 		if granted.Load() != 1 {
-			t.Errorf("%d have it", granted.Load())
+			t.Errorf("%d claims were granted, want 1", granted.Load())
 		}
 	}
 }
 
-// A user who may not publish on one channel settles the other claims of the batch.
+// If the user may not publish on the channels of some claims, the other claims of the
+// batch are settled.
 func TestAForbiddenSettlementDoesNotFailItsBatch(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -195,7 +203,7 @@ func TestAForbiddenSettlementDoesNotFailItsBatch(t *testing.T) {
 		o, err := e.Capabilities().Ledger.Settle(context.Background(), done(numbered(i), "r"))
 		gone := s.Must("EXISTS", "interlock:guard:lock:{"+numbered(i).Key+"}") == "0"
 		if gone != allowed || (err == nil) != allowed || (o == engine.Released) != allowed {
-			t.Errorf("number %d: %v, %v, gone: %v", i, o, err, gone)
+			t.Errorf("claim %d: settled as %v, %v; lock entry deleted: %v; allowed: %v", i, o, err, gone, allowed)
 		}
 		if !allowed {
 			only(t, err, nil, "docs/redis.md")
@@ -213,26 +221,26 @@ func TestALargeResultIsNotBatched(t *testing.T) {
 		t.Errorf("%d scripts settled %d claims, want one for each", scripts, concurrency)
 	}
 	if r := lookedUp(t, e, numbered(1).Key, engine.Done); string(r.Result) != result {
-		t.Errorf("%d bytes are kept", len(r.Result))
+		t.Errorf("the stored result has %d bytes, want %d", len(r.Result), len(result))
 	}
 }
 
-// TestClaimScript covers branches that no client reaches.
+// TestClaimScript covers branches of claim.lua that the engine never reaches.
 func TestClaimScript(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	text := scriptText(t, "record", "record_reply", "claim")
 	const never, terms = "9000000000000000", "60000 60000 0"
 	if got := s.Must("EVAL", text, "4", "l1", "l2", "r1", "r2", "1", "1:a0:", terms, "1:b0:", terms); strings.Contains(got, "\n") || got == "" {
-		t.Errorf("too late: got %q, want the time", got)
+		t.Errorf("late claims: got %q, want the time only", got)
 	}
 	if s.Must("EXISTS", "l1", "l2", "r1", "r2") != "0" {
-		t.Error("too late, and claimed all the same")
+		t.Error("late claims were stored")
 	}
 	// One key twice in a batch: the second claim is refused.
 	got := strings.Split(s.Must("EVAL", text, "4", "l1", "l1", "r1", "r1", never, "1:a0:", terms, "1:b0:", terms), "\n")
 	if len(got) != 8 || got[1] != "2" || got[2] != "1" || got[3] != got[0] {
-		t.Errorf("got %q, want the time, 2, and that it runs", got)
+		t.Errorf("got %q, want the time, index 2 and a running record", got)
 	}
 	if entry := s.Must("GET", "l1"); entry != "1r "+got[0]+" "+got[0]+" 1:a0:" {
 		t.Errorf("the entry is %q", entry)

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A ledger is the engine as a store of records. It is a type of its own because
-// [engine.Ledger] and [engine.Engine] both have Renew and List.
+// A ledger stores the engine's records. It is a type of its own because Engine has
+// Renew and List for locks, and [engine.Ledger] has Renew and List for records.
 type ledger struct{ *Engine }
 
 var (
@@ -46,7 +46,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	}
 	now := claimTime(reply)
 	if reply.List != nil {
-		reply.List = reply.List[2:] // after the time, and the index of the claim
+		reply.List = reply.List[2:] // skips the time and the index of the claim
 	}
 	r, err := parseClaim(name, &c, now, reply.List)
 	if err == nil && r.Granted && missing > 0 {
@@ -55,9 +55,10 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	return r, err
 }
 
-// undoClaim undoes a claim that too few replicas have acknowledged. The caller may
-// have given up, or may repeat the attempt, so the claim is settled as absent. Only
-// abandoning restores an unknown outcome that the claim took over.
+// undoClaim undoes a claim that too few replicas have acknowledged, even if ctx is done.
+// It settles the claim as absent, which leaves no tombstone, so the caller may repeat
+// the attempt. A claim that took over an unknown outcome is abandoned instead, because
+// only that restores the outcome.
 func (l ledger) undoClaim(ctx context.Context, c *engine.Claim, tookOver bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
 	defer cancel()
@@ -103,7 +104,7 @@ func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome
 	}
 	o, err := l.parseOutcome(ctx, name, settleScript, reply, err)
 	if err == nil && o == engine.Released && missing > 0 {
-		return 0, fail(name, fmt.Sprintf("the outcome is stored, but %d replicas too few have acknowledged it in time: "+
+		return 0, fail(name, fmt.Sprintf("the outcome is stored, but %d of the required replicas did not acknowledge it in time: "+
 			"a failover may lose it", missing), engine.ErrUnknown)
 	}
 	return o, err
@@ -121,7 +122,7 @@ func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
 	return r, err
 }
 
-// lookup runs lookup.lua or erase.lua, which return the same.
+// lookup runs lookup.lua or erase.lua. Their replies have the same format.
 func (l ledger) lookup(ctx context.Context, key string, s *Script) (engine.Record, error) {
 	if err := l.usable(ctx); err != nil {
 		return engine.Record{}, err
@@ -151,10 +152,12 @@ func (l ledger) lookup(ctx context.Context, key string, s *Script) (engine.Recor
 func (l ledger) Watch(key string) (wake <-chan struct{}, stop func()) {
 	name, err := l.name(key)
 	if err != nil {
-		return nil, func() {} // such a key cannot be claimed
+		return nil, func() {} // the key is invalid, so it is never settled
 	}
 	if l.cluster != nil {
-		return l.notifier.subscribe(l.recordChannel(name)) // no node knows all subscribers of the settle channel
+		// A subscription to the settle channel only tells settle.lua that a subscriber
+		// exists. A cluster node does not know the subscribers of the others.
+		return l.notifier.subscribe(l.recordChannel(name))
 	}
 	return l.notifier.subscribe(l.settleChannel, l.recordChannel(name))
 }
@@ -165,7 +168,7 @@ func (e *Engine) checkClaim(ctx context.Context, c *engine.Claim) (string, error
 		return "", err
 	}
 	if c.Attempt == "" || c.Lease <= 0 || c.Retain < 0 {
-		return "", fmt.Errorf("redis: the claim of %q is incomplete: set Key, Attempt, a Lease above zero, and a Retain not below zero", c.Key)
+		return "", fmt.Errorf("redis: the claim of %q is incomplete: set an Attempt, a Lease above zero, and a Retain of zero or more", c.Key)
 	}
 	return e.name(c.Key)
 }
@@ -180,7 +183,7 @@ func (e *Engine) checkSettlement(ctx context.Context, s *engine.Settlement) (str
 	case s.Attempt == "":
 		why = "has no attempt: set Attempt"
 	case s.Outcome == engine.Running || s.Outcome > engine.Unknown:
-		why = "has no outcome: set Outcome to Done, Failed, Unknown or Absent"
+		why = "is not possible: set Outcome to Done, Failed, Unknown or Absent"
 	case s.Outcome != engine.Absent && s.Retain <= 0:
 		why = "has no retention: set Retain above zero"
 	case s.Abandon && s.Outcome != engine.Absent:

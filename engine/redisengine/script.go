@@ -1,7 +1,7 @@
 package redisengine
 
 import (
-	"crypto/sha1" // Redis identifies scripts by it
+	"crypto/sha1" // Redis identifies a script by its SHA-1
 	"embed"
 	"encoding/hex"
 	"strings"
@@ -18,15 +18,15 @@ type Script struct {
 //go:embed lua/*.lua
 var files embed.FS
 
-// Locks of one kind have their scripts in kinds. Batches of exclusive and fair
-// locks have these.
+// Scripts for batches of exclusive and fair locks. The scripts for a single lock are in
+// kinds.
 var (
 	acquireManyScript = script("acquire_many")
 	releaseManyScript = script("release_many")
 )
 
-// Scripts of records. Concurrent claims and settlements share a call, so claim and
-// settle take many.
+// Scripts for records. claim.lua and settle.lua take a batch, because concurrent calls
+// are merged.
 var (
 	claimScript       = script("claim", "record", "record_reply")
 	settleScript      = script("settle", "record")
@@ -55,8 +55,7 @@ var (
 	infoScript         = script("info")
 )
 
-// script returns the script of that name, preceded by the files that it shares with
-// other scripts.
+// script returns the script in the file of that name. The shared files precede it.
 func script(name string, shared ...string) *Script {
 	var text strings.Builder
 	for _, part := range append(shared, name) {

@@ -1,6 +1,6 @@
 package admin
 
-// Addresses returns how many addresses are remembered.
+// Addresses returns the number of addresses that have limits.
 func (s *Server) Addresses() int {
 	s.auth.limits.mu.Lock()
 	defer s.auth.limits.mu.Unlock()

@@ -10,19 +10,19 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// errNoConn reports a client of another type, which has no dedicated connections.
-var errNoConn = errors.New("acks need a client made by NewClient, NewFailoverClient or NewClusterClient")
+// errNoConn means that the client's type has no dedicated connections.
+var errNoConn = errors.New("acks need dedicated connections: use a client made by NewClient, NewFailoverClient or NewClusterClient")
 
-// evalAcked runs a script and waits for replicas. It returns with the answers, or when ctx
-// is done, which go-redis ignores while it reads. So a goroutine makes the call; it ends
-// with go-redis's own timeout at the latest, and Close waits for it.
+// evalAcked runs a script and waits for acknowledgements by replicas. It returns early if
+// ctx is done. Because go-redis ignores ctx while it reads, a goroutine makes the call. The
+// goroutine ends with go-redis's own timeout at the latest, and Close waits for it.
 func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
 	type result struct {
 		reply redisengine.Reply
 		err   error
 	}
-	args := arguments("evalsha", call.Script.SHA, call) // the engine reuses the call after evalAcked returns
-	script, acks, wait := call.Script, call.Acks, call.AckTimeout
+	args := arguments("evalsha", call.Script.SHA, call) // copies: the engine reuses call after evalAcked returns
+	script, acks, timeout := call.Script, call.Acks, call.AckTimeout
 	answered := make(chan result, 1)
 	a.mu.Lock()
 	if a.closed {
@@ -30,8 +30,8 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 		return redisengine.Reply{}, classify(redis.ErrClosed)
 	}
 	a.calls.Go(func() {
-		reply, err := a.onConn(ctx, args, script, func(conn *redis.Conn) int {
-			n, _ := conn.Wait(ctx, acks, wait).Result() // without an answer no replica has acknowledged
+		reply, err := a.evalOnConn(ctx, args, script, func(conn *redis.Conn) int {
+			n, _ := conn.Wait(ctx, acks, timeout).Result() // a failed WAIT counts as no acknowledgement
 			return int(n)
 		})
 		answered <- result{reply, err}
@@ -45,26 +45,27 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 	}
 }
 
-// onConn runs a script and then wait on a dedicated connection: WAIT counts the writes of its
-// connection. Go-redis does not follow moved slots there, so onConn does.
-func (a *adapter) onConn(ctx context.Context, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
+// evalOnConn runs a script and then calls wait, on one dedicated connection: WAIT covers
+// only the writes of its own connection. On such a connection go-redis does not follow
+// moved slots, so evalOnConn does.
+func (a *adapter) evalOnConn(ctx context.Context, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
 	client, err := a.clientFor(ctx, args)
 	for hops := 0; ; hops++ {
 		if err != nil {
 			return redisengine.Reply{}, &redisengine.NotSentError{Err: err}
 		}
-		reply, fault := onConnOf(ctx, client, args, script, wait)
+		reply, fault := evalOnServer(ctx, client, args, script, wait)
 		addr := redisengine.Moved(fault)
-		c, many := a.client.(*redis.ClusterClient)
-		if addr == "" || !many || hops == c.Options().MaxRedirects {
+		cluster, isCluster := a.client.(*redis.ClusterClient)
+		if addr == "" || !isCluster || hops == cluster.Options().MaxRedirects {
 			return reply, fault
 		}
-		client, err = nodeAt(ctx, c, addr)
+		client, err = nodeAt(ctx, cluster, addr)
 	}
 }
 
-// onConnOf is onConn for one server.
-func onConnOf(ctx context.Context, client *redis.Client, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
+// evalOnServer is evalOnConn for one server. It follows no redirection.
+func evalOnServer(ctx context.Context, client *redis.Client, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
 	conn := client.Conn()
 	defer func() { _ = conn.Close() }()
 	reply, err := sendOnce(ctx, conn, args)
@@ -86,7 +87,7 @@ func (a *adapter) clientFor(ctx context.Context, args []any) (*redis.Client, err
 	case *redis.Client:
 		return c, nil
 	case *redis.ClusterClient:
-		return c.MasterForKey(ctx, args[3].(string)) // after the command, the script and the number of keys
+		return c.MasterForKey(ctx, args[3].(string)) // the first key follows the command, the script and the number of keys
 	}
 	return nil, errNoConn
 }
