@@ -39,6 +39,7 @@ func Examine(h engine.Health, opts ...Option) Report {
 		opt(x)
 	}
 	x.engine(h, "")
+	// Stable: findings of one severity stay in the order of the servers.
 	slices.SortStableFunc(x.findings, func(a, b Finding) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
 	return Report{Health: h, Guarantees: guarantees(h), Findings: x.findings}
 }
@@ -99,14 +100,16 @@ func reached(h engine.Health) bool {
 
 // An exam is the state of an examination.
 type exam struct {
-	lease, timeout time.Duration
-	acks           string
-	inQuorum       bool
+	lease, timeout time.Duration // limits of clock differences and latencies are fractions of them
+	acks           string        // of the engine being examined
+	inQuorum       bool          // its parts are nodes of a quorum, which may fail one at a time
 	findings       []Finding
 }
 
-// engine examines an engine and then its parts.
+// engine examines an engine and then its parts. The name is "" for the whole, and that of
+// a part below.
 func (x *exam) engine(h engine.Health, name string) {
+	// Each part sets its own values before its servers are examined.
 	x.acks = h.Acks
 	if h.Timeout > 0 {
 		x.timeout = h.Timeout
@@ -128,8 +131,10 @@ func (x *exam) engine(h engine.Health, name string) {
 	case engine.Quorum:
 		x.quorum(h)
 	}
+	// After the servers one by one: this compares them with each other.
 	x.clocks(h)
 	for _, part := range h.Parts {
+		// Inside the loop, because the recursion resets it.
 		x.inQuorum = h.Topology == engine.Quorum
 		x.engine(part, part.Name)
 	}

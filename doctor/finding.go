@@ -26,6 +26,7 @@ const (
 	Note Severity = "note" // information
 )
 
+// rank orders severities, the worst first.
 func rank(s Severity) int {
 	return map[Severity]int{Fail: 0, Warn: 1, Note: 2}[s]
 }
@@ -39,7 +40,8 @@ const (
 	Chinese Language = "zh"
 )
 
-// A Text is a message in both languages.
+// A Text is a message in both languages. A report carries both, so that one examination
+// serves readers of either.
 type Text struct{ EN, ZH string }
 
 // In returns the text in a language. Default: English.
@@ -68,6 +70,7 @@ func (x *exam) findAs(s Severity, c Code, node string, args ...any) {
 	e := catalogue[c]
 	x.findings = append(x.findings, Finding{
 		Code: c, Severity: s, Node: node,
+		// Commands is shared with the catalogue: replace it, but do not modify it.
 		Seen: e.seen.with(args...), Means: e.means, Do: e.do, Commands: e.commands,
 	})
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Bytes formats a size, such as 64.0 MiB.
+// Bytes formats a size, such as 64.0 MiB. The units are binary, as in redis.conf, where
+// 64mb means 64 MiB.
 func Bytes(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -20,6 +21,7 @@ func Bytes(n int64) string {
 
 // Offset formats a clock offset, such as +1.9s.
 func Offset(d time.Duration) string {
+	// Network latency limits the precision, so more digits would be noise.
 	precision := time.Millisecond
 	if d.Abs() < 10*time.Millisecond {
 		precision = 100 * time.Microsecond
@@ -31,4 +33,5 @@ func Offset(d time.Duration) string {
 	return d.String()
 }
 
+// sorted returns the keys of a map in order, so that equal reports have equal texts.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

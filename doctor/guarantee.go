@@ -20,14 +20,14 @@ type Row string
 
 // The rows.
 const (
-	InProcess   Row = "in-process"
-	NoFile      Row = "redis-no-aof"
-	FileSecond  Row = "redis-aof-everysec"
-	FileAlways  Row = "redis-aof-always"
-	Failover    Row = "failover"
-	FailoverAck Row = "failover-acks"
-	Majority    Row = "quorum"
-	TwoSides    Row = "standby"
+	InProcess   Row = "in-process"         // the embedded engine
+	NoFile      Row = "redis-no-aof"       // a restart loses locks
+	FileSecond  Row = "redis-aof-everysec" // a power cut loses about a second
+	FileAlways  Row = "redis-aof-always"   // every grant is on disk before its answer
+	Failover    Row = "failover"           // sentinels or a cluster, with asynchronous replication
+	FailoverAck Row = "failover-acks"      // the same, but every grant is on a replica
+	Majority    Row = "quorum"             // independent servers
+	TwoSides    Row = "standby"            // two engines and a switch
 )
 
 // NotGuaranteed is the limit of every engine.
@@ -37,13 +37,15 @@ var NotGuaranteed = Text{
 }
 
 // AllGuarantees returns the guarantees of all kinds of engines, from the smallest to the
-// largest.
+// largest. A map has no order, so the rows are listed here.
 func AllGuarantees() []Guarantee {
 	return []Guarantee{guaranteeByRow[InProcess], guaranteeByRow[NoFile], guaranteeByRow[FileSecond], guaranteeByRow[FileAlways],
 		guaranteeByRow[Failover], guaranteeByRow[FailoverAck], guaranteeByRow[Majority], guaranteeByRow[TwoSides]}
 }
 
-// guarantees returns the guarantees of an engine and, for a standby, of both sides.
+// guarantees returns the guarantees of an engine and, for a standby, of both sides. A
+// standby has those of its active side, whichever that is. The nodes of a quorum
+// guarantee nothing on their own.
 func guarantees(h engine.Health) []Guarantee {
 	all := []Guarantee{guaranteeByRow[row(h)]}
 	if h.Topology == engine.Standby {
@@ -63,6 +65,8 @@ func row(h engine.Health) Row {
 		return Majority
 	case engine.Standby:
 		return TwoSides
+	// A replica takes over and may lack the last grants, whatever is on disk. Acks count
+	// only if every primary also refuses writes without a replica.
 	case engine.Sentinel, engine.Cluster:
 		for _, n := range h.Nodes {
 			if n.Role == engine.Primary && (h.Acks == "" || n.MinReplicas == 0) {
@@ -71,12 +75,15 @@ func row(h engine.Health) Row {
 		}
 		return FailoverAck
 	}
+	// One server, or a topology that this version does not know.
 	weakest := FileAlways
 	for _, n := range h.Nodes {
 		switch n.AppendOnly {
 		case "always":
+		// "yes" means that the server hides how often it syncs; every second is usual.
 		case "everysec", "yes", "no-sync":
 			weakest = FileSecond
+		// "no", or unknown: assume the least.
 		default:
 			return NoFile
 		}
@@ -86,14 +93,18 @@ func row(h engine.Health) Row {
 
 // Texts of several rows.
 var (
+	// For engines that grant a lock once: a paused holder does not notice the end of its
+	// lease.
 	whileAwake = Text{
 		"like grants, as long as no holder is paused for longer than its lease has left",
 		"与授予相同，前提是持有者没有卡住超过剩余租期",
 	}
+	// For engines whose fences come from the server's clock.
 	byTheClock = Text{
 		"rise unless the server's clock is set back; with Fenced they always rise",
 		"只要服务器时钟不往回调就递增；用 Fenced 则无论如何都递增",
 	}
+	// The client gives up a lease 1 % early, for clocks that drift apart.
 	sameClocks = Text{
 		"yes, while the server runs, clock rates differ by at most 1 %, and no key is evicted or deleted",
 		"是，前提是服务器在运行、时钟快慢相差不超过 1 %，且没有人淘汰或删除 key",

@@ -9,7 +9,7 @@ import (
 )
 
 // JSON returns the report as JSON. Codes, rows and severities do not depend on the
-// language.
+// language. Empty lists encode as [], not null.
 func (r Report) JSON(l Language) ([]byte, error) {
 	doc := document{
 		Topology: r.Health.Topology, Acks: r.Health.Acks, Worst: r.Worst(), Reached: r.Reached(),
@@ -31,17 +31,21 @@ func (r Report) JSON(l Language) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// A document is the JSON form of a report. Its types are separate from Report, so that
+// renaming a Go field does not break a script.
 type document struct {
 	Topology      engine.Topology `json:"topology"`
-	Acks          string          `json:"acks,omitempty"`
-	Worst         Severity        `json:"worst"`
-	Reached       bool            `json:"reached"`
-	Nodes         []nodeJSON      `json:"nodes"`
+	Acks          string          `json:"acks,omitempty"` // absent: grants wait for no replica
+	Worst         Severity        `json:"worst"`          // "": no findings
+	Reached       bool            `json:"reached"`        // false: no server that grants locks answered
+	Nodes         []nodeJSON      `json:"nodes"`          // of all parts, each with the name of its part
 	Guarantees    []guaranteeJSON `json:"guarantees"`
-	NotGuaranteed string          `json:"not_guaranteed"`
+	NotGuaranteed string          `json:"not_guaranteed"` // the same for all engines
 	Findings      []findingJSON   `json:"findings"`
 }
 
+// guaranteeJSON is a [Guarantee] in one language. Scripts compare the row; the rest is
+// text for people.
 type guaranteeJSON struct {
 	Row         Row    `json:"row"`
 	Of          string `json:"of"`
@@ -53,6 +57,7 @@ type guaranteeJSON struct {
 	Guard       string `json:"guard"`
 }
 
+// findingJSON is a [Finding] in one language. Scripts compare the code.
 type findingJSON struct {
 	Code     Code     `json:"code"`
 	Severity Severity `json:"severity"`
@@ -63,32 +68,34 @@ type findingJSON struct {
 	Commands []string `json:"commands,omitempty"`
 }
 
-// nodeJSON is a node. The names of durations contain their units.
+// nodeJSON is a node. The names of durations contain their units. A missing field means
+// zero or unknown: an unreachable server reveals only its address and error.
 type nodeJSON struct {
-	Part        string      `json:"part,omitempty"`
+	Part        string      `json:"part,omitempty"` // of a quorum or a standby
 	Addr        string      `json:"addr"`
 	Role        engine.Role `json:"role,omitempty"`
 	Version     string      `json:"version,omitempty"`
-	Run         string      `json:"run,omitempty"`
+	Run         string      `json:"run,omitempty"` // changes when the server restarts
 	UptimeS     int64       `json:"uptime_s,omitempty"`
 	LatencyUs   int64       `json:"latency_us,omitempty"`
-	OffsetUs    int64       `json:"clock_offset_us,omitempty"`
+	OffsetUs    int64       `json:"clock_offset_us,omitempty"` // above 0: the server's clock is ahead
 	AppendOnly  string      `json:"appendonly,omitempty"`
 	Snapshots   bool        `json:"snapshots,omitempty"`
-	Eviction    string      `json:"maxmemory_policy,omitempty"`
-	MaxMemory   int64       `json:"maxmemory,omitempty"`
+	Eviction    string      `json:"maxmemory_policy,omitempty"` // these names are those of the server's own settings
+	MaxMemory   int64       `json:"maxmemory,omitempty"`        // bytes; absent: no limit, or unknown
 	UsedMemory  int64       `json:"used_memory,omitempty"`
 	Exposed     bool        `json:"exposed,omitempty"`
-	Primary     string      `json:"primary,omitempty"`
-	Linked      bool        `json:"linked,omitempty"`
+	Primary     string      `json:"primary,omitempty"` // of a replica, or as a sentinel sees it
+	Linked      bool        `json:"linked,omitempty"`  // a replica is connected to its primary
 	Replicas    int         `json:"replicas,omitempty"`
 	MinReplicas int         `json:"min_replicas_to_write,omitempty"`
-	Slots       int         `json:"slots,omitempty"`
-	Denied      []string    `json:"denied,omitempty"`
+	Slots       int         `json:"slots,omitempty"`  // of a cluster's primary
+	Denied      []string    `json:"denied,omitempty"` // commands without permission
 	Error       string      `json:"error,omitempty"`
 }
 
-// addNodes flattens the nodes of all parts into one list.
+// addNodes flattens the nodes of all parts into one list. A standby has engines as parts,
+// which may have parts of their own.
 func (d *document) addNodes(h engine.Health) {
 	if d.Nodes == nil {
 		d.Nodes = []nodeJSON{}

@@ -10,15 +10,18 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// node examines a server.
+// node examines a server. A server that does not answer has no other findings: all its
+// settings are unknown.
 func (x *exam) node(t engine.Topology, n engine.Node) {
 	if n.Err != nil {
 		x.unreachable(n)
 		return
 	}
+	// A sentinel grants no locks; method sentinels examines them together.
 	if n.Role == engine.Watcher {
 		return
 	}
+	// The scripts use commands of Redis 6.2.
 	if before(n.Version, 6, 2) {
 		x.find(Old, n.Addr, n.Version)
 	}
@@ -47,9 +50,12 @@ func (x *exam) memory(n engine.Node) {
 	if n.MaxMemory <= 0 {
 		return
 	}
+	// Even a volatile policy evicts locks: they have an expiry. "" means that the server
+	// hides it.
 	if n.Eviction != "" && n.Eviction != "noeviction" {
 		x.find(Eviction, n.Addr, n.Eviction, Bytes(n.MaxMemory))
 	}
+	// 85 % leaves time to react before grants fail.
 	if n.UsedMemory >= n.MaxMemory/100*85 {
 		x.find(MemoryFull, n.Addr, Bytes(n.UsedMemory), Bytes(n.MaxMemory))
 	}
@@ -71,6 +77,7 @@ func (x *exam) disk(n engine.Node) {
 		}
 	case "no-sync":
 		x.findAs(severity, NeverSynced, n.Addr)
+	// The usual setting is a note even outside of a quorum, so it keeps its own severity.
 	case "everysec":
 		x.find(EverySecond, n.Addr)
 	case "yes":
@@ -82,6 +89,8 @@ func (x *exam) disk(n engine.Node) {
 // replica fail every grant; a replica without acks may miss some.
 func (x *exam) replication(t engine.Topology, n engine.Node) {
 	if n.Role == engine.Replica {
+		// Behind sentinels and in a cluster, replicas are expected, and the client finds
+		// the primary.
 		if t == engine.Standalone {
 			x.find(OnReplica, n.Addr, n.Primary)
 		}
@@ -91,6 +100,7 @@ func (x *exam) replication(t engine.Topology, n engine.Node) {
 		return
 	}
 	switch {
+	// The server refuses writes now; the next case is about a failover later.
 	case n.MinReplicas > n.Replicas:
 		x.find(TooFewReplicas, n.Addr, n.MinReplicas, n.Replicas)
 	case n.Replicas > 0 && n.MinReplicas == 0:
@@ -104,17 +114,21 @@ func (x *exam) replication(t engine.Topology, n engine.Node) {
 	}
 }
 
-// clock compares a server's clock with ours. The latency limits the precision.
+// clock compares a server's clock with ours. The latency limits the precision. The server
+// read its clock at some time during the round trip, so half of it is uncertain.
 func (x *exam) clock(n engine.Node) {
+	// 1 % of the lease is the drift that locks tolerate.
 	if off := n.Offset.Abs() - n.Latency/2; off > x.lease/100 {
 		x.find(Clock, n.Addr, Offset(n.Offset), x.lease/100, x.lease)
 	}
+	// A tenth of the timeout, on an idle connection: under load, latencies grow.
 	if n.Latency > x.timeout/10 {
 		x.find(Latency, n.Addr, n.Latency.Round(time.Millisecond), x.timeout)
 	}
 }
 
-// probeCommands are needed by probes, but not by locks.
+// probeCommands are needed by probes, but not by locks. Without them some settings stay
+// unknown, which is a note and not a failure.
 var probeCommands = []string{"CONFIG GET", "INFO", "CLUSTER NODES", "CLUSTER INFO"}
 
 // access examines the permissions. WAIT is only needed with acks.
@@ -125,6 +139,7 @@ func (x *exam) access(n engine.Node) {
 	var needed, other []string
 	for _, c := range n.Denied {
 		switch {
+		// Not needed, so not a finding.
 		case c == "WAIT" && x.acks == "":
 		case slices.Contains(probeCommands, c):
 			other = append(other, c)
@@ -134,6 +149,7 @@ func (x *exam) access(n engine.Node) {
 	}
 	if len(needed) > 0 {
 		x.find(Denied, n.Addr, strings.Join(needed, ", "))
+		// The catalogue cannot know the commands that this user lacks.
 		f := &x.findings[len(x.findings)-1]
 		f.Commands = []string{"ACL SETUSER <user> +" + strings.ToLower(strings.Join(needed, " +"))}
 	}
@@ -143,7 +159,8 @@ func (x *exam) access(n engine.Node) {
 }
 
 // before reports whether a version is older than major.minor. An unknown format, such as
-// that of another server, is not.
+// that of another server, is not. A Valkey version begins with its
+// name, and none of them is too old.
 func before(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

@@ -12,7 +12,8 @@ import (
 // clusterSlots is the number of slots of a Redis cluster.
 const clusterSlots = 16384
 
-// sentinels examines the sentinels, and whether the primary has a replica.
+// sentinels examines the sentinels, and whether the primary has a replica. Its findings
+// about sentinels have no node: they are about all of them.
 func (x *exam) sentinels(h engine.Health) {
 	all, answer, primaries := 0, 0, make(map[string]bool)
 	for _, n := range h.Nodes {
@@ -23,16 +24,19 @@ func (x *exam) sentinels(h engine.Health) {
 			all++
 			if n.Err == nil {
 				answer++
-				primaries[n.Primary] = true
+				primaries[n.Primary] = true // a set: more than one is a split
 			}
 		}
 	}
 	if all == 0 {
 		return // the client does not report its sentinels
 	}
+	// Two sentinels have no majority after one has failed.
 	if all < 3 {
 		x.find(FewSentinels, "", all)
 	}
+	// Sentinel needs its quorum to declare a primary down, and a majority to elect a
+	// leader.
 	if need := max(h.Quorum, all/2+1); answer < need {
 		x.find(SentinelsAway, "", answer, all, need)
 	}
@@ -42,6 +46,7 @@ func (x *exam) sentinels(h engine.Health) {
 }
 
 // cluster examines whether every slot has a primary, and every primary a replica.
+// Primaries without slots hold no keys, so they need no replica.
 func (x *exam) cluster(h engine.Health) {
 	answered := false
 	for _, n := range h.Nodes {
@@ -50,6 +55,7 @@ func (x *exam) cluster(h engine.Health) {
 			x.find(NoReplica, n.Addr)
 		}
 	}
+	// Without an answer, 0 slots says nothing.
 	if answered && h.Slots < clusterSlots {
 		x.find(Uncovered, "", clusterSlots-h.Slots, clusterSlots)
 	}
@@ -58,6 +64,8 @@ func (x *exam) cluster(h engine.Health) {
 // quorum examines whether enough nodes are up, and whether they are independent.
 func (x *exam) quorum(h engine.Health) {
 	n, up := len(h.Parts), 0
+	// Nodes on one host fail together. Equal run IDs are one server under two addresses,
+	// which would vote twice.
 	hosts, runs := make(map[string]int), make(map[string]string)
 	for _, part := range h.Parts {
 		if reached(part) || silent(part) {
@@ -84,9 +92,11 @@ func (x *exam) quorum(h engine.Health) {
 	switch {
 	case n < 3:
 		x.find(QuorumFew, "", n)
+	// Four nodes tolerate one failure, as three do.
 	case n%2 == 0:
 		x.find(QuorumEven, "", n, (n-1)/2)
 	}
+	// With fewer nodes, QuorumFew is the better finding.
 	if need := n/2 + 1; n >= 3 && up < need {
 		x.find(QuorumAway, "", up, n, need)
 	}
@@ -114,9 +124,11 @@ func (x *exam) clocks(h engine.Health) {
 			last = n
 		}
 	}
+	// None or one was reached, so there is nothing to compare.
 	if first == nil || first == last {
 		return
 	}
+	// Each offset is uncertain by half a round trip; both may add up.
 	between, unsure := last.Offset-first.Offset, (first.Latency+last.Latency)/2
 	if between-unsure > x.lease/100 {
 		x.find(ClocksApart, "", between.Round(time.Millisecond), first.Addr, last.Addr, x.lease/100)
@@ -124,7 +136,7 @@ func (x *exam) clocks(h engine.Health) {
 }
 
 // servers returns the reachable servers of an engine, and of its parts if their clocks
-// must agree.
+// must agree. Sentinels are left out: no lease depends on their clocks.
 func servers(h engine.Health) (all []*engine.Node) {
 	for i := range h.Nodes {
 		if n := &h.Nodes[i]; n.Role != engine.Watcher && n.Err == nil && n.Latency > 0 {

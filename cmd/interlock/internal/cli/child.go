@@ -23,16 +23,18 @@ const (
 
 // The environment variables of the command.
 const (
+	// The command can pass the fence on with its writes, so that storage can refuse a
+	// late one.
 	fenceVariable = "INTERLOCK_FENCE"
 	keyVariable   = "INTERLOCK_KEY"
 )
 
 // A child is a command that runs while a lock is held.
 type child struct {
-	path           string
-	argv           []string
+	path           string        // as found in PATH
+	argv           []string      // as typed; the first is the command
 	grace          time.Duration // between SIGTERM and SIGKILL
-	stdout, stderr *os.File
+	stdout, stderr *os.File      // files, so that the command inherits the terminal
 }
 
 // A childError reports a command that exited with a code other than 0, or did not start.
@@ -75,17 +77,19 @@ func notFound(err error) int {
 // run starts the command and waits for it. It forwards signals, and stops the command if
 // the lock is lost.
 func (c *child) run(held context.Context, hold *interlock.Hold, signals *signals) error {
+	// CommandContext would kill the command at once; stop gives it time to clean up.
 	cmd := exec.Command(c.path, c.argv[1:]...)
-	cmd.Args[0] = c.argv[0]
+	cmd.Args[0] = c.argv[0] // some programs act on the name they are called by
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.stdout, c.stderr
 	cmd.Env = append(os.Environ(), fenceVariable+"="+strconv.FormatUint(hold.Fence(), 10), keyVariable+"="+hold.Key())
 	g := newGroup(cmd)
-	ended := make(chan error, 1)
+	ended := make(chan error, 1) // buffered: supervise ends even if run has returned
 	started := make(chan error)
 	go supervise(cmd, started, ended) // ends with the command; waited for below
 	if err := <-started; err != nil {
 		return &childError{code: notFound(err), err: err}
 	}
+	// The command's group owns the terminal from its start on.
 	defer g.restoreTerminal()
 	lost := held.Done()
 	for {
@@ -96,6 +100,7 @@ func (c *child) run(held context.Context, hold *interlock.Hold, signals *signals
 			c.stop(g, cmd.Process.Pid, ended)
 			return &stoppedError{hold.Key(), context.Cause(held)}
 		case err := <-ended:
+			// The command may leave descendants behind, which must not outlive the lock.
 			if held.Err() != nil { // it ended after the lock was lost
 				c.stop(g, cmd.Process.Pid, nil)
 				return &stoppedError{hold.Key(), context.Cause(held)}
@@ -134,6 +139,7 @@ func outcome(cmd *exec.Cmd, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	// Wait itself failed, so there is no exit code.
 	case !errors.As(err, &exit):
 		return err
 	}
@@ -146,7 +152,10 @@ type signals struct{ c chan os.Signal }
 // listen subscribes to the signals that cancel the wait for a lock and, later, go to the
 // command.
 func listen() *signals {
+	// signal.Notify drops signals that do not fit into the channel. run reads them only
+	// after the command has started.
 	s := &signals{make(chan os.Signal, 16)}
+	// This subscription also keeps a second Ctrl-C from killing exec before its command.
 	signal.Notify(s.c, os.Interrupt, syscall.SIGTERM)
 	return s
 }

@@ -13,6 +13,7 @@ func (s *signals) notifyAll() {}
 // A group is a single process on systems without process groups.
 type group struct{}
 
+// newGroup changes nothing: the command shares the console of exec.
 func newGroup(*exec.Cmd) group { return group{} }
 
 // pass does nothing: Ctrl-C reaches every process of the console.
@@ -21,14 +22,18 @@ func (g group) pass(int, os.Signal) {}
 // terminate kills the process: this system has no SIGTERM.
 func (g group) terminate(pid int) { g.kill(pid) }
 
+// kill ends the command only; its descendants go on.
 func (g group) kill(pid int) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill()
 	}
 }
 
+// alive reports false: only the command itself is known, and run waits for that.
 func (g group) alive(int) bool { return false }
 
+// restoreTerminal has nothing to restore: newGroup took no terminal.
 func (g group) restoreTerminal() {}
 
+// codeOf returns the code of the system; an end by a signal is not told apart.
 func codeOf(s *os.ProcessState) int { return s.ExitCode() }

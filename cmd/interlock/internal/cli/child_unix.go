@@ -10,12 +10,14 @@ import (
 	"unsafe"
 )
 
-// notifyAll subscribes to the other signals that are forwarded to the command.
+// notifyAll subscribes to the other signals that are forwarded to the command. SIGCHLD is
+// among them because pass reacts to a stopped command.
 func (s *signals) notifyAll() {
 	signal.Notify(s.c, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCHLD)
 }
 
-// A group is the process group of a command: the command and its descendants.
+// A group is the process group of a command: the command and its descendants. The file
+// terminal is nil unless the group was put into the foreground.
 type group struct{ terminal *os.File }
 
 // newGroup runs the command in its own process group. The group becomes the terminal's
@@ -23,6 +25,7 @@ type group struct{ terminal *os.File }
 func newGroup(cmd *exec.Cmd) group {
 	g := group{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A background job must not take the terminal from the shell.
 	if interactive(os.Stdin) && foreground(os.Stdin) == syscall.Getpgrp() {
 		g.terminal = os.Stdin
 		cmd.SysProcAttr.Foreground = true
@@ -38,6 +41,8 @@ func (g group) pass(pid int, s os.Signal) {
 	if s == syscall.SIGCHLD {
 		s = syscall.SIGCONT
 	}
+	// A negative pid addresses the whole group. By default, SIGCONT has no effect on a
+	// running process.
 	_ = syscall.Kill(-pid, s.(syscall.Signal)) // the command may have ended
 }
 
@@ -47,6 +52,7 @@ func (g group) terminate(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGCONT) // a stopped process handles no other signal
 }
 
+// kill ends the whole group; no process can handle SIGKILL.
 func (g group) kill(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
 // alive reports whether a process of the group is left. A zombie counts until it is
@@ -67,7 +73,7 @@ func (g group) restoreTerminal() {
 
 // foreground returns the terminal's foreground process group.
 func foreground(f *os.File) int {
-	var group int32
+	var group int32 // pid_t has 32 bits on both systems
 	_, _, failed := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
 	if failed != 0 {
 		return 0

@@ -14,7 +14,8 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// Run executes a command line and returns the exit code.
+// Run executes a command line and returns the exit code. The context of every command
+// ends with the first SIGINT or SIGTERM.
 func Run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -30,10 +31,10 @@ func Run(args []string) int {
 
 // A program is the state that all commands share.
 type program struct {
-	stdout, stderr *os.File
-	getenv         func(string) string
-	lang           i18n.Language
-	color          string
+	stdout, stderr *os.File            // files, not writers: colors and widths depend on the terminal
+	getenv         func(string) string // tests replace it
+	lang           i18n.Language       // set before the command tree is built
+	color          string              // the value of --color: auto, always or never
 }
 
 // root builds the command tree. It is built once per process, because the texts depend
@@ -42,8 +43,8 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "interlock",
 		Short:         p.say(i18n.About),
-		SilenceErrors: true, // report prints them, in the user's language
-		SilenceUsage:  true,
+		SilenceErrors: true,                // report prints them, in the user's language
+		SilenceUsage:  true,                // a usage error prints a hint, not the whole help
 		Args:          cobra.ArbitraryArgs, // cobra's own message exists in English only
 		RunE:          p.runGroup,
 	}
@@ -53,7 +54,7 @@ func (p *program) root() *cobra.Command {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { p.help(c) })
 	root.SetFlagErrorFunc(p.flagError)
 	flags := root.PersistentFlags()
-	flags.SortFlags = false
+	flags.SortFlags = false // help keeps this order
 	flags.StringVar(&p.color, "color", "auto", p.say(i18n.FlagColor))
 	flags.String("lang", "", p.say(i18n.FlagLang)) // read by i18n.Pick
 	flags.BoolP("help", "h", false, p.say(i18n.FlagHelp))
@@ -78,7 +79,8 @@ func (p *program) runGroup(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// check validates the flags of every command.
+// check validates the flags of every command. Completion offers the same values, but does
+// not enforce them.
 func (p *program) check(c *cobra.Command, _ []string) error {
 	if code := c.Flag("lang").Value.String(); code != "" {
 		if _, ok := i18n.Parse(code); !ok {
@@ -92,7 +94,8 @@ func (p *program) check(c *cobra.Command, _ []string) error {
 	return p.badValue(c, "color", p.color, p.say(i18n.OneOf, "auto, always, never"))
 }
 
-// colored decides whether output to f has colors.
+// colored decides whether output to f has colors. An explicit --color wins over NO_COLOR
+// and TERM=dumb.
 func (p *program) colored(f *os.File) chart.Color {
 	switch p.color {
 	case "always":

@@ -18,7 +18,7 @@ import (
 
 const (
 	completionTimeout = time.Second // the user waits for the Tab key
-	maxCompletions    = 100
+	maxCompletions    = 100         // the shell filters by prefix; a longer list helps little
 )
 
 // shells are the supported shells.
@@ -54,7 +54,8 @@ func choices(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
 }
 
-// complete writes the completion script of a shell.
+// complete writes the completion script of a shell. Any other name is powershell: Args
+// has refused unknown shells.
 func complete(root *cobra.Command, shell string, to io.Writer) error {
 	switch shell {
 	case "bash":
@@ -75,6 +76,7 @@ func (p *program) lockNames(f *operatorFlags) cobra.CompletionFunc {
 		if url == "" {
 			url = p.getenv(redisVariable)
 		}
+		// One key is complete already, or the address is unusable.
 		if len(args) > 0 || !redisURL.MatchString(url) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -87,8 +89,8 @@ func (p *program) lockNames(f *operatorFlags) cobra.CompletionFunc {
 // held returns the keys of held locks that begin with typed and are readable. It returns
 // nothing if the server does not answer before ctx ends.
 func held(ctx context.Context, url, typed string) []string {
-	found := make(chan []string, 1)
-	go func() { // ends with the process, which exits right after
+	found := make(chan []string, 1) // buffered: the goroutine ends after a timeout, too
+	go func() {                     // ends with the process, which exits right after
 		var names []string
 		defer func() { found <- names }()
 		e, err := redisengine.Open(ctx, url)
@@ -98,6 +100,7 @@ func held(ctx context.Context, url, typed string) []string {
 		defer e.Close() //nolint:errcheck // nothing depends on it
 		all, _, _ := locks(ctx, interlock.New(e), engine.Literal(typed)+"*", maxCompletions)
 		for _, l := range all {
+			// The escaped form of another key would name a different lock.
 			if sanitize.Readable(l.Key) {
 				names = append(names, l.Key)
 			}

@@ -18,7 +18,8 @@ import (
 // configFile is the default name of a gateway's file.
 const configFile = "interlock.yaml"
 
-// A configError reports a problem of a gateway's file, with a hint.
+// A configError reports a problem of a gateway's file, with a hint. An empty hint means
+// that the mistakes were printed before.
 type configError struct{ text, hint string }
 
 // Error implements error.
@@ -39,6 +40,7 @@ func (p *program) config() *cobra.Command {
 	return c
 }
 
+// configInit is "config init". With - as its file it writes to stdout.
 func (p *program) configInit() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
@@ -58,7 +60,7 @@ func (p *program) writeStarter(file string, force bool) error {
 	}
 	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
-		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC // O_TRUNC keeps the mode and a symbolic link
 	}
 	f, err := os.OpenFile(file, how, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -73,10 +75,12 @@ func (p *program) writeStarter(file string, force bool) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
+	// A note, not a result: stdout stays empty unless the file is -.
 	_, err = fmt.Fprintln(p.stderr, p.say(i18n.ConfigWritten, file))
 	return err
 }
 
+// configValidate is "config validate". It contacts no server.
 func (p *program) configValidate() *cobra.Command {
 	var output string
 	c := &cobra.Command{
@@ -117,7 +121,8 @@ func (p *program) validate(file string, asJSON bool) error {
 	return err
 }
 
-// A mistakeJSON is a mistake in a file, as JSON.
+// A mistakeJSON is a mistake in a file, as JSON. Lines and columns count from 1, as in
+// editors.
 type mistakeJSON struct {
 	File    string      `json:"file"`
 	Line    int         `json:"line"`
@@ -140,6 +145,7 @@ func (p *program) mistakesJSON(errs config.Errors) error {
 	return e.Encode(all)
 }
 
+// configFmt is "config fmt". With --check it changes nothing, for CI.
 func (p *program) configFmt() *cobra.Command {
 	var check bool
 	c := &cobra.Command{
@@ -177,13 +183,14 @@ func (p *program) format(file string, check bool) error {
 // replace writes a file atomically: a gateway that watches it never reads half of it.
 func replace(file string, content []byte) error {
 	mode := os.FileMode(0o644)
+	// A file with secrets must not become readable for others.
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()
 	}
 	if to, err := os.Readlink(file); err == nil && to != "" {
 		return os.WriteFile(file, content, mode) // a rename would replace the link
 	}
-	next := file + ".new"
+	next := file + ".new" // in the same directory: a rename is atomic only within a file system
 	if err := os.WriteFile(next, content, mode); err != nil {
 		return err
 	}
@@ -193,6 +200,7 @@ func replace(file string, content []byte) error {
 	return nil
 }
 
+// configShow is "config show". It prints the file with all defaults filled in.
 func (p *program) configShow() *cobra.Command {
 	var origin bool
 	c := &cobra.Command{
@@ -215,6 +223,7 @@ func (p *program) configShow() *cobra.Command {
 	return c
 }
 
+// configSchema is "config schema", for editors that complete YAML.
 func (p *program) configSchema() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: p.say(i18n.AboutConfigSchema), Args: p.noArgs,

@@ -17,21 +17,24 @@ import (
 )
 
 const (
-	maxClicks = 10_000
+	maxClicks = 10_000      // each is a goroutine that waits for the lock
 	maxWork   = time.Minute // longer work is likely a mistaken unit
 
+	// The address of all commands that take --redis. It keeps a password out of the
+	// process list.
 	redisVariable = "INTERLOCK_REDIS_URL"
 )
 
 // demoFlags are the flags of demo.
 type demoFlags struct {
-	clicks int
-	hold   time.Duration
-	key    string
+	clicks int           // goroutines of the storm, and submissions of the order
+	hold   time.Duration // how long each one works
+	key    string        // of the lock; a shared Redis may have such a key already
 	redis  string
 	site   siteFlags
 }
 
+// demo needs no server: the embedded engine is the default.
 func (p *program) demo() *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
@@ -65,6 +68,7 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	}
 	stages := []demo.Target{{Name: p.say(i18n.Embedded)}}
 	address, from := p.redis(c, f)
+	// Before the Redis is opened: printing needs no server.
 	if f.site.print {
 		return p.printConfig(&f.site, address)
 	}
@@ -89,11 +93,13 @@ func (p *program) runDemo(c *cobra.Command, f *demoFlags) error {
 	}
 	err = d.Run(c.Context(), stages...)
 	switch {
+	// After Ctrl-C every call fails; that says nothing about the engine.
 	case err != nil && c.Context().Err() == nil && unreachable(err):
 		return &unreachableError{from, err}
 	case err == nil && address == "":
 		fmt.Fprintln(p.stderr, "\n"+p.colored(p.stderr).Dim(p.say(i18n.TryRedis)))
 	}
+	// A failed verdict ends the command: the page would hide its exit code.
 	if err != nil || page == nil {
 		return err
 	}
@@ -122,7 +128,8 @@ func (p *program) checkDemo(c *cobra.Command, f *demoFlags) error {
 	return hold.Unlock()
 }
 
-// redis returns the address of a Redis, if one is set, and the source of the address.
+// redis returns the address of a Redis, if one is set, and the source of the address. The
+// source is part of error messages, which must not contain the address.
 func (p *program) redis(c *cobra.Command, f *demoFlags) (address, from string) {
 	if c.Flag("redis").Changed {
 		return f.redis, "--redis"
@@ -137,6 +144,7 @@ func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Eng
 	}
 	e, err := redisengine.Open(c.Context(), address)
 	switch {
+	// Ctrl-C while connecting is no error of the server.
 	case err != nil && c.Context().Err() != nil:
 		return nil, context.Cause(c.Context())
 	case err != nil && unreachable(err):
@@ -145,8 +153,8 @@ func (p *program) open(c *cobra.Command, address, from string) (*redisengine.Eng
 	return e, err
 }
 
-// host returns the servers of an address without the password. Package url does not
-// parse several hosts.
+// host returns the servers of an address without the password. Package url does not parse
+// several hosts. The last @ ends the password, which may contain others.
 func host(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {

@@ -21,12 +21,13 @@ import (
 
 // siteFlags are the flags of the demo's page.
 type siteFlags struct {
-	listen string
-	noPage bool
-	within time.Duration
-	print  bool
+	listen string        // of the page and the gateway; the shop takes the next port
+	noPage bool          // end after the demo in the terminal
+	within time.Duration // 0: serve until Ctrl-C
+	print  bool          // print the configuration and exit
 }
 
+// siteFlags adds the flags of the page to demo.
 func (p *program) siteFlags(c *cobra.Command, f *siteFlags) {
 	flags := c.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7070", p.say(i18n.FlagListen))
@@ -57,12 +58,13 @@ func (p *program) checkSite(c *cobra.Command, f *siteFlags) error {
 func (p *program) printConfig(f *siteFlags, address string) error {
 	host, port, _ := net.SplitHostPort(f.listen) // checkSite validated it
 	n, _ := strconv.Atoi(port)
-	shop := "http://" + net.JoinHostPort(host, strconv.Itoa(n+1))
+	shop := "http://" + net.JoinHostPort(host, strconv.Itoa(n+1)) // the port that Open tries first
 	_, err := fmt.Fprint(p.stdout, site.Config(f.listen, shop, engineName(address)))
 	return err
 }
 
-// engineName returns an engine's address for a configuration, without the password.
+// engineName returns an engine's address for a configuration, without the password. The
+// printed file is meant to be saved and shared.
 func engineName(address string) string {
 	if address == "" {
 		return "memory"
@@ -76,6 +78,8 @@ func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, addr
 	if f.noPage {
 		return nil, nil
 	}
+	// The gateway and the player need one engine: the player counts the gateway's
+	// waiters.
 	if e == nil {
 		e = memory.New()
 	}
@@ -85,6 +89,7 @@ func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, addr
 	switch {
 	case errors.Is(err, site.ErrLoopback):
 		return nil, p.badValue(c, "listen", f.listen, p.say(i18n.NotLoopback))
+	// Most likely the port is in use; report prints a hint for that.
 	case errors.As(err, &network):
 		return nil, &listenError{f.listen, network.Err}
 	}
@@ -103,7 +108,8 @@ func (e *listenError) Error() string { return fmt.Sprintf("listening on %s: %v",
 // Unwrap returns the system's error.
 func (e *listenError) Unwrap() error { return e.err }
 
-// serveSite prints what to try, and serves until ctx is done or --for has passed.
+// serveSite prints what to try, and serves until ctx is done or --for has passed. Both
+// ends are a success.
 func (p *program) serveSite(ctx context.Context, f *siteFlags, s *site.Site) error {
 	if _, err := fmt.Fprint(p.stdout, p.siteSummary(f, s)); err != nil {
 		return err
@@ -136,12 +142,15 @@ func (p *program) siteSummary(f *siteFlags, s *site.Site) string {
 		}
 		fmt.Fprintln(&b, line)
 	}
+	// The commands are complete, so that a user can paste them into another terminal.
 	pay := `for i in 1 2 3 4 5; do curl -s -X POST -H 'Content-Type: application/json'%s -d '{"order":"%s","amount":20}' %s/payments & done; wait`
 	twice := `for i in 1 2; do curl -s -X POST -H 'Content-Type: application/json' -d '{"order":"42"}' %s/concurrent-test; done`
 	for _, try := range []struct {
 		why  i18n.Text
 		line string
 	}{
+		// The direct order and the guarded one differ, so that neither sees the other's
+		// payment.
 		{i18n.SiteClicks, fmt.Sprintf(pay, "", "A-1", s.Shop)},
 		{i18n.SiteOnce, fmt.Sprintf(pay, ` -H 'Idempotency-Key: payment-of-order-A-2'`, "A-2", s.URL)},
 		{i18n.SiteState, "curl -s " + s.Shop + "/state"},

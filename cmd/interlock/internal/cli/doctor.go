@@ -25,12 +25,14 @@ var (
 
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
-	urls  []string
-	lease time.Duration
+	urls  []string      // several are the nodes of a quorum
+	lease time.Duration // the shortest; clock differences are compared with 1 % of it
 	json  bool
-	form  string
+	form  string // the value of -o
 }
 
+// doctor examines servers. It connects with Probe, since an unhealthy engine may not
+// open.
 func (p *program) doctor() *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{
@@ -70,6 +72,7 @@ func (p *program) runDoctor(c *cobra.Command, f *doctorFlags) error {
 		return err
 	}
 	switch {
+	// First: without an answer, the missing findings prove nothing.
 	case !r.Reached():
 		return errDoctorUnreachable
 	case r.Worst() == doctor.Fail:
@@ -111,6 +114,8 @@ func probe(ctx context.Context, urls []string) (engine.Health, error) {
 	parts, errs := make([]engine.Health, len(urls)), make([]error, len(urls))
 	var all sync.WaitGroup
 	for i, url := range urls {
+		// Each goroutine writes its own elements. An unreachable server is part of its
+		// health, not an error.
 		all.Go(func() { parts[i], errs[i] = redisengine.Probe(ctx, url) })
 	}
 	all.Wait()
@@ -124,6 +129,7 @@ func probe(ctx context.Context, urls []string) (engine.Health, error) {
 		return parts[0], nil
 	}
 	for i := range parts {
+		// JSON output and notices identify a part by this name.
 		parts[i].Name = fmt.Sprint("node ", i+1)
 	}
 	return engine.Health{Topology: engine.Quorum, Parts: parts, Quorum: len(parts)/2 + 1}, nil

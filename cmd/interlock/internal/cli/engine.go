@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// closeTimeout limits how long releasing the held locks may take.
+// closeTimeout limits how long releasing the held locks may take. The user may have
+// pressed Ctrl-C and is waiting for the prompt.
 const closeTimeout = 3 * time.Second
 
 // A remote is a Redis that other processes share, and a client of it.
@@ -45,6 +46,7 @@ func (p *program) connect(c *cobra.Command, url string) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The name appears as the holder in lock ls and in refusals.
 	client := interlock.New(e, interlock.Name("interlock "+c.Name()))
 	return &remote{engine: e, client: client, name: host(url), from: from}, nil
 }
@@ -53,12 +55,14 @@ func (p *program) connect(c *cobra.Command, url string) (*remote, error) {
 func (r *remote) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
+	// The client first: it releases its locks through the engine.
 	_ = r.client.Close(ctx) // locks that were not released expire
 	_ = r.engine.Close()
 }
 
 // classify turns an error into an engineRequiredError if the engine became unreachable.
 func (r *remote) classify(ctx context.Context, err error) error {
+	// After Ctrl-C every call fails; that says nothing about the engine.
 	if err != nil && ctx.Err() == nil && unreachable(err) {
 		return &engineRequiredError{&unreachableError{r.from, err}}
 	}

@@ -31,10 +31,12 @@ var kinds = []string{string(rule.Plain), string(rule.Fair), string(rule.Read), s
 // execFlags are the flags of exec.
 type execFlags struct {
 	lockFlags
-	redis string
-	grace time.Duration
+	redis string        // empty: INTERLOCK_REDIS_URL
+	grace time.Duration // between SIGTERM and SIGKILL, after the lock is lost
 }
 
+// exec runs a command while a lock is held. The embedded engine is no option here: it
+// would not exclude other processes.
 func (p *program) exec() *cobra.Command {
 	var f execFlags
 	c := &cobra.Command{
@@ -43,7 +45,7 @@ func (p *program) exec() *cobra.Command {
 		Long:  p.say(i18n.AboutExecLong),
 		Example: "  interlock exec nightly-report --wait 0 -- ./report.sh\n" +
 			"  interlock exec deploy --kind fair --wait 10m -- make deploy",
-		Args: cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs, // checkExec validates them, with the position of --
 		RunE: func(c *cobra.Command, args []string) error { return p.runExec(c, &f, args) },
 
 		DisableFlagsInUseLine: true, // Use has them
@@ -84,6 +86,8 @@ func (p *program) runExec(c *cobra.Command, f *execFlags, args []string) error {
 // checkExec validates the command line.
 func (p *program) checkExec(c *cobra.Command, f *execFlags, args []string) error {
 	switch dash := c.ArgsLenAtDash(); {
+	// The -- separates our flags from those of the command. Without it, cobra would parse
+	// the command's flags as ours.
 	case len(args) == 0 || dash == 0:
 		return p.misuse(c, p.say(i18n.KeyMissing), "")
 	case dash < 0:
@@ -121,6 +125,7 @@ func (p *program) checkLock(c *cobra.Command, f *lockFlags, key string) error {
 // locker returns the lock that the flags describe.
 func (f *lockFlags) locker(client *interlock.Client, key string) interlock.Locker {
 	r := rule.Rule{Verb: rule.Lock, Kind: rule.Kind(f.kind), Wait: f.wait, Lease: f.lease, MaxHold: f.maxHold}
+	// A rule treats Wait 0 as its default; --wait 0 means one attempt.
 	if f.wait == 0 {
 		r.Wait = rule.Try
 	}
@@ -129,7 +134,10 @@ func (f *lockFlags) locker(client *interlock.Client, key string) interlock.Locke
 
 // runLocked acquires the lock and runs a command. Ctrl-C cancels the wait for the lock.
 // Later, signals go to the command, and the lock is released when the command has ended.
+// The lock therefore does not inherit the cancellation of ctx: a Ctrl-C would look like a
+// lost lock.
 func (p *program) runLocked(ctx context.Context, r *remote, f *execFlags, key string, run *child) error {
+	// The AfterFunc passes Ctrl-C on only until stop is called.
 	waiting, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -144,6 +152,7 @@ func (p *program) runLocked(ctx context.Context, r *remote, f *execFlags, key st
 		return err
 	}
 	defer hold.Unlock() //nolint:errcheck // run reports a lost lock
+	// Until here, SIGHUP and SIGQUIT keep their default action and end the wait.
 	signals.notifyAll()
 	if !stop() { // Ctrl-C arrived before the command started
 		return context.Cause(ctx)
@@ -164,7 +173,8 @@ func (e *notAcquiredError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the acquisition.
 func (e *notAcquiredError) Unwrap() error { return e.err }
 
-// notAcquired looks up the holder, for the error message.
+// notAcquired looks up the holder, for the error message. The holder may have changed
+// since the refusal, so the message is a hint only.
 func (p *program) notAcquired(ctx context.Context, r *remote, key string, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
@@ -185,6 +195,7 @@ func (p *program) reportExec(err error) (code int, known bool) {
 		p.printError(p.say(i18n.ExecLost, sanitize.Text(lost.key), lost.err), p.say(i18n.ExecLostHint))
 		return exitLost, true
 	case errors.As(err, &ended):
+		// A command that ran has printed its own errors; exec adds only its exit code.
 		if ended.err != nil {
 			p.printError(p.say(i18n.CommandNotRun, ended.err))
 		}
@@ -196,6 +207,7 @@ func (p *program) reportExec(err error) (code int, known bool) {
 // heldText names the holder of a lock.
 func (p *program) heldText(e *notAcquiredError) string {
 	l := admin.Describe(e.info)
+	// The inspection failed, or the holder released the lock meanwhile.
 	if len(l.Holders) == 0 {
 		return p.say(i18n.HeldElsewhere, sanitize.Text(e.key))
 	}

@@ -12,15 +12,16 @@ import (
 	"github.com/interlock-go/interlock/engine/standby"
 )
 
-// The exit codes. Scripts rely on them.
+// The exit codes. Scripts rely on them. The help of every command lists them, except
+// doctor, which has a list of its own.
 const (
 	exitOK          = 0
-	exitError       = 1
-	exitUsage       = 2
-	exitNotAcquired = 3
-	exitLost        = 4
-	exitUnreachable = 5
-	exitVerdict     = 6
+	exitError       = 1   // an error without a code of its own
+	exitUsage       = 2   // the command line is wrong; nothing was done
+	exitNotAcquired = 3   // another holder has the lock, or a storm exceeded --timeout
+	exitLost        = 4   // exec lost its lock and stopped the command
+	exitUnreachable = 5   // the engine, or a side of a standby, does not answer
+	exitVerdict     = 6   // the command ran, and its check failed
 	exitInterrupted = 130 // 128 + SIGINT, as in shells
 )
 
@@ -36,12 +37,15 @@ func (e *unreachableError) Error() string { return e.err.Error() }
 // Unwrap returns the engine's error.
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// unreachable reports whether err means that the engine cannot be reached.
+// unreachable reports whether err means that the engine cannot be reached. An unknown
+// outcome counts, too: the request was sent, and no answer came.
 func unreachable(err error) bool {
 	return errors.Is(err, interlock.ErrUnavailable) || errors.Is(err, interlock.ErrOutcomeUnknown)
 }
 
-// report prints an error with a hint, and returns its exit code.
+// report prints an error with a hint, and returns its exit code. The order of the cases
+// matters: an engineRequiredError wraps an unreachableError, and a wrapped error matches
+// both.
 func (p *program) report(err error) int {
 	var usage *usageError
 	var unreachable *unreachableError
@@ -94,6 +98,7 @@ func (p *program) report(err error) int {
 		p.printError(p.say(i18n.VerdictFailed))
 		return exitVerdict
 	}
+	// The errors of one command are printed beside that command.
 	for _, known := range []func(error) (int, bool){p.reportExec, p.reportOperator, p.reportStorm, p.reportGateway, p.reportWeaving} {
 		if code, ok := known(err); ok {
 			return code

@@ -22,12 +22,13 @@ import (
 
 // gatewayFlags are the common flags of proxy and serve.
 type gatewayFlags struct {
-	health  string
-	wait    bool
-	log     string
-	verbose bool
+	health  string // address of a listener for health checks only; empty: none
+	wait    bool   // start although the engine is unreachable
+	log     string // text or json
+	verbose bool   // log every request
 }
 
+// gatewayFlags adds the flags that proxy and serve share.
 func (p *program) gatewayFlags(c *cobra.Command, f *gatewayFlags) {
 	flags := c.Flags()
 	flags.StringVar(&f.health, "health", "", p.say(i18n.FlagHealth))
@@ -48,7 +49,8 @@ func (p *program) checkGateway(c *cobra.Command, f *gatewayFlags) error {
 	return nil
 }
 
-// address reports whether s has the form HOST:PORT.
+// address reports whether s has the form HOST:PORT. The host may be empty: that listens
+// on all interfaces.
 func address(s string) bool {
 	_, port, err := net.SplitHostPort(s)
 	if err == nil {
@@ -60,6 +62,7 @@ func address(s string) bool {
 // runGateway serves until a signal arrives, then shuts down. A second signal kills the
 // process.
 func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options) error {
+	// A closed terminal cancels ctx, too; c.Context() ends only by SIGINT or SIGTERM.
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	if o.Load != nil {
@@ -73,6 +76,7 @@ func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options)
 	s, err := serve.Open(c.Context(), o)
 	var unreachable *serve.EngineError
 	switch {
+	// Ctrl-C during Open makes the engine look unreachable.
 	case err != nil && c.Context().Err() != nil:
 		return c.Context().Err()
 	case errors.As(err, &unreachable):
@@ -87,7 +91,9 @@ func (p *program) runGateway(c *cobra.Command, f *gatewayFlags, o serve.Options)
 // reloadSignals forwards SIGHUP as a request to reload. A closed terminal sends SIGHUP,
 // too; then the gateway shuts down.
 func (p *program) reloadSignals(shutdown func()) (reload <-chan os.Signal, stop func()) {
+	// A buffer of one is enough: a reload that starts later reads the newest file.
 	received, forwarded := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	// A daemon never had a terminal, so each SIGHUP means a reload there.
 	hadTerminal := interactive(p.stderr)
 	signal.Notify(received, syscall.SIGHUP)
 	go func() { // until stop
@@ -104,11 +110,12 @@ func (p *program) reloadSignals(shutdown func()) (reload <-chan os.Signal, stop 
 	}()
 	return forwarded, func() {
 		signal.Stop(received)
-		close(received)
+		close(received) // safe: after signal.Stop, nothing sends; it ends the goroutine
 	}
 }
 
-// A gatewayEngineError reports that a gateway's engine is unreachable.
+// A gatewayEngineError reports that a gateway's engine is unreachable. Unlike an
+// engineRequiredError, its address comes from a file.
 type gatewayEngineError struct {
 	engine config.Engine
 	err    error
@@ -130,6 +137,7 @@ func (p *program) reportGateway(err error) (code int, ok bool) {
 		return exitUnreachable, true
 	case errors.As(err, &listen):
 		hint := i18n.GatewayPortHint
+		// Proxy enables the admin API by default, so the user may not expect this port.
 		if listen.What == "admin" {
 			hint = i18n.GatewayAdminHint
 		}
@@ -146,12 +154,14 @@ func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags
 	if f.log == asJSON {
 		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
 		for _, w := range warnings {
+			// Log lines are English in every locale, so that searches and alerts work.
 			o.Log.Warn(i18n.English.Say(warningTexts[w]), "warning", string(w))
 		}
 		return
 	}
 	color := p.colored(p.stderr)
 	var b strings.Builder
+	// 8 columns fit the longest row name.
 	row := func(name i18n.Text, text string) {
 		fmt.Fprintf(&b, "  %s  %s\n", i18n.Pad(p.say(name), 8), text)
 	}
@@ -179,7 +189,8 @@ func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags
 	fmt.Fprint(p.stderr, b.String())
 }
 
-// rule describes a rule on one line.
+// rule describes a rule on one line. Paths and keys come from a file, so they are
+// sanitized.
 func (p *program) rule(r *config.Rule) string {
 	methods := strings.Join(r.Match.Methods, ",")
 	if methods == "" {
@@ -204,7 +215,8 @@ func upstreams(c *config.Config) string {
 	return strings.Join(all, ", ")
 }
 
-// warningTexts are the messages of the warnings.
+// warningTexts are the messages of the warnings. Package serve has no texts: it does not
+// know the user's language.
 var warningTexts = map[serve.Warning]i18n.Text{
 	serve.Memory:      i18n.WarningMemory,
 	serve.NoPrincipal: i18n.WarningNoPrincipal,

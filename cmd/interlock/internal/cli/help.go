@@ -20,6 +20,7 @@ func (p *program) help(c *cobra.Command) {
 	fmt.Fprintf(&b, "%s\n\n%s\n", about, p.say(i18n.Usage))
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s COMMAND\n\n%s\n", c.CommandPath(), p.say(i18n.Commands))
+		// Command names are ASCII, so bytes are columns.
 		width := 0
 		for _, sub := range c.Commands() {
 			width = max(width, len(sub.Name()))
@@ -36,9 +37,11 @@ func (p *program) help(c *cobra.Command) {
 		fmt.Fprintf(&b, "\n%s\n%s\n", p.say(i18n.Examples), c.Example)
 	}
 	fmt.Fprintf(&b, "\n%s\n", p.say(i18n.Flags))
+	// The command's own flags come first; the global ones are the same everywhere.
 	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { p.flag(&b, f) })
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) { p.flag(&b, f) })
 	codes := i18n.ExitCodes
+	// Doctor never acquires a lock, so it cannot fail with codes 3 and 4.
 	if c.Name() == "doctor" {
 		codes = i18n.DoctorCodes
 	}
@@ -83,6 +86,7 @@ func (p *program) flag(b *strings.Builder, f *pflag.Flag) {
 		name += " " + value
 	}
 	fmt.Fprintf(b, "  %-22s %s", name, f.Usage)
+	// A switch is off by default. Some flags clear DefValue where a zero means "not set".
 	if f.DefValue != "" && f.Value.Type() != "bool" {
 		b.WriteString(p.say(i18n.Default, f.DefValue))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
+// keys groups the commands for the records of guards.
 func (p *program) keys() *cobra.Command {
 	c := p.group("key", i18n.AboutKeys)
 	c.AddCommand(p.keyLs(), p.keyGet(), p.keyResolve(), p.keyExpire())
@@ -27,9 +28,11 @@ func (p *program) keys() *cobra.Command {
 // states are the values of --state.
 var states = []string{engine.Running.String(), engine.Done.String(), engine.Failed.String(), engine.Unknown.String()}
 
-// keyFilter selects the records to list.
+// keyFilter selects the records to list. A guard name excludes a pattern, because it
+// becomes one.
 type keyFilter struct{ pattern, guard, state string }
 
+// keyLs is "key ls".
 func (p *program) keyLs() *cobra.Command {
 	var f operatorFlags
 	var which keyFilter
@@ -91,17 +94,20 @@ func records(ctx context.Context, r *remote, which keyFilter, limit int) (list c
 		which.pattern = guard.Pattern(which.guard)
 	}
 	seen := make(map[string]bool)
+	// The filter by state runs here, not on the server, so one page may yield few
+	// records.
 	for cursor := ""; ; {
 		some, next, err := all.From(ctx, which.pattern, cursor)
 		if err != nil {
 			return list, err
 		}
 		for _, rec := range some {
+			// A scan may return a key twice.
 			if which.state != "" && rec.State.String() != which.state || seen[rec.Key] {
 				continue
 			}
 			if len(list.Claims) == limit {
-				list.More = true
+				list.More = true // only a further match proves it
 				return list, nil
 			}
 			seen[rec.Key] = true
@@ -113,6 +119,7 @@ func records(ctx context.Context, r *remote, which keyFilter, limit int) (list c
 	}
 }
 
+// keyGet is "key get". It prints the size of a stored result, not its content.
 func (p *program) keyGet() *cobra.Command {
 	var f operatorFlags
 	c := p.operatorCommand("get KEY [flags]", i18n.AboutKeyGet, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
@@ -129,7 +136,8 @@ func (p *program) keyGet() *cobra.Command {
 	return c
 }
 
-// lookup returns the record of a key. A missing record is an error.
+// lookup returns the record of a key. A missing record is an error. The records are
+// returned, too, for the change that follows.
 func (p *program) lookup(c *cobra.Command, r *remote, key string) (*guard.Records, guard.Record, error) {
 	all, err := guard.NewRecords(r.client)
 	if err != nil {
@@ -161,13 +169,15 @@ func (p *program) showKey(k admin.ClaimDetail) error {
 	return p.pairs(all)
 }
 
-// resolveFlags describe the outcome that an operator decides on.
+// resolveFlags describe the outcome that an operator decides on. At most one of result,
+// response and failure fits an outcome.
 type resolveFlags struct{ outcome, result, response, failure string }
 
+// keyResolve is "key resolve", for work whose outcome is unknown, such as after a crash.
 func (p *program) keyResolve() *cobra.Command {
 	var f operatorFlags
 	var v resolveFlags
-	var kept []byte
+	var kept []byte // encoded while the arguments are checked, before any connection
 	c := p.operatorCommand("resolve KEY --outcome OUTCOME --reason TEXT [flags]", i18n.AboutKeyResolve, &f, func(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 		return p.resolve(c, r, f, args[0], v.outcome, kept)
 	})
@@ -203,7 +213,7 @@ func (p *program) storedResult(c *cobra.Command, f *operatorFlags, v *resolveFla
 	}
 	if v.response != "" {
 		d := json.NewDecoder(strings.NewReader(v.response))
-		d.DisallowUnknownFields()
+		d.DisallowUnknownFields() // a misspelled body would be stored as an empty one
 		if err := d.Decode(&said.Response); err != nil || said.Response == nil || said.Response.Status < 100 || said.Response.Status > 599 {
 			return nil, p.badValue(c, "response", v.response, p.say(i18n.AResponse))
 		}
@@ -222,6 +232,7 @@ func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, ou
 	if err != nil {
 		return err
 	}
+	// A known outcome is not overwritten, not even by an operator.
 	if rec.State != engine.Unknown {
 		return fmt.Errorf("%w: %s", errNotFound, p.say(i18n.KeyKnown, sanitize.Text(key), rec.State))
 	}
@@ -248,6 +259,7 @@ func (p *program) resolve(c *cobra.Command, r *remote, f *operatorFlags, key, ou
 	return p.print([]string{p.say(done, sanitize.Text(key), outcome)})
 }
 
+// keyExpire is "key expire". After it, the next request with the key runs again.
 func (p *program) keyExpire() *cobra.Command {
 	var f operatorFlags
 	c := p.operatorCommand("expire KEY --reason TEXT [flags]", i18n.AboutKeyExpire, &f, p.expire)
@@ -274,6 +286,7 @@ func (p *program) expire(c *cobra.Command, r *remote, f *operatorFlags, args []s
 			return err
 		}
 	}
+	// This covers both the lookup and Erase, which returns a running record undeleted.
 	if rec.State == engine.Running {
 		return fmt.Errorf("%w: %s", errNotFound, p.say(i18n.KeyRuns, sanitize.Text(key)))
 	}

@@ -17,20 +17,21 @@ import (
 const (
 	maxListed   = 10_000 // bounds the memory of -o json
 	keyColumn   = 64     // width of a key in a table; get and -o json print it in full
-	ownerColumn = 40
+	ownerColumn = 40     // width of a holder or a guard in a table
 )
 
 // operatorFlags are the flags of lock and key commands.
 type operatorFlags struct {
-	redis  string
-	output string
-	limit  int
+	redis  string // empty: INTERLOCK_REDIS_URL
+	output string // the value of -o
+	limit  int    // of ls; 1 to maxListed
 
-	reason string
-	yes    bool
-	dryRun bool
+	reason string // the rest is for commands that remove something
+	yes    bool   // skips confirm
+	dryRun bool   // looks up, but changes nothing and asks nothing
 }
 
+// lock groups the commands that inspect and release locks.
 func (p *program) lock() *cobra.Command {
 	c := p.group("lock", i18n.AboutLock)
 	c.AddCommand(p.lockLs(), p.lockGet(), p.lockRelease())
@@ -47,7 +48,8 @@ var synonyms = map[string][]string{
 	"ls": {"list"}, "get": {"show", "inspect", "describe"}, "release": {"unlock", "rm", "delete"}, "expire": {"rm", "delete", "forget"},
 }
 
-// operatorCommand returns a command that connects to a Redis before it runs.
+// operatorCommand returns a command that connects to a Redis before it runs. It checks -o
+// before it connects, and closes the connection after run.
 func (p *program) operatorCommand(use string, about i18n.Text, f *operatorFlags, run func(*cobra.Command, *remote, *operatorFlags, []string) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: p.say(about),
@@ -64,7 +66,7 @@ func (p *program) operatorCommand(use string, about i18n.Text, f *operatorFlags,
 		},
 		DisableFlagsInUseLine: true, // Use has them
 	}
-	c.SuggestFor = synonyms[c.Name()]
+	c.SuggestFor = synonyms[c.Name()] // used by unknownCommand, not by cobra
 	c.Flags().SortFlags = false
 	p.redisFlag(c, &f.redis)
 	p.outputFlag(c, &f.output)
@@ -79,6 +81,7 @@ func (p *program) oneKey(c *cobra.Command, args []string) error {
 	return p.noArgs(c, args[1:])
 }
 
+// lockLs is "lock ls". It completes no keys, because its argument is a pattern.
 func (p *program) lockLs() *cobra.Command {
 	var f operatorFlags
 	c := p.operatorCommand("ls [PATTERN] [flags]", i18n.AboutLockLs, &f, p.listLocks)
@@ -88,6 +91,7 @@ func (p *program) lockLs() *cobra.Command {
 	return c
 }
 
+// limitFlag adds --limit, whose range listArgs checks.
 func (p *program) limitFlag(c *cobra.Command, f *operatorFlags) {
 	c.Flags().IntVar(&f.limit, "limit", 100, p.say(i18n.FlagLimit, maxListed))
 }
@@ -113,8 +117,8 @@ func pattern(args []string) string {
 	return "*"
 }
 
-// listLocks prints the locks. The number of waiters is a sum over the listed locks
-// only.
+// listLocks prints the locks. The number of waiters is a sum over the listed locks only.
+// The table goes to stdout and the totals to stderr.
 func (p *program) listLocks(c *cobra.Command, r *remote, f *operatorFlags, args []string) error {
 	began := time.Now()
 	all, more, err := locks(c.Context(), r.client, pattern(args), f.limit)
@@ -150,6 +154,7 @@ func locks(ctx context.Context, client *interlock.Client, pattern string, limit 
 			return nil, false, err
 		case seen[info.Key]: // a scan may return a key twice
 			continue
+		// Only a further match proves that there are more.
 		case len(all) == limit:
 			return all, true, nil
 		}
@@ -172,6 +177,7 @@ func (p *program) lockRow(l admin.Lock) []string {
 	return row
 }
 
+// lockGet is "lock get". Its argument completes to the keys of held locks.
 func (p *program) lockGet() *cobra.Command {
 	var f operatorFlags
 	c := p.operatorCommand("get KEY [flags]", i18n.AboutLockGet, &f, p.getLock)
@@ -192,10 +198,12 @@ func (p *program) getLock(c *cobra.Command, r *remote, f *operatorFlags, args []
 	return p.showLock(l)
 }
 
-// errNotFound means that the lock or record does not exist.
+// errNotFound means that the lock or record does not exist. It also marks a record in a
+// state that the command cannot change: exit code 1, and a text of its own.
 var errNotFound = errors.New("not found")
 
-// inspect returns a lock. A lock without holders and waiters is errNotFound.
+// inspect returns a lock. A lock without holders and waiters is errNotFound. An invalid
+// key is a usage error.
 func (p *program) inspect(c *cobra.Command, r *remote, key string) (interlock.LockInfo, error) {
 	info, err := r.client.Inspect(c.Context(), key)
 	switch {
@@ -219,12 +227,14 @@ func (p *program) showLock(l admin.LockDetail) error {
 	for i, w := range l.Queue {
 		all = append(all, [2]string{fmt.Sprintf("%s %d", p.say(i18n.ColumnWaiter), i+1), sanitize.Text(holderName(w.Owner, w.Client))})
 	}
+	// Waiters without a place in the queue only listen for the release.
 	if l.Listeners > l.Waiters {
 		all = append(all, [2]string{p.say(i18n.ColumnWaiters), p.say(i18n.Listening, l.Listeners)})
 	}
 	return p.pairs(all)
 }
 
+// lockRelease is "lock release". Revoking a lock needs a reason and a confirmation.
 func (p *program) lockRelease() *cobra.Command {
 	var f operatorFlags
 	c := p.operatorCommand("release KEY --reason TEXT [flags]", i18n.AboutRelease, &f, p.releaseLock)
@@ -249,6 +259,8 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 		h := l.Holders[0]
 		p.printNote(p.say(i18n.ReleaseHeld, sanitize.Text(key), sanitize.Text(holderName(h.Owner, h.Client)), h.Fence, waiting(l.Lock)))
 	} else {
+		// A free lock with a queue: the release empties the queue, and live waiters queue
+		// again.
 		p.printNote(p.say(i18n.ReleaseQueued, sanitize.Text(key), l.Waiters))
 	}
 	if !f.dryRun {
@@ -258,7 +270,7 @@ func (p *program) releaseLock(c *cobra.Command, r *remote, f *operatorFlags, arg
 		if info, err = r.client.ForceRelease(c.Context(), key); err != nil {
 			return err
 		}
-		l = admin.Describe(info)
+		l = admin.Describe(info) // as it was at the release; the holder may have changed during the confirmation
 	}
 	if f.output == asJSON {
 		return p.json(releaseJSON{Lock: l, Reason: f.reason, By: p.operatorName(), DryRun: f.dryRun})

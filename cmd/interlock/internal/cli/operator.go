@@ -28,6 +28,7 @@ func (p *program) confirmArgs(f *operatorFlags) cobra.PositionalArgs {
 		if err := p.oneKey(c, args); err != nil {
 			return err
 		}
+		// The check runs before the connection: cobra validates arguments first.
 		if strings.TrimSpace(f.reason) == "" {
 			return p.misuse(c, p.say(i18n.Missing, "--reason"), "")
 		}
@@ -44,12 +45,13 @@ func (p *program) confirm(c *cobra.Command, f *operatorFlags, key string) error 
 	if f.yes {
 		return nil
 	}
+	// A script cannot answer, and must state its intent with --yes.
 	if !interactive(os.Stdin) {
 		return p.misuse(c, p.say(i18n.NeedsYes), "")
 	}
-	fmt.Fprint(p.stderr, p.say(i18n.ConfirmKey))
-	typed := make(chan string, 1)
-	go func() { // reading a terminal cannot be cancelled; it ends with the process
+	fmt.Fprint(p.stderr, p.say(i18n.ConfirmKey)) // stdout is for the result
+	typed := make(chan string, 1)                // buffered: the reader ends even after Ctrl-C
+	go func() {                                  // reading a terminal cannot be cancelled; it ends with the process
 		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		typed <- line
 	}()
@@ -70,6 +72,7 @@ func (p *program) reportOperator(err error) (code int, known bool) {
 	case errors.Is(err, errUnconfirmed):
 		p.printError(p.say(i18n.Unconfirmed))
 		return exitError, true
+	// The sentinel selects the exit code; its own text is not for the user.
 	case errors.Is(err, errNotFound):
 		p.printError(strings.TrimPrefix(err.Error(), errNotFound.Error()+": "))
 		return exitError, true
@@ -85,5 +88,5 @@ func remaining(d time.Duration) string {
 	case d < time.Minute:
 		return d.Round(100 * time.Millisecond).String()
 	}
-	return d.Round(time.Second).String()
+	return d.Round(time.Second).String() // tenths matter only near the end
 }

@@ -36,7 +36,7 @@ func (p *program) checkOutput(c *cobra.Command, form string) error {
 func (p *program) json(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
+	e.SetEscapeHTML(false) // keys may contain <, > and &
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
 		return err
@@ -48,12 +48,13 @@ func (p *program) json(v any) error {
 // table prints rows. The first row is the heading.
 func (p *program) table(rows [][]string) error {
 	lines := sanitize.Table(rows)
-	lines[0] = p.colored(p.stdout).Dim(lines[0])
+	lines[0] = p.colored(p.stdout).Dim(lines[0]) // colored after the alignment: escape sequences have no width
 	return p.print(lines)
 }
 
 // pairs prints one name and value per line.
 func (p *program) pairs(all [][2]string) error {
+	// Widths are in columns: a Chinese name has two per character.
 	width := 0
 	for _, pair := range all {
 		width = max(width, i18n.Width(pair[0]))

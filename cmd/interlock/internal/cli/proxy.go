@@ -15,7 +15,7 @@ import (
 // proxyFlags are the flags of proxy.
 type proxyFlags struct {
 	serve.ProxyConfig
-	print bool
+	print bool // print the equivalent file and exit
 	gatewayFlags
 }
 
@@ -43,6 +43,7 @@ func (p *program) proxy() *cobra.Command {
 	flags.StringArrayVar(&f.Trust, "trust", nil, p.say(i18n.FlagTrust))
 	flags.StringVar(&f.Admin, "admin", config.DefaultAdminListen, p.say(i18n.FlagAdmin))
 	flags.BoolVar(&f.print, "print-config", false, p.say(i18n.FlagPrintProxy))
+	// The flag --to of switch takes a side, so help needs another placeholder here.
 	flags.Lookup("to").Annotations = map[string][]string{valueAnnotation: {"URL"}}
 	for _, name := range []string{"to", "once", "trust"} {
 		flags.Lookup(name).DefValue = "" // not []
@@ -52,7 +53,7 @@ func (p *program) proxy() *cobra.Command {
 }
 
 // runProxy builds the configuration file from the flags and runs it. Only a rules file
-// can be reloaded.
+// can be reloaded. A reload builds the file again, with the same flags.
 func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
 	if err := p.checkProxy(c, f); err != nil {
 		return err
@@ -63,6 +64,7 @@ func (p *program) runProxy(c *cobra.Command, f *proxyFlags) error {
 	}
 	cfg, errs := config.Parse(f.name(), text)
 	if len(errs) > 0 {
+		// Without a rules file, every line comes from a flag.
 		return p.usageFromMistakes(c, f.name(), errs, f.RulesFile == "")
 	}
 	if f.print {
@@ -98,8 +100,10 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 		return err
 	}
 	if !c.Flag("redis").Changed {
+		// Without either, f.Redis stays empty: the embedded engine.
 		f.Redis = p.getenv(redisVariable)
 	}
+	// Checked before the address becomes a reference to the variable.
 	wrong := f.Redis != "" && !redisURL.MatchString(f.Redis)
 	if f.Redis != "" && !c.Flag("redis").Changed {
 		f.Redis = "${" + redisVariable + "}" // --print-config must not print a password
@@ -132,6 +136,7 @@ func (p *program) checkProxy(c *cobra.Command, f *proxyFlags) error {
 	if f.RulesFile == "" {
 		return nil
 	}
+	// YAML would report a missing file, too, but without a hint.
 	if _, err := os.Stat(f.RulesFile); os.IsNotExist(err) {
 		return &configError{p.say(i18n.ConfigMissing, f.RulesFile), p.say(i18n.RulesHint)}
 	}

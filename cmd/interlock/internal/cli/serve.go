@@ -26,6 +26,8 @@ func (p *program) serve() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// A file with mistakes never starts a gateway, not even with the rules that
+			// are right.
 			cfg, errs := config.Parse(shownAs(file), content)
 			if len(errs) > 0 {
 				return p.printMistakes(file, errs)
@@ -46,7 +48,7 @@ func (p *program) serve() *cobra.Command {
 }
 
 // usageFromMistakes prints mistakes. If the command line caused them, they are a usage
-// error, not an error of a file.
+// error, not an error of a file. Only proxy needs it.
 func (p *program) usageFromMistakes(c *cobra.Command, name string, errs config.Errors, byFlags bool) error {
 	err := p.printMistakes(name, errs)
 	var wrong *configError

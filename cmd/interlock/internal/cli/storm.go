@@ -22,24 +22,26 @@ import (
 )
 
 const (
-	maxRequests     = 1_000 // each needs a connection
-	maxStormTimeout = 10 * time.Minute
-	stormWait       = time.Hour // longer than any storm, so that --timeout decides
+	maxRequests     = 1_000            // each needs a connection
+	maxStormTimeout = 10 * time.Minute // a forgotten storm must end by itself
+	stormWait       = time.Hour        // longer than any storm, so that --timeout decides
 )
 
 // stormFlags are the flags of storm.
 type stormFlags struct {
 	lockFlags
-	redis, key string
-	n          int
+	redis, key string // of the lock; unused with --url
+	n          int    // goroutines, or requests
 	hold       time.Duration
 	timeout    time.Duration
 
-	url, method, body, idempotencyKey string
+	url, method, body, idempotencyKey string // of the requests; unused without --url
 
 	threshold, output string
 }
 
+// storm tests a lock or a local service under load. CI uses --threshold for its exit
+// code.
 func (p *program) storm() *cobra.Command {
 	var f stormFlags
 	c := &cobra.Command{
@@ -61,7 +63,7 @@ func (p *program) storm() *cobra.Command {
 	flags.StringVar(&f.kind, "kind", string(rule.Plain), p.say(i18n.FlagKind, strings.Join(kinds, ", ")))
 	flags.DurationVar(&f.hold, "hold", 3*time.Millisecond, p.say(i18n.FlagHold))
 	flags.DurationVar(&f.wait, "wait", stormWait, p.say(i18n.FlagStormWait))
-	flags.Lookup("wait").DefValue = ""
+	flags.Lookup("wait").DefValue = "" // stormWait is no limit that a user should know
 	flags.StringVar(&f.redis, "redis", "", p.say(i18n.FlagStormRedis))
 	flags.StringVar(&f.url, "url", "", p.say(i18n.FlagURL))
 	flags.StringVar(&f.method, "method", http.MethodPost, p.say(i18n.FlagMethod))
@@ -81,6 +83,7 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	if err != nil {
 		return err
 	}
+	// The cause tells a timeout of the storm from one inside the client.
 	ctx, cancel := context.WithTimeoutCause(c.Context(), f.timeout, errStormTimeout)
 	defer cancel()
 	began := time.Now()
@@ -91,6 +94,7 @@ func (p *program) runStorm(c *cobra.Command, f *stormFlags) error {
 	} else {
 		result, err = p.contend(ctx, c, f, began)
 	}
+	// Before any other output: the bar has no newline.
 	p.clearProgress()
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errStormTimeout) {
@@ -107,6 +111,7 @@ func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, 
 		Storm:  demo.Storm{Clicks: f.n, Hold: f.hold, Key: f.key, Shared: f.kind == string(rule.Read)},
 		Locker: func(client *interlock.Client) interlock.Locker { return f.locker(client, f.key) },
 	}}
+	// An empty --redis is a mistake, which connect reports.
 	if !c.Flag("redis").Changed && p.getenv(redisVariable) == "" {
 		return s.Run(ctx)
 	}
@@ -114,7 +119,7 @@ func (p *program) contend(ctx context.Context, c *cobra.Command, f *stormFlags, 
 	if err != nil {
 		return nil, err
 	}
-	defer r.close(ctx)
+	defer r.close(ctx) // works after the timeout, too
 	s.Engine = r.engine
 	result, err := s.Run(ctx)
 	return result, r.classify(ctx, err)
@@ -189,6 +194,7 @@ func (p *program) reportStorm(err error) (code int, known bool) {
 	case errors.Is(err, errStormThreshold):
 		p.printError(p.say(i18n.ThresholdMissed))
 		return exitVerdict, true
+	// The same code as for exec: a goroutine did not acquire the lock in time.
 	case errors.Is(err, errStormTimeout):
 		p.printError(p.say(i18n.StormTimeout), p.say(i18n.StormTimeoutHint))
 		return exitNotAcquired, true
@@ -205,6 +211,7 @@ func (p *program) judge(f *stormFlags, r *loadtest.Result, thresholds []loadtest
 		all = all && met[i]
 	}
 	lost, _ := r.Figure("lost")
+	// Requests have no figure "lost"; its zero value passes.
 	fine := len(r.Violations) == 0 && lost.Value == 0
 	show := p.showStorm
 	if f.output == asJSON {
@@ -214,6 +221,7 @@ func (p *program) judge(f *stormFlags, r *loadtest.Result, thresholds []loadtest
 		return err
 	}
 	switch {
+	// A threshold is the user's own condition, so it is reported first.
 	case !all:
 		return errStormThreshold
 	case !fine:
@@ -237,6 +245,7 @@ func (p *program) stormJSON(r *loadtest.Result, thresholds []loadtest.Threshold,
 		OK         bool               `json:"ok"`
 	}{map[string]float64{}, r.Statuses, r.Problems, append([]string{}, r.Violations...), []threshold{}, fine}
 	for _, figure := range r.Figures {
+		// The table uses the names of --threshold; JSON uses underscores and units.
 		name := strings.ReplaceAll(figure.Name, "-", "_")
 		if figure.Unit != 0 {
 			name += "_ms"
@@ -262,6 +271,7 @@ func (p *program) showStorm(r *loadtest.Result, thresholds []loadtest.Threshold,
 	for _, figure := range r.Figures {
 		rows = append(rows, []string{figure.Name, figure.Text()})
 	}
+	// Sorted, because a map would print another order on each run.
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
 		rows = append(rows, []string{fmt.Sprint("status ", status), fmt.Sprint(r.Statuses[status])})
 	}
@@ -287,12 +297,14 @@ func (p *program) showStorm(r *loadtest.Result, thresholds []loadtest.Threshold,
 }
 
 // progress returns a function that draws a progress bar, or nil without a terminal.
+// Package loadtest calls it from one goroutine at a time.
 func (p *program) progress(n int, began time.Time) func(int) {
 	if !terminal(p.stderr) {
 		return nil
 	}
 	return func(done int) {
 		const width = 24
+		// \x1b[K erases the rest of a longer bar.
 		full := min(width, done*width/n)
 		fmt.Fprintf(p.stderr, "\r%s%s %d/%d %s\x1b[K", strings.Repeat("█", full), strings.Repeat("░", width-full), done, n,
 			chart.Duration(time.Since(began).Round(100*time.Millisecond)))

@@ -17,12 +17,13 @@ import (
 
 // switchFlags are the flags of switch.
 type switchFlags struct {
-	urls   map[standby.Side]*string
-	to     string
-	force  bool
-	status bool
+	urls   map[standby.Side]*string // of both sides; the flags write through the pointers
+	to     string                   // primary, standby or local
+	force  bool                     // switch even if a side cannot be written to
+	status bool                     // print the state instead of switching
 }
 
+// switchSides is "switch". It moves all processes of a standby to another side.
 func (p *program) switchSides() *cobra.Command {
 	f := switchFlags{urls: map[standby.Side]*string{standby.Primary: new(string), standby.Standby: new(string)}}
 	c := &cobra.Command{
@@ -66,6 +67,7 @@ func (p *program) runSwitch(c *cobra.Command, f *switchFlags) error {
 		opts = append(opts, standby.Force())
 	}
 	report, err := e.Switch(c.Context(), to, opts...)
+	// No side has the new record, so there is nothing to show but the error.
 	if err != nil && len(report.Written) == 0 {
 		return err
 	}
@@ -79,6 +81,7 @@ func (p *program) checkSwitch(c *cobra.Command, f *switchFlags) (to standby.Side
 			return 0, p.misuse(c, p.say(i18n.Missing, "--"+side.String()), "")
 		}
 	}
+	// Exactly one of --status and --to.
 	if f.status == (f.to != "") {
 		return 0, p.misuse(c, p.say(i18n.ToOrStatus), "")
 	}
@@ -91,12 +94,14 @@ func (p *program) checkSwitch(c *cobra.Command, f *switchFlags) (to standby.Side
 	return to, nil
 }
 
-// openBoth opens both sides. One of them may be unreachable.
+// openBoth opens both sides. One of them may be unreachable. Then an unreachableEngine
+// takes its place, and the switch reports that side.
 func (p *program) openBoth(c *cobra.Command, f *switchFlags) (e *standby.Engine, closeAll func(), err error) {
 	var both [2]engine.Engine
 	var reasons []error
 	var closes []func() error
 	closeAll = func() {
+		// In reverse order: the standby uses both engines until it is closed.
 		for i := range closes {
 			_ = closes[len(closes)-1-i]() // the switch is done
 		}
@@ -116,9 +121,12 @@ func (p *program) openBoth(c *cobra.Command, f *switchFlags) (e *standby.Engine,
 			both[i], closes = r, append(closes, r.Close)
 		}
 	}
+	// Nothing was opened, so nothing is closed. The first reason is as good as the
+	// second.
 	if len(reasons) == len(both) {
 		return nil, nil, reasons[0]
 	}
+	// An operator grants no locks, so the switch does not wait for its leases.
 	e, err = standby.New(c.Context(), both[0], both[1], standby.Operator(), standby.Name(p.operatorName()))
 	if err != nil {
 		closeAll()
@@ -132,7 +140,7 @@ func (p *program) openBoth(c *cobra.Command, f *switchFlags) (e *standby.Engine,
 func (p *program) operatorName() string {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "?"
+		host = "?" // a record needs an author
 	}
 	if user := p.getenv("USER"); user != "" {
 		return user + "@" + host
@@ -166,6 +174,7 @@ func (p *program) stateLines(s standby.State) (lines []string) {
 	} else {
 		lines = append(lines, p.say(i18n.NotUsed))
 	}
+	// Epoch 0 is the state before the first switch, which has no author.
 	if s.Epoch > 0 {
 		lines = append(lines, "  "+p.say(i18n.SwitchedAt, s.Since.Local().Format(time.DateTime), sanitize.Text(s.By)))
 	}

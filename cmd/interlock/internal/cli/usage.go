@@ -14,7 +14,7 @@ import (
 
 // A usageError reports a mistake on the command line, with hints.
 type usageError struct {
-	text  string
+	text  string // in the user's language
 	hints []string
 }
 
@@ -57,7 +57,8 @@ func (p *program) noArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError translates an error of pflag into the user's language.
+// flagError translates an error of pflag into the user's language. Pflag has typed errors
+// for the common mistakes; the others stay in English.
 func (p *program) flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var lacking *pflag.ValueRequiredError
@@ -87,6 +88,8 @@ func (p *program) unknownFlag(c *cobra.Command, err *pflag.NotExistError) error 
 	return p.misuse(c, p.say(i18n.UnknownFlag, "--"+name), meant)
 }
 
+// nearestFlag returns the flag of c with the most similar name, or "". The typed name may
+// still have its =value.
 func (p *program) nearestFlag(c *cobra.Command, name string) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -114,8 +117,9 @@ func nearest(typed string, names []string) string {
 	for _, name := range names {
 		d := distance(typed, name)
 		if strings.HasPrefix(name, typed) && typed != "" {
-			d = 1
+			d = 1 // an abbreviation is more likely than a typo
 		}
+		// Without the second condition, -n would resemble every short word.
 		if d < least && d < len(name) {
 			best, least = name, d
 		}
@@ -123,7 +127,8 @@ func nearest(typed string, names []string) string {
 	return best
 }
 
-// distance returns the Levenshtein distance of a and b, in bytes.
+// distance returns the Levenshtein distance of a and b, in bytes. It keeps one row of the
+// table: row[j] is the distance of a[:i] and b[:j].
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

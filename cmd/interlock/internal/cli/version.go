@@ -12,7 +12,7 @@ import (
 
 // A build is the build information that the go command embeds.
 type build struct {
-	Version  string `json:"version"`
+	Version  string `json:"version"`  // of the module; (devel) for a local build
 	Revision string `json:"revision"` // of the repository; empty if it is unknown
 	Dirty    bool   `json:"dirty"`    // the working tree had changes
 	Go       string `json:"go"`
@@ -20,6 +20,7 @@ type build struct {
 	Arch     string `json:"arch"`
 }
 
+// version prints the build. Its JSON adds the revision, which bug reports need.
 func (p *program) version() *cobra.Command {
 	var output string
 	c := &cobra.Command{
@@ -57,6 +58,7 @@ func built() build {
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
+		// The go command sets them only for a build inside a repository.
 		case "vcs.revision":
 			b.Revision = s.Value
 		case "vcs.modified":

@@ -19,7 +19,8 @@ type notWovenError struct{ file string }
 // Error implements error.
 func (e *notWovenError) Error() string { return "no directives are woven into " + e.file }
 
-// weaving returns the commands for directives.
+// weaving returns the commands for directives. They are siblings of the other commands,
+// not a group, to keep "interlock go build" short.
 func (p *program) weaving() []*cobra.Command {
 	all := []*cobra.Command{
 		{Use: "go COMMAND [ARGUMENTS]", Short: p.say(i18n.AboutGo), Long: p.say(i18n.AboutGoLong), RunE: p.goCommand,
@@ -45,7 +46,8 @@ func (p *program) weaving() []*cobra.Command {
 	return all
 }
 
-// asksHelp detects --help for commands that do not parse their flags.
+// asksHelp detects --help for commands that do not parse their flags. Only a sole
+// argument counts: "interlock go build -h" asks the go command.
 func asksHelp(args []string) bool {
 	return len(args) == 1 && (args[0] == "-h" || args[0] == "--help")
 }
@@ -63,6 +65,7 @@ func (p *program) goCommand(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	// For coverage and for the module cache, the go command calls this binary back.
 	argv, err := weave.Go(c.Context(), ".", self, args)
 	if err != nil {
 		return err
@@ -110,6 +113,7 @@ func (p *program) vet(c *cobra.Command, args []string) error {
 		return err
 	}
 	argv := append([]string{"vet", "-vettool=" + self}, args...)
+	// The last argument is a flag, so no package is named.
 	if strings.HasPrefix(argv[len(argv)-1], "-") {
 		argv = append(argv, "./...")
 	}
@@ -161,6 +165,7 @@ func (p *program) eject(c *cobra.Command, args []string) error {
 		}
 	}
 	for i, file := range args {
+		// The mode is not applied: WriteFile keeps that of an existing file.
 		if err := os.WriteFile(file, texts[i], 0o644); err != nil {
 			return err
 		}
@@ -168,6 +173,7 @@ func (p *program) eject(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// oneFile requires exactly one file.
 func (p *program) oneFile(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return p.misuse(c, p.say(i18n.FileMissing), "")
@@ -193,7 +199,7 @@ func (p *program) reportWeaving(err error) (code int, known bool) {
 	var unwoven *notWovenError
 	switch {
 	case errors.As(err, &exit): // the go command has printed its error
-		return max(exit.ExitCode(), exitError), true
+		return max(exit.ExitCode(), exitError), true // -1 after a signal
 	case errors.As(err, &mistakes): // in the format of a compiler, for editors
 		fmt.Fprintln(p.stderr, mistakes)
 		return exitError, true

@@ -26,7 +26,7 @@ type Demo struct {
 	Notes    io.Writer // for hints
 	Language i18n.Language
 	Color    chart.Color
-	Width    int
+	Width    int // of charts, in columns
 
 	section int // number of the last heading
 }
@@ -54,7 +54,8 @@ func (e *InterruptedError) Error() string { return "interrupted: " + e.Err.Error
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
 // Run runs the storm without a lock and then with a lock on each target. Then it submits
-// the order on each target.
+// the order on each target. A failed verdict does not stop the demo: the other targets
+// show whether the engine is the reason.
 func (d *Demo) Run(ctx context.Context, targets ...Target) error {
 	d.announce(len(targets))
 	if err := d.print(d.Color.Bold("interlock demo") + "\n" + d.intro() + "\n"); err != nil {
@@ -89,6 +90,8 @@ const announceAfter = 3 * time.Second
 
 // announce prints how long the demo takes, if that is long.
 func (d *Demo) announce(targets int) {
+	// Clicks take turns on a lock. Two more holds are the orders, whose submissions
+	// overlap.
 	if long := time.Duration((d.Clicks+2)*targets) * d.Hold; long > announceAfter {
 		fmt.Fprintln(d.Notes, d.Color.Dim(d.say(i18n.TakesLong, chart.Duration(long.Round(time.Second)))))
 	}
@@ -101,6 +104,7 @@ func (d *Demo) runUnlocked(ctx context.Context) error {
 		return interrupted(ctx, err, 0)
 	}
 	peak := MaxHolders(s.Events())
+	// Six rows are enough to see that all goroutines work at once.
 	chart := chart.Chart{Width: d.Width, Rows: 6, Color: d.Color, Alarm: peak > 1}
 	return d.print(d.heading(d.say(i18n.Unlocked)) + chart.Draw(timeline(s.Events())) + "\n" + d.list([]finding{
 		counted(d.Language, s.Counter(), d.Clicks),
@@ -108,7 +112,8 @@ func (d *Demo) runUnlocked(ctx context.Context) error {
 	}))
 }
 
-// runLocked runs the storm with a lock on a target.
+// runLocked runs the storm with a lock on a target. Each target gets a new client, so
+// that its statistics belong to this storm.
 func (d *Demo) runLocked(ctx context.Context, target Target) (Verdict, error) {
 	s := &LockedStorm{
 		Storm:  Storm{Clicks: d.Clicks, Hold: d.Hold, Key: d.Key},
@@ -136,7 +141,8 @@ func closeClient(ctx context.Context, client *interlock.Client) {
 	_ = client.Close(ctx) // the tracking engine counts unreleased locks
 }
 
-// interrupted wraps err in an InterruptedError if ctx has ended.
+// interrupted wraps err in an InterruptedError if ctx has ended. Other errors stay as
+// they are: the engine failed, not the user.
 func interrupted(ctx context.Context, err error, unreleased int) error {
 	if ctx.Err() != nil {
 		return &InterruptedError{Unreleased: unreleased, Err: err}

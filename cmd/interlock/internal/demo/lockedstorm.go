@@ -24,7 +24,7 @@ func (s *LockedStorm) Run(ctx context.Context) (Verdict, error) {
 	client := interlock.New(e)
 	s.Lock = s.Locker(client)
 	err := s.Storm.Run(ctx)
-	closeClient(ctx, client)
+	closeClient(ctx, client) // before counting: Close releases the remaining locks
 	if err != nil {
 		return Verdict{}, interrupted(ctx, err, e.unreleased())
 	}

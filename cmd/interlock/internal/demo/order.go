@@ -18,7 +18,7 @@ type Order struct {
 	Submissions int
 	Hold        time.Duration // how long it takes to place it
 
-	placed, answered atomic.Int64
+	placed, answered atomic.Int64 // executions, and submissions that got order number 1
 }
 
 // Naive submits the order with a race: it checks whether the order exists, and places it
@@ -30,7 +30,7 @@ func (o *Order) Naive(ctx context.Context) error {
 			return nil
 		}
 		_, err := o.place(ctx)
-		exists.Store(true)
+		exists.Store(true) // too late: the others have passed the check
 		return err
 	})
 }
@@ -62,11 +62,12 @@ func (o *Order) place(ctx context.Context) (int64, error) {
 // submit runs all submissions at once and waits for them. It returns the first error.
 func (o *Order) submit(ctx context.Context, one func(context.Context) error) error {
 	var (
-		start = make(chan struct{})
+		start = make(chan struct{}) // closed to release all submissions at once
 		all   sync.WaitGroup
-		first = make(chan error, o.Submissions)
+		first = make(chan error, o.Submissions) // holds every result, so that no goroutine blocks
 	)
 	for range o.Submissions {
+		// Waited for below.
 		all.Go(func() {
 			<-start
 			first <- one(ctx)
@@ -105,6 +106,7 @@ func (d *Demo) runOrder(ctx context.Context, target Target) (ok bool, err error)
 	}
 	once := &Order{Submissions: d.Clicks, Hold: d.Hold}
 	err = once.Guarded(ctx, g)
+	// The guard closes before its client, which it uses to settle its records.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	err = errors.Join(err, g.Close(closing))

@@ -25,6 +25,7 @@ func (d *Demo) heading(title string) string {
 
 // list formats findings, one per line.
 func (d *Demo) list(findings []finding) string {
+	// Widths are in columns: a Chinese name has two per character.
 	width := 0
 	for _, f := range findings {
 		width = max(width, i18n.Width(d.say(f.name)))
@@ -44,7 +45,8 @@ func (d *Demo) list(findings []finding) string {
 	return b.String()
 }
 
-// maxViolations is how many violations are printed.
+// maxViolations is how many violations are printed. One broken lock causes many
+// violations, and the first explain it.
 const maxViolations = 5
 
 // conclusion formats the verdict, with the first violations if it failed.
@@ -60,8 +62,10 @@ func (d *Demo) conclusion(v Verdict) string {
 	return b.String()
 }
 
+// say formats a text in the demo's language.
 func (d *Demo) say(t i18n.Text, args ...any) string { return d.Language.Say(t, args...) }
 
+// print returns an error, such as a full disk, which ends the demo.
 func (d *Demo) print(s string) error {
 	_, err := io.WriteString(d.Out, s)
 	return err

@@ -24,7 +24,7 @@ type Storm struct {
 	// Shared marks a read lock, which several goroutines may hold at once.
 	Shared bool
 
-	counter, refused atomic.Int64
+	counter, refused atomic.Int64 // the progress bar reads both during a run
 	log              history.Log
 }
 
@@ -33,7 +33,7 @@ type Storm struct {
 func (s *Storm) Run(ctx context.Context) error {
 	all, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	start := make(chan struct{})
+	start := make(chan struct{}) // closed when every goroutine is ready
 	var ready, done sync.WaitGroup
 	for i := range s.Clicks {
 		who := strconv.Itoa(i + 1)
@@ -49,6 +49,7 @@ func (s *Storm) Run(ctx context.Context) error {
 	ready.Wait()
 	close(start)
 	done.Wait()
+	// The caller's cancellation makes every click fail; its cause is the better error.
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

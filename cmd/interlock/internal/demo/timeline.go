@@ -23,6 +23,7 @@ func timeline(events []history.Event) []chart.Span {
 			asked[e.Actor] = at
 		case history.Enter:
 			index[e.Actor] = len(all)
+			// A span without a Leave lasts until the end of the history.
 			all = append(all, chart.Span{Ask: asked[e.Actor], Enter: at, Leave: ended})
 		case history.Leave, history.Lost:
 			all[index[e.Actor]].Leave = at
@@ -31,7 +32,8 @@ func timeline(events []history.Event) []chart.Span {
 	return all
 }
 
-// MaxHolders returns the largest number of simultaneous holders in a history.
+// MaxHolders returns the largest number of simultaneous holders in a history. It relies
+// on the order of events, not on their times.
 func MaxHolders(events []history.Event) int {
 	holders, peak := 0, 0
 	for _, e := range events {

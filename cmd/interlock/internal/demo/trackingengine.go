@@ -14,8 +14,8 @@ import (
 type trackingEngine struct {
 	engine.Engine
 
-	mu   sync.Mutex
-	held map[attempt]struct{}
+	mu   sync.Mutex           // guards held
+	held map[attempt]struct{} // granted or possibly granted, and not confirmed as released
 }
 
 // An attempt identifies an acquisition on an engine.
@@ -39,6 +39,7 @@ func (t *trackingEngine) unreleased() int {
 // Acquire implements [engine.Engine].
 func (t *trackingEngine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
 	g, err := t.Engine.Acquire(ctx, r)
+	// After an unknown outcome, the server may have granted the lock.
 	if err == nil || errors.Is(err, engine.ErrUnknown) {
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -11,18 +11,19 @@ import (
 type finding struct {
 	mark mark
 	name i18n.Text
-	text string
+	text string // in the user's language
 }
 
 // A mark tells whether a finding is good, bad, or only a figure.
 type mark int
 
 const (
-	figure mark = iota
+	figure mark = iota // cannot fail
 	right
 	wrong
 )
 
+// judged returns the mark of a check.
 func judged(ok bool) mark {
 	if ok {
 		return right
@@ -32,7 +33,7 @@ func judged(ok bool) mark {
 
 // A Verdict is the result of a storm with a lock.
 type Verdict struct {
-	Clicks, Counter int
+	Clicks, Counter int // expected and counted; they differ after a lost update
 	Report          history.Report
 	Stats           interlock.Stats
 }
@@ -49,6 +50,7 @@ func (v Verdict) OK() bool {
 }
 
 // lost counts the lost locks that holders noticed and those that only the engine did.
+// Both may count the same loss, so they are not added.
 func (v Verdict) lost() int { return max(v.Report.Lost, int(v.Stats.Lost)) }
 
 // findings lists the checks of a verdict, and then figures that cannot fail.

@@ -8,7 +8,8 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/demo"
 )
 
-// progressInterval is the time between two progress reports.
+// progressInterval is the time between two progress reports. Ten updates per second look
+// smooth and cost the test little.
 const progressInterval = 100 * time.Millisecond
 
 // Contenders are goroutines that contend for one lock.
@@ -17,7 +18,8 @@ type Contenders struct {
 	Progress func(done int) // may be nil
 }
 
-// Run runs them until all have acquired the lock or were refused.
+// Run runs them until all have acquired the lock or were refused. A refused goroutine is
+// a figure, not an error.
 func (c *Contenders) Run(ctx context.Context) (*Result, error) {
 	began := time.Now()
 	stop := reportProgress(c.Progress, func() int { return c.Counter() + c.Refused() })
@@ -29,6 +31,7 @@ func (c *Contenders) Run(ctx context.Context) (*Result, error) {
 	events := c.Events()
 	r := &Result{Spans: c.Timeline(), Figures: []Figure{
 		count("n", c.Clicks), count("executed", v.Report.Grants), count("refused", c.Refused()), count("lost", max(v.Report.Lost, int(v.Stats.Lost))),
+		// The order is that of LockFigures, and of the printed table.
 		count("max-holders", demo.MaxHolders(events)), count("violations", len(v.Report.Violations)),
 		span("p50", v.Report.WaitP50), span("p99", v.Report.WaitP99), span("elapsed", time.Since(began)),
 	}}
@@ -38,7 +41,8 @@ func (c *Contenders) Run(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
-// reportProgress calls progress at intervals, until stop is called.
+// reportProgress calls progress at intervals, until stop is called. The function stop
+// waits, so that no report follows the result.
 func reportProgress(progress func(int), done func() int) (stop func()) {
 	if progress == nil {
 		return func() {}

@@ -36,8 +36,8 @@ type Requests struct {
 
 	Progress func(done int) // may be nil
 
-	done   atomic.Int64
-	mu     sync.Mutex
+	done   atomic.Int64 // read by the progress report during the run
+	mu     sync.Mutex   // guards counts until all requests are answered
 	counts responseCounts
 }
 
@@ -47,11 +47,12 @@ type responseCounts struct {
 	answers                             map[[sha256.Size]byte]bool // hashes of successful responses
 	statuses                            map[int]int
 	problems                            map[string]int
-	took                                []time.Duration
-	first                               error
+	took                                []time.Duration // of answered requests only
+	first                               error           // for the message if no request is answered
 }
 
-// maxAnswer limits how much of a response is read.
+// maxAnswer limits how much of a response is read. In bytes: 1 MiB. A hostile server must
+// not fill our memory.
 const maxAnswer = 1 << 20
 
 // CheckURL returns an error unless the URL is on this machine.
@@ -81,7 +82,7 @@ func (q *Requests) Run(ctx context.Context) (*Result, error) {
 	defer closeAll()
 	began := time.Now()
 	stop := reportProgress(q.Progress, func() int { return int(q.done.Load()) })
-	start := make(chan struct{})
+	start := make(chan struct{}) // closed below, to send all requests at once
 	var all sync.WaitGroup
 	for range q.N {
 		all.Go(func() { // waited for below
@@ -96,6 +97,7 @@ func (q *Requests) Run(ctx context.Context) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	// Without any answer, the figures would all be zero and could meet a threshold.
 	if len(q.counts.took) == 0 {
 		return nil, fmt.Errorf("no request was answered: %w", q.counts.first)
 	}
@@ -154,6 +156,7 @@ func (q *Requests) send(ctx context.Context, client *http.Client) {
 	switch {
 	case a.status >= 500:
 		t.errors++
+	// A refusal is an expected answer of a gateway, such as 409 for a duplicate.
 	case a.status >= 400:
 		t.refused++
 	case a.replayed:
@@ -182,6 +185,7 @@ func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, e
 	switch q.Key {
 	case "":
 	case Each:
+		// New keys show that different requests all run.
 		request.Header.Set("Idempotency-Key", rand.Text())
 	default:
 		request.Header.Set("Idempotency-Key", q.Key)
@@ -201,7 +205,7 @@ func (q *Requests) exchange(ctx context.Context, client *http.Client) (answer, e
 	}, err
 }
 
-// maxCode limits the length of a counted code, which the server chooses.
+// maxCode limits the length of a counted code, which the server chooses. In bytes.
 const maxCode = 64
 
 // problemIn returns the code of a problem document (RFC 9457), or "" if the body is

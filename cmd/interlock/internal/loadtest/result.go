@@ -43,8 +43,10 @@ func (r *Result) Figure(name string) (Figure, bool) {
 	return r.Figures[i], true
 }
 
+// count returns a figure without a unit.
 func count(name string, n int) Figure { return Figure{Name: name, Value: float64(n)} }
 
+// span returns a figure in milliseconds, the unit of thresholds and JSON.
 func span(name string, d time.Duration) Figure {
 	return Figure{Name: name, Value: float64(d) / float64(time.Millisecond), Unit: time.Millisecond}
 }
@@ -55,7 +57,8 @@ var (
 	RequestFigures = []string{"n", "executed", "replayed", "refused", "errors", "answers", "p50", "p99", "elapsed"}
 )
 
-// percentile returns a percentile of durations; part is between 0 and 1.
+// percentile returns a percentile of durations; part is between 0 and 1. It sorts its
+// argument.
 func percentile(all []time.Duration, part float64) time.Duration {
 	if len(all) == 0 {
 		return 0

@@ -13,7 +13,7 @@ type Threshold struct {
 	Name  string
 	Op    string
 	Value float64 // a count, or milliseconds
-	text  string
+	text  string  // as written, for the report
 }
 
 // ops are the comparison operators. Longer ones come first, since <= begins with <.
@@ -44,6 +44,8 @@ func ParseThresholds(text string, names []string) ([]Threshold, error) {
 func parse(text string, names []string) (Threshold, error) {
 	at, op := -1, ""
 	for _, o := range ops {
+		// A longer operator at the same position was found before, and stays. Position 0
+		// has no name in front.
 		if i := strings.Index(text, o); i > 0 && (at < 0 || i < at) {
 			at, op = i, o
 		}
@@ -64,6 +66,7 @@ func parse(text string, names []string) (Threshold, error) {
 		t.Value = float64(d) / float64(time.Millisecond)
 		return t, nil
 	}
+	// Counts are small, so float64 represents them exactly and == is safe.
 	n, err := strconv.ParseUint(value, 10, 32)
 	if err != nil {
 		return t, fmt.Errorf("%q is not a whole number", value)
@@ -78,6 +81,7 @@ func (t Threshold) String() string { return t.text }
 // Met reports whether a result meets the threshold.
 func (t Threshold) Met(r *Result) bool {
 	f, ok := r.Figure(t.Name)
+	// ParseThresholds allows known names only; an unknown one must not pass.
 	if !ok {
 		return false
 	}

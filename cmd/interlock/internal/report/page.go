@@ -12,8 +12,8 @@ import (
 
 // A Page sets the language, color and width of a report.
 type Page struct {
-	Words    i18n.Language
-	Language doctor.Language
+	Words    i18n.Language   // of our own texts
+	Language doctor.Language // of the findings; the same language, as another package names it
 	Color    chart.Color
 	Width    int // in columns
 }
@@ -23,6 +23,7 @@ func (p Page) Write(r doctor.Report) string {
 	var b strings.Builder
 	p.heading(&b, p.topology(r.Health))
 	p.table(&b, r.Health)
+	// Guarantees depend on settings that only a reachable server reveals.
 	if r.Reached() {
 		p.guarantees(&b, r)
 	}
@@ -30,6 +31,7 @@ func (p Page) Write(r doctor.Report) string {
 	return b.String()
 }
 
+// heading writes a line that structures the report.
 func (p Page) heading(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "%s\n", p.Color.Bold(text))
 }
@@ -66,6 +68,8 @@ func (p Page) findings(b *strings.Builder, r doctor.Report) {
 	}
 }
 
+// finding writes the observation, its meaning, the fix, and commands to copy. The
+// commands are not wrapped.
 func (p Page) finding(b *strings.Builder, f doctor.Finding) {
 	mark := map[doctor.Severity]string{doctor.Fail: p.Color.Bad("✗"), doctor.Warn: p.Color.Bold("!"), doctor.Note: p.Color.Dim("·")}
 	title := string(f.Code)
@@ -86,7 +90,7 @@ func (p Page) finding(b *strings.Builder, f doctor.Finding) {
 
 // paragraph writes a name and a text, wrapped to the page's width.
 func (p Page) paragraph(b *strings.Builder, name string, width int, text string) {
-	lines := wrap(text, p.Width-2-width)
+	lines := wrap(text, p.Width-2-width) // 2: the indentation below
 	for i, l := range lines {
 		head := strings.Repeat(" ", width)
 		if i == 0 {
@@ -96,7 +100,8 @@ func (p Page) paragraph(b *strings.Builder, name string, width int, text string)
 	}
 }
 
-// wrap breaks a text at spaces and between Chinese characters.
+// wrap breaks a text at spaces and between Chinese characters. A space at the end of a
+// line has no width, and is removed.
 func wrap(text string, width int) (lines []string) {
 	line, columns := "", 0
 	for _, word := range words(text) {
@@ -113,7 +118,8 @@ func wrap(text string, width int) (lines []string) {
 // closing is the punctuation that must not begin a line.
 const closing = "，。：；）、？"
 
-// words splits a text into the parts that stay on one line.
+// words splits a text into the parts that stay on one line. Chinese has no spaces, so
+// each of its characters is a word of its own.
 func words(text string) (all []string) {
 	word := ""
 	for _, r := range text {

@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// topology describes the topology of an engine.
+// topology describes the topology of an engine. The word acks is the parameter of the
+// address, so it is not translated.
 func (p Page) topology(h engine.Health) string {
 	text := p.Words.Say(i18n.Topologies[string(h.Topology)])
 	if h.Acks != "" {
@@ -50,6 +51,7 @@ func (p Page) rows(rows [][]string, h engine.Health) [][]string {
 // row leaves the cells of unknown values empty.
 func (p Page) row(n engine.Node) []string {
 	role := string(n.Role)
+	// A role that a newer server adds is printed as it is.
 	if t, known := i18n.Roles[role]; known {
 		role = p.Words.Say(t)
 	}
@@ -57,9 +59,11 @@ func (p Page) row(n engine.Node) []string {
 		return []string{n.Addr, role, p.Words.Say(i18n.NoAnswer), "", "", "", "", ""}
 	}
 	cells := []string{n.Addr, role, n.Version, "", "", n.AppendOnly, "", ""}
+	// Without a measured round trip, the clock offset is unknown, too.
 	if n.Latency > 0 {
 		cells[3], cells[4] = chart.Duration(n.Latency), doctor.Offset(n.Offset)
 	}
+	// Sentinels store no locks; their memory does not matter.
 	if n.Role != engine.Watcher && n.UsedMemory > 0 {
 		cells[6] = doctor.Bytes(n.UsedMemory)
 		if n.MaxMemory > 0 {
@@ -69,6 +73,7 @@ func (p Page) row(n engine.Node) []string {
 	if n.Role == engine.Primary {
 		cells[7] = fmt.Sprint(n.Replicas)
 		if n.MinReplicas > 0 {
+			// The primary refuses writes with fewer replicas: min-replicas-to-write.
 			cells[7] += fmt.Sprintf(" (≥ %d)", n.MinReplicas)
 		}
 	}

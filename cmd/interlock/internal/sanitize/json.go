@@ -33,12 +33,14 @@ func JSON(data []byte) []byte {
 	return []byte(b.String())
 }
 
-// unicodeEscape writes r as a JSON escape.
+// unicodeEscape writes r as a JSON escape. Only characters inside of strings need it:
+// JSON syntax is ASCII.
 func unicodeEscape(b *strings.Builder, r rune) {
 	if r <= 0xffff {
 		fmt.Fprintf(b, `\u%04x`, r)
 		return
 	}
+	// JSON escapes have four digits, so larger characters become a surrogate pair.
 	high, low := utf16.EncodeRune(r)
 	fmt.Fprintf(b, `\u%04x\u%04x`, high, low)
 }

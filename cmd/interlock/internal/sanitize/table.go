@@ -7,6 +7,7 @@ import (
 )
 
 // Table aligns the columns of rows, two spaces apart. It does not sanitize the cells.
+// Widths are in columns: a Chinese character has two.
 func Table(rows [][]string) (lines []string) {
 	var widths []int
 	for _, row := range rows {
@@ -22,6 +23,7 @@ func Table(rows [][]string) (lines []string) {
 		for i, cell := range row {
 			b.WriteString(i18n.Pad(cell, widths[i]) + "  ")
 		}
+		// Trailing spaces would wrap in a narrow terminal.
 		lines = append(lines, strings.TrimRight(b.String(), " "))
 	}
 	return lines

@@ -26,6 +26,7 @@ func Text(s string) string {
 	switch s {
 	case "":
 		return `""`
+	// The text of two quotes must differ from the form of the empty one.
 	case `""`:
 		return `\"\"`
 	}
@@ -66,7 +67,7 @@ func Short(s string, width int) string {
 	if i18n.Width(text) <= width {
 		return text
 	}
-	head := (width - 1) / 2
+	head := (width - 1) / 2 // 1: the ellipsis
 	return fit(text, head, false) + "…" + fit(text, width-1-head, true)
 }
 

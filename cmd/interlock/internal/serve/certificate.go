@@ -20,14 +20,15 @@ const checkInterval = 5 * time.Second
 type certificates struct {
 	log *slog.Logger
 
-	mu       sync.Mutex
-	files    config.TLS
-	versions fileVersions
-	checked  time.Time
-	active   *tls.Config
+	mu       sync.Mutex   // guards the fields below; never held while files are read
+	files    config.TLS   // a reload may name other files
+	versions fileVersions // of the files that active was loaded from
+	checked  time.Time    // when a connection last checked the files
+	active   *tls.Config  // replaced as a whole, never modified
 }
 
-// fileVersions detects changed files by their modification times and sizes.
+// fileVersions detects changed files by their modification times and sizes. They are the
+// certificate, the key and the client CA; a missing file is zero.
 type fileVersions [3]struct {
 	at   time.Time
 	size int64
@@ -54,6 +55,8 @@ func (c *certificates) config() *tls.Config {
 	}
 }
 
+// protocols offers HTTP/2. The server adds it to its own configuration only, and
+// GetConfigForClient replaces that one.
 var protocols = []string{"h2", "http/1.1"}
 
 // replace loads a certificate from files, which may have other names than before. The
@@ -82,6 +85,8 @@ func (c *certificates) current() *tls.Config {
 	}
 	c.mu.Unlock()
 	if due && versionsOf(&files) != was {
+		// After a failure, versions stays as it was, so the next check tries again. A
+		// tool may have replaced only one of two files yet.
 		if use, err := c.replace(&files); err != nil {
 			c.log.Error("new certificate is invalid; the previous one stays in use", "file", files.Cert, "err", err)
 		} else {
@@ -94,6 +99,7 @@ func (c *certificates) current() *tls.Config {
 	return c.active
 }
 
+// versionsOf does not read the files: it runs during handshakes.
 func versionsOf(files *config.TLS) (s fileVersions) {
 	for i, name := range []string{files.Cert, files.Key, files.ClientCA} {
 		if info, err := os.Stat(name); name != "" && err == nil {

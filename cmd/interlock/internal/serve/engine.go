@@ -30,7 +30,7 @@ func (e *EngineError) Unwrap() error { return e.Err }
 // openedEngine is an engine, with the functions that close it and its parts.
 type openedEngine struct {
 	engine.Engine
-	closes []func() error
+	closes []func() error // in the order of opening
 }
 
 // close closes the parts in reverse order: a standby before its two engines.
@@ -41,7 +41,8 @@ func (o *openedEngine) close() (err error) {
 	return err
 }
 
-// openTimeout limits how long opening an engine may take.
+// openTimeout limits how long opening an engine may take. It covers all servers of a
+// quorum or a standby together.
 const openTimeout = 10 * time.Second
 
 // openEngine opens the engine of a configuration. Nodes of a quorum and sides of a
@@ -55,6 +56,7 @@ func openEngine(ctx context.Context, cfg config.Engine, lazy bool, log *slog.Log
 		return o, nil
 	}
 	_ = o.close() // without the rest, the opened parts are useless
+	// Package cli gives an EngineError an exit code of its own.
 	if errors.Is(err, engine.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, &EngineError{err}
 	}
@@ -75,7 +77,7 @@ func (o *openedEngine) open(ctx context.Context, cfg config.Engine, lazy bool, l
 			err = o.openStandby(ctx, all, log)
 		}
 	case cfg.URL == "memory":
-		o.Engine = memory.New()
+		o.Engine = memory.New() // holds nothing to close
 	default:
 		var opts []redisengine.Option
 		if lazy {
@@ -97,6 +99,7 @@ func (o *openedEngine) openQuorum(ctx context.Context, all []engine.Engine, lazy
 	if lazy {
 		return nil
 	}
+	// Less than a majority is enough to start: the gateway may start before all nodes do.
 	h, err := e.Capabilities().Prober.Probe(ctx)
 	if err == nil && !doctor.Examine(h).Reached() {
 		err = fmt.Errorf("quorum: no node is reachable: %w", engine.ErrUnavailable)
@@ -138,6 +141,7 @@ func (o *openedEngine) openRedis(ctx context.Context, url string, opts ...redise
 }
 
 // allDegrade reports whether every rule lets requests pass while the engine is down.
+// Without rules it reports false, so /readyz depends on the engine.
 func allDegrade(cfg *config.Config) bool {
 	return len(cfg.Rules) > 0 && !slices.ContainsFunc(cfg.Rules, func(r config.Rule) bool {
 		return r.Policy.OnDown != guard.Open && r.Policy.OnDown != guard.Local

@@ -13,7 +13,8 @@ import (
 )
 
 // Handler returns the log handler of a gateway: JSON if asJSON is set, readable lines on
-// a terminal, and key=value otherwise. With verbose, every request is logged.
+// a terminal, and key=value otherwise. With verbose, every request is logged. Only the
+// lines for a terminal are sanitized; programs read the others.
 func Handler(w io.Writer, asJSON, terminal, verbose bool) slog.Handler {
 	level := slog.LevelInfo
 	if verbose {
@@ -32,14 +33,14 @@ func Handler(w io.Writer, asJSON, terminal, verbose bool) slog.Handler {
 // terminalHandler writes the time of day, the message and the attributes on one line.
 // Values may come from clients, so escape sequences in them are made visible.
 type terminalHandler struct {
-	out   *lockedWriter
+	out   *lockedWriter // shared by all handlers that WithAttrs returns
 	level slog.Level
 	with  string // the attributes of every line
 }
 
 // A lockedWriter keeps concurrent lines apart.
 type lockedWriter struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards w
 	w  io.Writer
 }
 
@@ -51,6 +52,7 @@ func (h *terminalHandler) Handle(_ context.Context, r slog.Record) error {
 	var b bytes.Buffer
 	b.WriteString(r.Time.Format(time.TimeOnly))
 	b.WriteByte(' ')
+	// Most lines are information; a level on each would hide the warnings.
 	if r.Level != slog.LevelInfo {
 		b.WriteString(strings.ToLower(r.Level.String()) + ": ")
 	}
@@ -61,6 +63,7 @@ func (h *terminalHandler) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	b.WriteByte('\n')
+	// The line was built before, so the lock covers one write only.
 	h.out.mu.Lock()
 	defer h.out.mu.Unlock()
 	_, err := h.out.w.Write(b.Bytes())
@@ -69,7 +72,7 @@ func (h *terminalHandler) Handle(_ context.Context, r slog.Record) error {
 
 // WithAttrs implements [slog.Handler].
 func (h *terminalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	next := *h
+	next := *h // slog requires a copy: h stays in use
 	for _, a := range attrs {
 		next.with += attribute(a)
 	}
@@ -79,6 +82,7 @@ func (h *terminalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements [slog.Handler]. The gateway does not use groups.
 func (h *terminalHandler) WithGroup(string) slog.Handler { return h }
 
+// attribute formats a pair. Two spaces separate pairs, because values may contain one.
 func attribute(a slog.Attr) string {
 	return "  " + a.Key + "=" + sanitize.Text(a.Value.Resolve().String())
 }

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// A ProxyConfig describes a gateway by the flags of interlock proxy.
+// A ProxyConfig describes a gateway by the flags of interlock proxy. Proxy and serve run
+// the same code: the flags become a file first.
 type ProxyConfig struct {
 	To        []string
 	Listen    string
@@ -34,6 +35,7 @@ func (l *ProxyConfig) YAML() ([]byte, error) {
 			return nil, err
 		}
 		b.Write(rules)
+		// Otherwise our first field would continue the last line of the file.
 		if !bytes.HasSuffix(rules, []byte("\n")) {
 			b.WriteByte('\n')
 		}
@@ -49,6 +51,7 @@ func (l *ProxyConfig) YAML() ([]byte, error) {
 	if l.RulesFile == "" || l.Principal != "none" { // a rules file may set its own
 		fmt.Fprintf(&b, "principal: %s\n", l.principal())
 	}
+	// A file without the field has no admin API.
 	if l.Admin != Off {
 		fmt.Fprintf(&b, "admin: %s\n", quote(l.Admin))
 	}
@@ -150,6 +153,7 @@ func quote(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// quoteList returns a YAML list. A single value needs no brackets: config accepts both.
 func quoteList(all []string) string {
 	quoted := make([]string, len(all))
 	for i, s := range all {

@@ -13,20 +13,23 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
-// reloads keeps the result of the last reload, for /readyz and the admin API.
+// reloads keeps the result of the last reload, for /readyz and the admin API. SIGHUP, a
+// changed file and the admin API may request one at the same time.
 type reloads struct {
 	running sync.Mutex // one reload at a time
 
-	mu     sync.Mutex
-	result *admin.Reload
+	mu     sync.Mutex    // guards result; separate, so that /readyz does not wait for a reload
+	result *admin.Reload // nil: no reload yet
 }
 
+// last returns the result of the last reload, or nil. The caller must not modify it.
 func (r *reloads) last() *admin.Reload {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.result
 }
 
+// record replaces the result as a whole, because readers keep the previous one.
 func (r *reloads) record(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,6 +44,7 @@ func (s *Server) reloader() func(context.Context) error {
 	if s.o.Load == nil {
 		return nil
 	}
+	// A reload ignores the request's context: it must not stop halfway.
 	return func(context.Context) error { return s.reload("the admin API") }
 }
 
@@ -51,6 +55,8 @@ func (s *Server) watchConfig(ctx context.Context) {
 	defer watching.Wait()
 	if s.o.File != "" {
 		watching.Go(func() { // until ctx is done
+			// The watcher has parsed the file, but reload loads it again: proxy adds its
+			// flags.
 			err := config.Watch(ctx, s.o.File, func(*config.Config, error) { _ = s.reload("a change of the file") })
 			s.warn("the file is not watched; send SIGHUP after a change", err)
 		})
@@ -79,6 +85,7 @@ func (s *Server) reload(why string) error {
 	return nil
 }
 
+// errNoFile is for a gateway that flags alone describe, or standard input.
 var errNoFile = errors.New("there is no configuration file to reload")
 
 // replace loads everything that can fail before it changes anything.
@@ -90,15 +97,19 @@ func (s *Server) replace() error {
 	if err != nil {
 		return err
 	}
+	// The comparison is with the first configuration: its listeners and engine are still
+	// open.
 	if names := needRestart(s.o.Config, cfg); len(names) > 0 {
 		return fmt.Errorf("%s cannot change during a reload; restart the gateway", strings.Join(names, ", "))
 	}
 	use := func() {}
+	// The TLS field cannot appear or vanish: needRestart has checked that.
 	if s.certs != nil {
 		if use, err = s.certs.replace(cfg.TLS); err != nil {
 			return err
 		}
 	}
+	// The last step that can fail. The certificate follows, because use cannot fail.
 	if err := s.gate.Reload(cfg); err != nil {
 		return err
 	}
@@ -115,6 +126,7 @@ func needRestart(was, is *config.Config) (names []string) {
 	}{
 		{"engine", was.Engine, is.Engine},
 		{"listen", was.Listen, is.Listen},
+		// The files of TLS may change; a switch between HTTP and HTTPS needs a restart.
 		{"tls", was.TLS == nil, is.TLS == nil},
 		{"admin", was.Admin, is.Admin},
 		{"limits.header", was.Limits.Header, is.Limits.Header},

@@ -54,16 +54,16 @@ type Server struct {
 
 	o      Options
 	log    *slog.Logger
-	engine *openedEngine
+	engine *openedEngine // nil until Open has opened it, as are client, api and gate
 	client *interlock.Client
-	events *admin.Events
+	events *admin.Events // made first: the client's trace and the gateway publish to it
 	api    *admin.Server
 	gate   *gateway.Gateway
 	front  *listener
-	others []*listener // for the admin API and health checks
-	certs  *certificates
+	others []*listener   // for the admin API and health checks
+	certs  *certificates // of the front; nil: plain HTTP
 
-	stopping atomic.Bool
+	stopping atomic.Bool // set once, by shutdown
 	reloads  reloads
 }
 
@@ -79,6 +79,8 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.listen(ctx); err != nil {
 		return nil, err
 	}
+	// The engine comes after the listeners: connecting may take seconds, a port in use
+	// shows at once.
 	if s.engine, err = openEngine(ctx, o.Config.Engine, o.Lazy, o.Log); err != nil {
 		return nil, err
 	}
@@ -104,6 +106,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	}
 	s.URL = s.front.url(cfg.TLS != nil)
 	if cfg.Admin != nil {
+		// Before the port opens: an exposed API must not accept one connection.
 		if err := admin.CheckListen(cfg.Admin); err != nil {
 			return err
 		}
@@ -113,7 +116,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		}
 		s.others = append(s.others, l)
 		s.Admin = l.url(cfg.Admin.TLS != nil)
-		s.Health = s.Admin
+		s.Health = s.Admin // unless the health checks have their own listener
 	}
 	if s.o.Health != "" {
 		l, err := listen(ctx, "health", s.o.Health)
@@ -133,6 +136,7 @@ func (s *Server) buildHandlers() (err error) {
 		return err
 	}
 	s.front.Listener = gateway.LimitListener(s.front.Listener, cfg.Limits.Conns)
+	// The wrapper needs the server's state, which the gateway does not know.
 	s.front.server.Handler = s.closeKeepAlives(s.gate)
 	if cfg.TLS != nil {
 		if s.certs, err = newCertificates(cfg.TLS, s.log); err != nil {
@@ -158,6 +162,7 @@ func (s *Server) buildAdmin() (err error) {
 	}
 	others := s.others
 	if s.Admin != "" {
+		// Method listen appends the listener of the admin API first.
 		others[0].server = newHTTPServer(s.api, s.log)
 		if cfg.TLS != nil {
 			certs, err := newCertificates(cfg.TLS, s.log)
@@ -168,6 +173,7 @@ func (s *Server) buildAdmin() (err error) {
 		}
 		others = others[1:]
 	}
+	// This listener may face a load balancer, so it serves nothing else.
 	for _, l := range others {
 		l.server = newHTTPServer(s.api.HealthHandler(), s.log)
 	}
@@ -186,7 +192,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 // returns nil, unless a listener failed.
 func (s *Server) Run(ctx context.Context) error {
 	all := append([]*listener{s.front}, s.others...)
-	ended := make(chan error, len(all))
+	ended := make(chan error, len(all)) // buffered: each goroutine ends, though Run reads one error
 	for _, l := range all {
 		go func() { ended <- l.serve() }() // until shutdown, which closes them all
 	}
@@ -202,6 +208,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-ended:
 	}
 	stop()
+	// No watcher may reload a gateway that is closing.
 	<-done
 	s.shutdown()
 	return err
@@ -215,6 +222,7 @@ func (s *Server) ready() error {
 	return nil
 }
 
+// errStopping is the reason that /readyz shows.
 var errStopping = errors.New("the gateway is shutting down")
 
 // A ListenError reports an address that cannot be listened on.
@@ -253,6 +261,7 @@ func listen(ctx context.Context, what, at string) (*listener, error) {
 func (l *listener) url(tls bool) string {
 	at := l.Addr().(*net.TCPAddr)
 	host := at.IP.String()
+	// 0.0.0.0 is an address to listen on, not one to open in a browser.
 	if at.IP.IsUnspecified() {
 		host = "localhost"
 	}
@@ -266,7 +275,7 @@ func (l *listener) url(tls bool) string {
 // serve returns when the server is closed.
 func (l *listener) serve() error {
 	if l.server.TLSConfig != nil {
-		return l.server.ServeTLS(l.Listener, "", "")
+		return l.server.ServeTLS(l.Listener, "", "") // certificates come from TLSConfig
 	}
 	return l.server.Serve(l.Listener)
 }

@@ -15,14 +15,17 @@ const (
 )
 
 // shutdown closes every part, in the reverse order of their dependencies. A part that
-// fails to close is logged, and the others are closed all the same.
+// fails to close is logged, and the others are closed all the same. The admin API and the
+// health checks answer until nearly the end, so that operators can watch.
 func (s *Server) shutdown() {
 	cfg := s.gate.Config().Shutdown
 	s.stopping.Store(true) // /readyz answers 503 from now on
 	s.log.Info("shutting down", "delay", cfg.Delay, "timeout", cfg.Timeout)
+	// A second signal ends the process here, so the sleep needs no context.
 	time.Sleep(cfg.Delay) // load balancers need time to notice
 	s.drain(cfg.Timeout)
 
+	// The gateway settles its records through the client, so it closes first.
 	withTimeout(grace, func(ctx context.Context) { s.warn("some requests have an unknown outcome", s.gate.Close(ctx)) })
 	withTimeout(closeTimeout, func(ctx context.Context) {
 		s.warn("some locks were not released; they expire", s.client.Close(ctx))
@@ -31,6 +34,7 @@ func (s *Server) shutdown() {
 	for _, l := range s.others {
 		_ = l.server.Close() // event streams have sent their last event
 	}
+	// Last: the client above releases its locks through the engine.
 	s.warn("closing the engine failed", s.engine.close())
 	s.log.Info("stopped")
 }
@@ -48,16 +52,19 @@ func (s *Server) drain(timeout time.Duration) {
 	}
 	if err != nil {
 		s.log.Warn("some requests were not answered in time; their connections are closed", "timeout", timeout, "err", err)
-		_ = s.front.server.Close()
+		_ = s.front.server.Close() // cancels the contexts of the remaining requests
 	}
 }
 
+// withTimeout bounds one step. The steps do not share a deadline, so a slow one does not
+// starve the next.
 func withTimeout(d time.Duration, do func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	do(ctx)
 }
 
+// warn logs an error of a step that must not stop the others; nil is no error.
 func (s *Server) warn(what string, err error) {
 	if err != nil {
 		s.log.Warn(what, "err", err)
@@ -68,7 +75,7 @@ func (s *Server) warn(what string, err error) {
 func (s *Server) closeAll() {
 	for _, l := range append([]*listener{s.front}, s.others...) {
 		if l != nil {
-			_ = l.Close()
+			_ = l.Close() // no server runs yet, so closing the socket is enough
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)

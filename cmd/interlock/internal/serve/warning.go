@@ -19,7 +19,7 @@ const (
 )
 
 // Warnings returns the warnings about a configuration. The admin API itself warns about
-// missing tokens.
+// missing tokens. Package cli has their texts.
 func Warnings(c *config.Config) (all []Warning) {
 	some := func(is func(config.Rule) bool) bool { return slices.ContainsFunc(c.Rules, is) }
 	for _, x := range []struct {
@@ -28,6 +28,7 @@ func Warnings(c *config.Config) (all []Warning) {
 	}{
 		{NoRules, len(c.Rules) == 0},
 		{Memory, c.Engine.URL == "memory"},
+		// Only guards have a policy with a name; a lock without a principal is fine.
 		{NoPrincipal, some(func(r config.Rule) bool { return r.Policy.Name != "" && r.Principal.None })},
 		{OptionalKey, some(func(r config.Rule) bool { return r.Optional })},
 	} {

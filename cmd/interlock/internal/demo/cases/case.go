@@ -71,7 +71,8 @@ type effect struct {
 // Requests returns the number of requests.
 func (c Case) Requests() int { return len(c.calls) }
 
-// Curl returns a command that sends the first request.
+// Curl returns a command that sends the first request. It has fixed numbers in place of
+// {id} and {n}, so that a reader can repeat it.
 func (c Case) Curl(base string) string {
 	s := c.calls[0]
 	fill := strings.NewReplacer("{id}", "42", "{n}", "1").Replace

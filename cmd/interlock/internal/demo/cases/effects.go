@@ -7,7 +7,8 @@ import (
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
 )
 
-// tested checks how often a test endpoint ran.
+// tested checks how often a test endpoint ran. The state lists a run by path and order
+// number.
 func tested(path string, n int) func(shop.State, string) effect {
 	return func(s shop.State, id string) effect {
 		got := s.Tests[path+" "+id]
@@ -15,7 +16,8 @@ func tested(path string, n int) func(shop.State, string) effect {
 	}
 }
 
-// sold checks that all pieces were sold, to the first buyers.
+// sold checks that all pieces were sold, to the first buyers. A sale is nil if no request
+// reached the shop; then the check fails.
 func sold(s shop.State, id string) effect {
 	sale := s.Sales[id]
 	if sale == nil {
@@ -25,7 +27,8 @@ func sold(s shop.State, id string) effect {
 	return effect{ok, i18n.EffectSold, i18n.EffectSoldN, []any{len(sale.Sold), shop.Pieces}}
 }
 
-// taken checks that the stock fell by the number of taken pieces.
+// taken checks that the stock fell by the number of taken pieces. A stock that no request
+// touched fails, too.
 func taken(s shop.State, id string) effect {
 	stock := s.Stock[id]
 	if stock == nil {
@@ -35,7 +38,8 @@ func taken(s shop.State, id string) effect {
 	return effect{gone == stock.Taken && gone > 0, i18n.EffectTaken, i18n.EffectTakenN, []any{stock.Taken, gone}}
 }
 
-// paidOut checks that the payments and the balance add up.
+// paidOut checks that the payments and the balance add up. Direct requests overwrite each
+// other's balance and pay out too much.
 func paidOut(s shop.State, id string) effect {
 	a := s.Accounts[id]
 	if a == nil {
@@ -45,7 +49,8 @@ func paidOut(s shop.State, id string) effect {
 	return effect{ok, i18n.EffectPaidOut, i18n.EffectPaidOutN, []any{a.PaidOut, shop.Money, a.Balance}}
 }
 
-// settled checks that an order was either paid or cancelled.
+// settled checks that an order was either paid or cancelled. Neither is wrong, too: one
+// of the two requests must succeed.
 func settled(s shop.State, id string) effect {
 	o := s.Orders[id]
 	switch {

@@ -13,13 +13,13 @@ import (
 
 // A Player runs cases. Make one with [New].
 type Player struct {
-	direct, guarded string // base URLs
-	shop            *shop.Shop
-	client          *interlock.Client
-	http            *http.Client
+	direct, guarded string            // base URLs
+	shop            *shop.Shop        // read for its state; requests go through HTTP
+	client          *interlock.Client // of the gateway, to count its waiters
+	http            *http.Client      // for both URLs
 
-	mu   sync.Mutex
-	runs map[string]*run
+	mu   sync.Mutex      // guards runs
+	runs map[string]*run // the active ones, by ID; Run adds and removes its own
 }
 
 // New returns a player for a shop whose locks belong to client. Wrap the shop with
@@ -27,7 +27,7 @@ type Player struct {
 func New(s *shop.Shop, client *interlock.Client) *Player {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 128 // more than any case sends at once
-	transport.Proxy = nil
+	transport.Proxy = nil               // the shop is on this machine
 	return &Player{
 		shop: s, client: client, runs: make(map[string]*run),
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
@@ -40,7 +40,8 @@ func (p *Player) SetURLs(direct, guarded string) { p.direct, p.guarded = direct,
 // Close closes idle connections.
 func (p *Player) Close() { p.http.CloseIdleConnections() }
 
-// Observe wraps the shop's handler and records when requests enter and leave it.
+// Observe wraps the shop's handler and records when requests enter and leave it. The
+// headers survive the gateway, so both ways are measured at the same place.
 func (p *Player) Observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -57,11 +58,12 @@ func (p *Player) Observe(next http.Handler) http.Handler {
 	})
 }
 
-// maxDuration limits a run.
+// maxDuration limits a run. The longest case takes about 6 s.
 const maxDuration = 30 * time.Second
 
 // Run runs a case, directly or behind Interlock, and returns its verdict. It calls emit
-// for each event, in order and one at a time.
+// for each event, in order and one at a time. Several runs may be active: their IDs keep
+// their keys and data apart.
 func (p *Player) Run(ctx context.Context, c Case, direct bool, emit func(Event)) (Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxDuration)
 	defer cancel()
@@ -105,6 +107,8 @@ const (
 func (p *Player) waitQueued(ctx context.Context, r *run, before int, direct bool) {
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) && ctx.Err() == nil; {
 		r.mu.Lock()
+		// A refused, replayed or failed request never enters the shop, but it has
+		// arrived.
 		arrived := len(r.entered) + r.counts.refused + r.counts.replayed + r.counts.failed
 		r.mu.Unlock()
 		if !direct {
@@ -113,6 +117,7 @@ func (p *Player) waitQueued(ctx context.Context, r *run, before int, direct bool
 		if arrived >= before {
 			break
 		}
+		// Engines notify of a release, not of a new waiter.
 		pause(ctx, time.Millisecond)
 	}
 	if direct {
@@ -122,7 +127,8 @@ func (p *Player) waitQueued(ctx context.Context, r *run, before int, direct bool
 	pause(ctx, queueInterval)
 }
 
-// waiting counts the waiters of a run's locks.
+// waiting counts the waiters of a run's locks. Every key of a run contains its ID. An
+// error ends the count; waitQueued asks again.
 func (p *Player) waiting(ctx context.Context, id string) int {
 	n := 0
 	for lock, err := range p.client.Locks(ctx, "*"+id+"*") {
@@ -134,6 +140,7 @@ func (p *Player) waiting(ctx context.Context, id string) int {
 	return n
 }
 
+// pause waits for d, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

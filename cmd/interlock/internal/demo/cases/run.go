@@ -47,12 +47,12 @@ type run struct {
 	id    string
 	calls []call
 	began time.Time
-	emit  func(Event)
+	emit  func(Event) // called under mu, so it must not block
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the next three fields, and keeps events in order
 	log     history.Log
-	entered map[int]bool
-	counts  outcomes
+	entered map[int]bool    // requests that reached the shop
+	counts  outcomes        // of the requests so far
 	served  chan struct{}   // closed when the first request enters the shop
 	done    []chan struct{} // closed when the request is answered
 }
@@ -62,6 +62,8 @@ type outcomes struct{ ran, refused, replayed, failed int }
 
 // start returns a new run.
 func start(c Case, emit func(Event)) *run {
+	// 50 random bits are enough: an ID lives in the demo's keys only. Paths and keys need
+	// no escapes.
 	r := &run{id: strings.ToLower(rand.Text()[:10]), calls: c.calls, began: time.Now(), emit: emit, entered: make(map[int]bool), served: make(chan struct{})}
 	for range c.calls {
 		r.done = append(r.done, make(chan struct{}))
@@ -73,7 +75,7 @@ func start(c Case, emit func(Event)) *run {
 func (r *run) record(n int, kind Kind, e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
+	now := time.Now() // under the lock, so that times rise with the order of events
 	s := r.calls[n-1]
 	e.AtMS, e.Request, e.Kind, e.Shared, e.Label = float64(now.Sub(r.began).Microseconds())/1000, n, kind, s.shared, s.label
 	h := history.Event{Key: r.id, Actor: strconv.Itoa(n), Shared: s.shared, At: now}
@@ -83,6 +85,7 @@ func (r *run) record(n int, kind Kind, e Event) {
 	case Enter:
 		h.Kind = history.Enter
 		h.Fence, _ = strconv.ParseUint(e.Fence, 10, 64) // direct requests have no fence
+		// Only the first entry closes the channel.
 		if len(r.entered) == 0 {
 			close(r.served)
 		}
@@ -94,6 +97,7 @@ func (r *run) record(n int, kind Kind, e Event) {
 		h.Kind = history.Stop
 		*map[Kind]*int{Refused: &r.counts.refused, Replayed: &r.counts.replayed, Failed: &r.counts.failed}[kind]++
 	}
+	// Answered follows a Leave, which the history has already.
 	if h.Kind != "" {
 		r.log.Add(h)
 	}
@@ -104,10 +108,12 @@ func (r *run) record(n int, kind Kind, e Event) {
 func (r *run) sendAll(ctx context.Context, send func(context.Context, int, call), inLine func(context.Context, int)) {
 	var all sync.WaitGroup
 	for i, s := range r.calls {
+		// The wait is in this loop, so that no later request is sent either.
 		if s.queued && i > 0 {
 			inLine(ctx, i)
 		}
 		all.Go(func() { // waited for below
+			// Also for a request that was not sent: another one may wait for it.
 			defer close(r.done[i])
 			if r.waitTurn(ctx, s) {
 				r.record(i+1, Ask, Event{})
@@ -118,7 +124,7 @@ func (r *run) sendAll(ctx context.Context, send func(context.Context, int, call)
 	all.Wait()
 }
 
-// waitTurn waits until a call is due.
+// waitTurn waits until a call is due. It reports false if ctx ended first.
 func (r *run) waitTurn(ctx context.Context, s call) bool {
 	switch {
 	case s.after > 0:
@@ -177,7 +183,8 @@ func (r *run) request(ctx context.Context, base string, n int, s call) (*http.Re
 	return req, nil
 }
 
-// settle records the response of a request.
+// settle records the response of a request. A refusal has a problem document, and never
+// reached the shop. The shop's own 4xx responses are answers.
 func (r *run) settle(n int, resp *http.Response, err error) {
 	if err != nil {
 		r.record(n, Failed, Event{Code: "no-response"})

@@ -17,13 +17,15 @@ const (
 // Handler runs a case on POST {"case": "fast", "direct": true}. The response is an event
 // stream that ends with the verdict.
 func (p *Player) Handler() http.Handler {
+	// Two semaphores: an excess request is refused at once, the others wait for a free
+	// run.
 	admitted, running := make(chan struct{}, maxWaiting), make(chan struct{}, maxRunning)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
 			Case   string `json:"case"`
 			Direct bool   `json:"direct"`
 		}
-		read := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10))
+		read := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)) // 1 KiB; a request has about 40 bytes
 		read.DisallowUnknownFields()
 		if err := read.Decode(&in); err != nil || read.More() {
 			http.Error(w, `send {"case": "fast", "direct": false}`, http.StatusBadRequest)
@@ -58,6 +60,7 @@ func (p *Player) stream(w http.ResponseWriter, r *http.Request, c Case, direct b
 	w.Header().Set("Cache-Control", "no-store")
 	// The run emits events under a lock, which must not wait for a slow browser. The
 	// buffer holds all events of a run.
+	// A request has up to four: ask, enter, leave, and its outcome.
 	events := make(chan Event, 4*len(c.calls)+1)
 	var verdict Verdict
 	var err error
@@ -67,13 +70,15 @@ func (p *Player) stream(w http.ResponseWriter, r *http.Request, c Case, direct b
 	}()
 	flush := http.NewResponseController(w).Flush
 	broken := false
+	// The loop goes on after a failed write: the run must end before its result is read.
+	// It flushes only when no more events are ready.
 	for e := range events {
 		if !broken {
 			broken = send(w, "event", e) != nil || len(events) == 0 && flush() != nil
 		}
 	}
 	switch {
-	case broken || r.Context().Err() != nil:
+	case broken || r.Context().Err() != nil: // the browser is gone
 	case err != nil:
 		_ = send(w, "error", map[string]string{"error": err.Error()})
 	default:

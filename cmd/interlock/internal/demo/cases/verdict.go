@@ -48,7 +48,7 @@ func Say(t i18n.Text, args ...any) Bilingual {
 const maxViolations = 5
 
 // judge checks a finished run. Direct runs are compared with the result that is expected
-// behind Interlock.
+// behind Interlock. So a direct run shows what the gateway prevents.
 func judge(c Case, r *run, direct bool, e effect) Verdict {
 	events := r.log.Events()
 	report := history.Check(events, c.want.checks()...)
@@ -58,6 +58,7 @@ func judge(c Case, r *run, direct bool, e effect) Verdict {
 	if c.want.ordered {
 		all = append(all, ruled(report, history.OutOfOrder, i18n.PlayOrder, Say(i18n.PlayInOrder), i18n.PlayUnordered))
 	}
+	// One fence proves no order, and direct requests have no fences.
 	if n := fenced(events); n > 1 {
 		all = append(all, ruled(report, history.FenceFell, i18n.PlayFences, Say(i18n.PlayRise, n), i18n.PlayFell))
 	}
@@ -77,6 +78,7 @@ func judge(c Case, r *run, direct bool, e effect) Verdict {
 	return v
 }
 
+// mark returns the mark of a check.
 func mark(ok bool) Mark {
 	if ok {
 		return Right
@@ -96,6 +98,7 @@ func (r *run) outcomeFindings(w want, direct bool) []Finding {
 		ran = Finding{Wrong, Say(i18n.PlayRan), Say(i18n.PlayRanWant, r.counts.ran, asked, want)}
 	}
 	all := []Finding{ran}
+	// A count of zero is not worth a line, unless it is wrong.
 	count := func(got, want int, ok bool, name, text i18n.Text) {
 		switch {
 		case !ok && !direct:
@@ -105,6 +108,7 @@ func (r *run) outcomeFindings(w want, direct bool) []Finding {
 		}
 	}
 	late := r.counts.replayed - w.replayed // arrived too late to be refused
+	// Without an expected replay, any replay is a failure.
 	if w.replayed == 0 {
 		late = 0
 	}
@@ -116,7 +120,8 @@ func (r *run) outcomeFindings(w want, direct bool) []Finding {
 	return all
 }
 
-// exclusion returns the finding about simultaneous requests.
+// exclusion returns the finding about simultaneous requests. A malformed history, such as
+// a leave without an enter, counts as a violation.
 func exclusion(report history.Report, events []history.Event, w want) Finding {
 	n, most := demo.Violations(report, history.Overlap)+demo.Violations(report, history.Malformed), demo.MaxHolders(events)
 	switch {

@@ -36,12 +36,13 @@ func (c Chart) Draw(spans []Span) string {
 	if len(spans) == 0 {
 		return ""
 	}
+	// The last label has the largest numbers, so it is the widest.
 	each := c.Each(len(spans))
 	rows := (len(spans) + each - 1) / each
 	gutter := utf8.RuneCountInString(label(len(spans)-each, each, len(spans)))
 	s := scale{halves: 2 * max(1, c.Width-gutter-1)}
 	for _, span := range spans {
-		s.total = max(s.total, span.Leave, 1)
+		s.total = max(s.total, span.Leave, 1) // 1 ns: scale divides by it
 	}
 	var b strings.Builder
 	for i := range rows {
@@ -97,10 +98,11 @@ func (c Chart) row(halves []uint8, i, rows int) string {
 		run.WriteRune(char)
 	}
 	flush()
-	return strings.TrimRight(b.String(), " ")
+	return strings.TrimRight(b.String(), " ") // spaces are never colored, so they are at the end
 }
 
-// cell returns the character of two halves, and its kind.
+// cell returns the character of two halves, and its kind. A hold hides a wait in the
+// other half: one character cannot show both.
 func cell(left, right uint8) (rune, int) {
 	switch {
 	case left == holds && right == holds:

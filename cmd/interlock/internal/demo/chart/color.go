@@ -25,6 +25,7 @@ func (p Color) step(i, n int, s string) string {
 	return p.with("38;5;"+strconv.Itoa(ramp[i*len(ramp)/n]), s)
 }
 
+// with adds an SGR code and resets all attributes after the text. It does not nest.
 func (p Color) with(code, s string) string {
 	if !p || s == "" {
 		return s

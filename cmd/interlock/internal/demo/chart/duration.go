@@ -24,6 +24,7 @@ func Duration(d time.Duration) string {
 		n := float64(d) / float64(u.size)
 		digits := 0
 		switch {
+		// Above, two digits would round up to 10.00, which has four.
 		case n < 9.995:
 			digits = 2
 		case n < 99.95:
@@ -31,10 +32,10 @@ func Duration(d time.Duration) string {
 		}
 		return trim(strconv.FormatFloat(n, 'f', digits, 64)) + u.name
 	}
-	return "0"
+	return "0" // less than a microsecond
 }
 
-// trim removes trailing zeros.
+// trim removes trailing zeros. The axis then shows 10 ms instead of 10.0 ms.
 func trim(s string) string {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 // A scale maps times to halves of columns.
 type scale struct {
-	halves int
-	total  time.Duration
+	halves int           // of the drawing; two per column
+	total  time.Duration // shown by all halves together; above 0
 }
 
 // halvesOf draws the spans of one row.
@@ -19,7 +19,7 @@ func (s scale) halvesOf(group []Span) []uint8 {
 	left := time.Duration(-1) // when the previous span ended
 	for _, span := range group {
 		for i := s.half(span.Ask); i < s.half(span.Enter); i++ {
-			row[i] = max(row[i], waits)
+			row[i] = max(row[i], waits) // a hold of an earlier span stays
 		}
 		from := span.Enter
 		if left >= 0 && from > left && from-left < s.total/time.Duration(s.halves) {
@@ -59,11 +59,12 @@ func (s scale) axis() (rule, labels string) {
 			copy(times[x:], text)
 		}
 	}
-	marks[0] = '└'
+	marks[0] = '└' // the corner; time 0 is always marked
 	return string(marks), strings.TrimRight(string(times), " ")
 }
 
-// step returns a round time that leaves enough columns for its label.
+// step returns a round time that leaves enough columns for its label. Steps are 1, 2 and
+// 5 times a power of ten. It ends, because a step above the total needs no label.
 func (s scale) step(columns int) time.Duration {
 	for unit := time.Microsecond; ; unit *= 10 {
 		for _, step := range []time.Duration{unit, 2 * unit, 5 * unit} {

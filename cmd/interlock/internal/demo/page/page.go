@@ -42,7 +42,7 @@ func Handler() http.Handler {
 			return
 		}
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Vary", "Accept-Language")
+		h.Set("Vary", "Accept-Language") // for caches: one URL has two languages
 		if prefersChinese(r.Header.Get("Accept-Language")) {
 			_, _ = w.Write(chinese)
 			return

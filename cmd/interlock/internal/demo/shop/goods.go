@@ -27,6 +27,7 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"buyer": in.Buyer, "left": left - 1})
 }
 
+// stocked is the first state of an article. getOrCreate copies it.
 var stocked = Stock{Shelf: OnStock / 2, Warehouse: OnStock / 2}
 
 // take takes a piece off the shelf: it reads the count and writes it back minus one. It
@@ -40,7 +41,7 @@ func (s *Shop) take(w http.ResponseWriter, r *http.Request) {
 	}
 	s.change(func(st *State) {
 		now := getOrCreate(st.Stock, sku, stocked)
-		now.Shelf = shelf - 1
+		now.Shelf = shelf - 1 // stale, as in buy
 		now.Taken++
 	})
 	answer(w, http.StatusOK, map[string]any{"shelf": shelf - 1})
@@ -57,7 +58,8 @@ func (s *Shop) move(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"moved": 10})
 }
 
-// count adds up shelf and warehouse, which it reads one after the other.
+// count adds up shelf and warehouse, which it reads one after the other. The wait between
+// both reads lets a move get in between.
 func (s *Shop) count(w http.ResponseWriter, r *http.Request) {
 	sku := r.PathValue("sku")
 	var shelf, rest, taken int

@@ -18,6 +18,7 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusConflict, map[string]any{"error": "this cart was already ordered"})
 		return
 	}
+	// The gap of the race: the check above is stale when the write below happens.
 	if !work(r, 2*Pause) {
 		return
 	}
@@ -32,7 +33,8 @@ func (s *Shop) pay(w http.ResponseWriter, r *http.Request) {
 	s.settle(w, r, "paid", func(o *Order) bool { return o.Paid || o.Cancelled }, func(o *Order) { o.Paid = true })
 }
 
-// cancel cancels an order unless it was paid or cancelled.
+// cancel cancels an order unless it was paid or cancelled. The check is that of pay, so
+// one lock for both paths is enough.
 func (s *Shop) cancel(w http.ResponseWriter, r *http.Request) {
 	s.settle(w, r, "cancelled", func(o *Order) bool { return o.Paid || o.Cancelled }, func(o *Order) { o.Cancelled = true })
 }
@@ -55,7 +57,7 @@ func (s *Shop) settle(w http.ResponseWriter, r *http.Request, done string, over 
 }
 
 // charge charges an order unless it was charged before. Requests at the same time all
-// pass that check.
+// pass that check. The receipt has a number per order: R-2 is a second charge.
 func (s *Shop) charge(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Order  string

@@ -64,7 +64,8 @@ func (s *Shop) change(do func(*State)) {
 	do(&s.state)
 }
 
-// work waits for d, and reports whether the client is still connected.
+// work waits for d, and reports whether the client is still connected. A handler whose
+// client is gone must not act.
 func work(r *http.Request, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

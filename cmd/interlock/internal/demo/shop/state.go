@@ -69,6 +69,7 @@ const (
 	Money   = 100 // on an account
 )
 
+// empty returns a state whose maps can be written to.
 func empty() State {
 	return State{
 		Carts: map[string]int{}, Orders: map[string]*Order{}, Charges: map[string]int{}, Imports: map[string]int{},
@@ -91,7 +92,8 @@ func getOrCreate[T any](m map[string]*T, name string, first T) *T {
 	return m[name]
 }
 
-// State returns a copy of the state, with the damage.
+// State returns a copy of the state, with the damage. The copy is deep: the shop keeps
+// changing while the copy is encoded.
 func (s *Shop) State() State {
 	var copied State
 	s.change(func(st *State) {
@@ -111,6 +113,7 @@ func (s *Shop) State() State {
 	return copied
 }
 
+// clone copies a map and its entries. Slices in an entry stay shared.
 func clone[T any](m map[string]*T) map[string]*T {
 	copied := make(map[string]*T, len(m))
 	for name, what := range m {
@@ -120,6 +123,7 @@ func clone[T any](m map[string]*T) map[string]*T {
 	return copied
 }
 
+// damage derives the errors from the data alone, so a handler cannot hide them.
 func (s *State) damage() Damage {
 	d := Damage{
 		DoubleOrders: beyondOne(s.Carts), DoubleCharges: beyondOne(s.Charges),
@@ -134,6 +138,7 @@ func (s *State) damage() Damage {
 		d.Oversold += max(0, len(sale.Sold)-sale.Pieces)
 	}
 	for _, stock := range s.Stock {
+		// More pieces than at the start means that an update was lost.
 		d.StockLost += max(0, stock.Shelf+stock.Warehouse+stock.Taken-OnStock)
 		d.TornCounts += stock.Torn
 	}
@@ -143,6 +148,7 @@ func (s *State) damage() Damage {
 	return d
 }
 
+// beyondOne sums up what exceeds one, for things that must happen at most once.
 func beyondOne(times map[string]int) int {
 	sum := 0
 	for _, n := range times {

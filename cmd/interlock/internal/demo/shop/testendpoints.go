@@ -10,18 +10,20 @@ import (
 type Test struct {
 	Path   string
 	Window time.Duration // the lease or window of its rule
-	Work   time.Duration
+	Work   time.Duration // how long a request runs
 }
 
 // Tests are the test endpoints.
 var Tests = []Test{
 	{"/lock-release-fast", 10 * time.Second, time.Second},
 	{"/lock-release-slow", 5 * time.Second, 3 * time.Second},
+	// Longer work than its lease: only renewal keeps the key.
 	{"/lock-timeout-test", 2 * time.Second, 3 * time.Second},
 	{"/concurrent-test", 2 * time.Second, 3 * Pause},
 	{"/setnx-test", 3 * time.Second, 3 * Pause},
 }
 
+// testEndpoints adds the test endpoints. Only /setnx-test has a check of its own.
 func (s *Shop) testEndpoints() {
 	for _, t := range Tests {
 		handle := s.test(t)
@@ -66,6 +68,7 @@ func (s *Shop) naive(t Test) http.HandlerFunc {
 	}
 }
 
+// ran counts a finished request, and returns how many there were.
 func (s *Shop) ran(t Test, order string) (n int) {
 	s.change(func(st *State) { st.Tests[t.Path+" "+order]++; n = st.Tests[t.Path+" "+order] })
 	return n

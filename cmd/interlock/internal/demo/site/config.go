@@ -13,7 +13,8 @@ func Config(listen, shop, engine string) string {
 	return strings.NewReplacer("LISTEN", listen, "SHOP", shop, "ENGINE", engine).Replace(rules)
 }
 
-// excerpt returns the text of the rules with the given matches.
+// excerpt returns the text of the rules with the given matches. It cuts text instead of
+// printing the parsed rule, to keep the file's own form and comments.
 func excerpt(text string, matches ...string) string {
 	var b strings.Builder
 	for _, m := range matches {
@@ -26,7 +27,7 @@ func excerpt(text string, matches ...string) string {
 			if !strings.HasPrefix(line, "    ") {
 				break
 			}
-			b.WriteString(line[2:])
+			b.WriteString(line[2:]) // without the indentation of the list
 		}
 	}
 	return b.String()

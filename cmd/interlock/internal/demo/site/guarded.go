@@ -11,10 +11,12 @@ import (
 // buildGateway creates the gateway of the configuration, and the admin API that the page
 // uses.
 func (s *Site) buildGateway(o Options) error {
+	// The same parser as for serve, so that the printed file is the one in use.
 	cfg, errs := config.Parse("demo.yaml", []byte(s.Config))
 	if len(errs) > 0 {
 		return fmt.Errorf("the demo's own configuration: %w", errs)
 	}
+	// The API first: the gateway publishes its requests there.
 	api, err := admin.New(admin.Options{
 		Client: s.client, Engine: o.Engine, Config: &config.Admin{Listen: cfg.Listen}, Log: o.Log,
 		Rules: func() *config.Config { return cfg },

@@ -19,7 +19,7 @@ func (s *Site) routes() http.Handler {
 	mux.Handle("GET /{$}", html)
 	mux.Handle("GET /ratelimit/duplicate-submit-test", html)
 	mux.Handle("GET /demo/assets/", html)
-	mux.HandleFunc("GET /favicon.ico", http.NotFound)
+	mux.HandleFunc("GET /favicon.ico", http.NotFound) // otherwise the gateway would forward it to the shop
 	mux.HandleFunc("GET /demo/cases", s.cases)
 	// Pages of other origins must not start runs.
 	mux.Handle("POST /demo/run", http.NewCrossOriginProtection().Handler(s.player.Handler()))
@@ -59,7 +59,8 @@ type caseJSON struct {
 	Curl     [2]string       `json:"curl"` // direct, and behind Interlock
 }
 
-// cases lists all cases.
+// cases lists all cases. The texts are in both languages, so that the page switches
+// without a request.
 func (s *Site) cases(w http.ResponseWriter, _ *http.Request) {
 	var all []caseJSON
 	for _, c := range cases.Cases() {

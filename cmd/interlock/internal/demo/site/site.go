@@ -38,12 +38,12 @@ type Site struct {
 	Shop   string // of the shop itself
 	Config string // of the gateway, as YAML
 
-	front, back *http.Server
-	listeners   [2]net.Listener
+	front, back *http.Server    // of the page with the gateway, and of the shop
+	listeners   [2]net.Listener // of front and back; the servers close them
 	player      *cases.Player
 	client      *interlock.Client
-	gate        *gateway.Gateway
-	api         *admin.Server
+	gate        *gateway.Gateway // in front of the shop
+	api         *admin.Server    // the page uses it, too
 }
 
 // Open opens the listeners, so that a port in use is an error at once. [Site.Serve]
@@ -104,6 +104,7 @@ func (s *Site) build(o Options) error {
 	if err := s.buildGateway(o); err != nil {
 		return err
 	}
+	// Observe wraps the shop itself, so that direct requests are recorded, too.
 	s.back = server(s.player.Observe(goods))
 	s.front = server(s.routes())
 	return nil
@@ -117,7 +118,7 @@ func server(h http.Handler) *http.Server {
 
 // Serve serves until ctx is done, and then closes all parts.
 func (s *Site) Serve(ctx context.Context) error {
-	ended := make(chan error, 2)
+	ended := make(chan error, 2)                           // buffered: the second server ends after Serve has returned
 	go func() { ended <- s.front.Serve(s.listeners[0]) }() // both end with close below
 	go func() { ended <- s.back.Serve(s.listeners[1]) }()
 	var err error

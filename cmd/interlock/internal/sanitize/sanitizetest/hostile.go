@@ -35,6 +35,7 @@ func Hostile(n int) []string {
 	return all
 }
 
+// hostile mixes both lists, because an escape may depend on the character before it.
 func hostile(random *rand.Rand) string {
 	var b strings.Builder
 	for range 1 + random.IntN(4) {
@@ -67,6 +68,7 @@ func Tame(line string) error {
 				return fmt.Errorf("the line contains %U", r)
 			}
 		}
+		// These combining marks are the ones that nasty contains.
 		if r >= 0x300 && r <= 0x36f {
 			marks++
 		} else {
