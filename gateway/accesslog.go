@@ -26,6 +26,7 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 		level = slog.LevelInfo
 	}
 	log := x.gateway.options.Log
+	// The request's context may be canceled already, and a handler may drop lines for it.
 	ctx := context.Background()
 	if !log.Enabled(ctx, level) {
 		return
@@ -34,6 +35,8 @@ func (x *exchange) log(outcome string, s *ruleStep, res result) {
 	if s != nil {
 		name = s.rule.Do.Name
 	}
+	// The sample comes after Enabled: a line that the level drops must not count as
+	// skipped.
 	skipped, ok := x.gateway.sample.allow(logKey{name, res.code})
 	if !ok {
 		return
@@ -79,6 +82,8 @@ func hashed(key string) string {
 	if key == "" {
 		return ""
 	}
+	// Six bytes keep lines short. A collision joins two keys in a search, and does no other
+	// harm.
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:6])
 }

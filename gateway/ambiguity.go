@@ -18,6 +18,7 @@ import (
 func irregular(segments []string) bool {
 	for i, s := range segments {
 		switch {
+		// A final slash is ordinary, and pathReadings covers it.
 		case s == "" && i < len(segments)-1, s == ".", s == "..":
 			return true
 		case strings.ContainsAny(s, `/\`) || strings.ContainsFunc(s, unicode.IsControl):
@@ -50,6 +51,7 @@ var errTooManyReadings = errors.New("the path can be read in too many ways")
 // rewrites in every order, each with and without a final slash.
 func pathReadings(escaped string, segments []string, plain bool) ([]pathReading, error) {
 	readings := bothSlashes(segments)
+	// The common case: no rewrite below changes such a path, except for its final slash.
 	if plain && !strings.ContainsAny(escaped, `%;`) {
 		return readings, nil
 	}
@@ -141,6 +143,7 @@ func bothSlashes(segments []string) []pathReading {
 	if n := len(segments); n > 0 && segments[n-1] == "" {
 		segments = segments[:n-1]
 	}
+	// Without the clone, append could write into the caller's slice.
 	slashed := pathReading{append(slices.Clone(segments), ""), true}
 	if len(segments) == 0 {
 		return []pathReading{slashed}

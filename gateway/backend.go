@@ -44,10 +44,14 @@ func (b *builder) newBackend(u config.Upstream) (*backend, error) {
 			return nil, fmt.Errorf("gateway: ca: %w", err)
 		}
 	}
+	// The content of the file is in the key: a renewed CA must not leave the old one in
+	// use.
 	key := fmt.Sprintf("%+v %x", u, sha256.Sum256(ca))
 	return reuse(b.resources.backends, b.before.backends, key, func() (*backend, error) { return newBackend(u, ca, b.log) })
 }
 
+// newBackend builds the proxy. Its callbacks find their request by roundTripOf, because
+// one proxy serves all requests of the upstream.
 func newBackend(u config.Upstream, ca []byte, log *slog.Logger) (*backend, error) {
 	if len(u.To) == 0 {
 		return nil, errNoUpstream
@@ -110,8 +114,11 @@ func (b *backend) send(w http.ResponseWriter, r *http.Request, x *exchange, inne
 }
 
 // buffers are for copying responses.
+// The size is that of io.Copy's own buffer.
 var buffers = pool{sync.Pool{New: func() any { return new([32 << 10]byte) }}}
 
+// A pool holds pointers to arrays: a slice in an interface would be allocated for each
+// Put.
 type pool struct{ sync.Pool }
 
 // Get implements [httputil.BufferPool].

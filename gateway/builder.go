@@ -64,6 +64,7 @@ func (b *builder) build() error {
 		}
 		b.rules = append(b.rules, h)
 	}
+	// These need all rules, so they run last.
 	errs = append(errs, b.setIssuers())
 	b.setStripped()
 	b.setSlashed()
@@ -76,6 +77,8 @@ func (b *builder) newRule(r *config.Rule) (h *ruleHandler, err error) {
 	if h.matcher, err = newMatcher(r.Match, r.Do.Verb); err != nil {
 		return nil, err
 	}
+	// config.Parse has copied the file's principal into each rule. A program may not
+	// have.
 	principal := r.Principal
 	if principal == (config.Principal{}) {
 		principal = b.config.Principal

@@ -16,6 +16,8 @@ type detachedLock struct {
 
 // Lock implements [interlock.Locker].
 func (d detachedLock) Lock(ctx context.Context) (context.Context, *interlock.Hold, error) {
+	// The limit counts a request only until it has the lock, or gives up: holders do not
+	// wait.
 	if !d.waiting.enter(d.key) {
 		return ctx, nil, errTooManyWaiters
 	}

@@ -129,6 +129,8 @@ func (g *Gateway) Reload(cfg *config.Config) error {
 	if g.closed {
 		return errors.New("gateway: reload: the gateway is closed")
 	}
+	// Under the mutex: two reloads at once would replace the same snapshot, and the first
+	// successor would never be retired.
 	before := g.current.Load()
 	s, err := newSnapshot(cfg, g.options.Client, g.options.Log, before)
 	if err != nil {

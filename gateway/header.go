@@ -55,8 +55,12 @@ var proxyFields = []string{"X-Real-Ip", "Forwarded", "X-Original-Url", "X-Origin
 func (x *exchange) strip(h http.Header) {
 	maps.DeleteFunc(h, func(name string, _ []string) bool {
 		switch plain := dashed(name); {
+		// Even from a trusted proxy: a forged fence would let a late request pass as a
+		// current one.
 		case strings.HasPrefix(plain, "Interlock-"):
 			return true
+		// The rule has read X-User. An upstream that also reads X_User could see another
+		// value.
 		case plain != name && x.usesField(plain):
 			return true
 		case x.snapshot.stripped[plain], slices.Contains(proxyFields, plain), strings.HasPrefix(plain, "X-Forwarded-"):
@@ -76,6 +80,8 @@ func (x *exchange) setForwarded(p *httputil.ProxyRequest) {
 			}
 		}
 	}
+	// SetXForwarded appends to X-Forwarded-For, and overwrites the host and the protocol.
+	// So the first is restored before the call, and the others after it.
 	keep("X-Forwarded-For", "Forwarded")
 	p.SetXForwarded()
 	keep("X-Forwarded-Host", "X-Forwarded-Proto")
@@ -100,6 +106,8 @@ func isTrusted(prefixes []netip.Prefix, remote string) bool {
 	if err != nil {
 		return false
 	}
+	// A dual-stack listener reports 10.0.0.1 as ::ffff:10.0.0.1, which no IPv4 prefix
+	// contains.
 	ip := peer.Addr().Unmap().WithZone("")
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

@@ -42,6 +42,7 @@ func (g *Gateway) Ready() error {
 
 // answers reports whether a node of the engine answered the probe.
 func answers(h engine.Health) bool {
+	// A quorum or standby reports its engines as parts.
 	return slices.ContainsFunc(h.Nodes, func(n engine.Node) bool { return n.Err == nil }) || slices.ContainsFunc(h.Parts, answers)
 }
 

@@ -71,6 +71,7 @@ func (b *builder) newJWTAuth(j *config.JWT) (authenticator, error) {
 // newKeySet returns the keys of a file or URL. A reload loads them again, because that is
 // how an operator withdraws a key.
 func (b *builder) newKeySet(from string) (*keySet, error) {
+	// A changed file is another key set; a URL stays the same, and is loaded again below.
 	key := from
 	if text, err := os.ReadFile(from); err == nil {
 		key = fmt.Sprintf("%s %x", from, sha256.Sum256(text))
@@ -88,10 +89,15 @@ var knownAlgs = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.HS256, jose.HS384, jose.HS512,
 }
 
+// symmetric reports whether an algorithm signs and verifies with the same secret.
 func symmetric(a jose.SignatureAlgorithm) bool { return strings.HasPrefix(string(a), "HS") }
 
+// challenge names the scheme, as RFC 9110 requires of a 401.
 func (*jwtAuth) challenge(h http.Header) { h.Set("WWW-Authenticate", "Bearer") }
 
+// identify trusts a claim only after a signature by a configured key and the check of
+// times, issuer and audience. The proxy in between does not matter: the token proves the
+// sender.
 func (a *jwtAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	raw, err := bearer(r.Header["Authorization"])
 	if err != nil {
@@ -111,6 +117,7 @@ func (a *jwtAuth) identify(r *http.Request, _ bool) (*identity, error) {
 		claims   map[string]any
 	)
 	err = errors.New("gateway: there is no key to verify the token with")
+	// A token without a key id may be signed with any of them.
 	for _, key := range keys {
 		if err = token.Claims(key, &standard, (*exactClaims)(&claims)); err == nil {
 			break
@@ -145,6 +152,7 @@ func (a *jwtAuth) check(c *jwt.Claims) error {
 
 // bearer returns the token of a request.
 func bearer(values []string) (string, error) {
+	// With two fields, the gateway and the upstream could authenticate different users.
 	if len(values) != 1 {
 		return "", fmt.Errorf("gateway: the request has %d fields Authorization, want 1", len(values))
 	}

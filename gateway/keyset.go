@@ -48,6 +48,7 @@ const (
 func newKeySet(from string, log *slog.Logger) (*keySet, error) {
 	k := &keySet{from: from, log: log, loading: make(chan struct{}, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
+	// One load per hour does not need an idle connection.
 	k.http = &http.Client{
 		Timeout:   loadTimeout,
 		Transport: &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: loadTimeout},
@@ -69,6 +70,8 @@ func newKeySet(from string, log *slog.Logger) (*keySet, error) {
 	return k, nil
 }
 
+// remote reports whether the keys come from a URL. Its first load may fail; a file's may
+// not.
 func (k *keySet) remote() bool { return strings.Contains(k.from, "://") }
 
 // checkURL refuses a URL whose response an attacker on the network could replace.
@@ -87,6 +90,7 @@ func checkURL(from string) error {
 
 // close stops loads in the background, and waits for them.
 func (k *keySet) close() {
+	// A key set of readKey has no context, because it never loads.
 	if k.cancel != nil {
 		k.cancel()
 	}
@@ -117,6 +121,7 @@ func (k *keySet) find(ctx context.Context, id string) ([]any, error) {
 	switch {
 	case known:
 		return keys, nil
+	// 503, not 401: the token may be valid, and a client must not throw it away.
 	case k.empty():
 		return nil, errKeysUnavailable
 	}
@@ -129,6 +134,7 @@ func (k *keySet) named(id string) (keys []any, known, stale bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, key := range k.keys {
+		// The only key of a key-file has no id, and fits a token with any.
 		if (id == "" || key.KeyID == id || k.from == "") && len(keys) < maxTrials {
 			keys = append(keys, key.Key)
 		}

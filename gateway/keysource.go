@@ -64,6 +64,7 @@ func partSource(p rule.Part) interlockhttp.Source {
 			return stepOf(r.Context()).identity.claim(p.Name), nil
 		})
 	}
+	// rule.ParseTemplate accepts no other place.
 	return interlockhttp.Source{}
 }
 

@@ -38,6 +38,7 @@ func (l *logSample) allow(k logKey) (skipped int, ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// The keys are names of the configuration, not of clients, so the map stays small.
 	if l.kinds == nil {
 		l.kinds = make(map[logKey]*logCount)
 	}

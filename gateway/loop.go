@@ -8,12 +8,15 @@ import (
 )
 
 // maxHops is how many gateways a request may pass.
+// It bounds a loop among many gateways, each of which finds its own name only on the
+// second pass.
 const maxHops = 8
 
 // product is the beginning of a gateway's name in Via. A random suffix tells gateways
 // apart.
 const product = "interlock-"
 
+// newPseudonym returns a name that reveals no host. RFC 9110 allows one in Via.
 func newPseudonym() string { return product + strings.ToLower(rand.Text()[:12]) }
 
 // via returns the gateway's entry in the Via field.

@@ -21,6 +21,8 @@ type matcher struct {
 	guarded bool   // without Methods, the rule skips those that change nothing
 }
 
+// newMatcher returns the matcher of a rule. The verb decides which methods match by
+// default.
 func newMatcher(m config.Match, verb rule.Verb) (*matcher, error) {
 	p, err := parsePattern(cmp.Or(m.Path, "/"))
 	if err != nil {
@@ -57,6 +59,7 @@ type reading struct {
 	loose    bool                   // read header fields as tolerant upstreams do
 }
 
+// exactly is how the gateway itself compares; the loose reading ignores case.
 func exactly(a, b string) bool { return a == b }
 
 // matches reports whether the rule applies to a request in that reading.
@@ -154,6 +157,8 @@ func methodsOf(r *http.Request) []string {
 			}
 		}
 	}
+	// net/url rejects a semicolon between parameters, but older frameworks still split
+	// there.
 	between := func(c rune) bool { return c == '&' || c == ';' }
 	for pair := range strings.FieldsFuncSeq(r.URL.RawQuery, between) {
 		name, value, _ := strings.Cut(pair, "=")

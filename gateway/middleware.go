@@ -39,6 +39,8 @@ func newMiddleware(h *ruleHandler, client *interlock.Client, s *settings) (*midd
 	if err != nil {
 		return nil, err
 	}
+	// Package interlockhttp has a lock, which stores nothing, and a guard, which keeps
+	// records.
 	if h.Do.Verb == rule.Lock {
 		return newLock(h, client, source, opts)
 	}
@@ -72,6 +74,8 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 		methods = changing
 	}
 	opts = append(opts, interlockhttp.MaxResponse(s.limits.Response), interlockhttp.Methods(methods...))
+	// With the scope user+key, the user is a part of the record's key, so one user cannot
+	// replay the response of another.
 	if h.auth != nil {
 		opts = append(opts, interlockhttp.User(userOf))
 	}
@@ -102,6 +106,8 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 // one middleware, within a snapshot and across a reload.
 func (h *ruleHandler) reuseKey(namespace string, s *settings) string {
 	r := h.Rule
+	// The order of methods in the file has no meaning; the clone keeps the file's order
+	// for Print.
 	methods := slices.Clone(r.Match.Methods)
 	slices.Sort(methods)
 	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,

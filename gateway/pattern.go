@@ -34,6 +34,7 @@ func parsePattern(text string) (*pattern, error) {
 		name, wild := strings.CutPrefix(part, "{")
 		name, closed := strings.CutSuffix(name, "}")
 		switch {
+		// /shop/ matches everything below it, but not /shop itself; see match.
 		case part == "" && last:
 			p.below = true
 		case !wild:
@@ -65,6 +66,8 @@ func (p *pattern) match(segments []string, same func(a, b string) bool) bool {
 	}
 	for i, s := range p.segments {
 		switch {
+		// A wildcard stands for a value. An empty one would give all such requests the
+		// same key.
 		case s.name != "" && segments[i] == "":
 			return false
 		case s.name == "" && !same(s.literal, segments[i]):

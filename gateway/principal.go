@@ -67,6 +67,8 @@ func newIdentity(user string) (*identity, error) {
 // headerAuth is a header field that a trusted proxy sets.
 type headerAuth string
 
+// identify accepts the field from a trusted proxy only. The gateway removes it from
+// requests of all other senders; see strip.
 func (a headerAuth) identify(r *http.Request, trusted bool) (*identity, error) {
 	// Several values would let a client add one of its own before or after the proxy's.
 	values := r.Header[string(a)]
@@ -79,11 +81,13 @@ func (a headerAuth) identify(r *http.Request, trusted bool) (*identity, error) {
 	return newIdentity(values[0])
 }
 
+// challenge adds nothing: the proxy, not the client, sets the field.
 func (headerAuth) challenge(http.Header) {}
 
 // certificateAuth is a client certificate that the TLS server has verified.
 type certificateAuth struct{}
 
+// identify needs a verified chain: PeerCertificates alone is what the client claims.
 func (certificateAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
 		return nil, errors.New("gateway: the client has no verified certificate")
@@ -97,4 +101,5 @@ func (certificateAuth) identify(r *http.Request, _ bool) (*identity, error) {
 	return newIdentity(subject.String())
 }
 
+// challenge adds nothing: a certificate belongs to the TLS handshake, which is over.
 func (certificateAuth) challenge(http.Header) {}

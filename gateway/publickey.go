@@ -21,8 +21,12 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 		return nil, err
 	}
 	var keys []jose.JSONWebKey
+	// Each key is decoded on its own: a key of an unsupported type must not spoil the
+	// set.
 	for _, raw := range set.Keys {
 		var key jose.JSONWebKey
+		// IsPublic also excludes symmetric keys: a secret in a published set is no
+		// secret.
 		if key.UnmarshalJSON(raw) == nil && key.Valid() && key.IsPublic() && (key.Use == "" || key.Use == "sig") {
 			keys = append(keys, key)
 		}
@@ -42,7 +46,9 @@ func readKey(file string, algs *[]jose.SignatureAlgorithm) (*keySet, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
+		// Without PEM, the text is a shared secret, which fits the HS algorithms only.
 		*algs = slices.DeleteFunc(*algs, func(a jose.SignatureAlgorithm) bool { return !symmetric(a) })
+		// Editors end a file with a line end. Other spaces may belong to the secret.
 		secret := []byte(strings.Trim(string(text), "\r\n"))
 		if len(secret) < minSecret {
 			return nil, fmt.Errorf("gateway: key-file: %s is not PEM, and as a secret its %d bytes could be guessed: use at least %d random ones", file, len(secret), minSecret)
@@ -58,6 +64,8 @@ func readKey(file string, algs *[]jose.SignatureAlgorithm) (*keySet, error) {
 	return &keySet{keys: []jose.JSONWebKey{{Key: key}}}, nil
 }
 
+// publicKey reads a key in one of the three forms that openssl writes. A private key is
+// refused: the gateway only verifies.
 func publicKey(block *pem.Block) (crypto.PublicKey, error) {
 	switch block.Type {
 	case "PUBLIC KEY":

@@ -14,6 +14,7 @@ type recorder struct {
 
 // WriteHeader implements [http.ResponseWriter].
 func (c *recorder) WriteHeader(status int) {
+	// 1xx responses precede the final one, except 101, which ends the exchange.
 	if c.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		c.status = status
 	}

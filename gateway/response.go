@@ -13,6 +13,7 @@ import (
 // to its end first: if it breaks off, the client gets an error, and nothing is stored.
 func (b *backend) receive(res *http.Response) error {
 	t := roundTripOf(res.Request.Context())
+	// Without rules there is no outcome to record; after 101 the body is a connection.
 	if len(t.exchange.rules) == 0 || res.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
@@ -42,6 +43,8 @@ func buffer(res *http.Response, limit int) error {
 		return err
 	}
 	if len(text) > limit {
+		// Too long to keep: the client still gets all of it, first the part that was
+		// read.
 		res.Body = readCloser{io.MultiReader(bytes.NewReader(text), body), body}
 		return nil
 	}
@@ -52,6 +55,7 @@ func buffer(res *http.Response, limit int) error {
 	return nil
 }
 
+// A readCloser reads from one source and closes another: the connection's body.
 type readCloser struct {
 	io.Reader
 	io.Closer

@@ -28,6 +28,7 @@ type roundTrip struct {
 // roundTripKey is the context key of the round trip.
 type roundTripKey struct{}
 
+// roundTripOf panics without a round trip: only backend.send uses the proxy.
 func roundTripOf(ctx context.Context) *roundTrip { return ctx.Value(roundTripKey{}).(*roundTrip) }
 
 // attach returns the request with the round trip in its context.
@@ -69,6 +70,7 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// A dialFunc is the type of http.Transport's DialContext.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
 // counting returns dial with connections that count.

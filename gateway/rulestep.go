@@ -31,6 +31,7 @@ type ruleStep struct {
 	result   result
 }
 
+// stepKey is the context key of a step. An inner rule's step hides the outer one.
 type stepKey struct{}
 
 // stepOf returns the innermost step of a context.

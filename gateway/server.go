@@ -24,6 +24,9 @@ func (g *Gateway) Server() (*http.Server, error) {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
+	// There is no ReadTimeout or WriteTimeout: they would cut off uploads and event
+	// streams that no rule guards. The middleware bounds the body of a guarded request by
+	// itself.
 	s := &http.Server{
 		Handler:                      g,
 		Protocols:                    protocols,
@@ -55,6 +58,8 @@ func TLSConfig(t *config.TLS) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: tls: client-ca: %w", err)
 	}
+	// The pool starts empty: with the system's roots, any public CA could issue a client
+	// certificate.
 	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 	if !c.ClientCAs.AppendCertsFromPEM(ca) {
 		return nil, errors.New("gateway: tls: client-ca: the file contains no PEM certificate")
@@ -92,6 +97,8 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		<-l.open
 		return nil, err
 	}
+	// net/http may close a connection twice, and must not release the slot of another
+	// one.
 	return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.open })}, nil
 }
 

@@ -28,6 +28,8 @@ type settings struct {
 // errNoUpstream is for configurations that a program built; config.Parse requires to:.
 var errNoUpstream = errors.New("gateway: no upstream: write to: with a URL")
 
+// newSettings reads the secrets of a configuration. before is nil at the start; its
+// random token secret is carried over.
 func newSettings(cfg *config.Config, log *slog.Logger, before *snapshot) (*settings, error) {
 	s := &settings{limits: cfg.Limits, timeouts: cfg.Timeouts}
 	// Defaults for configurations that a program built without config.Default.
@@ -46,6 +48,8 @@ func newSettings(cfg *config.Config, log *slog.Logger, before *snapshot) (*setti
 			return nil, err
 		}
 	}
+	// Reuse keys contain this hash, and never a secret. Each length keeps "ab", "c" apart
+	// from "a", "bc".
 	h := sha256.New()
 	for _, secret := range append(s.secrets, s.tokenSecret) {
 		fmt.Fprintf(h, "%d:%s", len(secret), secret)

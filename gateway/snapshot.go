@@ -20,6 +20,8 @@ type snapshot struct {
 	stripped  map[string]bool        // principal headers, which only trusted proxies may set
 	resources resources
 
+	// mu guards active and retired. It also makes sure that drained is closed only once,
+	// by retire or by the last leave.
 	mu      sync.Mutex
 	active  int           // requests in the snapshot
 	retired bool          // replaced or closed: no further request enters

@@ -6,6 +6,7 @@ import "github.com/interlock-go/interlock/guard"
 // up. A reload that changes a rule resets its counters.
 func (g *Gateway) Stats() map[string]guard.Stats {
 	all := make(map[string]guard.Stats)
+	// Each middleware is counted once, even if several rules share it.
 	for _, m := range g.current.Load().resources.middlewares {
 		if m.stats != nil {
 			all[m.name] = sum(all[m.name], m.stats())

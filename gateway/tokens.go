@@ -43,6 +43,7 @@ func (x *exchange) issueToken(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	form := cmp.Or(r.URL.Query().Get("form"), t.Form)
+	// With a single form in the file, the request need not name it.
 	if form == "" && len(x.snapshot.issuers) == 1 {
 		for form = range x.snapshot.issuers {
 		}
@@ -56,6 +57,8 @@ func (x *exchange) issueToken(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	s := &ruleStep{exchange: x, rule: issuer.rule}
+	// The rule authenticates the sender here as it will later, so that both see the same
+	// user.
 	if p := s.authenticate(w, r); p != nil {
 		p.ServeHTTP(w, r)
 		return true

@@ -34,6 +34,7 @@ func newTransport(u config.Upstream, roots *x509.CertPool) *http.Transport {
 	connect := cmp.Or(u.Connect, 3*time.Second)
 	dialer := &net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second}
 	protocols := &http.Protocols{}
+	// net/http speaks unencrypted HTTP/2 only if HTTP/1 is off.
 	protocols.SetHTTP1(!u.H2C)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(u.H2C)

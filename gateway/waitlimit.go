@@ -19,6 +19,7 @@ var errTooManyWaiters = errors.New("gateway: too many requests wait for the lock
 type waitLimit struct {
 	maxPerKey, maxTotal int
 
+	// mu guards both counts: total is always the sum of keys.
 	mu    sync.Mutex
 	total int
 	keys  map[string]int // waiters per key; no entry is zero

@@ -22,6 +22,7 @@ const (
 // addressLimits bound the requests and the wrong tokens of each client address. They
 // remember a fixed number of addresses, and evict the least recently seen.
 type addressLimits struct {
+	// mu guards the map and the state of every address in it.
 	mu  sync.Mutex
 	all map[string]*addressLimit
 }
@@ -35,6 +36,7 @@ type addressLimit struct {
 	blockedUntil time.Time // because of wrong tokens
 }
 
+// newAddressLimits starts empty: blocks do not survive a restart of the process.
 func newAddressLimits() *addressLimits { return &addressLimits{all: make(map[string]*addressLimit)} }
 
 // allow counts a request, and returns a problem if there were too many.
@@ -52,6 +54,8 @@ func (l *addressLimits) allow(address string) *Problem {
 func (l *addressLimits) checkBlocked(address string) *Problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// A session cookie is not checked here: a block must not lock out users who are
+	// signed in.
 	if left := time.Until(l.get(address).blockedUntil); left > 0 {
 		return problem(TooMany, "%s sent too many wrong tokens: wait", address).after(left)
 	}
@@ -63,12 +67,15 @@ func (l *addressLimits) addFailure(address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x, now := l.get(address), time.Now()
+	// Otherwise single mistakes over weeks would add up to a block.
 	if now.Sub(x.failed) > failureMemory {
 		x.failures = 0
 	}
 	x.failures++
 	x.failed = now
 	if over := x.failures - freeFailures; over > 0 {
+		// The inner bound keeps the shift from overflowing; 2^10 seconds exceed
+		// longestPause.
 		x.blockedUntil = now.Add(min(firstPause<<min(over-1, 10), longestPause))
 	}
 }
@@ -106,6 +113,7 @@ func (l *addressLimits) evict() {
 	var oldest string
 	var least *addressLimit
 	now := time.Now()
+	// The scan is bounded by maxAddresses, and runs only for a new address.
 	for address, x := range l.all {
 		waits, waited := x.blockedUntil.After(now), least != nil && least.blockedUntil.After(now)
 		if least == nil || waited && !waits || waited == waits && x.seen.Before(least.seen) {

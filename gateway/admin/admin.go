@@ -99,6 +99,7 @@ func New(o Options) (*Server, error) {
 		s.events = NewEvents()
 	}
 	var err error
+	// An engine without records still has locks to show.
 	if s.records, err = guard.NewRecords(o.Client); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
 	}
@@ -108,6 +109,7 @@ func New(o Options) (*Server, error) {
 	if err := s.build(); err != nil {
 		return nil, err
 	}
+	// The file is opened last, because nothing after it can fail and leave it open.
 	if s.audit, err = openAuditLog(o.Config.Audit, s.log, s.events); err != nil {
 		return nil, err
 	}
@@ -120,6 +122,8 @@ func New(o Options) (*Server, error) {
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setSecurityHeaders(w.Header())
+	// Probes come before admit: a load balancer has no token, and must not run into the
+	// rate limit.
 	if check, ok := s.probe(r); ok {
 		check(w, r)
 		return
@@ -129,6 +133,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
+	// ServeMux would answer in plain text, and clients of the API expect a Problem.
 	if _, pattern := s.mux.Handler(r); pattern == "" {
 		s.noRoute(r).write(w)
 		return
@@ -139,6 +144,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // noRoute returns the problem of a request whose path or method has no operation.
 func (s *Server) noRoute(r *http.Request) *Problem {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		// ServeMux cannot list the methods of a path, so each one is tried.
 		other := r.Clone(r.Context())
 		other.Method = method
 		if _, pattern := s.mux.Handler(other); pattern != "" {

@@ -47,10 +47,13 @@ func (s *Server) act(ctx context.Context, d *AuditEntry, do func() error) error 
 	if err != nil {
 		p := explain(err)
 		d.Result, d.Code, err = "failed", p.Code, p
+		// A 4xx problem is a refusal. After a 5xx, the engine may have made the change.
 		if p.Status < 500 {
 			d.Result = "refused"
 		}
 	}
+	// The entry is written before the response: a client that disconnects cannot prevent
+	// it.
 	s.audit.write(*d, actorOf(ctx))
 	return err
 }
@@ -67,6 +70,7 @@ type auditLog struct {
 	log    *slog.Logger
 	events *Events
 
+	// mu guards the fields below. It also keeps the lines of the file whole and in order.
 	mu       sync.Mutex
 	file     *os.File     // nil if none is configured
 	writeErr error        // of the last line
@@ -78,10 +82,12 @@ type auditLog struct {
 // openAuditLog opens the file for appending. Only its owner may read it: reasons and keys may
 // be confidential.
 func openAuditLog(path string, log *slog.Logger, events *Events) (*auditLog, error) {
+	// Only refusals have a rate limit. Changes need the role operate, and all are recorded.
 	t := &auditLog{log: log, events: events, refused: rate.NewLimiter(refusedPerSec, refusedBurst)}
 	if path == "" {
 		return t, nil
 	}
+	// O_APPEND lets a tool rotate the file by copying and truncating it.
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("admin: the audit log cannot be opened: %w", err)
@@ -90,6 +96,7 @@ func openAuditLog(path string, log *slog.Logger, events *Events) (*auditLog, err
 	return t, nil
 }
 
+// close closes the file. Later entries still reach the log and the memory.
 func (t *auditLog) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,6 +112,7 @@ func (t *auditLog) close() error {
 // of refusals, so their rate is limited; the next entry counts the skipped ones.
 func (t *auditLog) refuse(d AuditEntry, by actor) {
 	t.mu.Lock()
+	// write takes the mutex again, so each path unlocks first.
 	if !t.refused.Allow() {
 		t.skipped++
 		t.mu.Unlock()
@@ -118,10 +126,13 @@ func (t *auditLog) refuse(d AuditEntry, by actor) {
 
 // write completes and records an entry.
 func (t *auditLog) write(d AuditEntry, by actor) {
+	// All of these come from the server; a client cannot set them.
 	d.Time, d.Actor, d.Role, d.Address = time.Now().UTC(), by.name, string(by.role), by.address
 	if d.Key != "" {
 		d.KeyHash = hashed(d.Key)
 	}
+	// The hash above is of the original key: two keys may look alike once they are
+	// sanitized.
 	d.Key, d.Reason = sanitize(d.Key), sanitize(d.Reason)
 	t.log.Info("admin: "+d.Action, "actor", d.Actor, "role", d.Role, "address", d.Address, "key", d.Key, "key_hash", d.KeyHash,
 		"before", d.Before, "reason", d.Reason, "result", d.Result, "code", string(d.Code))
@@ -138,6 +149,7 @@ func (t *auditLog) store(d AuditEntry) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// The copy of maxEntries entries is cheap beside a change on the engine.
 	if len(t.last) == maxEntries {
 		t.last = slices.Delete(t.last, 0, 1)
 	}
@@ -145,6 +157,7 @@ func (t *auditLog) store(d AuditEntry) {
 	if t.file == nil {
 		return
 	}
+	// The next successful write clears the error, and the process becomes ready again.
 	if _, t.writeErr = t.file.Write(append(line, '\n')); t.writeErr != nil {
 		t.log.Error("admin: the audit log cannot be written", "error", t.writeErr)
 	}
@@ -171,6 +184,7 @@ type Audit struct {
 	Entries []AuditEntry `json:"entries" doc:"The newest first."`
 }
 
+// listAudit needs only the role view: entries contain hashes of holders, not their ids.
 func (s *Server) listAudit(_ context.Context, in *struct {
 	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }) (*body[Audit], error) {

@@ -12,6 +12,8 @@ import (
 )
 
 // auth decides which clients may make which requests.
+// It has no mutex: the configuration and keys never change, and the others have their
+// own.
 type auth struct {
 	cfg      *config.Admin
 	keys     []tokenKey
@@ -20,6 +22,7 @@ type auth struct {
 	sessions *sessions
 }
 
+// newAuth reads the tokens once. A changed token file takes effect with the next Server.
 func newAuth(cfg *config.Admin) (auth, error) {
 	keys, err := readTokens(cfg.Tokens)
 	if err != nil {
@@ -37,6 +40,7 @@ type actor struct {
 	session string // the value of a valid session cookie
 }
 
+// actorKey is the context key of the actor.
 type actorKey struct{}
 
 // actorOf returns the sender of the request that ctx belongs to.
@@ -48,6 +52,7 @@ func actorOf(ctx context.Context) actor {
 // setSecurityHeaders keeps browsers from rendering, framing, caching or sharing a
 // response.
 func setSecurityHeaders(h http.Header) {
+	// Responses contain keys and holders of other users, which no cache may keep.
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -59,9 +64,12 @@ func setSecurityHeaders(h http.Header) {
 // admit returns the request with its sender in the context, or the reason to refuse it.
 // Refused changes are recorded in the audit log.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*http.Request, *Problem) {
+	// The address is that of the connection. X-Forwarded-For does not replace it: any
+	// client can send one.
 	by := actor{name: "anonymous", address: address(r), tls: r.TLS != nil}
 	p := s.auth.authorize(r, &by, s.o.Prefix)
 	if p != nil {
+		// Refused reads change nothing, and would push changes out of the log.
 		if !safe(r.Method) {
 			s.audit.refuse(AuditEntry{Action: sanitize(r.Method) + " " + sanitize(r.URL.Path), Code: p.Code}, by)
 		}
@@ -90,6 +98,8 @@ func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
 	}
 	path := strings.TrimPrefix(r.URL.Path, prefix)
 	switch open := path == "/openapi.json" || path == "/api/v1/session"; {
+	// The document is public, and a browser must reach the session to sign in.
+	// beginSession checks the token itself. Even a read-only API has sessions.
 	case open:
 		return nil
 	case by.role == "":
@@ -118,9 +128,12 @@ func (d *auth) ownHost(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
+	// An IP address cannot be rebound: only a name can resolve to another machine.
 	if ip.Unmap().IsLoopback() {
 		return true
 	}
+	// With a listener on all addresses, the address that the client dialed is a valid
+	// host, too.
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return false
@@ -143,10 +156,12 @@ func address(r *http.Request) string {
 	if err != nil {
 		return sanitize(r.RemoteAddr)
 	}
+	// One client must not count as two: 127.0.0.1 and ::ffff:127.0.0.1 are the same.
 	return ap.Addr().Unmap().WithZone("").String()
 }
 
 // safe reports whether a method changes nothing.
+// TRACE is not among them, and no operation has it.
 func safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }

@@ -42,6 +42,8 @@ type Claims struct {
 	Next   string  `json:"next_cursor,omitempty" doc:"The cursor of the next page; missing on the last page."`
 }
 
+// claimRoutes registers the operations on records. They exist on every engine, so that
+// the OpenAPI document does not depend on it; without records, the code is not_supported.
 func (s *Server) claimRoutes() {
 	route(s, "list-claims", "GET /claims", "List the records of guards",
 		"The order is undefined. A record may occur on two pages, and a page may be empty although it has a next_cursor.", s.listClaims)
@@ -57,6 +59,7 @@ func (s *Server) claimRoutes() {
 			"guards whose rules take tokens.", s.listTokens)
 }
 
+// listClaims filters by state in this process: engines find records by pattern only.
 func (s *Server) listClaims(ctx context.Context, in *struct {
 	PageQuery
 	Guard string `query:"guard" maxLength:"64" doc:"Only records of the guard with this name."`
@@ -73,10 +76,13 @@ func (s *Server) claims(ctx context.Context, in PageQuery, want func(Claim) bool
 	if s.records == nil {
 		return nil, problem(NotSupported, "%v", errNoRecords)
 	}
+	// The engine takes one pattern: the guard's, if one is named. The caller's is applied
+	// below.
 	pattern := in.Pattern
 	if name != "" {
 		pattern = guard.Pattern(name)
 	}
+	// The empty list is [] in JSON; nil would be null.
 	out := Claims{Claims: []Claim{}, Next: in.Cursor}
 	// A page of the engine may contain no wanted record, so several may be needed.
 	for range maxPages {
@@ -96,6 +102,8 @@ func (s *Server) claims(ctx context.Context, in PageQuery, want func(Claim) bool
 	return answer(out), nil
 }
 
+// getClaim describes the stored result, and never returns it: it may be another user's
+// data.
 func (s *Server) getClaim(ctx context.Context, in *struct{ IDPath }) (*body[ClaimDetail], error) {
 	id, err := in.id()
 	if err != nil {
@@ -117,12 +125,15 @@ func (s *Server) claim(ctx context.Context, id string) (ClaimDetail, error) {
 	switch {
 	case err != nil:
 		return ClaimDetail{}, err
+	// Lookup of a missing key succeeds, with this state.
 	case rec.State == engine.Absent:
 		return ClaimDetail{}, problem(NotFound, "there is no record %s; it may have expired", sanitize(id))
 	}
 	return claim(rec), nil
 }
 
+// expireClaim deletes a record that has ended. The engine leaves running work alone,
+// because its deletion would let a second call run beside it.
 func (s *Server) expireClaim(ctx context.Context, in *struct {
 	IDPath
 	Body ReasonBody
@@ -137,11 +148,14 @@ func (s *Server) expireClaim(ctx context.Context, in *struct {
 		if s.records == nil {
 			return problem(NotSupported, "%v", errNoRecords)
 		}
+		// Erase returns the record in either case, and its state tells whether it was
+		// deleted.
 		rec, err := s.records.Erase(ctx, id)
 		if err != nil {
 			return err
 		}
 		out = claim(rec)
+		// Also for a conflict: the entry shows why the deletion was refused.
 		entry.setBefore(out.Claim)
 		switch rec.State {
 		case engine.Absent:
@@ -176,6 +190,8 @@ type Resolution struct {
 	Error    string          `json:"error,omitempty" maxLength:"500" doc:"Only with failed: the error that callers get. Default: the reason."`
 }
 
+// resolveClaim settles an unknown outcome. Any other outcome is a conflict, so that an
+// operator cannot overwrite a result that callers may have received.
 func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	IDPath
 	Body Resolution
@@ -184,6 +200,7 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	// An invalid request is refused before it counts as an attempt in the audit log.
 	kept, err := in.Body.Stored()
 	if err != nil {
 		return nil, err
@@ -191,6 +208,8 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 	entry := AuditEntry{Action: "resolve:" + in.Body.Outcome, Key: id, Reason: in.Body.Reason}
 	var out ClaimDetail
 	err = s.act(ctx, &entry, func() error {
+		// The audit log records the state before the change, and Resolve does not return
+		// it.
 		was, err := s.claim(ctx, id)
 		if err != nil {
 			return err
@@ -199,6 +218,7 @@ func (s *Server) resolveClaim(ctx context.Context, in *struct {
 		if err := s.records.Resolve(ctx, id, outcomes[in.Body.Outcome], kept); err != nil {
 			return err
 		}
+		// Read again for the response: Resolve does not return the new record.
 		rec, err := s.records.Lookup(ctx, id)
 		if out = claim(rec); err != nil { // the claim is resolved all the same
 			out = was
@@ -220,12 +240,16 @@ func (v Resolution) Stored() ([]byte, error) {
 		}
 	}
 	switch {
+	// JSON Schema could say this, but its message would not tell which field to remove.
 	case given > 1, v.Outcome != "done" && (v.Result != nil || v.Response != nil), v.Outcome != "failed" && v.Error != "":
 		return nil, problem(Invalid, "result and response are for done, and error is for failed: remove what does not fit %s", v.Outcome)
+	// The API requires a reason, so callers always get a text.
 	case v.Outcome == "failed" && v.Error == "":
 		return []byte(v.Reason), nil
 	case v.Outcome == "failed":
 		return []byte(v.Error), nil
+	// Without a result, callers learn that the work was done and that no result is
+	// stored.
 	case v.Response == nil:
 		return v.Result, nil
 	case v.Response.Status < http.StatusOK || v.Response.Status > 599:
@@ -233,6 +257,8 @@ func (v Resolution) Stored() ([]byte, error) {
 	}
 	r := &interlockhttp.Response{Status: v.Response.Status, Header: http.Header{}, Body: []byte(v.Response.Body)}
 	if v.Response.ContentType != "" {
+		// Guards replay the value in a header, where a line end would begin another
+		// field.
 		if strings.ContainsAny(v.Response.ContentType, "\r\n\x00") {
 			return nil, problem(Invalid, "content_type contains control characters: remove them")
 		}
@@ -241,6 +267,7 @@ func (v Resolution) Stored() ([]byte, error) {
 	return r.MarshalBinary()
 }
 
+// listTokens lists by guard, because a record does not tell whether its key was a token.
 func (s *Server) listTokens(ctx context.Context, in *struct{ PageQuery }) (*body[Claims], error) {
 	var guards []string
 	if s.o.Rules != nil {
@@ -252,9 +279,11 @@ func (s *Server) listTokens(ctx context.Context, in *struct{ PageQuery }) (*body
 			}
 		}
 	}
+	// Without this, the filter would read up to maxPages pages and accept none of them.
 	if len(guards) == 0 {
 		return answer(Claims{Claims: []Claim{}}), nil
 	}
+	// Several guards have no common pattern, so the engine lists them all.
 	return s.claims(ctx, in.PageQuery, func(c Claim) bool { return slices.Contains(guards, c.Guard) }, "")
 }
 

@@ -27,6 +27,7 @@ type Events struct {
 	locks   *rate.Limiter
 	skipped atomic.Int64
 
+	// mu guards the fields below. Publishers hold it for a few assignments only.
 	mu      sync.Mutex
 	ring    []Event
 	next    uint64        // number of the next event; the first is 1
@@ -64,9 +65,12 @@ func (e *Events) add(kind string, data any) {
 	if len(e.ring) < maxEvents {
 		e.ring = append(e.ring, x)
 	} else {
+		// Numbers start at 1, so event n is at n-1. The slot holds the oldest event.
 		e.ring[(e.next-1)%maxEvents] = x
 	}
 	e.next++
+	// A closed channel wakes all streams at once. Streams fetch the next channel with
+	// from.
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
@@ -74,6 +78,7 @@ func (e *Events) add(kind string, data any) {
 // publishLock is Publish with a rate limit, for events of locks. The next event that
 // passes is preceded by a count of the skipped ones.
 func (e *Events) publishLock(kind string, data any) {
+	// The limiter comes before the mutex: a busy lock must not wait for the streams.
 	if !e.locks.Allow() {
 		e.skipped.Add(1)
 		return
@@ -86,6 +91,8 @@ func (e *Events) publishLock(kind string, data any) {
 	e.add(kind, data)
 }
 
+// id returns the ID of an event. The epoch makes the IDs of a previous process unknown,
+// so that a client which reconnects is told about the gap.
 func (e *Events) id(n uint64) string { return e.epoch + "-" + strconv.FormatUint(n, 10) }
 
 // after returns the number of the event after the one with an ID, and whether all events
@@ -96,6 +103,7 @@ func (e *Events) after(id string) (n uint64, whole bool) {
 	if id == "" {
 		return e.next, true
 	}
+	// An unknown ID restarts at the oldest event, and the client gets an event "missed".
 	oldest := e.next - uint64(len(e.ring))
 	born, number, _ := strings.Cut(id, "-")
 	last, err := strconv.ParseUint(number, 10, 64)
@@ -113,6 +121,7 @@ func (e *Events) from(n uint64) (events []Event, news <-chan struct{}, ok bool) 
 	if e.closed || n+uint64(len(e.ring)) < e.next {
 		return nil, nil, false
 	}
+	// Events are copied, so that a stream encodes them without the mutex.
 	for ; n < e.next; n++ {
 		events = append(events, e.ring[(n-1)%maxEvents])
 	}
@@ -123,6 +132,7 @@ func (e *Events) from(n uint64) (events []Event, news <-chan struct{}, ok bool) 
 func (e *Events) enter() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// Each stream costs a goroutine, a connection and a buffer.
 	if e.closed || e.streams >= maxStreams {
 		return false
 	}
@@ -130,6 +140,7 @@ func (e *Events) enter() bool {
 	return true
 }
 
+// leave ends what enter began.
 func (e *Events) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -140,6 +151,7 @@ func (e *Events) leave() {
 func (e *Events) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// Streams wake up, call from, and end because it returns false.
 	if !e.closed {
 		e.closed = true
 		close(e.changed)

@@ -31,15 +31,19 @@ type Check struct {
 	Error string `json:"error,omitempty"`
 }
 
+// healthRoutes registers the detailed reports, which need a role. The probes of load
+// balancers are in probe, outside of the OpenAPI document.
 func (s *Server) healthRoutes() {
 	route(s, "get-health", "GET /health", "Get the health of the engine and this process",
 		"Probes the engine, and examines it as interlock doctor does. The report is in English, or in Chinese if Accept-Language prefers it.", s.getHealth)
 	route(s, "get-stats", "GET /stats", "Get the counters of this process", "They start at zero with the process.", s.getStats)
 }
 
+// getHealth answers 200 even if the engine is down: the report is what the client wants.
 func (s *Server) getHealth(ctx context.Context, in *struct {
 	Language string `header:"Accept-Language" maxLength:"200"`
 }) (*body[Health], error) {
+	// Both calls share one probe, by way of the cache.
 	checks := s.checks(ctx)
 	h, err := s.health.probe(ctx, s.o.Engine)
 	out := Health{Ready: allOK(checks), Checks: checks, Uptime: int64(time.Since(s.began) / time.Second), Notices: []string{}}
@@ -54,6 +58,7 @@ func (s *Server) getHealth(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	// The report keeps the JSON of the command, so that both have the same fields.
 	if err := json.Unmarshal(text, &out.Doctor); err != nil {
 		return nil, err
 	}
@@ -64,6 +69,7 @@ func (s *Server) getHealth(ctx context.Context, in *struct {
 // A healthCache probes an engine at most once a second: readiness needs no token, and must
 // not put load on the engine.
 type healthCache struct {
+	// mu is held during a probe: requests that arrive meanwhile wait for its result.
 	mu   sync.Mutex
 	at   time.Time
 	last engine.Health
@@ -89,6 +95,7 @@ func (c *healthCache) probe(ctx context.Context, e engine.Engine) (engine.Health
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime) // other requests get the same result
 	defer cancel()
 	c.last, c.err = prober.Probe(ctx)
+	// A probe may succeed although no node answers: it reports the error of each node.
 	if c.err == nil && !doctor.Examine(c.last).Reached() {
 		c.err = fmt.Errorf("%w: none of its nodes answers", engine.ErrUnavailable)
 	}
@@ -99,12 +106,15 @@ func (c *healthCache) probe(ctx context.Context, e engine.Engine) (engine.Health
 // checks returns all conditions of readiness.
 func (s *Server) checks(ctx context.Context) []Check {
 	_, err := s.health.probe(ctx, s.o.Engine)
+	// Otherwise a load balancer would take out all gateways at once, although they can
+	// serve.
 	if s.o.Degrades != nil && s.o.Degrades() {
 		err = nil // the gateway works without the engine
 	}
 	checks := []Check{check("engine", err)}
 	if s.o.Rules != nil {
 		var err error
+		// A program may serve the API before its gateway has a configuration.
 		if s.o.Rules() == nil {
 			err = errors.New("the configuration is not loaded yet")
 		}
@@ -116,6 +126,8 @@ func (s *Server) checks(ctx context.Context) []Check {
 	return append(checks, check("audit", s.audit.err()))
 }
 
+// check returns a condition with its error. Only getHealth shows the error; probes do
+// not.
 func check(name string, err error) Check { return Check{Name: name, OK: err == nil, Error: text(err)} }
 
 // allOK reports whether every check succeeded.
@@ -126,6 +138,7 @@ func allOK(checks []Check) bool {
 // probe returns the handler of a health check, if the request is one. Health checks need
 // no token, and accept any Host field: load balancers send neither.
 func (s *Server) probe(r *http.Request) (http.HandlerFunc, bool) {
+	// Only GET and HEAD are probes. Any other method has to pass admit first.
 	path, ours := strings.CutPrefix(r.URL.Path, s.o.Prefix)
 	if !ours || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil, false
@@ -166,6 +179,7 @@ func (s *Server) reloadNotice() string {
 // does not give reasons, because they may contain addresses.
 func writeProbe(w http.ResponseWriter, r *http.Request, checks []Check, notice string) {
 	word, status := "ok", http.StatusOK
+	// 503 is what load balancers expect of an instance that should get no requests.
 	if !allOK(checks) {
 		word, status = "failed", http.StatusServiceUnavailable
 	}

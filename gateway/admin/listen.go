@@ -20,6 +20,7 @@ func CheckListen(cfg *config.Admin) error {
 	if err != nil {
 		return fmt.Errorf("admin: %q is not a listen address: write it like %q", cfg.Listen, "127.0.0.1:7070")
 	}
+	// A name other than localhost counts as exposed: it may resolve to any address later.
 	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.Unmap().IsLoopback() {
 		return nil
 	}

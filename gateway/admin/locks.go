@@ -67,6 +67,8 @@ type PageQuery struct {
 // nothing would otherwise read all of them.
 const maxPages = 50
 
+// lockRoutes registers the operations on locks. A release is a POST: its body has the
+// reason, and proxies may drop the body of a DELETE.
 func (s *Server) lockRoutes() {
 	route(s, "list-locks", "GET /locks", "List the locks that are held",
 		"The order is undefined. A lock may occur on two pages, and a page may be empty although it has a next_cursor.", s.listLocks)
@@ -79,6 +81,7 @@ func (s *Server) lockRoutes() {
 		s.releaseLocks)
 }
 
+// listLocks joins pages of the engine until the limit is reached, or maxPages are read.
 func (s *Server) listLocks(ctx context.Context, in *struct{ PageQuery }) (*body[Locks], error) {
 	out := Locks{Locks: []Lock{}, Next: in.Cursor}
 	for range maxPages {
@@ -105,6 +108,7 @@ func badCursor(err error, cursor string) error {
 	return problem(Invalid, "the cursor %s is not valid, or no longer: start without a cursor", sanitize(cursor))
 }
 
+// getLock does not answer 404: to an engine, a free lock and an unknown key are the same.
 func (s *Server) getLock(ctx context.Context, in *struct{ KeyPath }) (*body[LockDetail], error) {
 	key, err := in.key()
 	if err != nil {
@@ -117,6 +121,8 @@ func (s *Server) getLock(ctx context.Context, in *struct{ KeyPath }) (*body[Lock
 	return answer(s.lock(info)), nil
 }
 
+// releaseLock returns the lock as it was before, so that the operator sees the former
+// holders.
 func (s *Server) releaseLock(ctx context.Context, in *struct {
 	KeyPath
 	Body ReasonBody
@@ -174,6 +180,7 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 		Confirm int    `json:"confirm" minimum:"0" doc:"The number of locks that you expect to match."`
 	}
 }) (*body[Released], error) {
+	// This entry has the pattern as its key. The locks have entries of their own.
 	entry := AuditEntry{Action: "release-all", Key: in.Body.Pattern, Reason: in.Body.Reason}
 	out := Released{Failed: []Failure{}}
 	err := s.act(ctx, &entry, func() error {
@@ -181,9 +188,12 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 		if err != nil {
 			return err
 		}
+		// The operator confirms the number seen in a list. A pattern that matches more is
+		// stopped.
 		if len(keys) != in.Body.Confirm {
 			return problem(Conflict, "%d locks match, and confirm is %d: list them again, and confirm the number", len(keys), in.Body.Confirm)
 		}
+		// One failed lock does not stop the others; the response lists it.
 		for _, key := range keys {
 			if _, err := s.forceRelease(ctx, key, in.Body.Reason); err != nil {
 				p := explain(err)
@@ -202,6 +212,7 @@ func (s *Server) releaseLocks(ctx context.Context, in *struct {
 
 // keys returns the keys of all locks that match a pattern, without repetitions.
 func (s *Server) keys(ctx context.Context, pattern string) (keys []string, err error) {
+	// The engine's pages may repeat a lock, and confirm counts each lock once.
 	seen := make(map[string]bool)
 	for info, err := range s.o.Client.Locks(ctx, pattern) {
 		switch {
@@ -227,6 +238,7 @@ func (s *Server) lock(info interlock.LockInfo) LockDetail {
 	return Describe(info)
 }
 
+// program returns nil if the engine does not know the program of a holder.
 func program(c *interlock.ClientInfo) *Program {
 	if c == nil {
 		return nil
@@ -237,4 +249,5 @@ func program(c *interlock.ClientInfo) *Program {
 // millis rounds up, so that a lease with time left is never shown as 0.
 func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
+// errNoRecords is the text of not_supported for every operation on records.
 var errNoRecords = errors.New("this engine does not support guards, and has no records")

@@ -5,6 +5,7 @@ import (
 	"reflect"
 )
 
+// problemType is for the schemas of error responses.
 var problemType = reflect.TypeFor[Problem]()
 
 // A KeyPath is the path of one lock.
@@ -25,6 +26,7 @@ type IDPath struct {
 // id returns the decoded id.
 func (i *IDPath) id() (string, error) { return decoded(i.ID, i.Encoding) }
 
+// decoded returns a key from a path. The router has removed the percent-encoding already.
 func decoded(text, encoding string) (string, error) {
 	if encoding != "base64url" {
 		return text, nil

@@ -44,6 +44,7 @@ const (
 // DocsURL is the page that explains the codes.
 const DocsURL = "https://github.com/interlock-go/interlock/blob/main/docs/admin.md"
 
+// statuses has an entry for every code: WriteHeader panics with the status 0.
 var statuses = map[Code]int{
 	Invalid: 422, KeyInvalid: 400, Unauthenticated: 401, Forbidden: 403, ReadOnly: 403, CrossOrigin: 403,
 	NotFound: 404, MethodNotAllowed: 405, Conflict: 409, NotALock: 409, NotSupported: 409, TooLarge: 413,
@@ -76,8 +77,11 @@ func (p *Problem) GetStatus() int { return p.Status }
 // ContentType implements [huma.ContentTypeFilter].
 func (p *Problem) ContentType(string) string { return problemJSON }
 
+// problemJSON is the media type of RFC 9457.
 const problemJSON = "application/problem+json"
 
+// problem returns a problem. Its detail reaches the client: sanitize what the client
+// sent.
 func problem(c Code, format string, args ...any) *Problem {
 	status := statuses[c]
 	return &Problem{
@@ -87,6 +91,7 @@ func problem(c Code, format string, args ...any) *Problem {
 
 // after sets the time to wait before a retry.
 func (p *Problem) after(d time.Duration) *Problem {
+	// Zero would be left out of the JSON, and tell the client nothing.
 	p.RetryAfterMS = max(d, time.Millisecond).Milliseconds()
 	return p
 }
@@ -99,6 +104,8 @@ func (p *Problem) write(w http.ResponseWriter) {
 		h.Set("WWW-Authenticate", `Bearer realm="interlock"`)
 	}
 	if p.RetryAfterMS > 0 {
+		// The header has whole seconds. Rounding down would invite a retry that is too
+		// early.
 		h.Set("Retry-After", strconv.FormatInt((p.RetryAfterMS+999)/1000, 10))
 	}
 	text, err := json.Marshal(p)
@@ -113,6 +120,8 @@ func (p *Problem) write(w http.ResponseWriter) {
 func explain(err error) *Problem {
 	var p *Problem
 	switch {
+	// The order matters: an error may wrap several of these, and the most specific comes
+	// first.
 	case errors.As(err, &p):
 		return p
 	case errors.Is(err, guard.ErrNotUnknown):
@@ -143,6 +152,7 @@ func translate(_ huma.Context, _ string, v any) (any, error) {
 		code = Invalid
 	}
 	p := problem(code, "%s", m.Detail)
+	// huma distinguishes 400 from 422, and one code stands for both.
 	p.Status, p.Title = m.Status, http.StatusText(m.Status)
 	for _, e := range m.Errors {
 		p.Errors = append(p.Errors, FieldError{Location: e.Location, Message: e.Message})

@@ -17,6 +17,7 @@ const version = "1.0.0"
 // maxBody bounds the body of a request, in bytes. Requests are short: a reason, a result.
 const maxBody = 64 << 10
 
+// about is the description in the OpenAPI document, in Markdown.
 const about = `Locks, claims, rules and events of Interlock.
 
 Clients send a token (` + "`Authorization: Bearer …`" + `) or a session cookie. If no tokens are configured, clients on the
@@ -31,6 +32,8 @@ func (s *Server) build() error {
 	c := huma.DefaultConfig("Interlock admin API", version)
 	c.Info.Description = about
 	c.CreateHooks = nil // no $schema in responses
+	// huma's own page loads scripts from a CDN, and an admin API must not run foreign
+	// scripts.
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.Transformers = []huma.Transformer{translate}
 	c.Servers = []*huma.Server{{URL: s.o.Prefix + "/"}}
@@ -38,6 +41,7 @@ func (s *Server) build() error {
 		"token":   {Type: "http", Scheme: "bearer"},
 		"session": {Type: "apiKey", In: "cookie", Name: cookieName(true)},
 	}
+	// The empty entry stands for an API without tokens.
 	c.Security = []map[string][]string{{"token": {}}, {"session": {}}, {}}
 	s.mux = http.NewServeMux()
 	s.api = humago.NewWithPrefix(s.mux, s.o.Prefix, c)
@@ -55,6 +59,7 @@ func (s *Server) build() error {
 	if err != nil {
 		return fmt.Errorf("admin: the OpenAPI document: %w", err)
 	}
+	// The document is rendered once: it does not change while the server runs.
 	s.document = append(text, '\n')
 	s.mux.HandleFunc("GET "+s.o.Prefix+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
@@ -80,6 +85,7 @@ func route[I, O any](s *Server, id, at, summary, description string, do func(con
 			},
 		}},
 	}, func(ctx context.Context, in *I) (*O, error) {
+		// huma would send an unknown error as a 500 without a code.
 		out, err := do(ctx, in)
 		if err != nil {
 			return nil, explain(err)
@@ -91,4 +97,5 @@ func route[I, O any](s *Server, id, at, summary, description string, do func(con
 // A body is a response with a JSON body.
 type body[T any] struct{ Body T }
 
+// answer wraps a value in the form that huma encodes.
 func answer[T any](v T) *body[T] { return &body[T]{Body: v} }

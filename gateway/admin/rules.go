@@ -62,6 +62,8 @@ type Reload struct {
 	Error string    `json:"error,omitempty" doc:"Why the previous configuration stays in use."`
 }
 
+// gatewayRoutes registers the operations on the configuration. Both share the last
+// reload.
 func (s *Server) gatewayRoutes() {
 	var last reloads
 	route(s, "list-rules", "GET /rules", "Get the gateway's rules", "Secrets are left out.", func(_ context.Context, _ *struct{}) (*body[Rules], error) {
@@ -98,22 +100,26 @@ func (s *Server) reloaded() *Reload {
 
 // reloads remembers the last reload through this API.
 type reloads struct {
+	// mu guards last. A Reload is replaced, never modified: readers may keep the pointer.
 	mu   sync.Mutex
 	last *Reload
 }
 
+// note records a reload, also a failed one.
 func (x *reloads) note(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.last = &Reload{Time: time.Now().UTC(), OK: err == nil, Error: text(err)}
 }
 
+// latest returns the last result; nil before the first reload.
 func (x *reloads) latest() *Reload {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.last
 }
 
+// rules reads the configuration in use, not the file, which may have changed since.
 func (s *Server) rules(last *Reload) (*body[Rules], error) {
 	var cfg *config.Config
 	if s.o.Rules != nil {
@@ -161,6 +167,7 @@ func ruleOf(r *config.Rule) Rule {
 	return out
 }
 
+// principalOf returns the kind only: a JWT principal names files and URLs of the server.
 func principalOf(p config.Principal) string {
 	switch {
 	case p.None:

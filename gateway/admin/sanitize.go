@@ -14,12 +14,14 @@ func sanitize(text string) string {
 	if len(text) > most {
 		text = text[:most/2] + "…" + text[len(text)-most/2:]
 	}
+	// The cut may split a character. Quote escapes the bytes that remain.
 	quoted := strconv.Quote(text)
 	return quoted[1 : len(quoted)-1]
 }
 
 // hashed returns a short hash in place of a text that must not be shown.
 func hashed(text string) string {
+	// Eight bytes tell holders apart, and their 16 digits fit into a table.
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }

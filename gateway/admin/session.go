@@ -11,6 +11,8 @@ import (
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
+// maxSessions bounds the memory that a client with a token can use. sessionLife covers a
+// working day, after which the user signs in again.
 const (
 	maxSessions = 1024
 	sessionLife = 12 * time.Hour
@@ -23,12 +25,14 @@ type sessions struct {
 	all map[[sha256.Size]byte]session
 }
 
+// A session has the role of its token when it began.
 type session struct {
 	name  string
 	role  config.Role
 	until time.Time
 }
 
+// newSessions starts empty: a restart ends all sessions.
 func newSessions() *sessions { return &sessions{all: make(map[[sha256.Size]byte]session)} }
 
 // begin starts a session, and returns its cookie. It removes expired sessions, and if
@@ -45,6 +49,8 @@ func (x *sessions) begin(name string, role config.Role) string {
 			first = sum
 		}
 	}
+	// Only clients with a token can begin sessions, so one of them can evict another at
+	// most.
 	if len(x.all) >= maxSessions {
 		delete(x.all, first)
 	}
@@ -54,6 +60,7 @@ func (x *sessions) begin(name string, role config.Role) string {
 	return id
 }
 
+// find looks a cookie up by its hash. The time of a map lookup reveals only hashes.
 func (x *sessions) find(id string) (session, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -61,6 +68,7 @@ func (x *sessions) find(id string) (session, bool) {
 	return s, ok && time.Now().Before(s.until)
 }
 
+// end makes the cookie invalid on the server: deleting it in the browser is not enough.
 func (x *sessions) end(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -93,6 +101,7 @@ func (d *auth) findSession(r *http.Request, by *actor) bool {
 func cookie(value string, tls bool) http.Cookie {
 	life := int(sessionLife / time.Second)
 	if value == "" {
+		// A negative MaxAge makes the browser delete the cookie at once.
 		life = -1
 	}
 	return http.Cookie{
@@ -115,6 +124,7 @@ type sessionResponse struct {
 	Body      Identity
 }
 
+// sessionRoutes registers the operations that a browser needs to sign in and out.
 func (s *Server) sessionRoutes() {
 	route(s, "get-session", "GET /session", "Get the caller's identity", "It needs no token.", s.getSession)
 	route(s, "begin-session", "POST /session", "Start a browser session",
@@ -122,6 +132,8 @@ func (s *Server) sessionRoutes() {
 	route(s, "end-session", "DELETE /session", "End a browser session", "", s.endSession)
 }
 
+// getSession tells a page whether to ask for a token. It answers clients without one,
+// too.
 func (s *Server) getSession(ctx context.Context, _ *struct{}) (*sessionResponse, error) {
 	return &sessionResponse{Body: s.identity(actorOf(ctx))}, nil
 }
@@ -136,6 +148,7 @@ func (s *Server) identity(by actor) Identity {
 	return v
 }
 
+// beginSession takes the token from the body once. Afterwards the page need not keep it.
 func (s *Server) beginSession(ctx context.Context, in *struct {
 	Body struct {
 		Token string `json:"token" minLength:"1" maxLength:"1024"`
@@ -156,6 +169,7 @@ func (s *Server) beginSession(ctx context.Context, in *struct {
 	}, nil
 }
 
+// endSession needs no valid session: a page may always forget its cookie.
 func (s *Server) endSession(ctx context.Context, _ *struct{}) (*sessionResponse, error) {
 	by := actorOf(ctx)
 	if by.session != "" {

@@ -22,6 +22,8 @@ type Switch struct {
 	Unreached map[string]string `json:"unreached" doc:"The sides that could not store it, with the reason."`
 }
 
+// standbyRoutes registers the operations on a standby. Other engines answer
+// not_supported.
 func (s *Server) standbyRoutes() {
 	route(s, "get-standby", "GET /standby", "Get the side of a standby engine that is in use", "A conflict if the engine is not a standby engine.", s.getStandby)
 	route(s, "switch-standby", "POST /standby/switch", "Switch all processes to a side",
@@ -41,6 +43,7 @@ func (s *Server) standbyEngine() (*standby.Engine, error) {
 	return e, nil
 }
 
+// getStandby reports the sides as this process sees them; another process may see others.
 func (s *Server) getStandby(context.Context, *struct{}) (*body[Switch], error) {
 	e, err := s.standbyEngine()
 	if err != nil {
@@ -57,6 +60,7 @@ func (s *Server) getStandby(context.Context, *struct{}) (*body[Switch], error) {
 	return answer(out), nil
 }
 
+// switchStandby moves all processes to one of the two sides.
 func (s *Server) switchStandby(ctx context.Context, in *struct {
 	Body struct {
 		ReasonBody
@@ -71,6 +75,8 @@ func (s *Server) switchStandby(ctx context.Context, in *struct {
 	return s.switchTo(ctx, AuditEntry{Action: "switch:" + in.Body.To, Reason: in.Body.Reason}, to, in.Body.Force)
 }
 
+// degradeStandby has its own path, so that a typing error in to: cannot give up
+// exclusion.
 func (s *Server) degradeStandby(ctx context.Context, in *struct {
 	Body struct {
 		ReasonBody
@@ -89,7 +95,10 @@ func (s *Server) switchTo(ctx context.Context, entry AuditEntry, to standby.Side
 			return err
 		}
 		was := e.State()
+		// The audit log has no field for an epoch, which orders switches as a fence
+		// orders holders.
 		entry.Before = []Before{{State: was.Side.String(), Fence: was.Epoch}}
+		// The engine stores the name, and the APIs of other processes show it.
 		opts := []standby.SwitchOption{standby.By(sanitize(actorOf(ctx).name))}
 		if force {
 			opts = append(opts, standby.Force())
@@ -110,6 +119,7 @@ func switchError(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	// The operator has to decide: repeat with force, or read the state again.
 	case errors.As(err, &untold), errors.Is(err, engine.ErrConflict):
 		return problem(Conflict, "%v", err)
 	}
@@ -132,8 +142,10 @@ func switchResult(r standby.Report) Switch {
 	return out
 }
 
+// state converts a state. The lists are empty, not nil, so that JSON has no null.
 func state(st standby.State) Switch {
 	out := Switch{Side: st.Side.String(), Epoch: st.Epoch, By: st.By, Degraded: st.Alone, Reached: []string{}, Unreached: map[string]string{}}
+	// Before the first switch there is no time, and JSON would show the year 1.
 	if !st.Since.IsZero() {
 		out.Since = &st.Since
 	}

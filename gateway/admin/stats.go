@@ -69,12 +69,15 @@ func (s *Server) getStats(context.Context, *struct{}) (*body[Stats], error) {
 		}
 	}
 	if e, ok := s.o.Engine.(*standby.Engine); ok {
+		// The conversion compiles only while both types have the same fields.
 		st := StandbyStats(e.Stats())
 		out.Standby = &st
 	}
 	return answer(out), nil
 }
 
+// lockStats copies the counters field by field: the API's names outlive those of the
+// package.
 func lockStats(s interlock.Stats) LockStats {
 	return LockStats{
 		Live: s.Live, Waiting: s.Waiting, Acquired: s.Acquired, HandedOver: s.HandedOver, Contended: s.Contended, Failed: s.Failed,
@@ -83,6 +86,7 @@ func lockStats(s interlock.Stats) LockStats {
 	}
 }
 
+// guardStats converts the counters of a guard, with durations in milliseconds.
 func guardStats(s guard.Stats) GuardStats {
 	out := GuardStats{
 		Running: s.Running, Waiting: s.Waiting, Asked: s.Asked, Coalesced: s.Coalesced, Verdicts: map[string]uint64{}, Endings: map[string]uint64{},

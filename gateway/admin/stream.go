@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
+// eventRoutes registers the stream by hand: route describes JSON responses only.
 func (s *Server) eventRoutes() {
 	registry := s.api.OpenAPI().Components.Schemas
 	huma.Register(s.api, huma.Operation{
@@ -33,6 +34,8 @@ func (s *Server) eventRoutes() {
 		"The latest entries of this process. The file in admin.audit has all of them.", s.listAudit)
 }
 
+// streamEvents counts the stream before its header is sent, while it can still be
+// refused.
 func (s *Server) streamEvents(_ context.Context, in *struct {
 	Last string `header:"Last-Event-ID" maxLength:"64" doc:"The id of the last event received."`
 }) (*huma.StreamResponse, error) {
@@ -75,6 +78,8 @@ type stream struct {
 // run sends events until ctx is done, the events are closed, or the client is too slow.
 func (x *stream) run(ctx context.Context, last string) {
 	next, whole := x.events.after(last)
+	// retry is the browser's pause before it reconnects, in milliseconds. The comment
+	// behind it lets a client see at once that the stream is open.
 	fmt.Fprintf(&x.buf, "retry: 2000\n: welcome\n\n")
 	if !whole {
 		x.add(Event{ID: x.events.id(next - 1), Time: time.Now().UTC(), Kind: "missed", Data: map[string]string{"after": last}})
@@ -89,6 +94,7 @@ func (x *stream) run(ctx context.Context, last string) {
 		for _, e := range events {
 			x.add(e)
 		}
+		// from returns events without a gap, so the count gives the next number.
 		next += uint64(len(events))
 		// The pause collects events, so that a busy process does not write for each one.
 		if !x.flush() || !pause(ctx, batch) {
@@ -97,6 +103,8 @@ func (x *stream) run(ctx context.Context, last string) {
 		select {
 		case <-news:
 		case <-beat.C:
+			// A stream outlives many requests, so a session that ended meanwhile must
+			// close it.
 			if !x.valid() {
 				return
 			}
@@ -111,6 +119,7 @@ func (x *stream) run(ctx context.Context, last string) {
 func (x *stream) add(e Event) {
 	data, err := json.Marshal(e)
 	if err != nil { // the data of a published event has no JSON
+		// The event is kept as text: a stream with a missing ID would look like a gap.
 		data, _ = json.Marshal(Event{ID: e.ID, Time: e.Time, Kind: e.Kind, Data: fmt.Sprint(e.Data)})
 	}
 	fmt.Fprintf(&x.buf, "id: %s\ndata: %s\n\n", e.ID, data)

@@ -44,7 +44,8 @@ func readTokens(tokens []config.AdminToken) (keys []tokenKey, err error) {
 	return keys, errors.Join(errs...)
 }
 
-// checksumOf returns the SHA-256 of a token.
+// sumOf returns the SHA-256 of a token. A hash in the file is used as it stands, because
+// the length of its token cannot be checked.
 func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
 	var text string
 	switch {
@@ -75,10 +76,13 @@ func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
 // identify finds the sender of a request: by its token or session or, if no tokens are
 // configured, by its address. Without either, by keeps its empty role.
 func (d *auth) identify(r *http.Request, by *actor) *Problem {
+	// Without tokens, only the address identifies the sender: loopback is this machine.
 	if len(d.keys) == 0 {
 		ip, err := netip.ParseAddr(by.address)
 		switch {
+		// Insecure treats every address as this machine.
 		case d.cfg.Insecure:
+		// No role and no problem: authorize still lets the open paths through.
 		case err != nil || !ip.IsLoopback():
 			return nil
 		case proxied(r.Header):
@@ -87,9 +91,11 @@ func (d *auth) identify(r *http.Request, by *actor) *Problem {
 		by.name, by.role = "local", config.Operate
 		return nil
 	}
+	// A cookie comes first: a browser cannot add a token to an event stream.
 	if d.findSession(r, by) {
 		return nil
 	}
+	// Another scheme is not a wrong token, and does not count toward a block.
 	scheme, token, shownOne := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !shownOne || !strings.EqualFold(scheme, "Bearer") {
 		return nil

@@ -21,6 +21,7 @@ type LockEvent struct {
 // Trace returns a trace that publishes the events of a client's locks. Give it to the
 // client with [interlock.WithTrace].
 func (e *Events) Trace() *interlock.Trace {
+	// A trace must not block a lock. Publishing never waits for a stream.
 	return &interlock.Trace{
 		Waiting: func(x interlock.Waiting) {
 			e.publishLock("lock.waiting", LockEvent{Key: x.Key, Kind: x.Kind.String(), Owner: owner(x.Holder)})

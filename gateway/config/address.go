@@ -11,6 +11,8 @@ import (
 )
 
 // withDefault returns the field with a default, as written in a file.
+// The text is for the schema, the hints and docs/config.md. The value itself is set
+// elsewhere, as in Default.
 func withDefault[T any](f field[T], def string) field[T] {
 	f.defaultText = def
 	return f
@@ -18,6 +20,7 @@ func withDefault[T any](f field[T], def string) field[T] {
 
 // An expandedField is a string in which ${NAME} is replaced from the environment.
 func expandedField[T any](name, about, example string, of func(*T) *string) field[T] {
+	// Only a few fields expand variables; Parse lists them. Elsewhere ${ is plain text.
 	f := stringField(name, about, example, of)
 	f.read = func(r *reader, to *T, n *node) {
 		if s, ok := r.expanded(n, name, example); ok {
@@ -41,6 +44,7 @@ func listenField[T any](name, about, def string, of func(*T) *string) field[T] {
 			return
 		}
 		_, port, err := net.SplitHostPort(s)
+		// net.SplitHostPort accepts any text as a port, also the name of a service.
 		number, bad := strconv.Atoi(port)
 		switch {
 		case err != nil && strings.Contains(s, "://"):
@@ -67,6 +71,7 @@ var trustedField = field[Config]{
 				continue
 			}
 			p, err := netip.ParsePrefix(s)
+			// A zone names an interface of this machine, and a prefix cannot contain one.
 			if a, bad := netip.ParseAddr(s); bad == nil && a.Zone() == "" {
 				p, err = netip.PrefixFrom(a, a.BitLen()), nil
 			}
@@ -75,6 +80,8 @@ var trustedField = field[Config]{
 				r.errorf(item.at, BadValue, "write 10.0.0.0/8, or one address", "trusted-proxies: %s is not an address or network", quote(s))
 			case p.Bits() == 0:
 				r.errorf(item.at, BadValue, "name the network of your proxies", "trusted-proxies: %s contains every address, so that any client could claim to be any user", s)
+			// 10.0.0.1/8 could mean one proxy or the whole network, and a guess could
+			// trust too many.
 			case p != p.Masked():
 				r.errorf(item.at, BadValue, fmt.Sprintf("write %s", p.Masked()), "trusted-proxies: %s has host bits set", s)
 			default:

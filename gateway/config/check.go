@@ -13,6 +13,7 @@ import (
 
 // checkFile reports settings of a file that contradict each other.
 func (r *reader) checkFile(c *Config, root *node) {
+	// Only the fields that are in the file are checked: a mistake needs a position.
 	if n := root.field("principal"); n != nil {
 		r.checkPrincipalSource(c, &c.Principal, n)
 	}
@@ -40,12 +41,14 @@ func (r *reader) checkPrincipalSource(c *Config, p *Principal, n *node) {
 // checkTokens reports a token endpoint that no rule needs, or with a path that cannot be
 // matched literally.
 func (r *reader) checkTokens(c *Config, n *node) {
+	// A default has no position of its own, and is reported at the section.
 	at := func(name string) rule.Pos {
 		if f := n.field(name); f != nil {
 			return f.at
 		}
 		return n.at
 	}
+	// The gateway compares this path literally, so a wildcard in it would never match.
 	if p := c.Tokens.Path; !strings.HasPrefix(p, "/") || badPattern(p) != "" || strings.ContainsAny(p, "{}?#") {
 		r.errorf(at("path"), BadValue, "write "+DefaultTokenPath, "path: %s is not a path without wildcards", quote(p))
 	}
@@ -71,8 +74,10 @@ func (r *reader) checkAdmin(c *Config, n *node) {
 	host, _, err := net.SplitHostPort(a.Listen)
 	switch {
 	case err != nil:
+	// The port 0 is a different free port for each listener.
 	case a.Listen == c.Listen && !strings.HasSuffix(a.Listen, ":0"):
 		r.errorf(at, Conflict, "give the admin API its own port, such as "+DefaultAdminListen, "admin listens on the same address as the gateway")
+	// Other machines cannot reach it, so tokens and TLS are optional.
 	case loopback(host):
 	case len(a.Tokens) == 0 && a.TLS == nil:
 		r.errorf(at, Conflict, "add tokens and tls, or listen on "+DefaultAdminListen, "the admin API at %s would be open to the network", quote(a.Listen))
@@ -89,7 +94,9 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	if n := d.node.field("principal"); n != nil {
 		r.checkPrincipalSource(c, &d.Principal, n)
 	}
+	// A lock stores no response, and so has no scope or form to check.
 	if d.Do.Verb == rule.Lock {
+		// Both concern stored responses and tokens, which a lock does not have.
 		for _, name := range []string{"tee", "form"} {
 			if d.node.has(name) {
 				r.errorf(at(name), Conflict, "leave it out, or write once", "%s has no effect on a lock", name)
@@ -114,6 +121,7 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 // checkScope refuses rules in which a client could get another's response by guessing
 // its key.
 func (r *reader) checkScope(d *ruleDraft, verb pair) {
+	// Both scopes put the user into the key of a record.
 	per := d.Do.Scope == guard.PerUser || d.Do.Scope == guard.PerRoute
 	at := verb.at
 	if n := d.node.field("scope"); n != nil {
@@ -123,8 +131,10 @@ func (r *reader) checkScope(d *ruleDraft, verb pair) {
 	}
 	switch {
 	case d.invalid || d.node.has("principal") && d.Principal == (Principal{}): // already reported
+	// The default scope is user+key, so this is a rule that says nothing about users.
 	case d.unscoped:
 		r.errorf(at, Missing, "add principal: (header, jwt or mtls); or scope: key, if all clients share their keys", "keys belong to a user, and the rule has no principal")
+	// A scope in the file and no user: one of the two is a mistake.
 	case per && d.Principal.None:
 		r.errorf(at, Conflict, "write scope: key, or add principal: (header, jwt or mtls)", "scope: %s needs a user, and principal: none has no user", d.Do.Scope)
 	case per && d.Principal == (Principal{}):
@@ -138,6 +148,7 @@ func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 	if n := d.node.field("form"); n != nil {
 		at = n.at
 	}
+	// The name is known only now: it may come from the key.
 	if d.hasToken && d.Form == "" {
 		d.Form = d.Do.Name
 	}
@@ -147,6 +158,7 @@ func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 		r.errorf(at, Conflict, "add tokens: {} to the file", "the key is a token, and the file has no tokens section to issue it")
 	case d.Principal.None || d.Principal == (Principal{}) && !d.node.has("principal"):
 		r.errorf(at, Conflict, "add principal: (header, jwt or mtls), or use a key that clients choose", "a token is issued to a user, and the rule has no principal")
+	// The signature covers the whole token, so the key may contain nothing else.
 	case d.Key != nil && (strings.Count(d.Key.String(), "{") != 1 || !strings.HasPrefix(d.Key.String(), "{")):
 		r.errorf(verb.at, BadKey, fmt.Sprintf("write %s: %s:{token}", verb.name, nameFor(&d.Match)), "a token is the whole key, and cannot be combined with other parts")
 	}
@@ -162,9 +174,11 @@ func (r *reader) checkRules(c *Config) {
 			r.errorf(one.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: the rule on line %d matches the same requests", first.At.Line)
 			continue
 		}
+		// A rule with continue or shadow does not hide those after it.
 		if one.Match.Path != "" && one.Last() {
 			reached[one.Match.canonical()] = one
 		}
+		// Rules of one name share their keys on the engine, so their records must agree.
 		if first := called[one.Do.Name]; first != nil {
 			r.checkSameName(first, one)
 		} else if one.Do.Name != "" {

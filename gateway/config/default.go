@@ -37,6 +37,9 @@ func newUpstream() *Upstream {
 	return &Upstream{Connect: 3 * time.Second, Answer: time.Minute, Idle: 90 * time.Second}
 }
 
+// newTokens returns the section tokens: {} of a file.
 func newTokens() *Tokens { return &Tokens{Path: DefaultTokenPath, Life: DefaultTokenLife} }
 
+// newAdmin returns the section admin: {} of a file. Its address is loopback, so that it
+// needs no tokens.
 func newAdmin() *Admin { return &Admin{Listen: DefaultAdminListen} }

@@ -16,6 +16,7 @@ var engineURL = regexp.MustCompile(`^rediss?(\+sentinel|\+cluster)?://[^\s/]\S*$
 var engineField = field[Config]{
 	name: "engine", description: "Stores locks and records: memory, a redis URL, or quorum or standby with a list of URLs.",
 	read: func(r *reader, c *Config, n *node) {
+		// The default engine must not remain beside a quorum or standby.
 		if n.kind == mapping {
 			c.Engine = Engine{}
 			engineShape.read(r, &c.Engine, n)
@@ -28,6 +29,7 @@ var engineField = field[Config]{
 	},
 	print: func(c *Config) *node {
 		if c.Engine.URL != "" {
+			// Print goes to logs and tickets, so a password in the URL is replaced.
 			return textNode(redact(c.Engine.URL))
 		}
 		return engineShape.print(&c.Engine)
@@ -35,6 +37,7 @@ var engineField = field[Config]{
 	schema: func() *jsonschema.Schema { return anyOf(textSchema("memory"), engineShape.schemaOf()) },
 }
 
+// engineShape has the engines of several servers. checkEngine accepts one of its fields.
 var engineShape = shape[Engine]{name: "engine", fields: []field[Engine]{
 	enginesField("quorum", "Three or more URLs of independent servers; a majority decides.", func(e *Engine) *[]string { return &e.Quorum }),
 	enginesField("standby", "Two URLs; the first is in use until an operator switches.", func(e *Engine) *[]string { return &e.Standby }),
@@ -55,6 +58,8 @@ func enginesField(name, about string, of func(*Engine) *[]string) field[Engine] 
 				if ok && slices.Contains(*of(e), s) {
 					r.errorf(item.at, Duplicate, "name each server once", "the list contains %s twice", quote(redact(s)))
 				}
+				// An invalid URL still counts, so that checkEngine does not report a
+				// short list as well.
 				*of(e) = append(*of(e), s)
 			}
 		},
@@ -85,6 +90,7 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 		r.errorf(n.at, BadValue, "did you mean memory?", "engine: %s is not known", quote(s))
 	case s == "redis":
 		r.errorf(n.at, BadValue, "write redis://127.0.0.1:6379", "engine: redis is not a URL")
+	// In a list in brackets, the commas of a cluster URL separate items.
 	case !memory:
 		r.errorf(n.at, BadValue, "write redis://host:6379, in quotes if it contains commas", "engine: %s is not a redis URL", quote(redact(s)))
 	default:
@@ -101,6 +107,7 @@ func (r *reader) checkEngine(e *Engine, n *node) {
 		r.errorf(standby.at, Conflict, "keep one", "engine has both quorum and standby")
 	case quorum == nil && standby == nil:
 		r.errorf(n.at, Missing, "add quorum: [a, b, c] or standby: [a, b], or write one URL instead", "engine has neither quorum nor standby")
+	// A majority of two is both, so two servers fail more often than one.
 	case quorum != nil && quorum.kind == list && len(e.Quorum) < 3:
 		r.errorf(quorum.at, BadValue, "name three or five; for two, use standby", "a quorum of %d servers cannot lose one", len(e.Quorum))
 	case standby != nil && standby.kind == list && len(e.Standby) != 2:
@@ -117,5 +124,6 @@ var (
 
 // redact replaces the passwords in a URL, or in a line with URLs, with ***.
 func redact(s string) string {
+	// The password comes first: it may contain a ? that looks like a parameter.
 	return parameter.ReplaceAllString(password.ReplaceAllString(s, "${1}***@"), "${1}***")
 }

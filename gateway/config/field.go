@@ -129,6 +129,7 @@ func (s shape[T]) print(t *T) *node {
 func (s shape[T]) schemaOf() *jsonschema.Schema {
 	o := &jsonschema.Schema{
 		Type: "object", Properties: map[string]*jsonschema.Schema{},
+		// {"not": {}} accepts nothing: an editor marks a misspelled field at once.
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 	}
 	for _, f := range s.fields {

@@ -32,6 +32,7 @@ func Format(file string, content []byte) ([]byte, Errors) {
 
 // equal reports whether two trees have the same meaning.
 func (n *node) equal(o *node) bool {
+	// Positions, quotes and comments do not count, nor does the order of fields.
 	if n == nil || o == nil {
 		return n == o
 	}
@@ -64,6 +65,8 @@ type chunk struct {
 
 // file formats the whole file. Comments above the first field stay at the top.
 func (f *formatter) file(root *node) []string {
+	// A file in braces has no line per field, so only its indentation and blank lines
+	// change.
 	if root.kind != mapping || root.flow || len(root.pairs) == 0 {
 		return f.reindent(1, len(f.lines)+1, 0, 0)
 	}
@@ -97,6 +100,8 @@ func (o *order) rank(name string) int {
 	return len(o.names)
 }
 
+// of returns the order below a field. Below a mapping without an order, nil keeps the
+// file's.
 func (o *order) of(name string) *order {
 	if o == nil {
 		return nil
@@ -108,6 +113,8 @@ func (o *order) of(name string) *order {
 func (f *formatter) fields(n *node, from, until, indent int, o *order) []chunk {
 	var chunks []chunk
 	for i, p := range n.pairs {
+		// A comment belongs to the field below it, and may begin right after the field
+		// above.
 		floor, end := from-1, until
 		if i > 0 {
 			floor = n.pairs[i-1].at.Line
@@ -140,6 +147,8 @@ func (f *formatter) field(p pair, end, indent int, o *order) []string {
 	case v.kind == list && !v.flow && v.at.Line > line:
 		return append([]string{first}, joinChunks(f.items(v, line+1, end, indent+2, below))...)
 	}
+	// Block texts and values in brackets move as a whole: their inner layout may have a
+	// meaning.
 	return append([]string{first}, f.reindent(line+1, end, p.at.Col-1, indent)...)
 }
 
@@ -148,6 +157,7 @@ func (f *formatter) items(n *node, from, until, indent int, o *order) []chunk {
 	starts := make([]int, len(n.items)) // lines of the dashes
 	for i, item := range n.items {
 		starts[i] = item.at.Line
+		// An item may begin on the line after its dash.
 		for starts[i] > from && !f.isItem(starts[i], n.at.Col) {
 			starts[i]--
 		}
@@ -176,6 +186,7 @@ func (f *formatter) items(n *node, from, until, indent int, o *order) []chunk {
 // move above the dash, because another field may now come first.
 func (f *formatter) item(c *chunk, item *node, end, indent int, o *order) {
 	chunks := f.fields(item, item.at.Line, end, indent+2, o)
+	// The dash stands before the first field, so no comment can be between them.
 	for _, h := range chunks[0].head {
 		c.head = append(c.head, strings.Repeat(" ", indent)+strings.TrimSpace(h))
 	}
@@ -194,6 +205,7 @@ func (f *formatter) commentStart(at rule.Pos, floor int) int {
 	return line
 }
 
+// isBlank reports whether a line is empty. Lines outside of the file are not.
 func (f *formatter) isBlank(line int) bool {
 	return line >= 1 && line <= len(f.lines) && strings.TrimSpace(f.lines[line-1]) == ""
 }
@@ -214,6 +226,8 @@ func (f *formatter) reindent(from, until, was, is int) (out []string) {
 		case s == "" && (len(out) == 0 || out[len(out)-1] == ""):
 			continue
 		case s == "":
+		// Comments align with the field that they describe, whatever their indentation
+		// was.
 		case strings.HasPrefix(s[lead:], "#"):
 			s = strings.Repeat(" ", is) + s[lead:]
 		default:

@@ -23,6 +23,8 @@ func (r *reader) template(d *ruleDraft, n *node) bool {
 		s = strings.ReplaceAll(s, tokenPart, "{header."+TokenHeader+"}")
 		d.hasToken = true
 	}
+	// The whole text is parsed first: an error in it has a better position than one in a
+	// part.
 	if _, err := rule.ParseTemplate(s, n.inside()); err != nil {
 		r.badTemplate(n, err)
 		return false
@@ -37,6 +39,8 @@ func (r *reader) template(d *ruleDraft, n *node) bool {
 	}
 	at := n.inside()
 	r.setOrigin("name", "file")
+	// The name becomes an option, as if the file had name:, so that package rule checks
+	// it.
 	d.options = append(d.options, rule.Option{Name: rule.Word{Text: "name", At: at}, Value: rule.Word{Text: quoteOption(name), At: at}})
 	return r.setKey(d, key, n)
 }
@@ -66,6 +70,7 @@ func (r *reader) badTemplate(n *node, err error) {
 func (d *ruleDraft) hasName() bool { return d.node.has("name") }
 
 // splitKey splits a template into name and key.
+// A text with a wildcard before the first colon has no name.
 func splitKey(s string) (name, key string) {
 	before, after, found := strings.Cut(s, ":")
 	switch {
@@ -84,6 +89,7 @@ func nameFor(m *Match) string {
 			return step
 		}
 	}
+	// The path has wildcards only, and a hint needs some word.
 	return "order"
 }
 
@@ -95,6 +101,7 @@ func (r *reader) checkKey(d *ruleDraft, verb pair) {
 	names := d.Match.wildcards()
 	for _, part := range d.Key.Parts() {
 		switch meant := rule.Meant(part.Name, names); {
+		// Without a path, match has reported its own mistake already.
 		case part.Place != rule.Path || d.Match.Path == "" || slices.Contains(names, part.Name):
 		case meant != "":
 			r.errorf(verb.at, BadKey, fmt.Sprintf("did you mean {path.%s}?", meant), "the path has no {%s}", part.Name)
@@ -102,6 +109,7 @@ func (r *reader) checkKey(d *ruleDraft, verb pair) {
 			r.errorf(verb.at, BadKey, fmt.Sprintf("write {%s} in the path of match", part.Name), "the path has no {%s}", part.Name)
 		}
 	}
+	// Any client can write claims into a token that is not verified.
 	if d.Key.Uses(rule.JWT) && d.Principal.JWT == nil {
 		r.errorf(verb.at, BadKey, "add principal: {jwt: …} with the key that verifies tokens", "the key contains a claim of a token that is not verified")
 	}

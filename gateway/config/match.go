@@ -15,6 +15,7 @@ import (
 
 // match reads the requests of a rule: "POST,PUT /orders/{id}", or fields.
 func (r *reader) match(m *Match, n *node) {
+	// YAML reads an unquoted {method} as a mapping with an empty value; text explains it.
 	unquoted := n.flow && len(n.pairs) == 1 && n.pairs[0].value.kind == null // such as {method}
 	if n.kind == mapping && !unquoted {
 		matchShape.read(r, m, n)
@@ -27,6 +28,7 @@ func (r *reader) match(m *Match, n *node) {
 	at := n.inside()
 	first, rest, two := strings.Cut(s, " ")
 	if two {
+		// Positions move along with the text, so that a caret points at the wrong word.
 		m.Methods = r.methods(first, at)
 		at.Col += len(first) + 1
 		s = rest
@@ -58,6 +60,7 @@ func (r *reader) methods(s string, at rule.Pos) (all []string) {
 			r.errorf(at, BadValue, "write "+upper, "match: the method %s is not in capitals", quote(m))
 		case slices.Contains(all, m):
 			r.errorf(at, Duplicate, "keep one", "match: the method %s occurs twice", m)
+		// Unknown methods are allowed, but POTS is more likely a mistake than a method.
 		case !slices.Contains(knownMethods, m) && rule.Meant(strings.ToLower(m), lower(knownMethods)) != "":
 			r.errorf(at, BadValue, "did you mean "+strings.ToUpper(rule.Meant(strings.ToLower(m), lower(knownMethods)))+"?", "match: %s is not a method", m)
 		default:
@@ -71,6 +74,7 @@ func (r *reader) methods(s string, at rule.Pos) (all []string) {
 // knownMethods are what a misspelled method could mean. Others are allowed.
 var knownMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
 
+// lower is for rule.Meant, whose names are in lower case.
 func lower(all []string) []string {
 	out := make([]string, len(all))
 	for i, s := range all {
@@ -81,6 +85,7 @@ func lower(all []string) []string {
 
 // pattern reads a path in the syntax of http.ServeMux.
 func (r *reader) pattern(s string, at rule.Pos) string {
+	// The first cases have better words than net/http, whose complaint comes last.
 	switch why := badPattern(s); {
 	case strings.Contains(s, "://"):
 		r.errorf(at, BadValue, "write the path here, and the host in host:", "match: %s is a URL, not a path", quote(s))
@@ -99,15 +104,18 @@ func (r *reader) pattern(s string, at rule.Pos) string {
 }
 
 // badPattern returns the complaint of net/http about a pattern, or "".
+// ServeMux panics with it, and has no function that returns an error.
 func badPattern(s string) (why string) {
 	defer func() {
 		if p := recover(); p != nil {
 			why = fmt.Sprint(p)
+			// The text before the last colon repeats the pattern.
 			if i := strings.LastIndex(why, ": "); i >= 0 {
 				why = why[i+2:]
 			}
 		}
 	}()
+	// ServeMux would read the text before a space as a method.
 	if strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		return "the path contains a space"
 	}
@@ -136,12 +144,14 @@ var methodsField = field[Match]{
 				all = append(all, s)
 			}
 		}
+		// Both forms have the same checks.
 		m.Methods = r.methods(strings.Join(all, ","), n.at)
 	},
 	print:  func(m *Match) *node { return textList(m.Methods) },
 	schema: func() *jsonschema.Schema { return oneOrMore(textSchema("POST")) },
 }
 
+// pathField is required: a rule for every path is written as path: /.
 var pathField = field[Match]{
 	name: "path", description: "The path, in the syntax of http.ServeMux: /orders/{id}, /files/{rest...}, /shop/.",
 	read: func(r *reader, m *Match, n *node) {
@@ -165,6 +175,7 @@ var hostField = field[Match]{
 		s, ok := r.text(n, "host", "shop.example.com")
 		switch plain := strings.ToLower(s); {
 		case !ok:
+		// The second form is an IPv6 address.
 		case hostName.MatchString(plain), strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]"):
 			m.Host = plain
 		case strings.Contains(s, ":"):
@@ -185,6 +196,7 @@ var headersField = field[Match]{
 			r.wrongType(n, "header", "have fields", "write header: {X-Api: v2}")
 			return
 		}
+		// Keys are canonical, as in http.Header: X-API and x-api are the same field.
 		m.Header = map[string]string{}
 		for _, p := range n.pairs {
 			if name := r.headerName(p.name, &node{at: p.at}); name != "" {
@@ -218,5 +230,6 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 // canonical returns a text that is equal for rules that match the same requests.
 func (m *Match) canonical() string {
 	methods := slices.Sorted(slices.Values(m.Methods))
+	// Quotes keep a value with spaces apart from two values.
 	return fmt.Sprintf("%q %q %q %q", methods, m.Path, m.Host, m.Header) // fmt sorts a map
 }

@@ -39,6 +39,7 @@ const (
 
 // String returns a predicate for messages.
 func (k kind) String() string {
+	// The order is that of the constants.
 	return [...]string{"is empty", "is text", "is a number", "is true or false", "has fields", "is a list"}[k]
 }
 
@@ -54,6 +55,7 @@ func (n *node) inside() rule.Pos {
 }
 
 // field returns the value of a field, or nil.
+// Mappings are short, so a scan is enough.
 func (n *node) field(name string) *node {
 	for _, p := range n.pairs {
 		if p.name == name {

@@ -17,11 +17,13 @@ func (r *reader) applyOptions(d *ruleDraft, verb pair) {
 	if !ok {
 		return
 	}
+	// Options that do not fit the verb would cause further errors, which explain less.
 	if d.Preset != "" && !r.presetFits(d, below, verb) {
 		return
 	}
 	all := override(below.options, own)
 	for _, o := range all {
+		// Print shows the preset as the origin of each option that the rule does not set.
 		if !slices.ContainsFunc(own, func(w rule.Option) bool { return w.Name.Text == o.Name.Text }) {
 			r.setOrigin(o.Name.Text, "preset "+d.Preset)
 		}
@@ -31,6 +33,7 @@ func (r *reader) applyOptions(d *ruleDraft, verb pair) {
 		r.setOrigin("message", "preset "+d.Preset)
 	}
 	do, ok := r.parseOptions(rule.Word{Text: verb.name, At: verb.at}, all, d)
+	// Even after a mistake in the options, later checks depend on the verb.
 	do.Verb = rule.Verb(verb.name)
 	if d.Key != nil {
 		do.Key = d.Key.String()
@@ -67,10 +70,12 @@ func (r *reader) parseOptions(verb rule.Word, options []rule.Option, d *ruleDraf
 		r.errorf(e.At, BadOption, hint, "%s", what)
 	}
 	ok := len(errs) == 0
+	// skip returns without a result, which a directive in Go can do.
 	if i := slices.IndexFunc(options, func(o rule.Option) bool { return o.Name.Text == "on-duplicate" && o.Value.Text == string(rule.Skip) }); i >= 0 {
 		r.errorf(options[i].Value.At, BadOption, "use refuse, or replay with once", "on-duplicate: skip is for functions; a client needs a response")
 		ok = false
 	}
+	// d is nil for a preset, whose verb is only assumed.
 	if d != nil && do.Verb == rule.Once && ok && do.Policy().WithDefaults().After != guard.Keep {
 		r.errorf(r.positionOf(options, "after", "window", verb.At), Conflict, "write submit instead of once", "once stores the response for repeats, but this option discards it")
 		ok = false
@@ -92,6 +97,7 @@ func (r *reader) positionOf(options []rule.Option, a, b string, verb rule.Pos) r
 }
 
 // directiveOption matches an option as written in a directive, name=value.
+// Package rule writes its messages for directives, and this package shows them for files.
 var directiveOption = regexp.MustCompile(`\b(name|kind|wait|lease|max-hold|after|window|retain|scope|on-duplicate|on-error|on-unknown|on-down|local|status|message)=`)
 
 // Patterns of the messages of package rule.
@@ -126,6 +132,7 @@ func splitHint(s string) (what, hint string) {
 
 // optionNode returns an option for printing, or nil.
 func optionNode(do *rule.Rule, name string) *node {
+	// Settings writes an option in the syntax that the reader accepts.
 	words, _ := rule.Split(do.Settings(), rule.Pos{Line: 1, Col: 1})
 	for _, w := range words {
 		if w.Name.Text == name {
@@ -147,6 +154,7 @@ func (r *reader) setDefaults(d *ruleDraft) {
 		}
 		return
 	}
+	// Without users, all clients share their keys; the file has said so with none.
 	if d.Do.Scope == "" && d.Principal.None {
 		d.Do.Scope = guard.Global
 	} else if d.Do.Scope == "" {

@@ -37,11 +37,14 @@ func (r *reader) config(content []byte) (*Config, Errors) {
 	c := Default()
 	c.File = r.file
 	fileShape().read(r, c, root)
+	// The order matters: rules use presets, and checkFile compares sections with rules.
 	if root.kind == mapping {
 		r.readPresets()
 		r.rules(c)
 		r.checkFile(c, root)
 	}
+	// Half a configuration would leave routes unguarded, so any mistake refuses all of
+	// it.
 	if len(r.errs) > 0 {
 		return nil, r.errs.sort()
 	}
@@ -65,11 +68,14 @@ func rulesField() field[Config] {
 			fields, l := ruleShape(), &node{kind: list, flow: len(c.Rules) == 0}
 			for _, one := range c.Rules {
 				d := &ruleDraft{Rule: one}
+				// The reader has copied the file's principal into the rule; Print writes
+				// it once.
 				if reflect.DeepEqual(d.Principal, c.Principal) {
 					d.Principal = Principal{}
 				}
 				n := fields.print(d)
 				if one.Preset != "" {
+					// The comment is behind match, the first field of every rule.
 					n.pairs[0].value.comment = "preset " + one.Preset
 				}
 				l.items = append(l.items, n)

@@ -16,6 +16,7 @@ type builtin struct {
 	verbs  []rule.Verb
 }
 
+// builtins are part of the format: a file may rely on their names.
 var builtins = map[string]builtin{
 	"click":   {guard.Click, []rule.Verb{rule.Submit}},
 	"form":    {guard.Form, []rule.Verb{rule.Submit}},
@@ -33,10 +34,12 @@ func (r *reader) readPresets() {
 		return
 	}
 	for _, p := range r.presetMap.pairs {
+		// A file must not change the meaning of a name that other files use.
 		if _, ours := builtins[p.name]; ours {
 			r.errorf(p.at, Duplicate, "choose another name, and write preset: "+p.name+" in it to build on that", "%s is the name of a built-in preset", p.name)
 			continue
 		}
+		// All presets are read before the first is checked: one may build on a later one.
 		d := &ruleDraft{node: p.value}
 		r.within("presets", func() { r.within(p.name, func() { presetShape().read(r, d, p.value) }) })
 		r.presets[p.name] = d
@@ -59,6 +62,7 @@ func (r *reader) checkPreset(name string, d *ruleDraft) {
 	if all := override(b.options, d.options); !keepsResult(all) {
 		verb = rule.Submit
 	}
+	// The result is dropped: only its errors count here.
 	r.parseOptions(rule.Word{Text: string(verb), At: d.node.at}, override(b.options, d.options), nil)
 }
 
@@ -95,6 +99,7 @@ func (r *reader) preset(name string, n *node, trail []string) (presetOptions, bo
 		r.errorf(n.at, Conflict, "remove one preset: field of the cycle", "preset %s builds on itself", quote(name))
 		return presetOptions{}, false
 	}
+	// The message of a preset is kept apart: it is a mapping, and options are texts.
 	below, ok := r.preset(d.basePreset, d.node.field("preset"), append(trail, name))
 	if !ok {
 		return presetOptions{}, false
@@ -117,6 +122,7 @@ func presetHint(name string, own map[string]*ruleDraft) string {
 
 // policyOptions returns a policy as options.
 func policyOptions(p guard.Policy) []rule.Option {
+	// A policy takes the form of a file's options, so that override treats both alike.
 	words, _ := rule.Split(rule.Rule{
 		Verb: rule.Once, After: p.After, Window: p.Window, Retain: p.Retain, Scope: p.Scope, Lease: p.Lease, MaxHold: p.MaxHold,
 		OnDuplicate: p.OnDuplicate, OnError: p.OnError, OnUnknown: p.OnUnknown, OnDown: p.OnDown,

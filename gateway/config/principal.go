@@ -7,6 +7,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
+// headerField is only safe behind trusted proxies; checkPrincipalSource requires them.
 var headerField = field[Principal]{
 	name: "header", description: "A header set by a proxy in trusted-proxies; from other senders it is refused.",
 	read: func(r *reader, p *Principal, n *node) {
@@ -27,9 +28,11 @@ func (r *reader) headerName(s string, n *node) string {
 		r.errorf(n.at, BadValue, "use letters, digits and dashes, as in X-User", "%s is not the name of a header", quote(s))
 		return ""
 	}
+	// net/http stores names in this form, and the gateway looks them up in its map.
 	return textproto.CanonicalMIMEHeaderKey(s)
 }
 
+// principalField is shared by the file and its rules.
 func principalField[T any](about string, of func(*T) *Principal) field[T] {
 	return field[T]{
 		name: "principal", description: about,
@@ -64,6 +67,7 @@ func (r *reader) principal(p *Principal, n *node) {
 		p.None = true
 	case s == "mtls":
 		p.MTLS = true
+	// Users often write only the kind; the hint shows what is missing.
 	case s == "header":
 		r.errorf(n.at, BadValue, "write principal: {header: X-User}", "principal: header does not name the header")
 	case s == "jwt":

@@ -11,6 +11,7 @@ import (
 // Print returns c as a file, with presets and defaults written out and without secrets.
 // With origin, a comment behind each value names its origin: file, preset or default.
 func (c *Config) Print(origin bool) []byte {
+	// A Config that a program built has no origins, and all its values count as defaults.
 	p := &printer{origins: c.origins, origin: origin}
 	p.mapping(fileShape().print(c), 0, "")
 	return []byte(p.b.String())
@@ -36,6 +37,7 @@ func (p *printer) mapping(n *node, indent int, path string) {
 // afterDash reports whether the line begins with the dash of a list.
 func (p *printer) afterDash() bool { return strings.HasSuffix(p.b.String(), "- ") }
 
+// field writes a field and everything below it. path leads to its origin.
 func (p *printer) field(f pair, indent int, path string) {
 	if path != "" {
 		path += "."
@@ -56,6 +58,7 @@ func (p *printer) field(f pair, indent int, path string) {
 	}
 }
 
+// list writes a list of mappings. Print has no other lists that are not in brackets.
 func (p *printer) list(n *node, indent int, path string) {
 	for i, item := range n.items {
 		p.b.WriteString(strings.Repeat(" ", indent) + "- ")
@@ -94,6 +97,7 @@ func (p *printer) valueOrigin(path string) string {
 	}
 	up := path[:max(strings.LastIndexByte(path, '.'), 0)]
 	own := path[len(up)+1:]
+	// host and header may be inside of match in the file, and are printed beside it.
 	if o, ok := p.origins[up+".match."+own]; ok {
 		return o
 	}
@@ -107,6 +111,7 @@ func (p *printer) valueOrigin(path string) string {
 	return "default"
 }
 
+// value returns a scalar. Numbers, durations and booleans need no quotes.
 func value(n *node, flow bool) string {
 	if n.kind == text {
 		return scalar(n.text, flow)
@@ -133,6 +138,7 @@ func scalar(s string, flow bool) string {
 	if len(s) < 200 && fits.MatchString(s) && !otherType.MatchString(s) || address.MatchString(s) {
 		return s
 	}
+	// Single quotes have no backslash escapes, so backslashes stay as they are.
 	if !strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}

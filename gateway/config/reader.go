@@ -38,6 +38,7 @@ func newReader(file string, content []byte) *reader {
 // errorf adds a mistake, and a hint what to write instead.
 func (r *reader) errorf(at rule.Pos, code Code, hint, format string, args ...any) {
 	m := &ParseError{File: r.file, At: at, Code: code, Text: fmt.Sprintf(format, args...), Hint: hint}
+	// The line may contain a URL with a password, and messages end up in logs.
 	if at.Line >= 1 && at.Line <= len(r.lines) {
 		m.Excerpt = redact(r.lines[at.Line-1])
 	}
@@ -48,6 +49,7 @@ func (r *reader) errorf(at rule.Pos, code Code, hint, format string, args ...any
 // in logs and tickets.
 func (r *reader) secretError(n *node, hint, text string) {
 	r.errorf(n.at, WrongType, hint, "%s", text)
+	// redact finds passwords in URLs only, and a bare secret looks like any other text.
 	m := r.errs[len(r.errs)-1]
 	m.Excerpt = strings.ReplaceAll(m.Excerpt, n.text, "***")
 }
@@ -61,6 +63,7 @@ func (r *reader) within(name string, read func()) {
 
 // setOrigin records the origin of a field's value.
 func (r *reader) setOrigin(name, origin string) {
+	// Clip keeps append from writing into the array of the path.
 	r.origins[strings.Join(append(slices.Clip(r.path), name), ".")] = origin
 }
 
@@ -80,8 +83,10 @@ func (r *reader) wrongType(n *node, name, want, hint string) {
 func (r *reader) text(n *node, name, example string) (string, bool) {
 	hint := "write " + name + ": " + example
 	switch {
+	// An unquoted 0123 is a number in YAML. In quotes it keeps its zero.
 	case n.kind == number, n.kind == boolean:
 		r.errorf(n.at, WrongType, fmt.Sprintf("write it in quotes: %q", n.text), "%s %s, but must be text", name, n.kind)
+	// YAML reads {path.id} as a mapping.
 	case n.kind == mapping && n.flow:
 		r.errorf(n.at, WrongType, "put a value that begins with { in quotes", "%s %s, but must be text", name, n.kind)
 	case n.kind != text:
@@ -99,6 +104,8 @@ func (r *reader) text(n *node, name, example string) (string, bool) {
 // variable matches a reference to an environment variable.
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 
+// variableName is the name of a variable in POSIX. Defaults such as ${A:-b} are not
+// supported.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expanded is text with ${NAME} replaced from the environment.
@@ -111,11 +118,14 @@ func (r *reader) expanded(n *node, name, example string) (string, bool) {
 	for _, m := range variable.FindAllStringSubmatchIndex(s, -1) {
 		here := rule.Pos{Line: at.Line, Col: at.Col + m[0]}
 		name := s[m[2]:m[3]]
+		// All variables are checked before the first is replaced, to report every missing
+		// one.
 		value, set := r.getenv(name)
 		switch {
 		case !variableName.MatchString(name):
 			r.errorf(here, BadValue, "write ${REDIS_URL}", "${%s} is not the name of an environment variable", truncate(name))
 			ok = false
+		// An empty value is usually a missing secret of a deployment.
 		case !set || value == "":
 			r.errorf(here, Unset, "set it, or write the value itself", "the environment variable %s is not set", name)
 			ok = false

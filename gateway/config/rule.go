@@ -36,8 +36,11 @@ func (r *reader) rule(c *Config, d *ruleDraft) {
 		return
 	}
 	d.Do.Verb = rule.Verb(verb.name)
+	// The name comes from the key, and is an option, so the key is read before the
+	// options.
 	keyed := r.template(d, verb.value)
 	r.applyOptions(d, verb)
+	// An invalid principal of the rule must not fall back to the file's.
 	if d.Principal == (Principal{}) && !d.node.has("principal") {
 		d.Principal = c.Principal
 	}
@@ -57,6 +60,7 @@ func (r *reader) verb(d *ruleDraft) (pair, bool) {
 	case 1:
 		return d.verbs[0], true
 	}
+	// A lock and a guard of one request have an order, which two rules make visible.
 	for _, v := range d.verbs[1:] {
 		r.errorf(v.at, Conflict, "make a rule of each, and write continue: true in the first", "the rule has both %s and %s", d.verbs[0].name, v.name)
 	}

@@ -101,11 +101,13 @@ func option(name, about, def string, s *jsonschema.Schema, show func(*ruleDraft)
 				r.wrongType(n, name, "be one value", "write "+name+": "+schemaExample(s, "409"))
 				return
 			}
+			// A name is text. Other YAML libraries may read 007 or true differently.
 			if name == "name" && n.kind != text {
 				r.text(n, name, "pay")
 				d.invalid = true
 				return
 			}
+			// Numbers and booleans are kept as written, because package rule parses text.
 			d.options = append(d.options, rule.Option{
 				Name:  rule.Word{Text: name, At: n.at},
 				Value: rule.Word{Text: quoteOption(n.text), At: n.at},
@@ -140,6 +142,7 @@ var messageField = field[ruleDraft]{
 		}
 		d.Message = guard.Message{}
 		for _, p := range n.pairs {
+			// Package interlockhttp chooses between these two by Accept-Language.
 			if p.name != "en" && p.name != "zh" {
 				r.errorf(p.at, UnknownField, "use en and zh", "message: the language %s is not supported", quote(p.name))
 			} else if s, ok := r.text(p.value, p.name, "please wait"); ok {
@@ -190,6 +193,7 @@ func besideMatch(f field[Match]) field[ruleDraft] {
 	return field[ruleDraft]{
 		name: f.name, description: f.description,
 		read: func(r *reader, d *ruleDraft, n *node) {
+			// The two would be merged silently, and the later field would win.
 			if m := d.node.field("match"); m != nil && m.kind == mapping && m.field(f.name) != nil {
 				r.errorf(n.at, Conflict, "keep one", "%s is both in match and beside it", f.name)
 				return

@@ -21,6 +21,7 @@ func Schema() []byte {
 
 // ruleSchema is the schema of a rule, which has exactly one verb.
 func ruleSchema() *jsonschema.Schema {
+	// In the shape, each verb is optional. reader.verb demands one, and so does OneOf.
 	s := ruleShape().schemaOf()
 	for _, verb := range []string{"lock", "once", "submit"} {
 		s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{verb}})

@@ -32,6 +32,7 @@ func (r *reader) checkJWT(j *JWT, n *node) {
 	if algs := n.field("algs"); algs != nil {
 		r.checkAlgs(j, algs)
 	} else {
+		// The clone keeps a program that edits its Config from changing the defaults.
 		j.Algs = slices.Clone(defaultAlgs)
 	}
 }
@@ -56,6 +57,7 @@ func (r *reader) checkAlgs(j *JWT, n *node) {
 		a := item.text
 		switch {
 		case item.kind != text:
+		// Libraries that accept none let any client sign in as any user.
 		case strings.EqualFold(a, "none"):
 			r.errorf(item.at, BadValue, "use RS256, ES256 or EdDSA", "algs: none would accept unsigned tokens")
 		case !slices.Contains(signatures, a):
@@ -68,6 +70,8 @@ func (r *reader) checkAlgs(j *JWT, n *node) {
 			r.errorf(item.at, BadValue, hint, "algs: %s is not a signature algorithm", quote(a))
 		case strings.HasPrefix(a, "HS") && j.JWKS != "":
 			r.errorf(item.at, Conflict, "use key-file with the secret, or RS256 with jwks", "%s needs a secret, and the keys of jwks are public", a)
+		// With both kinds allowed, a client could sign with the public key as if it were
+		// the secret.
 		case strings.HasPrefix(a, "HS") && slices.ContainsFunc(j.Algs, func(s string) bool { return !strings.HasPrefix(s, "HS") }):
 			r.errorf(item.at, Conflict, "keep either the HS algorithms or the others", "%s needs a secret, and the others a public key, which a client could pass off as the secret", a)
 		}
@@ -75,6 +79,7 @@ func (r *reader) checkAlgs(j *JWT, n *node) {
 }
 
 // loopback reports whether a host is this machine.
+// A name other than localhost is not resolved: DNS could change after the check.
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
@@ -93,6 +98,7 @@ var secretsField = field[Config]{
 			var s Secret
 			secretShape.read(r, &s, item)
 			r.oneOf(item, "a secret", "file", "env")
+			// An empty secret has been reported by oneOf.
 			if slices.Contains(c.Secrets, s) && s != (Secret{}) {
 				r.errorf(item.at, Duplicate, "keep one", "the same secret occurs twice")
 			}
@@ -145,6 +151,8 @@ var adminField = func() field[Config] {
 		switch {
 		case n.kind == null && !n.flow:
 			r.errorf(n.at, Missing, "write admin: {} for the defaults, or leave it out", "admin has no value")
+		// A number is passed on, because the field listen explains a port without an
+		// address.
 		case n.kind == text || n.kind == number:
 			c.Admin = newAdmin()
 			adminShape.fields[0].read(r, c.Admin, n)
@@ -193,8 +201,10 @@ var adminTokensField = field[Admin]{
 // guessed. It is a valid hash, so that the printed file can be parsed.
 var zeroHash = strings.Repeat("0", 64)
 
+// hash matches a SHA-256 in hex, in either case: tools differ.
 var hash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
+// roleField has no default: a token must not get a role by omission.
 var roleField = field[AdminToken]{
 	name: "role", description: "Permissions: view, or operate.",
 	read: func(r *reader, t *AdminToken, n *node) {

@@ -35,14 +35,17 @@ func fileShape() shape[Config] {
 	}}
 }
 
+// newOf makes a section without defaults.
 func newOf[T any]() *T { return new(T) }
 
+// tlsShape has names of files. The files are read at the start, not by Parse.
 var tlsShape = shape[TLS]{name: "tls", fields: []field[TLS]{
 	required(stringField("cert", "File of the certificate, PEM.", "server.crt", func(t *TLS) *string { return &t.Cert })),
 	required(stringField("key", "File of its key, PEM.", "server.key", func(t *TLS) *string { return &t.Key })),
 	stringField("client-ca", "File of CA certificates; clients must present a certificate signed by one of them.", "clients.crt", func(t *TLS) *string { return &t.ClientCA }),
 }}
 
+// upstreamShape has the same bounds for the file's upstream and for those of rules.
 var upstreamShape = shape[Upstream]{name: "to", fields: []field[Upstream]{
 	required(urlField),
 	stringField("host-header", "Value of the Host field; without it, the client's.", "shop.internal", func(u *Upstream) *string { return &u.HostHeader }),
@@ -54,11 +57,13 @@ var upstreamShape = shape[Upstream]{name: "to", fields: []field[Upstream]{
 	durationField("idle", "How long an idle connection is kept.", 90*time.Second, time.Millisecond, 24*time.Hour, func(u *Upstream) *time.Duration { return &u.Idle }),
 }}
 
+// principalShape has the two principals that need more than a word; see reader.principal.
 var principalShape = shape[Principal]{name: "principal", fields: []field[Principal]{
 	headerField,
 	optionalSection("jwt", "A verified bearer token.", jwtShape, newOf[JWT], func(p *Principal) **JWT { return &p.JWT }),
 }}
 
+// jwtShape leaves the choice between key-file and jwks to checkJWT.
 var jwtShape = shape[JWT]{name: "jwt", fields: []field[JWT]{
 	stringField("key-file", "File of a PEM public key, or of a secret of at least 32 bytes for HS256.", "jwt.pem", func(j *JWT) *string { return &j.KeyFile }),
 	stringField("jwks", "File or https URL of a key set; a URL is loaded again every hour and for an unknown key.", "https://login.example.com/jwks.json", func(j *JWT) *string { return &j.JWKS }),
@@ -68,17 +73,20 @@ var jwtShape = shape[JWT]{name: "jwt", fields: []field[JWT]{
 	withDefault(stringsField("algs", "The accepted algorithms; HS256 only with key-file.", "RS256", func(j *JWT) *[]string { return &j.Algs }), "[RS256, ES256, EdDSA]"),
 }}
 
+// secretShape names the source of a secret. It has no field for the secret itself.
 var secretShape = shape[Secret]{name: "a secret", fields: []field[Secret]{
 	expandedField("file", "File of the secret, at least 32 bytes.", "interlock.secret", func(s *Secret) *string { return &s.File }),
 	stringField("env", "Environment variable with the secret.", "INTERLOCK_SECRET", func(s *Secret) *string { return &s.Env }),
 }}
 
+// tokensShape has the settings of the endpoint. checkTokens compares them with the rules.
 var tokensShape = shape[Tokens]{name: "tokens", fields: []field[Tokens]{
 	withDefault(stringField("path", "Path of the endpoint, for GET.", DefaultTokenPath, func(t *Tokens) *string { return &t.Path }), DefaultTokenPath),
 	durationField("life", "How long a token is valid.", DefaultTokenLife, time.Second, 24*time.Hour, func(t *Tokens) *time.Duration { return &t.Life }),
 	stringField("form", "The form of the tokens; without it, the request names it in ?form=.", "order", func(t *Tokens) *string { return &t.Form }),
 }}
 
+// limitsShape has upper bounds, too: guarded bodies and responses are held in memory.
 var limitsShape = shape[Limits]{name: "limits", fields: []field[Limits]{
 	sizeField("body", "Size of the body of a guarded request.", 1<<20, 1, 1<<30, func(l *Limits) *int64 { return &l.Body }),
 	sizeField("response", "Size of a stored response.", 256<<10, 1, 256<<20, func(l *Limits) *int { return &l.Response }),
@@ -86,17 +94,20 @@ var limitsShape = shape[Limits]{name: "limits", fields: []field[Limits]{
 	intField("conns", "Open connections.", 10_000, 1, 1_000_000, func(l *Limits) *int { return &l.Conns }),
 }}
 
+// timeoutsShape accepts no 0, which package gateway reads as the default.
 var timeoutsShape = shape[Timeouts]{name: "timeouts", fields: []field[Timeouts]{
 	durationField("header", "For the header of a request.", 5*time.Second, time.Millisecond, time.Hour, func(t *Timeouts) *time.Duration { return &t.Header }),
 	durationField("body", "For the body of a guarded request.", 30*time.Second, time.Millisecond, 24*time.Hour, func(t *Timeouts) *time.Duration { return &t.Body }),
 	durationField("idle", "For an idle connection between two requests.", time.Minute, time.Millisecond, 24*time.Hour, func(t *Timeouts) *time.Duration { return &t.Idle }),
 }}
 
+// shutdownShape accepts a delay of 0, for a gateway without a load balancer.
 var shutdownShape = shape[Shutdown]{name: "shutdown", fields: []field[Shutdown]{
 	durationField("delay", "Time between the first failing /readyz and the refusal of new requests.", 0, 0, time.Hour, func(s *Shutdown) *time.Duration { return &s.Delay }),
 	durationField("timeout", "Time for running requests to end.", 30*time.Second, time.Millisecond, 24*time.Hour, func(s *Shutdown) *time.Duration { return &s.Timeout }),
 }}
 
+// adminShape has no insecure: only a program can set it.
 var adminShape = shape[Admin]{name: "admin", fields: []field[Admin]{
 	listenField("listen", "Address of the admin API; a loopback address, unless tokens and tls are set.", DefaultAdminListen, func(a *Admin) *string { return &a.Listen }),
 	optionalSection("tls", "Certificate of the admin API.", tlsShape, newOf[TLS], func(a *Admin) **TLS { return &a.TLS }),
@@ -106,6 +117,7 @@ var adminShape = shape[Admin]{name: "admin", fields: []field[Admin]{
 	stringField("audit", "File of the audit log, a JSON line per change; without it, changes are in the log only.", "audit.jsonl", func(a *Admin) *string { return &a.Audit }),
 }}
 
+// adminTokenShape has no field for the token itself.
 var adminTokenShape = shape[AdminToken]{name: "a token", fields: []field[AdminToken]{
 	required(stringField("name", "Name of the user in the audit log.", "ops", func(t *AdminToken) *string { return &t.Name })),
 	required(roleField),
@@ -114,6 +126,7 @@ var adminTokenShape = shape[AdminToken]{name: "a token", fields: []field[AdminTo
 	stringField("env", "Or an environment variable with the token.", "OPS_TOKEN", func(t *AdminToken) *string { return &t.Env }),
 }}
 
+// matchShape is the long form of match.
 var matchShape = shape[Match]{name: "match", fields: []field[Match]{
 	methodsField,
 	required(pathField),

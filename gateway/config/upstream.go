@@ -24,6 +24,7 @@ func upstreamField[T any](of func(*T) *Upstream) field[T] {
 
 // upstream reads an upstream in any of its forms, starting from the defaults.
 func (r *reader) upstream(u *Upstream, n *node) {
+	// A rule's upstream takes nothing from the file's: each is complete by itself.
 	*u = *newUpstream()
 	if n.kind == mapping {
 		upstreamShape.read(r, u, n)
@@ -38,11 +39,14 @@ func (r *reader) upstream(u *Upstream, n *node) {
 	urlField.read(r, u, n)
 }
 
+// urlField is both the field url and the short form of to:, which has no fields.
 var urlField = field[Upstream]{
 	name: "url", description: "URL of the upstream, http or https; the URLs of a list are used in turn.",
 	read: func(r *reader, u *Upstream, n *node) {
 		for _, item := range r.each(n, "to") {
 			if to := r.url(item); to != nil {
+				// A server that is listed twice would get twice the requests, probably by
+				// mistake.
 				if slices.ContainsFunc(u.To, func(o *url.URL) bool { return o.String() == to.String() }) {
 					r.errorf(item.at, Duplicate, "name each once", "to: %s occurs twice", quote(to.Redacted()))
 				}
@@ -74,8 +78,10 @@ func (r *reader) url(n *node) *url.URL {
 		r.errorf(n.at, BadValue, "write http://127.0.0.1:9000", "to: %s is not a URL", quote(redact(s)))
 	case u.Scheme != "http" && u.Scheme != "https":
 		r.errorf(n.at, BadValue, "use http or https", "to: the scheme %s is not supported", quote(u.Scheme))
+	// The gateway sends the client's query, so one in the URL would be mixed with it.
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		r.errorf(n.at, BadValue, "leave out what follows the ? or #", "to: %s has a query or fragment", quote(redact(s)))
+	// ReverseProxy does not copy the user of a target's URL, so it would have no effect.
 	case u.User != nil:
 		r.errorf(n.at, BadValue, "leave them out; let clients authenticate, or put the service into a private network", "to: the gateway does not send user and password of a URL")
 	default:

@@ -18,6 +18,7 @@ func (r *reader) duration(n *node, name string, least, most time.Duration) (time
 	}
 	d, err := time.ParseDuration(n.text)
 	switch {
+	// Seconds and milliseconds are both common, so a bare number is never guessed.
 	case err != nil && n.kind == number:
 		r.errorf(n.at, BadValue, fmt.Sprintf("write %ss or %[1]sms", n.text), "%s: %s has no unit", name, n.text)
 	case err != nil:
@@ -52,6 +53,7 @@ func (r *reader) bytes(n *node, name string, least, most int64) (int64, bool) {
 	switch {
 	case err != nil:
 		r.errorf(n.at, BadValue, "use bytes, KiB, MiB or GiB, as in 1MiB", "%s: %s is not a size", name, quote(n.text))
+	// The division comes first: the product could overflow into the allowed range.
 	case v > math.MaxInt64/unit || v*unit < least || v*unit > most:
 		r.errorf(n.at, BadValue, fmt.Sprintf("use %s to %s", sizeText(least), sizeText(most)), "%s: %s is out of range", name, quote(n.text))
 	default:
@@ -93,6 +95,7 @@ func textNode(s string) *node {
 	return &node{kind: text, text: s}
 }
 
+// textList is a list in brackets; nil if it is empty, so that Print leaves it out.
 func textList(all []string) *node {
 	if len(all) == 0 {
 		return nil
@@ -104,6 +107,7 @@ func textList(all []string) *node {
 	return l
 }
 
+// textSchema is the schema of a text. Hints show the first example.
 func textSchema(examples ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: new(1), Examples: examples}
 }
@@ -113,12 +117,14 @@ func durationSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, Examples: []any{"3s"}}
 }
 
+// sizeSchema accepts a number of bytes, or a text with a unit.
 func sizeSchema() *jsonschema.Schema {
 	return anyOf(
 		&jsonschema.Schema{Type: "integer", Minimum: new(1.0)},
 		&jsonschema.Schema{Type: "string", Pattern: `^[0-9]+ *(KiB|MiB|GiB)?$`, Examples: []any{"1MiB"}})
 }
 
+// enumSchema is the schema of a text with fixed values, which editors complete.
 func enumSchema(all ...string) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, w := range all {
@@ -127,6 +133,7 @@ func enumSchema(all ...string) *jsonschema.Schema {
 	return s
 }
 
+// anyOf is the schema of a field with several forms. Hints use the first.
 func anyOf(all ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: all} }
 
 // oneOrMore is a value or a list of such values.

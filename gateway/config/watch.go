@@ -34,6 +34,7 @@ func Watch(ctx context.Context, path string, changed func(*Config, error)) error
 		return err
 	}
 	s := &watcher{path: path, changed: changed}
+	// The watch starts before the first read, so that no change in between is missed.
 	s.content, s.err = os.ReadFile(path)
 	return s.watch(ctx, w.Events, w.Errors)
 }
@@ -79,6 +80,7 @@ func (s *watcher) watch(ctx context.Context, events <-chan fsnotify.Event, errs 
 func (s *watcher) check() {
 	content, err := os.ReadFile(s.path)
 	switch {
+	// A missing file is reported once, not at each poll.
 	case err != nil && s.err != nil:
 		return
 	case err != nil:

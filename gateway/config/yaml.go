@@ -53,6 +53,7 @@ func parseYAML(content []byte) (file *ast.File, err error) {
 			err = errors.New("the file is not valid YAML")
 		}
 	}()
+	// reader.pair reports duplicates itself, with the line of the first.
 	return parser.ParseBytes(content, 0, parser.AllowDuplicateMapKey())
 }
 
@@ -250,6 +251,7 @@ func (r *reader) pair(m *node, v *ast.MappingValueNode, depth int) {
 		r.badName(v.Key, at)
 		return
 	}
+	// The library takes a:b for a field, although YAML requires the space.
 	if r.colonWithoutSpace(v) {
 		r.errorf(at, Syntax, "put a space behind the colon, or put the whole text in quotes", "the colon behind %s has no space after it", quote(name.Value))
 	}
