@@ -14,7 +14,8 @@ type capacity struct {
 	used  atomic.Int64
 }
 
-// take uses capacity for one entry, and reports whether there was any.
+// take uses capacity for one entry, and reports whether there was any. It adds before it
+// compares, so that two shards cannot both take the last.
 func (r *capacity) take() bool {
 	if r.used.Add(1) <= r.limit {
 		return true
@@ -23,7 +24,9 @@ func (r *capacity) take() bool {
 	return false
 }
 
-// force uses capacity for one entry beyond the limit, if need be.
+// force uses capacity for one entry beyond the limit, if need be. It is for tombstones
+// that replace an entry, and for revocations, which are never refused.
 func (r *capacity) force() { r.used.Add(1) }
 
+// free returns the capacity of n entries.
 func (r *capacity) free(n int) { r.used.Add(int64(-n)) }

@@ -42,14 +42,16 @@ func checkCountDown(ctx context.Context, r engine.Request) error {
 	if r.Limit <= 0 {
 		return badLimit(r)
 	}
-	r.Holder, r.Attempt = "any", "any"
+	r.Holder, r.Attempt = "any", "any" // for the common checks; r is a copy
 	return checkRequest(ctx, r)
 }
 
+// missingField returns the error of a request that lacks something.
 func missingField(r engine.Request, what string) error {
 	return fmt.Errorf("memory: request for %q lacks %s: set its Key, Holder, Attempt and Lease", r.Key, what)
 }
 
+// badLimit returns the error of a semaphore or latch that no request could ever pass.
 func badLimit(r engine.Request) error {
 	return fmt.Errorf("memory: the %s at %q has a limit of %d: set its Limit to 1 or more", r.Kind, r.Key, r.Limit)
 }

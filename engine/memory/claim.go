@@ -7,10 +7,14 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
+// claim grants c, or returns the record that prevents it. The tombstone comes first: it
+// refuses the attempt even if the key is free.
 func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, error) {
 	if s.abandoned(attemptKey{key: c.Key, attempt: c.Attempt}, now) {
 		return engine.Record{}, engine.ErrAbandoned
 	}
+	// about is c's own fingerprint if possible: the record's costs a cache miss; see
+	// outline.
 	r, about := s.record(c.Key, hash, now), c.Fingerprint
 	switch {
 	case r == nil:
@@ -19,7 +23,7 @@ func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, e
 		}
 	case !r.matches(about):
 		return engine.Record{}, engine.ErrMismatch
-	case r.isRunning(c.Attempt, now):
+	case r.isRunning(c.Attempt, now): // repeated, because the first reply was lost
 		s.renewClaim(r, c, now)
 		about = string(r.fingerprint())
 	case c.TakeOver && r.stateAt(now) == engine.Unknown:
@@ -50,6 +54,8 @@ func (s *shard) takeOver(r *record, c *engine.Claim, now int64) {
 	r.tookOver = true
 }
 
+// begin starts a claim of r with a new fence. Only now the expiry is known, by which the
+// record is scheduled.
 func (s *shard) begin(r *record, c *engine.Claim, now int64) {
 	r.begin(c, now)
 	r.fence = s.nextFence(0, now)
@@ -84,6 +90,7 @@ func checkClaim(ctx context.Context, c *engine.Claim) error {
 	return nil
 }
 
+// badClaim returns the error of a claim that lacks something.
 func badClaim(key, what string) error {
 	return fmt.Errorf("memory: the claim of %q lacks %s: set its Key, Attempt, Lease and Retain", key, what)
 }

@@ -12,7 +12,8 @@ import (
 // enough that invented ones do not fill the memory.
 const maxClients = 1000
 
-// A client is a registered client.
+// A client is a registered client. Its member never changes, because Members reads it
+// without the shard's mutex.
 type client struct {
 	entry
 	member engine.Member
@@ -54,6 +55,8 @@ func (e *Engine) Members(ctx context.Context, ids []string) (members []engine.Me
 	return members, nil
 }
 
+// known returns the client with that ID, or nil. Each client is in the shard of its ID,
+// so Members locks one shard after the other.
 func (e *Engine) known(id string) *client {
 	s, now := e.enter(id)
 	defer s.mu.Unlock()

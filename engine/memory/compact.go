@@ -1,6 +1,7 @@
 package memory
 
-// sparse reports whether most of the blocks are unused.
+// sparse reports whether most of the blocks are unused. At a quarter, moving the rest
+// costs less than the deletions before it.
 func (x *records) sparse() bool {
 	size := len(x.blocks) * block
 	return size > shrinkAbove && x.index.n < size/4

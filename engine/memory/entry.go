@@ -34,7 +34,7 @@ const (
 	classClient                  // a registered client
 )
 
-// An attemptKey identifies a tombstone or a revocation.
+// An attemptKey identifies a tombstone or a revocation. The holder is empty for a claim.
 type attemptKey struct{ key, holder, attempt string }
 
 func attemptKeyOf(r engine.Request) attemptKey { return attemptKey{r.Key, r.Holder, r.Attempt} }

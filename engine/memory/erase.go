@@ -18,6 +18,7 @@ func (l ledger) Erase(ctx context.Context, key string) (engine.Record, error) {
 		return engine.Record{Key: key}, nil
 	}
 	was := r.outline(key, string(r.fingerprint()), now)
+	// A running claim stays: its attempt will settle it.
 	if was.State != engine.Running {
 		s.erase(r)
 		s.subscribers.wake(topic{key: key, record: true})

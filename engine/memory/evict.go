@@ -6,6 +6,7 @@ func (e *Engine) Evict(key string) {
 	s, hash, now := e.find(key)
 	defer s.mu.Unlock()
 	if l := s.lock(key, now); l != nil {
+		// drop notifies no waiter; expire would.
 		s.drop(l)
 	}
 	if r := s.record(key, hash, now); r != nil {

@@ -6,12 +6,16 @@ package memory
 // memory.
 type expiry []due
 
+// A due is an entry beside a copy of its expiry time. Comparing copies reads no entry;
+// fix keeps the copy up to date.
 type due struct {
 	at int64
 	*entry
 }
 
-// arity is the number of children of a node.
+// arity is the number of children of a node. Four dues of 16 bytes have the size of a
+// cache line, so looking for the first child is cheap, and the heap is half as deep as a
+// binary one.
 const arity = 4
 
 // first returns the entry that expires first. The heap must not be empty.
@@ -20,16 +24,20 @@ func (x expiry) first() *entry { return x[0].entry }
 // expired reports whether an entry has expired.
 func (x expiry) expired(now int64) bool { return len(x) > 0 && now >= x[0].at }
 
+// add puts e into the heap by its expiry time. An entry is in one heap at a time, because
+// it has one index.
 func (x *expiry) add(e *entry) {
 	*x = append(*x, due{e.expires, e})
 	x.up(len(*x) - 1)
 }
 
+// remove takes e out of the heap. The last node fills the gap, and may then have to move
+// either way.
 func (x *expiry) remove(e *entry) {
 	h, i := *x, e.index
 	last := len(h) - 1
 	moved := h[last]
-	h[last] = due{}
+	h[last] = due{} // lets the garbage collector free the entry
 	*x = h[:last]
 	if i < last {
 		h[i] = moved
@@ -65,6 +73,7 @@ func (x expiry) up(i int) bool {
 	return i < from
 }
 
+// down moves the node at i down. Like up, it writes the node once, at its final position.
 func (x expiry) down(i int) {
 	d := x[i]
 	for {
@@ -92,6 +101,8 @@ func (x expiry) soonest(i int) int {
 	return first
 }
 
+// put stores d at i and records the index in its entry, so that remove and fix need no
+// search.
 func (x expiry) put(i int, d due) {
 	x[i] = d
 	d.index = i

@@ -35,12 +35,14 @@ const (
 // quarter at most.
 func classOf(span int64) uint8 {
 	u := uint64(max(span, 8)) //nolint:gosec // above zero
+	// The two bits after the highest one split each octave into four buckets.
 	octave := bits.Len64(u)
 	return uint8(octave<<2 | int(u>>(octave-3))&3) //nolint:gosec // an octave is at most 63
 }
 
 // add queues r.
 func (l *expiryBucket) add(x *records, r *record) {
+	// Closing the gaps is cheaper than a larger queue if more than half of it are gaps.
 	if len(l.queue) == cap(l.queue) && l.n < len(l.queue)/2 {
 		l.compact(x)
 	}
@@ -71,6 +73,7 @@ func (l *expiryBucket) remove(r *record) {
 		l.queue, l.head, l.first = l.queue[:0], 0, never
 		return
 	}
+	// Each gap is skipped once, so a removal takes constant time on average.
 	for l.queue[l.head].number == 0 {
 		l.head++
 	}

@@ -13,6 +13,7 @@ func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 	if err := checkRequest(ctx, r); err != nil {
 		return err
 	}
+	// Locks of other families have several holders, and each has a fence of its own.
 	if family(r.Kind) != engine.Exclusive {
 		return fmt.Errorf("memory: the fence of a %s lock cannot be raised: %w", r.Kind, errors.ErrUnsupported)
 	}
@@ -23,6 +24,7 @@ func (e *Engine) Raise(ctx context.Context, r engine.Request, fence uint64) erro
 		return engine.ErrNotHolder
 	}
 	h.fence = max(h.fence, fence)
+	// Later grants of the shard must stay above the raised fence and its reserve.
 	s.lastFence = max(s.lastFence, h.fence+r.FenceReserve)
 	return nil
 }

@@ -17,6 +17,8 @@ func (e *Engine) ForceRelease(ctx context.Context, key string) (engine.Lock, err
 		return engine.Lock{}, err
 	}
 	seen, revoked, err := e.forceRelease(key)
+	// The clients' subscriptions may be in other shards, so this shard's mutex is free by
+	// now.
 	for _, name := range revoked {
 		e.notifyClients(name)
 	}
@@ -45,6 +47,8 @@ func (e *Engine) forceRelease(key string) (seen engine.Lock, revoked []string, e
 func (s *shard) revoke(l *entry, now int64) (revoked []string) {
 	until := after(now, minRevocation)
 	for _, h := range l.holds() {
+		// Three times the remaining lease outlasts the holder's next renewals. min avoids
+		// an overflow.
 		left := min(h.expires-now, math.MaxInt64/3)
 		until = max(until, after(now, time.Duration(3*left)))
 	}
@@ -93,6 +97,7 @@ func (e *Engine) Watch(id string) (wake <-chan struct{}, stop func()) {
 // notifyClients notifies the clients of a revoked holder or attempt: its name begins
 // with their ID and a colon.
 func (e *Engine) notifyClients(name string) {
+	// An ID may contain colons, so every prefix may be one.
 	for at := range len(name) {
 		if name[at] != ':' {
 			continue

@@ -14,6 +14,8 @@ func holdKeyOf(r engine.Request) holdKey { return newHoldKey(r.Kind, r.Holder, r
 // holdKey returns the key of a shared hold or a waiter.
 func (l *entry) holdKey() holdKey { return newHoldKey(l.kind, l.holder, l.attempt) }
 
+// newHoldKey leaves out the attempt of other kinds, so that a holder with several
+// attempts has one hold and one position.
 func newHoldKey(kind engine.Kind, holder, attempt string) holdKey {
 	if kind == engine.Permit {
 		return holdKey{kind, holder, attempt}

@@ -14,8 +14,11 @@ type slot struct {
 	number number
 }
 
+// minSlots is the size of the first table: 128 bytes, or two cache lines.
 const minSlots = 16
 
+// tagOf returns the upper half of a hash. The lowest bits have picked the shard, so they
+// are the same for all keys of a table.
 func tagOf(hash uint64) uint32 { return uint32(hash >> 32) } //nolint:gosec // half of the hash
 
 // wrap returns n modulo the size of the table.
@@ -30,6 +33,8 @@ func (x *index) put(s slot) {
 	x.insert(s)
 }
 
+// insert stores s in the first free slot from its tag on. put keeps a quarter of the
+// slots free, so the search ends.
 func (x *index) insert(s slot) {
 	at := x.wrap(s.tag)
 	for x.slots[at].number != 0 {
@@ -38,6 +43,7 @@ func (x *index) insert(s slot) {
 	x.slots[at] = s
 }
 
+// grow doubles the table. The slots have the tags, so no record is read.
 func (x *index) grow() {
 	old := x.slots
 	x.slots = make([]slot, max(minSlots, 2*len(old)))

@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// page is how many locks fill a page.
+// page is how many locks fill a page. A page ends with a whole shard, so it may be
+// longer.
 const page = 100
 
 // List implements [engine.Inspector]. The cursor is the number of the next shard.
@@ -56,6 +57,7 @@ func (e *Engine) list(shard int, pattern string) (locks []engine.Lock) {
 		if l.class == classLatch || !engine.Match(pattern, key) {
 			continue
 		}
+		// inspect may delete expired locks, which is allowed during a range over a map.
 		if seen, err := s.inspect(key, now); err == nil && len(seen.Holders) > 0 {
 			locks = append(locks, seen)
 		}
@@ -90,6 +92,7 @@ func (s *shard) inspect(key string, now int64) (engine.Lock, error) {
 
 // inspectQueue adds the waiters. A held lock has waiters of its own family only.
 func (s *shard) inspectQueue(seen *engine.Lock, l *entry, now int64) {
+	// One kind stands for each family that has queues.
 	for _, kind := range []engine.Kind{engine.Fair, engine.Read, engine.Permit} {
 		q := s.queue(engine.Request{Key: seen.Key, Kind: kind}, now)
 		if q == nil || l != nil && l.kind != q.kind {
@@ -103,6 +106,7 @@ func (s *shard) inspectQueue(seen *engine.Lock, l *entry, now int64) {
 		if len(seen.Waiters) == 0 {
 			continue
 		}
+		// Only its queue tells a fair lock from an exclusive one.
 		if l == nil || kind == engine.Fair {
 			seen.Kind = kind
 		}
@@ -114,7 +118,7 @@ func (s *shard) inspectQueue(seen *engine.Lock, l *entry, now int64) {
 func holders(l *entry, now int64) (all []engine.Holder) {
 	holds := l.holds()
 	slices.SortFunc(holds, func(a, b *entry) int {
-		return cmp.Or(-cmp.Compare(a.kind, b.kind), cmp.Compare(a.fence, b.fence))
+		return cmp.Or(-cmp.Compare(a.kind, b.kind), cmp.Compare(a.fence, b.fence)) // fences rise in order of arrival
 	})
 	for _, h := range holds {
 		all = append(all, engine.Holder{

@@ -10,7 +10,7 @@ import (
 // A latch opens after as many counts as its limit.
 type latch struct {
 	entry
-	limit   int
+	limit   int                 // of the first request; later ones do not change it
 	counted map[string]struct{} // the attempts; nil when it is open
 	open    bool
 }
@@ -28,6 +28,8 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	return left, e.explain(err)
 }
 
+// countDown makes one try; see Engine.acquire. Every call extends the latch by its lease,
+// also one that only reads.
 func (e *Engine) countDown(r engine.Request) (left int, _ error) {
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()

@@ -29,6 +29,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	return r, l.explain(err)
 }
 
+// claim makes one try under the shard's mutex; Claim repeats it after sweepAll.
 func (l ledger) claim(c *engine.Claim) (engine.Record, error) {
 	s, hash, now := l.find(c.Key)
 	defer s.mu.Unlock()
@@ -46,6 +47,8 @@ func (l ledger) Renew(ctx context.Context, cs []engine.Claim) []error {
 	return errs
 }
 
+// renew extends a claim that is still running. An expired claim is lost even if no other
+// attempt has taken it over, because readers may have seen it as unknown.
 func (l ledger) renew(c *engine.Claim) error {
 	s, hash, now := l.find(c.Key)
 	defer s.mu.Unlock()
@@ -73,6 +76,8 @@ func (l ledger) Settle(ctx context.Context, x engine.Settlement) (engine.Outcome
 	return o, l.explain(err)
 }
 
+// settle makes one try; see claim. Only an abandoned claim may lack capacity, for its
+// tombstone.
 func (l ledger) settle(x *engine.Settlement) (engine.Outcome, error) {
 	s, hash, now := l.find(x.Key)
 	defer s.mu.Unlock()
@@ -112,7 +117,8 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 	return records, cursorAt(from), nil
 }
 
-// list returns the records of one shard, without their results.
+// list returns the records of one shard, without their results. It does not remove
+// expired ones: erasing may move records during the iteration.
 func (l ledger) list(shard int, pattern string) (records []engine.Record) {
 	s := &l.shards[shard]
 	s.mu.Lock()

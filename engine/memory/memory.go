@@ -33,11 +33,11 @@ const shards = 64
 
 // An Engine grants locks to the goroutines of this process. Use [New].
 type Engine struct {
-	id       string // of this incarnation
-	start    time.Time
-	stepped  atomic.Int64
-	seed     maphash.Seed
-	capacity capacity
+	id       string       // of this incarnation
+	start    time.Time    // has the monotonic time that now follows
+	stepped  atomic.Int64 // by Step, in nanoseconds
+	seed     maphash.Seed // of the hash that picks a key's shard
+	capacity capacity     // of all shards together
 	notes    notes
 	shards   [shards]shard
 }
@@ -59,6 +59,7 @@ func MaxKeys(n int) Option {
 
 // New returns an engine in which every lock is free.
 func New(opts ...Option) *Engine {
+	// The random ID tells a quorum that the locks of an earlier engine are gone.
 	e := &Engine{id: rand.Text(), start: time.Now(), seed: maphash.MakeSeed(), capacity: capacity{limit: 4_000_000}}
 	for _, opt := range opts {
 		opt(e)
@@ -82,6 +83,8 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	return g, e.explain(err)
 }
 
+// acquire makes one try under the mutex of the key's shard. Acquire repeats it after
+// sweepAll, which locks every shard and must run without this mutex.
 func (e *Engine) acquire(r engine.Request) (engine.Grant, error) {
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()
@@ -99,6 +102,8 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	return errs
 }
 
+// renew is Renew for one request. It creates no entry, so it needs no capacity and no
+// second try.
 func (e *Engine) renew(r engine.Request) error {
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()
@@ -128,6 +133,7 @@ func (e *Engine) Abandon(ctx context.Context, r engine.Request) (engine.ReleaseR
 	return p, e.explain(err)
 }
 
+// abandon makes one try; see acquire. Only the tombstone may lack capacity.
 func (e *Engine) abandon(r engine.Request) (engine.ReleaseResult, error) {
 	s, now := e.enter(r.Key)
 	defer s.mu.Unlock()
@@ -160,7 +166,7 @@ func (e *Engine) find(key string) (s *shard, hash uint64, now int64) {
 }
 
 // sweepAll sweeps every shard, to free capacity that expired entries of idle shards
-// use.
+// use. It locks one shard at a time, so callers of the other shards go on.
 func (e *Engine) sweepAll() {
 	for i := range e.shards {
 		s := &e.shards[i]

@@ -12,15 +12,15 @@ import (
 
 // notes are stored apart from the locks: there are few, and they do not expire.
 type notes struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards byName
 	byName map[string]note
 }
 
 // A note is a text with its version and time.
 type note struct {
 	text    string
-	version uint64
-	at      int64
+	version uint64 // rises by one with each write
+	at      int64  // when it was written, in nanoseconds of the engine's clock
 }
 
 var _ engine.Notes = (*Engine)(nil)
@@ -62,6 +62,7 @@ func (e *Engine) WriteNote(ctx context.Context, name, text string, version uint6
 
 var errNoName = errors.New("memory: a note needs a name")
 
+// checkNote refuses a note without a name.
 func checkNote(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -30,6 +30,7 @@ func (s *shard) queue(r engine.Request, now int64) *queue {
 	}
 	id := queueID{r.Key, family(r.Kind)}
 	q := s.store.queues[id]
+	// A time before lastSeen means that the clock was set back.
 	if q != nil && (now >= q.expires || now < q.lastSeen) {
 		s.prune(q, now)
 		q = s.store.queues[id]
@@ -80,6 +81,7 @@ func (s *shard) refuse(by *entry, r engine.Request, now int64) error {
 	}
 	q := s.queue(r, now)
 	at := q.position(holdKeyOf(r))
+	// Ahead is counted before r is queued, so that a new waiter does not count itself.
 	for _, w := range q.upTo(at) {
 		if !w.expired(now) {
 			busy.Ahead++
@@ -155,6 +157,7 @@ func (s *shard) prune(q *queue, now int64) {
 	expired := false
 	for _, w := range q.waiters {
 		w.expires = min(w.expires, after(now, w.queueLease))
+		// Only a position that expired since the last look lets in waiters behind it.
 		expired = expired || w.expired(now) && q.lastSeen < w.expires
 	}
 	q.lastSeen = now

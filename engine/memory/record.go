@@ -28,6 +28,8 @@ type record struct {
 	expires  int64 // when the whole record expires
 }
 
+// The parts of text share its memory. Callers copy what they use without the shard's
+// mutex.
 func (r *record) key() []byte         { return r.text[:r.keyLen] }
 func (r *record) attempt() []byte     { return r.text[r.keyLen : r.keyLen+r.attemptLen] }
 func (r *record) fingerprint() []byte { return r.text[r.keyLen+r.attemptLen : r.headerLen()] }
@@ -40,7 +42,7 @@ func (r *record) headerLen() uint32 { return r.keyLen + r.attemptLen + r.printLe
 func (r *record) begin(c *engine.Claim, now int64) {
 	about := c.Fingerprint
 	if about == "" {
-		about = string(r.fingerprint())
+		about = string(r.fingerprint()) // copied, because the append overwrites the text
 	}
 	r.text = append(append(r.text[:r.keyLen], c.Attempt...), about...)
 	r.attemptLen, r.printLen = uint32(len(c.Attempt)), uint32(len(about)) //nolint:gosec // far below 4 GiB

@@ -18,7 +18,8 @@ type records struct {
 type number uint32
 
 const (
-	// block is the number of records in a block.
+	// block is the number of records in a block. A record has 96 bytes, so a block has 3
+	// KiB.
 	block = 32
 
 	// maxSpareText is the largest text buffer that an unused record keeps, in bytes.
@@ -54,6 +55,8 @@ func (x *records) add(key string, hash uint64) *record {
 	r := x.at(x.unused())
 	text := r.text[:0]
 	if text == nil {
+		// The hint is large enough for the usual result, so that settling does not
+		// allocate.
 		text = make([]byte, 0, max(len(key), min(x.textHint, maxSpareText)))
 	}
 	*r = record{number: r.number, tag: tagOf(hash), text: append(text, key...), keyLen: uint32(len(key))} //nolint:gosec // far below 4 GiB
@@ -77,6 +80,7 @@ func (x *records) extend() {
 	more := make([]record, block)
 	first := number(len(x.blocks)*block + 1) //nolint:gosec // less than four billion
 	x.blocks = append(x.blocks, more)
+	// spare is a stack: in this order, neighbours are used one after the other.
 	for i := block - 1; i >= 0; i-- {
 		more[i].number = first + number(i)
 		x.spare = append(x.spare, more[i].number)
@@ -87,6 +91,7 @@ func (x *records) extend() {
 func (x *records) remove(r *record) {
 	x.unschedule(r)
 	x.index.remove(slot{r.tag, r.number})
+	// With more spare records than used ones, their buffers would only waste memory.
 	if cap(r.text) > maxSpareText || len(x.spare) > block+x.index.n {
 		r.text = nil
 	}
@@ -115,6 +120,9 @@ func (x *records) unschedule(r *record) {
 	}
 }
 
+// bucket returns the bucket of a class, which it creates if necessary. Programs use few
+// retentions, so the list is short. A later call may move the buckets: do not keep the
+// pointer.
 func (x *records) bucket(class uint8) *expiryBucket {
 	for i := range x.buckets {
 		if x.buckets[i].class == class {

@@ -15,9 +15,9 @@ func (s *shard) settle(r *record, x *engine.Settlement, now int64) engine.Outcom
 		return engine.AlreadyFree
 	case string(r.attempt()) != x.Attempt:
 		return engine.NotYours
-	case r.state != engine.Running:
+	case r.state != engine.Running: // a repeated settlement, whose first reply was lost
 		return engine.Released
-	case now >= r.lease:
+	case now >= r.lease: // readers may have seen the outcome as unknown already
 		return engine.AlreadyFree
 	}
 	s.recordOutcome(r, x, now)
@@ -32,11 +32,14 @@ func (s *shard) recordOutcome(r *record, x *engine.Settlement, now int64) {
 	}
 	until := after(from, x.Retain)
 	switch {
+	// With FromStart, the retention may have passed before the work ended.
 	case x.Outcome == engine.Absent || until <= now:
 		s.erase(r)
 	case x.Outcome == engine.Unknown:
 		s.setOutcome(r, engine.Unknown, until, now)
 	default:
+		// The result may overwrite the buffer: snapshot returns copies, so no caller
+		// shares it.
 		r.text = append(r.text[:r.headerLen()], x.Result...)
 		s.store.records.textHint = len(r.text)
 		s.setOutcome(r, x.Outcome, until, now)
@@ -54,10 +57,14 @@ func (s *shard) setOutcome(r *record, outcome engine.State, until, now int64) {
 // The tombstone comes first: without capacity for it, nothing changes.
 func (s *shard) abandonClaim(r *record, x *engine.Settlement, now int64) (engine.Outcome, error) {
 	undo := r != nil && string(r.attempt()) == x.Attempt && r.state == engine.Running
+	// A record that masks an unknown outcome stays, so the tombstone needs capacity of
+	// its own.
 	if !s.addTombstone(attemptKey{key: x.Key, attempt: x.Attempt}, after(now, x.Lease), undo && !r.maskedUnknown(now)) {
 		return 0, errFull
 	}
 	if !undo {
+		// settle changes nothing here: the claim is another attempt's, or has its
+		// outcome.
 		return s.settle(r, x, now), nil
 	}
 	if r.maskedUnknown(now) {
@@ -110,6 +117,7 @@ func checkSettlement(ctx context.Context, x *engine.Settlement) error {
 	return nil
 }
 
+// badSettlement returns the error of an invalid settlement. what completes its sentence.
 func badSettlement(x *engine.Settlement, what string) error {
 	return fmt.Errorf("memory: the settlement of %q as %s %s", x.Key, x.Outcome, what)
 }

@@ -13,7 +13,7 @@ const sweepLimit = 4
 // A shard stores the locks and records of some keys. mu guards all other fields.
 type shard struct {
 	mu          sync.Mutex
-	capacity    *capacity
+	capacity    *capacity // the engine's, and atomic
 	store       store
 	expiry      expiry
 	n           int    // entries
@@ -22,12 +22,15 @@ type shard struct {
 	subscribers subscribers
 }
 
+// open prepares a zero shard. New calls it before any other goroutine has the engine.
 func (s *shard) open(r *capacity) {
 	s.capacity = r
 	s.store = newStore()
 	s.subscribers = make(subscribers)
 }
 
+// acquire decides r. The order matters: a tombstone refuses its attempt even if the
+// holder has the lock, and a holder enters again past the queue.
 func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 	if s.abandoned(attemptKeyOf(r), now) {
 		return engine.Grant{}, engine.ErrAbandoned
@@ -39,6 +42,7 @@ func (s *shard) acquire(r engine.Request, now int64) (engine.Grant, error) {
 	if h := l.holdOf(r); h != nil {
 		return s.reenter(l, h, r, now), nil
 	}
+	// A reader that waits for the write lock would wait for its own read lock.
 	if r.Kind == engine.Write && l != nil && l.shared.hasReader(r.Holder) {
 		return engine.Grant{}, engine.ErrUpgrade
 	}
@@ -61,6 +65,7 @@ func (s *shard) reenter(l, h *entry, r engine.Request, now int64) engine.Grant {
 
 // blocking returns the holder or waiter because of which r is refused, or nil.
 func (s *shard) blocking(l *entry, r engine.Request, now int64) *entry {
+	// A caller without Fair may overtake the queue.
 	if by := l.blocking(r); by != nil || r.Kind == engine.Exclusive {
 		return by
 	}
@@ -68,6 +73,7 @@ func (s *shard) blocking(l *entry, r engine.Request, now int64) *entry {
 		return nil // the writer may read without queueing
 	}
 	first := s.queue(r, now).blocking(r, now)
+	// The refusal names a holder if there is one, although a waiter is the reason.
 	if first != nil && l != nil {
 		return l.firstHolder()
 	}
@@ -79,7 +85,7 @@ func (s *shard) grant(l *entry, r engine.Request, now int64) (engine.Grant, erro
 	h := &entry{key: r.Key, holder: r.Holder, attempt: r.Attempt, kind: r.Kind, expires: after(now, r.Lease)}
 	switch r.Kind {
 	case engine.Exclusive, engine.Fair:
-		h.kind = engine.Exclusive
+		h.kind = engine.Exclusive // the hold is the same; only the wait differs
 		if !s.tryPut(h) {
 			return engine.Grant{}, errFull
 		}
@@ -88,6 +94,7 @@ func (s *shard) grant(l *entry, r engine.Request, now int64) (engine.Grant, erro
 			return engine.Grant{}, err
 		}
 	}
+	// The fence comes last, so that a refusal uses none.
 	h.fence = s.fence(l, r, now)
 	if s.dequeueGranted(r, now) && r.Kind == engine.Permit {
 		s.notifyNext(r.Key, r.Kind, now) // another permit may be free for the next waiter
@@ -112,6 +119,8 @@ func (s *shard) nextFence(reserve uint64, now int64) uint64 {
 	return fence
 }
 
+// renew extends the lease of r's attempt. It cannot revive an expired hold, which lock
+// has removed.
 func (s *shard) renew(r engine.Request, now int64) error {
 	l := s.lock(r.Key, now)
 	h := l.holdOfAttempt(r)
@@ -135,8 +144,11 @@ func (s *shard) extend(l, h *entry, until int64) {
 	}
 }
 
+// release ends r's attempt, and also its position in the queue: a waiter that gives up
+// calls Release or Abandon.
 func (s *shard) release(r engine.Request, now int64) engine.ReleaseResult {
 	l := s.lock(r.Key, now)
+	// While an exclusive lock is held, a shorter queue lets no waiter in.
 	if s.dequeue(r, now) && (l == nil || l.shared != nil) {
 		s.notifyNext(r.Key, family(r.Kind), now) // the removed waiter may have blocked others
 	}
@@ -182,7 +194,7 @@ func (s *shard) abandon(r engine.Request, now int64) (engine.ReleaseResult, erro
 
 // abandoned reports whether an attempt has a tombstone that has not expired.
 func (s *shard) abandoned(k attemptKey, now int64) bool {
-	if len(s.store.tombstones) == 0 {
+	if len(s.store.tombstones) == 0 { // the common case: abandoning is rare
 		return false
 	}
 	t := s.store.tombstones[k]

@@ -18,11 +18,11 @@ type sharedHolders struct {
 // blocking returns a holder because of which r is refused, or nil.
 func (c *sharedHolders) blocking(r engine.Request) *entry {
 	switch {
-	case r.Kind == engine.Read && c.isWriter(r.Holder):
+	case r.Kind == engine.Read && c.isWriter(r.Holder): // a writer may read beside its own write
 		return nil
 	case r.Kind == engine.Read:
 		return c.writer
-	case r.Kind == engine.Permit && len(c.holds) < r.Limit:
+	case r.Kind == engine.Permit && len(c.holds) < r.Limit: // the limit is the request's; it is not stored
 		return nil
 	}
 	return c.first()
@@ -46,11 +46,13 @@ func (c *sharedHolders) isWriter(holder string) bool {
 	return c.writer != nil && c.writer.holder == holder
 }
 
-// full reports whether no more holders of that kind are allowed.
+// full reports whether no more holders of that kind are allowed. Writers are single, and
+// permits have the limit of their request.
 func (c *sharedHolders) full(k engine.Kind) bool {
 	return k == engine.Read && len(c.holds) >= engine.MaxReaders
 }
 
+// add adds a hold, whose capacity the caller has taken.
 func (c *sharedHolders) add(at holdKey, h *entry) {
 	c.holds[at] = h
 	c.expiry.add(h)
@@ -59,6 +61,7 @@ func (c *sharedHolders) add(at holdKey, h *entry) {
 	}
 }
 
+// remove removes a hold, whose capacity the caller frees.
 func (c *sharedHolders) remove(at holdKey) {
 	h := c.holds[at]
 	delete(c.holds, at)
@@ -71,6 +74,8 @@ func (c *sharedHolders) remove(at holdKey) {
 // addShared adds h to the holders of l, the lock at its key. If l is nil, it
 // creates the lock.
 func (s *shard) addShared(l, h *entry, at holdKey) error {
+	// Both refusals come before the lock is created, so that no lock is left without
+	// holders.
 	if l != nil && l.shared.full(h.kind) {
 		return fmt.Errorf("memory: %w: %q has %d readers, which is the limit; retry when one has finished",
 			engine.ErrFull, h.key, engine.MaxReaders)

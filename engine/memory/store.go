@@ -2,15 +2,17 @@ package memory
 
 // A store holds the entries of a shard by their keys.
 type store struct {
-	locks       map[string]*entry // and latches
-	latches     map[string]*latch
-	tombstones  map[attemptKey]*entry
-	revocations map[attemptKey]*entry
+	locks       map[string]*entry     // and latches
+	latches     map[string]*latch     // the latches among locks, with their counts
+	tombstones  map[attemptKey]*entry // of abandoned attempts; those of claims have no holder
+	revocations map[attemptKey]*entry // of holds that an operator released by force
 	queues      map[queueID]*queue
-	clients     map[string]*client
+	clients     map[string]*client // by ID
 	records     records
 }
 
+// newStore returns an empty store. An emptied shard takes a new one to free the memory of
+// its maps; see removed.
 func newStore() store {
 	return store{
 		locks:       make(map[string]*entry),
@@ -35,19 +37,20 @@ func (k *store) add(e *entry) {
 	}
 }
 
-// remove removes e and returns how much capacity it used.
+// remove removes e and returns how much capacity it used. It frees nothing itself: the
+// caller knows the engine's capacity.
 func (k *store) remove(e *entry) (used int) {
 	switch e.class {
 	case classLock:
 		delete(k.locks, e.key)
 		if e.shared != nil {
-			return len(e.shared.holds)
+			return len(e.shared.holds) // each hold uses capacity, the lock itself does not
 		}
 	case classLatch:
 		counted := len(k.latches[e.key].counted)
 		delete(k.locks, e.key)
 		delete(k.latches, e.key)
-		return 1 + counted
+		return 1 + counted // the latch, and each of its counts
 	case classTombstone:
 		delete(k.tombstones, attemptKey{e.key, e.holder, e.attempt})
 	case classRevocation:
@@ -56,7 +59,7 @@ func (k *store) remove(e *entry) (used int) {
 		id := queueID{e.key, e.kind}
 		waiters := len(k.queues[id].waiters)
 		delete(k.queues, id)
-		return waiters
+		return waiters // each waiter uses capacity, the queue itself does not
 	case classClient:
 		delete(k.clients, e.key)
 		return 0 // clients have a limit of their own

@@ -2,7 +2,8 @@ package memory
 
 import "github.com/interlock-go/interlock/engine"
 
-// subscribers are the channels of waiters, by topic.
+// subscribers are the channels of waiters, by topic. The mutex of their shard guards
+// them.
 type subscribers map[topic]map[chan struct{}]struct{}
 
 // A topic is an event that waiters subscribe to: the release of a lock, the arrival of a
@@ -29,6 +30,8 @@ func (e *Engine) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	return e.subscribe(topicOf(r))
 }
 
+// subscribe adds a channel to a topic. The channel holds one notification, so wake never
+// blocks under the shard's mutex.
 func (e *Engine) subscribe(t topic) (wake <-chan struct{}, stop func()) {
 	s, _ := e.enter(t.key)
 	defer s.mu.Unlock()
@@ -42,6 +45,8 @@ func (e *Engine) subscribe(t topic) (wake <-chan struct{}, stop func()) {
 	return ch, func() { e.unsubscribe(t, ch) }
 }
 
+// unsubscribe removes the channel, and the topic with its last one, so that keys without
+// waiters use no memory. It does not close the channel: a waiter may still receive.
 func (e *Engine) unsubscribe(t topic, ch chan struct{}) {
 	s, _ := e.enter(t.key)
 	defer s.mu.Unlock()
@@ -54,7 +59,7 @@ func (e *Engine) unsubscribe(t topic, ch chan struct{}) {
 // wake notifies all subscribers of t and returns their number. A subscriber with an
 // unread notification needs no other.
 func (x subscribers) wake(t topic) int {
-	if len(x) == 0 {
+	if len(x) == 0 { // the common case, without hashing the topic
 		return 0
 	}
 	for ch := range x[t] {

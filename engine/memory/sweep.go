@@ -1,7 +1,7 @@
 package memory
 
 // shrinkAbove is the size above which the maps of a shard are replaced when they
-// are empty again: Go's maps do not shrink.
+// are empty again: Go's maps do not shrink. Smaller maps are kept and reused.
 const shrinkAbove = 1024
 
 // tryPut stores e if there is capacity, and reports whether it did.
@@ -13,6 +13,7 @@ func (s *shard) tryPut(e *entry) bool {
 	return true
 }
 
+// put stores e. The caller has taken its capacity, unless e needs none.
 func (s *shard) put(e *entry) {
 	s.store.add(e)
 	s.expiry.add(e)
@@ -33,6 +34,7 @@ func (s *shard) drop(e *entry) {
 }
 
 // removed counts a removed entry, and replaces large maps when they are empty.
+// Subscribers and lastFence stay: they are not entries, and fences must not fall.
 func (s *shard) removed() {
 	if s.n--; s.n == 0 && s.peak > shrinkAbove {
 		s.store, s.expiry, s.peak = newStore(), nil, 0
@@ -58,9 +60,9 @@ func (s *shard) shorten(e *entry, until int64) {
 // expire removes an expired entry and notifies the waiters of its lock.
 func (s *shard) expire(e *entry, now int64) {
 	switch {
-	case e.shared != nil:
+	case e.shared != nil: // other holders may remain
 		s.expireShared(e, now)
-	case e.class == classQueue:
+	case e.class == classQueue: // waiters may remain
 		s.prune(s.store.queues[queueID{e.key, e.kind}], now)
 	case e.class == classLock:
 		s.drop(e)
@@ -74,6 +76,7 @@ func (s *shard) expire(e *entry, now int64) {
 // operation has to scan all entries.
 func (s *shard) sweep(now int64) {
 	for range sweepLimit {
+		// Locks and queues come before records, because their expiry wakes waiters.
 		if s.expiry.expired(now) {
 			s.expire(s.expiry.first(), now)
 			continue

@@ -45,10 +45,10 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 type ballot struct {
 	*Engine
 	request engine.Request
-	began   time.Time
+	began   time.Time // before the first call, from which the lease is counted
 	tally   tally
 
-	tickets []ticket
+	tickets []ticket    // one per node
 	answers chan answer // one per node
 	raises  chan answer // one per node that raises its fence
 
@@ -78,8 +78,11 @@ func (e *Engine) ballot(ctx context.Context, r engine.Request) *ballot {
 		counted: make(chan struct{}), decided: make(chan struct{}), voters: make([]bool, n),
 	}
 	b.tally.init(n, e.need)
+	// The tickets of all nodes are taken at once, so that two calls of this process meet
+	// in the same order everywhere.
 	b.tickets = e.order.all(r.Key, n)
 	bounded, cancel := detached(ctx, e.acquireTimeout(r.Lease))
+	// The last goroutine cancels the shared context; the caller may be gone by then.
 	left := new(atomic.Int32)
 	left.Store(int32(n))
 	for i := range e.nodes {
@@ -98,13 +101,15 @@ func (e *Engine) ballot(ctx context.Context, r engine.Request) *ballot {
 func (b *ballot) ask(ctx context.Context, i int) {
 	a := b.vote(ctx, i)
 	b.answers <- a
+	// The goroutine waits here even if its caller is gone: decide always closes both
+	// channels.
 	<-b.counted
 	if b.fence > 0 && a.err == nil {
 		if a.grant.Fence < b.fence {
 			a.err = b.raise(ctx, i)
 			a.grant.Fence = b.fence
 		}
-		b.raises <- a
+		b.raises <- a // also without a raise, because agree counts every grant
 	}
 	<-b.decided
 	switch {
@@ -121,6 +126,8 @@ func (b *ballot) ask(ctx context.Context, i int) {
 // grant, unless it did not know of the pending request or gave up waiting for it.
 func (b *ballot) recordGrant(ctx context.Context, a answer) {
 	maybePending := a.err != nil
+	// The fence is not known: the node may have granted nothing, or may not have raised
+	// it.
 	if maybePending {
 		a.grant.Fence = 0
 	}
@@ -140,6 +147,7 @@ func (e *Engine) abandon(ctx context.Context, i int, r engine.Request) {
 // vote asks a node for the lock, and whether its vote counts.
 func (b *ballot) vote(ctx context.Context, i int) answer {
 	a, n := answer{node: i}, b.nodes[i]
+	// The node still works on an earlier call for the key. Sending now could overtake it.
 	if err := b.tickets[i].wait(ctx); err != nil {
 		a.err = fmt.Errorf("quorum: %s has not answered the previous call: %w", n.name, engine.ErrUnavailable)
 		return a
@@ -158,6 +166,7 @@ func (b *ballot) raise(ctx context.Context, i int) error {
 	if errors.Is(err, engine.ErrNotHolder) || err == nil {
 		return err
 	}
+	// ErrUnknown makes ask release or record the grant, which still exists.
 	return fmt.Errorf("%w: %w", engine.ErrUnknown, err)
 }
 
@@ -192,6 +201,8 @@ func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 	if !b.tally.won() {
 		return engine.Grant{}, false
 	}
+	// A repeated attempt gets the fence of its hold, even if a node has granted a higher
+	// one.
 	same, fence := b.tally.same(), b.tally.fence()
 	if same {
 		fence = b.tally.before.fence
@@ -200,6 +211,7 @@ func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 	if b.request.Fenced && !settled && !b.agree(ctx, fence) {
 		return engine.Grant{}, false
 	}
+	// The check comes last: raising the fences took a round trip, too.
 	if time.Since(b.began)+drift(b.request.Lease) > b.request.Lease-b.request.Lease/minLeft {
 		b.tally.late = true
 		return engine.Grant{}, false
@@ -209,6 +221,7 @@ func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 			b.voters[i] = true
 		}
 	}
+	// The hold is known before decide: recordGrant adds the late grants to it.
 	b.holds.add(b.request, fence, b.request.Fenced, same, b.tally.fences())
 	b.decide(true)
 	return engine.Grant{Fence: fence, Count: b.tally.count()}, true
@@ -217,6 +230,7 @@ func (b *ballot) win(ctx context.Context) (engine.Grant, bool) {
 // agree reports whether a majority has the fence, or was raised to it. The next
 // majority that grants the lock shares a node with it.
 func (b *ballot) agree(ctx context.Context, fence uint64) bool {
+	// Closing counted publishes b.fence to the goroutines of all nodes.
 	b.fence = fence
 	close(b.counted)
 	agreed, waiting := 0, b.tally.granted()+b.tally.waiting()
@@ -244,6 +258,8 @@ func (b *ballot) agree(ctx context.Context, fence uint64) bool {
 
 // decide ends the vote.
 func (b *ballot) decide(won bool) {
+	// Closing decided publishes b.won and b.voters. agree may have closed counted
+	// already.
 	b.won = won
 	select {
 	case <-b.counted:
@@ -260,6 +276,8 @@ func (b *ballot) lose(ctx context.Context) error {
 	had := b.tally.holding()
 	b.decide(false)
 	for _, i := range had {
+		// The refusal is returned after the releases, so that a retry meets no partial
+		// grant.
 		if err := b.await(ctx, b.tickets[i].ended); err != nil {
 			return err
 		}

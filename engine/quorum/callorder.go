@@ -14,7 +14,8 @@ type callOrder struct {
 	queues map[string]*callQueue
 }
 
-// A callQueue holds the calls for one key.
+// A callQueue holds the calls for one key. It exists only while calls are in progress, so
+// keys leave no memory behind.
 type callQueue struct {
 	last []chan struct{} // by node: closed when its last call has ended; nil if none is in progress
 	open int             // calls in progress
@@ -29,7 +30,8 @@ type ticket struct {
 	ended    chan struct{}
 }
 
-// all adds a call at each of n nodes.
+// all adds a call at each of n nodes. The mutex is held for all of them, so that two
+// calls have the same order at every node.
 func (t *callOrder) all(key string, n int) []ticket {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,6 +49,7 @@ func (t *callOrder) one(key string, node, n int) ticket {
 	return t.add(key, node, n)
 }
 
+// add appends a call to the queue of a node. The caller holds the mutex.
 func (t *callOrder) add(key string, node, n int) ticket {
 	if t.queues == nil {
 		t.queues = make(map[string]*callQueue)
@@ -84,6 +87,7 @@ func (t *ticket) end() {
 	defer t.order.mu.Unlock()
 	close(t.ended)
 	l := t.order.queues[t.key]
+	// Without a later call, the next one need not wait.
 	if l.last[t.node] == t.ended {
 		l.last[t.node] = nil
 	}

@@ -24,7 +24,8 @@ func (e *Engine) check(ctx context.Context, r *engine.Request) error {
 	return nil
 }
 
-// checkLease is check for a request with a lease.
+// checkLease is check for a request with a lease. A restarted node counts again after
+// LongestLease, so no lease may be longer.
 func (e *Engine) checkLease(ctx context.Context, r *engine.Request) error {
 	if err := e.check(ctx, r); err != nil {
 		return err
@@ -36,7 +37,8 @@ func (e *Engine) checkLease(ctx context.Context, r *engine.Request) error {
 	return nil
 }
 
-// acquireTimeout is how long the nodes may take to grant a lease.
+// acquireTimeout is how long the nodes may take to grant a lease. A tenth leaves enough
+// of the lease for win; see minLeft. 1ms is the least for a round trip.
 func (e *Engine) acquireTimeout(lease time.Duration) time.Duration {
 	return min(e.timeout, max(lease/10, time.Millisecond))
 }

@@ -19,6 +19,7 @@ type reply[T any] struct {
 // callAll calls all nodes in parallel, each with the engine's timeout, even if the
 // caller stops waiting.
 func callAll[T any](ctx context.Context, e *Engine, call func(ctx context.Context, i int) (T, error)) <-chan reply[T] {
+	// The channel has space for all, so that late calls end although no caller receives.
 	replies := make(chan reply[T], len(e.nodes))
 	for i := range e.nodes {
 		e.running.Go(func() { // ends with the timeout
@@ -48,6 +49,7 @@ func gather[T any](ctx context.Context, e *Engine, what string, call func(ctx co
 func gatherStarted[T any](ctx context.Context, e *Engine, what string, call func(ctx context.Context, i int) (T, error)) (map[int]T, error) {
 	answers, replies := make(map[int]T), callAll(ctx, e, call)
 	var errs []error
+	// A definite error would recur, so it is reported instead of the missing majority.
 	var definite error
 	kind := engine.ErrUnavailable
 	for range e.nodes {

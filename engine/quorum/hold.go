@@ -12,10 +12,12 @@ import (
 // returned, so that a repeated attempt gets the same one, and at which nodes a request
 // may still be pending.
 type holds struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // guards all, and the holds in it
 	all map[holdKey]*hold
 }
 
+// A holdKey identifies a hold. All attempts of a holder share one, as they do at the
+// nodes.
 type holdKey struct{ key, holder string }
 
 func holdKeyOf(r engine.Request) holdKey { return holdKey{r.Key, r.Holder} }
@@ -39,6 +41,7 @@ func (h *holds) find(r engine.Request) *hold {
 		return nil
 	}
 	copied := *known
+	// Late grants change fences in place, while a tally reads its copy without the mutex.
 	copied.fences = slices.Clone(known.fences)
 	return &copied
 }
@@ -52,6 +55,7 @@ func (h *holds) add(r engine.Request, fence uint64, agreed, same bool, fences []
 	}
 	h.sweep()
 	known := h.all[holdKeyOf(r)]
+	// After a loss, the nodes granted the lock anew, and the old fences no longer apply.
 	if known == nil || !same {
 		known = &hold{fences: make([]uint64, len(fences)), maybePending: make([]bool, len(fences))}
 		h.all[holdKeyOf(r)] = known
@@ -111,12 +115,15 @@ func (h *holds) remove(r engine.Request) (maybePending []bool) {
 
 // extend keeps a hold for two leases: it has expired by then.
 func (k *hold) extend(lease time.Duration) {
+	// min keeps the time within its range for a lease without a limit.
 	if until := time.Now().Add(min(lease, 1<<61)).Add(min(lease, 1<<61)); until.After(k.until) {
 		k.until = until
 	}
 }
 
-// sweep removes a few expired holds, whose holders never released them.
+// sweep removes a few expired holds, whose holders never released them. Four per grant
+// are enough, because a grant adds at most one, and a range over a map begins at a random
+// element.
 func (h *holds) sweep() {
 	now, looked := time.Now(), 0
 	for id, k := range h.all {

@@ -38,6 +38,8 @@ func (p inspector) ForceRelease(ctx context.Context, key string) (engine.Lock, e
 		return engine.Lock{}, err
 	}
 	defer p.end()
+	// An acquisition of this process that began earlier must not arrive after the
+	// release.
 	turns := p.order.all(key, len(p.nodes))
 	seen, err := gatherStarted(ctx, p.Engine, fmt.Sprintf("force-release %q", key), func(ctx context.Context, i int) (engine.Lock, error) {
 		defer turns[i].end()
@@ -88,6 +90,7 @@ func (p inspector) holder(key, name string, at []engine.Holder) engine.Holder {
 	for _, x := range at {
 		h.Count, h.Fence = max(h.Count, x.Count), max(h.Fence, x.Fence)
 	}
+	// No node knows the fence of the majority, but the process that holds the lock does.
 	if known := p.holds.find(engine.Request{Key: key, Holder: name}); known != nil && known.fence > 0 {
 		h.Fence = known.fence
 	}
@@ -116,6 +119,7 @@ func (p inspector) List(ctx context.Context, pattern, cursor string) (locks []en
 	}
 	found, inner, err := p.page(ctx, at, pattern, inner)
 	if err != nil {
+		// A node that does not answer is skipped, unless no majority is left.
 		if down++; down > len(p.nodes)-p.need {
 			return nil, "", fmt.Errorf("quorum: list locks: %d of %d nodes did not answer: %w", down, len(p.nodes), err)
 		}
@@ -126,6 +130,7 @@ func (p inspector) List(ctx context.Context, pattern, cursor string) (locks []en
 	if inner == "" {
 		at++
 	}
+	// Every majority shares a node with those listed by now.
 	if at-down > len(p.nodes)-p.need {
 		return locks, "", nil
 	}
@@ -143,6 +148,7 @@ func (p inspector) page(ctx context.Context, at int, pattern, cursor string) ([]
 	return p.nodes[at].caps.Inspector.List(ctx, pattern, cursor)
 }
 
+// parseCursor reads a cursor. The node's own cursor is last, because it may contain dots.
 func parseCursor(cursor string, nodes int) (at, down int, inner string, err error) {
 	if cursor == "" {
 		return 0, 0, "", nil
@@ -165,12 +171,14 @@ func (p inspector) look(ctx context.Context, at int, found []engine.Lock) (locks
 		return nil, nil
 	}
 	seen, err := gather(ctx, p.Engine, "list locks", func(ctx context.Context, i int) ([]engine.Lock, error) {
+		// This node has just listed them.
 		if i == at {
 			return found, nil
 		}
 		here := make([]engine.Lock, len(found))
 		for k, l := range found {
 			var err error
+			// A final error, such as ErrKind, means that this node has no such lock.
 			if here[k], err = p.nodes[i].caps.Inspector.Inspect(ctx, l.Key); err != nil && engine.Temporary(err) {
 				return nil, err
 			}

@@ -27,6 +27,8 @@ func (p inspector) Members(ctx context.Context, ids []string) ([]engine.Member, 
 	votes := make(map[engine.Member]int)
 	for i := range p.nodes {
 		for _, m := range seen[i] {
+			// Equal map keys need times with one location and without a monotonic
+			// reading.
 			m.Since = time.Unix(0, m.Since.UnixNano())
 			votes[m]++
 		}
@@ -38,6 +40,7 @@ func (p inspector) Members(ctx context.Context, ids []string) ([]engine.Member, 
 		}
 	}
 	var members []engine.Member
+	// The result has the order of ids, and each client once.
 	for _, id := range ids {
 		if m, ok := best[id]; ok {
 			members = append(members, m)

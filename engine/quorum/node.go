@@ -15,6 +15,7 @@ type node struct {
 	name string
 	caps engine.Capabilities
 
+	// mu guards the fields below. It is not held during calls to the node.
 	mu          sync.Mutex
 	connections uint64             // when the incarnation was last asked for
 	incarnation engine.Incarnation // the last answer
@@ -43,6 +44,7 @@ func (n *node) probation(ctx context.Context, longest time.Duration) (time.Durat
 	if err != nil {
 		return 0, fmt.Errorf("quorum: %s does not report its incarnation: %w", n.name, err)
 	}
+	// drift allows for clocks that run at different rates during a lease.
 	return longest - time.Since(since) + drift(longest), nil
 }
 
@@ -69,6 +71,8 @@ func (n *node) recordIncarnation(connections uint64, m engine.Incarnation, now t
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch since := now.Add(-m.Age); {
+	// Of two answers about one incarnation, the earlier start is closer: a node may
+	// report too low an age, never too high a one.
 	case n.incarnation.ID == "", n.incarnation.ID == m.ID && since.Before(n.since):
 		n.since = since
 	case n.incarnation.ID != m.ID:

@@ -15,6 +15,7 @@ type notifier struct{ *Engine }
 func (n notifier) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 	return n.subscribe(n.need, func(part *node) (<-chan struct{}, func()) {
 		if part.caps.Notifier == nil {
+			// A nil channel never receives, so forward is not started for this node.
 			return nil, func() {}
 		}
 		return part.caps.Notifier.Notify(r)
@@ -25,10 +26,14 @@ func (n notifier) Notify(r engine.Request) (wake <-chan struct{}, stop func()) {
 // last wake-up.
 func (e *Engine) subscribe(need int, at func(*node) (<-chan struct{}, func())) (wake <-chan struct{}, stop func()) {
 	x := &subscription{need: need, counts: make([]int, len(e.nodes)), wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	// After Close the channel never receives: the waiter's next call fails with
+	// ErrClosed.
 	if err := e.begin(); err != nil {
 		return x.wake, func() {}
 	}
 	defer e.end()
+	// All subscriptions exist before the first goroutine starts, so record knows how many
+	// nodes are silent.
 	wakes, stops := make([]<-chan struct{}, len(e.nodes)), make([]func(), len(e.nodes))
 	for i, n := range e.nodes {
 		if wakes[i], stops[i] = at(n); wakes[i] == nil {
@@ -48,6 +53,7 @@ func (e *Engine) subscribe(need int, at func(*node) (<-chan struct{}, func())) (
 	})
 }
 
+// forward passes on the notifications of one node. It ends with stop or Close.
 func (e *Engine) forward(x *subscription, i int, from <-chan struct{}) {
 	for {
 		select {
@@ -63,14 +69,15 @@ func (e *Engine) forward(x *subscription, i int, from <-chan struct{}) {
 
 // A subscription counts the notifications of the nodes.
 type subscription struct {
-	need    int
+	need    int // nodes that must have notified
 	silent  int // nodes without notifications
 	wake    chan struct{}
-	stopped chan struct{}
+	stopped chan struct{} // closed by stop
 
+	// mu guards the fields below. The goroutines of all nodes record here.
 	mu     sync.Mutex
 	counts []int // notifications by node
-	woken  int
+	woken  int   // wake-ups so far
 }
 
 // record counts a notification of a node.
@@ -79,6 +86,7 @@ func (x *subscription) record(i int) {
 	defer x.mu.Unlock()
 	x.counts[i] = max(x.counts[i], x.woken-1) + 1 // a node that missed some does not catch up
 	sorted := slices.Sorted(slices.Values(x.counts))
+	// With too few notifying nodes for a majority, all that notify are needed.
 	need := min(x.need, len(sorted)-x.silent)
 	if n := sorted[len(sorted)-need]; n > x.woken {
 		x.woken = n

@@ -22,6 +22,7 @@ func (p prober) Probe(ctx context.Context) (engine.Health, error) {
 		return engine.Health{}, err
 	}
 	defer p.end()
+	// A state is the health of a node, and how long its votes do not count.
 	type state struct {
 		health engine.Health
 		out    time.Duration
@@ -72,6 +73,7 @@ const unknownTopology engine.Topology = "unknown"
 
 // health returns the health of a node. An error means that the node is down.
 func (n *node) health(ctx context.Context) (engine.Health, error) {
+	// A node without a probe is not down: it may vote.
 	if n.caps.Prober == nil {
 		return n.noHealth(fmt.Errorf("quorum: %s has no probe: %w", n.name, errors.ErrUnsupported)), nil
 	}
@@ -79,6 +81,7 @@ func (n *node) health(ctx context.Context) (engine.Health, error) {
 	if err != nil {
 		return n.noHealth(err), err
 	}
+	// A probe reports a server that is down as a node with an error.
 	if len(h.Nodes) == 1 && h.Nodes[0].Err != nil {
 		return h, h.Nodes[0].Err
 	}

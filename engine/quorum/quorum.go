@@ -53,6 +53,7 @@ type Engine struct {
 	order callOrder
 	holds holds
 
+	// mu guards closed, and orders running.Add before Close waits.
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup // calls, and their background work
@@ -77,6 +78,7 @@ func New(engines []engine.Engine, opts ...Option) (*Engine, error) {
 	for _, opt := range opts {
 		opt(e)
 	}
+	// The options come first: LongestLease is one of the capabilities.
 	e.caps = e.capabilities()
 	return e, nil
 }
@@ -87,6 +89,7 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	if !e.closed {
 		e.closed = true
+		// Subscriptions have no timeout, so ended ends them. Calls end by their timeouts.
 		close(e.ended)
 	}
 	e.mu.Unlock()
@@ -97,7 +100,7 @@ func (e *Engine) Close() error {
 var errClosed = fmt.Errorf("quorum: %w: used after Close", engine.ErrClosed)
 
 // begin starts a call, and end finishes it. Background work of a call is counted in
-// running, too.
+// running, too. begin checks closed under the mutex, because Add must not race with Wait.
 func (e *Engine) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,6 +116,8 @@ func (e *Engine) end() { e.running.Done() }
 // Capabilities implements [engine.Engine].
 func (e *Engine) Capabilities() engine.Capabilities { return e.caps }
 
+// capabilities combines those of the nodes. One node with notifications is enough: the
+// others count as silent. An inspector needs all nodes.
 func (e *Engine) capabilities() engine.Capabilities {
 	can := engine.Capabilities{Prober: prober{e}, LongestLease: e.longest}
 	inspectors := 0
@@ -142,7 +147,8 @@ func (e *Engine) withoutFencer() *node {
 }
 
 // drift returns how far two clocks may differ after a lease. The client uses the same
-// figure.
+// figure. 1 % is the rate that the package comment assumes. 2ms, as in Redlock, are for
+// leases in whole milliseconds.
 func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
 // noEffect reports whether a call that failed with err certainly had no effect.

@@ -33,6 +33,8 @@ func (e *Engine) releaseAll(ctx context.Context, r engine.Request, end func(cont
 		return engine.ReleaseResult{}, err
 	}
 	defer e.end()
+	// The tickets come first: a heal or an acquisition that begins later queues behind
+	// this release at every node.
 	turns := e.order.all(r.Key, len(e.nodes))
 	maybePending := e.holds.remove(r)
 	f := callAll(ctx, e, func(ctx context.Context, i int) (engine.ReleaseResult, error) {
@@ -61,9 +63,11 @@ type releaseVotes struct {
 	outcomes        [engine.NotYours + 1]int
 	left, listeners int // the highest counts of any node
 	errs            []error
-	unknown         bool
+	unknown         bool // a failed call may have released the hold
 }
 
+// add counts one answer. Counts and listeners are the highest of any node, because a node
+// that was down for a while has seen fewer.
 func (p *releaseVotes) add(a reply[engine.ReleaseResult]) {
 	p.replies++
 	if a.err != nil {
@@ -75,6 +79,7 @@ func (p *releaseVotes) add(a reply[engine.ReleaseResult]) {
 	p.left, p.listeners = max(p.left, a.value.Count), max(p.listeners, a.value.Listeners)
 }
 
+// answered returns how many nodes returned a result.
 func (p *releaseVotes) answered() int { return p.replies - len(p.errs) }
 
 // done reports whether the outcome is known.

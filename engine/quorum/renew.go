@@ -28,6 +28,8 @@ func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	return errs
 }
 
+// renew sends all requests to all nodes. It returns as soon as each is decided; the
+// goroutines finish their calls and heal their nodes afterwards.
 func (e *Engine) renew(ctx context.Context, rs []engine.Request) []error {
 	if err := e.begin(); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
@@ -42,6 +44,7 @@ func (e *Engine) renew(ctx context.Context, rs []engine.Request) []error {
 			said := n.Renew(bounded, rs)
 			cancel()
 			replies <- reply[[]error]{node: i, value: said}
+			// v.missing reads the verdicts, which are complete when decided is closed.
 			<-decided
 			e.heal(ctx, i, v.missing(said))
 		})
@@ -51,6 +54,8 @@ func (e *Engine) renew(ctx context.Context, rs []engine.Request) []error {
 		select {
 		case a := <-replies:
 			v.add(a.value)
+		// The nodes may still renew the leases, so a request without a majority is
+		// ErrUnknown.
 		case <-ctx.Done():
 			return v.verdicts(context.Cause(ctx))
 		}
@@ -77,6 +82,8 @@ func (e *Engine) heal(ctx context.Context, i int, rs []engine.Request) {
 	}
 }
 
+// restore acquires one hold again at one node. The ticket keeps it from overtaking a
+// release of this process, and the hold is looked up only after the wait.
 func (e *Engine) restore(ctx context.Context, i int, r engine.Request) {
 	t := e.order.one(r.Key, i, len(e.nodes))
 	defer t.end()
@@ -87,7 +94,7 @@ func (e *Engine) restore(ctx context.Context, i int, r engine.Request) {
 	if known == nil || !slices.Contains(known.attempts, r.Attempt) {
 		return
 	}
-	r.Retry = true
+	r.Retry = true // the attempt may have a tombstone at the node
 	n := e.nodes[i]
 	g, err := n.Acquire(ctx, r)
 	if err == nil && r.Fenced && n.caps.Fencer != nil && g.Fence < known.fence {
@@ -95,25 +102,28 @@ func (e *Engine) restore(ctx context.Context, i int, r engine.Request) {
 			g.Fence = known.fence
 		}
 	}
+	// The lock was released during the call. That release may have given up waiting for
+	// this call, so the attempt is abandoned at the node.
 	if maybePending := err != nil && !noEffect(err); !e.holds.recordLate(r, i, g.Fence, maybePending) && (maybePending || err == nil) {
 		e.abandon(ctx, i, r)
 	}
 }
 
-// renewals are the requests of one Renew and the votes on each.
+// renewals are the requests of one Renew and the votes on each. One goroutine, that of
+// Renew, writes them. The others read them after decided is closed.
 type renewals struct {
 	engine    *Engine
 	rs        []engine.Request
 	votes     []votes
 	undecided int
-	verdict   []error
+	verdict   []error // nil if a majority renewed it
 }
 
 // votes are the answers of the nodes to one request.
 type votes struct {
-	yes, no, other int
+	yes, no, other int // renewed, not the holder, and any other error
 	revoked        bool
-	unknown        bool
+	unknown        bool // a call without an answer may have renewed it
 	errs           []error
 	decided        bool
 }
@@ -125,6 +135,7 @@ func newRenewals(e *Engine, rs []engine.Request) *renewals {
 // add counts the answers of one node.
 func (v *renewals) add(said []error) {
 	for i := range v.votes {
+		// A node that returns too few results has not answered the rest.
 		err := engine.ErrUnavailable
 		if i < len(said) {
 			err = said[i]
@@ -138,6 +149,7 @@ func (v *renewals) add(said []error) {
 	}
 }
 
+// add counts one answer. ErrRevoked is also an ErrNotHolder, so it counts as a no.
 func (b *votes) add(err error) {
 	switch {
 	case err == nil:

@@ -25,6 +25,7 @@ func (t *tally) init(n, need int) { t.all, t.need = make([]*answer, n), need }
 
 // add records an answer, unless the node has raised its fence since.
 func (t *tally) add(a answer) {
+	// The channels of answers and raises are separate, so the raise may be read first.
 	if t.all[a.node] == nil {
 		t.all[a.node] = &a
 	}
@@ -56,6 +57,7 @@ func (t *tally) number(f func(*answer) bool) (n int) {
 	return n
 }
 
+// granted counts all grants, also those of nodes on probation.
 func (t *tally) granted() int { return t.number(func(a *answer) bool { return a.err == nil }) }
 func (t *tally) waiting() int {
 	return len(t.all) - t.number(func(*answer) bool { return true })
@@ -79,6 +81,7 @@ func (t *tally) done() bool {
 	case t.won():
 		return t.before == nil
 	}
+	// A node on probation counts only if it repeats its earlier grant.
 	worth := t.number(func(a *answer) bool { return a.err == nil && (a.counts || t.matches(a)) })
 	return worth+t.waiting() < t.need
 }
@@ -102,6 +105,7 @@ func (t *tally) fence() (highest uint64) {
 	return highest
 }
 
+// fences returns the granted fences by node, with zero for a node that granted nothing.
 func (t *tally) fences() []uint64 {
 	all := make([]uint64, len(t.all))
 	for i := range t.all {
@@ -151,6 +155,7 @@ func (t *tally) reasonKnown() bool {
 	switch {
 	case t.waiting() == 0 || t.late || t.fenceDisagreed || t.finalError() != nil:
 		return true
+	// The refusal names a holder, so it waits until the largest holder is known.
 	case t.held():
 		_, nodes := largestHolder(t.busy())
 		return nodes >= t.need || nodes+t.waiting() < t.need
@@ -200,6 +205,8 @@ func (t *tally) busy() (all []*engine.BusyError) {
 // collide again.
 func (t *tally) refusal(busy []*engine.BusyError, lease, timeout time.Duration) *engine.BusyError {
 	holder, nodes := largestHolder(busy)
+	// Callers that collide have leases that were just granted. An old lease may be what a
+	// dead process left, and a quick retry would not help.
 	young := lease-busy[len(busy)-1].Left < 2*timeout
 	left := busy[min(max(t.need-t.counting()-t.waiting(), 1), len(busy))-1].Left
 	if nodes < t.need && young {

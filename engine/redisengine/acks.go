@@ -21,6 +21,7 @@ const (
 	AllAcks    Acks = "all"    // all connected replicas
 )
 
+// check refuses a value that is not one of the constants, or "off", as in a URL.
 func (a Acks) check() error {
 	switch a {
 	case NoAcks, "off", AnyAck, QuorumAcks, AllAcks:
@@ -66,6 +67,7 @@ func (e *Engine) evalAcked(ctx context.Context, c *Call) (reply Reply, missing i
 		reply, err = e.client.Eval(ctx, c)
 		return reply, 0, err
 	}
+	// All keys of a call are in one slot, so the first decides which primary is asked.
 	if c.Acks, err = e.acksNeeded(ctx, c.Keys[0]); err != nil {
 		return Reply{}, 0, err
 	}
@@ -133,7 +135,7 @@ func (e *Engine) countReplicas(ctx context.Context, key string) (int, error) {
 type replicaCounts struct {
 	mu     sync.Mutex
 	counts map[string]int
-	asked  map[string]time.Time
+	asked  map[string]time.Time // when each primary was last asked
 }
 
 // count returns the largest number of replicas that a primary has had. It asks again
@@ -145,6 +147,8 @@ func (r *replicaCounts) count(primary string, ask func() (int, error)) (int, err
 	if fresh {
 		return n, nil
 	}
+	// The mutex is not held: several callers may ask at once, and the largest answer
+	// stays.
 	now, err := ask()
 	if err != nil {
 		return 0, err

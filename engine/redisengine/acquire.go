@@ -11,6 +11,7 @@ import (
 
 // The first item of an array that an acquire script returns; see acquire_common.lua.
 const (
+	// codeBusy has the lease left, the holder and the number of waiters ahead.
 	codeBusy = iota
 	codeGranted
 	codeLate
@@ -33,6 +34,8 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	if r.Kind == engine.Permit && r.Limit <= 0 {
 		return engine.Grant{}, fmt.Errorf("redis: %q: a semaphore with %d permits grants none: set a Limit above zero", r.Key, r.Limit)
 	}
+	// A batch reads neither tombstones nor fence counters. So a call without a deadline,
+	// and one with Fenced, is sent alone.
 	deadline, m := e.deadline(r.Retry), e.mergerFor(&e.acquires, r.Kind)
 	direct := m != nil && m.startDirect()
 	if m != nil && !direct && deadline != 0 && !r.Fenced {
@@ -48,6 +51,8 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	if direct {
 		m.endDirect(noAnswer(ctx, err))
 	}
+	// The call arrived after its deadline, so its attempt may have been abandoned
+	// meanwhile. The second call reads the tombstone.
 	if err == nil && isLate(reply) {
 		reply, missing, err = e.sendAcquire(ctx, name, &r, 0)
 	}
@@ -55,6 +60,7 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 		return engine.Grant{}, e.explain(ctx, name, kinds[r.Kind].acquire, err)
 	}
 	g, err := parseGrant(name, reply)
+	// A failover could lose the grant, so it must not count.
 	if err == nil && missing > 0 {
 		return engine.Grant{}, acksMissing(name, missing, e.undoGrant(ctx, r))
 	}
@@ -71,6 +77,7 @@ func (e *Engine) deadline(retry bool) int64 {
 	return e.clock.after(e.timeout)
 }
 
+// isLate reports whether the call came after its deadline: then it changed nothing.
 func isLate(reply Reply) bool { return reply.List != nil && reply.List[0].Int == codeLate }
 
 // sendAcquire runs the acquire script of r's kind. It also returns how many replicas
@@ -81,6 +88,8 @@ func (e *Engine) sendAcquire(ctx context.Context, name string, r *engine.Request
 	defer c.free()
 	c.keys(name)
 	c.keys(k.keys(name)...)
+	// The order is fixed: the counter, then the tombstone as the last key; see
+	// acquire_common.lua.
 	if r.Fenced {
 		c.keys(fenceCounter(name))
 		counterLife = e.counterLife(r.Lease)
@@ -95,6 +104,7 @@ func (e *Engine) sendAcquire(ctx context.Context, name string, r *engine.Request
 	if err != nil {
 		return reply, 0, err
 	}
+	// Every reply ends with the server's time, or is that time.
 	if reply.List != nil {
 		e.clock.observe(reply.List[len(reply.List)-1].Int)
 	} else {
@@ -119,6 +129,7 @@ func parseGrant(name string, reply Reply) (engine.Grant, error) {
 		return engine.Grant{}, upgradeError(name)
 	case codeFull:
 		return engine.Grant{}, fullError(name)
+	// codeBusy and codeLate remain, and Acquire has handled codeLate.
 	default:
 		return engine.Grant{}, &engine.BusyError{Holder: list[2].Text, Left: left(list[1].Int), Ahead: int(list[3].Int)}
 	}

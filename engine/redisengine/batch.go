@@ -10,7 +10,8 @@ import (
 )
 
 // mergers merge calls of one sort, one for exclusive and one for fair locks. Locks of
-// other kinds are not merged.
+// other kinds are not merged. Fair locks have their own because the script gets one more
+// key for each lock.
 type mergers struct{ exclusive, fair merger }
 
 // open sets the functions that send batches.
@@ -32,6 +33,7 @@ func (e *Engine) mergerFor(s *mergers, k engine.Kind) *merger {
 	return nil
 }
 
+// close waits for the batches, which end with their answer or the client's timeout.
 func (s *mergers) close() {
 	s.exclusive.close()
 	s.fair.close()
@@ -50,6 +52,7 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 	c := e.call(acquireManyScript)
 	defer c.free()
 	deadline := int64(math.MaxInt64)
+	// The first argument is the deadline, which is known after the loop.
 	c.args("", "1")
 	if fair {
 		c.Args[1] = "2"
@@ -75,6 +78,7 @@ func (e *Engine) acquireMany(batch []*batchItem, fair bool) error {
 		fence = reply.List[0].Int
 	}
 	for _, item := range batch {
+		// A late batch returns 0, so each caller sends its call alone.
 		item.answer.Int = fence
 	}
 	if fence > 0 {

@@ -11,6 +11,8 @@ import (
 // are new each time.
 var calls = sync.Pool{New: func() any { return new(Call) }}
 
+// call returns an empty call from the pool. The caller frees it after Eval, which must
+// not use it any longer; see [Client].
 func (e *Engine) call(s *Script) *Call {
 	c := calls.Get().(*Call)
 	c.Script, c.Timeout = s, e.timeout
@@ -26,6 +28,7 @@ func (c *Call) free() {
 	calls.Put(c)
 }
 
+// keys and args append to a call. Their order is that in the head of each .lua file.
 func (c *Call) keys(names ...string) { c.Keys = append(c.Keys, names...) }
 func (c *Call) args(args ...string)  { c.Args = append(c.Args, args...) }
 
@@ -33,11 +36,14 @@ func (c *Call) args(args ...string)  { c.Args = append(c.Args, args...) }
 // call.
 type lastText[T comparable] struct{ last atomic.Pointer[rendered[T]] }
 
+// A rendered is a value with its text. It is never changed, so readers need no mutex.
 type rendered[T comparable] struct {
 	of   T
 	text string
 }
 
+// text returns the text of a value. Two goroutines with different values replace each
+// other's text, which costs time but is correct.
 func (t *lastText[T]) text(of T, render func(T) string) string {
 	if r := t.last.Load(); r != nil && r.of == of {
 		return r.text
@@ -50,6 +56,7 @@ func (t *lastText[T]) text(of T, render func(T) string) string {
 // millis renders durations in whole milliseconds.
 type millis struct{ cached lastText[time.Duration] }
 
+// text returns d in milliseconds, the unit of PX and PEXPIRE.
 func (m *millis) text(d time.Duration) string {
 	return m.cached.text(d, func(d time.Duration) string { return strconv.FormatInt(ceil(d), 10) })
 }

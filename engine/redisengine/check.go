@@ -40,6 +40,8 @@ func (e *Engine) checkServer(ctx context.Context, client rueidis.Client, t engin
 	return nil
 }
 
+// field returns a field of INFO, or "". A field is on a line of its own after the
+// section's title, so a line break precedes it.
 func field(info, name string) string {
 	_, after, _ := strings.Cut(info, "\n"+name+":")
 	value, _, _ := strings.Cut(after, "\r\n")

@@ -23,6 +23,8 @@ const (
 // recordItems is the number of items that describe a record; see record_reply.lua.
 const recordItems = 6
 
+// isLateClaim reports whether the call came after its deadline: claim.lua then returns
+// only the time.
 func isLateClaim(reply Reply) bool { return len(reply.List) == 1 }
 
 // sendClaim sends one claim. With a deadline of zero the server looks at the
@@ -68,6 +70,8 @@ func appendSized(b []byte, text string) []byte {
 	return append(b, text...)
 }
 
+// claimTerms are the part of a claim that most claims of a program share, so that their
+// text is rendered once.
 type claimTerms struct {
 	lease, retain time.Duration
 	take          bool
@@ -129,6 +133,7 @@ func (e *Engine) claimMany(batch []*batchItem) error {
 	}
 	now := claimTime(reply)
 	e.clock.observe(now)
+	// The answers stay empty, so each caller sends its claim alone.
 	if isLateClaim(reply) {
 		return nil
 	}
@@ -140,6 +145,7 @@ func (e *Engine) claimMany(batch []*batchItem) error {
 		if at < 1 || at > int64(len(batch)) {
 			return fmt.Errorf("%s: the reply names claim %d of %d", c.Script.Name, at, len(batch))
 		}
+		// The items share the reply and only read it.
 		batch[at-1].answer.List = reply.List[i+1 : i+1+recordItems]
 	}
 	return nil

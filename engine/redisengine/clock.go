@@ -19,8 +19,10 @@ type serverClock struct {
 	cached lastText[int64]
 }
 
+// unknown is an offset that no two clocks have.
 const unknown = math.MinInt64
 
+// init must be called before the first use: a zero offset would be an estimate.
 func (c *serverClock) init() {
 	c.start = time.Now()
 	c.offset.Store(unknown)
@@ -52,4 +54,5 @@ func (c *serverClock) text(deadline int64) string {
 	return c.cached.text(deadline, func(us int64) string { return strconv.FormatInt(us, 10) })
 }
 
+// local returns the monotonic time in µs, which no change of the local clock affects.
 func (c *serverClock) local() int64 { return time.Since(c.start).Microseconds() }

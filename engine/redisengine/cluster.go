@@ -34,7 +34,7 @@ type Primary struct {
 	First int // its lowest slot
 }
 
-// slots is the number of slots in a cluster.
+// slots is the number of slots in a cluster. The cluster specification of Redis fixes it.
 const slots = 16384
 
 // Slot returns the slot of a key, as Redis computes it.
@@ -51,7 +51,8 @@ func Slot(key string) int {
 	return int(sum % slots)
 }
 
-// crc16 is the table of CRC-16/XMODEM.
+// crc16 is the table of CRC-16/XMODEM. The cluster specification names it, with the
+// polynomial 0x1021.
 var crc16 = func() (table [256]uint16) {
 	for i := range table {
 		sum := uint16(i) << 8
@@ -107,6 +108,9 @@ func (e *Engine) scan(ctx context.Context, cursor string, call func(cursor strin
 	if e.cluster == nil {
 		return scanOn(ctx, e.client, cursor, call)
 	}
+	// A cursor names a slot and not an address: after a failover another server
+	// continues. SCAN then begins with a foreign cursor, and may list some keys twice or
+	// not at all.
 	primaries, err := e.cluster.Primaries(ctx)
 	if err != nil {
 		return Reply{}, "", &NotSentError{Err: err}
@@ -127,6 +131,7 @@ func (e *Engine) scan(ctx context.Context, cursor string, call func(cursor strin
 	reply, next, err = scanOn(ctx, node, cursor, call)
 	switch {
 	case err != nil:
+		// The node may be gone, and the next call must find its successor.
 		e.cluster.Invalidate()
 	case next != "":
 		next = fmt.Sprintf("%d/%s", primaries[at].First, next)
@@ -152,7 +157,8 @@ func scanOn(ctx context.Context, client Client, cursor string, call func(cursor 
 	return reply, next, nil
 }
 
-// anyNode returns a client of a random node.
+// anyNode returns a client of a random node. A random one spreads the subscribers of many
+// processes over the cluster.
 func anyNode(ctx context.Context, c Cluster) (Client, error) {
 	primaries, err := c.Primaries(ctx)
 	if err != nil {
@@ -169,9 +175,10 @@ type clusterSubscriber struct {
 	onMessage func(string)
 	nodes     map[string]Listener // by address
 	byChannel map[string]Listener // by channel
-	lost      chan error
-	closed    chan struct{} // closed by Close
+	lost      chan error          // receives once; further losses are dropped
+	closed    chan struct{}       // closed by Close
 
+	// watching counts the goroutines of watch, one for each node.
 	watching sync.WaitGroup
 }
 
@@ -239,7 +246,10 @@ func (c *clusterSubscriber) Subscribe(ctx context.Context, channels []string) er
 	if failed.err == nil {
 		return nil
 	}
+	// A failed subscription may mean that the slot has moved.
 	c.cluster.Invalidate()
+	// Without any connection the whole subscriber has failed, and the notifier pauses
+	// before the next try.
 	if len(c.nodes) == 0 || ctx.Err() != nil {
 		return failed.err
 	}
@@ -260,6 +270,7 @@ func (c *clusterSubscriber) subscribe(ctx context.Context, addr string, channels
 	}
 	err := l.Subscribe(ctx, channels)
 	switch {
+	// A connection without a subscription would stay open unused.
 	case err != nil && !known:
 		_ = l.Close()
 		return err
@@ -290,6 +301,7 @@ func (c *clusterSubscriber) Unsubscribe(ctx context.Context, channels []string) 
 			delete(c.byChannel, ch)
 		}
 	}
+	// Redis refuses one SUNSUBSCRIBE for channels of several slots.
 	for p, some := range parts {
 		if err := p.l.Unsubscribe(ctx, some); err != nil {
 			return err
@@ -314,7 +326,8 @@ func (c *clusterSubscriber) watch(l Listener) {
 // Lost implements [Listener].
 func (c *clusterSubscriber) Lost() <-chan error { return c.lost }
 
-// Close implements [Listener].
+// Close implements [Listener]. Each listener waits for its last message, and Close for
+// the goroutines of watch.
 func (c *clusterSubscriber) Close() error {
 	close(c.closed)
 	for _, l := range c.nodes {

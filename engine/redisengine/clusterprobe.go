@@ -12,7 +12,7 @@ import (
 // clusterEndpoints asks the known nodes for all nodes, and for the number of slots that are
 // served. The lowest answer counts.
 func (s *Topology) clusterEndpoints(ctx context.Context, h *engine.Health) []endpoint {
-	var mu sync.Mutex
+	var mu sync.Mutex // guards h, found and answered
 	var asking sync.WaitGroup
 	found, answered := make(map[string]endpoint), false
 	for _, addr := range s.Servers {
@@ -27,6 +27,8 @@ func (s *Topology) clusterEndpoints(ctx context.Context, h *engine.Health) []end
 				h.Slots, answered = served, true
 			}
 			for _, p := range endpoints {
+				// Nodes may disagree during a failover; the first answer about a node
+				// counts.
 				if old, known := found[p.addr]; !known || old.role == "" {
 					found[p.addr] = p
 				}
@@ -34,6 +36,7 @@ func (s *Topology) clusterEndpoints(ctx context.Context, h *engine.Health) []end
 		})
 	}
 	asking.Wait()
+	// Without an answer the known servers are probed, so that the report has their errors.
 	if !answered {
 		for _, addr := range s.Servers {
 			found[addr] = endpoint{addr: addr}

@@ -28,31 +28,38 @@ func fail(name, text string, causes ...error) error {
 	return &failure{text: fmt.Sprintf("redis: %q: %s", name, text), causes: causes}
 }
 
+// incompleteError is the error of a request that lacks a field.
 func incompleteError(r *engine.Request) error {
 	return fmt.Errorf("redis: the request for %q is incomplete: set Key, Holder, Attempt and a Lease above zero", r.Key)
 }
 
+// abandonedError is the error of an attempt that met its tombstone.
 func abandonedError(name string) error {
 	return fail(name, "the attempt was abandoned before it arrived", engine.ErrAbandoned)
 }
 
+// kindError is the error of a key that holds other data.
 func kindError(name string) error {
 	return fail(name, "acquire: "+replyMeanings["WRONGTYPE"].hint+": the key is not a lock of this kind", engine.ErrKind)
 }
 
+// notLock is the error of an inspector that was given another key.
 func notLock(name string) error {
 	return fail(name, "the key is not a lock, and was not changed", engine.ErrKind)
 }
 
+// notRecord is the error of a ledger whose entries hold other data.
 func notRecord(name string) error {
 	return fail(name, "the key is not a record, and was not changed", engine.ErrKind)
 }
 
+// upgradeError is the error of a reader that asks for the write lock.
 func upgradeError(name string) error {
 	return fail(name, "a reader cannot acquire the write lock, it would wait for itself: release the read lock first, or begin with the write lock",
 		engine.ErrUpgrade)
 }
 
+// fullError is the error of one reader more than MaxReaders.
 func fullError(name string) error {
 	return fail(name, fmt.Sprintf("the lock has %d readers: release some, or spread the readers over several locks", engine.MaxReaders),
 		engine.ErrFull)
@@ -72,6 +79,7 @@ func (e *Engine) explain(ctx context.Context, name string, s *Script, err error)
 		return e.notSent(ctx, name, unsent.Err)
 	}
 	causes := []error{engine.ErrUnknown, err}
+	// Callers look for their own context error, as well as for ErrUnknown.
 	if done := ctx.Err(); done != nil {
 		causes = append(causes, done, context.Cause(ctx))
 	}
@@ -87,7 +95,8 @@ func (e *Engine) unstableSlot(reply ReplyError) ReplyError {
 	return "TRYAGAIN after as many redirects as are allowed: " + reply
 }
 
-// notSent explains why a call was not sent.
+// notSent explains why a call was not sent. A caller whose context has ended gets that
+// error, not one about the server.
 func (e *Engine) notSent(ctx context.Context, name string, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -137,6 +146,8 @@ var phrases = map[string]replyMeaning{
 // happened.
 func replyFailure(name string, s *Script, reply ReplyError) error {
 	v, ok := replyMeanings[reply.Code()]
+	// Redis reports some failures with the general code ERR, and only the text tells them
+	// apart.
 	for phrase, meaning := range phrases {
 		if strings.Contains(string(reply), phrase) {
 			v, ok = meaning, true

@@ -37,6 +37,7 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 		return engine.Incarnation{}, e.explain(ctx, "incarnation", incarnationScript, err)
 	}
 	run, uptime, appends := reply.List[0].Text, reply.List[1].Text, reply.List[2].Text
+	// CONFIG may be forbidden, and is not allowed in scripts, so it is a second call.
 	if appends == "1" && e.syncsAlways(ctx) {
 		return durable, nil
 	}
@@ -53,6 +54,7 @@ func (e *Engine) Incarnation(ctx context.Context) (engine.Incarnation, error) {
 // does not say.
 func (e *Engine) syncsAlways(ctx context.Context) bool {
 	client := e.client
+	// Incarnation has just made a call, so a lazy client is connected.
 	if l, ok := client.(*lazyClient); ok {
 		client = l.connected()
 	}

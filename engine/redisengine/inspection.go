@@ -43,6 +43,8 @@ func parseInspection(key string, list []Item) inspection {
 		}
 	}
 	slices.SortStableFunc(found.lock.Holders, func(a, b engine.Holder) int { return cmp.Compare(b.Kind, a.Kind) })
+	// The queues of readers and writers are separate on the server, so arrivals merge
+	// them.
 	slices.SortStableFunc(waiters, func(a, b waiter) int { return cmp.Compare(a.arrival, b.arrival) })
 	for _, w := range waiters {
 		found.lock.Waiters = append(found.lock.Waiters, w.Waiter)

@@ -32,6 +32,8 @@ func (e *Engine) List(ctx context.Context, pattern, cursor string) (locks []engi
 	}
 	for _, name := range names {
 		key, ours := strings.CutPrefix(name, e.prefix)
+		// SCAN matches Redis's patterns, which differ in detail from those of package
+		// engine.
 		if !ours || key == "" || isAuxiliary(name) || !engine.Match(pattern, key) {
 			continue
 		}
@@ -117,6 +119,7 @@ func (e *Engine) inspect(ctx context.Context, key string, s *Script) (inspection
 	}
 	c := e.call(s)
 	defer c.free()
+	// The kind is not known before the call, so the keys of all kinds are named.
 	c.keys(name, lockChannel(name), fairQueue(name), fairQueueExpiry(name), readerQueue(name), writerQueue(name),
 		permitQueue(name), queueExpiry(name), queueLease(name), permitFences(name))
 	numsub := "NUMSUB"

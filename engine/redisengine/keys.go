@@ -28,7 +28,8 @@ func (e *Engine) name(key string) (string, error) {
 	return key, nil
 }
 
-// tagged reports whether Redis finds a hash tag in name.
+// tagged reports whether Redis finds a hash tag in name. An empty tag does not count:
+// Redis then hashes the whole key.
 func tagged(name string) bool {
 	_, after, found := strings.Cut(name, "{")
 	return found && strings.IndexByte(after, '}') > 0
@@ -69,6 +70,7 @@ func revokedKey(name string) string    { return relatedKey("interlock_revoked:",
 func permitChannel(name string) string { return relatedKey("interlock_semaphore:", name) }
 func latchChannel(name string) string  { return relatedKey("interlock_latch:", name) }
 
+// noteKey is the key of a note, which is neither a lock nor a part of one.
 func noteKey(name string) string { return relatedKey("interlock_note:", name) }
 
 // clientKey is the key of a client's registration, and the channel on which the client
@@ -92,6 +94,8 @@ func (e *Engine) lockEntry(name string) string     { return braced(e.locks, name
 func (e *Engine) resultEntry(name string) string   { return braced(e.results, name) }
 func (e *Engine) recordChannel(name string) string { return braced(e.settleChannel+":", name) }
 
+// claimTombstone is the key of an abandoned claim. Attempts of claims are unique without
+// a holder.
 func (e *Engine) claimTombstone(name, attempt string) string {
 	return braced(e.records+"abandoned:", name) + ":" + attempt
 }
@@ -114,6 +118,7 @@ func unbraced(text string) string {
 	return text
 }
 
+// inBraces reports whether a whole name is in braces. An empty pair is no hash tag.
 func inBraces(text string) bool {
 	return len(text) > 2 && text[0] == '{' && text[len(text)-1] == '}'
 }

@@ -20,6 +20,8 @@ type kind struct {
 	keys func(name string) []string
 }
 
+// kinds has the scripts of each kind. A shared file may use only those that are listed
+// before it.
 var kinds = map[engine.Kind]*kind{
 	engine.Exclusive: {
 		acquire: script("acquire", "clock", "acquire_common", "exclusive"),
@@ -41,6 +43,8 @@ var kinds = map[engine.Kind]*kind{
 			return []string{readerQueue(name), writerQueue(name), queueExpiry(name), queueLease(name)}
 		},
 	},
+	// The queues are in another order than for readers: each script names its own queue
+	// first.
 	engine.Write: {
 		acquire: script("acquire_write", "clock", "acquire_common", "queue", "arrival_queue", "lock_format", "readwrite"),
 		release: script("release_write", "clock", "release_common", "rw_notify", "queue", "arrival_queue", "lock_format", "readwrite"),
@@ -82,12 +86,15 @@ func checkKind(r *engine.Request) error {
 	case engine.Exclusive, engine.Fair:
 		return nil
 	case engine.Read, engine.Write:
+		// The suffix marks the writer in the hash, and spaces separate the attempts of a
+		// holder.
 		if strings.HasSuffix(r.Holder, ":write") || strings.Contains(r.Attempt, " ") {
 			return fmt.Errorf("redis: holder %q with attempt %q: in a read/write lock a holder must not end in :write, "+
 				"and an attempt must not have a space: use names like uuid:number", r.Holder, r.Attempt)
 		}
 		return nil
 	case engine.Permit:
+		// A permit is stored as holder/attempt; see permitName.
 		if strings.Contains(r.Holder, "/") {
 			return fmt.Errorf("redis: holder %q: the holder of a permit must not have a slash: use a name like uuid:number", r.Holder)
 		}

@@ -19,6 +19,8 @@ func (e *Engine) CountDown(ctx context.Context, r engine.Request) (left int, err
 	c.keys(name, latchChannel(name))
 	attempt := "-" // only reads
 	if r.Attempt != "" {
+		// A count is named like a permit, because attempts are unique only for one
+		// holder.
 		attempt = permitName(&r)
 	}
 	c.args(strconv.Itoa(r.Limit), attempt, e.lease.text(r.Lease), string(e.publish))

@@ -16,7 +16,8 @@ func Lazy() Option {
 	return func(e *Engine) { e.lazy = true }
 }
 
-// lazyRetry is the pause after a failed attempt to connect.
+// lazyRetry is the pause after a failed attempt to connect. Until then calls fail at once
+// with the last error, instead of waiting for a timeout each.
 const lazyRetry = 500 * time.Millisecond
 
 // A lazyClient is a [Client] that connects on demand.
@@ -88,6 +89,7 @@ func (l *lazyClient) Listen(ctx context.Context, m PublishMode, onMessage func(c
 func (l *lazyClient) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// A later get fails, so no connection is opened after Close.
 	l.closed = true
 	if l.client == nil {
 		return nil
@@ -100,6 +102,7 @@ type lazyCluster struct{ *lazyClient }
 
 var _ Cluster = (*lazyCluster)(nil)
 
+// cluster is get for the methods that [Cluster] adds to [Client].
 func (l *lazyCluster) cluster(ctx context.Context) (Cluster, error) {
 	client, err := l.get(ctx)
 	if err != nil {
@@ -126,7 +129,8 @@ func (l *lazyCluster) Primaries(ctx context.Context) ([]Primary, error) {
 	return c.Primaries(ctx)
 }
 
-// Invalidate implements [Cluster].
+// Invalidate implements [Cluster]. Without a connection there is nothing to forget, so it
+// does not connect.
 func (l *lazyCluster) Invalidate() {
 	if c, ok := l.connected().(Cluster); ok {
 		c.Invalidate()
@@ -135,6 +139,7 @@ func (l *lazyCluster) Invalidate() {
 
 // Node implements [Cluster].
 func (l *lazyCluster) Node(addr string) (Client, error) {
+	// Node has no context. Its callers have just asked for the primaries, which connects.
 	c, err := l.cluster(context.Background())
 	if err != nil {
 		return nil, err

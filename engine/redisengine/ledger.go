@@ -25,6 +25,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	}
 	deadline := l.deadline(c.Retry)
 	direct := l.merges() && l.claims.startDirect()
+	// Without a deadline the tombstones must be read, which a batch does not do.
 	if !direct && deadline != 0 && l.merges() {
 		reply, err := l.claims.enqueue(ctx, l.claimItem(name, &c, deadline))
 		if err != nil {
@@ -38,6 +39,7 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	if direct {
 		l.claims.endDirect(noAnswer(ctx, err))
 	}
+	// The attempt may have been abandoned since, so the second call reads its tombstone.
 	if err == nil && isLateClaim(reply) {
 		reply, missing, err = l.sendClaim(ctx, name, &c, 0)
 	}
@@ -87,6 +89,8 @@ func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome
 		reply, err := l.disclaim(ctx, name, &s)
 		return l.parseOutcome(ctx, name, disclaimScript, reply, err)
 	}
+	// A settlement needs no deadline: it changes only its own claim, however late it
+	// arrives.
 	merged := len(s.Result) <= maxSharedResult && l.merges()
 	direct := merged && l.settlements.startDirect()
 	if merged && !direct {
@@ -103,6 +107,7 @@ func (l ledger) Settle(ctx context.Context, s engine.Settlement) (engine.Outcome
 		l.settlements.endDirect(noAnswer(ctx, err))
 	}
 	o, err := l.parseOutcome(ctx, name, settleScript, reply, err)
+	// The outcome stays: the work is done, and without its record it would be repeated.
 	if err == nil && o == engine.Released && missing > 0 {
 		return 0, fail(name, fmt.Sprintf("the outcome is stored, but %d of the required replicas did not acknowledge it in time: "+
 			"a failover may lose it", missing), engine.ErrUnknown)
@@ -134,6 +139,7 @@ func (l ledger) lookup(ctx context.Context, key string, s *Script) (engine.Recor
 	c := l.call(s)
 	defer c.free()
 	c.keys(l.lockEntry(name), l.resultEntry(name))
+	// Erasing wakes the waiters, and so needs the channel.
 	if s == eraseScript {
 		c.keys(l.recordChannel(name))
 		c.args(string(l.publish))

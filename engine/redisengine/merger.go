@@ -48,7 +48,8 @@ type batchItem struct {
 var batchItems = sync.Pool{New: func() any { return &batchItem{done: make(chan struct{}, 1)} }}
 
 // startDirect reports whether the caller may send its call directly. If so, it must
-// call endDirect afterwards.
+// call endDirect afterwards. Otherwise the caller enqueues its call, which a direct call
+// or a batch sends when it ends.
 func (m *merger) startDirect() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,6 +64,8 @@ func (m *merger) startDirect() bool {
 func (m *merger) endDirect(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// Pending calls fail before the next batch is taken, so that it is empty after a
+	// failure.
 	m.failPending(err)
 	m.flush(m.nextBatch())
 }
@@ -87,6 +90,7 @@ func (m *merger) enqueue(ctx context.Context, item *batchItem) (Reply, error) {
 	m.mu.Unlock()
 	select {
 	case <-item.done:
+	// A call that is still queued certainly has no effect; a sent call may have.
 	case <-ctx.Done():
 		if m.cancel(item) {
 			return Reply{}, &NotSentError{Err: ctx.Err()}
@@ -145,6 +149,7 @@ func (m *merger) sendBatches(batch []*batchItem) {
 		}
 		clear(batch) // the items may be in the pool again
 		m.mu.Lock()
+		// At most maxDirect batches exist at a time, so the list stays short.
 		m.freeBatches = append(m.freeBatches, batch[:0])
 		m.failPending(err)
 		batch = m.nextBatch()
@@ -158,6 +163,7 @@ func (item *batchItem) deliver(err error) {
 	if err != nil {
 		item.answer, item.err = Reply{}, noAnswer(context.Background(), err)
 	}
+	// done has a capacity of 1 and receives once per use, so the sender never waits.
 	item.done <- struct{}{}
 }
 

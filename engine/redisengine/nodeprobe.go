@@ -28,6 +28,7 @@ type nodeProbe struct {
 
 // fail records the first error, with advice if there is some.
 func (p *nodeProbe) fail(ctx context.Context, err error) {
+	// The cause of probeNode's context names the timeout.
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
 		err = cause
 	}
@@ -49,14 +50,17 @@ func (p *nodeProbe) query(ctx context.Context, command ...string) (any, bool) {
 		return answer, true
 	case !errors.As(err, &reply):
 		p.fail(ctx, err)
+	// Hosted servers rename or remove commands, which looks like an unknown one.
 	case reply.Code() == "NOPERM", strings.Contains(string(reply), "unknown command"):
 		p.deny(commandName(command))
+	// Other replies, such as NOSCRIPT, are the expected answers to harmless questions.
 	case slices.Contains([]string{"NOAUTH", "WRONGPASS", "LOADING", "BUSY", "MASTERDOWN"}, reply.Code()):
 		p.fail(ctx, reply)
 	}
 	return nil, false
 }
 
+// deny records a command once: scripts and single commands may both find it.
 func (p *nodeProbe) deny(command string) {
 	if command = strings.ToUpper(command); !slices.Contains(p.node.Denied, command) {
 		p.node.Denied = append(p.node.Denied, command)
@@ -71,6 +75,9 @@ func commandName(command []string) string {
 	return command[0]
 }
 
+// probeServer asks a server for its clock, INFO, settings and permissions. After a
+// failure it skips the last two, because each question could take the rest of the
+// timeout.
 func (p *nodeProbe) probeServer(ctx context.Context) {
 	p.readClock(ctx)
 	p.readInfo(ctx)
@@ -97,6 +104,7 @@ func (p *nodeProbe) readClock(ctx context.Context) {
 		}
 		seconds, _ := strconv.ParseInt(parts[0], 10, 64)
 		micros, _ := strconv.ParseInt(parts[1], 10, 64)
+		// The server reads its clock about halfway through the round trip.
 		middle := sent + took.Microseconds()/2
 		p.node.Latency = took
 		p.node.Offset = time.Duration(seconds*1e6+micros-middle) * time.Microsecond
@@ -115,6 +123,7 @@ func (p *nodeProbe) readInfo(ctx context.Context) {
 	}
 	n := &p.node
 	n.ID, n.Version = p.info["run_id"], p.info["redis_version"]
+	// Valkey reports a redis_version for compatibility as well.
 	if v := p.info["valkey_version"]; v != "" {
 		n.Version = "valkey " + v
 	}
@@ -129,6 +138,8 @@ func (p *nodeProbe) readInfo(ctx context.Context) {
 	p.readReplication()
 }
 
+// readReplication reads the role as the server itself reports it, which replaces the role
+// that other servers reported.
 func (p *nodeProbe) readReplication() {
 	n := &p.node
 	switch p.info["role"] {
@@ -146,6 +157,7 @@ func (p *nodeProbe) readReplication() {
 	}
 }
 
+// number returns a field of INFO, or zero.
 func (p *nodeProbe) number(name string) int64 {
 	n, _ := strconv.ParseInt(p.info[name], 10, 64)
 	return n
@@ -185,12 +197,14 @@ func (p *nodeProbe) readConfig(ctx context.Context) {
 	n.Exposed = p.topology.Anonymous && (!loopback(n.Addr) || p.config(ctx, "protected-mode") == "no" && reachable(p.config(ctx, "bind")))
 }
 
+// config returns a setting, or "" if the user may not read it.
 func (p *nodeProbe) config(ctx context.Context, name string) string {
 	answer, _ := p.query(ctx, "CONFIG", "GET", name)
 	return stringMap(answer)[name]
 }
 
-// loopback reports whether an address is local to the machine.
+// loopback reports whether an address is local to the machine. A host name other than
+// localhost counts as remote, since it is not looked up.
 func loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -200,7 +214,9 @@ func loopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// reachable reports whether a bind setting lets other machines connect.
+// reachable reports whether a bind setting lets other machines connect. A leading - lets
+// the server start without that address. An empty setting, or one that the user may not
+// read, counts as reachable.
 func reachable(bind string) bool {
 	for host := range strings.FieldsSeq(bind) {
 		if !loopback(strings.TrimPrefix(host, "-")) {
@@ -210,6 +226,7 @@ func reachable(bind string) bool {
 	return bind == ""
 }
 
+// stringList reads a list, whose items some libraries return as integers.
 func stringList(answer any) (all []string) {
 	list, _ := answer.([]any)
 	for _, v := range list {

@@ -29,6 +29,8 @@ type notifier struct {
 	running sync.WaitGroup
 	changed chan struct{} // added is not empty
 
+	// mu guards the fields below. The goroutine does not hold it while it uses the
+	// connection.
 	mu            sync.Mutex
 	cancel        context.CancelFunc // nil before the first subscriber
 	closed        bool
@@ -43,6 +45,7 @@ type subscription struct {
 	idleSince   time.Time // when the last subscriber left
 }
 
+// newNotifier starts nothing: an engine without waiters has no second connection.
 func newNotifier(c Client, m PublishMode) *notifier {
 	return &notifier{client: c, mode: m, changed: make(chan struct{}, 1), subscriptions: make(map[string]*subscription)}
 }
@@ -52,6 +55,7 @@ func newNotifier(c Client, m PublishMode) *notifier {
 func (n *notifier) subscribe(channels ...string) (wake <-chan struct{}, stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	// Starting under mu makes sure that close cancels the goroutine, or prevents it.
 	n.start()
 	sub := make(chan struct{}, 1)
 	subscriptions, active := make([]*subscription, len(channels)), true
@@ -80,6 +84,8 @@ func (n *notifier) subscription(ch string) *subscription {
 	return t
 }
 
+// unsubscribe removes a subscriber. The goroutine leaves the channel later; see
+// unsubscribeDelay.
 func (n *notifier) unsubscribe(subscriptions []*subscription, sub chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -157,11 +163,13 @@ func (n *notifier) run(ctx context.Context) {
 	for n.awaitSubscribers(ctx) {
 		began := time.Now()
 		n.serve(ctx)
+		// A connection that lasted was good, so the next loss is not a repeated failure.
 		if time.Since(began) > maxRedial {
 			pause = minRedial
 		}
 		select {
 		case <-ctx.Done():
+		// After a restart of the server, the processes must not all connect at once.
 		case <-time.After(pause/2 + rand.N(pause)):
 		}
 		pause = min(2*pause, maxRedial)
@@ -193,21 +201,28 @@ func (n *notifier) reset() bool {
 			delete(n.subscriptions, ch)
 			continue
 		}
+		// The new connection wakes all subscribers when it confirms, since messages may
+		// be lost.
 		t.subscribed = false
 		n.added = append(n.added, ch)
 	}
 	return len(n.subscriptions) > 0
 }
 
-// serve opens a connection and uses it until it is lost.
+// serve opens a connection and uses it until it is lost. An error is not reported:
+// messages are hints, and the calls of the waiters show it.
 func (n *notifier) serve(ctx context.Context) {
 	l, err := openListener(ctx, n.client, n.mode, n.notify)
 	if err != nil {
 		return
 	}
+	// Close waits for the last message, so notify is not called for an old connection
+	// after reset.
 	defer func() { _ = l.Close() }()
 	idle := time.NewTicker(unsubscribeDelay)
 	defer idle.Stop()
+	// Subscribing comes before waiting: channels were added while the connection was
+	// opened.
 	for n.sendSubscribe(ctx, l) == nil {
 		select {
 		case <-n.changed:
@@ -234,6 +249,8 @@ func (n *notifier) sendSubscribe(ctx context.Context, l Listener) error {
 	}
 	err := l.Subscribe(ctx, added)
 	var partial *partialSubscribeError
+	// In a cluster one node may be down. The others keep their subscriptions, and the
+	// next tick of the serve loop tries this one again.
 	if errors.As(err, &partial) {
 		n.retryLater(partial.channels)
 		return nil
@@ -246,6 +263,7 @@ func (n *notifier) retryLater(channels []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, ch := range channels {
+		// The last subscriber may have left meanwhile.
 		if n.subscriptions[ch] != nil {
 			n.added = append(n.added, ch)
 		}
@@ -259,6 +277,8 @@ func (n *notifier) sendUnsubscribe(ctx context.Context, l Listener) error {
 	for ch, t := range n.subscriptions {
 		if len(t.subscribers) == 0 && time.Since(t.idleSince) >= unsubscribeDelay {
 			unwanted = append(unwanted, ch)
+			// Deleted before the command is sent: a subscriber that comes now must
+			// subscribe again.
 			delete(n.subscriptions, ch)
 		}
 	}

@@ -62,6 +62,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Engine, error) {
 	e := newEngine(append(a.options, opts...)...)
 	connect := func(ctx context.Context) (Client, error) { return e.connect(ctx, a) }
 	client, err := connect(ctx)
+	// Lazy forgives a server that is down, but no wrong password or version.
 	if err != nil && e.lazy && ctx.Err() == nil && errors.Is(err, engine.ErrUnavailable) {
 		client, err = newLazyClient(a.topology, connect, err), nil
 	}
@@ -98,6 +99,8 @@ func (e *Engine) connect(ctx context.Context, a *address) (Client, error) {
 	return &alone, nil
 }
 
+// clientOption returns the settings of rueidis. ConnWriteTimeout and KeepAlive bound the
+// time of a call; see rueidisClient.Eval.
 func (e *Engine) clientOption(life context.Context, a *address) rueidis.ClientOption {
 	return rueidis.ClientOption{
 		InitAddress:       a.hosts,
@@ -156,6 +159,7 @@ func (e *Engine) dialer(life context.Context, config *tls.Config) func(context.C
 	}
 }
 
+// dial opens a connection, with TLS if config is not nil.
 func dial(ctx context.Context, addr string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 	if config == nil {
 		return d.DialContext(ctx, "tcp", addr)
@@ -167,7 +171,7 @@ func dial(ctx context.Context, addr string, d *net.Dialer, config *tls.Config) (
 // only its handshake, so a call that fails was not sent.
 type greetedConn struct {
 	net.Conn
-	greeted bool
+	greeted bool // rueidis reads from one goroutine at a time
 }
 
 // Read implements [net.Conn].

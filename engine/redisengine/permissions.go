@@ -9,6 +9,7 @@ import (
 // for keys and channels depend on the lock, and are not checked.
 func (p *nodeProbe) readPermissions(ctx context.Context) {
 	p.query(ctx, "EVALSHA", strings.Repeat("0", 40), "0") // an unknown script
+	// With these arguments WAIT returns at once.
 	p.query(ctx, "WAIT", "0", "0")
 	denied, ok := p.query(ctx, "EVAL", probeScript.Text, "0")
 	if !ok {

@@ -14,7 +14,8 @@ import (
 
 var _ engine.Prober = (*Engine)(nil)
 
-// probeTimeout is how long a server may take to answer a whole probe.
+// probeTimeout is how long a server may take to answer a whole probe. A server that hangs
+// must not delay the report about the others.
 const probeTimeout = 2 * time.Second
 
 // Probe reports the health of the servers of a URL, as [Open] parses it, even if [Open]
@@ -87,6 +88,8 @@ func (s *Topology) health(ctx context.Context) engine.Health {
 			endpoints = append(endpoints, endpoint{addr: addr})
 		}
 	}
+	// Servers that were found only through others are asked themselves: each knows its
+	// own settings.
 	nodes := s.probeAll(ctx, endpoints, false)
 	// Without sentinels to ask, the primaries name their replicas.
 	if s.Topology == engine.Sentinel && len(s.Sentinels) == 0 {
@@ -109,6 +112,7 @@ func (s *Topology) health(ctx context.Context) engine.Health {
 
 // byRole orders primaries before replicas before sentinels.
 func byRole(a, b engine.Node) int {
+	// A server whose role is unknown comes first.
 	rank := map[engine.Role]int{engine.Primary: 1, engine.Replica: 2, engine.Watcher: 3}
 	if d := rank[a.Role] - rank[b.Role]; d != 0 {
 		return d
@@ -116,6 +120,7 @@ func byRole(a, b engine.Node) int {
 	return strings.Compare(a.Addr, b.Addr)
 }
 
+// probeAll asks all servers in parallel, each in a goroutine that ends with probeTimeout.
 func (s *Topology) probeAll(ctx context.Context, endpoints []endpoint, sentinels bool) []*nodeProbe {
 	all := make([]*nodeProbe, len(endpoints))
 	var probes sync.WaitGroup

@@ -22,6 +22,7 @@ func parseRecord(key string, now int64, list []Item) engine.Record {
 		Age: time.Duration(now-list[2].Int) * time.Microsecond,
 	}
 	switch {
+	// A repeated claim gets the fence of its first grant, so it has a description.
 	case list[0].Int == codeClaimed || list[0].Int == codeTakenOver:
 		r.State, r.Granted, r.TookOver = engine.Running, true, list[0].Int == codeTakenOver
 	case state == engine.Done || state == engine.Failed:
@@ -30,6 +31,7 @@ func parseRecord(key string, now int64, list []Item) engine.Record {
 	return r
 }
 
+// micros converts a server time in µs.
 func micros(us int64) time.Time { return time.UnixMicro(us) }
 
 // List implements [engine.Ledger].
@@ -39,6 +41,8 @@ func (l ledger) List(ctx context.Context, pattern, cursor string) (records []eng
 	}
 	reply, next, err := l.scan(ctx, cursor, func(cursor string) *Call {
 		c := l.call(listRecordsScript)
+		// One pattern must match lock entries and result entries, with and without
+		// braces.
 		c.args(cursor, glob(l.records, "")+"*:*"+glob(l.prefix, pattern)+"*", strconv.Itoa(scanPage),
 			l.locks, l.results)
 		return c

@@ -36,13 +36,13 @@ var (
 
 // An Engine grants locks that Redis servers store. Use [Open], [New] or [On].
 type Engine struct {
-	client        Client
+	client        Client // set by use
 	prefix        string
 	records       string
-	locks         string // prefix of lock entries
-	results       string // prefix of result entries
-	settleChannel string // every subscriber to settlements listens here, too
-	timeout       time.Duration
+	locks         string        // prefix of lock entries
+	results       string        // prefix of result entries
+	settleChannel string        // every subscriber to settlements listens here, too
+	timeout       time.Duration // of a call, until its outcome is unknown
 	publish       PublishMode
 	redisson      bool
 	lazy          bool
@@ -53,6 +53,8 @@ type Engine struct {
 	cluster    Cluster  // the client if it is one of a cluster, otherwise nil
 	address    *address // the URL that Open parsed, otherwise nil
 
+	// The clock is an estimate and the texts are caches, so a lost update costs only
+	// time.
 	clock      serverClock
 	lease      millis
 	queueLease millis
@@ -111,12 +113,16 @@ func (e *Engine) publishMode(ctx context.Context) PublishMode {
 	defer c.free()
 	c.args("server")
 	reply, err := node.Eval(ctx, c)
+	// Redis 6 has no SPUBLISH. An error, such as one for a user without INFO, counts as
+	// 7.0.
 	if err == nil && len(reply.List) > 0 && older(field(reply.List[0].Text, "redis_version"), 7, 0) {
 		return Plain
 	}
 	return Sharded
 }
 
+// newEngine returns an engine without a client. The options come before the client,
+// because the timeout and the publish mode decide how it is opened.
 func newEngine(opts ...Option) *Engine {
 	e := &Engine{timeout: defaultTimeout, ackTimeout: defaultAckTimeout, publish: Auto}
 	Records(defaultRecords)(e)

@@ -21,6 +21,7 @@ func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Durati
 	c := e.call(registerScript)
 	defer c.free()
 	c.keys(clientKey(m.ID))
+	// Since is in UTC with nanoseconds, so that every process reads the same time.
 	c.args(strconv.FormatInt(ceil(life), 10), "name", m.Name, "host", m.Host,
 		"pid", strconv.Itoa(m.PID), "since", m.Since.UTC().Format(time.RFC3339Nano))
 	if _, err := e.client.Eval(ctx, c); err != nil {
@@ -62,6 +63,7 @@ func (e *Engine) members(ctx context.Context, ids []string) (known []engine.Memb
 		c.keys(clientKey(id))
 	}
 	reply, err := e.client.Eval(ctx, c)
+	// Four fields describe each client: name, host, PID and since.
 	if err == nil && len(reply.List) != 4*len(ids) {
 		err = fmt.Errorf("%d answers about %d clients", len(reply.List)/4, len(ids))
 	}

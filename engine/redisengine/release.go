@@ -16,6 +16,8 @@ func (e *Engine) Release(ctx context.Context, r engine.Request) (engine.ReleaseR
 		return engine.ReleaseResult{}, err
 	}
 	m := e.mergerFor(&e.releases, r.Kind)
+	// Only a hold that was entered once and has no queue can be released in a batch. For
+	// others the batch answers 0, and the call is sent alone.
 	direct := m != nil && m.startDirect()
 	if m != nil && !direct {
 		reply, err := m.enqueue(ctx, e.lockItem(name, &r, 0))
@@ -60,9 +62,12 @@ func (e *Engine) sendRelease(ctx context.Context, name string, r *engine.Request
 	c.keys(k.keys(name)...)
 	c.args(r.Holder, r.Attempt, string(e.publish), life)
 	if life != "-" {
+		// The tombstone must be the last key; see release_common.lua.
 		c.keys(tombstone(name, r.Holder, r.Attempt))
 	}
 	if r.Kind == engine.Read || r.Kind == engine.Write {
+		// With Redisson, all waiters are notified, because its clients are not in the
+		// queues.
 		c.args(boolArg(e.redisson), leasePrefix(name))
 	}
 	return e.client.Eval(ctx, c)
@@ -76,6 +81,7 @@ func boolArg(is bool) string {
 	return "0"
 }
 
+// releaseResult turns the reply of a release that was sent alone into its result.
 func (e *Engine) releaseResult(ctx context.Context, name string, r *engine.Request, reply Reply, err error) (engine.ReleaseResult, error) {
 	if err != nil {
 		return engine.ReleaseResult{}, e.explain(ctx, name, kinds[r.Kind].release, err)

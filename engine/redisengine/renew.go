@@ -16,6 +16,7 @@ const maxPerCall = 100
 // Renew implements [engine.Engine].
 func (e *Engine) Renew(ctx context.Context, rs []engine.Request) []error {
 	b := renewals{rs: rs, names: make([]string, len(rs)), errs: make([]error, len(rs))}
+	// An invalid request fails alone; the others are sent.
 	for i := range rs {
 		b.names[i], b.errs[i] = e.checkRequest(ctx, &rs[i])
 	}
@@ -43,6 +44,8 @@ func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []i
 	groups := e.groupBySlot(names)
 	for i, group := range groups {
 		group = slices.DeleteFunc(group, func(i int) bool { return errs[i] != nil })
+		// Chunks of one slot are sent one after the other; different slots at the same
+		// time.
 		one := func() {
 			var err error
 			for chosen := range slices.Chunk(group, maxPerCall) {
@@ -52,6 +55,7 @@ func (e *Engine) renewGroups(names []string, errs []error, renew func(chosen []i
 				}
 			}
 		}
+		// The last group uses the caller's goroutine, so a single server needs no other.
 		if i < len(groups)-1 {
 			calls.Go(one)
 		} else {
@@ -81,10 +85,12 @@ func (e *Engine) renew(ctx context.Context, b *renewals, chosen []int, err error
 	return err
 }
 
+// sendRenewals sends one call. The number of keys differs by kind, so renew.lua reads the
+// keys in the order of the arguments.
 func (e *Engine) sendRenewals(ctx context.Context, b *renewals, chosen []int) (Reply, error) {
 	c := e.call(renewScript)
 	defer c.free()
-	c.Renewal = true
+	c.Renewal = true // go-redis must not wait for a pooled connection
 	for _, i := range chosen {
 		r, name, life := &b.rs[i], b.names[i], "-"
 		c.keys(name)

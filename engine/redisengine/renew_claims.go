@@ -35,6 +35,8 @@ func (e *Engine) renewClaims(ctx context.Context, cs []engine.Claim, names []str
 	return err
 }
 
+// sendClaims sends one call. All lock entries come before all result entries, and
+// renew_claims.lua reads them with one MGET.
 func (e *Engine) sendClaims(ctx context.Context, cs []engine.Claim, names []string, chosen []int) (Reply, error) {
 	c := e.call(renewClaimsScript)
 	defer c.free()

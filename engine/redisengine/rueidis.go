@@ -34,16 +34,21 @@ func (c *rueidisClient) Eval(ctx context.Context, call *Call) (Reply, error) {
 		return c.evalAcked(ctx, call)
 	}
 	reply, err := c.send(ctx, "EVALSHA", call.Script.SHA, call)
+	// NOSCRIPT is an error reply, so the first call had no effect and the second may be
+	// sent.
 	if err != nil && NoScript(err) {
 		reply, err = c.send(ctx, "EVAL", call.Script.Text, call)
 	}
 	return reply, err
 }
 
+// send sends a script by its hash or by its text.
 func (c *rueidisClient) send(ctx context.Context, command, script string, call *Call) (Reply, error) {
 	return readReply(ctx, c.client.Do(ctx, c.command(command, script, call)))
 }
 
+// command builds EVALSHA or EVAL. Keys tells rueidis the slot, by which it picks the node
+// of a cluster.
 func (c *rueidisClient) command(command, script string, call *Call) rueidis.Completed {
 	return c.client.B().Arbitrary(command, script, strconv.Itoa(len(call.Keys))).
 		Keys(call.Keys...).Args(call.Args...).Build()
@@ -66,6 +71,7 @@ func (c *rueidisClient) evalAcked(ctx context.Context, call *Call) (Reply, error
 	return reply, err
 }
 
+// sendAcked sends the script and WAIT in one pipeline, which saves a round trip.
 func (c *rueidisClient) sendAcked(ctx context.Context, conn rueidis.DedicatedClient, command, script string, call *Call) (Reply, error) {
 	answers := conn.DoMulti(ctx, c.command(command, script, call),
 		conn.B().Wait().Numreplicas(int64(call.Acks)).Timeout(call.AckTimeout.Milliseconds()).Build())
@@ -79,6 +85,8 @@ func (c *rueidisClient) sendAcked(ctx context.Context, conn rueidis.DedicatedCli
 	return reply, nil
 }
 
+// readReply converts a reply. The scripts return an integer or a list of integers and
+// strings.
 func readReply(ctx context.Context, answer rueidis.RedisResult) (Reply, error) {
 	m, err := answer.ToMessage()
 	switch {
@@ -119,6 +127,7 @@ func rueidisError(ctx context.Context, err error) error {
 	}
 	var op *net.OpError
 	switch {
+	// Without a connection nothing was sent.
 	case errors.As(err, &op) && op.Op == "dial":
 		return &NotSentError{Err: err}
 	case otherContextEnded(ctx, err):
@@ -143,6 +152,8 @@ func (c *rueidisClient) Listen(ctx context.Context, m PublishMode, onMessage fun
 		OnMessage: func(m rueidis.PubSubMessage) { onMessage(m.Channel) },
 		OnSubscription: func(s rueidis.PubSubSubscription) {
 			switch s.Kind {
+			// A confirmed subscription counts as a message: the lock may have become free
+			// before it.
 			case "subscribe", "ssubscribe":
 				onMessage(s.Channel)
 			case "sunsubscribe":
@@ -178,11 +189,15 @@ type rueidisListener struct {
 
 // watch reports the end of the connection.
 func (l *rueidisListener) watch() {
+	// rueidis closes the channel after the last hook, and sends an error before if there
+	// is one.
 	for range l.lost {
 	}
 	l.end()
 }
 
+// end reports the end once. Further reports are dropped, because the notifier opens a new
+// connection after the first.
 func (l *rueidisListener) end() {
 	select {
 	case l.ended <- nil:
@@ -210,6 +225,7 @@ func (l *rueidisListener) Subscribe(ctx context.Context, channels []string) erro
 func (l *rueidisListener) Unsubscribe(ctx context.Context, channels []string) error {
 	if l.mode == Sharded {
 		for _, ch := range channels {
+			// Before the command is sent: its confirmation may arrive before Do returns.
 			l.left.Store(ch, nil)
 		}
 		return l.conn.Do(ctx, l.conn.B().Sunsubscribe().Channel(channels...).Build()).Error()

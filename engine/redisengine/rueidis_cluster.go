@@ -40,6 +40,8 @@ func (c *rueidisCluster) Eval(ctx context.Context, call *Call) (reply Reply, err
 		if reply, err = node.Eval(ctx, call); Moved(err) == "" {
 			break
 		}
+		// The next round asks the cluster again. MOVED is an error reply, so nothing has
+		// happened.
 		c.Invalidate()
 	}
 	return reply, err
@@ -56,6 +58,7 @@ func (c *rueidisCluster) nodeFor(ctx context.Context, key string) (Client, error
 
 // Node implements [Cluster].
 func (c *rueidisCluster) Node(addr string) (Client, error) {
+	// rueidis learns of new nodes by its own refresh, which may come after the SlotMap's.
 	node := c.client.Nodes()[addr]
 	if node == nil {
 		c.Invalidate()
@@ -108,6 +111,8 @@ func (c *rueidisCluster) askAny(ctx context.Context) ([]Span, error) {
 	return nil, rueidisError(ctx, err)
 }
 
+// askSlots asks one node. CLUSTER SLOTS exists in all supported versions; CLUSTER SHARDS
+// needs 7.0.
 func askSlots(ctx context.Context, addr string, node rueidis.Client) ([]Span, error) {
 	list, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
 	if err != nil {

@@ -26,6 +26,7 @@ func (a *address) discover() Topology {
 
 // dialNode connects to one of the servers of the URL.
 func (a *address) dialNode(ctx context.Context, addr string, sentinel bool) (Conn, error) {
+	// Sentinels have users of their own.
 	user, password := a.user, a.password
 	if sentinel {
 		user, password = a.sentinelUser, a.sentinelPassword
@@ -60,6 +61,7 @@ func (c *rueidisClient) Topology(context.Context) (Topology, error) {
 	return s, nil
 }
 
+// dialNode returns the client of a node that the caller's client already has.
 func (c *rueidisClient) dialNode(_ context.Context, addr string, _ bool) (Conn, error) {
 	node := c.client.Nodes()[addr]
 	if node == nil {
@@ -71,12 +73,13 @@ func (c *rueidisClient) dialNode(_ context.Context, addr string, _ bool) (Conn, 
 // A rueidisConn is a [Conn] on rueidis.
 type rueidisConn struct {
 	client rueidis.Client
-	end    func()
+	end    func() // closes the client, if Dial has opened it
 }
 
 // Do implements [Conn].
 func (a *rueidisConn) Do(ctx context.Context, command ...string) (any, error) {
 	answer, err := a.client.Do(ctx, a.client.B().Arbitrary(command...).Build()).ToAny()
+	// A nil reply is an error to rueidis, and an answer to [Conn].
 	if rueidis.IsRedisNil(err) {
 		return nil, nil
 	}

@@ -65,6 +65,7 @@ func script(name string, shared ...string) *Script {
 		}
 		text.Write(file)
 	}
+	// EVALSHA identifies scripts by SHA-1. It protects nothing here.
 	sum := sha1.Sum([]byte(text.String()))
 	return &Script{Name: name, Text: text.String(), SHA: hex.EncodeToString(sum[:])}
 }

@@ -21,6 +21,7 @@ func (s *Topology) sentinelEndpoints(ctx context.Context, h *engine.Health) (end
 		return endpoints
 	}
 	known := slices.Clone(s.Sentinels)
+	// Two rounds find all sentinels: each one that answers knows all the others.
 	probes := s.probeAll(ctx, sentinelsAt(known), true)
 	var more []string
 	for _, v := range probes {
@@ -34,7 +35,7 @@ func (s *Topology) sentinelEndpoints(ctx context.Context, h *engine.Health) (end
 	seen := make(map[string]bool)
 	for _, v := range distinctSentinels(probes) {
 		h.Nodes = append(h.Nodes, v.node)
-		h.Quorum = max(h.Quorum, v.quorum)
+		h.Quorum = max(h.Quorum, v.quorum) // sentinels may be configured differently
 		endpoints = append(endpoints, v.servers(seen)...)
 	}
 	return endpoints
@@ -53,6 +54,7 @@ func distinctSentinels(probes []*nodeProbe) (all []*nodeProbe) {
 	return all
 }
 
+// sentinelsAt returns the endpoints of sentinels at these addresses.
 func sentinelsAt(addrs []string) []endpoint {
 	endpoints := make([]endpoint, len(addrs))
 	for i, addr := range addrs {
@@ -76,6 +78,8 @@ func (p *nodeProbe) servers(seen map[string]bool) (endpoints []endpoint) {
 	return endpoints
 }
 
+// probeSentinel asks a sentinel for the primary, its replicas and the other sentinels. A
+// sentinel stores no locks, so its persistence and eviction do not matter.
 func (p *nodeProbe) probeSentinel(ctx context.Context) {
 	p.readInfo(ctx)
 	p.node.Role, p.node.AppendOnly, p.node.Eviction = engine.Watcher, "", ""

@@ -10,7 +10,7 @@ import (
 )
 
 // maxSharedResult is the largest result in a batch, in bytes: a larger one would delay
-// the other settlements.
+// the other settlements. docs/redis.md names the figure.
 const maxSharedResult = 4 << 10
 
 // outcomeLetters are the outcomes in the terms that settle.lua reads.
@@ -23,6 +23,7 @@ func (e *Engine) sendSettle(ctx context.Context, name string, s *engine.Settleme
 	return e.evalAcked(ctx, c)
 }
 
+// settleCall is a batch of one. undoClaim uses it without waiting for replicas.
 func (e *Engine) settleCall(name string, s *engine.Settlement) *Call {
 	c := e.call(settleScript)
 	c.keys(e.lockEntry(name), e.resultEntry(name))
@@ -43,6 +44,8 @@ func (e *Engine) disclaim(ctx context.Context, name string, s *engine.Settlement
 // settleArgs adds the arguments with which settle.lua publishes. In a cluster no node
 // knows the subscribers of the others.
 func (e *Engine) settleArgs(c *Call) {
+	// settle.lua publishes nothing if the settle channel has no subscribers. That saves
+	// most settlements a PUBLISH.
 	numsub := "NUMSUB"
 	switch {
 	case e.cluster != nil:
@@ -53,6 +56,8 @@ func (e *Engine) settleArgs(c *Call) {
 	c.args(string(e.publish), numsub, e.settleChannel, e.locks)
 }
 
+// settlementTerms are the part of a settlement that most settlements of a program share,
+// so that their text is rendered once.
 type settlementTerms struct {
 	outcome   engine.State
 	retain    time.Duration
@@ -83,6 +88,7 @@ func (e *Engine) parseOutcome(ctx context.Context, name string, s *Script, reply
 	if err != nil {
 		return 0, e.explain(ctx, name, s, err)
 	}
+	// A number is the answer to all claims of the call, a list has one answer for each.
 	answer := reply.Int
 	if reply.List != nil {
 		answer = reply.List[0].Int
@@ -113,6 +119,7 @@ func (e *Engine) settleMany(batch []*batchItem) error {
 	for _, item := range batch {
 		c.keys(e.resultEntry(item.name))
 	}
+	// The batch outlives the context of each caller; the client's timeout bounds it.
 	reply, err := e.client.Eval(context.Background(), c)
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ type SlotMap struct {
 	// Refresh is how long an answer is used. Default: 2s.
 	Refresh time.Duration
 
-	mu       sync.Mutex
-	fetched  time.Time // when spans was read; zero after Invalidate
+	mu       sync.Mutex // guards the fields below; not held during Fetch
+	fetched  time.Time  // when spans was read; zero after Invalidate
 	spans    []Span
 	fetching *slotFetch // nil if no fetch is pending
 }
@@ -58,11 +58,13 @@ func (m *SlotMap) PrimaryFor(ctx context.Context, key string) (string, error) {
 			return s.Addr, nil
 		}
 	}
+	// The slot may be unassigned only for a moment, so the answer is not kept.
 	m.Invalidate()
 	return "", fmt.Errorf("no node of the cluster serves slot %d: see CLUSTER INFO", slot)
 }
 
-// Primaries implements [Cluster].
+// Primaries implements [Cluster]. A primary may have several spans; the lowest slot
+// orders it.
 func (m *SlotMap) Primaries(ctx context.Context) ([]Primary, error) {
 	spans, err := m.current(ctx)
 	if err != nil {
@@ -99,6 +101,7 @@ func (m *SlotMap) current(ctx context.Context) ([]Span, error) {
 		}
 		select {
 		case <-f.done:
+			// After a canceled fetch, whose caller gave up, this caller fetches itself.
 			if !f.canceled {
 				return f.spans, f.err
 			}
@@ -126,6 +129,8 @@ func (m *SlotMap) start() (spans []Span, f *slotFetch, first bool) {
 	return nil, m.fetching, first
 }
 
+// fetch makes the fetch for all that wait, with the context of its caller. An answer is
+// as old as its request, not its arrival.
 func (m *SlotMap) fetch(ctx context.Context, f *slotFetch) {
 	defer close(f.done)
 	began := time.Now()

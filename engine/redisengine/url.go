@@ -36,7 +36,8 @@ type address struct {
 	redirects int           // how many redirects a call follows
 }
 
-// parameters are the known query parameters.
+// parameters are the known query parameters. They are read after the scheme and the path,
+// so each may check the topology.
 var parameters = map[string]func(a *address, value string) error{
 	"timeout":      timeoutParameter,
 	"dial_timeout": func(a *address, v string) (err error) { a.dialTimeout, err = duration(v); return err },
@@ -59,7 +60,9 @@ var parameters = map[string]func(a *address, value string) error{
 
 // Defaults of refresh and redirects.
 const (
-	defaultRefresh   = 2 * time.Second
+	// It is also how old cached slots and numbers of replicas may be.
+	defaultRefresh = 2 * time.Second
+	// A slot that has just moved needs one. More are needed only while slots keep moving.
 	defaultRedirects = 3
 )
 
@@ -72,6 +75,7 @@ func parse(text string) (*address, error) {
 			"with special characters escaped, as %40 for @")
 	}
 	a := &address{client: "interlock", dialTimeout: 2 * time.Second, refresh: defaultRefresh, redirects: defaultRedirects}
+	// The scheme comes first: the default port, the path and the parameters depend on it.
 	for _, read := range []func(*url.URL) error{a.scheme, a.server, a.others(others), a.path, a.parameters} {
 		if err := read(u); err != nil {
 			return nil, fmt.Errorf("redis: the URL %w", err)
@@ -91,6 +95,7 @@ func split(text string) (first string, others []string) {
 	if end < 0 {
 		end = len(rest)
 	}
+	// The last @ ends the user: a password may contain one that is not escaped.
 	begin := strings.LastIndexByte(rest[:end], '@') + 1
 	hosts := strings.Split(rest[begin:end], ",")
 	return scheme + "://" + rest[:begin] + hosts[0] + rest[end:], hosts[1:]
@@ -101,6 +106,7 @@ var schemes = map[string]engine.Topology{
 	"redis": engine.Standalone, "redis+sentinel": engine.Sentinel, "redis+cluster": engine.Cluster,
 }
 
+// scheme reads the topology, and whether to use TLS.
 func (a *address) scheme(u *url.URL) error {
 	scheme, secure := u.Scheme, false
 	if rest, ok := strings.CutPrefix(scheme, "rediss"); ok {
@@ -121,6 +127,7 @@ func (a *address) scheme(u *url.URL) error {
 	return nil
 }
 
+// server reads the first host, and the user and password for all.
 func (a *address) server(u *url.URL) error {
 	if u.Hostname() == "" {
 		return fmt.Errorf("names no server: it looks like %s://host:%s", u.Scheme, a.port())
@@ -187,6 +194,8 @@ func (a *address) path(u *url.URL) error {
 	return nil
 }
 
+// parameters reads the query. An unknown parameter is an error, because a misspelt
+// timeout would go unnoticed.
 func (a *address) parameters(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -204,6 +213,7 @@ func (a *address) parameters(u *url.URL) error {
 	return nil
 }
 
+// parameterNames lists the known parameters for an error text.
 func parameterNames() string {
 	names := make([]string, 0, len(parameters))
 	for name := range parameters {
@@ -213,6 +223,7 @@ func parameterNames() string {
 	return strings.Join(names, ", ")
 }
 
+// duration reads a duration above zero.
 func duration(v string) (time.Duration, error) {
 	d, err := time.ParseDuration(v)
 	if err != nil || d <= 0 {
@@ -261,6 +272,7 @@ func flagParameter(option func() Option) func(*address, string) error {
 	}
 }
 
+// caParameter trusts only the certificates of a file, instead of the system's.
 func caParameter(a *address, v string) error {
 	if a.tls == nil {
 		return errors.New("it needs rediss://")
@@ -299,6 +311,8 @@ func ackTimeoutParameter(a *address, v string) error {
 	return err
 }
 
+// sentinelParameter returns a parameter that only sentinels have. Sentinels do not share
+// the users of the servers.
 func sentinelParameter(set func(*address, string)) func(*address, string) error {
 	return func(a *address, v string) error {
 		if a.topology != engine.Sentinel {

@@ -25,6 +25,7 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 	script, acks, timeout := call.Script, call.Acks, call.AckTimeout
 	answered := make(chan result, 1)
 	a.mu.Lock()
+	// calls.Go must not race with the Wait in Close, so both are ordered by mu.
 	if a.closed {
 		a.mu.Unlock()
 		return redisengine.Reply{}, classify(redis.ErrClosed)
@@ -57,6 +58,8 @@ func (a *adapter) evalOnConn(ctx context.Context, args []any, script *redisengin
 		reply, fault := evalOnServer(ctx, client, args, script, wait)
 		addr := redisengine.Moved(fault)
 		cluster, isCluster := a.client.(*redis.ClusterClient)
+		// MOVED is an error reply, so nothing has happened and the next node may be
+		// asked.
 		if addr == "" || !isCluster || hops == cluster.Options().MaxRedirects {
 			return reply, fault
 		}
@@ -70,6 +73,7 @@ func evalOnServer(ctx context.Context, client *redis.Client, args []any, script 
 	defer func() { _ = conn.Close() }()
 	reply, err := sendOnce(ctx, conn, args)
 	if redisengine.NoScript(err) {
+		// evalOnConn may still send the original to another node.
 		args = slices.Clone(args)
 		args[0], args[1] = "eval", script.Text
 		reply, err = sendOnce(ctx, conn, args)
@@ -92,6 +96,7 @@ func (a *adapter) clientFor(ctx context.Context, args []any) (*redis.Client, err
 	return nil, errNoConn
 }
 
+// sendOnce sends a command on a dedicated connection, without a retry.
 func sendOnce(ctx context.Context, conn *redis.Conn, args []any) (redisengine.Reply, error) {
 	cmd := once{redis.NewCmd(ctx, args...)}
 	if err := conn.Process(ctx, cmd); err != nil {

@@ -20,6 +20,8 @@ type cluster struct {
 
 var _ redisengine.Cluster = (*cluster)(nil)
 
+// newCluster returns a Cluster on the caller's client. The engine closes only the client
+// for renewals.
 func newCluster(client *redis.ClusterClient) *cluster {
 	// The client for renewals has one connection to each node.
 	opt := *client.Options()
@@ -49,6 +51,7 @@ func (c *cluster) fetchSlots(ctx context.Context) ([]redisengine.Span, error) {
 	}
 	spans := make([]redisengine.Span, 0, len(slots))
 	for _, s := range slots {
+		// The primary comes first; its replicas follow.
 		if len(s.Nodes) > 0 {
 			spans = append(spans, redisengine.Span{From: s.Start, To: s.End, Addr: s.Nodes[0].Addr})
 		}
@@ -58,6 +61,7 @@ func (c *cluster) fetchSlots(ctx context.Context) ([]redisengine.Span, error) {
 
 // Node implements [redisengine.Cluster].
 func (c *cluster) Node(addr string) (redisengine.Client, error) {
+	// Node has no context; the client's own timeouts bound the call.
 	found, err := nodeAt(context.Background(), c.client, addr)
 	if err != nil {
 		c.Invalidate()

@@ -52,7 +52,7 @@ type adapter struct {
 	client   redis.UniversalClient
 	renewals redis.UniversalClient // nil if the client's type has no options to copy
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards closed, and orders calls.Go before Close waits
 	closed bool
 	calls  sync.WaitGroup // pending calls
 }
@@ -66,6 +66,7 @@ func renewalClient(client redis.UniversalClient) redis.UniversalClient {
 	opt := *c.Options()
 	opt.PoolSize, opt.MaxActiveConns, opt.MinIdleConns, opt.MaxIdleConns = 1, 1, 0, 1
 	opt.PipelinePoolSize = -1
+	// A renewal must fail while there is time for another one.
 	opt.DialerRetries = 1
 	opt.PushNotificationProcessor = nil // it belongs to the caller's client
 	if opt.Addr == failoverAddr {
@@ -110,6 +111,8 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 	return reply, err
 }
 
+// send picks the connection: renewals have their own. Behind sentinels they first use one
+// of the caller's.
 func (a *adapter) send(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
 	if call.Renewal && a.behindSentinels() {
 		return a.sendRenewal(ctx, command, script, call)
@@ -156,6 +159,8 @@ type once struct{ *redis.Cmd }
 // NoRetry implements [redis.Cmder].
 func (once) NoRetry() bool { return true }
 
+// arguments copies the strings of a call, because the goroutine of process may outlive
+// it.
 func arguments(command, script string, call *redisengine.Call) []any {
 	args := make([]any, 0, 3+len(call.Keys)+len(call.Args))
 	args = append(args, command, script, len(call.Keys))
@@ -168,6 +173,8 @@ func arguments(command, script string, call *redisengine.Call) []any {
 	return args
 }
 
+// read converts a reply: the scripts return an integer, or a list of integers and
+// strings.
 func read(value any) (redisengine.Reply, error) {
 	if n, ok := value.(int64); ok {
 		return redisengine.Reply{Int: n}, nil
@@ -195,6 +202,7 @@ func classify(err error) error {
 	switch {
 	case errors.As(err, &reply):
 		return redisengine.ReplyError(reply.Error())
+	// No connection became free, so nothing was sent.
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return &redisengine.NotSentError{Err: fmt.Errorf("%w: %w", engine.ErrOverloaded, err)}
 	case errors.Is(err, redis.ErrClosed):

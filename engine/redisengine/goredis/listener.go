@@ -51,6 +51,8 @@ func (l *listener) run(ctx context.Context, onMessage func(channel string)) {
 		if pinged || ctx.Err() != nil || !errors.As(err, &timeout) || !timeout.Timeout() {
 			return
 		}
+		// A timeout alone is no failure: a quiet connection receives nothing until the
+		// pong.
 		if pinged = true; l.pubsub.Ping(ctx) != nil {
 			return
 		}
@@ -68,6 +70,7 @@ func (l *listener) slotMoved(message any) bool {
 	return !ours
 }
 
+// report passes on messages and confirmed subscriptions. Pongs are not reported.
 func report(message any, onMessage func(channel string)) {
 	switch m := message.(type) {
 	case *redis.Message:
@@ -91,6 +94,8 @@ func (l *listener) Subscribe(ctx context.Context, channels []string) error {
 func (l *listener) Unsubscribe(ctx context.Context, channels []string) error {
 	if l.mode == redisengine.Sharded {
 		for _, ch := range channels {
+			// Before the command is sent: the confirmation may arrive before SUnsubscribe
+			// returns.
 			l.left.Store(ch, nil)
 		}
 		return l.pubsub.SUnsubscribe(ctx, channels...)
@@ -104,6 +109,8 @@ func (l *listener) Lost() <-chan error { return l.lost }
 // Close implements [redisengine.Listener].
 func (l *listener) Close() error {
 	l.end()
+	// Closing the connection ends a pending receive, which go-redis does not end with
+	// ctx.
 	err := l.pubsub.Close()
 	<-l.lost
 	return err

@@ -33,6 +33,8 @@ func followSentinels(opt *redis.Options) {
 	}
 }
 
+// behindSentinels reports whether the client is one of NewFailoverClient. go-redis has no
+// type for it, so its address must tell.
 func (a *adapter) behindSentinels() bool {
 	c, ok := a.client.(*redis.Client)
 	return ok && a.renewals != nil && c.Options().Addr == failoverAddr
@@ -42,6 +44,7 @@ func (a *adapter) behindSentinels() bool {
 // answer on the engine's own. After a failover the engine's connection may still lead to the
 // old primary, which does not know new locks. Renewing twice does no harm.
 func (a *adapter) sendRenewal(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
+	// A quarter of the timeout leaves most of it for the second connection.
 	soon, cancel := context.WithTimeout(ctx, call.Timeout/4)
 	defer cancel()
 	reply, err := a.sendOn(soon, command, script, call, false)

@@ -34,6 +34,7 @@ func (a *adapter) Topology(ctx context.Context) (redisengine.Topology, error) {
 		s.Servers[0] = a.primaryAddr(ctx)
 	}
 	s.Dial = func(_ context.Context, addr string, _ bool) (redisengine.Conn, error) {
+		// The caller's client has a connection to the primary, with all its options.
 		if addr == s.Servers[0] {
 			return &conn{adapter: a}, nil
 		}
@@ -42,7 +43,8 @@ func (a *adapter) Topology(ctx context.Context) (redisengine.Topology, error) {
 	return s, nil
 }
 
-// primaryAddr asks a server for its own address.
+// primaryAddr asks a server for its own address. go-redis dials the primary itself and
+// shows only a placeholder as its address.
 func (a *adapter) primaryAddr(ctx context.Context) string {
 	answer, _ := (&conn{adapter: a}).Do(ctx, "CLIENT", "INFO")
 	text, _ := answer.(string)
@@ -71,12 +73,14 @@ type connOptions struct {
 	credentials    func(context.Context) (string, string, error)
 }
 
+// anonymous reports whether connections use no password.
 func (o connOptions) anonymous() bool { return o.password == "" && o.credentials == nil }
 
 // dial connects to a server that the client has no connection to.
 func (o connOptions) dial(addr string) redisengine.Conn {
 	config := o.tls
 	if config != nil {
+		// The options belong to the caller's client, and each server has its own name.
 		config = config.Clone()
 		config.ServerName, _, _ = net.SplitHostPort(addr)
 	}
