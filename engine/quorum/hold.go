@@ -42,7 +42,7 @@ func (h *holds) find(r engine.Request) *hold {
 	}
 	copied := *known
 	// Late grants change fences in place, while a tally reads its copy without the mutex.
-	copied.fences = slices.Clone(known.fences)
+	copied.fences, copied.attempts = slices.Clone(known.fences), slices.Clone(known.attempts)
 	return &copied
 }
 
