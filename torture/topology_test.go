@@ -201,16 +201,16 @@ var clusterRows = []row{
 	{17, "a slot that moves (ASK, then MOVED)", "followed; held throughout", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		r := newRealm(t, c.URL())
-		ctx, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(1500*time.Millisecond)))
+		ctx, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(5*time.Second)))
 		got := r.waiting(r.other)
 		m := c.Begin(key, another(c, key))
-		r.wantHeld(ctx, 1800*time.Millisecond)
+		r.wantHeld(ctx, 6*time.Second)
 		m.Carry(10)
-		r.wantHeld(ctx, 1800*time.Millisecond)
+		r.wantHeld(ctx, 6*time.Second)
 		m.End()
-		r.wantHeld(ctx, 1800*time.Millisecond)
+		r.wantHeld(ctx, 6*time.Second)
 		r.unlock(hold)
-		r.comes(got, 5*time.Second)
+		r.comes(got, 30*time.Second)
 	}},
 	{18, "a lock torn apart by a move (TRYAGAIN)", "asked again until it is whole", func(t *testing.T) {
 		c := redistest.StartCluster(t)

@@ -16,7 +16,7 @@ import (
 // verdict. Each trial doubles the leases.
 const trials = 4
 
-// limit bounds the time of a law.
+// limit bounds the time of a law, besides four leases.
 const limit = 20 * time.Second
 
 // A record is the result of a trial.
@@ -70,7 +70,7 @@ var oneClock sync.Mutex
 // tryOn checks a law on an engine.
 func tryOn(e engine.Engine, l Law, lease time.Duration) *record {
 	r := new(record)
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit+4*lease)
 	defer cancel()
 	b := &bench{Engine: e, Lease: lease, ctx: ctx, law: l, record: r,
 		prefix: fmt.Sprintf("law:%08x:", rand.Uint32())}
