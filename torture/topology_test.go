@@ -152,11 +152,11 @@ func (r *realm) waiting(c *interlock.Client) <-chan error {
 		}
 		got <- err
 	}()
-	r.soon(10*time.Second, "somebody waits", func() bool { return c.Stats().Waiting > 0 })
+	r.soon(10*time.Second, "a caller waits", func() bool { return c.Stats().Waiting > 0 })
 	return got
 }
 
-// comes demands that who waits has had the lock soon.
+// comes requires that the waiter has had the lock soon.
 func (r *realm) comes(got <-chan error, within time.Duration) {
 	r.t.Helper()
 	select {
@@ -201,14 +201,14 @@ var clusterRows = []row{
 	{17, "a slot that moves (ASK, then MOVED)", "followed; held throughout", func(t *testing.T) {
 		c := redistest.StartCluster(t)
 		r := newRealm(t, c.URL())
-		ctx, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(5*time.Second)))
+		ctx, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(1500*time.Millisecond)))
 		got := r.waiting(r.other)
 		m := c.Begin(key, another(c, key))
-		r.wantHeld(ctx, 6*time.Second)
+		r.wantHeld(ctx, 1800*time.Millisecond)
 		m.Carry(10)
-		r.wantHeld(ctx, 6*time.Second)
+		r.wantHeld(ctx, 1800*time.Millisecond)
 		m.End()
-		r.wantHeld(ctx, 6*time.Second)
+		r.wantHeld(ctx, 1800*time.Millisecond)
 		r.unlock(hold)
 		r.comes(got, 30*time.Second)
 	}},
