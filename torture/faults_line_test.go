@@ -78,7 +78,7 @@ var lineRows = []row{
 			p.server.Must("ZADD", placesKey, fmt.Sprint(now-1000), fmt.Sprint("late:", i), fmt.Sprint(now+48*3600*1000), fmt.Sprint("never:", i))
 		}
 		mine := p.waits(p.client.Mutex(key, interlock.Fair()))
-		p.soon(5*time.Second, "it stands in line", func() bool { return p.server.Must("LLEN", queueKey) != "60" })
+		p.soon(5*time.Second, "the caller waits in the queue", func() bool { return p.server.Must("LLEN", queueKey) != "60" })
 		p.unlock(hold)
 		p.unlock(p.served(mine, 1500*time.Millisecond))
 		p.wantNothing(time.Second)
@@ -97,7 +97,7 @@ var lineRows = []row{
 		first := p.inLine(2)[0]
 		p.net.Delay(faultnet.Replies, 300*time.Millisecond)
 		p.unlock(hold)
-		p.soon(5*time.Second, "the first in line has it", func() bool { return p.server.Must("HEXISTS", key, first) == "1" })
+		p.soon(5*time.Second, "the first waiter holds the lock", func() bool { return p.server.Must("HEXISTS", key, first) == "1" })
 		cancel()
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want that it was cancelled", err)
@@ -162,7 +162,7 @@ func (p *place) oneByOne(got <-chan *interlock.Hold, n int, within time.Duration
 // inQueue waits until n stand in line, and returns who they are.
 func (p *place) inLine(n int) (names []string) {
 	p.t.Helper()
-	p.soon(5*time.Second, fmt.Sprint(n, " in line"), func() bool {
+	p.soon(5*time.Second, fmt.Sprint(n, " waiters"), func() bool {
 		lock, err := p.other.Inspect(p.t.Context(), key)
 		if err != nil {
 			p.t.Fatal(err)
@@ -187,7 +187,7 @@ func (p *place) cutOnce() {
 // deafened cuts off all listeners, after the first one subscribes.
 func (p *place) deafened() {
 	p.t.Helper()
-	p.soon(5*time.Second, "somebody listens", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*"+key+"*") != "" })
+	p.soon(5*time.Second, "a client listens", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*"+key+"*") != "" })
 	p.server.Must("CLIENT", "KILL", "TYPE", "pubsub")
 }
 

@@ -103,15 +103,20 @@ func (p *place) unlock(h *interlock.Hold) {
 	}
 }
 
+// slack is added to every limit in real time: the machine may be slow. A lease that
+// must not be the reason for a success is longer than limit and slack together.
+const slack = 15 * time.Second
+
 // soon waits until something becomes true, and fails if it does not.
 func (p *place) soon(within time.Duration, what string, is func() bool) {
 	p.t.Helper()
+	within += slack
 	deadline := time.Now().Add(within)
 	for !is() {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("%s: not within %v", what, within)
 		}
-		time.Sleep(5 * time.Millisecond) // between two looks, not in hope
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -124,6 +129,7 @@ func (p *place) wantGone(within time.Duration) {
 // wantLost waits for the hold to be lost, for the given reason.
 func (p *place) wantLost(ctx context.Context, within time.Duration, why error) {
 	p.t.Helper()
+	within += slack
 	select {
 	case <-ctx.Done():
 	case <-time.After(within):

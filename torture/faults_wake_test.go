@@ -21,7 +21,7 @@ var wakeRows = []row{
 				_, mine := p.lock(p.client.Mutex(key))
 				got <- mine
 			}()
-			p.soon(5*time.Second, "somebody listens", func() bool { return p.listeners() == 1 })
+			p.soon(5*time.Second, "a client listens", func() bool { return p.listeners() == 1 })
 			p.server.Must("CLIENT", "KILL", "TYPE", "pubsub")
 			start := time.Now()
 			p.unlock(hold)
@@ -47,7 +47,7 @@ var wakeRows = []row{
 			entered.Store(true)
 			p.unlock(mine)
 		}()
-		p.soon(5*time.Second, "somebody listens", func() bool { return p.listeners() == 1 })
+		p.soon(5*time.Second, "a client listens", func() bool { return p.listeners() == 1 })
 		for range 100 {
 			p.server.Must("PUBLISH", "redisson_lock__channel:{"+key+"}", "0")
 		}

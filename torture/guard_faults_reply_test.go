@@ -186,7 +186,7 @@ var guardReplyRows = []row{
 				_, err := p.guard.Do(t.Context(), order, func(context.Context) (string, error) { return "", errors.New("it was let in") })
 				got <- err
 			}()
-			p.soon(5*time.Second, "somebody listens", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "interlock:guard:settled:*") != "" })
+			p.soon(5*time.Second, "a client listens", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "interlock:guard:settled:*") != "" })
 			p.server.Must("CLIENT", "KILL", "TYPE", "pubsub")
 			start := time.Now()
 			p.complete(claim)

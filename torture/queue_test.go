@@ -66,7 +66,7 @@ func (q *queue) ask(t *testing.T, w *worker, n int) {
 // line waits until n are in line, and the engine knows of which processes.
 func (q *queue) line(t *testing.T, n int) (line []interlock.WaiterInfo) {
 	t.Helper()
-	q.soon(time.Minute, "all stand in line", func() bool {
+	q.soon(time.Minute, "all callers wait in the queue", func() bool {
 		lock, err := q.other.Inspect(t.Context(), q.job.Key)
 		if err != nil {
 			t.Fatal(err)

@@ -201,12 +201,12 @@ func (d *day) end() {
 	fmt.Printf("%s: %s, %d callers in %d processes, %v: %v\n", how, d.scenario, n, processes, time.Since(d.began).Round(time.Millisecond), d.ended)
 }
 
-// soon waits until something is so.
+// soon waits until something becomes true, and fails if it does not.
 func (d *day) soon(what string, so func() bool) {
 	d.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			d.t.Fatalf("after 10 s it is not so that %s", what)
+			d.t.Fatalf("%s: not within a minute", what)
 		}
 	}
 }

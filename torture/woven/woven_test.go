@@ -39,7 +39,7 @@ func TestWovenFlashSale(t *testing.T) {
 	}
 	d.begin()
 	var line []interlock.WaiterInfo
-	d.soon("all stand in line", func() bool {
+	d.soon("all callers wait in the queue", func() bool {
 		lock, err := client.Inspect(t.Context(), "sale:phone")
 		if err != nil {
 			t.Fatal(err)
