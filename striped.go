@@ -33,7 +33,7 @@ func (c *Client) Striped(key string, n int, opts ...Option) *Striped {
 	}
 	s.all = c.Multi(keys, opts...)
 	if n < 1 || n > maxStripes {
-		bad := fmt.Errorf("%w: Striped(%q, %d): must have from 1 to %d stripes", ErrOption, key, n, maxStripes)
+		bad := fmt.Errorf("%w: Striped(%q, %d): n must be from 1 to %d", ErrOption, key, n, maxStripes)
 		s.all.opts.err = bad
 		for _, m := range s.stripes {
 			m.opts.err = bad
@@ -49,7 +49,7 @@ func (s *Striped) Len() int { return len(s.stripes) }
 // range.
 func (s *Striped) Stripe(i int) *Mutex { return s.stripes[i] }
 
-// For returns the lock of the stripe for id, which is always the same.
+// For returns the stripe that id hashes to.
 func (s *Striped) For(id string) *Mutex {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
@@ -61,8 +61,8 @@ func (s *Striped) All() *Multi { return s.all }
 
 // Do calls fn while holding one stripe, whose number it passes. It tries the
 // stripes in random order. If none is free, it waits for one of them, and tries
-// all again every second. With [Reentrant] it enters a stripe that ctx holds;
-// without, it acquires another.
+// all again every second. If ctx already holds a stripe, Do re-enters it with
+// [Reentrant]; otherwise Do acquires a different stripe.
 func (s *Striped) Do(ctx context.Context, fn func(ctx context.Context, stripe int) error) error {
 	i, ctx, hold, err := s.any(ctx)
 	if err != nil {
@@ -97,8 +97,9 @@ func (s *Striped) any(ctx context.Context) (int, context.Context, *Hold, error) 
 	}
 }
 
-// tryEach tries the stripes one by one. If none is free, it returns one to wait
-// for and its holder's error. If ctx holds all of them, the number is -1.
+// tryEach tries the stripes one by one. If none is free, it returns the number of a
+// contended stripe and its ContendedError. The number is -1 if waiting cannot help: ctx
+// holds all stripes, or an attempt failed.
 func (s *Striped) tryEach(ctx context.Context) (stripe int, _ context.Context, _ *Hold, err error) {
 	stripe = -1
 	for _, i := range rand.Perm(len(s.stripes)) {

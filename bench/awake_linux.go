@@ -13,8 +13,8 @@ import (
 )
 
 // idleLoops keep the processors awake with one loop per processor, at idle priority.
-// A virtual processor takes longer to wake up than a lock takes, so a contender that
-// finds it awake would win.
+// A virtual processor takes longer to wake up than a lock cycle takes, so a contender
+// that finds it awake would seem faster.
 type idleLoops struct {
 	loops  []*exec.Cmd
 	exited []chan struct{}
@@ -51,7 +51,7 @@ func yieldToAll(pid int) error {
 	return nil
 }
 
-// cpu returns how much the loops have used, in hundredths of a second.
+// cpu returns the CPU time of the loops, with a resolution of 10 ms.
 func (v *idleLoops) cpu() time.Duration {
 	if v == nil {
 		return 0

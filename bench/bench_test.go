@@ -37,8 +37,8 @@ func TestServer(t *testing.T) {
 	})
 }
 
-// T15: what a fair lock costs beside a plain one is measured in one run with it,
-// in turns; what it is depends on the machine, and is in the README.
+// Requirement T15: fair and plain locks are measured alternately in one run. The figures
+// are in the README, because they depend on the machine.
 func TestKindsAreComparedWithAPlainLock(t *testing.T) {
 	var out bytes.Buffer
 	if err := bench(t.Context(), []string{"-short", "-parts", "kinds"}, &out); err != nil {
@@ -51,27 +51,26 @@ func TestKindsAreComparedWithAPlainLock(t *testing.T) {
 	}
 }
 
-// T15: what it costs that most of five nodes have to say yes is measured in one run
-// with a lock on one of them, in turns.
+// Requirement T15: locks on one node and on a quorum are measured alternately in one run.
 func TestAQuorumIsComparedWithOneNode(t *testing.T) {
 	var out bytes.Buffer
 	if err := bench(t.Context(), []string{"-short", "-parts", "quorum"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, want := range []string{"cost × one node", "| one node |", "| quorum of 5 |", "| quorum of 5, fenced |", "costs at most 1.3× one on one"} {
+	for _, want := range []string{"cost × one node", "| one node |", "| quorum of 5 |", "| quorum of 5, fenced |", "costs at most 1.3× a lock on one"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
 }
 
-// P9: what a guard adds is measured in one run with what people write by hand.
-func TestGuardsAreComparedWithWhatIsWrittenByHand(t *testing.T) {
+// Requirement P9: guards and hand-written code are measured alternately in one run.
+func TestGuardsAreComparedWithHandWrittenCode(t *testing.T) {
 	var out bytes.Buffer
 	if err := bench(t.Context(), []string{"-short", "-parts", "guards"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, want := range []string{"× by hand", "| " + guardRow + " |", "| " + byHandRow + " |", "two round trips for a first call"} {
+	for _, want := range []string{"× by hand", "| " + guardRow + " |", "| " + byHandRow + " |", "a first call takes at most 2 round trips"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -93,8 +92,8 @@ func TestMiddlewareIsComparedWithOthers(t *testing.T) {
 	}
 }
 
-// The list of commands that a contender sends is written by hand. MONITOR tells
-// those apart that a client sent from those that a script ran.
+// The list of commands that a contender sends is written by hand. MONITOR distinguishes
+// commands that a client sent from commands that a script ran.
 func TestSends(t *testing.T) {
 	s, err := start(t.Context())
 	if err != nil {
@@ -118,18 +117,17 @@ func TestSends(t *testing.T) {
 				}
 			}
 			cycle() // connects, and loads scripts
-			// A client of ours says once, in the background, that it is there: by a
-			// call that the server may not know, and by one more. Of three rounds
-			// one is undisturbed.
-			var told []string
+			// An Interlock client registers once in the background, which takes up to
+			// two calls. At least one of three rounds is undisturbed.
+			var mismatches []string
 			for range 3 {
 				counted, sent := sends(t, s, c, cycle)
 				if counted == sent && sent == 2 {
 					return
 				}
-				told = append(told, fmt.Sprintf("counted %d commands, the client sent %d", counted, sent))
+				mismatches = append(mismatches, fmt.Sprintf("counted %d commands, the client sent %d", counted, sent))
 			}
-			t.Errorf("a cycle should send 2 commands: %s", strings.Join(told, "; "))
+			t.Errorf("a cycle should send 2 commands: %s", strings.Join(mismatches, "; "))
 		})
 	}
 }
@@ -149,8 +147,8 @@ func sends(t *testing.T, s *server, c contender, cycle func()) (counted, sent in
 	return after.since(before, c.sends).sent, sent
 }
 
-// monitored returns how many commands clients send while fn runs, but for those
-// that keep a connection.
+// monitored returns how many commands clients send while fn runs, without
+// connectionCommands.
 func monitored(t *testing.T, s *server, fn func()) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.addr)
@@ -174,7 +172,7 @@ func monitored(t *testing.T, s *server, fn func()) int {
 		switch {
 		case strings.EqualFold(command, "echo"):
 			return sent
-		case strings.HasSuffix(from, " lua"), chatter[strings.ToLower(command)]:
+		case strings.HasSuffix(from, " lua"), connectionCommands[strings.ToLower(command)]:
 		default:
 			sent++
 		}
@@ -208,7 +206,7 @@ func TestCeiling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The locks to be released are made with HSET, too.
+	// prepare also uses HSET.
 	if got := after.commands["hset"] - before.commands["hset"] - 1000*keysPerRelease; got < 990 {
 		t.Errorf("%d of 1000 acquires were granted", got)
 	}
@@ -232,7 +230,7 @@ func TestHistogram(t *testing.T) {
 	t.Run("buckets follow each other", func(t *testing.T) {
 		for i := 1; i < len(histogram{}.counts); i++ {
 			if middle(i) <= middle(i-1) || bucket(middle(i)) != i {
-				t.Fatalf("bucket %d is around %v, which is in %d; the one before is around %v", i, middle(i), bucket(middle(i)), middle(i-1))
+				t.Fatalf("bucket %d has middle %v, which is in bucket %d; the middle of the previous one is %v", i, middle(i), bucket(middle(i)), middle(i-1))
 			}
 		}
 	})
@@ -256,13 +254,13 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// P8: what a gateway costs is measured in one run with a bare reverse proxy, in turns.
+// Requirement P8: the gateway and a bare reverse proxy are measured alternately in one run.
 func TestAGatewayIsComparedWithABareProxy(t *testing.T) {
 	var out bytes.Buffer
 	if err := bench(t.Context(), []string{"-short", "-parts", "gateway"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	for _, want := range []string{"### The gateway", "| httputil.ReverseProxy |", "| Interlock, no rule matches |", "| Interlock, once, Redis |", "of what a bare reverse proxy does"} {
+	for _, want := range []string{"### The gateway", "| httputil.ReverseProxy |", "| Interlock, no rule matches |", "| Interlock, once, Redis |", "of a bare reverse proxy's requests"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

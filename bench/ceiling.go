@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// A ceiling is what the server can do with our two scripts if the client does
-// nothing but send them: redis-benchmark, 64 calls in each pipeline.
+// A ceiling is the server's highest rate for our two scripts, measured by redis-benchmark
+// with 64 calls in each pipeline.
 type ceiling struct {
 	server  *server
 	scripts *scripts // for a key that ends in redis-benchmark's random number
 
-	acquires, releases, rate []float64 // a second
+	acquires, releases, rate []float64 // per second
 	ratio                    []float64 // to redsync, round by round
-	hits                     []float64 // the part of the releases that found a lock
+	hits                     []float64 // the share of releases that found a lock
 }
 
 const (
-	// randomNumber is what redis-benchmark puts twelve digits in place of.
+	// randomNumber is the text that redis-benchmark replaces with twelve digits.
 	randomNumber = "__rand_int__"
 
-	// Releases hit keys at random, of which some were hit before. Of eight
-	// times as many keys as calls, 94 % are found.
+	// Releases choose keys at random, so some keys are chosen twice. With eight keys
+	// per call, 94 % of the releases find a lock.
 	keysPerRelease = 8
 )
 
 // measure runs each script n times.
 func (c *ceiling) measure(ctx context.Context, n int) error {
 	defer c.server.control.FlushAll(ctx)
-	acquires, err := c.run(ctx, c.scripts.acquire, n, 1_000_000_000) // so many that none is hit twice
+	acquires, err := c.run(ctx, c.scripts.acquire, n, 1_000_000_000) // so many that no key repeats
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *ceiling) measure(ctx context.Context, n int) error {
 	return nil
 }
 
-// prepare makes the locks that are to be released.
+// prepare creates the locks for the releases.
 func (c *ceiling) prepare(ctx context.Context, keys int) error {
 	const text = `
 		for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do
@@ -72,7 +72,7 @@ func (c *ceiling) prepare(ctx context.Context, keys int) error {
 	if err := control.FlushAll(ctx).Err(); err != nil {
 		return err
 	}
-	const chunk = 10_000 // calls, so that the server does not think the script has run away
+	const chunk = 10_000 // keys per call: a longer script would block the server
 	for first := 0; first < keys; first += chunk {
 		err := control.Eval(ctx, text, c.scripts.acquire.keys[:1], first, min(first+chunk, keys)-1,
 			c.scripts.holder, c.scripts.attempt).Err()
@@ -83,7 +83,7 @@ func (c *ceiling) prepare(ctx context.Context, keys int) error {
 	return nil
 }
 
-// run has redis-benchmark make n calls on keys at random.
+// run lets redis-benchmark make n calls on random keys.
 func (c *ceiling) run(ctx context.Context, call sent, n, keys int) (perSecond float64, err error) {
 	if err := c.server.control.ScriptLoad(ctx, call.text).Err(); err != nil {
 		return 0, err
@@ -104,7 +104,7 @@ func (c *ceiling) run(ctx context.Context, call sent, n, keys int) (perSecond fl
 	}
 	records, err := csv.NewReader(strings.NewReader(string(out))).ReadAll()
 	if err != nil || len(records) < 2 || len(records[1]) < 2 {
-		return 0, fmt.Errorf("redis-benchmark said %q: %w", out, err)
+		return 0, fmt.Errorf("redis-benchmark printed %q: %w", out, err)
 	}
 	return strconv.ParseFloat(records[1][1], 64)
 }

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// hold is how long the work under a contended lock takes. A sleep takes a
-	// little longer; what it took is measured.
+	// hold is how long a holder of a contended lock sleeps. The real duration is
+	// measured, because a sleep takes a little longer.
 	hold = time.Millisecond
 
-	// stuck is when a contended run is given up.
+	// stuck is the time limit of a contended run.
 	stuck = 2 * time.Minute
 )
 
-// A contest is many goroutines that acquire one lock again and again, until it was
-// granted so many times.
+// A contest has many goroutines acquire one lock repeatedly, until it was granted grants
+// times.
 type contest struct {
 	key    string
 	grants int
@@ -40,15 +40,15 @@ type contest struct {
 	cost
 }
 
-// A waiter is one of the goroutines.
+// A waiter is one goroutine of a contest.
 type waiter struct {
 	grants   int
 	longest  time.Duration
 	handover histogram
-	trouble  trouble
+	failures failures
 }
 
-// contest has n goroutines acquire one lock until it was granted so many times.
+// contest runs a contest of n goroutines.
 func (f *group) contest(ctx context.Context, r *row, n, grants int) (*contest, error) {
 	ctx, cancel := context.WithTimeout(ctx, stuck)
 	defer cancel()
@@ -79,36 +79,36 @@ func (f *group) contest(ctx context.Context, r *row, n, grants int) (*contest, e
 	return s, nil
 }
 
-// err says what went wrong, first of all whether two held the lock at once.
+// err reports overlapping holds first, then a contest that got stuck.
 func (s *contest) err() error {
 	var errs []error
 	if n := s.overlaps.Load(); n > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d grants overlapped with another", n, s.granted.Load()))
 	}
 	if n := int(s.granted.Load()); n < s.grants {
-		errs = append(errs, fmt.Errorf("stuck after %d of %d grants", n, s.grants), s.trouble().first)
+		errs = append(errs, fmt.Errorf("stuck after %d of %d grants", n, s.grants), s.failures().first)
 	}
 	return errors.Join(errs...)
 }
 
-func (s *contest) trouble() (t trouble) {
+func (s *contest) failures() (t failures) {
 	for i := range s.each {
-		t.merge(s.each[i].trouble)
+		t.merge(s.each[i].failures)
 	}
 	return t
 }
 
-// want takes the lock again and again until all grants have been given.
+// want acquires the lock until all grants are done.
 func (s *contest) want(ctx context.Context, l locks, i int) {
 	w := &s.each[i]
-	for ctx.Err() == nil { // until over, or stuck, which the count shows
+	for ctx.Err() == nil {
 		asked := time.Now()
 		unlock, err := l.lock(ctx, s.key)
 		got := time.Now()
 		w.longest = max(w.longest, got.Sub(asked))
 		if err != nil {
 			if ctx.Err() == nil {
-				w.trouble.add(err)
+				w.failures.add(err)
 			}
 			continue
 		}
@@ -119,7 +119,7 @@ func (s *contest) want(ctx context.Context, l locks, i int) {
 		s.inside.Add(-1)
 		s.released.Store(int64(time.Since(s.start)))
 		if err := unlock(); err != nil {
-			w.trouble.add(err)
+			w.failures.add(err)
 		}
 		if over {
 			return
@@ -127,7 +127,7 @@ func (s *contest) want(ctx context.Context, l locks, i int) {
 	}
 }
 
-// work is what is done under the lock. It reports whether it was the last time.
+// work holds the lock. It reports whether this was the last grant.
 func (s *contest) work(w *waiter, i int, got time.Time) (over bool) {
 	before := s.last.Swap(int32(i))
 	if before >= 0 {
@@ -170,7 +170,7 @@ func (r *row) addContended(s *contest) {
 	r.jain = append(r.jain, sum*sum/(float64(len(s.each))*squares))
 	r.starved = append(r.starved, float64(never))
 	r.longest = append(r.longest, millis(longest))
-	r.trouble.merge(s.trouble())
+	r.failures.merge(s.failures())
 	r.addCost(s.cost, s.grants)
 }
 

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// A contender is a way to take a lock that is measured beside the others.
+// A contender is one implementation that is measured.
 type contender struct {
 	name string
 
-	// sends are the commands that it sends itself, in lower case. Whatever else
-	// the server counts ran inside of its scripts.
+	// sends are the commands that its client sends, in lower case. All other commands
+	// that the server counts ran inside scripts.
 	sends []string
 
 	open func(ctx context.Context, addr string) (locks, error)
 }
 
-// locks is what a contender can do once it is connected. Only cycle and close
-// are always there.
+// locks are the operations of a connected contender. Only cycle and close are always
+// set.
 type locks struct {
-	// cycle takes the lock and gives it back.
+	// cycle acquires and releases the lock.
 	cycle func(ctx context.Context, key string) error
 
 	// lock waits for the lock.
@@ -32,11 +32,10 @@ type locks struct {
 	close func()
 }
 
-// lifetime is how long a lock survives its holder where the caller has to say:
-// longer than anything here takes.
+// lifetime is the lease where the caller must choose one. No measurement takes longer.
 const lifetime = 10 * time.Second
 
-// The rows that others are compared with, by name.
+// The names of the rows that are baselines.
 const (
 	plainRow   = "Interlock"
 	redsyncRow = "redsync"
@@ -55,8 +54,8 @@ func uncontended(s *scripts) []contender {
 	}
 }
 
-// contended are the rows of the tables about one lock that many wait for. Those
-// who poll do so at their default, or at a usual pace, and at a fast one.
+// contended returns the rows of the tables about one lock with many waiters. Libraries
+// that poll do so at their default or a usual interval, and at a short one.
 func contended() []contender {
 	return []contender{
 		interlocked(plainRow),
@@ -69,8 +68,8 @@ func contended() []contender {
 	}
 }
 
-// storming are the rows of the table about one lock that many ask for at once.
-func storming() []contender {
+// stormRows returns the rows of the table about one lock that many callers try at once.
+func stormRows() []contender {
 	return []contender{
 		interlocked(plainRow),
 		interlocked("Interlock, fenced", fenced...),

@@ -8,9 +8,8 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// A distant engine is one whose server is far away: each call takes a while before
-// it is sent. A proxy would do it as well, and cost more than what is measured on a
-// machine that has to run five of them beside five servers.
+// A distant engine simulates a distant server: it sleeps before each call. Delay proxies
+// would need more CPU than the measured calls, because each of five servers needs one.
 type distant struct{ *redisengine.Engine }
 
 // Acquire implements [engine.Engine].

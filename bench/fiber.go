@@ -9,8 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// fibered is a handler of fiber's, with its own middleware or without. It takes keys
-// of 36 characters; it has no user, no fingerprint, and no other process.
+// fibered is a fiber handler, with or without fiber's idempotency middleware. The
+// middleware requires keys of 36 characters. It has no user scope and no fingerprint, and
+// works in one process.
 func fibered(name string, guarded bool) contender {
 	return contender{name: name, open: func(context.Context, string) (locks, error) {
 		app := fiber.New()
@@ -19,9 +20,9 @@ func fibered(name string, guarded bool) contender {
 		}
 		app.Post("/orders", func(c fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-			return c.Status(fiber.StatusCreated).SendString(soldText)
+			return c.Status(fiber.StatusCreated).SendString(responseBody)
 		})
-		h, next := app.Handler(), fresh()
+		h, next := app.Handler(), uniqueNames()
 		requests := sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
 		return locks{close: func() { _ = app.Shutdown() }, cycle: func(context.Context, string) error {
 			c := requests.Get().(*fasthttp.RequestCtx)
@@ -32,7 +33,7 @@ func fibered(name string, guarded bool) contender {
 			c.Request.SetRequestURI("/orders")
 			c.Request.Header.SetContentType(fiber.MIMEApplicationJSON)
 			c.Request.Header.Set("X-Idempotency-Key", uuidLike(next(1)))
-			c.Request.SetBodyString(wishedText)
+			c.Request.SetBodyString(requestBody)
 			h(c)
 			if c.Response.StatusCode() != fiber.StatusCreated {
 				return errStatus
@@ -42,7 +43,7 @@ func fibered(name string, guarded bool) contender {
 	}}
 }
 
-// uuidLike makes a name as long as fiber wants keys to be.
+// uuidLike pads a name to the length that fiber requires of keys.
 func uuidLike(name string) string {
 	const zeros = "000000000000000000000000000000000000"
 	return zeros[:max(0, len(zeros)-len(name))] + name

@@ -50,8 +50,8 @@ rules:
     retain: 10s
 `
 
-// gateways are the rows: the same request by the same client to the same service,
-// through what is measured.
+// gateways returns the rows: the same request by the same client to the same service,
+// through each proxy.
 func gateways() []contender {
 	return []contender{
 		proxied(noProxyRow, "/plain", func(context.Context, string, *url.URL) (http.Handler, func(), error) { return nil, nil, nil }),
@@ -78,7 +78,7 @@ func gateways() []contender {
 	}
 }
 
-// bareProxy is what one writes with the standard library.
+// bareProxy is the usual proxy on the standard library.
 func bareProxy(to *url.URL, pool httputil.BufferPool) (http.Handler, func(), error) {
 	t := &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}
 	p := &httputil.ReverseProxy{Transport: t, BufferPool: pool, Rewrite: func(r *httputil.ProxyRequest) {
@@ -88,7 +88,7 @@ func bareProxy(to *url.URL, pool httputil.BufferPool) (http.Handler, func(), err
 	return p, t.CloseIdleConnections, nil
 }
 
-// copies are where answers are on their way through the bare proxy.
+// copies is a pool of copy buffers.
 type copies struct{ sync.Pool }
 
 // Get implements [httputil.BufferPool].
@@ -102,7 +102,7 @@ func (c *copies) Get() []byte {
 // Put implements [httputil.BufferPool].
 func (c *copies) Put(b []byte) { c.Pool.Put((*[32 << 10]byte)(b)) }
 
-// gatewayOn is a gateway in front of a service, as interlock serve makes it.
+// gatewayOn returns a gateway in front of a service, as interlock serve opens it.
 func gatewayOn(e engine.Engine, to *url.URL) (http.Handler, func(), error) {
 	cfg, errs := config.Parse("bench.yaml", fmt.Appendf(nil, gatewayFile, to))
 	if len(errs) > 0 {
@@ -119,12 +119,11 @@ func gatewayOn(e engine.Engine, to *url.URL) (http.Handler, func(), error) {
 	}, nil
 }
 
-// proxied is a handler behind a server of its own, in front of a service behind
-// another. A cycle is a request with a new key. The client is a small one: it takes
-// part in what is measured.
+// proxied starts a service and a proxy in front of it, each with its own server. A cycle
+// is a request with a new key. The client is small, because its CPU time counts as well.
 func proxied(name, path string, open func(ctx context.Context, addr string, to *url.URL) (http.Handler, func(), error)) contender {
 	return contender{name: name, sends: scriptCalls, open: func(ctx context.Context, addr string) (locks, error) {
-		service, at, err := serving(ctx, http.HandlerFunc(receive))
+		service, at, err := serve(ctx, http.HandlerFunc(receive))
 		if err != nil {
 			return locks{}, err
 		}
@@ -135,15 +134,15 @@ func proxied(name, path string, open func(ctx context.Context, addr string, to *
 		}
 		all := []*http.Server{service}
 		if h != nil {
-			front, door, err := serving(ctx, h)
+			front, addr, err := serve(ctx, h)
 			if err != nil {
 				return locks{}, err
 			}
-			all, at = append(all, front), door
+			all, at = append(all, front), addr
 		}
-		c := &clientPool{at: at, path: path, idle: make(chan *visitor, 4096), next: fresh()}
-		return locks{cycle: c.visit, close: func() {
-			c.leave()
+		c := &clientPool{at: at, path: path, idle: make(chan *clientConn, 4096), next: uniqueNames()}
+		return locks{cycle: c.cycle, close: func() {
+			c.closeIdle()
 			for _, s := range all {
 				_ = s.Close()
 			}
@@ -154,14 +153,14 @@ func proxied(name, path string, open func(ctx context.Context, addr string, to *
 	}}
 }
 
-// receive is the service: it reads what it gets, and sells.
+// receive is the service: it reads the request and answers.
 func receive(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	sell(w, r)
 }
 
-// serving serves on a free port until the server is closed.
-func serving(ctx context.Context, h http.Handler) (*http.Server, string, error) {
+// serve serves on a free port until the server is closed.
+func serve(ctx context.Context, h http.Handler) (*http.Server, string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", err
@@ -171,23 +170,23 @@ func serving(ctx context.Context, h http.Handler) (*http.Server, string, error) 
 	return s, l.Addr().String(), nil
 }
 
-// A clientPool is clients, each with a connection.
+// A clientPool is a pool of client connections.
 type clientPool struct {
 	at, path string
-	idle     chan *visitor
+	idle     chan *clientConn
 	next     func(int64) string
 }
 
-// A visitor is a connection and what is written to it.
-type visitor struct {
+// A clientConn is a connection and its buffers.
+type clientConn struct {
 	net.Conn
 	in  *bufio.Reader
 	out []byte
 }
 
-// visit sends a request and reads the answer.
-func (c *clientPool) visit(ctx context.Context, _ string) error {
-	var v *visitor
+// cycle sends a request and reads the response.
+func (c *clientPool) cycle(ctx context.Context, _ string) error {
+	var v *clientConn
 	select {
 	case v = <-c.idle:
 	default:
@@ -195,9 +194,9 @@ func (c *clientPool) visit(ctx context.Context, _ string) error {
 		if err != nil {
 			return err
 		}
-		v = &visitor{Conn: conn, in: bufio.NewReader(conn)}
+		v = &clientConn{Conn: conn, in: bufio.NewReader(conn)}
 	}
-	if err := v.ask(c.path, c.next(1)); err != nil {
+	if err := v.send(c.path, c.next(1)); err != nil {
 		_ = v.Close()
 		return err
 	}
@@ -205,7 +204,7 @@ func (c *clientPool) visit(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (c *clientPool) leave() {
+func (c *clientPool) closeIdle() {
 	for {
 		select {
 		case v := <-c.idle:
@@ -216,14 +215,14 @@ func (c *clientPool) leave() {
 	}
 }
 
-func (v *visitor) ask(path, key string) error {
+func (v *clientConn) send(path, key string) error {
 	v.out = append(v.out[:0], "POST "...)
 	v.out = append(v.out, path...)
-	v.out = append(v.out, " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nIdempotency-Key: an-order-of-the-bench-"...)
+	v.out = append(v.out, " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nIdempotency-Key: benchmark-order-number-"...)
 	v.out = append(v.out, key...)
 	v.out = append(v.out, "\r\nContent-Length: "...)
-	v.out = strconv.AppendInt(v.out, int64(len(wishedText)), 10)
-	v.out = append(v.out, "\r\n\r\n"+wishedText...)
+	v.out = strconv.AppendInt(v.out, int64(len(requestBody)), 10)
+	v.out = append(v.out, "\r\n\r\n"+requestBody...)
 	if _, err := v.Write(v.out); err != nil {
 		return err
 	}
@@ -237,8 +236,8 @@ func (v *visitor) ask(path, key string) error {
 	return v.rest()
 }
 
-// rest reads the answer to its end.
-func (v *visitor) rest() error {
+// rest reads the rest of the response.
+func (v *clientConn) rest() error {
 	length := 0
 	for {
 		line, err := v.in.ReadSlice('\n')
@@ -254,7 +253,7 @@ func (v *visitor) rest() error {
 			}
 		}
 	}
-	if length != len(soldText) {
+	if length != len(responseBody) {
 		return fmt.Errorf("%w: %d bytes", errStatus, length)
 	}
 	_, err := v.in.Discard(length)
@@ -263,11 +262,11 @@ func (v *visitor) rest() error {
 
 // measureGateway measures the gateway under full load.
 func (p plan) measureGateway(ctx context.Context, out io.Writer, s *server, g int, b *targets) error {
-	f, err := assemble(ctx, s, selected(gateways(), p.only))
+	f, err := openAll(ctx, s, selected(gateways(), p.only))
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	f.base = bareProxyRow
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
@@ -278,7 +277,7 @@ func (p plan) measureGateway(ctx context.Context, out io.Writer, s *server, g in
 	}{{passedRow, leastPassed}, {onceInProcessRow, leastGuarded}, {onceOnRedisRow, leastGuarded}} {
 		if r := f.find(x.row); r != nil && len(r.ratio) > 0 {
 			got := f.work(r)
-			b.check(got >= x.least, "%s: at least %.1f of what a bare reverse proxy does with the same processor time: %.2f (by the clock %.2f)", x.row, x.least, got, median(r.ratio))
+			b.check(got >= x.least, "%s: at least %.1f of a bare reverse proxy's requests per processor time: %.2f (by the clock %.2f)", x.row, x.least, got, median(r.ratio))
 		}
 	}
 	proxyingTable(f, g, p).print(out)
@@ -307,6 +306,6 @@ func proxyingTable(f *group, g int, p plan) *table {
 		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), fmt.Sprintf("%.2f", f.work(r)), micros(r.latency.at(0.5)), micros(r.latency.at(0.99)),
 			microsPer(r.clientCPU, r.cycles), per(float64(r.mallocs), r.cycles), per(float64(r.sent), r.cycles), microsPer(r.redisCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, otherLoad(foreign), f.failureText())
 	return t
 }

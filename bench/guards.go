@@ -22,7 +22,7 @@ import (
 
 // The targets of guards.
 const (
-	leastGuardRatio = 3.0 // × what is written by hand, with many goroutines
+	leastGuardRatio = 3.0 // to the hand-written code, at manyGoroutines
 	mostGuardAllocs = 10.0
 	mostGuardMicros = 3.0 // on the embedded engine, median
 )
@@ -31,8 +31,8 @@ const (
 const (
 	guardRow    = "Interlock guard"
 	byHandRow   = "by hand on go-redis: SETNX, then SET"
-	replayRow   = "Interlock guard, and a replay in another process"
-	writesRow   = "raw rueidis, a guard's three writes, and no care"
+	replayRow   = "Interlock guard: first call, then a replay in another process"
+	writesRow   = "raw rueidis: a guard's three writes, no checks"
 	embeddedRow = "Interlock guard, embedded engine"
 )
 
@@ -47,20 +47,20 @@ var paid = receipt{Order: "2026-11-15/000042", Cents: 129_900, Placed: "2026-11-
 
 func pay(context.Context) (receipt, error) { return paid, nil }
 
-// kept is how long results are kept: every cycle is about a key of its own, and
-// those of a long run must not pile up.
+// kept is how long results are stored. Every cycle uses a new key, so a long run must
+// expire old results.
 const kept = 2 * time.Second
 
-// A load is how often each key is called, one call after the other: people click twice,
-// and clients retry.
+// A load sets how many calls use each key, one after the other. Repeats model double
+// clicks and retries.
 type load struct {
 	name  string
 	times int64
 }
 
-var loads = []load{{"every call about a new key", 1}, {"every key asked for four times", 4}}
+var loads = []load{{"a new key per call", 1}, {"four calls per key", 4}}
 
-// guards are the rows of the tables about work that is to happen once.
+// guards returns the rows of the tables about work that must run once.
 func guards(l load) []contender {
 	rows := []contender{guarded(guardRow, l), byHand(byHandRow, l)}
 	if l.times == 1 {
@@ -69,14 +69,14 @@ func guards(l load) []contender {
 	return rows
 }
 
-// guarded is Interlock as a program uses it.
+// guarded is a guard as a program uses it.
 func guarded(name string, l load) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
-		g, end, err := process(ctx, addr)
+		g, end, err := openGuard(ctx, addr)
 		if err != nil {
 			return locks{}, err
 		}
-		return locks{cycle: asking(l, g), close: end}, nil
+		return locks{cycle: callOnce(l, g), close: end}, nil
 	}
 	return contender{name: name, sends: scriptCalls, open: open}
 }
@@ -88,30 +88,30 @@ func embedded(name string) contender {
 		if err != nil {
 			return locks{}, err
 		}
-		return locks{cycle: asking(loads[0], g), close: func() { _ = g.Close(context.Background()) }}, nil
+		return locks{cycle: callOnce(loads[0], g), close: func() { _ = g.Close(context.Background()) }}, nil
 	}
 	return contender{name: name, sends: scriptCalls, open: open}
 }
 
-// replayed is the work in one process, and its result in another.
+// replayed runs the work in one process and replays its result in another.
 func replayed(name string) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
-		first, endFirst, err := process(ctx, addr)
+		first, endFirst, err := openGuard(ctx, addr)
 		if err != nil {
 			return locks{}, err
 		}
-		second, endSecond, err := process(ctx, addr)
+		second, endSecond, err := openGuard(ctx, addr)
 		if err != nil {
 			endFirst()
 			return locks{}, err
 		}
-		next := fresh()
+		next := uniqueNames()
 		cycle := func(ctx context.Context, key string) error {
 			id := guard.Of(key, next(1))
 			if _, err := first.Do(ctx, id, pay); err != nil {
 				return err
 			}
-			got, err := second.Do(ctx, id, again)
+			got, err := second.Do(ctx, id, mustNotRun)
 			if err == nil && got != paid {
 				err = errAgain
 			}
@@ -122,8 +122,8 @@ func replayed(name string) contender {
 	return contender{name: name, sends: scriptCalls, open: open}
 }
 
-// process returns a guard as a process has it.
-func process(ctx context.Context, addr string) (g *guard.Guard[receipt], end func(), err error) {
+// openGuard opens an engine and a guard, as one process does; end closes both.
+func openGuard(ctx context.Context, addr string) (g *guard.Guard[receipt], end func(), err error) {
 	e, err := redisengine.Open(ctx, "redis://"+addr)
 	if err != nil {
 		return nil, nil, err
@@ -142,14 +142,14 @@ func newGuard(e engine.Engine) (*guard.Guard[receipt], error) {
 	return guard.New[receipt](interlock.New(e), guard.Policy{Name: "bench", Retain: kept})
 }
 
-var errAgain = errors.New("the work was done twice, or the result is another")
+var errAgain = errors.New("the duplicate ran the work, or got a different result")
 
-// again is work that must not be done.
-func again(context.Context) (receipt, error) { return receipt{}, errAgain }
+// mustNotRun is the work of a duplicate.
+func mustNotRun(context.Context) (receipt, error) { return receipt{}, errAgain }
 
-// asking returns a cycle of one call. A refusal while the work runs is an answer, too.
-func asking(l load, g *guard.Guard[receipt]) func(context.Context, string) error {
-	next := fresh()
+// callOnce returns a cycle of one call. A refused duplicate counts as success.
+func callOnce(l load, g *guard.Guard[receipt]) func(context.Context, string) error {
+	next := uniqueNames()
 	return func(ctx context.Context, key string) error {
 		if l.times > 1 {
 			key = "all"
@@ -162,23 +162,24 @@ func asking(l load, g *guard.Guard[receipt]) func(context.Context, string) error
 	}
 }
 
-// fresh returns a generator of unique names, across runs; each is used so many times.
-func fresh() func(times int64) string {
+// uniqueNames returns a generator of names that are unique across runs. It returns each
+// name times times.
+func uniqueNames() func(times int64) string {
 	var seq atomic.Int64
 	run := rand.Text()[:8]
 	return func(times int64) string {
-		var room [32]byte
-		return string(strconv.AppendInt(append(room[:0], run...), seq.Add(1)/times, 36))
+		var buf [32]byte
+		return string(strconv.AppendInt(append(buf[:0], run...), seq.Add(1)/times, 36))
 	}
 }
 
-// byHand is what people write: SETNX claims the key, SET keeps the result, and who
-// finds the key taken looks what is there. It has no owner, no renewal, no unknown
-// outcome, and forgets who runs when a reply is lost.
+// byHand is the usual hand-written code: SETNX claims the key, SET stores the result, and
+// a duplicate reads the stored value. There is no owner, renewal or unknown outcome; after
+// a lost reply the caller cannot tell whether it claimed the key.
 func byHand(name string, l load) contender {
 	open := func(_ context.Context, addr string) (locks, error) {
 		client := redis.NewClient(&redis.Options{Addr: addr})
-		next := fresh()
+		next := uniqueNames()
 		return locks{
 			cycle: func(ctx context.Context, key string) error {
 				if l.times > 1 {
@@ -190,7 +191,7 @@ func byHand(name string, l load) contender {
 				case err != nil:
 					return err
 				case !first:
-					return look(ctx, client, key)
+					return readStored(ctx, client, key)
 				}
 				text, err := json.Marshal(paid)
 				if err != nil {
@@ -204,8 +205,8 @@ func byHand(name string, l load) contender {
 	return contender{name: name, sends: []string{"set", "setnx", "get"}, open: open}
 }
 
-// look is what a duplicate does by hand.
-func look(ctx context.Context, client *redis.Client, key string) error {
+// readStored reads the stored result for a duplicate.
+func readStored(ctx context.Context, client *redis.Client, key string) error {
 	text, err := client.Get(ctx, key).Bytes()
 	if err != nil || string(text) == "running" {
 		return err
@@ -216,11 +217,11 @@ func look(ctx context.Context, client *redis.Client, key string) error {
 
 // measureGuards measures work that must run once.
 func (p plan) measureGuards(ctx context.Context, out io.Writer, s *server, l load, g int, b *targets) error {
-	f, err := assemble(ctx, s, selected(guards(l), p.only))
+	f, err := openAll(ctx, s, selected(guards(l), p.only))
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	f.base = byHandRow
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
@@ -235,18 +236,18 @@ func (b *targets) guarded(f *group, l load, g int) {
 	if r := f.find(guardRow); r != nil && r.cycles > 0 {
 		if g == manyGoroutines && len(r.ratio) > 0 {
 			got := median(r.ratio)
-			b.check(got >= leastGuardRatio, "at %d goroutines, %s, a guard does at least %.0f× what is written by hand: %.2f×", g, l.name, leastGuardRatio, got)
+			b.check(got >= leastGuardRatio, "at %d goroutines, %s, a guard is at least %.0f× as fast as the hand-written code: %.2f×", g, l.name, leastGuardRatio, got)
 		}
 		if sent := float64(r.sent) / float64(r.cycles); l.times == 1 {
-			b.check(sent <= 2.005, "at %d goroutines two round trips for a first call: %.2f", g, sent)
+			b.check(sent <= 2.005, "at %d goroutines, a first call takes at most 2 round trips: %.2f", g, sent)
 		}
 	}
 	if r := f.find(replayRow); r != nil && r.cycles > 0 {
 		sent := float64(r.sent) / float64(r.cycles)
-		b.check(sent <= 3.005, "at %d goroutines one more for a replay elsewhere: %.2f together", g, sent)
+		b.check(sent <= 3.005, "at %d goroutines, a first call and a replay in another process take at most 3 round trips: %.2f", g, sent)
 	}
 	if r := f.find(embeddedRow); r != nil && r.cycles > 0 && g == 1 {
-		// The key's text is the caller's, and one more.
+		// Subtract one allocation: the caller builds the key's text.
 		allocs, took := float64(r.mallocs)/float64(r.cycles)-1, float64(r.latency.at(0.5))/float64(time.Microsecond)
 		b.check(allocs <= mostGuardAllocs, "on the embedded engine at most %.0f allocations: %.2f", mostGuardAllocs, allocs)
 		b.check(took < mostGuardMicros, "on the embedded engine under %.0f µs: %.1f µs", mostGuardMicros, took)
@@ -256,8 +257,8 @@ func (b *targets) guarded(f *group, l load, g int) {
 func guardingTable(f *group, l load, g int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Guards, %s: %d goroutines", l.name, g),
-		columns: []string{"", "calls/s", "× by hand", "of rounds", "p50 µs", "p99 µs", "allocs/call",
-			"commands sent/call", "with those in scripts", "Redis CPU µs/call", "client CPU µs/call"},
+		columns: []string{"", "calls/s", "× by hand", "range", "p50 µs", "p99 µs", "allocs/call",
+			"commands sent/call", "commands run/call", "Redis CPU µs/call", "client CPU µs/call"},
 	}
 	var foreign []float64
 	for _, r := range f.rows {
@@ -266,6 +267,6 @@ func guardingTable(f *group, l load, g int, p plan) *table {
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)), per(float64(r.mallocs), r.cycles),
 			per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles), microsPer(r.redisCPU, r.cycles), microsPer(r.clientCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, otherLoad(foreign), f.failureText())
 	return t
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A histogram counts durations in buckets that are at most 3 % wide. It never
-// allocates, so that what is measured beside it is not its own.
+// A histogram counts durations in buckets that are at most 3 % wide. It never allocates,
+// so it does not change the allocation counts.
 type histogram struct {
 	counts [32 * 42]uint32 // up to two hours
 	n      int
@@ -24,7 +24,7 @@ func (h *histogram) merge(other *histogram) {
 	h.n += other.n
 }
 
-// at returns the duration that the given part of all is not longer than.
+// at returns a percentile: the given part of all durations is at most that long.
 func (h *histogram) at(part float64) time.Duration {
 	rank := int(part * float64(h.n))
 	for i, c := range h.counts {

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// The targets of a middleware on the embedded engine: its cost beside the handler's.
+// The targets of a middleware on the embedded engine: what it adds to a handler.
 const (
 	mostAddedMicros = 5.0
 	mostAddedAllocs = 15.0
@@ -36,8 +36,8 @@ const (
 	setnxRow     = "by hand on go-redis: SETNX, then SET"
 )
 
-// inProcess are the rows of the table about what a middleware adds. A handler is
-// called as its server would, without a network.
+// inProcess returns the rows of the table about the cost of a middleware. Handlers are
+// called as a server calls them, without a network.
 func inProcess() []contender {
 	return []contender{
 		served(bareRow, nil, func(context.Context, string) (http.Handler, func(), error) {
@@ -49,7 +49,7 @@ func inProcess() []contender {
 	}
 }
 
-// onRedis are the rows of the table about middleware on Redis.
+// onRedis returns the rows of the table about middleware on Redis.
 func onRedis() []contender {
 	return []contender{
 		served(onceRedisRow, scriptCalls, func(ctx context.Context, addr string) (http.Handler, func(), error) {
@@ -65,20 +65,20 @@ func onRedis() []contender {
 }
 
 const (
-	soldText   = `{"order":"2026-0001","cents":4200,"placed":"2026-11-15T12:00:00Z"}`
-	wishedText = `{"sku":"shoe","n":2}`
+	responseBody = `{"order":"2026-0001","cents":4200,"placed":"2026-11-15T12:00:00Z"}`
+	requestBody  = `{"sku":"shoe","n":2}`
 )
 
-// sell is the handler: it does nothing, so that what is around it shows.
+// sell is the handler. It does no work, so that the cost of the middleware shows.
 func sell(w http.ResponseWriter, _ *http.Request) {
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(http.StatusCreated)
-	_, _ = io.WriteString(w, soldText)
+	_, _ = io.WriteString(w, responseBody)
 }
 
 var jsonType = []string{"application/json"}
 
-// once is the handler behind our middleware.
+// once returns the handler behind our middleware.
 func once(e engine.Engine) (http.Handler, func(), error) {
 	m, err := interlockhttp.Once(interlock.New(e), guard.Policy{Name: "bench", Retain: kept},
 		interlockhttp.User(func(*http.Request) string { return "ann" }))
@@ -88,9 +88,9 @@ func once(e engine.Engine) (http.Handler, func(), error) {
 	return m.Wrap(http.HandlerFunc(sell)), func() { _ = m.Close(context.Background()) }, nil
 }
 
-// setnx is the handler behind a middleware as people write it: SETNX claims the key,
-// SET keeps the answer, and who finds the key taken looks what is there. It has no
-// user, no fingerprint, no owner, no renewal and no unknown outcome.
+// setnx returns the handler behind the usual hand-written middleware: SETNX claims the
+// key, SET stores the response, and a duplicate reads the stored value. It has no user,
+// fingerprint, owner, renewal or unknown outcome.
 func setnx(_ context.Context, addr string) (http.Handler, func(), error) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +116,7 @@ func setnx(_ context.Context, addr string) (http.Handler, func(), error) {
 	return h, func() { _ = client.Close() }, nil
 }
 
-// recorder is how such a middleware keeps an answer.
+// A recorder copies the response body.
 type recorder struct {
 	http.ResponseWriter
 	body []byte
@@ -127,15 +127,14 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// served is a handler that is called as a server calls it, each time with a key of
-// its own.
+// served calls a handler as a server does, with a new key each time.
 func served(name string, sends []string, open func(ctx context.Context, addr string) (http.Handler, func(), error)) contender {
 	return contender{name: name, sends: sends, open: func(ctx context.Context, addr string) (locks, error) {
 		h, end, err := open(ctx, addr)
 		if err != nil {
 			return locks{}, err
 		}
-		next := fresh()
+		next := uniqueNames()
 		callers := sync.Pool{New: func() any { return newCaller() }}
 		return locks{close: end, cycle: func(context.Context, string) error {
 			c := callers.Get().(*caller)
@@ -145,7 +144,7 @@ func served(name string, sends []string, open func(ctx context.Context, addr str
 	}}
 }
 
-// A caller is a request that is made again and again, and where its answer goes.
+// A caller is a reusable request and its response writer.
 type caller struct {
 	request *http.Request
 	body    strings.Reader
@@ -156,17 +155,17 @@ type caller struct {
 
 func newCaller() *caller {
 	c := &caller{key: make([]string, 1), header: make(http.Header)}
-	c.request, _ = http.NewRequest(http.MethodPost, "/orders", &c.body) //nolint:noctx // there is nothing to cancel
+	c.request, _ = http.NewRequest(http.MethodPost, "/orders", &c.body) //nolint:noctx // never cancelled
 	c.request.Header = http.Header{"Content-Type": jsonType, "Idempotency-Key": c.key}
 	return c
 }
 
-var errStatus = errors.New("the handler did not answer as it should")
+var errStatus = errors.New("the handler returned an unexpected response")
 
 func (c *caller) call(h http.Handler, key string) error {
 	c.key[0] = key
-	c.body.Reset(wishedText)
-	c.request.Body, c.request.ContentLength = c, int64(len(wishedText))
+	c.body.Reset(requestBody)
+	c.request.Body, c.request.ContentLength = c, int64(len(requestBody))
 	clear(c.header)
 	h.ServeHTTP(c, c.request)
 	if c.status != http.StatusCreated {
@@ -187,11 +186,11 @@ func (p plan) measureHTTP(ctx context.Context, out io.Writer, s *server, g int, 
 	if g == 1 {
 		rows, base = append(inProcess(), rows...), bareRow
 	}
-	f, err := assemble(ctx, s, selected(rows, p.only))
+	f, err := openAll(ctx, s, selected(rows, p.only))
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	f.base = base
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
@@ -238,6 +237,6 @@ func requestingTable(f *group, g int, p plan) *table {
 		t.add(r.name, thousands(median(r.rate)), ratio(r.ratio), micros(r.latency.at(0.5)), took, micros(r.latency.at(0.99)),
 			per(float64(r.mallocs), r.cycles), allocs, per(float64(r.sent), r.cycles), microsPer(r.redisCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, otherLoad(foreign), f.failureText())
 	return t
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// mostFair is how many times the cost of a plain lock a fair one may have.
+// mostFair is the highest cost of a fair lock, as a multiple of a plain lock's.
 const mostFair = 1.3
 
 const fairRow = "fair"
 
-// kinds are the rows of the tables that compare kinds of locks with a plain one.
+// kinds returns the rows of the tables that compare kinds of locks with a plain lock.
 func kinds() []contender {
 	return []contender{
 		kind(plainRow, func(c *interlock.Client, key string) interlock.Locker { return c.Mutex(key) }),
@@ -25,7 +25,7 @@ func kinds() []contender {
 	}
 }
 
-// kind is Interlock as a program uses it, with locks of some kind.
+// kind is Interlock as a program uses it, with one kind of lock.
 func kind(name string, lock func(*interlock.Client, string) interlock.Locker) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
 		e, err := redisengine.Open(ctx, "redis://"+addr, redisengine.Prefix(name+":"))
@@ -60,11 +60,11 @@ func kind(name string, lock func(*interlock.Client, string) interlock.Locker) co
 
 // measureKinds compares other kinds of uncontended locks with a plain one.
 func (p plan) measureKinds(ctx context.Context, out io.Writer, s *server, g int, b *targets) error {
-	f, err := assemble(ctx, s, kinds())
+	f, err := openAll(ctx, s, kinds())
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	f.base = plainRow
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (p plan) measureKinds(ctx context.Context, out io.Writer, s *server, g int,
 	return nil
 }
 
-// rotate lets everybody connect, load scripts and warm up, and then gives everybody
-// its turns.
+// rotate warms up every contender, so that connections and scripts exist, and then
+// measures the contenders alternately.
 func (p plan) rotate(ctx context.Context, f *group, g int) error {
 	for _, r := range f.rows {
 		if _, err := f.cycle(ctx, r, g, p.slice/5); err != nil {
@@ -87,11 +87,11 @@ func (p plan) rotate(ctx context.Context, f *group, g int) error {
 	}
 	for range p.rounds {
 		for _, r := range f.rows {
-			t, err := quietest(p.maxTries, func() (*turn, error) { return f.cycle(ctx, r, g, p.slice) })
+			t, err := quietest(p.maxTries, func() (*measurement, error) { return f.cycle(ctx, r, g, p.slice) })
 			if err != nil {
 				return err
 			}
-			r.addTurn(t)
+			r.addMeasurement(t)
 		}
 		f.compare()
 	}
@@ -101,8 +101,8 @@ func (p plan) rotate(ctx context.Context, f *group, g int) error {
 func comparingTable(f *group, g int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Kinds, uncontended, keys of their own: %d goroutines", g),
-		columns: []string{"", "cycles/s", "cost × plain", "of rounds", "p50 µs", "p99 µs", "allocs/cycle",
-			"commands sent/cycle", "with those in scripts", "Redis CPU µs/cycle"},
+		columns: []string{"", "cycles/s", "cost × plain", "range", "p50 µs", "p99 µs", "allocs/cycle",
+			"commands sent/cycle", "commands run/cycle", "Redis CPU µs/cycle"},
 	}
 	var foreign []float64
 	for _, r := range f.rows {
@@ -115,17 +115,17 @@ func comparingTable(f *group, g int, p plan) *table {
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)), per(float64(r.mallocs), r.cycles),
 			per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles), microsPer(r.redisCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, otherLoad(foreign), f.failureText())
 	return t
 }
 
 // measureQueues measures one key that n goroutines wait for, plain and fair.
 func (p plan) measureQueues(ctx context.Context, out io.Writer, s *server, n int) error {
-	f, err := assemble(ctx, s, selected(kinds(), plainRow+";"+fairRow+";write"))
+	f, err := openAll(ctx, s, selected(kinds(), plainRow+";"+fairRow+";write"))
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	if err := p.contend(ctx, f, n); err != nil {
 		return err
 	}

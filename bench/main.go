@@ -3,10 +3,10 @@
 //
 //	go run . [-short] [-o file]
 //
-// The speed of a shared machine drifts by more than libraries differ. So each round
+// The speed of a shared machine varies more than the libraries differ. So each round
 // measures every contender for a fraction of a second, and the result is the median
 // of the rounds' ratios. The program fails if a lock has two holders, and never
-// because something was slow.
+// because a contender is slow.
 package main
 
 import (
@@ -39,13 +39,13 @@ func main() {
 type plan struct {
 	parts     string // comma-separated; see the flag -parts
 	only      string // substrings of contenders' names, separated by semicolons
-	maxTries  int    // measurements at most, until other programs are idle
+	maxTries  int    // of one measurement, while other programs use the machine
 	keepAwake bool   // keep the processors from sleeping
 
 	goroutines []int         // in the uncontended part, each with its own keys
 	slice      time.Duration // of one contender in one round
 	rounds     int
-	calls      int // redis-benchmark's calls of each script, per round
+	calls      int // of each script by redis-benchmark, per round
 
 	clients int // of the gateway
 
@@ -88,7 +88,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		rounds = flags.Int("rounds", 0, "rounds of the uncontended part")
 		slice  = flags.Duration("slice", 0, "how long one contender runs in one round of the uncontended part")
 		sleepy = flags.Bool("sleepy", false, "let idle processors sleep")
-		tries  = flags.Int("tries", 0, "how often to measure at most while other programs keep the machine busy")
+		tries  = flags.Int("tries", 0, "repeat a measurement at most this often while other programs use the machine")
 		cpu    = flags.String("cpuprofile", "", "write a CPU profile to a `file`")
 		mem    = flags.String("memprofile", "", "write an allocation profile to a `file`")
 	)

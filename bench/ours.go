@@ -15,8 +15,8 @@ var fenced = []interlock.Option{interlock.Fenced()}
 // scriptCalls are the commands that the Redis engine sends.
 var scriptCalls = []string{"evalsha", "eval", "subscribe", "unsubscribe"}
 
-// interlocked is Interlock as a program uses it: the engine as Open makes it,
-// the lease that is the default and renewed, and a Mutex made for each cycle.
+// interlocked is Interlock as a program uses it: an engine from Open, the default lease
+// with renewal, and a new Mutex for each cycle.
 func interlocked(name string, opts ...interlock.Option) contender {
 	open := func(ctx context.Context, addr string) (locks, error) {
 		e, err := redisengine.Open(ctx, "redis://"+addr)
@@ -80,13 +80,13 @@ func engineOnly(s *scripts) contender {
 	return contender{name: "redisengine alone", sends: scriptCalls, open: open}
 }
 
-// scripts are the two that a lock costs, as the engine sends them.
+// scripts are the two script calls of a lock cycle, as the engine sends them.
 type scripts struct {
 	holder, attempt  string
 	acquire, release sent
 }
 
-// A sent is a call that the engine would have made.
+// A sent is one captured call.
 type sent struct {
 	text, sha  string
 	keys, args []string
@@ -117,7 +117,7 @@ func captureScripts(key string, server time.Time) (*scripts, error) {
 	return s, e.Close()
 }
 
-// A catcher is a Redis that grants everything and remembers the last call.
+// A catcher is a fake server that grants every request and stores the last call.
 type catcher struct {
 	now  int64
 	last sent

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redsynced is redsync on go-redis with its defaults, except that it never
-// gives up. It polls every 50 to 250 ms, or at the given pace.
+// redsynced is redsync on go-redis with its defaults, except that it never stops
+// retrying. It polls every 50 to 250 ms, or at the given interval.
 func redsynced(name string, every time.Duration) contender {
 	opts := []redsync.Option{redsync.WithTries(math.MaxInt32)}
 	if every > 0 {
@@ -59,8 +59,8 @@ func redsynced(name string, every time.Duration) contender {
 	return contender{name: name, sends: []string{"set", "setnx", "evalsha", "eval"}, open: open}
 }
 
-// redislocked is bsm/redislock on go-redis. It asks once, or polls at the given
-// pace: it has no default one.
+// redislocked is bsm/redislock on go-redis. It tries once, or polls at the given
+// interval; the library has no default interval.
 func redislocked(name string, every time.Duration) contender {
 	var opts *redislock.Options
 	if every > 0 {

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// mostQuorum is how many times the cost of a lock on one node that of one on five
-	// may be, where every node is a millisecond away.
+	// mostQuorum is the highest cost of a lock on five nodes, as a multiple of its cost on
+	// one node.
 	mostQuorum = 1.3
 
-	// away is how far.
+	// away is the delay of every node.
 	away = time.Millisecond
 
 	oneRow  = "one node"
 	fiveRow = "quorum of 5"
 )
 
-// nodes are servers that are all equally far away.
+// nodes are servers with equal delays.
 type nodes struct{ servers []*server }
 
-func farAway(ctx context.Context, n int) (*nodes, error) {
+func startNodes(ctx context.Context, n int) (*nodes, error) {
 	all := new(nodes)
 	for range n {
 		s, err := start(ctx)
@@ -46,7 +46,7 @@ func (n *nodes) end() {
 	}
 }
 
-// contenders are the rows of the table: the same locks on more and more nodes.
+// contenders returns the rows of the table: the same locks on more and more nodes.
 func (n *nodes) contenders() []contender {
 	return []contender{
 		n.joined(oneRow, 1),
@@ -57,7 +57,7 @@ func (n *nodes) contenders() []contender {
 	}
 }
 
-// joined is Interlock as a program uses it, on the first so many nodes.
+// joined is Interlock as a program uses it, on the first count nodes.
 func (n *nodes) joined(name string, count int, opts ...interlock.Option) contender {
 	open := func(ctx context.Context, _ string) (locks, error) {
 		e, end, err := n.join(ctx, count)
@@ -82,7 +82,7 @@ func (n *nodes) joined(name string, count int, opts ...interlock.Option) contend
 	return contender{name: name, sends: scriptCalls, open: open}
 }
 
-// join is one engine of so many nodes, and how it ends.
+// join returns one engine on count nodes, and a function that closes it.
 func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), error) {
 	var parts []engine.Engine
 	end := func() {
@@ -113,25 +113,25 @@ func (n *nodes) join(ctx context.Context, count int) (engine.Engine, func(), err
 	}, nil
 }
 
-// measureQuorum measures what the votes of a majority cost.
+// measureQuorum measures the cost of a majority vote.
 func (p plan) measureQuorum(ctx context.Context, out io.Writer, g int, b *targets) error {
-	n, err := farAway(ctx, 5)
+	n, err := startNodes(ctx, 5)
 	if err != nil {
 		return err
 	}
 	defer n.end()
-	f, err := assemble(ctx, n.servers[0], n.contenders())
+	f, err := openAll(ctx, n.servers[0], n.contenders())
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	f.base = oneRow
 	if err := p.rotate(ctx, f, g); err != nil {
 		return err
 	}
 	if r := f.find(fiveRow); r != nil && len(r.ratio) > 0 {
 		cost := 1 / median(r.ratio)
-		b.check(cost <= mostQuorum, "at %d goroutines, with every node %v away, a lock on five nodes costs at most %.1f× one on one: %.2f×",
+		b.check(cost <= mostQuorum, "at %d goroutines, with every node %v away, a lock on five nodes costs at most %.1f× a lock on one: %.2f×",
 			g, away, mostQuorum, cost)
 	}
 	agreeingTable(f, g, p).print(out)
@@ -141,7 +141,7 @@ func (p plan) measureQuorum(ctx context.Context, out io.Writer, g int, b *target
 func agreeingTable(f *group, g int, p plan) *table {
 	t := &table{
 		title:   fmt.Sprintf("Quorum, uncontended, every node %v away: %d goroutines", away, g),
-		columns: []string{"", "cycles/s", "cost × one node", "of rounds", "p50 µs", "p99 µs", "allocs/cycle"},
+		columns: []string{"", "cycles/s", "cost × one node", "range", "p50 µs", "p99 µs", "allocs/cycle"},
 	}
 	var foreign []float64
 	for _, r := range f.rows {
@@ -153,7 +153,7 @@ func agreeingTable(f *group, g int, p plan) *table {
 		t.add(r.name, thousands(median(r.rate)), ratio(costs), span(costs, "%.2f"),
 			micros(r.latency.at(0.5)), micros(r.latency.at(0.99)), per(float64(r.mallocs), r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. A fenced lock on several nodes is two round trips to take. %s%s",
-		p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. A fenced lock on several nodes takes two round trips. %s%s",
+		p.rounds, p.slice, otherLoad(foreign), f.failureText())
 	return t
 }

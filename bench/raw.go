@@ -12,8 +12,8 @@ import (
 
 var errNotHeld = errors.New("the lock was not held when it was released")
 
-// connect opens rueidis as redisengine.Open does, so that a row without the
-// engine differs from one with it in nothing else.
+// connect opens rueidis as redisengine.Open does, so that rows with and without the
+// engine differ in nothing else.
 func connect(addr string) (rueidis.Client, error) {
 	return rueidis.NewClient(rueidis.ClientOption{
 		InitAddress:       []string{addr},
@@ -26,8 +26,8 @@ func connect(addr string) (rueidis.Client, error) {
 	})
 }
 
-// rawSet is the least a lock can cost with two commands: no library, SET NX PX
-// and a script that deletes the key if it holds what was set.
+// rawSet is the lower bound for a lock with two commands: SET NX PX, and a script that
+// deletes the key if it still has the caller's token.
 func rawSet(name string) contender {
 	const text = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 	release := rueidis.NewLuaScript(text)

@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// measureUncontended measures uncontended locks with g goroutines, beside the limit of the server.
+// measureUncontended measures uncontended locks with g goroutines, and the limit of the
+// server.
 func (p plan) measureUncontended(ctx context.Context, out io.Writer, s *server, calls *scripts, g int, b *targets) error {
-	f, err := assemble(ctx, s, selected(uncontended(calls), p.only))
+	f, err := openAll(ctx, s, selected(uncontended(calls), p.only))
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	var top *ceiling
 	if _, err := exec.LookPath("redis-benchmark"); err == nil && p.only == "" {
 		top = &ceiling{server: s, scripts: calls}
@@ -27,11 +28,11 @@ func (p plan) measureUncontended(ctx context.Context, out io.Writer, s *server, 
 	}
 	for range p.rounds {
 		for _, r := range f.rows {
-			t, err := quietest(p.maxTries, func() (*turn, error) { return f.cycle(ctx, r, g, p.slice) })
+			t, err := quietest(p.maxTries, func() (*measurement, error) { return f.cycle(ctx, r, g, p.slice) })
 			if err != nil {
 				return err
 			}
-			r.addTurn(t)
+			r.addMeasurement(t)
 		}
 		f.compare()
 		if top == nil {
@@ -52,8 +53,8 @@ func (p plan) measureUncontended(ctx context.Context, out io.Writer, s *server, 
 func uncontendedTable(f *group, top *ceiling, g int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Uncontended, keys of their own: %d goroutines", g),
-		columns: []string{"", "cycles/s", "× redsync", "of rounds", "p50 µs", "p99 µs", "allocs/cycle",
-			"commands sent/cycle", "with those in scripts", "Redis CPU µs/cycle", "client CPU µs/cycle"},
+		columns: []string{"", "cycles/s", "× redsync", "range", "p50 µs", "p99 µs", "allocs/cycle",
+			"commands sent/cycle", "commands run/cycle", "Redis CPU µs/cycle", "client CPU µs/cycle"},
 	}
 	var foreign []float64
 	for _, r := range f.rows {
@@ -63,7 +64,7 @@ func uncontendedTable(f *group, top *ceiling, g int, p plan) *table {
 			per(float64(r.mallocs), r.cycles), per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles),
 			microsPer(r.redisCPU, r.cycles), microsPer(r.clientCPU, r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds; each contender runs for %v per round. %s%s", p.rounds, p.slice, otherLoad(foreign), f.failureText())
 	if top != nil {
 		t.add("*ceiling: redis-benchmark -P 64, our two scripts*", thousands(median(top.rate)), ratio(top.ratio),
 			span(top.ratio, "%.1f"), "", "", "", "2.00", "", "", "")
@@ -82,11 +83,11 @@ func ratio(ratios []float64) string {
 
 // measureContended measures one key that n goroutines wait for.
 func (p plan) measureContended(ctx context.Context, out io.Writer, s *server, n int, b *targets) error {
-	f, err := assemble(ctx, s, selected(contended(), p.only))
+	f, err := openAll(ctx, s, selected(contended(), p.only))
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	if err := p.contend(ctx, f, n); err != nil {
 		return err
 	}
@@ -117,8 +118,8 @@ func (p plan) contend(ctx context.Context, f *group, n int) error {
 func contendedTable(f *group, n int, p plan) *table {
 	t := &table{
 		title: fmt.Sprintf("Contended, one key, one process: %d goroutines", n),
-		columns: []string{"", "total / Σ hold", "hand-over p50 µs", "p99 µs", "commands sent/grant", "with those in scripts",
-			"allocs/grant", "to oneself", "Jain", "never granted", "longest wait ms"},
+		columns: []string{"", "total / Σ hold", "hand-over p50 µs", "p99 µs", "commands sent/grant", "commands run/grant",
+			"allocs/grant", "re-granted", "Jain", "never granted", "longest wait ms"},
 	}
 	var foreign []float64
 	for _, r := range f.rows {
@@ -128,18 +129,18 @@ func contendedTable(f *group, n int, p plan) *table {
 			fmt.Sprintf("%.0f %%", 100*float64(r.self)/float64(r.cycles)), fmt.Sprintf("%.3f", median(r.jain)),
 			fmt.Sprintf("%.0f of %d", median(r.starved), n), fmt.Sprintf("%.0f", median(r.longest)))
 	}
-	t.remark = fmt.Sprintf("%d rounds of %d grants, each held for a sleep of %v; no two holds overlapped (the program would have failed). %s%s",
-		p.contendedRounds, p.grants, hold, others(foreign), f.troubles())
+	t.remark = fmt.Sprintf("%d rounds of %d grants, each held for %v of sleep; no two holds overlapped (the program would have failed). %s%s",
+		p.contendedRounds, p.grants, hold, otherLoad(foreign), f.failureText())
 	return t
 }
 
 // measureStorm measures one key that many goroutines try once, at the same time.
 func (p plan) measureStorm(ctx context.Context, out io.Writer, s *server) error {
-	f, err := assemble(ctx, s, selected(storming(), p.only))
+	f, err := openAll(ctx, s, selected(stormRows(), p.only))
 	if err != nil {
 		return err
 	}
-	defer f.dismiss()
+	defer f.closeAll()
 	for _, r := range f.rows { // connect, load scripts
 		if _, err := f.storm(ctx, r, p.callers); err != nil {
 			return err
@@ -161,38 +162,38 @@ func (p plan) measureStorm(ctx context.Context, out io.Writer, s *server) error 
 func stormTable(f *group, p plan) *table {
 	t := &table{
 		title:   fmt.Sprintf("Storm, one key: %d goroutines try it once, at the same time", p.callers),
-		columns: []string{"", "p50 ms", "max ms", "commands sent", "with those in scripts"},
+		columns: []string{"", "p50 ms", "max ms", "commands sent", "commands run"},
 	}
 	for _, r := range f.rows {
 		t.add(r.name, fmt.Sprintf("%.2f", median(r.took)), fmt.Sprintf("%.2f", slices.Max(r.took)),
 			per(float64(r.sent), r.cycles), per(float64(r.all), r.cycles))
 	}
-	t.remark = fmt.Sprintf("%d rounds, none with two winners (the program would have failed). The time is until every caller "+
-		"had an answer; the winner's release is among the commands.%s", p.stormRounds, f.troubles())
+	t.remark = fmt.Sprintf("%d rounds, none with two winners (the program would have failed). The time ends when the last caller "+
+		"has its answer. The commands include the winner's release.%s", p.stormRounds, f.failureText())
 	return t
 }
 
-// troubles tells of calls that failed.
-func (f *group) troubles() string {
+// failureText summarizes failed calls.
+func (f *group) failureText() string {
 	var text strings.Builder
 	for _, r := range f.rows {
-		if t := r.trouble; t.n > 0 {
+		if t := r.failures; t.n > 0 {
 			fmt.Fprintf(&text, " %s: %d calls failed, the first with %q.", r.name, t.n, t.first)
 		}
 	}
 	return text.String()
 }
 
-// others says how much else was going on.
-func others(foreign []float64) string {
-	return fmt.Sprintf("Other programs kept %.2f cores busy (median of the turns; %s).", median(foreign), span(foreign, "%.2f"))
+// otherLoad reports the CPU that other programs used.
+func otherLoad(foreign []float64) string {
+	return fmt.Sprintf("Other programs kept %.2f cores busy (median over measurements; %s).", median(foreign), span(foreign, "%.2f"))
 }
 
-// quiet is how many cores others may keep busy.
-const quiet = 0.25
+// maxOtherLoad is the most cores that other programs may use during a measurement.
+const maxOtherLoad = 0.25
 
-// quietest repeats a measurement up to tries times, until the machine is idle, and
-// returns the one with the least disturbance.
+// quietest repeats a measurement up to tries times, until other programs use at most
+// maxOtherLoad, and returns the measurement with the least other load.
 func quietest[T interface{ noise() float64 }](tries int, measure func() (T, error)) (best T, err error) {
 	for try := range tries {
 		got, err := measure()
@@ -202,7 +203,7 @@ func quietest[T interface{ noise() float64 }](tries int, measure func() (T, erro
 		if try == 0 || got.noise() < best.noise() {
 			best = got
 		}
-		if best.noise() <= quiet {
+		if best.noise() <= maxOtherLoad {
 			break
 		}
 	}

@@ -15,23 +15,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A server is a Redis of our own on the loopback that keeps nothing on disk.
+// A server is a Redis on loopback that stores nothing on disk.
 type server struct {
 	addr string
 	dir  string
 	cmd  *exec.Cmd
 	log  bytes.Buffer
 
-	exited chan struct{} // closed when the process is gone
+	exited chan struct{} // closed when the process has exited
 
-	// control is a connection of its own, so that what it asks is told from
-	// what is measured.
+	// control is a separate connection for commands that are not measured.
 	control *redis.Client
 
 	idleLoops *idleLoops // nil if processors may sleep
 }
 
-// start runs redis-server. It ends with end, and on Linux with this process.
+// start runs redis-server. It stops with end, and on Linux also when this process dies.
 func start(ctx context.Context) (*server, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, fmt.Errorf("redis-server is not installed: %w", err)
@@ -74,8 +73,8 @@ func launch(ctx context.Context) (*server, error) {
 	return s, nil
 }
 
-// await returns once the server answers and is ours: the free port may have been
-// taken by another meanwhile.
+// await returns when the server answers and is the one that was started: another program
+// may have taken the port.
 func (s *server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -86,7 +85,7 @@ func (s *server) await(ctx context.Context) error {
 		}
 		select {
 		case <-s.exited:
-			return errors.New("it ended by itself")
+			return errors.New("it exited")
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
 		case <-time.After(5 * time.Millisecond):
@@ -94,7 +93,7 @@ func (s *server) await(ctx context.Context) error {
 	}
 }
 
-// end kills the server and waits until it is gone.
+// end kills the server and waits until it has exited.
 func (s *server) end() {
 	s.idleLoops.end()
 	_ = s.control.Close()
@@ -112,7 +111,7 @@ func freePort() (string, error) {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// run starts cmd and waits until it is gone.
+// run starts cmd and waits until it has exited.
 func run(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
 	if err := cmd.Start(); err != nil {
 		started <- err

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A storm is many goroutines that tried one lock once, at the same time.
+// A storm is the result of many goroutines trying one lock once, at the same time.
 type storm struct {
-	took    time.Duration // until every goroutine had an answer
-	trouble trouble
+	took     time.Duration // until every goroutine had an answer
+	failures failures
 	cost
 }
 
@@ -45,10 +45,10 @@ func (f *group) storm(ctx context.Context, r *row, n int) (*storm, error) {
 			errs[i] = unlock[i]()
 		}
 		if errs[i] != nil {
-			s.trouble.add(errs[i])
+			s.failures.add(errs[i])
 		}
 	}
-	if winners > 1 || winners == 0 && s.trouble.n == 0 {
+	if winners > 1 || winners == 0 && s.failures.n == 0 {
 		return nil, fmt.Errorf("%s: %d of %d got the lock at the same time", r.name, winners, n)
 	}
 	after, err2 := f.server.use(ctx)
@@ -62,6 +62,6 @@ func (f *group) storm(ctx context.Context, r *row, n int) (*storm, error) {
 // addStorm adds a storm to the row.
 func (r *row) addStorm(s *storm) {
 	r.took = append(r.took, millis(s.took))
-	r.trouble.merge(s.trouble)
+	r.failures.merge(s.failures)
 	r.addCost(s.cost, 1)
 }

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// supervise starts cmd and waits for it. The kernel ends it when the thread that
-// started it does, which is why this goroutine keeps its thread.
+// supervise starts cmd and waits for it. The kernel kills cmd when the thread that started
+// it exits, so this goroutine keeps its thread.
 func supervise(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

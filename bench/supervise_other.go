@@ -4,8 +4,8 @@ package main
 
 import "os/exec"
 
-// supervise starts cmd and waits for it. Outside of Linux nothing ends the
-// server if this program is killed.
+// supervise starts cmd and waits for it. Outside Linux, cmd keeps running if this program
+// is killed.
 func supervise(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
 	run(cmd, started, exited)
 }

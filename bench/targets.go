@@ -12,7 +12,7 @@ type targets struct{ results []string }
 // The targets of locks.
 const (
 	manyGoroutines = 256
-	leastRatio     = 3.0  // of Interlock's rate to redsync's, with manyGoroutines
+	leastRatio     = 3.0  // Interlock's rate / redsync's, at manyGoroutines
 	mostAllocs     = 8.0  // per cycle
 	mostCommands   = 0.3  // sent per grant
 	mostHandover   = 20.0 // µs, median

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// A group is contenders that are measured in turn.
+// A group holds the contenders that are measured alternately.
 type group struct {
 	server *server
 	rows   []*row
-	base   string // the row that others are compared with
+	base   string // the name of the baseline row
 }
 
-// A row is a contender and what was measured of it. Where there is a list, it
-// has a value for each round.
+// A row is a contender and its measurements. Lists have one value per round.
 type row struct {
 	contender
 	locks
@@ -27,46 +26,46 @@ type row struct {
 	mallocs             uint64
 	redisCPU, clientCPU time.Duration
 	foreign             []float64
-	trouble             trouble
+	failures            failures
 
-	// Uncontended: cycles a second, and that as a multiple of redsync's.
+	// Uncontended: cycles per second, and their ratio to the baseline.
 	rate, ratio []float64
 
-	// Contended: the whole time in holds, grants to the previous holder, and
-	// waits in ms.
+	// Contended: total time / time held, Jain index, goroutines never granted, longest
+	// wait in ms, and grants to the previous holder.
 	total, jain, starved, longest []float64
 	self                          int
 
-	took []float64 // a storm, in ms
+	took []float64 // duration of a storm, in ms
 }
 
-// trouble counts calls that failed, as those do that give up on a server which
-// is slow. They are shown, and are no reason to stop.
-type trouble struct {
+// failures counts failed calls, such as timeouts on a slow server. They are printed and
+// do not stop the program.
+type failures struct {
 	n     int
 	first error
 }
 
-func (t *trouble) add(err error) {
+func (t *failures) add(err error) {
 	if t.n++; t.first == nil {
 		t.first = err
 	}
 }
 
-func (t *trouble) merge(other trouble) {
+func (t *failures) merge(other failures) {
 	t.n += other.n
 	if t.first == nil {
 		t.first = other.first
 	}
 }
 
-// assemble connects every contender.
-func assemble(ctx context.Context, s *server, all []contender) (*group, error) {
+// openAll connects every contender.
+func openAll(ctx context.Context, s *server, all []contender) (*group, error) {
 	f := &group{server: s, base: redsyncRow}
 	for _, c := range all {
 		l, err := c.open(ctx, s.addr)
 		if err != nil {
-			f.dismiss()
+			f.closeAll()
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		f.rows = append(f.rows, &row{contender: c, locks: l})
@@ -74,7 +73,7 @@ func assemble(ctx context.Context, s *server, all []contender) (*group, error) {
 	return f, nil
 }
 
-func (f *group) dismiss() {
+func (f *group) closeAll() {
 	for _, r := range f.rows {
 		r.close()
 	}
@@ -90,8 +89,7 @@ func (f *group) find(name string) *row {
 	return nil
 }
 
-// compare notes how each row did beside the one that others are compared with, in
-// the round that just ended.
+// compare adds each row's ratio to the baseline in the round that just ended.
 func (f *group) compare() {
 	base := f.find(f.base)
 	if base == nil {
@@ -105,17 +103,17 @@ func (f *group) compare() {
 	}
 }
 
-// A turn is what a contender did when it was its turn.
-type turn struct {
-	latency histogram
-	trouble trouble
-	took    time.Duration
+// A measurement is one run of a contender.
+type measurement struct {
+	latency  histogram
+	failures failures
+	took     time.Duration
 	cost
 }
 
 // cycle lets g goroutines acquire and release uncontended locks for the given time, each
 // with its own keys.
-func (f *group) cycle(ctx context.Context, r *row, g int, slice time.Duration) (*turn, error) {
+func (f *group) cycle(ctx context.Context, r *row, g int, slice time.Duration) (*measurement, error) {
 	var (
 		all   sync.WaitGroup
 		begin = make(chan struct{})
@@ -137,27 +135,27 @@ func (f *group) cycle(ctx context.Context, r *row, g int, slice time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	t := &turn{took: time.Since(started)}
+	t := &measurement{took: time.Since(started)}
 	after, err := f.server.use(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t.cost = after.since(before, r.sends)
 	for i := range each {
-		t.trouble.merge(each[i].trouble)
+		t.failures.merge(each[i].failures)
 		t.latency.merge(&each[i].latency)
 	}
 	if t.latency.n == 0 {
-		return nil, fmt.Errorf("%s: nothing works: %w", r.name, t.trouble.first)
+		return nil, fmt.Errorf("%s: every call failed: %w", r.name, t.failures.first)
 	}
 	return t, nil
 }
 
-// addTurn adds a turn to the row.
-func (r *row) addTurn(t *turn) {
+// addMeasurement adds a measurement to the row.
+func (r *row) addMeasurement(t *measurement) {
 	r.rate = append(r.rate, float64(t.latency.n)/t.took.Seconds())
 	r.latency.merge(&t.latency)
-	r.trouble.merge(t.trouble)
+	r.failures.merge(t.failures)
 	r.addCost(t.cost, t.latency.n)
 }
 
@@ -172,11 +170,11 @@ func (r *row) addCost(c cost, cycles int) {
 	r.foreign = append(r.foreign, c.foreign)
 }
 
-// A worker goes round keys of its own. It allocates nothing by itself.
+// A worker locks its own keys, one after the other. It does not allocate.
 type worker struct {
-	keys    [16]string
-	latency histogram
-	trouble trouble
+	keys     [16]string
+	latency  histogram
+	failures failures
 }
 
 func (w *worker) fill(i int) {
@@ -191,7 +189,7 @@ func (w *worker) work(ctx context.Context, l locks, slice time.Duration) {
 		err := l.cycle(ctx, w.keys[i%len(w.keys)])
 		now := time.Now()
 		if err != nil {
-			w.trouble.add(err)
+			w.failures.add(err)
 		} else {
 			w.latency.add(now.Sub(last))
 		}

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// usage is what has been used up to some moment. The difference of two is what
-// a measurement cost.
+// usage is a reading of the counters. The difference of two readings is the cost of a
+// measurement.
 type usage struct {
-	commands map[string]int // calls by command, inside of scripts or not
+	commands map[string]int // calls by command, inside scripts or not
 	redis    time.Duration  // CPU of the server
 	client   time.Duration  // CPU of this process
 	machine  time.Duration  // CPU of all processes, this one included, without the idle loops
@@ -47,39 +47,39 @@ func (s *server) use(ctx context.Context) (usage, error) {
 	return u, nil
 }
 
-// A cost is what a measurement used.
+// A cost is the resources that a measurement used.
 type cost struct {
 	sent    int // commands that the clients sent
-	all     int // and those that ran inside of scripts
+	all     int // and those that ran inside scripts
 	redis   time.Duration
 	client  time.Duration
-	foreign float64 // cores that others kept busy
+	foreign float64 // cores that other programs used
 	mallocs uint64
 }
 
-// noise returns how many cores others kept busy.
+// noise returns how many cores other programs used.
 func (c cost) noise() float64 { return c.foreign }
 
-// since returns what was used from before to u by a contender that sends the
-// given commands.
+// since returns the cost between before and u of a contender that sends the given
+// commands.
 func (u usage) since(before usage, sends []string) cost {
 	c := cost{redis: u.redis - before.redis, client: u.client - before.client, mallocs: u.mallocs - before.mallocs}
 	for command, calls := range u.commands {
-		if !chatter[command] {
+		if !connectionCommands[command] {
 			c.all += calls - before.commands[command]
 		}
 	}
 	for _, command := range sends {
 		c.sent += u.commands[command] - before.commands[command]
 	}
-	if others := u.machine - before.machine - c.redis - c.client; others > 0 {
-		c.foreign = others.Seconds() / u.at.Sub(before.at).Seconds()
+	if otherLoad := u.machine - before.machine - c.redis - c.client; otherLoad > 0 {
+		c.foreign = otherLoad.Seconds() / u.at.Sub(before.at).Seconds()
 	}
 	return c
 }
 
-// chatter are the commands by which connections are made, kept and watched.
-var chatter = map[string]bool{
+// connectionCommands open, keep and watch connections. They are not counted.
+var connectionCommands = map[string]bool{
 	"info": true, "ping": true, "hello": true, "client|setinfo": true, "client|tracking": true, "client|setname": true,
 	"client|no-evict": true, "client|no-touch": true, "client|maint_notifications": true, "config|get": true,
 	"script|load": true, "flushall": true, "command": true, "cluster|shards": true, "role": true,
@@ -96,7 +96,7 @@ func ownCPU() time.Duration {
 // tick is the unit in which the kernel counts CPU.
 const tick = 10 * time.Millisecond
 
-// machineCPU returns the time that all processors together have been busy.
+// machineCPU returns the busy time of all processors together.
 func machineCPU() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// The rows of the woven part, and what is to be reached.
+// The rows and targets of the woven part.
 const (
 	wovenRow = "woven"
 	keptRow  = "by hand, options kept"
 	keyedRow = "by hand, options kept, interlock.Key"
 
-	mostWovenNanos  = 50.0 // more than by hand
+	mostWovenNanos  = 50.0 // more than the hand-written call
 	mostOverlayTime = 500 * time.Millisecond
 	overlaid        = 1000 // files
 
@@ -36,7 +36,7 @@ type payment struct {
 	call func(ctx context.Context, own *interlock.Client, order string) error
 
 	nanos []float64 // for a call, in each round
-	more  []float64 // than by hand in the same round
+	more  []float64 // than the hand-written call in the same round
 	calls int
 	heap  uint64 // allocations
 }
@@ -49,7 +49,7 @@ func payments() []*payment {
 	}
 }
 
-// payKept is [payWoven] written by hand, with a client that has the options.
+// payKept is [payWoven] written by hand, with a client that keeps the options.
 //
 //go:noinline
 func payKept(ctx context.Context, own *interlock.Client, order string) (err error) {
@@ -57,11 +57,11 @@ func payKept(ctx context.Context, own *interlock.Client, order string) (err erro
 	if err != nil {
 		return err
 	}
-	defer hold.Unlock() //nolint:errcheck // as people write it
+	defer hold.Unlock() //nolint:errcheck // the usual form
 	return nil
 }
 
-// payKeyed is the same with a key that is escaped, as that of a directive is.
+// payKeyed is the same with an escaped key, as in a directive.
 //
 //go:noinline
 func payKeyed(ctx context.Context, own *interlock.Client, order string) (err error) {
@@ -69,25 +69,25 @@ func payKeyed(ctx context.Context, own *interlock.Client, order string) (err err
 	if err != nil {
 		return err
 	}
-	defer hold.Unlock() //nolint:errcheck // as people write it
+	defer hold.Unlock() //nolint:errcheck // the usual form
 	return nil
 }
 
 // measureWoven measures the cost of a directive, per call and per build.
 func (p plan) measureWoven(ctx context.Context, out io.Writer, b *targets) error {
 	all := payments()
-	if err := p.paying(ctx, all); err != nil {
+	if err := p.measurePayments(ctx, all); err != nil {
 		return err
 	}
-	took, err := p.overlaying(ctx)
+	took, err := p.measureOverlays(ctx)
 	if err != nil {
 		return err
 	}
 	b.woven(all, took)
 	t := &table{
 		title:   "Woven: a lock on the embedded engine, 1 goroutine",
-		columns: []string{"", "ns/call", "half of the rounds", "more than by hand, ns", "half of the rounds", "allocs/call"},
-		remark: fmt.Sprintf("%d rounds of ten turns of a hundred calls, of which the shortest counts. An overlay for %d files, 600 of them with a directive, in an empty cache: %.2f s (%s).",
+		columns: []string{"", "ns/call", "middle half", "more than by hand, ns", "middle half", "allocs/call"},
+		remark: fmt.Sprintf("%d rounds. A round is the shortest of ten batches of a hundred calls. An overlay for %d files, 600 of them with a directive, in an empty cache: %.2f s (%s).",
 			len(all[0].nanos), overlaid, median(took), span(took, "%.2f")),
 	}
 	for _, m := range all {
@@ -97,27 +97,27 @@ func (p plan) measureWoven(ctx context.Context, out io.Writer, b *targets) error
 	return nil
 }
 
-// half writes between what the middle half of values is.
+// half prints the range of the middle half of values.
 func half(values []float64, format string) string {
 	sorted := slices.Sorted(slices.Values(values))
 	return span(sorted[len(sorted)/4:len(sorted)-len(sorted)/4], format)
 }
 
-// paying runs the rows in turn. The difference is a hundredth of a call, and other load
-// makes a turn longer and never shorter: so turns are
-// short, of ten the shortest counts, and who was last is the next to begin.
-func (p plan) paying(ctx context.Context, all []*payment) error {
+// measurePayments measures the rows alternately. The difference is a hundredth of a call,
+// and other load makes a batch longer, never shorter. So batches are short, the shortest
+// of ten counts, and the order of the rows alternates.
+func (p plan) measurePayments(ctx context.Context, all []*payment) error {
 	client := interlock.New(nil)
 	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // nothing is held
 	own := client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
 	ctx = interlock.NewContext(ctx, client)
-	for _, m := range all { // and warms up
+	for _, m := range all { // also warms up
 		if err := m.count(ctx, own); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
 	for end := time.Now().Add(time.Duration(3*p.rounds) * p.slice); time.Now().Before(end); {
-		best, err := tenTurns(ctx, own, all)
+		best, err := bestOfTen(ctx, own, all)
 		if err != nil {
 			return err
 		}
@@ -128,13 +128,13 @@ func (p plan) paying(ctx context.Context, all []*payment) error {
 	return nil
 }
 
-// tenTurns returns everybody's shortest of ten.
-func tenTurns(ctx context.Context, own *interlock.Client, all []*payment) ([]float64, error) {
+// bestOfTen returns the shortest of ten batches of each row.
+func bestOfTen(ctx context.Context, own *interlock.Client, all []*payment) ([]float64, error) {
 	best := slices.Repeat([]float64{math.Inf(1)}, len(all))
 	order := []int{0, 1, 2}
 	for range 10 {
 		for _, i := range order {
-			nanos, err := all[i].turn(ctx, own)
+			nanos, err := all[i].batch(ctx, own)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", all[i].name, err)
 			}
@@ -145,20 +145,20 @@ func tenTurns(ctx context.Context, own *interlock.Client, all []*payment) ([]flo
 	return best, nil
 }
 
-// turn calls a hundred times, and returns how long a call takes.
-func (m *payment) turn(ctx context.Context, own *interlock.Client) (float64, error) {
-	const batch = 100
+// batch calls a hundred times and returns the nanoseconds per call.
+func (m *payment) batch(ctx context.Context, own *interlock.Client) (float64, error) {
+	const calls = 100
 	start := time.Now()
-	for range batch {
+	for range calls {
 		if err := m.call(ctx, own, order42); err != nil {
 			return 0, err
 		}
 	}
-	return float64(time.Since(start)) / batch, nil
+	return float64(time.Since(start)) / calls, nil
 }
 
-// count calls some thousand times and counts allocations, which takes too long to
-// be done while time is measured.
+// count counts the allocations of 5,000 calls. Reading the memory statistics is too slow
+// to do while time is measured.
 func (m *payment) count(ctx context.Context, own *interlock.Client) error {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -172,15 +172,15 @@ func (m *payment) count(ctx context.Context, own *interlock.Client) error {
 	return nil
 }
 
-// overlaying makes overlays, each in a cache of its own, and returns how many
-// seconds it took.
-func (p plan) overlaying(ctx context.Context) ([]float64, error) {
+// measureOverlays makes overlays, each with an empty cache, and returns the seconds that
+// each took.
+func (p plan) measureOverlays(ctx context.Context) ([]float64, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := large(filepath.Join(dir, "src")); err != nil {
+	if err := writeModule(filepath.Join(dir, "src")); err != nil {
 		return nil, err
 	}
 	defer restore("XDG_CACHE_HOME", "GOWORK", "GOFLAGS")()
@@ -200,7 +200,7 @@ func (p plan) overlaying(ctx context.Context) ([]float64, error) {
 	return took, nil
 }
 
-// restore returns what sets variables of the environment to what they are now.
+// restore returns a function that resets environment variables to their present values.
 func restore(names ...string) func() {
 	var undo []func()
 	for _, name := range names {
@@ -217,8 +217,8 @@ func restore(names ...string) func() {
 	}
 }
 
-// large writes a module of 1,000 files, of which 600 have a directive.
-func large(dir string) error {
+// writeModule writes a module of 1,000 files; 600 have a directive.
+func writeModule(dir string) error {
 	filler := strings.Repeat("\n// filler is here to be read.\n", 100)
 	if err := write(dir, "go.mod", "module example.com/large\n\ngo 1.26.0\n"); err != nil {
 		return err
@@ -243,13 +243,13 @@ func write(dir, name, text string) error {
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
-// woven says what was reached.
+// woven checks the targets of the woven part.
 func (b *targets) woven(all []*payment, took []float64) {
 	hand := all[0]
 	i := slices.IndexFunc(all, func(m *payment) bool { return m.name == wovenRow })
 	more := median(all[i].more)
-	b.check(more <= mostWovenNanos, "on the embedded engine a woven call within %.0f ns of one by hand: %+.0f ns", mostWovenNanos, more)
+	b.check(more <= mostWovenNanos, "on the embedded engine a woven call takes at most %.0f ns more than a hand-written one: %+.0f ns", mostWovenNanos, more)
 	extra := float64(all[i].heap)/float64(all[i].calls) - float64(hand.heap)/float64(hand.calls)
-	b.check(extra < 0.01, "a woven call with a string for its key allocates no more than one by hand: %+.2f", extra)
-	b.check(median(took) < mostOverlayTime.Seconds(), "an overlay for %d files in under %v: %.2f s", overlaid, mostOverlayTime, median(took))
+	b.check(extra < 0.01, "a woven call with a string key allocates no more than a hand-written one: %+.2f", extra)
+	b.check(median(took) < mostOverlayTime.Seconds(), "an overlay of %d files takes less than %v: %.2f s", overlaid, mostOverlayTime, median(took))
 }

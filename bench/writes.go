@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// rawWrites is the least that a guard with two entries a record can cost: the claim's
-// entry comes, and goes when the result's does. No library, no script, nothing is
-// compared; keys and entries are about as long as ours are.
+// rawWrites is the lower bound for a guard with two entries per record: SET the claim,
+// then DEL it and SET the result. It uses no scripts and compares nothing. Keys and values
+// are about as long as a guard's.
 func rawWrites(name string) contender {
 	var (
-		digest = strings.Repeat("x", 28) // with what makes it a new one each time, about as long as ours
+		digest = strings.Repeat("x", 28) // with the unique suffix, about as long as a real digest
 		claim  = strings.Repeat("c", 80)
 		result = strings.Repeat("r", 190)
 	)
@@ -19,7 +19,7 @@ func rawWrites(name string) contender {
 		if err != nil {
 			return locks{}, err
 		}
-		next := fresh()
+		next := uniqueNames()
 		return locks{
 			cycle: func(ctx context.Context, _ string) error {
 				id := "{bench:" + digest + next(1) + "}"

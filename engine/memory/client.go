@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// maxClients is the most clients of a shard: far more than a program has, and few
-// enough that invented ones do not fill the memory.
+// maxClients limits the clients per shard, so that a caller that registers random IDs
+// cannot exhaust memory.
 const maxClients = 1000
 
 // A client is a registered client. Its member never changes, because Members reads it
@@ -31,7 +31,7 @@ func (e *Engine) Register(ctx context.Context, m engine.Member, life time.Durati
 	defer s.mu.Unlock()
 	c := s.client(m.ID, now)
 	if c == nil && len(s.store.clients) >= maxClients {
-		return fmt.Errorf("memory: %w: %d clients are registered already; register each once", engine.ErrFull, maxClients)
+		return fmt.Errorf("memory: register client %q: %w: its shard already has %d clients; reuse client IDs", m.ID, engine.ErrFull, maxClients)
 	}
 	if c != nil {
 		s.drop(&c.entry)

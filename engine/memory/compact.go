@@ -1,22 +1,22 @@
 package memory
 
-// sparse reports whether most of the blocks are unused. At a quarter, moving the rest
-// costs less than the deletions before it.
+// sparse reports whether less than a quarter of the allocated records are used. Moving
+// that quarter costs less than the deletions that emptied the rest.
 func (x *records) sparse() bool {
 	size := len(x.blocks) * block
 	return size > shrinkAbove && x.index.n < size/4
 }
 
-// packed returns the records without unused ones, in the same order in their buckets.
-// It moves them, so the caller must not keep pointers to records.
+// packed returns the used records, keeping the order of each bucket. It moves them, so
+// the caller must not keep pointers to records.
 func (x *records) packed() records {
 	y := newRecords()
 	y.textHint = x.textHint
 	for i := range x.buckets {
-		l := &x.buckets[i]
-		for _, w := range l.queue[l.head:] {
-			if w.number != 0 {
-				y.adopt(x.at(w.number))
+		b := &x.buckets[i]
+		for _, item := range b.queue[b.head:] {
+			if item.number != 0 {
+				y.adopt(x.at(item.number))
 			}
 		}
 	}
@@ -30,7 +30,7 @@ func (x *records) adopt(r *record) {
 	*to = *r
 	to.number = n
 	x.index.put(slot{to.tag, n})
-	l := x.bucket(to.bucket)
-	l.add(x, to)
-	x.due = min(x.due, l.first)
+	b := x.bucket(to.bucket)
+	b.add(x, to)
+	x.due = min(x.due, b.first)
 }

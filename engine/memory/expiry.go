@@ -14,14 +14,14 @@ type due struct {
 }
 
 // arity is the number of children of a node. Four dues of 16 bytes have the size of a
-// cache line, so looking for the first child is cheap, and the heap is half as deep as a
+// cache line, so finding the earliest child is cheap, and the heap is half as deep as a
 // binary one.
 const arity = 4
 
 // first returns the entry that expires first. The heap must not be empty.
 func (x expiry) first() *entry { return x[0].entry }
 
-// expired reports whether an entry has expired.
+// expired reports whether the first entry has expired.
 func (x expiry) expired(now int64) bool { return len(x) > 0 && now >= x[0].at }
 
 // add puts e into the heap by its expiry time. An entry is in one heap at a time, because

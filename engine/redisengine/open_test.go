@@ -71,7 +71,7 @@ func TestBadURLs(t *testing.T) {
 			_, err := redisengine.Open(context.Background(), url)
 			only(t, err, nil, hint)
 			if strings.Contains(err.Error(), "s3") {
-				t.Errorf("%q tells the password", err)
+				t.Errorf("%q leaks the password", err)
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestOpen(t *testing.T) {
 	s := redistest.Start(t)
 	s.Must("ACL", "SETUSER", "shop", "on", ">p@ss/w?rd", "~*", "&*", "+@all")
 
-	t.Run("user, password, database and name are the URL's", func(t *testing.T) {
+	t.Run("the URL sets user, password, database and client name", func(t *testing.T) {
 		t.Parallel()
 		u := url.URL{Scheme: "redis", User: url.UserPassword("shop", "p@ss/w?rd"), Host: s.Addr(), Path: "/3",
 			RawQuery: "client_name=till-7&timeout=1s&dial_timeout=1s"}
@@ -137,7 +137,7 @@ func TestOpen(t *testing.T) {
 		_, err := redisengine.Open(context.Background(), "redis://shop:s3cret@"+s.Addr())
 		only(t, err, nil, "%40")
 		if strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%q tells the password", err)
+			t.Errorf("%q leaks the password", err)
 		}
 	})
 
@@ -172,7 +172,7 @@ func TestOpen(t *testing.T) {
 		}
 	})
 
-	t.Run("a context that is done is the reason", func(t *testing.T) {
+	t.Run("a cancelled context is the reason", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -265,7 +265,7 @@ func TestOldServer(t *testing.T) {
 		_, err := redisengine.Open(context.Background(), "redis://"+fakeServer(t, version))
 		only(t, err, nil, want)
 		if !strings.Contains(err.Error(), version) {
-			t.Errorf("%q does not say what it found", err)
+			t.Errorf("%q does not name the server version", err)
 		}
 	}
 	for _, version := range []string{"6.2.0", "7.2.4", "10.0.0", "unstable"} {

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// LossReason turns the error of a renewal, as Gone gets it, into the reason that a
-// holder sees. An operator's revocation becomes revoked, the caller's own error.
+// LossReason maps the renewal error that is passed to Gone to the error that the holder
+// sees. If an operator revoked the lock, it returns the argument revoked.
 func LossReason(err, revoked error) error {
 	switch {
 	case errors.Is(err, engine.ErrRevoked):

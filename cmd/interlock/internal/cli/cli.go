@@ -37,8 +37,8 @@ type program struct {
 	color          string              // the value of --color: auto, always or never
 }
 
-// root builds the command tree. It is built once per process, because the texts depend
-// on the language.
+// root builds the command tree. It is built at run time, because its texts depend on the
+// language.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "interlock",

@@ -21,10 +21,10 @@ import (
 
 // siteFlags are the flags of the demo's page.
 type siteFlags struct {
-	listen string        // of the page and the gateway; the shop takes the next port
-	noPage bool          // end after the demo in the terminal
-	within time.Duration // 0: serve until Ctrl-C
-	print  bool          // print the configuration and exit
+	listen   string        // of the page and the gateway; the shop takes the next port
+	noPage   bool          // end after the demo in the terminal
+	duration time.Duration // 0: serve until Ctrl-C
+	print    bool          // print the configuration and exit
 }
 
 // siteFlags adds the flags of the page to demo.
@@ -32,7 +32,7 @@ func (p *program) siteFlags(c *cobra.Command, f *siteFlags) {
 	flags := c.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7070", p.say(i18n.FlagListen))
 	flags.BoolVar(&f.noPage, "no-page", false, p.say(i18n.FlagNoPage))
-	flags.DurationVar(&f.within, "for", 0, p.say(i18n.FlagFor))
+	flags.DurationVar(&f.duration, "for", 0, p.say(i18n.FlagFor))
 	flags.Lookup("for").DefValue = "" // not 0s
 	flags.BoolVar(&f.print, "print-config", false, p.say(i18n.FlagPrint))
 }
@@ -48,8 +48,8 @@ func (p *program) checkSite(c *cobra.Command, f *siteFlags) error {
 		return p.misuse(c, p.say(i18n.NotBoth, "no-page", "for"), "")
 	case err != nil:
 		return p.badValue(c, "listen", f.listen, p.say(i18n.AnAddress, "127.0.0.1:7070"))
-	case c.Flag("for").Changed && (f.within <= 0 || f.within > 24*time.Hour):
-		return p.badValue(c, "for", f.within.String(), p.between(time.Millisecond, 24*time.Hour))
+	case c.Flag("for").Changed && (f.duration <= 0 || f.duration > 24*time.Hour):
+		return p.badValue(c, "for", f.duration.String(), p.between(time.Millisecond, 24*time.Hour))
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (p *program) openSite(c *cobra.Command, f *siteFlags, e engine.Engine, addr
 	if f.noPage {
 		return nil, nil
 	}
-	// The gateway and the player need one engine: the player counts the gateway's
+	// The gateway and the page's cases need one engine: a case counts the gateway's
 	// waiters.
 	if e == nil {
 		e = memory.New()
@@ -114,9 +114,9 @@ func (p *program) serveSite(ctx context.Context, f *siteFlags, s *site.Site) err
 	if _, err := fmt.Fprint(p.stdout, p.siteSummary(f, s)); err != nil {
 		return err
 	}
-	if f.within > 0 {
+	if f.duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.within)
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
 		defer cancel()
 	}
 	return s.Serve(ctx)
@@ -161,8 +161,8 @@ func (p *program) siteSummary(f *siteFlags, s *site.Site) string {
 		fmt.Fprintf(&b, "\n%s\n%s\n", color.Dim(p.say(try.why)), try.line)
 	}
 	end := p.say(i18n.SiteEnd)
-	if f.within > 0 {
-		end = p.say(i18n.SiteFor, chart.Duration(f.within))
+	if f.duration > 0 {
+		end = p.say(i18n.SiteFor, chart.Duration(f.duration))
 	}
 	fmt.Fprintf(&b, "\n%s\n", color.Dim(end))
 	return b.String()
