@@ -3,15 +3,17 @@ package gateway
 import (
 	"errors"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
 // Upstreams read one path in different ways: many take /orders/ and //orders for
-// /orders, some also /a/../orders, /ORDERS or /orders;x=1. None of these may lead past a
-// rule for /orders. So the gateway refuses a path that does not match a rule, but would
-// in another reading. It passes all other paths on unchanged.
+// /orders, some also /a/../orders, /ORDERS, /orders;x=1, /orders.json, /index.php/orders
+// or /(S(x))/orders. None of these may lead past a rule for /orders. So the gateway
+// refuses a path that does not match a rule, but would in another reading. It passes all
+// other paths on unchanged.
 
 // irregular reports whether a decoded path has parts that an upstream may read as another
 // path: empty parts, dots, slashes or control characters.
@@ -37,8 +39,9 @@ func ambiguousSegment(segment string) bool {
 
 // A pathReading is one way to read a path.
 type pathReading struct {
-	segments []string
-	slash    bool // the path ends with one
+	segments  []string
+	slash     bool // the path ends with one
+	extension bool // an extension was removed from the last segment
 }
 
 // maxReadings bounds the readings of one path, in bytes. An ordinary path has a handful;
@@ -52,9 +55,30 @@ var errTooManyReadings = errors.New("the path can be read in too many ways")
 func pathReadings(escaped string, segments []string, plain bool) ([]pathReading, error) {
 	readings := bothSlashes(segments)
 	// The common case: no rewrite below changes such a path, except for its final slash.
-	if plain && !strings.ContainsAny(escaped, `%;`) {
+	if plain && !strings.ContainsAny(escaped, `%;.(`) {
 		return readings, nil
 	}
+	texts, err := rewriteAll(escaped)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		both := bothSlashes(strings.Split(strings.TrimPrefix(text, "/"), "/"))
+		readings = append(readings, both...)
+		// Routers look at the extension last, when the path is otherwise final.
+		if without, ok := removeExtension(both[0].segments); ok {
+			for _, r := range bothSlashes(without) {
+				r.extension = true
+				readings = append(readings, r)
+			}
+		}
+	}
+	return readings, nil
+}
+
+// rewriteAll applies all rewrites to a path in every order. The first result is the path
+// itself.
+func rewriteAll(escaped string) ([]string, error) {
 	texts, seen, size := []string{escaped}, map[string]bool{escaped: true}, len(escaped)
 	for i := 0; i < len(texts); i++ { // texts grows meanwhile
 		for _, rewrite := range rewrites {
@@ -69,16 +93,13 @@ func pathReadings(escaped string, segments []string, plain bool) ([]pathReading,
 			texts = append(texts, text)
 		}
 	}
-	for _, text := range texts {
-		readings = append(readings, bothSlashes(strings.Split(strings.TrimPrefix(text, "/"), "/"))...)
-	}
-	return readings, nil
+	return texts, nil
 }
 
 // rewrites are what upstreams do to a path before they route it. Their order differs:
 // some decode first, others last.
 var rewrites = []func(string) string{
-	decode, truncate, removeParameters, mergeSlashes, resolveDots,
+	decode, truncate, removeParameters, mergeSlashes, resolveDots, removeScripts, afterScript, removeSessions, trimDots,
 	strings.NewReplacer(`\`, "/").Replace, strings.NewReplacer("%2e", ".", "%2E", ".").Replace,
 }
 
@@ -138,15 +159,81 @@ func resolveDots(p string) string {
 	return "/" + strings.Join(out, "/")
 }
 
+// script matches a file name that a server runs with the rest of the path.
+var script = regexp.MustCompile(`(?i)^[^/]+\.(php\d?|phtml|py|wsgi|cgi|fcgi|pl|rb|asp|aspx|ashx|cfm|dll|exe|jsp)$`)
+
+// removeScripts removes the name of a script, as a front controller of PHP does:
+// /index.php/orders is /orders.
+func removeScripts(p string) string { return removeSegments(p, ".", script.MatchString) }
+
+// afterScript returns the path behind the name of a script, as PATH_INFO does:
+// /shop/index.php/orders is /orders.
+func afterScript(p string) string {
+	parts := strings.Split(p, "/")
+	i := slices.IndexFunc(parts, script.MatchString)
+	if i < 0 || i == len(parts)-1 {
+		return p
+	}
+	return "/" + strings.Join(parts[i+1:], "/")
+}
+
+// session matches a part that ASP.NET adds for clients without cookies: (S(x)), (A(x)F(y)).
+var session = regexp.MustCompile(`^\(([A-Za-z]\([^()]*\))+\)$`)
+
+// removeSessions removes such parts.
+func removeSessions(p string) string { return removeSegments(p, "(", session.MatchString) }
+
+// removeSegments removes the segments that match, but not the last one. Without the mark
+// the path has none.
+func removeSegments(p, mark string, match func(string) bool) string {
+	if !strings.Contains(p, mark) {
+		return p
+	}
+	parts := strings.Split(p, "/")
+	last := len(parts) - 1
+	return strings.Join(append(slices.DeleteFunc(slices.Clone(parts[:last]), match), parts[last]), "/")
+}
+
+// trimDots removes dots at the end of a segment, as Windows does with names of files.
+func trimDots(p string) string {
+	if !strings.Contains(p, ".") {
+		return p
+	}
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		if part != "." && part != ".." {
+			parts[i] = strings.TrimRight(part, ".")
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// extension matches the extension of a format, such as .json.
+var extension = regexp.MustCompile(`^(.+?)\.+[A-Za-z0-9]{1,16}$`)
+
+// removeExtension removes the extension from the last segment, as the router of Rails
+// does. It reports false if there is none.
+func removeExtension(segments []string) ([]string, bool) {
+	if len(segments) == 0 {
+		return nil, false
+	}
+	last := len(segments) - 1
+	m := extension.FindStringSubmatch(segments[last])
+	if m == nil {
+		return nil, false
+	}
+	return append(slices.Clone(segments[:last]), m[1]), true
+}
+
 // bothSlashes returns a path without and with a final slash.
 func bothSlashes(segments []string) []pathReading {
 	if n := len(segments); n > 0 && segments[n-1] == "" {
 		segments = segments[:n-1]
 	}
 	// Without the clone, append could write into the caller's slice.
-	slashed := pathReading{append(slices.Clone(segments), ""), true}
+	slashed := pathReading{segments: append(slices.Clone(segments), ""), slash: true}
 	if len(segments) == 0 {
 		return []pathReading{slashed}
 	}
-	return []pathReading{{segments, false}, slashed}
+	return []pathReading{{segments: segments}, slashed}
 }

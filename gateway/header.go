@@ -48,10 +48,20 @@ func (b *backend) rewrite(p *httputil.ProxyRequest) {
 
 // proxyFields are fields that proxies set, besides X-Forwarded-*. Some upstreams route by
 // them instead of the path, and so past the rules.
-var proxyFields = []string{"X-Real-Ip", "Forwarded", "X-Original-Url", "X-Original-Uri", "X-Original-Host", "X-Rewrite-Url"}
+var proxyFields = []string{
+	"X-Real-Ip", "Forwarded", "X-Original-Url", "X-Original-Uri", "X-Original-Host", "X-Original-Path", "X-Original-Method",
+	"X-Rewrite-Url", "X-Rewrite-Uri", "X-Envoy-Original-Path",
+}
+
+// pathFields are fields that servers turn into the path of their environment: gunicorn
+// reads SCRIPT_NAME and PATH_INFO by default, and many WSGI programs X-Script-Name.
+var pathFields = []string{
+	"Script-Name", "Path-Info", "X-Script-Name", "X-Path-Info", "X-Script-Url", "Path-Translated", "Request-Uri", "X-Request-Uri",
+	"Raw-Uri", "Document-Uri", "Script-Url", "Script-Uri", "Script-Filename", "Query-String", "Request-Method", "Redirect-Url",
+}
 
 // strip removes the fields that only the gateway, or a trusted proxy, may set. Many
-// upstreams read X_User as X-User, so that spelling is removed, too.
+// upstreams read X_User or X.User as X-User, so those spellings are removed, too.
 func (x *exchange) strip(h http.Header) {
 	maps.DeleteFunc(h, func(name string, _ []string) bool {
 		switch plain := dashed(name); {
@@ -63,6 +73,9 @@ func (x *exchange) strip(h http.Header) {
 		// value.
 		case plain != name && x.usesField(plain):
 			return true
+		// The spelling with underscores is the usual one here, also from a trusted proxy.
+		case slices.Contains(pathFields, plain):
+			return !x.trusted
 		case x.snapshot.stripped[plain], slices.Contains(proxyFields, plain), strings.HasPrefix(plain, "X-Forwarded-"):
 			return !x.trusted || plain != name
 		}

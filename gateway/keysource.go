@@ -52,13 +52,13 @@ func partSource(p rule.Part) interlockhttp.Source {
 	case rule.Path:
 		return interlockhttp.PathValue(p.Name)
 	case rule.Header:
-		return interlockhttp.Header(p.Name)
+		return interlockhttp.Header(strings.Split(p.Name, "|")...)
 	case rule.Query:
 		return interlockhttp.Query(p.Name)
 	case rule.Cookie:
 		return interlockhttp.Cookie(p.Name)
 	case rule.Body:
-		return interlockhttp.JSONField(p.Name)
+		return interlockhttp.BodyField(p.Name)
 	case rule.JWT:
 		return interlockhttp.Func(func(r *http.Request) (string, error) {
 			return stepOf(r.Context()).identity.claim(p.Name), nil
@@ -77,7 +77,7 @@ type partValues struct {
 // Part implements [rule.Source].
 func (v partValues) Part(place rule.Location, name string) (string, bool) {
 	for i, p := range v.parts {
-		if p == (rule.Part{Place: place, Name: name}) {
+		if p.Place == place && p.Name == name {
 			return v.values[i], true
 		}
 	}

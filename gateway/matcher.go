@@ -16,9 +16,10 @@ import (
 type matcher struct {
 	config.Match
 	path    *pattern
-	host    string // in lower case
-	name    string // host and path, as a pattern of http.ServeMux
-	guarded bool   // without Methods, the rule skips those that change nothing
+	also    []*pattern // further paths
+	host    string     // in lower case
+	name    string     // host and path, as a pattern of http.ServeMux
+	guarded bool       // without Methods, the rule skips those that change nothing
 }
 
 // newMatcher returns the matcher of a rule. The verb decides which methods match by
@@ -29,7 +30,28 @@ func newMatcher(m config.Match, verb rule.Verb) (*matcher, error) {
 		return nil, err
 	}
 	host := bareHost(m.Host)
-	return &matcher{Match: m, path: p, host: host, name: host + p.text, guarded: verb != rule.Lock}, nil
+	matcher := &matcher{Match: m, path: p, host: host, name: host + p.text, guarded: verb != rule.Lock}
+	for _, text := range m.Also {
+		other, err := parsePattern(text)
+		if err != nil {
+			return nil, err
+		}
+		matcher.also = append(matcher.also, other)
+	}
+	return matcher, nil
+}
+
+// pathOf returns the pattern that a path matches, or nil.
+func (m *matcher) pathOf(segments []string, same func(a, b string) bool) *pattern {
+	if m.path.match(segments, same) {
+		return m.path
+	}
+	for _, p := range m.also {
+		if p.match(segments, same) {
+			return p
+		}
+	}
+	return nil
 }
 
 // bareHost returns a host in lower case, without port, brackets and final dot.
@@ -64,7 +86,7 @@ func exactly(a, b string) bool { return a == b }
 
 // matches reports whether the rule applies to a request in that reading.
 func (m *matcher) matches(r *reading) bool {
-	return m.matchesMethod(r.methods) && m.matchesHost(r) && m.path.match(r.segments, r.same) && m.matchesHeader(r)
+	return m.matchesMethod(r.methods) && m.matchesHost(r) && m.pathOf(r.segments, r.same) != nil && m.matchesHeader(r)
 }
 
 // matchesMethod reports whether one of the methods is the rule's. Without methods, a lock
@@ -134,12 +156,21 @@ func looseValues(h http.Header, name string) (values []string) {
 	return values
 }
 
-// dashed returns the name of a field with - for _, as CGI and its heirs read it.
+// dashed returns the name of a field with - for every other mark. CGI and its heirs read
+// all of them as an underscore.
 func dashed(name string) string {
-	if !strings.Contains(name, "_") {
+	mark := func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-')
+	}
+	if !strings.ContainsFunc(name, mark) {
 		return name
 	}
-	return http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+	return http.CanonicalHeaderKey(strings.Map(func(c rune) rune {
+		if mark(c) {
+			return '-'
+		}
+		return c
+	}, name))
 }
 
 // overrides are fields by which some frameworks replace the method.

@@ -77,6 +77,9 @@ func (p *pattern) match(segments []string, same func(a, b string) bool) bool {
 	return true
 }
 
+// everything reports whether the pattern matches every path and uses none of it.
+func (p *pattern) everything() bool { return p.below && len(p.segments) == 0 && p.rest == "" }
+
 // values calls set for each wildcard of the pattern, which must match the path.
 func (p *pattern) values(segments []string, set func(name, value string)) {
 	for i, s := range p.segments {

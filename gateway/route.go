@@ -35,7 +35,8 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 	// upstream might.
 	loose := reading{methods: methodsOf(r), host: strict.host, header: r.Header, same: strings.EqualFold, loose: true}
 	for _, h := range s.rules {
-		if plain && h.matches(&strict) {
+		// A rule for every path applies in every reading.
+		if (plain || h.path.everything()) && h.matches(&strict) {
 			if h.usesPath && !h.Shadow && slices.ContainsFunc(segments, ambiguousSegment) {
 				return nil, nil, fmt.Errorf("%q can be read as another path, and the key of %s contains a part of it", escaped, h.name)
 			}
@@ -51,6 +52,11 @@ func (s *snapshot) find(r *http.Request) (rules []*ruleHandler, segments []strin
 		// The rule does not match. Make sure that no upstream could read the request so that it
 		// would.
 		for _, path := range paths {
+			// A stylesheet beside a page is ordinary. Rails runs an action for any extension,
+			// which matters if the action changes something.
+			if path.extension && !slices.ContainsFunc(loose.methods, func(m string) bool { return !safe(m) }) {
+				continue
+			}
 			// The file distinguishes the two spellings itself.
 			if plain && h.slashed && path.slash != strings.HasSuffix(escaped, "/") {
 				continue

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
@@ -52,7 +53,9 @@ func fieldsOf(r *config.Rule, p config.Principal) (fields []string, query bool) 
 	}
 	for _, part := range r.Key.Parts() {
 		if part.Place == rule.Header {
-			add(part.Name)
+			for name := range strings.SplitSeq(part.Name, "|") {
+				add(name)
+			}
 		}
 		query = query || part.Place == rule.Query
 	}

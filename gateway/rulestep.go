@@ -50,7 +50,7 @@ func (s *ruleStep) run(w http.ResponseWriter, r *http.Request) {
 	r = s.attach(r)
 	// interlockhttp reads the route of a request here, as it would behind a ServeMux.
 	r.Pattern = cmp.Or(r.Method, http.MethodGet) + " " + s.rule.nameAt(r.Host)
-	s.rule.path.values(s.exchange.segments, r.SetPathValue)
+	s.rule.pathOf(s.exchange.segments, exactly).values(s.exchange.segments, r.SetPathValue)
 	if p := s.admit(w, r); p != nil {
 		s.refuse(w, r, p)
 		return

@@ -16,6 +16,7 @@ import (
 
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/rule"
 )
 
@@ -174,7 +175,18 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"post /orders", "", "", refused},
 		{"GET /orders", "", "X-HTTP-Method-Override: POST\r\n", refused},
 		{"POST /put", "", "X-HTTP-Method-Override: put\r\n", refused},
-		{"POST /x//y", "a.pay.example", "", refused},
+		{"POST /x//y", "a.pay.example", "", guarded}, // the rule is for every path
+		{"POST /orders.json", "", "", refused},       // Rails
+		{"POST /orders.xml/", "", "", refused},
+		{"POST /orders/7/pay.zzz", "", "", refused},
+		{"POST /orders%2ejson", "", "", refused},
+		{"POST /orders.", "", "", refused}, // Windows
+		{"POST /orders..json", "", "", refused},
+		{"POST /index.php/orders", "", "", refused}, // a front controller of PHP
+		{"POST /shop/INDEX.PHP/../../app.py/orders", "", "", refused},
+		{"POST /(S(abc))/orders", "", "", refused}, // ASP.NET
+		{"POST /(A(1)F(2))/index.php/orders.json", "", "", refused},
+		{"GET /orders.json", "", "X-HTTP-Method-Override: POST\r\n", refused},
 		{"POST /orders/x//../7/pay", "", "", refused}, // browsers and Node.js count the empty part
 		{"POST /a//../../orders", "", "", refused},
 		{"POST /orders//../7/pay", "", "", refused},
@@ -200,6 +212,10 @@ func TestPathsDoNotBypassRules(t *testing.T) {
 		{"POST /x?_method=PATCH", "", "", free},
 		{"GET /orders", "", "", free},
 		{"GET //orders", "", "", free},
+		{"GET /orders.css", "", "", free},
+		{"POST /orders.json/7", "", "", free},
+		{"POST /index.php", "", "", free},
+		{"POST /(S(abc))", "", "", free},
 		{"POST /orders/7", "", "", free},
 		{"POST /orders/7/pay/x", "", "", free},
 		{"POST /a//b/../c%2Fd", "", "", free},
@@ -250,8 +266,9 @@ func TestFields(t *testing.T) {
 		field("X-Forwarded-For", "6.6.6.6"), field("X-Forwarded-Host", "evil"), field("X-Forwarded-Proto", "gopher"), field("Forwarded", "for=6.6.6.6"),
 		field("X-Real-Ip", "6.6.6.6"), field("X-Forwarded-Port", "666"), field("Interlock-Fence", "999"), field("Interlock_Fence", "999"), field("X_User", "root"),
 		field("X-Original-URL", "/orders"), field("X-Rewrite-Url", "/orders"), field("X_Forwarded_For", "6.6.6.6"), field("Interlock-Unguarded", "true"), field("Interlock-Lease", "999h"), field("Interlock-Wait", "-1s"), field("X-Other", "stays"),
+		field("SCRIPT_NAME", "/orders"), field("Path-Info", "/orders"), field("PATH_INFO", "/orders"), field("X-Script-Name", "/orders"), field("x.script_name", "/orders"), field("X.User", "root"),
 	}
-	gone := []string{"Interlock-Unguarded", "Interlock-Lease", "Interlock-Wait", "Interlock_fence", "X_user", "X_forwarded_for"}
+	gone := []string{"X.user", "Interlock-Unguarded", "Interlock-Lease", "Interlock-Wait", "Interlock_fence", "X_user", "X_forwarded_for"}
 	t.Run("from a trusted proxy", func(t *testing.T) {
 		s.send("POST", "/orders", "x", append(lies, field("Idempotency_Key", "other"))...)
 		h := w.last().Header
@@ -291,6 +308,7 @@ func TestFields(t *testing.T) {
 		for name, want := range map[string]string{
 			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": host, "X-Forwarded-Proto": "http", "Forwarded": "", "X-Real-Ip": "", "X-Forwarded-Port": "",
 			"Interlock-Fence": "", "X-User": "", "X-Original-Url": "", "X-Rewrite-Url": "", "X-Other": "stays",
+			"Script_name": "", "Path-Info": "", "Path_info": "", "X-Script-Name": "", "X.script_name": "",
 		} {
 			if got := strings.Join(h[name], "|"); got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
@@ -302,6 +320,62 @@ func TestFields(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Without a matching rule, every path passes byte for byte. A rule for every path guards
+// all of them.
+func TestIrregularPathsPassARuleForEveryPath(t *testing.T) {
+	r := on("POST,PATCH /", rule.Once, "{header.Idempotency-Key|X-Idempotency-Key|Idempotent-Token}", guard.Policy{Name: "requests"})
+	r.Optional = true
+	w := &recordingUpstream{}
+	s := open(t, withRules(r), w)
+	for _, line := range []string{"GET /%2F/", "POST /%2F/", "PUT /a/group%2Fproject", "POST /a/group%2Fproject", "POST //x", "POST /a/../b", "POST /a.json"} {
+		before := len(w.seen)
+		got := s.raw(line + " HTTP/1.1\r\nHost: shop\r\nX-User: ann\r\nContent-Length: 0\r\n\r\n")
+		if _, target, _ := strings.Cut(line, " "); len(got) != 1 || got[0] != http.StatusOK || len(w.seen) != before+1 || w.last().RequestURI != target {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "Idempotent-Token"} {
+		before := len(w.seen)
+		first := s.send("POST", "//x", "1", field(name, "key-"+name))
+		again := s.send("POST", "//x", "1", field(name, "key-"+name))
+		if first.StatusCode != http.StatusOK || again.Header.Get("Idempotent-Replayed") != "true" || len(w.seen) != before+1 {
+			t.Errorf("%s: %v, then %v", name, first, again)
+		}
+	}
+}
+
+// A rule matches its further paths as well, and each has the same keys.
+func TestFurtherPathsOfARule(t *testing.T) {
+	pay := on("POST /orders/{id}/pay", rule.Once, "{path.id:int}", guard.Policy{Name: "pay"})
+	pay.Match.Also = []string{"/orders/{id}/pay.json", "/index.php/orders/{id}/pay"}
+	w := &recordingUpstream{}
+	s := open(t, withRules(pay), w)
+	for i, path := range []string{"/orders/7/pay", "/orders/7/pay.json", "/index.php/orders/7/pay", "/orders/007/pay"} {
+		got := s.send("POST", path, "")
+		if e := s.event(); e.Key != "7" || len(w.seen) != 1 {
+			t.Errorf("%d: %s: %v, with the event %+v", i, path, got, e)
+		}
+	}
+	if got := s.send("POST", "/orders/x7/pay", ""); got.code() != interlockhttp.KeyInvalid {
+		t.Errorf("a part of another type: %v", got)
+	}
+}
+
+// The Content-Type decides how the upstream reads a body, and so where the key is.
+func TestABodyIsReadByItsContentType(t *testing.T) {
+	pay := on("POST /pay", rule.Lock, "{body.order}", guard.Policy{Name: "pay"})
+	const both = `{"order":"1","x":"&order=2&"}` // JSON with order 1, and a form with order 2
+	s := open(t, withRules(pay), nil)
+	for media, want := range map[string]string{
+		"application/json": "pay:1", "application/vnd.shop+json; charset=utf-8": "pay:1", "application/x-www-form-urlencoded": "pay:2", "text/plain": "", "": "", "application/jsonx": "",
+	} {
+		got := s.send("POST", "/pay", both, field("Content-Type", media))
+		if e := s.event(); e.Key != want || (want == "") != (got.code() == interlockhttp.KeyMissing) {
+			t.Errorf("%s: %v, with the key %q, want %q", media, got, e.Key, want)
+		}
+	}
 }
 
 // Neither a request nor a response chooses the upstream (21).

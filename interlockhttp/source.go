@@ -177,6 +177,26 @@ func JSONField(path string) Source {
 	}}
 }
 
+// BodyField finds the key in the body: as [JSONField] in JSON, and as [FormField] in a
+// form. The Content-Type decides, as it does for the handler: a form whose text is also
+// JSON is a form.
+func BodyField(path string) Source {
+	inJSON, inForm := JSONField(path), FormField(path)
+	if inJSON.find == nil {
+		return Source{}
+	}
+	return Source{inJSON.keyLocation, func(q *request) (string, error) {
+		media, _, err := mime.ParseMediaType(q.Request.Header.Get("Content-Type"))
+		switch {
+		case err != nil:
+			return "", errNoKey
+		case media == "application/json" || strings.HasSuffix(media, "+json"):
+			return inJSON.find(q)
+		}
+		return inForm.find(q)
+	}}
+}
+
 // Func finds the key with a function. An empty string means that the request has no key.
 // The function may read the body; the handler still gets it.
 func Func(find func(*http.Request) (string, error)) Source {

@@ -11,6 +11,9 @@ import (
 // missing or empty part. It escapes parts like interlock.Key and requires a colon
 // between two parts, so that requests with different parts get different keys. Write
 // a literal brace twice.
+//
+// A part may have a type: {path.id:int} gives 7 and 007 the same key. A header may have
+// alternatives: {header.Idempotency-Key|X-Idempotency-Key}.
 type Template struct {
 	text   string
 	pieces []piece
@@ -21,6 +24,7 @@ type piece struct {
 	literal string // escaped
 	place   Location
 	name    string
+	typ     Type
 }
 
 // A Location is where a part is in a request.
@@ -37,6 +41,19 @@ const (
 )
 
 var locations = []Location{Path, Header, Query, Cookie, JWT, Body}
+
+// A Type is how the value of a part is normalized, so that two spellings of one value
+// get the same key.
+type Type string
+
+// The types.
+const (
+	Int   Type = "int"   // a decimal integer: 007 is 7
+	UUID  Type = "uuid"  // with or without dashes, braces and urn:uuid:, in any case
+	Lower Type = "lower" // text in lower case
+)
+
+var types = []Type{Int, UUID, Lower}
 
 // A Source is a request as a [Template] sees it. Part reports ok only for a single
 // value: of several values none is certain.
@@ -62,7 +79,26 @@ func (e *MissingError) Error() string {
 // Is makes every MissingError match [ErrMissing].
 func (e *MissingError) Is(target error) bool { return target == ErrMissing }
 
-// Key returns the key of a request, or a *[MissingError].
+// ErrInvalid means that a part of the key does not have its type. Errors that match it
+// are an *[InvalidError].
+var ErrInvalid = errors.New("rule: a part of the key is invalid")
+
+// An InvalidError says which part of its key does not have its type.
+type InvalidError struct {
+	Location Location
+	Name     string
+	Type     Type
+}
+
+// Error implements error. It does not contain the value, which may be secret.
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("rule: the %s %q of the key is not of type %s; correct the request", e.Location, e.Name, e.Type)
+}
+
+// Is makes every InvalidError match [ErrInvalid].
+func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
+
+// Key returns the key of a request, a *[MissingError], or an *[InvalidError].
 func (t *Template) Key(s Source) (string, error) {
 	var buf [128]byte
 	b := buf[:0]
@@ -74,6 +110,9 @@ func (t *Template) Key(s Source) (string, error) {
 		value, ok := s.Part(p.place, p.name)
 		if !ok || value == "" {
 			return "", &MissingError{p.place, p.name}
+		}
+		if value, ok = p.typ.normalize(value); !ok {
+			return "", &InvalidError{p.place, p.name, p.typ}
 		}
 		b = AppendEscaped(b, value)
 	}
@@ -93,7 +132,8 @@ func (t *Template) Uses(l Location) bool {
 // A Part is a part of a request in a key.
 type Part struct {
 	Place Location
-	Name  string
+	Name  string // of a header, perhaps several with | between them
+	Type  Type   // empty: the value as sent
 }
 
 // Parts returns the parts of the key in order.
@@ -101,7 +141,7 @@ func (t *Template) Parts() []Part {
 	var parts []Part
 	for _, p := range t.pieces {
 		if p.place != "" {
-			parts = append(parts, Part{p.place, p.name})
+			parts = append(parts, Part{p.place, p.name, p.typ})
 		}
 	}
 	return parts

@@ -21,7 +21,7 @@ func (r request) Part(place rule.Location, name string) (string, bool) {
 func TestTemplates(t *testing.T) {
 	r := request{
 		"path.id": "42", "header.Idempotency-Key": "a:b%{c}", "query.x": "操作", "cookie.sid": "s1",
-		"jwt.sub": "u1", "body.order.no": "n 7",
+		"jwt.sub": "u1", "body.order.no": "n 7", "header.A|B": "k",
 	}
 	for text, want := range map[string]string{
 		"pay:{path.id}":            "pay:42",
@@ -31,6 +31,8 @@ func TestTemplates(t *testing.T) {
 		"order:{body.order.no}":    "order:n 7",
 		"a-{path.id}-b:{jwt.sub}":  "a-42-b:u1",
 		"import":                   "import",
+		"pay:{path.id:int}":        "pay:42",
+		"{header.A|B}:{path.id}":   "k:42",
 		"100%:{{{path.id}}}:x":     "100%25:%7B42%7D:x",
 	} {
 		tmpl, err := rule.ParseTemplate(text, rule.Pos{Line: 1, Col: 1})
@@ -43,6 +45,29 @@ func TestTemplates(t *testing.T) {
 		}
 		if tmpl.String() != text || tmpl.Constant() != (text == "import") || tmpl.Uses(rule.Body) != strings.Contains(text, "body") {
 			t.Errorf("%s: is %s, constant %v, uses the body %v", text, tmpl, tmpl.Constant(), tmpl.Uses(rule.Body))
+		}
+	}
+}
+
+func TestTypedParts(t *testing.T) {
+	const id = "0b6f2a8e-51c5-4d8c-9a0b-2f6c7d8e9f01"
+	for typ, cases := range map[string]map[string]string{
+		"int":   {"7": "7", "007": "7", "+7": "7", "0": "0", "-0": "0", "-07": "-7", "99999999999999999999999": "99999999999999999999999", "7a": "", "0x7": "", "7.0": "", "-": "", "1_0": "", "٧": ""},
+		"uuid":  {id: id, strings.ToUpper(id): id, "{" + id + "}": id, "urn:uuid:" + id: id, strings.ReplaceAll(id, "-", ""): id, id + "0": "", "{" + id: "", "0b6f2a8e51c5-4d8c-9a0b-2f6c7d8e9f01": ""},
+		"lower": {"SKU-7": "sku-7", "ÄB": "äb"},
+	} {
+		tmpl, err := rule.ParseTemplate("{path.id:"+typ+"}", rule.Pos{Line: 1, Col: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for value, want := range cases {
+			key, err := tmpl.Key(request{"path.id": value})
+			if key != want || (want == "") != errors.Is(err, rule.ErrInvalid) {
+				t.Errorf("%s as %s: got %q, %v; want %q", value, typ, key, err, want)
+			}
+			if err != nil && strings.Contains(err.Error(), value) {
+				t.Errorf("%q contains the value %s", err, value)
+			}
 		}
 	}
 }
@@ -72,6 +97,10 @@ func TestMistakesInTemplates(t *testing.T) {
 		"pay:{path.}":           `3:15: {path.} does not say which: write {path.name}`,
 		"pay:{haeder.x}":        `3:15: unknown location "haeder" (did you mean header?)`,
 		"pay:{form.x}":          `3:15: unknown location "form": use path, header, query, cookie, jwt, body`,
+		"pay:{path.id:itn}":     `3:23: unknown type "itn" (did you mean int?)`,
+		"pay:{path.id:}":        `3:23: unknown type "": use int, uuid, lower`,
+		"pay:{path.a|b}":        `3:21: "a|b" cannot name a part of path: use letters, digits, dashes and underscores`,
+		"pay:{header.A||B}":     `3:24: "A||B" cannot name a part of header: use letters, digits, dashes and underscores`,
 		"pay:{header.X Tenant}": `3:23: "X Tenant" cannot name a part of header: use letters, digits, dashes and underscores`,
 		"pay:{body.order..no}":  `3:26: "order..no" cannot name a part of body: use letters, digits, dashes and underscores`,
 		"{path.a}{path.b}":      `3:18: put a colon before {path.b}: otherwise different parts could make the same key`,

@@ -112,36 +112,46 @@ func (p *templateParser) part(off int) (int, *slip) {
 	case !dotted || name == "":
 		return 0, slipped(off+1, "{%s} does not say which: write {%s.name}", shorten(inside), where)
 	}
+	name, typ, typed := strings.Cut(name, ":")
+	if typed && !slices.Contains(types, Type(typ)) {
+		return 0, slipped(off+1+len(where)+1+len(name)+1, "%s", unknownType(typ))
+	}
 	if bad := badName(place, name); bad >= 0 {
 		return 0, slipped(off+1+len(where)+1+bad, "%q cannot name a part of %s: use letters, digits, dashes and underscores", shorten(name), place)
 	}
 	p.flush()
-	p.pieces = append(p.pieces, piece{place: place, name: name})
+	p.pieces = append(p.pieces, piece{place: place, name: name, typ: Type(typ)})
 	p.parted = false
 	return len(inside) + 2, nil
 }
 
-func unknownPlace(where string) string {
-	list := make([]string, len(locations))
-	for i, p := range locations {
-		list[i] = string(p)
+func unknownPlace(where string) string { return unknown("location", where, locations) }
+func unknownType(typ string) string    { return unknown("type", typ, types) }
+
+// unknown says that a word is not in a list, and which one may be meant.
+func unknown[W ~string](what, word string, words []W) string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
 	}
-	if near := nearest(where, list); near != "" {
-		return fmt.Sprintf("unknown location %q (did you mean %s?)", shorten(where), near)
+	if near := nearest(word, list); near != "" {
+		return fmt.Sprintf("unknown %s %q (did you mean %s?)", what, shorten(word), near)
 	}
-	return fmt.Sprintf("unknown location %q: use %s", shorten(where), strings.Join(list, ", "))
+	return fmt.Sprintf("unknown %s %q: use %s", what, shorten(word), strings.Join(list, ", "))
 }
 
 // badName returns the offset of an invalid character in a name, or -1. Dots separate
-// the names of nested fields.
+// the names of nested fields, and bars alternative headers.
 func badName(place Location, name string) int {
 	for i, c := range name {
 		switch {
 		case c == '.' && place != Body && place != JWT && place != Query:
 			return i
+		case c == '|' && (place != Header || i == 0 || i == len(name)-1 || name[i-1] == '|'):
+			return i
 		case c == '.' && (i == 0 || i == len(name)-1 || name[i-1] == '.'):
 			return i
-		case c == '.' || c == '-' || c == '_' || unicode.IsDigit(c):
+		case c == '.' || c == '|' || c == '-' || c == '_' || unicode.IsDigit(c):
 		case unicode.IsLetter(c) && (c < utf8.RuneSelf || place == Body || place == JWT || place == Query):
 		default:
 			return i

@@ -192,6 +192,7 @@ type Rule struct {
 type Match struct {
 	Methods []string          // empty: any
 	Path    string            // a pattern of http.ServeMux: /orders/{id}, /files/{rest...}, /shop/
+	Also    []string          // further paths, with the same wildcards
 	Host    string            // without port; a leading *. stands for any labels
 	Header  map[string]string // canonical name to value; * is any value
 }

@@ -93,6 +93,11 @@ func nameFor(m *Match) string {
 	return "order"
 }
 
+// sameNames compares two lists without regard to order.
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
 // bodyless are methods whose requests have no body, or none with a meaning.
 var bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 
@@ -107,6 +112,11 @@ func (r *reader) checkKey(d *ruleDraft, verb pair) {
 			r.errorf(verb.at, BadKey, fmt.Sprintf("did you mean {path.%s}?", meant), "the path has no {%s}", part.Name)
 		default:
 			r.errorf(verb.at, BadKey, fmt.Sprintf("write {%s} in the path of match", part.Name), "the path has no {%s}", part.Name)
+		}
+	}
+	for _, also := range d.Match.Also {
+		if !sameNames(names, wildcardsIn(also)) {
+			r.errorf(verb.at, BadKey, "give it the wildcards of the path of match", "also: %s has other wildcards than %s", quote(also), quote(d.Match.Path))
 		}
 	}
 	// Any client can write claims into a token that is not verified.

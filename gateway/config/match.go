@@ -127,8 +127,12 @@ func badPattern(s string) (why string) {
 var wildcard = regexp.MustCompile(`\{([^{}.$]+)(\.\.\.)?\}`)
 
 // wildcards returns the names of the path's wildcards.
-func (m *Match) wildcards() (names []string) {
-	for _, w := range wildcard.FindAllStringSubmatch(m.Path, -1) {
+func (m *Match) wildcards() []string {
+	return wildcardsIn(m.Path)
+}
+
+func wildcardsIn(path string) (names []string) {
+	for _, w := range wildcard.FindAllStringSubmatch(path, -1) {
 		names = append(names, w[1])
 	}
 	return names
@@ -163,6 +167,22 @@ var pathField = field[Match]{
 	schema: func() *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: "^/", Examples: []any{"/orders"}}
 	},
+}
+
+// alsoField has further paths, for frameworks that route several paths to one action.
+var alsoField = field[Match]{
+	name: "also", description: "Further paths of the rule, with the same wildcards, such as /orders.json.",
+	read: func(r *reader, m *Match, n *node) {
+		for _, item := range r.each(n, "also") {
+			if s, ok := r.text(item, "also", "/orders.json"); ok {
+				if s = r.pattern(s, item.inside()); s != "" {
+					m.Also = append(m.Also, s)
+				}
+			}
+		}
+	},
+	print:  func(m *Match) *node { return textList(m.Also) },
+	schema: func() *jsonschema.Schema { return oneOrMore(textSchema("/orders.json")) },
 }
 
 // hostName matches a host name with an optional *. before it.
@@ -231,5 +251,5 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 func (m *Match) canonical() string {
 	methods := slices.Sorted(slices.Values(m.Methods))
 	// Quotes keep a value with spaces apart from two values.
-	return fmt.Sprintf("%q %q %q %q", methods, m.Path, m.Host, m.Header) // fmt sorts a map
+	return fmt.Sprintf("%q %q %q %q %q", methods, m.Path, m.Also, m.Host, m.Header) // fmt sorts a map
 }

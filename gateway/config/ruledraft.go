@@ -27,6 +27,7 @@ type ruleDraft struct {
 func ruleShape() shape[ruleDraft] {
 	fields := []field[ruleDraft]{
 		matchField,
+		besideMatch(alsoField),
 		besideMatch(hostField),
 		besideMatch(headersField),
 		verbField("lock", "Requests with one key run one at a time; the others wait.", "pay:{path.id}"),

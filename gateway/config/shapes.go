@@ -130,6 +130,7 @@ var adminTokenShape = shape[AdminToken]{name: "a token", fields: []field[AdminTo
 var matchShape = shape[Match]{name: "match", fields: []field[Match]{
 	methodsField,
 	required(pathField),
+	alsoField,
 	hostField,
 	headersField,
 }}

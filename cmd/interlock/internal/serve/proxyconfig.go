@@ -91,7 +91,7 @@ func (l *ProxyConfig) rules() string {
 		return "rules:\n" +
 			"  - name: requests\n" +
 			"    match: POST,PATCH /\n" +
-			"    once: \"{header.Idempotency-Key}\"\n" +
+			"    once: \"{header.Idempotency-Key|X-Idempotency-Key|Idempotent-Token}\"\n" +
 			"    optional: true # requests without a key are not guarded\n" + scope
 	}
 	var b strings.Builder

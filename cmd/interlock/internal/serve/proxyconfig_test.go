@@ -34,7 +34,7 @@ func TestProxyConfig(t *testing.T) {
 		cfg := read(t, plainProxy)
 		r := cfg.Rules[0]
 		if len(cfg.Rules) != 1 || !r.Optional || r.Do.Verb != "once" || !slices.Equal(r.Match.Methods, []string{"POST", "PATCH"}) || r.Match.Path != "/" ||
-			r.Key.String() != "{header.Idempotency-Key}" || r.Policy.Scope != guard.Global || cfg.Admin != nil || cfg.Engine.URL != "memory" {
+			r.Key.String() != "{header.Idempotency-Key|X-Idempotency-Key|Idempotent-Token}" || r.Policy.Scope != guard.Global || cfg.Admin != nil || cfg.Engine.URL != "memory" {
 			t.Errorf("%+v", cfg)
 		}
 		if got := Warnings(cfg); !slices.Equal(got, []Warning{Memory, NoPrincipal, OptionalKey}) {
