@@ -79,6 +79,9 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 	if h.auth != nil {
 		opts = append(opts, interlockhttp.User(userOf))
 	}
+	if h.FingerprintHeaders != nil {
+		opts = append(opts, interlockhttp.FingerprintHeaders(h.FingerprintHeaders...))
+	}
 	if h.Tee {
 		opts = append(opts, interlockhttp.Tee())
 	}
@@ -110,6 +113,6 @@ func (h *ruleHandler) reuseKey(namespace string, s *settings) string {
 	// for Print.
 	methods := slices.Clone(r.Match.Methods)
 	slices.Sort(methods)
-	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
-		r.Optional, r.Shadow, r.Tee, h.auth != nil, methods, s.limits.Body, s.limits.Response, s.timeouts.Body, s.secretsHash)
+	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %q %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
+		r.Optional, r.Shadow, r.Tee, h.auth != nil, methods, r.FingerprintHeaders, s.limits.Body, s.limits.Response, s.timeouts.Body, s.secretsHash)
 }

@@ -1,10 +1,12 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -177,5 +179,79 @@ func TestNewRefuses(t *testing.T) {
 	}
 	if _, err := gateway.New(withRules(), gateway.Options{}); err == nil {
 		t.Error("no client")
+	}
+}
+
+// Harmless edits of a file leave the records of earlier requests valid.
+func TestRecordsOutliveAReload(t *testing.T) {
+	before := on("POST /orders/{id}/pay", rule.Once, "{header.Idempotency-Key}:{path.id}", guard.Policy{Name: "pay"})
+	after := on("POST /orders/{order}/pay", rule.Once, "{header.Idempotency-Key}:{path.order}", guard.Policy{Name: "pay"})
+	s := open(t, withRules(before), nil)
+	if got := s.send("POST", "/orders/7/pay", "x", key("k")); got.StatusCode != http.StatusCreated {
+		t.Fatal(got)
+	}
+	renamed, keyed := *s.gateway.Config(), *s.gateway.Config()
+	renamed.Rules = routed(t, s, after).Rules
+	keyed.Rules = renamed.Rules
+	t.Setenv("SECRET", strings.Repeat("s", 32))
+	keyed.Secrets = []config.Secret{{Env: "SECRET"}}
+	for name, cfg := range map[string]config.Config{"a wildcard is renamed": renamed, "the first secret is added": keyed} {
+		if err := s.gateway.Reload(&cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.send("POST", "/orders/7/pay", "x", key("k")); got.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A reload that makes records useless names the rule and the reason.
+func TestAReloadWarnsOfForgottenRecords(t *testing.T) {
+	var log bytes.Buffer
+	pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
+	s := open(t, withRules(pay), nil)
+	g, err := gateway.New(s.gateway.Config(), gateway.Options{Client: interlock.New(nil), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for changed, change := range map[string]func(*config.Config){
+		"":          func(c *config.Config) { c.Rules[0].Match.Methods = []string{"POST", "PUT"} },
+		"principal": func(c *config.Config) { c.Rules[0].Principal = config.Principal{Header: "X-Other"} },
+		"key": func(c *config.Config) {
+			c.Rules[0].Key = on("POST /pay", rule.Once, "{header.Idempotency-Key}:{header.X-Tenant}", guard.Policy{}).Key
+		},
+		"fingerprint-headers": func(c *config.Config) { c.Rules[0].FingerprintHeaders = []string{"X-A"} },
+		"namespace":           func(c *config.Config) { c.Namespace = "other" },
+		"name":                func(c *config.Config) { c.Rules = nil },
+	} {
+		cfg := *s.gateway.Config()
+		cfg.Rules = slices.Clone(cfg.Rules)
+		change(&cfg)
+		log.Reset()
+		if err := g.Reload(&cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := log.String(); changed == "" && got != "" || changed != "" && !strings.Contains(got, "rule=pay changed="+changed) {
+			t.Errorf("changed %q: the log is %q", changed, got)
+		}
+		if err := g.Reload(s.gateway.Config()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The same key for another account is another request.
+func TestAccountsInHeaders(t *testing.T) {
+	pay := on("POST /pay", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "pay"})
+	ours := on("POST /ours", rule.Once, "{header.Idempotency-Key}", guard.Policy{Name: "ours"})
+	ours.FingerprintHeaders = []string{"X-Branch"}
+	s := open(t, withRules(pay, ours), nil)
+	for path, name := range map[string]string{"/pay": "Stripe-Account", "/ours": "X-Branch"} {
+		first := s.send("POST", path, "x", key("k"), field(name, "acct_1"), field("X-Request-Id", "1"))
+		again := s.send("POST", path, "x", key("k"), field(name, "acct_1"), field("X-Request-Id", "2"))
+		other := s.send("POST", path, "x", key("k"), field(name, "acct_2"))
+		if first.StatusCode != http.StatusCreated || again.Header.Get("Idempotent-Replayed") != "true" || other.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %v, then %v, then %v", path, first, again, other)
+		}
 	}
 }

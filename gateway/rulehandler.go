@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/gateway/config"
 	"github.com/interlock-go/interlock/guard"
+	"github.com/interlock-go/interlock/interlockhttp"
 	"github.com/interlock-go/interlock/rule"
 )
 
@@ -47,6 +48,13 @@ func fieldsOf(r *config.Rule, p config.Principal) (fields []string, query bool) 
 	}
 	for name := range r.Match.Header {
 		add(name)
+	}
+	if r.Do.Verb != rule.Lock {
+		names := r.FingerprintHeaders
+		if names == nil {
+			names = interlockhttp.DefaultFingerprintHeaders()
+		}
+		fields = append(fields, names...)
 	}
 	if r.Key == nil {
 		return fields, true // the whole request is the key

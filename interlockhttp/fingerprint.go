@@ -94,14 +94,14 @@ func (d *digest) sum() string {
 
 // fingerprintVersion is part of every fingerprint. Change it together with what the
 // fingerprint covers.
-const fingerprintVersion = "1"
+const fingerprintVersion = "2"
 
 // errBodyGone reports a mistake in the middleware chain. All bodies would look equal, and
 // one request would get the response of another.
 var errBodyGone = errors.New("another middleware consumed the body and did not restore it; put this middleware in front of it")
 
-// fingerprint hashes the content of a request with the n-th secret: method, route, path,
-// query, and the whole body with its type.
+// fingerprint hashes the content of a request with the n-th secret, or with none after the
+// last: method, route, path, query, some fields, and the whole body with its type.
 func (q *request) fingerprint(n int) (string, error) {
 	body, err := q.bufferBody()
 	if err != nil {
@@ -125,10 +125,16 @@ func (q *request) fingerprint(n int) (string, error) {
 	}
 	d.part(fingerprintVersion)
 	d.part(q.Method)
-	d.part(q.Pattern)
+	d.part(unnamed(q.Pattern))
 	d.part(q.path())
 	d.query(q.URL.RawQuery, q.settings.ignoredQuery)
 	d.content(q.Request, body)
+	// A missing field adds nothing, so that more names can be added later.
+	for _, name := range q.settings.fingerprintHeaders {
+		if values := q.Header[name]; len(values) > 0 {
+			d.field(name, values)
+		}
+	}
 	return d.sum(), nil
 }
 

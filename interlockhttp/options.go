@@ -33,18 +33,20 @@ type settings struct {
 	secrets       [][]byte // for fingerprints, newest first
 	fingerprint   func(*http.Request, []byte) []byte
 	ignoredQuery  []string // names of query parameters
-	keptFields    map[string]bool
-	statuses      map[Code]int
-	messages      map[Code]guard.Message
-	docs          string
-	writeProblem  func(http.ResponseWriter, *http.Request, *Problem)
-	shadow        func(Shadowed)
-	tokens        *guard.Tokens
-	form          string
-	allow         func(*http.Request, *Response) bool
-	guardOptions  []guard.Option
-	lockOptions   []interlock.Option
-	errs          []error
+
+	fingerprintHeaders []string // canonical and sorted
+	keptFields         map[string]bool
+	statuses           map[Code]int
+	messages           map[Code]guard.Message
+	docs               string
+	writeProblem       func(http.ResponseWriter, *http.Request, *Problem)
+	shadow             func(Shadowed)
+	tokens             *guard.Tokens
+	form               string
+	allow              func(*http.Request, *Response) bool
+	guardOptions       []guard.Option
+	lockOptions        []interlock.Option
+	errs               []error
 }
 
 const (
@@ -63,7 +65,7 @@ const (
 )
 
 func newSettings(opts []Option) *settings {
-	s := &settings{maxBody: defaultMaxBody, maxResponse: defaultMaxResponse, docs: DefaultDocs}
+	s := &settings{maxBody: defaultMaxBody, maxResponse: defaultMaxResponse, docs: DefaultDocs, fingerprintHeaders: accountHeaders}
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -76,6 +78,33 @@ func (s *settings) reject(format string, args ...any) {
 }
 
 func (s *settings) err() error { return errors.Join(s.errs...) }
+
+// accountHeaders are fields that usually name the account, store or tenant of a request.
+var accountHeaders = []string{
+	"Stripe-Account", "Stripe-Context", "X-Account-Id", "X-Merchant-Id", "X-Org-Id", "X-Organization-Id", "X-Project-Id",
+	"X-Shop-Id", "X-Store-Id", "X-Tenant", "X-Tenant-Id",
+}
+
+// FingerprintHeaders sets the header fields that distinguish requests with one key: the
+// same key with another value is refused with 422. Default: fields that name an account,
+// such as Stripe-Account and X-Tenant-Id; see [DefaultFingerprintHeaders]. Without names,
+// no field counts.
+func FingerprintHeaders(names ...string) Option {
+	return func(s *settings) {
+		s.fingerprintHeaders = nil
+		for _, name := range names {
+			if !isToken(name) {
+				s.reject("FingerprintHeaders(%q): not the name of a field", name)
+			}
+			s.fingerprintHeaders = append(s.fingerprintHeaders, http.CanonicalHeaderKey(name))
+		}
+		slices.Sort(s.fingerprintHeaders)
+		s.fingerprintHeaders = slices.Compact(s.fingerprintHeaders)
+	}
+}
+
+// DefaultFingerprintHeaders returns the default of [FingerprintHeaders].
+func DefaultFingerprintHeaders() []string { return slices.Clone(accountHeaders) }
 
 // Key sets where the key of a request is found. Default: [Header] for Once, [Content]
 // for Submit.

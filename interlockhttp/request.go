@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"strings"
 
 	"github.com/interlock-go/interlock/guard"
 )
@@ -120,16 +121,41 @@ func (q *request) route() string {
 		return ""
 	}
 	if q.Pattern != "" {
-		return q.Method + " " + q.Pattern
+		return q.Method + " " + unnamed(q.Pattern)
 	}
 	return q.Method + " " + q.URL.Path
 }
 
-// begin claims the key. If the fingerprint does not match, it tries the older secrets,
-// with which the first request may have been stored.
+// unnamed returns a pattern without the names of its wildcards: renaming {id} must not
+// make a retry another request.
+func unnamed(pattern string) string {
+	if !strings.Contains(pattern, "{") {
+		return pattern
+	}
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(pattern, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		b.WriteByte('{')
+		if name == "$" {
+			b.WriteByte('$')
+		} else if strings.HasSuffix(name, "...") {
+			b.WriteString("...")
+		}
+		b.WriteByte('}')
+		pattern = after
+	}
+}
+
+// begin claims the key. If the fingerprint does not match, it tries the older secrets and
+// none, with which the first request may have been stored.
 func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *guard.Claim[*Response], error) {
 	inner, claim, err := q.middleware.guard.Begin(ctx, key)
-	for n := 1; n < len(q.settings.secrets) && key.Fingerprint != "" && errors.Is(err, guard.ErrMismatch); n++ {
+	for n := 1; n <= len(q.settings.secrets) && key.Fingerprint != "" && errors.Is(err, guard.ErrMismatch); n++ {
 		if key.Fingerprint, err = q.fingerprint(n); err == nil {
 			inner, claim, err = q.middleware.guard.Begin(ctx, key) //nolint:fatcontext // each call starts from ctx
 		}

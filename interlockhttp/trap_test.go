@@ -85,7 +85,7 @@ func TestTrapIdentity(t *testing.T) {
 		signIn := func(user string) edit {
 			return func(r *http.Request) { *r = *r.WithContext(context.WithValue(r.Context(), account{}, user)) }
 		}
-		claims := both(with("X-User", "bob"), with("X-Tenant-Id", "blue"), with("Forwarded", "for=192.0.2.1"), with("Authorization", "Bearer of-bob"))
+		claims := both(with("X-User", "bob"), with("X-Forwarded-User", "blue"), with("Forwarded", "for=192.0.2.1"), with("Authorization", "Bearer of-bob"))
 		first := s.ask("k-1", "x", signIn("ann")).is(201, "order 1 of x")
 		s.ask("k-1", "x", signIn("ann"), claims).replays(first)
 		s.ask("k-1", "x", signIn("bob")).is(201, "order 2 of x")

@@ -1,11 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/rule"
@@ -23,9 +26,23 @@ func (r *reader) checkFile(c *Config, root *node) {
 	if n := root.field("admin"); n != nil && c.Admin != nil {
 		r.checkAdmin(c, n)
 	}
+	if n := root.field("to"); n != nil && slices.ContainsFunc(c.Upstream.To, func(to *url.URL) bool { return sameServer(to, c.Listen) }) {
+		r.errorf(n.at, Conflict, "write the URL of the service", "the upstream is the gateway itself: it listens on %s", quote(c.Listen))
+	}
 	if n := root.field("namespace"); n != nil && strings.ContainsAny(c.Namespace, "{}") {
 		r.errorf(n.at, BadValue, "use letters, digits and dashes", "namespace: %s has braces, which a Redis Cluster reads as a hash tag", quote(c.Namespace))
 	}
+}
+
+// sameServer reports whether a URL leads to a listen address on this machine. Port 0 is a
+// free one.
+func sameServer(u *url.URL, listen string) bool {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port == "0" {
+		return false
+	}
+	want := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return want == port && (host == u.Hostname() || loopback(u.Hostname()) && (loopback(host) || host == "" || host == "0.0.0.0" || host == "::"))
 }
 
 // checkPrincipalSource reports principals that no request could have.
@@ -97,7 +114,7 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	// A lock stores no response, and so has no scope or form to check.
 	if d.Do.Verb == rule.Lock {
 		// Both concern stored responses and tokens, which a lock does not have.
-		for _, name := range []string{"tee", "form"} {
+		for _, name := range []string{"tee", "form", "fingerprint-headers"} {
 			if d.node.has(name) {
 				r.errorf(at(name), Conflict, "leave it out, or write once", "%s has no effect on a lock", name)
 			}
@@ -107,16 +124,24 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 		}
 		return
 	}
+	for _, m := range d.Match.Methods {
+		if slices.Contains(safeMethods, m) {
+			r.errorf(d.node.field("match").at, Conflict, "leave "+m+" out, or write lock", "%s changes nothing, and cannot be guarded by %s", m, d.Do.Verb)
+		}
+	}
+	if n := d.node.field("retain"); n != nil && d.Policy.Retain < time.Second {
+		r.warnf(n.at, BadValue, "write retain: 24h", "retain: %s is so short that a retry would run again", n.text)
+	}
 	r.checkScope(d, verb)
 	r.checkForm(c, d, verb)
-	if d.Optional && d.Key != nil && d.Key.Constant() {
-		r.errorf(at("optional"), Conflict, "leave it out", "optional has no effect: the key is constant, and never missing")
-	}
 	// A last resort: whatever package guard refuses, and no check above explains better.
 	if err := d.Policy.Check(); err != nil && !d.invalid && len(r.errs) == 0 {
 		r.errorf(d.At, Conflict, "see docs/config.md", "%s", strings.TrimPrefix(err.Error(), "guard: "))
 	}
 }
+
+// safeMethods change nothing on the service.
+var safeMethods = []string{"GET", "HEAD", "OPTIONS", "TRACE"}
 
 // checkScope refuses rules in which a client could get another's response by guessing
 // its key.
@@ -164,19 +189,16 @@ func (r *reader) checkForm(c *Config, d *ruleDraft, verb pair) {
 	}
 }
 
-// checkRules compares rules with each other. It finds only rules with the same condition,
-// not a rule that a wider one before it hides: patterns with wildcards overlap on purpose.
+// checkRules compares rules with each other.
 func (r *reader) checkRules(c *Config) {
-	reached, called := map[string]*Rule{}, map[string]*Rule{}
+	called := map[string]*Rule{}
 	for i := range c.Rules {
 		one := &c.Rules[i]
-		if first := reached[one.Match.canonical()]; first != nil {
-			r.errorf(one.At, Conflict, "narrow one of them down, or write continue: true in the first", "the rule is never reached: the rule on line %d matches the same requests", first.At.Line)
-			continue
-		}
 		// A rule with continue or shadow does not hide those after it.
-		if one.Match.Path != "" && one.Last() {
-			reached[one.Match.canonical()] = one
+		before := slices.IndexFunc(c.Rules[:i], func(first Rule) bool { return first.Last() && first.hides(one) })
+		if before >= 0 && one.Match.Path != "" {
+			r.errorf(one.At, Conflict, "put it first, narrow the other down, or write continue: true there", "the rule is never reached: the rule on line %d matches all of its requests", c.Rules[before].At.Line)
+			continue
 		}
 		// Rules of one name share their keys on the engine, so their records must agree.
 		if first := called[one.Do.Name]; first != nil {

@@ -49,7 +49,8 @@ type Config struct {
 	Admin     *Admin // nil: no admin API
 	Rules     []Rule // in the order of the file; see Rule.Continue
 
-	origins map[string]string // of values, by path, for Print
+	warnings Errors
+	origins  map[string]string // of values, by path, for Print
 }
 
 // An Engine stores locks and records. One of its fields is set.
@@ -186,6 +187,10 @@ type Rule struct {
 	Shadow    bool      // log what the rule would have done, and do nothing
 	Tee       bool      // send the response while it is being stored
 	Upstream  *Upstream // nil: the gateway's
+
+	// FingerprintHeaders are canonical names of fields that distinguish requests with one
+	// key. nil: those that name an account; see interlockhttp.FingerprintHeaders.
+	FingerprintHeaders []string
 }
 
 // A Match is a condition on requests. All of its fields must hold.

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"net"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -82,7 +85,13 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 	switch {
 	case !ok:
 		return "", false
-	case s == "memory" && memory, engineURL.MatchString(s):
+	case s == "memory" && memory:
+		return s, true
+	case engineURL.MatchString(s):
+		if bad := badServers(s); bad != "" {
+			r.errorf(n.at, BadValue, "write redis://host:6379, with a port from 1 to 65535 and a number for the database", "engine: %s", bad)
+			return "", false
+		}
 		return s, true
 	case s == "memory":
 		r.errorf(n.at, Conflict, "use redis URLs, or engine: memory by itself", "memory exists in one process only, and cannot be part of a quorum or standby")
@@ -97,6 +106,33 @@ func (r *reader) engine(n *node, memory bool) (string, bool) {
 		r.errorf(n.at, BadValue, "write memory, redis://host:6379, redis+sentinel://a,b,c/mymaster or redis+cluster://a,b", "engine: %s is not known", quote(redact(s)))
 	}
 	return "", false
+}
+
+// badServers returns what is wrong with the hosts and the database of a URL, or "". The
+// engine checks the rest when it is opened.
+func badServers(s string) string {
+	scheme, rest, _ := strings.Cut(s, "://")
+	rest, _, _ = strings.Cut(rest, "?")
+	hosts, path, _ := strings.Cut(rest[strings.LastIndexByte(rest, '@')+1:], "/")
+	for host := range strings.SplitSeq(hosts, ",") {
+		name, port := host, "6379"
+		if strings.Contains(strings.TrimPrefix(host, "["), ":") && !strings.HasSuffix(host, "]") {
+			var err error
+			if name, port, err = net.SplitHostPort(host); err != nil {
+				return quote(host) + " is not host:port"
+			}
+		}
+		if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65535 {
+			return quote(port) + " is not a port"
+		}
+		if name == "" {
+			return "the URL has no host"
+		}
+	}
+	if _, err := strconv.ParseUint(path, 10, 16); path != "" && err != nil && !strings.Contains(scheme, "sentinel") {
+		return quote(path) + " is not the number of a database"
+	}
+	return ""
 }
 
 // checkEngine checks how many engines a quorum or standby has.

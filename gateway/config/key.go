@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,6 +30,10 @@ func (r *reader) template(d *ruleDraft, n *node) bool {
 		r.badTemplate(n, err)
 		return false
 	}
+	if m := literalPart.FindStringSubmatch(s); m != nil {
+		r.errorf(n.at, BadKey, "write {"+m[1]+"}", "%s is plain text, the same for every request", quote(m[0]))
+		return false
+	}
 	if d.hasName() {
 		return r.setKey(d, s, n)
 	}
@@ -44,6 +49,9 @@ func (r *reader) template(d *ruleDraft, n *node) bool {
 	d.options = append(d.options, rule.Option{Name: rule.Word{Text: "name", At: at}, Value: rule.Word{Text: quoteOption(name), At: at}})
 	return r.setKey(d, key, n)
 }
+
+// literalPart matches a part in the syntax of other programs, which is plain text here.
+var literalPart = regexp.MustCompile(`(?:\{\{\s*|\$\{?)((?:path|header|query|cookie|jwt|body)\.[\w.-]+)\s*\}{0,2}`)
 
 // setKey parses the key without the name.
 func (r *reader) setKey(d *ruleDraft, s string, n *node) bool {
@@ -93,6 +101,16 @@ func nameFor(m *Match) string {
 	return "order"
 }
 
+// checkUntyped warns of parts of the path that a client can spell in several ways.
+func (r *reader) checkUntyped(d *ruleDraft, verb pair) {
+	for _, part := range d.Key.Parts() {
+		if part.Place == rule.Path && part.Type == "" {
+			r.warnf(verb.at, BadKey, fmt.Sprintf("write {path.%s:int}, {path.%[1]s:uuid} or {path.%[1]s:lower}", part.Name),
+				"{path.%s} has no type: if the service reads 7 and 007 as one id, they get two locks", part.Name)
+		}
+	}
+}
+
 // sameNames compares two lists without regard to order.
 func sameNames(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
@@ -104,6 +122,13 @@ var bodyless = []string{"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 // checkKey reports parts of the key that no request of the rule has.
 func (r *reader) checkKey(d *ruleDraft, verb pair) {
 	names := d.Match.wildcards()
+	if d.Key.Constant() && d.Do.Verb != rule.Lock && d.Preset != "import" {
+		r.errorf(verb.at, BadKey, fmt.Sprintf("write %s: %s:{header.Idempotency-Key}; if it runs once for all requests, use preset: import", verb.name, d.Do.Name),
+			"the key is constant: every request would get the response to the first")
+	}
+	if d.Do.Verb == rule.Lock {
+		r.checkUntyped(d, verb)
+	}
 	for _, part := range d.Key.Parts() {
 		switch meant := rule.Meant(part.Name, names); {
 		// Without a path, match has reported its own mistake already.

@@ -246,10 +246,3 @@ var headersField = field[Match]{
 
 // sorted returns the keys of a map in a stable order, for messages and printing.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// canonical returns a text that is equal for rules that match the same requests.
-func (m *Match) canonical() string {
-	methods := slices.Sorted(slices.Values(m.Methods))
-	// Quotes keep a value with spaces apart from two values.
-	return fmt.Sprintf("%q %q %q %q %q", methods, m.Path, m.Also, m.Host, m.Header) // fmt sorts a map
-}

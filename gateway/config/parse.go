@@ -18,6 +18,10 @@ func Parse(file string, content []byte) (*Config, Errors) {
 	return newReader(file, content).config(content)
 }
 
+// Warnings returns settings of the file that are valid, and probably a mistake. The hint
+// of each says what to write instead.
+func (c *Config) Warnings() Errors { return c.warnings }
+
 // Load reads and parses a file.
 func Load(path string) (*Config, error) {
 	content, err := os.ReadFile(path)
@@ -48,7 +52,7 @@ func (r *reader) config(content []byte) (*Config, Errors) {
 	if len(r.errs) > 0 {
 		return nil, r.errs.sort()
 	}
-	c.origins = r.origins
+	c.origins, c.warnings = r.origins, r.warned.sort()
 	return c, nil
 }
 

@@ -150,3 +150,49 @@ func TestContinue(t *testing.T) {
 		t.Errorf("%+v", c.Rules)
 	}
 }
+
+// A file with warnings is valid; each warning has a position and a hint.
+func TestWarnings(t *testing.T) {
+	const file = `engine: memory
+to: http://a
+principal: none
+rules:
+  - match: POST /orders/{id}/pay
+    lock: pay:{path.id}
+  - match: POST /orders
+    once: order:{header.Idempotency-Key}
+    scope: key
+    retain: 10ms
+  - match: POST /orders/{id}/ship
+    lock: ship:{path.id:int}
+`
+	cfg, errs := config.Parse("interlock.yaml", []byte(file))
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	want := []string{"interlock.yaml:6:11: {path.id} has no type: ", "interlock.yaml:10:13: retain: 10ms is so short"}
+	got := cfg.Warnings()
+	if len(got) != len(want) {
+		t.Fatalf("the warnings are %v, want %d", got, len(want))
+	}
+	for i, w := range got {
+		if !strings.HasPrefix(w.Error(), want[i]) || w.Hint == "" || w.Excerpt == "" {
+			t.Errorf("warning %d is %q, want %q", i, w.Show(), want[i])
+		}
+	}
+}
+
+// A rule after a narrower one, or after one that continues, is reached.
+func TestRulesThatAreReached(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"match: POST /orders", "match: /orders"}, {"match: POST /orders/{id}", "match: POST /orders/"}, {"match: POST /orders/{$}", "match: POST /orders/"},
+		{"match: /orders/", "match: /orders"}, {"match: /orders/{id}", "match: /orders/{id}/pay"}, {"match: POST /orders", "match: POST,PUT /orders"},
+		{"match: {path: /a, host: a.example}", "match: {path: /a, host: '*.example'}"}, {"match: {path: /a, header: {X-A: '1'}}", "match: /a"},
+		{"continue: true\n    match: /", "match: /a"}, {"shadow: true\n    match: /", "match: /a"},
+	} {
+		file := "engine: memory\nto: http://a\nprincipal: none\nrules:\n  - " + pair[0] + "\n    lock: first\n  - " + pair[1] + "\n    lock: second\n"
+		if _, errs := config.Parse("interlock.yaml", []byte(file)); errs != nil {
+			t.Errorf("%q after %q: %v", pair[1], pair[0], errs)
+		}
+	}
+}

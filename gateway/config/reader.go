@@ -17,6 +17,7 @@ type reader struct {
 	file    string
 	lines   []string
 	errs    Errors
+	warned  Errors // settings that are allowed, and probably a mistake
 	getenv  func(string) (string, bool)
 	path    []string              // fields from the top to the current one
 	origins map[string]string     // of values, by path
@@ -37,12 +38,22 @@ func newReader(file string, content []byte) *reader {
 
 // errorf adds a mistake, and a hint what to write instead.
 func (r *reader) errorf(at rule.Pos, code Code, hint, format string, args ...any) {
+	r.errs = append(r.errs, r.mistake(at, code, hint, format, args...))
+}
+
+// warnf adds a warning, and a hint what to write instead. A file with warnings is valid.
+func (r *reader) warnf(at rule.Pos, code Code, hint, format string, args ...any) {
+	r.warned = append(r.warned, r.mistake(at, code, hint, format, args...))
+}
+
+// mistake returns a mistake with an excerpt of its line.
+func (r *reader) mistake(at rule.Pos, code Code, hint, format string, args ...any) *ParseError {
 	m := &ParseError{File: r.file, At: at, Code: code, Text: fmt.Sprintf(format, args...), Hint: hint}
 	// The line may contain a URL with a password, and messages end up in logs.
 	if at.Line >= 1 && at.Line <= len(r.lines) {
 		m.Excerpt = redact(r.lines[at.Line-1])
 	}
-	r.errs = append(r.errs, m)
+	return m
 }
 
 // secretError reports a secret that is in the file, and does not show it: messages end up

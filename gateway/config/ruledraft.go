@@ -40,6 +40,7 @@ func ruleShape() shape[ruleDraft] {
 	return shape[ruleDraft]{name: "a rule", hints: ruleHints, fields: append(fields,
 		principalField("How to authenticate the sender; without it, as in the file.", func(d *ruleDraft) *Principal { return &d.Principal }),
 		stringField("form", "The form whose tokens are the keys; with {token}, the default is the rule's name.", "order", func(d *ruleDraft) *string { return &d.Form }),
+		fingerprintField,
 		boolField("optional", "A request without a key passes unguarded.", func(d *ruleDraft) *bool { return &d.Optional }),
 		boolField("continue", "Later rules that match apply as well, inside this one.", func(d *ruleDraft) *bool { return &d.Continue }),
 		boolField("shadow", "Log what the rule would have done, and do nothing.", func(d *ruleDraft) *bool { return &d.Shadow }),
@@ -169,6 +170,36 @@ var messageField = field[ruleDraft]{
 			Type: "object", Properties: map[string]*jsonschema.Schema{"en": textSchema(), "zh": textSchema()}, MinProperties: new(1),
 			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		})
+	},
+}
+
+// fingerprintField has names of header fields. An empty list means that none counts.
+var fingerprintField = field[ruleDraft]{
+	name: "fingerprint-headers", description: "Header fields that distinguish requests with one key; [] for none.", defaultText: "Stripe-Account, X-Tenant-Id and similar",
+	read: func(r *reader, d *ruleDraft, n *node) {
+		d.FingerprintHeaders = []string{}
+		if n.kind == list && len(n.items) == 0 {
+			return
+		}
+		for _, item := range r.each(n, "fingerprint-headers") {
+			if s, ok := r.text(item, "fingerprint-headers", "Stripe-Account"); ok {
+				if name := r.headerName(s, item); name != "" {
+					d.FingerprintHeaders = append(d.FingerprintHeaders, name)
+				}
+			}
+		}
+	},
+	print: func(d *ruleDraft) *node {
+		if d.FingerprintHeaders == nil {
+			return nil
+		}
+		if len(d.FingerprintHeaders) == 0 {
+			return &node{kind: list, flow: true}
+		}
+		return textList(d.FingerprintHeaders)
+	},
+	schema: func() *jsonschema.Schema {
+		return anyOf(textSchema("Stripe-Account"), &jsonschema.Schema{Type: "array", Items: textSchema()})
 	},
 }
 

@@ -106,7 +106,11 @@ func (p *program) validate(file string, asJSON bool) error {
 	}
 	cfg, errs := config.Parse(shownAs(file), content)
 	if asJSON {
-		if err := p.mistakesJSON(errs); err != nil {
+		var warnings config.Errors
+		if cfg != nil {
+			warnings = cfg.Warnings()
+		}
+		if err := p.mistakesJSON(errs, warnings); err != nil {
 			return err
 		}
 		if len(errs) > 0 {
@@ -116,6 +120,9 @@ func (p *program) validate(file string, asJSON bool) error {
 	}
 	if len(errs) > 0 {
 		return p.printMistakes(file, errs)
+	}
+	for _, w := range cfg.Warnings() {
+		fmt.Fprintln(p.stderr, p.say(i18n.WarningPrefix)+w.Show())
 	}
 	_, err = fmt.Fprintln(p.stdout, p.say(i18n.ConfigValid, shownAs(file), len(cfg.Rules)))
 	return err
@@ -131,14 +138,21 @@ type mistakeJSON struct {
 	Text    string      `json:"text"`
 	Hint    string      `json:"hint"`
 	Excerpt string      `json:"excerpt"`
+
+	// Severity is error or warning. A file with warnings only is valid.
+	Severity string `json:"severity"`
 }
 
 // mistakesJSON prints the mistakes as a list for editors and CI.
-func (p *program) mistakesJSON(errs config.Errors) error {
-	all := make([]mistakeJSON, len(errs)) // encodes as [], not null
-	for i, m := range errs {
-		all[i] = mistakeJSON{m.File, m.At.Line, m.At.Col, m.Code, m.Text, m.Hint, m.Excerpt}
+func (p *program) mistakesJSON(errs, warnings config.Errors) error {
+	all := make([]mistakeJSON, 0, len(errs)+len(warnings)) // encodes as [], not null
+	add := func(list config.Errors, severity string) {
+		for _, m := range list {
+			all = append(all, mistakeJSON{m.File, m.At.Line, m.At.Col, m.Code, m.Text, m.Hint, m.Excerpt, severity})
+		}
 	}
+	add(errs, "error")
+	add(warnings, "warning")
 	e := json.NewEncoder(p.stdout)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

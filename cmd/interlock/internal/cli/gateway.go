@@ -157,6 +157,9 @@ func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags
 			// Log lines are English in every locale, so that searches and alerts work.
 			o.Log.Warn(i18n.English.Say(warningTexts[w]), "warning", string(w))
 		}
+		for _, w := range o.Config.Warnings() {
+			o.Log.Warn(w.Text, "at", fmt.Sprintf("%s:%s", w.File, w.At), "hint", w.Hint)
+		}
 		return
 	}
 	color := p.colored(p.stderr)
@@ -179,11 +182,14 @@ func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags
 	if s.Health != "" {
 		row(i18n.RowHealth, s.Health+"/readyz")
 	}
-	if len(warnings) > 0 {
+	if len(warnings)+len(o.Config.Warnings()) > 0 {
 		fmt.Fprintln(&b, p.say(i18n.WarningsTitle))
 	}
 	for _, w := range warnings {
 		fmt.Fprintf(&b, "  - %s\n", p.say(warningTexts[w]))
+	}
+	for _, w := range o.Config.Warnings() {
+		fmt.Fprintf(&b, "  - %s\n", sanitize.Text(w.Error()))
 	}
 	fmt.Fprintln(&b, color.Dim(p.say(i18n.GatewayEnd)))
 	fmt.Fprint(p.stderr, b.String())

@@ -70,6 +70,7 @@ var (
 	NoRules       = Text{"none: all requests pass", "无：所有请求直接通过"}
 	RuleOptional  = Text{"requests without a key pass unguarded", "没有键的请求不受保护"}
 	RuleShadow    = Text{"shadow: only observed", "只观察"}
+	WarningPrefix = Text{"warning: ", "警告："}
 	WarningsTitle = Text{"before production:", "正式使用之前："}
 	WarningMemory = Text{
 		"records are stored in this process: they are lost on a restart and not shared with other processes; use Redis",

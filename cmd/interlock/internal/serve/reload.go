@@ -81,6 +81,9 @@ func (s *Server) reload(why string) error {
 		s.log.Error("reload failed; the previous configuration stays in use", "by", why, "err", err)
 		return err
 	}
+	for _, w := range s.gate.Config().Warnings() {
+		s.log.Warn(w.Text, "at", fmt.Sprintf("%s:%s", w.File, w.At), "hint", w.Hint)
+	}
 	s.log.Info("reloaded", "by", why, "rules", len(s.gate.Config().Rules))
 	return nil
 }

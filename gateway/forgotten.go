@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/rule"
+)
+
+// A forgottenRule is a rule whose records a reload makes useless.
+type forgottenRule struct {
+	rule    string
+	changed string // the fields that changed
+}
+
+// forgotten returns the guards of before whose records the next configuration does not
+// find: a retry of an earlier request gets another key or another fingerprint.
+func forgotten(before, next *config.Config) (all []forgottenRule) {
+	rules := map[string]*config.Rule{}
+	for i := range next.Rules {
+		rules[next.Rules[i].Do.Name] = &next.Rules[i]
+	}
+	for i := range before.Rules {
+		was := &before.Rules[i]
+		if was.Do.Verb == rule.Lock || was.Shadow {
+			continue
+		}
+		var changed []string
+		is := rules[was.Do.Name]
+		if is == nil || is.Do.Verb != was.Do.Verb {
+			changed = []string{"name"}
+		} else {
+			changed = changedKey(was, is)
+		}
+		if before.Namespace != next.Namespace {
+			changed = append(changed, "namespace")
+		}
+		if lost(before.Secrets, next.Secrets) {
+			changed = append(changed, "secrets")
+		}
+		if len(changed) > 0 {
+			all = append(all, forgottenRule{was.Do.Name, strings.Join(changed, ", ")})
+		}
+	}
+	return all
+}
+
+// changedKey returns the fields of a rule that changed and are in its keys or fingerprints.
+func changedKey(was, is *config.Rule) (changed []string) {
+	for _, x := range []struct {
+		name string
+		same bool
+	}{
+		{"key", keyText(was) == keyText(is)},
+		{"scope", was.Policy.Scope == is.Policy.Scope},
+		{"principal", reflect.DeepEqual(was.Principal, is.Principal)},
+		{"match", bareHost(was.Match.Host) == bareHost(is.Match.Host) && samePath(was.Match.Path, is.Match.Path)},
+		{"fingerprint-headers", reflect.DeepEqual(was.FingerprintHeaders, is.FingerprintHeaders)},
+	} {
+		if !x.same {
+			changed = append(changed, x.name)
+		}
+	}
+	return changed
+}
+
+// keyText returns the key of a rule with numbers for the wildcards of its path.
+func keyText(r *config.Rule) string {
+	if r.Key == nil {
+		return ""
+	}
+	text := r.Key.String()
+	if p, err := parsePattern(cmp.Or(r.Match.Path, "/")); err == nil {
+		for i, s := range p.segments {
+			if s.name != "" {
+				text = strings.NewReplacer("{path."+s.name+"}", fmt.Sprintf("{path.%d}", i), "{path."+s.name+":", fmt.Sprintf("{path.%d:", i)).Replace(text)
+			}
+		}
+	}
+	return text
+}
+
+// samePath reports whether two paths differ at most in the names of their wildcards.
+func samePath(a, b string) bool {
+	p, err := parsePattern(a)
+	q, err2 := parsePattern(b)
+	if err != nil || err2 != nil || p.below != q.below || len(p.segments) != len(q.segments) {
+		return a == b
+	}
+	for i := range p.segments {
+		if p.segments[i].literal != q.segments[i].literal || (p.segments[i].name == "") != (q.segments[i].name == "") {
+			return false
+		}
+	}
+	return true
+}
+
+// lost reports whether a secret was removed. Added ones do not matter: the older ones, and
+// none, are still tried.
+func lost(before, next []config.Secret) bool {
+	known := map[config.Secret]bool{}
+	for _, s := range next {
+		known[s] = true
+	}
+	for _, s := range before {
+		if !known[s] {
+			return true
+		}
+	}
+	return false
+}
