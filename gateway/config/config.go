@@ -7,7 +7,7 @@
 //	  header: X-User
 //	rules:
 //	  - match: POST /orders/{id}/pay
-//	    lock: pay:{path.id}
+//	    lock: pay:{path.id:int}
 //	    kind: fair
 //	    wait: 3s
 //	  - match: POST /orders
