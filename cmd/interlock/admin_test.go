@@ -60,7 +60,7 @@ func (o operator) call(method, path string, body map[string]any, status int, int
 func operate(t *testing.T, e engine.Engine) operator {
 	t.Helper()
 	client := lock.New(e)
-	api, err := admin.New(admin.Options{Client: client, Engine: e, Config: &config.Admin{Listen: "127.0.0.1:7070"}, Log: slog.New(slog.DiscardHandler)})
+	api, err := admin.New(admin.Options{Client: client, Engine: e, Config: &config.Admin{Listen: "127.0.0.1:7070", Open: true}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
@@ -87,6 +88,12 @@ func ask(t *testing.T, method, url, key, body string) answer {
 	r.Header.Set("Content-Type", "application/json")
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
+	}
+	if strings.Contains(url, "/api/v1/") {
+		if file, err := serve.TokenFile(url); err == nil {
+			token, _ := os.ReadFile(file) // a server with configured tokens has none
+			r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+		}
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -177,6 +184,16 @@ func TestProxy(t *testing.T) {
 		g.get(g.url+"/").want(t, 200, "the service")
 		g.get(g.health+"/readyz").want(t, 200, "ok")
 		g.get(g.admin+"/api/v1/rules").want(t, 200, `"requests"`)
+		if bare, err := http.Get(g.admin + "/api/v1/rules"); err != nil || bare.StatusCode != http.StatusUnauthorized { //nolint:noctx // a test
+			t.Errorf("without the token of the file: %v, %v", bare, err)
+		}
+		file, err := serve.TokenFile(g.admin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the file with the token: %v, %v", info, err)
+		}
 		g.get(g.admin+"/api/v1/stats").want(t, 200, `"requests":{"running":0,"waiting":0,"asked":1`)
 		for _, warning := range []string{"memory", "no-principal", "optional-key"} {
 			if !strings.Contains(g.stderr.String(), `"warning":"`+warning+`"`) {

@@ -80,13 +80,6 @@ func (l *addressLimits) addFailure(address string) {
 	}
 }
 
-// resetFailures forgets the wrong tokens after a right one.
-func (l *addressLimits) resetFailures(address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.get(address).failures = 0
-}
-
 // get returns the limits of an address. An IPv6 /64 network counts as one address,
 // because one client owns all of it. The caller holds the mutex.
 func (l *addressLimits) get(address string) *addressLimit {

@@ -5,9 +5,9 @@
 //	…
 //	http.Serve(listener, a)
 //
-// The API serves its OpenAPI document at /openapi.json. [config.Admin] grants access:
-// without tokens, every client on this machine may do everything, and no other client
-// anything. [CheckListen] refuses an address that other machines can reach without tokens
+// The API serves its OpenAPI document at /openapi.json. [config.Admin] grants access by
+// tokens; [NewToken] makes one. Being on this machine proves nothing: a proxy here forwards
+// requests from anywhere. [CheckListen] refuses an address that other machines can reach without tokens
 // and TLS.
 //
 // # What is not promised
@@ -113,7 +113,7 @@ func New(o Options) (*Server, error) {
 	if s.audit, err = openAuditLog(o.Config.Audit, s.log, s.events); err != nil {
 		return nil, err
 	}
-	if len(s.auth.keys) == 0 {
+	if len(s.auth.keys) == 0 && (o.Config.Open || o.Config.Insecure) {
 		s.log.Warn("the admin API has no tokens: every program on this machine may read and change everything; see admin.tokens")
 	}
 	return s, nil
@@ -131,6 +131,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r, p := s.admit(w, r)
 	if p != nil {
 		p.write(w)
+		return
+	}
+	if r.URL.Path == s.o.Prefix+LoginPath {
+		s.login(w, r)
 		return
 	}
 	// ServeMux would answer in plain text, and clients of the API expect a Problem.

@@ -97,9 +97,9 @@ func (d *auth) authorize(r *http.Request, by *actor, prefix string) *Problem {
 		return p
 	}
 	path := strings.TrimPrefix(r.URL.Path, prefix)
-	switch open := path == "/openapi.json" || path == "/api/v1/session"; {
+	switch open := path == "/openapi.json" || path == "/api/v1/session" || path == LoginPath; {
 	// The document is public, and a browser must reach the session to sign in.
-	// beginSession checks the token itself. Even a read-only API has sessions.
+	// beginSession and login check the token. Even a read-only API has sessions.
 	case open:
 		return nil
 	case by.role == "":

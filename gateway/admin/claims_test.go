@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-func configured() *config.Admin { return &config.Admin{Listen: "127.0.0.1:7070"} }
+func configured() *config.Admin { return &config.Admin{Listen: "127.0.0.1:7070", Open: true} }
 
 // leave creates a claim with an unknown outcome, and returns its id.
 func leave(t *testing.T, g *guard.Guard[string], key string) string {

@@ -48,7 +48,7 @@ func open(t *testing.T, change ...func(*admin.Options)) *fixture {
 func closed(t *testing.T, change ...func(*admin.Options)) *fixture {
 	t.Helper()
 	w := &fixture{t: t, log: new(bytes.Buffer), header: http.Header{}}
-	o := admin.Options{Engine: memory.New(), Config: &config.Admin{Listen: "127.0.0.1:7070"}, Events: admin.NewEvents()}
+	o := admin.Options{Engine: memory.New(), Config: &config.Admin{Listen: "127.0.0.1:7070", Open: true}, Events: admin.NewEvents()}
 	o.Log = slog.New(slog.NewJSONHandler(w.log, nil))
 	for _, c := range change {
 		c(&o)

@@ -169,6 +169,31 @@ func (s *Server) beginSession(ctx context.Context, in *struct {
 	}, nil
 }
 
+// LoginPath is the path of a link that starts a browser session: LoginPath?token=TOKEN.
+const LoginPath = "/login"
+
+// login exchanges the token in the link for a session cookie.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	by := actorOf(r.Context())
+	if r.Method != http.MethodGet {
+		problem(MethodNotAllowed, "%s is a link for browsers: use GET", LoginPath).write(w)
+		return
+	}
+	if len(s.auth.keys) > 0 {
+		if p := s.auth.checkToken(r.URL.Query().Get("token"), &by); p != nil {
+			s.audit.refuse(AuditEntry{Action: "begin-session", Code: p.Code}, by)
+			p.write(w)
+			return
+		}
+		s.audit.write(AuditEntry{Action: "begin-session", Result: "ok"}, by)
+		c := cookie(s.auth.sessions.begin(by.name, by.role), by.tls)
+		http.SetCookie(w, &c)
+	}
+	// A redirect keeps the token out of the address bar and the history.
+	w.Header().Set("Location", s.o.Prefix+"/api/v1/session")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
 // endSession needs no valid session: a page may always forget its cookie.
 func (s *Server) endSession(ctx context.Context, _ *struct{}) (*sessionResponse, error) {
 	by := actorOf(ctx)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -73,15 +74,22 @@ func sumOf(t config.AdminToken) (sum [sha256.Size]byte, err error) {
 	return sha256.Sum256([]byte(text)), nil
 }
 
-// identify finds the sender of a request: by its token or session or, if no tokens are
-// configured, by its address. Without either, by keeps its empty role.
+// NewToken returns a random token, and its entry for [config.Admin].
+func NewToken(name string, role config.Role) (token string, entry config.AdminToken) {
+	token = rand.Text() + rand.Text()
+	return token, config.AdminToken{Name: name, Role: role, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(token)))}
+}
+
+// identify finds the sender of a request: by its token or session or, if the API is open,
+// by its address. Without either, by keeps its empty role.
 func (d *auth) identify(r *http.Request, by *actor) *Problem {
-	// Without tokens, only the address identifies the sender: loopback is this machine.
 	if len(d.keys) == 0 {
 		ip, err := netip.ParseAddr(by.address)
 		switch {
 		// Insecure treats every address as this machine.
 		case d.cfg.Insecure:
+		case !d.cfg.Open:
+			return nil
 		// No role and no problem: authorize still lets the open paths through.
 		case err != nil || !ip.IsLoopback():
 			return nil
@@ -91,16 +99,14 @@ func (d *auth) identify(r *http.Request, by *actor) *Problem {
 		by.name, by.role = "local", config.Operate
 		return nil
 	}
-	// A cookie comes first: a browser cannot add a token to an event stream.
-	if d.findSession(r, by) {
-		return nil
-	}
 	// Another scheme is not a wrong token, and does not count toward a block.
 	scheme, token, shownOne := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !shownOne || !strings.EqualFold(scheme, "Bearer") {
-		return nil
+	if shownOne && strings.EqualFold(scheme, "Bearer") {
+		return d.checkToken(strings.TrimSpace(token), by) // a token beats a cookie
 	}
-	return d.checkToken(strings.TrimSpace(token), by)
+	// A browser cannot add a token to an event stream, so it has a cookie.
+	d.findSession(r, by)
+	return nil
 }
 
 // proxied reports whether a proxy forwarded the request. Then the address is the proxy's,
@@ -109,18 +115,18 @@ func proxied(h http.Header) bool {
 	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"}, func(name string) bool { return h[name] != nil })
 }
 
-// checkToken authenticates a sender by a token. A blocked address is refused even with a
-// right token; otherwise an attacker could find one by trying.
+// checkToken authenticates a sender by a token. A right token works from a blocked address,
+// too: behind one address there may be many users. Tokens are too long to be found by
+// trying.
 func (d *auth) checkToken(token string, by *actor) *Problem {
-	if p := d.limits.checkBlocked(by.address); p != nil {
-		return p
-	}
 	k := d.find(token)
 	if k == nil {
+		if p := d.limits.checkBlocked(by.address); p != nil {
+			return p
+		}
 		d.limits.addFailure(by.address)
 		return problem(Unauthenticated, "the token is not valid")
 	}
-	d.limits.resetFailures(by.address)
 	by.name, by.role = k.name, k.role
 	return nil
 }

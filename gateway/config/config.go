@@ -141,6 +141,7 @@ type Admin struct {
 	Hosts    []string // accepted in the Host field, besides loopback names and the listen address
 	Audit    string   // file with a JSON line per change; empty: the log only
 	Insecure bool     // allow an address that is not loopback without tokens or TLS
+	Open     bool     // without tokens, every program on this machine may do everything; for demos
 }
 
 // An AdminToken authenticates a user of the admin API. The file does not contain the

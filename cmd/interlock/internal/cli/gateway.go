@@ -152,6 +152,9 @@ func (p *program) reportGateway(err error) (code int, ok bool) {
 func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags) {
 	warnings := serve.Warnings(o.Config)
 	if f.log == asJSON {
+		if s.TokenFile != "" {
+			o.Log.Info("the admin API has a token of its own, because admin.tokens is empty", "token_file", s.TokenFile)
+		}
 		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
 		for _, w := range warnings {
 			// Log lines are English in every locale, so that searches and alerts work.
@@ -176,8 +179,14 @@ func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags
 		row(i18n.RowRule, p.say(i18n.NoRules))
 	}
 	row(i18n.RowEngine, sanitize.Text(serve.EngineName(o.Config.Engine)))
-	if s.Admin != "" {
+	switch {
+	case s.Login != "":
+		row(i18n.RowAdmin, s.Login)
+	case s.Admin != "":
 		row(i18n.RowAdmin, s.Admin+"/api/v1/claims")
+	}
+	if s.TokenFile != "" {
+		row(i18n.RowToken, p.say(i18n.TokenIn, sanitize.Text(s.TokenFile)))
 	}
 	if s.Health != "" {
 		row(i18n.RowHealth, s.Health+"/readyz")

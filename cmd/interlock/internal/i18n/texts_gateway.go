@@ -66,6 +66,8 @@ var (
 	RowRule       = Text{"rule", "规则"}
 	RowEngine     = Text{"engine", "引擎"}
 	RowAdmin      = Text{"admin", "管理"}
+	RowToken      = Text{"token", "令牌"}
+	TokenIn       = Text{"for scripts, in %s", "供脚本使用，保存在 %s"}
 	RowHealth     = Text{"health", "健康"}
 	NoRules       = Text{"none: all requests pass", "无：所有请求直接通过"}
 	RuleOptional  = Text{"requests without a key pass unguarded", "没有键的请求不受保护"}

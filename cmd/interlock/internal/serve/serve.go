@@ -48,8 +48,14 @@ type Options struct {
 
 // A Server is a gateway whose listeners are open. [Server.Run] serves requests.
 type Server struct {
-	URL    string // of the gateway
-	Admin  string // of the admin API; empty: disabled
+	URL   string // of the gateway
+	Admin string // of the admin API; empty: disabled
+
+	// Login is a link that signs a browser in, and TokenFile the file with its token. Both
+	// are empty if the configuration has tokens.
+	Login     string
+	TokenFile string
+
 	Health string // of the health checks; empty: disabled
 
 	o      Options
@@ -152,6 +158,8 @@ func (s *Server) buildAdmin() (err error) {
 	cfg, log := s.o.Config.Admin, s.log
 	if cfg == nil {
 		cfg, log = &config.Admin{ReadOnly: true}, slog.New(slog.DiscardHandler)
+	} else if cfg, err = s.withToken(cfg); err != nil {
+		return err
 	}
 	s.api, err = admin.New(admin.Options{
 		Client: s.client, Engine: s.engine.Engine, Config: cfg, Log: log, Events: s.events,

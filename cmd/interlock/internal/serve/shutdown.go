@@ -30,6 +30,7 @@ func (s *Server) shutdown() {
 	withTimeout(closeTimeout, func(ctx context.Context) {
 		s.warn("some locks were not released; they expire", s.client.Close(ctx))
 	})
+	s.removeToken()
 	s.warn("closing the audit log failed", s.api.Close())
 	for _, l := range s.others {
 		_ = l.server.Close() // event streams have sent their last event
@@ -73,6 +74,7 @@ func (s *Server) warn(what string, err error) {
 
 // closeAll undoes a failed [Open]. Any part may be nil.
 func (s *Server) closeAll() {
+	s.removeToken()
 	for _, l := range append([]*listener{s.front}, s.others...) {
 		if l != nil {
 			_ = l.Close() // no server runs yet, so closing the socket is enough

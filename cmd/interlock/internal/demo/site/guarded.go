@@ -18,7 +18,7 @@ func (s *Site) buildGateway(o Options) error {
 	}
 	// The API first: the gateway publishes its requests there.
 	api, err := admin.New(admin.Options{
-		Client: s.client, Engine: o.Engine, Config: &config.Admin{Listen: cfg.Listen}, Log: o.Log,
+		Client: s.client, Engine: o.Engine, Config: &config.Admin{Listen: cfg.Listen, Open: true}, Log: o.Log,
 		Rules: func() *config.Config { return cfg },
 	})
 	if err != nil {
