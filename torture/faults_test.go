@@ -13,21 +13,20 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// A row of the fault matrix: what goes wrong, what becomes of a lock, and the
-// proof. Rows that the matrix has no answer for in its column "lock" are left
-// out, and so are those that need more than one Redis.
+// A row of the fault matrix is a fault, the expected result and the test that proves it.
+// Rows with an empty "lock" column are omitted, and so are rows that need several servers.
 type row struct {
 	number int
 	fault  string
-	answer string
+	result string
 	prove  func(t *testing.T)
 }
 
-// TestFaults proves the column "lock" of the fault matrix on a standalone
-// Redis, and prints a line for each row (R2).
+// TestFaults proves the column "lock" of the fault matrix on a standalone Redis (R2). It
+// prints a line for each row.
 func TestFaults(t *testing.T) {
 	var rows []row
-	for _, group := range [][]row{replyRows, serverRows, wakeRows, clockRows, processRows, lineRows, deathRows, kindRows} {
+	for _, group := range [][]row{replyRows, serverRows, wakeRows, clockRows, processRows, queueRows, killRows, kindRows} {
 		rows = append(rows, group...)
 	}
 	for _, r := range rows {
@@ -36,35 +35,35 @@ func TestFaults(t *testing.T) {
 			start := time.Now()
 			r.prove(t)
 			if !t.Failed() {
-				fmt.Printf("fault %02d  %-46s %s (%v)\n", r.number, r.fault, r.answer, time.Since(start).Round(time.Millisecond))
+				fmt.Printf("fault %02d  %-46s %s (%v)\n", r.number, r.fault, r.result, time.Since(start).Round(time.Millisecond))
 			}
 		})
 	}
 }
 
-// A place is where a fault happens: a server, a network to it that can be cut,
-// and two clients, of which only the first is behind that network.
-type place struct {
+// A fixture is a server with two clients. The first connects through a proxy that can
+// delay or lose messages.
+type fixture struct {
 	t      *testing.T
 	server *redistest.Server
-	net    *faultnet.Proxy
-	client *interlock.Client // through net
+	proxy  *faultnet.Proxy
+	client *interlock.Client // through the proxy
 	other  *interlock.Client // directly
 	engine *redisengine.Engine
 }
 
 const key = "fault:1"
 
-func newPlace(t *testing.T, args ...string) *place {
-	p := &place{t: t, server: redistest.Start(t, args...)}
-	p.net = faultnet.New(t, p.server.Addr())
-	p.engine = p.open("redis://" + p.net.Addr())
-	p.client = p.use(p.engine)
-	p.other = p.use(p.open(p.server.URL()))
+func newFixture(t *testing.T, args ...string) *fixture {
+	p := &fixture{t: t, server: redistest.Start(t, args...)}
+	p.proxy = faultnet.New(t, p.server.Addr())
+	p.engine = p.openEngine("redis://" + p.proxy.Addr())
+	p.client = p.newClient(p.engine)
+	p.other = p.newClient(p.openEngine(p.server.URL()))
 	return p
 }
 
-func (p *place) open(url string) *redisengine.Engine {
+func (p *fixture) openEngine(url string) *redisengine.Engine {
 	p.t.Helper()
 	e, err := redisengine.Open(p.t.Context(), url)
 	if err != nil {
@@ -74,8 +73,8 @@ func (p *place) open(url string) *redisengine.Engine {
 	return e
 }
 
-// use returns a client that is closed before its engine is.
-func (p *place) use(e *redisengine.Engine) *interlock.Client {
+// newClient returns a client that is closed before its engine.
+func (p *fixture) newClient(e *redisengine.Engine) *interlock.Client {
 	c := interlock.New(e)
 	p.t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -85,7 +84,7 @@ func (p *place) use(e *redisengine.Engine) *interlock.Client {
 	return c
 }
 
-func (p *place) lock(m interlock.Locker) (context.Context, *interlock.Hold) {
+func (p *fixture) lock(m interlock.Locker) (context.Context, *interlock.Hold) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
 	defer cancel()
@@ -96,7 +95,7 @@ func (p *place) lock(m interlock.Locker) (context.Context, *interlock.Hold) {
 	return held, hold
 }
 
-func (p *place) unlock(h *interlock.Hold) {
+func (p *fixture) unlock(h *interlock.Hold) {
 	p.t.Helper()
 	if err := h.Unlock(); err != nil {
 		p.t.Fatalf("Unlock: %v", err)
@@ -107,12 +106,12 @@ func (p *place) unlock(h *interlock.Hold) {
 // must not be the reason for a success is longer than limit and slack together.
 const slack = 15 * time.Second
 
-// soon waits until something becomes true, and fails if it does not.
-func (p *place) soon(within time.Duration, what string, is func() bool) {
+// eventually waits until a condition is true, and fails if that takes too long.
+func (p *fixture) eventually(within time.Duration, what string, condition func() bool) {
 	p.t.Helper()
 	within += slack
 	deadline := time.Now().Add(within)
-	for !is() {
+	for !condition() {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("%s: not within %v", what, within)
 		}
@@ -120,14 +119,14 @@ func (p *place) soon(within time.Duration, what string, is func() bool) {
 	}
 }
 
-// wantGone checks that nothing of the lock is left, soon.
-func (p *place) wantGone(within time.Duration) {
+// wantFree waits until the lock is free.
+func (p *fixture) wantFree(within time.Duration) {
 	p.t.Helper()
-	p.soon(within, "the lock is free", func() bool { return p.server.Must("EXISTS", key) == "0" })
+	p.eventually(within, "the lock is free", func() bool { return p.server.Must("EXISTS", key) == "0" })
 }
 
-// wantLost waits for the hold to be lost, for the given reason.
-func (p *place) wantLost(ctx context.Context, within time.Duration, why error) {
+// wantLost waits until the hold is lost, with the given cause.
+func (p *fixture) wantLost(ctx context.Context, within time.Duration, why error) {
 	p.t.Helper()
 	within += slack
 	select {
@@ -136,12 +135,12 @@ func (p *place) wantLost(ctx context.Context, within time.Duration, why error) {
 		p.t.Fatalf("not lost within %v", within)
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, interlock.ErrLost) || !errors.Is(cause, why) {
-		p.t.Fatalf("lost because of %v, want %v", cause, why)
+		p.t.Fatalf("lost with cause %v, want %v", cause, why)
 	}
 }
 
-// wantHeld checks that the hold lasts for some time.
-func (p *place) wantHeld(ctx context.Context, during time.Duration) {
+// wantHeld checks that the hold is not lost during the given time.
+func (p *fixture) wantHeld(ctx context.Context, during time.Duration) {
 	p.t.Helper()
 	select {
 	case <-ctx.Done():
@@ -150,7 +149,7 @@ func (p *place) wantHeld(ctx context.Context, during time.Duration) {
 	}
 }
 
-func (p *place) wantErr(err, target error) {
+func (p *fixture) wantErr(err, target error) {
 	p.t.Helper()
 	if !errors.Is(err, target) {
 		p.t.Fatalf("got error %v, want one that matches %v", err, target)

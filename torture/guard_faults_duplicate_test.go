@@ -10,29 +10,29 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Rows about duplicates, and about decisions on unknown outcomes.
+// Rows about duplicates, and about an operator's decisions.
 var guardDuplicateRows = []row{
-	{34, "duplicate while the work runs", "refused, with the time left; the result afterwards", func(t *testing.T) {
-		p := newPost(t, strict(5*time.Second))
+	{34, "duplicate while the work runs", "refused with the time left; replayed afterwards", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(5*time.Second))
 		_, claim := p.begin(p.guard)
 		for _, g := range []*guard.Guard[string]{p.guard, p.other} {
 			_, err := g.Do(t.Context(), order, p.work)
 			var duplicate *guard.DuplicateError
 			if !errors.As(err, &duplicate) || !duplicate.Running || duplicate.RetryAfter <= 0 || duplicate.RetryAfter > 5*time.Second {
-				t.Fatalf("got %v", err)
+				t.Fatalf("got %v, want a running duplicate with at most 5s left", err)
 			}
 		}
 		p.complete(claim)
-		p.soon(time.Second, "the result is replayed elsewhere", func() bool {
+		p.eventually(time.Second, "the other process replays the result", func() bool {
 			result, err := p.other.Do(t.Context(), order, p.work)
 			return err == nil && result == "result 1"
 		})
 		p.wantRuns(1)
 	}},
-	{34, "duplicate that waits while the work runs", "has the result as soon as there is one", func(t *testing.T) {
-		policy := strict(5 * time.Second)
+	{34, "duplicate that waits while the work runs", "gets the result as soon as it is stored", func(t *testing.T) {
+		policy := strictPolicy(5 * time.Second)
 		policy.OnDuplicate, policy.Wait = guard.Wait, 10*time.Second
-		p := newPost(t, policy)
+		p := newGuardFixture(t, policy)
 		_, claim := p.begin(p.guard)
 		got := make(chan string, 20)
 		for i := range 20 {
@@ -45,7 +45,7 @@ var guardDuplicateRows = []row{
 				got <- result
 			}()
 		}
-		p.soon(5*time.Second, "all wait", func() bool { return p.guard.Stats().Waiting+p.other.Stats().Waiting == 20 })
+		p.eventually(5*time.Second, "all duplicates wait", func() bool { return p.guard.Stats().Waiting+p.other.Stats().Waiting == 20 })
 		start := time.Now()
 		p.complete(claim)
 		for range 20 {
@@ -54,12 +54,12 @@ var guardDuplicateRows = []row{
 			}
 		}
 		if d := time.Since(start); d > 500*time.Millisecond { // less than a poll
-			t.Errorf("the last was told after %v", d)
+			t.Errorf("the last duplicate got the result after %v", d)
 		}
 		p.wantRuns(1)
 	}},
-	{35, "same key, other payload", "mismatch, running or done; the result untouched", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
+	{35, "same key, other payload", "mismatch, running or done; the result does not change", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(30*time.Second))
 		mine, theirs := order.For([]byte("ten euros")), order.For([]byte("a hundred euros"))
 		_, claim, err := p.guard.Begin(t.Context(), mine)
 		if err != nil {
@@ -78,18 +78,18 @@ var guardDuplicateRows = []row{
 		mismatch()
 		p.wantReplay(mine, "result 1")
 	}},
-	{44, "an operator decides while the work runs", "refused; the work goes on", func(t *testing.T) {
-		p := newPost(t, strict(5*time.Second))
+	{44, "an operator decides while the work runs", "refused; the work continues", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(5*time.Second))
 		ctx, claim := p.begin(p.guard)
-		p.wantErr(p.other.Resolve(t.Context(), order, "somebody's"), guard.ErrNotUnknown)
+		p.wantErr(p.other.Resolve(t.Context(), order, "an operator's"), guard.ErrNotUnknown)
 		p.wantErr(p.other.Forget(t.Context(), order), guard.ErrNotUnknown)
 		p.wantHeld(ctx, time.Second)
 		p.complete(claim)
 		p.wantErr(p.other.Forget(t.Context(), order), guard.ErrNotUnknown)
 		p.wantReplay(order, "result 1")
 	}},
-	{44, "an operator resolves an unknown outcome", "done with that result, or free to be done", func(t *testing.T) {
-		p := newPost(t, strict(5*time.Second))
+	{44, "an operator resolves an unknown outcome", "done with that result, or free to run", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(5*time.Second))
 		for _, happened := range []bool{true, false} {
 			_, claim := p.begin(p.guard)
 			if err := claim.Abandon(); err != nil {
@@ -102,7 +102,7 @@ var guardDuplicateRows = []row{
 				}
 				p.wantReplay(order, "as found")
 				p.server.Must(append([]string{"DEL"}, p.records()...)...)
-				p.wantHeld(context.Background(), guard.DefaultLocalCache) // until both have forgotten it
+				p.wantHeld(context.Background(), guard.DefaultLocalCache) // until both local caches have expired
 				continue
 			}
 			if err := p.other.Forget(t.Context(), order); err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Rows in which a guard's server is stopped, restarted, or in a state.
+// Rows in which a guard's server is stopped, restarted or refuses commands.
 var guardServerRows = []row{
-	{9, "server stopped (SIGSTOP) and resumed", "down, nothing run, nothing left; the running one unknown", func(t *testing.T) {
-		p := newPost(t, strict(2*time.Second))
+	{9, "server stopped (SIGSTOP) and resumed", "down; the work does not run; running work becomes unknown", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(2*time.Second))
 		ctx, claim := p.begin(p.guard)
 		p.server.Stop()
 		_, err := p.guard.Do(t.Context(), guard.Of("ada", "late"), p.work)
@@ -30,15 +30,15 @@ var guardServerRows = []row{
 		p.wantLost(ctx, 2*time.Second, interlock.ErrExpired)
 		p.server.Cont()
 		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
-		p.cleanedUp()
-		if s := p.look(p.other, guard.Of("ada", "late")); s.State != engine.Absent {
-			t.Errorf("the claim that came late left it %v", s.State)
+		p.waitForCleanUp()
+		if s := p.lookup(p.other, guard.Of("ada", "late")); s.State != engine.Absent {
+			t.Errorf("the late claim left the state %v, want Absent", s.State)
 		}
 		p.wantUnknown(5 * time.Second)
 		p.wantRuns(1)
 	}},
 	{10, "server restarted, data kept (AOF)", "held; stored; replayed after the next restart", func(t *testing.T) {
-		p := newPost(t, strict(6*time.Second), "--appendonly", "yes", "--appendfsync", "always")
+		p := newGuardFixture(t, strictPolicy(6*time.Second), "--appendonly", "yes", "--appendfsync", "always")
 		ctx, claim := p.begin(p.guard)
 		p.server.Kill()
 		p.server.Restart()
@@ -49,8 +49,8 @@ var guardServerRows = []row{
 		p.wantReplay(order, "result 1")
 	}},
 	{10, "script cache flushed", "scripts are sent again", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
+		p := newGuardFixture(t, strictPolicy(30*time.Second))
+		p.warmUp(p.guard)
 		p.server.Must("SCRIPT", "FLUSH")
 		_, claim := p.begin(p.guard)
 		p.server.Must("SCRIPT", "FLUSH")
@@ -58,27 +58,27 @@ var guardServerRows = []row{
 		p.server.Must("SCRIPT", "FLUSH")
 		p.wantReplay(order, "result 1")
 	}},
-	{11, "server restarted empty", "lost: not the holder; what was done is forgotten", func(t *testing.T) {
-		p := newPost(t, strict(6*time.Second))
-		p.know(p.guard)
+	{11, "server restarted empty", "lost: not the holder; stored results are lost", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(6*time.Second))
+		p.warmUp(p.guard)
 		ctx, claim := p.begin(p.guard)
 		p.server.Kill()
 		p.server.Restart()
 		p.wantLost(ctx, 6*time.Second, interlock.ErrNotHolder)
 		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
-		p.wantState(engine.Absent) // never brought back
+		p.wantState(engine.Absent) // the record is not recreated
 		p.do(p.other, guard.Of("ada", "first"))
-		p.wantRuns(2) // docs/redis.md says so
+		p.wantRuns(2) // a documented limit, see docs/redis.md
 	}},
-	{12, "server loading its data (LOADING)", "asked again until it serves; run once", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second), "--key-load-delay", "10000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
-		p.know(p.guard)
-		for i := range 100 { // a second's worth
+	{12, "server loading its data (LOADING)", "retried until the server answers; runs once", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(30*time.Second), "--key-load-delay", "10000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
+		p.warmUp(p.guard)
+		for i := range 100 { // loading them takes a second
 			p.server.Must("SET", fmt.Sprint("filler:", i), "x")
 		}
 		p.server.Must("CONFIG", "SET", "key-load-delay", "0")
 		p.server.Must("BGREWRITEAOF")
-		p.soon(10*time.Second, "the data is on disk", func() bool {
+		p.eventually(10*time.Second, "the data is on disk", func() bool {
 			return strings.Contains(p.server.Must("INFO", "persistence"), "aof_rewrite_in_progress:0")
 		})
 		p.server.Kill()
@@ -87,7 +87,7 @@ var guardServerRows = []row{
 			defer close(restarted)
 			p.server.Restart()
 		}()
-		p.soon(10*time.Second, "the server loads", func() bool {
+		p.eventually(10*time.Second, "the server loads", func() bool {
 			_, err := p.server.Do("GET", "x")
 			return err != nil && strings.Contains(err.Error(), "LOADING")
 		})
@@ -95,19 +95,19 @@ var guardServerRows = []row{
 		<-restarted
 		p.wantReplay(order, result)
 	}},
-	{12, "server busy with a script (BUSY)", "asked again until it serves; run once", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second), "--busy-reply-threshold", "10")
-		p.know(p.guard)
+	{12, "server busy with a script (BUSY)", "retried until the server answers; runs once", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(30*time.Second), "--busy-reply-threshold", "10")
+		p.warmUp(p.guard)
 		go func() { _, _ = p.server.Do("EVAL", "while true do end", "0") }()
-		p.soon(5*time.Second, "the server is busy", p.busy)
+		p.eventually(5*time.Second, "the server is busy", p.serverBusy)
 		time.AfterFunc(time.Second, func() { p.server.Must("SCRIPT", "KILL") })
 		p.wantReplay(order, p.do(p.guard, order))
 	}},
-	{12, "server busy for longer than the budget", "down within seconds, nothing run", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second), "--busy-reply-threshold", "10")
-		p.know(p.guard)
+	{12, "server busy for longer than the budget", "down within seconds; the work does not run", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(30*time.Second), "--busy-reply-threshold", "10")
+		p.warmUp(p.guard)
 		go func() { _, _ = p.server.Do("EVAL", "while true do end", "0") }()
-		p.soon(5*time.Second, "the server is busy", p.busy)
+		p.eventually(5*time.Second, "the server is busy", p.serverBusy)
 		start := time.Now()
 		p.wantRefused(guard.ErrDown)
 		if d := time.Since(start); d > 8*time.Second {
@@ -116,31 +116,31 @@ var guardServerRows = []row{
 		p.server.Must("SCRIPT", "KILL")
 		p.do(p.guard, order)
 	}},
-	{14, "server is a replica (READONLY)", "down, nothing run; run when it is the primary", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
+	{14, "server is a replica (READONLY)", "down; the work does not run until the server is the primary", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(30*time.Second))
+		p.warmUp(p.guard)
 		p.server.Must("REPLICAOF", "127.0.0.1", "1")
 		p.wantRefused(guard.ErrDown)
 		time.AfterFunc(time.Second, func() { p.server.Must("REPLICAOF", "NO", "ONE") })
 		p.wantReplay(order, p.do(p.guard, order))
 	}},
-	{14, "too few replicas (NOREPLICAS)", "down, which is no duplicate; nothing run", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
+	{14, "too few replicas (NOREPLICAS)", "down, not a duplicate; the work does not run", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(30*time.Second))
+		p.warmUp(p.guard)
 		p.server.Must("CONFIG", "SET", "min-replicas-to-write", "1")
 		p.wantRefused(guard.ErrDown)
 	}},
-	{23, "pool exhausted (go-redis)", "down: overloaded; the running one is renewed", guardExhausted},
-	{43, "disk full, writes refused (MISCONF)", "down, nothing run; the result is stored when it can be", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second), "--save", "3600 1000")
+	{23, "pool exhausted (go-redis)", "down: overloaded; running work is renewed", guardExhaustedPool},
+	{43, "disk full, writes refused (MISCONF)", "down; new work does not run; a result is stored when writes work again", func(t *testing.T) {
+		p := newGuardFixture(t, strictPolicy(30*time.Second), "--save", "3600 1000")
 		_, claim := p.begin(p.guard)
-		// A directory in the file's place: whatever is saved cannot get its name.
-		place := filepath.Join(p.server.Dir(), "dump.rdb")
-		if err := os.Mkdir(place, 0o700); err != nil {
+		// A directory with the name of the file makes every save fail.
+		dump := filepath.Join(p.server.Dir(), "dump.rdb")
+		if err := os.Mkdir(dump, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		p.server.Must("BGSAVE")
-		p.soon(10*time.Second, "writes are refused", func() bool {
+		p.eventually(10*time.Second, "writes are refused", func() bool {
 			_, err := p.server.Do("SET", "x", "y")
 			return err != nil && strings.Contains(err.Error(), "MISCONF")
 		})
@@ -148,37 +148,37 @@ var guardServerRows = []row{
 		p.wantErr(err, guard.ErrDown)
 		p.wantRuns(1)
 		p.wantErr(claim.Complete("result 1"), guard.ErrNotStored)
-		if err := os.Remove(place); err != nil {
+		if err := os.Remove(dump); err != nil {
 			t.Fatal(err)
 		}
 		p.server.Must("BGSAVE")
-		p.soon(20*time.Second, "the result is stored late", func() bool { return p.guard.Stats().Endings[guard.StoredLate] == 1 })
+		p.eventually(20*time.Second, "the result is stored late", func() bool { return p.guard.Stats().Endings[guard.StoredLate] == 1 })
 		p.wantReplay(order, "result 1")
 	}},
 }
 
-// guardExhausted takes every connection of a go-redis pool but the reserved one.
-func guardExhausted(t *testing.T) {
+// guardExhaustedPool blocks every connection of a go-redis pool but the reserved one.
+func guardExhaustedPool(t *testing.T) {
 	server := redistest.Start(t)
 	pool := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 3, PoolTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = pool.Close() })
 	e := goredis.New(pool)
 	t.Cleanup(func() { _ = e.Close() })
-	p := &post{place: &place{t: t, server: server}}
-	p.guard = newGuard(t, p.use(e), strict(3*time.Second))
+	p := &guardFixture{fixture: &fixture{t: t, server: server}}
+	p.guard = newGuard(t, p.newClient(e), strictPolicy(3*time.Second))
 	ctx, claim := p.begin(p.guard)
-	p.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is there
+	p.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is open
 	done := make(chan struct{}, 3)
 	for range 3 {
-		go func() { // ends with what is pushed below
+		go func() { // ends with the RPUSH below
 			pool.BLPop(context.Background(), time.Minute, "nothing")
 			done <- struct{}{}
 		}()
 	}
-	p.soon(10*time.Second, "all of the pool waits at the server", func() bool {
+	p.eventually(10*time.Second, "all pool connections are blocked", func() bool {
 		return strings.Contains(server.Must("INFO", "clients"), "blocked_clients:3\r")
 	})
-	_, err := p.guard.Do(t.Context(), guard.Of("ada", "crowded"), p.work)
+	_, err := p.guard.Do(t.Context(), guard.Of("ada", "overloaded"), p.work)
 	p.wantErr(err, guard.ErrDown)
 	p.wantErr(err, engine.ErrOverloaded)
 	p.wantRuns(1)
@@ -187,8 +187,8 @@ func guardExhausted(t *testing.T) {
 	for range 3 {
 		<-done
 	}
-	p.soon(10*time.Second, "the pool serves again", func() bool {
-		_, err := p.guard.Do(t.Context(), guard.Of("ada", "crowded"), p.work)
+	p.eventually(10*time.Second, "the pool serves again", func() bool {
+		_, err := p.guard.Do(t.Context(), guard.Of("ada", "overloaded"), p.work)
 		return !errors.Is(err, guard.ErrDown)
 	})
 	p.runs.Store(1)

@@ -12,7 +12,7 @@ import (
 
 // The server stores no key, user, token or payload in plain text (trap 6).
 func TestTrapNamesOnTheServer(t *testing.T) {
-	p := newPlace(t)
+	p := newFixture(t)
 	tokens, err := guard.NewTokens(1<<40, make([]byte, 32))
 	if err != nil {
 		t.Fatal(err)
@@ -49,11 +49,11 @@ func TestTrapNamesOnTheServer(t *testing.T) {
 	}
 	names := strings.Fields(p.server.Must("KEYS", "*guard*"))
 	if len(names) < 3 {
-		t.Fatalf("the server has %q, want three records", names)
+		t.Fatalf("the server has the keys %q, want at least three", names)
 	}
 	for _, name := range names {
 		if text := name + " " + p.server.Must("GET", name); strings.Contains(text, "telltale") || strings.Contains(text, token) {
-			t.Errorf("the server has %q", text)
+			t.Errorf("the server stores plain text: %q", text)
 		}
 	}
 }

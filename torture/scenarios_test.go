@@ -16,27 +16,27 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// TestSeeds goes through the cases that the seeds name, by their ids, on a real
-// Redis: one guard is this process, and the other stands for another one.
-func TestSeeds(t *testing.T) {
+// TestScenarios runs the scenarios of the requirements on a real Redis. One guard is this
+// process, and the other stands for another process.
+func TestScenarios(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		prove func(t *testing.T)
 	}{
-		{"L5 a handler of 1 s and a lease of 10 s: the next one is accepted after 1 s, at once", fastCase},
-		{"L6 a handler of 3 s and a lease of 5 s: duplicates are refused for 3 s, and then accepted", slowCase},
+		{"L5 a handler of 1 s and a lease of 10 s: the next submission is accepted after 1 s", fastCase},
+		{"L6 a handler of 3 s and a lease of 5 s: duplicates are refused for 3 s, then accepted", slowCase},
 		{"L7 a handler of 3 s and a lease of 2 s: duplicates are refused during the whole handler", timeoutCase},
-		{"L7 a late release does not end the claim of the next one", lateRelease},
-		{"S1 S2 a check is one round trip, and tells the milliseconds left", oneTrip},
-		{"S5 P7 Redis gone: the work passes if the policy is open, and is counted", passes},
+		{"L7 a late release does not end the next claim", lateRelease},
+		{"S1 S2 a check is one round trip and returns the milliseconds left", oneTrip},
+		{"S5 P7 while Redis is down, work with an open policy runs and is counted", openPolicyRuns},
 		{"S9 repeats are refused for as long as the preset says, from the start", windows},
 		{"P2 three scopes: user and key, key alone, user and route and key", scopes},
-		{"P3 the presets' leases are on the server, and gone when the work is done", leases},
-		{"P5 entries under the seed's prefix, each with an end of its own", prefixed},
-		{"P6 a token is spent by success, free again after failure, and refused while it runs", tokenLife},
+		{"P3 the server has the lease of each preset, and no lock when the work is done", leases},
+		{"P5 entries have the configured prefix, each with its own expiry", prefixed},
+		{"P6 success spends a token, failure frees it, and running work refuses it", tokenLife},
 		{"P10 an order submitted twice is one order", orderOnce},
 		{"P10 a payment clicked five times is one payment", paymentOnce},
-		{"P10 a batch import started by three people runs once", importOnce},
+		{"P10 a batch import started by three users runs once", importOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -45,20 +45,20 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// free is the policy of seed 000: released when it is done.
-func free(lease time.Duration) guard.Policy {
+// freePolicy releases the key as soon as the work is done.
+func freePolicy(lease time.Duration) guard.Policy {
 	return guard.Policy{Name: "submit", After: guard.Free, Lease: lease}
 }
 
-// handle has a handler run that takes some time, here or as another process, and
-// returns where its end will be told.
-func (p *post) handle(g *guard.Guard[string], takes time.Duration) <-chan error {
+// runHandler starts a handler that takes the given time, and returns when it has begun.
+// The channel receives its error.
+func (p *guardFixture) runHandler(g *guard.Guard[string], takes time.Duration) <-chan error {
 	p.t.Helper()
 	begun, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := g.Do(p.t.Context(), order, func(ctx context.Context) (string, error) {
 			close(begun)
-			time.Sleep(takes) // the handler of the seed
+			time.Sleep(takes) // the handler's work
 			return p.work(ctx)
 		})
 		done <- err
@@ -66,28 +66,28 @@ func (p *post) handle(g *guard.Guard[string], takes time.Duration) <-chan error 
 	select {
 	case <-begun:
 	case err := <-done:
-		p.t.Fatalf("the handler was not called: %v", err)
+		p.t.Fatalf("the handler did not run: %v", err)
 	}
 	return done
 }
 
-// refusedUntil submits duplicates, here and as another process, until the handler
-// is done, and demands that all were refused with a time left.
-func (p *post) refusedUntil(done <-chan error) (n int) {
+// wantRefusedUntil submits duplicates through both guards until the handler is done. All
+// must be refused with the time left.
+func (p *guardFixture) wantRefusedUntil(done <-chan error) (n int) {
 	p.t.Helper()
 	for {
 		for _, g := range []*guard.Guard[string]{p.guard, p.other} {
 			_, err := g.Do(p.t.Context(), order, func(context.Context) (string, error) {
 				if p.runs.Load() == 0 {
-					p.t.Error("a duplicate was let in while the handler was at work")
+					p.t.Error("a duplicate ran during the handler")
 				}
 				return "", nil
 			})
 			var duplicate *guard.DuplicateError
 			switch {
-			case p.runs.Load() > 0: // the handler was done meanwhile
+			case p.runs.Load() > 0: // the handler finished meanwhile
 			case !errors.As(err, &duplicate):
-				p.t.Fatalf("a duplicate got %v", err)
+				p.t.Fatalf("a duplicate got %v, want a DuplicateError", err)
 			case duplicate.RetryAfter <= 0 || duplicate.Status != 429:
 				p.t.Errorf("a duplicate was refused with %v left and status %d", duplicate.RetryAfter, duplicate.Status)
 			default:
@@ -97,7 +97,7 @@ func (p *post) refusedUntil(done <-chan error) (n int) {
 		select {
 		case err := <-done:
 			if err != nil {
-				p.t.Fatalf("the handler ended with %v", err)
+				p.t.Fatalf("the handler returned %v", err)
 			}
 			return n
 		case <-time.After(50 * time.Millisecond):
@@ -105,12 +105,12 @@ func (p *post) refusedUntil(done <-chan error) (n int) {
 	}
 }
 
-// acceptedAtOnce requires that the next submission runs at once: an unreleased lease would
-// last longer than it waits.
-func (p *post) acceptedAtOnce() {
+// wantAccepted checks that the next submission runs soon. An unreleased lease would last
+// longer than the check waits.
+func (p *guardFixture) wantAccepted() {
 	p.t.Helper()
 	runs := p.runs.Load()
-	p.soon(time.Second, "the next submission is accepted", func() bool {
+	p.eventually(time.Second, "the next submission is accepted", func() bool {
 		_, err := p.other.Do(p.t.Context(), order, p.work)
 		return err == nil
 	})
@@ -118,138 +118,138 @@ func (p *post) acceptedAtOnce() {
 }
 
 func fastCase(t *testing.T) {
-	p := newPost(t, free(10*time.Second))
+	p := newGuardFixture(t, freePolicy(10*time.Second))
 	start := time.Now()
-	err := <-p.handle(p.guard, time.Second)
+	err := <-p.runHandler(p.guard, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.acceptedAtOnce()
+	p.wantAccepted()
 	if d := time.Since(start); d > 5*time.Second { // half of the lease
-		t.Errorf("accepted after %v, want 1 s", d)
+		t.Errorf("accepted after %v, want 1s", d)
 	}
 }
 
 func slowCase(t *testing.T) {
-	p := newPost(t, free(5*time.Second))
-	if n := p.refusedUntil(p.handle(p.guard, 3*time.Second)); n < 20 {
-		t.Errorf("only %d duplicates came", n)
+	p := newGuardFixture(t, freePolicy(5*time.Second))
+	if n := p.wantRefusedUntil(p.runHandler(p.guard, 3*time.Second)); n < 20 {
+		t.Errorf("only %d duplicates were refused, want at least 20", n)
 	}
-	p.acceptedAtOnce()
+	p.wantAccepted()
 }
 
 func timeoutCase(t *testing.T) {
-	p := newPost(t, free(2*time.Second))
+	p := newGuardFixture(t, freePolicy(2*time.Second))
 	start := time.Now()
-	n := p.refusedUntil(p.handle(p.guard, 3*time.Second))
+	n := p.wantRefusedUntil(p.runHandler(p.guard, 3*time.Second))
 	if d := time.Since(start); n < 20 || d < 3*time.Second {
-		t.Errorf("%d duplicates were refused in %v", n, d)
+		t.Errorf("%d duplicates were refused in %v, want at least 20 in 3s", n, d)
 	}
-	p.acceptedAtOnce()
+	p.wantAccepted()
 }
 
-// lateRelease has a handler lose its claim after 2 s, which it notices too late.
+// lateRelease settles a claim that was lost after 2s and granted to another caller.
 func lateRelease(t *testing.T) {
-	policy := free(2 * time.Second)
+	policy := freePolicy(2 * time.Second)
 	policy.MaxHold = 2 * time.Second
-	p := newPost(t, policy)
+	p := newGuardFixture(t, policy)
 	ctx, claim := p.begin(p.guard)
 	p.wantLost(ctx, 2500*time.Millisecond, interlock.ErrMaxHold)
-	p.soon(3*time.Second, "another has the claim", func() bool {
+	p.eventually(3*time.Second, "another caller has the claim", func() bool {
 		_, theirs, err := p.other.Begin(t.Context(), order)
 		if err == nil {
 			t.Cleanup(func() { _ = theirs.Abandon() })
 		}
 		return err == nil
 	})
-	now := p.look(p.other, order)
+	now := p.lookup(p.other, order)
 	p.wantErr(claim.Complete("late"), interlock.ErrLost)
-	if after := p.look(p.other, order); after.State != engine.Running || after.Fence != now.Fence || after.Fence <= claim.Fence() {
-		t.Errorf("the claim of the next one was %+v and is %+v", now, after)
+	if after := p.lookup(p.other, order); after.State != engine.Running || after.Fence != now.Fence || after.Fence <= claim.Fence() {
+		t.Errorf("the next claim changed from %+v to %+v", now, after)
 	}
 }
 
 func oneTrip(t *testing.T) {
-	p := newPost(t, guard.Policy{Name: "trip", After: guard.Window, Window: 10 * time.Second})
-	p.know(p.guard)
-	p.know(newGuard(t, p.place.other, guard.Policy{Name: "other"}))
-	before := p.calls("eval")
+	p := newGuardFixture(t, guard.Policy{Name: "trip", After: guard.Window, Window: 10 * time.Second})
+	p.warmUp(p.guard)
+	p.warmUp(newGuard(t, p.fixture.other, guard.Policy{Name: "other"}))
+	before := p.commandCount("eval")
 	_, claim := p.begin(p.guard)
-	if n := p.calls("eval") - before; n != 1 {
-		t.Errorf("a check that is granted took %d scripts, want 1", n)
+	if n := p.commandCount("eval") - before; n != 1 {
+		t.Errorf("a granted check ran %d scripts, want 1", n)
 	}
-	before = p.calls("eval")
+	before = p.commandCount("eval")
 	_, err := p.other.Do(t.Context(), order, p.work)
-	if n := p.calls("eval") - before; n != 1 {
-		t.Errorf("a check that is refused took %d scripts, want 1", n)
+	if n := p.commandCount("eval") - before; n != 1 {
+		t.Errorf("a refused check ran %d scripts, want 1", n)
 	}
 	var duplicate *guard.DuplicateError
 	if !errors.As(err, &duplicate) || !duplicate.Running {
 		t.Fatalf("got %v", err)
 	}
 	if left := duplicate.RetryAfter; left < 9*time.Second || left > 10*time.Second {
-		t.Errorf("%v are left while the work runs, want almost 10 s", left)
+		t.Errorf("%v are left while the work runs, want almost 10s", left)
 	}
 	p.complete(claim)
-	third := newGuard(t, p.place.other, p.policy)
+	third := newGuard(t, p.fixture.other, p.policy)
 	most := p.pttl("result", order)
 	_, err = third.Do(t.Context(), order, p.work)
 	least := p.pttl("result", order)
 	if !errors.As(err, &duplicate) || duplicate.Running {
 		t.Fatalf("got %v", err)
 	}
-	const slack = 2 * time.Millisecond // both are rounded
-	if told := duplicate.RetryAfter; told > most+slack || told < least-slack {
-		t.Errorf("told %v, and the server says %v before and %v after", told, most, least)
+	const slack = 2 * time.Millisecond // both values are rounded
+	if left := duplicate.RetryAfter; left > most+slack || left < least-slack {
+		t.Errorf("RetryAfter is %v; the server's PTTL is %v before and %v after", left, most, least)
 	}
 }
 
-// pttl returns how long an entry of a record is kept, as the server says.
-func (p *post) pttl(entry string, key guard.Key) time.Duration {
+// pttl returns the server's PTTL of a record's entry.
+func (p *guardFixture) pttl(entry string, key guard.Key) time.Duration {
 	p.t.Helper()
-	ms, err := strconv.Atoi(p.server.Must("PTTL", "interlock:guard:"+entry+":{"+p.look(p.other, key).Key+"}"))
+	ms, err := strconv.Atoi(p.server.Must("PTTL", "interlock:guard:"+entry+":{"+p.lookup(p.other, key).Key+"}"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return time.Duration(ms) * time.Millisecond
 }
 
-func (p *post) wantPTTL(entry string, key guard.Key, want time.Duration) {
+func (p *guardFixture) wantPTTL(entry string, key guard.Key, want time.Duration) {
 	p.t.Helper()
 	if got := p.pttl(entry, key); got > want || got < want-2*time.Second {
 		p.t.Errorf("the %s entry is kept for %v, want %v", entry, got, want)
 	}
 }
 
-func passes(t *testing.T) {
-	p := newPost(t, guard.Form("form"))
-	p.know(p.guard)
+func openPolicyRuns(t *testing.T) {
+	p := newGuardFixture(t, guard.Form("form"))
+	p.warmUp(p.guard)
 	p.server.Kill()
 	for i := range 5 {
 		p.do(p.guard, guard.Of("ada", fmt.Sprint("form-", i)))
 	}
 	p.wantRuns(5)
 	if s := p.guard.Stats(); s.Verdicts[guard.Unguarded] != 5 {
-		t.Errorf("%d counted as unguarded, want 5", s.Verdicts[guard.Unguarded])
+		t.Errorf("%d runs counted as unguarded, want 5", s.Verdicts[guard.Unguarded])
 	}
 }
 
 func windows(t *testing.T) {
-	p := newPost(t, guard.Click("click"))
+	p := newGuardFixture(t, guard.Click("click"))
 	start := time.Now()
-	if err := <-p.handle(p.guard, 500*time.Millisecond); err != nil {
+	if err := <-p.runHandler(p.guard, 500*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	for p.runs.Load() == 1 {
 		_, err := p.other.Do(t.Context(), order, p.work)
 		if d := time.Since(start); err == nil && d < 990*time.Millisecond || err != nil && d > 3*time.Second {
-			t.Fatalf("after %v: %v", d, err)
+			t.Fatalf("a click after %v returned %v", d, err)
 		}
 		time.Sleep(10 * time.Millisecond) // between two clicks
 	}
 	for _, policy := range []guard.Policy{guard.Form("form"), guard.Payment("payment"), guard.Export("export")} {
-		p := &post{place: p.place}
-		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, p.place.other, policy)
+		p := &guardFixture{fixture: p.fixture}
+		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, p.fixture.other, policy)
 		p.do(p.guard, order)
 		p.wantPTTL("result", order, map[string]time.Duration{"form": 5 * time.Second, "payment": 30 * time.Second, "export": 300 * time.Second}[policy.Name])
 		_, err := p.other.Do(t.Context(), order, p.work)
@@ -259,7 +259,7 @@ func windows(t *testing.T) {
 }
 
 func scopes(t *testing.T) {
-	place := newPlace(t)
+	f := newFixture(t)
 	first := guard.Key{User: "ada", Route: "orders", ID: "1"}
 	for scope, same := range map[guard.Scope]map[guard.Key]bool{
 		guard.PerUser:  {{User: "ada", Route: "returns", ID: "1"}: true, {User: "bob", Route: "orders", ID: "1"}: false, {User: "ada", Route: "orders", ID: "2"}: false},
@@ -267,8 +267,8 @@ func scopes(t *testing.T) {
 		guard.PerRoute: {first: true, {User: "ada", Route: "returns", ID: "1"}: false, {User: "bob", Route: "orders", ID: "1"}: false},
 	} {
 		policy := guard.Policy{Name: "scope", Scope: scope}
-		p := &post{place: place}
-		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, place.other, policy)
+		p := &guardFixture{fixture: f}
+		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, f.other, policy)
 		result := p.do(p.guard, first)
 		for key, want := range same {
 			if got := p.do(p.other, key); (got == result) != want {
@@ -279,12 +279,12 @@ func scopes(t *testing.T) {
 }
 
 func leases(t *testing.T) {
-	place := newPlace(t)
+	f := newFixture(t)
 	for want, policy := range map[time.Duration]guard.Policy{
 		30 * time.Second: {Name: "default"}, 10 * time.Second: guard.Short("short"), 5 * time.Minute: guard.Long("long"),
 	} {
-		p := &post{place: place}
-		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, place.other, policy)
+		p := &guardFixture{fixture: f}
+		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, f.other, policy)
 		_, claim := p.begin(p.guard)
 		p.wantPTTL("lock", order, want)
 		p.complete(claim)
@@ -296,18 +296,18 @@ func leases(t *testing.T) {
 }
 
 func prefixed(t *testing.T) {
-	p := &post{place: newPlace(t)}
+	p := &guardFixture{fixture: newFixture(t)}
 	e, err := redisengine.Open(t.Context(), p.server.URL(), redisengine.Records("operation-log:idempotent-"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	p.guard = newGuard(t, p.use(e), guard.Policy{Name: "order"})
-	see := func(want string, most time.Duration) {
+	p.guard = newGuard(t, p.newClient(e), guard.Policy{Name: "order"})
+	wantKey := func(want string, most time.Duration) {
 		t.Helper()
 		name := p.server.Must("KEYS", "*")
 		if !strings.HasPrefix(name, want) || strings.Contains(name, "\n") {
-			t.Fatalf("on the server are %q, want one that begins with %s", name, want)
+			t.Fatalf("the server has the keys %q, want one with the prefix %s", name, want)
 		}
 		ms, _ := strconv.Atoi(p.server.Must("PTTL", name))
 		if left := time.Duration(ms) * time.Millisecond; left > most || left < most-2*time.Second {
@@ -315,13 +315,13 @@ func prefixed(t *testing.T) {
 		}
 	}
 	_, claim := p.begin(p.guard)
-	see("operation-log:idempotent-lock:{order:", 30*time.Second)
+	wantKey("operation-log:idempotent-lock:{order:", 30*time.Second)
 	p.complete(claim)
-	see("operation-log:idempotent-result:{order:", 5*time.Minute)
+	wantKey("operation-log:idempotent-result:{order:", 5*time.Minute)
 }
 
 func tokenLife(t *testing.T) {
-	p := newPost(t, guard.Policy{Name: "token"})
+	p := newGuardFixture(t, guard.Policy{Name: "token"})
 	tokens, err := guard.NewTokens(time.Minute, []byte("a secret that all processes share"))
 	if err != nil {
 		t.Fatal(err)
@@ -340,10 +340,10 @@ func tokenLife(t *testing.T) {
 	p.wantReplay(redeem(spent), result)
 	p.wantPTTL("result", redeem(spent), 5*time.Minute)
 
-	failed, sorry := tokens.Issue("ada", "order"), errors.New("out of stock")
-	_, err = p.guard.Do(t.Context(), redeem(failed), func(context.Context) (string, error) { return "", sorry })
-	p.wantErr(err, sorry)
-	p.do(p.other, redeem(failed)) // with the same token
+	failed, errStock := tokens.Issue("ada", "order"), errors.New("out of stock")
+	_, err = p.guard.Do(t.Context(), redeem(failed), func(context.Context) (string, error) { return "", errStock })
+	p.wantErr(err, errStock)
+	p.do(p.other, redeem(failed)) // the same token works again
 	p.wantRuns(2)
 
 	running := tokens.Issue("ada", "order")
@@ -365,12 +365,12 @@ func tokenLife(t *testing.T) {
 }
 
 func orderOnce(t *testing.T) {
-	p := newPost(t, guard.Policy{Name: "order", OnDuplicate: guard.Wait})
+	p := newGuardFixture(t, guard.Policy{Name: "order", OnDuplicate: guard.Wait})
 	placed := make(chan string, 2)
 	for _, g := range []*guard.Guard[string]{p.guard, p.other} {
 		go func() {
 			number, err := g.Do(t.Context(), order, func(ctx context.Context) (string, error) {
-				time.Sleep(100 * time.Millisecond) // it takes a while to place an order
+				time.Sleep(100 * time.Millisecond) // placing an order takes a while
 				return p.work(ctx)
 			})
 			if err != nil {
@@ -380,16 +380,16 @@ func orderOnce(t *testing.T) {
 		}()
 	}
 	numbers := []string{<-placed, <-placed}
-	numbers = append(numbers, p.do(p.guard, order), p.do(p.other, order)) // and the page loaded again
+	numbers = append(numbers, p.do(p.guard, order), p.do(p.other, order)) // the page is reloaded
 	slices.Sort(numbers)
 	if numbers = slices.Compact(numbers); len(numbers) != 1 {
-		t.Errorf("the orders %q were placed", numbers)
+		t.Errorf("the orders %q were placed, want one", numbers)
 	}
 	p.wantRuns(1)
 }
 
 func paymentOnce(t *testing.T) {
-	p := newPost(t, guard.Payment("payment"))
+	p := newGuardFixture(t, guard.Payment("payment"))
 	errs := make(chan error, 5)
 	for i := range 5 {
 		g := []*guard.Guard[string]{p.guard, p.other}[i%2]
@@ -411,7 +411,7 @@ func paymentOnce(t *testing.T) {
 }
 
 func importOnce(t *testing.T) {
-	p := newPost(t, guard.Import("import"))
+	p := newGuardFixture(t, guard.Import("import"))
 	for _, user := range []string{"ada", "bob", "eve"} {
 		for _, g := range []*guard.Guard[string]{p.guard, p.other} {
 			if got := p.do(g, guard.Of(user, "stock-2026-11")); got != "result 1" {
