@@ -7,12 +7,12 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// TestFairOrder lets threads of both languages line up one after the other.
+// TestFairOrder queues waiters of both languages alternately. They are served in order.
 func TestFairOrder(t *testing.T) {
-	s := newScene(t, interlock.DefaultLease)
-	s.bothWays(func(s *scene, w way) {
+	s := newFixture(t, interlock.DefaultLease)
+	s.bothDirections(func(s *fixture, w direction) {
 		const waiters = 8
-		l := s.fresh("fair")
+		l := s.newLock("fair")
 		first := w.holder()
 		s.must(first.lock(l))
 
@@ -23,7 +23,7 @@ func TestFairOrder(t *testing.T) {
 			if i%2 == 1 {
 				p = w.holder()
 			}
-			go func() { // ends with its turn, which is bounded
+			go func() { // ends when it had the lock; the wait is bounded
 				err := p.lock(l)
 				served <- i
 				if err == nil {
@@ -31,7 +31,7 @@ func TestFairOrder(t *testing.T) {
 				}
 				done <- err
 			}()
-			s.inLine(l, i+1)
+			s.waitForQueue(l, i+1)
 		}
 		s.must(first.unlock(l))
 		for range waiters {
@@ -43,8 +43,8 @@ func TestFairOrder(t *testing.T) {
 			order = append(order, i)
 		}
 		if !slices.IsSorted(order) {
-			s.t.Errorf("served in the order %v", order)
+			s.t.Errorf("served in the order %v, want ascending", order)
 		}
-		table.note("fair order, alternating", w.name, "%d by turns, in order", waiters)
+		table.record("fair order, alternating", w.name, "%d alternating, in order", waiters)
 	})
 }

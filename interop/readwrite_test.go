@@ -6,36 +6,37 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
+// TestReadersAndWriters checks that readers share a lock and a writer excludes all others.
 func TestReadersAndWriters(t *testing.T) {
-	s := newScene(t, interlock.DefaultLease)
-	s.bothWays(func(s *scene, w way) {
+	s := newFixture(t, interlock.DefaultLease)
+	s.bothDirections(func(s *fixture, w direction) {
 		one, other, third := w.holder(), w.waiter(), w.waiter()
-		read := s.fresh("read")
-		write := read.as("write")
+		read := s.newLock("read")
+		write := read.withKind("write")
 
 		s.must(one.lock(read))
 		s.must(other.lock(read))
-		table.note("readers of both at once", w.name, "yes")
+		table.record("readers of both at once", w.name, "yes")
 
-		s.refused(third, write)
+		s.wantRefused(third, write)
 		s.must(one.unlock(read))
-		s.refused(w.holder(), write)
+		s.wantRefused(w.holder(), write)
 		s.must(other.unlock(read))
-		table.note("a writer waits for the last reader", w.name, "yes")
+		table.record("a writer waits for the last reader", w.name, "yes")
 
 		s.must(one.lock(write))
-		s.refused(other, read)
-		s.refused(third, write)
+		s.wantRefused(other, read)
+		s.wantRefused(third, write)
 		s.must(one.unlock(write))
-		table.note("a writer keeps out both", w.name, "yes")
-		s.free(read)
+		table.record("a writer excludes both", w.name, "yes")
+		s.wantFree(read)
 	})
 }
 
-// free makes sure that nothing is left of a lock.
-func (s *scene) free(l lock) {
+// wantFree checks that a lock has no key on the server.
+func (s *fixture) wantFree(l lock) {
 	s.t.Helper()
 	if s.server.Must("EXISTS", l.key) != "0" {
-		s.t.Errorf("%s is still there: %s", l.key, s.server.Must("HGETALL", l.key))
+		s.t.Errorf("%s was not deleted: %s", l.key, s.server.Must("HGETALL", l.key))
 	}
 }

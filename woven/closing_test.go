@@ -17,10 +17,10 @@ import (
 
 // L2: shutdown waits for what directives have begun, and nothing begins behind it.
 func TestClosingTheClientEndsTheGuardsOfSites(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("once", "")
 		go func() {
-			if _, _, err := place(ctx, s, woven.Key1("42"), func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }); err != nil {
+			if _, _, err := placeOrder(ctx, s, woven.Key1("42"), func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }); err != nil {
 				t.Errorf("it was disturbed: %v", err)
 			}
 		}()
@@ -30,22 +30,22 @@ func TestClosingTheClientEndsTheGuardsOfSites(t *testing.T) {
 			t.Errorf("closed after %v: %v", time.Since(start), err)
 		}
 		for range 2 { // by the guard that there was, and by one that there is not any more
-			_, _, err := place(ctx, s, woven.Key1("43"), func(context.Context) error { t.Error("it ran"); return nil })
+			_, _, err := placeOrder(ctx, s, woven.Key1("43"), func(context.Context) error { t.Error("it ran"); return nil })
 			if !errors.Is(err, guard.ErrClosed) {
 				t.Errorf("afterwards: %v", err)
 			}
 		}
-		if _, err := pay(ctx, site("lock", ""), "42", nothing); !errors.Is(err, interlock.ErrClosed) {
+		if _, err := pay(ctx, site("lock", ""), "42", noWork); !errors.Is(err, interlock.ErrClosed) {
 			t.Errorf("a lock afterwards: %v", err)
 		}
 	})
 }
 
 func TestClosingInAHurryEndsTheWork(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		done := make(chan error)
 		go func() {
-			_, _, err := place(ctx, site("once", ""), woven.Key1("42"), func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
+			_, _, err := placeOrder(ctx, site("once", ""), woven.Key1("42"), func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
 			done <- err
 		}()
 		synctest.Wait()
@@ -63,15 +63,15 @@ func TestClosingInAHurryEndsTheWork(t *testing.T) {
 // A site keeps something for a few clients only. That it forgot one does not mean
 // that nobody waits for its work.
 func TestClosingWaitsForWhatTheSiteHasForgotten(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("once", "")
 		go func() {
-			_, _, _ = place(ctx, s, woven.Key1("42"), func(context.Context) error { time.Sleep(time.Minute); return nil })
+			_, _, _ = placeOrder(ctx, s, woven.Key1("42"), func(context.Context) error { time.Sleep(time.Minute); return nil })
 		}()
 		synctest.Wait()
 		for i := range 20 {
 			other := interlock.New(nil)
-			if _, _, err := place(interlock.NewContext(ctx, other), s, woven.Key1(strconv.Itoa(i)), nothing); err != nil {
+			if _, _, err := placeOrder(interlock.NewContext(ctx, other), s, woven.Key1(strconv.Itoa(i)), noWork); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -88,8 +88,8 @@ func TestAClosedClientIsNotKept(t *testing.T) {
 		client := interlock.New(nil)
 		ctx := interlock.NewContext(context.Background(), client)
 		for _, f := range []func() error{
-			func() error { _, _, err := place(ctx, once, woven.Key1("42"), nothing); return err },
-			func() error { _, err := pay(ctx, lock, "42", nothing); return err },
+			func() error { _, _, err := placeOrder(ctx, once, woven.Key1("42"), noWork); return err },
+			func() error { _, err := pay(ctx, lock, "42", noWork); return err },
 			func() error { return client.Close(ctx) },
 		} {
 			if err := f(); err != nil {

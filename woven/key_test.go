@@ -20,7 +20,7 @@ type (
 // T6: a woven key equals interlock.Key of its parts, so no two lists of parts make the
 // same key.
 func TestKeys(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for want, key := range map[string]woven.Key{
 			interlock.Key("pay"):                         woven.Key0(),
 			interlock.Key("pay", "a"):                    woven.Key1("a"),

@@ -43,10 +43,10 @@ func sweep(ctx context.Context, s *woven.Site, shelf string, work func()) (swept
 	return true
 }
 
-func nothing(context.Context) error { return nil }
+func noWork(context.Context) error { return nil }
 
 // in runs a test in virtual time, on a client of its own that the context carries.
-func in(t *testing.T, f func(t *testing.T, ctx context.Context, client *interlock.Client)) {
+func withClient(t *testing.T, f func(t *testing.T, ctx context.Context, client *interlock.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := interlock.New(nil)
 		defer client.Close(context.Background())
@@ -55,7 +55,7 @@ func in(t *testing.T, f func(t *testing.T, ctx context.Context, client *interloc
 }
 
 func TestOneAtATime(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s, inside, most := site("lock", ""), 0, 0
 		done := make(chan error)
 		for range 10 {
@@ -86,7 +86,7 @@ func TestOneAtATime(t *testing.T) {
 
 func TestTheKeyIsNameAndParts(t *testing.T) {
 	// T6: prefix : name : identifiers, as by hand.
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		ctx = interlock.NewContext(ctx, client.With(interlock.Prefix("shop:")))
 		_, err := pay(ctx, site("lock", ""), "a:b", func(context.Context) error {
 			_, _, err := client.Mutex("shop:" + interlock.Key("pay", "a:b")).TryLock(t.Context())
@@ -100,16 +100,16 @@ func TestTheKeyIsNameAndParts(t *testing.T) {
 
 func TestReentrancyFollowsTheContext(t *testing.T) {
 	// T5: reentrant by default.
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s, other := site("lock", ""), site("lock", "kind=fair")
 		_, err := pay(ctx, s, "42", func(inner context.Context) error {
-			if _, err := pay(inner, s, "42", nothing); err != nil {
+			if _, err := pay(inner, s, "42", noWork); err != nil {
 				t.Errorf("under the context of the hold: %v", err)
 			}
-			if _, err := pay(inner, other, "42", nothing); err != nil {
+			if _, err := pay(inner, other, "42", noWork); err != nil {
 				t.Errorf("from another function of the same name: %v", err)
 			}
-			if _, err := pay(ctx, s, "42", nothing); !errors.Is(err, interlock.ErrContended) {
+			if _, err := pay(ctx, s, "42", noWork); !errors.Is(err, interlock.ErrContended) {
 				t.Errorf("under another context: got %v, want ErrContended", err)
 			}
 			return nil
@@ -124,10 +124,10 @@ func TestReentrancyFollowsTheContext(t *testing.T) {
 }
 
 func TestAPlainLockIsNotReentrant(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("lock", "kind=plain")
 		_, err := pay(ctx, s, "42", func(ctx context.Context) error {
-			_, err := pay(ctx, s, "42", nothing)
+			_, err := pay(ctx, s, "42", noWork)
 			return err
 		})
 		var busy *interlock.ContendedError
@@ -138,13 +138,13 @@ func TestAPlainLockIsNotReentrant(t *testing.T) {
 }
 
 func TestReadersDoNotExcludeEachOther(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		read, write := site("lock", "kind=read wait=0"), site("lock", "kind=write wait=0")
 		_, err := pay(ctx, read, "42", func(context.Context) error {
-			if _, err := pay(ctx, read, "42", nothing); err != nil {
+			if _, err := pay(ctx, read, "42", noWork); err != nil {
 				t.Errorf("a second reader: %v", err)
 			}
-			if _, err := pay(ctx, write, "42", nothing); !errors.Is(err, interlock.ErrContended) {
+			if _, err := pay(ctx, write, "42", noWork); !errors.Is(err, interlock.ErrContended) {
 				t.Errorf("a writer beside a reader: got %v", err)
 			}
 			return nil
@@ -157,11 +157,11 @@ func TestReadersDoNotExcludeEachOther(t *testing.T) {
 
 func TestHowLongIsWaited(t *testing.T) {
 	for options, want := range map[string]time.Duration{"": 5 * time.Second, "wait=0": 0, "wait=300ms": 300 * time.Millisecond} {
-		in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 			s := site("lock", options)
 			_, _ = pay(ctx, s, "42", func(context.Context) error {
 				start := time.Now()
-				_, err := pay(ctx, s, "42", nothing)
+				_, err := pay(ctx, s, "42", noWork)
 				if took := time.Since(start); took != want || !errors.Is(err, interlock.ErrContended) {
 					t.Errorf("%q: gave up after %v with %v, want %v", options, took, err, want)
 				}
@@ -173,9 +173,9 @@ func TestHowLongIsWaited(t *testing.T) {
 
 func TestOnTimeout(t *testing.T) {
 	// T5: an error with a message for a person, zero values, or a panic.
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		_, _ = pay(ctx, site("lock", ""), "42", func(context.Context) error {
-			receipt, err := pay(ctx, site("lock", "wait=0"), "42", nothing)
+			receipt, err := pay(ctx, site("lock", "wait=0"), "42", noWork)
 			var refused *woven.RefusedError
 			if !errors.As(err, &refused) || receipt != "" {
 				t.Fatalf("error: got %q, %v; want a *RefusedError", receipt, err)
@@ -187,18 +187,18 @@ func TestOnTimeout(t *testing.T) {
 			if !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got %v, want %s…", err, want)
 			}
-			_, err = pay(ctx, site("lock", "wait=0 message=later"), "42", nothing)
+			_, err = pay(ctx, site("lock", "wait=0 message=later"), "42", noWork)
 			if errors.As(err, &refused) && refused.Message.In("en") != "later" {
 				t.Errorf("a person is told %v, want what the directive says", refused.Message)
 			}
-			_, err = pay(ctx, site("lock", "wait=0 message.zh=稍后 message.en=later"), "42", nothing)
+			_, err = pay(ctx, site("lock", "wait=0 message.zh=稍后 message.en=later"), "42", noWork)
 			if errors.As(err, &refused) && (refused.Message.In("en") != "later" || refused.Message.In("zh-CN") != "稍后") {
 				t.Errorf("a person is told %v, want it in their language", refused.Message)
 			}
-			if receipt, err := pay(ctx, site("lock", "wait=0 on-timeout=skip"), "42", nothing); receipt != "" || err != nil {
+			if receipt, err := pay(ctx, site("lock", "wait=0 on-timeout=skip"), "42", noWork); receipt != "" || err != nil {
 				t.Errorf("skip: got %q, %v", receipt, err)
 			}
-			if p := caught(func() { _, _ = pay(ctx, site("lock", "wait=0 on-timeout=panic"), "42", nothing) }); !isContended(p) {
+			if p := recovered(func() { _, _ = pay(ctx, site("lock", "wait=0 on-timeout=panic"), "42", noWork) }); !isContended(p) {
 				t.Errorf("panic: got %v", p)
 			}
 			return nil
@@ -207,13 +207,13 @@ func TestOnTimeout(t *testing.T) {
 }
 
 func TestWithoutAnErrorToReturn(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		_, _ = pay(ctx, site("lock", ""), "42", func(context.Context) error {
 			if sweep(ctx, site("lock", "wait=0 on-timeout=skip"), "42", func() {}) {
 				t.Error("skip: it ran")
 			}
 			for _, options := range []string{"wait=0", "wait=0 on-timeout=panic"} {
-				if p := caught(func() { sweep(ctx, site("lock", options), "42", func() { t.Error("it ran") }) }); !isContended(p) {
+				if p := recovered(func() { sweep(ctx, site("lock", options), "42", func() { t.Error("it ran") }) }); !isContended(p) {
 					t.Errorf("%s: got %v, want a panic with ErrContended", options, p)
 				}
 			}
@@ -226,7 +226,7 @@ func TestWithoutAnErrorToReturn(t *testing.T) {
 }
 
 func TestAnotherFunctionIsCalledOnlyIfTheLockIsHeld(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("lock", "wait=0 on-timeout=call")
 		var err error
 		_, held, ok := woven.Lock(ctx, s, woven.Key1("42"), &err)
@@ -245,14 +245,14 @@ func TestAnotherFunctionIsCalledOnlyIfTheLockIsHeld(t *testing.T) {
 
 // T8: a key that does not say which is refused before anything is asked.
 func TestAnEmptyKeyIsRefused(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		for _, options := range []string{"", "on-timeout=skip", "on-timeout=panic"} {
 			ran := false
 			_, err := pay(ctx, site("lock", options), "", func(context.Context) error { ran = true; return nil })
 			if ran || !errors.Is(err, interlock.ErrKey) {
 				t.Errorf("%q: ran %v, %v; want ErrKey", options, ran, err)
 			}
-			p := caught(func() { sweep(ctx, site("lock", options), "", func() { t.Error("it ran") }) })
+			p := recovered(func() { sweep(ctx, site("lock", options), "", func() { t.Error("it ran") }) })
 			if err, _ := p.(error); !errors.Is(err, interlock.ErrKey) {
 				t.Errorf("%q, without an error to return: got %v, want a panic with ErrKey", options, p)
 			}
@@ -268,7 +268,7 @@ func TestAnEmptyKeyIsRefused(t *testing.T) {
 }
 
 func TestALockWithoutAKeyIsOneForAll(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		var err error
 		_, held, ok := woven.Lock(ctx, site("lock", ""), woven.Key0(), &err)
 		if !ok {
@@ -286,9 +286,9 @@ func TestAnEngineThatIsDown(t *testing.T) {
 		faulty := enginetest.NewFaulty(memory.New())
 		client := interlock.New(faulty)
 		ctx := interlock.NewContext(t.Context(), client)
-		down(faulty)
+		refuseAll(faulty)
 		for _, options := range []string{"", "on-timeout=skip", "on-timeout=panic", "on-timeout=call"} {
-			if _, err := pay(ctx, site("lock", options), "42", nothing); !errors.Is(err, interlock.ErrUnavailable) {
+			if _, err := pay(ctx, site("lock", options), "42", noWork); !errors.Is(err, interlock.ErrUnavailable) {
 				t.Errorf("%q: got %v, want ErrUnavailable", options, err)
 			}
 		}
@@ -299,9 +299,9 @@ func TestAnEngineThatIsDown(t *testing.T) {
 }
 
 func TestAPanicReleases(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("lock", "wait=0")
-		if p := caught(func() { _, _ = pay(ctx, s, "42", func(context.Context) error { panic("boo") }) }); p != "boo" {
+		if p := recovered(func() { _, _ = pay(ctx, s, "42", func(context.Context) error { panic("boo") }) }); p != "boo" {
 			t.Errorf("got %v", p)
 		}
 		done := make(chan struct{})
@@ -310,14 +310,14 @@ func TestAPanicReleases(t *testing.T) {
 			_, _ = pay(ctx, s, "42", func(context.Context) error { goexit(); return nil })
 		}()
 		<-done
-		if _, err := pay(ctx, s, "42", nothing); err != nil {
+		if _, err := pay(ctx, s, "42", noWork); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
 func TestALostLockIsAnErrorOfTheFunction(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("lock", "lease=1s")
 		receipt, err := pay(ctx, s, "42", func(ctx context.Context) error {
 			<-ctx.Done() // the lease runs out
@@ -338,7 +338,7 @@ func TestALostLockIsAnErrorOfTheFunction(t *testing.T) {
 }
 
 func TestALockIsRenewedNoLongerThanItMayBe(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		start := time.Now()
 		_, err := pay(ctx, site("lock", "max-hold=2m"), "42", func(ctx context.Context) error {
 			select {
@@ -354,7 +354,7 @@ func TestALockIsRenewedNoLongerThanItMayBe(t *testing.T) {
 }
 
 func TestASiteThatCannotBeMeantRunsNothing(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for _, s := range []*woven.Site{site("lock", "wait=3sec"), site("luck", ""), site("lock", "future=1"), site("once", "")} {
 			ran := false
 			_, err := pay(ctx, s, "42", func(context.Context) error { ran = true; return nil })
@@ -371,7 +371,7 @@ func TestEveryClientGetsItsOwn(t *testing.T) {
 		for range 40 {
 			client := interlock.New(nil)
 			for range 3 {
-				if _, err := pay(interlock.NewContext(t.Context(), client), s, "42", nothing); err != nil {
+				if _, err := pay(interlock.NewContext(t.Context(), client), s, "42", noWork); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -391,7 +391,7 @@ func TestTheDefaultClientServesWhoNamesNone(t *testing.T) {
 	}
 }
 
-func caught(f func()) (p any) {
+func recovered(f func()) (p any) {
 	defer func() { p = recover() }()
 	f()
 	return nil
@@ -403,7 +403,7 @@ func isContended(p any) bool {
 }
 
 // down makes an engine refuse whatever it is asked for.
-func down(f *enginetest.Faulty) {
+func refuseAll(f *enginetest.Faulty) {
 	for _, op := range []enginetest.Op{enginetest.OpAcquire, enginetest.OpClaim} {
 		f.Inject(enginetest.Fault{Op: op, Do: enginetest.Refuse})
 	}
