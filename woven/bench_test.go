@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/woven"
 )
 
-// byHand is the function that [payWoven] is, as a person would write it.
+// byHand is payWoven as a programmer would write it.
 //
 //go:noinline
 func byHand(ctx context.Context, client *interlock.Client, order string) (err error) {
@@ -22,7 +22,7 @@ func byHand(ctx context.Context, client *interlock.Client, order string) (err er
 	return nil
 }
 
-// byHandKept is the same with kept options.
+// byHandKept is byHand with options that are prepared once.
 //
 //go:noinline
 func byHandKept(ctx context.Context, client *interlock.Client, order string) (err error) {
@@ -54,7 +54,7 @@ func BenchmarkLock(b *testing.B) {
 			_ = byHand(ctx, client, order)
 		}
 	})
-	b.Run("by hand, options kept", func(b *testing.B) {
+	b.Run("by hand, options prepared", func(b *testing.B) {
 		own := client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
 		b.ReportAllocs()
 		for b.Loop() {
@@ -70,8 +70,8 @@ func BenchmarkLock(b *testing.B) {
 	})
 }
 
-// BenchmarkEntry enters a lock that the context holds, where next to nothing hides
-// what weaving costs.
+// BenchmarkEntry locks a reentrant lock that the context holds. This is so cheap that the
+// cost of weaving shows.
 func BenchmarkEntry(b *testing.B) {
 	client := interlock.New(nil)
 	ctx := interlock.NewContext(context.Background(), client)
@@ -88,7 +88,7 @@ func BenchmarkEntry(b *testing.B) {
 			_ = byHand(ctx, client, order)
 		}
 	})
-	b.Run("by hand, options kept", func(b *testing.B) {
+	b.Run("by hand, options prepared", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			_ = byHandKept(ctx, own, order)
@@ -110,6 +110,6 @@ func TestAWovenCallAllocatesNoMoreThanOneByHand(t *testing.T) {
 	hand := testing.AllocsPerRun(200, func() { _ = byHandKept(ctx, own, "42") })
 	wove := testing.AllocsPerRun(200, func() { _ = payWoven(ctx, s, "42") })
 	if wove > hand {
-		t.Errorf("woven it allocates %v times, by hand %v", wove, hand)
+		t.Errorf("a woven call allocates %v times, one by hand %v times", wove, hand)
 	}
 }

@@ -15,33 +15,34 @@ import (
 	"github.com/interlock-go/interlock/woven"
 )
 
-// L2: shutdown waits for what directives have begun, and nothing begins behind it.
-func TestClosingTheClientEndsTheGuardsOfSites(t *testing.T) {
+// Requirement L2: Close waits for work that directives have started. No work starts
+// afterwards.
+func TestCloseWaitsForGuardedWork(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("once", "")
 		go func() {
 			if _, _, err := placeOrder(ctx, s, woven.Key1("42"), func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }); err != nil {
-				t.Errorf("it was disturbed: %v", err)
+				t.Errorf("Close disturbed the running work: %v", err)
 			}
 		}()
 		synctest.Wait()
 		start := time.Now()
 		if err := client.Close(t.Context()); err != nil || time.Since(start) != time.Minute {
-			t.Errorf("closed after %v: %v", time.Since(start), err)
+			t.Errorf("Close took %v and returned %v; want 1m and no error", time.Since(start), err)
 		}
-		for range 2 { // by the guard that there was, and by one that there is not any more
-			_, _, err := placeOrder(ctx, s, woven.Key1("43"), func(context.Context) error { t.Error("it ran"); return nil })
+		for range 2 { // first with the old guard, then without one
+			_, _, err := placeOrder(ctx, s, woven.Key1("43"), func(context.Context) error { t.Error("the work ran"); return nil })
 			if !errors.Is(err, guard.ErrClosed) {
-				t.Errorf("afterwards: %v", err)
+				t.Errorf("a guarded call after Close: got %v, want ErrClosed", err)
 			}
 		}
 		if _, err := pay(ctx, site("lock", ""), "42", noWork); !errors.Is(err, interlock.ErrClosed) {
-			t.Errorf("a lock afterwards: %v", err)
+			t.Errorf("a lock after Close: got %v, want ErrClosed", err)
 		}
 	})
 }
 
-func TestClosingInAHurryEndsTheWork(t *testing.T) {
+func TestCloseWithADeadlineCancelsTheWork(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		done := make(chan error)
 		go func() {
@@ -49,20 +50,20 @@ func TestClosingInAHurryEndsTheWork(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		hurry, cancel := context.WithTimeout(t.Context(), time.Second)
+		deadline, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := client.Close(hurry); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("no caller learns that work was ended: %v", err)
+		if err := client.Close(deadline); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close returned %v, want DeadlineExceeded", err)
 		}
 		if err := <-done; !errors.Is(err, interlock.ErrClosed) {
-			t.Errorf("the work got %v", err)
+			t.Errorf("the work returned %v, want ErrClosed", err)
 		}
 	})
 }
 
-// A site keeps something for a few clients only. That it forgot one does not mean
-// that nobody waits for its work.
-func TestClosingWaitsForWhatTheSiteHasForgotten(t *testing.T) {
+// A site caches guards for a few clients only. Close waits for the work of an evicted
+// guard, too.
+func TestCloseWaitsForEvictedGuards(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("once", "")
 		go func() {
@@ -77,12 +78,12 @@ func TestClosingWaitsForWhatTheSiteHasForgotten(t *testing.T) {
 		}
 		start := time.Now()
 		if err := client.Close(t.Context()); err != nil || time.Since(start) != time.Minute {
-			t.Errorf("closed after %v: %v", time.Since(start), err)
+			t.Errorf("Close took %v and returned %v; want 1m and no error", time.Since(start), err)
 		}
 	})
 }
 
-func TestAClosedClientIsNotKept(t *testing.T) {
+func TestAClosedClientIsGarbageCollected(t *testing.T) {
 	once, lock := site("once", ""), site("lock", "")
 	kept := func() weak.Pointer[interlock.Client] {
 		client := interlock.New(nil)
@@ -104,7 +105,7 @@ func TestAClosedClientIsNotKept(t *testing.T) {
 		}
 	}
 	if kept.Value() != nil {
-		t.Error("a site keeps a client that was closed")
+		t.Error("a site still references a closed client")
 	}
 	runtime.KeepAlive(once)
 	runtime.KeepAlive(lock)
