@@ -120,7 +120,8 @@ var replyRows = []row{
 	}},
 }
 
-// lockAndUnlock uses the lock once. The engine then has loaded its scripts and the server's clock.
+// lockAndUnlock uses the lock once. Afterwards the engine has loaded its scripts and knows
+// the server's clock.
 func (p *fixture) lockAndUnlock() {
 	p.t.Helper()
 	_, hold := p.lock(p.client.Mutex(key))

@@ -48,7 +48,7 @@ type fixture struct {
 	server *redistest.Server
 	proxy  *faultnet.Proxy
 	client *interlock.Client // through the proxy
-	other  *interlock.Client // directly
+	other  *interlock.Client // without the proxy
 	engine *redisengine.Engine
 }
 

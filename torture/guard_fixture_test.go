@@ -21,7 +21,7 @@ type guardFixture struct {
 	*fixture
 	policy guard.Policy
 	guard  *guard.Guard[string] // through the proxy
-	other  *guard.Guard[string] // directly
+	other  *guard.Guard[string] // without the proxy
 	runs   atomic.Int64         // how often the work ran
 }
 
@@ -94,7 +94,7 @@ func (p *guardFixture) complete(c *guard.Claim[string]) {
 	}
 }
 
-// warmUp makes a call, so that the engine has loaded its scripts and the server's clock.
+// warmUp makes a call, so that the engine has loaded its scripts and knows the server's clock.
 func (p *guardFixture) warmUp(g *guard.Guard[string]) {
 	p.t.Helper()
 	_, err := g.Do(p.t.Context(), guard.Of("ada", "first"), func(context.Context) (string, error) { return "warm", nil })

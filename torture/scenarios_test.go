@@ -185,7 +185,7 @@ func oneTrip(t *testing.T) {
 	}
 	var duplicate *guard.DuplicateError
 	if !errors.As(err, &duplicate) || !duplicate.Running {
-		t.Fatalf("got %v", err)
+		t.Fatalf("got %v, want a running duplicate", err)
 	}
 	if left := duplicate.RetryAfter; left < 9*time.Second || left > 10*time.Second {
 		t.Errorf("%v are left while the work runs, want almost 10s", left)
@@ -196,7 +196,7 @@ func oneTrip(t *testing.T) {
 	_, err = third.Do(t.Context(), order, p.work)
 	least := p.pttl("result", order)
 	if !errors.As(err, &duplicate) || duplicate.Running {
-		t.Fatalf("got %v", err)
+		t.Fatalf("got %v, want a duplicate that is done", err)
 	}
 	const slack = 2 * time.Millisecond // both values are rounded
 	if left := duplicate.RetryAfter; left > most+slack || left < least-slack {
@@ -355,7 +355,7 @@ func tokenLife(t *testing.T) {
 		_, err := g.Do(t.Context(), redeem(running), p.work)
 		var duplicate *guard.DuplicateError
 		if !errors.As(err, &duplicate) || duplicate.Message.In("zh") != "操作处理中，请勿重复提交" {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want a DuplicateError with the Chinese message", err)
 		}
 	}
 	if err := claim.Complete("done"); err != nil {

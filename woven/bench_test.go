@@ -54,7 +54,7 @@ func BenchmarkLock(b *testing.B) {
 			_ = byHand(ctx, client, order)
 		}
 	})
-	b.Run("by hand, options prepared", func(b *testing.B) {
+	b.Run("by hand, options kept", func(b *testing.B) {
 		own := client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
 		b.ReportAllocs()
 		for b.Loop() {
@@ -88,7 +88,7 @@ func BenchmarkEntry(b *testing.B) {
 			_ = byHand(ctx, client, order)
 		}
 	})
-	b.Run("by hand, options prepared", func(b *testing.B) {
+	b.Run("by hand, options kept", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			_ = byHandKept(ctx, own, order)
@@ -107,9 +107,9 @@ func TestAWovenCallAllocatesNoMoreThanOneByHand(t *testing.T) {
 	client := interlock.New(nil)
 	ctx := interlock.NewContext(t.Context(), client)
 	s, own := site("lock", ""), client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
-	hand := testing.AllocsPerRun(200, func() { _ = byHandKept(ctx, own, "42") })
-	wove := testing.AllocsPerRun(200, func() { _ = payWoven(ctx, s, "42") })
-	if wove > hand {
-		t.Errorf("a woven call allocates %v times, one by hand %v times", wove, hand)
+	handAllocs := testing.AllocsPerRun(200, func() { _ = byHandKept(ctx, own, "42") })
+	wovenAllocs := testing.AllocsPerRun(200, func() { _ = payWoven(ctx, s, "42") })
+	if wovenAllocs > handAllocs {
+		t.Errorf("a woven call allocates %v times, one by hand %v times", wovenAllocs, handAllocs)
 	}
 }

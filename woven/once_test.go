@@ -133,7 +133,7 @@ func TestAnErrorIsForgottenUnlessKept(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("once", "")
 		if _, _, err := placeOrder(ctx, s, woven.Key1("42"), func(context.Context) error { return errWork }); !errors.Is(err, errWork) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want the function's error", err)
 		}
 		if _, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork); err != nil {
 			t.Errorf("the next call returned %v, want a new run", err)
@@ -183,7 +183,7 @@ func TestARecoveredPanicIsNotUnknown(t *testing.T) {
 				panic("boo")
 			})
 			if err != nil || o.No != "N-1" {
-				t.Errorf("got %v, %v", o, err)
+				t.Errorf("got %v, %v; want the result", o, err)
 			}
 		}
 	})
@@ -210,7 +210,7 @@ func TestOnceWithoutAnErrorResult(t *testing.T) {
 	})
 }
 
-// Requirement T8.
+// Requirement T8: an empty key is refused.
 func TestOnceRefusesAnEmptyKey(t *testing.T) {
 	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for _, key := range []woven.Key{woven.Key0(), woven.Key1(""), woven.Key2("", 1), woven.Key3("a", 1, "")} {
@@ -330,7 +330,7 @@ func TestACallThatTheInnerDirectiveRefusesIsNotKept(t *testing.T) {
 			for range 2 {
 				n, err := onceAndLock(ctx, once, lock, "42", func(context.Context) error { runs++; return nil })
 				if n != 1 || err != nil {
-					t.Errorf("%s: got %d, %v", options, n, err)
+					t.Errorf("%s: got %d, %v; want 1", options, n, err)
 				}
 			}
 			if runs != 1 {
@@ -350,7 +350,7 @@ func TestARefusedRecursiveCallDoesNotUndoTheRun(t *testing.T) {
 				runs++
 				_, err := onceAndLock(ctx, once, lock, "inner", noWork)
 				if !errors.Is(err, interlock.ErrContended) {
-					t.Errorf("got %v", err)
+					t.Errorf("the inner call: got %v, want ErrContended", err)
 				}
 				return nil
 			})
@@ -373,7 +373,7 @@ func TestARefusedInnerCallDoesNotUndoTheRun(t *testing.T) {
 			_, _, err := placeOrder(ctx, once, woven.Key1("42"), func(ctx context.Context) error {
 				runs++
 				if _, err := pay(ctx, lock, "inner", noWork); !errors.Is(err, interlock.ErrContended) {
-					t.Errorf("got %v", err)
+					t.Errorf("the inner call: got %v, want ErrContended", err)
 				}
 				return nil
 			})

@@ -82,8 +82,8 @@ func (p *gatewayFixture) sendWhileKilling(clients, kills int) map[string]reply {
 	return first
 }
 
-// retryInterrupted retries interrupted requests until each has a final reply, and returns how many
-// outcomes are unknown.
+// retryInterrupted retries interrupted requests until each has a final reply. It returns
+// the number of unknown outcomes.
 func (p *gatewayFixture) retryInterrupted(cut []string) int {
 	p.t.Helper()
 	var unknown atomic.Int64

@@ -4,7 +4,7 @@
 //
 //	shop SCENARIO PROCESS CALLERS REDIS...
 //
-// With several servers locks are held on a quorum of them; data are on the first.
+// With several servers, locks are held on a quorum. The data is on the first server.
 package main
 
 import (
