@@ -11,7 +11,7 @@ import (
 // TestExclusion has threads of both languages append letters to a text by reading it and
 // writing it back. If two threads held the lock at once, a letter would be lost (T1, T2).
 func TestExclusion(t *testing.T) {
-	s := newFixture(t, interlock.DefaultLease)
+	f := newFixture(t, interlock.DefaultLease)
 	const each = 3 // threads of each language
 	rounds := 500
 	if testing.Short() {
@@ -19,9 +19,9 @@ func TestExclusion(t *testing.T) {
 	}
 	for _, kind := range []string{"exclusive", "fair", "fenced", "write"} {
 		t.Run(kind, func(t *testing.T) {
-			s := s.withT(t)
-			l := s.newLock(kind)
-			text := s.contend(l, each, rounds)
+			f := f.withT(t)
+			l := f.newLock(kind)
+			text := f.contend(l, each, rounds)
 			if want := 2 * each * rounds; len(text) != want {
 				t.Errorf("%d letters were written, but the text has %d: %s", want, len(text), text)
 			}
@@ -39,29 +39,29 @@ func TestExclusion(t *testing.T) {
 
 // contend runs threads of both languages, each of which appends its letter rounds times.
 // It returns the text.
-func (s *fixture) contend(l lock, each, rounds int) string {
-	s.t.Helper()
+func (f *fixture) contend(l lock, each, rounds int) string {
+	f.t.Helper()
 	text := "text:" + l.key
 	var all []actor
 	for range each {
-		all = append(all, s.goActor(), s.javaActor())
+		all = append(all, f.goActor(), f.javaActor())
 	}
-	for _, p := range all { // warm up the JVM
-		s.must(p.write(s.newLock(l.kind), "text", 5))
+	for _, a := range all { // warm up the JVM
+		f.must(a.write(f.newLock(l.kind), "text", 5))
 	}
 	var wg sync.WaitGroup
 	errs := make(chan error, len(all))
-	for _, p := range all {
-		wg.Go(func() { errs <- p.write(l, text, rounds) })
+	for _, a := range all {
+		wg.Go(func() { errs <- a.write(l, text, rounds) })
 	}
 	wg.Wait()
 	close(errs)
 	for err := range errs {
-		s.must(err)
+		f.must(err)
 	}
-	got := s.server.Must("GET", text)
+	got := f.server.Must("GET", text)
 	if g, j := strings.Count(got, "G"), strings.Count(got, "J"); g != each*rounds || j != each*rounds {
-		s.t.Errorf("%d letters of Go and %d of Java, want %d of each", g, j, each*rounds)
+		f.t.Errorf("%d letters of Go and %d of Java, want %d of each", g, j, each*rounds)
 	}
 	return got
 }

@@ -10,9 +10,9 @@ import (
 // TestFences acquires a fenced lock in Go and Java alternately. The fences of both
 // languages rise, so a store can compare them.
 func TestFences(t *testing.T) {
-	s := newFixture(t, interlock.DefaultLease)
+	f := newFixture(t, interlock.DefaultLease)
 	const rounds = 50
-	l := s.newLock("fenced")
+	l := f.newLock("fenced")
 	var last uint64
 	wantHigher := func(language string, fence uint64) {
 		t.Helper()
@@ -21,19 +21,19 @@ func TestFences(t *testing.T) {
 		}
 		last = fence
 	}
-	g, j := s.goActor().(*goActor), s.javaActor().(*javaActor)
+	g, j := f.goActor().(*goActor), f.javaActor().(*javaActor)
 	for range rounds {
-		s.must(g.lock(l))
+		f.must(g.lock(l))
 		wantHigher("Go", g.held[l].Fence())
-		s.must(g.unlock(l))
+		f.must(g.unlock(l))
 		text, err := j.java.ask(j.name, "token", l.key)
-		s.must(err)
+		f.must(err)
 		token, err := strconv.ParseUint(text, 10, 64)
-		s.must(err)
+		f.must(err)
 		wantHigher("Java", token)
-		s.must(j.unlock(l))
+		f.must(j.unlock(l))
 	}
-	if left := s.server.Must("PTTL", "redisson_lock_token:{"+l.key+"}"); left != "-1" {
+	if left := f.server.Must("PTTL", "redisson_lock_token:{"+l.key+"}"); left != "-1" {
 		t.Errorf("the fence counter expires in %sms; then Redisson's fences would start again", left)
 	}
 	table.record("fences rise", goToJava, "%d times", rounds)

@@ -50,94 +50,94 @@ var ids atomic.Int64
 // newFixture opens a client of each language, both with the same renewed lease.
 func newFixture(t *testing.T, lease time.Duration) *fixture {
 	t.Helper()
-	s := &fixture{t: t, server: redistest.Start(t), lease: lease}
-	s.client = s.newClient(interlock.Watchdog(lease))
-	s.redis = openRedisson(t, s.server.URL(), lease)
-	return s
+	f := &fixture{t: t, server: redistest.Start(t), lease: lease}
+	f.client = f.newClient(interlock.Watchdog(lease))
+	f.redis = openRedisson(t, f.server.URL(), lease)
+	return f
 }
 
 // redisson is the URL option for locks that Redisson shares.
 const redisson = "?redisson=true"
 
 // newClient opens a Go client.
-func (s *fixture) newClient(opts ...interlock.Option) *interlock.Client {
-	s.t.Helper()
-	e, err := redisengine.Open(s.t.Context(), s.server.URL()+redisson)
+func (f *fixture) newClient(opts ...interlock.Option) *interlock.Client {
+	f.t.Helper()
+	e, err := redisengine.Open(f.t.Context(), f.server.URL()+redisson)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	c := interlock.New(e, opts...)
-	s.t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
 		if err := errors.Join(c.Close(ctx), e.Close()); err != nil {
-			s.t.Error(err)
+			f.t.Error(err)
 		}
 	})
 	return c
 }
 
-func (s *fixture) goActor() actor {
-	return &goActor{scene: s, client: s.client, held: make(map[lock]*interlock.Hold)}
+func (f *fixture) goActor() actor {
+	return &goActor{scene: f, client: f.client, held: make(map[lock]*interlock.Hold)}
 }
 
-func (s *fixture) javaActor() actor {
-	return &javaActor{java: s.redis, name: fmt.Sprintf("t%d", ids.Add(1))}
+func (f *fixture) javaActor() actor {
+	return &javaActor{java: f.redis, name: fmt.Sprintf("t%d", ids.Add(1))}
 }
 
 // newLock returns a lock with a new key.
-func (s *fixture) newLock(kind string) lock {
+func (f *fixture) newLock(kind string) lock {
 	return lock{kind, fmt.Sprintf("%s:%d", kind, ids.Add(1))}
 }
 
 // waitForSubscribers waits until a lock has this many subscribers. An earlier release
 // would notify no waiter.
-func (s *fixture) waitForSubscribers(l lock, subscribers int) {
-	s.t.Helper()
-	s.until(fmt.Sprintf("%d subscribers for %s", subscribers, l.key), func() bool {
-		text := s.server.Must("PUBSUB", "CHANNELS", "*{"+l.key+"}*")
+func (f *fixture) waitForSubscribers(l lock, subscribers int) {
+	f.t.Helper()
+	f.until(fmt.Sprintf("%d subscribers for %s", subscribers, l.key), func() bool {
+		text := f.server.Must("PUBSUB", "CHANNELS", "*{"+l.key+"}*")
 		return len(strings.Fields(text)) >= subscribers
 	})
 }
 
 // waitForQueue waits until the queue of a fair lock has this many waiters.
-func (s *fixture) waitForQueue(l lock, waiters int) {
-	s.t.Helper()
-	s.until(fmt.Sprintf("%d waiters in the queue of %s", waiters, l.key), func() bool {
-		return s.server.Must("LLEN", "redisson_lock_queue:{"+l.key+"}") == fmt.Sprint(waiters)
+func (f *fixture) waitForQueue(l lock, waiters int) {
+	f.t.Helper()
+	f.until(fmt.Sprintf("%d waiters in the queue of %s", waiters, l.key), func() bool {
+		return f.server.Must("LLEN", "redisson_lock_queue:{"+l.key+"}") == fmt.Sprint(waiters)
 	})
 }
 
-func (s *fixture) until(what string, done func() bool) {
-	s.t.Helper()
+func (f *fixture) until(what string, done func() bool) {
+	f.t.Helper()
 	for end := time.Now().Add(callTimeout); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			s.t.Fatalf("%s: not within %v", what, callTimeout)
+			f.t.Fatalf("%s: not within %v", what, callTimeout)
 		}
 	}
 }
 
-func (s *fixture) must(err error) {
-	s.t.Helper()
+func (f *fixture) must(err error) {
+	f.t.Helper()
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
 // wantRefused checks that an actor does not get a lock.
-func (s *fixture) wantRefused(p actor, l lock) {
-	s.t.Helper()
-	if got, err := p.try(l, 0); got || err != nil {
-		s.t.Fatalf("%T got a %s lock that is held: %v %v", p, l.kind, got, err)
+func (f *fixture) wantRefused(a actor, l lock) {
+	f.t.Helper()
+	if got, err := a.try(l, 0); got || err != nil {
+		f.t.Fatalf("%T got a %s lock that is held: %v %v", a, l.kind, got, err)
 	}
 }
 
 // lockInBackground acquires a lock. The channel receives the time of the grant.
-func (s *fixture) lockInBackground(p actor, l lock) <-chan time.Time {
+func (f *fixture) lockInBackground(a actor, l lock) <-chan time.Time {
 	got := make(chan time.Time, 1)
 	go func() { // the wait is bounded
-		if err := p.lock(l); err != nil {
-			s.t.Error(err)
+		if err := a.lock(l); err != nil {
+			f.t.Error(err)
 		}
 		got <- time.Now()
 	}()
@@ -207,27 +207,27 @@ type javaActor struct {
 	name string
 }
 
-func (p *javaActor) do(verb string, l lock, args ...string) (string, error) {
-	return p.java.ask(p.name, append([]string{verb, l.kind, l.key}, args...)...)
+func (j *javaActor) do(verb string, l lock, args ...string) (string, error) {
+	return j.java.ask(j.name, append([]string{verb, l.kind, l.key}, args...)...)
 }
 
-func (p *javaActor) lock(l lock) error {
-	_, err := p.do("lock", l)
+func (j *javaActor) lock(l lock) error {
+	_, err := j.do("lock", l)
 	return err
 }
 
-func (p *javaActor) try(l lock, wait time.Duration) (bool, error) {
-	text, err := p.do("try", l, fmt.Sprint(wait.Milliseconds()), "-1")
+func (j *javaActor) try(l lock, wait time.Duration) (bool, error) {
+	text, err := j.do("try", l, fmt.Sprint(wait.Milliseconds()), "-1")
 	return text == "true", err
 }
 
-func (p *javaActor) unlock(l lock) error {
-	_, err := p.do("unlock", l)
+func (j *javaActor) unlock(l lock) error {
+	_, err := j.do("unlock", l)
 	return err
 }
 
-func (p *javaActor) write(l lock, text string, rounds int) error {
-	_, err := p.do("write", l, text, fmt.Sprint(rounds))
+func (j *javaActor) write(l lock, text string, rounds int) error {
+	_, err := j.do("write", l, text, fmt.Sprint(rounds))
 	return err
 }
 
@@ -244,22 +244,22 @@ const (
 )
 
 // bothDirections runs a test in both directions.
-func (s *fixture) bothDirections(test func(s *fixture, w direction)) {
+func (f *fixture) bothDirections(test func(f *fixture, d direction)) {
 	for _, name := range []string{goToJava, javaToGo} {
-		s.t.Run(name, func(t *testing.T) {
-			s := s.withT(t)
-			w := direction{name, s.goActor, s.javaActor}
+		f.t.Run(name, func(t *testing.T) {
+			f := f.withT(t)
+			d := direction{name, f.goActor, f.javaActor}
 			if name == javaToGo {
-				w = direction{name, s.javaActor, s.goActor}
+				d = direction{name, f.javaActor, f.goActor}
 			}
-			test(s, w)
+			test(f, d)
 		})
 	}
 }
 
 // withT returns the fixture for a subtest.
-func (s *fixture) withT(t *testing.T) *fixture {
-	c := *s
+func (f *fixture) withT(t *testing.T) *fixture {
+	c := *f
 	c.t = t
 	return &c
 }

@@ -45,40 +45,40 @@ func runVictim(text string) error {
 }
 
 // startVictim acquires the lock in a new process, and returns a function that kills it.
-func (s *fixture) startVictim(column string, l lock) (kill func()) {
-	s.t.Helper()
+func (f *fixture) startVictim(column string, l lock) (kill func()) {
+	f.t.Helper()
 	if column == goToJava {
-		return s.startGoVictim(l)
+		return f.startGoVictim(l)
 	}
-	j, err := startJVM()
-	s.must(err)
-	s.t.Cleanup(j.kill)
-	p := &javaActor{java: openRedissonIn(s.t, j, s.server.URL(), s.lease), name: "victim"}
-	s.must(p.lock(l))
-	return j.kill
+	process, err := startJVM()
+	f.must(err)
+	f.t.Cleanup(process.kill)
+	holder := &javaActor{java: openRedissonIn(f.t, process, f.server.URL(), f.lease), name: "victim"}
+	f.must(holder.lock(l))
+	return process.kill
 }
 
-func (s *fixture) startGoVictim(l lock) (kill func()) {
-	s.t.Helper()
-	text, err := json.Marshal(victim{URL: s.server.URL(), Kind: l.kind, Key: l.key, Lease: s.lease})
-	s.must(err)
+func (f *fixture) startGoVictim(l lock) (kill func()) {
+	f.t.Helper()
+	text, err := json.Marshal(victim{URL: f.server.URL(), Kind: l.kind, Key: l.key, Lease: f.lease})
+	f.must(err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), victimVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	_, err = cmd.StdinPipe() // stays open until this process exits
-	s.must(err)
+	f.must(err)
 	out, err := cmd.StdoutPipe()
-	s.must(err)
-	s.must(cmd.Start())
+	f.must(err)
+	f.must(cmd.Start())
 	kill = func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
 	}
-	s.t.Cleanup(kill)
+	f.t.Cleanup(kill)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
-		s.t.Fatalf("the victim printed %q, want \"held\": %v", line, err)
+		f.t.Fatalf("the victim printed %q, want \"held\": %v", line, err)
 	}
 	return kill
 }

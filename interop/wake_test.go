@@ -16,7 +16,7 @@ const (
 )
 
 func TestWakeUp(t *testing.T) {
-	s := newFixture(t, interlock.DefaultLease)
+	f := newFixture(t, interlock.DefaultLease)
 	rounds := 100
 	if testing.Short() {
 		rounds = 20
@@ -27,38 +27,38 @@ func TestWakeUp(t *testing.T) {
 			row = "wake-up, " + kinds[0] + " → " + kinds[1]
 		}
 		t.Run(row, func(t *testing.T) {
-			s.withT(t).bothDirections(func(s *fixture, w direction) {
+			f.withT(t).bothDirections(func(f *fixture, d direction) {
 				var took []time.Duration
 				for range rounds {
-					took = append(took, s.wake(w, s.newLock(kinds[0]), kinds[1]))
+					took = append(took, f.wake(d, f.newLock(kinds[0]), kinds[1]))
 				}
 				slices.Sort(took)
 				median, most := took[len(took)/2], took[len(took)-1]
 				if median > maxMedianWake || most > maxWake {
-					s.t.Errorf("median wake-up %v, longest %v: %v", median, most, took)
+					f.t.Errorf("median wake-up %v, longest %v: %v", median, most, took)
 				}
-				table.record(row, w.name, "median %v, most %v of %d", rounded(median), rounded(most), rounds)
+				table.record(row, d.name, "median %v, most %v of %d", rounded(median), rounded(most), rounds)
 			})
 		})
 	}
 }
 
 // wake returns the time from the start of a release to the waiter's grant.
-func (s *fixture) wake(w direction, l lock, kind string) time.Duration {
-	s.t.Helper()
-	holder, waiter := w.holder(), w.waiter()
-	s.must(holder.lock(l))
-	got := s.lockInBackground(waiter, l.withKind(kind))
-	s.waitForSubscribers(l, 1)
+func (f *fixture) wake(d direction, l lock, kind string) time.Duration {
+	f.t.Helper()
+	holder, waiter := d.holder(), d.waiter()
+	f.must(holder.lock(l))
+	got := f.lockInBackground(waiter, l.withKind(kind))
+	f.waitForSubscribers(l, 1)
 	select {
 	case <-got:
-		s.t.Fatal("got a lock that is held")
+		f.t.Fatal("got a lock that is held")
 	default:
 	}
 	began := time.Now()
-	s.must(holder.unlock(l))
+	f.must(holder.unlock(l))
 	took := (<-got).Sub(began)
-	s.must(waiter.unlock(l.withKind(kind)))
+	f.must(waiter.unlock(l.withKind(kind)))
 	return took
 }
 

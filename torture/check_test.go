@@ -13,16 +13,16 @@ import (
 // The figures depend on the machine, so the test asserts only that every check ran.
 func TestCheckCost(t *testing.T) {
 	const checks = 2000
-	p := newGuardFixture(t, guard.Policy{Name: "cost"})
-	p.warmUp(p.guard)
-	p.warmUp(p.other)
+	f := newGuardFixture(t, guard.Policy{Name: "cost"})
+	f.warmUp(f.guard)
+	f.warmUp(f.other)
 	for _, c := range []struct {
 		name string
 		run  func(i int)
 	}{
-		{"claim and settle", func(i int) { p.do(p.guard, guard.Of("ada", fmt.Sprint(i))) }},
-		{"replay to another process", func(i int) { p.do(p.other, guard.Of("ada", fmt.Sprint(i))) }},
-		{"replay to the same process", func(int) { p.do(p.other, guard.Of("ada", fmt.Sprint(checks-1))) }},
+		{"claim and settle", func(i int) { f.do(f.guard, guard.Of("ada", fmt.Sprint(i))) }},
+		{"replay to another process", func(i int) { f.do(f.other, guard.Of("ada", fmt.Sprint(i))) }},
+		{"replay to the same process", func(int) { f.do(f.other, guard.Of("ada", fmt.Sprint(checks-1))) }},
 	} {
 		took := make([]time.Duration, checks)
 		for i := range took {
@@ -34,5 +34,5 @@ func TestCheckCost(t *testing.T) {
 		fmt.Printf("P9: %-28s median %v, P99 %v, of %d\n", c.name,
 			took[checks/2].Round(time.Microsecond), took[checks*99/100].Round(time.Microsecond), checks)
 	}
-	p.wantRuns(checks)
+	f.wantRuns(checks)
 }

@@ -37,46 +37,46 @@ type workerGroup struct {
 // newWorkerGroup starts processes and waits until they are ready.
 func newWorkerGroup(t *testing.T, processes int, j job) *workerGroup {
 	t.Helper()
-	s := &workerGroup{t: t, journal: filepath.Join(t.TempDir(), "journal"), rounds: 1}
+	g := &workerGroup{t: t, journal: filepath.Join(t.TempDir(), "journal"), rounds: 1}
 	for i := range processes {
-		j.Process, j.Journal = fmt.Sprint(i), s.journal
-		s.workers = append(s.workers, start(t, j))
+		j.Process, j.Journal = fmt.Sprint(i), g.journal
+		g.workers = append(g.workers, start(t, j))
 	}
-	s.waitForTallies(1)
-	return s
+	g.waitForTallies(1)
+	return g
 }
 
 // callAtOnce makes each process make its number of calls at once, and returns the sum of
 // their outcomes.
-func (s *workerGroup) callAtOnce(calls ...int) tally {
-	s.t.Helper()
-	for i, w := range s.workers {
+func (g *workerGroup) callAtOnce(calls ...int) tally {
+	g.t.Helper()
+	for i, w := range g.workers {
 		if _, err := fmt.Fprintln(w.stdin, calls[i]); err != nil {
-			s.t.Fatal(err)
+			g.t.Fatal(err)
 		}
 	}
-	s.rounds++
-	return s.waitForTallies(s.rounds)
+	g.rounds++
+	return g.waitForTallies(g.rounds)
 }
 
 // waitForTallies waits for the tallies of all rounds, and returns the sum of the last round.
-func (s *workerGroup) waitForTallies(rounds int) tally {
-	s.t.Helper()
+func (g *workerGroup) waitForTallies(rounds int) tally {
+	g.t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
-		tallies, err := readEntries[tally](s.journal)
+		tallies, err := readEntries[tally](g.journal)
 		if err != nil {
-			s.t.Fatal(err)
+			g.t.Fatal(err)
 		}
-		if n := rounds * len(s.workers); len(tallies) == n {
+		if n := rounds * len(g.workers); len(tallies) == n {
 			sum := tally{}
-			for _, t := range tallies[n-len(s.workers):] {
+			for _, t := range tallies[n-len(g.workers):] {
 				sum.add(t)
 			}
 			return sum
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%d tallies after 1m, want %d from each of %d processes", len(tallies), rounds, len(s.workers))
+			g.t.Fatalf("%d tallies after 1m, want %d from each of %d processes", len(tallies), rounds, len(g.workers))
 		}
 		time.Sleep(5 * time.Millisecond) // poll interval
 	}
@@ -148,35 +148,35 @@ func TestConcurrent(t *testing.T) {
 	want := tally{"executed": 1, "duplicate": 99}
 	policy := guard.Click("concurrent")
 	t.Run("S3 from one process", func(t *testing.T) {
-		p := newGuardFixture(t, policy)
+		f := newGuardFixture(t, policy)
 		for round := range 3 {
 			start := time.Now()
-			got := atOnce(100, func() string { return submitForm(p.guard) })
+			got := atOnce(100, func() string { return submitForm(f.guard) })
 			fmt.Printf("S3: 100 submissions at once, 1 process: %v in %v\n", got, time.Since(start).Round(time.Millisecond))
 			if !maps.Equal(got, want) {
 				t.Fatalf("round %d: %v, want %v", round, got, want)
 			}
-			p.waitUntilForgotten()
+			f.waitUntilForgotten()
 		}
 	})
 	t.Run("S3 from three processes", func(t *testing.T) {
-		p := &guardFixture{fixture: newFixture(t), policy: policy}
-		s := newWorkerGroup(t, 3, job{Do: "submit", Redis: p.server.URL(), Policy: policy})
+		f := &guardFixture{fixture: newFixture(t), policy: policy}
+		g := newWorkerGroup(t, 3, job{Do: "submit", Redis: f.server.URL(), Policy: policy})
 		for round := range 3 {
 			start := time.Now()
-			got := s.callAtOnce(34, 33, 33)
+			got := g.callAtOnce(34, 33, 33)
 			fmt.Printf("S3: 100 submissions at once, 3 processes: %v in %v\n", got, time.Since(start).Round(time.Millisecond))
 			if !maps.Equal(got, want) {
 				t.Fatalf("round %d: %v, want %v", round, got, want)
 			}
-			p.waitUntilForgotten()
+			f.waitUntilForgotten()
 		}
 	})
 }
 
 // waitUntilForgotten waits until the server and the local caches have dropped the submission.
-func (p *guardFixture) waitUntilForgotten() {
-	p.t.Helper()
-	p.eventually(5*time.Second, "the interval has ended", func() bool { return len(p.records()) == 0 })
-	p.wantHeld(context.Background(), guard.DefaultLocalCache)
+func (f *guardFixture) waitUntilForgotten() {
+	f.t.Helper()
+	f.eventually(5*time.Second, "the interval has ended", func() bool { return len(f.records()) == 0 })
+	f.wantHeld(context.Background(), guard.DefaultLocalCache)
 }

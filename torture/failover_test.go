@@ -158,8 +158,8 @@ type holderCheck struct {
 
 func newLockGroup(t *testing.T, url, prefix string, slow bool, opts ...interlock.Option) *lockGroup {
 	t.Helper()
-	c := &lockGroup{t: t, slow: slow, last: time.Now()}
-	c.ctx, c.stop = context.WithCancel(context.Background())
+	g := &lockGroup{t: t, slow: slow, last: time.Now()}
+	g.ctx, g.stop = context.WithCancel(context.Background())
 	opts = append(opts, interlock.Wait(2*time.Second))
 	for range 3 {
 		e, err := redisengine.Open(t.Context(), url, redisengine.Prefix(prefix))
@@ -168,11 +168,11 @@ func newLockGroup(t *testing.T, url, prefix string, slow bool, opts ...interlock
 		}
 		client := interlock.New(e, interlock.WithTrace(&interlock.Trace{Acquired: func(a interlock.Acquired) {
 			if a.HandedOver {
-				c.handedOver.Store(handover{a.Key, a.Fence}, true)
+				g.handedOver.Store(handover{a.Key, a.Fence}, true)
 			}
 		}}))
 		for range 3 {
-			c.workers.Go(func() { c.work(client, opts) })
+			g.workers.Go(func() { g.work(client, opts) })
 		}
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -181,53 +181,53 @@ func newLockGroup(t *testing.T, url, prefix string, slow bool, opts ...interlock
 			_ = e.Close()
 		})
 	}
-	t.Cleanup(c.end)
-	return c
+	t.Cleanup(g.end)
+	return g
 }
 
 // end stops the workers and waits for them.
-func (c *lockGroup) end() {
-	c.stop()
-	c.workers.Wait()
+func (g *lockGroup) end() {
+	g.stop()
+	g.workers.Wait()
 }
 
 // work acquires random locks until the group ends.
-func (c *lockGroup) work(client *interlock.Client, opts []interlock.Option) {
-	for c.ctx.Err() == nil {
+func (g *lockGroup) work(client *interlock.Client, opts []interlock.Option) {
+	for g.ctx.Err() == nil {
 		i := rand.N(failKeys)
-		before := c.keys[i].highestFence()
-		held, hold, err := client.Mutex(failKey(i), opts...).Lock(c.ctx)
+		before := g.keys[i].highestFence()
+		held, hold, err := client.Mutex(failKey(i), opts...).Lock(g.ctx)
 		if err != nil {
-			c.wantKnownError(err)
+			g.wantKnownError(err)
 			continue
 		}
-		c.recordGrant(held, hold, i, before)
+		g.recordGrant(held, hold, i, before)
 		select {
-		case <-time.After(c.holdTime()):
+		case <-time.After(g.holdTime()):
 		case <-held.Done():
 			if errors.Is(context.Cause(held), interlock.ErrLost) {
-				c.losses.Add(1)
+				g.losses.Add(1)
 			}
 		}
-		c.recordRelease(i, hold)
-		c.wantKnownError(hold.Unlock())
+		g.recordRelease(i, hold)
+		g.wantKnownError(hold.Unlock())
 	}
 }
 
 // holdTime returns how long to hold a lock. In a slow group a few holds last across a
 // failover.
-func (c *lockGroup) holdTime() time.Duration {
-	if c.slow && rand.N(40) == 0 {
+func (g *lockGroup) holdTime() time.Duration {
+	if g.slow && rand.N(40) == 0 {
 		return 2 * time.Second
 	}
 	return rand.N(20 * time.Millisecond)
 }
 
 // highestFence returns the highest fence granted so far.
-func (w *holderCheck) highestFence() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.fence
+func (h *holderCheck) highestFence() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.fence
 }
 
 // A handover is a lock that a holder passed to the next waiter in its process.
@@ -240,69 +240,69 @@ type handover struct {
 // fence must be above all fences granted before the request, unless a holder that had
 // lost the lock without notice handed it over: then it is lower, and a store refuses it.
 // No two holders may have the same fence.
-func (c *lockGroup) recordGrant(held context.Context, hold *interlock.Hold, i int, before uint64) {
-	w := &c.keys[i]
-	w.mu.Lock()
-	_, handedOver := c.handedOver.LoadAndDelete(handover{failKey(i), hold.Fence()})
+func (g *lockGroup) recordGrant(held context.Context, hold *interlock.Hold, i int, before uint64) {
+	h := &g.keys[i]
+	h.mu.Lock()
+	_, handedOver := g.handedOver.LoadAndDelete(handover{failKey(i), hold.Fence()})
 	backwards := hold.Fence() <= before && !handedOver
-	for other, ended := range w.inside {
+	for other, ended := range h.inside {
 		select {
 		case <-ended:
 		default:
-			c.doubles.Add(1)
+			g.doubles.Add(1)
 		}
 		backwards = backwards || other.Fence() == hold.Fence()
 	}
 	if backwards {
-		c.backwards.Add(1)
+		g.backwards.Add(1)
 	}
-	w.fence = max(w.fence, hold.Fence())
-	if w.inside == nil {
-		w.inside = make(map[*interlock.Hold]<-chan struct{})
+	h.fence = max(h.fence, hold.Fence())
+	if h.inside == nil {
+		h.inside = make(map[*interlock.Hold]<-chan struct{})
 	}
-	w.inside[hold] = held.Done()
-	w.mu.Unlock()
-	c.grants.Add(1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.longest = max(c.longest, time.Since(c.last))
-	c.last = time.Now()
+	h.inside[hold] = held.Done()
+	h.mu.Unlock()
+	g.grants.Add(1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.longest = max(g.longest, time.Since(g.last))
+	g.last = time.Now()
 }
 
-func (c *lockGroup) recordRelease(i int, hold *interlock.Hold) {
-	w := &c.keys[i]
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.inside, hold)
+func (g *lockGroup) recordRelease(i int, hold *interlock.Hold) {
+	h := &g.keys[i]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.inside, hold)
 }
 
 // wantKnownError checks that an error is one of the documented errors.
-func (c *lockGroup) wantKnownError(err error) {
-	if err == nil || c.ctx.Err() != nil {
+func (g *lockGroup) wantKnownError(err error) {
+	if err == nil || g.ctx.Err() != nil {
 		return
 	}
 	for _, known := range []error{interlock.ErrUnavailable, interlock.ErrOutcomeUnknown, interlock.ErrContended, interlock.ErrLost} {
 		if errors.Is(err, known) {
-			c.refusals.Add(1)
+			g.refusals.Add(1)
 			return
 		}
 	}
-	c.t.Errorf("undocumented error: %v", err)
+	g.t.Errorf("undocumented error: %v", err)
 }
 
 // waitForGrants waits for n more grants.
-func (c *lockGroup) waitForGrants(n int64) {
-	c.t.Helper()
-	want := c.grants.Load() + n
-	for end := time.Now().Add(time.Minute); c.grants.Load() < want; time.Sleep(10 * time.Millisecond) {
+func (g *lockGroup) waitForGrants(n int64) {
+	g.t.Helper()
+	want := g.grants.Load() + n
+	for end := time.Now().Add(time.Minute); g.grants.Load() < want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			c.t.Fatalf("%d locks were granted within 1m, want %d", c.grants.Load()-want+n, n)
+			g.t.Fatalf("%d locks were granted within 1m, want %d", g.grants.Load()-want+n, n)
 		}
 	}
 }
 
-func (c *lockGroup) longestGap() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.longest.Round(10 * time.Millisecond)
+func (g *lockGroup) longestGap() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.longest.Round(10 * time.Millisecond)
 }

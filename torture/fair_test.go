@@ -20,10 +20,10 @@ func TestFair(t *testing.T) {
 		runs = 3
 	}
 	const processes, each = 4, 50
-	p := newFixture(t)
+	f := newFixture(t)
 	for run := range runs {
 		t.Run(fmt.Sprint("run ", run+1), func(t *testing.T) {
-			q := p.newQueue(t, job{Do: "queue", Key: fmt.Sprint("fair:", run), Kind: interlock.KindFair, Hold: time.Millisecond})
+			q := f.newQueue(t, job{Do: "queue", Key: fmt.Sprint("fair:", run), Kind: interlock.KindFair, Hold: time.Millisecond})
 			for i := range processes {
 				q.addWaiters(t, q.start(t, fmt.Sprint(i)), each)
 			}
@@ -42,8 +42,8 @@ func TestFair(t *testing.T) {
 // killEveryThirdWaiter kills a process that owns every third position in the queue.
 func killEveryThirdWaiter(t *testing.T) {
 	const waiters = 200
-	p := newFixture(t)
-	q := p.newQueue(t, job{Do: "queue", Key: "fair:killed", Kind: interlock.KindFair, Hold: time.Millisecond})
+	f := newFixture(t)
+	q := f.newQueue(t, job{Do: "queue", Key: "fair:killed", Kind: interlock.KindFair, Hold: time.Millisecond})
 	doomed := q.start(t, "doomed")
 	living := []*worker{q.start(t, "0"), q.start(t, "1"), q.start(t, "2")}
 	killed := 0

@@ -14,31 +14,31 @@ import (
 // Rows with a wrong clock.
 var clockRows = []row{
 	{26, "server's clock set ahead", "lost at the next renewal; the second fence is higher", func(t *testing.T) {
-		p := newFixture(t, redistest.SteppedClock)
-		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
-		p.server.Step(31 * time.Second)
-		_, theirs := p.lock(p.other.Mutex(key)) // at once: for the server the lease has expired
-		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
+		f := newFixture(t, redistest.SteppedClock)
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
+		f.server.Step(31 * time.Second)
+		_, theirs := f.lock(f.other.Mutex(key)) // at once: for the server the lease has expired
+		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
 		if theirs.Fence() <= hold.Fence() {
 			t.Errorf("the second holder has fence %d, the first had %d", theirs.Fence(), hold.Fence())
 		}
-		p.wantErr(hold.Unlock(), interlock.ErrLost)
-		p.unlock(theirs)
-		p.lockAndUnlock() // the server does not keep refusing calls as late
+		f.wantErr(hold.Unlock(), interlock.ErrLost)
+		f.unlock(theirs)
+		f.lockAndUnlock() // the server does not keep refusing calls as late
 	}},
 	{27, "server's clock set back", "held longer; release works; counted fences rise", func(t *testing.T) {
-		p := newFixture(t, redistest.SteppedClock)
-		fenced := p.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(3*time.Second))
-		ctx, hold := p.lock(fenced)
-		p.server.Step(-time.Hour)
-		p.wantHeld(ctx, 4*time.Second)
-		p.unlock(hold)
-		p.wantFree(time.Second)
-		_, again := p.lock(fenced)
+		f := newFixture(t, redistest.SteppedClock)
+		fenced := f.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(3*time.Second))
+		ctx, hold := f.lock(fenced)
+		f.server.Step(-time.Hour)
+		f.wantHeld(ctx, 4*time.Second)
+		f.unlock(hold)
+		f.wantFree(time.Second)
+		_, again := f.lock(fenced)
 		if again.Fence() <= hold.Fence() {
 			t.Errorf("fence went from %d to %d", hold.Fence(), again.Fence())
 		}
-		p.unlock(again)
+		f.unlock(again)
 	}},
 	{28, "client's clock set", "a lease never gets longer (in virtual time)", func(t *testing.T) {
 		proveLaw(t, "loss/a_wall_clock_set_back_does_not_prolong_a_lease")

@@ -55,28 +55,28 @@ type fixture struct {
 const key = "fault:1"
 
 func newFixture(t *testing.T, args ...string) *fixture {
-	p := &fixture{t: t, server: redistest.Start(t, args...)}
-	p.proxy = faultnet.New(t, p.server.Addr())
-	p.engine = p.openEngine("redis://" + p.proxy.Addr())
-	p.client = p.newClient(p.engine)
-	p.other = p.newClient(p.openEngine(p.server.URL()))
-	return p
+	f := &fixture{t: t, server: redistest.Start(t, args...)}
+	f.proxy = faultnet.New(t, f.server.Addr())
+	f.engine = f.openEngine("redis://" + f.proxy.Addr())
+	f.client = f.newClient(f.engine)
+	f.other = f.newClient(f.openEngine(f.server.URL()))
+	return f
 }
 
-func (p *fixture) openEngine(url string) *redisengine.Engine {
-	p.t.Helper()
-	e, err := redisengine.Open(p.t.Context(), url)
+func (f *fixture) openEngine(url string) *redisengine.Engine {
+	f.t.Helper()
+	e, err := redisengine.Open(f.t.Context(), url)
 	if err != nil {
-		p.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = e.Close() })
+	f.t.Cleanup(func() { _ = e.Close() })
 	return e
 }
 
 // newClient returns a client that is closed before its engine.
-func (p *fixture) newClient(e *redisengine.Engine) *interlock.Client {
+func (f *fixture) newClient(e *redisengine.Engine) *interlock.Client {
 	c := interlock.New(e)
-	p.t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = c.Close(ctx)
@@ -84,21 +84,21 @@ func (p *fixture) newClient(e *redisengine.Engine) *interlock.Client {
 	return c
 }
 
-func (p *fixture) lock(m interlock.Locker) (context.Context, *interlock.Hold) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
+func (f *fixture) lock(m interlock.Locker) (context.Context, *interlock.Hold) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
 	defer cancel()
 	held, hold, err := m.Lock(context.WithoutCancel(ctx))
 	if err != nil {
-		p.t.Fatalf("Lock: %v", err)
+		f.t.Fatalf("Lock: %v", err)
 	}
 	return held, hold
 }
 
-func (p *fixture) unlock(h *interlock.Hold) {
-	p.t.Helper()
+func (f *fixture) unlock(h *interlock.Hold) {
+	f.t.Helper()
 	if err := h.Unlock(); err != nil {
-		p.t.Fatalf("Unlock: %v", err)
+		f.t.Fatalf("Unlock: %v", err)
 	}
 }
 
@@ -107,51 +107,51 @@ func (p *fixture) unlock(h *interlock.Hold) {
 const slack = 15 * time.Second
 
 // eventually waits until a condition is true, and fails if that takes too long.
-func (p *fixture) eventually(within time.Duration, what string, condition func() bool) {
-	p.t.Helper()
+func (f *fixture) eventually(within time.Duration, what string, condition func() bool) {
+	f.t.Helper()
 	within += slack
 	deadline := time.Now().Add(within)
 	for !condition() {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("%s: not within %v", what, within)
+			f.t.Fatalf("%s: not within %v", what, within)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
 // wantFree waits until the lock is free.
-func (p *fixture) wantFree(within time.Duration) {
-	p.t.Helper()
-	p.eventually(within, "the lock is free", func() bool { return p.server.Must("EXISTS", key) == "0" })
+func (f *fixture) wantFree(within time.Duration) {
+	f.t.Helper()
+	f.eventually(within, "the lock is free", func() bool { return f.server.Must("EXISTS", key) == "0" })
 }
 
 // wantLost waits until the hold is lost, with the given cause.
-func (p *fixture) wantLost(ctx context.Context, within time.Duration, why error) {
-	p.t.Helper()
+func (f *fixture) wantLost(ctx context.Context, within time.Duration, why error) {
+	f.t.Helper()
 	within += slack
 	select {
 	case <-ctx.Done():
 	case <-time.After(within):
-		p.t.Fatalf("not lost within %v", within)
+		f.t.Fatalf("not lost within %v", within)
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, interlock.ErrLost) || !errors.Is(cause, why) {
-		p.t.Fatalf("lost with cause %v, want %v", cause, why)
+		f.t.Fatalf("lost with cause %v, want %v", cause, why)
 	}
 }
 
 // wantHeld checks that the hold is not lost during the given time.
-func (p *fixture) wantHeld(ctx context.Context, during time.Duration) {
-	p.t.Helper()
+func (f *fixture) wantHeld(ctx context.Context, during time.Duration) {
+	f.t.Helper()
 	select {
 	case <-ctx.Done():
-		p.t.Fatalf("lost: %v", context.Cause(ctx))
+		f.t.Fatalf("lost: %v", context.Cause(ctx))
 	case <-time.After(during):
 	}
 }
 
-func (p *fixture) wantErr(err, target error) {
-	p.t.Helper()
+func (f *fixture) wantErr(err, target error) {
+	f.t.Helper()
 	if !errors.Is(err, target) {
-		p.t.Fatalf("got error %v, want one that matches %v", err, target)
+		f.t.Fatalf("got error %v, want one that matches %v", err, target)
 	}
 }

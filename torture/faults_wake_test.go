@@ -13,21 +13,21 @@ import (
 // Rows about waking waiters.
 var wakeRows = []row{
 	{21, "subscribers cut off", "woken by the next poll", func(t *testing.T) {
-		p := newFixture(t)
+		f := newFixture(t)
 		for range 5 {
-			_, hold := p.lock(p.other.Mutex(key))
+			_, hold := f.lock(f.other.Mutex(key))
 			got := make(chan *interlock.Hold, 1)
 			go func() {
-				_, mine := p.lock(p.client.Mutex(key))
+				_, mine := f.lock(f.client.Mutex(key))
 				got <- mine
 			}()
-			p.eventually(5*time.Second, "a client is subscribed", func() bool { return p.subscribers() == 1 })
-			p.server.Must("CLIENT", "KILL", "TYPE", "pubsub")
+			f.eventually(5*time.Second, "a client is subscribed", func() bool { return f.subscribers() == 1 })
+			f.server.Must("CLIENT", "KILL", "TYPE", "pubsub")
 			start := time.Now()
-			p.unlock(hold)
+			f.unlock(hold)
 			select {
 			case mine := <-got:
-				p.unlock(mine)
+				f.unlock(mine)
 			case <-time.After(2 * time.Second):
 				t.Fatal("not woken within 2s")
 			}
@@ -37,68 +37,68 @@ var wakeRows = []row{
 		}
 	}},
 	{21, "a forged message (PUBLISH)", "costs one attempt; not granted", func(t *testing.T) {
-		p := newFixture(t)
-		_, hold := p.lock(p.other.Mutex(key))
+		f := newFixture(t)
+		_, hold := f.lock(f.other.Mutex(key))
 		var entered atomic.Bool
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, mine := p.lock(p.client.Mutex(key))
+			_, mine := f.lock(f.client.Mutex(key))
 			entered.Store(true)
-			p.unlock(mine)
+			f.unlock(mine)
 		}()
-		p.eventually(5*time.Second, "a client is subscribed", func() bool { return p.subscribers() == 1 })
+		f.eventually(5*time.Second, "a client is subscribed", func() bool { return f.subscribers() == 1 })
 		for range 100 {
-			p.server.Must("PUBLISH", "redisson_lock__channel:{"+key+"}", "0")
+			f.server.Must("PUBLISH", "redisson_lock__channel:{"+key+"}", "0")
 		}
 		if entered.Load() {
 			t.Error("a forged message granted the lock")
 		}
-		p.unlock(hold)
+		f.unlock(hold)
 		<-done
 	}},
 	{22, "thundering wake-up", "one attempt per process, one winner", func(t *testing.T) {
 		const processes = 20
-		p := newFixture(t)
-		_, hold := p.lock(p.other.Mutex(key))
+		f := newFixture(t)
+		_, hold := f.lock(f.other.Mutex(key))
 		winners := make(chan *interlock.Hold, processes)
 		for range processes {
-			c := p.newClient(p.openEngine(p.server.URL()))
+			c := f.newClient(f.openEngine(f.server.URL()))
 			go func() {
 				if _, mine, err := c.Mutex(key).Lock(t.Context()); err == nil {
 					winners <- mine
 				}
 			}()
 		}
-		p.eventually(10*time.Second, "all processes are subscribed", func() bool { return p.subscribers() == processes })
-		before := p.commandCount("eval")
-		p.unlock(hold)
+		f.eventually(10*time.Second, "all processes are subscribed", func() bool { return f.subscribers() == processes })
+		before := f.commandCount("eval")
+		f.unlock(hold)
 		winner := <-winners
 		// Polls come later; these attempts are due to the wake-up.
-		tries := p.commandCount("eval") - before - 1
+		tries := f.commandCount("eval") - before - 1
 		if tries > 2*processes {
 			t.Errorf("%d attempts for one release and %d processes", tries, processes)
 		}
 		if len(winners) > 0 {
 			t.Error("two winners")
 		}
-		p.unlock(winner)
+		f.unlock(winner)
 		for range processes - 1 {
-			p.unlock(<-winners)
+			f.unlock(<-winners)
 		}
 	}},
 }
 
 // subscribers counts the subscriptions to the lock's channel.
-func (p *fixture) subscribers() int {
-	answer := strings.Fields(p.server.Must("PUBSUB", "NUMSUB", "redisson_lock__channel:{"+key+"}"))
+func (f *fixture) subscribers() int {
+	answer := strings.Fields(f.server.Must("PUBSUB", "NUMSUB", "redisson_lock__channel:{"+key+"}"))
 	n, _ := strconv.Atoi(answer[len(answer)-1])
 	return n
 }
 
 // commandCount returns how often the server has run commands with this prefix.
-func (p *fixture) commandCount(command string) (n int) {
-	for line := range strings.Lines(p.server.Must("INFO", "commandstats")) {
+func (f *fixture) commandCount(command string) (n int) {
+	for line := range strings.Lines(f.server.Must("INFO", "commandstats")) {
 		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command); ok {
 			_, calls, _ := strings.Cut(rest, "calls=")
 			calls, _, _ = strings.Cut(calls, ",")

@@ -12,9 +12,9 @@ import (
 // ticket is sold once, in the order of the queue. Only the lock protects the counter.
 func TestFlashSale(t *testing.T) {
 	const buyers, tickets, processes = 500, 100, 3
-	p := newFixture(t)
-	p.server.Must("SET", "tickets", fmt.Sprint(tickets))
-	q := p.newQueue(t, job{Do: "buy", Key: "sale:phone", Kind: interlock.KindFair})
+	f := newFixture(t)
+	f.server.Must("SET", "tickets", fmt.Sprint(tickets))
+	q := f.newQueue(t, job{Do: "buy", Key: "sale:phone", Kind: interlock.KindFair})
 	for i := range processes {
 		q.addWaiters(t, q.start(t, fmt.Sprint(i)), (buyers+i)/processes)
 	}
@@ -26,10 +26,10 @@ func TestFlashSale(t *testing.T) {
 	if report.Grants != buyers+1 {
 		t.Errorf("%d grants, want %d", report.Grants, buyers+1)
 	}
-	if left := p.server.Must("GET", "tickets"); left != "0" {
+	if left := f.server.Must("GET", "tickets"); left != "0" {
 		t.Errorf("%s tickets are left, want 0", left)
 	}
-	sold := strings.Fields(p.server.Must("LRANGE", "sold", "0", "-1")) // ticket, buyer, ticket, …
+	sold := strings.Fields(f.server.Must("LRANGE", "sold", "0", "-1")) // ticket, buyer, ticket, …
 	if len(sold) != 2*tickets {
 		t.Fatalf("%d tickets were sold, want %d", len(sold)/2, tickets)
 	}

@@ -38,72 +38,72 @@ func newDurableFixture(t *testing.T, on guard.OnDown) *guardFixture {
 }
 
 func downBefore(t *testing.T, on guard.OnDown) {
-	p := newDurableFixture(t, on)
-	p.warmUp(p.guard)
-	p.server.Kill()
+	f := newDurableFixture(t, on)
+	f.warmUp(f.guard)
+	f.server.Kill()
 	switch on {
 	case guard.Closed:
-		p.wantRefused(guard.ErrDown)
-		p.wantRuns(0)
+		f.wantRefused(guard.ErrDown)
+		f.wantRuns(0)
 	case guard.Open:
 		for n := range 3 {
-			p.do(p.guard, order)
-			p.wantRuns(int64(n + 1))
+			f.do(f.guard, order)
+			f.wantRuns(int64(n + 1))
 		}
-		if n := p.guard.Stats().Verdicts[guard.Unguarded]; n != 3 {
+		if n := f.guard.Stats().Verdicts[guard.Unguarded]; n != 3 {
 			t.Errorf("%d runs counted as unguarded, want 3", n)
 		}
 	case guard.Local:
 		for range 3 {
-			if got := p.do(p.guard, order); got != "result 1" {
+			if got := f.do(f.guard, order); got != "result 1" {
 				t.Errorf("got %q, want the first result of this process", got)
 			}
 		}
-		p.wantRuns(1)
+		f.wantRuns(1)
 	}
-	p.server.Restart()
+	f.server.Restart()
 	attempt := 0
-	p.eventually(10*time.Second, "other processes are refused again", func() bool {
+	f.eventually(10*time.Second, "other processes are refused again", func() bool {
 		attempt++
 		key := guard.Of("ada", fmt.Sprint("later-", attempt))
-		_, claim, err := p.guard.Begin(t.Context(), key)
+		_, claim, err := f.guard.Begin(t.Context(), key)
 		if err != nil {
 			return false
 		}
 		defer claim.Abandon()
-		_, err = p.other.Do(t.Context(), key, p.work)
+		_, err = f.other.Do(t.Context(), key, f.work)
 		return errors.Is(err, guard.ErrDuplicate)
 	})
 }
 
 func downDuring(t *testing.T, on guard.OnDown) {
-	p := newDurableFixture(t, on)
-	ctx, claim := p.begin(p.guard)
-	p.server.Kill()
-	p.wantHeld(ctx, 5*time.Second) // a renewal is due after 4s
-	p.server.Restart()
-	p.wantHeld(ctx, 9*time.Second) // longer than the rest of the lease
-	p.complete(claim)
-	p.wantReplay(order, "result 1")
-	if p.guard.Stats().NotRenewed == 0 {
+	f := newDurableFixture(t, on)
+	ctx, claim := f.begin(f.guard)
+	f.server.Kill()
+	f.wantHeld(ctx, 5*time.Second) // a renewal is due after 4s
+	f.server.Restart()
+	f.wantHeld(ctx, 9*time.Second) // longer than the rest of the lease
+	f.complete(claim)
+	f.wantReplay(order, "result 1")
+	if f.guard.Stats().NotRenewed == 0 {
 		t.Error("no renewal failed: the engine was never down")
 	}
 }
 
 func downAfter(t *testing.T, on guard.OnDown) {
-	p := newDurableFixture(t, on)
-	result, err := p.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
-		p.server.Kill()
-		return p.work(ctx)
+	f := newDurableFixture(t, on)
+	result, err := f.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
+		f.server.Kill()
+		return f.work(ctx)
 	})
 	if err != nil || result != "result 1" {
 		t.Fatalf("got %q, %v; want the result, since the work was done", result, err)
 	}
-	if n := p.guard.Stats().Endings[guard.NotStored]; n != 1 {
+	if n := f.guard.Stats().Endings[guard.NotStored]; n != 1 {
 		t.Errorf("%d results counted as not stored, want 1", n)
 	}
-	p.server.Restart()
-	p.eventually(10*time.Second, "the result is stored late", func() bool { return p.guard.Stats().Endings[guard.StoredLate] == 1 })
-	p.wantReplay(order, result)
-	p.wantRuns(1)
+	f.server.Restart()
+	f.eventually(10*time.Second, "the result is stored late", func() bool { return f.guard.Stats().Endings[guard.StoredLate] == 1 })
+	f.wantReplay(order, result)
+	f.wantRuns(1)
 }

@@ -36,10 +36,10 @@ func strictPolicy(lease time.Duration) guard.Policy {
 
 func newGuardFixture(t *testing.T, policy guard.Policy, args ...string) *guardFixture {
 	t.Helper()
-	p := &guardFixture{fixture: newFixture(t, args...), policy: policy}
-	p.guard = newGuard(t, p.client, policy)
-	p.other = newGuard(t, p.fixture.other, policy)
-	return p
+	f := &guardFixture{fixture: newFixture(t, args...), policy: policy}
+	f.guard = newGuard(t, f.client, policy)
+	f.other = newGuard(t, f.fixture.other, policy)
+	return f
 }
 
 // newGuard returns a guard that is closed before its client.
@@ -58,113 +58,113 @@ func newGuard(t *testing.T, c *interlock.Client, policy guard.Policy, opts ...gu
 }
 
 // work counts its runs and returns the number of the run as its result.
-func (p *guardFixture) work(context.Context) (string, error) {
-	return fmt.Sprint("result ", p.runs.Add(1)), nil
+func (f *guardFixture) work(context.Context) (string, error) {
+	return fmt.Sprint("result ", f.runs.Add(1)), nil
 }
 
 // do calls Do with the work and fails on an error.
-func (p *guardFixture) do(g *guard.Guard[string], key guard.Key) string {
-	p.t.Helper()
-	result, err := g.Do(p.t.Context(), key, p.work)
+func (f *guardFixture) do(g *guard.Guard[string], key guard.Key) string {
+	f.t.Helper()
+	result, err := g.Do(f.t.Context(), key, f.work)
 	if err != nil {
-		p.t.Fatalf("Do: %v", err)
+		f.t.Fatalf("Do: %v", err)
 	}
 	return result
 }
 
 // begin claims the order and fails if the claim is not granted. It counts as a run.
-func (p *guardFixture) begin(g *guard.Guard[string]) (context.Context, *guard.Claim[string]) {
-	p.t.Helper()
-	ctx, claim, err := g.Begin(p.t.Context(), order)
+func (f *guardFixture) begin(g *guard.Guard[string]) (context.Context, *guard.Claim[string]) {
+	f.t.Helper()
+	ctx, claim, err := g.Begin(f.t.Context(), order)
 	if err != nil {
-		p.t.Fatalf("Begin: %v", err)
+		f.t.Fatalf("Begin: %v", err)
 	}
 	if result, ok := claim.Result(); ok {
-		p.t.Fatalf("Begin returned the stored result %q", result)
+		f.t.Fatalf("Begin returned the stored result %q", result)
 	}
-	p.runs.Add(1)
+	f.runs.Add(1)
 	return ctx, claim
 }
 
 // complete settles a claim and fails on an error.
-func (p *guardFixture) complete(c *guard.Claim[string]) {
-	p.t.Helper()
-	if err := c.Complete(fmt.Sprint("result ", p.runs.Load())); err != nil {
-		p.t.Fatalf("Complete: %v", err)
+func (f *guardFixture) complete(c *guard.Claim[string]) {
+	f.t.Helper()
+	if err := c.Complete(fmt.Sprint("result ", f.runs.Load())); err != nil {
+		f.t.Fatalf("Complete: %v", err)
 	}
 }
 
 // warmUp makes a call, so that the engine has loaded its scripts and knows the server's clock.
-func (p *guardFixture) warmUp(g *guard.Guard[string]) {
-	p.t.Helper()
-	_, err := g.Do(p.t.Context(), guard.Of("ada", "first"), func(context.Context) (string, error) { return "warm", nil })
+func (f *guardFixture) warmUp(g *guard.Guard[string]) {
+	f.t.Helper()
+	_, err := g.Do(f.t.Context(), guard.Of("ada", "first"), func(context.Context) (string, error) { return "warm", nil })
 	if err != nil && !errors.Is(err, guard.ErrDuplicate) {
-		p.t.Fatalf("Do: %v", err)
+		f.t.Fatalf("Do: %v", err)
 	}
 }
 
 // wantRuns checks how often the work ran.
-func (p *guardFixture) wantRuns(n int64) {
-	p.t.Helper()
-	if got := p.runs.Load(); got != n {
-		p.t.Fatalf("the work ran %d times, want %d", got, n)
+func (f *guardFixture) wantRuns(n int64) {
+	f.t.Helper()
+	if got := f.runs.Load(); got != n {
+		f.t.Fatalf("the work ran %d times, want %d", got, n)
 	}
 }
 
 // wantReplay checks that another process gets the result without a run.
-func (p *guardFixture) wantReplay(key guard.Key, want string) {
-	p.t.Helper()
-	runs := p.runs.Load()
-	if got := p.do(p.other, key); got != want {
-		p.t.Fatalf("another process got %q, want %q", got, want)
+func (f *guardFixture) wantReplay(key guard.Key, want string) {
+	f.t.Helper()
+	runs := f.runs.Load()
+	if got := f.do(f.other, key); got != want {
+		f.t.Fatalf("another process got %q, want %q", got, want)
 	}
-	p.wantRuns(runs)
+	f.wantRuns(runs)
 }
 
 // wantUnknown checks that another process soon gets an unknown outcome and never runs the
 // work.
-func (p *guardFixture) wantUnknown(within time.Duration) {
-	p.t.Helper()
-	runs := p.runs.Load()
-	p.eventually(within, "the outcome is unknown", func() bool {
-		_, err := p.other.Do(p.t.Context(), order, p.work)
-		p.wantRuns(runs)
+func (f *guardFixture) wantUnknown(within time.Duration) {
+	f.t.Helper()
+	runs := f.runs.Load()
+	f.eventually(within, "the outcome is unknown", func() bool {
+		_, err := f.other.Do(f.t.Context(), order, f.work)
+		f.wantRuns(runs)
 		return errors.Is(err, guard.ErrUnknown)
 	})
-	p.wantState(engine.Unknown)
+	f.wantState(engine.Unknown)
 }
 
 // wantState checks the state of the order's record.
-func (p *guardFixture) wantState(want engine.State) {
-	p.t.Helper()
-	if s := p.lookup(p.other, order); s.State != want {
-		p.t.Fatalf("the order is %v, want %v", s.State, want)
+func (f *guardFixture) wantState(want engine.State) {
+	f.t.Helper()
+	if s := f.lookup(f.other, order); s.State != want {
+		f.t.Fatalf("the order is %v, want %v", s.State, want)
 	}
 }
 
-func (p *guardFixture) lookup(g *guard.Guard[string], key guard.Key) guard.Status {
-	p.t.Helper()
-	s, err := g.Lookup(p.t.Context(), key)
+func (f *guardFixture) lookup(g *guard.Guard[string], key guard.Key) guard.Status {
+	f.t.Helper()
+	s, err := g.Lookup(f.t.Context(), key)
 	if err != nil {
-		p.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return s
 }
 
 // wantRefused checks that the guard behind the proxy returns the given error and does not
 // run the work.
-func (p *guardFixture) wantRefused(target error) {
-	p.t.Helper()
-	runs := p.runs.Load()
-	_, err := p.guard.Do(p.t.Context(), order, p.work)
-	p.wantErr(err, target)
-	p.wantRuns(runs)
+func (f *guardFixture) wantRefused(target error) {
+	f.t.Helper()
+	runs := f.runs.Load()
+	_, err := f.guard.Do(f.t.Context(), order, f.work)
+	f.wantErr(err, target)
+	f.wantRuns(runs)
 }
 
 // records returns the Redis keys of all records.
-func (p *guardFixture) records() []string {
+func (f *guardFixture) records() []string {
 	var names []string
-	for name := range strings.FieldsSeq(p.server.Must("KEYS", "interlock:guard:*")) {
+	for name := range strings.FieldsSeq(f.server.Must("KEYS", "interlock:guard:*")) {
 		if !strings.HasPrefix(name, "interlock:guard:abandoned:") {
 			names = append(names, name)
 		}
@@ -174,21 +174,21 @@ func (p *guardFixture) records() []string {
 }
 
 // wantNoRecord waits until the order has no record.
-func (p *guardFixture) wantNoRecord(within time.Duration) {
-	p.t.Helper()
-	p.eventually(within, "the order has no record", func() bool { return p.lookup(p.other, order).State == engine.Absent })
+func (f *guardFixture) wantNoRecord(within time.Duration) {
+	f.t.Helper()
+	f.eventually(within, "the order has no record", func() bool { return f.lookup(f.other, order).State == engine.Absent })
 }
 
 // cutNetwork cuts the proxy's connections and refuses new ones until restoreNetwork.
-func (p *guardFixture) cutNetwork() {
-	p.proxy.Refuse(true)
-	p.proxy.Reset()
+func (f *guardFixture) cutNetwork() {
+	f.proxy.Refuse(true)
+	f.proxy.Reset()
 }
 
-func (p *guardFixture) restoreNetwork() { p.proxy.Refuse(false) }
+func (f *guardFixture) restoreNetwork() { f.proxy.Refuse(false) }
 
 // waitForCleanUp waits until the guard has cleaned up after a lost reply.
-func (p *guardFixture) waitForCleanUp() {
-	p.t.Helper()
-	p.eventually(20*time.Second, "the clean-up is done", func() bool { return p.guard.Stats().CleanedUp > 0 })
+func (f *guardFixture) waitForCleanUp() {
+	f.t.Helper()
+	f.eventually(20*time.Second, "the clean-up is done", func() bool { return f.guard.Stats().CleanedUp > 0 })
 }

@@ -50,44 +50,44 @@ func (s guardStorm) run(t *testing.T, on guard.OnDuplicate) {
 	if on == guard.Wait {
 		policy.Wait = 20 * time.Second
 	}
-	p := newGuardFixture(t, policy)
-	p.warmUp(p.guard)
-	p.warmUp(p.other)
-	unsubscribe := p.subscribe()
+	f := newGuardFixture(t, policy)
+	f.warmUp(f.guard)
+	f.warmUp(f.other)
+	unsubscribe := f.subscribe()
 	if !s.subscribed {
 		unsubscribe()
-		p.eventually(5*time.Second, "all have unsubscribed", func() bool { return p.server.Must("PUBSUB", "CHANNELS") == "" })
+		f.eventually(5*time.Second, "all have unsubscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS") == "" })
 	}
-	first, theirs := p.guard, 0
+	first, theirs := f.guard, 0
 	if s.remoteFirst {
-		first, theirs = p.other, 2 // its claim and its settlement
+		first, theirs = f.other, 2 // its claim and its settlement
 	}
-	before, asked := p.commandsSent(), p.guard.Stats().Asked
-	_, claim := p.begin(first)
+	before, asked := f.commandsSent(), f.guard.Stats().Asked
+	_, claim := f.begin(first)
 	got := make(chan tally)
-	go func() { got <- atOnce(callers, p.callAgain) }()
-	p.waitForCallers(callers)
-	p.complete(claim)
+	go func() { got <- atOnce(callers, f.callAgain) }()
+	f.waitForCallers(callers)
+	f.complete(claim)
 	counts := <-got
 	if on != guard.Wait {
-		p.eventually(time.Second, "this process knows that the work is done", func() bool { return p.callAgain() != "refused: running" })
-		counts.add(atOnce(callers, p.callAgain)) // again, after the work is done
+		f.eventually(time.Second, "this process knows that the work is done", func() bool { return f.callAgain() != "refused: running" })
+		counts.add(atOnce(callers, f.callAgain)) // again, after the work is done
 	}
-	sent := p.commandsSentSince(before)
+	sent := f.commandsSentSince(before)
 	fmt.Printf("guard storm: %-7s %s: %v, %d commands sent from here, %d of them claims\n",
-		on, s.name, counts, sent.sum()-theirs, p.guard.Stats().Asked-asked)
-	if p.wantRuns(1); sent.sum()-theirs > s.maxCommands {
+		on, s.name, counts, sent.sum()-theirs, f.guard.Stats().Asked-asked)
+	if f.wantRuns(1); sent.sum()-theirs > s.maxCommands {
 		t.Errorf("%d commands were sent, want at most %d", sent.sum()-theirs, s.maxCommands)
 	}
-	p.eventually(10*time.Second, "all have unsubscribed", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
-	if sent = p.commandsSentSince(before); sent.sum()-theirs > s.maxCommands+s.maxLater {
+	f.eventually(10*time.Second, "all have unsubscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
+	if sent = f.commandsSentSince(before); sent.sum()-theirs > s.maxCommands+s.maxLater {
 		t.Errorf("sent in total: %v, want at most %d", sent, s.maxCommands+s.maxLater)
 	}
 }
 
 // callAgain makes a duplicate call and returns its outcome.
-func (p *guardFixture) callAgain() string {
-	_, err := p.guard.Do(context.Background(), order, p.work)
+func (f *guardFixture) callAgain() string {
+	_, err := f.guard.Do(context.Background(), order, f.work)
 	var duplicate *guard.DuplicateError
 	switch {
 	case err == nil:
@@ -101,20 +101,20 @@ func (p *guardFixture) callAgain() string {
 }
 
 // waitForCallers waits until this many calls were refused or wait.
-func (p *guardFixture) waitForCallers(callers int) {
-	p.t.Helper()
-	p.eventually(30*time.Second, "all calls have started", func() bool {
-		s := p.guard.Stats()
+func (f *guardFixture) waitForCallers(callers int) {
+	f.t.Helper()
+	f.eventually(30*time.Second, "all calls have started", func() bool {
+		s := f.guard.Stats()
 		return s.Waiting+int64(s.Verdicts[guard.Refused]) >= int64(callers) //nolint:gosec // a thousand
 	})
 }
 
 // subscribe opens a subscription of the engine to another key, until unsubscribe is called.
-func (p *guardFixture) subscribe() (unsubscribe func()) {
-	p.t.Helper()
-	_, stop := p.client.Engine().Capabilities().Ledger.Watch("something-else")
-	p.t.Cleanup(stop)
-	p.eventually(5*time.Second, "the engine is subscribed", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*something-else*") != "" })
+func (f *guardFixture) subscribe() (unsubscribe func()) {
+	f.t.Helper()
+	_, stop := f.client.Engine().Capabilities().Ledger.Watch("something-else")
+	f.t.Cleanup(stop)
+	f.eventually(5*time.Second, "the engine is subscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "*something-else*") != "" })
 	return stop
 }
 
@@ -124,10 +124,10 @@ var notSent = []string{"time", "exists", "mget", "get", "set", "append", "del", 
 
 // commandsSent counts the commands that guards have sent to the server so far: all
 // commands but notSent.
-func (p *guardFixture) commandsSent() tally {
-	p.t.Helper()
+func (f *guardFixture) commandsSent() tally {
+	f.t.Helper()
 	counts := tally{}
-	for line := range strings.Lines(p.server.Must("INFO", "commandstats")) {
+	for line := range strings.Lines(f.server.Must("INFO", "commandstats")) {
 		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
 		calls, _, _ := strings.Cut(rest, ",")
 		if k, err := strconv.Atoi(calls); ok && err == nil && !slices.Contains(notSent, name) {
@@ -138,9 +138,9 @@ func (p *guardFixture) commandsSent() tally {
 }
 
 // commandsSentSince returns the commands sent since the given count.
-func (p *guardFixture) commandsSentSince(before tally) tally {
-	p.t.Helper()
-	counts := p.commandsSent()
+func (f *guardFixture) commandsSentSince(before tally) tally {
+	f.t.Helper()
+	counts := f.commandsSent()
 	for name, n := range before {
 		if counts[name] -= n; counts[name] == 0 {
 			delete(counts, name)

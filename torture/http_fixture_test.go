@@ -49,10 +49,10 @@ func startShops(t *testing.T, n int, p guard.Policy, pause time.Duration, args .
 		c.shops = append(c.shops, &shopProcess{worker: w})
 	}
 	c.eventually(20*time.Second, "the shops are listening", func() bool { return len(c.events(listening, "")) == n })
-	for _, s := range c.events(listening, "") {
+	for _, e := range c.events(listening, "") {
 		for _, shop := range c.shops {
-			if shop.job.Process == s.Process {
-				shop.url = "http://" + s.Addr
+			if shop.job.Process == e.Process {
+				shop.url = "http://" + e.Addr
 			}
 		}
 	}
@@ -71,9 +71,9 @@ func (c *shopCluster) events(did, key string) (found []shopEvent) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, s := range all {
-		if s.Did == did && (key == "" || s.Key == key) {
-			found = append(found, s)
+	for _, e := range all {
+		if e.Did == did && (key == "" || e.Key == key) {
+			found = append(found, e)
 		}
 	}
 	return found

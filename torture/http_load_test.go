@@ -155,8 +155,8 @@ func (c *shopCluster) compareWithUnguarded(rounds int) float64 {
 func (c *shopCluster) wantEachExecutedOnce(load []arrival, replies []reply) {
 	c.t.Helper()
 	runs := tally{}
-	for _, s := range c.events(handlerStarted, "") {
-		runs[s.Key]++
+	for _, e := range c.events(handlerStarted, "") {
+		runs[e.Key]++
 	}
 	answers := make(map[string][]reply)
 	for i, a := range load {

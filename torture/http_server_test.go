@@ -50,12 +50,12 @@ const (
 func runShopServer(j job, c *interlock.Client) error {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
-	k := &shopServer{job: j, gate: make(chan struct{})}
+	s := &shopServer{job: j, gate: make(chan struct{})}
 	go func() { // ends with the input
 		defer cancel()
 		input := bufio.NewScanner(os.Stdin)
 		if input.Scan() {
-			close(k.gate)
+			close(s.gate)
 		}
 		for input.Scan() { // wait for the end
 		}
@@ -75,10 +75,10 @@ func runShopServer(j job, c *interlock.Client) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("POST /orders", orders.Wrap(http.HandlerFunc(k.handleOrder)))
-	mux.Handle("POST /clicks", clicks.Wrap(http.HandlerFunc(k.handleOrder)))
-	mux.Handle("POST /plain", http.HandlerFunc(k.handleOrder)) // without a guard, to measure its cost
-	return k.serve(stop, mux, orders.Close, clicks.Close, c.Close)
+	mux.Handle("POST /orders", orders.Wrap(http.HandlerFunc(s.handleOrder)))
+	mux.Handle("POST /clicks", clicks.Wrap(http.HandlerFunc(s.handleOrder)))
+	mux.Handle("POST /plain", http.HandlerFunc(s.handleOrder)) // without a guard, to measure its cost
+	return s.serve(stop, mux, orders.Close, clicks.Close, c.Close)
 }
 
 // logPath returns the file of a process's warnings and errors.
@@ -89,7 +89,7 @@ func userFromHeader(r *http.Request) string { return r.Header.Get("X-User") }
 
 // serve serves until stop is done. Then it finishes pending requests and calls the
 // closers in order.
-func (k *shopServer) serve(stop context.Context, handler http.Handler, closers ...func(context.Context) error) error {
+func (s *shopServer) serve(stop context.Context, handler http.Handler, closers ...func(context.Context) error) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (k *shopServer) serve(stop context.Context, handler http.Handler, closers .
 	}
 	serveErr := make(chan error, 1)
 	go func() { serveErr <- server.Serve(l) }() // until Shutdown
-	if err := k.record(shopEvent{Did: listening, Addr: l.Addr().String()}); err != nil {
+	if err := s.record(shopEvent{Did: listening, Addr: l.Addr().String()}); err != nil {
 		return err
 	}
 	select {
@@ -123,27 +123,27 @@ func (k *shopServer) serve(stop context.Context, handler http.Handler, closers .
 
 // handleOrder is the handler. Each run sends a different response, so that a replay
 // differs from a second run.
-func (k *shopServer) handleOrder(w http.ResponseWriter, r *http.Request) {
+func (s *shopServer) handleOrder(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	id := fmt.Sprint(k.job.Process, "-", k.orders.Add(1))
+	id := fmt.Sprint(s.job.Process, "-", s.orders.Add(1))
 	order := shopEvent{Did: handlerStarted, Key: r.Header.Get("Idempotency-Key"), Body: string(body)}
-	err = k.record(order)
+	err = s.record(order)
 	switch {
 	case r.Header.Get("X-Panic") != "":
 		panic(http.ErrAbortHandler) // the server does not log it
 	case r.Header.Get("X-Slow") != "":
 		select { // not the context: the handler ignores its cancellation
-		case <-k.gate:
+		case <-s.gate:
 		case <-time.After(time.Minute):
 		}
 		order.Did, order.Ended = handlerDone, r.Context().Err() != nil
-		err = errors.Join(err, k.record(order))
+		err = errors.Join(err, s.record(order))
 	default:
-		time.Sleep(k.job.Pause) // the work
+		time.Sleep(s.job.Pause) // the work
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -157,7 +157,7 @@ func (k *shopServer) handleOrder(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "order %s of %s\x00\xff\r\n", id, body) // arbitrary bytes, not text
 }
 
-func (k *shopServer) record(s shopEvent) error {
-	s.Process, s.At = k.job.Process, time.Now()
-	return appendEntry(k.job.Journal, s)
+func (s *shopServer) record(e shopEvent) error {
+	e.Process, e.At = s.job.Process, time.Now()
+	return appendEntry(s.job.Journal, e)
 }

@@ -63,8 +63,8 @@ func (c *shopCluster) clicksAtOnce(proxyURL string, clicks int) bool {
 	body := fmt.Sprint("click ", time.Now().UnixNano()) // a new button in each round
 	clicked := func() int {
 		n := 0
-		for _, s := range c.events(handlerStarted, "") {
-			if s.Body == body {
+		for _, e := range c.events(handlerStarted, "") {
+			if e.Body == body {
 				n++
 			}
 		}

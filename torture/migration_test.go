@@ -50,9 +50,9 @@ func TestMigration(t *testing.T) {
 	if n := group.losses.Load(); n > 0 {
 		t.Errorf("%d holds were lost", n)
 	}
-	r := newTopologyFixture(t, c.URL()+"?prefix=fast:")
+	f := newTopologyFixture(t, c.URL()+"?prefix=fast:")
 	for i := range failKeys {
-		r.lockAndUnlockOn(r.client, failKey(i)) // no stale lock is left
+		f.lockAndUnlockOn(f.client, failKey(i)) // no stale lock is left
 	}
 	if !t.Failed() {
 		fmt.Printf("migration: %d slots moved with %d keys in %v: %d locks granted, %d documented errors, 0 lost, 0 twice; %d guarded runs, 0 twice\n",
@@ -74,7 +74,7 @@ type guardLoad struct {
 func newGuardLoad(t *testing.T, url string) *guardLoad {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &guardLoad{t: t, stop: cancel}
+	l := &guardLoad{t: t, stop: cancel}
 	var guards []*guard.Guard[int]
 	for range 2 {
 		e, err := redisengine.Open(t.Context(), url, redisengine.Prefix(guardTag))
@@ -96,19 +96,19 @@ func newGuardLoad(t *testing.T, url string) *guardLoad {
 		})
 	}
 	for i := range 4 {
-		w.workers.Go(func() { w.work(ctx, guards, i) })
+		l.workers.Go(func() { l.work(ctx, guards, i) })
 	}
-	t.Cleanup(w.end)
-	return w
+	t.Cleanup(l.end)
+	return l
 }
 
-func (w *guardLoad) end() {
-	w.stop()
-	w.workers.Wait()
+func (l *guardLoad) end() {
+	l.stop()
+	l.workers.Wait()
 }
 
 // work makes one guarded call after another, through both clients at once.
-func (w *guardLoad) work(ctx context.Context, guards []*guard.Guard[int], i int) {
+func (l *guardLoad) work(ctx context.Context, guards []*guard.Guard[int], i int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		var runs atomic.Int64
 		var both sync.WaitGroup
@@ -118,19 +118,19 @@ func (w *guardLoad) work(ctx context.Context, guards []*guard.Guard[int], i int)
 					runs.Add(1)
 					return n, nil
 				})
-				w.wantKnownError(ctx, err)
+				l.wantKnownError(ctx, err)
 			})
 		}
 		both.Wait()
 		if runs.Load() > 1 {
-			w.t.Errorf("guarded work ran %d times", runs.Load())
+			l.t.Errorf("guarded work ran %d times", runs.Load())
 		}
-		w.done.Add(runs.Load())
+		l.done.Add(runs.Load())
 	}
 }
 
 // wantKnownError checks that an error is one of the documented errors.
-func (w *guardLoad) wantKnownError(ctx context.Context, err error) {
+func (l *guardLoad) wantKnownError(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -139,5 +139,5 @@ func (w *guardLoad) wantKnownError(ctx context.Context, err error) {
 			return
 		}
 	}
-	w.t.Errorf("undocumented error: %v", err)
+	l.t.Errorf("undocumented error: %v", err)
 }

@@ -20,10 +20,10 @@ type queue struct {
 }
 
 // newQueue acquires j's lock.
-func (p *fixture) newQueue(t *testing.T, j job) *queue {
+func (f *fixture) newQueue(t *testing.T, j job) *queue {
 	t.Helper()
-	j.Redis, j.History = p.server.URL(), filepath.Join(t.TempDir(), "history")
-	q := &queue{fixture: p, job: j}
+	j.Redis, j.History = f.server.URL(), filepath.Join(t.TempDir(), "history")
+	q := &queue{fixture: f, job: j}
 	var err error
 	if q.log, err = history.OpenFile(j.History, "outside"); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func (p *fixture) newQueue(t *testing.T, j job) *queue {
 	if j.Kind == interlock.KindRead {
 		outside.Kind = interlock.KindWrite
 	}
-	_, q.hold, err = outside.lock(p.other).Lock(t.Context())
+	_, q.hold, err = outside.lock(f.other).Lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

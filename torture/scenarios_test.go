@@ -52,44 +52,44 @@ func freePolicy(lease time.Duration) guard.Policy {
 
 // runHandler starts a handler that takes the given time, and returns when it has begun.
 // The channel receives its error.
-func (p *guardFixture) runHandler(g *guard.Guard[string], takes time.Duration) <-chan error {
-	p.t.Helper()
+func (f *guardFixture) runHandler(g *guard.Guard[string], takes time.Duration) <-chan error {
+	f.t.Helper()
 	begun, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := g.Do(p.t.Context(), order, func(ctx context.Context) (string, error) {
+		_, err := g.Do(f.t.Context(), order, func(ctx context.Context) (string, error) {
 			close(begun)
 			time.Sleep(takes) // the handler's work
-			return p.work(ctx)
+			return f.work(ctx)
 		})
 		done <- err
 	}()
 	select {
 	case <-begun:
 	case err := <-done:
-		p.t.Fatalf("the handler did not run: %v", err)
+		f.t.Fatalf("the handler did not run: %v", err)
 	}
 	return done
 }
 
 // wantRefusedUntil submits duplicates through both guards until the handler is done. All
 // must be refused with the time left.
-func (p *guardFixture) wantRefusedUntil(done <-chan error) (n int) {
-	p.t.Helper()
+func (f *guardFixture) wantRefusedUntil(done <-chan error) (n int) {
+	f.t.Helper()
 	for {
-		for _, g := range []*guard.Guard[string]{p.guard, p.other} {
-			_, err := g.Do(p.t.Context(), order, func(context.Context) (string, error) {
-				if p.runs.Load() == 0 {
-					p.t.Error("a duplicate ran during the handler")
+		for _, g := range []*guard.Guard[string]{f.guard, f.other} {
+			_, err := g.Do(f.t.Context(), order, func(context.Context) (string, error) {
+				if f.runs.Load() == 0 {
+					f.t.Error("a duplicate ran during the handler")
 				}
 				return "", nil
 			})
 			var duplicate *guard.DuplicateError
 			switch {
-			case p.runs.Load() > 0: // the handler finished meanwhile
+			case f.runs.Load() > 0: // the handler finished meanwhile
 			case !errors.As(err, &duplicate):
-				p.t.Fatalf("a duplicate got %v, want a DuplicateError", err)
+				f.t.Fatalf("a duplicate got %v, want a DuplicateError", err)
 			case duplicate.RetryAfter <= 0 || duplicate.Status != 429:
-				p.t.Errorf("a duplicate was refused with %v left and status %d", duplicate.RetryAfter, duplicate.Status)
+				f.t.Errorf("a duplicate was refused with %v left and status %d", duplicate.RetryAfter, duplicate.Status)
 			default:
 				n++
 			}
@@ -97,7 +97,7 @@ func (p *guardFixture) wantRefusedUntil(done <-chan error) (n int) {
 		select {
 		case err := <-done:
 			if err != nil {
-				p.t.Fatalf("the handler returned %v", err)
+				f.t.Fatalf("the handler returned %v", err)
 			}
 			return n
 		case <-time.After(50 * time.Millisecond):
@@ -107,80 +107,80 @@ func (p *guardFixture) wantRefusedUntil(done <-chan error) (n int) {
 
 // wantAccepted checks that the next submission runs soon. An unreleased lease would last
 // longer than the check waits.
-func (p *guardFixture) wantAccepted() {
-	p.t.Helper()
-	runs := p.runs.Load()
-	p.eventually(time.Second, "the next submission is accepted", func() bool {
-		_, err := p.other.Do(p.t.Context(), order, p.work)
+func (f *guardFixture) wantAccepted() {
+	f.t.Helper()
+	runs := f.runs.Load()
+	f.eventually(time.Second, "the next submission is accepted", func() bool {
+		_, err := f.other.Do(f.t.Context(), order, f.work)
 		return err == nil
 	})
-	p.wantRuns(runs + 1)
+	f.wantRuns(runs + 1)
 }
 
 func fastCase(t *testing.T) {
-	p := newGuardFixture(t, freePolicy(10*time.Second))
+	f := newGuardFixture(t, freePolicy(10*time.Second))
 	start := time.Now()
-	err := <-p.runHandler(p.guard, time.Second)
+	err := <-f.runHandler(f.guard, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.wantAccepted()
+	f.wantAccepted()
 	if d := time.Since(start); d > 5*time.Second { // half of the lease
 		t.Errorf("accepted after %v, want 1s", d)
 	}
 }
 
 func slowCase(t *testing.T) {
-	p := newGuardFixture(t, freePolicy(5*time.Second))
-	if n := p.wantRefusedUntil(p.runHandler(p.guard, 3*time.Second)); n < 20 {
+	f := newGuardFixture(t, freePolicy(5*time.Second))
+	if n := f.wantRefusedUntil(f.runHandler(f.guard, 3*time.Second)); n < 20 {
 		t.Errorf("only %d duplicates were refused, want at least 20", n)
 	}
-	p.wantAccepted()
+	f.wantAccepted()
 }
 
 func timeoutCase(t *testing.T) {
-	p := newGuardFixture(t, freePolicy(2*time.Second))
+	f := newGuardFixture(t, freePolicy(2*time.Second))
 	start := time.Now()
-	n := p.wantRefusedUntil(p.runHandler(p.guard, 3*time.Second))
+	n := f.wantRefusedUntil(f.runHandler(f.guard, 3*time.Second))
 	if d := time.Since(start); n < 20 || d < 3*time.Second {
 		t.Errorf("%d duplicates were refused in %v, want at least 20 in 3s", n, d)
 	}
-	p.wantAccepted()
+	f.wantAccepted()
 }
 
 // lateRelease settles a claim that was lost after 2s and granted to another caller.
 func lateRelease(t *testing.T) {
 	policy := freePolicy(2 * time.Second)
 	policy.MaxHold = 2 * time.Second
-	p := newGuardFixture(t, policy)
-	ctx, claim := p.begin(p.guard)
-	p.wantLost(ctx, 2500*time.Millisecond, interlock.ErrMaxHold)
-	p.eventually(3*time.Second, "another caller has the claim", func() bool {
-		_, theirs, err := p.other.Begin(t.Context(), order)
+	f := newGuardFixture(t, policy)
+	ctx, claim := f.begin(f.guard)
+	f.wantLost(ctx, 2500*time.Millisecond, interlock.ErrMaxHold)
+	f.eventually(3*time.Second, "another caller has the claim", func() bool {
+		_, theirs, err := f.other.Begin(t.Context(), order)
 		if err == nil {
 			t.Cleanup(func() { _ = theirs.Abandon() })
 		}
 		return err == nil
 	})
-	now := p.lookup(p.other, order)
-	p.wantErr(claim.Complete("late"), interlock.ErrLost)
-	if after := p.lookup(p.other, order); after.State != engine.Running || after.Fence != now.Fence || after.Fence <= claim.Fence() {
+	now := f.lookup(f.other, order)
+	f.wantErr(claim.Complete("late"), interlock.ErrLost)
+	if after := f.lookup(f.other, order); after.State != engine.Running || after.Fence != now.Fence || after.Fence <= claim.Fence() {
 		t.Errorf("the next claim changed from %+v to %+v", now, after)
 	}
 }
 
 func oneTrip(t *testing.T) {
-	p := newGuardFixture(t, guard.Policy{Name: "trip", After: guard.Window, Window: 10 * time.Second})
-	p.warmUp(p.guard)
-	p.warmUp(newGuard(t, p.fixture.other, guard.Policy{Name: "other"}))
-	before := p.commandCount("eval")
-	_, claim := p.begin(p.guard)
-	if n := p.commandCount("eval") - before; n != 1 {
+	f := newGuardFixture(t, guard.Policy{Name: "trip", After: guard.Window, Window: 10 * time.Second})
+	f.warmUp(f.guard)
+	f.warmUp(newGuard(t, f.fixture.other, guard.Policy{Name: "other"}))
+	before := f.commandCount("eval")
+	_, claim := f.begin(f.guard)
+	if n := f.commandCount("eval") - before; n != 1 {
 		t.Errorf("a granted check ran %d scripts, want 1", n)
 	}
-	before = p.commandCount("eval")
-	_, err := p.other.Do(t.Context(), order, p.work)
-	if n := p.commandCount("eval") - before; n != 1 {
+	before = f.commandCount("eval")
+	_, err := f.other.Do(t.Context(), order, f.work)
+	if n := f.commandCount("eval") - before; n != 1 {
 		t.Errorf("a refused check ran %d scripts, want 1", n)
 	}
 	var duplicate *guard.DuplicateError
@@ -190,11 +190,11 @@ func oneTrip(t *testing.T) {
 	if left := duplicate.RetryAfter; left < 9*time.Second || left > 10*time.Second {
 		t.Errorf("%v are left while the work runs, want almost 10s", left)
 	}
-	p.complete(claim)
-	third := newGuard(t, p.fixture.other, p.policy)
-	most := p.pttl("result", order)
-	_, err = third.Do(t.Context(), order, p.work)
-	least := p.pttl("result", order)
+	f.complete(claim)
+	third := newGuard(t, f.fixture.other, f.policy)
+	most := f.pttl("result", order)
+	_, err = third.Do(t.Context(), order, f.work)
+	least := f.pttl("result", order)
 	if !errors.As(err, &duplicate) || duplicate.Running {
 		t.Fatalf("got %v, want a duplicate that is done", err)
 	}
@@ -205,61 +205,61 @@ func oneTrip(t *testing.T) {
 }
 
 // pttl returns the server's PTTL of a record's entry.
-func (p *guardFixture) pttl(entry string, key guard.Key) time.Duration {
-	p.t.Helper()
-	ms, err := strconv.Atoi(p.server.Must("PTTL", "interlock:guard:"+entry+":{"+p.lookup(p.other, key).Key+"}"))
+func (f *guardFixture) pttl(entry string, key guard.Key) time.Duration {
+	f.t.Helper()
+	ms, err := strconv.Atoi(f.server.Must("PTTL", "interlock:guard:"+entry+":{"+f.lookup(f.other, key).Key+"}"))
 	if err != nil {
-		p.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return time.Duration(ms) * time.Millisecond
 }
 
-func (p *guardFixture) wantPTTL(entry string, key guard.Key, want time.Duration) {
-	p.t.Helper()
-	if got := p.pttl(entry, key); got > want || got < want-2*time.Second {
-		p.t.Errorf("the %s entry is kept for %v, want %v", entry, got, want)
+func (f *guardFixture) wantPTTL(entry string, key guard.Key, want time.Duration) {
+	f.t.Helper()
+	if got := f.pttl(entry, key); got > want || got < want-2*time.Second {
+		f.t.Errorf("the %s entry is kept for %v, want %v", entry, got, want)
 	}
 }
 
 func openPolicyRuns(t *testing.T) {
-	p := newGuardFixture(t, guard.Form("form"))
-	p.warmUp(p.guard)
-	p.server.Kill()
+	f := newGuardFixture(t, guard.Form("form"))
+	f.warmUp(f.guard)
+	f.server.Kill()
 	for i := range 5 {
-		p.do(p.guard, guard.Of("ada", fmt.Sprint("form-", i)))
+		f.do(f.guard, guard.Of("ada", fmt.Sprint("form-", i)))
 	}
-	p.wantRuns(5)
-	if s := p.guard.Stats(); s.Verdicts[guard.Unguarded] != 5 {
+	f.wantRuns(5)
+	if s := f.guard.Stats(); s.Verdicts[guard.Unguarded] != 5 {
 		t.Errorf("%d runs counted as unguarded, want 5", s.Verdicts[guard.Unguarded])
 	}
 }
 
 func windows(t *testing.T) {
-	p := newGuardFixture(t, guard.Click("click"))
+	f := newGuardFixture(t, guard.Click("click"))
 	start := time.Now()
-	if err := <-p.runHandler(p.guard, 500*time.Millisecond); err != nil {
+	if err := <-f.runHandler(f.guard, 500*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	for p.runs.Load() == 1 {
-		_, err := p.other.Do(t.Context(), order, p.work)
+	for f.runs.Load() == 1 {
+		_, err := f.other.Do(t.Context(), order, f.work)
 		if d := time.Since(start); err == nil && d < 990*time.Millisecond || err != nil && d > 3*time.Second {
 			t.Fatalf("a click after %v returned %v", d, err)
 		}
 		time.Sleep(10 * time.Millisecond) // between two clicks
 	}
 	for _, policy := range []guard.Policy{guard.Form("form"), guard.Payment("payment"), guard.Export("export")} {
-		p := &guardFixture{fixture: p.fixture}
-		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, p.fixture.other, policy)
-		p.do(p.guard, order)
-		p.wantPTTL("result", order, map[string]time.Duration{"form": 5 * time.Second, "payment": 30 * time.Second, "export": 300 * time.Second}[policy.Name])
-		_, err := p.other.Do(t.Context(), order, p.work)
-		p.wantErr(err, guard.ErrDuplicate)
-		p.wantRuns(1)
+		f := &guardFixture{fixture: f.fixture}
+		f.guard, f.other = newGuard(t, f.client, policy), newGuard(t, f.fixture.other, policy)
+		f.do(f.guard, order)
+		f.wantPTTL("result", order, map[string]time.Duration{"form": 5 * time.Second, "payment": 30 * time.Second, "export": 300 * time.Second}[policy.Name])
+		_, err := f.other.Do(t.Context(), order, f.work)
+		f.wantErr(err, guard.ErrDuplicate)
+		f.wantRuns(1)
 	}
 }
 
 func scopes(t *testing.T) {
-	f := newFixture(t)
+	base := newFixture(t)
 	first := guard.Key{User: "ada", Route: "orders", ID: "1"}
 	for scope, same := range map[guard.Scope]map[guard.Key]bool{
 		guard.PerUser:  {{User: "ada", Route: "returns", ID: "1"}: true, {User: "bob", Route: "orders", ID: "1"}: false, {User: "ada", Route: "orders", ID: "2"}: false},
@@ -267,11 +267,11 @@ func scopes(t *testing.T) {
 		guard.PerRoute: {first: true, {User: "ada", Route: "returns", ID: "1"}: false, {User: "bob", Route: "orders", ID: "1"}: false},
 	} {
 		policy := guard.Policy{Name: "scope", Scope: scope}
-		p := &guardFixture{fixture: f}
-		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, f.other, policy)
-		result := p.do(p.guard, first)
+		f := &guardFixture{fixture: base}
+		f.guard, f.other = newGuard(t, f.client, policy), newGuard(t, base.other, policy)
+		result := f.do(f.guard, first)
 		for key, want := range same {
-			if got := p.do(p.other, key); (got == result) != want {
+			if got := f.do(f.other, key); (got == result) != want {
 				t.Errorf("%s: %+v got %q after %+v got %q", scope, key, got, first, result)
 			}
 		}
@@ -279,49 +279,49 @@ func scopes(t *testing.T) {
 }
 
 func leases(t *testing.T) {
-	f := newFixture(t)
+	base := newFixture(t)
 	for want, policy := range map[time.Duration]guard.Policy{
 		30 * time.Second: {Name: "default"}, 10 * time.Second: guard.Short("short"), 5 * time.Minute: guard.Long("long"),
 	} {
-		p := &guardFixture{fixture: f}
-		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, f.other, policy)
-		_, claim := p.begin(p.guard)
-		p.wantPTTL("lock", order, want)
-		p.complete(claim)
-		if names := p.server.Must("KEYS", "interlock:guard:lock:*"); names != "" {
+		f := &guardFixture{fixture: base}
+		f.guard, f.other = newGuard(t, f.client, policy), newGuard(t, base.other, policy)
+		_, claim := f.begin(f.guard)
+		f.wantPTTL("lock", order, want)
+		f.complete(claim)
+		if names := f.server.Must("KEYS", "interlock:guard:lock:*"); names != "" {
 			t.Errorf("%s: %s is left", policy.Name, names)
 		}
-		p.wantPTTL("result", order, 5*time.Minute)
+		f.wantPTTL("result", order, 5*time.Minute)
 	}
 }
 
 func prefixed(t *testing.T) {
-	p := &guardFixture{fixture: newFixture(t)}
-	e, err := redisengine.Open(t.Context(), p.server.URL(), redisengine.Records("operation-log:idempotent-"))
+	f := &guardFixture{fixture: newFixture(t)}
+	e, err := redisengine.Open(t.Context(), f.server.URL(), redisengine.Records("operation-log:idempotent-"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	p.guard = newGuard(t, p.newClient(e), guard.Policy{Name: "order"})
+	f.guard = newGuard(t, f.newClient(e), guard.Policy{Name: "order"})
 	wantKey := func(want string, most time.Duration) {
 		t.Helper()
-		name := p.server.Must("KEYS", "*")
+		name := f.server.Must("KEYS", "*")
 		if !strings.HasPrefix(name, want) || strings.Contains(name, "\n") {
 			t.Fatalf("the server has the keys %q, want one with the prefix %s", name, want)
 		}
-		ms, _ := strconv.Atoi(p.server.Must("PTTL", name))
+		ms, _ := strconv.Atoi(f.server.Must("PTTL", name))
 		if left := time.Duration(ms) * time.Millisecond; left > most || left < most-2*time.Second {
 			t.Errorf("%s is kept for %v, want %v", name, left, most)
 		}
 	}
-	_, claim := p.begin(p.guard)
+	_, claim := f.begin(f.guard)
 	wantKey("operation-log:idempotent-lock:{order:", 30*time.Second)
-	p.complete(claim)
+	f.complete(claim)
 	wantKey("operation-log:idempotent-result:{order:", 5*time.Minute)
 }
 
 func tokenLife(t *testing.T) {
-	p := newGuardFixture(t, guard.Policy{Name: "token"})
+	f := newGuardFixture(t, guard.Policy{Name: "token"})
 	tokens, err := guard.NewTokens(time.Minute, []byte("a secret that all processes share"))
 	if err != nil {
 		t.Fatal(err)
@@ -336,23 +336,23 @@ func tokenLife(t *testing.T) {
 	}
 
 	spent := tokens.Issue("ada", "order")
-	result := p.do(p.guard, redeem(spent))
-	p.wantReplay(redeem(spent), result)
-	p.wantPTTL("result", redeem(spent), 5*time.Minute)
+	result := f.do(f.guard, redeem(spent))
+	f.wantReplay(redeem(spent), result)
+	f.wantPTTL("result", redeem(spent), 5*time.Minute)
 
 	failed, errStock := tokens.Issue("ada", "order"), errors.New("out of stock")
-	_, err = p.guard.Do(t.Context(), redeem(failed), func(context.Context) (string, error) { return "", errStock })
-	p.wantErr(err, errStock)
-	p.do(p.other, redeem(failed)) // the same token works again
-	p.wantRuns(2)
+	_, err = f.guard.Do(t.Context(), redeem(failed), func(context.Context) (string, error) { return "", errStock })
+	f.wantErr(err, errStock)
+	f.do(f.other, redeem(failed)) // the same token works again
+	f.wantRuns(2)
 
 	running := tokens.Issue("ada", "order")
-	_, claim, err := p.guard.Begin(t.Context(), redeem(running))
+	_, claim, err := f.guard.Begin(t.Context(), redeem(running))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range []*guard.Guard[string]{p.guard, p.other} {
-		_, err := g.Do(t.Context(), redeem(running), p.work)
+	for _, g := range []*guard.Guard[string]{f.guard, f.other} {
+		_, err := g.Do(t.Context(), redeem(running), f.work)
 		var duplicate *guard.DuplicateError
 		if !errors.As(err, &duplicate) || duplicate.Message.In("zh") != "操作处理中，请勿重复提交" {
 			t.Errorf("got %v, want a DuplicateError with the Chinese message", err)
@@ -361,17 +361,17 @@ func tokenLife(t *testing.T) {
 	if err := claim.Complete("done"); err != nil {
 		t.Fatal(err)
 	}
-	p.wantRuns(2)
+	f.wantRuns(2)
 }
 
 func orderOnce(t *testing.T) {
-	p := newGuardFixture(t, guard.Policy{Name: "order", OnDuplicate: guard.Wait})
+	f := newGuardFixture(t, guard.Policy{Name: "order", OnDuplicate: guard.Wait})
 	placed := make(chan string, 2)
-	for _, g := range []*guard.Guard[string]{p.guard, p.other} {
+	for _, g := range []*guard.Guard[string]{f.guard, f.other} {
 		go func() {
 			number, err := g.Do(t.Context(), order, func(ctx context.Context) (string, error) {
 				time.Sleep(100 * time.Millisecond) // placing an order takes a while
-				return p.work(ctx)
+				return f.work(ctx)
 			})
 			if err != nil {
 				t.Error(err)
@@ -380,44 +380,44 @@ func orderOnce(t *testing.T) {
 		}()
 	}
 	numbers := []string{<-placed, <-placed}
-	numbers = append(numbers, p.do(p.guard, order), p.do(p.other, order)) // the page is reloaded
+	numbers = append(numbers, f.do(f.guard, order), f.do(f.other, order)) // the page is reloaded
 	slices.Sort(numbers)
 	if numbers = slices.Compact(numbers); len(numbers) != 1 {
 		t.Errorf("the orders %q were placed, want one", numbers)
 	}
-	p.wantRuns(1)
+	f.wantRuns(1)
 }
 
 func paymentOnce(t *testing.T) {
-	p := newGuardFixture(t, guard.Payment("payment"))
+	f := newGuardFixture(t, guard.Payment("payment"))
 	errs := make(chan error, 5)
 	for i := range 5 {
-		g := []*guard.Guard[string]{p.guard, p.other}[i%2]
+		g := []*guard.Guard[string]{f.guard, f.other}[i%2]
 		go func() {
-			_, err := g.Do(t.Context(), order, p.work)
+			_, err := g.Do(t.Context(), order, f.work)
 			errs <- err
 		}()
 	}
 	refusals := 0
 	for range 5 {
 		if err := <-errs; err != nil {
-			p.wantErr(err, guard.ErrDuplicate)
+			f.wantErr(err, guard.ErrDuplicate)
 			refusals++
 		}
 	}
-	if p.wantRuns(1); refusals != 4 {
+	if f.wantRuns(1); refusals != 4 {
 		t.Errorf("%d clicks were refused, want 4", refusals)
 	}
 }
 
 func importOnce(t *testing.T) {
-	p := newGuardFixture(t, guard.Import("import"))
+	f := newGuardFixture(t, guard.Import("import"))
 	for _, user := range []string{"ada", "bob", "eve"} {
-		for _, g := range []*guard.Guard[string]{p.guard, p.other} {
-			if got := p.do(g, guard.Of(user, "stock-2026-11")); got != "result 1" {
+		for _, g := range []*guard.Guard[string]{f.guard, f.other} {
+			if got := f.do(g, guard.Of(user, "stock-2026-11")); got != "result 1" {
 				t.Errorf("%s got %q", user, got)
 			}
 		}
 	}
-	p.wantRuns(1)
+	f.wantRuns(1)
 }

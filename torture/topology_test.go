@@ -33,17 +33,17 @@ type topologyFixture struct {
 }
 
 func newTopologyFixture(t *testing.T, url string) *topologyFixture {
-	r := &topologyFixture{fixture: fixture{t: t}, url: url}
-	r.engine = r.openEngine(url)
-	r.client, r.other = r.newClient(r.engine), r.newClient(r.openEngine(url))
-	return r
+	f := &topologyFixture{fixture: fixture{t: t}, url: url}
+	f.engine = f.openEngine(url)
+	f.client, f.other = f.newClient(f.engine), f.newClient(f.openEngine(url))
+	return f
 }
 
 // lockAndUnlockOn acquires and releases a lock, waiting up to 30s for it.
-func (r *topologyFixture) lockAndUnlockOn(c *interlock.Client, name string) {
-	r.t.Helper()
-	_, hold := r.lock(c.Mutex(name, interlock.Wait(30*time.Second)))
-	r.unlock(hold)
+func (f *topologyFixture) lockAndUnlockOn(c *interlock.Client, name string) {
+	f.t.Helper()
+	_, hold := f.lock(c.Mutex(name, interlock.Wait(30*time.Second)))
+	f.unlock(hold)
 }
 
 // isolateReplicas stops replicas and closes their connections to the primary.
@@ -55,238 +55,238 @@ func isolateReplicas(primary *redistest.Server, replicas ...*redistest.Server) {
 }
 
 // wantHigherFence checks that the second fence is higher than the first.
-func (r *topologyFixture) wantHigherFence(before, after *interlock.Hold) {
-	r.t.Helper()
+func (f *topologyFixture) wantHigherFence(before, after *interlock.Hold) {
+	f.t.Helper()
 	if after.Fence() <= before.Fence() {
-		r.t.Fatalf("the second fence is %d, the first was %d", after.Fence(), before.Fence())
+		f.t.Fatalf("the second fence is %d, the first was %d", after.Fence(), before.Fence())
 	}
 }
 
 var sentinelRows = []row{
 	{16, "planned failover behind sentinels", "held; new locks are on the new primary", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
-		r := newTopologyFixture(t, s.URL())
-		ctx, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(6*time.Second)))
+		f := newTopologyFixture(t, s.URL())
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
 		s.InStep()
 		s.Failover()
-		r.lockAndUnlockOn(r.other, "fault:2")
-		r.wantHeld(ctx, 7*time.Second)
-		if _, _, err := r.other.Mutex(key).TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
+		f.lockAndUnlockOn(f.other, "fault:2")
+		f.wantHeld(ctx, 7*time.Second)
+		if _, _, err := f.other.Mutex(key).TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
 			t.Errorf("the lock is held, but another caller got %v", err)
 		}
-		r.unlock(hold)
+		f.unlock(hold)
 	}},
 	{15, "failover of a dead primary, the lock not replicated", "lost: not the holder; the next fence is higher", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
-		r := newTopologyFixture(t, s.URL())
+		f := newTopologyFixture(t, s.URL())
 		primary, replicas := s.Primary(), s.Replicas()
 		isolateReplicas(primary, replicas...)
-		ctx, first := r.lock(r.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(20*time.Second)))
+		ctx, first := f.lock(f.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(20*time.Second)))
 		primary.Kill()
 		for _, x := range replicas {
 			x.Cont()
 		}
 		s.Successor(primary)
-		_, second := r.lock(r.other.Mutex(key, interlock.Fenced(), interlock.Wait(30*time.Second)))
-		r.wantHigherFence(first, second)
-		r.wantLost(ctx, 20*time.Second, interlock.ErrNotHolder)
-		r.unlock(second)
+		_, second := f.lock(f.other.Mutex(key, interlock.Fenced(), interlock.Wait(30*time.Second)))
+		f.wantHigherFence(first, second)
+		f.wantLost(ctx, 20*time.Second, interlock.ErrNotHolder)
+		f.unlock(second)
 	}},
 	{14, "a grant that no replica acknowledges, with acks", "released; unavailable", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
-		r := newTopologyFixture(t, s.URL()+"?acks=any&ack_timeout=300ms")
-		r.lockAndUnlockOn(r.client, "fault:2")
+		f := newTopologyFixture(t, s.URL()+"?acks=any&ack_timeout=300ms")
+		f.lockAndUnlockOn(f.client, "fault:2")
 		primary, replicas := s.Primary(), s.Replicas()
 		for _, w := range s.Watchers {
 			w.Stop() // otherwise they would report the replicas as down
 		}
 		isolateReplicas(primary, replicas...)
-		_, _, err := r.client.Mutex(key).TryLock(t.Context())
-		r.wantErr(err, interlock.ErrUnavailable)
+		_, _, err := f.client.Mutex(key).TryLock(t.Context())
+		f.wantErr(err, interlock.ErrUnavailable)
 		if primary.Must("EXISTS", key) != "0" {
 			t.Error("the lock was not released")
 		}
 		for _, x := range append(replicas, s.Watchers...) {
 			x.Cont()
 		}
-		r.lockAndUnlockOn(r.client, key)
+		f.lockAndUnlockOn(f.client, key)
 	}},
 	{14, "the old primary comes back as a replica (READONLY)", "retried on the new primary", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
-		r := newTopologyFixture(t, s.URL())
-		r.lockAndUnlockOn(r.client, key)
+		f := newTopologyFixture(t, s.URL())
+		f.lockAndUnlockOn(f.client, key)
 		old := s.Primary()
 		old.Stop()
 		s.Successor(old)
-		r.lockAndUnlockOn(r.client, key)
+		f.lockAndUnlockOn(f.client, key)
 		old.Cont()
 		s.Healthy()
 		for range 3 {
-			r.lockAndUnlockOn(r.client, key)
-			r.lockAndUnlockOn(r.other, key)
+			f.lockAndUnlockOn(f.client, key)
+			f.lockAndUnlockOn(f.other, key)
 		}
 		s.Failover()
-		r.lockAndUnlockOn(r.client, key)
+		f.lockAndUnlockOn(f.client, key)
 	}},
 	{21, "failover during a wait", "notified, or polls", func(t *testing.T) {
 		s := redistest.StartSentinel(t)
-		r := newTopologyFixture(t, s.URL())
-		_, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(10*time.Second)))
-		got := r.startLock(r.other)
+		f := newTopologyFixture(t, s.URL())
+		_, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(10*time.Second)))
+		got := f.startLock(f.other)
 		s.InStep()
 		s.Failover()
-		r.lockAndUnlockOn(r.client, "fault:2")
-		r.unlock(hold)
-		r.wantDone(got, 5*time.Second)
+		f.lockAndUnlockOn(f.client, "fault:2")
+		f.unlock(hold)
+		f.wantDone(got, 5*time.Second)
 	}},
 }
 
 // startLock acquires and releases the lock in the background. The channel receives the error.
-func (r *topologyFixture) startLock(c *interlock.Client) <-chan error {
-	r.t.Helper()
+func (f *topologyFixture) startLock(c *interlock.Client) <-chan error {
+	f.t.Helper()
 	got := make(chan error, 1)
 	go func() {
-		_, hold, err := c.Mutex(key, interlock.Wait(time.Minute)).Lock(r.t.Context())
+		_, hold, err := c.Mutex(key, interlock.Wait(time.Minute)).Lock(f.t.Context())
 		if err == nil {
 			err = hold.Unlock()
 		}
 		got <- err
 	}()
-	r.eventually(10*time.Second, "a caller waits", func() bool { return c.Stats().Waiting > 0 })
+	f.eventually(10*time.Second, "a caller waits", func() bool { return c.Stats().Waiting > 0 })
 	return got
 }
 
 // wantDone checks that the waiter gets the lock in time.
-func (r *topologyFixture) wantDone(got <-chan error, within time.Duration) {
-	r.t.Helper()
+func (f *topologyFixture) wantDone(got <-chan error, within time.Duration) {
+	f.t.Helper()
 	select {
 	case err := <-got:
 		if err != nil {
-			r.t.Fatal(err)
+			f.t.Fatal(err)
 		}
 	case <-time.After(within):
-		r.t.Fatalf("the waiter did not get the lock within %v", within)
+		f.t.Fatalf("the waiter did not get the lock within %v", within)
 	}
 }
 
 // waitForRenewal waits for the next renewal and checks that the lock is still held.
-func (r *topologyFixture) waitForRenewal(ctx context.Context) {
-	r.t.Helper()
-	before := r.client.Stats().Renewed
-	r.eventually(30*time.Second, "a renewal", func() bool {
-		return ctx.Err() != nil || r.client.Stats().Renewed > before
+func (f *topologyFixture) waitForRenewal(ctx context.Context) {
+	f.t.Helper()
+	before := f.client.Stats().Renewed
+	f.eventually(30*time.Second, "a renewal", func() bool {
+		return ctx.Err() != nil || f.client.Stats().Renewed > before
 	})
-	r.wantHeld(ctx, 0)
+	f.wantHeld(ctx, 0)
 }
 
 var clusterRows = []row{
 	{16, "planned failover in a cluster", "held; no other caller gets the lock", func(t *testing.T) {
 		c := redistest.StartCluster(t)
-		r := newTopologyFixture(t, c.URL())
-		ctx, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(6*time.Second)))
+		f := newTopologyFixture(t, c.URL())
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
 		c.Failover(c.Home(key))
-		if _, _, err := r.other.Mutex(key, interlock.Wait(time.Second)).Lock(t.Context()); !errors.Is(err, interlock.ErrContended) {
+		if _, _, err := f.other.Mutex(key, interlock.Wait(time.Second)).Lock(t.Context()); !errors.Is(err, interlock.ErrContended) {
 			t.Errorf("the lock is held, but another caller got %v", err)
 		}
-		r.wantHeld(ctx, 7*time.Second)
-		r.unlock(hold)
-		r.lockAndUnlockOn(r.other, key)
+		f.wantHeld(ctx, 7*time.Second)
+		f.unlock(hold)
+		f.lockAndUnlockOn(f.other, key)
 	}},
 	{15, "a cluster node killed, the lock not replicated", "lost: not the holder; the next fence is higher", func(t *testing.T) {
 		c := redistest.StartCluster(t)
-		r := newTopologyFixture(t, c.URL())
+		f := newTopologyFixture(t, c.URL())
 		home := c.Home(key)
 		replica := c.ReplicaOf(home)
 		replica.Must("CONFIG", "SET", "cluster-replica-validity-factor", "0")
 		isolateReplicas(home, replica)
-		ctx, first := r.lock(r.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(20*time.Second)))
+		ctx, first := f.lock(f.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(20*time.Second)))
 		home.Kill()
 		replica.Cont()
 		c.Promoted(replica)
-		_, second := r.lock(r.other.Mutex(key, interlock.Fenced(), interlock.Wait(30*time.Second)))
-		r.wantHigherFence(first, second)
-		r.wantLost(ctx, 20*time.Second, interlock.ErrNotHolder)
-		r.unlock(second)
+		_, second := f.lock(f.other.Mutex(key, interlock.Fenced(), interlock.Wait(30*time.Second)))
+		f.wantHigherFence(first, second)
+		f.wantLost(ctx, 20*time.Second, interlock.ErrNotHolder)
+		f.unlock(second)
 	}},
 	{17, "a slot that moves (ASK, then MOVED)", "followed; held throughout", func(t *testing.T) {
 		c := redistest.StartCluster(t)
-		r := newTopologyFixture(t, c.URL())
-		ctx, hold := r.lock(r.client.Mutex(key, interlock.Watchdog(4500*time.Millisecond)))
-		got := r.startLock(r.other)
+		f := newTopologyFixture(t, c.URL())
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(4500*time.Millisecond)))
+		got := f.startLock(f.other)
 		m := c.Begin(key, otherPrimary(c, key))
-		r.waitForRenewal(ctx)
+		f.waitForRenewal(ctx)
 		m.Carry(10)
-		r.waitForRenewal(ctx)
+		f.waitForRenewal(ctx)
 		m.End()
-		r.waitForRenewal(ctx)
-		r.unlock(hold)
-		r.wantDone(got, 30*time.Second)
+		f.waitForRenewal(ctx)
+		f.unlock(hold)
+		f.wantDone(got, 30*time.Second)
 	}},
 	{18, "the keys of a lock on two nodes during a move (TRYAGAIN)", "retried until the slot has moved", func(t *testing.T) {
 		c := redistest.StartCluster(t)
-		r := newTopologyFixture(t, c.URL())
-		_, first := r.lock(r.client.Mutex(key, interlock.Fenced()))
-		r.unlock(first) // its fence counter stays
-		_, held := r.lock(r.client.Mutex(key))
+		f := newTopologyFixture(t, c.URL())
+		_, first := f.lock(f.client.Mutex(key, interlock.Fenced()))
+		f.unlock(first) // its fence counter stays
+		_, held := f.lock(f.client.Mutex(key))
 		m := c.Begin(key, otherPrimary(c, key))
 		if n := m.Carry(1); n != 1 {
 			t.Fatalf("%d keys were moved, want 1 of 2", n)
 		}
 		time.AfterFunc(time.Second, m.End)
-		r.unlock(held)
-		_, second := r.lock(r.other.Mutex(key, interlock.Fenced(), interlock.Wait(20*time.Second)))
-		r.wantHigherFence(first, second)
-		r.unlock(second)
+		f.unlock(held)
+		_, second := f.lock(f.other.Mutex(key, interlock.Fenced(), interlock.Wait(20*time.Second)))
+		f.wantHigherFence(first, second)
+		f.unlock(second)
 	}},
 	{19, "an unserved slot (CLUSTERDOWN)", "unavailable; lost in time; other slots work", func(t *testing.T) {
 		c := redistest.StartCluster(t)
-		r := newTopologyFixture(t, c.URL())
+		f := newTopologyFixture(t, c.URL())
 		home := c.Home(key)
 		elsewhere := "elsewhere"
 		for i := 0; c.Home(elsewhere) == home; i++ {
 			elsewhere = fmt.Sprint("elsewhere:", i)
 		}
-		ctx, _ := r.lock(r.client.Mutex(key, interlock.Watchdog(4*time.Second)))
-		otherCtx, hold := r.lock(r.client.Mutex(elsewhere, interlock.Watchdog(4*time.Second)))
+		ctx, _ := f.lock(f.client.Mutex(key, interlock.Watchdog(4*time.Second)))
+		otherCtx, hold := f.lock(f.client.Mutex(elsewhere, interlock.Watchdog(4*time.Second)))
 		c.ReplicaOf(home).Kill()
 		home.Kill()
-		r.wantLost(ctx, 5*time.Second, interlock.ErrExpired)
-		_, _, err := r.other.Mutex(key, interlock.Wait(time.Second)).Lock(t.Context())
-		r.wantErr(err, interlock.ErrUnavailable)
-		r.wantHeld(otherCtx, 5*time.Second)
-		r.unlock(hold)
-		r.lockAndUnlockOn(r.other, elsewhere)
+		f.wantLost(ctx, 5*time.Second, interlock.ErrExpired)
+		_, _, err := f.other.Mutex(key, interlock.Wait(time.Second)).Lock(t.Context())
+		f.wantErr(err, interlock.ErrUnavailable)
+		f.wantHeld(otherCtx, 5*time.Second)
+		f.unlock(hold)
+		f.lockAndUnlockOn(f.other, elsewhere)
 	}},
 	{20, "names with braces (CROSSSLOT)", "all keys of a lock are in one slot, or the name is refused", func(t *testing.T) {
 		c := redistest.StartCluster(t)
-		r := newTopologyFixture(t, c.URL())
+		f := newTopologyFixture(t, c.URL())
 		for _, name := range []string{"order:{42}:pay", "{a}{b}", "a}b{c}", "plain"} {
 			for _, lock := range []interlock.Locker{
-				r.client.Mutex(name, interlock.Fenced()), r.client.Mutex(name, interlock.Fair()),
-				r.client.RWMutex("rw:" + name).Write(), r.client.RWMutex("rw:" + name).Read(),
+				f.client.Mutex(name, interlock.Fenced()), f.client.Mutex(name, interlock.Fair()),
+				f.client.RWMutex("rw:" + name).Write(), f.client.RWMutex("rw:" + name).Read(),
 			} {
 				_, hold, err := lock.Lock(t.Context())
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				r.unlock(hold)
+				f.unlock(hold)
 			}
 		}
 		for _, name := range []string{"a{b", "a{}b", "a}b"} {
-			if _, _, err := r.client.Mutex(name).Lock(t.Context()); err == nil {
+			if _, _, err := f.client.Mutex(name).Lock(t.Context()); err == nil {
 				t.Errorf("a lock named %q was granted", name)
 			}
 		}
 	}},
 	{14, "a grant that the replica does not acknowledge, with acks", "released; unavailable; other slots work", func(t *testing.T) {
 		c := redistest.StartCluster(t)
-		r := newTopologyFixture(t, c.URL()+"?acks=all&ack_timeout=300ms")
-		r.lockAndUnlockOn(r.client, key)
+		f := newTopologyFixture(t, c.URL()+"?acks=all&ack_timeout=300ms")
+		f.lockAndUnlockOn(f.client, key)
 		home := c.Home(key)
 		replica := c.ReplicaOf(home)
 		isolateReplicas(home, replica)
-		_, _, err := r.client.Mutex(key).TryLock(t.Context())
-		r.wantErr(err, interlock.ErrUnavailable)
+		_, _, err := f.client.Mutex(key).TryLock(t.Context())
+		f.wantErr(err, interlock.ErrUnavailable)
 		if home.Must("EXISTS", key) != "0" {
 			t.Error("the lock was not released")
 		}
@@ -294,9 +294,9 @@ var clusterRows = []row{
 		for i := 0; c.Home(elsewhere) == home; i++ {
 			elsewhere = fmt.Sprint("elsewhere:", i)
 		}
-		r.lockAndUnlockOn(r.client, elsewhere)
+		f.lockAndUnlockOn(f.client, elsewhere)
 		replica.Cont()
-		r.lockAndUnlockOn(r.client, key)
+		f.lockAndUnlockOn(f.client, key)
 	}},
 }
 

@@ -13,7 +13,7 @@ import (
 // response. The service is slower than their timeout, so each sends the order several times.
 func TestGatewayClients(t *testing.T) {
 	const work = 400 * time.Millisecond
-	p := newGateway(t, work)
+	f := newGateway(t, work)
 	for _, c := range []struct {
 		program string
 		args    func(url, key string) []string
@@ -28,13 +28,13 @@ func TestGatewayClients(t *testing.T) {
 		t.Run(c.program, func(t *testing.T) {
 			requireProgram(t, c.program)
 			key := "an-order-sent-by-" + c.program
-			out, err := exec.Command(c.program, c.args(p.url+"/orders", key)...).CombinedOutput()
+			out, err := exec.Command(c.program, c.args(f.url+"/orders", key)...).CombinedOutput()
 			for _, want := range []string{"201", "true", fmt.Sprintf(`"for":%q`, key)} {
 				if err != nil || !strings.Contains(string(out), want) {
 					t.Fatalf("%v: no %q in\n%s", err, want, out)
 				}
 			}
-			if n := p.service.runCount(key); n != 1 {
+			if n := f.service.runCount(key); n != 1 {
 				t.Errorf("the order ran %d times, want 1", n)
 			}
 			fmt.Printf("gateway: %-7s retried its order until it got a response; it ran once\n", c.program)

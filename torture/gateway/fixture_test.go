@@ -48,30 +48,30 @@ rules:
 
 func newGateway(t *testing.T, work time.Duration) *gatewayFixture {
 	t.Helper()
-	p := &gatewayFixture{
+	f := &gatewayFixture{
 		t: t, service: startService(t, work), file: filepath.Join(t.TempDir(), "interlock.yaml"),
 		client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 512}},
 	}
-	t.Cleanup(p.client.CloseIdleConnections)
+	t.Cleanup(f.client.CloseIdleConnections)
 	listen, admin := freeAddress(t), freeAddress(t)
-	p.url, p.admin = "http://"+listen, "http://"+admin
-	text := fmt.Sprintf(strictConfig, redistest.Start(t).URL(), listen, p.service.URL, admin)
-	if err := os.WriteFile(p.file, []byte(text), 0o600); err != nil {
+	f.url, f.admin = "http://"+listen, "http://"+admin
+	text := fmt.Sprintf(strictConfig, redistest.Start(t).URL(), listen, f.service.URL, admin)
+	if err := os.WriteFile(f.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	if p.log, err = os.Create(p.file + ".log"); err != nil {
+	if f.log, err = os.Create(f.file + ".log"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		p.kill()
-		_ = p.log.Close()
-		if text, err := os.ReadFile(p.file + ".log"); t.Failed() && err == nil {
+		f.kill()
+		_ = f.log.Close()
+		if text, err := os.ReadFile(f.file + ".log"); t.Failed() && err == nil {
 			t.Logf("log of the gateway:\n%s", text[max(0, len(text)-4000):])
 		}
 	})
-	p.start()
-	return p
+	f.start()
+	return f
 }
 
 // freeAddress returns an address without a listener.
@@ -86,15 +86,15 @@ func freeAddress(t *testing.T) string {
 }
 
 // start starts the gateway and waits until it is ready.
-func (p *gatewayFixture) start() {
-	p.t.Helper()
-	p.process = exec.Command(command, "serve", "--config", p.file, "--log", "json")
-	p.process.Stderr = p.log
-	if err := p.process.Start(); err != nil {
-		p.t.Fatal(err)
+func (f *gatewayFixture) start() {
+	f.t.Helper()
+	f.process = exec.Command(command, "serve", "--config", f.file, "--log", "json")
+	f.process.Stderr = f.log
+	if err := f.process.Start(); err != nil {
+		f.t.Fatal(err)
 	}
 	for end := time.Now().Add(20 * time.Second); ; <-time.After(5 * time.Millisecond) {
-		resp, err := p.client.Get(p.admin + "/readyz")
+		resp, err := f.client.Get(f.admin + "/readyz")
 		if err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
@@ -102,16 +102,16 @@ func (p *gatewayFixture) start() {
 			}
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("the gateway is not ready within 20s: %v", err)
+			f.t.Fatalf("the gateway is not ready within 20s: %v", err)
 		}
 	}
 }
 
 // kill kills the process with SIGKILL.
-func (p *gatewayFixture) kill() {
-	if p.process != nil && p.process.ProcessState == nil {
-		_ = p.process.Process.Kill()
-		_ = p.process.Wait()
+func (f *gatewayFixture) kill() {
+	if f.process != nil && f.process.ProcessState == nil {
+		_ = f.process.Process.Kill()
+		_ = f.process.Wait()
 	}
 }
 
@@ -126,15 +126,15 @@ type reply struct {
 }
 
 // order sends an order once.
-func (p *gatewayFixture) order(ctx context.Context, key string) (r reply) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/orders", strings.NewReader(`{"sku":"book","n":1}`))
+func (f *gatewayFixture) order(ctx context.Context, key string) (r reply) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/orders", strings.NewReader(`{"sku":"book","n":1}`))
 	if err != nil {
 		return reply{err: err}
 	}
 	req.GetBody = nil // otherwise net/http retries
 	req.Header.Set("Idempotency-Key", key)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := p.client.Do(req)
+	resp, err := f.client.Do(req)
 	if err != nil {
 		return reply{err: err}
 	}
@@ -150,13 +150,13 @@ func (p *gatewayFixture) order(ctx context.Context, key string) (r reply) {
 }
 
 // unknown returns the claims that the admin API lists as unknown.
-func (p *gatewayFixture) unknown() map[string]bool {
-	p.t.Helper()
+func (f *gatewayFixture) unknown() map[string]bool {
+	f.t.Helper()
 	all := make(map[string]bool)
 	for cursor, more := "", true; more; more = cursor != "" {
-		resp, err := p.client.Get(p.admin + "/api/v1/claims?state=unknown&limit=200&cursor=" + cursor)
+		resp, err := f.client.Get(f.admin + "/api/v1/claims?state=unknown&limit=200&cursor=" + cursor)
 		if err != nil {
-			p.t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		text, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
@@ -165,11 +165,11 @@ func (p *gatewayFixture) unknown() map[string]bool {
 			Next   string `json:"next_cursor"`
 		}
 		if err != nil || resp.StatusCode != http.StatusOK || json.NewDecoder(bytes.NewReader(text)).Decode(&page) != nil {
-			p.t.Fatalf("claims: %d %v %s", resp.StatusCode, err, text)
+			f.t.Fatalf("claims: %d %v %s", resp.StatusCode, err, text)
 		}
 		for _, c := range page.Claims {
 			if c.State != "unknown" {
-				p.t.Errorf("%s is %s, but was listed as unknown", c.ID, c.State)
+				f.t.Errorf("%s is %s, but was listed as unknown", c.ID, c.State)
 			}
 			all[c.ID] = true
 		}

@@ -19,21 +19,21 @@ func TestGatewayLoad(t *testing.T) {
 	if testing.Short() {
 		during = 5 * time.Second
 	}
-	p := newGateway(t, 2*time.Millisecond)
+	f := newGateway(t, 2*time.Millisecond)
 	for i := range 50 { // opens connections and loads scripts
-		if r := p.order(t.Context(), fmt.Sprintf("first-order-of-all-%d", i)); r.status != 201 {
+		if r := f.order(t.Context(), fmt.Sprintf("first-order-of-all-%d", i)); r.status != 201 {
 			t.Fatalf("%d %s %v", r.status, r.body, r.err)
 		}
 	}
 	keys := arrivals(int(during.Seconds() * perSecond))
-	replies, took := p.sendLoad(keys)
+	replies, took := f.sendLoad(keys)
 	answers := make(map[string][]reply)
 	for i, key := range keys {
 		answers[key] = append(answers[key], replies[i])
 	}
 	busy := 0
 	for key, all := range answers {
-		busy += p.checkOnce(key, all)
+		busy += f.checkOnce(key, all)
 	}
 	slices.SortFunc(replies, func(a, b reply) int { return int(a.took - b.took) })
 	quantile := func(q float64) time.Duration {
@@ -58,7 +58,7 @@ func arrivals(n int) []string {
 
 // sendLoad sends each request at its scheduled time, independent of earlier responses.
 // Response times are measured from the scheduled time.
-func (p *gatewayFixture) sendLoad(keys []string) ([]reply, time.Duration) {
+func (f *gatewayFixture) sendLoad(keys []string) ([]reply, time.Duration) {
 	replies := make([]reply, len(keys))
 	var all sync.WaitGroup
 	slots := make(chan struct{}, 2*perSecond) // limits the requests in progress
@@ -68,7 +68,7 @@ func (p *gatewayFixture) sendLoad(keys []string) ([]reply, time.Duration) {
 		time.Sleep(time.Until(due))
 		slots <- struct{}{}
 		all.Go(func() {
-			replies[i] = p.order(p.t.Context(), key)
+			replies[i] = f.order(f.t.Context(), key)
 			replies[i].took = time.Since(due)
 			<-slots
 		})
@@ -79,10 +79,10 @@ func (p *gatewayFixture) sendLoad(keys []string) ([]reply, time.Duration) {
 
 // checkOnce checks that an order ran once, and that all its requests got the same response
 // or "in progress". It returns the number of the latter.
-func (p *gatewayFixture) checkOnce(key string, all []reply) (busy int) {
-	p.t.Helper()
-	if n := p.service.runCount(key); n != 1 {
-		p.t.Errorf("%s ran %d times, want 1", key, n)
+func (f *gatewayFixture) checkOnce(key string, all []reply) (busy int) {
+	f.t.Helper()
+	if n := f.service.runCount(key); n != 1 {
+		f.t.Errorf("%s ran %d times, want 1", key, n)
 	}
 	body, ran := "", 0
 	for _, r := range all {
@@ -91,18 +91,18 @@ func (p *gatewayFixture) checkOnce(key string, all []reply) (busy int) {
 			busy++
 			continue
 		case r.err != nil || r.status != 201:
-			p.t.Errorf("%s: %d %s %v", key, r.status, r.body, r.err)
+			f.t.Errorf("%s: %d %s %v", key, r.status, r.body, r.err)
 			continue
 		case !r.replayed:
 			ran++
 		}
 		if body != "" && r.body != body {
-			p.t.Errorf("%s: two different responses: %q and %q", key, r.body, body)
+			f.t.Errorf("%s: two different responses: %q and %q", key, r.body, body)
 		}
 		body = r.body
 	}
 	if ran != 1 {
-		p.t.Errorf("%s: %d responses were not replays, want 1", key, ran)
+		f.t.Errorf("%s: %d responses were not replays, want 1", key, ran)
 	}
 	return busy
 }

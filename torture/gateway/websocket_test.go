@@ -17,9 +17,9 @@ import (
 // The gateway forwards a WebSocket in both directions on a route without a rule, and
 // refuses it on a guarded route.
 func TestGatewayWebSocket(t *testing.T) {
-	p := newGateway(t, 0)
-	p.service.Config.Handler = http.HandlerFunc(echo)
-	conn, in := p.upgrade(t, "/chat", "101 Switching Protocols")
+	f := newGateway(t, 0)
+	f.service.Config.Handler = http.HandlerFunc(echo)
+	conn, in := f.upgrade(t, "/chat", "101 Switching Protocols")
 	for _, text := range []string{"one", "two", strings.Repeat("long ", 20)} {
 		if _, err := conn.Write(clientFrame(text)); err != nil {
 			t.Fatal(err)
@@ -28,14 +28,14 @@ func TestGatewayWebSocket(t *testing.T) {
 			t.Fatalf("the service echoed %q, want %q", got, text)
 		}
 	}
-	p.upgrade(t, "/orders", "400")
+	f.upgrade(t, "/orders", "400")
 	fmt.Println("gateway: a WebSocket worked in both directions on a route without a rule, and was refused on a guarded route")
 }
 
 // upgrade requests a WebSocket and expects one of the statuses.
-func (p *gatewayFixture) upgrade(t *testing.T, path string, want ...string) (net.Conn, *bufio.Reader) {
+func (f *gatewayFixture) upgrade(t *testing.T, path string, want ...string) (net.Conn, *bufio.Reader) {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
