@@ -10,11 +10,10 @@ import (
 	"testing"
 )
 
-// TestMain is also the main function of processes of ours that are to be killed;
-// see victim.
+// TestMain runs the tests. In a child process it runs a victim instead.
 func TestMain(m *testing.M) {
 	if text, ok := os.LookupEnv(victimVariable); ok {
-		if err := suffer(text); err != nil {
+		if err := runVictim(text); err != nil {
 			fmt.Fprintln(os.Stderr, "victim:", err)
 			os.Exit(1)
 		}
@@ -31,38 +30,38 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// tearDown ends what all tests share.
+// tearDown stops the shared Java process and removes the build.
 func tearDown() error {
 	var err error
-	if shared != nil {
-		err = shared.end()
+	if sharedJVM != nil {
+		err = sharedJVM.end()
 	}
-	if built != "" {
-		err = errors.Join(err, os.RemoveAll(built))
+	if buildDir != "" {
+		err = errors.Join(err, os.RemoveAll(buildDir))
 	}
 	return err
 }
 
-// built is the directory in which the Java program is, once it has been built.
-var built string
+// buildDir is the directory of the built Java program. It is empty before the build.
+var buildDir string
 
-// build compiles the Java program outside of the source tree, once.
+// build builds the Java program once, outside of the source tree.
 var build = sync.OnceValues(func() (dir string, err error) {
 	for _, program := range []string{"javac", "mvn"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return "", fmt.Errorf("%w: apt-get install default-jdk-headless maven", err)
 		}
 	}
-	if built, err = os.MkdirTemp("", "interop"); err != nil {
+	if buildDir, err = os.MkdirTemp("", "interop"); err != nil {
 		return "", err
 	}
 	pom, err := filepath.Abs(filepath.Join("java", "pom.xml"))
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("mvn", "--quiet", "--batch-mode", "--no-transfer-progress", "-Doutput="+built, "--file", pom, "package")
+	cmd := exec.Command("mvn", "--quiet", "--batch-mode", "--no-transfer-progress", "-Doutput="+buildDir, "--file", pom, "package")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the Java program: %w\n%s", err, out)
 	}
-	return built, nil
+	return buildDir, nil
 })

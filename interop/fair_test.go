@@ -7,35 +7,35 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// TestFairOrder lets threads of both languages line up one after the other.
+// TestFairOrder queues waiters of both languages alternately. They are served in order.
 func TestFairOrder(t *testing.T) {
-	s := newScene(t, interlock.DefaultLease)
-	s.bothWays(func(s *scene, w way) {
+	f := newFixture(t, interlock.DefaultLease)
+	f.bothDirections(func(f *fixture, d direction) {
 		const waiters = 8
-		l := s.fresh("fair")
-		first := w.holder()
-		s.must(first.lock(l))
+		l := f.newLock("fair")
+		first := d.holder()
+		f.must(first.lock(l))
 
 		served := make(chan int, waiters)
 		done := make(chan error, waiters)
 		for i := range waiters {
-			p := w.waiter()
+			a := d.waiter()
 			if i%2 == 1 {
-				p = w.holder()
+				a = d.holder()
 			}
-			go func() { // ends with its turn, which is bounded
-				err := p.lock(l)
+			go func() { // ends when it had the lock; the wait is bounded
+				err := a.lock(l)
 				served <- i
 				if err == nil {
-					err = p.unlock(l)
+					err = a.unlock(l)
 				}
 				done <- err
 			}()
-			s.inLine(l, i+1)
+			f.waitForQueue(l, i+1)
 		}
-		s.must(first.unlock(l))
+		f.must(first.unlock(l))
 		for range waiters {
-			s.must(<-done)
+			f.must(<-done)
 		}
 		close(served)
 		var order []int
@@ -43,8 +43,8 @@ func TestFairOrder(t *testing.T) {
 			order = append(order, i)
 		}
 		if !slices.IsSorted(order) {
-			s.t.Errorf("served in the order %v", order)
+			f.t.Errorf("served in the order %v, want ascending", order)
 		}
-		table.note("fair order, alternating", w.name, "%d by turns, in order", waiters)
+		table.record("fair order, alternating", d.name, "%d alternating, in order", waiters)
 	})
 }

@@ -7,35 +7,35 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// TestFences takes a fenced lock by turns. A store that refuses what is lower than
-// it has seen must be content with both.
+// TestFences acquires a fenced lock in Go and Java alternately. The fences of both
+// languages rise, so a store can compare them.
 func TestFences(t *testing.T) {
-	s := newScene(t, interlock.DefaultLease)
+	f := newFixture(t, interlock.DefaultLease)
 	const rounds = 50
-	l := s.fresh("fenced")
+	l := f.newLock("fenced")
 	var last uint64
-	rises := func(who string, fence uint64) {
+	wantHigher := func(language string, fence uint64) {
 		t.Helper()
 		if fence <= last {
-			t.Fatalf("%s got fence %d after %d", who, fence, last)
+			t.Fatalf("%s got fence %d after %d", language, fence, last)
 		}
 		last = fence
 	}
-	g, j := s.golang().(*gopher), s.java().(*thread)
+	g, j := f.goActor().(*goActor), f.javaActor().(*javaActor)
 	for range rounds {
-		s.must(g.lock(l))
-		rises("Go", g.held[l].Fence())
-		s.must(g.unlock(l))
+		f.must(g.lock(l))
+		wantHigher("Go", g.held[l].Fence())
+		f.must(g.unlock(l))
 		text, err := j.java.ask(j.name, "token", l.key)
-		s.must(err)
+		f.must(err)
 		token, err := strconv.ParseUint(text, 10, 64)
-		s.must(err)
-		rises("Java", token)
-		s.must(j.unlock(l))
+		f.must(err)
+		wantHigher("Java", token)
+		f.must(j.unlock(l))
 	}
-	if left := s.server.Must("PTTL", "redisson_lock_token:{"+l.key+"}"); left != "-1" {
-		t.Errorf("the counter ends in %s ms, and Redisson's would begin again", left)
+	if left := f.server.Must("PTTL", "redisson_lock_token:{"+l.key+"}"); left != "-1" {
+		t.Errorf("the fence counter expires in %sms; then Redisson's fences would start again", left)
 	}
-	table.note("fences rise", goToJava, "%d times", rounds)
-	table.note("fences rise", javaToGo, "%d times", rounds-1)
+	table.record("fences rise", goToJava, "%d times", rounds)
+	table.record("fences rise", javaToGo, "%d times", rounds-1)
 }

@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// A jvm is a process that runs the program in the directory java.
+// A jvm is a process that runs the program in directory java.
 type jvm struct {
-	cmd  *exec.Cmd
-	said bytes.Buffer // on standard error; read only once it has been waited for
-	done chan struct{}
+	cmd    *exec.Cmd
+	stderr bytes.Buffer // read only after the process has exited
+	done   chan struct{}
 
-	mu     sync.Mutex
-	orders io.WriteCloser
-	last   int
-	asked  map[int]chan answer
-	over   bool // no more answers will come
+	mu      sync.Mutex
+	stdin   io.WriteCloser
+	last    int
+	pending map[int]chan answer
+	ended   bool // the process has exited
 }
 
 type answer struct {
@@ -33,122 +33,122 @@ type answer struct {
 	err  error
 }
 
-var errGone = errors.New("the Java process has ended")
+var errExited = errors.New("the Java process has exited")
 
-// shared is the process that the tests share, once one has asked for it.
-var shared *jvm
+// sharedJVM is the process that the tests share. The first test that needs it starts it.
+var sharedJVM *jvm
 
-var start = sync.OnceValues(func() (*jvm, error) {
-	j, err := run()
-	shared = j
+var startShared = sync.OnceValues(func() (*jvm, error) {
+	j, err := startJVM()
+	sharedJVM = j
 	return j, err
 })
 
-// run starts a process. It is small and quick to be there.
-func run() (*jvm, error) {
+// startJVM starts a process with a small heap and a short start-up.
+func startJVM() (*jvm, error) {
 	dir, err := build()
 	if err != nil {
 		return nil, err
 	}
-	j := &jvm{asked: make(map[int]chan answer), done: make(chan struct{})}
+	j := &jvm{pending: make(map[int]chan answer), done: make(chan struct{})}
 	j.cmd = exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-XX:-UsePerfData", // a file that a kill would leave behind
+		"-XX:-UsePerfData", // a killed process would leave this file behind
 		"-cp", filepath.Join(dir, "classes")+":"+filepath.Join(dir, "lib", "*"), "interlock.Peer")
-	j.cmd.Stderr = &j.said
+	j.cmd.Stderr = &j.stderr
 	answers, err := j.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if j.orders, err = j.cmd.StdinPipe(); err != nil {
+	if j.stdin, err = j.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if err := j.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go j.read(answers) // ends with the process, which end or kill waits for
+	go j.read(answers) // ends with the process; end and kill wait for it
 	return j, nil
 }
 
-// read passes answers on to those who asked.
+// read passes each answer to its caller.
 func (j *jvm) read(answers io.Reader) {
 	defer close(j.done)
 	lines := bufio.NewScanner(answers)
 	for lines.Scan() {
 		var id int
-		var how string
-		if n, _ := fmt.Sscan(lines.Text(), &id, &how); n != 2 {
-			continue // a warning of some library
+		var status string
+		if n, _ := fmt.Sscan(lines.Text(), &id, &status); n != 2 {
+			continue // a warning from a library
 		}
 		a := answer{text: strings.TrimSpace(strings.SplitN(lines.Text(), " ", 3)[2])}
-		if how != "ok" {
+		if status != "ok" {
 			a = answer{err: errors.New(a.text)}
 		}
 		j.mu.Lock()
-		j.asked[id] <- a
-		delete(j.asked, id)
+		j.pending[id] <- a
+		delete(j.pending, id)
 		j.mu.Unlock()
 	}
 	_ = j.cmd.Wait()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.over = true
-	for _, c := range j.asked {
-		c <- answer{err: errGone}
+	j.ended = true
+	for _, c := range j.pending {
+		c <- answer{err: errExited}
 	}
 }
 
-// ask has an order carried out in a thread of a client, after those before it.
+// ask sends a command for a thread of a client, which runs its commands in order.
 func (j *jvm) ask(words ...string) <-chan answer {
 	c := make(chan answer, 1)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last++
-	if j.over {
-		c <- answer{err: errGone}
+	if j.ended {
+		c <- answer{err: errExited}
 		return c
 	}
-	j.asked[j.last] = c
-	if _, err := fmt.Fprintf(j.orders, "%d %s\n", j.last, strings.Join(words, " ")); err != nil {
-		delete(j.asked, j.last)
+	j.pending[j.last] = c
+	if _, err := fmt.Fprintf(j.stdin, "%d %s\n", j.last, strings.Join(words, " ")); err != nil {
+		delete(j.pending, j.last)
 		c <- answer{err: err}
 	}
 	return c
 }
 
-// end lets the process end by itself, and waits for it.
+// end closes the process's input and waits until it exits.
 func (j *jvm) end() error {
-	_ = j.orders.Close()
+	_ = j.stdin.Close()
 	select {
 	case <-j.done:
 		return nil
 	case <-time.After(10 * time.Second):
 		j.kill()
-		return fmt.Errorf("the Java process did not end with its input\n%s", &j.said)
+		return fmt.Errorf("the Java process did not exit after its input ended\n%s", &j.stderr)
 	}
 }
 
-// kill ends the process as a crash would, and waits until it is gone.
+// kill kills the process with SIGKILL and waits until it has exited.
 func (j *jvm) kill() {
 	_ = j.cmd.Process.Kill()
 	<-j.done
 }
 
-// A java is one Redisson, in a process that it may share with others.
-type java struct {
+// A redissonClient is one Redisson client. Several can share a process.
+type redissonClient struct {
 	jvm  *jvm
 	name string
 }
 
-var javas atomic.Int64
+var clientIDs atomic.Int64
 
-// openJava opens a Redisson in the process that the tests share.
-func openJava(t *testing.T, url string, watchdog time.Duration) *java {
+// openRedisson opens a client in the shared process.
+func openRedisson(t *testing.T, url string, watchdog time.Duration) *redissonClient {
 	t.Helper()
-	j, err := start()
+	j, err := startShared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := openJavaIn(t, j, url, watchdog)
+	c := openRedissonIn(t, j, url, watchdog)
 	t.Cleanup(func() {
 		if _, err := c.ask("main", "close"); err != nil {
 			t.Error(err)
@@ -157,26 +157,26 @@ func openJava(t *testing.T, url string, watchdog time.Duration) *java {
 	return c
 }
 
-func openJavaIn(t *testing.T, j *jvm, url string, watchdog time.Duration) *java {
+func openRedissonIn(t *testing.T, j *jvm, url string, watchdog time.Duration) *redissonClient {
 	t.Helper()
-	c := &java{jvm: j, name: fmt.Sprintf("java%d", javas.Add(1))}
+	c := &redissonClient{jvm: j, name: fmt.Sprintf("java%d", clientIDs.Add(1))}
 	if _, err := c.ask("main", "open", url, fmt.Sprint(watchdog.Milliseconds())); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// patience is how long an answer may take that nothing is in the way of.
-const patience = time.Minute
+// callTimeout is how long an unblocked call may take.
+const callTimeout = time.Minute
 
-func (c *java) ask(thread string, words ...string) (string, error) {
+func (c *redissonClient) ask(thread string, words ...string) (string, error) {
 	select {
 	case a := <-c.jvm.ask(append([]string{c.name, thread}, words...)...):
 		if a.err != nil {
 			return "", fmt.Errorf("java: %s: %w", strings.Join(words, " "), a.err)
 		}
 		return a.text, nil
-	case <-time.After(patience):
-		return "", fmt.Errorf("java: %s: no answer in %v", strings.Join(words, " "), patience)
+	case <-time.After(callTimeout):
+		return "", fmt.Errorf("java: %s: no answer in %v", strings.Join(words, " "), callTimeout)
 	}
 }

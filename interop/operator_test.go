@@ -9,101 +9,101 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// TestReentry enters twice and leaves once: the lock is still held (T2, T4).
+// TestReentry locks twice and unlocks once: the lock is still held (T2, T4).
 func TestReentry(t *testing.T) {
-	s := newScene(t, interlock.DefaultLease)
+	f := newFixture(t, interlock.DefaultLease)
 
 	t.Run(goToJava, func(t *testing.T) {
-		s, l := s.in(t), s.fresh("exclusive")
-		m, j := s.client.Mutex(l.key, interlock.Reentrant()), s.java()
+		f, l := f.withT(t), f.newLock("exclusive")
+		m, j := f.client.Mutex(l.key, interlock.Reentrant()), f.javaActor()
 		ctx, outer, err := m.Lock(t.Context())
-		s.must(err)
+		f.must(err)
 		_, inner, err := m.Lock(ctx)
-		s.must(err)
-		s.refused(j, l)
-		s.must(inner.Unlock())
-		s.refused(j, l)
-		s.must(outer.Unlock())
-		s.must(j.lock(l))
-		s.must(j.unlock(l))
-		table.note("entered twice, left once", goToJava, "still held")
+		f.must(err)
+		f.wantRefused(j, l)
+		f.must(inner.Unlock())
+		f.wantRefused(j, l)
+		f.must(outer.Unlock())
+		f.must(j.lock(l))
+		f.must(j.unlock(l))
+		table.record("locked twice, unlocked once", goToJava, "still held")
 	})
 
 	t.Run(javaToGo, func(t *testing.T) {
-		s, l := s.in(t), s.fresh("exclusive")
-		j, g := s.java(), s.golang()
-		s.must(j.lock(l))
-		s.must(j.lock(l))
-		if holder := s.holderOf(l); holder.Count != 2 {
-			t.Errorf("Java has entered twice, and Go counts %d", holder.Count)
+		f, l := f.withT(t), f.newLock("exclusive")
+		j, g := f.javaActor(), f.goActor()
+		f.must(j.lock(l))
+		f.must(j.lock(l))
+		if holder := f.holderOf(l); holder.Count != 2 {
+			t.Errorf("Java locked twice, but Go counts %d", holder.Count)
 		}
-		s.must(j.unlock(l))
-		s.refused(g, l)
-		s.must(j.unlock(l))
-		s.must(g.lock(l))
-		s.must(g.unlock(l))
-		table.note("entered twice, left once", javaToGo, "still held; count 2 seen")
+		f.must(j.unlock(l))
+		f.wantRefused(g, l)
+		f.must(j.unlock(l))
+		f.must(g.lock(l))
+		f.must(g.unlock(l))
+		table.record("locked twice, unlocked once", javaToGo, "still held; count 2 seen")
 	})
 }
 
-// TestTakenAway takes locks from who holds them, with either side's last resort.
-func TestTakenAway(t *testing.T) {
+// TestForceRelease releases the other language's locks with forceUnlock or ForceRelease.
+func TestForceRelease(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, short)
+	f := newFixture(t, shortLease)
 
-	t.Run("Java takes a lock away from Go", func(t *testing.T) {
-		s, l := s.in(t), s.fresh("exclusive")
-		ctx, hold, err := s.client.Mutex(l.key).Lock(t.Context())
-		s.must(err)
-		_, err = s.java().(*thread).do("force", l)
-		s.must(err)
+	t.Run("Java force-releases a lock of Go", func(t *testing.T) {
+		f, l := f.withT(t), f.newLock("exclusive")
+		ctx, hold, err := f.client.Mutex(l.key).Lock(t.Context())
+		f.must(err)
+		_, err = f.javaActor().(*javaActor).do("force", l)
+		f.must(err)
 		began := time.Now()
 		select {
 		case <-ctx.Done():
-		case <-time.After(short + time.Second):
+		case <-time.After(shortLease + time.Second):
 			t.Fatal("the holder was not notified")
 		}
 		took := time.Since(began)
 		if err := context.Cause(ctx); !errors.Is(err, interlock.ErrLost) {
-			t.Errorf("the context of the hold ended with %v", err)
+			t.Errorf("the hold's context ended with %v, want ErrLost", err)
 		}
 		if err := hold.Unlock(); !errors.Is(err, interlock.ErrLost) {
-			t.Errorf("Unlock returned %v", err)
+			t.Errorf("Unlock returned %v, want ErrLost", err)
 		}
-		table.note("taken away by the other", goToJava, "Go knows after %v; lease %v", rounded(took), short)
+		table.record("force-released by the other", goToJava, "Go knows after %v; lease %v", rounded(took), shortLease)
 	})
 
-	t.Run("Go takes a lock away from Java, and wakes who waits there", func(t *testing.T) {
-		s, l := s.in(t), s.fresh("exclusive")
-		j, next := s.java(), s.java()
-		s.must(j.lock(l))
-		if holder := s.holderOf(l); holder.Count != 1 || holder.Fence != 0 || holder.Left <= 0 || holder.Left > short {
-			t.Errorf("of the holder in Java is known: %+v", holder)
+	t.Run("Go force-releases a lock of Java, and the Java waiter is notified", func(t *testing.T) {
+		f, l := f.withT(t), f.newLock("exclusive")
+		j, next := f.javaActor(), f.javaActor()
+		f.must(j.lock(l))
+		if holder := f.holderOf(l); holder.Count != 1 || holder.Fence != 0 || holder.Left <= 0 || holder.Left > shortLease {
+			t.Errorf("unexpected Java holder: %+v", holder)
 		}
-		got := s.later(next, l)
-		s.asked(l, 1)
+		got := f.lockInBackground(next, l)
+		f.waitForSubscribers(l, 1)
 		began := time.Now()
-		_, err := s.client.ForceRelease(t.Context(), l.key)
-		s.must(err)
+		_, err := f.client.ForceRelease(t.Context(), l.key)
+		f.must(err)
 		took := (<-got).Sub(began)
-		if took > heardOf {
-			t.Errorf("the waiter got the lock only after %v", took)
+		if took > maxWake {
+			t.Errorf("the waiter got the lock after %v", took)
 		}
 		if err := j.unlock(l); err == nil {
-			t.Error("Java unlocked what it did not hold any more")
+			t.Error("Java unlocked a lock that it had lost")
 		}
-		s.must(next.unlock(l))
-		table.note("taken away by the other", javaToGo, "the next in Java has it after %v", rounded(took))
+		f.must(next.unlock(l))
+		table.record("force-released by the other", javaToGo, "the next in Java has it after %v", rounded(took))
 	})
 }
 
-// holderOf is the one holder of a lock, as an operator sees it.
-func (s *scene) holderOf(l lock) interlock.HolderInfo {
-	s.t.Helper()
-	info, err := s.client.Inspect(s.t.Context(), l.key)
-	s.must(err)
+// holderOf returns the only holder of a lock.
+func (f *fixture) holderOf(l lock) interlock.HolderInfo {
+	f.t.Helper()
+	info, err := f.client.Inspect(f.t.Context(), l.key)
+	f.must(err)
 	if len(info.Holders) != 1 {
-		s.t.Fatalf("the holders of %s are %+v", l.key, info.Holders)
+		f.t.Fatalf("the holders of %s are %+v, want one", l.key, info.Holders)
 	}
 	return info.Holders[0]
 }

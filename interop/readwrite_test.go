@@ -6,36 +6,37 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
+// TestReadersAndWriters checks that readers share a lock and a writer excludes all others.
 func TestReadersAndWriters(t *testing.T) {
-	s := newScene(t, interlock.DefaultLease)
-	s.bothWays(func(s *scene, w way) {
-		one, other, third := w.holder(), w.waiter(), w.waiter()
-		read := s.fresh("read")
-		write := read.as("write")
+	f := newFixture(t, interlock.DefaultLease)
+	f.bothDirections(func(f *fixture, d direction) {
+		one, other, third := d.holder(), d.waiter(), d.waiter()
+		read := f.newLock("read")
+		write := read.withKind("write")
 
-		s.must(one.lock(read))
-		s.must(other.lock(read))
-		table.note("readers of both at once", w.name, "yes")
+		f.must(one.lock(read))
+		f.must(other.lock(read))
+		table.record("readers of both at once", d.name, "yes")
 
-		s.refused(third, write)
-		s.must(one.unlock(read))
-		s.refused(w.holder(), write)
-		s.must(other.unlock(read))
-		table.note("a writer waits for the last reader", w.name, "yes")
+		f.wantRefused(third, write)
+		f.must(one.unlock(read))
+		f.wantRefused(d.holder(), write)
+		f.must(other.unlock(read))
+		table.record("a writer waits for the last reader", d.name, "yes")
 
-		s.must(one.lock(write))
-		s.refused(other, read)
-		s.refused(third, write)
-		s.must(one.unlock(write))
-		table.note("a writer keeps out both", w.name, "yes")
-		s.free(read)
+		f.must(one.lock(write))
+		f.wantRefused(other, read)
+		f.wantRefused(third, write)
+		f.must(one.unlock(write))
+		table.record("a writer excludes both", d.name, "yes")
+		f.wantFree(read)
 	})
 }
 
-// free makes sure that nothing is left of a lock.
-func (s *scene) free(l lock) {
-	s.t.Helper()
-	if s.server.Must("EXISTS", l.key) != "0" {
-		s.t.Errorf("%s is still there: %s", l.key, s.server.Must("HGETALL", l.key))
+// wantFree checks that a lock has no key on the server.
+func (f *fixture) wantFree(l lock) {
+	f.t.Helper()
+	if f.server.Must("EXISTS", l.key) != "0" {
+		f.t.Errorf("%s was not deleted: %s", l.key, f.server.Must("HGETALL", l.key))
 	}
 }

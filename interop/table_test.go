@@ -8,18 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// table is what the tests have seen: a row for each, and a column for who held the
-// lock and who of the other language waited.
-var table figures
+// table is the result of the tests: a row for each test, and a column for each direction.
+var table resultTable
 
-type figures struct {
+type resultTable struct {
 	mu    sync.Mutex
 	rows  []string
 	cells map[[2]string]string
 }
 
-// note writes down what was seen.
-func (f *figures) note(row, column, format string, args ...any) {
+// record sets a cell of the table.
+func (f *resultTable) record(row, column, format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.cells == nil {
@@ -31,13 +30,13 @@ func (f *figures) note(row, column, format string, args ...any) {
 	f.cells[[2]string{row, column}] = fmt.Sprintf(format, args...)
 }
 
-func (f *figures) String() string {
+func (f *resultTable) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.rows) == 0 {
 		return ""
 	}
-	slices.Sort(f.rows) // some came at once
+	slices.Sort(f.rows) // parallel tests record in any order
 	all := [][3]string{{"holder → waiter", goToJava, javaToGo}}
 	for _, row := range f.rows {
 		all = append(all, [3]string{row, f.cells[[2]string{row, goToJava}], f.cells[[2]string{row, javaToGo}]})

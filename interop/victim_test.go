@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// A victim is a process of ours that takes a lock and is killed with it: this
-// test binary again, told what to do by the environment.
+// A victim is a Go process that is killed while it holds a lock. It is this test binary
+// with the victim in its environment.
 type victim struct {
 	URL   string
 	Kind  string
@@ -25,8 +25,8 @@ type victim struct {
 
 const victimVariable = "INTERLOCK_INTEROP_VICTIM"
 
-// suffer is the work of such a process. It ends on its own only if its parent is gone.
-func suffer(text string) error {
+// runVictim acquires the lock and holds it until the process is killed or its parent exits.
+func runVictim(text string) error {
 	var v victim
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return err
@@ -35,7 +35,7 @@ func suffer(text string) error {
 	if err != nil {
 		return err
 	}
-	g := &gopher{client: interlock.New(e, interlock.Watchdog(v.Lease)), held: make(map[lock]*interlock.Hold)}
+	g := &goActor{client: interlock.New(e, interlock.Watchdog(v.Lease)), held: make(map[lock]*interlock.Hold)}
 	if err := g.lock(lock{v.Kind, v.Key}); err != nil {
 		return err
 	}
@@ -44,41 +44,41 @@ func suffer(text string) error {
 	return err
 }
 
-// dieWith takes the lock in a process of Go or of Java, and returns how to kill it.
-func (s *scene) dieWith(column string, l lock) (kill func()) {
-	s.t.Helper()
+// startVictim acquires the lock in a new process, and returns a function that kills it.
+func (f *fixture) startVictim(column string, l lock) (kill func()) {
+	f.t.Helper()
 	if column == goToJava {
-		return s.goVictim(l)
+		return f.startGoVictim(l)
 	}
-	j, err := run()
-	s.must(err)
-	s.t.Cleanup(j.kill)
-	p := &thread{java: openJavaIn(s.t, j, s.server.URL(), s.lease), name: "victim"}
-	s.must(p.lock(l))
-	return j.kill
+	process, err := startJVM()
+	f.must(err)
+	f.t.Cleanup(process.kill)
+	holder := &javaActor{java: openRedissonIn(f.t, process, f.server.URL(), f.lease), name: "victim"}
+	f.must(holder.lock(l))
+	return process.kill
 }
 
-func (s *scene) goVictim(l lock) (kill func()) {
-	s.t.Helper()
-	text, err := json.Marshal(victim{URL: s.server.URL(), Kind: l.kind, Key: l.key, Lease: s.lease})
-	s.must(err)
+func (f *fixture) startGoVictim(l lock) (kill func()) {
+	f.t.Helper()
+	text, err := json.Marshal(victim{URL: f.server.URL(), Kind: l.kind, Key: l.key, Lease: f.lease})
+	f.must(err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), victimVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
-	_, err = cmd.StdinPipe() // open for as long as this process lives
-	s.must(err)
+	_, err = cmd.StdinPipe() // stays open until this process exits
+	f.must(err)
 	out, err := cmd.StdoutPipe()
-	s.must(err)
-	s.must(cmd.Start())
+	f.must(err)
+	f.must(cmd.Start())
 	kill = func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
 	}
-	s.t.Cleanup(kill)
+	f.t.Cleanup(kill)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
-		s.t.Fatalf("the process that was to hold the lock said %q: %v", line, err)
+		f.t.Fatalf("the victim printed %q, want \"held\": %v", line, err)
 	}
 	return kill
 }

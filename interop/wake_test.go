@@ -8,15 +8,15 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// A release notifies a waiter. It would retry without it, too: Go after a second at most,
-// Java when the lease expires.
+// Limits for the time from a release to the waiter's grant. Without a notification, Go
+// retries after 1s at most, and Java when the lease expires.
 const (
-	soon    = 100 * time.Millisecond
-	heardOf = 600 * time.Millisecond
+	maxMedianWake = 100 * time.Millisecond
+	maxWake       = 600 * time.Millisecond
 )
 
 func TestWakeUp(t *testing.T) {
-	s := newScene(t, interlock.DefaultLease)
+	f := newFixture(t, interlock.DefaultLease)
 	rounds := 100
 	if testing.Short() {
 		rounds = 20
@@ -27,42 +27,42 @@ func TestWakeUp(t *testing.T) {
 			row = "wake-up, " + kinds[0] + " → " + kinds[1]
 		}
 		t.Run(row, func(t *testing.T) {
-			s.in(t).bothWays(func(s *scene, w way) {
+			f.withT(t).bothDirections(func(f *fixture, d direction) {
 				var took []time.Duration
 				for range rounds {
-					took = append(took, s.wake(w, s.fresh(kinds[0]), kinds[1]))
+					took = append(took, f.wake(d, f.newLock(kinds[0]), kinds[1]))
 				}
 				slices.Sort(took)
 				median, most := took[len(took)/2], took[len(took)-1]
-				if median > soon || most > heardOf {
-					s.t.Errorf("woken after %v, at most %v; in order %v", median, most, took)
+				if median > maxMedianWake || most > maxWake {
+					f.t.Errorf("median wake-up %v, longest %v: %v", median, most, took)
 				}
-				table.note(row, w.name, "median %v, most %v of %d", rounded(median), rounded(most), rounds)
+				table.record(row, d.name, "median %v, most %v of %d", rounded(median), rounded(most), rounds)
 			})
 		})
 	}
 }
 
-// wake returns how long after a release began the one who waited had the lock.
-func (s *scene) wake(w way, l lock, kind string) time.Duration {
-	s.t.Helper()
-	holder, waiter := w.holder(), w.waiter()
-	s.must(holder.lock(l))
-	got := s.later(waiter, l.as(kind))
-	s.asked(l, 1)
+// wake returns the time from the start of a release to the waiter's grant.
+func (f *fixture) wake(d direction, l lock, kind string) time.Duration {
+	f.t.Helper()
+	holder, waiter := d.holder(), d.waiter()
+	f.must(holder.lock(l))
+	got := f.lockInBackground(waiter, l.withKind(kind))
+	f.waitForSubscribers(l, 1)
 	select {
 	case <-got:
-		s.t.Fatal("got the lock although it is held")
+		f.t.Fatal("got a lock that is held")
 	default:
 	}
 	began := time.Now()
-	s.must(holder.unlock(l))
+	f.must(holder.unlock(l))
 	took := (<-got).Sub(began)
-	s.must(waiter.unlock(l.as(kind)))
+	f.must(waiter.unlock(l.withKind(kind)))
 	return took
 }
 
-// rounded leaves of a figure what can be relied on.
+// rounded rounds a duration to its significant digits.
 func rounded(d time.Duration) time.Duration {
 	if d < 10*time.Millisecond {
 		return d.Round(100 * time.Microsecond)

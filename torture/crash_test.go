@@ -18,141 +18,141 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestCrash kills processes at any instant of their work, and looks at what that
-// does to effects which are to happen once (finding 14 of the reliability notes:
-// who takes over what a dead one has begun does it twice).
+// TestCrash kills processes at random instants and checks effects that must happen
+// once. A process that takes over a dead process's key may repeat its effect.
 //
-// Each process works through keys of its own: it claims one, has an effect, which
-// is a line in a file, and settles, with pauses in between. It is killed, and
-// another goes on a few keys before, so that what was left undone is tried again.
+// Each process works through its own keys: it claims a key, writes a line to a file
+// as the effect, and settles, with pauses in between. After a kill the next process
+// starts a few keys earlier, so that unfinished keys are retried.
 func TestCrash(t *testing.T) {
 	kills, floor := 600, 40 // floor: kills in each phase
 	if testing.Short() {
 		kills, floor = 240, 12
 	}
-	t.Run("held: no effect happens twice, and all unknown outcomes are listed", func(t *testing.T) {
-		c := newCrash(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond, OnUnknown: guard.Hold})
+	t.Run("hold: no effect happens twice, and all unknown outcomes are listed", func(t *testing.T) {
+		c := newCrashTest(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond, OnUnknown: guard.Hold})
 		c.kill(kills)
-		c.heldOrDone()
+		c.checkHeld()
 		c.report("hold", floor)
-		if n := len(c.doubles()); n > 0 {
-			t.Errorf("%d keys have two effects: %v", n, c.doubles())
+		if n := len(c.doubledKeys()); n > 0 {
+			t.Errorf("%d keys have two effects: %v", n, c.doubledKeys())
 		}
 	})
-	t.Run("rerun: everything is done in the end, some of it twice", func(t *testing.T) {
-		c := newCrash(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond})
+	t.Run("rerun: every key is done in the end, some of them twice", func(t *testing.T) {
+		c := newCrashTest(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond})
 		c.kill(kills)
-		c.finish()
+		c.finishAll()
 		c.report("rerun", floor)
 	})
 }
 
-// A crash is processes that are killed.
-type crash struct {
-	*post
-	journals string // a directory with a journal for each process
+// A crashTest kills processes and collects their journals.
+type crashTest struct {
+	*guardFixture
+	journals string // directory with one journal per process
 	kills    int
 
-	mu     sync.Mutex
-	phases tally           // kills, by what they fell into
-	fences map[uint64]bool // of claims that killed processes had
-	graves map[string]bool // keys at which one was killed
+	mu         sync.Mutex
+	phases     tally           // kills by phase
+	fences     map[uint64]bool // of the claims of killed processes
+	killedKeys map[string]bool // keys that a killed process worked on
 }
 
-// lines are how many processes there are at a time, each with its keys.
-const lines = 4
+// keysets is the number of concurrent processes. Each has its own set of keys.
+const keysets = 4
 
-func newCrash(t *testing.T, policy guard.Policy) *crash {
+func newCrashTest(t *testing.T, policy guard.Policy) *crashTest {
 	t.Helper()
 	server := redistest.Start(t)
-	c := &crash{
-		post:     &post{place: &place{t: t, server: server}, policy: policy},
-		journals: t.TempDir(),
-		phases:   tally{}, fences: map[uint64]bool{}, graves: map[string]bool{},
+	c := &crashTest{
+		guardFixture: &guardFixture{fixture: &fixture{t: t, server: server}, policy: policy},
+		journals:     t.TempDir(),
+		phases:       tally{}, fences: map[uint64]bool{}, killedKeys: map[string]bool{},
 	}
-	c.other = newGuard(t, c.use(c.open(server.URL())), policy)
+	c.other = newGuard(t, c.newClient(c.openEngine(server.URL())), policy)
 	return c
 }
 
-// kill kills so many processes, at random instants.
-func (c *crash) kill(n int) {
+// kill kills n processes at random instants.
+func (c *crashTest) kill(n int) {
 	c.t.Helper()
 	var wg sync.WaitGroup
 	begun := time.Now()
-	for line := range lines {
+	for keyset := range keysets {
 		wg.Go(func() {
 			from := 0
-			for life := range n / lines {
-				w := c.live(line, life, from)
-				from = max(0, c.died(w)-1)
-				if life%5 == 4 { // by then most leases are over
+			for life := range n / keysets {
+				w := c.runAndKill(keyset, life, from)
+				from = max(0, c.recordKill(w)-1)
+				if life%5 == 4 { // by then most leases have expired
 					from = max(0, from-7)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	c.kills = n / lines * lines
+	c.kills = n / keysets * keysets
 	fmt.Printf("crash: %d kills in %v\n", c.kills, time.Since(begun).Round(time.Second))
 }
 
-// live has a process work through the keys of a line from one on, and kills it.
-func (c *crash) live(line, life, from int) *worker {
-	process := fmt.Sprint(line, ".", life)
+// runAndKill starts a process that works through a keyset, beginning at key number
+// from, and kills it.
+func (c *crashTest) runAndKill(keyset, life, from int) *worker {
+	process := fmt.Sprint(keyset, ".", life)
 	w := start(c.t, job{
 		Do: "work", Redis: c.server.URL(), Policy: c.policy, Journal: filepath.Join(c.journals, process),
-		Process: process, Key: fmt.Sprint(line), From: from, Pause: 20 * time.Millisecond,
+		Process: process, Key: fmt.Sprint(keyset), From: from, Pause: 20 * time.Millisecond,
 	})
 	deadline := time.Now().Add(30 * time.Second)
-	for len(c.of(w.job.Process)) == 0 && time.Now().Before(deadline) {
-		time.Sleep(2 * time.Millisecond) // until it is at work
+	for len(c.stepsOf(w.job.Process)) == 0 && time.Now().Before(deadline) {
+		time.Sleep(2 * time.Millisecond) // until it has started
 	}
-	time.Sleep(rand.N(250 * time.Millisecond)) // any instant of some pieces of work
+	time.Sleep(rand.N(250 * time.Millisecond)) // a random instant within a few keys
 	w.kill()
 	return w
 }
 
-// died writes down into which phase a kill fell, and returns the number of the key
-// at which it was.
-func (c *crash) died(w *worker) (n int) {
+// recordKill counts the phase in which a process was killed, and returns the number of
+// its last key.
+func (c *crashTest) recordKill(w *worker) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	steps := c.of(w.job.Process)
+	steps := c.stepsOf(w.job.Process)
 	if len(steps) == 0 {
-		c.t.Errorf("process %s was killed before it did anything", w.job.Process)
+		c.t.Errorf("process %s was killed before its first step", w.job.Process)
 		return 0
 	}
 	last := steps[len(steps)-1]
 	c.phases[c.phase(last)]++
-	c.graves[last.Key] = true
+	c.killedKeys[last.Key] = true
 	if _, err := fmt.Sscanf(last.Key, w.job.Key+"-%d", &n); err != nil {
 		c.t.Error(err)
 	}
 	return n
 }
 
-// of returns the steps of one process.
-func (c *crash) of(process string) []step {
-	steps, err := entries[step](filepath.Join(c.journals, process))
+// stepsOf returns the steps of one process.
+func (c *crashTest) stepsOf(process string) []step {
+	steps, err := readEntries[step](filepath.Join(c.journals, process))
 	if err != nil {
 		c.t.Error(err)
 	}
 	return steps
 }
 
-// all returns the steps of all processes.
-func (c *crash) all() (steps []step) {
+// allSteps returns the steps of all processes.
+func (c *crashTest) allSteps() (steps []step) {
 	journals, err := os.ReadDir(c.journals)
 	if err != nil {
 		c.t.Error(err)
 	}
 	for _, j := range journals {
-		steps = append(steps, c.of(j.Name())...)
+		steps = append(steps, c.stepsOf(j.Name())...)
 	}
 	return steps
 }
 
-// The phases of a piece of work, as kills fall into them.
+// The phases in which a process can be killed.
 const (
 	beforeClaim  = "before claim"
 	beforeEffect = "claim to effect"
@@ -160,11 +160,10 @@ const (
 	afterSettle  = "after settle"
 )
 
-// phase tells into which phase a kill fell: from the last step that the process
-// wrote down; and from the record, since it may have been killed between what it
-// did and that it wrote it down.
-func (c *crash) phase(last step) string {
-	record := c.look(c.other, guard.Of("ada", last.Key))
+// phase returns the phase in which a process was killed. Its last journal entry may be
+// one step behind, so phase also reads the server's record.
+func (c *crashTest) phase(last step) string {
+	record := c.lookup(c.other, guard.Of("ada", last.Key))
 	switch last.Did {
 	case claimed:
 		c.fences[last.Fence] = true
@@ -178,7 +177,7 @@ func (c *crash) phase(last step) string {
 	case settled, lost:
 		return afterSettle
 	case asked:
-		if record.State == engine.Running && !c.fences[record.Fence] { // not of another process
+		if record.State == engine.Running && !c.fences[record.Fence] { // not the claim of another process
 			c.fences[record.Fence] = true
 			return beforeEffect
 		}
@@ -186,10 +185,10 @@ func (c *crash) phase(last step) string {
 	return beforeClaim
 }
 
-// effects counts how often each key had its effect.
-func (c *crash) effects() tally {
+// effects counts the effects per key.
+func (c *crashTest) effects() tally {
 	counts := tally{}
-	for _, s := range c.all() {
+	for _, s := range c.allSteps() {
 		if s.Did == affected {
 			counts[s.Key]++
 		}
@@ -197,8 +196,8 @@ func (c *crash) effects() tally {
 	return counts
 }
 
-// doubles returns the keys that had it more than once.
-func (c *crash) doubles() (keys []string) {
+// doubledKeys returns the keys with more than one effect.
+func (c *crashTest) doubledKeys() (keys []string) {
 	for key, n := range c.effects() {
 		if n > 1 {
 			keys = append(keys, key)
@@ -207,14 +206,13 @@ func (c *crash) doubles() (keys []string) {
 	return keys
 }
 
-// heldOrDone checks, of every key that was ever tried, that what is known of it is
-// what happened; and that the unknown ones are those that were claimed and never
-// settled: not one less, not one more.
-func (c *crash) heldOrDone() {
+// checkHeld compares the outcome of every key with the journals. Exactly the keys that
+// were claimed and never settled must be unknown.
+func (c *crashTest) checkHeld() {
 	c.t.Helper()
-	c.wantHeld(context.Background(), c.policy.Lease+100*time.Millisecond) // until the last lease is over
+	c.wantHeld(context.Background(), c.policy.Lease+100*time.Millisecond) // until the last lease has expired
 	did := map[string]map[string]bool{}
-	for _, s := range c.all() {
+	for _, s := range c.allSteps() {
 		if did[s.Key] == nil {
 			did[s.Key] = map[string]bool{}
 		}
@@ -223,29 +221,29 @@ func (c *crash) heldOrDone() {
 	listed := c.listed()
 	open := c.unsettled()
 	for key := range did {
-		hash := c.look(c.other, guard.Of("ada", key)).Key
+		hash := c.lookup(c.other, guard.Of("ada", key)).Key
 		_, err := c.other.Do(c.t.Context(), guard.Of("ada", key), func(context.Context) (string, error) { return "by the test", nil })
 		switch unknown := open[hash]; {
 		case unknown != listed[hash]:
-			c.t.Errorf("%s: claimed and not settled is %v, listed as unknown is %v", key, unknown, listed[hash])
-		case unknown && !c.graves[key] && !did[key][lost]:
-			c.t.Errorf("%s is unknown although no process was killed at it", key)
+			c.t.Errorf("%s: claimed but not settled: %v; listed as unknown: %v", key, unknown, listed[hash])
+		case unknown && !c.killedKeys[key] && !did[key][lost]:
+			c.t.Errorf("%s is unknown, but no process was killed while working on it", key)
 		case unknown && did[key][settled]:
-			c.t.Errorf("%s is unknown, and was settled", key)
+			c.t.Errorf("%s is unknown, but was settled", key)
 		case unknown && !errors.Is(err, guard.ErrUnknown):
-			c.t.Errorf("%s is unknown, and who asks is told %v", key, err)
+			c.t.Errorf("%s is unknown, but a caller got %v", key, err)
 		case !unknown && (did[key][claimed] || did[key][affected]) && err != nil:
-			c.t.Errorf("%s was claimed, is not unknown, and its result is %v", key, err)
+			c.t.Errorf("%s was claimed and is not unknown, but a caller got %v", key, err)
 		}
 		delete(listed, hash)
 	}
 	if len(listed) > 0 {
-		c.t.Errorf("%d are listed as unknown that were never tried", len(listed))
+		c.t.Errorf("%d keys are listed as unknown that no process tried", len(listed))
 	}
 }
 
-// listed returns what the guard lists as unknown.
-func (c *crash) listed() map[string]bool {
+// listed returns the keys that the guard lists as unknown.
+func (c *crashTest) listed() map[string]bool {
 	c.t.Helper()
 	found := map[string]bool{}
 	for s, err := range c.other.List(c.t.Context(), engine.Unknown) {
@@ -257,9 +255,9 @@ func (c *crash) listed() map[string]bool {
 	return found
 }
 
-// unsettled returns the keys that were claimed and not settled, as the server has them:
-// a beginning, and no lock beside it.
-func (c *crash) unsettled() map[string]bool {
+// unsettled returns the keys that were claimed and not settled. On the server such a key
+// has a started record and no lock.
+func (c *crashTest) unsettled() map[string]bool {
 	c.t.Helper()
 	found := map[string]bool{}
 	for name := range strings.FieldsSeq(c.server.Must("KEYS", "interlock:guard:result:*")) {
@@ -272,46 +270,46 @@ func (c *crash) unsettled() map[string]bool {
 	return found
 }
 
-// finish does what is left undone, and checks that every key ends done.
-func (c *crash) finish() {
+// finishAll runs the unfinished keys and checks that every key is done.
+func (c *crashTest) finishAll() {
 	c.t.Helper()
 	keys := tally{}
-	for _, s := range c.all() {
+	for _, s := range c.allSteps() {
 		keys[s.Key]++
 	}
 	j := job{Journal: filepath.Join(c.journals, "last"), Process: "last"}
 	for key := range keys {
-		c.soon(5*time.Second, key+" is done", func() bool {
+		c.eventually(5*time.Second, key+" is done", func() bool {
 			_, err := c.other.Do(c.t.Context(), guard.Of("ada", key), func(ctx context.Context) (string, error) {
 				fence, _ := guard.Fence(ctx)
-				return "at last", j.note(key, affected, fence)
+				return "at last", j.recordStep(key, affected, fence)
 			})
 			return err == nil
 		})
-		if s := c.look(c.other, guard.Of("ada", key)); s.State != engine.Done {
-			c.t.Errorf("%s is %v in the end", key, s.State)
+		if s := c.lookup(c.other, guard.Of("ada", key)); s.State != engine.Done {
+			c.t.Errorf("%s is %v after the last run", key, s.State)
 		}
 	}
 	if n := len(c.effects()); n != len(keys) {
-		c.t.Errorf("%d of %d keys had their effect", n, len(keys))
+		c.t.Errorf("%d of %d keys have an effect", n, len(keys))
 	}
 }
 
-// report prints what happened, and demands that kills fell into every phase.
-func (c *crash) report(policy string, floor int) {
+// report prints the counts and checks that each phase had at least floor kills.
+func (c *crashTest) report(policy string, floor int) {
 	c.t.Helper()
 	keys := tally{}
-	for _, s := range c.all() {
+	for _, s := range c.allSteps() {
 		keys[s.Key]++
 	}
 	fmt.Printf("crash, %s: %d kills (%s %d, %s %d, %s %d, %s %d), %d keys: %d with two effects, %d unknown\n", policy, c.kills,
 		beforeClaim, c.phases[beforeClaim], beforeEffect, c.phases[beforeEffect], beforeSettle, c.phases[beforeSettle], afterSettle, c.phases[afterSettle],
-		len(keys), len(c.doubles()), len(c.listed()))
+		len(keys), len(c.doubledKeys()), len(c.listed()))
 	total := 0
 	for _, phase := range []string{beforeClaim, beforeEffect, beforeSettle, afterSettle} {
 		total += c.phases[phase]
 		if c.phases[phase] < floor {
-			c.t.Errorf("%d kills fell into %q, want %d at least", c.phases[phase], phase, floor)
+			c.t.Errorf("%d kills in phase %q, want at least %d", c.phases[phase], phase, floor)
 		}
 	}
 	if total != c.kills {
@@ -319,7 +317,7 @@ func (c *crash) report(policy string, floor int) {
 	}
 }
 
-// workThrough works through keys, one after the other, until it is killed.
+// workThrough processes one key after another until the process is killed.
 func workThrough(j job, c *interlock.Client) error {
 	g, err := guard.New[string](c, j.Policy)
 	if err != nil {
@@ -327,44 +325,44 @@ func workThrough(j job, c *interlock.Client) error {
 	}
 	for i := j.From; ; i++ {
 		key := fmt.Sprint(j.Key, "-", i)
-		if err := j.piece(g, key); err != nil {
+		if err := j.workOnce(g, key); err != nil {
 			return err
 		}
-		j.pause()
+		j.sleep()
 	}
 }
 
-func (j job) pause() { time.Sleep(rand.N(j.Pause)) }
+func (j job) sleep() { time.Sleep(rand.N(j.Pause)) }
 
-// piece is one piece of work, in steps.
-func (j job) piece(g *guard.Guard[string], key string) error {
-	if err := j.note(key, asked, 0); err != nil {
+// workOnce claims one key, records its effect and settles it.
+func (j job) workOnce(g *guard.Guard[string], key string) error {
+	if err := j.recordStep(key, asked, 0); err != nil {
 		return err
 	}
-	j.pause()
+	j.sleep()
 	_, claim, err := g.Begin(context.Background(), guard.Of("ada", key))
 	switch {
 	case errors.Is(err, guard.ErrDuplicate), errors.Is(err, guard.ErrUnknown):
-		return j.note(key, refused, 0)
+		return j.recordStep(key, refused, 0)
 	case err != nil:
 		return err
 	}
 	if _, ok := claim.Result(); ok {
-		return j.note(key, refused, 0)
+		return j.recordStep(key, refused, 0)
 	}
-	if err := j.note(key, claimed, claim.Fence()); err != nil {
+	if err := j.recordStep(key, claimed, claim.Fence()); err != nil {
 		return err
 	}
-	j.pause()
-	if err := j.note(key, affected, claim.Fence()); err != nil {
+	j.sleep()
+	if err := j.recordStep(key, affected, claim.Fence()); err != nil {
 		return err
 	}
-	j.pause()
+	j.sleep()
 	switch err := claim.Complete("by " + j.Process); {
 	case errors.Is(err, interlock.ErrLost):
-		return j.note(key, lost, claim.Fence())
+		return j.recordStep(key, lost, claim.Fence())
 	case err != nil:
 		return err
 	}
-	return j.note(key, settled, claim.Fence())
+	return j.recordStep(key, settled, claim.Fence())
 }

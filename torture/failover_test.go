@@ -15,11 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestFailover lets primaries fail over under load, again and again (R2, T7). There
-// are two groups. The locks of one are acknowledged by all replicas: a promoted replica
-// has them, so no lock may ever have two holders. Those of the
-// other are not: they may be granted twice, which is counted, and then their fences
-// tell them apart.
+// TestFailover fails primaries over repeatedly under load (R2, T7). There are two groups
+// of locks. All replicas acknowledge the locks of the first group, so none of them may
+// ever have two holders. The locks of the second group are not acknowledged: they may be
+// granted twice, which is counted, but never with the same fence.
 func TestFailover(t *testing.T) {
 	n := 10
 	if testing.Short() {
@@ -28,7 +27,7 @@ func TestFailover(t *testing.T) {
 	t.Run("sentinel", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.StartSentinel(t)
-		rounds(t, "sentinel", s.URL(), n, map[string]func(){
+		runRounds(t, "sentinel", s.URL(), n, map[string]func(){
 			"planned": func() { s.Failover() },
 			"killed": func() {
 				p := s.Primary()
@@ -40,12 +39,12 @@ func TestFailover(t *testing.T) {
 				p := s.Primary()
 				p.Stop()
 				s.Successor(p)
-				p.Cont() // and takes itself for the primary, until it is told
+				p.Cont() // believes that it is the primary until a sentinel corrects it
 			},
-			"forgetful": func() {
+			"unreplicated": func() {
 				p, replicas := s.Primary(), s.Replicas()
-				cutOff(p, replicas...)
-				time.Sleep(300 * time.Millisecond) // of grants that only the dead will know of
+				isolateReplicas(p, replicas...)
+				time.Sleep(300 * time.Millisecond) // these grants are lost with the primary
 				p.Kill()
 				for _, r := range replicas {
 					r.Cont()
@@ -59,7 +58,7 @@ func TestFailover(t *testing.T) {
 		t.Parallel()
 		c := redistest.StartCluster(t, "--cluster-replica-validity-factor", "0")
 		home := func() *redistest.Server { return c.Home(failKey(rand.N(failKeys))) }
-		rounds(t, "cluster", c.URL(), n, map[string]func(){
+		runRounds(t, "cluster", c.URL(), n, map[string]func(){
 			"planned": func() { c.Failover(home()) },
 			"killed": func() {
 				p := home()
@@ -75,11 +74,11 @@ func TestFailover(t *testing.T) {
 				c.Promoted(r)
 				p.Cont()
 			},
-			"forgetful": func() {
+			"unreplicated": func() {
 				p := home()
 				r := c.ReplicaOf(p)
-				cutOff(p, r)
-				time.Sleep(300 * time.Millisecond) // of grants that only the dead will know of
+				isolateReplicas(p, r)
+				time.Sleep(300 * time.Millisecond) // these grants are lost with the primary
 				p.Kill()
 				r.Cont()
 				c.Promoted(r)
@@ -89,78 +88,78 @@ func TestFailover(t *testing.T) {
 	})
 }
 
-// failKeys is how many locks each crowd is after.
+// failKeys is the number of locks of each group.
 const failKeys = 6
 
 func failKey(i int) string { return fmt.Sprint("failover:", i) }
 
-// kindsOfFailover are the faults of the rounds, in turn.
-var kindsOfFailover = []string{"planned", "forgetful", "killed", "paused"}
+// failoverKinds are the faults of the rounds, in order.
+var failoverKinds = []string{"planned", "unreplicated", "killed", "paused"}
 
-// rounds runs the rounds and prints what came of them.
-func rounds(t *testing.T, name, url string, n int, faults map[string]func(), healthy func()) {
-	sure := newCrowd(t, url+"?acks=all&ack_timeout=500ms", "sure:", false, interlock.Lease(6*time.Second))
-	fast := newCrowd(t, url, "fast:", true, interlock.Fenced(), interlock.Watchdog(3*time.Second))
+// runRounds fails over n times, then checks and prints the counts.
+func runRounds(t *testing.T, name, url string, n int, faults map[string]func(), healthy func()) {
+	acked := newLockGroup(t, url+"?acks=all&ack_timeout=500ms", "acked:", false, interlock.Lease(6*time.Second))
+	unacked := newLockGroup(t, url, "fast:", true, interlock.Fenced(), interlock.Watchdog(3*time.Second))
 	begun, counts := time.Now(), make(map[string]int)
 	for i := range n {
-		kind := kindsOfFailover[i%len(kindsOfFailover)]
+		kind := failoverKinds[i%len(failoverKinds)]
 		counts[kind]++
 		faults[kind]()
 		healthy()
-		sure.goOn(20)
-		fast.goOn(100)
+		acked.waitForGrants(20)
+		unacked.waitForGrants(100)
 	}
-	sure.end()
-	fast.end()
-	if n := sure.doubles.Load(); n > 0 {
-		t.Errorf("%d locks that all replicas knew of were granted twice", n)
+	acked.end()
+	unacked.end()
+	if n := acked.doubles.Load(); n > 0 {
+		t.Errorf("%d acknowledged locks were granted twice", n)
 	}
-	if n := fast.backwards.Load() + sure.backwards.Load(); n > 0 {
-		t.Errorf("%d fences were not above those granted before", n)
+	if n := unacked.backwards.Load() + acked.backwards.Load(); n > 0 {
+		t.Errorf("%d fences were not higher than the fences before them", n)
 	}
 	if t.Failed() {
 		return
 	}
 	fmt.Printf("failover: %s: %d rounds %v in %v\n", name, n, counts, time.Since(begun).Round(time.Second))
-	fmt.Printf("failover: %s: %d grants that all replicas knew of, 0 of them twice; longest silence %v\n",
-		name, sure.grants.Load(), sure.silence())
-	fmt.Printf("failover: %s: %d grants that they need not know of, %d of them twice, but never with the same fence; longest silence %v\n",
-		name, fast.grants.Load(), fast.doubles.Load(), fast.silence())
+	fmt.Printf("failover: %s: %d acknowledged grants, 0 of them twice; longest gap %v\n",
+		name, acked.grants.Load(), acked.longestGap())
+	fmt.Printf("failover: %s: %d unacknowledged grants, %d of them twice, but never with the same fence; longest gap %v\n",
+		name, unacked.grants.Load(), unacked.doubles.Load(), unacked.longestGap())
 }
 
-// A crowd is after the same locks, through clients of their own, and watches
-// itself.
-type crowd struct {
+// A lockGroup is a group of workers that compete for the same locks through several
+// clients. It checks every grant.
+type lockGroup struct {
 	t       *testing.T
 	ctx     context.Context
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 
-	slow      bool // some stay for long
-	keys      [failKeys]witness
-	grants    atomic.Int64
-	doubles   atomic.Int64 // granted although another believed to have it
-	backwards atomic.Int64
-	refusals  atomic.Int64 // errors that say what is the matter
-	losses    atomic.Int64 // of locks that were held
-	handed    sync.Map     // of passed
+	slow       bool // some holders keep the lock across a failover
+	keys       [failKeys]holderCheck
+	grants     atomic.Int64
+	doubles    atomic.Int64 // grants while another worker believed it held the lock
+	backwards  atomic.Int64
+	refusals   atomic.Int64 // documented errors
+	losses     atomic.Int64 // of held locks
+	handedOver sync.Map     // keys are handovers
 
 	mu      sync.Mutex
-	last    time.Time // when something was granted
+	last    time.Time // time of the last grant
 	longest time.Duration
 }
 
-// A witness sees who is inside of a lock.
-type witness struct {
+// A holderCheck records the current holders of a lock.
+type holderCheck struct {
 	mu     sync.Mutex
-	inside map[*interlock.Hold]<-chan struct{} // closed once it is known to be over
+	inside map[*interlock.Hold]<-chan struct{} // closed when the worker knows that the hold has ended
 	fence  uint64                              // the highest so far
 }
 
-func newCrowd(t *testing.T, url, prefix string, slow bool, opts ...interlock.Option) *crowd {
+func newLockGroup(t *testing.T, url, prefix string, slow bool, opts ...interlock.Option) *lockGroup {
 	t.Helper()
-	c := &crowd{t: t, slow: slow, last: time.Now()}
-	c.ctx, c.stop = context.WithCancel(context.Background())
+	g := &lockGroup{t: t, slow: slow, last: time.Now()}
+	g.ctx, g.stop = context.WithCancel(context.Background())
 	opts = append(opts, interlock.Wait(2*time.Second))
 	for range 3 {
 		e, err := redisengine.Open(t.Context(), url, redisengine.Prefix(prefix))
@@ -169,11 +168,11 @@ func newCrowd(t *testing.T, url, prefix string, slow bool, opts ...interlock.Opt
 		}
 		client := interlock.New(e, interlock.WithTrace(&interlock.Trace{Acquired: func(a interlock.Acquired) {
 			if a.HandedOver {
-				c.handed.Store(passed{a.Key, a.Fence}, true)
+				g.handedOver.Store(handover{a.Key, a.Fence}, true)
 			}
 		}}))
 		for range 3 {
-			c.workers.Go(func() { c.work(client, opts) })
+			g.workers.Go(func() { g.work(client, opts) })
 		}
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -182,127 +181,128 @@ func newCrowd(t *testing.T, url, prefix string, slow bool, opts ...interlock.Opt
 			_ = e.Close()
 		})
 	}
-	t.Cleanup(c.end)
-	return c
+	t.Cleanup(g.end)
+	return g
 }
 
-// end stops all workers.
-func (c *crowd) end() {
-	c.stop()
-	c.workers.Wait()
+// end stops the workers and waits for them.
+func (g *lockGroup) end() {
+	g.stop()
+	g.workers.Wait()
 }
 
-// work takes one lock after the other.
-func (c *crowd) work(client *interlock.Client, opts []interlock.Option) {
-	for c.ctx.Err() == nil {
+// work acquires random locks until the group ends.
+func (g *lockGroup) work(client *interlock.Client, opts []interlock.Option) {
+	for g.ctx.Err() == nil {
 		i := rand.N(failKeys)
-		before := c.keys[i].highest()
-		held, hold, err := client.Mutex(failKey(i), opts...).Lock(c.ctx)
+		before := g.keys[i].highestFence()
+		held, hold, err := client.Mutex(failKey(i), opts...).Lock(g.ctx)
 		if err != nil {
-			c.clear(err)
+			g.wantKnownError(err)
 			continue
 		}
-		c.enter(held, hold, i, before)
+		g.recordGrant(held, hold, i, before)
 		select {
-		case <-time.After(c.stay()):
+		case <-time.After(g.holdTime()):
 		case <-held.Done():
 			if errors.Is(context.Cause(held), interlock.ErrLost) {
-				c.losses.Add(1)
+				g.losses.Add(1)
 			}
 		}
-		c.leave(i, hold)
-		c.clear(hold.Unlock())
+		g.recordRelease(i, hold)
+		g.wantKnownError(hold.Unlock())
 	}
 }
 
-// stay is how long a lock is held. A few are held across a failover.
-func (c *crowd) stay() time.Duration {
-	if c.slow && rand.N(40) == 0 {
+// holdTime returns how long to hold a lock. In a slow group a few holds last across a
+// failover.
+func (g *lockGroup) holdTime() time.Duration {
+	if g.slow && rand.N(40) == 0 {
 		return 2 * time.Second
 	}
 	return rand.N(20 * time.Millisecond)
 }
 
-// highest is the highest fence that was granted so far.
-func (w *witness) highest() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.fence
+// highestFence returns the highest fence granted so far.
+func (h *holderCheck) highestFence() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.fence
 }
 
-// passed is a lock that one holder passed on to the next in its process.
-type passed struct {
+// A handover is a lock that a holder passed to the next waiter in its process.
+type handover struct {
 	key   string
 	fence uint64
 }
 
-// enter records a grant, and whether another process believes it holds the lock. The
+// recordGrant records a grant, and whether another worker believes it holds the lock. The
 // fence must be above all fences granted before the request, unless a holder that had
 // lost the lock without notice handed it over: then it is lower, and a store refuses it.
 // No two holders may have the same fence.
-func (c *crowd) enter(held context.Context, hold *interlock.Hold, i int, before uint64) {
-	w := &c.keys[i]
-	w.mu.Lock()
-	_, handed := c.handed.LoadAndDelete(passed{failKey(i), hold.Fence()})
-	backwards := hold.Fence() <= before && !handed
-	for other, over := range w.inside {
+func (g *lockGroup) recordGrant(held context.Context, hold *interlock.Hold, i int, before uint64) {
+	h := &g.keys[i]
+	h.mu.Lock()
+	_, handedOver := g.handedOver.LoadAndDelete(handover{failKey(i), hold.Fence()})
+	backwards := hold.Fence() <= before && !handedOver
+	for other, ended := range h.inside {
 		select {
-		case <-over:
+		case <-ended:
 		default:
-			c.doubles.Add(1)
+			g.doubles.Add(1)
 		}
 		backwards = backwards || other.Fence() == hold.Fence()
 	}
 	if backwards {
-		c.backwards.Add(1)
+		g.backwards.Add(1)
 	}
-	w.fence = max(w.fence, hold.Fence())
-	if w.inside == nil {
-		w.inside = make(map[*interlock.Hold]<-chan struct{})
+	h.fence = max(h.fence, hold.Fence())
+	if h.inside == nil {
+		h.inside = make(map[*interlock.Hold]<-chan struct{})
 	}
-	w.inside[hold] = held.Done()
-	w.mu.Unlock()
-	c.grants.Add(1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.longest = max(c.longest, time.Since(c.last))
-	c.last = time.Now()
+	h.inside[hold] = held.Done()
+	h.mu.Unlock()
+	g.grants.Add(1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.longest = max(g.longest, time.Since(g.last))
+	g.last = time.Now()
 }
 
-func (c *crowd) leave(i int, hold *interlock.Hold) {
-	w := &c.keys[i]
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.inside, hold)
+func (g *lockGroup) recordRelease(i int, hold *interlock.Hold) {
+	h := &g.keys[i]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.inside, hold)
 }
 
-// clear demands that an error says what is the matter.
-func (c *crowd) clear(err error) {
-	if err == nil || c.ctx.Err() != nil {
+// wantKnownError checks that an error is one of the documented errors.
+func (g *lockGroup) wantKnownError(err error) {
+	if err == nil || g.ctx.Err() != nil {
 		return
 	}
 	for _, known := range []error{interlock.ErrUnavailable, interlock.ErrOutcomeUnknown, interlock.ErrContended, interlock.ErrLost} {
 		if errors.Is(err, known) {
-			c.refusals.Add(1)
+			g.refusals.Add(1)
 			return
 		}
 	}
-	c.t.Errorf("an error that does not say what is the matter: %v", err)
+	g.t.Errorf("undocumented error: %v", err)
 }
 
-// goOn waits until so many more locks were granted.
-func (c *crowd) goOn(n int64) {
-	c.t.Helper()
-	want := c.grants.Load() + n
-	for end := time.Now().Add(time.Minute); c.grants.Load() < want; time.Sleep(10 * time.Millisecond) {
+// waitForGrants waits for n more grants.
+func (g *lockGroup) waitForGrants(n int64) {
+	g.t.Helper()
+	want := g.grants.Load() + n
+	for end := time.Now().Add(time.Minute); g.grants.Load() < want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			c.t.Fatalf("%d locks were granted within a minute, want %d", c.grants.Load()-want+n, n)
+			g.t.Fatalf("%d locks were granted within 1m, want %d", g.grants.Load()-want+n, n)
 		}
 	}
 }
 
-func (c *crowd) silence() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.longest.Round(10 * time.Millisecond)
+func (g *lockGroup) longestGap() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.longest.Round(10 * time.Millisecond)
 }

@@ -8,42 +8,42 @@ import (
 	"github.com/interlock-go/interlock"
 )
 
-// gap is how long a lock may lie idle because of waiters that died: their places
-// are kept for five seconds.
-const gap = 6 * time.Second
+// maxIdle is how long dead waiters may keep a lock idle. Their queue positions expire
+// after five seconds.
+const maxIdle = 6 * time.Second
 
-// TestFair has 200 waiters of four processes in line on a real Redis, and demands
-// that they get the lock in the order in which the engine has them (T1).
+// TestFair queues 200 waiters from four processes on a real Redis. They must get the
+// lock in the order of the engine's queue (T1).
 func TestFair(t *testing.T) {
 	runs := 10
 	if testing.Short() {
 		runs = 3
 	}
 	const processes, each = 4, 50
-	p := newPlace(t)
+	f := newFixture(t)
 	for run := range runs {
 		t.Run(fmt.Sprint("run ", run+1), func(t *testing.T) {
-			q := p.newQueue(t, job{Do: "queue", Key: fmt.Sprint("fair:", run), Kind: interlock.KindFair, Hold: time.Millisecond})
+			q := f.newQueue(t, job{Do: "queue", Key: fmt.Sprint("fair:", run), Kind: interlock.KindFair, Hold: time.Millisecond})
 			for i := range processes {
-				q.ask(t, q.start(t, fmt.Sprint(i)), each)
+				q.addWaiters(t, q.start(t, fmt.Sprint(i)), each)
 			}
-			q.note(q.line(t, processes*each))
-			q.open(t)
-			report := q.served(t)
+			q.recordQueue(q.waitFor(t, processes*each))
+			q.release(t)
+			report := q.checkServed(t)
 			fmt.Printf("fair: run %d: %v\n", run+1, report)
 			if want := processes*each + 1; report.Grants != want {
 				t.Errorf("%d grants, want %d", report.Grants, want)
 			}
 		})
 	}
-	t.Run("every third waiter is killed", everyThird)
+	t.Run("every third waiter is killed", killEveryThirdWaiter)
 }
 
-// everyThird kills a process that has every third place in line.
-func everyThird(t *testing.T) {
+// killEveryThirdWaiter kills a process that owns every third position in the queue.
+func killEveryThirdWaiter(t *testing.T) {
 	const waiters = 200
-	p := newPlace(t)
-	q := p.newQueue(t, job{Do: "queue", Key: "fair:killed", Kind: interlock.KindFair, Hold: time.Millisecond})
+	f := newFixture(t)
+	q := f.newQueue(t, job{Do: "queue", Key: "fair:killed", Kind: interlock.KindFair, Hold: time.Millisecond})
 	doomed := q.start(t, "doomed")
 	living := []*worker{q.start(t, "0"), q.start(t, "1"), q.start(t, "2")}
 	killed := 0
@@ -53,19 +53,19 @@ func everyThird(t *testing.T) {
 			w = doomed
 			killed++
 		}
-		q.ask(t, w, 1)
-		q.line(t, i+1)
+		q.addWaiters(t, w, 1)
+		q.waitFor(t, i+1)
 	}
-	q.note(q.line(t, waiters))
+	q.recordQueue(q.waitFor(t, waiters))
 	q.kill(doomed)
-	q.line(t, waiters) // the dead are not known yet
-	q.open(t)
-	report := q.served(t)
+	q.waitFor(t, waiters) // the killed waiters have not expired yet
+	q.release(t)
+	report := q.checkServed(t)
 	fmt.Printf("fair: every third killed: %v\n", report)
 	if want := waiters - killed + 1; report.Grants != want {
 		t.Errorf("%d grants, want %d", report.Grants, want)
 	}
-	if report.Gap > gap {
-		t.Errorf("the lock lay idle for %v", report.Gap)
+	if report.Gap > maxIdle {
+		t.Errorf("the lock was idle for %v", report.Gap)
 	}
 }

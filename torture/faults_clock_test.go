@@ -11,36 +11,36 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Rows in which a clock is wrong.
+// Rows with a wrong clock.
 var clockRows = []row{
 	{26, "server's clock set ahead", "lost at the next renewal; the second fence is higher", func(t *testing.T) {
-		p := newPlace(t, redistest.SteppedClock)
-		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
-		p.server.Step(31 * time.Second)
-		_, theirs := p.lock(p.other.Mutex(key)) // at once: the lease is over for the server
-		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
+		f := newFixture(t, redistest.SteppedClock)
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
+		f.server.Step(31 * time.Second)
+		_, theirs := f.lock(f.other.Mutex(key)) // at once: for the server the lease has expired
+		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
 		if theirs.Fence() <= hold.Fence() {
 			t.Errorf("the second holder has fence %d, the first had %d", theirs.Fence(), hold.Fence())
 		}
-		p.wantErr(hold.Unlock(), interlock.ErrLost)
-		p.unlock(theirs)
-		p.lockAndUnlock() // calls are not taken for late ones for long
+		f.wantErr(hold.Unlock(), interlock.ErrLost)
+		f.unlock(theirs)
+		f.lockAndUnlock() // the server does not keep refusing calls as late
 	}},
-	{27, "server's clock set back", "held longer; release works; fences through the counter rise", func(t *testing.T) {
-		p := newPlace(t, redistest.SteppedClock)
-		fenced := p.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(3*time.Second))
-		ctx, hold := p.lock(fenced)
-		p.server.Step(-time.Hour)
-		p.wantHeld(ctx, 4*time.Second)
-		p.unlock(hold)
-		p.wantGone(time.Second)
-		_, again := p.lock(fenced)
+	{27, "server's clock set back", "held longer; release works; counted fences rise", func(t *testing.T) {
+		f := newFixture(t, redistest.SteppedClock)
+		fenced := f.client.Mutex(key, interlock.Fenced(), interlock.Watchdog(3*time.Second))
+		ctx, hold := f.lock(fenced)
+		f.server.Step(-time.Hour)
+		f.wantHeld(ctx, 4*time.Second)
+		f.unlock(hold)
+		f.wantFree(time.Second)
+		_, again := f.lock(fenced)
 		if again.Fence() <= hold.Fence() {
 			t.Errorf("fence went from %d to %d", hold.Fence(), again.Fence())
 		}
-		p.unlock(again)
+		f.unlock(again)
 	}},
-	{28, "client's clock set", "shortens a lease at most (in virtual time)", func(t *testing.T) {
+	{28, "client's clock set", "a lease never gets longer (in virtual time)", func(t *testing.T) {
 		proveLaw(t, "loss/a_wall_clock_set_back_does_not_prolong_a_lease")
 	}},
 	{29, "client's machine suspended", "lost on waking (in virtual time)", func(t *testing.T) {
@@ -48,8 +48,8 @@ var clockRows = []row{
 	}},
 }
 
-// proveLaw runs a law of the client: no test can set this process's clock, so
-// that law has a clock of its own.
+// proveLaw runs one of the client's laws. A test cannot set the clock of its process;
+// these laws simulate one.
 func proveLaw(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -58,6 +58,6 @@ func proveLaw(t *testing.T, name string) {
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestLaws/"+name) {
-		t.Fatalf("the law did not hold, or was not found: %v\n%s", err, out)
+		t.Fatalf("law %s failed or does not exist: %v\n%s", name, err, out)
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
-// Rows in which a process is paused, killed or shut down.
+// Rows in which a lock's holder is paused, killed or shut down.
 var processRows = []row{
 	{30, "holder paused for longer than the lease", "lost on waking; the second fence is higher", func(t *testing.T) {
-		p := newPlace(t)
+		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
-		holder := start(t, job{Do: "hold", Redis: p.server.URL(), History: file, Process: "paused", Key: key, Watchdog: time.Second})
-		first := p.entered(file)
+		holder := start(t, job{Do: "hold", Redis: f.server.URL(), History: file, Process: "paused", Key: key, Watchdog: time.Second})
+		first := f.waitForHolder(file)
 		_ = holder.Process.Signal(syscall.SIGSTOP)
-		_, theirs := p.lock(p.client.Mutex(key))
+		_, theirs := f.lock(f.client.Mutex(key))
 		if theirs.Fence() <= first.Fence {
 			t.Errorf("the second holder has fence %d, the first had %d", theirs.Fence(), first.Fence)
 		}
@@ -28,46 +28,46 @@ var processRows = []row{
 			t.Fatal(err)
 		}
 		if d := time.Since(woken); d > 2*time.Second {
-			t.Errorf("noticed %v after waking", d)
+			t.Errorf("the holder noticed the loss %v after waking", d)
 		}
-		p.unlock(theirs)
+		f.unlock(theirs)
 	}},
-	{31, "holder killed (SIGKILL)", "free when the lease is over; waiters find out", func(t *testing.T) {
-		p := newPlace(t)
+	{31, "holder killed (SIGKILL)", "free when the lease expires; waiters poll", func(t *testing.T) {
+		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
 		const lease = 1500 * time.Millisecond
-		holder := start(t, job{Do: "hold", Redis: p.server.URL(), History: file, Process: "killed", Key: key, Watchdog: lease})
-		p.entered(file)
+		holder := start(t, job{Do: "hold", Redis: f.server.URL(), History: file, Process: "killed", Key: key, Watchdog: lease})
+		f.waitForHolder(file)
 		_ = holder.Process.Kill()
 		_ = holder.Wait()
 		killed := time.Now()
-		_, hold := p.lock(p.client.Mutex(key))
+		_, hold := f.lock(f.client.Mutex(key))
 		if d := time.Since(killed); d > lease+time.Second {
-			t.Errorf("free after %v, with a lease of %v", d, lease)
+			t.Errorf("free after %v with a lease of %v", d, lease)
 		}
-		p.unlock(hold)
+		f.unlock(hold)
 	}},
-	{39, "shutdown (SIGTERM)", "nothing new, holders finish or are released", func(t *testing.T) {
-		p := newPlace(t)
+	{39, "shutdown (SIGTERM)", "no new locks; holders finish or are released", func(t *testing.T) {
+		f := newFixture(t)
 		file := filepath.Join(t.TempDir(), "history")
 		const locks = 20
-		server := start(t, job{Do: "serve", Redis: p.server.URL(), History: file, Process: "server", Key: key, Goroutines: locks, For: time.Second})
-		p.soon(20*time.Second, "the server holds its locks", func() bool { return len(strings.Fields(remains(p.server))) == locks })
+		server := start(t, job{Do: "serve", Redis: f.server.URL(), History: file, Process: "server", Key: key, Goroutines: locks, For: time.Second})
+		f.eventually(20*time.Second, "the server holds its locks", func() bool { return len(strings.Fields(leftoverKeys(f.server))) == locks })
 		_ = server.Process.Signal(syscall.SIGTERM)
 		if err := server.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		if left := remains(p.server); left != "" {
-			t.Errorf("these are left: %s", left)
+		if left := leftoverKeys(f.server); left != "" {
+			t.Errorf("keys left: %s", left)
 		}
 	}},
 }
 
-// entered waits until the history tells of a holder.
-func (p *place) entered(file string) (e history.Event) {
-	p.t.Helper()
-	p.soon(20*time.Second, "the other process holds the lock", func() bool {
-		events, _ := history.ReadFile(file) // it may not be there yet
+// waitForHolder waits for the first holder in the history, and returns its event.
+func (f *fixture) waitForHolder(file string) (e history.Event) {
+	f.t.Helper()
+	f.eventually(20*time.Second, "the other process holds the lock", func() bool {
+		events, _ := history.ReadFile(file) // the file may not exist yet
 		for _, e = range events {
 			if e.Kind == history.Enter {
 				return true

@@ -15,202 +15,202 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Rows in which the server is stopped, restarted, full, or in a state.
+// Rows in which the server is stopped, restarted, full or refuses commands.
 var serverRows = []row{
-	{9, "server stopped (SIGSTOP) and resumed", "lost in time; a late acquire leaves nothing", func(t *testing.T) {
-		p := newPlace(t)
-		ctx, _ := p.lock(p.client.Mutex("held:1", interlock.Watchdog(1500*time.Millisecond)))
-		p.server.Stop()
+	{9, "server stopped (SIGSTOP) and resumed", "lost in time; a late acquire leaves no key", func(t *testing.T) {
+		f := newFixture(t)
+		ctx, _ := f.lock(f.client.Mutex("held:1", interlock.Watchdog(1500*time.Millisecond)))
+		f.server.Stop()
 		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		_, _, err := p.client.Mutex(key).Lock(short)
-		p.wantErr(err, interlock.ErrOutcomeUnknown)
-		p.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
-		p.server.Cont()
-		p.soon(20*time.Second, "the clean-up is done", func() bool { return p.client.Stats().CleanedUp == 1 })
-		p.wantGone(time.Second)
+		_, _, err := f.client.Mutex(key).Lock(short)
+		f.wantErr(err, interlock.ErrOutcomeUnknown)
+		f.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
+		f.server.Cont()
+		f.eventually(20*time.Second, "the clean-up is done", func() bool { return f.client.Stats().CleanedUp == 1 })
+		f.wantFree(time.Second)
 	}},
 	{10, "server restarted, data kept (AOF)", "held; scripts are sent again", func(t *testing.T) {
-		p := newPlace(t, "--appendonly", "yes", "--appendfsync", "always")
-		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(6*time.Second)))
-		p.server.Kill()
-		p.server.Restart()
-		p.wantHeld(ctx, 7*time.Second)
-		p.unlock(hold)
-		p.wantGone(time.Second)
+		f := newFixture(t, "--appendonly", "yes", "--appendfsync", "always")
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
+		f.server.Kill()
+		f.server.Restart()
+		f.wantHeld(ctx, 7*time.Second)
+		f.unlock(hold)
+		f.wantFree(time.Second)
 	}},
 	{10, "script cache flushed", "scripts are sent again", func(t *testing.T) {
-		p := newPlace(t)
-		p.lockAndUnlock()
-		p.server.Must("SCRIPT", "FLUSH")
-		_, hold := p.lock(p.client.Mutex(key))
-		p.server.Must("SCRIPT", "FLUSH")
-		p.unlock(hold)
-		p.wantGone(time.Second)
+		f := newFixture(t)
+		f.lockAndUnlock()
+		f.server.Must("SCRIPT", "FLUSH")
+		_, hold := f.lock(f.client.Mutex(key))
+		f.server.Must("SCRIPT", "FLUSH")
+		f.unlock(hold)
+		f.wantFree(time.Second)
 	}},
-	{11, "server restarted empty", "lost: not the holder; never brought back", func(t *testing.T) {
-		p := newPlace(t)
-		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(6*time.Second)))
-		p.server.Kill()
-		p.server.Restart()
-		p.wantLost(ctx, 6*time.Second, interlock.ErrNotHolder)
-		p.wantErr(hold.Unlock(), interlock.ErrLost)
-		p.wantGone(0)
+	{11, "server restarted empty", "lost: not the holder; the lock is not recreated", func(t *testing.T) {
+		f := newFixture(t)
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(6*time.Second)))
+		f.server.Kill()
+		f.server.Restart()
+		f.wantLost(ctx, 6*time.Second, interlock.ErrNotHolder)
+		f.wantErr(hold.Unlock(), interlock.ErrLost)
+		f.wantFree(0)
 	}},
-	{12, "server loading its data (LOADING)", "asked again until it serves", func(t *testing.T) {
-		p := newPlace(t, "--key-load-delay", "20000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
+	{12, "server loading its data (LOADING)", "retried until the server answers", func(t *testing.T) {
+		f := newFixture(t, "--key-load-delay", "20000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
 		for i := range 100 {
-			p.server.Must("SET", fmt.Sprint("filler:", i), "x")
+			f.server.Must("SET", fmt.Sprint("filler:", i), "x")
 		}
-		p.server.Must("CONFIG", "SET", "key-load-delay", "0")
-		p.server.Must("BGREWRITEAOF")
-		p.soon(10*time.Second, "the data is on disk", func() bool {
-			return strings.Contains(p.server.Must("INFO", "persistence"), "aof_rewrite_in_progress:0")
+		f.server.Must("CONFIG", "SET", "key-load-delay", "0")
+		f.server.Must("BGREWRITEAOF")
+		f.eventually(10*time.Second, "the data is on disk", func() bool {
+			return strings.Contains(f.server.Must("INFO", "persistence"), "aof_rewrite_in_progress:0")
 		})
-		p.server.Kill()
+		f.server.Kill()
 		restarted := make(chan struct{})
 		go func() {
 			defer close(restarted)
-			p.server.Restart()
+			f.server.Restart()
 		}()
-		_, hold := p.lock(p.client.Mutex(key))
+		_, hold := f.lock(f.client.Mutex(key))
 		<-restarted
-		p.unlock(hold)
+		f.unlock(hold)
 	}},
-	{12, "server busy with a script (BUSY)", "asked again until it serves", func(t *testing.T) {
-		p := newPlace(t, "--busy-reply-threshold", "10")
-		p.lockAndUnlock()
-		go func() { _, _ = p.server.Do("EVAL", "while true do end", "0") }()
-		p.soon(5*time.Second, "the server is busy", p.busy)
-		time.AfterFunc(time.Second, func() { p.server.Must("SCRIPT", "KILL") })
-		_, hold := p.lock(p.client.Mutex(key))
-		p.unlock(hold)
+	{12, "server busy with a script (BUSY)", "retried until the server answers", func(t *testing.T) {
+		f := newFixture(t, "--busy-reply-threshold", "10")
+		f.lockAndUnlock()
+		go func() { _, _ = f.server.Do("EVAL", "while true do end", "0") }()
+		f.eventually(5*time.Second, "the server is busy", f.serverBusy)
+		time.AfterFunc(time.Second, func() { f.server.Must("SCRIPT", "KILL") })
+		_, hold := f.lock(f.client.Mutex(key))
+		f.unlock(hold)
 	}},
-	{13, "a script that cannot be killed (UNKILLABLE)", "unavailable within seconds; we kill nothing", func(t *testing.T) {
-		p := newPlace(t, "--busy-reply-threshold", "10")
-		p.lockAndUnlock()
-		go func() { _, _ = p.server.Do("EVAL", "redis.call('SET','x','1') while true do end", "0") }()
-		p.soon(5*time.Second, "the server is busy", p.busy)
+	{13, "a script that cannot be killed (UNKILLABLE)", "unavailable within seconds; the script keeps running", func(t *testing.T) {
+		f := newFixture(t, "--busy-reply-threshold", "10")
+		f.lockAndUnlock()
+		go func() { _, _ = f.server.Do("EVAL", "redis.call('SET','x','1') while true do end", "0") }()
+		f.eventually(5*time.Second, "the server is busy", f.serverBusy)
 		start := time.Now()
-		_, _, err := p.client.Mutex(key).Lock(t.Context())
-		p.wantErr(err, interlock.ErrUnavailable)
+		_, _, err := f.client.Mutex(key).Lock(t.Context())
+		f.wantErr(err, interlock.ErrUnavailable)
 		if d := time.Since(start); d > 12*time.Second {
 			t.Errorf("took %v", d)
 		}
-		if !p.busy() {
-			t.Error("the script is gone: it was killed")
+		if !f.serverBusy() {
+			t.Error("the script was killed")
 		}
-		p.server.Kill()
+		f.server.Kill()
 	}},
-	{14, "server is a replica (READONLY)", "asked again until it is the primary", func(t *testing.T) {
-		p := newPlace(t)
-		p.lockAndUnlock()
-		p.server.Must("REPLICAOF", "127.0.0.1", "1")
-		_, _, err := p.client.Mutex(key, interlock.Wait(200*time.Millisecond)).Lock(t.Context())
-		p.wantErr(err, interlock.ErrUnavailable)
-		time.AfterFunc(time.Second, func() { p.server.Must("REPLICAOF", "NO", "ONE") })
-		_, hold := p.lock(p.client.Mutex(key))
-		p.unlock(hold)
+	{14, "server is a replica (READONLY)", "retried until the server is the primary", func(t *testing.T) {
+		f := newFixture(t)
+		f.lockAndUnlock()
+		f.server.Must("REPLICAOF", "127.0.0.1", "1")
+		_, _, err := f.client.Mutex(key, interlock.Wait(200*time.Millisecond)).Lock(t.Context())
+		f.wantErr(err, interlock.ErrUnavailable)
+		time.AfterFunc(time.Second, func() { f.server.Must("REPLICAOF", "NO", "ONE") })
+		_, hold := f.lock(f.client.Mutex(key))
+		f.unlock(hold)
 	}},
-	{14, "too few replicas (NOREPLICAS)", "unavailable, which is not held", func(t *testing.T) {
-		p := newPlace(t)
-		p.lockAndUnlock()
-		p.server.Must("CONFIG", "SET", "min-replicas-to-write", "1")
-		_, _, err := p.client.Mutex(key, interlock.Wait(200*time.Millisecond)).Lock(t.Context())
-		p.wantErr(err, interlock.ErrUnavailable)
+	{14, "too few replicas (NOREPLICAS)", "unavailable, not contended", func(t *testing.T) {
+		f := newFixture(t)
+		f.lockAndUnlock()
+		f.server.Must("CONFIG", "SET", "min-replicas-to-write", "1")
+		_, _, err := f.client.Mutex(key, interlock.Wait(200*time.Millisecond)).Lock(t.Context())
+		f.wantErr(err, interlock.ErrUnavailable)
 	}},
-	{15, "failover to a node without the write", "lost at the next renewal; the second fence is higher", failover},
-	{23, "no connection to be had (maxclients)", "overloaded; renewal goes on", func(t *testing.T) {
-		p := newPlace(t)
-		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
-		p.server.Must("CONFIG", "SET", "maxclients", "2")
-		_, err := redisengine.Open(t.Context(), p.server.URL())
-		p.wantErr(err, interlock.ErrOverloaded)
-		p.wantHeld(ctx, 5*time.Second)
-		p.unlock(hold)
+	{15, "failover to a node without the write", "lost at the next renewal; the second fence is higher", failoverWithoutTheLock},
+	{23, "no free connection (maxclients)", "overloaded; renewal continues", func(t *testing.T) {
+		f := newFixture(t)
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
+		f.server.Must("CONFIG", "SET", "maxclients", "2")
+		_, err := redisengine.Open(t.Context(), f.server.URL())
+		f.wantErr(err, interlock.ErrOverloaded)
+		f.wantHeld(ctx, 5*time.Second)
+		f.unlock(hold)
 	}},
-	{23, "pool exhausted (go-redis)", "overloaded; renewal has a connection of its own", exhausted},
-	{24, "server out of memory, noeviction", "full; renewal and release go on", func(t *testing.T) {
-		p := newPlace(t)
-		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
-		p.server.Must("CONFIG", "SET", "maxmemory", "1")
-		_, _, err := p.client.Mutex("fault:2").Lock(t.Context())
-		p.wantErr(err, interlock.ErrFull)
-		p.wantHeld(ctx, 5*time.Second)
-		p.unlock(hold)
-		p.wantGone(time.Second)
+	{23, "pool exhausted (go-redis)", "overloaded; renewal has its own connection", exhaustedPool},
+	{24, "server out of memory, noeviction", "full; renewal and release still work", func(t *testing.T) {
+		f := newFixture(t)
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
+		f.server.Must("CONFIG", "SET", "maxmemory", "1")
+		_, _, err := f.client.Mutex("fault:2").Lock(t.Context())
+		f.wantErr(err, interlock.ErrFull)
+		f.wantHeld(ctx, 5*time.Second)
+		f.unlock(hold)
+		f.wantFree(time.Second)
 	}},
 	{25, "key deleted by another client", "lost: not the holder", func(t *testing.T) {
-		p := newPlace(t)
-		ctx, hold := p.lock(p.client.Mutex(key, interlock.Watchdog(3*time.Second)))
-		p.server.Must("DEL", key)
-		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
-		p.wantErr(hold.Unlock(), interlock.ErrLost)
+		f := newFixture(t)
+		ctx, hold := f.lock(f.client.Mutex(key, interlock.Watchdog(3*time.Second)))
+		f.server.Must("DEL", key)
+		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
+		f.wantErr(hold.Unlock(), interlock.ErrLost)
 	}},
 }
 
-// busy tells whether the server is at a script that does not end.
-func (p *place) busy() bool {
-	_, err := p.server.Do("PING")
+// serverBusy reports whether the server runs a script that does not end.
+func (f *fixture) serverBusy() bool {
+	_, err := f.server.Do("PING")
 	return err != nil && strings.Contains(err.Error(), "BUSY")
 }
 
-// failover promotes a replica that never heard of the lock.
-func failover(t *testing.T) {
-	p := newPlace(t)
+// failoverWithoutTheLock promotes a replica that does not have the lock.
+func failoverWithoutTheLock(t *testing.T) {
+	f := newFixture(t)
 	replica := redistest.Start(t)
 	for _, fenced := range []bool{false, true} {
 		var opts []interlock.Option
 		if fenced {
 			opts = append(opts, interlock.Fenced())
 		}
-		ctx, hold := p.lock(p.client.Mutex(key, append(opts, interlock.Watchdog(3*time.Second))...))
+		ctx, hold := f.lock(f.client.Mutex(key, append(opts, interlock.Watchdog(3*time.Second))...))
 		replica.Must("DEL", key, "redisson_lock_token:{"+key+"}") // as if not replicated
-		p.net.Redirect(replica.Addr())
-		second := p.use(p.open(replica.URL()))
-		_, theirs := p.lock(second.Mutex(key, opts...))
-		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
+		f.proxy.Redirect(replica.Addr())
+		second := f.newClient(f.openEngine(replica.URL()))
+		_, theirs := f.lock(second.Mutex(key, opts...))
+		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
 		if theirs.Fence() <= hold.Fence() {
 			t.Errorf("fenced %v: the second holder has fence %d, the first had %d", fenced, theirs.Fence(), hold.Fence())
 		}
-		p.wantErr(hold.Unlock(), interlock.ErrLost)
-		p.unlock(theirs)
-		p.net.Redirect(p.server.Addr())
+		f.wantErr(hold.Unlock(), interlock.ErrLost)
+		f.unlock(theirs)
+		f.proxy.Redirect(f.server.Addr())
 	}
 }
 
-// exhausted takes every connection of a go-redis pool but the reserved one.
-func exhausted(t *testing.T) {
+// exhaustedPool blocks every connection of a go-redis pool but the reserved one.
+func exhaustedPool(t *testing.T) {
 	server := redistest.Start(t)
 	pool := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 3, PoolTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = pool.Close() })
 	e := goredis.New(pool)
 	t.Cleanup(func() { _ = e.Close() })
-	p := &place{t: t, server: server}
-	c := p.use(e)
+	f := &fixture{t: t, server: server}
+	c := f.newClient(e)
 
-	ctx, hold := p.lock(c.Mutex(key, interlock.Watchdog(3*time.Second)))
-	p.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is there
+	ctx, hold := f.lock(c.Mutex(key, interlock.Watchdog(3*time.Second)))
+	f.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is open
 	done := make(chan struct{}, 3)
 	for range 3 {
-		go func() { // ends with what is pushed below
+		go func() { // ends with the RPUSH below
 			pool.BLPop(context.Background(), time.Minute, "nothing")
 			done <- struct{}{}
 		}()
 	}
-	p.soon(10*time.Second, "all of the pool waits at the server", func() bool {
+	f.eventually(10*time.Second, "all pool connections are blocked", func() bool {
 		return strings.Contains(server.Must("INFO", "clients"), "blocked_clients:3\r")
 	})
 	_, _, err := c.Mutex("fault:2").TryLock(t.Context())
-	p.wantErr(err, interlock.ErrOverloaded)
-	p.wantHeld(ctx, 5*time.Second)
+	f.wantErr(err, interlock.ErrOverloaded)
+	f.wantHeld(ctx, 5*time.Second)
 	server.Must("RPUSH", "nothing", "1", "2", "3")
 	for range 3 {
 		<-done
 	}
-	p.soon(10*time.Second, "the pool serves again", func() bool {
+	f.eventually(10*time.Second, "the pool serves again", func() bool {
 		_, mine, err := c.Mutex("fault:2").TryLock(t.Context())
 		return err == nil && mine.Unlock() == nil
 	})
-	p.unlock(hold)
+	f.unlock(hold)
 }

@@ -13,21 +13,20 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// A row of the fault matrix: what goes wrong, what becomes of a lock, and the
-// proof. Rows that the matrix has no answer for in its column "lock" are left
-// out, and so are those that need more than one Redis.
+// A row of the fault matrix is a fault, the expected result and the test that proves it.
+// Rows with an empty "lock" column are omitted, and so are rows that need several servers.
 type row struct {
 	number int
 	fault  string
-	answer string
+	result string
 	prove  func(t *testing.T)
 }
 
-// TestFaults proves the column "lock" of the fault matrix on a standalone
-// Redis, and prints a line for each row (R2).
+// TestFaults proves the column "lock" of the fault matrix on a standalone Redis (R2). It
+// prints a line for each row.
 func TestFaults(t *testing.T) {
 	var rows []row
-	for _, group := range [][]row{replyRows, serverRows, wakeRows, clockRows, processRows, lineRows, deathRows, kindRows} {
+	for _, group := range [][]row{replyRows, serverRows, wakeRows, clockRows, processRows, queueRows, killRows, kindRows} {
 		rows = append(rows, group...)
 	}
 	for _, r := range rows {
@@ -36,48 +35,48 @@ func TestFaults(t *testing.T) {
 			start := time.Now()
 			r.prove(t)
 			if !t.Failed() {
-				fmt.Printf("fault %02d  %-46s %s (%v)\n", r.number, r.fault, r.answer, time.Since(start).Round(time.Millisecond))
+				fmt.Printf("fault %02d  %-46s %s (%v)\n", r.number, r.fault, r.result, time.Since(start).Round(time.Millisecond))
 			}
 		})
 	}
 }
 
-// A place is where a fault happens: a server, a network to it that can be cut,
-// and two clients, of which only the first is behind that network.
-type place struct {
+// A fixture is a server with two clients. The first connects through a proxy that can
+// delay or lose messages.
+type fixture struct {
 	t      *testing.T
 	server *redistest.Server
-	net    *faultnet.Proxy
-	client *interlock.Client // through net
-	other  *interlock.Client // directly
+	proxy  *faultnet.Proxy
+	client *interlock.Client // through the proxy
+	other  *interlock.Client // without the proxy
 	engine *redisengine.Engine
 }
 
 const key = "fault:1"
 
-func newPlace(t *testing.T, args ...string) *place {
-	p := &place{t: t, server: redistest.Start(t, args...)}
-	p.net = faultnet.New(t, p.server.Addr())
-	p.engine = p.open("redis://" + p.net.Addr())
-	p.client = p.use(p.engine)
-	p.other = p.use(p.open(p.server.URL()))
-	return p
+func newFixture(t *testing.T, args ...string) *fixture {
+	f := &fixture{t: t, server: redistest.Start(t, args...)}
+	f.proxy = faultnet.New(t, f.server.Addr())
+	f.engine = f.openEngine("redis://" + f.proxy.Addr())
+	f.client = f.newClient(f.engine)
+	f.other = f.newClient(f.openEngine(f.server.URL()))
+	return f
 }
 
-func (p *place) open(url string) *redisengine.Engine {
-	p.t.Helper()
-	e, err := redisengine.Open(p.t.Context(), url)
+func (f *fixture) openEngine(url string) *redisengine.Engine {
+	f.t.Helper()
+	e, err := redisengine.Open(f.t.Context(), url)
 	if err != nil {
-		p.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = e.Close() })
+	f.t.Cleanup(func() { _ = e.Close() })
 	return e
 }
 
-// use returns a client that is closed before its engine is.
-func (p *place) use(e *redisengine.Engine) *interlock.Client {
+// newClient returns a client that is closed before its engine.
+func (f *fixture) newClient(e *redisengine.Engine) *interlock.Client {
 	c := interlock.New(e)
-	p.t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = c.Close(ctx)
@@ -85,21 +84,21 @@ func (p *place) use(e *redisengine.Engine) *interlock.Client {
 	return c
 }
 
-func (p *place) lock(m interlock.Locker) (context.Context, *interlock.Hold) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
+func (f *fixture) lock(m interlock.Locker) (context.Context, *interlock.Hold) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second)
 	defer cancel()
 	held, hold, err := m.Lock(context.WithoutCancel(ctx))
 	if err != nil {
-		p.t.Fatalf("Lock: %v", err)
+		f.t.Fatalf("Lock: %v", err)
 	}
 	return held, hold
 }
 
-func (p *place) unlock(h *interlock.Hold) {
-	p.t.Helper()
+func (f *fixture) unlock(h *interlock.Hold) {
+	f.t.Helper()
 	if err := h.Unlock(); err != nil {
-		p.t.Fatalf("Unlock: %v", err)
+		f.t.Fatalf("Unlock: %v", err)
 	}
 }
 
@@ -107,52 +106,52 @@ func (p *place) unlock(h *interlock.Hold) {
 // must not be the reason for a success is longer than limit and slack together.
 const slack = 15 * time.Second
 
-// soon waits until something becomes true, and fails if it does not.
-func (p *place) soon(within time.Duration, what string, is func() bool) {
-	p.t.Helper()
+// eventually waits until a condition is true, and fails if that takes too long.
+func (f *fixture) eventually(within time.Duration, what string, condition func() bool) {
+	f.t.Helper()
 	within += slack
 	deadline := time.Now().Add(within)
-	for !is() {
+	for !condition() {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("%s: not within %v", what, within)
+			f.t.Fatalf("%s: not within %v", what, within)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// wantGone checks that nothing of the lock is left, soon.
-func (p *place) wantGone(within time.Duration) {
-	p.t.Helper()
-	p.soon(within, "the lock is free", func() bool { return p.server.Must("EXISTS", key) == "0" })
+// wantFree waits until the lock is free.
+func (f *fixture) wantFree(within time.Duration) {
+	f.t.Helper()
+	f.eventually(within, "the lock is free", func() bool { return f.server.Must("EXISTS", key) == "0" })
 }
 
-// wantLost waits for the hold to be lost, for the given reason.
-func (p *place) wantLost(ctx context.Context, within time.Duration, why error) {
-	p.t.Helper()
+// wantLost waits until the hold is lost, with the given cause.
+func (f *fixture) wantLost(ctx context.Context, within time.Duration, why error) {
+	f.t.Helper()
 	within += slack
 	select {
 	case <-ctx.Done():
 	case <-time.After(within):
-		p.t.Fatalf("not lost within %v", within)
+		f.t.Fatalf("not lost within %v", within)
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, interlock.ErrLost) || !errors.Is(cause, why) {
-		p.t.Fatalf("lost because of %v, want %v", cause, why)
+		f.t.Fatalf("lost with cause %v, want %v", cause, why)
 	}
 }
 
-// wantHeld checks that the hold lasts for some time.
-func (p *place) wantHeld(ctx context.Context, during time.Duration) {
-	p.t.Helper()
+// wantHeld checks that the hold is not lost during the given time.
+func (f *fixture) wantHeld(ctx context.Context, during time.Duration) {
+	f.t.Helper()
 	select {
 	case <-ctx.Done():
-		p.t.Fatalf("lost: %v", context.Cause(ctx))
+		f.t.Fatalf("lost: %v", context.Cause(ctx))
 	case <-time.After(during):
 	}
 }
 
-func (p *place) wantErr(err, target error) {
-	p.t.Helper()
+func (f *fixture) wantErr(err, target error) {
+	f.t.Helper()
 	if !errors.Is(err, target) {
-		p.t.Fatalf("got error %v, want one that matches %v", err, target)
+		f.t.Fatalf("got error %v, want one that matches %v", err, target)
 	}
 }

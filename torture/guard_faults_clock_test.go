@@ -11,58 +11,58 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Rows in which the clock of a guard's server is wrong.
+// Rows with a wrong clock on a guard's server.
 var guardClockRows = []row{
-	{26, "server's clock set ahead", "unknown at once, never done again; the first is told", func(t *testing.T) {
-		p := newPost(t, strict(3*time.Second), redistest.SteppedClock)
-		ctx, claim := p.begin(p.guard)
-		p.server.Step(31 * time.Second)
-		p.wantUnknown(0)
-		p.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
-		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
-		p.wantState(engine.Unknown)
-		p.know(p.guard) // calls are not taken for late ones for long
+	{26, "server's clock set ahead", "unknown at once, never run again; the first caller learns of the loss", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(3*time.Second), redistest.SteppedClock)
+		ctx, claim := f.begin(f.guard)
+		f.server.Step(31 * time.Second)
+		f.wantUnknown(0)
+		f.wantLost(ctx, 3*time.Second, interlock.ErrNotHolder)
+		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
+		f.wantState(engine.Unknown)
+		f.warmUp(f.guard) // the server does not keep refusing calls as late
 	}},
-	{26, "the same, and the policy is rerun", "done again, with a higher fence; the first refused", func(t *testing.T) {
-		policy := strict(3 * time.Second)
+	{26, "server's clock set ahead (rerun)", "run again with a higher fence; the first is refused", func(t *testing.T) {
+		policy := strictPolicy(3 * time.Second)
 		policy.OnUnknown = guard.Rerun
-		p := newPost(t, policy, redistest.SteppedClock)
-		_, claim := p.begin(p.guard)
-		p.server.Step(31 * time.Second)
-		_, theirs := p.begin(p.other)
+		f := newGuardFixture(t, policy, redistest.SteppedClock)
+		_, claim := f.begin(f.guard)
+		f.server.Step(31 * time.Second)
+		_, theirs := f.begin(f.other)
 		if theirs.Fence() <= claim.Fence() {
-			t.Fatalf("the second has fence %d, the first had %d", theirs.Fence(), claim.Fence())
+			t.Fatalf("the second claim has fence %d, the first had %d", theirs.Fence(), claim.Fence())
 		}
-		p.wantErr(claim.Complete("too late"), interlock.ErrLost) // before it could know
-		p.wantState(engine.Running)
-		p.complete(theirs)
-		p.wantReplay(order, "result 2")
+		f.wantErr(claim.Complete("too late"), interlock.ErrLost) // before its watchdog noticed
+		f.wantState(engine.Running)
+		f.complete(theirs)
+		f.wantReplay(order, "result 2")
 	}},
 	{27, "server's clock set back", "held; stored; replayed", func(t *testing.T) {
-		p := newPost(t, strict(3*time.Second), redistest.SteppedClock)
-		ctx, claim := p.begin(p.guard)
-		p.server.Step(-time.Hour)
-		p.wantHeld(ctx, 4*time.Second)
-		p.complete(claim)
-		p.wantReplay(order, "result 1")
+		f := newGuardFixture(t, strictPolicy(3*time.Second), redistest.SteppedClock)
+		ctx, claim := f.begin(f.guard)
+		f.server.Step(-time.Hour)
+		f.wantHeld(ctx, 4*time.Second)
+		f.complete(claim)
+		f.wantReplay(order, "result 1")
 	}},
-	{27, "the same, and the holder of the claim is gone", "duplicates refused for that much longer, then unknown", func(t *testing.T) {
-		p := newPost(t, strict(2*time.Second), redistest.SteppedClock)
-		ctx, _ := p.begin(p.guard)
-		p.cut()
-		p.server.Step(-time.Hour)
-		p.wantLost(ctx, 3*time.Second, interlock.ErrExpired)
+	{27, "server's clock set back, claim holder cut off", "duplicates are refused longer by the step, then unknown", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(2*time.Second), redistest.SteppedClock)
+		ctx, _ := f.begin(f.guard)
+		f.cutNetwork()
+		f.server.Step(-time.Hour)
+		f.wantLost(ctx, 3*time.Second, interlock.ErrExpired)
 		for range 3 {
-			_, err := p.other.Do(t.Context(), order, p.work)
+			_, err := f.other.Do(t.Context(), order, f.work)
 			var duplicate *guard.DuplicateError
 			if !errors.As(err, &duplicate) || !duplicate.Running || duplicate.RetryAfter < 59*time.Minute {
-				t.Fatalf("got %v, want that it is being done for an hour more", err)
+				t.Fatalf("got %v, want a running duplicate with an hour left", err)
 			}
 		}
-		p.server.Step(time.Hour)
-		p.wantUnknown(5 * time.Second)
+		f.server.Step(time.Hour)
+		f.wantUnknown(5 * time.Second)
 	}},
-	{28, "client's clock set, or its machine suspended", "as for locks, whose watchdog it has (in virtual time)", func(t *testing.T) {
+	{28, "client's clock set, or its machine suspended", "as for locks, which have the same watchdog (in virtual time)", func(t *testing.T) {
 		proveLaw(t, "loss/a_wall_clock_set_back_does_not_prolong_a_lease")
 		proveLaw(t, "loss/a_machine_that_slept_finds_its_locks_lost_although_its_monotonic_clock_stopped")
 	}},

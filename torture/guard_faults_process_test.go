@@ -12,164 +12,164 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// Rows in which a process with a guard is paused, killed or shut down.
+// Rows in which a guard process is paused, killed or shut down.
 var guardProcessRows = []row{
-	{30, "process paused for longer than the lease", "unknown; refused on waking", func(t *testing.T) {
-		p := newPost(t, strict(time.Second))
-		w := p.employ("guard")
+	{30, "process paused for longer than the lease", "unknown; its result is refused on waking", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(time.Second))
+		w := f.startAndWait("guard")
 		_ = w.Process.Signal(syscall.SIGSTOP)
-		p.wantUnknown(3 * time.Second)
-		p.woken(w)
-		p.wantState(engine.Unknown)
+		f.wantUnknown(3 * time.Second)
+		f.resumeAndWantLost(w)
+		f.wantState(engine.Unknown)
 	}},
-	{30, "the same, and the policy is rerun", "done again, with a higher fence; refused on waking", func(t *testing.T) {
-		policy := strict(time.Second)
+	{30, "process paused for longer than the lease (rerun)", "run again with a higher fence; its result is refused on waking", func(t *testing.T) {
+		policy := strictPolicy(time.Second)
 		policy.OnUnknown = guard.Rerun
-		p := newPost(t, policy)
-		w := p.employ("guard")
+		f := newGuardFixture(t, policy)
+		w := f.startAndWait("guard")
 		_ = w.Process.Signal(syscall.SIGSTOP)
 		var fence uint64
-		p.soon(3*time.Second, "the work is done again", func() bool {
-			_, err := p.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
+		f.eventually(3*time.Second, "the work runs again", func() bool {
+			_, err := f.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
 				fence, _ = guard.Fence(ctx)
-				return p.work(ctx)
+				return f.work(ctx)
 			})
 			return err == nil
 		})
-		p.woken(w)
-		if first := p.steps(w)[0].Fence; fence <= first {
-			t.Errorf("the second has fence %d, the first had %d", fence, first)
+		f.resumeAndWantLost(w)
+		if first := f.steps(w)[0].Fence; fence <= first {
+			t.Errorf("the second run has fence %d, the first had %d", fence, first)
 		}
-		p.wantReplay(order, "result 1")
+		f.wantReplay(order, "result 1")
 	}},
-	{31, "process killed (SIGKILL) while it works", "refused until the lease is over, then unknown", func(t *testing.T) {
+	{31, "process killed (SIGKILL) while it works", "refused until the lease expires, then unknown", func(t *testing.T) {
 		const lease = 1500 * time.Millisecond
-		p := newPost(t, strict(lease))
-		p.employ("guard").kill()
+		f := newGuardFixture(t, strictPolicy(lease))
+		f.startAndWait("guard").kill()
 		killed := time.Now()
-		_, err := p.other.Do(t.Context(), order, p.work)
-		p.wantErr(err, guard.ErrDuplicate)
-		p.wantUnknown(lease + time.Second)
+		_, err := f.other.Do(t.Context(), order, f.work)
+		f.wantErr(err, guard.ErrDuplicate)
+		f.wantUnknown(lease + time.Second)
 		if d := time.Since(killed); d > lease+time.Second {
-			t.Errorf("unknown after %v, with a lease of %v", d, lease)
+			t.Errorf("unknown after %v with a lease of %v", d, lease)
 		}
-		p.wantRuns(0)
+		f.wantRuns(0)
 	}},
-	{31, "the same, and a duplicate waits (rerun)", "its turn when the lease is over", func(t *testing.T) {
+	{31, "process killed while a duplicate waits (rerun)", "the duplicate runs when the lease expires", func(t *testing.T) {
 		const lease = 1500 * time.Millisecond
-		policy := strict(lease)
+		policy := strictPolicy(lease)
 		policy.OnUnknown, policy.OnDuplicate, policy.Wait = guard.Rerun, guard.Wait, 10*time.Second
-		p := newPost(t, policy)
-		p.employ("guard").kill()
+		f := newGuardFixture(t, policy)
+		f.startAndWait("guard").kill()
 		killed := time.Now()
-		p.do(p.guard, order)
+		f.do(f.guard, order)
 		if d := time.Since(killed); d > lease+time.Second {
-			t.Errorf("its turn after %v, with a lease of %v", d, lease)
+			t.Errorf("the duplicate ran after %v with a lease of %v", d, lease)
 		}
 	}},
-	{32, "process killed between effect and settle", "unknown, and not done again", func(t *testing.T) {
-		p := newPost(t, strict(time.Second))
-		p.employ("crash").kill()
-		p.wantUnknown(3 * time.Second)
-		p.wantRuns(0)
+	{32, "process killed between effect and settle", "unknown; not run again", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(time.Second))
+		f.startAndWait("crash").kill()
+		f.wantUnknown(3 * time.Second)
+		f.wantRuns(0)
 	}},
-	{32, "the same, and there is a resolver", "finds the effect: everybody has the result", func(t *testing.T) {
-		policy := strict(time.Second)
+	{32, "process killed between effect and settle (resolve)", "the resolver finds the effect; all callers get the result", func(t *testing.T) {
+		policy := strictPolicy(time.Second)
 		policy.OnUnknown = guard.Resolve
-		p := &post{place: newPlace(t), policy: policy}
-		w := p.employUnder("crash", strict(time.Second))
-		asked := 0
-		p.other = newGuard(t, p.place.other, policy, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) {
-			asked++
-			steps, err := entries[step](w.job.Journal)
+		f := &guardFixture{fixture: newFixture(t), policy: policy}
+		w := f.startAndWaitWith("crash", strictPolicy(time.Second))
+		calls := 0
+		f.other = newGuard(t, f.fixture.other, policy, guard.Resolver(func(context.Context, guard.Key) (string, bool, error) {
+			calls++
+			steps, err := readEntries[step](w.job.Journal)
 			return fmt.Sprint("found ", len(steps)), len(steps) > 0, err
 		}))
 		w.kill()
-		p.soon(3*time.Second, "it is resolved", func() bool {
-			result, err := p.other.Do(t.Context(), order, p.work)
+		f.eventually(3*time.Second, "the outcome is resolved", func() bool {
+			result, err := f.other.Do(t.Context(), order, f.work)
 			return err == nil && result == "found 1"
 		})
-		p.wantState(engine.Done)
-		if p.wantRuns(0); asked != 1 {
-			t.Errorf("the resolver was asked %d times", asked)
+		f.wantState(engine.Done)
+		if f.wantRuns(0); calls != 1 {
+			t.Errorf("the resolver was called %d times, want 1", calls)
 		}
 	}},
-	{33, "process killed after settle, before its answer", "replayed to later callers", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		w := p.employ("store")
-		p.soon(20*time.Second, "the result is stored", func() bool { return p.steps(w)[len(p.steps(w))-1].Did == settled })
+	{33, "process killed after settle, before it responded", "replayed to later callers", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		w := f.startAndWait("store")
+		f.eventually(20*time.Second, "the result is stored", func() bool { return f.steps(w)[len(f.steps(w))-1].Did == settled })
 		w.kill()
-		p.wantReplay(order, "from child")
-		p.wantRuns(0)
+		f.wantReplay(order, "from child")
+		f.wantRuns(0)
 	}},
-	{39, "shutdown (SIGTERM)", "nothing new; who finishes is stored, the others unknown", func(t *testing.T) {
+	{39, "shutdown (SIGTERM)", "no new work; finished work is stored, the rest is unknown", func(t *testing.T) {
 		const keys = 10
-		p := newPost(t, strict(3*time.Second))
-		w := p.start(job{Do: "guard all", Policy: p.policy, Goroutines: keys})
-		p.soon(20*time.Second, "the process has its claims", func() bool { return len(p.steps(w)) == keys })
+		f := newGuardFixture(t, strictPolicy(3*time.Second))
+		w := f.startProcess(job{Do: "guard all", Policy: f.policy, Goroutines: keys})
+		f.eventually(20*time.Second, "the process has its claims", func() bool { return len(f.steps(w)) == keys })
 		_ = w.Process.Signal(syscall.SIGTERM)
-		p.ended(w)
+		f.waitForExit(w)
 		for i := range keys {
 			want := []engine.State{engine.Done, engine.Unknown}[i%2]
-			p.soon(5*time.Second, fmt.Sprint(i, " is ", want), func() bool {
-				return p.look(p.other, guard.Of("ada", fmt.Sprint(w.job.Key, "-", i))).State == want
+			f.eventually(5*time.Second, fmt.Sprint(i, " is ", want), func() bool {
+				return f.lookup(f.other, guard.Of("ada", fmt.Sprint(w.job.Key, "-", i))).State == want
 			})
 		}
-		if _, err := p.other.Do(t.Context(), guard.Of("ada", "late"), p.work); err != nil {
-			t.Errorf("a key of a closed guard is %v", err)
+		if _, err := f.other.Do(t.Context(), guard.Of("ada", "late"), f.work); err != nil {
+			t.Errorf("a key that a closed guard refused: %v", err)
 		}
 	}},
 }
 
-// start has a process with a guard.
-func (p *post) start(j job) *worker {
-	p.t.Helper()
-	j.Redis, j.Process, j.Key, j.Journal = p.server.URL(), "child", order.ID, filepath.Join(p.t.TempDir(), "journal")
-	return start(p.t, j)
+// startProcess starts a guard process.
+func (f *guardFixture) startProcess(j job) *worker {
+	f.t.Helper()
+	j.Redis, j.Process, j.Key, j.Journal = f.server.URL(), "child", order.ID, filepath.Join(f.t.TempDir(), "journal")
+	return start(f.t, j)
 }
 
-// employ has a process do a job, and waits until it is at it.
-func (p *post) employ(do string) *worker {
-	p.t.Helper()
-	return p.employUnder(do, p.policy)
+// startAndWait starts a guard process and waits for its first step.
+func (f *guardFixture) startAndWait(do string) *worker {
+	f.t.Helper()
+	return f.startAndWaitWith(do, f.policy)
 }
 
-func (p *post) employUnder(do string, policy guard.Policy) *worker {
-	p.t.Helper()
-	w := p.start(job{Do: do, Policy: policy})
-	p.soon(20*time.Second, "the process is at work", func() bool { return len(p.steps(w)) > 0 })
+func (f *guardFixture) startAndWaitWith(do string, policy guard.Policy) *worker {
+	f.t.Helper()
+	w := f.startProcess(job{Do: do, Policy: policy})
+	f.eventually(20*time.Second, "the process has started", func() bool { return len(f.steps(w)) > 0 })
 	return w
 }
 
-func (p *post) steps(w *worker) []step {
-	p.t.Helper()
-	steps, err := entries[step](w.job.Journal)
+func (f *guardFixture) steps(w *worker) []step {
+	f.t.Helper()
+	steps, err := readEntries[step](w.job.Journal)
 	if err != nil {
-		p.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return steps
 }
 
-// woken lets a stopped process go on, which must notice that its claim is lost.
-func (p *post) woken(w *worker) {
-	p.t.Helper()
+// resumeAndWantLost resumes a stopped process, which must notice that its claim is lost.
+func (f *guardFixture) resumeAndWantLost(w *worker) {
+	f.t.Helper()
 	_ = w.Process.Signal(syscall.SIGCONT)
 	start := time.Now()
-	p.ended(w)
+	f.waitForExit(w)
 	if d := time.Since(start); d > 2*time.Second {
-		p.t.Errorf("noticed %v after waking", d)
+		f.t.Errorf("the process noticed the loss %v after waking", d)
 	}
-	if steps := p.steps(w); steps[len(steps)-1].Did != lost {
-		p.t.Errorf("it did %v", steps)
+	if steps := f.steps(w); steps[len(steps)-1].Did != lost {
+		f.t.Errorf("the last step is not %q: %v", lost, steps)
 	}
 }
 
-// ended waits until a process has ended well, and kills it if it does not.
-func (p *post) ended(w *worker) {
-	p.t.Helper()
+// waitForExit waits until a process exits with code 0. After 20s it kills the process.
+func (f *guardFixture) waitForExit(w *worker) {
+	f.t.Helper()
 	late := time.AfterFunc(20*time.Second, func() { _ = w.Process.Kill() })
 	defer late.Stop()
 	if err := w.Wait(); err != nil {
-		p.t.Fatalf("process %s: %v", w.job.Process, err)
+		f.t.Fatalf("process %s: %v", w.job.Process, err)
 	}
 }

@@ -13,191 +13,191 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/faultnet"
 )
 
-// Rows in which what is on the wire between a guard and its engine goes astray.
+// Rows with lost or delayed messages between a guard and its engine.
 var guardReplyRows = []row{
-	{1, "reply of claim lost", "asked again, recognised, run once", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
+	{1, "reply of claim lost", "retried and recognised; runs once", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		f.warmUp(f.guard)
 		for hits, round := 0, 0; hits < 3; round++ { // the cut may hit a heartbeat instead
 			if round == 30 {
-				t.Fatal("no three claims were cut off in 30 rounds")
+				t.Fatal("fewer than 3 claims lost their reply in 30 rounds")
 			}
-			key, asked := guard.Of("ada", fmt.Sprint("cut-", round)), p.guard.Stats().Asked
-			p.net.CutAfterRequest()
-			result := p.do(p.guard, key)
-			if p.guard.Stats().Asked > asked+1 {
+			key, asked := guard.Of("ada", fmt.Sprint("cut-", round)), f.guard.Stats().Asked
+			f.proxy.CutAfterRequest()
+			result := f.do(f.guard, key)
+			if f.guard.Stats().Asked > asked+1 {
 				hits++
 			}
-			p.wantRuns(int64(round + 1))
-			p.wantReplay(key, result)
+			f.wantRuns(int64(round + 1))
+			f.wantReplay(key, result)
 		}
 	}},
-	{2, "claim without an answer, budget spent", "down, nothing run; cleaned up", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
-		p.net.BlackHole(faultnet.Replies, true)
+	{2, "claim without a reply, budget spent", "down; the work does not run; cleaned up", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		f.warmUp(f.guard)
+		f.proxy.BlackHole(faultnet.Replies, true)
 		start := time.Now()
-		p.wantRefused(guard.ErrDown)
+		f.wantRefused(guard.ErrDown)
 		if d := time.Since(start); d > 8*time.Second {
-			t.Errorf("told after %v", d)
+			t.Errorf("returned after %v", d)
 		}
-		p.net.BlackHole(faultnet.Replies, false)
-		p.net.Reset()
-		p.cleanedUp()
-		p.wantState(engine.Absent)
-		p.do(p.other, order)
+		f.proxy.BlackHole(faultnet.Replies, false)
+		f.proxy.Reset()
+		f.waitForCleanUp()
+		f.wantState(engine.Absent)
+		f.do(f.other, order)
 	}},
-	{2, "claim given up by its caller", "its context's error, nothing run; cleaned up", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
-		p.net.BlackHole(faultnet.Replies, true)
+	{2, "claim cancelled by its caller", "the context's error; the work does not run; cleaned up", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		f.warmUp(f.guard)
+		f.proxy.BlackHole(faultnet.Replies, true)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		_, err := p.guard.Do(ctx, order, p.work)
-		p.wantErr(err, context.DeadlineExceeded)
-		p.wantRuns(0)
-		p.wantState(engine.Running) // for all that the server knows
-		p.net.BlackHole(faultnet.Replies, false)
-		p.net.Reset()
-		p.cleanedUp()
-		p.wantState(engine.Absent)
+		_, err := f.guard.Do(ctx, order, f.work)
+		f.wantErr(err, context.DeadlineExceeded)
+		f.wantRuns(0)
+		f.wantState(engine.Running) // the server granted the claim
+		f.proxy.BlackHole(faultnet.Replies, false)
+		f.proxy.Reset()
+		f.waitForCleanUp()
+		f.wantState(engine.Absent)
 	}},
-	{4, "reply of settle lost", "told again, recognised, stored once", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
+	{4, "reply of settle lost", "retried and recognised; stored once", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		f.warmUp(f.guard)
 		for hits, round := 0, 0; hits < 3; round++ {
 			if round == 30 {
-				t.Fatal("no three settlements were cut off in 30 rounds")
+				t.Fatal("fewer than 3 settlements lost their reply in 30 rounds")
 			}
 			key := guard.Of("ada", fmt.Sprint("cut-", round))
-			_, claim, err := p.guard.Begin(t.Context(), key)
+			_, claim, err := f.guard.Begin(t.Context(), key)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.runs.Add(1)
-			before := p.calls("evalsha")
-			p.net.CutAfterRequest()
-			p.complete(claim)
-			if p.calls("evalsha") > before+1 {
+			f.runs.Add(1)
+			before := f.commandCount("evalsha")
+			f.proxy.CutAfterRequest()
+			f.complete(claim)
+			if f.commandCount("evalsha") > before+1 {
 				hits++
 			}
-			p.wantReplay(key, fmt.Sprint("result ", p.runs.Load()))
+			f.wantReplay(key, fmt.Sprint("result ", f.runs.Load()))
 		}
-		if s := p.guard.Stats(); s.Endings[guard.NotStored]+s.Endings[guard.Late] > 0 {
-			t.Errorf("endings: %v", s.Endings)
+		if s := f.guard.Stats(); s.Endings[guard.NotStored]+s.Endings[guard.Late] > 0 {
+			t.Errorf("endings: %v, want none of NotStored and Late", s.Endings)
 		}
 	}},
-	{4, "settle without an answer, budget spent", "the caller has its result; unknown later", func(t *testing.T) {
-		p := newPost(t, strict(4*time.Second))
-		result, err := p.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
-			p.cut() // until the lease is over
-			return p.work(ctx)
+	{4, "settle without a reply, budget spent", "the caller gets its result; unknown later", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(4*time.Second))
+		result, err := f.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
+			f.cutNetwork() // until the lease expires
+			return f.work(ctx)
 		})
 		if err != nil || result != "result 1" {
-			t.Fatalf("got %q, %v; the work was done, and that is what counts", result, err)
+			t.Fatalf("got %q, %v; want the result, since the work was done", result, err)
 		}
-		if n := p.guard.Stats().Endings[guard.NotStored]; n != 1 {
-			t.Errorf("%d counted as not stored, want 1", n)
+		if n := f.guard.Stats().Endings[guard.NotStored]; n != 1 {
+			t.Errorf("%d results counted as not stored, want 1", n)
 		}
-		p.wantState(engine.Running)
-		p.wantUnknown(5 * time.Second)
-		p.mend()
+		f.wantState(engine.Running)
+		f.wantUnknown(5 * time.Second)
+		f.restoreNetwork()
 	}},
-	{6, "engine down for more than the lease", "cancelled in time, refused late; unknown", func(t *testing.T) {
-		p := newPost(t, strict(1500*time.Millisecond))
-		ctx, claim := p.begin(p.guard)
+	{6, "engine down for more than the lease", "cancelled in time; a late result is refused; unknown", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(1500*time.Millisecond))
+		ctx, claim := f.begin(f.guard)
 		start := time.Now()
-		p.cut()
-		p.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
+		f.cutNetwork()
+		f.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
 		if d := time.Since(start); d < 900*time.Millisecond {
-			t.Errorf("given up after %v, with most of the lease left", d)
+			t.Errorf("lost after %v with most of the lease left", d)
 		}
-		p.mend()
-		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
-		p.wantUnknown(3 * time.Second)
+		f.restoreNetwork()
+		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
+		f.wantUnknown(3 * time.Second)
 	}},
-	{6, "the same, and the policy is rerun", "done again, with a higher fence; the first refused", func(t *testing.T) {
-		policy := strict(1500 * time.Millisecond)
+	{6, "engine down for more than the lease (rerun)", "run again with a higher fence; the first is refused", func(t *testing.T) {
+		policy := strictPolicy(1500 * time.Millisecond)
 		policy.OnUnknown = guard.Rerun
-		p := newPost(t, policy)
-		ctx, claim := p.begin(p.guard)
-		p.cut()
-		p.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
+		f := newGuardFixture(t, policy)
+		ctx, claim := f.begin(f.guard)
+		f.cutNetwork()
+		f.wantLost(ctx, 1600*time.Millisecond, interlock.ErrExpired)
 		var fence uint64
-		p.soon(3*time.Second, "the work is done again", func() bool {
-			_, err := p.other.Do(t.Context(), order, func(ctx context.Context) (string, error) {
+		f.eventually(3*time.Second, "the work runs again", func() bool {
+			_, err := f.other.Do(t.Context(), order, func(ctx context.Context) (string, error) {
 				fence, _ = guard.Fence(ctx)
-				return p.work(ctx)
+				return f.work(ctx)
 			})
 			return err == nil
 		})
-		p.mend()
-		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
+		f.restoreNetwork()
+		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
 		if fence <= claim.Fence() {
-			t.Errorf("the second has fence %d, the first had %d", fence, claim.Fence())
+			t.Errorf("the second run has fence %d, the first had %d", fence, claim.Fence())
 		}
-		p.wantRuns(2)
-		p.wantReplay(order, "result 2")
+		f.wantRuns(2)
+		f.wantReplay(order, "result 2")
 	}},
-	{7, "cut one way: the settlement arrives, its reply does not", "the caller and everybody else have the result", func(t *testing.T) {
-		p := newPost(t, strict(4*time.Second))
-		p.know(p.guard)
-		result, err := p.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
-			p.net.BlackHole(faultnet.Replies, true)
-			return p.work(ctx)
+	{7, "cut one way: the settlement arrives, its reply does not", "the caller and all later callers get the result", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(4*time.Second))
+		f.warmUp(f.guard)
+		result, err := f.guard.Do(t.Context(), order, func(ctx context.Context) (string, error) {
+			f.proxy.BlackHole(faultnet.Replies, true)
+			return f.work(ctx)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.wantReplay(order, result)
+		f.wantReplay(order, result)
 	}},
-	{8, "engine slower than the lease", "down within the budget; the grant is given back", func(t *testing.T) {
-		p := newPost(t, strict(300*time.Millisecond))
-		p.know(p.guard)
-		p.net.Delay(faultnet.Replies, 290*time.Millisecond)
-		p.wantRefused(guard.ErrDown)
-		p.net.Delay(faultnet.Replies, 0)
-		p.cleanedUp()
-		p.wantState(engine.Absent)
+	{8, "engine slower than the lease", "down within the budget; the grant is released", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(300*time.Millisecond))
+		f.warmUp(f.guard)
+		f.proxy.Delay(faultnet.Replies, 290*time.Millisecond)
+		f.wantRefused(guard.ErrDown)
+		f.proxy.Delay(faultnet.Replies, 0)
+		f.waitForCleanUp()
+		f.wantState(engine.Absent)
 	}},
-	{9, "a claim that arrives after its clean-up", "refused, nothing is left, nothing run", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
-		release := p.net.Hold(faultnet.Requests)
+	{9, "a claim that arrives after its clean-up", "refused; no record is left; the work does not run", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		f.warmUp(f.guard)
+		release := f.proxy.Hold(faultnet.Requests)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		_, err := p.guard.Do(ctx, order, p.work)
-		p.wantErr(err, context.DeadlineExceeded)
-		p.wantHeld(context.Background(), 2500*time.Millisecond) // longer than the engine's timeout
+		_, err := f.guard.Do(ctx, order, f.work)
+		f.wantErr(err, context.DeadlineExceeded)
+		f.wantHeld(context.Background(), 2500*time.Millisecond) // longer than the engine's timeout
 		release()
-		p.cleanedUp()
-		p.wantNoRecord(time.Second)
-		p.wantRuns(0)
-		p.do(p.guard, order)
+		f.waitForCleanUp()
+		f.wantNoRecord(time.Second)
+		f.wantRuns(0)
+		f.do(f.guard, order)
 	}},
-	{21, "subscribers cut off, a duplicate waits", "has the result all the same, within a poll", func(t *testing.T) {
-		policy := strict(30 * time.Second)
+	{21, "subscribers cut off, a duplicate waits", "gets the result at the next poll", func(t *testing.T) {
+		policy := strictPolicy(30 * time.Second)
 		policy.OnDuplicate, policy.Wait = guard.Wait, 10*time.Second
-		p := newPost(t, policy)
+		f := newGuardFixture(t, policy)
 		for range 3 {
-			_, claim := p.begin(p.other)
+			_, claim := f.begin(f.other)
 			got := make(chan error, 1)
 			go func() {
-				_, err := p.guard.Do(t.Context(), order, func(context.Context) (string, error) { return "", errors.New("it was let in") })
+				_, err := f.guard.Do(t.Context(), order, func(context.Context) (string, error) { return "", errors.New("a duplicate ran") })
 				got <- err
 			}()
-			p.soon(5*time.Second, "a client listens", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "interlock:guard:settled:*") != "" })
-			p.server.Must("CLIENT", "KILL", "TYPE", "pubsub")
+			f.eventually(5*time.Second, "a client is subscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "interlock:guard:settled:*") != "" })
+			f.server.Must("CLIENT", "KILL", "TYPE", "pubsub")
 			start := time.Now()
-			p.complete(claim)
+			f.complete(claim)
 			if err := <-got; err != nil {
 				t.Fatal(err)
 			}
 			if d := time.Since(start); d > 1500*time.Millisecond {
-				t.Errorf("told after %v", d)
+				t.Errorf("returned after %v", d)
 			}
-			p.server.Must("DEL", "interlock:guard:result:{"+p.look(p.other, order).Key+"}")
-			p.wantHeld(context.Background(), guard.DefaultLocalCache) // until both have forgotten it
+			f.server.Must("DEL", "interlock:guard:result:{"+f.lookup(f.other, order).Key+"}")
+			f.wantHeld(context.Background(), guard.DefaultLocalCache) // until both local caches have expired
 		}
 	}},
 }

@@ -19,178 +19,178 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// Rows in which a guard's server is stopped, restarted, or in a state.
+// Rows in which a guard's server is stopped, restarted or refuses commands.
 var guardServerRows = []row{
-	{9, "server stopped (SIGSTOP) and resumed", "down, nothing run, nothing left; the running one unknown", func(t *testing.T) {
-		p := newPost(t, strict(2*time.Second))
-		ctx, claim := p.begin(p.guard)
-		p.server.Stop()
-		_, err := p.guard.Do(t.Context(), guard.Of("ada", "late"), p.work)
-		p.wantErr(err, guard.ErrDown)
-		p.wantLost(ctx, 2*time.Second, interlock.ErrExpired)
-		p.server.Cont()
-		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
-		p.cleanedUp()
-		if s := p.look(p.other, guard.Of("ada", "late")); s.State != engine.Absent {
-			t.Errorf("the claim that came late left it %v", s.State)
+	{9, "server stopped (SIGSTOP) and resumed", "down; the work does not run; running work becomes unknown", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(2*time.Second))
+		ctx, claim := f.begin(f.guard)
+		f.server.Stop()
+		_, err := f.guard.Do(t.Context(), guard.Of("ada", "late"), f.work)
+		f.wantErr(err, guard.ErrDown)
+		f.wantLost(ctx, 2*time.Second, interlock.ErrExpired)
+		f.server.Cont()
+		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
+		f.waitForCleanUp()
+		if s := f.lookup(f.other, guard.Of("ada", "late")); s.State != engine.Absent {
+			t.Errorf("the late claim left the state %v, want Absent", s.State)
 		}
-		p.wantUnknown(5 * time.Second)
-		p.wantRuns(1)
+		f.wantUnknown(5 * time.Second)
+		f.wantRuns(1)
 	}},
 	{10, "server restarted, data kept (AOF)", "held; stored; replayed after the next restart", func(t *testing.T) {
-		p := newPost(t, strict(6*time.Second), "--appendonly", "yes", "--appendfsync", "always")
-		ctx, claim := p.begin(p.guard)
-		p.server.Kill()
-		p.server.Restart()
-		p.wantHeld(ctx, 7*time.Second)
-		p.complete(claim)
-		p.server.Kill()
-		p.server.Restart()
-		p.wantReplay(order, "result 1")
+		f := newGuardFixture(t, strictPolicy(6*time.Second), "--appendonly", "yes", "--appendfsync", "always")
+		ctx, claim := f.begin(f.guard)
+		f.server.Kill()
+		f.server.Restart()
+		f.wantHeld(ctx, 7*time.Second)
+		f.complete(claim)
+		f.server.Kill()
+		f.server.Restart()
+		f.wantReplay(order, "result 1")
 	}},
 	{10, "script cache flushed", "scripts are sent again", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
-		p.server.Must("SCRIPT", "FLUSH")
-		_, claim := p.begin(p.guard)
-		p.server.Must("SCRIPT", "FLUSH")
-		p.complete(claim)
-		p.server.Must("SCRIPT", "FLUSH")
-		p.wantReplay(order, "result 1")
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		f.warmUp(f.guard)
+		f.server.Must("SCRIPT", "FLUSH")
+		_, claim := f.begin(f.guard)
+		f.server.Must("SCRIPT", "FLUSH")
+		f.complete(claim)
+		f.server.Must("SCRIPT", "FLUSH")
+		f.wantReplay(order, "result 1")
 	}},
-	{11, "server restarted empty", "lost: not the holder; what was done is forgotten", func(t *testing.T) {
-		p := newPost(t, strict(6*time.Second))
-		p.know(p.guard)
-		ctx, claim := p.begin(p.guard)
-		p.server.Kill()
-		p.server.Restart()
-		p.wantLost(ctx, 6*time.Second, interlock.ErrNotHolder)
-		p.wantErr(claim.Complete("too late"), interlock.ErrLost)
-		p.wantState(engine.Absent) // never brought back
-		p.do(p.other, guard.Of("ada", "first"))
-		p.wantRuns(2) // docs/redis.md says so
+	{11, "server restarted empty", "lost: not the holder; stored results are lost", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(6*time.Second))
+		f.warmUp(f.guard)
+		ctx, claim := f.begin(f.guard)
+		f.server.Kill()
+		f.server.Restart()
+		f.wantLost(ctx, 6*time.Second, interlock.ErrNotHolder)
+		f.wantErr(claim.Complete("too late"), interlock.ErrLost)
+		f.wantState(engine.Absent) // the record is not recreated
+		f.do(f.other, guard.Of("ada", "first"))
+		f.wantRuns(2) // a documented limit, see docs/redis.md
 	}},
-	{12, "server loading its data (LOADING)", "asked again until it serves; run once", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second), "--key-load-delay", "10000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
-		p.know(p.guard)
-		for i := range 100 { // a second's worth
-			p.server.Must("SET", fmt.Sprint("filler:", i), "x")
+	{12, "server loading its data (LOADING)", "retried until the server answers; runs once", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second), "--key-load-delay", "10000", "--appendonly", "yes", "--aof-use-rdb-preamble", "yes")
+		f.warmUp(f.guard)
+		for i := range 100 { // loading them takes a second
+			f.server.Must("SET", fmt.Sprint("filler:", i), "x")
 		}
-		p.server.Must("CONFIG", "SET", "key-load-delay", "0")
-		p.server.Must("BGREWRITEAOF")
-		p.soon(10*time.Second, "the data is on disk", func() bool {
-			return strings.Contains(p.server.Must("INFO", "persistence"), "aof_rewrite_in_progress:0")
+		f.server.Must("CONFIG", "SET", "key-load-delay", "0")
+		f.server.Must("BGREWRITEAOF")
+		f.eventually(10*time.Second, "the data is on disk", func() bool {
+			return strings.Contains(f.server.Must("INFO", "persistence"), "aof_rewrite_in_progress:0")
 		})
-		p.server.Kill()
+		f.server.Kill()
 		restarted := make(chan struct{})
 		go func() {
 			defer close(restarted)
-			p.server.Restart()
+			f.server.Restart()
 		}()
-		p.soon(10*time.Second, "the server loads", func() bool {
-			_, err := p.server.Do("GET", "x")
+		f.eventually(10*time.Second, "the server loads", func() bool {
+			_, err := f.server.Do("GET", "x")
 			return err != nil && strings.Contains(err.Error(), "LOADING")
 		})
-		result := p.do(p.guard, order)
+		result := f.do(f.guard, order)
 		<-restarted
-		p.wantReplay(order, result)
+		f.wantReplay(order, result)
 	}},
-	{12, "server busy with a script (BUSY)", "asked again until it serves; run once", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second), "--busy-reply-threshold", "10")
-		p.know(p.guard)
-		go func() { _, _ = p.server.Do("EVAL", "while true do end", "0") }()
-		p.soon(5*time.Second, "the server is busy", p.busy)
-		time.AfterFunc(time.Second, func() { p.server.Must("SCRIPT", "KILL") })
-		p.wantReplay(order, p.do(p.guard, order))
+	{12, "server busy with a script (BUSY)", "retried until the server answers; runs once", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second), "--busy-reply-threshold", "10")
+		f.warmUp(f.guard)
+		go func() { _, _ = f.server.Do("EVAL", "while true do end", "0") }()
+		f.eventually(5*time.Second, "the server is busy", f.serverBusy)
+		time.AfterFunc(time.Second, func() { f.server.Must("SCRIPT", "KILL") })
+		f.wantReplay(order, f.do(f.guard, order))
 	}},
-	{12, "server busy for longer than the budget", "down within seconds, nothing run", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second), "--busy-reply-threshold", "10")
-		p.know(p.guard)
-		go func() { _, _ = p.server.Do("EVAL", "while true do end", "0") }()
-		p.soon(5*time.Second, "the server is busy", p.busy)
+	{12, "server busy for longer than the budget", "down within seconds; the work does not run", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second), "--busy-reply-threshold", "10")
+		f.warmUp(f.guard)
+		go func() { _, _ = f.server.Do("EVAL", "while true do end", "0") }()
+		f.eventually(5*time.Second, "the server is busy", f.serverBusy)
 		start := time.Now()
-		p.wantRefused(guard.ErrDown)
+		f.wantRefused(guard.ErrDown)
 		if d := time.Since(start); d > 8*time.Second {
 			t.Errorf("took %v", d)
 		}
-		p.server.Must("SCRIPT", "KILL")
-		p.do(p.guard, order)
+		f.server.Must("SCRIPT", "KILL")
+		f.do(f.guard, order)
 	}},
-	{14, "server is a replica (READONLY)", "down, nothing run; run when it is the primary", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
-		p.server.Must("REPLICAOF", "127.0.0.1", "1")
-		p.wantRefused(guard.ErrDown)
-		time.AfterFunc(time.Second, func() { p.server.Must("REPLICAOF", "NO", "ONE") })
-		p.wantReplay(order, p.do(p.guard, order))
+	{14, "server is a replica (READONLY)", "down; the work does not run until the server is the primary", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		f.warmUp(f.guard)
+		f.server.Must("REPLICAOF", "127.0.0.1", "1")
+		f.wantRefused(guard.ErrDown)
+		time.AfterFunc(time.Second, func() { f.server.Must("REPLICAOF", "NO", "ONE") })
+		f.wantReplay(order, f.do(f.guard, order))
 	}},
-	{14, "too few replicas (NOREPLICAS)", "down, which is no duplicate; nothing run", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second))
-		p.know(p.guard)
-		p.server.Must("CONFIG", "SET", "min-replicas-to-write", "1")
-		p.wantRefused(guard.ErrDown)
+	{14, "too few replicas (NOREPLICAS)", "down, not a duplicate; the work does not run", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second))
+		f.warmUp(f.guard)
+		f.server.Must("CONFIG", "SET", "min-replicas-to-write", "1")
+		f.wantRefused(guard.ErrDown)
 	}},
-	{23, "pool exhausted (go-redis)", "down: overloaded; the running one is renewed", guardExhausted},
-	{43, "disk full, writes refused (MISCONF)", "down, nothing run; the result is stored when it can be", func(t *testing.T) {
-		p := newPost(t, strict(30*time.Second), "--save", "3600 1000")
-		_, claim := p.begin(p.guard)
-		// A directory in the file's place: whatever is saved cannot get its name.
-		place := filepath.Join(p.server.Dir(), "dump.rdb")
-		if err := os.Mkdir(place, 0o700); err != nil {
+	{23, "pool exhausted (go-redis)", "down: overloaded; running work is renewed", guardExhaustedPool},
+	{43, "disk full, writes refused (MISCONF)", "down; new work does not run; a result is stored when writes work again", func(t *testing.T) {
+		f := newGuardFixture(t, strictPolicy(30*time.Second), "--save", "3600 1000")
+		_, claim := f.begin(f.guard)
+		// A directory with the name of the file makes every save fail.
+		dump := filepath.Join(f.server.Dir(), "dump.rdb")
+		if err := os.Mkdir(dump, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		p.server.Must("BGSAVE")
-		p.soon(10*time.Second, "writes are refused", func() bool {
-			_, err := p.server.Do("SET", "x", "y")
+		f.server.Must("BGSAVE")
+		f.eventually(10*time.Second, "writes are refused", func() bool {
+			_, err := f.server.Do("SET", "x", "y")
 			return err != nil && strings.Contains(err.Error(), "MISCONF")
 		})
-		_, err := p.guard.Do(t.Context(), guard.Of("ada", "full"), p.work)
-		p.wantErr(err, guard.ErrDown)
-		p.wantRuns(1)
-		p.wantErr(claim.Complete("result 1"), guard.ErrNotStored)
-		if err := os.Remove(place); err != nil {
+		_, err := f.guard.Do(t.Context(), guard.Of("ada", "full"), f.work)
+		f.wantErr(err, guard.ErrDown)
+		f.wantRuns(1)
+		f.wantErr(claim.Complete("result 1"), guard.ErrNotStored)
+		if err := os.Remove(dump); err != nil {
 			t.Fatal(err)
 		}
-		p.server.Must("BGSAVE")
-		p.soon(20*time.Second, "the result is stored late", func() bool { return p.guard.Stats().Endings[guard.StoredLate] == 1 })
-		p.wantReplay(order, "result 1")
+		f.server.Must("BGSAVE")
+		f.eventually(20*time.Second, "the result is stored late", func() bool { return f.guard.Stats().Endings[guard.StoredLate] == 1 })
+		f.wantReplay(order, "result 1")
 	}},
 }
 
-// guardExhausted takes every connection of a go-redis pool but the reserved one.
-func guardExhausted(t *testing.T) {
+// guardExhaustedPool blocks every connection of a go-redis pool but the reserved one.
+func guardExhaustedPool(t *testing.T) {
 	server := redistest.Start(t)
 	pool := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 3, PoolTimeout: 300 * time.Millisecond, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = pool.Close() })
 	e := goredis.New(pool)
 	t.Cleanup(func() { _ = e.Close() })
-	p := &post{place: &place{t: t, server: server}}
-	p.guard = newGuard(t, p.use(e), strict(3*time.Second))
-	ctx, claim := p.begin(p.guard)
-	p.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is there
+	f := &guardFixture{fixture: &fixture{t: t, server: server}}
+	f.guard = newGuard(t, f.newClient(e), strictPolicy(3*time.Second))
+	ctx, claim := f.begin(f.guard)
+	f.wantHeld(ctx, 1500*time.Millisecond) // renewed once, so that its connection is open
 	done := make(chan struct{}, 3)
 	for range 3 {
-		go func() { // ends with what is pushed below
+		go func() { // ends with the RPUSH below
 			pool.BLPop(context.Background(), time.Minute, "nothing")
 			done <- struct{}{}
 		}()
 	}
-	p.soon(10*time.Second, "all of the pool waits at the server", func() bool {
+	f.eventually(10*time.Second, "all pool connections are blocked", func() bool {
 		return strings.Contains(server.Must("INFO", "clients"), "blocked_clients:3\r")
 	})
-	_, err := p.guard.Do(t.Context(), guard.Of("ada", "crowded"), p.work)
-	p.wantErr(err, guard.ErrDown)
-	p.wantErr(err, engine.ErrOverloaded)
-	p.wantRuns(1)
-	p.wantHeld(ctx, 5*time.Second)
+	_, err := f.guard.Do(t.Context(), guard.Of("ada", "overloaded"), f.work)
+	f.wantErr(err, guard.ErrDown)
+	f.wantErr(err, engine.ErrOverloaded)
+	f.wantRuns(1)
+	f.wantHeld(ctx, 5*time.Second)
 	server.Must("RPUSH", "nothing", "1", "2", "3")
 	for range 3 {
 		<-done
 	}
-	p.soon(10*time.Second, "the pool serves again", func() bool {
-		_, err := p.guard.Do(t.Context(), guard.Of("ada", "crowded"), p.work)
+	f.eventually(10*time.Second, "the pool serves again", func() bool {
+		_, err := f.guard.Do(t.Context(), guard.Of("ada", "overloaded"), f.work)
 		return !errors.Is(err, guard.ErrDown)
 	})
-	p.runs.Store(1)
-	p.complete(claim)
+	f.runs.Store(1)
+	f.complete(claim)
 }

@@ -18,76 +18,76 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestGuardStorm has a thousand duplicates at once in one process on one key, and
-// a thousand more when the work is done (T10): whatever they are told, Redis hears
-// of it four times at most. If the first is in another process, one more follows
-// later: that this one has unsubscribed; and a process without a subscription asks
-// once more, since the server confirms two channels.
+// TestGuardStorm sends a thousand concurrent duplicates of one key in one process, and a
+// thousand more when the work is done (T10). The process sends at most four commands to
+// Redis. If the first call is in another process, it later unsubscribes with one more
+// command. A process without a subscription asks once more, because the server confirms
+// two channels.
 func TestGuardStorm(t *testing.T) {
 	for _, on := range []guard.OnDuplicate{guard.Replay, guard.Refuse, guard.Wait} {
-		for _, s := range []storm{
-			{where: "the first is in this process", most: 4},
-			{where: "the first is in another process", elsewhere: true, listens: true, most: 4, later: 1},
-			{where: "the first is in another process, without subscribers", elsewhere: true, most: 5, later: 2},
+		for _, s := range []guardStorm{
+			{name: "the first call is in this process", maxCommands: 4},
+			{name: "the first call is in another process", remoteFirst: true, subscribed: true, maxCommands: 4, maxLater: 1},
+			{name: "the first call is in another process, without subscribers", remoteFirst: true, maxCommands: 5, maxLater: 2},
 		} {
-			t.Run(fmt.Sprintf("T10 %s, %s", on, s.where), func(t *testing.T) { s.blow(t, on) })
+			t.Run(fmt.Sprintf("T10 %s, %s", on, s.name), func(t *testing.T) { s.run(t, on) })
 		}
 	}
 }
 
-// A storm is a thousand duplicates at once.
-type storm struct {
-	where     string
-	elsewhere bool // another process was first
-	listens   bool // this one hears of others already
-	most      int  // commands until everybody has an answer
-	later     int  // and afterwards
+// A guardStorm is a case of TestGuardStorm.
+type guardStorm struct {
+	name        string
+	remoteFirst bool // the first call is in another process
+	subscribed  bool // this process already has a subscription
+	maxCommands int  // commands until all calls have returned
+	maxLater    int  // commands afterwards
 }
 
-func (s storm) blow(t *testing.T, on guard.OnDuplicate) {
+func (s guardStorm) run(t *testing.T, on guard.OnDuplicate) {
 	const callers = 1000
 	policy := guard.Policy{Name: "storm", OnDuplicate: on}
 	if on == guard.Wait {
 		policy.Wait = 20 * time.Second
 	}
-	p := newPost(t, policy)
-	p.know(p.guard)
-	p.know(p.other)
-	silence := p.listen()
-	if !s.listens {
-		silence()
-		p.soon(5*time.Second, "all have unsubscribed", func() bool { return p.server.Must("PUBSUB", "CHANNELS") == "" })
+	f := newGuardFixture(t, policy)
+	f.warmUp(f.guard)
+	f.warmUp(f.other)
+	unsubscribe := f.subscribe()
+	if !s.subscribed {
+		unsubscribe()
+		f.eventually(5*time.Second, "all have unsubscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS") == "" })
 	}
-	first, theirs := p.guard, 0
-	if s.elsewhere {
-		first, theirs = p.other, 2 // its claim and its settlement
+	first, theirs := f.guard, 0
+	if s.remoteFirst {
+		first, theirs = f.other, 2 // its claim and its settlement
 	}
-	before, asked := p.sent(), p.guard.Stats().Asked
-	_, claim := p.begin(first)
+	before, asked := f.commandsSent(), f.guard.Stats().Asked
+	_, claim := f.begin(first)
 	got := make(chan tally)
-	go func() { got <- atOnce(callers, p.duplicate) }()
-	p.stormed(callers)
-	p.complete(claim)
+	go func() { got <- atOnce(callers, f.callAgain) }()
+	f.waitForCallers(callers)
+	f.complete(claim)
 	counts := <-got
 	if on != guard.Wait {
-		p.soon(time.Second, "the end is known here", func() bool { return p.duplicate() != "refused: running" })
-		counts.add(atOnce(callers, p.duplicate)) // once more, after the end
+		f.eventually(time.Second, "this process knows that the work is done", func() bool { return f.callAgain() != "refused: running" })
+		counts.add(atOnce(callers, f.callAgain)) // again, after the work is done
 	}
-	sent := p.sentSince(before)
+	sent := f.commandsSentSince(before)
 	fmt.Printf("guard storm: %-7s %s: %v, %d commands sent from here, %d of them claims\n",
-		on, s.where, counts, sent.sum()-theirs, p.guard.Stats().Asked-asked)
-	if p.wantRuns(1); sent.sum()-theirs > s.most {
-		t.Errorf("%d commands were sent, want %d at most", sent.sum()-theirs, s.most)
+		on, s.name, counts, sent.sum()-theirs, f.guard.Stats().Asked-asked)
+	if f.wantRuns(1); sent.sum()-theirs > s.maxCommands {
+		t.Errorf("%d commands were sent, want at most %d", sent.sum()-theirs, s.maxCommands)
 	}
-	p.soon(10*time.Second, "all have unsubscribed", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
-	if sent = p.sentSince(before); sent.sum()-theirs > s.most+s.later {
-		t.Errorf("%v were sent in the end", sent)
+	f.eventually(10*time.Second, "all have unsubscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "*settled:{storm*") == "" })
+	if sent = f.commandsSentSince(before); sent.sum()-theirs > s.maxCommands+s.maxLater {
+		t.Errorf("sent in total: %v, want at most %d", sent, s.maxCommands+s.maxLater)
 	}
 }
 
-// duplicate makes a duplicate call and returns how it ended.
-func (p *post) duplicate() string {
-	_, err := p.guard.Do(context.Background(), order, p.work)
+// callAgain makes a duplicate call and returns its outcome.
+func (f *guardFixture) callAgain() string {
+	_, err := f.guard.Do(context.Background(), order, f.work)
 	var duplicate *guard.DuplicateError
 	switch {
 	case err == nil:
@@ -100,35 +100,34 @@ func (p *post) duplicate() string {
 	return err.Error()
 }
 
-// stormed waits until so many calls have been answered, or wait.
-func (p *post) stormed(callers int) {
-	p.t.Helper()
-	p.soon(30*time.Second, "all have come", func() bool {
-		s := p.guard.Stats()
+// waitForCallers waits until this many calls were refused or wait.
+func (f *guardFixture) waitForCallers(callers int) {
+	f.t.Helper()
+	f.eventually(30*time.Second, "all calls have started", func() bool {
+		s := f.guard.Stats()
 		return s.Waiting+int64(s.Verdicts[guard.Refused]) >= int64(callers) //nolint:gosec // a thousand
 	})
 }
 
-// listen has the engine listen for something else, until silence is called.
-func (p *post) listen() (silence func()) {
-	p.t.Helper()
-	_, stop := p.client.Engine().Capabilities().Ledger.Watch("something-else")
-	p.t.Cleanup(stop)
-	p.soon(5*time.Second, "it listens", func() bool { return p.server.Must("PUBSUB", "CHANNELS", "*something-else*") != "" })
+// subscribe opens a subscription of the engine to another key, until unsubscribe is called.
+func (f *guardFixture) subscribe() (unsubscribe func()) {
+	f.t.Helper()
+	_, stop := f.client.Engine().Capabilities().Ledger.Watch("something-else")
+	f.t.Cleanup(stop)
+	f.eventually(5*time.Second, "the engine is subscribed", func() bool { return f.server.Must("PUBSUB", "CHANNELS", "*something-else*") != "" })
 	return stop
 }
 
-// notSent are what the server counts and calls do not send: what our scripts call,
-// which it counts beside them; heartbeats, which connections have by themselves;
-// and what the test asks.
+// notSent are commands that the server counts but guards do not send: those that our
+// scripts call, heartbeats of connections, and those of the test.
 var notSent = []string{"time", "exists", "mget", "get", "set", "append", "del", "pttl", "pexpire", "publish", "ping", "info", "pubsub|channels", "pubsub|numsub"}
 
-// sent returns the commands that calls have sent to the server so far: scripts and
-// subscriptions, and whatever else it has counted but for notSent.
-func (p *post) sent() tally {
-	p.t.Helper()
+// commandsSent counts the commands that guards have sent to the server so far: all
+// commands but notSent.
+func (f *guardFixture) commandsSent() tally {
+	f.t.Helper()
 	counts := tally{}
-	for line := range strings.Lines(p.server.Must("INFO", "commandstats")) {
+	for line := range strings.Lines(f.server.Must("INFO", "commandstats")) {
 		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
 		calls, _, _ := strings.Cut(rest, ",")
 		if k, err := strconv.Atoi(calls); ok && err == nil && !slices.Contains(notSent, name) {
@@ -138,10 +137,10 @@ func (p *post) sent() tally {
 	return counts
 }
 
-// sentSince returns how many there are more than before.
-func (p *post) sentSince(before tally) tally {
-	p.t.Helper()
-	counts := p.sent()
+// commandsSentSince returns the commands sent since the given count.
+func (f *guardFixture) commandsSentSince(before tally) tally {
+	f.t.Helper()
+	counts := f.commandsSent()
 	for name, n := range before {
 		if counts[name] -= n; counts[name] == 0 {
 			delete(counts, name)
@@ -157,9 +156,8 @@ func (t tally) sum() (n int) {
 	return n
 }
 
-// TestGuardLoad has two processes work at the same keys, and each repeat what it
-// asks for about four times: nine out of ten of those who come second in their process are answered
-// there (T10).
+// TestGuardLoad runs two processes on the same keys. Each calls every key about five
+// times. At least 90 % of the duplicates in a process must not reach Redis (T10).
 func TestGuardLoad(t *testing.T) {
 	const processes, least = 2, 0.9
 	server := redistest.Start(t)
@@ -176,51 +174,50 @@ func TestGuardLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tallies, err := entries[tally](file)
+	tallies, err := readEntries[tally](file)
 	if err != nil || len(tallies) != processes {
-		t.Fatalf("%d processes, %v", len(tallies), err)
+		t.Fatalf("%d processes wrote a tally, want 2: %v", len(tallies), err)
 	}
 	sum := tally{}
 	for _, counts := range tallies {
 		sum.add(counts)
 	}
-	share := float64(sum["in house"]) / float64(sum["duplicates"])
-	fmt.Printf("guard load: %d calls, %d of them duplicates in their process, %d answered there (%.1f %%), %d claims sent, %d runs\n",
-		sum["calls"], sum["duplicates"], sum["in house"], 100*share, sum["asked"], sum["runs"])
+	share := float64(sum["coalesced"]) / float64(sum["duplicates"])
+	fmt.Printf("guard load: %d calls, %d of them duplicates in their process, %d answered in process (%.1f %%), %d claims sent, %d runs\n",
+		sum["calls"], sum["duplicates"], sum["coalesced"], 100*share, sum["asked"], sum["runs"])
 	if share < least {
-		t.Errorf("%.1f %% of the duplicates never reached Redis, want %.0f %%", 100*share, 100*least)
+		t.Errorf("%.1f %% of the duplicates did not reach Redis, want at least %.0f %%", 100*share, 100*least)
 	}
 	if sum["duplicates"] < 10_000 || float64(sum["duplicates"]) < 0.7*float64(sum["calls"]) {
 		t.Errorf("too few duplicates for a load: %v", sum)
 	}
 	for word, n := range sum {
 		if key, ok := strings.CutPrefix(word, "ran "); ok && n != 1 {
-			t.Errorf("the work of %s was done %d times", key, n)
+			t.Errorf("the work of %s ran %d times, want 1", key, n)
 		}
 	}
 }
 
-// load calls for a quarter of a second about five times for each of 200 keys, and
-// then for the next 200.
+// load calls each of 200 keys about five times within 250 ms, then the next 200 keys.
 func load(j job, c *interlock.Client) error {
-	const keys, era, calls = 200, 250 * time.Millisecond, 1000
+	const keys, period, calls = 200, 250 * time.Millisecond, 1000
 	g, err := guard.New[string](c, j.Policy)
 	if err != nil {
 		return err
 	}
-	if err := introduce(c, j.Process); err != nil {
+	if err := registerClient(c, j.Process); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	sum, known := tally{}, map[string]bool{}
-	pace := era * time.Duration(j.Goroutines) / calls
+	interval := period * time.Duration(j.Goroutines) / calls
 	start := time.Now()
 	for range j.Goroutines {
 		wg.Go(func() {
 			for n := 0; time.Since(start) < j.For; n++ {
-				time.Sleep(time.Until(start.Add(time.Duration(n) * pace)))
-				key := fmt.Sprint(time.Now().UnixMilli()/era.Milliseconds(), "-", rand.N(keys)) // the same in all processes
+				time.Sleep(time.Until(start.Add(time.Duration(n) * interval)))
+				key := fmt.Sprint(time.Now().UnixMilli()/period.Milliseconds(), "-", rand.N(keys)) // the same in all processes
 				mu.Lock()
 				sum["calls"]++
 				if known[key] {
@@ -246,6 +243,6 @@ func load(j job, c *interlock.Client) error {
 	}
 	wg.Wait()
 	s := g.Stats()
-	sum["in house"], sum["asked"] = int(s.Coalesced), int(s.Asked) //nolint:gosec // some thousands
-	return note(j.Journal, sum)
+	sum["coalesced"], sum["asked"] = int(s.Coalesced), int(s.Asked) //nolint:gosec // some thousands
+	return appendEntry(j.Journal, sum)
 }

@@ -9,64 +9,64 @@ import (
 	"time"
 )
 
-// Rows in which the client hangs up, and asks again.
+// Rows in which the client disconnects and retries.
 var httpClientRows = []row{
-	{37, "client gone before its request was sent", "not executed; executed once when it asks again", func(t *testing.T) {
-		c := openShops(t, 2, held(5*time.Second), 0)
+	{37, "client disconnects before its request is complete", "not executed; executed once on the retry", func(t *testing.T) {
+		c := startShops(t, 2, chargePolicy(5*time.Second), 0)
 		conn := c.dial(0)
-		c.write(conn, strings.TrimSuffix(handWritten(book), "book")) // less than was announced
+		c.write(conn, strings.TrimSuffix(rawOrder(book), "book")) // shorter than its Content-Length
 		conn.Close()
-		first := c.wantStored(c.until(1, executed))
+		first := c.wantStored(c.retryUntil(1, executed))
 		c.wantReplay(0, book, first)
-		c.wantTaken(book, 1)
+		c.wantExecutions(book, 1)
 	}},
-	{37, "client gone as soon as it has sent", "executed once at most; the answer is there when it asks again", func(t *testing.T) {
-		c := openShops(t, 2, held(5*time.Second), 0)
+	{37, "client disconnects right after its request", "executed at most once; a retry gets the response", func(t *testing.T) {
+		c := startShops(t, 2, chargePolicy(5*time.Second), 0)
 		for n := range 20 {
 			key := fmt.Sprint(book, n)
 			conn := c.dial(0)
-			c.write(conn, handWritten(key))
+			c.write(conn, rawOrder(key))
 			conn.Close()
-			// Either may be the first, but only one.
+			// Either request may be executed, but only one of them.
 			var r reply
-			c.soon(20*time.Second, "it is answered", func() bool {
+			c.eventually(20*time.Second, "a retry gets the response", func() bool {
 				r = c.order(1, key)
-				return c.isAny(r, executed, replayed, inProgress) != inProgress
+				return c.wantOneOf(r, executed, replayed, inProgress) != inProgress
 			})
 			c.wantReplay(0, key, r)
-			c.wantTaken(key, 1)
+			c.wantExecutions(key, 1)
 		}
 	}},
-	{37, "client gone during the handler", "which goes on; the answer is stored, and there when it asks again", func(t *testing.T) {
-		c := openShops(t, 2, held(5*time.Second), 0)
-		ctx, hangUp := context.WithCancel(t.Context())
-		got := c.begin(ctx)
-		hangUp()
+	{37, "client disconnects during the handler", "the handler continues; a retry gets the stored response", func(t *testing.T) {
+		c := startShops(t, 2, chargePolicy(5*time.Second), 0)
+		ctx, disconnect := context.WithCancel(t.Context())
+		got := c.startSlowOrder(ctx)
+		disconnect()
 		if r := <-got; r.err == nil {
-			t.Fatalf("the client had gone, and got %d %q", r.status, r.body)
+			t.Fatalf("the client disconnected, but got %d %q", r.status, r.body)
 		}
 		c.want(c.order(1, book), inProgress)
-		c.open()
-		first := c.until(1, replayed, inProgress)
-		c.wantEnded(false)
+		c.finishSlowOrders()
+		first := c.retryUntil(1, replayed, inProgress)
+		c.wantContextEnded(false)
 		c.wantReplay(0, book, first)
-		c.wantTaken(book, 1)
+		c.wantExecutions(book, 1)
 	}},
-	{37, "client gone after the handler, nothing read", "the answer is there when it asks again", func(t *testing.T) {
-		c := openShops(t, 2, held(5*time.Second), 0)
+	{37, "client disconnects after the handler, response not read", "a retry gets the response", func(t *testing.T) {
+		c := startShops(t, 2, chargePolicy(5*time.Second), 0)
 		conn := c.dial(0)
-		c.write(conn, handWritten(book))
-		c.soon(20*time.Second, "it is executed", func() bool { return len(c.sales(taken, book)) == 1 })
-		first := c.until(1, replayed, inProgress)
+		c.write(conn, rawOrder(book))
+		c.eventually(20*time.Second, "the order is executed", func() bool { return len(c.events(handlerStarted, book)) == 1 })
+		first := c.retryUntil(1, replayed, inProgress)
 		conn.Close()
 		for shop := range c.shops {
 			c.wantReplay(shop, book, first)
 		}
-		c.wantTaken(book, 1)
+		c.wantExecutions(book, 1)
 	}},
 }
 
-func (c *chain) dial(shop int) net.Conn {
+func (c *shopCluster) dial(shop int) net.Conn {
 	c.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.shops[shop].url, "http://"))
 	if err != nil {
@@ -76,15 +76,15 @@ func (c *chain) dial(shop int) net.Conn {
 	return conn
 }
 
-func (c *chain) write(conn net.Conn, text string) {
+func (c *shopCluster) write(conn net.Conn, text string) {
 	c.t.Helper()
 	if _, err := conn.Write([]byte(text)); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// handWritten is an order as it is on the wire.
-func handWritten(key string) string {
+// rawOrder returns the bytes of an order's HTTP request.
+func rawOrder(key string) string {
 	const body = "one book"
 	return fmt.Sprintf("POST /orders HTTP/1.1\r\nHost: shop\r\nX-User: ada\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s", key, len(body), body)
 }

@@ -11,154 +11,154 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// TestHTTPStorm has 100 requests for the same thing at once, to three processes
-// behind a round-robin (S3): one is executed, and 99 are duplicates.
+// TestHTTPStorm sends 100 identical requests at once to three processes behind a
+// round-robin proxy (S3). One is executed, and 99 are duplicates.
 func TestHTTPStorm(t *testing.T) {
 	const rounds = 3
-	c := openShops(t, 3, guard.Charge("orders"), 20*time.Millisecond)
-	front := c.front()
+	c := startShops(t, 3, guard.Charge("orders"), 20*time.Millisecond)
+	proxyURL := c.startProxy()
 
 	t.Run("S3 100 submissions at once, interval 1 s (P4)", func(t *testing.T) {
-		c.in(t, func() {
+		c.withT(t, func() {
 			for range rounds {
-				c.clickStorm(front, 100)
+				c.clickStorm(proxyURL, 100)
 			}
 		})
 	})
 	t.Run("P10 the button is clicked five times", func(t *testing.T) {
-		c.in(t, func() { c.clickStorm(front, 5) })
+		c.withT(t, func() { c.clickStorm(proxyURL, 5) })
 	})
 	t.Run("S3 100 orders at once with the same key", func(t *testing.T) {
-		c.in(t, func() {
+		c.withT(t, func() {
 			for round := range rounds {
-				c.orderStorm(front, fmt.Sprint("storm-", round), 100)
+				c.orderStorm(proxyURL, fmt.Sprint("storm-", round), 100)
 			}
 		})
 	})
 }
 
-// in has what goes wrong with the chain be about a part of the test.
-func (c *chain) in(t *testing.T, do func()) {
+// withT runs a part of a test whose failures are reported to t.
+func (c *shopCluster) withT(t *testing.T, run func()) {
 	outer := c.t
 	c.t = t
 	defer func() { c.t = outer }()
-	do()
+	run()
 }
 
-// clickStorm clicks a button at once, until the clicks have come within one interval.
-func (c *chain) clickStorm(front string, clicks int) {
+// clickStorm repeats clicksAtOnce until all clicks fall into one interval.
+func (c *shopCluster) clickStorm(proxyURL string, clicks int) {
 	c.t.Helper()
 	for range 5 {
-		if c.clicksAtOnce(front, clicks) {
+		if c.clicksAtOnce(proxyURL, clicks) {
 			return
 		}
 	}
-	c.t.Fatalf("%d clicks never came within a second", clicks)
+	c.t.Fatalf("%d clicks never arrived within 1s", clicks)
 }
 
-// clicksAtOnce clicks the same button at once, and again when the interval is over. It
-// reports whether it came to that.
-func (c *chain) clicksAtOnce(front string, clicks int) bool {
+// clicksAtOnce clicks a button many times at once, and again when the interval ends. It
+// reports false if the clicks took longer than the interval.
+func (c *shopCluster) clicksAtOnce(proxyURL string, clicks int) bool {
 	c.t.Helper()
-	body := fmt.Sprint("click ", time.Now().UnixNano()) // another button each time
+	body := fmt.Sprint("click ", time.Now().UnixNano()) // a new button in each round
 	clicked := func() int {
 		n := 0
-		for _, s := range c.sales(taken, "") {
-			if s.Body == body {
+		for _, e := range c.events(handlerStarted, "") {
+			if e.Body == body {
 				n++
 			}
 		}
 		return n
 	}
 	began := time.Now()
-	replies := c.crowd(clicks, front+"/clicks", "", body)
-	took, got := time.Since(began), endings(replies)
-	fmt.Printf("S3: %3d submissions at once over HTTP, 3 processes: %v, mean answer %v (theirs: 75 ms)\n", clicks, got, mean(replies))
+	replies := c.sendAtOnce(clicks, proxyURL+"/clicks", "", body)
+	took, got := time.Since(began), countOutcomes(replies)
+	fmt.Printf("S3: %3d submissions at once over HTTP, 3 processes: %v, mean response %v (reference: 75 ms)\n", clicks, got, mean(replies))
 	most := 1 + int(took/time.Second) // one in each interval
 	if n := got[executed]; n < 1 || n > most || n+got[duplicate]+got[stillRunning] != clicks {
-		c.t.Fatalf("%v in %v: one is to be executed, and %d refused with 429", got, took, clicks-1)
+		c.t.Fatalf("%v in %v: want 1 executed and %d refused with 429", got, took, clicks-1)
 	}
-	if most > 1 { // a machine this busy shows nothing about clicks at once
+	if most > 1 { // on a machine this busy the clicks were not concurrent
 		return false
 	}
 	if n := clicked(); n != 1 {
-		c.t.Fatalf("the handlers ran %d times", n)
+		c.t.Fatalf("the handler ran %d times", n)
 	}
 	for _, r := range replies {
-		if r.ending() != executed && (!strings.Contains(r.body, guard.DefaultMessage()["en"]) || r.header.Get("Retry-After") == "") {
-			c.t.Fatalf("a duplicate is told %v %q", r.header, r.body)
+		if r.outcome() != executed && (!strings.Contains(r.body, guard.DefaultMessage()["en"]) || r.header.Get("Retry-After") == "") {
+			c.t.Fatalf("a duplicate got %v %q, want the message and Retry-After", r.header, r.body)
 		}
 	}
-	c.soon(10*time.Second, "the interval is over", func() bool {
-		r := c.send(c.t.Context(), front+"/clicks", "", body)
-		return c.isAny(r, duplicate, stillRunning, executed) == executed
+	c.eventually(10*time.Second, "the interval has ended", func() bool {
+		r := c.send(c.t.Context(), proxyURL+"/clicks", "", body)
+		return c.wantOneOf(r, duplicate, stillRunning, executed) == executed
 	})
 	if d := time.Since(began); d < time.Second {
 		c.t.Fatalf("executed again after %v", d)
 	}
 	if n := clicked(); n != 2 {
-		c.t.Fatalf("the handlers ran %d times", n)
+		c.t.Fatalf("the handler ran %d times", n)
 	}
 	return true
 }
 
-// orderStorm sends the same order at once: one is executed, the others are told so,
-// or get its answer. Then every shop has that answer, byte for byte.
-func (c *chain) orderStorm(front, key string, orders int) {
+// orderStorm sends the same order many times at once. One is executed; the others are
+// refused or get its response. Afterwards every shop replays that response.
+func (c *shopCluster) orderStorm(proxyURL, key string, orders int) {
 	c.t.Helper()
-	replies := c.crowd(orders, front+"/orders", key, "one book")
-	got := endings(replies)
-	fmt.Printf("S3: %3d orders at once over HTTP, 3 processes: %v, mean answer %v (theirs: 75 ms)\n", orders, got, mean(replies))
+	replies := c.sendAtOnce(orders, proxyURL+"/orders", key, "one book")
+	got := countOutcomes(replies)
+	fmt.Printf("S3: %3d orders at once over HTTP, 3 processes: %v, mean response %v (reference: 75 ms)\n", orders, got, mean(replies))
 	if got[executed] != 1 || got[executed]+got[inProgress]+got[replayed] != orders {
-		c.t.Fatalf("%v: one is to be executed, and the others are duplicates", got)
+		c.t.Fatalf("%v: want 1 executed and the others duplicates", got)
 	}
-	c.wantTaken(key, 1)
+	c.wantExecutions(key, 1)
 	var first reply
 	for _, r := range replies {
-		if r.ending() == executed {
+		if r.outcome() == executed {
 			first = c.wantStored(r)
 		}
 	}
 	for _, r := range replies {
-		if r.ending() == replayed && r.body != first.body {
+		if r.outcome() == replayed && r.body != first.body {
 			c.t.Fatalf("a duplicate got %q, want %q", r.body, first.body)
 		}
 	}
 	for shop := range c.shops {
 		c.wantReplay(shop, key, first)
 	}
-	c.wantTaken(key, 1)
+	c.wantExecutions(key, 1)
 }
 
-// crowd sends the same request many times at once.
-func (c *chain) crowd(n int, address, key, body string) []reply {
-	replies, gun := make([]reply, n), make(chan struct{})
+// sendAtOnce sends n identical requests at once.
+func (c *shopCluster) sendAtOnce(n int, address, key, body string) []reply {
+	replies, start := make([]reply, n), make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range replies {
 		wg.Go(func() {
-			<-gun
+			<-start
 			replies[i] = c.send(c.t.Context(), address, key, body)
 		})
 	}
-	close(gun)
+	close(start)
 	wg.Wait()
 	return replies
 }
 
-// isAny checks that a request ended in one of some ways, and returns which.
-func (c *chain) isAny(r reply, endings ...string) string {
+// wantOneOf checks that a request has one of the outcomes, and returns it.
+func (c *shopCluster) wantOneOf(r reply, outcomes ...string) string {
 	c.t.Helper()
-	got := r.ending()
-	if !slices.Contains(endings, got) {
-		c.t.Fatalf("%s, want one of %q: %q", got, endings, r.body)
+	got := r.outcome()
+	if !slices.Contains(outcomes, got) {
+		c.t.Fatalf("%s, want one of %q: %q", got, outcomes, r.body)
 	}
 	return got
 }
 
-func endings(replies []reply) tally {
+func countOutcomes(replies []reply) tally {
 	counts := tally{}
 	for _, r := range replies {
-		counts[r.ending()]++
+		counts[r.outcome()]++
 	}
 	return counts
 }

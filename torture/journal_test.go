@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// note appends what happened to a journal, in one step, so that several processes
-// can write to the same one and what a killed process has written stays.
-func note(path string, entry any) error {
+// appendEntry appends an entry to a journal with one write. Several processes can share a
+// journal, and the entries of a killed process stay.
+func appendEntry(path string, entry any) error {
 	line, err := json.Marshal(entry)
 	if err != nil {
 		return err
@@ -23,9 +23,9 @@ func note(path string, entry any) error {
 	return err
 }
 
-// entries returns the entries of a journal. A missing journal is empty, and an incomplete
+// readEntries returns the entries of a journal. A missing journal is empty, and an incomplete
 // last line of a killed process does not count.
-func entries[E any](path string) ([]E, error) {
+func readEntries[E any](path string) ([]E, error) {
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -38,7 +38,7 @@ func entries[E any](path string) ([]E, error) {
 	for i, line := range lines[:len(lines)-1] {
 		var e E
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("%s:%d is no entry: %w", path, i+1, err)
+			return nil, fmt.Errorf("%s:%d: invalid entry: %w", path, i+1, err)
 		}
 		all = append(all, e)
 	}

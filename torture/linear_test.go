@@ -16,14 +16,13 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestLinear records what a real Redis says to many at a time, with replies lost
-// and calls that arrive late, and demands that there is an order in which all of
-// it makes sense (R2). A history without faults proves little, so they are
-// counted.
-func TestLinear(t *testing.T) {
+// TestLinearizable records the answers of a real Redis to concurrent calls, with lost
+// replies and late calls, and checks that the history is linearizable (R2). A history
+// without faults proves little, so the test counts them.
+func TestLinearizable(t *testing.T) {
 	for _, c := range []struct {
 		locks string
-		kinds []engine.Kind // as which they are asked for
+		kinds []engine.Kind // of the requests
 	}{
 		{"exclusive", []engine.Kind{engine.Exclusive}},
 		{"fair", []engine.Kind{engine.Fair, engine.Fair, engine.Exclusive}},
@@ -33,98 +32,98 @@ func TestLinear(t *testing.T) {
 			t.Run(c.locks+" locks with "+fault, func(t *testing.T) {
 				server := redistest.Start(t)
 				r := &recorder{wanted: 20_000}
-				fired := villains[fault](t, server, r)
-				r.record(callers, anyOf(c.kinds))
+				fired := faultyEngines[fault](t, server, r)
+				r.record(callers, randomRequests(c.kinds))
 				ops, err := r.history()
 				if err != nil {
 					t.Fatal(err)
 				}
-				judged(t, r, ops, fired())
-				if left := remains(server); left != "" {
-					t.Errorf("these are left: %s", left)
+				checkHistory(t, r, ops, fired())
+				if left := leftoverKeys(server); left != "" {
+					t.Errorf("keys left: %s", left)
 				}
 			})
 		}
 	}
 }
 
-// judged demands that a history makes sense, and that it would not without one of
+// checkHistory checks that a history is linearizable, and that it is not without one of
 // its releases.
-func judged(t *testing.T, r *recorder, ops []porcupine.Operation, faults int) {
+func checkHistory(t *testing.T, r *recorder, ops []porcupine.Operation, faults int) {
 	t.Helper()
 	start := time.Now()
-	verdict := porcupine.CheckOperationsTimeout(judge(), ops, 2*time.Minute)
-	fmt.Printf("%s: %s; %d operations, %d granted, %d refused, %d unknown, %d faults, in %v, judged in %v\n",
-		t.Name(), verdict, len(ops), r.said[granted], r.said[busy], r.said[unknown], faults,
+	verdict := porcupine.CheckOperationsTimeout(lockModel(), ops, 2*time.Minute)
+	fmt.Printf("%s: %s; %d operations, %d granted, %d refused, %d unknown, %d faults, in %v, checked in %v\n",
+		t.Name(), verdict, len(ops), r.results[granted], r.results[busy], r.results[unknown], faults,
 		start.Sub(r.start).Round(time.Millisecond), time.Since(start).Round(time.Millisecond))
 	if verdict != porcupine.Ok {
-		t.Fatalf("judged %s\n%s", verdict, puzzle(ops))
+		t.Fatalf("the checker says %s\n%s", verdict, explain(ops))
 	}
-	for what, n := range map[string]struct{ got, least int }{
+	for name, n := range map[string]struct{ got, least int }{
 		"operations":   {len(ops), r.wanted},
-		"grants":       {r.said[granted], r.wanted / 10},
-		"refusals":     {r.said[busy], r.wanted / 20},
-		"lost replies": {r.said[unknown], r.wanted / 200},
-		"faults":       {faults, r.wanted / r.often / 2},
+		"grants":       {r.results[granted], r.wanted / 10},
+		"refusals":     {r.results[busy], r.wanted / 20},
+		"lost replies": {r.results[unknown], r.wanted / 200},
+		"faults":       {faults, r.wanted / r.faultEvery / 2},
 	} {
 		if n.got < n.least {
-			t.Errorf("%d %s, want %d at least", n.got, what, n.least)
+			t.Errorf("%d %s, want at least %d", n.got, name, n.least)
 		}
 	}
-	if verdict := porcupine.CheckOperationsTimeout(judge(), forged(ops), time.Minute); verdict != porcupine.Illegal {
-		t.Errorf("without one of its releases it is judged %s", verdict)
+	if verdict := porcupine.CheckOperationsTimeout(lockModel(), dropRelease(ops), time.Minute); verdict != porcupine.Illegal {
+		t.Errorf("without one of its releases the checker says %s, want Illegal", verdict)
 	}
 }
 
 const callers, keys = 40, 32
 
-// anyOf returns who asks for any of some locks, as any of some kinds. Half of the
-// locks have fences that are counted.
-func anyOf(kinds []engine.Kind) func() engine.Request {
+// randomRequests returns a source of requests for random locks of random kinds. Half of
+// the locks have fence counters.
+func randomRequests(kinds []engine.Kind) func() engine.Request {
 	return func() engine.Request {
 		key := rand.IntN(keys)
-		r := engine.Request{Key: fmt.Sprint("linear:", key), Kind: kinds[rand.IntN(len(kinds))], Lease: stay, Fenced: key%2 == 0}
+		r := engine.Request{Key: fmt.Sprint("linear:", key), Kind: kinds[rand.IntN(len(kinds))], Lease: longLease, Fenced: key%2 == 0}
 		if rand.IntN(5) > 0 {
-			r.QueueLease = stay
+			r.QueueLease = longLease
 		}
 		return r
 	}
 }
 
-// villains give a recorder an engine with faults, and return a function that counts
-// them.
-var villains = map[string]func(*testing.T, *redistest.Server, *recorder) func() int{
+// faultyEngines give a recorder an engine with faults, and return a function that counts
+// the faults.
+var faultyEngines = map[string]func(*testing.T, *redistest.Server, *recorder) func() int{
 	"replies lost": func(t *testing.T, server *redistest.Server, r *recorder) func() int {
-		f := enginetest.NewFaulty(doorman{quick(t, server.Addr())})
+		f := enginetest.NewFaulty(arrivalRecorder{openWithShortTimeout(t, server.Addr())})
 		t.Cleanup(f.Wait)
-		r.engine, r.often = f, 50
-		r.harm = func() {
-			f.Heal() // of what has met no call yet
-			f.Inject(spite[rand.IntN(len(spite))])
+		r.engine, r.faultEvery = f, 50
+		r.injectFault = func() {
+			f.Heal() // removes a fault that hit no call
+			f.Inject(callFaults[rand.IntN(len(callFaults))])
 		}
 		return func() int { return f.Fired() }
 	},
 	"connections cut": func(t *testing.T, server *redistest.Server, r *recorder) func() int {
 		net := faultnet.New(t, server.Addr())
-		r.engine, r.often, r.harm = doorman{quick(t, net.Addr())}, 500, net.CutAfterRequest
+		r.engine, r.faultEvery, r.injectFault = arrivalRecorder{openWithShortTimeout(t, net.Addr())}, 500, net.CutAfterRequest
 		return func() int { return net.Connections() - 1 }
 	},
 }
 
-// spite is all that can happen to one call. A call that happens twice is two, and
-// cannot be told from here.
-var spite = []enginetest.Fault{
+// callFaults are the faults of a single call. A duplicated call is not among them: the
+// history would need two operations for it.
+var callFaults = []enginetest.Fault{
 	{Op: enginetest.OpAcquire, Do: enginetest.LoseReply, Times: 1},
-	{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: tooLate, Times: 1},
+	{Op: enginetest.OpAcquire, Do: enginetest.Delay, After: lateDelay, Times: 1},
 	{Op: enginetest.OpRelease, Do: enginetest.LoseReply, Times: 1},
-	{Op: enginetest.OpRelease, Do: enginetest.Delay, After: tooLate, Times: 1},
+	{Op: enginetest.OpRelease, Do: enginetest.Delay, After: lateDelay, Times: 1},
 	{Op: enginetest.OpRenew, Do: enginetest.LoseReply, Times: 1},
 	{Op: enginetest.OpAbandon, Do: enginetest.LoseReply, Times: 1},
 }
 
-// quick opens an engine in which what is late is soon too late, so that what is
-// unknown does not stay so for long.
-func quick(t *testing.T, addr string) *redisengine.Engine {
+// openWithShortTimeout opens an engine that refuses late calls early, so that unknown
+// outcomes are resolved soon.
+func openWithShortTimeout(t *testing.T, addr string) *redisengine.Engine {
 	t.Helper()
 	e, err := redisengine.Open(t.Context(), "redis://"+addr, redisengine.Timeout(300*time.Millisecond))
 	if err != nil {
@@ -134,12 +133,12 @@ func quick(t *testing.T, addr string) *redisengine.Engine {
 	return e
 }
 
-// puzzle returns, of the key that makes no sense, what was found to fit last and
-// what did not fit after it.
-func puzzle(history []porcupine.Operation) string {
+// explain returns, for the first key that is not linearizable, the end of the longest
+// partial linearization and the operations around it.
+func explain(history []porcupine.Operation) string {
 	var b strings.Builder
 	for _, part := range byKey(history) {
-		verdict, info := porcupine.CheckOperationsVerbose(judge(), part, time.Minute)
+		verdict, info := porcupine.CheckOperationsVerbose(lockModel(), part, time.Minute)
 		if verdict == porcupine.Ok {
 			continue
 		}

@@ -15,69 +15,69 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// TestMigration moves slots from one node of a cluster to the next while their
-// locks and records are in use (T7): whatever is asked for is done, or refused with
-// an error that says why; no hold is lost, and no work is done twice.
+// TestMigration moves slots between the nodes of a cluster while their locks and records
+// are in use (T7). Every call succeeds or returns a documented error; no hold is lost,
+// and no work runs twice.
 func TestMigration(t *testing.T) {
 	moves := 30
 	if testing.Short() {
 		moves = 8
 	}
 	c := redistest.StartCluster(t)
-	crowd := newCrowd(t, c.URL(), "fast:", false, interlock.Fenced(), interlock.Watchdog(6*time.Second))
-	work := newPieces(t, c.URL())
+	group := newLockGroup(t, c.URL(), "fast:", false, interlock.Fenced(), interlock.Watchdog(6*time.Second))
+	load := newGuardLoad(t, c.URL())
 	begun, carried := time.Now(), 0
 	for i := range moves {
 		name := "fast:" + failKey(i%failKeys)
 		if i%2 == 1 {
-			name = pieceTag
+			name = guardTag
 		}
-		m := c.Begin(name, another(c, name))
-		crowd.goOn(3)
+		m := c.Begin(name, otherPrimary(c, name))
+		group.waitForGrants(3)
 		for n := -1; n != 0; {
-			n = m.Carry(1) // so that what belongs together is torn apart for a while
+			n = m.Carry(1) // one at a time, so that related keys are on different nodes for a while
 			carried += max(n, 0)
 			time.Sleep(5 * time.Millisecond)
 		}
 		m.End()
-		crowd.goOn(10)
+		group.waitForGrants(10)
 	}
-	crowd.end()
-	work.end()
-	if n := crowd.doubles.Load() + crowd.backwards.Load(); n > 0 {
-		t.Errorf("%d locks were granted twice, or with a fence that had been", n)
+	group.end()
+	load.end()
+	if n := group.doubles.Load() + group.backwards.Load(); n > 0 {
+		t.Errorf("%d locks were granted twice or with a fence that was not higher", n)
 	}
-	if n := crowd.losses.Load(); n > 0 {
+	if n := group.losses.Load(); n > 0 {
 		t.Errorf("%d holds were lost", n)
 	}
-	r := newRealm(t, c.URL()+"?prefix=fast:")
+	f := newTopologyFixture(t, c.URL()+"?prefix=fast:")
 	for i := range failKeys {
-		r.settles(r.client, failKey(i)) // nothing is left behind
+		f.lockAndUnlockOn(f.client, failKey(i)) // no stale lock is left
 	}
 	if !t.Failed() {
-		fmt.Printf("migration: %d slots moved with %d keys in %v: %d locks granted, %d refused for a reason, 0 lost, 0 twice; %d pieces of work done, 0 twice\n",
-			moves, carried, time.Since(begun).Round(time.Second), crowd.grants.Load(), crowd.refusals.Load(), work.done.Load())
+		fmt.Printf("migration: %d slots moved with %d keys in %v: %d locks granted, %d documented errors, 0 lost, 0 twice; %d guarded runs, 0 twice\n",
+			moves, carried, time.Since(begun).Round(time.Second), group.grants.Load(), group.refusals.Load(), load.done.Load())
 	}
 }
 
-// pieceTag keeps the records of all work in one slot.
-const pieceTag = "{pieces}"
+// guardTag keeps all records in one slot.
+const guardTag = "{pieces}"
 
-// A workshop does pieces of work, each of which two ask for at a time.
-type workshop struct {
+// A guardLoad makes guarded calls. Two clients call each key at once.
+type guardLoad struct {
 	t       *testing.T
 	stop    context.CancelFunc
 	workers sync.WaitGroup
 	done    atomic.Int64
 }
 
-func newPieces(t *testing.T, url string) *workshop {
+func newGuardLoad(t *testing.T, url string) *guardLoad {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &workshop{t: t, stop: cancel}
+	l := &guardLoad{t: t, stop: cancel}
 	var guards []*guard.Guard[int]
 	for range 2 {
-		e, err := redisengine.Open(t.Context(), url, redisengine.Prefix(pieceTag))
+		e, err := redisengine.Open(t.Context(), url, redisengine.Prefix(guardTag))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,19 +96,19 @@ func newPieces(t *testing.T, url string) *workshop {
 		})
 	}
 	for i := range 4 {
-		w.workers.Go(func() { w.work(ctx, guards, i) })
+		l.workers.Go(func() { l.work(ctx, guards, i) })
 	}
-	t.Cleanup(w.end)
-	return w
+	t.Cleanup(l.end)
+	return l
 }
 
-func (w *workshop) end() {
-	w.stop()
-	w.workers.Wait()
+func (l *guardLoad) end() {
+	l.stop()
+	l.workers.Wait()
 }
 
-// work has one piece after the other done, through two clients at a time.
-func (w *workshop) work(ctx context.Context, guards []*guard.Guard[int], i int) {
+// work makes one guarded call after another, through both clients at once.
+func (l *guardLoad) work(ctx context.Context, guards []*guard.Guard[int], i int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		var runs atomic.Int64
 		var both sync.WaitGroup
@@ -118,19 +118,19 @@ func (w *workshop) work(ctx context.Context, guards []*guard.Guard[int], i int) 
 					runs.Add(1)
 					return n, nil
 				})
-				w.clear(ctx, err)
+				l.wantKnownError(ctx, err)
 			})
 		}
 		both.Wait()
 		if runs.Load() > 1 {
-			w.t.Errorf("a piece of work was done %d times", runs.Load())
+			l.t.Errorf("guarded work ran %d times", runs.Load())
 		}
-		w.done.Add(runs.Load())
+		l.done.Add(runs.Load())
 	}
 }
 
-// clear demands that an error says what is the matter.
-func (w *workshop) clear(ctx context.Context, err error) {
+// wantKnownError checks that an error is one of the documented errors.
+func (l *guardLoad) wantKnownError(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -139,5 +139,5 @@ func (w *workshop) clear(ctx context.Context, err error) {
 			return
 		}
 	}
-	w.t.Errorf("an error that does not say what is the matter: %v", err)
+	l.t.Errorf("undocumented error: %v", err)
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/interlock-go/interlock/engine"
 )
 
-// A call is something asked of an engine, as a history has it.
+// A call is a call of an engine in a history.
 type call struct {
-	do      string // acquire, renew or release; to abandon is to release
+	op      string // acquire, renew or release; an abandon is a release
 	key     string
-	attempt int // each has a holder of its own, so it stands for both
+	attempt int // also identifies the holder, since each attempt has its own
 	kind    engine.Kind
-	place   bool // it stands in line when refused
+	queued  bool // it joins the queue when refused
 }
 
-// An answer is what the engine said, or that nothing was heard of it.
+// An answer is the engine's answer, or unknown if none arrived.
 type answer struct {
-	said  string // granted, busy, renewed, not the holder, an engine.Outcome, or unknown
-	fence uint64
-	ahead int
+	result string // granted, busy, renewed, not the holder, an engine.Outcome, or unknown
+	fence  uint64
+	ahead  int
 }
 
 const (
@@ -30,28 +30,28 @@ const (
 	busy      = "busy"
 	renewed   = "renewed"
 	notHolder = "not the holder"
-	unknown   = "unknown" // the call had its effect, or will, or never does
+	unknown   = "unknown" // the call has taken effect, will do so, or never does
 )
 
-// A model is what an engine ought to remember of one key, as long as no lease and
-// no place runs out: who holds it, and who stands in line.
+// A model is the expected state of one key: its holders and its queue. It assumes that
+// no lease and no queue position expires.
 type model struct {
-	holds []entry
-	line  []entry
-	wrote uint64 // the highest fence of an exclusive grant
-	high  uint64 // the highest fence of any grant
+	holds         []entry
+	queue         []entry
+	highExclusive uint64 // the highest fence of an exclusive grant
+	high          uint64 // the highest fence of any grant
 }
 
 // An entry is a holder or a waiter.
 type entry struct {
 	attempt int
 	kind    engine.Kind
-	fence   uint64 // zero until it is known
+	fence   uint64 // zero until known
 }
 
-// judge returns a porcupine model of locks of every kind, by key. The outcome
-// of a call without an answer is open until later calls show it.
-func judge() porcupine.Model {
+// lockModel returns a porcupine model of locks of every kind, partitioned by key. Later
+// calls decide the outcome of a call without an answer.
+func lockModel() porcupine.Model {
 	nm := porcupine.NondeterministicModel{
 		Partition: byKey,
 		Init:      func() []any { return []any{model{}} },
@@ -79,20 +79,20 @@ func byKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 	return parts
 }
 
-// step returns what the engine may remember after a call with that answer;
-// nothing if it cannot have answered so.
+// step returns the possible states after a call with this answer. It returns none if the
+// answer is impossible.
 func (m model) step(c call, a answer) []model {
 	holds := has(m.holds, c.attempt)
-	switch c.do {
+	switch c.op {
 	case "acquire":
 		return m.acquire(c, a)
 	case "renew":
-		if a.said == unknown || holds == (a.said == renewed) {
+		if a.result == unknown || holds == (a.result == renewed) {
 			return []model{m}
 		}
 	case "release":
 		after := m.without(c.attempt)
-		switch a.said {
+		switch a.result {
 		case unknown:
 			return []model{m, after}
 		case engine.Released.String():
@@ -115,7 +115,7 @@ func (m model) step(c call, a answer) []model {
 func (m model) acquire(c call, a answer) []model {
 	holds := has(m.holds, c.attempt)
 	free := holds || m.admits(c)
-	switch a.said {
+	switch a.result {
 	case unknown:
 		switch {
 		case holds:
@@ -123,22 +123,22 @@ func (m model) acquire(c call, a answer) []model {
 		case free:
 			return []model{m, m.grant(c, 0)}
 		}
-		return []model{m, m.linedUp(c)}
+		return []model{m, m.enqueue(c)}
 	case busy:
 		if !free && (c.kind == engine.Exclusive || a.ahead == m.ahead(c)) {
-			return []model{m.linedUp(c)}
+			return []model{m.enqueue(c)}
 		}
 	case granted:
-		if free && m.rises(c, a.fence) {
+		if free && m.allowsFence(c, a.fence) {
 			return []model{m.grant(c, a.fence)}
 		}
 	}
 	return nil
 }
 
-// admits reports whether who does not hold the lock may have it now.
+// admits reports whether a caller that does not hold the lock may get it now.
 func (m model) admits(c call) bool {
-	before := m.line[:m.ahead(c)]
+	before := m.queue[:m.ahead(c)]
 	switch c.kind {
 	case engine.Exclusive:
 		return len(m.holds) == 0
@@ -149,59 +149,59 @@ func (m model) admits(c call) bool {
 	return len(m.holds) == 0 && len(before) == 0
 }
 
-// ahead returns how many stand in line before who asks.
+// ahead returns the number of waiters ahead of the caller.
 func (m model) ahead(c call) int {
-	if i := slices.IndexFunc(m.line, func(e entry) bool { return e.attempt == c.attempt }); i >= 0 {
+	if i := slices.IndexFunc(m.queue, func(e entry) bool { return e.attempt == c.attempt }); i >= 0 {
 		return i
 	}
-	return len(m.line)
+	return len(m.queue)
 }
 
-// rises reports whether a grant may have that fence: the one that its attempt was
-// told before, if it was, and otherwise one above those of others. Readers at a
-// time need not be above each other.
-func (m model) rises(c call, fence uint64) bool {
+// allowsFence reports whether a grant may have this fence. A repeated attempt must get its
+// earlier fence. A new grant must get a higher one than all before, but concurrent readers
+// need not be ordered among each other.
+func (m model) allowsFence(c call, fence uint64) bool {
 	i := slices.IndexFunc(m.holds, func(e entry) bool { return e.attempt == c.attempt })
 	switch {
 	case i >= 0 && m.holds[i].fence != 0:
 		return fence == m.holds[i].fence
 	case c.kind == engine.Read:
-		return fence > m.wrote
+		return fence > m.highExclusive
 	}
 	return fence > m.high
 }
 
 func (m model) grant(c call, fence uint64) model {
 	m = m.without(c.attempt)
-	m.holds = append(m.holds, entry{c.attempt, c.kind, fence}) // in order, so that the same ones are equal
+	m.holds = append(m.holds, entry{c.attempt, c.kind, fence}) // sorted, so that equal sets compare as equal
 	slices.SortFunc(m.holds, func(a, b entry) int { return cmp.Compare(a.attempt, b.attempt) })
 	m.high = max(m.high, fence)
 	if c.kind != engine.Read {
-		m.wrote = max(m.wrote, fence)
+		m.highExclusive = max(m.highExclusive, fence)
 	}
 	return m
 }
 
-func (m model) linedUp(c call) model {
-	if !c.place || c.kind == engine.Exclusive || has(m.line, c.attempt) {
+func (m model) enqueue(c call) model {
+	if !c.queued || c.kind == engine.Exclusive || has(m.queue, c.attempt) {
 		return m
 	}
-	m.line = append(slices.Clip(m.line), entry{attempt: c.attempt, kind: c.kind})
+	m.queue = append(slices.Clip(m.queue), entry{attempt: c.attempt, kind: c.kind})
 	return m
 }
 
-// without returns a model of its own in which an attempt has neither the lock nor
-// a place.
+// without returns a copy of the model in which the attempt neither holds the lock nor
+// waits in the queue.
 func (m model) without(attempt int) model {
 	is := func(e entry) bool { return e.attempt == attempt }
 	m.holds = slices.DeleteFunc(slices.Clone(m.holds), is)
-	m.line = slices.DeleteFunc(slices.Clone(m.line), is)
+	m.queue = slices.DeleteFunc(slices.Clone(m.queue), is)
 	return m
 }
 
 func (m model) equal(other model) bool {
-	return m.wrote == other.wrote && m.high == other.high &&
-		slices.Equal(m.holds, other.holds) && slices.Equal(m.line, other.line)
+	return m.highExclusive == other.highExclusive && m.high == other.high &&
+		slices.Equal(m.holds, other.holds) && slices.Equal(m.queue, other.queue)
 }
 
 func has(entries []entry, attempt int) bool {

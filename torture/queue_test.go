@@ -10,20 +10,20 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
-// A queue is a lock that the test holds while processes line up for it.
+// A queue is a lock that the test holds while processes wait for it.
 type queue struct {
-	*place
-	job     job // of those who line up
+	*fixture
+	job     job // of the waiting processes
 	hold    *interlock.Hold
 	log     *history.FileLog
 	workers []*worker
 }
 
-// newQueue takes the lock that the job is about.
-func (p *place) newQueue(t *testing.T, j job) *queue {
+// newQueue acquires j's lock.
+func (f *fixture) newQueue(t *testing.T, j job) *queue {
 	t.Helper()
-	j.Redis, j.History = p.server.URL(), filepath.Join(t.TempDir(), "history")
-	q := &queue{place: p, job: j}
+	j.Redis, j.History = f.server.URL(), filepath.Join(t.TempDir(), "history")
+	q := &queue{fixture: f, job: j}
 	var err error
 	if q.log, err = history.OpenFile(j.History, "outside"); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func (p *place) newQueue(t *testing.T, j job) *queue {
 	if j.Kind == interlock.KindRead {
 		outside.Kind = interlock.KindWrite
 	}
-	_, q.hold, err = outside.lock(p.other).Lock(t.Context())
+	_, q.hold, err = outside.lock(f.other).Lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func (q *queue) add(e history.Event) {
 	q.log.Add(e)
 }
 
-// start has a process line up as soon as it is told to.
+// start starts a process that adds waiters on command.
 func (q *queue) start(t *testing.T, process string) *worker {
 	t.Helper()
 	j := q.job
@@ -55,51 +55,51 @@ func (q *queue) start(t *testing.T, process string) *worker {
 	return w
 }
 
-// ask has n more of a process in line.
-func (q *queue) ask(t *testing.T, w *worker, n int) {
+// addWaiters adds n waiters of a process to the queue.
+func (q *queue) addWaiters(t *testing.T, w *worker, n int) {
 	t.Helper()
-	if err := w.ask(n); err != nil {
+	if err := w.addWaiters(n); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// line waits until n are in line, and the engine knows of which processes.
-func (q *queue) line(t *testing.T, n int) (line []interlock.WaiterInfo) {
+// waitFor waits until the queue has n waiters and the engine knows the client of each.
+func (q *queue) waitFor(t *testing.T, n int) (waiters []interlock.WaiterInfo) {
 	t.Helper()
-	q.soon(time.Minute, "all callers wait in the queue", func() bool {
+	q.eventually(time.Minute, "all callers wait in the queue", func() bool {
 		lock, err := q.other.Inspect(t.Context(), q.job.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		line = lock.Waiters
-		for _, w := range line {
+		waiters = lock.Waiters
+		for _, w := range waiters {
 			if w.Client == nil {
 				return false
 			}
 		}
-		return len(line) >= n
+		return len(waiters) >= n
 	})
-	if len(line) != n {
-		t.Fatalf("%d stand in line, want %d", len(line), n)
+	if len(waiters) != n {
+		t.Fatalf("the queue has %d waiters, want %d", len(waiters), n)
 	}
-	return line
+	return waiters
 }
 
-// note writes down the line.
-func (q *queue) note(line []interlock.WaiterInfo) {
-	for _, w := range line {
+// recordQueue adds the waiters to the history.
+func (q *queue) recordQueue(waiters []interlock.WaiterInfo) {
+	for _, w := range waiters {
 		q.add(history.Event{Kind: history.Queued, Holder: w.Holder, Process: w.Client.Name, Shared: w.Kind == interlock.KindRead})
 	}
 }
 
-// kill ends a process as a crash would.
+// kill kills a process with SIGKILL and adds that to the history.
 func (q *queue) kill(w *worker) {
 	w.kill()
 	q.log.Add(history.Event{Kind: history.Lost, Process: w.job.Process})
 }
 
-// open lets the line go.
-func (q *queue) open(t *testing.T) {
+// release releases the lock that the test holds.
+func (q *queue) release(t *testing.T) {
 	t.Helper()
 	q.add(history.Event{Kind: history.Leave, Actor: "holder"})
 	if err := q.hold.Unlock(); err != nil {
@@ -107,12 +107,12 @@ func (q *queue) open(t *testing.T) {
 	}
 }
 
-// served waits until all who live have had their turn, and judges how it went.
-func (q *queue) served(t *testing.T) history.Report {
+// checkServed waits until all living waiters had the lock, and checks the history.
+func (q *queue) checkServed(t *testing.T) history.Report {
 	t.Helper()
 	living := slices.DeleteFunc(slices.Clone(q.workers), func(w *worker) bool { return w.ProcessState != nil })
 	for _, w := range living {
-		_ = w.orders.Close()
+		_ = w.stdin.Close()
 	}
 	for _, w := range living {
 		if err := w.Wait(); err != nil {

@@ -20,11 +20,10 @@ func TestReadersAndWriters(t *testing.T) {
 		readers, writers = 50, 5
 		hold             = 5 * time.Millisecond
 
-		// A waiter has each of the others before it once at most, and
-		// each of them may take this long to come, stay and leave on a machine
-		// that has other things to do; a wake-up may go astray.
-		turn  = hold + 25*time.Millisecond
-		bound = (readers+writers)*turn + time.Second
+		// Every other caller overtakes a waiter at most once. On a busy machine each needs
+		// up to perHold. One wake-up may be lost.
+		perHold = hold + 25*time.Millisecond
+		bound   = (readers+writers)*perHold + time.Second
 	)
 	duration, leastReads, leastWrites := 20*time.Second, 2000, 200
 	if testing.Short() {
@@ -52,21 +51,21 @@ func TestReadersAndWriters(t *testing.T) {
 	}
 	writing := slices.DeleteFunc(slices.Clone(events), func(e history.Event) bool { return e.Shared })
 	reading := slices.DeleteFunc(events, func(e history.Event) bool { return !e.Shared })
-	for _, side := range []struct {
-		name       string
-		events     []history.Event
-		who, least int
+	for _, group := range []struct {
+		name          string
+		events        []history.Event
+		actors, least int
 	}{{"writers", writing, writers, leastWrites}, {"readers", reading, readers, leastReads}} {
-		report := history.Check(side.events, history.Within(bound))
-		fmt.Printf("%s: %v\n", side.name, report)
+		report := history.Check(group.events, history.Within(bound))
+		fmt.Printf("%s: %v\n", group.name, report)
 		if err := report.Err(); err != nil {
 			t.Error(err)
 		}
-		if report.Who != side.who || report.Grants < side.least {
-			t.Errorf("%d %s were let in %d times, want %d, and %d times at least", report.Who, side.name, report.Grants, side.who, side.least)
+		if report.Who != group.actors || report.Grants < group.least {
+			t.Errorf("%d %s got the lock %d times, want %d and at least %d times", report.Who, group.name, report.Grants, group.actors, group.least)
 		}
 	}
 	if left := server.Must("EXISTS", j.Key); left != "0" {
-		t.Error("the lock is still there")
+		t.Error("the lock was not released")
 	}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
-// TestRouters puts the middleware into routers as they are: its shape is theirs.
+// TestRouters uses the middleware in common routers without an adapter.
 func TestRouters(t *testing.T) {
 	user := interlockhttp.User(func(*http.Request) string { return "ann" })
 	for name, build := range map[string]func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler{
-		"the standard mux": func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler {
+		"a route of http.ServeMux": func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler {
 			mux := http.NewServeMux()
 			mux.Handle("POST /orders/{id}", wrap(h))
 			return mux
 		},
-		"around the standard mux": func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler {
+		"around http.ServeMux": func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler {
 			mux := http.NewServeMux()
 			mux.Handle("POST /orders/{id}", h)
 			return wrap(mux)
@@ -34,12 +34,12 @@ func TestRouters(t *testing.T) {
 			r.Method(http.MethodPost, "/orders/{id}", h)
 			return r
 		},
-		"one route of chi": func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler {
+		"a route of chi": func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler {
 			r := chi.NewRouter()
 			r.With(wrap).Method(http.MethodPost, "/orders/{id}", h)
 			return r
 		},
-		"a chain, as alice makes it": func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler {
+		"an alice chain": func(wrap func(http.Handler) http.Handler, h http.Handler) http.Handler {
 			type constructor func(http.Handler) http.Handler // alice's
 			for _, c := range []constructor{wrap} {
 				h = c(h)
@@ -73,7 +73,7 @@ func TestRouters(t *testing.T) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			if w.Code != http.StatusUnprocessableEntity || runs != 1 {
-				t.Errorf("another path: got %d, and it ran %d times", w.Code, runs)
+				t.Errorf("another path with the same key: got %d and %d runs, want 422 and 1", w.Code, runs)
 			}
 		})
 	}

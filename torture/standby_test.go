@@ -19,21 +19,21 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// The quiet time after a switch is then a little more than two seconds.
+// With these values no lock is granted for a little more than 2s after a switch.
 const (
 	standbyLease = 1500 * time.Millisecond
 	standbyView  = 600 * time.Millisecond
 	standbyKeys  = 2
 )
 
-// TestStandby has three processes fight for two locks while an operator switches
-// between two real servers, back and forth (T13). The histories of
-// the processes are checked, and the servers show where locks are held.
+// TestStandby has three processes compete for two locks while an operator switches back
+// and forth between two real servers (T13). It checks the history of all processes, and
+// on which server the locks are held.
 func TestStandby(t *testing.T) {
 	const (
 		processes  = 3
 		goroutines = 6
-		load       = 1500 * time.Millisecond // between the quiet times
+		load       = 1500 * time.Millisecond // between two switches
 	)
 	switches := 10
 	if testing.Short() {
@@ -50,8 +50,8 @@ func TestStandby(t *testing.T) {
 		j.Process = strconv.Itoa(i)
 		workers = append(workers, start(t, j))
 	}
-	operator := operate(t, servers)
-	for begun := time.Now(); !seenOn(servers[standby.Primary]); time.Sleep(10 * time.Millisecond) {
+	operator := newOperator(t, servers)
+	for begun := time.Now(); !lockSeenOn(servers[standby.Primary]); time.Sleep(10 * time.Millisecond) {
 		if time.Since(begun) > 30*time.Second {
 			t.Fatal("no lock was acquired")
 		}
@@ -60,7 +60,7 @@ func TestStandby(t *testing.T) {
 	var rounds []round
 	side := standby.Primary
 	for range switches {
-		rounds = append(rounds, watch(t, servers, side, load))
+		rounds = append(rounds, watchServers(t, servers, side, load))
 		side = standby.Primary + standby.Standby - side
 		report, err := operator.Switch(t.Context(), side)
 		if err != nil || len(report.Written) != 2 {
@@ -68,30 +68,30 @@ func TestStandby(t *testing.T) {
 		}
 		time.Sleep(time.Until(report.State.FrozenUntil) + standbyView)
 	}
-	rounds = append(rounds, watch(t, servers, side, load))
+	rounds = append(rounds, watchServers(t, servers, side, load))
 	for i, w := range workers {
 		if err := w.Wait(); err != nil {
 			t.Fatalf("process %d: %v", i, err)
 		}
 	}
-	judgeRounds(t, file, rounds)
+	checkRounds(t, file, rounds)
 }
 
-// A round is a time in which one side counts and nothing is waited for.
+// A round is the time between two switches in which locks are granted.
 type round struct {
 	side     standby.Side
 	from, to time.Time
-	here     int // how often a lock was seen there
-	there    int // and on the other side
+	here     int // how often a lock was seen on the active side
+	there    int // how often a lock was seen on the other side
 }
 
-// watch looks at both servers for a while.
-func watch(t *testing.T, servers map[standby.Side]*redistest.Server, side standby.Side, load time.Duration) round {
+// watchServers polls both servers for a while.
+func watchServers(t *testing.T, servers map[standby.Side]*redistest.Server, side standby.Side, load time.Duration) round {
 	t.Helper()
 	r := round{side: side, from: time.Now()}
 	for time.Since(r.from) < load {
 		for s, server := range servers {
-			switch seen := seenOn(server); {
+			switch seen := lockSeenOn(server); {
 			case seen && s == side:
 				r.here++
 			case seen:
@@ -104,13 +104,13 @@ func watch(t *testing.T, servers map[standby.Side]*redistest.Server, side standb
 	return r
 }
 
-// seenOn reports whether one of the locks is held on a server.
-func seenOn(s *redistest.Server) bool {
+// lockSeenOn reports whether one of the locks is held on a server.
+func lockSeenOn(s *redistest.Server) bool {
 	return s.Must("EXISTS", "standby:0", "standby:1") != "0"
 }
 
-// judgeRounds demands that nothing overlaps, and that every round had its grants.
-func judgeRounds(t *testing.T, file string, rounds []round) {
+// checkRounds checks that no two holds overlap, and that every round had grants.
+func checkRounds(t *testing.T, file string, rounds []round) {
 	t.Helper()
 	events, err := history.ReadFile(file)
 	if err != nil {
@@ -130,15 +130,15 @@ func judgeRounds(t *testing.T, file string, rounds []round) {
 		}
 		sides[r.side] += grants
 		if grants == 0 || r.here == 0 || r.there != 0 {
-			t.Errorf("round %d on the %v: %d grants; locks were seen there %d times, and elsewhere %d times", i, r.side, grants, r.here, r.there)
+			t.Errorf("round %d on the %v: %d grants; locks were seen %d times on that side and %d times on the other", i, r.side, grants, r.here, r.there)
 		}
 	}
 	fmt.Printf("standby: %d switches under load, %d grants on the primary and %d on the standby within the rounds; %v\n",
 		len(rounds)-1, sides[standby.Primary], sides[standby.Standby], report)
 }
 
-// operate returns an engine that switches.
-func operate(t *testing.T, servers map[standby.Side]*redistest.Server) *standby.Engine {
+// newOperator returns an engine that can switch sides.
+func newOperator(t *testing.T, servers map[standby.Side]*redistest.Server) *standby.Engine {
 	t.Helper()
 	var both [2]engine.Engine
 	for side, s := range servers {
@@ -157,7 +157,7 @@ func operate(t *testing.T, servers map[standby.Side]*redistest.Server) *standby.
 	return e
 }
 
-// openBoth returns the first engine with its standby.
+// openBoth returns an engine with the first server and its standby.
 func (j job) openBoth(first *redisengine.Engine) (_ engine.Engine, closeAll func(), err error) {
 	second, err := redisengine.Open(context.Background(), j.Standby)
 	if err != nil {
@@ -171,8 +171,8 @@ func (j job) openBoth(first *redisengine.Engine) (_ engine.Engine, closeAll func
 	return e, func() { _, _, _ = e.Close(), first.Close(), second.Close() }, nil
 }
 
-// follow takes locks wherever they are to be had, and keeps each for up to half of
-// its lease: what is written down about it comes in time on a busy machine.
+// follow acquires locks on the active side and holds each for up to half of its lease. The
+// rest of the lease leaves time to record the events on a busy machine.
 func follow(j job, c *interlock.Client, log *history.FileLog) error {
 	ctx, cancel := context.WithTimeout(context.Background(), j.For)
 	defer cancel()
@@ -188,8 +188,8 @@ func follow(j job, c *interlock.Client, log *history.FileLog) error {
 	return c.Close(context.Background())
 }
 
-func followOnce(ctx context.Context, j job, c *interlock.Client, log *history.FileLog, who string) {
-	e := history.Event{Kind: history.Ask, Key: fmt.Sprint(j.Key, ":", rand.IntN(standbyKeys)), Actor: who}
+func followOnce(ctx context.Context, j job, c *interlock.Client, log *history.FileLog, actor string) {
+	e := history.Event{Kind: history.Ask, Key: fmt.Sprint(j.Key, ":", rand.IntN(standbyKeys)), Actor: actor}
 	log.Add(e)
 	held, hold, err := c.Mutex(e.Key).Lock(ctx)
 	if err != nil {

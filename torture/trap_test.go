@@ -12,7 +12,7 @@ import (
 
 // The server stores no key, user, token or payload in plain text (trap 6).
 func TestTrapNamesOnTheServer(t *testing.T) {
-	p := newPlace(t)
+	f := newFixture(t)
 	tokens, err := guard.NewTokens(1<<40, make([]byte, 32))
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestTrapNamesOnTheServer(t *testing.T) {
 		{[]interlockhttp.Option{user}, "Idempotency-Key", "telltale-key-fails", http.StatusInternalServerError},
 		{[]interlockhttp.Option{user, interlockhttp.WithTokens(tokens, "order")}, "Idempotent-Token", token, http.StatusOK},
 	} {
-		once := interlockhttp.Must(interlockhttp.Once(p.client, policy, c.opts...))
+		once := interlockhttp.Must(interlockhttp.Once(f.client, policy, c.opts...))
 		r := httptest.NewRequest(http.MethodPost, "/orders?q=telltale-query", strings.NewReader("telltale-body"))
 		r.Header.Set("X-User", "telltale-user")
 		r.Header.Set(c.field, c.key)
@@ -47,13 +47,13 @@ func TestTrapNamesOnTheServer(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	names := strings.Fields(p.server.Must("KEYS", "*guard*"))
+	names := strings.Fields(f.server.Must("KEYS", "*guard*"))
 	if len(names) < 3 {
-		t.Fatalf("the server has %q, want three records", names)
+		t.Fatalf("the server has the keys %q, want at least three", names)
 	}
 	for _, name := range names {
-		if text := name + " " + p.server.Must("GET", name); strings.Contains(text, "telltale") || strings.Contains(text, token) {
-			t.Errorf("the server has %q", text)
+		if text := name + " " + f.server.Must("GET", name); strings.Contains(text, "telltale") || strings.Contains(text, token) {
+			t.Errorf("the server stores plain text: %q", text)
 		}
 	}
 }

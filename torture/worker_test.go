@@ -22,28 +22,28 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// A job is what a process of its own does. The processes of a test are this
-// test binary again, told what to do by the environment.
+// A job is the task of a child process. A child process is this test binary with the job
+// in its environment.
 type job struct {
-	Do         string // a key of jobs
+	Do         string // a key of jobs or guardJobs
 	Redis      string // URL
-	Standby    string // URL of another, which is the standby of the first
+	Standby    string // URL of the standby, if any
 	History    string // file
-	Process    string // its name in the history
+	Process    string // its name in the history or journal
 	Key        string
 	Kind       interlock.Kind
 	Limit      int // of permits
 	Goroutines int
 	Writers    int           // of the goroutines
-	For        time.Duration // how long it goes on
-	Hold       time.Duration // how long a lock is held at most
+	For        time.Duration // how long it runs
+	Hold       time.Duration // longest time that a lock is held
 	Lease      time.Duration // explicit, if set
-	Watchdog   time.Duration // of the lease that is renewed, if set
+	Watchdog   time.Duration // renewed lease, if set
 
-	Policy  guard.Policy // of the guard, for those in guardJobs
-	Journal string       // file to which they write
-	Table   string       // file of a database
-	From    int          // with which piece of work they begin
+	Policy  guard.Policy // of the guard, for guardJobs
+	Journal string       // file
+	Table   string       // database file
+	From    int          // number of the first key
 	Pause   time.Duration
 }
 
@@ -54,8 +54,8 @@ var jobs = map[string]func(job, *interlock.Client, *history.FileLog) error{
 	"hold":    holdOn,
 	"serve":   serve,
 	"queue":   queueUp,
-	"buy":     buy,
-	"share":   share,
+	"buy":     buyTickets,
+	"share":   readAndWrite,
 	"follow":  follow,
 }
 
@@ -70,14 +70,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A worker is a process that does a job.
+// A worker is a child process with a job.
 type worker struct {
 	*exec.Cmd
-	job    job
-	orders io.WriteCloser
+	job   job
+	stdin io.WriteCloser
 }
 
-// start runs j in a process of its own. It is killed when the test ends.
+// start runs j in a child process, which is killed when the test ends.
 func start(t *testing.T, j job) *worker {
 	t.Helper()
 	text, err := json.Marshal(j)
@@ -94,12 +94,12 @@ func start(t *testing.T, j job) *worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &worker{Cmd: cmd, job: j, orders: orders}
+	w := &worker{Cmd: cmd, job: j, stdin: orders}
 	t.Cleanup(w.kill)
 	return w
 }
 
-// kill ends the process as a crash would, unless it has ended.
+// kill kills the process with SIGKILL, unless it has exited.
 func (w *worker) kill() {
 	if w.ProcessState == nil {
 		_ = w.Process.Kill()
@@ -138,7 +138,7 @@ func work(text string) (err error) {
 	return log.Close()
 }
 
-// open returns the engine that the job is done on.
+// open returns the engine of the job.
 func (j job) open() (e engine.Engine, closeAll func(), err error) {
 	first, err := redisengine.Open(context.Background(), j.Redis)
 	if err != nil {
@@ -150,7 +150,7 @@ func (j job) open() (e engine.Engine, closeAll func(), err error) {
 	return j.openBoth(first)
 }
 
-// contend takes and releases one lock in many goroutines for some time.
+// contend acquires and releases one lock in many goroutines for the time j.For.
 func contend(j job, c *interlock.Client, log *history.FileLog) error {
 	ctx, cancel := context.WithTimeout(context.Background(), j.For)
 	defer cancel()
@@ -158,9 +158,9 @@ func contend(j job, c *interlock.Client, log *history.FileLog) error {
 	errs := make(chan error, j.Goroutines)
 	for i := range j.Goroutines {
 		wg.Go(func() {
-			who := strconv.Itoa(i)
+			actor := strconv.Itoa(i)
 			for ctx.Err() == nil {
-				if err := once(ctx, c.Mutex(j.Key), log, who); err != nil {
+				if err := contendOnce(ctx, c.Mutex(j.Key), log, actor); err != nil {
 					errs <- err
 					return
 				}
@@ -176,27 +176,27 @@ func contend(j job, c *interlock.Client, log *history.FileLog) error {
 	}
 }
 
-// once takes the lock, and writes down when.
-func once(ctx context.Context, m *interlock.Mutex, log *history.FileLog, who string) error {
-	log.Add(history.Event{Kind: history.Ask, Key: m.Key(), Actor: who})
+// contendOnce acquires and releases the lock once and records the events.
+func contendOnce(ctx context.Context, m *interlock.Mutex, log *history.FileLog, actor string) error {
+	log.Add(history.Event{Kind: history.Ask, Key: m.Key(), Actor: actor})
 	held, hold, err := m.Lock(ctx)
 	if err != nil {
-		log.Add(history.Event{Kind: history.Stop, Key: m.Key(), Actor: who})
+		log.Add(history.Event{Kind: history.Stop, Key: m.Key(), Actor: actor})
 		if ctx.Err() == nil {
 			return err
 		}
-		return nil //nolint:nilerr // the time is up, which is no failure
+		return nil //nolint:nilerr // the end of the test is not a failure
 	}
-	log.Add(history.Event{Kind: history.Enter, Key: m.Key(), Actor: who, Fence: hold.Fence()})
+	log.Add(history.Event{Kind: history.Enter, Key: m.Key(), Actor: actor, Fence: hold.Fence()})
 	if errors.Is(context.Cause(held), interlock.ErrLost) {
-		log.Add(history.Event{Kind: history.Lost, Key: m.Key(), Actor: who})
+		log.Add(history.Event{Kind: history.Lost, Key: m.Key(), Actor: actor})
 	} else {
-		log.Add(history.Event{Kind: history.Leave, Key: m.Key(), Actor: who})
+		log.Add(history.Event{Kind: history.Leave, Key: m.Key(), Actor: actor})
 	}
 	return hold.Unlock()
 }
 
-// lock returns the lock that the job is about.
+// lock returns the lock of the job.
 func (j job) lock(c *interlock.Client) interlock.Locker {
 	switch j.Kind {
 	case interlock.KindFair:
@@ -211,19 +211,18 @@ func (j job) lock(c *interlock.Client) interlock.Locker {
 	return c.Mutex(j.Key)
 }
 
-// holdOn takes the lock and keeps it until it is lost, or for ever; or as many
-// permits as there are goroutines.
+// holdOn acquires the lock, or one permit per goroutine, and holds it until it is lost.
 func holdOn(j job, c *interlock.Client, log *history.FileLog) error {
 	lost, lose := context.WithCancel(context.Background())
 	defer lose()
 	for i := range max(1, j.Goroutines) {
-		who := fmt.Sprint("holder", i)
-		log.Add(history.Event{Kind: history.Ask, Key: j.Key, Actor: who})
+		actor := fmt.Sprint("holder", i)
+		log.Add(history.Event{Kind: history.Ask, Key: j.Key, Actor: actor})
 		ctx, hold, err := j.lock(c).Lock(context.Background())
 		if err != nil {
 			return err
 		}
-		log.Add(history.Event{Kind: history.Enter, Key: j.Key, Actor: who, Fence: hold.Fence()})
+		log.Add(history.Event{Kind: history.Enter, Key: j.Key, Actor: actor, Fence: hold.Fence()})
 		context.AfterFunc(ctx, lose)
 	}
 	<-lost.Done()
@@ -231,7 +230,7 @@ func holdOn(j job, c *interlock.Client, log *history.FileLog) error {
 	return nil
 }
 
-// serve holds locks as a server does, and shuts down when told to.
+// serve holds locks as a server does, and shuts down on SIGTERM.
 func serve(j job, c *interlock.Client, log *history.FileLog) error {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
@@ -255,10 +254,10 @@ func serve(j job, c *interlock.Client, log *history.FileLog) error {
 	ctx, cancel := context.WithTimeout(context.Background(), j.For)
 	defer cancel()
 	if err := c.Close(ctx); err == nil {
-		return fmt.Errorf("closed although %d handlers had not finished", j.Goroutines/2)
+		return fmt.Errorf("Close returned no error although %d handlers were running", j.Goroutines/2)
 	}
 	if _, _, err := c.Mutex(j.Key + ":late").Lock(context.Background()); err == nil {
-		return fmt.Errorf("a closed client took a lock")
+		return fmt.Errorf("a closed client acquired a lock")
 	}
 	return nil
 }

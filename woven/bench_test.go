@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/woven"
 )
 
-// byHand is the function that [payWoven] is, as a person would write it.
+// byHand is payWoven as a programmer would write it.
 //
 //go:noinline
 func byHand(ctx context.Context, client *interlock.Client, order string) (err error) {
@@ -22,7 +22,7 @@ func byHand(ctx context.Context, client *interlock.Client, order string) (err er
 	return nil
 }
 
-// byHandKept is the same with kept options.
+// byHandKept is byHand with options that are prepared once.
 //
 //go:noinline
 func byHandKept(ctx context.Context, client *interlock.Client, order string) (err error) {
@@ -70,8 +70,8 @@ func BenchmarkLock(b *testing.B) {
 	})
 }
 
-// BenchmarkEntry enters a lock that the context holds, where next to nothing hides
-// what weaving costs.
+// BenchmarkEntry locks a reentrant lock that the context holds. This is so cheap that the
+// cost of weaving shows.
 func BenchmarkEntry(b *testing.B) {
 	client := interlock.New(nil)
 	ctx := interlock.NewContext(context.Background(), client)
@@ -107,9 +107,9 @@ func TestAWovenCallAllocatesNoMoreThanOneByHand(t *testing.T) {
 	client := interlock.New(nil)
 	ctx := interlock.NewContext(t.Context(), client)
 	s, own := site("lock", ""), client.With(interlock.Reentrant(), interlock.Wait(5*time.Second))
-	hand := testing.AllocsPerRun(200, func() { _ = byHandKept(ctx, own, "42") })
-	wove := testing.AllocsPerRun(200, func() { _ = payWoven(ctx, s, "42") })
-	if wove > hand {
-		t.Errorf("woven it allocates %v times, by hand %v", wove, hand)
+	handAllocs := testing.AllocsPerRun(200, func() { _ = byHandKept(ctx, own, "42") })
+	wovenAllocs := testing.AllocsPerRun(200, func() { _ = payWoven(ctx, s, "42") })
+	if wovenAllocs > handAllocs {
+		t.Errorf("a woven call allocates %v times, one by hand %v times", wovenAllocs, handAllocs)
 	}
 }

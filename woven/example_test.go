@@ -12,7 +12,7 @@ import (
 
 var submitSite = woven.Site{ID: "ilsite/1{submit example.com/shop.Submit}", Pos: "shop/submit.go:12", Name: "submit", Verb: "submit"}
 
-// Submit is what weaving makes of
+// Submit is the woven form of
 //
 //	//interlock:submit name=submit key=user,form
 //	func Submit(ctx context.Context, user, form string) error

@@ -1,4 +1,4 @@
 package woven
 
-// Ends is for tests: it is about packages that cannot be in this repository.
+// Ends exports ends, because a test needs names from packages outside of this repository.
 var Ends = ends

@@ -17,10 +17,10 @@ type (
 	small  uint8
 )
 
-// T6: a woven key equals interlock.Key of its parts, so no two lists of parts make the
-// same key.
+// Requirement T6: a woven key equals interlock.Key of its parts, so different parts never
+// make the same key.
 func TestKeys(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for want, key := range map[string]woven.Key{
 			interlock.Key("pay"):                         woven.Key0(),
 			interlock.Key("pay", "a"):                    woven.Key1("a"),
@@ -49,7 +49,7 @@ func TestKeys(t *testing.T) {
 			_, _, err = interlock.From(ctx).Mutex(want).TryLock(inner)
 			var busy *interlock.ContendedError
 			if !errors.As(err, &busy) || !busy.Self {
-				t.Errorf("%s is not the held key: %v", want, err)
+				t.Errorf("%s is not the key of the held lock: %v", want, err)
 			}
 			held.Unlock()
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/interlock-go/interlock/woven"
 )
 
-// site returns one as the weaver writes it.
+// site returns a site as the weaver writes it.
 func site(verb, options string) *woven.Site {
 	return &woven.Site{ID: "ilsite/1{" + verb + " example.com/shop.(*Service).Pay}", Pos: "shop/pay.go:26", Name: "pay", Verb: verb, Options: options}
 }
 
-// pay is a function as it is when it was woven: with a context and an error.
+// pay is a woven function with a context and an error.
 func pay(ctx context.Context, s *woven.Site, order string, work func(context.Context) error) (receipt string, err error) {
 	ctx, held, ok := woven.Lock(ctx, s, woven.Key1(order), &err)
 	if !ok {
@@ -32,7 +32,7 @@ func pay(ctx context.Context, s *woven.Site, order string, work func(context.Con
 	return "paid " + order, nil
 }
 
-// sweep is one without an error.
+// sweep is a woven function without an error.
 func sweep(ctx context.Context, s *woven.Site, shelf string, work func()) (swept bool) {
 	_, held, ok := woven.Lock(ctx, s, woven.Key1(shelf), nil)
 	if !ok {
@@ -43,10 +43,10 @@ func sweep(ctx context.Context, s *woven.Site, shelf string, work func()) (swept
 	return true
 }
 
-func nothing(context.Context) error { return nil }
+func noWork(context.Context) error { return nil }
 
-// in runs a test in virtual time, on a client of its own that the context carries.
-func in(t *testing.T, f func(t *testing.T, ctx context.Context, client *interlock.Client)) {
+// withClient runs a test in virtual time with a new client in the context.
+func withClient(t *testing.T, f func(t *testing.T, ctx context.Context, client *interlock.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := interlock.New(nil)
 		defer client.Close(context.Background())
@@ -54,8 +54,8 @@ func in(t *testing.T, f func(t *testing.T, ctx context.Context, client *interloc
 	})
 }
 
-func TestOneAtATime(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+func TestOneHolderAtATime(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s, inside, most := site("lock", ""), 0, 0
 		done := make(chan error)
 		for range 10 {
@@ -76,41 +76,41 @@ func TestOneAtATime(t *testing.T) {
 			}
 		}
 		if most != 1 {
-			t.Errorf("%d were inside at a time", most)
+			t.Errorf("%d goroutines held the lock at once", most)
 		}
 		if got := client.Stats().Acquired; got != 10 {
-			t.Errorf("the client in the context gave %d locks, want 10", got)
+			t.Errorf("the client in the context granted %d locks, want 10", got)
 		}
 	})
 }
 
-func TestTheKeyIsNameAndParts(t *testing.T) {
-	// T6: prefix : name : identifiers, as by hand.
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+func TestTheKeyIsMadeOfNameAndParts(t *testing.T) {
+	// Requirement T6: prefix:name:identifiers, the same key as by hand.
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		ctx = interlock.NewContext(ctx, client.With(interlock.Prefix("shop:")))
 		_, err := pay(ctx, site("lock", ""), "a:b", func(context.Context) error {
 			_, _, err := client.Mutex("shop:" + interlock.Key("pay", "a:b")).TryLock(t.Context())
 			return err
 		})
 		if !errors.Is(err, interlock.ErrContended) {
-			t.Errorf("got %v, want that the lock is held under the same key", err)
+			t.Errorf("got %v, want ErrContended for the same key", err)
 		}
 	})
 }
 
 func TestReentrancyFollowsTheContext(t *testing.T) {
-	// T5: reentrant by default.
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	// Requirement T5: locks are reentrant by default.
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s, other := site("lock", ""), site("lock", "kind=fair")
 		_, err := pay(ctx, s, "42", func(inner context.Context) error {
-			if _, err := pay(inner, s, "42", nothing); err != nil {
-				t.Errorf("under the context of the hold: %v", err)
+			if _, err := pay(inner, s, "42", noWork); err != nil {
+				t.Errorf("with the context of the hold: %v", err)
 			}
-			if _, err := pay(inner, other, "42", nothing); err != nil {
-				t.Errorf("from another function of the same name: %v", err)
+			if _, err := pay(inner, other, "42", noWork); err != nil {
+				t.Errorf("from another function with the same name: %v", err)
 			}
-			if _, err := pay(ctx, s, "42", nothing); !errors.Is(err, interlock.ErrContended) {
-				t.Errorf("under another context: got %v, want ErrContended", err)
+			if _, err := pay(ctx, s, "42", noWork); !errors.Is(err, interlock.ErrContended) {
+				t.Errorf("with another context: got %v, want ErrContended", err)
 			}
 			return nil
 		})
@@ -118,34 +118,34 @@ func TestReentrancyFollowsTheContext(t *testing.T) {
 			t.Error(err)
 		}
 		if got := client.Stats().Acquired; got != 1 {
-			t.Errorf("%d locks were taken, want 1", got)
+			t.Errorf("%d locks were acquired, want 1", got)
 		}
 	})
 }
 
 func TestAPlainLockIsNotReentrant(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("lock", "kind=plain")
 		_, err := pay(ctx, s, "42", func(ctx context.Context) error {
-			_, err := pay(ctx, s, "42", nothing)
+			_, err := pay(ctx, s, "42", noWork)
 			return err
 		})
 		var busy *interlock.ContendedError
 		if !errors.As(err, &busy) || !busy.Self {
-			t.Errorf("got %v, want that this very context holds it", err)
+			t.Errorf("got %v, want a ContendedError with Self", err)
 		}
 	})
 }
 
 func TestReadersDoNotExcludeEachOther(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		read, write := site("lock", "kind=read wait=0"), site("lock", "kind=write wait=0")
 		_, err := pay(ctx, read, "42", func(context.Context) error {
-			if _, err := pay(ctx, read, "42", nothing); err != nil {
+			if _, err := pay(ctx, read, "42", noWork); err != nil {
 				t.Errorf("a second reader: %v", err)
 			}
-			if _, err := pay(ctx, write, "42", nothing); !errors.Is(err, interlock.ErrContended) {
-				t.Errorf("a writer beside a reader: got %v", err)
+			if _, err := pay(ctx, write, "42", noWork); !errors.Is(err, interlock.ErrContended) {
+				t.Errorf("a writer beside a reader: got %v, want ErrContended", err)
 			}
 			return nil
 		})
@@ -155,15 +155,15 @@ func TestReadersDoNotExcludeEachOther(t *testing.T) {
 	})
 }
 
-func TestHowLongIsWaited(t *testing.T) {
+func TestWaitLimitsTheWaitingTime(t *testing.T) {
 	for options, want := range map[string]time.Duration{"": 5 * time.Second, "wait=0": 0, "wait=300ms": 300 * time.Millisecond} {
-		in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 			s := site("lock", options)
 			_, _ = pay(ctx, s, "42", func(context.Context) error {
 				start := time.Now()
-				_, err := pay(ctx, s, "42", nothing)
+				_, err := pay(ctx, s, "42", noWork)
 				if took := time.Since(start); took != want || !errors.Is(err, interlock.ErrContended) {
-					t.Errorf("%q: gave up after %v with %v, want %v", options, took, err, want)
+					t.Errorf("%q: returned after %v with %v; want ErrContended after %v", options, took, err, want)
 				}
 				return nil
 			})
@@ -172,69 +172,69 @@ func TestHowLongIsWaited(t *testing.T) {
 }
 
 func TestOnTimeout(t *testing.T) {
-	// T5: an error with a message for a person, zero values, or a panic.
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	// Requirement T5: an error with a message for users, zero values, or a panic.
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		_, _ = pay(ctx, site("lock", ""), "42", func(context.Context) error {
-			receipt, err := pay(ctx, site("lock", "wait=0"), "42", nothing)
+			receipt, err := pay(ctx, site("lock", "wait=0"), "42", noWork)
 			var refused *woven.RefusedError
 			if !errors.As(err, &refused) || receipt != "" {
 				t.Fatalf("error: got %q, %v; want a *RefusedError", receipt, err)
 			}
 			if refused.Message.In("zh-CN") != "操作太频繁，请稍后再试" {
-				t.Errorf("a person is told %v", refused.Message)
+				t.Errorf("unexpected message %v", refused.Message)
 			}
 			const want = `woven: example.com/shop.(*Service).Pay did not run (shop/pay.go:26): interlock: "pay:42" is held by `
 			if !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got %v, want %s…", err, want)
 			}
-			_, err = pay(ctx, site("lock", "wait=0 message=later"), "42", nothing)
+			_, err = pay(ctx, site("lock", "wait=0 message=later"), "42", noWork)
 			if errors.As(err, &refused) && refused.Message.In("en") != "later" {
-				t.Errorf("a person is told %v, want what the directive says", refused.Message)
+				t.Errorf("message %v, want that of the directive", refused.Message)
 			}
-			_, err = pay(ctx, site("lock", "wait=0 message.zh=稍后 message.en=later"), "42", nothing)
+			_, err = pay(ctx, site("lock", "wait=0 message.zh=稍后 message.en=later"), "42", noWork)
 			if errors.As(err, &refused) && (refused.Message.In("en") != "later" || refused.Message.In("zh-CN") != "稍后") {
-				t.Errorf("a person is told %v, want it in their language", refused.Message)
+				t.Errorf("message %v, want one for each language", refused.Message)
 			}
-			if receipt, err := pay(ctx, site("lock", "wait=0 on-timeout=skip"), "42", nothing); receipt != "" || err != nil {
-				t.Errorf("skip: got %q, %v", receipt, err)
+			if receipt, err := pay(ctx, site("lock", "wait=0 on-timeout=skip"), "42", noWork); receipt != "" || err != nil {
+				t.Errorf("skip: got %q, %v; want zero values", receipt, err)
 			}
-			if p := caught(func() { _, _ = pay(ctx, site("lock", "wait=0 on-timeout=panic"), "42", nothing) }); !isContended(p) {
-				t.Errorf("panic: got %v", p)
+			if p := recovered(func() { _, _ = pay(ctx, site("lock", "wait=0 on-timeout=panic"), "42", noWork) }); !isContended(p) {
+				t.Errorf("panic: got %v, want ErrContended", p)
 			}
 			return nil
 		})
 	})
 }
 
-func TestWithoutAnErrorToReturn(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestLockWithoutAnErrorResult(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		_, _ = pay(ctx, site("lock", ""), "42", func(context.Context) error {
 			if sweep(ctx, site("lock", "wait=0 on-timeout=skip"), "42", func() {}) {
-				t.Error("skip: it ran")
+				t.Error("skip: the function ran")
 			}
 			for _, options := range []string{"wait=0", "wait=0 on-timeout=panic"} {
-				if p := caught(func() { sweep(ctx, site("lock", options), "42", func() { t.Error("it ran") }) }); !isContended(p) {
+				if p := recovered(func() { sweep(ctx, site("lock", options), "42", func() { t.Error("the function ran") }) }); !isContended(p) {
 					t.Errorf("%s: got %v, want a panic with ErrContended", options, p)
 				}
 			}
 			return nil
 		})
 		if !sweep(ctx, site("lock", "on-timeout=skip"), "42", func() {}) {
-			t.Error("it did not run although the lock was free")
+			t.Error("the function did not run although the lock was free")
 		}
 	})
 }
 
-func TestAnotherFunctionIsCalledOnlyIfTheLockIsHeld(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+func TestBusyIsTrueOnlyIfTheLockIsHeld(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("lock", "wait=0 on-timeout=call")
 		var err error
 		_, held, ok := woven.Lock(ctx, s, woven.Key1("42"), &err)
 		if !ok || held.Busy() {
-			t.Fatalf("the lock was not taken: %v", err)
+			t.Fatalf("the lock was not acquired: %v", err)
 		}
 		if _, second, ok := woven.Lock(ctx, s, woven.Key1("42"), &err); ok || !second.Busy() || err != nil {
-			t.Errorf("held: got %v, busy %v, %v", ok, second.Busy(), err)
+			t.Errorf("held lock: got %v, busy %v, %v", ok, second.Busy(), err)
 		}
 		if _, second, ok := woven.Lock(ctx, s, woven.Key1(""), &err); ok || second.Busy() || !errors.Is(err, interlock.ErrKey) {
 			t.Errorf("empty key: got %v, busy %v, %v", ok, second.Busy(), err)
@@ -243,66 +243,66 @@ func TestAnotherFunctionIsCalledOnlyIfTheLockIsHeld(t *testing.T) {
 	})
 }
 
-// T8: a key that does not say which is refused before anything is asked.
+// Requirement T8: an empty key is refused before the engine is asked.
 func TestAnEmptyKeyIsRefused(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		for _, options := range []string{"", "on-timeout=skip", "on-timeout=panic"} {
 			ran := false
 			_, err := pay(ctx, site("lock", options), "", func(context.Context) error { ran = true; return nil })
 			if ran || !errors.Is(err, interlock.ErrKey) {
 				t.Errorf("%q: ran %v, %v; want ErrKey", options, ran, err)
 			}
-			p := caught(func() { sweep(ctx, site("lock", options), "", func() { t.Error("it ran") }) })
+			p := recovered(func() { sweep(ctx, site("lock", options), "", func() { t.Error("the function ran") }) })
 			if err, _ := p.(error); !errors.Is(err, interlock.ErrKey) {
-				t.Errorf("%q, without an error to return: got %v, want a panic with ErrKey", options, p)
+				t.Errorf("%q, without an error result: got %v, want a panic with ErrKey", options, p)
 			}
 		}
 		var err error
 		if _, _, ok := woven.Lock(ctx, site("lock", ""), woven.Key2("a", ""), &err); ok || !strings.Contains(err.Error(), "part 2 of 2 is empty") {
-			t.Errorf("got %v, %v", ok, err)
+			t.Errorf("got %v, %v; want a refusal that names part 2", ok, err)
 		}
 		if got := client.Stats().Acquired; got != 0 {
-			t.Errorf("%d locks were taken", got)
+			t.Errorf("%d locks were acquired, want 0", got)
 		}
 	})
 }
 
-func TestALockWithoutAKeyIsOneForAll(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+func TestALockWithoutAKeyIsShared(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		var err error
 		_, held, ok := woven.Lock(ctx, site("lock", ""), woven.Key0(), &err)
 		if !ok {
 			t.Fatal(err)
 		}
 		if _, _, err := client.Mutex("pay").TryLock(ctx); !errors.Is(err, interlock.ErrContended) {
-			t.Errorf("got %v, want that pay is held", err)
+			t.Errorf("TryLock of \"pay\": got %v, want ErrContended", err)
 		}
 		held.Unlock()
 	})
 }
 
-func TestAnEngineThatIsDown(t *testing.T) {
+func TestLockWhileTheEngineIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faulty := enginetest.NewFaulty(memory.New())
 		client := interlock.New(faulty)
 		ctx := interlock.NewContext(t.Context(), client)
-		down(faulty)
+		refuseAll(faulty)
 		for _, options := range []string{"", "on-timeout=skip", "on-timeout=panic", "on-timeout=call"} {
-			if _, err := pay(ctx, site("lock", options), "42", nothing); !errors.Is(err, interlock.ErrUnavailable) {
+			if _, err := pay(ctx, site("lock", options), "42", noWork); !errors.Is(err, interlock.ErrUnavailable) {
 				t.Errorf("%q: got %v, want ErrUnavailable", options, err)
 			}
 		}
 		if sweep(ctx, site("lock", "on-timeout=skip"), "42", func() {}) {
-			t.Error("it ran without its lock")
+			t.Error("the function ran without its lock")
 		}
 	})
 }
 
-func TestAPanicReleases(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestAPanicReleasesTheLock(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("lock", "wait=0")
-		if p := caught(func() { _, _ = pay(ctx, s, "42", func(context.Context) error { panic("boo") }) }); p != "boo" {
-			t.Errorf("got %v", p)
+		if p := recovered(func() { _, _ = pay(ctx, s, "42", func(context.Context) error { panic("boo") }) }); p != "boo" {
+			t.Errorf("recovered %v, want boo", p)
 		}
 		done := make(chan struct{})
 		go func() {
@@ -310,35 +310,35 @@ func TestAPanicReleases(t *testing.T) {
 			_, _ = pay(ctx, s, "42", func(context.Context) error { goexit(); return nil })
 		}()
 		<-done
-		if _, err := pay(ctx, s, "42", nothing); err != nil {
+		if _, err := pay(ctx, s, "42", noWork); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-func TestALostLockIsAnErrorOfTheFunction(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestALostLockReturnsErrLost(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("lock", "lease=1s")
 		receipt, err := pay(ctx, s, "42", func(ctx context.Context) error {
-			<-ctx.Done() // the lease runs out
+			<-ctx.Done() // the lease expires
 			return nil
 		})
 		if !errors.Is(err, interlock.ErrLost) || receipt == "" {
-			t.Errorf("got %q, %v; want what it did, and ErrLost", receipt, err)
+			t.Errorf("got %q, %v; want the function's result and ErrLost", receipt, err)
 		}
 		_, err = pay(ctx, s, "42", func(ctx context.Context) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})
 		if n := strings.Count(err.Error(), "lost"); n != 1 {
-			t.Errorf("it is said %d times that the lock was lost: %v", n, err)
+			t.Errorf("the error mentions the loss %d times, want once: %v", n, err)
 		}
-		sweep(ctx, site("lock", "lease=10ms on-timeout=skip"), "1", func() { time.Sleep(time.Second) }) // has no error to return
+		sweep(ctx, site("lock", "lease=10ms on-timeout=skip"), "1", func() { time.Sleep(time.Second) }) // has no error result
 	})
 }
 
-func TestALockIsRenewedNoLongerThanItMayBe(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestMaxHoldLimitsRenewal(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		start := time.Now()
 		_, err := pay(ctx, site("lock", "max-hold=2m"), "42", func(ctx context.Context) error {
 			select {
@@ -353,8 +353,8 @@ func TestALockIsRenewedNoLongerThanItMayBe(t *testing.T) {
 	})
 }
 
-func TestASiteThatCannotBeMeantRunsNothing(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestAnInvalidSiteRunsNothing(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for _, s := range []*woven.Site{site("lock", "wait=3sec"), site("luck", ""), site("lock", "future=1"), site("once", "")} {
 			ran := false
 			_, err := pay(ctx, s, "42", func(context.Context) error { ran = true; return nil })
@@ -365,33 +365,33 @@ func TestASiteThatCannotBeMeantRunsNothing(t *testing.T) {
 	})
 }
 
-func TestEveryClientGetsItsOwn(t *testing.T) {
+func TestEachClientGrantsItsOwnLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := site("lock", "wait=0")
 		for range 40 {
 			client := interlock.New(nil)
 			for range 3 {
-				if _, err := pay(interlock.NewContext(t.Context(), client), s, "42", nothing); err != nil {
+				if _, err := pay(interlock.NewContext(t.Context(), client), s, "42", noWork); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if got := client.Stats().Acquired; got != 3 {
-				t.Fatalf("the client in the context gave %d locks, want 3", got)
+				t.Fatalf("the client in the context granted %d locks, want 3", got)
 			}
 		}
 	})
 }
 
-func TestTheDefaultClientServesWhoNamesNone(t *testing.T) {
+func TestTheDefaultClientIsUsedWithoutAContext(t *testing.T) {
 	client := interlock.New(nil)
 	interlock.SetDefault(client)
 	defer interlock.SetDefault(nil)
 	if !sweep(woven.Bg(), site("lock", "on-timeout=skip"), "1", func() {}) || client.Stats().Acquired != 1 {
-		t.Errorf("the default client gave %d locks, want 1", client.Stats().Acquired)
+		t.Errorf("the default client granted %d locks, want 1", client.Stats().Acquired)
 	}
 }
 
-func caught(f func()) (p any) {
+func recovered(f func()) (p any) {
 	defer func() { p = recover() }()
 	f()
 	return nil
@@ -402,8 +402,8 @@ func isContended(p any) bool {
 	return errors.Is(err, interlock.ErrContended)
 }
 
-// down makes an engine refuse whatever it is asked for.
-func down(f *enginetest.Faulty) {
+// refuseAll makes an engine refuse all acquires and claims.
+func refuseAll(f *enginetest.Faulty) {
 	for _, op := range []enginetest.Op{enginetest.OpAcquire, enginetest.OpClaim} {
 		f.Inject(enginetest.Fault{Op: op, Do: enginetest.Refuse})
 	}

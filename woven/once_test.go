@@ -25,8 +25,8 @@ type order struct {
 	Total int
 }
 
-// place is a function as it is when it was woven, with results to keep.
-func place(ctx context.Context, s *woven.Site, key woven.Key, work func(context.Context) error) (o order, n int, err error) {
+// placeOrder is a woven function with results.
+func placeOrder(ctx context.Context, s *woven.Site, key woven.Key, work func(context.Context) error) (o order, n int, err error) {
 	ctx, run, ok := woven.Once(ctx, s, key, &err, &o, &n)
 	if !ok {
 		return
@@ -38,8 +38,8 @@ func place(ctx context.Context, s *woven.Site, key woven.Key, work func(context.
 	return order{"N-1", 7}, 3, nil
 }
 
-// fill is one without an error.
-func fill(ctx context.Context, s *woven.Site, key string, work func()) (n int) {
+// fillOnce is a woven function without an error.
+func fillOnce(ctx context.Context, s *woven.Site, key string, work func()) (n int) {
 	_, run, ok := woven.Once(ctx, s, woven.Key1(key), nil, &n)
 	if !ok {
 		return
@@ -49,60 +49,60 @@ func fill(ctx context.Context, s *woven.Site, key string, work func()) (n int) {
 	return 1
 }
 
-func TestOnceAndItsResultForEverybody(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestDuplicatesGetTheFirstResult(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s, runs := site("once", "retain=1m"), 0
 		for i := range 3 {
-			o, n, err := place(ctx, s, woven.Key2("u1", 42), func(context.Context) error { runs++; return nil })
+			o, n, err := placeOrder(ctx, s, woven.Key2("u1", 42), func(context.Context) error { runs++; return nil })
 			if o != (order{"N-1", 7}) || n != 3 || err != nil {
-				t.Errorf("call %d: got %v, %d, %v", i+1, o, n, err)
+				t.Errorf("call %d: got %v, %d, %v; want the first result", i+1, o, n, err)
 			}
 		}
 		if runs != 1 {
-			t.Errorf("it ran %d times", runs)
+			t.Errorf("the function ran %d times, want once", runs)
 		}
 		time.Sleep(time.Minute)
-		if _, _, err := place(ctx, s, woven.Key2("u1", 42), func(context.Context) error { runs++; return nil }); err != nil || runs != 2 {
-			t.Errorf("after it was forgotten: %v, and it ran %d times", err, runs)
+		if _, _, err := placeOrder(ctx, s, woven.Key2("u1", 42), func(context.Context) error { runs++; return nil }); err != nil || runs != 2 {
+			t.Errorf("after Retain: %v and %d runs, want no error and 2", err, runs)
 		}
 	})
 }
 
-func TestADuplicate(t *testing.T) {
+func TestOnDuplicate(t *testing.T) {
 	for options, want := range map[string]struct {
 		during, afterwards error
-		quiet              bool
+		skip               bool
 	}{
 		"":                    {during: guard.ErrDuplicate},
 		"on-duplicate=refuse": {during: guard.ErrDuplicate, afterwards: guard.ErrDuplicate},
 		"on-duplicate=wait":   {},
-		"on-duplicate=skip":   {quiet: true},
+		"on-duplicate=skip":   {skip: true},
 		"after=free":          {during: guard.ErrDuplicate},
 	} {
-		in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 			s := site("once", options)
 			first, during := make(chan error), make(chan error)
 			var got order
 			go func() {
-				_, _, err := place(ctx, s, woven.Key1("42"), func(context.Context) error { time.Sleep(time.Second); return nil })
+				_, _, err := placeOrder(ctx, s, woven.Key1("42"), func(context.Context) error { time.Sleep(time.Second); return nil })
 				first <- err
 			}()
 			synctest.Wait()
 			go func() {
-				o, _, err := place(ctx, s, woven.Key1("42"), nothing)
+				o, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork)
 				got = o
 				during <- err
 			}()
 			if err := <-during; !errors.Is(err, want.during) {
-				t.Errorf("%q, while it ran: got %v, want %v", options, err, want.during)
+				t.Errorf("%q, during the work: got %v, want %v", options, err, want.during)
 			}
-			if ran := got.No != ""; ran == (want.quiet || want.during != nil) {
-				t.Errorf("%q, while it ran: got %v", options, got)
+			if ran := got.No != ""; ran == (want.skip || want.during != nil) {
+				t.Errorf("%q, during the work: unexpected result %v", options, got)
 			}
 			if err := <-first; err != nil {
-				t.Errorf("%q, the first: %v", options, err)
+				t.Errorf("%q, the first call: %v", options, err)
 			}
-			if o, _, err := place(ctx, s, woven.Key1("42"), nothing); !errors.Is(err, want.afterwards) || want.quiet && (err != nil || o.No != "") {
+			if o, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork); !errors.Is(err, want.afterwards) || want.skip && (err != nil || o.No != "") {
 				t.Errorf("%q, afterwards: got %v, %v; want %v", options, o, err, want.afterwards)
 			}
 		})
@@ -110,39 +110,39 @@ func TestADuplicate(t *testing.T) {
 }
 
 func TestSubmitRefusesRepeatsForAWindow(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("submit", "message=patience message.zh=稍候")
-		if _, _, err := place(ctx, s, woven.Key1("42"), nothing); err != nil {
+		if _, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5*time.Second - time.Millisecond)
-		_, _, err := place(ctx, s, woven.Key1("42"), nothing)
+		_, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork)
 		var refused *woven.RefusedError
 		if !errors.Is(err, guard.ErrDuplicate) || !errors.As(err, &refused) || refused.Message.In("en") != "patience" || refused.Message.In("zh-CN") != "稍候" {
-			t.Errorf("within 5 seconds: got %v", err)
+			t.Errorf("within 5s: got %v, want ErrDuplicate with the message", err)
 		}
 		time.Sleep(time.Millisecond)
-		if _, _, err := place(ctx, s, woven.Key1("42"), nothing); err != nil {
-			t.Errorf("after 5 seconds: %v", err)
+		if _, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork); err != nil {
+			t.Errorf("after 5s: %v", err)
 		}
 	})
 }
 
-func TestWhatAnErrorLeaves(t *testing.T) {
-	broke := errors.New("broke")
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestAnErrorIsForgottenUnlessKept(t *testing.T) {
+	errWork := errors.New("broke")
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("once", "")
-		if _, _, err := place(ctx, s, woven.Key1("42"), func(context.Context) error { return broke }); !errors.Is(err, broke) {
-			t.Errorf("got %v", err)
+		if _, _, err := placeOrder(ctx, s, woven.Key1("42"), func(context.Context) error { return errWork }); !errors.Is(err, errWork) {
+			t.Errorf("got %v, want the function's error", err)
 		}
-		if _, _, err := place(ctx, s, woven.Key1("42"), nothing); err != nil {
-			t.Errorf("the next call: %v, want that it runs", err)
+		if _, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork); err != nil {
+			t.Errorf("the next call returned %v, want a new run", err)
 		}
 		s = site("once", "on-error=keep")
-		_, _, _ = place(ctx, s, woven.Key1("43"), func(context.Context) error { return broke })
-		_, _, err := place(ctx, s, woven.Key1("43"), nothing)
+		_, _, _ = placeOrder(ctx, s, woven.Key1("43"), func(context.Context) error { return errWork })
+		_, _, err := placeOrder(ctx, s, woven.Key1("43"), noWork)
 		if !errors.Is(err, guard.ErrFailed) || err.Error() != "broke" {
-			t.Errorf("with on-error=keep: got %v, want the error in its words", err)
+			t.Errorf("with on-error=keep: got %v, want ErrFailed with the text of the first error", err)
 		}
 	})
 }
@@ -154,81 +154,81 @@ func TestPanicsAndGoexitAreUnknown(t *testing.T) {
 		"Goexit during a panic": func(context.Context) error { defer goexit(); panic("boo") },
 		"a runtime error":       func(context.Context) error { return []error{}[time.Now().Nanosecond()] },
 	} {
-		in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 			s := site("once", "on-unknown=hold")
 			var p any
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
 				defer func() { p = recover() }()
-				_, _, _ = place(ctx, s, woven.Key1("42"), work)
+				_, _, _ = placeOrder(ctx, s, woven.Key1("42"), work)
 			}()
 			<-done
 			if strings.HasPrefix(name, "Goexit") != (p == nil) {
-				t.Errorf("%s: what was passed on is %v", name, p)
+				t.Errorf("%s: recovered %v", name, p)
 			}
-			if _, _, err := place(ctx, s, woven.Key1("42"), nothing); !errors.Is(err, guard.ErrUnknown) {
+			if _, _, err := placeOrder(ctx, s, woven.Key1("42"), noWork); !errors.Is(err, guard.ErrUnknown) {
 				t.Errorf("%s: the next call got %v, want ErrUnknown", name, err)
 			}
 		})
 	}
 }
 
-func TestAPanicThatTheFunctionRecoversIsNone(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestARecoveredPanicIsNotUnknown(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("once", "on-unknown=hold")
 		for range 2 {
-			o, _, err := place(ctx, s, woven.Key1("42"), func(context.Context) error {
+			o, _, err := placeOrder(ctx, s, woven.Key1("42"), func(context.Context) error {
 				defer func() { _ = recover() }()
 				panic("boo")
 			})
 			if err != nil || o.No != "N-1" {
-				t.Errorf("got %v, %v", o, err)
+				t.Errorf("got %v, %v; want the result", o, err)
 			}
 		}
 	})
 }
 
-func TestOnceWithoutAnErrorToReturn(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestOnceWithoutAnErrorResult(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		replay, skip, refuse := site("once", ""), site("submit", "on-duplicate=skip"), site("submit", "")
 		for i, want := range []int{1, 1} {
-			if n := fill(ctx, replay, "a", func() {}); n != want {
+			if n := fillOnce(ctx, replay, "a", func() {}); n != want {
 				t.Errorf("replay, call %d: got %d, want %d", i+1, n, want)
 			}
 		}
 		for i, want := range []int{1, 0} {
-			if n := fill(ctx, skip, "b", func() {}); n != want {
+			if n := fillOnce(ctx, skip, "b", func() {}); n != want {
 				t.Errorf("skip, call %d: got %d, want %d", i+1, n, want)
 			}
 		}
-		fill(ctx, refuse, "c", func() {})
-		err, _ := caught(func() { fill(ctx, refuse, "c", func() {}) }).(error)
+		fillOnce(ctx, refuse, "c", func() {})
+		err, _ := recovered(func() { fillOnce(ctx, refuse, "c", func() {}) }).(error)
 		if !errors.Is(err, guard.ErrDuplicate) {
-			t.Errorf("refuse: got %v, want a panic with ErrDuplicate", err)
+			t.Errorf("refuse: recovered %v, want ErrDuplicate", err)
 		}
 	})
 }
 
-// T8.
+// Requirement T8: an empty key is refused.
 func TestOnceRefusesAnEmptyKey(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for _, key := range []woven.Key{woven.Key0(), woven.Key1(""), woven.Key2("", 1), woven.Key3("a", 1, "")} {
-			_, _, err := place(ctx, site("once", ""), key, func(context.Context) error { t.Error("it ran"); return nil })
+			_, _, err := placeOrder(ctx, site("once", ""), key, func(context.Context) error { t.Error("the function ran"); return nil })
 			if !errors.Is(err, interlock.ErrKey) {
 				t.Errorf("%+v: got %v, want ErrKey", key, err)
 			}
 		}
-		if err, _ := caught(func() { fill(ctx, site("once", "on-duplicate=skip"), "", func() {}) }).(error); !errors.Is(err, interlock.ErrKey) {
-			t.Errorf("without an error to return: got %v, want a panic with ErrKey", err)
+		if err, _ := recovered(func() { fillOnce(ctx, site("once", "on-duplicate=skip"), "", func() {}) }).(error); !errors.Is(err, interlock.ErrKey) {
+			t.Errorf("without an error result: got %v, want a panic with ErrKey", err)
 		}
 	})
 }
 
 func TestScopes(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		s := site("once", "scope=user+key")
-		if _, _, err := place(ctx, s, woven.Key2("a:1", "42"), nothing); err != nil {
+		if _, _, err := placeOrder(ctx, s, woven.Key2("a:1", "42"), noWork); err != nil {
 			t.Fatal(err)
 		}
 		byHand := guard.Must(guard.New[int](client, guard.Policy{Name: "pay"}))
@@ -236,7 +236,7 @@ func TestScopes(t *testing.T) {
 			t.Errorf("by hand: got %+v, %v; want the same record", status, err)
 		}
 		route := guard.Must(guard.New[int](client, guard.Policy{Name: "pay", Scope: guard.PerRoute}))
-		_, _, _ = place(ctx, site("once", "scope=user+route+key"), woven.Key2("b", "42"), nothing)
+		_, _, _ = placeOrder(ctx, site("once", "scope=user+route+key"), woven.Key2("b", "42"), noWork)
 		key := guard.Key{User: "b", Route: "example.com/shop.(*Service).Pay", ID: "42"}
 		if status, err := route.Lookup(ctx, key); err != nil || status.State != engine.Done {
 			t.Errorf("by route: got %+v, %v; want the same record", status, err)
@@ -248,50 +248,50 @@ func TestOnceWhileTheEngineIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faulty := enginetest.NewFaulty(memory.New())
 		ctx := interlock.NewContext(t.Context(), interlock.New(faulty))
-		down(faulty)
-		if _, _, err := place(ctx, site("once", ""), woven.Key1("42"), nothing); !errors.Is(err, guard.ErrDown) {
+		refuseAll(faulty)
+		if _, _, err := placeOrder(ctx, site("once", ""), woven.Key1("42"), noWork); !errors.Is(err, guard.ErrDown) {
 			t.Errorf("closed: got %v, want ErrDown", err)
 		}
-		if n := fill(ctx, site("once", "on-duplicate=skip"), "42", func() {}); n != 0 {
-			t.Error("closed, without an error to return: it ran")
+		if n := fillOnce(ctx, site("once", "on-duplicate=skip"), "42", func() {}); n != 0 {
+			t.Error("closed, without an error result: the function ran")
 		}
-		if _, _, err := place(ctx, site("submit", ""), woven.Key1("42"), nothing); err != nil {
-			t.Errorf("open: %v", err)
+		if _, _, err := placeOrder(ctx, site("submit", ""), woven.Key1("42"), noWork); err != nil {
+			t.Errorf("open: got %v, want a run", err)
 		}
 	})
 }
 
-func TestALostClaimIsAnErrorOfTheFunction(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestALostClaimReturnsErrLost(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("once", "lease=1s max-hold=2s")
-		_, _, err := place(ctx, s, woven.Key1("42"), func(ctx context.Context) error { <-ctx.Done(); return nil })
+		_, _, err := placeOrder(ctx, s, woven.Key1("42"), func(ctx context.Context) error { <-ctx.Done(); return nil })
 		if !errors.Is(err, interlock.ErrLost) {
 			t.Errorf("got %v, want ErrLost", err)
 		}
 	})
 }
 
-func TestAContextMadeFromThatOfTheRunEndsWithIt(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
-		var ended func() error
-		_, _, err := place(ctx, site("once", ""), woven.Key1("42"), func(ctx context.Context) error {
+func TestADerivedContextIsCancelledAfterTheRun(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		var derivedErr func() error
+		_, _, err := placeOrder(ctx, site("once", ""), woven.Key1("42"), func(ctx context.Context) error {
 			inner, cancel := context.WithCancel(ctx)
 			t.Cleanup(cancel)
-			ended = inner.Err
+			derivedErr = inner.Err
 			if interlock.From(inner) != interlock.From(ctx) {
-				t.Error("the client is lost on the way")
+				t.Error("the derived context has another client")
 			}
 			return inner.Err()
 		})
 		synctest.Wait()
-		if err != nil || ended() == nil {
-			t.Errorf("got %v, and the context goes on", err)
+		if err != nil || derivedErr() == nil {
+			t.Errorf("got %v, or the derived context was not cancelled", err)
 		}
 	})
 }
 
-// both has two directives: once outside, and a lock inside.
-func both(ctx context.Context, once, lock *woven.Site, key string, work func(context.Context) error) (n int, err error) {
+// onceAndLock is a function with two directives: once outside and lock inside.
+func onceAndLock(ctx context.Context, once, lock *woven.Site, key string, work func(context.Context) error) (n int, err error) {
 	ctx, run, ok := woven.Once(ctx, once, woven.Key1(key), &err, &n)
 	if !ok {
 		return
@@ -310,47 +310,47 @@ func both(ctx context.Context, once, lock *woven.Site, key string, work func(con
 	return 1, nil
 }
 
-// A call that the inner directive refuses has not happened: it is neither kept as a result
-// nor unknown.
-func TestTwoDirectives(t *testing.T) {
+// A call that the inner directive refuses did not run: its outcome is neither stored nor
+// unknown.
+func TestACallThatTheInnerDirectiveRefusesIsNotKept(t *testing.T) {
 	for _, options := range []string{"wait=0", "wait=0 on-timeout=skip", "wait=0 on-timeout=panic", "wait=10s"} {
-		in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+		withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 			once, lock := site("once", "on-unknown=hold on-error=keep"), site("lock", options)
 			_, hold, err := client.Mutex("pay:42").Lock(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			hurried, cancel := context.WithTimeout(ctx, time.Second)
+			deadline, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
-			_ = caught(func() {
-				_, _ = both(hurried, once, lock, "42", func(context.Context) error { t.Error("it ran"); return nil })
+			_ = recovered(func() {
+				_, _ = onceAndLock(deadline, once, lock, "42", func(context.Context) error { t.Error("the function ran"); return nil })
 			})
 			_ = hold.Unlock()
 			runs := 0
 			for range 2 {
-				n, err := both(ctx, once, lock, "42", func(context.Context) error { runs++; return nil })
+				n, err := onceAndLock(ctx, once, lock, "42", func(context.Context) error { runs++; return nil })
 				if n != 1 || err != nil {
-					t.Errorf("%s: got %d, %v", options, n, err)
+					t.Errorf("%s: got %d, %v; want 1", options, n, err)
 				}
 			}
 			if runs != 1 {
-				t.Errorf("%s: it ran %d times, want once", options, runs)
+				t.Errorf("%s: the function ran %d times, want once", options, runs)
 			}
 		})
 	}
 }
 
-func TestAFunctionThatCallsItselfDoesNotTakeBackItsRun(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+func TestARefusedRecursiveCallDoesNotUndoTheRun(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		once, lock, runs := site("once", ""), site("lock", "wait=0"), 0
 		_, hold, _ := client.Mutex("pay:inner").Lock(ctx)
 		defer hold.Unlock()
 		for range 2 {
-			_, err := both(ctx, once, lock, "outer", func(ctx context.Context) error {
+			_, err := onceAndLock(ctx, once, lock, "outer", func(ctx context.Context) error {
 				runs++
-				_, err := both(ctx, once, lock, "inner", nothing)
+				_, err := onceAndLock(ctx, once, lock, "inner", noWork)
 				if !errors.Is(err, interlock.ErrContended) {
-					t.Errorf("got %v", err)
+					t.Errorf("the inner call: got %v, want ErrContended", err)
 				}
 				return nil
 			})
@@ -359,21 +359,21 @@ func TestAFunctionThatCallsItselfDoesNotTakeBackItsRun(t *testing.T) {
 			}
 		}
 		if runs != 1 {
-			t.Errorf("it ran %d times, want once", runs)
+			t.Errorf("the function ran %d times, want once", runs)
 		}
 	})
 }
 
-func TestAnotherFunctionThatIsRefusedDoesNotTakeBackTheRun(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
+func TestARefusedInnerCallDoesNotUndoTheRun(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, client *interlock.Client) {
 		once, lock, runs := site("once", ""), site("lock", "wait=0"), 0
 		_, hold, _ := client.Mutex("pay:inner").Lock(ctx)
 		defer hold.Unlock()
 		for range 2 {
-			_, _, err := place(ctx, once, woven.Key1("42"), func(ctx context.Context) error {
+			_, _, err := placeOrder(ctx, once, woven.Key1("42"), func(ctx context.Context) error {
 				runs++
-				if _, err := pay(ctx, lock, "inner", nothing); !errors.Is(err, interlock.ErrContended) {
-					t.Errorf("got %v", err)
+				if _, err := pay(ctx, lock, "inner", noWork); !errors.Is(err, interlock.ErrContended) {
+					t.Errorf("the inner call: got %v, want ErrContended", err)
 				}
 				return nil
 			})
@@ -382,23 +382,23 @@ func TestAnotherFunctionThatIsRefusedDoesNotTakeBackTheRun(t *testing.T) {
 			}
 		}
 		if runs != 1 {
-			t.Errorf("it ran %d times, want once", runs)
+			t.Errorf("the function ran %d times, want once", runs)
 		}
 	})
 }
 
-func TestNoRunIsDone(t *testing.T) {
-	var run *woven.Run // of a function whose condition did not hold
+func TestMethodsOfANilRunDoNothing(t *testing.T) {
+	var run *woven.Run // as in a function whose condition is false
 	run.Later()
 	run.Begun()
 	run.Done(nil)
 	woven.Held{}.Unlock()
 }
 
-func TestResultsThatChanged(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestChangedResultTypesAreNotReplayed(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		s := site("once", "")
-		_, _, _ = place(ctx, s, woven.Key1("42"), nothing)
+		_, _, _ = placeOrder(ctx, s, woven.Key1("42"), noWork)
 		var err error
 		var (
 			o order
@@ -406,19 +406,19 @@ func TestResultsThatChanged(t *testing.T) {
 			w string
 		)
 		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &n); ok || !errors.Is(err, guard.ErrNoResult) {
-			t.Errorf("one result less: got %v, %v; want ErrNoResult", ok, err)
+			t.Errorf("one result fewer: got %v, %v; want ErrNoResult", ok, err)
 		}
 		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
-			t.Errorf("only the first result: got %v, %v, %v; want ErrNoResult and nothing", ok, err, o)
+			t.Errorf("only the first result: got %v, %v, %v; want ErrNoResult and a zero value", ok, err, o)
 		}
 		if _, _, ok := woven.Once(ctx, s, woven.Key1("42"), &err, &o, &w); ok || !errors.Is(err, guard.ErrNoResult) || o != (order{}) {
-			t.Errorf("another type: got %v, %v, %v; want ErrNoResult and nothing", ok, err, o)
+			t.Errorf("another type: got %v, %v, %v; want ErrNoResult and a zero value", ok, err, o)
 		}
 	})
 }
 
 type (
-	secret struct{ No, pin string } //nolint:unused // that is what is wrong with it
+	secret struct{ No, pin string } //nolint:unused // JSON omits the field, which is the point
 	tagged struct {
 		No, Pin string `json:"-"`
 	}
@@ -440,8 +440,8 @@ type (
 func (s *stamped) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, `"%v"`, s.next == nil), nil }
 func (s *stamped) UnmarshalJSON([]byte) error   { return nil }
 
-func TestResultsThatJSONDoesNotGiveBackAreRefusedAtOnce(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestResultsThatJSONLosesAreRefused(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		for _, c := range []struct {
 			out  any
 			want string
@@ -465,7 +465,7 @@ func TestResultsThatJSONDoesNotGiveBackAreRefusedAtOnce(t *testing.T) {
 			}
 			run.Done(&err, c.out)
 			if _, run, ok := woven.Once(ctx, site("submit", ""), woven.Key2("submit", fmt.Sprintf("%T", c.out)), &err, c.out); !ok {
-				t.Errorf("%T, where nothing is kept: %v", c.out, err)
+				t.Errorf("%T with submit, which keeps no result: %v", c.out, err)
 			} else {
 				run.Done(nil)
 			}
@@ -473,65 +473,65 @@ func TestResultsThatJSONDoesNotGiveBackAreRefusedAtOnce(t *testing.T) {
 	})
 }
 
-func TestALongNameIsCutForGuards(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+func TestLongNamesAreShortenedForGuards(t *testing.T) {
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
 		long := "github.com/acme/shop/internal/payments/services.(*PaymentService).Charge"
 		one := &woven.Site{ID: "ilsite/1{once " + long + "}", Verb: "once"}
 		two := &woven.Site{ID: "ilsite/1{once gitlab" + long[6:] + "}", Verb: "once"}
 		runs := 0
 		for _, s := range []*woven.Site{one, two, one, two} {
-			if _, _, err := place(ctx, s, woven.Key1("42"), func(context.Context) error { runs++; return nil }); err != nil {
+			if _, _, err := placeOrder(ctx, s, woven.Key1("42"), func(context.Context) error { runs++; return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if runs != 2 {
-			t.Errorf("two functions ran %d times in all, want 2", runs)
+			t.Errorf("two functions ran %d times in total, want 2", runs)
 		}
 	})
 }
 
-// forgetful is an engine that keeps no records.
-type forgetful struct{ *memory.Engine }
+// withoutLedger is an engine without a ledger.
+type withoutLedger struct{ *memory.Engine }
 
-func (f forgetful) Capabilities() engine.Capabilities {
+func (f withoutLedger) Capabilities() engine.Capabilities {
 	caps := f.Engine.Capabilities()
 	caps.Ledger = nil
 	return caps
 }
 
 func TestOnceRunsNothingWithoutAGuard(t *testing.T) {
-	in(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
-		ran := func(context.Context) error { t.Error("it ran"); return nil }
-		_, _, err := place(interlock.NewContext(ctx, interlock.New(forgetful{memory.New()})), site("once", ""), woven.Key1("42"), ran)
+	withClient(t, func(t *testing.T, ctx context.Context, _ *interlock.Client) {
+		ran := func(context.Context) error { t.Error("the function ran"); return nil }
+		_, _, err := placeOrder(interlock.NewContext(ctx, interlock.New(withoutLedger{memory.New()})), site("once", ""), woven.Key1("42"), ran)
 		if !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("an engine without records: got %v", err)
+			t.Errorf("an engine without a ledger: got %v, want ErrUnsupported", err)
 		}
-		if _, _, err := place(ctx, site("once", "after=never"), woven.Key1("42"), ran); !errors.Is(err, woven.ErrSite) {
-			t.Errorf("a site that cannot be meant: got %v", err)
+		if _, _, err := placeOrder(ctx, site("once", "after=never"), woven.Key1("42"), ran); !errors.Is(err, woven.ErrSite) {
+			t.Errorf("an invalid option: got %v, want ErrSite", err)
 		}
-		if _, _, err := place(ctx, &woven.Site{ID: "by hand", Verb: "lock"}, woven.Key1("42"), ran); !errors.Is(err, woven.ErrSite) {
-			t.Errorf("the site of a lock: got %v", err)
+		if _, _, err := placeOrder(ctx, &woven.Site{ID: "by hand", Verb: "lock"}, woven.Key1("42"), ran); !errors.Is(err, woven.ErrSite) {
+			t.Errorf("the site of a lock: got %v, want ErrSite", err)
 		}
 	})
 }
 
-// T10: of the duplicates in one process, nine in ten never reach the engine.
+// Requirement T10: nine of ten duplicates in a process do not reach the engine.
 func TestDuplicatesAreAnsweredInTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faulty := enginetest.NewFaulty(memory.New())
 		ctx := interlock.NewContext(t.Context(), interlock.New(faulty))
 		s, runs := site("submit", ""), 0
 		for range 100 {
-			_, _, _ = place(ctx, s, woven.Key1("42"), func(context.Context) error { runs++; return nil })
+			_, _, _ = placeOrder(ctx, s, woven.Key1("42"), func(context.Context) error { runs++; return nil })
 			time.Sleep(4 * time.Millisecond)
 		}
 		if asked := faulty.Calls(enginetest.OpClaim); runs != 1 || asked > 10 {
-			t.Errorf("it ran %d times, and the engine was asked %d times by 100 calls", runs, asked)
+			t.Errorf("100 calls: %d runs and %d claims, want 1 and at most 10", runs, asked)
 		}
 	})
 }
 
-func TestWhichFunctionsEndAnother(t *testing.T) {
+func TestFunctionsThatEndTheirCaller(t *testing.T) {
 	for name, want := range map[string]bool{
 		"runtime.gopanic":            true,
 		"runtime.Goexit":             true,

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Package on has no tests of its own: they would not start, either.
-func TestAProgramThatIsNotWovenDoesNotStart(t *testing.T) {
+// This tests package on, whose own tests could not start without weaving.
+func TestAnUnwovenProgramDoesNotStart(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unwoven.exe")
 	if out, err := exec.Command("go", "build", "-o", program, "./testdata/unwoven").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

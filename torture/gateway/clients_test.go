@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// P8: programs in other languages send an order until it is answered, with one key. The
-// service takes longer than they wait, so that each sends it several times.
+// Requirement P8: clients in other languages retry an order with one key until they get a
+// response. The service is slower than their timeout, so each sends the order several times.
 func TestGatewayClients(t *testing.T) {
 	const work = 400 * time.Millisecond
-	p := open(t, work)
+	f := newGateway(t, work)
 	for _, c := range []struct {
 		program string
 		args    func(url, key string) []string
@@ -26,31 +26,31 @@ func TestGatewayClients(t *testing.T) {
 		{"node", func(url, key string) []string { return []string{"testdata/client.mjs", url, key} }},
 	} {
 		t.Run(c.program, func(t *testing.T) {
-			need(t, c.program)
+			requireProgram(t, c.program)
 			key := "an-order-sent-by-" + c.program
-			out, err := exec.Command(c.program, c.args(p.url+"/orders", key)...).CombinedOutput()
+			out, err := exec.Command(c.program, c.args(f.url+"/orders", key)...).CombinedOutput()
 			for _, want := range []string{"201", "true", fmt.Sprintf(`"for":%q`, key)} {
 				if err != nil || !strings.Contains(string(out), want) {
 					t.Fatalf("%v: no %q in\n%s", err, want, out)
 				}
 			}
-			if n := p.service.ran(key); n != 1 {
-				t.Errorf("it ran %d times", n)
+			if n := f.service.runCount(key); n != 1 {
+				t.Errorf("the order ran %d times, want 1", n)
 			}
-			fmt.Printf("gateway: %-7s sent its order until it was answered; it ran once\n", c.program)
+			fmt.Printf("gateway: %-7s retried its order until it got a response; it ran once\n", c.program)
 		})
 	}
 }
 
-// need skips a test if a program is not here. A machine of CI has to have it.
-func need(t *testing.T, program string) {
+// requireProgram skips a test if a program is not installed. In CI it fails instead.
+func requireProgram(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err == nil {
 		return
 	}
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("there is no %s", program)
+		t.Fatalf("%s is not installed", program)
 	}
-	fmt.Printf("gateway: NOT CHECKED with %s, which is not here\n", program)
+	fmt.Printf("gateway: NOT CHECKED with %s, which is not installed\n", program)
 	t.SkipNow()
 }

@@ -1,3 +1,3 @@
-// Package gateway has no code but tests: the gateway as a process, under load, and
-// killed at its work.
+// Package gateway tests the gateway as a process: under load, and killed while it works.
+// It contains tests only.
 package gateway

@@ -8,60 +8,60 @@ import (
 	"time"
 )
 
-// P8: a gateway that is killed (kill -9) under load and started again, with clients who
-// send the same keys again: under a strict policy nothing is sent twice, and the API
-// lists every unknown outcome.
+// Requirement P8: a gateway is killed (kill -9) under load and restarted, and clients retry
+// with the same keys. With a strict policy no order is sent twice, and the API lists every
+// unknown outcome.
 func TestGatewayKilled(t *testing.T) {
 	const clients = 24
 	kills := 12
 	if testing.Short() {
 		kills = 3
 	}
-	p := open(t, 10*time.Millisecond)
-	first := p.underFire(clients, kills)
+	f := newGateway(t, 10*time.Millisecond)
+	first := f.sendWhileKilling(clients, kills)
 	var cut []string
 	for key, r := range first {
 		switch {
 		case r.err != nil:
 			cut = append(cut, key)
-		case r.status != 201 || p.service.ran(key) != 1:
-			t.Errorf("%s: %d %s, and it ran %d times", key, r.status, r.body, p.service.ran(key))
+		case r.status != 201 || f.service.runCount(key) != 1:
+			t.Errorf("%s: %d %s after %d runs, want 201 after 1", key, r.status, r.body, f.service.runCount(key))
 		}
 	}
 	if len(cut) < kills {
-		t.Fatalf("%d requests were cut off by %d kills: this shows nothing", len(cut), kills)
+		t.Fatalf("%d kills interrupted only %d requests: this proves nothing", kills, len(cut))
 	}
-	unknown := p.settle(cut)
-	listed := p.unknown()
+	unknown := f.retryInterrupted(cut)
+	listed := f.unknown()
 	if len(listed) != unknown {
-		t.Errorf("the API lists %d unknown outcomes, and clients were told of %d", len(listed), unknown)
+		t.Errorf("the API lists %d unknown outcomes, but clients got %d", len(listed), unknown)
 	}
 	twice := 0
 	for key := range first {
-		if n := p.service.ran(key); n > 1 {
+		if n := f.service.runCount(key); n > 1 {
 			twice++
-			t.Errorf("%s ran %d times", key, n)
+			t.Errorf("%s ran %d times, want at most 1", key, n)
 		}
 	}
-	fmt.Printf("gateway: killed %d times under load: %d orders, %d cut off and sent again, %d of them unknown and all listed, %d sent twice\n",
+	fmt.Printf("gateway: killed %d times under load: %d orders, %d interrupted and retried, %d of them unknown and all listed, %d sent twice\n",
 		kills, len(first), len(cut), unknown, twice)
 }
 
-// underFire has clients send orders while the gateway is killed and started again, and
-// returns what each was told first.
-func (p *post) underFire(clients, kills int) map[string]reply {
-	p.t.Helper()
+// sendWhileKilling has clients send orders while the gateway is killed and restarted. It
+// returns the first reply to each order.
+func (f *gatewayFixture) sendWhileKilling(clients, kills int) map[string]reply {
+	f.t.Helper()
 	var (
 		mu    sync.Mutex
 		first = make(map[string]reply)
 		all   sync.WaitGroup
-		over  atomic.Bool
+		stop  atomic.Bool
 	)
 	for c := range clients {
 		all.Go(func() {
-			for i := 0; !over.Load(); i++ {
-				key := fmt.Sprintf("order-under-fire-%02d-%06d", c, i)
-				r := p.order(p.t.Context(), key)
+			for i := 0; !stop.Load(); i++ {
+				key := fmt.Sprintf("order-during-kills-%02d-%06d", c, i)
+				r := f.order(f.t.Context(), key)
 				if r.err != nil {
 					<-time.After(2 * time.Millisecond) // no listener: retry
 				}
@@ -73,32 +73,32 @@ func (p *post) underFire(clients, kills int) map[string]reply {
 	}
 	for range kills {
 		<-time.After(300 * time.Millisecond)
-		p.kill()
-		p.start()
+		f.kill()
+		f.start()
 	}
 	<-time.After(200 * time.Millisecond)
-	over.Store(true)
+	stop.Store(true)
 	all.Wait()
 	return first
 }
 
-// settle repeats interrupted requests until each has an answer, and returns how many
-// outcomes are unknown.
-func (p *post) settle(cut []string) int {
-	p.t.Helper()
+// retryInterrupted retries interrupted requests until each has a final reply. It returns
+// the number of unknown outcomes.
+func (f *gatewayFixture) retryInterrupted(cut []string) int {
+	f.t.Helper()
 	var unknown atomic.Int64
 	var all sync.WaitGroup
-	room := make(chan struct{}, 32)
+	slots := make(chan struct{}, 32)
 	for _, key := range cut {
-		room <- struct{}{}
+		slots <- struct{}{}
 		all.Go(func() {
-			defer func() { <-room }()
-			r := p.final(key)
-			switch ran := p.service.ran(key); {
+			defer func() { <-slots }()
+			r := f.retryUntilFinal(key)
+			switch ran := f.service.runCount(key); {
 			case r.code == "outcome_unknown" && ran <= 1:
 				unknown.Add(1)
 			case r.status != 201 || ran != 1:
-				p.t.Errorf("%s: %d %s %v, and it ran %d times", key, r.status, r.body, r.err, ran)
+				f.t.Errorf("%s: %d %s %v after %d runs", key, r.status, r.body, r.err, ran)
 			}
 		})
 	}
@@ -106,10 +106,10 @@ func (p *post) settle(cut []string) int {
 	return int(unknown.Load())
 }
 
-// final sends an order until the answer is one that stays.
-func (p *post) final(key string) (r reply) {
+// retryUntilFinal sends an order until the reply is not "in progress".
+func (f *gatewayFixture) retryUntilFinal(key string) (r reply) {
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
-		if r = p.order(p.t.Context(), key); r.code != "in_progress" {
+		if r = f.order(f.t.Context(), key); r.code != "in_progress" {
 			return r
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// command is the program as users have it, built once.
+// command is the path of the interlock command, built once.
 var command string
 
 func TestMain(m *testing.M) { os.Exit(build(m)) }

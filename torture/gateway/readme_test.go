@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// TestGatewayReadme follows docs/gateway.md to the letter. It replaces the ports, which
-// may be in use, and the command, which is built once for all tests.
+// TestGatewayReadme runs the commands of docs/gateway.md. It replaces the ports, which may
+// be in use, and the command, which is built once for all tests.
 func TestGatewayReadme(t *testing.T) {
-	need(t, "python3")
-	need(t, "curl")
+	requireProgram(t, "python3")
+	requireProgram(t, "curl")
 	for _, page := range []string{"docs/gateway.md", "docs/gateway.zh-CN.md"} {
 		t.Run(page, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("..", "..", page))
@@ -24,42 +24,42 @@ func TestGatewayReadme(t *testing.T) {
 			}
 			_, section, found := strings.Cut(string(text), "`orders.py`")
 			if !found {
-				t.Fatal("there is no orders.py")
+				t.Fatal("the page has no orders.py")
 			}
-			program, lines := block(t, section, "python"), block(t, section, "sh")
-			service, gate, admin := free(t), free(t), free(t)
+			program, lines := codeBlock(t, section, "python"), codeBlock(t, section, "sh")
+			service, gate, admin := freeAddress(t), freeAddress(t), freeAddress(t)
 			ports := strings.NewReplacer("\"127.0.0.1\", 9000", fmt.Sprintf("%q, %s", "127.0.0.1", port(service)), "127.0.0.1:9000", service,
 				"127.0.0.1:8080", gate, "go run ./cmd/interlock proxy", command+" proxy --listen "+gate+" --admin "+admin)
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "orders.py"), []byte(ports.Replace(program)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var asked []string
+			var responses []string
 			for line := range strings.Lines(ports.Replace(lines)) {
 				line, _, _ := strings.Cut(strings.TrimSpace(line), "  #")
-				if !strings.HasPrefix(line, "curl ") { // it has a terminal of its own
+				if !strings.HasPrefix(line, "curl ") { // a command for its own terminal
 					background(t, dir, line)
 					continue
 				}
-				if len(asked) == 0 {
-					listens(t, "http://"+service)
-					listens(t, "http://"+gate)
+				if len(responses) == 0 {
+					waitForServer(t, "http://"+service)
+					waitForServer(t, "http://"+gate)
 				}
 				out, err := exec.Command("sh", "-c", line).CombinedOutput()
 				if err != nil {
 					t.Fatalf("%s\n%v %s", line, err, out)
 				}
-				asked = append(asked, strings.TrimSpace(string(out)))
+				responses = append(responses, strings.TrimSpace(string(out)))
 			}
-			said := strings.Join(asked, "\n")
-			if said != "{\"order\": 1}\n{\"order\": 1}" || !strings.Contains(section, "`{\"order\": 1}`") {
-				t.Errorf("it says\n%s", said)
+			got := strings.Join(responses, "\n")
+			if got != "{\"order\": 1}\n{\"order\": 1}" || !strings.Contains(section, "`{\"order\": 1}`") {
+				t.Errorf("the commands printed\n%s", got)
 			}
 		})
 	}
 }
 
-// background runs a line of a shell until the test ends.
+// background runs a shell command until the test ends.
 func background(t *testing.T, dir, line string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "exec "+line)
@@ -73,21 +73,21 @@ func background(t *testing.T, dir, line string) {
 	})
 }
 
-// block returns the first block of a language.
-func block(t *testing.T, text, language string) string {
+// codeBlock returns the first code block of a language.
+func codeBlock(t *testing.T, text, language string) string {
 	t.Helper()
 	_, rest, begins := strings.Cut(text, "```"+language+"\n")
 	code, _, ends := strings.Cut(rest, "```")
 	if !begins || !ends {
-		t.Fatalf("there is no block of %s", language)
+		t.Fatalf("the page has no %s block", language)
 	}
 	return code
 }
 
 func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
-// listens waits until the server answers.
-func listens(t *testing.T, url string) {
+// waitForServer waits until the server responds.
+func waitForServer(t *testing.T, url string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; <-time.After(10 * time.Millisecond) {
 		resp, err := http.Get(url)

@@ -14,28 +14,28 @@ import (
 	"time"
 )
 
-// A WebSocket passes on a route that no rule is about, both ways, and is not mistaken for
-// a request that could be answered twice on one that a rule is about.
+// The gateway forwards a WebSocket in both directions on a route without a rule, and
+// refuses it on a guarded route.
 func TestGatewayWebSocket(t *testing.T) {
-	p := open(t, 0)
-	p.service.Config.Handler = http.HandlerFunc(echo)
-	conn, in := p.upgrade(t, "/chat", "101 Switching Protocols")
+	f := newGateway(t, 0)
+	f.service.Config.Handler = http.HandlerFunc(echo)
+	conn, in := f.upgrade(t, "/chat", "101 Switching Protocols")
 	for _, text := range []string{"one", "two", strings.Repeat("long ", 20)} {
-		if _, err := conn.Write(frame(text)); err != nil {
+		if _, err := conn.Write(clientFrame(text)); err != nil {
 			t.Fatal(err)
 		}
-		if got := unframed(t, in); got != text {
-			t.Fatalf("it says %q, want %q", got, text)
+		if got := readServerFrame(t, in); got != text {
+			t.Fatalf("the service echoed %q, want %q", got, text)
 		}
 	}
-	p.upgrade(t, "/orders", "400")
-	fmt.Println("gateway: a WebSocket passed both ways on a route without a rule, and was refused on one with")
+	f.upgrade(t, "/orders", "400")
+	fmt.Println("gateway: a WebSocket worked in both directions on a route without a rule, and was refused on a guarded route")
 }
 
-// upgrade asks for a WebSocket and expects one of the answers.
-func (p *post) upgrade(t *testing.T, path string, want ...string) (net.Conn, *bufio.Reader) {
+// upgrade requests a WebSocket and expects one of the statuses.
+func (f *gatewayFixture) upgrade(t *testing.T, path string, want ...string) (net.Conn, *bufio.Reader) {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func (p *post) upgrade(t *testing.T, path string, want ...string) (net.Conn, *bu
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	method := http.MethodGet
 	if path == "/orders" {
-		method = http.MethodPost // that is what the rule is about
+		method = http.MethodPost // the method of the rule
 	}
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: shop\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nIdempotency-Key: an-order-by-websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nContent-Length: 0\r\n\r\n", method, path)
@@ -62,7 +62,7 @@ func (p *post) upgrade(t *testing.T, path string, want ...string) (net.Conn, *bu
 	return nil, nil
 }
 
-// echo is a service that says what it hears, by WebSocket (RFC 6455).
+// echo is a service that echoes WebSocket messages (RFC 6455).
 func echo(w http.ResponseWriter, r *http.Request) {
 	conn, in, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -73,7 +73,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
 		base64.StdEncoding.EncodeToString(sum[:]))
 	for {
-		text, err := unmasked(in.Reader)
+		text, err := readClientFrame(in.Reader)
 		if err != nil {
 			return
 		}
@@ -85,8 +85,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 var mask = []byte{1, 2, 3, 4}
 
-// frame is a text as a client sends it: masked, and shorter than 126 bytes.
-func frame(text string) []byte {
+// clientFrame returns a masked frame, as clients send them, of less than 126 bytes.
+func clientFrame(text string) []byte {
 	out := append([]byte{0x81, 0x80 | byte(len(text))}, mask...)
 	for i := range len(text) {
 		out = append(out, text[i]^mask[i%4])
@@ -94,8 +94,8 @@ func frame(text string) []byte {
 	return out
 }
 
-// unmasked reads such a frame.
-func unmasked(in io.Reader) ([]byte, error) {
+// readClientFrame reads a frame that clientFrame made.
+func readClientFrame(in io.Reader) ([]byte, error) {
 	head := make([]byte, 6)
 	if _, err := io.ReadFull(in, head); err != nil {
 		return nil, err
@@ -110,12 +110,12 @@ func unmasked(in io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// unframed reads what a server sends.
-func unframed(t *testing.T, in io.Reader) string {
+// readServerFrame reads an unmasked frame, as servers send them.
+func readServerFrame(t *testing.T, in io.Reader) string {
 	t.Helper()
 	head := make([]byte, 2)
 	if _, err := io.ReadFull(in, head); err != nil || !bytes.Equal(head[:1], []byte{0x81}) {
-		t.Fatalf("no frame: %x %v", head, err)
+		t.Fatalf("not a text frame: %x %v", head, err)
 	}
 	text := make([]byte, head[1])
 	if _, err := io.ReadFull(in, text); err != nil {

@@ -1,3 +1,2 @@
-// Package quorum holds what is tested of five real servers made one. It is never
-// imported.
+// Package quorum tests the quorum engine on five real servers. It contains tests only.
 package quorum

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain lets more tests run at a time than there are cores: most of what they
-// do is to wait for a lease to run out.
+// TestMain runs more tests in parallel than there are cores, because most of them wait
+// until a lease expires.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {

@@ -17,43 +17,44 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// T11 on five Redis servers, each a process of its own: a lock is held if most of
-// them say so, whatever becomes of the others. R2's exclusion with it.
+// Requirements T11 and R2 on five Redis servers: a lock is held while a majority of the
+// servers grants it, whatever happens to the others.
 
-type five struct {
+// A fixture is five Redis servers.
+type fixture struct {
 	t       *testing.T
 	servers []*redistest.Server
 }
 
-func newFive(t *testing.T) *five {
-	f := &five{t: t}
+func newFixture(t *testing.T) *fixture {
+	f := &fixture{t: t}
 	for range 5 {
 		f.servers = append(f.servers, redistest.Start(t))
 	}
 	return f
 }
 
-// ways are addresses at which the servers are reached by one process alone, so that
-// who is cut off is this process.
-func (f *five) ways() []*faultnet.Proxy {
-	ways := make([]*faultnet.Proxy, len(f.servers))
+// newProxies returns one proxy per server. A process with its own proxies can be cut off
+// alone.
+func (f *fixture) newProxies() []*faultnet.Proxy {
+	proxies := make([]*faultnet.Proxy, len(f.servers))
 	for i, s := range f.servers {
-		ways[i] = faultnet.New(f.t, s.Addr())
+		proxies[i] = faultnet.New(f.t, s.Addr())
 	}
-	return ways
+	return proxies
 }
 
-// join is the quorum as one process sees it.
-func (f *five) join(opts ...quorum.Option) *quorum.Engine {
+// openQuorum opens a quorum engine with its own proxies.
+func (f *fixture) openQuorum(opts ...quorum.Option) *quorum.Engine {
 	f.t.Helper()
-	return f.joinBy(f.ways(), opts...)
+	return f.openQuorumThrough(f.newProxies(), opts...)
 }
 
-// joinBy is the quorum as a process sees it that has these ways to the servers.
-func (f *five) joinBy(ways []*faultnet.Proxy, opts ...quorum.Option) *quorum.Engine {
+// openQuorumThrough opens a quorum engine through the given proxies.
+func (f *fixture) openQuorumThrough(proxies []*faultnet.Proxy, opts ...quorum.Option) *quorum.Engine {
 	f.t.Helper()
-	nodes := make([]engine.Engine, len(ways))
-	for i, w := range ways {
+	nodes := make([]engine.Engine, len(proxies))
+	for i, w := range proxies {
 		e, err := redisengine.Open(f.t.Context(), "redis://"+w.Addr())
 		if err != nil {
 			f.t.Fatal(err)
@@ -69,23 +70,23 @@ func (f *five) joinBy(ways []*faultnet.Proxy, opts ...quorum.Option) *quorum.Eng
 	return q
 }
 
-func (f *five) client(e engine.Engine, opts ...interlock.Option) *interlock.Client {
+func (f *fixture) newClient(e engine.Engine, opts ...interlock.Option) *interlock.Client {
 	c := interlock.New(e, opts...)
 	f.t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
 
-// ripen waits until the servers are so old that none sits out.
-func (f *five) ripen(e engine.Engine) {
+// waitUntilReady waits until every server has run long enough to vote.
+func (f *fixture) waitUntilReady(e engine.Engine) {
 	f.t.Helper()
-	r := engine.Request{Key: "ripe", Holder: "ripe:1", Attempt: "1", Lease: time.Second}
+	r := engine.Request{Key: "ready", Holder: "ready:1", Attempt: "1", Lease: time.Second}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		h, err := e.Capabilities().Prober.Probe(context.Background())
 		if err == nil && len(h.Notices) == 0 {
 			break
 		}
 		if time.Now().After(end) {
-			f.t.Fatalf("they are not ready: %v, %v", h.Notices, err)
+			f.t.Fatalf("the servers are not ready: %v, %v", h.Notices, err)
 		}
 	}
 	if _, err := e.Acquire(context.Background(), r); err != nil {
@@ -96,19 +97,19 @@ func (f *five) ripen(e engine.Engine) {
 	}
 }
 
-// cut cuts these connections.
-func cut(ways ...*faultnet.Proxy) {
-	for _, w := range ways {
+// cut closes the proxies' connections and refuses new ones.
+func cut(proxies ...*faultnet.Proxy) {
+	for _, w := range proxies {
 		w.Refuse(true)
 		w.Reset()
 	}
 }
 
-func TestQuorumOfFiveRedisLaws(t *testing.T) {
+func TestQuorumLawsOnFiveRedis(t *testing.T) {
 	t.Parallel()
-	f := newFive(t)
+	f := newFixture(t)
 	enginetest.Run(t, enginetest.Harness{
-		Name: "quorum of 5 Redis", Lease: 6 * time.Second, // a node has a tenth of it, on a machine that may be busy
+		Name: "quorum of 5 Redis", Lease: 6 * time.Second, // a node's timeout is a tenth of it
 		Open: func(t testing.TB) engine.Engine {
 			nodes := make([]engine.Engine, 5)
 			for i, s := range f.servers {
@@ -129,13 +130,13 @@ func TestQuorumOfFiveRedisLaws(t *testing.T) {
 	})
 }
 
-func TestQuorumOfFiveRedisWithoutTwo(t *testing.T) {
+func TestQuorumWithTwoOfFiveDown(t *testing.T) {
 	t.Parallel()
 	const lease, longest = 3 * time.Second, 4 * time.Second
-	f := newFive(t)
-	mine, theirs := f.join(quorum.LongestLease(longest)), f.join(quorum.LongestLease(longest))
-	f.ripen(mine)
-	one, other := f.client(mine, interlock.Watchdog(lease)), f.client(theirs, interlock.Watchdog(lease))
+	f := newFixture(t)
+	mine, theirs := f.openQuorum(quorum.LongestLease(longest)), f.openQuorum(quorum.LongestLease(longest))
+	f.waitUntilReady(mine)
+	one, other := f.newClient(mine, interlock.Watchdog(lease)), f.newClient(theirs, interlock.Watchdog(lease))
 	held := make([]context.Context, 20)
 	holds := make([]*interlock.Hold, len(held))
 	for i := range held {
@@ -150,18 +151,18 @@ func TestQuorumOfFiveRedisWithoutTwo(t *testing.T) {
 	for end, n := time.Now().Add(2*lease), 0; time.Now().Before(end); n++ {
 		for i, ctx := range held {
 			if ctx.Err() != nil {
-				t.Fatalf("hold %d noticed that two of five nodes are down: %v", i, context.Cause(ctx))
+				t.Fatalf("hold %d was lost although only two of five nodes are down: %v", i, context.Cause(ctx))
 			}
 		}
 		_, hold, err := other.Mutex(fmt.Sprint("new:", n)).Lock(t.Context())
 		if err != nil {
-			t.Fatalf("lock %d is not granted without two nodes: %v", n, err)
+			t.Fatalf("lock %d is not granted with two nodes down: %v", n, err)
 		}
 		if err := hold.Unlock(); err != nil {
 			t.Fatalf("unlock %d: %v", n, err)
 		}
 		if _, _, err := other.Mutex("held:0").TryLock(t.Context()); !errors.Is(err, interlock.ErrContended) {
-			t.Fatalf("a held lock is answered with %v", err)
+			t.Fatalf("TryLock on a held lock: got %v, want ErrContended", err)
 		}
 	}
 	for i, h := range holds {
@@ -171,13 +172,13 @@ func TestQuorumOfFiveRedisWithoutTwo(t *testing.T) {
 	}
 }
 
-func TestQuorumOfFiveRedisWithoutThree(t *testing.T) {
+func TestQuorumWithThreeOfFiveDown(t *testing.T) {
 	t.Parallel()
 	const lease, longest = 2 * time.Second, 3 * time.Second
-	f := newFive(t)
-	mine, theirs := f.join(quorum.LongestLease(longest)), f.join(quorum.LongestLease(longest))
-	f.ripen(mine)
-	one, other := f.client(mine, interlock.Watchdog(lease)), f.client(theirs, interlock.Watchdog(lease))
+	f := newFixture(t)
+	mine, theirs := f.openQuorum(quorum.LongestLease(longest)), f.openQuorum(quorum.LongestLease(longest))
+	f.waitUntilReady(mine)
+	one, other := f.newClient(mine, interlock.Watchdog(lease)), f.newClient(theirs, interlock.Watchdog(lease))
 	held := make([]context.Context, 20)
 	for i := range held {
 		var err error
@@ -195,25 +196,25 @@ func TestQuorumOfFiveRedisWithoutThree(t *testing.T) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(lease + 500*time.Millisecond):
-				t.Errorf("hold %d was not told within a lease", i)
+				t.Errorf("hold %d was not lost within its lease", i)
 			}
 			if _, lost := errors.AsType[*interlock.LostError](context.Cause(ctx)); !lost {
-				t.Errorf("hold %d ended with %v", i, context.Cause(ctx))
+				t.Errorf("hold %d ended with %v, want a LostError", i, context.Cause(ctx))
 			}
 		})
-		all.Go(func() { // a waiter is granted it only then, although the three nodes return empty
+		all.Go(func() { // a waiter gets it only afterwards, although the three nodes restart empty
 			ctx2, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for {
 				_, hold, err := other.Mutex(fmt.Sprint("held:", i)).Lock(ctx2)
 				switch {
 				case err == nil && ctx.Err() == nil:
-					t.Errorf("lock %d was granted after %v, and its holder was told nothing", i, time.Since(killed))
+					t.Errorf("lock %d was granted after %v, before its holder knew of the loss", i, time.Since(killed))
 				case err != nil && ctx2.Err() == nil:
 					time.Sleep(20 * time.Millisecond)
 					continue
 				case err != nil:
-					t.Errorf("lock %d is not granted any more: %v", i, err)
+					t.Errorf("lock %d was not granted again: %v", i, err)
 					return
 				}
 				_ = hold.Unlock()
@@ -227,7 +228,7 @@ func TestQuorumOfFiveRedisWithoutThree(t *testing.T) {
 	all.Wait()
 }
 
-func TestQuorumOfFiveRedisWithANewNode(t *testing.T) {
+func TestQuorumWithARestartedNode(t *testing.T) {
 	t.Parallel()
 	const longest = 6 * time.Second
 	for _, c := range []struct {
@@ -236,30 +237,30 @@ func TestQuorumOfFiveRedisWithANewNode(t *testing.T) {
 		twice  bool
 		prefix string
 	}{
-		{"a node started anew gives no second grant", []quorum.Option{quorum.LongestLease(longest)}, false, "a"},
-		{"if none sat out there would be two holders", []quorum.Option{quorum.Durable()}, true, "b"},
+		{"a restarted node gives no second grant", []quorum.Option{quorum.LongestLease(longest)}, false, "a"},
+		{"without a waiting time after the restart there are two holders", []quorum.Option{quorum.Durable()}, true, "b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFive(t)
-			ways := f.ways()
-			mine, theirs := f.joinBy(ways, c.opts...), f.join(c.opts...)
-			f.ripen(theirs)
-			f.ripen(mine)
+			f := newFixture(t)
+			proxies := f.newProxies()
+			mine, theirs := f.openQuorumThrough(proxies, c.opts...), f.openQuorum(c.opts...)
+			f.waitUntilReady(theirs)
+			f.waitUntilReady(mine)
 			ann := engine.Request{Key: "k", Holder: "ann:1", Attempt: "1", Lease: longest}
 			bob := engine.Request{Key: "k", Holder: "bob:1", Attempt: "1", Lease: longest}
-			cut(ways[3:]...) // for good: a vote that is won goes on asking the rest
+			cut(proxies[3:]...) // permanently: after a won vote the engine still asks the rest
 			if _, err := mine.Acquire(t.Context(), ann); err != nil {
 				t.Fatal(err)
 			}
-			f.servers[2].Restart() // of the three that know of the hold, one has forgotten it
+			f.servers[2].Restart() // one of the three nodes with the hold loses it
 			granted := false
 			for end := time.Now().Add(longest / 2); time.Now().Before(end) && !granted; time.Sleep(50 * time.Millisecond) {
 				_, err := theirs.Acquire(t.Context(), bob)
 				granted = err == nil
 			}
 			if granted != c.twice {
-				t.Errorf("a second grant: %v, want %v", granted, c.twice)
+				t.Errorf("second grant: %v, want %v", granted, c.twice)
 			}
 			if c.twice {
 				return
@@ -268,7 +269,7 @@ func TestQuorumOfFiveRedisWithANewNode(t *testing.T) {
 				if _, err := theirs.Acquire(t.Context(), bob); err == nil {
 					break
 				} else if time.Now().After(end) {
-					t.Fatalf("it is not granted when the lease has run out: %v", err)
+					t.Fatalf("the lock is not granted after the lease expired: %v", err)
 				}
 			}
 		})

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// counter is a package with a lock of its own. NAME is its name.
-const counter = `package NAME
+// lockPackage is the source of a package with a lock. NAME is its name.
+const lockPackage = `package NAME
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 func Enter(ctx context.Context, id string, then func() error) error { return then() }
 `
 
-const counters = `package main
+const lockProgram = `package main
 
 import (
 	"context"
@@ -43,92 +43,92 @@ func main() {
 }
 `
 
-// Packages of the program that are compiled, as go build -v has them.
+// The packages of the program, as go build -v prints them.
 const (
 	programPackage = "example.com/shop"
 	leftPackage    = "example.com/shop/left"
 	rightPackage   = "example.com/shop/right"
 )
 
-// After a change exactly those packages are recompiled that the go command would
-// recompile, and woven results are never mixed with unwoven ones.
+// After a change, a woven build recompiles the same packages as the go command would. It
+// never mixes woven with unwoven packages.
 func TestWeavingCache(t *testing.T) {
 	for _, form := range forms {
 		if testing.Short() && form != overlay {
 			continue
 		}
 		t.Run(form, func(t *testing.T) {
-			s := newScript(t, form)
+			s := newCacheTest(t, form)
 			all := []string{programPackage, leftPackage, rightPackage}
-			if got := ours(s.build()); !slices.Equal(got, all) {
-				t.Errorf("the first time %q are compiled", got)
+			if got := programPackages(s.build()); !slices.Equal(got, all) {
+				t.Errorf("the first build compiles %q, want all packages", got)
 			}
-			s.step("nothing has changed", nil, "refused: true true\n")
+			s.wantBuild("no change", nil, "refused: true true\n")
 
-			s.left(strings.Replace(counter, "wait=0", "wait=1ms", 1))
-			s.step("an option has changed", []string{programPackage, leftPackage}, "refused: true true\n")
+			s.writeLeft(strings.Replace(lockPackage, "wait=0", "wait=1ms", 1))
+			s.wantBuild("a changed option", []string{programPackage, leftPackage}, "refused: true true\n")
 
-			s.left(strings.Replace(counter, "//interlock:lock", "// interlocked:", 1))
-			s.step("a directive is gone", []string{programPackage, leftPackage}, "refused: false true\n")
+			s.writeLeft(strings.Replace(lockPackage, "//interlock:lock", "// interlocked:", 1))
+			s.wantBuild("a removed directive", []string{programPackage, leftPackage}, "refused: false true\n")
 
-			s.left(counter)
-			s.step("it is back, and was kept", nil, "refused: true true\n")
+			s.writeLeft(lockPackage)
+			s.wantBuild("the directive restored, from the cache", nil, "refused: true true\n")
 
-			if got := ours(s.compiled("go", "build", "-v", "-o", "plain", ".")); !slices.Equal(got, all) {
-				t.Errorf("a plain build compiles %q", got)
+			if got := programPackages(s.compiled("go", "build", "-v", "-o", "plain", ".")); !slices.Equal(got, all) {
+				t.Errorf("a plain build compiles %q, want all packages", got)
 			}
 			if out, code := s.run(t.Context(), t, "./plain"); code != 78 {
-				t.Errorf("a plain build exits with %d: %s", code, out)
+				t.Errorf("a program without weaving exits with %d, want 78: %s", code, out)
 			}
-			s.step("a plain build came between", nil, "refused: true true\n")
+			s.wantBuild("after a plain build", nil, "refused: true true\n")
 			if got := s.compiled("go", "build", "-v", "-o", "plain", "."); len(got) > 0 {
-				t.Errorf("a woven build came between two plain ones, and the second compiles %q", got)
+				t.Errorf("a plain build after a woven one compiles %q, want nothing", got)
 			}
 
 			s.write(t, map[string]string{"../interlock/woven/edited.go": "package woven\n\nfunc init() { print(\"edited, \") }\n"})
 			others := []string{weave.Runtime}
 			if form == toolexec {
-				others = []string{weave.Marker, weave.Runtime} // woven code finds the one through the other
+				others = []string{weave.Marker, weave.Runtime} // the marker imports the runtime
 			}
-			s.step("the runtime of woven code has changed", append(all, others...), "edited, refused: true true\n")
+			s.wantBuild("a changed runtime of woven code", append(all, others...), "edited, refused: true true\n")
 		})
 	}
 }
 
-// A script is a program that is built again and again.
-type script struct {
+// A cacheTest is a program that is edited and rebuilt.
+type cacheTest struct {
 	*testing.T
-	place
+	workDir
 	form string
 }
 
-func newScript(t *testing.T, form string) *script {
+func newCacheTest(t *testing.T, form string) *cacheTest {
 	t.Helper()
-	s := &script{t, place{filepath.Join(t.TempDir(), "shop"), environment(t)}, form}
+	s := &cacheTest{t, workDir{filepath.Join(t.TempDir(), "shop"), environment(t)}, form}
 	s.write(t, map[string]string{
 		"go.mod":         "module example.com/shop\n\ngo 1.26.0\n\nrequire " + weave.Module + " v0.0.0\n\nreplace " + weave.Module + " => ../interlock\n",
-		"main.go":        counters,
-		"right/right.go": strings.ReplaceAll(counter, "NAME", "right"),
+		"main.go":        lockProgram,
+		"right/right.go": strings.ReplaceAll(lockPackage, "NAME", "right"),
 	})
-	s.left(counter)
-	s.library(filepath.Join(s.dir, "..", "interlock"))
+	s.writeLeft(lockPackage)
+	s.copyLibrary(filepath.Join(s.dir, "..", "interlock"))
 	return s
 }
 
-// left writes one of the packages anew.
-func (s *script) left(text string) {
+// writeLeft writes the source of the package left.
+func (s *cacheTest) writeLeft(text string) {
 	s.Helper()
 	s.write(s.T, map[string]string{"left/left.go": strings.ReplaceAll(text, "NAME", "left")})
 }
 
-// library copies what a woven program is made of, to be edited.
-func (s *script) library(to string) {
+// copyLibrary copies the module that woven programs import, so that it can be edited.
+func (s *cacheTest) copyLibrary(to string) {
 	s.Helper()
-	err := filepath.WalkDir(bench.root, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(shared.root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(bench.root, path)
+		rel, err := filepath.Rel(shared.root, path)
 		if err != nil {
 			return err
 		}
@@ -153,42 +153,42 @@ func (s *script) library(to string) {
 	}
 }
 
-// build builds the program, woven, and returns what was compiled.
-func (s *script) build() []string {
+// build builds the woven program and returns the packages that were compiled.
+func (s *cacheTest) build() []string {
 	s.Helper()
 	return s.compiled(goArgs(s.T, s.form, "build", "-v", "-o", "program", ".")...)
 }
 
-// step builds the program, and checks what was compiled for it, which is woven in
-// and what it says.
-func (s *script) step(when string, want []string, says string) {
+// wantBuild builds the program. It checks which packages were compiled, what the program
+// prints and which directives are woven in.
+func (s *cacheTest) wantBuild(change string, want []string, output string) {
 	s.Helper()
 	if got := s.build(); !slices.Equal(got, want) {
-		s.Errorf("%s: %q are compiled, want %q", when, got, want)
+		s.Errorf("%s: compiled %q, want %q", change, got, want)
 	}
-	if said := s.must(s.T, "./program"); said != says {
-		s.Errorf("%s: it says %q, want %q", when, said, says)
+	if got := s.must(s.T, "./program"); got != output {
+		s.Errorf("%s: the program prints %q, want %q", change, got, output)
 	}
 	var sites string
 	for i, name := range []string{"left", "right"} {
-		if strings.Fields(says[strings.Index(says, "refused:"):])[i+1] == "true" {
+		if strings.Fields(output[strings.Index(output, "refused:"):])[i+1] == "true" {
 			sites += "lock example.com/shop/" + name + ".Enter\n"
 		}
 	}
 	if got := s.sites(s.T, "program"); got != sites {
-		s.Errorf("%s: woven in is\n%s\nwant\n%s", when, got, sites)
+		s.Errorf("%s: woven sites are\n%s\nwant\n%s", change, got, sites)
 	}
 }
 
-// compiled runs go build -v and returns the packages that it compiled, in order.
-func (s *script) compiled(args ...string) []string {
+// compiled runs go build -v and returns the packages that it compiled, sorted.
+func (s *cacheTest) compiled(args ...string) []string {
 	s.Helper()
 	packages := strings.Fields(s.must(s.T, args...))
 	slices.Sort(packages)
 	return packages
 }
 
-// ours are the packages of the program.
-func ours(packages []string) []string {
+// programPackages returns the packages that belong to the program.
+func programPackages(packages []string) []string {
 	return slices.DeleteFunc(packages, func(p string) bool { return !strings.HasPrefix(p+"/", programPackage+"/") })
 }

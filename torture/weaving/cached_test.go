@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// Go allows no overlay of the module cache, so a module there is woven in the
-// other way, and who cannot be helped like that is told what to do.
+// Go allows no overlay of files in the module cache. A module there is woven with
+// -toolexec; if that is not possible, the error says what to do.
 func TestWeavingOfTheModuleCache(t *testing.T) {
 	tr := dependencyTree(t)
 	for _, e := range tr.env {
@@ -26,33 +26,33 @@ func TestWeavingOfTheModuleCache(t *testing.T) {
 		return strings.Join(got, " ")
 	}
 	if got := args("run . -x"); got != "run -toolexec=il weave . -x" {
-		t.Errorf("it becomes %s", got)
+		t.Errorf("the command becomes %s", got)
 	}
 	if got := args("test -cover -overlay=own.json ./..."); !strings.Contains(got, "own.json: no such file") {
-		t.Errorf("an overlay that is not there becomes %s", got)
+		t.Errorf("a missing overlay file: got %s", got)
 	}
 	tr.write(t, map[string]string{"own.json": `{"Replace": {}}`})
 	if got := args("test -cover -overlay=own.json ./..."); got != "test -toolexec=il weave -cover -overlay=own.json ./..." {
-		t.Errorf("it becomes %s", got)
+		t.Errorf("the command becomes %s", got)
 	}
 	if got := args("build -toolexec=weave ."); got != "build -toolexec=weave ." {
-		t.Errorf("it becomes %s", got)
+		t.Errorf("the command becomes %s", got)
 	}
 	if got := args("build -toolexec=mine ."); !strings.Contains(got, "directives in example.com/bank") || !strings.Contains(got, "go mod vendor") {
-		t.Errorf("two tools stand between go and the compiler: %s", got)
+		t.Errorf("a second toolexec: got %s, want an error", got)
 	}
 	cached := (*weave.CachedError)(nil)
 	if path, err := weave.Overlay(t.Context(), tr.dir, nil); !errors.As(err, &cached) || cached.Module != "example.com/bank" {
-		t.Errorf("an overlay of the module cache is %q, %v", path, err)
+		t.Errorf("Overlay of the module cache: got %q, %v; want a CachedError", path, err)
 	}
 
-	t.Run("the module cache is not used if there is a copy", func(t *testing.T) {
+	t.Run("with a vendor directory the overlay is used", func(t *testing.T) {
 		tr.must(t, "go", "mod", "vendor")
 		if got := args("run ."); !strings.HasPrefix(got, "run -overlay=") {
-			t.Errorf("it becomes %s", got)
+			t.Errorf("the command becomes %s", got)
 		}
-		if said := tr.must(t, goArgs(t, overlay, "list", "-f={{.Dir}}", "example.com/bank")...); said != filepath.Join(tr.dir, "vendor", "example.com", "bank")+"\n" {
-			t.Errorf("the package is in %s", said)
+		if dir := tr.must(t, goArgs(t, overlay, "list", "-f={{.Dir}}", "example.com/bank")...); dir != filepath.Join(tr.dir, "vendor", "example.com", "bank")+"\n" {
+			t.Errorf("the package is in %s", dir)
 		}
 	})
 }

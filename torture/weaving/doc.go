@@ -1,5 +1,4 @@
-// Package weaving holds what is tested of weaving with the go command itself: the
-// ways to build, on the kinds of trees there are, what is compiled again and what
-// is not, and a module in which every function has a directive. It is never
-// imported; a command with the few verbs that it needs is in interlock.
+// Package weaving tests weaving with the go command: all build modes on all kinds of
+// projects, what is recompiled after a change, and a module in which every function has a
+// directive. It contains tests only. Directory interlock has a small command for them.
 package weaving

@@ -23,19 +23,19 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// strewn is the module in which every function gets a directive: a language with
-// a parser, a compiler and a machine, generated code, generics, reflection,
-// recursion everywhere, and some thousand tests.
-const strewn = "github.com/expr-lang/expr@v1.17.8"
+// largeModule is the module in which every function gets a directive. It implements a
+// language with parser, compiler and virtual machine. It has generated code, generics,
+// reflection, recursion and thousands of tests.
+const largeModule = "github.com/expr-lang/expr@v1.17.8"
 
-// passing is what of a test's name is another in each run: some say where in memory
-// their arguments are, and when it is.
-var passing = regexp.MustCompile(`0x[0-9a-f]+|time\.Date\([^)]*\)`)
+// variableParts matches the parts of test names that differ between runs: addresses and
+// times.
+var variableParts = regexp.MustCompile(`0x[0-9a-f]+|time\.Date\([^)]*\)`)
 
-// turns is a file in each package of it. A key that is another for each call gives
-// every call a lock of its own: recursion and parallel tests do not wait, and no
-// call goes without. Every now and then it leaves a note how many there were.
-const turns = `package PACKAGE
+// counterFile is added to each package. It returns a different key for each call, so every
+// call has its own lock, and recursion and parallel tests do not wait. At each power of
+// two it writes the number of calls to a file.
+const counterFile = `package PACKAGE
 
 import (
 	"os"
@@ -44,79 +44,79 @@ import (
 	"sync/atomic"
 )
 
-var interlockTurns atomic.Int64
+var interlockCalls atomic.Int64
 
-func interlockTurn() int64 {
-	n := interlockTurns.Add(1)
+func interlockCall() int64 {
+	n := interlockCalls.Add(1)
 	if n&(n-1) == 0 { // powers of two
-		_ = os.WriteFile(filepath.Join(os.Getenv("INTERLOCK_TURNS"), strconv.Itoa(os.Getpid())+"-PLACE"), []byte(strconv.FormatInt(n, 10)), 0o644)
+		_ = os.WriteFile(filepath.Join(os.Getenv("INTERLOCK_CALLS"), strconv.Itoa(os.Getpid())+"-DIR"), []byte(strconv.FormatInt(n, 10)), 0o644)
 	}
 	return n
 }
 `
 
-// The tests of a module pass with a lock in each of its functions just as they do
-// with none: neither results, panics, recursion, reflection nor lines changed.
+// A module's tests have the same outcomes with a lock in every function as without:
+// weaving changes no results, panics, recursion, reflection or line numbers.
 func TestWeavingEverywhere(t *testing.T) {
-	what := []string{"./..."}
+	packages := []string{"./..."}
 	if testing.Short() {
-		what = []string{"./parser/...", "./checker"}
+		packages = []string{"./parser/...", "./checker"}
 	}
-	m := strew(t)
+	m := instrumentModule(t)
 	notes := filepath.Join(t.TempDir(), "turns")
 	if err := os.Mkdir(notes, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	m.env = append(m.env, "INTERLOCK_TURNS="+notes)
+	m.env = append(m.env, "INTERLOCK_CALLS="+notes)
 
-	// Vet finds mistakes in it with a newer Go than it was made for, woven or not.
-	args := append([]string{"test", "-json", "-count=1", "-vet=off"}, what...)
+	// The vet of this Go version reports mistakes in the module, woven or not.
+	args := append([]string{"test", "-json", "-count=1", "-vet=off"}, packages...)
 	woven := m.outcomes(t, goArgs(t, overlay, args...)...)
-	taken := turnsTaken(t, notes)
+	locks := locksTaken(t, notes)
 	m.env = append(m.env, "INTERLOCK_UNWOVEN=allow")
 	plain := m.outcomes(t, append([]string{"go"}, args...)...)
 
-	count, others := map[string]int{}, []string{}
+	count, failing := map[string]int{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(plain)) {
 		if woven[name] != plain[name] {
-			t.Errorf("%s: %q woven, %q as it stands", name, woven[name], plain[name])
+			t.Errorf("%s: %q woven, %q unwoven", name, woven[name], plain[name])
 		}
 		count[plain[name]]++
 		if plain[name] == "fail" {
-			others = append(others, name)
+			failing = append(failing, name)
 		}
 	}
 	if len(woven) != len(plain) {
-		t.Errorf("%d outcomes woven, %d as it stands", len(woven), len(plain))
+		t.Errorf("%d outcomes woven, %d unwoven", len(woven), len(plain))
 	}
-	if count["pass"] < 100 || count["build-fail"] > 0 || taken < 10_000 {
-		t.Errorf("tests: %v, with %d locks", count, taken)
+	if count["pass"] < 100 || count["build-fail"] > 0 || locks < 10_000 {
+		t.Errorf("outcomes: %v with %d locks, want at least 100 passed tests and 10,000 locks", count, locks)
 	}
-	t.Logf("%d functions with a lock in %d packages; locks taken: %d at least; tests: %v; that fail either way: %q", m.functions, m.packages, taken, count, others)
+	t.Logf("%d functions with a lock in %d packages; at least %d locks acquired; tests: %v; failing woven and unwoven: %q", m.functions, m.packages, locks, count, failing)
 }
 
-// A module is one with directives all over it.
-type module struct {
-	place
+// An instrumentedModule is a module with a directive on every function.
+type instrumentedModule struct {
+	workDir
 	functions, packages int
 }
 
-// strew fetches the module, and puts a directive on each function of a copy.
-func strew(t *testing.T) *module {
+// instrumentModule downloads largeModule and adds directives to a copy.
+func instrumentModule(t *testing.T) *instrumentedModule {
 	t.Helper()
-	m := &module{place: place{filepath.Join(t.TempDir(), "expr"), environment(t)}}
-	copied(t, fetched(t), m.dir)
+	m := &instrumentedModule{workDir: workDir{filepath.Join(t.TempDir(), "expr"), environment(t)}}
+	copyDir(t, download(t), m.dir)
 	marked := map[string]bool{}
 	err := filepath.WalkDir(m.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
 			return err
 		}
-		name, n := everywhere(t, path)
+		name, n := addDirectives(t, path)
 		dir, err := filepath.Rel(m.dir, filepath.Dir(path))
 		if n > 0 && !marked[dir] {
 			marked[dir] = true
-			text := strings.ReplaceAll(strings.ReplaceAll(turns, "PACKAGE", name), "PLACE", strings.ReplaceAll(filepath.ToSlash(dir), "/", "-"))
-			m.write(t, map[string]string{filepath.Join(dir, "interlock_turns.go"): text})
+			text := strings.ReplaceAll(strings.ReplaceAll(counterFile, "PACKAGE", name), "DIR", strings.ReplaceAll(filepath.ToSlash(dir), "/", "-"))
+			m.write(t, map[string]string{filepath.Join(dir, "interlock_calls.go"): text})
 		}
 		m.functions += n
 		return err
@@ -125,25 +125,25 @@ func strew(t *testing.T) *module {
 		t.Fatal(err)
 	}
 	m.packages = len(marked)
-	m.must(t, "go", "mod", "edit", "-go=1.26.0", "-require="+weave.Module+"@v0.0.0", "-replace="+weave.Module+"="+bench.root)
+	m.must(t, "go", "mod", "edit", "-go=1.26.0", "-require="+weave.Module+"@v0.0.0", "-replace="+weave.Module+"="+shared.root)
 	return m
 }
 
-// fetched returns where the module is on this machine.
-func fetched(t *testing.T) string {
+// download downloads largeModule and returns its directory in the module cache.
+func download(t *testing.T) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", strewn)
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", largeModule)
 	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	out, err := cmd.Output()
-	var said struct{ Dir, Error string }
-	if err := errors.Join(err, json.Unmarshal(out, &said)); err != nil {
-		t.Fatalf("%s cannot be had: %v\n%s", strewn, err, said.Error)
+	var module struct{ Dir, Error string }
+	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil {
+		t.Fatalf("download of %s: %v\n%s", largeModule, err, module.Error)
 	}
-	return said.Dir
+	return module.Dir
 }
 
-// copied copies a directory such that it can be written to.
-func copied(t *testing.T, from, to string) {
+// copyDir copies a directory and makes the copy writable.
+func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -167,9 +167,9 @@ func copied(t *testing.T, from, to string) {
 	}
 }
 
-// everywhere puts a directive on each function of a file, and returns the name of
-// its package and how many there are.
-func everywhere(t *testing.T, path string) (string, int) {
+// addDirectives adds a directive to each function of a file. It returns the name of the
+// file's package and the number of directives.
+func addDirectives(t *testing.T, path string) (string, int) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -189,14 +189,14 @@ func everywhere(t *testing.T, path string) (string, int) {
 		}
 		at := fset.Position(fn.Pos()).Offset
 		out.Write(text[last:at])
-		out.WriteString("//interlock:lock key=interlockTurn() kind=plain wait=0 on-timeout=panic\n")
+		out.WriteString("//interlock:lock key=interlockCall() kind=plain wait=0 on-timeout=panic\n")
 		last, count = at, count+1
 	}
 	if count == 0 {
 		return tree.Name.Name, 0
 	}
 	out.Write(text[last:])
-	end := fset.Position(tree.Name.End()).Offset // nothing has changed before it
+	end := fset.Position(tree.Name.End()).Offset // the text before it is unchanged
 	marked := slices.Concat(out.Bytes()[:end], []byte("; import _ "+strconv.Quote(weave.Marker)), out.Bytes()[end:])
 	if err := os.WriteFile(path, marked, 0o644); err != nil {
 		t.Fatal(err)
@@ -204,13 +204,13 @@ func everywhere(t *testing.T, path string) (string, int) {
 	return tree.Name.Name, count
 }
 
-// outcomes runs go test -json and returns how each test and each package ended.
-func (m *module) outcomes(t *testing.T, args ...string) map[string]string {
+// outcomes runs go test -json and returns the outcome of each test and package.
+func (m *instrumentedModule) outcomes(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir, cmd.Env = m.dir, m.env
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	if e := (*exec.ExitError)(nil); err != nil && !errors.As(err, &e) {
 		t.Fatal(err)
@@ -221,24 +221,24 @@ func (m *module) outcomes(t *testing.T, args ...string) map[string]string {
 		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			t.Fatalf("%v\n%s", err, complaints.String())
+			t.Fatalf("%v\n%s", err, stderr.String())
 		}
 		switch e.Action {
 		case "pass", "fail", "skip", "build-fail":
-			name := fmt.Sprint(e.Package, e.ImportPath, " ", passing.ReplaceAllString(e.Test, "…"))
+			name := fmt.Sprint(e.Package, e.ImportPath, " ", variableParts.ReplaceAllString(e.Test, "…"))
 			if ended[name] != "fail" {
 				ended[name] = e.Action
 			}
 		}
 	}
 	if len(ended) == 0 {
-		t.Fatalf("no test ended: %s", complaints.String())
+		t.Fatalf("no test ended: %s", stderr.String())
 	}
 	return ended
 }
 
-// turnsTaken is how many locks there were at least.
-func turnsTaken(t *testing.T, notes string) int {
+// locksTaken returns a lower bound of the number of acquired locks.
+func locksTaken(t *testing.T, notes string) int {
 	t.Helper()
 	all, err := os.ReadDir(notes)
 	if err != nil {

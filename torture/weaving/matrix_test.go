@@ -2,9 +2,9 @@ package weaving_test
 
 import "testing"
 
-// P8: whatever is built, by whichever command and of whichever tree, has its locks
-// and knows where it is. All of the 112 cells exist, none is left out. The short
-// form has each way to build and each tree once, with both ways to weave by turns.
+// Requirement P8: every build mode on every kind of project weaves the locks and keeps
+// source positions. The full form runs all 112 cells. The short form runs each mode once,
+// with alternating projects and ways to weave.
 func TestWeavingMatrix(t *testing.T) {
 	cells := 0
 	for row, tr := range trees {
@@ -12,8 +12,8 @@ func TestWeavingMatrix(t *testing.T) {
 			tr := tr.make(t)
 			for column, m := range modes {
 				for i, form := range forms {
-					// By these turns the overlay has -race and -trimpath, for which
-					// the other way would compile the standard library once more.
+					// This choice gives -race and -trimpath to the overlay: with -toolexec
+					// they would recompile the standard library.
 					if testing.Short() && (row != column%len(trees) || i == column%2) {
 						continue
 					}

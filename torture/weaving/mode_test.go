@@ -8,109 +8,109 @@ import (
 	"testing"
 )
 
-// modes are the ways to build.
+// modes are the build modes.
 var modes = []struct {
 	name string
 	run  func(*cell)
 }{
-	{"build", func(c *cell) { c.program(c.build()) }},
-	{"run", (*cell).runs},
-	{"test", func(c *cell) { c.tests() }},
-	{"race", func(c *cell) { c.program(c.build("-race")); c.tests("-race") }},
-	{"cover", func(c *cell) { c.covers("-cover") }},
-	{"coverpkg", func(c *cell) { c.covers("-coverpkg=./...") }},
-	{"vet", func(c *cell) { c.tests("-vet=all") }},
-	{"trimpath", (*cell).trimmed},
+	{"build", func(c *cell) { c.checkProgram(c.build()) }},
+	{"run", (*cell).checkRun},
+	{"test", func(c *cell) { c.checkTests() }},
+	{"race", func(c *cell) { c.checkProgram(c.build("-race")); c.checkTests("-race") }},
+	{"cover", func(c *cell) { c.checkCover("-cover") }},
+	{"coverpkg", func(c *cell) { c.checkCover("-coverpkg=./...") }},
+	{"vet", func(c *cell) { c.checkTests("-vet=all") }},
+	{"trimpath", (*cell).checkTrimpath},
 }
 
-// A cell is a tree, built in one way and woven in one.
+// A cell is a project, a build mode and a way to weave.
 type cell struct {
 	*testing.T
 	*tree
 	form string
-	out  string // a directory for what is made
+	out  string // output directory
 }
 
-// woven runs a go command that has to succeed.
-func (c *cell) woven(args ...string) string {
+// runGo runs a woven go command, which must succeed.
+func (c *cell) runGo(args ...string) string {
 	c.Helper()
 	return c.must(c.T, goArgs(c.T, c.form, args...)...)
 }
 
-// build builds the program and returns where it is.
+// build builds the program and returns its path.
 func (c *cell) build(flags ...string) string {
 	c.Helper()
 	to := filepath.Join(c.out, "program")
-	c.woven(append(append([]string{"build", "-o", to}, flags...), ".")...)
+	c.runGo(append(append([]string{"build", "-o", to}, flags...), ".")...)
 	return to
 }
 
-// program checks what is in a program and what it does.
-func (c *cell) program(path string) {
+// checkProgram checks the woven sites and the output of a program.
+func (c *cell) checkProgram(path string) {
 	c.Helper()
-	c.has(c.sites(c.T, path))
-	c.saw(c.must(c.T, path), c.file)
+	c.wantSites(c.sites(c.T, path))
+	c.wantOutput(c.must(c.T, path), c.file)
 }
 
-// has checks what the command says is woven in, besides what is always.
-func (c *cell) has(got string, more ...string) {
+// wantSites checks the woven sites: those of every program, and more.
+func (c *cell) wantSites(got string, more ...string) {
 	c.Helper()
 	want := append([]string{"lock " + c.bank + ".Move", "lock example.com/shop.visit"}, more...)
 	slices.Sort(want)
 	if strings.TrimSpace(got) != strings.Join(want, "\n") {
-		c.Errorf("woven in is\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+		c.Errorf("woven sites are\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }
 
-// saw checks what a program says: that it came in, where that is in the source,
-// and that it did not come in twice.
-func (c *cell) saw(said, file string) {
+// wantOutput checks a program's output: the source position of the locked function, and
+// that both locks refused a second call.
+func (c *cell) wantOutput(output, file string) {
 	c.Helper()
-	if want := "in " + file + " refused true true\n"; !strings.Contains(said, want) {
-		c.Errorf("it says\n%s\nwant\n%s", said, want)
+	if want := "in " + file + " refused true true\n"; !strings.Contains(output, want) {
+		c.Errorf("the program prints\n%s\nwant\n%s", output, want)
 	}
 }
 
-// runs has the program run by the go command, and looked at in place of that.
-func (c *cell) runs() {
-	c.saw(c.woven("run", "."), c.file)
-	c.has(c.woven("run", "-exec='"+command(c.T)+"' verify", "."))
+// checkRun runs the program with go run, and again with the verify command instead.
+func (c *cell) checkRun() {
+	c.wantOutput(c.runGo("run", "."), c.file)
+	c.wantSites(c.runGo("run", "-exec='"+command(c.T)+"' verify", "."))
 }
 
-// tests has the go command run the tests, and looks at their program.
-func (c *cell) tests(flags ...string) {
+// checkTests runs go test, and checks the woven sites of the test binary.
+func (c *cell) checkTests(flags ...string) {
 	c.Helper()
-	said := c.woven(append(append([]string{"test", "-count=1", "-v"}, flags...), ".")...)
-	c.saw(said, c.file)
+	output := c.runGo(append(append([]string{"test", "-count=1", "-v"}, flags...), ".")...)
+	c.wantOutput(output, c.file)
 	for _, name := range []string{"TestInside", "TestBeside"} {
-		if !strings.Contains(said, "--- PASS: "+name) {
-			c.Errorf("%s did not pass:\n%s", name, said)
+		if !strings.Contains(output, "--- PASS: "+name) {
+			c.Errorf("%s did not pass:\n%s", name, output)
 		}
 	}
 	to := filepath.Join(c.out, "program.test")
-	c.woven(append(append([]string{"test", "-c", "-o", to}, flags...), ".")...)
-	c.has(c.sites(c.T, to), "lock example.com/shop.inside", "lock example.com/shop_test.beside")
+	c.runGo(append(append([]string{"test", "-c", "-o", to}, flags...), ".")...)
+	c.wantSites(c.sites(c.T, to), "lock example.com/shop.inside", "lock example.com/shop_test.beside")
 }
 
-// covers tests with coverage. The statements that are counted are those of the
-// source: nothing of what was woven in is among them.
-func (c *cell) covers(flag string) {
+// checkCover runs the tests with coverage. Only statements of the source are counted, not
+// the woven ones.
+func (c *cell) checkCover(flag string) {
 	name, _, _ := strings.Cut(filepath.Base(c.file), ":")
 	covered := *c.tree
-	if name != "bank.go" { // covered, a name from //line stays as it is written, woven or not
+	if name != "bank.go" { // with coverage, a file name from //line is not made absolute
 		covered.file = filepath.Base(c.file)
 	}
-	if flag != "-cover" { // which is about the program's package only
+	if flag != "-cover" { // -cover covers the program's package only
 		c.tree = &covered
 	}
 	profile := filepath.Join(c.out, "profile")
-	c.tests(flag, "-coverprofile="+profile)
+	c.checkTests(flag, "-coverprofile="+profile)
 	text, err := os.ReadFile(profile)
 	if err != nil {
 		c.Fatal(err)
 	}
 	want := []string{
-		"example.com/shop/main.go:14.69,14.86 1 1", // visit came to its body once
+		"example.com/shop/main.go:14.69,14.86 1 1", // the body of visit ran once
 		"example.com/shop/main.go:16.20,18.56 2 1",
 	}
 	if c.main && flag != "-cover" {
@@ -118,29 +118,29 @@ func (c *cell) covers(flag string) {
 	}
 	for _, w := range want {
 		if !strings.Contains(string(text), "\n"+w) {
-			c.Errorf("no %s in the profile\n%s", w, text)
+			c.Errorf("the profile lacks %s\n%s", w, text)
 		}
 	}
 	c.tree = &covered
-	c.program(c.build(flag))
+	c.checkProgram(c.build(flag))
 }
 
-// trimmed checks that no directory of this machine is in the program.
-func (c *cell) trimmed() {
+// checkTrimpath checks that the program contains no directory of this machine.
+func (c *cell) checkTrimpath() {
 	path := c.build("-trimpath")
-	c.has(c.sites(c.T, path))
-	said := c.must(c.T, path)
-	c.saw(said, said[len("in "):max(len("in "), strings.Index(said, " refused"))])
-	if !strings.HasPrefix(said, "in example.com/") || !strings.Contains(said, "/"+filepath.Base(c.file)+" ") {
-		c.Errorf("it is %s", said)
+	c.wantSites(c.sites(c.T, path))
+	output := c.must(c.T, path)
+	c.wantOutput(output, output[len("in "):max(len("in "), strings.Index(output, " refused"))])
+	if !strings.HasPrefix(output, "in example.com/") || !strings.Contains(output, "/"+filepath.Base(c.file)+" ") {
+		c.Errorf("the source position is not trimmed: %s", output)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		c.Fatal(err)
 	}
-	for _, dir := range []string{filepath.Dir(c.dir), bench.dir} {
+	for _, dir := range []string{filepath.Dir(c.dir), shared.dir} {
 		if i := strings.Index(string(text), dir); i >= 0 {
-			c.Errorf("%q is in the program", text[i:min(i+100, len(text))])
+			c.Errorf("the program contains the path %q", text[i:min(i+100, len(text))])
 		}
 	}
 }

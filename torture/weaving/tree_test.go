@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// bank has a function that tells whom it calls where it is. BANK is its path.
+// bank is a package whose locked function passes its source position to a callback.
 const bank = `package bank
 
 import (
@@ -28,8 +28,8 @@ func Move(ctx context.Context, id string, then func(where string) error) error {
 }
 `
 
-// shop is a program that is inside of what is locked and comes again: only the
-// lock refuses it.
+// shop is a program that calls locked functions from within themselves. Only the lock
+// refuses the second call. BANK is the import path of bank.
 const shop = `package main
 
 import (
@@ -46,19 +46,19 @@ import (
 func visit(ctx context.Context, id string, then func() error) error { return then() }
 
 func seen() string {
-	ctx, place := context.Background(), ""
+	ctx, position := context.Background(), ""
 	moved := bank.Move(ctx, "a", func(where string) error {
-		place = where
+		position = where
 		return bank.Move(ctx, "a", func(string) error { return nil })
 	})
 	visited := visit(ctx, "a", func() error { return visit(ctx, "a", func() error { return nil }) })
-	return fmt.Sprintf("in %s refused %t %t\n", place, errors.Is(moved, interlock.ErrContended), errors.Is(visited, interlock.ErrContended))
+	return fmt.Sprintf("in %s refused %t %t\n", position, errors.Is(moved, interlock.ErrContended), errors.Is(visited, interlock.ErrContended))
 }
 
 func main() { fmt.Print(seen()) }
 `
 
-// Tests have directives as well, in the package and beside it.
+// The program's tests have directives too, in the package and in its external tests.
 const (
 	insideTest = `package main
 
@@ -79,7 +79,7 @@ func TestInside(t *testing.T) {
 	fmt.Print(seen())
 	err := inside(t.Context(), "a", func() error { return inside(t.Context(), "a", func() error { return nil }) })
 	if !errors.Is(err, interlock.ErrContended) {
-		t.Error("inside twice:", err)
+		t.Error("a second call was not refused:", err)
 	}
 }
 `
@@ -100,21 +100,21 @@ func beside(ctx context.Context, id string, then func() error) error { return th
 func TestBeside(t *testing.T) {
 	err := beside(t.Context(), "a", func() error { return beside(t.Context(), "a", func() error { return nil }) })
 	if !errors.Is(err, interlock.ErrContended) {
-		t.Error("inside twice:", err)
+		t.Error("a second call was not refused:", err)
 	}
 }
 `
 )
 
-// A tree is one kind of project; go is run where the program is.
+// A tree is a project of one kind. The go command runs in the program's directory.
 type tree struct {
-	place
-	bank string // the import path of the package
-	file string // where the source of Move says it is, with the line
-	main bool   // the package is in a main module, and below the program
+	workDir
+	bank string // import path of the bank package
+	file string // expected source position of Move: file and line
+	main bool   // the bank package is in the program's module
 }
 
-// trees are the kinds of projects that there are.
+// trees are the kinds of projects.
 var trees = []struct {
 	name string
 	make func(*testing.T) *tree
@@ -128,7 +128,7 @@ var trees = []struct {
 	{"line", lineTree},
 }
 
-// newTree is a module with the package in it.
+// newTree returns a module that contains the bank package.
 func newTree(t *testing.T, bankText string) *tree {
 	t.Helper()
 	tr := program(t, "example.com/shop/bank")
@@ -137,16 +137,16 @@ func newTree(t *testing.T, bankText string) *tree {
 		"go.mod":       goMod("example.com/shop"),
 		"bank/bank.go": bankText,
 	})
-	if strings.Contains(bankText, "\r\n") { // all of it, then
+	if strings.Contains(bankText, "\r\n") { // the program too
 		tr.write(t, map[string]string{"main.go": strings.ReplaceAll(strings.ReplaceAll(shop, "BANK", tr.bank), "\n", "\r\n")})
 	}
 	return tr
 }
 
-// program is a tree that lacks the package and go.mod.
+// program returns a tree without the bank package and without go.mod.
 func program(t *testing.T, bankPath string) *tree {
 	t.Helper()
-	tr := &tree{place: place{filepath.Join(t.TempDir(), "a shop"), environment(t)}, bank: bankPath}
+	tr := &tree{workDir: workDir{filepath.Join(t.TempDir(), "a shop"), environment(t)}, bank: bankPath}
 	tr.write(t, map[string]string{
 		"main.go":        strings.ReplaceAll(shop, "BANK", bankPath),
 		"main_test.go":   insideTest,
@@ -155,12 +155,12 @@ func program(t *testing.T, bankPath string) *tree {
 	return tr
 }
 
-// goMod is that of a module that uses this repository.
+// goMod returns the go.mod of a module that uses this repository.
 func goMod(path string, more ...string) string {
-	return "module " + path + "\n\ngo 1.26.0\n\nrequire " + weave.Module + " v0.0.0\n\nreplace " + weave.Module + " v0.0.0 => " + bench.root + "\n" + strings.Join(more, "\n") + "\n"
+	return "module " + path + "\n\ngo 1.26.0\n\nrequire " + weave.Module + " v0.0.0\n\nreplace " + weave.Module + " v0.0.0 => " + shared.root + "\n" + strings.Join(more, "\n") + "\n"
 }
 
-// workspaceTree has the package in a module beside it, and both in a workspace.
+// workspaceTree has the bank package in a second module, and both in a workspace.
 func workspaceTree(t *testing.T) *tree {
 	t.Helper()
 	tr := program(t, "example.com/bank")
@@ -171,12 +171,12 @@ func workspaceTree(t *testing.T) *tree {
 		"../bank/go.mod":  "module example.com/bank" + lib,
 		"../bank/bank.go": bank,
 		"../go.work": "go 1.26.0\n\nuse (\n\t\"./a shop\"\n\t./bank\n)\n\nreplace (\n\texample.com/bank v0.0.0 => ./bank\n\t" +
-			weave.Module + " v0.0.0 => " + bench.root + "\n)\n",
+			weave.Module + " v0.0.0 => " + shared.root + "\n)\n",
 	})
 	return tr
 }
 
-// vendorTree has copies of everything below it.
+// vendorTree has a vendor directory.
 func vendorTree(t *testing.T) *tree {
 	t.Helper()
 	tr := program(t, "example.com/bank")
@@ -190,8 +190,8 @@ func vendorTree(t *testing.T) *tree {
 	return tr
 }
 
-// dependencyTree gets the package from a proxy, as most are had: it is in the
-// module cache, with its version in the path.
+// dependencyTree gets the bank package from a module proxy. It is in the module cache,
+// with its version in the path.
 func dependencyTree(t *testing.T) *tree {
 	t.Helper()
 	tr := program(t, "example.com/bank")
@@ -208,7 +208,7 @@ func dependencyTree(t *testing.T) *tree {
 		}),
 	})
 	tr.env = append(tr.env, "GOMODCACHE="+cache, "GOPROXY=file://"+filepath.Join(tr.dir, "..", "proxy"), "GOSUMDB=off",
-		"GOFLAGS=-modcacherw") // so that it can be removed
+		"GOFLAGS=-modcacherw") // so that the cache can be removed
 	tr.must(t, "go", "mod", "tidy")
 	return tr
 }
@@ -232,7 +232,7 @@ func zipped(t *testing.T, files map[string]string) string {
 	return b.String()
 }
 
-// cgoTree has C in the file with the directive.
+// cgoTree has cgo in the file with the directive.
 func cgoTree(t *testing.T) *tree {
 	t.Helper()
 	text := strings.Replace(bank, "import (", "// static int one(void) { return 1; }\nimport \"C\"\n\nimport (", 1)
@@ -241,7 +241,7 @@ func cgoTree(t *testing.T) *tree {
 	return tr
 }
 
-// lineTree has a file that says it was made from another.
+// lineTree has a //line comment in the file with the directive.
 func lineTree(t *testing.T) *tree {
 	t.Helper()
 	tr := newTree(t, strings.Replace(bank, "//interlock:", "//line bank.y:100\n//interlock:", 1))

@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/weave"
 )
 
-// bench is what all tests share: the command, built once, and where the woven
-// files and the repository are.
-var bench struct {
+// shared is used by all tests: the command, built once, and the directories of the woven
+// files and the repository.
+var shared struct {
 	dir, root string
 	command   func() (string, error)
 }
@@ -24,27 +24,26 @@ var bench struct {
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "weaving")
 	if err == nil {
-		bench.dir = dir
-		bench.root, err = filepath.Abs("../..")
+		shared.dir = dir
+		shared.root, err = filepath.Abs("../..")
 	}
 	if err != nil {
 		panic(err)
 	}
-	bench.command = sync.OnceValues(build)
+	shared.command = sync.OnceValues(build)
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 
-// build builds the command; in the short form the one that stands for it. The go
-// command takes another weaver for another compiler, so it is built such that it
-// stays the same from run to run.
+// build builds the command, or its small replacement in the short form. The build is
+// reproducible, because the go command treats a changed weaver as a changed compiler.
 func build() (string, error) {
 	from := weave.Module + "/cmd/interlock"
 	if testing.Short() {
 		from = "./interlock"
 	}
-	to := filepath.Join(bench.dir, "a tool", "interlock") // people have spaces in their paths
+	to := filepath.Join(shared.dir, "a tool", "interlock") // a path with a space
 	out, err := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", to, from).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", from, err, out)
@@ -54,7 +53,7 @@ func build() (string, error) {
 
 func command(t *testing.T) string {
 	t.Helper()
-	path, err := bench.command()
+	path, err := shared.command()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +68,7 @@ const (
 
 var forms = []string{overlay, toolexec}
 
-// goArgs returns a go command, woven in one of the forms, as a user types it.
+// goArgs returns the command line of a go command, woven in one of the two ways.
 func goArgs(t *testing.T, form string, args ...string) []string {
 	t.Helper()
 	tool := command(t)
@@ -79,13 +78,13 @@ func goArgs(t *testing.T, form string, args ...string) []string {
 	return append([]string{"go", args[0], "-toolexec='" + tool + "' weave"}, args[1:]...)
 }
 
-// A place is a directory in which go is run.
-type place struct {
+// A workDir is a directory in which the go command runs, and its environment.
+type workDir struct {
 	dir string
 	env []string
 }
 
-// environment is the machine's, less what would make a build another one.
+// environment returns the machine's environment without settings that change builds.
 func environment(t *testing.T) []string {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
@@ -93,11 +92,11 @@ func environment(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return append(os.Environ(), "GOCACHE="+strings.TrimSpace(string(cache)),
-		"XDG_CACHE_HOME="+filepath.Join(bench.dir, "cache"), "GOFLAGS=", "GOPROXY=off", "GOWORK=", "LANG=C", "LC_ALL=C")
+		"XDG_CACHE_HOME="+filepath.Join(shared.dir, "cache"), "GOFLAGS=", "GOPROXY=off", "GOWORK=", "LANG=C", "LC_ALL=C")
 }
 
-// run runs a command and returns what it says and its status.
-func (p place) run(ctx context.Context, t *testing.T, args ...string) (string, int) {
+// run runs a command and returns its output and exit status.
+func (p workDir) run(ctx context.Context, t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir, cmd.Env = p.dir, p.env
@@ -108,18 +107,18 @@ func (p place) run(ctx context.Context, t *testing.T, args ...string) (string, i
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// must runs a command that has to succeed.
-func (p place) must(t *testing.T, args ...string) string {
+// must runs a command, which must succeed, and returns its output.
+func (p workDir) must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, code := p.run(t.Context(), t, args...)
 	if code != 0 {
-		t.Fatalf("%q exits with %d:\n%s", args, code, out)
+		t.Fatalf("%q exited with %d:\n%s", args, code, out)
 	}
 	return out
 }
 
-// write puts files below the place.
-func (p place) write(t *testing.T, files map[string]string) {
+// write writes files below the directory.
+func (p workDir) write(t *testing.T, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		file := filepath.Join(p.dir, name)
@@ -132,8 +131,8 @@ func (p place) write(t *testing.T, files map[string]string) {
 	}
 }
 
-// sites is what is woven into a program, by what the command says of it.
-func (p place) sites(t *testing.T, program string) string {
+// sites returns the woven sites of a program, as the verify command prints them.
+func (p workDir) sites(t *testing.T, program string) string {
 	t.Helper()
 	return p.must(t, command(t), "verify", program)
 }

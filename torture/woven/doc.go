@@ -1,3 +1,3 @@
-// Package woven holds what is tested of a program whose locks and guards are
-// directives, and nothing else. It is never imported; the program is in shop.
+// Package woven tests a program whose locks and guards are directives only. It contains
+// tests only; the program is in directory shop.
 package woven

@@ -1,4 +1,4 @@
-// An order, sent until it is answered: with one key, however often that is.
+// Sends an order with one key until it gets a response.
 const [url, key] = process.argv.slice(2);
 
 async function order() {
@@ -14,7 +14,7 @@ async function order() {
         return [answer.status, answer.headers.get("Idempotent-Replayed"), await answer.text()];
       }
     } catch (e) {
-      if (e.name !== "TimeoutError" && e.name !== "TypeError") throw e; // no answer in time, or nobody there
+      if (e.name !== "TimeoutError" && e.name !== "TypeError") throw e; // timeout, or no connection
     }
     await new Promise((done) => setTimeout(done, 50));
   }

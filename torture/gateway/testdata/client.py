@@ -1,4 +1,4 @@
-"""An order, sent until it is answered: with one key, however often that is."""
+"""Sends an order with one key until it gets a response."""
 
 import sys
 import time
@@ -18,9 +18,9 @@ def order(url, key):
             with urllib.request.urlopen(request, timeout=0.15) as answer:
                 return answer.status, answer.headers.get("Idempotent-Replayed"), answer.read().decode()
         except urllib.error.HTTPError as e:
-            if e.code not in (409, 503):  # at work, or nobody there: come back
+            if e.code not in (409, 503):  # in progress, or down: retry
                 raise
-        except OSError:  # no answer in time: nobody knows, so ask again
+        except OSError:  # timeout, outcome unknown: retry
             pass
         time.sleep(0.05)
     raise SystemExit("no answer")

@@ -1,5 +1,5 @@
-// Interlock stands for the command of that name in the short form of the tests:
-// it knows four of its verbs and is compiled in a tenth of the time.
+// Interlock replaces the real command in the short form of the tests. It has four of its
+// verbs and compiles in a tenth of the time.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "use it as in: interlock go|weave|cover-shim|verify ARGUMENTS")
+		fmt.Fprintln(os.Stderr, "usage: interlock go|weave|cover-shim|verify ARGUMENTS")
 		os.Exit(2)
 	}
 	err := do(os.Args[1], os.Args[2:])

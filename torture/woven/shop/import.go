@@ -21,6 +21,6 @@ func (s *shop) load(ctx context.Context, file string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	time.Sleep(100 * time.Millisecond) // it is a large file
+	time.Sleep(100 * time.Millisecond) // the import of a large file
 	return batch, s.db.RPush(ctx, "imported", file).Err()
 }

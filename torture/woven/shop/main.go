@@ -1,11 +1,10 @@
-// Shop is business code as the seeds describe it, in which directives are all
-// that stands between callers. It runs one scenario with many callers at once,
-// next to other processes that do the same, and prints how many calls ended in
-// what way:
+// Shop is business code that only directives protect from concurrent callers. It runs one
+// scenario with many concurrent callers, beside other processes that do the same, and
+// prints the number of calls by outcome:
 //
 //	shop SCENARIO PROCESS CALLERS REDIS...
 //
-// With several servers locks are held on a quorum of them; data are on the first.
+// With several servers, locks are held on a quorum. The data is on the first server.
 package main
 
 import (
@@ -25,12 +24,12 @@ import (
 	"github.com/interlock-go/interlock/engine/redisengine"
 )
 
-// scenarios say what a caller does, and return in what way it ended. Callers are
-// numbered through all processes.
+// scenarios run one call and return its outcome. The numbers of callers are unique across
+// processes.
 var scenarios = map[string]func(s *shop, ctx context.Context, caller int) (string, error){
 	"payment":      (*shop).payOne,
 	"sale":         (*shop).buyOne,
-	"stock":        (*shop).moveOrLook,
+	"stock":        (*shop).moveOrRead,
 	"report":       (*shop).reportToday,
 	"registration": (*shop).registerOne,
 	"import":       (*shop).importFile,
@@ -57,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	e, err := open(ctx, args[3:])
+	e, err := openEngine(ctx, args[3:])
 	if err != nil {
 		return err
 	}
@@ -73,14 +72,14 @@ func run(ctx context.Context, args []string) error {
 	if err := s.db.Incr(ctx, "ready").Err(); err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil { // until all processes may begin
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil { // until the test closes it
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(s.serve(ctx, args[0], process*callers, callers))
+	return json.NewEncoder(os.Stdout).Encode(s.runCallers(ctx, args[0], process*callers, callers))
 }
 
-// open returns the engine on one server, or on a quorum of several.
-func open(ctx context.Context, urls []string) (engine.Engine, error) {
+// openEngine opens an engine on one server, or on a quorum of several.
+func openEngine(ctx context.Context, urls []string) (engine.Engine, error) {
 	nodes := make([]engine.Engine, len(urls))
 	for i, url := range urls {
 		e, err := redisengine.Open(ctx, url)
@@ -92,28 +91,28 @@ func open(ctx context.Context, urls []string) (engine.Engine, error) {
 	if len(nodes) == 1 {
 		return nodes[0], nil
 	}
-	// These servers are new and are never started anew: there is nothing to sit out.
+	// These servers never restart, so no node needs a waiting time.
 	return quorum.New(nodes, quorum.Durable())
 }
 
-// serve has callers come at once, and counts in what ways their calls ended.
-func (s *shop) serve(ctx context.Context, scenario string, first, callers int) map[string]int {
+// runCallers makes concurrent calls and counts them by outcome.
+func (s *shop) runCallers(ctx context.Context, scenario string, first, callers int) map[string]int {
 	var (
-		mu    sync.Mutex
-		ended = map[string]int{}
-		wg    sync.WaitGroup
+		mu       sync.Mutex
+		outcomes = map[string]int{}
+		wg       sync.WaitGroup
 	)
 	for i := range callers {
 		wg.Go(func() {
-			how, err := scenarios[scenario](s, ctx, first+i)
+			outcome, err := scenarios[scenario](s, ctx, first+i)
 			if err != nil {
-				how = "error: " + err.Error()
+				outcome = "error: " + err.Error()
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			ended[how]++
+			outcomes[outcome]++
 		})
 	}
 	wg.Wait()
-	return ended
+	return outcomes
 }

@@ -8,7 +8,7 @@ import (
 	_ "github.com/interlock-go/interlock/on"
 )
 
-// payOrCancel has an order paid by some while it is cancelled by others.
+// payOrCancel pays or cancels an order, depending on the caller.
 func (s *shop) payOrCancel(ctx context.Context, caller int) (string, error) {
 	order := caller % 40
 	if caller/40%2 == 0 {
@@ -24,20 +24,20 @@ func (s *shop) payOrder(ctx context.Context, order int) (string, error) {
 	return s.settle(ctx, order, "paid")
 }
 
-// cancelOrder cancels an order that is open. It has the lock of payOrder, which is
-// that of the name.
+// cancelOrder cancels an order that is open. It shares the lock of payOrder, because both
+// directives have the same name.
 //
 //interlock:lock name=order key=order wait=12s
 func (s *shop) cancelOrder(ctx context.Context, order int) (string, error) {
 	return s.settle(ctx, order, "cancelled")
 }
 
-func (s *shop) settle(ctx context.Context, order int, as string) (string, error) {
+func (s *shop) settle(ctx context.Context, order int, state string) (string, error) {
 	key := fmt.Sprint("events:", order)
 	done, err := s.db.LLen(ctx, key).Result()
 	if err != nil || done > 0 {
 		return "too late", err
 	}
-	time.Sleep(time.Millisecond) // the bank is asked
-	return as, s.db.RPush(ctx, key, as).Err()
+	time.Sleep(time.Millisecond) // the request to the bank
+	return state, s.db.RPush(ctx, key, state).Err()
 }

@@ -11,7 +11,7 @@ func (s *shop) payOne(ctx context.Context, caller int) (string, error) {
 	return s.pay(ctx, fmt.Sprint("o", caller%20))
 }
 
-// pay pays an order unless that was done before.
+// pay pays an order unless it is paid.
 //
 //interlock:lock name=payment key=order wait=12s
 func (s *shop) pay(ctx context.Context, order string) (string, error) {
@@ -25,7 +25,7 @@ func (s *shop) pay(ctx context.Context, order string) (string, error) {
 	return "paid", s.charge(ctx, order)
 }
 
-// charge takes the lock that pay has already.
+// charge acquires the lock that pay holds.
 //
 //interlock:lock name=payment key=order wait=12s
 func (s *shop) charge(ctx context.Context, order string) error {

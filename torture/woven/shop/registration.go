@@ -12,14 +12,14 @@ import (
 )
 
 func (s *shop) registerOne(ctx context.Context, caller int) (string, error) {
-	how, err := s.register(ctx, fmt.Sprint("+49-30-", caller%10))
+	outcome, err := s.register(ctx, fmt.Sprint("+49-30-", caller%10))
 	if errors.Is(err, guard.ErrDuplicate) {
 		return "being registered", nil
 	}
-	return how, err
+	return outcome, err
 }
 
-// register adds a row unless there is one. The table has no unique index.
+// register adds a row unless the phone number has one. The table has no unique index.
 //
 //interlock:submit name=register key=phone after=free lease=60s on-down=closed
 func (s *shop) register(ctx context.Context, phone string) (string, error) {

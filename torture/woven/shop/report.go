@@ -10,7 +10,7 @@ import (
 	_ "github.com/interlock-go/interlock/on"
 )
 
-// reportToday makes the report, and then an audit that takes too long.
+// reportToday makes the report, then an audit that takes longer than its lease.
 func (s *shop) reportToday(ctx context.Context, _ int) (string, error) {
 	made, err := s.report(ctx, "today")
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *shop) reportToday(ctx context.Context, _ int) (string, error) {
 	return cmp.Or(made, "no report") + ", " + cmp.Or(audited, "no audit"), nil
 }
 
-// report is made by one caller; others skip it meanwhile.
+// report is made by one caller. Concurrent callers skip it.
 //
 //interlock:lock name=report key=day lease=5s wait=0 on-timeout=skip
 func (s *shop) report(ctx context.Context, day string) (string, error) {
@@ -35,17 +35,17 @@ func (s *shop) report(ctx context.Context, day string) (string, error) {
 	if err != nil || made > 0 {
 		return "", err
 	}
-	time.Sleep(100 * time.Millisecond) // the log is read
+	time.Sleep(100 * time.Millisecond) // reading the log
 	if err := s.db.RPush(ctx, "reports:"+day, "a report").Err(); err != nil {
 		return "", err
 	}
 	return "report", s.add(ctx, "made:"+day, 1)
 }
 
-// auditTakes is longer than the lease below.
+// auditTakes is longer than the lease of audit.
 const auditTakes = 4 * time.Second
 
-// audit loses its lock on the way: a lease that is written down is not renewed.
+// audit loses its lock while it works, because an explicit lease is not renewed.
 //
 //interlock:lock name=audit key=day lease=500ms wait=0 on-timeout=skip
 func (s *shop) audit(ctx context.Context, day string) (string, error) {

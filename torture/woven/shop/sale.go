@@ -10,7 +10,7 @@ import (
 
 func (s *shop) buyOne(ctx context.Context, _ int) (string, error) { return s.buy(ctx, "phone") }
 
-// buy sells one of those that are left, to those who clicked first.
+// buy sells one of the remaining items, in the order of the queue.
 //
 //interlock:lock name=sale key=item kind=fair wait=12s
 func (s *shop) buy(ctx context.Context, item string) (string, error) {
@@ -18,7 +18,7 @@ func (s *shop) buy(ctx context.Context, item string) (string, error) {
 	if err != nil || left == 0 {
 		return "sold out", err
 	}
-	buyer, err := inside(ctx, "sale:"+item)
+	buyer, err := holderOf(ctx, "sale:"+item)
 	if err != nil {
 		return "", err
 	}
@@ -28,15 +28,14 @@ func (s *shop) buy(ctx context.Context, item string) (string, error) {
 	return "bought", s.add(ctx, "left:"+item, -1)
 }
 
-// inside returns what the engine calls the one who holds a lock. The test compares
-// it with the line that the engine had.
-func inside(ctx context.Context, key string) (string, error) {
+// holderOf returns the holder id of a lock. The test compares it with the engine's queue.
+func holderOf(ctx context.Context, key string) (string, error) {
 	lock, err := interlock.From(ctx).Inspect(ctx, key)
 	if err != nil {
 		return "", err
 	}
 	if len(lock.Holders) != 1 {
-		return fmt.Sprint(len(lock.Holders), " at once"), nil
+		return fmt.Sprint(len(lock.Holders), " holders"), nil
 	}
 	return lock.Holders[0].Holder, nil
 }

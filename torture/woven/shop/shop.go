@@ -8,11 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A shop has its data in a database that knows of no transactions: what it reads
-// may have changed when it writes. Its keys are not those of locks, which are there too.
+// A shop keeps its data in a database without transactions: a value may change between
+// its read and its write. Locks are in the same database, under other keys.
 type shop struct{ db *redis.Client }
 
-// add changes a number in two steps, with a gap between them.
+// add changes a number with a read and a later write.
 func (s *shop) add(ctx context.Context, key string, n int) error {
 	now, err := s.number(ctx, key)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *shop) add(ctx context.Context, key string, n int) error {
 	return s.db.Set(ctx, key, now+n, 0).Err()
 }
 
-// number reads a number; what was never written is zero.
+// number reads a number. The default is zero.
 func (s *shop) number(ctx context.Context, key string) (int, error) {
 	n, err := s.db.Get(ctx, key).Int()
 	if errors.Is(err, redis.Nil) {

@@ -7,15 +7,15 @@ import (
 	_ "github.com/interlock-go/interlock/on"
 )
 
-// moveOrLook has one in three write, and the others read.
-func (s *shop) moveOrLook(ctx context.Context, caller int) (string, error) {
+// moveOrRead writes for one caller in three and reads for the others.
+func (s *shop) moveOrRead(ctx context.Context, caller int) (string, error) {
 	if caller%3 == 0 {
 		return "moved", s.move(ctx, "tea")
 	}
-	return s.look(ctx, "tea")
+	return s.read(ctx, "tea")
 }
 
-// move takes one from the shelf for an order. In between it is nowhere.
+// move moves one item from the shelf to an order, in two steps.
 //
 //interlock:lock name=stock key=item kind=write wait=12s
 func (s *shop) move(ctx context.Context, item string) error {
@@ -25,10 +25,10 @@ func (s *shop) move(ctx context.Context, item string) error {
 	return s.add(ctx, "reserved:"+item, 1)
 }
 
-// look counts what there is, and tells whether others do so too.
+// read counts all items, and reports whether other readers were active.
 //
 //interlock:lock name=stock key=item kind=read wait=12s
-func (s *shop) look(ctx context.Context, item string) (string, error) {
+func (s *shop) read(ctx context.Context, item string) (string, error) {
 	readers, err := s.db.Incr(ctx, "reading:"+item).Result()
 	if err != nil {
 		return "", err
@@ -38,13 +38,13 @@ func (s *shop) look(ctx context.Context, item string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	time.Sleep(5 * time.Millisecond) // the page is drawn
+	time.Sleep(5 * time.Millisecond) // rendering the page
 	reserved, err := s.number(ctx, "reserved:"+item)
 	switch {
 	case err != nil:
 		return "", err
 	case shelf+reserved != 1000:
-		return "saw a change half made", nil
+		return "saw an incomplete change", nil
 	case readers > 1:
 		return "read together", nil
 	}

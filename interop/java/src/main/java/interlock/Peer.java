@@ -19,16 +19,16 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /**
- * Does with Redisson's locks what it is told, a line at a time:
+ * Runs commands on Redisson's locks, one per line:
  *
  * <pre>
- *   ID CLIENT THREAD VERB ARGUMENT…    what is asked, on standard input
- *   ID ok ANSWER                       what came of it, on standard output
+ *   ID CLIENT THREAD VERB ARGUMENT…    command, on standard input
+ *   ID ok ANSWER                       result, on standard output
  *   ID error TEXT
  * </pre>
  *
- * A client is one Redisson. Its locks belong to threads, so whoever is named as one has a thread of
- * its own, in which its orders are carried out one after the other. The program ends with its input.
+ * CLIENT names a Redisson client. Redisson's locks belong to threads, so each THREAD of a client is
+ * a Java thread, which runs its commands in order. The program ends with its input.
  */
 public final class Peer {
   private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
@@ -36,12 +36,12 @@ public final class Peer {
 
   public static void main(String[] args) throws IOException {
     new Peer().serve();
-    System.exit(0); // whatever still waits for a lock
+    System.exit(0); // even if a thread still waits for a lock
   }
 
   private void serve() throws IOException {
-    var orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    for (String line; (line = orders.readLine()) != null; ) {
+    var commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line; (line = commands.readLine()) != null; ) {
       var words = line.split(" ");
       threads
           .computeIfAbsent(words[1] + " " + words[2], name -> Executors.newSingleThreadExecutor())
@@ -52,7 +52,7 @@ public final class Peer {
   private void answer(String[] words) {
     String answer;
     try {
-      answer = "ok " + obey(words[1], words[3], Arrays.asList(words).subList(4, words.length));
+      answer = "ok " + run(words[1], words[3], Arrays.asList(words).subList(4, words.length));
     } catch (Exception | LinkageError e) {
       answer = "error " + e.toString().replaceAll("\\s+", " ");
     }
@@ -62,7 +62,7 @@ public final class Peer {
     }
   }
 
-  private Object obey(String client, String verb, List<String> args) throws InterruptedException {
+  private Object run(String client, String verb, List<String> args) throws InterruptedException {
     switch (verb) {
       case "open": // URL, lockWatchdogTimeout in ms
         clients.put(client, open(args.get(0), Long.parseLong(args.get(1))));
@@ -77,14 +77,14 @@ public final class Peer {
     }
   }
 
-  /** All of these begin with the lock's kind and its key. */
+  /** Runs a verb whose first arguments are the lock's kind and key. */
   private static Object use(RedissonClient redisson, RLock lock, String verb, List<String> args)
       throws InterruptedException {
     switch (verb) {
       case "lock":
         lock.lock();
         return true;
-      case "try": // how long to wait, and the lease, in ms; -1 for a lease that is renewed
+      case "try": // wait and lease in ms; a lease of -1 is renewed
         return lock.tryLock(Long.parseLong(args.get(2)), Long.parseLong(args.get(3)), TimeUnit.MILLISECONDS);
       case "unlock":
         lock.unlock();
@@ -95,7 +95,7 @@ public final class Peer {
         return lock.isLocked();
       case "count":
         return lock.getHoldCount();
-      case "write": // KEY of a text, how often to add the letter J to it
+      case "write": // KEY of a text, how often to append the letter J
         write(lock, redisson.getBucket(args.get(2), StringCodec.INSTANCE), Integer.parseInt(args.get(3)));
         return "";
       default:
@@ -103,7 +103,7 @@ public final class Peer {
     }
   }
 
-  /** Adds to a text by reading it and writing it back, which only the lock makes safe. */
+  /** Appends to a text by reading it and writing it back. Only the lock makes that safe. */
   private static void write(RLock lock, RBucket<String> text, int rounds)
       throws InterruptedException {
     for (int i = 0; i < rounds; i++) {
@@ -114,7 +114,7 @@ public final class Peer {
       } finally {
         lock.unlock();
       }
-      Thread.sleep(1); // others have their turns
+      Thread.sleep(1); // so that others get the lock
     }
   }
 
@@ -135,7 +135,7 @@ public final class Peer {
     }
   }
 
-  /** A Redisson with few threads: there are several in one small process. */
+  /** Opens a client with few threads, because one small process has several clients. */
   private static RedissonClient open(String url, long watchdog) {
     var config = new Config().setThreads(4).setNettyThreads(4).setLockWatchdogTimeout(watchdog);
     config

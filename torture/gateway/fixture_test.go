@@ -20,9 +20,9 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// A post is a gateway's place: its service, its Redis, its file, and the process, which
-// may be killed and started anew at the same address.
-type post struct {
+// A gatewayFixture is a gateway process with its service, its Redis and its configuration.
+// The process can be killed and restarted at the same address.
+type gatewayFixture struct {
 	t          *testing.T
 	service    *service
 	file       string
@@ -32,8 +32,8 @@ type post struct {
 	log        *os.File
 }
 
-// strict is what a gateway is told that must never send anything twice.
-const strict = `engine: %s
+// strictConfig is the configuration of a gateway that never sends an order twice.
+const strictConfig = `engine: %s
 listen: %s
 to: %s
 principal: none
@@ -46,36 +46,36 @@ rules:
     lease: 2s
 `
 
-func open(t *testing.T, work time.Duration) *post {
+func newGateway(t *testing.T, work time.Duration) *gatewayFixture {
 	t.Helper()
-	p := &post{
-		t: t, service: serve(t, work), file: filepath.Join(t.TempDir(), "interlock.yaml"),
+	f := &gatewayFixture{
+		t: t, service: startService(t, work), file: filepath.Join(t.TempDir(), "interlock.yaml"),
 		client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 512}},
 	}
-	t.Cleanup(p.client.CloseIdleConnections)
-	listen, admin := free(t), free(t)
-	p.url, p.admin = "http://"+listen, "http://"+admin
-	text := fmt.Sprintf(strict, redistest.Start(t).URL(), listen, p.service.URL, admin)
-	if err := os.WriteFile(p.file, []byte(text), 0o600); err != nil {
+	t.Cleanup(f.client.CloseIdleConnections)
+	listen, admin := freeAddress(t), freeAddress(t)
+	f.url, f.admin = "http://"+listen, "http://"+admin
+	text := fmt.Sprintf(strictConfig, redistest.Start(t).URL(), listen, f.service.URL, admin)
+	if err := os.WriteFile(f.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	if p.log, err = os.Create(p.file + ".log"); err != nil {
+	if f.log, err = os.Create(f.file + ".log"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		p.kill()
-		_ = p.log.Close()
-		if text, err := os.ReadFile(p.file + ".log"); t.Failed() && err == nil {
-			t.Logf("the gateway said:\n%s", text[max(0, len(text)-4000):])
+		f.kill()
+		_ = f.log.Close()
+		if text, err := os.ReadFile(f.file + ".log"); t.Failed() && err == nil {
+			t.Logf("log of the gateway:\n%s", text[max(0, len(text)-4000):])
 		}
 	})
-	p.start()
-	return p
+	f.start()
+	return f
 }
 
-// free returns an address without a listener.
-func free(t *testing.T) string {
+// freeAddress returns an address without a listener.
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -85,16 +85,16 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// start starts the gateway, and returns when it is ready.
-func (p *post) start() {
-	p.t.Helper()
-	p.process = exec.Command(command, "serve", "--config", p.file, "--log", "json")
-	p.process.Stderr = p.log
-	if err := p.process.Start(); err != nil {
-		p.t.Fatal(err)
+// start starts the gateway and waits until it is ready.
+func (f *gatewayFixture) start() {
+	f.t.Helper()
+	f.process = exec.Command(command, "serve", "--config", f.file, "--log", "json")
+	f.process.Stderr = f.log
+	if err := f.process.Start(); err != nil {
+		f.t.Fatal(err)
 	}
 	for end := time.Now().Add(20 * time.Second); ; <-time.After(5 * time.Millisecond) {
-		resp, err := p.client.Get(p.admin + "/readyz")
+		resp, err := f.client.Get(f.admin + "/readyz")
 		if err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
@@ -102,20 +102,20 @@ func (p *post) start() {
 			}
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("it is not ready within 20 s: %v", err)
+			f.t.Fatalf("the gateway is not ready within 20s: %v", err)
 		}
 	}
 }
 
-// kill ends the process as a crash would.
-func (p *post) kill() {
-	if p.process != nil && p.process.ProcessState == nil {
-		_ = p.process.Process.Kill()
-		_ = p.process.Wait()
+// kill kills the process with SIGKILL.
+func (f *gatewayFixture) kill() {
+	if f.process != nil && f.process.ProcessState == nil {
+		_ = f.process.Process.Kill()
+		_ = f.process.Wait()
 	}
 }
 
-// A reply is what came back, or why nothing did.
+// A reply is the response to a request, or its error.
 type reply struct {
 	status   int
 	code     string // of the problem
@@ -126,15 +126,15 @@ type reply struct {
 }
 
 // order sends an order once.
-func (p *post) order(ctx context.Context, key string) (r reply) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/orders", strings.NewReader(`{"sku":"book","n":1}`))
+func (f *gatewayFixture) order(ctx context.Context, key string) (r reply) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/orders", strings.NewReader(`{"sku":"book","n":1}`))
 	if err != nil {
 		return reply{err: err}
 	}
-	req.GetBody = nil // or net/http sends it again by itself
+	req.GetBody = nil // otherwise net/http retries
 	req.Header.Set("Idempotency-Key", key)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := p.client.Do(req)
+	resp, err := f.client.Do(req)
 	if err != nil {
 		return reply{err: err}
 	}
@@ -143,20 +143,20 @@ func (p *post) order(ctx context.Context, key string) (r reply) {
 	r = reply{status: resp.StatusCode, body: string(text), replayed: resp.Header.Get("Idempotent-Replayed") == "true", err: err}
 	if resp.Header.Get("Content-Type") == "application/problem+json" {
 		var problem struct{ Code string }
-		_ = json.Unmarshal(text, &problem) // then it has no code
+		_ = json.Unmarshal(text, &problem) // on an error the code stays empty
 		r.code = problem.Code
 	}
 	return r
 }
 
-// unknown lists the claims whose outcome is unknown, from the API.
-func (p *post) unknown() map[string]bool {
-	p.t.Helper()
+// unknown returns the claims that the admin API lists as unknown.
+func (f *gatewayFixture) unknown() map[string]bool {
+	f.t.Helper()
 	all := make(map[string]bool)
 	for cursor, more := "", true; more; more = cursor != "" {
-		resp, err := p.client.Get(p.admin + "/api/v1/claims?state=unknown&limit=200&cursor=" + cursor)
+		resp, err := f.client.Get(f.admin + "/api/v1/claims?state=unknown&limit=200&cursor=" + cursor)
 		if err != nil {
-			p.t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		text, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
@@ -165,11 +165,11 @@ func (p *post) unknown() map[string]bool {
 			Next   string `json:"next_cursor"`
 		}
 		if err != nil || resp.StatusCode != http.StatusOK || json.NewDecoder(bytes.NewReader(text)).Decode(&page) != nil {
-			p.t.Fatalf("claims: %d %v %s", resp.StatusCode, err, text)
+			f.t.Fatalf("claims: %d %v %s", resp.StatusCode, err, text)
 		}
 		for _, c := range page.Claims {
 			if c.State != "unknown" {
-				p.t.Errorf("%s is %s, and was listed as unknown", c.ID, c.State)
+				f.t.Errorf("%s is %s, but was listed as unknown", c.ID, c.State)
 			}
 			all[c.ID] = true
 		}
@@ -178,7 +178,7 @@ func (p *post) unknown() map[string]bool {
 	return all
 }
 
-// A service takes orders, and counts how often each was taken.
+// A service handles orders and counts how often it ran each.
 type service struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -186,14 +186,14 @@ type service struct {
 	work time.Duration
 }
 
-func serve(t *testing.T, work time.Duration) *service {
+func startService(t *testing.T, work time.Duration) *service {
 	s := &service{runs: make(map[string]int), work: work}
-	s.Server = httptest.NewServer(http.HandlerFunc(s.take))
+	s.Server = httptest.NewServer(http.HandlerFunc(s.handleOrder))
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *service) take(w http.ResponseWriter, r *http.Request) {
+func (s *service) handleOrder(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	key := r.Header.Get("Idempotency-Key")
 	s.mu.Lock()
@@ -205,7 +205,7 @@ func (s *service) take(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"order":%d,"for":%q}`, n, key)
 }
 
-func (s *service) ran(key string) int {
+func (s *service) runCount(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.runs[key]

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-// guardJobs are what a process does that has a guard.
+// guardJobs are the jobs of processes with a guard.
 var guardJobs = map[string]func(job, *interlock.Client) error{
 	"guard":     guardOne,
 	"crash":     crashOne,
@@ -23,10 +23,10 @@ var guardJobs = map[string]func(job, *interlock.Client) error{
 	"work":      workThrough,
 	"load":      load,
 	"register":  registerAll,
-	"shop":      keepShop,
+	"shop":      runShopServer,
 }
 
-// A step is what a process with a guard has come to.
+// A step is a journal entry of a guard process.
 type step struct {
 	Process string
 	Key     string
@@ -34,21 +34,21 @@ type step struct {
 	Fence   uint64
 }
 
-// The last step of a guardian.
+// The steps of a guard process.
 const (
-	asked    = "asked"    // it is about to claim
-	claimed  = "claimed"  // and was granted
-	affected = "affected" // the effect has happened
-	settled  = "settled"  // and its result is stored
-	refused  = "refused"  // it was not granted
-	lost     = "lost"     // it was granted, and lost before it was settled
+	asked    = "asked"    // about to claim
+	claimed  = "claimed"  // the claim was granted
+	affected = "affected" // the effect happened
+	settled  = "settled"  // the result is stored
+	refused  = "refused"  // the claim was not granted
+	lost     = "lost"     // the claim was lost before it was settled
 )
 
-func (j job) note(key, did string, fence uint64) error {
-	return note(j.Journal, step{j.Process, key, did, fence})
+func (j job) recordStep(key, did string, fence uint64) error {
+	return appendEntry(j.Journal, step{j.Process, key, did, fence})
 }
 
-// guardOne claims a key, and works until it loses the claim.
+// guardOne claims a key and works until it loses the claim.
 func guardOne(j job, c *interlock.Client) error {
 	g, err := guard.New[string](c, j.Policy)
 	if err != nil {
@@ -58,41 +58,41 @@ func guardOne(j job, c *interlock.Client) error {
 	if err != nil {
 		return err
 	}
-	if err := j.note(j.Key, claimed, claim.Fence()); err != nil {
+	if err := j.recordStep(j.Key, claimed, claim.Fence()); err != nil {
 		return err
 	}
 	<-ctx.Done()
 	if err := claim.Complete("late"); !errors.Is(err, interlock.ErrLost) {
-		return fmt.Errorf("settled after the claim was lost: %w", err)
+		return fmt.Errorf("Complete after the claim was lost: got %w, want ErrLost", err)
 	}
-	return j.note(j.Key, lost, claim.Fence())
+	return j.recordStep(j.Key, lost, claim.Fence())
 }
 
-// crashOne dies after the effect, before the reply.
+// crashOne blocks after the effect and before the settlement, to be killed there.
 func crashOne(j job, c *interlock.Client) error {
-	return j.once(c, func() { select {} })
+	return j.runOnce(c, func() { select {} })
 }
 
-// storeOne dies when everybody but its own caller was told.
+// storeOne blocks after the settlement and before it responds, to be killed there.
 func storeOne(j job, c *interlock.Client) error {
-	if err := j.once(c, func() {}); err != nil {
+	if err := j.runOnce(c, func() {}); err != nil {
 		return err
 	}
-	if err := j.note(j.Key, settled, 0); err != nil {
+	if err := j.recordStep(j.Key, settled, 0); err != nil {
 		return err
 	}
 	select {}
 }
 
-// once does the work of a key, and then something else before it is settled.
-func (j job) once(c *interlock.Client, then func()) error {
+// runOnce runs the work of a key, then calls then before the result is stored.
+func (j job) runOnce(c *interlock.Client, then func()) error {
 	g, err := guard.New[string](c, j.Policy)
 	if err != nil {
 		return err
 	}
 	_, err = g.Do(context.Background(), guard.Of("ada", j.Key), func(ctx context.Context) (string, error) {
 		fence, _ := guard.Fence(ctx)
-		if err := j.note(j.Key, affected, fence); err != nil {
+		if err := j.recordStep(j.Key, affected, fence); err != nil {
 			return "", err
 		}
 		then()
@@ -101,7 +101,7 @@ func (j job) once(c *interlock.Client, then func()) error {
 	return err
 }
 
-// guardAll works on several keys as a server does, and shuts down when told to.
+// guardAll works on several keys as a server does, and shuts down on SIGTERM.
 func guardAll(j job, c *interlock.Client) error {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
@@ -123,7 +123,7 @@ func guardAll(j job, c *interlock.Client) error {
 				}
 			}()
 		}
-		if err := j.note(key, claimed, claim.Fence()); err != nil {
+		if err := j.recordStep(key, claimed, claim.Fence()); err != nil {
 			return err
 		}
 	}
@@ -131,10 +131,10 @@ func guardAll(j job, c *interlock.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := g.Close(ctx); err == nil {
-		return fmt.Errorf("closed although %d handlers had not finished", j.Goroutines/2)
+		return fmt.Errorf("Close returned no error although %d handlers were running", j.Goroutines/2)
 	}
 	if _, _, err := g.Begin(context.Background(), guard.Of("ada", "late")); !errors.Is(err, guard.ErrClosed) {
-		return fmt.Errorf("a closed guard did not say so: %w", err)
+		return fmt.Errorf("Begin on a closed guard: got %w, want ErrClosed", err)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
-// users is a table in a file. It has no unique index: nothing but the guard stands
-// between two who register the same phone.
+// users is a table in a file. It has no unique index: only the guard prevents two users
+// with the same phone number.
 type users struct{ db *sql.DB }
 
 func openUsers(path string) (users, error) {
@@ -26,7 +26,7 @@ func openUsers(path string) (users, error) {
 	if err != nil {
 		return users{}, err
 	}
-	db.SetMaxOpenConns(8) // as a service has
+	db.SetMaxOpenConns(8) // as in a service
 	_, err = db.Exec("CREATE TABLE IF NOT EXISTS users (id INTEGER PRIMARY KEY, phone TEXT)")
 	return users{db}, err
 }
@@ -38,36 +38,36 @@ func (u users) count(ctx context.Context, phone string) (n int, err error) {
 
 // The outcomes of a registration.
 const (
-	registered      = "registered"
-	existsAlready   = "exists already"
-	beingRegistered = "being registered"
-	failedToo       = "failed"
+	registered         = "registered"
+	existsAlready      = "exists already"
+	beingRegistered    = "being registered"
+	registrationFailed = "failed"
 )
 
-// register looks whether there is such a user, and makes one if not.
+// register adds a user unless the phone number is registered.
 func (u users) register(ctx context.Context, phone string) (string, error) {
 	n, err := u.count(ctx, phone)
 	switch {
 	case err != nil:
-		return failedToo, err
+		return registrationFailed, err
 	case n > 0:
 		return existsAlready, nil
 	}
 	time.Sleep(2 * time.Millisecond) // the password is hashed
 	if _, err := u.db.ExecContext(ctx, "INSERT INTO users (phone) VALUES (?)", phone); err != nil {
-		return failedToo, err
+		return registrationFailed, err
 	}
 	return registered, nil
 }
 
-// registerGuarded is register for one at a time, wherever they are.
+// registerGuarded calls register under the guard.
 func (u users) registerGuarded(ctx context.Context, g *guard.Guard[string], phone string) (string, error) {
 	ctx, claim, err := g.Begin(ctx, guard.ID(phone))
 	switch {
 	case errors.Is(err, guard.ErrDuplicate):
 		return beingRegistered, nil
 	case err != nil:
-		return failedToo, err
+		return registrationFailed, err
 	}
 	defer claim.Abandon()
 	if _, ok := claim.Result(); ok {
@@ -75,13 +75,13 @@ func (u users) registerGuarded(ctx context.Context, g *guard.Guard[string], phon
 	}
 	outcome, err := u.register(ctx, phone)
 	if err != nil {
-		return failedToo, errors.Join(err, claim.Fail(err))
+		return registrationFailed, errors.Join(err, claim.Fail(err))
 	}
 	return outcome, claim.Complete(outcome)
 }
 
-// registerAll is a process in which many register the same phone, guarded if it
-// has a policy.
+// registerAll is a process that registers the same phone number many times. With a policy
+// it uses a guard.
 func registerAll(j job, c *interlock.Client) error {
 	u, err := openUsers(j.Table)
 	if err != nil {
@@ -99,7 +99,7 @@ func registerAll(j job, c *interlock.Client) error {
 		}
 		register = func() (string, error) { return u.registerGuarded(context.Background(), g, j.Key) }
 	}
-	return j.ride(func() string {
+	return j.callOnCommand(func() string {
 		outcome, err := register()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "registration:", err)
@@ -108,85 +108,85 @@ func registerAll(j job, c *interlock.Client) error {
 	})
 }
 
-// TestR1 registers one phone number many times at once, in several processes and
-// with no unique index in the table (R1): there is one user then, and everybody is
-// told what is true.
-func TestR1(t *testing.T) {
+// TestRegistration registers one phone number many times at once, in several processes
+// and without a unique index (R1). One user is created, and every caller gets the true
+// outcome.
+func TestRegistration(t *testing.T) {
 	const processes, callers, phone = 3, 200, "13800138000"
-	t.Run("R1 without a guard there are several users: the race is real", func(t *testing.T) {
+	t.Run("R1 without a guard the race creates several users", func(t *testing.T) {
 		for range 10 {
 			r := newRegistration(t, processes, phone, guard.Policy{})
-			outcomes := r.wave(20, 20, 20)
+			outcomes := r.callAtOnce(20, 20, 20)
 			r.print("R1, no guard:", outcomes)
 			if r.rows() > 1 {
 				return
 			}
 		}
-		t.Error("one row each time, in ten tries: what is guarded proves nothing")
+		t.Error("no race in ten rounds without a guard: the guarded rounds would prove nothing")
 	})
-	t.Run("R1 with a guard there is one", func(t *testing.T) {
+	t.Run("R1 with a guard there is one user", func(t *testing.T) {
 		r := newRegistration(t, processes, phone, guard.Policy{Name: "register", Scope: guard.Global, Lease: guard.DefaultLease * 2})
-		first := r.wave(callers, callers, callers)
+		first := r.callAtOnce(callers, callers, callers)
 		r.print("R1, at once:", first)
-		if first.sum() != processes*callers || first[registered] != 1 || first[failedToo] != 0 {
-			t.Errorf("%v: want 1 registered and none failed of %d", first, processes*callers)
+		if first.sum() != processes*callers || first[registered] != 1 || first[registrationFailed] != 0 {
+			t.Errorf("%v: want 1 registered and 0 failed of %d", first, processes*callers)
 		}
-		// A process that was told "running elsewhere" may say so until it hears more.
-		r.soon(20*guard.DefaultLocalCache, "everybody is told that the user exists", func() bool {
-			again := r.wave(callers, callers, callers)
-			r.print("R1, once more:", again)
-			if again.sum() != processes*callers || again[registered]+again[failedToo] != 0 {
-				t.Errorf("%v: want none registered and none failed", again)
+		// A process may answer "being registered" until it is notified.
+		r.eventually(20*guard.DefaultLocalCache, "every caller learns that the user exists", func() bool {
+			again := r.callAtOnce(callers, callers, callers)
+			r.print("R1, again:", again)
+			if again.sum() != processes*callers || again[registered]+again[registrationFailed] != 0 {
+				t.Errorf("%v: want 0 registered and 0 failed", again)
 			}
 			return again[existsAlready] == processes*callers
 		})
-		r.server.Must(append([]string{"DEL"}, r.records()...)...) // only the table knows now
+		r.server.Must(append([]string{"DEL"}, r.records()...)...) // only the table has the user now
 		r.wantHeld(context.Background(), guard.DefaultLocalCache)
-		late := r.wave(callers, callers, callers)
+		late := r.callAtOnce(callers, callers, callers)
 		r.print("R1, records lost:", late)
-		if late.sum() != processes*callers || late[existsAlready] == 0 || late[registered]+late[failedToo] != 0 {
-			t.Errorf("%v: want none registered and none failed", late)
+		if late.sum() != processes*callers || late[existsAlready] == 0 || late[registered]+late[registrationFailed] != 0 {
+			t.Errorf("%v: want 0 registered and 0 failed", late)
 		}
 		if rows := r.rows(); rows != 1 {
-			t.Errorf("there are %d users, want 1", rows)
+			t.Errorf("the table has %d users, want 1", rows)
 		}
 	})
 }
 
-// A registration is a table, and processes in which people register.
+// A registration is a table and the processes that register users in it.
 type registration struct {
-	*sea
-	*post
+	*workerGroup
+	*guardFixture
 	table users
 	phone string
 }
 
 func newRegistration(t *testing.T, processes int, phone string, policy guard.Policy) *registration {
 	t.Helper()
-	r := &registration{post: &post{place: &place{t: t, server: redistest.Start(t)}}, phone: phone}
+	r := &registration{guardFixture: &guardFixture{fixture: &fixture{t: t, server: redistest.Start(t)}}, phone: phone}
 	path := filepath.Join(t.TempDir(), "users.db")
 	var err error
 	if r.table, err = openUsers(path); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.table.db.Close() })
-	r.sea = newSea(t, processes, job{Do: "register", Redis: r.server.URL(), Policy: policy, Key: phone, Table: path})
+	r.workerGroup = newWorkerGroup(t, processes, job{Do: "register", Redis: r.server.URL(), Policy: policy, Key: phone, Table: path})
 	return r
 }
 
-// rows returns how many users have the phone.
+// rows returns the number of users with the phone number.
 func (r *registration) rows() int {
 	n, err := r.table.count(context.Background(), r.phone)
 	if err != nil {
-		r.post.t.Fatal(err)
+		r.guardFixture.t.Fatal(err)
 	}
 	return n
 }
 
 func (r *registration) print(what string, outcomes tally) {
 	fmt.Printf("%-18s", what)
-	for _, outcome := range []string{registered, existsAlready, beingRegistered, failedToo} {
+	for _, outcome := range []string{registered, existsAlready, beingRegistered, registrationFailed} {
 		fmt.Printf(" %d %s,", outcomes[outcome], outcome)
 	}
-	fmt.Printf(" %d in all; rows: %d\n", outcomes.sum(), r.rows())
+	fmt.Printf(" %d in total; rows: %d\n", outcomes.sum(), r.rows())
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/engine/enginetest/history"
 )
 
-// share takes and releases a read/write lock in many goroutines for some time, in
-// the first few of them to write.
-func share(j job, c *interlock.Client, log *history.FileLog) error {
+// readAndWrite acquires and releases a read/write lock in many goroutines for the time
+// j.For. The first j.Writers of them write.
+func readAndWrite(j job, c *interlock.Client, log *history.FileLog) error {
 	end := time.Now().Add(j.For)
 	var all sync.WaitGroup
 	errs := make(chan error, j.Goroutines)
@@ -25,7 +25,7 @@ func share(j job, c *interlock.Client, log *history.FileLog) error {
 		}
 		all.Go(func() {
 			for time.Now().Before(end) {
-				if err := takeOnce(j, c, log, strconv.Itoa(i), j.linger); err != nil {
+				if err := lockOnce(j, c, log, strconv.Itoa(i), j.keepLock); err != nil {
 					errs <- err
 					return
 				}
@@ -42,8 +42,8 @@ func share(j job, c *interlock.Client, log *history.FileLog) error {
 	}
 }
 
-// linger keeps a lock for a while.
-func (j job) linger(*interlock.Hold) error {
+// keepLock holds a lock for a random time up to j.Hold.
+func (j job) keepLock(*interlock.Hold) error {
 	<-time.After(rand.N(j.Hold + 1))
 	return nil
 }
