@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/internal/testing/redistest"
 )
 
@@ -28,6 +27,7 @@ type gateway struct {
 	*run
 	t                  *testing.T
 	url, admin, health string
+	tokenFile          string
 }
 
 // reloadFailed is the log message of a failed reload.
@@ -46,8 +46,18 @@ func startGateway(t *testing.T, args ...string) *gateway {
 	})
 	record := g.logged("listening")
 	g.url, g.admin, g.health = record["url"].(string), record["admin"].(string), record["health"].(string)
+	if g.tokenFile, _ = record["token_file"].(string); g.tokenFile != "" {
+		token, err := os.ReadFile(g.tokenFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens.Store(strings.TrimPrefix(g.admin, "http://"), strings.TrimSpace(string(token)))
+	}
 	return g
 }
+
+// tokens are the tokens of the admin APIs, by host.
+var tokens sync.Map
 
 // logged returns the last log record with a message, or nil.
 func (g *gateway) logged(message string) (last map[string]any) {
@@ -89,11 +99,8 @@ func ask(t *testing.T, method, url, key, body string) answer {
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	if strings.Contains(url, "/api/v1/") {
-		if file, err := serve.TokenFile(url); err == nil {
-			token, _ := os.ReadFile(file) // a server with configured tokens has none
-			r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-		}
+	if token, ok := tokens.Load(r.URL.Host); ok {
+		r.Header.Set("Authorization", "Bearer "+token.(string))
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -187,11 +194,7 @@ func TestProxy(t *testing.T) {
 		if bare, err := http.Get(g.admin + "/api/v1/rules"); err != nil || bare.StatusCode != http.StatusUnauthorized { //nolint:noctx // a test
 			t.Errorf("without the token of the file: %v, %v", bare, err)
 		}
-		file, err := serve.TokenFile(g.admin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		if info, err := os.Stat(g.tokenFile); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the file with the token: %v, %v", info, err)
 		}
 		g.get(g.admin+"/api/v1/stats").want(t, 200, `"requests":{"running":0,"waiting":0,"asked":1`)

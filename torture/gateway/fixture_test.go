@@ -37,7 +37,7 @@ const strictConfig = `engine: %s
 listen: %s
 to: %s
 principal: none
-admin: %s
+admin: {listen: %s, tokens: [{name: test, role: view, sha256: 69379c5e1886a5f94263464b80003858a8a43b1a44a912a669db20ee8cf500a9}]}
 rules:
   - match: POST /orders
     once: order:{header.Idempotency-Key}
@@ -154,7 +154,12 @@ func (f *gatewayFixture) unknown() map[string]bool {
 	f.t.Helper()
 	all := make(map[string]bool)
 	for cursor, more := "", true; more; more = cursor != "" {
-		resp, err := f.client.Get(f.admin + "/api/v1/claims?state=unknown&limit=200&cursor=" + cursor)
+		r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.admin+"/api/v1/claims?state=unknown&limit=200&cursor="+cursor, nil)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer torture-gateway-token")
+		resp, err := f.client.Do(r)
 		if err != nil {
 			f.t.Fatal(err)
 		}

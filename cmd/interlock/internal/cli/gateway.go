@@ -152,10 +152,7 @@ func (p *program) reportGateway(err error) (code int, ok bool) {
 func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags) {
 	warnings := serve.Warnings(o.Config)
 	if f.log == asJSON {
-		if s.TokenFile != "" {
-			o.Log.Info("the admin API has a token of its own, because admin.tokens is empty", "token_file", s.TokenFile)
-		}
-		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
+		o.Log.Info("listening", "url", s.URL, "admin", s.Admin, "token_file", s.TokenFile, "health", s.Health, "to", upstreams(o.Config), "rules", len(o.Config.Rules))
 		for _, w := range warnings {
 			// Log lines are English in every locale, so that searches and alerts work.
 			o.Log.Warn(i18n.English.Say(warningTexts[w]), "warning", string(w))

@@ -30,27 +30,34 @@ func (s *Server) withToken(cfg *config.Admin) (*config.Admin, error) {
 	return &with, nil
 }
 
-// TokenFile returns the name of the file with the token of the admin API at a URL.
-func TokenFile(api string) (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
+// tokenFile returns the name of the file with the token of the admin API at a URL.
+func tokenFile(api string) (string, error) {
 	u, err := url.Parse(api)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "interlock", fmt.Sprintf("admin-%s.token", u.Port())), nil
+	dir, err := os.UserCacheDir()
+	if err == nil {
+		dir = filepath.Join(dir, "interlock")
+	} else { // a service often has no home directory
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("interlock-%d", os.Getuid()))
+	}
+	return filepath.Join(dir, fmt.Sprintf("admin-%s.token", u.Port())), nil
 }
 
 // writeToken writes the token to its file.
 func writeToken(api, token string) (string, error) {
-	file, err := TokenFile(api)
+	file, err := tokenFile(api)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
+	}
+	// Another user may have made a directory of this name in the temporary one.
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return "", fmt.Errorf("%s is not a directory that only this user can change: %w", dir, err)
 	}
 	// A file of an earlier process may be readable for others; its mode would stay.
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
