@@ -51,8 +51,8 @@ type Call struct {
 	// own.
 	Timeout time.Duration
 
-	// Renewal means that locks may be lost if the call is delayed, so it must not
-	// wait for a free connection.
+	// Renewal means that locks may be lost if the call is delayed, so it must not wait
+	// for a free connection. It may be sent twice.
 	Renewal bool
 
 	// Acks is the number of replicas that must acknowledge the writes of the call
@@ -102,6 +102,13 @@ func Moved(err error) (addr string) {
 		addr = string(e[strings.LastIndexByte(string(e), ' ')+1:])
 	}
 	return addr
+}
+
+// Redirected reports whether err is a MOVED or ASK reply: another server has the slot of
+// the call, which had no effect.
+func Redirected(err error) bool {
+	var e ReplyError
+	return errors.As(err, &e) && (e.Code() == "MOVED" || e.Code() == "ASK")
 }
 
 // A NotSentError means that a call was not sent.
