@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,22 +61,26 @@ type renewal struct {
 	args     []any // EVALSHA with its arguments
 	script   *redisengine.Script
 	deadline time.Time
-	reply    redisengine.Reply
-	err      error
-	done     chan struct{} // closed when reply and err are set
+	answer   chan renewed // has room for the answer
+}
+
+// A renewed is the result of a renewal.
+type renewed struct {
+	reply redisengine.Reply
+	err   error
 }
 
 // send sends a renewal to the server of the caller's client. It returns with the answer,
 // or when ctx is done.
 func (r *renewals) send(ctx context.Context, caller *redis.Client, call *redisengine.Call) (redisengine.Reply, error) {
 	deadline, _ := ctx.Deadline() // Eval has set one
-	item := &renewal{args: arguments("evalsha", call.Script.SHA, call), script: call.Script, deadline: deadline, done: make(chan struct{})}
+	item := &renewal{args: arguments("evalsha", call.Script.SHA, call), script: call.Script, deadline: deadline, answer: make(chan renewed, 1)}
 	if !r.enqueue(caller, item) {
 		return redisengine.Reply{}, classify(redis.ErrClosed)
 	}
 	select {
-	case <-item.done:
-		return item.reply, item.err
+	case got := <-item.answer:
+		return got.reply, got.err
 	case <-ctx.Done():
 		return redisengine.Reply{}, ctx.Err()
 	}
@@ -138,29 +143,34 @@ func renewalClient(caller *redis.Client) *redis.Client {
 	return redis.NewClient(&opt)
 }
 
-// sendQueue sends one pipeline after the other until the queue is empty.
+// sendQueue sends one pipeline after the other until the queue is empty. It drops renewals
+// whose callers have given up.
 func (r *renewals) sendQueue(s *renewalServer, q *renewalQueue) {
 	for {
 		r.mu.Lock()
-		n := min(len(q.pending), maxPipeline)
-		if n == 0 {
+		var batch []*renewal
+		for len(q.pending) > 0 && len(batch) < maxPipeline {
+			if item := q.pending[0]; time.Now().Before(item.deadline) {
+				batch = append(batch, item)
+			}
+			q.pending = q.pending[1:]
+		}
+		if len(batch) == 0 {
 			q.senders, q.pending = q.senders-1, nil
 			r.mu.Unlock()
 			return
 		}
-		batch := q.pending[:n:n]
-		q.pending = q.pending[n:]
 		client := s.client
 		r.mu.Unlock()
-		r.sendBatch(s, client, batch)
-		for _, item := range batch {
-			close(item.done)
+		for i, got := range r.sendBatch(s, client, batch) {
+			batch[i].answer <- got
 		}
 	}
 }
 
-// sendBatch sends a pipeline, and what has no answer once more on a new connection.
-func (r *renewals) sendBatch(s *renewalServer, client *redis.Client, batch []*renewal) {
+// sendBatch sends a pipeline. If it is not answered soon, it is sent once more on a new
+// connection, and the first complete answer counts.
+func (r *renewals) sendBatch(s *renewalServer, client *redis.Client, batch []*renewal) []renewed {
 	deadline := batch[0].deadline
 	for _, item := range batch {
 		if item.deadline.After(deadline) {
@@ -168,85 +178,123 @@ func (r *renewals) sendBatch(s *renewalServer, client *redis.Client, batch []*re
 		}
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	answers := make(chan []renewed, 2)
+	var tries sync.WaitGroup
+	defer tries.Wait()
 	defer cancel()
 	share := time.Until(deadline) / firstShare
-	soon, stop := context.WithTimeout(ctx, share)
-	defer stop()
-	if s.caller != nil {
-		// The caller's client is the first to follow a failover. The engine's own connection
-		// may still lead to the old primary, which does not know new locks.
-		if batch = pipeline(soon, s.caller.WithTimeout(share), batch); len(batch) > 0 {
-			pipeline(ctx, client, batch)
+	tries.Go(func() {
+		if s.caller == nil {
+			answers <- pipeline(ctx, client, batch)
+			return
 		}
-		return
+		// The caller's client is the first to follow a failover. The engine's own connection
+		// may still lead to the old primary, which does not know new locks. The caller's
+		// connection ends with a timeout, since it may ignore ctx.
+		conn := s.caller.WithTimeout(share).Conn() // Pipeline alone would use another pool
+		defer func() { _ = conn.Close() }()
+		answers <- pipeline(ctx, conn, batch)
+	})
+	soon := time.NewTimer(share)
+	defer soon.Stop()
+	var got []renewed
+	select {
+	case got = <-answers:
+		if complete(got) {
+			return got
+		}
+	case <-soon.C:
 	}
-	if batch = pipeline(soon, client, batch); len(batch) > 0 {
-		pipeline(ctx, r.replace(s, client), batch)
+	second := client
+	if s.caller == nil {
+		second = r.replace(s, client)
+		defer func() { _ = client.Close() }() // ends a try without an answer
 	}
+	tries.Go(func() { answers <- pipeline(ctx, second, batch) })
+	again := <-answers
+	if got == nil && !complete(again) {
+		got, again = again, <-answers
+	}
+	for i := range got {
+		if !answered(again[i].err) {
+			again[i] = got[i]
+		}
+	}
+	return again
 }
 
-// replace closes a client and all its connections, which may be silent as well, and
-// returns the one that follows it.
+// replace puts a new client in the place of one whose connections may all be silent, and
+// returns it.
 func (r *renewals) replace(s *renewalServer, silent *redis.Client) *redis.Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.client == silent && !r.closed {
 		s.client = renewalClient(silent)
-		_ = silent.Close()
 	}
 	return s.client
 }
 
-// pipeline sends renewals in one pipeline, and returns those without an answer.
-func pipeline(ctx context.Context, client *redis.Client, batch []*renewal) (unanswered []*renewal) {
-	var unknown []*renewal
-	for _, item := range exec(ctx, client, batch, func(item *renewal) []any { return item.args }) {
-		var answer redisengine.ReplyError
-		switch {
-		case redisengine.NoScript(item.err):
-			unknown = append(unknown, item)
-		case !errors.As(item.err, &answer):
-			unanswered = append(unanswered, item)
+// A pipeliner is a client or a connection.
+type pipeliner interface{ Pipeline() redis.Pipeliner }
+
+// pipeline sends renewals in one pipeline. Those with an unknown script are sent again with
+// its text.
+func pipeline(ctx context.Context, client pipeliner, batch []*renewal) []renewed {
+	all := make([][]any, len(batch))
+	for i, item := range batch {
+		all[i] = item.args
+	}
+	got := exec(ctx, client, all)
+	var unknown []int
+	var texts [][]any
+	known := make(map[*redisengine.Script]bool)
+	for i, item := range batch {
+		if !redisengine.NoScript(got[i].err) {
+			continue
+		}
+		args := item.args
+		// A pipeline runs in order, so the first text of a script makes its hash known.
+		if !known[item.script] {
+			args = append([]any{"eval", item.script.Text}, args[2:]...)
+		}
+		known[item.script] = true
+		unknown, texts = append(unknown, i), append(texts, args)
+	}
+	if len(unknown) > 0 {
+		for at, again := range exec(ctx, client, texts) {
+			got[unknown[at]] = again
 		}
 	}
-	// A pipeline runs in order, so the first text of each script makes its hash known.
-	texts := make(map[*redisengine.Script]bool)
-	for _, item := range exec(ctx, client, unknown, func(item *renewal) []any {
-		if texts[item.script] {
-			return item.args
-		}
-		texts[item.script] = true
-		return append([]any{"eval", item.script.Text}, item.args[2:]...)
-	}) {
-		var answer redisengine.ReplyError
-		if !errors.As(item.err, &answer) {
-			unanswered = append(unanswered, item)
-		}
-	}
-	return unanswered
+	return got
 }
 
-// exec sends a pipeline, sets the result of each renewal, and returns those with an error.
-func exec(ctx context.Context, client *redis.Client, batch []*renewal, args func(*renewal) []any) (failed []*renewal) {
-	if len(batch) == 0 {
-		return nil
-	}
-	pipe, cmds := client.Pipeline(), make([]*redis.Cmd, len(batch))
-	for i, item := range batch {
-		cmds[i] = pipe.Do(ctx, args(item)...)
+// exec sends a pipeline and returns the result of each command.
+func exec(ctx context.Context, client pipeliner, commands [][]any) []renewed {
+	pipe, cmds := client.Pipeline(), make([]*redis.Cmd, len(commands))
+	for i, args := range commands {
+		cmds[i] = pipe.Do(ctx, args...)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	for i, item := range batch {
-		if err := cmds[i].Err(); err != nil {
-			item.reply, item.err = redisengine.Reply{}, classify(err)
+	got := make([]renewed, len(commands))
+	for i, cmd := range cmds {
+		if err := cmd.Err(); err != nil {
+			got[i].err = classify(err)
 		} else {
-			item.reply, item.err = read(cmds[i].Val())
-		}
-		if item.err != nil {
-			failed = append(failed, item)
+			got[i].reply, got[i].err = read(cmd.Val())
 		}
 	}
-	return failed
+	return got
+}
+
+// complete reports whether the server has answered every renewal.
+func complete(all []renewed) bool {
+	return !slices.ContainsFunc(all, func(r renewed) bool { return !answered(r.err) })
+}
+
+// answered reports whether err is nil or an error reply.
+func answered(err error) bool {
+	var reply redisengine.ReplyError
+	return err == nil || errors.As(err, &reply)
 }
 
 // close closes the connections, which ends pending pipelines.
