@@ -60,7 +60,14 @@ type Call struct {
 	// connection of its own.
 	Acks       int
 	AckTimeout time.Duration
+
+	late lateGrant
 }
+
+// OnLateReply returns a function for the reply that arrives after Eval has returned because
+// its context ended. A [Client] that sees such replies takes the function before Eval
+// returns, and its Close waits for it.
+func (c *Call) OnLateReply() func(Reply) { return c.late.undo }
 
 // A Reply is the result of a script: an integer, or an array of integers and strings.
 type Reply struct {

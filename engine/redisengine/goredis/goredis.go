@@ -127,28 +127,45 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 }
 
 // send uses a connection of the caller's client. It returns with the answer, or when ctx is
-// done.
+// done. The engine gets a later answer.
 func (a *adapter) send(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
 	cmd := once{redis.NewCmd(ctx, arguments(command, script, call)...)}
-	select {
-	case err := <-a.process(ctx, cmd):
-		if err != nil {
-			return redisengine.Reply{}, classify(err)
+	late := call.OnLateReply()
+	err := a.process(ctx, cmd, func() {
+		if reply, err := read(cmd.Val()); err == nil {
+			late(reply)
 		}
-		return read(cmd.Val())
-	case <-ctx.Done():
-		return redisengine.Reply{}, ctx.Err()
+	})
+	if err != nil {
+		return redisengine.Reply{}, classify(err)
 	}
+	return read(cmd.Val())
 }
 
-// process runs cmd in a goroutine, because go-redis ignores ctx while it reads. The
-// goroutine ends with go-redis's own timeout at the latest; Close waits for it.
-func (a *adapter) process(ctx context.Context, cmd redis.Cmder) <-chan error {
-	answered := make(chan error, 1)
-	if !a.spawn(func() { answered <- a.client.Process(ctx, cmd) }) {
-		answered <- redis.ErrClosed
+// process runs cmd in a goroutine, because go-redis ignores ctx while it reads. If ctx ends
+// first, it returns, and late is called after an answer. The goroutine ends with go-redis's
+// own timeout at the latest.
+func (a *adapter) process(ctx context.Context, cmd redis.Cmder, late func()) error {
+	answered, left := make(chan error), make(chan struct{})
+	if !a.spawn(func() {
+		err := a.client.Process(ctx, cmd)
+		select {
+		case answered <- err:
+		case <-left:
+			if err == nil {
+				late()
+			}
+		}
+	}) {
+		return redis.ErrClosed
 	}
-	return answered
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		close(left)
+		return ctx.Err()
+	}
 }
 
 // once is a command that go-redis does not retry: a repeated request must be marked as

@@ -104,18 +104,14 @@ func (a *conn) Do(ctx context.Context, command ...string) (any, error) {
 		args[i] = part
 	}
 	cmd := once{redis.NewCmd(ctx, args...)}
-	select {
-	case err := <-a.adapter.process(ctx, cmd):
-		if errors.Is(err, redis.Nil) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, classify(err)
-		}
-		return cmd.Val(), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	err := a.adapter.process(ctx, cmd, func() {})
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	return cmd.Val(), nil
 }
 
 // Close implements [redisengine.Conn].
