@@ -30,7 +30,8 @@ type Client interface {
 
 // A Listener is a connection for messages.
 type Listener interface {
-	// Subscribe and Unsubscribe may return before the server has confirmed.
+	// Subscribe and Unsubscribe may return before the server has confirmed. A channel that
+	// the user may not use is left out, and the others are subscribed to.
 	Subscribe(ctx context.Context, channels []string) error
 	Unsubscribe(ctx context.Context, channels []string) error
 
@@ -109,6 +110,12 @@ func Moved(err error) (addr string) {
 		addr = string(e[strings.LastIndexByte(string(e), ' ')+1:])
 	}
 	return addr
+}
+
+// Forbidden reports whether the user lacks a permission for the call.
+func Forbidden(err error) bool {
+	var e ReplyError
+	return errors.As(err, &e) && e.Code() == "NOPERM"
 }
 
 // Redirected reports whether err is a MOVED or ASK reply: another server has the slot of
