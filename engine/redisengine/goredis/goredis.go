@@ -21,6 +21,8 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -54,6 +56,8 @@ type adapter struct {
 	renewals renewals
 	listens  *redis.Client // for messages, behind sentinels; otherwise nil
 
+	longest atomic.Int64 // the longest timeout of a call
+
 	mu     sync.Mutex // guards closed, and orders calls.Go before Close waits
 	closed bool
 	calls  sync.WaitGroup // pending calls
@@ -80,23 +84,43 @@ func (a *adapter) spawn(f func()) bool {
 	return true
 }
 
+// closeSlack is how much longer than a call Close waits.
+const closeSlack = time.Second
+
 // Close implements [redisengine.Client]. It waits for pending calls whose callers have given
-// up.
+// up. A client without a read timeout may never end them, so Close waits only as long as a
+// call may take.
 func (a *adapter) Close() error {
 	a.mu.Lock()
 	a.closed = true
 	a.mu.Unlock()
 	err := a.renewals.close()
-	a.calls.Wait()
+	ended := make(chan struct{})
+	go func() { // ends with the pending calls, or when the caller closes the client
+		a.calls.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Duration(a.longest.Load()) + closeSlack):
+		err = errors.Join(err, errPending)
+	}
 	if a.listens != nil {
 		err = errors.Join(err, a.listens.Close())
 	}
 	return err
 }
 
+// errPending is the error of a Close that did not wait any longer.
+var errPending = errors.New("goredis: calls still wait for the server, since the client has no read timeout: close the client to end them")
+
 // Eval implements [redisengine.Client].
 func (a *adapter) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
-	bounded, cancel := context.WithTimeout(ctx, call.Timeout+call.AckTimeout)
+	timeout := call.Timeout + call.AckTimeout
+	if int64(timeout) > a.longest.Load() {
+		a.longest.Store(int64(timeout)) // a lost update makes Close wait a little less
+	}
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	reply, err := a.eval(bounded, call)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -144,7 +168,7 @@ func (a *adapter) send(ctx context.Context, command, script string, call *redise
 
 // process runs cmd in a goroutine, because go-redis ignores ctx while it reads. If ctx ends
 // first, it returns, and late is called after an answer. The goroutine ends with go-redis's
-// own timeout at the latest.
+// own timeout at the latest, if it has one.
 func (a *adapter) process(ctx context.Context, cmd redis.Cmder, late func()) error {
 	answered, left := make(chan error), make(chan struct{})
 	if !a.spawn(func() {

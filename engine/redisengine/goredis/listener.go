@@ -19,7 +19,12 @@ const pingAfter = 2 * time.Second
 // Listen implements [redisengine.Client].
 func (a *adapter) Listen(_ context.Context, m redisengine.PublishMode, onMessage func(channel string)) (redisengine.Listener, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &listener{mode: m, pubsub: a.pubsubClient().Subscribe(ctx), end: cancel, lost: make(chan error)}
+	client := a.pubsubClient()
+	if c, ok := client.(*redis.Client); ok {
+		// go-redis ignores ctx while it connects, and Close must not wait for ever.
+		client = c.WithTimeout(2 * pingAfter)
+	}
+	l := &listener{mode: m, pubsub: client.Subscribe(ctx), end: cancel, lost: make(chan error)}
 	go l.run(ctx, onMessage) // ends with Close, which waits
 	return l, nil
 }
