@@ -26,6 +26,7 @@ const (
 	Unreachable        Code = "unreachable"
 	Exposed            Code = "exposed"
 	Denied             Code = "denied"
+	DeniedChannel      Code = "denied-channel"
 	Unread             Code = "unread"
 	FewSentinels       Code = "few-sentinels"
 	SentinelsAway      Code = "sentinels-away"
@@ -177,6 +178,11 @@ var catalogue = map[Code]entry{
 		Text{"locks or records that need this fail", "需要它们的锁或记录都会失败"},
 		Text{"grant the permissions that docs/redis.md lists", "按 docs/redis.md 的 Permissions 一节授权"},
 		nil},
+	DeniedChannel: {Warn,
+		Text{"the user has no permission for the channels %s", "该用户无权使用频道 %s"},
+		Text{"a holder learns of a forced release only at its next renewal", "锁被强制释放后，持有者要到下次续期才知道"},
+		Text{"grant the permission", "授予该权限"},
+		[]string{"ACL SETUSER <user> &interlock_client:*"}},
 	Unread: {Note,
 		Text{"the user has no permission for %s, so some checks were skipped", "该用户无权使用 %s，有些项目没能检查"},
 		Text{"locks do not need this", "锁本身不需要它"},

@@ -116,6 +116,7 @@ var cases = []struct {
 	{"an unreachable server", alone(engine.Node{Addr: "a:6379", Err: errGone}), "fail unreachable"},
 	{"a server without a password", alone(but(func(n *engine.Node) { n.Exposed = true })), "warn exposed"},
 	{"a user with few permissions", alone(but(func(n *engine.Node) { n.Denied = []string{"EVALSHA", "CONFIG GET", "WAIT"} })), "fail denied, note unread"},
+	{"a user without the channels of clients", alone(but(func(n *engine.Node) { n.Denied = []string{"&interlock_client:*"} })), "warn denied-channel"},
 	{"a replica", alone(but(func(n *engine.Node) { n.Role, n.Primary, n.Linked = engine.Replica, "z:6379", true })), "fail on-replica"},
 
 	{"a disconnected replica", changed(sentinel(), func(h *engine.Health) { h.Nodes[1].Linked = false }), "warn link-down"},

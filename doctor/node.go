@@ -143,6 +143,8 @@ func (x *exam) access(n engine.Node) {
 		case c == "WAIT" && x.acks == "":
 		case slices.Contains(probeCommands, c):
 			other = append(other, c)
+		case strings.HasPrefix(c, "&"):
+			x.find(DeniedChannel, n.Addr, c)
 		default:
 			needed = append(needed, c)
 		}

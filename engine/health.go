@@ -75,7 +75,7 @@ type Node struct {
 
 	Slots int // of a primary in a cluster
 
-	Denied []string // needed commands that the user may not run
+	Denied []string // needed commands that the user may not run, and channels such as &interlock_client:*
 	Err    error    // why the report is incomplete
 }
 

@@ -36,7 +36,8 @@ func (a Acks) check() error {
 //
 // It makes it less likely that a failover loses a grant, but not impossible: another
 // replica may be promoted. Each grant has its own connection while it waits, and calls
-// are not merged into batches. It panics if a is not one of the constants above.
+// are not merged into batches. Renewals are not acknowledged, so that a lost replica
+// costs no held lock: a promoted replica may lack the last one. It panics if a is not one of the constants above.
 func Acknowledge(a Acks) Option {
 	if err := a.check(); err != nil {
 		panic("redis: Acknowledge: " + err.Error())

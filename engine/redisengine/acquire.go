@@ -36,16 +36,23 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	}
 	// A batch reads neither tombstones nor fence counters. So a call without a deadline,
 	// and one with Fenced, is sent alone.
-	deadline, m := e.deadline(r.Retry), e.mergerFor(&e.acquires, r.Kind)
+	deadline, m := e.deadline(ctx, r.Retry), e.mergerFor(&e.acquires, r.Kind)
 	direct := m != nil && m.startDirect()
 	if m != nil && !direct && deadline != 0 && !r.Fenced {
-		reply, err := m.enqueue(ctx, e.lockItem(name, &r, deadline))
+		item := e.lockItem(name, &r, deadline)
+		item.late = e.lateGrant(name, &r)
+		reply, err := m.enqueue(ctx, item)
 		if err != nil {
 			return engine.Grant{}, e.explain(ctx, name, acquireManyScript, err)
 		}
 		if reply.Int > 0 {
 			return parseGrant(name, reply)
 		}
+	}
+	if r.QueueLease > 0 {
+		// A late call of an abandoned attempt must not queue again, so it reads the
+		// tombstone.
+		r.QueueLease, deadline = reservation(ctx, r.QueueLease), 0
 	}
 	reply, missing, err := e.sendAcquire(ctx, name, &r, deadline)
 	if direct {
@@ -54,6 +61,9 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 	// The call arrived after its deadline, so its attempt may have been abandoned
 	// meanwhile. The second call reads the tombstone.
 	if err == nil && isLate(reply) {
+		if err = ctx.Err(); err != nil {
+			return engine.Grant{}, e.notSent(ctx, name, err)
+		}
 		reply, missing, err = e.sendAcquire(ctx, name, &r, 0)
 	}
 	if err != nil {
@@ -68,13 +78,40 @@ func (e *Engine) Acquire(ctx context.Context, r engine.Request) (engine.Grant, e
 }
 
 // deadline returns the server time in µs until which a first attempt may be granted
-// without a look at its tombstone. It is zero, so that the server looks, for a
-// repeated attempt, and in a cluster, whose nodes have different clocks.
-func (e *Engine) deadline(retry bool) int64 {
+// without a look at its tombstone: no longer than the caller waits, since it abandons
+// the attempt then. It is zero, so that the server looks, for a repeated attempt, and
+// in a cluster, whose nodes have different clocks.
+func (e *Engine) deadline(ctx context.Context, retry bool) int64 {
 	if retry || e.cluster != nil {
 		return 0
 	}
-	return e.clock.after(e.timeout)
+	timeout := e.timeout
+	if end, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, max(time.Until(end), 0))
+	}
+	return e.clock.after(timeout)
+}
+
+const (
+	// impatient is the time left to a caller below which its queue position ends with its
+	// patience. Above that, its abandon comes in time.
+	impatient = time.Second
+
+	// maxReaction is how much earlier such a position ends at most, so that the caller can
+	// still react to a message.
+	maxReaction = 10 * time.Millisecond
+)
+
+// reservation returns how long to keep the queue position of a caller. Without a limit for
+// impatient callers, a queue of them is always led by one that gives up before it can be
+// granted the lock.
+func reservation(ctx context.Context, requested time.Duration) time.Duration {
+	end, ok := ctx.Deadline()
+	left := time.Until(end)
+	if !ok || left > impatient {
+		return requested
+	}
+	return min(requested, max(left-min(left/4, maxReaction), time.Millisecond))
 }
 
 // isLate reports whether the call came after its deadline: then it changed nothing.
@@ -100,6 +137,9 @@ func (e *Engine) sendAcquire(ctx context.Context, name string, r *engine.Request
 	c.args(r.Holder, r.Attempt, e.lease.text(r.Lease), e.clock.text(deadline),
 		e.queueLease.text(min(r.QueueLease, maxQueueLease)), strconv.FormatUint(r.FenceReserve, 10), counterLife)
 	e.kindArgs(c, name, r)
+	if deadline != 0 {
+		c.late = e.lateGrant(name, r)
+	}
 	reply, missing, err = e.evalAcked(ctx, c)
 	if err != nil {
 		return reply, 0, err

@@ -24,7 +24,7 @@ func (e *Engine) call(s *Script) *Call {
 func (c *Call) free() {
 	clear(c.Keys)
 	clear(c.Args)
-	c.Keys, c.Args, c.Renewal, c.Acks, c.AckTimeout = c.Keys[:0], c.Args[:0], false, 0, 0
+	c.Keys, c.Args, c.Renewal, c.late, c.Acks, c.AckTimeout = c.Keys[:0], c.Args[:0], false, lateGrant{}, 0, 0
 	calls.Put(c)
 }
 

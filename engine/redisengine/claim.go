@@ -37,6 +37,9 @@ func (e *Engine) sendClaim(ctx context.Context, name string, c *engine.Claim, de
 		call.keys(e.claimTombstone(name, c.Attempt))
 	}
 	call.args(e.clock.text(deadline), entrySuffix(c), e.claimTerms(c))
+	if deadline != 0 {
+		call.late = e.lateClaim(name, c)
+	}
 	reply, missing, err = e.evalAcked(ctx, call)
 	if err == nil {
 		e.clock.observe(claimTime(reply))

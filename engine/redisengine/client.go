@@ -30,7 +30,8 @@ type Client interface {
 
 // A Listener is a connection for messages.
 type Listener interface {
-	// Subscribe and Unsubscribe may return before the server has confirmed.
+	// Subscribe and Unsubscribe may return before the server has confirmed. A channel that
+	// the user may not use is left out, and the others are subscribed to.
 	Subscribe(ctx context.Context, channels []string) error
 	Unsubscribe(ctx context.Context, channels []string) error
 
@@ -51,8 +52,8 @@ type Call struct {
 	// own.
 	Timeout time.Duration
 
-	// Renewal means that locks may be lost if the call is delayed, so it must not
-	// wait for a free connection.
+	// Renewal means that locks may be lost if the call is delayed, so it must not wait
+	// for a free connection. It may be sent twice.
 	Renewal bool
 
 	// Acks is the number of replicas that must acknowledge the writes of the call
@@ -60,7 +61,14 @@ type Call struct {
 	// connection of its own.
 	Acks       int
 	AckTimeout time.Duration
+
+	late lateGrant
 }
+
+// OnLateReply returns a function for the reply that arrives after Eval has returned because
+// its context ended. A [Client] that sees such replies takes the function before Eval
+// returns, and its Close waits for it.
+func (c *Call) OnLateReply() func(Reply) { return c.late.undo }
 
 // A Reply is the result of a script: an integer, or an array of integers and strings.
 type Reply struct {
@@ -102,6 +110,19 @@ func Moved(err error) (addr string) {
 		addr = string(e[strings.LastIndexByte(string(e), ' ')+1:])
 	}
 	return addr
+}
+
+// Forbidden reports whether the user lacks a permission for the call.
+func Forbidden(err error) bool {
+	var e ReplyError
+	return errors.As(err, &e) && e.Code() == "NOPERM"
+}
+
+// Redirected reports whether err is a MOVED or ASK reply: another server has the slot of
+// the call, which had no effect.
+func Redirected(err error) bool {
+	var e ReplyError
+	return errors.As(err, &e) && (e.Code() == "MOVED" || e.Code() == "ASK")
 }
 
 // A NotSentError means that a call was not sent.

@@ -309,7 +309,7 @@ func TestErrorsOfRealServers(t *testing.T) {
 func everything(t *testing.T, e *redisengine.Engine) {
 	t.Helper()
 	for _, k := range []engine.Kind{engine.Fair, engine.Read, engine.Write, engine.Permit} {
-		a, b, c := fenced(as(t, k, ann, "a"), 0), queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c"), time.Minute)
+		a, b, c := fenced(as(t, k, ann, "a"), 0), queued(as(t, k, bob, "b"), time.Minute), queued(as(t, k, cat, "c-"+k.String()), time.Minute)
 		if k == engine.Read {
 			b.Kind, c.Kind = engine.Write, engine.Write
 		}

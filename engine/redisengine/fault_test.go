@@ -114,6 +114,13 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
+// canceled returns a context without a deadline that is canceled after d.
+func canceled(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	time.AfterFunc(d, cancel)
+	return ctx, cancel
+}
+
 // lateRequests checks requests that arrive after their attempt was abandoned.
 func lateRequests(t *testing.T) {
 	t.Parallel()
@@ -121,7 +128,7 @@ func lateRequests(t *testing.T) {
 	warm(t, s)
 
 	// stuck holds an acquire of r on the network while its caller gives up and abandons it.
-	stuck := func(t *testing.T, r engine.Request) (arrive func()) {
+	stuck := func(t *testing.T, r engine.Request, limit func(context.Context, time.Duration) (context.Context, context.CancelFunc)) (arrive func()) {
 		t.Helper()
 		e, p := through(t, s)
 		// Now the engine knows the server's clock. The fence is not the time.
@@ -130,7 +137,7 @@ func lateRequests(t *testing.T) {
 		granted(t, e, before)
 		arrive = p.Hold(faultnet.Requests)
 		t.Cleanup(arrive)
-		ctx, cancel := within(100 * time.Millisecond)
+		ctx, cancel := limit(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := e.Acquire(ctx, r); !errors.Is(err, engine.ErrUnknown) {
 			t.Fatalf("got %v", err)
@@ -146,7 +153,7 @@ func lateRequests(t *testing.T) {
 
 	t.Run("a repeated attempt is refused by its tombstone", func(t *testing.T) {
 		r := retry(ask(t, ann, "a"))
-		arrive := stuck(t, r)
+		arrive := stuck(t, r, canceled)
 		before := calls(t)
 		arrive()
 		eventually(t, "it arrives", func() bool { return calls(t) > before })
@@ -157,8 +164,19 @@ func lateRequests(t *testing.T) {
 
 	t.Run("a first attempt is refused by the clock after the timeout", func(t *testing.T) {
 		r := ask(t, ann, "a")
-		arrive := stuck(t, r)
+		arrive := stuck(t, r, canceled)
 		s.Step(patient)
+		before := calls(t)
+		arrive()
+		eventually(t, "it arrives", func() bool { return calls(t) > before })
+		if s.Must("EXISTS", r.Key) != "0" {
+			t.Error("it took the lock")
+		}
+	})
+
+	t.Run("a first attempt is refused by the clock after its caller's deadline", func(t *testing.T) {
+		r := ask(t, ann, "a")
+		arrive := stuck(t, r, context.WithTimeout)
 		before := calls(t)
 		arrive()
 		eventually(t, "it arrives", func() bool { return calls(t) > before })
@@ -169,7 +187,7 @@ func lateRequests(t *testing.T) {
 
 	t.Run("a first attempt is granted within the timeout, and abandoned once more", func(t *testing.T) {
 		r := ask(t, ann, "a")
-		arrive := stuck(t, r)
+		arrive := stuck(t, r, canceled)
 		arrive()
 		eventually(t, "it takes the lock", func() bool { return s.Must("EXISTS", r.Key) == "1" })
 		abandoned(t, open(t, s), r, engine.ReleaseResult{Outcome: engine.Released})

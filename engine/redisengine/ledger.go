@@ -23,11 +23,13 @@ func (l ledger) Claim(ctx context.Context, c engine.Claim) (engine.Record, error
 	if err != nil {
 		return engine.Record{}, err
 	}
-	deadline := l.deadline(c.Retry)
+	deadline := l.deadline(ctx, c.Retry)
 	direct := l.merges() && l.claims.startDirect()
 	// Without a deadline the tombstones must be read, which a batch does not do.
 	if !direct && deadline != 0 && l.merges() {
-		reply, err := l.claims.enqueue(ctx, l.claimItem(name, &c, deadline))
+		item := l.claimItem(name, &c, deadline)
+		item.late = l.lateClaim(name, &c)
+		reply, err := l.claims.enqueue(ctx, item)
 		if err != nil {
 			return engine.Record{}, l.explain(ctx, name, claimScript, err)
 		}

@@ -83,7 +83,7 @@ func lateClaims(t *testing.T) {
 		claimed(t, e, engine.Claim{Key: c.Key + " before", Attempt: "a", Lease: time.Second}) // now the engine knows the server's clock
 		arrive = p.Hold(faultnet.Requests)
 		t.Cleanup(arrive)
-		ctx, cancel := within(100 * time.Millisecond)
+		ctx, cancel := canceled(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := e.Capabilities().Ledger.Claim(ctx, c); !errors.Is(err, engine.ErrUnknown) {
 			t.Fatalf("got %v", err)

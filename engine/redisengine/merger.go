@@ -3,6 +3,7 @@ package redisengine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -39,10 +40,15 @@ type batchItem struct {
 	deadline        int64  // µs
 	terms, result   string // of a claim
 
+	late lateGrant // gets an answer whose caller has left
+
 	answer Reply // empty if the call must be sent by itself
 	err    error
 	done   chan struct{} // receives when answer and err are set
-	queued bool          // is in pending; guarded by the merger's mutex
+
+	// Guarded by the merger's mutex.
+	answered bool // done has received
+	left     bool // the caller gave up after the call was sent
 }
 
 var batchItems = sync.Pool{New: func() any { return &batchItem{done: make(chan struct{}, 1)} }}
@@ -82,7 +88,7 @@ func (m *merger) flush(batch []*batchItem) {
 // enqueue adds the call to the next batch and waits for its answer.
 func (m *merger) enqueue(ctx context.Context, item *batchItem) (Reply, error) {
 	m.mu.Lock()
-	m.pending, item.queued = append(m.pending, item), true
+	m.pending = append(m.pending, item)
 	if m.inFlight < maxDirect { // a call has ended since startDirect
 		m.inFlight++
 		m.flush(m.nextBatch())
@@ -92,10 +98,14 @@ func (m *merger) enqueue(ctx context.Context, item *batchItem) (Reply, error) {
 	case <-item.done:
 	// A call that is still queued certainly has no effect; a sent call may have.
 	case <-ctx.Done():
-		if m.cancel(item) {
+		switch m.cancel(item) {
+		case itemQueued:
 			return Reply{}, &NotSentError{Err: ctx.Err()}
+		case itemSent:
+			return Reply{}, ctx.Err() // the item is still in use, so it does not return to the pool
+		case itemAnswered:
+			<-item.done
 		}
-		return Reply{}, ctx.Err() // the item is still in use, so it does not return to the pool
 	}
 	answer, err := item.answer, item.err
 	*item = batchItem{done: item.done}
@@ -103,20 +113,27 @@ func (m *merger) enqueue(ctx context.Context, item *batchItem) (Reply, error) {
 	return answer, err
 }
 
-// cancel removes a pending call. It reports false if the call was sent.
-func (m *merger) cancel(item *batchItem) bool {
+// How far a call had come when its caller gave up.
+const (
+	itemQueued   = iota // it is not sent any more
+	itemSent            // its answer goes to late
+	itemAnswered        // its answer can be read
+)
+
+// cancel removes a pending call, and returns how far the call has come.
+func (m *merger) cancel(item *batchItem) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !item.queued {
-		return false
+	if item.answered {
+		return itemAnswered
 	}
-	for i, p := range m.pending {
-		if p == item {
-			m.pending = append(m.pending[:i], m.pending[i+1:]...)
-			break
-		}
+	i := slices.Index(m.pending, item)
+	if i < 0 {
+		item.left = true
+		return itemSent
 	}
-	return true
+	m.pending = slices.Delete(m.pending, i, i+1)
+	return itemQueued
 }
 
 // nextBatch takes the next batch from the pending calls. It returns nil, and frees
@@ -133,9 +150,6 @@ func (m *merger) nextBatch() []*batchItem {
 	}
 	batch = append(batch, m.pending[:n]...)
 	m.pending = append(m.pending[:0], m.pending[n:]...)
-	for _, item := range batch {
-		item.queued = false
-	}
 	return batch
 }
 
@@ -144,11 +158,11 @@ func (m *merger) sendBatches(batch []*batchItem) {
 	defer m.senders.Done()
 	for batch != nil {
 		err := m.exec(batch)
+		m.mu.Lock()
 		for _, item := range batch {
-			item.deliver(err)
+			m.deliver(item, err)
 		}
 		clear(batch) // the items may be in the pool again
-		m.mu.Lock()
 		// At most maxDirect batches exist at a time, so the list stays short.
 		m.freeBatches = append(m.freeBatches, batch[:0])
 		m.failPending(err)
@@ -159,10 +173,22 @@ func (m *merger) sendBatches(batch []*batchItem) {
 
 // deliver wakes the caller. An error reply may be about another item of the batch, so
 // it leaves the answer empty, and each caller sends its call by itself.
-func (item *batchItem) deliver(err error) {
+func (m *merger) deliver(item *batchItem, err error) {
 	if err != nil {
 		item.answer, item.err = Reply{}, noAnswer(context.Background(), err)
 	}
+	if item.left {
+		if late, answer := item.late, item.answer; late.engine != nil && err == nil {
+			m.senders.Go(func() { late.undo(answer) }) // close waits for it
+		}
+		return
+	}
+	item.finish()
+}
+
+// finish wakes the caller of an item whose answer is set.
+func (item *batchItem) finish() {
+	item.answered = true
 	// done has a capacity of 1 and receives once per use, so the sender never waits.
 	item.done <- struct{}{}
 }
@@ -174,8 +200,8 @@ func (m *merger) failPending(err error) {
 		return
 	}
 	for _, item := range m.pending {
-		item.answer, item.err, item.queued = Reply{}, &NotSentError{Err: err}, false
-		item.done <- struct{}{}
+		item.answer, item.err = Reply{}, &NotSentError{Err: err}
+		item.finish()
 	}
 	m.pending = m.pending[:0]
 }

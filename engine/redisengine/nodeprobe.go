@@ -60,9 +60,13 @@ func (p *nodeProbe) query(ctx context.Context, command ...string) (any, bool) {
 	return nil, false
 }
 
-// deny records a command once: scripts and single commands may both find it.
+// deny records a command once: scripts and single commands may both find it. A channel
+// begins with &.
 func (p *nodeProbe) deny(command string) {
-	if command = strings.ToUpper(command); !slices.Contains(p.node.Denied, command) {
+	if !strings.HasPrefix(command, "&") {
+		command = strings.ToUpper(command)
+	}
+	if !slices.Contains(p.node.Denied, command) {
 		p.node.Denied = append(p.node.Denied, command)
 	}
 }

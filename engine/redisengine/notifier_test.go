@@ -50,6 +50,30 @@ func TestLostSubscriber(t *testing.T) {
 		silent(t, one)
 	})
 
+	t.Run("a forbidden channel does not silence the others", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels", "&redisson_lock__channel:*")
+		e := openURL(t, "redis://shop:pw@"+s.Addr())
+		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
+		defer stop()
+		told(t, wake)
+		connection := s.Must("CLIENT", "LIST", "TYPE", "pubsub")
+		_, stopWatch := e.Watch("me")
+		defer stopWatch()
+		eventually(t, "the server refuses the channel", func() bool { return strings.Contains(s.Must("ACL", "LOG"), "interlock_client:me") })
+		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
+		told(t, wake)
+		if id, _, _ := strings.Cut(connection, " "); !strings.HasPrefix(s.Must("CLIENT", "LIST", "TYPE", "pubsub"), id+" ") {
+			t.Error("the connection was closed")
+		}
+		// A new connection subscribes to all channels with one command.
+		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
+		told(t, wake)
+		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
+		told(t, wake)
+	})
+
 	t.Run("a subscriber reconnects to a restarted server", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// readPermissions finds the commands of the scripts that the user may not run. Permissions
-// for keys and channels depend on the lock, and are not checked.
+// readPermissions finds the commands of the scripts that the user may not run, and the
+// channels of clients. Permissions for keys and channels of locks are not checked.
 func (p *nodeProbe) readPermissions(ctx context.Context) {
 	p.query(ctx, "EVALSHA", strings.Repeat("0", 40), "0") // an unknown script
 	// With these arguments WAIT returns at once.

@@ -68,6 +68,15 @@ func TestProbe(t *testing.T) {
 			t.Errorf("the clock is said to be off by %v, want -1m", n.Offset)
 		}
 	})
+	t.Run("a user without the channels of clients is reported", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("ACL", "SETUSER", "little", "on", ">secret", "~*", "+@all", "resetchannels", "&redisson_*")
+		n := at(t, probe(t, "redis://little:secret@"+s.Addr()), s.Addr())
+		if got := strings.Join(n.Denied, ","); got != "&interlock_client:*" {
+			t.Errorf("denied are %s", got)
+		}
+	})
 	t.Run("a user with few permissions is reported", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t, "--appendonly", "yes")

@@ -213,12 +213,28 @@ func (l *rueidisListener) dropped(channel string) {
 	}
 }
 
-// Subscribe implements [Listener].
+// Subscribe implements [Listener]. The server refuses a command with one forbidden channel
+// as a whole, so the channels are then sent one by one.
 func (l *rueidisListener) Subscribe(ctx context.Context, channels []string) error {
-	if l.mode == Sharded {
-		return l.conn.Do(ctx, l.conn.B().Ssubscribe().Channel(channels...).Build()).Error()
+	err := l.subscribe(ctx, channels)
+	if !Forbidden(err) {
+		return err
 	}
-	return l.conn.Do(ctx, l.conn.B().Subscribe().Channel(channels...).Build()).Error()
+	for _, ch := range channels {
+		if err := l.subscribe(ctx, []string{ch}); err != nil && !Forbidden(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// subscribe sends one command.
+func (l *rueidisListener) subscribe(ctx context.Context, channels []string) error {
+	command := l.conn.B().Subscribe().Channel(channels...).Build
+	if l.mode == Sharded {
+		command = l.conn.B().Ssubscribe().Channel(channels...).Build
+	}
+	return rueidisError(ctx, l.conn.Do(ctx, command()).Error())
 }
 
 // Unsubscribe implements [Listener].

@@ -23,6 +23,7 @@ var files embed.FS
 var (
 	acquireManyScript = script("acquire_many")
 	releaseManyScript = script("release_many")
+	abandonedScript   = script("abandoned")
 )
 
 // Scripts for records. claim.lua and settle.lua take a batch, because concurrent calls

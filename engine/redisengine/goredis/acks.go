@@ -24,20 +24,15 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 	args := arguments("evalsha", call.Script.SHA, call) // copies: the engine reuses call after evalAcked returns
 	script, acks, timeout := call.Script, call.Acks, call.AckTimeout
 	answered := make(chan result, 1)
-	a.mu.Lock()
-	// calls.Go must not race with the Wait in Close, so both are ordered by mu.
-	if a.closed {
-		a.mu.Unlock()
-		return redisengine.Reply{}, classify(redis.ErrClosed)
-	}
-	a.calls.Go(func() {
+	if !a.spawn(func() {
 		reply, err := a.evalOnConn(ctx, args, script, func(conn *redis.Conn) int {
 			n, _ := conn.Wait(ctx, acks, timeout).Result() // a failed WAIT counts as no acknowledgement
 			return int(n)
 		})
 		answered <- result{reply, err}
-	})
-	a.mu.Unlock()
+	}) {
+		return redisengine.Reply{}, classify(redis.ErrClosed)
+	}
 	select {
 	case r := <-answered:
 		return r.reply, r.err
@@ -50,7 +45,7 @@ func (a *adapter) evalAcked(ctx context.Context, call *redisengine.Call) (redise
 // only the writes of its own connection. On such a connection go-redis does not follow
 // moved slots, so evalOnConn does.
 func (a *adapter) evalOnConn(ctx context.Context, args []any, script *redisengine.Script, wait func(*redis.Conn) int) (redisengine.Reply, error) {
-	client, err := a.clientFor(ctx, args)
+	client, err := a.clientFor(ctx, args[3].(string)) // the first key follows the command, the script and the number of keys
 	for hops := 0; ; hops++ {
 		if err != nil {
 			return redisengine.Reply{}, &redisengine.NotSentError{Err: err}
@@ -85,13 +80,13 @@ func evalOnServer(ctx context.Context, client *redis.Client, args []any, script 
 	return reply, nil
 }
 
-// clientFor returns the client of the server that has the keys of a call.
-func (a *adapter) clientFor(ctx context.Context, args []any) (*redis.Client, error) {
+// clientFor returns the caller's client of the server that has a key.
+func (a *adapter) clientFor(ctx context.Context, key string) (*redis.Client, error) {
 	switch c := a.client.(type) {
 	case *redis.Client:
 		return c, nil
 	case *redis.ClusterClient:
-		return c.MasterForKey(ctx, args[3].(string)) // the first key follows the command, the script and the number of keys
+		return c.MasterForKey(ctx, key)
 	}
 	return nil, errNoConn
 }

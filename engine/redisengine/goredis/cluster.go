@@ -13,22 +13,16 @@ import (
 
 // A cluster is a [redisengine.Cluster] on go-redis, which follows moved slots by itself.
 type cluster struct {
-	adapter
+	*adapter
 	*redisengine.SlotMap
 	client *redis.ClusterClient
 }
 
 var _ redisengine.Cluster = (*cluster)(nil)
 
-// newCluster returns a Cluster on the caller's client. The engine closes only the client
-// for renewals.
+// newCluster returns a Cluster on the caller's client.
 func newCluster(client *redis.ClusterClient) *cluster {
-	// The client for renewals has one connection to each node.
-	opt := *client.Options()
-	opt.PoolSize, opt.MaxActiveConns, opt.MinIdleConns, opt.MaxIdleConns = 1, 1, 0, 1
-	opt.PipelinePoolSize = -1
-	opt.DialerRetries = 1
-	c := &cluster{client: client, adapter: adapter{client: client, renewals: redis.NewClusterClient(&opt)}}
+	c := &cluster{client: client, adapter: newAdapter(client)}
 	c.SlotMap = &redisengine.SlotMap{Fetch: c.fetchSlots}
 	return c
 }
@@ -36,8 +30,10 @@ func newCluster(client *redis.ClusterClient) *cluster {
 // Eval implements [redisengine.Client].
 func (c *cluster) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
 	reply, err := c.adapter.Eval(ctx, call)
-	if call.Acks > 0 && err != nil {
-		c.client.ReloadState(ctx) // on a dedicated connection go-redis does not notice that a primary is gone
+	// On connections to one node go-redis does not notice that a primary is gone, or that a
+	// slot has moved.
+	if err != nil && (call.Acks > 0 || call.Renewal) {
+		c.client.ReloadState(ctx)
 	}
 	return reply, err
 }
@@ -67,7 +63,7 @@ func (c *cluster) Node(addr string) (redisengine.Client, error) {
 		c.Invalidate()
 		return nil, err
 	}
-	return &adapter{client: found}, nil
+	return newAdapter(found), nil
 }
 
 // nodeAt returns the client of one node.

@@ -4,10 +4,11 @@
 //	e := goredis.New(client)
 //	defer e.Close()
 //
-// Calls use the client's connections and hooks. The engine opens two more connections:
-// one for renewals, so that an exhausted pool never costs a lock, and one for messages
-// once a caller waits. Behind sentinels, renewals first use the client's connections,
-// which are the first to follow a failover.
+// Calls use the client's connections and hooks. The engine opens more connections to each
+// server: up to two for renewals, so that neither an exhausted pool nor a silent
+// connection costs a lock, and one for messages once a caller waits. A renewal without an
+// answer is sent again on a new connection. Behind sentinels, renewals first use the
+// client's connections, which are the first to follow a failover.
 //
 // The client may be for a single server, for a server behind sentinels, or for a
 // cluster.
@@ -20,6 +21,8 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -44,53 +47,80 @@ func New(client redis.UniversalClient, opts ...redisengine.Option) *redisengine.
 	case *redis.Ring:
 		panic("goredis: New: a ring loses locks whenever a server comes or goes: use a cluster, or package quorum")
 	}
-	return redisengine.On(&adapter{client: client, renewals: renewalClient(client)}, opts...)
+	return redisengine.On(newAdapter(client), opts...)
 }
 
 // An adapter is a [redisengine.Client] on go-redis.
 type adapter struct {
 	client   redis.UniversalClient
-	renewals redis.UniversalClient // nil if the client's type has no options to copy
+	renewals renewals
+	listens  *redis.Client // for messages, behind sentinels; otherwise nil
+
+	longest atomic.Int64 // the longest timeout of a call
 
 	mu     sync.Mutex // guards closed, and orders calls.Go before Close waits
 	closed bool
 	calls  sync.WaitGroup // pending calls
 }
 
-// renewalClient returns a client of the same server with one connection.
-func renewalClient(client redis.UniversalClient) redis.UniversalClient {
-	c, ok := client.(*redis.Client)
-	if !ok {
-		return nil
+// newAdapter returns a Client on the caller's client.
+func newAdapter(client redis.UniversalClient) *adapter {
+	a := &adapter{client: client}
+	a.renewals.spawn = a.spawn
+	if c, ok := client.(*redis.Client); ok && c.Options().Addr == failoverAddr {
+		a.listens = renewalClient(c)
 	}
-	opt := *c.Options()
-	opt.PoolSize, opt.MaxActiveConns, opt.MinIdleConns, opt.MaxIdleConns = 1, 1, 0, 1
-	opt.PipelinePoolSize = -1
-	// A renewal must fail while there is time for another one.
-	opt.DialerRetries = 1
-	opt.PushNotificationProcessor = nil // it belongs to the caller's client
-	if opt.Addr == failoverAddr {
-		followSentinels(&opt)
-	}
-	return redis.NewClient(&opt)
+	return a
 }
 
+// spawn runs f in a goroutine that Close waits for. It reports false after Close.
+func (a *adapter) spawn(f func()) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
+	a.calls.Go(f)
+	return true
+}
+
+// closeSlack is how much longer than a call Close waits.
+const closeSlack = time.Second
+
 // Close implements [redisengine.Client]. It waits for pending calls whose callers have given
-// up.
+// up. A client without a read timeout may never end them, so Close waits only as long as a
+// call may take.
 func (a *adapter) Close() error {
 	a.mu.Lock()
 	a.closed = true
 	a.mu.Unlock()
-	a.calls.Wait()
-	if a.renewals == nil {
-		return nil
+	err := a.renewals.close()
+	ended := make(chan struct{})
+	go func() { // ends with the pending calls, or when the caller closes the client
+		a.calls.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Duration(a.longest.Load()) + closeSlack):
+		err = errors.Join(err, errPending)
 	}
-	return a.renewals.Close()
+	if a.listens != nil {
+		err = errors.Join(err, a.listens.Close())
+	}
+	return err
 }
+
+// errPending is the error of a Close that did not wait any longer.
+var errPending = errors.New("goredis: calls still wait for the server, since the client has no read timeout: close the client to end them")
 
 // Eval implements [redisengine.Client].
 func (a *adapter) Eval(ctx context.Context, call *redisengine.Call) (redisengine.Reply, error) {
-	bounded, cancel := context.WithTimeout(ctx, call.Timeout+call.AckTimeout)
+	timeout := call.Timeout + call.AckTimeout
+	if int64(timeout) > a.longest.Load() {
+		a.longest.Store(int64(timeout)) // a lost update makes Close wait a little less
+	}
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	reply, err := a.eval(bounded, call)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -104,6 +134,15 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 	if call.Acks > 0 {
 		return a.evalAcked(ctx, call)
 	}
+	if call.Renewal {
+		// Without a client of the server, or after a redirect, the caller's client decides
+		// where the call goes.
+		if caller, err := a.clientFor(ctx, call.Keys[0]); err == nil {
+			if reply, err := a.renewals.send(ctx, caller, call); !redisengine.Redirected(err) {
+				return reply, err
+			}
+		}
+	}
 	reply, err := a.send(ctx, "evalsha", call.Script.SHA, call)
 	if redisengine.NoScript(err) {
 		reply, err = a.send(ctx, "eval", call.Script.Text, call)
@@ -111,45 +150,46 @@ func (a *adapter) eval(ctx context.Context, call *redisengine.Call) (redisengine
 	return reply, err
 }
 
-// send picks the connection: renewals have their own. Behind sentinels they first use one
-// of the caller's.
+// send uses a connection of the caller's client. It returns with the answer, or when ctx is
+// done. The engine gets a later answer.
 func (a *adapter) send(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
-	if call.Renewal && a.behindSentinels() {
-		return a.sendRenewal(ctx, command, script, call)
-	}
-	return a.sendOn(ctx, command, script, call, call.Renewal)
-}
-
-// sendOn returns with the answer, or when ctx is done. A reserved call uses the connection
-// for renewals.
-func (a *adapter) sendOn(ctx context.Context, command, script string, call *redisengine.Call, reserved bool) (redisengine.Reply, error) {
 	cmd := once{redis.NewCmd(ctx, arguments(command, script, call)...)}
-	select {
-	case err := <-a.process(ctx, cmd, reserved):
-		if err != nil {
-			return redisengine.Reply{}, classify(err)
+	late := call.OnLateReply()
+	err := a.process(ctx, cmd, func() {
+		if reply, err := read(cmd.Val()); err == nil {
+			late(reply)
 		}
-		return read(cmd.Val())
-	case <-ctx.Done():
-		return redisengine.Reply{}, ctx.Err()
+	})
+	if err != nil {
+		return redisengine.Reply{}, classify(err)
 	}
+	return read(cmd.Val())
 }
 
-// process runs cmd in a goroutine, because go-redis ignores ctx while it reads. The
-// goroutine ends with go-redis's own timeout at the latest; Close waits for it.
-func (a *adapter) process(ctx context.Context, cmd redis.Cmder, reserved bool) <-chan error {
-	answered := make(chan error, 1)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.closed:
-		answered <- redis.ErrClosed
-	case reserved && a.renewals != nil:
-		a.calls.Go(func() { answered <- a.renewals.Process(ctx, cmd) })
-	default:
-		a.calls.Go(func() { answered <- a.client.Process(ctx, cmd) })
+// process runs cmd in a goroutine, because go-redis ignores ctx while it reads. If ctx ends
+// first, it returns, and late is called after an answer. The goroutine ends with go-redis's
+// own timeout at the latest, if it has one.
+func (a *adapter) process(ctx context.Context, cmd redis.Cmder, late func()) error {
+	answered, left := make(chan error), make(chan struct{})
+	if !a.spawn(func() {
+		err := a.client.Process(ctx, cmd)
+		select {
+		case answered <- err:
+		case <-left:
+			if err == nil {
+				late()
+			}
+		}
+	}) {
+		return redis.ErrClosed
 	}
-	return answered
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		close(left)
+		return ctx.Err()
+	}
 }
 
 // once is a command that go-redis does not retry: a repeated request must be marked as

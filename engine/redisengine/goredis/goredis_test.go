@@ -183,6 +183,35 @@ func TestFaults(t *testing.T) {
 		}
 	})
 
+	t.Run("Close does not wait for ever for a server that does not answer", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		e, _ := open(t, &redis.Options{Addr: s.Addr(), ReadTimeout: -1}, redisengine.Timeout(time.Second))
+		r := ask(t, "a")
+		granted(t, e, r)
+		s.Stop()
+		defer s.Cont()
+		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("acquire: %v", err)
+		}
+		if err := renew(e, r); !errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("renew: %v", err)
+		}
+		_, stop := e.Capabilities().Notifier.Notify(r) // opens a connection for messages
+		defer stop()
+		time.Sleep(100 * time.Millisecond) // too short is not an error
+		closed := make(chan error, 1)
+		go func() { closed <- e.Close() }()
+		select {
+		case err := <-closed:
+			if err == nil || !strings.Contains(err.Error(), "close the client") {
+				t.Errorf("Close: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("it waits for ever")
+		}
+	})
+
 	t.Run("a server that forgets its scripts is sent them again", func(t *testing.T) {
 		t.Parallel()
 		s := redistest.Start(t)
@@ -248,6 +277,30 @@ func TestListener(t *testing.T) {
 			}
 		}
 		p.BlackHole(faultnet.Replies, false)
+		told(t, wake)
+	})
+
+	t.Run("a forbidden channel does not silence the others", func(t *testing.T) {
+		t.Parallel()
+		s := redistest.Start(t)
+		s.Must("ACL", "SETUSER", "shop", "on", ">pw", "~*", "+@all", "resetchannels", "&redisson_lock__channel:*")
+		e, _ := open(t, &redis.Options{Addr: s.Addr(), Username: "shop", Password: "pw"})
+		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: "k"})
+		defer stop()
+		told(t, wake)
+		connection := s.Must("CLIENT", "LIST", "TYPE", "pubsub")
+		_, stopWatch := e.Watch("me")
+		defer stopWatch()
+		eventually(t, "the server refuses the channel", func() bool { return strings.Contains(s.Must("ACL", "LOG"), "interlock_client:me") })
+		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
+		told(t, wake)
+		if id, _, _ := strings.Cut(connection, " "); !strings.HasPrefix(s.Must("CLIENT", "LIST", "TYPE", "pubsub"), id+" ") {
+			t.Error("the connection was closed")
+		}
+		// A new connection subscribes to all channels with one command.
+		s.Must("CLIENT", "KILL", "TYPE", "pubsub")
+		told(t, wake)
+		s.Must("PUBLISH", "redisson_lock__channel:{k}", "0")
 		told(t, wake)
 	})
 

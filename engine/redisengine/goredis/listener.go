@@ -19,7 +19,12 @@ const pingAfter = 2 * time.Second
 // Listen implements [redisengine.Client].
 func (a *adapter) Listen(_ context.Context, m redisengine.PublishMode, onMessage func(channel string)) (redisengine.Listener, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &listener{mode: m, pubsub: a.pubsubClient().Subscribe(ctx), end: cancel, lost: make(chan error)}
+	client := a.pubsubClient()
+	if c, ok := client.(*redis.Client); ok {
+		// go-redis ignores ctx while it connects, and Close must not wait for ever.
+		client = c.WithTimeout(2 * pingAfter)
+	}
+	l := &listener{mode: m, pubsub: client.Subscribe(ctx), end: cancel, lost: make(chan error)}
 	go l.run(ctx, onMessage) // ends with Close, which waits
 	return l, nil
 }
@@ -32,6 +37,11 @@ type listener struct {
 	end    context.CancelFunc
 	lost   chan error // never sent on
 	left   sync.Map   // sharded channels that Unsubscribe has left
+
+	// unconfirmed has the channels of each SUBSCRIBE that the server has not answered, in
+	// order. The mutex also orders the commands themselves.
+	mu          sync.Mutex
+	unconfirmed [][]string
 }
 
 // run receives until the connection is lost.
@@ -44,7 +54,11 @@ func (l *listener) run(ctx context.Context, onMessage func(channel string)) {
 			if l.slotMoved(message) {
 				return
 			}
+			l.confirmed(message)
 			report(message, onMessage)
+			continue
+		}
+		if redisengine.Forbidden(classify(err)) && l.refused(ctx) == nil {
 			continue
 		}
 		var timeout net.Error
@@ -70,6 +84,45 @@ func (l *listener) slotMoved(message any) bool {
 	return !ours
 }
 
+// confirmed removes a channel from those that wait for an answer.
+func (l *listener) confirmed(message any) {
+	m, ok := message.(*redis.Subscription)
+	if !ok || m.Kind != "subscribe" && m.Kind != "ssubscribe" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.unconfirmed) == 0 {
+		return
+	}
+	if l.unconfirmed[0] = l.unconfirmed[0][1:]; len(l.unconfirmed[0]) == 0 {
+		l.unconfirmed = l.unconfirmed[1:]
+	}
+}
+
+// refused handles a SUBSCRIBE with a channel that the user may not use. The server refuses
+// the command as a whole, so its channels are sent one by one. A single channel is left
+// out.
+func (l *listener) refused(ctx context.Context) error {
+	l.mu.Lock()
+	if len(l.unconfirmed) == 0 {
+		l.mu.Unlock()
+		return errors.New("goredis: an error without a command")
+	}
+	channels := l.unconfirmed[0]
+	l.unconfirmed = l.unconfirmed[1:]
+	l.mu.Unlock()
+	if len(channels) == 1 {
+		return nil
+	}
+	for _, ch := range channels {
+		if err := l.Subscribe(ctx, []string{ch}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // report passes on messages and confirmed subscriptions. Pongs are not reported.
 func report(message any, onMessage func(channel string)) {
 	switch m := message.(type) {
@@ -84,6 +137,9 @@ func report(message any, onMessage func(channel string)) {
 
 // Subscribe implements [redisengine.Listener].
 func (l *listener) Subscribe(ctx context.Context, channels []string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unconfirmed = append(l.unconfirmed, channels)
 	if l.mode == redisengine.Sharded {
 		return l.pubsub.SSubscribe(ctx, channels...)
 	}

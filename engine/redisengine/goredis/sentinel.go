@@ -2,7 +2,6 @@ package goredis
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,28 +32,6 @@ func followSentinels(opt *redis.Options) {
 	}
 }
 
-// behindSentinels reports whether the client is one of NewFailoverClient. go-redis has no
-// type for it, so its address must tell.
-func (a *adapter) behindSentinels() bool {
-	c, ok := a.client.(*redis.Client)
-	return ok && a.renewals != nil && c.Options().Addr == failoverAddr
-}
-
-// sendRenewal sends a renewal on a connection of the caller's client, and without a quick
-// answer on the engine's own. After a failover the engine's connection may still lead to the
-// old primary, which does not know new locks. Renewing twice does no harm.
-func (a *adapter) sendRenewal(ctx context.Context, command, script string, call *redisengine.Call) (redisengine.Reply, error) {
-	// A quarter of the timeout leaves most of it for the second connection.
-	soon, cancel := context.WithTimeout(ctx, call.Timeout/4)
-	defer cancel()
-	reply, err := a.sendOn(soon, command, script, call, false)
-	var answer redisengine.ReplyError
-	if err == nil || errors.As(err, &answer) || ctx.Err() != nil {
-		return reply, err
-	}
-	return a.sendOn(ctx, command, script, call, true)
-}
-
 // role returns the role that a server reports.
 func role(ctx context.Context, conn *redis.Conn) string {
 	cmd := once{redis.NewCmd(ctx, "role")}
@@ -72,8 +49,8 @@ func role(ctx context.Context, conn *redis.Conn) string {
 // pubsubClient returns the client for subscriptions: behind sentinels the engine's own, which
 // follows them.
 func (a *adapter) pubsubClient() redis.UniversalClient {
-	if a.behindSentinels() {
-		return a.renewals
+	if a.listens != nil {
+		return a.listens
 	}
 	return a.client
 }

@@ -88,7 +88,7 @@ func (o connOptions) dial(addr string) redisengine.Conn {
 		Addr: addr, Username: o.user, Password: o.password, CredentialsProviderContext: o.credentials, TLSConfig: config,
 		PoolSize: 1, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, ClientName: "interlock",
 	})
-	return &conn{adapter: &adapter{client: client}, end: client.Close}
+	return &conn{adapter: newAdapter(client), end: client.Close}
 }
 
 // A conn is a [redisengine.Conn] on go-redis.
@@ -104,18 +104,14 @@ func (a *conn) Do(ctx context.Context, command ...string) (any, error) {
 		args[i] = part
 	}
 	cmd := once{redis.NewCmd(ctx, args...)}
-	select {
-	case err := <-a.adapter.process(ctx, cmd, false):
-		if errors.Is(err, redis.Nil) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, classify(err)
-		}
-		return cmd.Val(), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	err := a.adapter.process(ctx, cmd, func() {})
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	return cmd.Val(), nil
 }
 
 // Close implements [redisengine.Conn].

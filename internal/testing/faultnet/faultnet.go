@@ -35,7 +35,8 @@ type Proxy struct {
 	cut     bool // the connection of the next request, once that is through
 	ways    [2]way
 	links   map[*link]struct{}
-	through int // connections accepted so far
+	through int    // connections accepted so far
+	chunks  [2]int // that passed in each direction
 }
 
 // A way is what happens in one direction.
@@ -49,6 +50,7 @@ type way struct {
 type link struct {
 	client, server net.Conn
 	deaf           bool // a reply must not pass any more
+	silent         bool // nothing passes any more, in either direction
 }
 
 // New returns a proxy before target that does no harm yet. It ends with the
@@ -75,6 +77,14 @@ func (p *Proxy) Connections() int {
 	return p.through
 }
 
+// Chunks returns how often data has passed in one direction. A client that waits for
+// each reply sends one chunk per request; a pipeline has fewer.
+func (p *Proxy) Chunks(dir Direction) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.chunks[dir]
+}
+
 // Delay lets everything in one direction take d longer; zero ends it.
 func (p *Proxy) Delay(dir Direction, d time.Duration) { p.change(func() { p.ways[dir].delay = d }) }
 
@@ -94,6 +104,16 @@ func (p *Proxy) Redirect(target string) {
 // CutAfterRequest passes the next request on and then cuts its connection, so
 // that the server carries it out and the client never learns.
 func (p *Proxy) CutAfterRequest() { p.change(func() { p.cut = true }) }
+
+// Silence swallows all data of the present connections from now on, and leaves them
+// open: the flows are forgotten, as by a NAT gateway. New connections work.
+func (p *Proxy) Silence() {
+	p.change(func() {
+		for l := range p.links {
+			l.silent = true
+		}
+	})
+}
 
 // Hold keeps what comes in one direction until release is called; then it goes
 // on, even if the client is gone by then.
@@ -188,7 +208,7 @@ func (p *Proxy) forward(l *link, dir Direction, to net.Conn, b []byte) bool {
 	if !p.wait(w) {
 		return false
 	}
-	if w.swallow || dir == Replies && p.isDeaf(l) {
+	if w.swallow || !p.mayPass(l, dir) {
 		return true
 	}
 	if _, err := to.Write(b); err != nil {
@@ -197,10 +217,15 @@ func (p *Proxy) forward(l *link, dir Direction, to net.Conn, b []byte) bool {
 	return !cut
 }
 
-func (p *Proxy) isDeaf(l *link) bool {
+// mayPass counts a chunk that may pass on its link.
+func (p *Proxy) mayPass(l *link, dir Direction) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return l.deaf
+	if l.silent || dir == Replies && l.deaf {
+		return false
+	}
+	p.chunks[dir]++
+	return true
 }
 
 // wait lets the delay and the gate of w pass, and reports false if the test

@@ -144,6 +144,38 @@ func TestProxy(t *testing.T) {
 		}
 	})
 
+	t.Run("a silenced connection loses everything, and a new one works", func(t *testing.T) {
+		e, p, c := fixture(t)
+		_, _ = ask(t, c, "a", long)
+		p.Silence()
+		if got, err := ask(t, c, "b", soon); err == nil {
+			t.Errorf("a reply came: %q", got)
+		}
+		if got, err := ask(t, dial(t, p), "c", long); got != "c" || err != nil {
+			t.Errorf("the next connection: %q, %v", got, err)
+		}
+		e.heard(t, "a\nc\n")
+		if n := p.Chunks(faultnet.Requests); n != 2 {
+			t.Errorf("%d requests passed, want 2", n)
+		}
+	})
+
+	t.Run("a network leads to the proxy of each server", func(t *testing.T) {
+		e := newEcho(t)
+		n := faultnet.NewNetwork(t, e.l.Addr().String())
+		c, err := n.Dial(t.Context(), "tcp", e.l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if got, err := ask(t, c, "a", long); got != "a" || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if got := n.Sum(func(p *faultnet.Proxy) int { return p.Connections() }); got != 1 {
+			t.Errorf("%d connections, want 1", got)
+		}
+	})
+
 	t.Run("a request held back arrives after its client has gone", func(t *testing.T) {
 		e, p, c := fixture(t)
 		release := p.Hold(faultnet.Requests)
