@@ -3,11 +3,13 @@ package interlock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
@@ -36,6 +38,17 @@ var termsLaws = []law{
 		}
 		w.engine.Heal()
 		lead.end()
+	}},
+	{"the text of an error has a hash of the holder's id, and not the id", func(t *testing.T, w *world) {
+		_, hold := lock(t, w.client.Mutex("k:1"))
+		busy := wantBusy(t, w.another().Mutex("k:1"))
+		at := &engine.BusyError{Holder: hold.Holder()}
+		for _, text := range []string{busy.Error(), at.Error()} {
+			if strings.Contains(text, hold.Holder()) || !strings.Contains(text, engine.ShortHolder(hold.Holder())) {
+				t.Errorf("%q, want a hash of the holder", text)
+			}
+		}
+		unlock(t, hold)
 	}},
 	{"a fallback for a contended lock does not hide an outage", func(t *testing.T, w *world) {
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpAcquire, Do: enginetest.Refuse})
