@@ -25,6 +25,7 @@ type attempt struct {
 	once   bool
 	sub    *subscription
 	leader *leader // tells the local queue what the engine answers; nil if direct
+	turn   turn
 
 	tries        int           // requests sent to the engine
 	polls        int           // pauses that Poll has set
@@ -86,6 +87,7 @@ func (a *attempt) run(ctx context.Context) (grant, error) {
 	m := a.mutex
 	a.req, a.direct = m.newRequest(ctx, a.once)
 	a.direct = a.direct || a.leader == nil
+	a.takeTurn()
 	g, err := a.retry(ctx)
 	if a.waiting {
 		m.core.stats.waiting.Add(-1)
@@ -111,7 +113,7 @@ func (a *attempt) retry(ctx context.Context) (grant, error) {
 		got, err := c.engine.Acquire(ctx, a.req)
 		a.tries++
 		if err == nil {
-			g := grant{req: a.req, fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct, local: got.Local}
+			g := grant{req: a.asHeld(), fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), handovers: a.turn.taken, tries: a.tries, direct: a.direct, local: got.Local}
 			if !retry.TooLate(a.sent, time.Now(), a.req.Lease) {
 				return g, nil
 			}
@@ -141,6 +143,9 @@ func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 		return 0, unanswered(a.req.Key, context.Cause(ctx))
 	case ctx.Err() != nil:
 		return 0, a.stopped(context.Cause(ctx))
+	case a.turning():
+		a.stopTurning()
+		return 0, nil
 	default: // a retry would not help
 		return 0, fmt.Errorf("interlock: acquire %q: %w", a.req.Key, err)
 	}
@@ -168,9 +173,13 @@ func (a *attempt) held() bool {
 // refused handles a lock that another holder has.
 func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	m := a.mutex
-	a.outage, a.rival = outage{}, rivalFrom(busy)
+	r := rivalFrom(busy)
 	a.queued = a.req.QueueLease > 0
-	listen := a.leader.refused(a.rival, a.once, m.opts.poll != nil)
+	queued := a.turning()
+	var listen bool
+	listen, a.turn = a.leader.refused(r, a.once, m.opts.poll != nil, a.overtakenBy(r))
+	a.outage, a.rival = outage{}, r
+	a.takeTurn()
 	if a.once {
 		return 0, a.rival.contended(a.req.Key, nil)
 	}
@@ -181,11 +190,17 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 			t.Waiting(Waiting{Key: a.req.Key, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
 		}
 	}
+	if a.turning() && !queued {
+		return 0, nil // queue at once
+	}
 	if m.opts.poll != nil && !listen {
 		return a.poll(), nil
 	}
-	a.sub.subscribe(m.core, a.req)
+	a.sub.subscribe(m.core, a.asHeld()) // all waiters of the key, whoever leads
 	pause := retry.MaxPoll
+	if a.turning() {
+		pause = turnLease / 2
+	}
 	if busy.Left > 0 && busy.Left < pause {
 		pause = busy.Left + time.Millisecond
 	}
@@ -200,7 +215,7 @@ func (a *attempt) poll() time.Duration {
 		a.pollPause = max(a.mutex.opts.poll(a.polls), time.Millisecond)
 	}
 	if a.queued { // ask again before the queue position expires
-		return min(a.pollPause, queueLease/2)
+		return min(a.pollPause, a.req.QueueLease/2)
 	}
 	return a.pollPause
 }
@@ -214,6 +229,7 @@ func (a *attempt) giveBack(ctx context.Context) error {
 	}
 	a.req, _ = m.newRequest(ctx, a.once)
 	a.queued = false
+	a.takeTurn()
 	if a.direct {
 		a.sub.unsubscribe() // it was made for the old holder id
 	}

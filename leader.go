@@ -28,26 +28,28 @@ func (l *leader) asks(sent time.Time) {
 }
 
 // refused notes the holder that keeps the leader from the lock. It reports
-// whether a waiter behind a leader that polls wants to be notified.
-func (l *leader) refused(r rival, once, polls bool) (listen bool) {
+// whether a waiter behind a leader that polls wants to be notified, and the turn
+// of the leader's next request.
+func (l *leader) refused(r rival, once, polls, overtaken bool) (listen bool, next turn) {
 	if l == nil {
-		return false
+		return false, turn{}
 	}
 	l.shard.mu.Lock()
 	defer l.shard.mu.Unlock()
 	q := l.queue
 	q.answered, q.refused = true, time.Now()
 	q.rival, q.asked, q.outage = r, time.Time{}, outage{}
+	q.wasRefused(overtaken)
 	q.resolve(pending{rival: r})
 	if once {
-		return false
+		return false, turn{}
 	}
 	listen = q.listeners > 0
 	q.pausing, q.polling = true, polls && !listen
 	if q.askNow == nil {
 		q.askNow = make(chan struct{}, 1)
 	}
-	return listen
+	return listen, q.nextTurn()
 }
 
 // failed notes that the engine fails. If it is only too slow for the lease of

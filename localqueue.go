@@ -87,9 +87,12 @@ func (q *localQueue) enter(ctx context.Context, m *Mutex, once bool, since time.
 		s.mu.Unlock()
 		return q.wait(ctx, m, s, wq, w)
 	}
-	pause := time.Until(wq.notBefore)
+	h := handover{outage: o, turn: wq.nextTurn()}
+	if !wq.notBefore.IsZero() {
+		h.pause = time.Until(wq.notBefore)
+	}
 	s.mu.Unlock()
-	return q.lead(ctx, m, s, wq, handover{pause: pause, outage: o}, once)
+	return q.lead(ctx, m, s, wq, h, once)
 }
 
 // acquireDirect asks the engine without queueing here. Fair locks queue at the
@@ -256,7 +259,7 @@ func (q *localQueue) lead(ctx context.Context, m *Mutex, s *shard, wq *waitQueue
 	if _, err := q.core.sleep(ctx, h.pause, nil, nil); err != nil {
 		return grant{}, rival{}.gaveUp(m.key, err)
 	}
-	a := attempt{mutex: m, once: once, sub: &wq.sub, leader: &leader{s, wq}, outage: h.outage}
+	a := attempt{mutex: m, once: once, sub: &wq.sub, leader: &leader{s, wq}, turn: h.turn, outage: h.outage}
 	g, err := a.run(ctx)
 	granted = err == nil
 	if ctx.Err() == nil { // the end of the leader's own context concerns only the leader
@@ -365,7 +368,8 @@ func (q *localQueue) handOver(g grant, t terms, wq *waitQueue, s *shard) (handed
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wq.granted, wq.rival = false, rival{}
-	wq.advance(s, g.req.Key, pending{ended: true}, wq.yieldDelay(res.Listeners, time.Since(start)))
+	wq.endTurn(&g, res.Listeners)
+	wq.advance(s, g.req.Key, pending{ended: true}, wq.yieldDelay(res.Listeners, time.Since(start), q.core.canQueue()))
 	return false, res.Outcome, err
 }
 

@@ -12,7 +12,8 @@ import (
 
 // A waitQueue holds the goroutines of this process that wait for one key. It
 // exists while one of them holds the lock, asks the engine or releases the lock,
-// and for yieldDelay after that. The mutex of its shard guards it.
+// and for a while after that if
+// other processes wait for the key, too. The mutex of its shard guards it.
 type waitQueue struct {
 	holder      *lease       // the holder in this process
 	rival       rival        // the holder elsewhere, as last seen by the leader
@@ -21,7 +22,14 @@ type waitQueue struct {
 	sub         subscription // used by the leader
 	pending     *pending     // the leader's request, if others wait for its answer
 	notBefore   time.Time    // the next leader asks no earlier
-	idle        bool         // empty, and kept until notBefore
+	idle        bool         // empty, and kept until keepUntil
+	keepUntil   time.Time
+	expiring    bool // a timer will remove it
+
+	turns       int       // grants in a row of this process while others waited; see turn
+	rivalsUntil time.Time // until then, other processes count as waiting
+	overtakes   int       // changes of the holder while this process waited
+	overtaken   time.Time // until then, requests queue at the engine
 
 	granted  bool          // this process has the lock, and does not release it yet
 	answered bool          // the engine has answered a request of this queue
@@ -49,8 +57,9 @@ type handover struct {
 	grant   grant
 	pause   time.Duration // before the new leader asks the engine
 	outage  outage        // the engine fails since before
-	bypass  bool          // the waiter asks the engine itself, beside the leader
-	err     error         // or the engine has failed for too long
+	turn    turn
+	bypass  bool  // the waiter asks the engine itself, beside the leader
+	err     error // or the engine has failed for too long
 }
 
 // A pending request is the one that the leader has sent. Goroutines that make a
@@ -268,36 +277,72 @@ func (q *waitQueue) advance(s *shard, key string, p pending, pause time.Duration
 	if w := q.first; w != nil {
 		q.remove(w)
 		q.asked = time.Now().Add(pause)
-		w.ready <- handover{pause: pause, outage: q.outage.of(w.terms.lease, w.since)}
+		w.ready <- handover{pause: pause, outage: q.outage.of(w.terms.lease, w.since), turn: q.nextTurn()}
 		return
 	}
 	q.sub.unsubscribe()
-	if pause <= 0 {
+	now := time.Now()
+	q.notBefore = now.Add(pause)
+	q.keepUntil = q.notBefore
+	if q.turns > 0 || q.overtakes > 0 {
+		q.keepUntil = now.Add(turnMemory)
+	}
+	if q.overtaken.After(q.keepUntil) {
+		q.keepUntil = q.overtaken
+	}
+	if !q.keepUntil.After(now) {
 		s.close(key, q)
 		return
 	}
-	q.idle, q.notBefore = true, time.Now().Add(pause)
-	time.AfterFunc(pause, func() {
+	q.idle = true
+	if !q.expiring {
+		q.expiring = true
+		q.removeAfter(s, key, q.keepUntil.Sub(now))
+	}
+}
+
+// removeAfter removes the queue when it has been idle for long enough.
+func (q *waitQueue) removeAfter(s *shard, key string, d time.Duration) {
+	time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if q.idle && s.queues[key] == q && !time.Now().Before(q.notBefore) {
+		if s.queues[key] != q {
+			return
+		}
+		q.expiring = false
+		if left := time.Until(q.keepUntil); q.idle && left > 0 {
+			q.expiring = true
+			q.removeAfter(s, key, left)
+		} else if q.idle {
 			delete(s.queues, key)
 		}
 	})
 }
 
-const minYieldDelay = 50 * time.Microsecond
+const (
+	minYieldDelay = 50 * time.Microsecond
+	maxYieldDelay = 50 * time.Millisecond
+
+	// maxYieldTurns bounds it where processes take turns: that serves a process
+	// that is further away.
+	maxYieldTurns = 500 * time.Microsecond
+)
 
 // yieldDelay returns how long this process waits before it asks for a lock that
 // it has just released. If another process listens, it waits two round trips and
-// jitter, so that the other process is notified and asks first.
-func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration) time.Duration {
+// jitter, so that the other process is notified and asks first. A process that
+// was overtaken need not wait.
+func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration, turns bool) time.Duration {
 	if q.sub.active() {
 		listeners--
 	}
-	if listeners <= 0 {
+	if listeners <= 0 || turns && time.Now().Before(q.overtaken) {
 		return 0
 	}
-	rt := min(max(roundTrip, minYieldDelay), 50*time.Millisecond)
+	longest := maxYieldDelay
+	if turns {
+		longest = maxYieldTurns
+	}
+	rt := min(max(roundTrip, minYieldDelay), longest)
 	return 2*rt + backoff.Jitter(rt)
 }
