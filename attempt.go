@@ -24,17 +24,61 @@ type attempt struct {
 	direct bool // the local queue is not used
 	once   bool
 	sub    *subscription
-	onBusy func(rival) // called after every refusal; may be nil
+	leader *leader // tells the local queue what the engine answers; nil if direct
+	turn   turn
 
-	tries        int       // requests sent to the engine
-	maybeGranted bool      // a reply was lost, so the lock may have been granted
-	sent         time.Time // when the last request was sent
-	failingSince time.Time // when the engine began to fail
-	failures     int       // failures in a row
-	lastErr      error     // the last failure
-	rival        rival     // the holder last seen
-	waiting      bool      // counted and traced as a waiter
-	queued       bool      // the engine keeps a queue position for it
+	tries        int           // requests sent to the engine
+	polls        int           // pauses that Poll has set
+	pollPause    time.Duration // the last of them
+	asked        bool          // another goroutine cut the last pause short
+	maybeGranted bool          // a reply was lost, so the lock may have been granted
+	sent         time.Time     // when the last request was sent
+	outage       outage        // the engine's failures since its last answer
+	rival        rival         // the holder last seen
+	waiting      bool          // counted and traced as a waiter
+	queued       bool          // the engine keeps a queue position for it
+}
+
+// An outage is a series of failures of the engine without an answer between.
+type outage struct {
+	since    time.Time
+	failures int
+	err      error         // the last failure; nil if the engine answers
+	lease    time.Duration // above zero if only leases up to this long fail
+}
+
+// after returns the outage with one more failure.
+func (o outage) after(err error, lease time.Duration) outage {
+	if o.err == nil {
+		o.since = time.Now()
+	}
+	o.failures, o.err, o.lease = o.failures+1, err, 0
+	if errors.Is(err, retry.ErrSlow) { // a longer lease could have been used
+		o.lease = lease
+	}
+	return o
+}
+
+// of returns what the outage is for a caller with a given lease that came at
+// since. It is the zero value if the outage does not concern the caller.
+func (o outage) of(lease time.Duration, since time.Time) outage {
+	if o.err == nil || o.lease > 0 && lease > o.lease {
+		return outage{}
+	}
+	if o.since.Before(since) {
+		o.since = since
+	}
+	return o
+}
+
+// lasts reports whether another retry after pause would exceed the time that a
+// caller retries a failing engine.
+func (o outage) lasts(pause time.Duration, once bool) bool {
+	limit := retry.Outage
+	if once {
+		limit = retry.BriefOutage
+	}
+	return time.Now().Add(pause).Sub(o.since) > limit
 }
 
 // run asks the engine until the lock is granted or retrying is pointless. It
@@ -42,6 +86,8 @@ type attempt struct {
 func (a *attempt) run(ctx context.Context) (grant, error) {
 	m := a.mutex
 	a.req, a.direct = m.newRequest(ctx, a.once)
+	a.direct = a.direct || a.leader == nil
+	a.takeTurn()
 	g, err := a.retry(ctx)
 	if a.waiting {
 		m.core.stats.waiting.Add(-1)
@@ -61,10 +107,13 @@ func (a *attempt) retry(ctx context.Context) (grant, error) {
 	for {
 		a.sub.drain()
 		a.sent = time.Now()
+		if a.tries > 0 {
+			a.leader.asks(a.sent)
+		}
 		got, err := c.engine.Acquire(ctx, a.req)
 		a.tries++
 		if err == nil {
-			g := grant{req: a.req, fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), tries: a.tries, direct: a.direct, local: got.Local}
+			g := grant{req: a.asHeld(), fence: got.Fence, sent: a.sent, safeUntil: watchdog.SafeUntil(a.sent, a.req.Lease), handovers: a.turn.taken, tries: a.tries, direct: a.direct, local: got.Local}
 			if !retry.TooLate(a.sent, time.Now(), a.req.Lease) {
 				return g, nil
 			}
@@ -74,7 +123,7 @@ func (a *attempt) retry(ctx context.Context) (grant, error) {
 		if err != nil {
 			return grant{}, err
 		}
-		if err := c.sleep(ctx, pause, a.sub.wake); err != nil {
+		if a.asked, err = c.sleep(ctx, pause, a.sub.wake, a.leader.wake()); err != nil {
 			return grant{}, a.stopped(err)
 		}
 	}
@@ -90,41 +139,47 @@ func (a *attempt) judge(ctx context.Context, err error) (time.Duration, error) {
 	case errors.Is(err, engine.ErrUnknown):
 		a.maybeGranted, a.req.Retry = true, true
 	case errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrOverloaded):
+	case ctx.Err() != nil && a.waiting && a.outage.err == nil && !a.held():
+		return 0, unanswered(a.req.Key, context.Cause(ctx))
 	case ctx.Err() != nil:
 		return 0, a.stopped(context.Cause(ctx))
+	case a.turning():
+		a.stopTurning()
+		return 0, nil
 	default: // a retry would not help
 		return 0, fmt.Errorf("interlock: acquire %q: %w", a.req.Key, err)
 	}
-	if ctx.Err() != nil && a.rival.holder != "" {
+	if ctx.Err() != nil && a.held() {
 		return 0, a.stopped(context.Cause(ctx))
 	}
 	if ctx.Err() != nil {
 		return 0, a.failure(withCause(err, context.Cause(ctx)))
 	}
-	now := time.Now()
-	if a.failures == 0 {
-		a.failingSince = now
-	}
-	a.failures, a.lastErr = a.failures+1, err
-	pause := retry.Delay(a.failures)
-	limit := retry.Outage
-	if a.once {
-		limit = retry.BriefOutage
-	}
-	if now.Add(pause).Sub(a.failingSince) > limit {
+	a.outage = a.outage.after(err, a.req.Lease)
+	a.leader.failed(a.outage)
+	pause := retry.Delay(a.outage.failures)
+	if a.outage.lasts(pause, a.once) {
 		return 0, a.failure(err)
 	}
 	return pause, nil
 }
 
+// held reports whether another holder had the lock when the engine last
+// answered, and nothing suggests that the engine is down.
+func (a *attempt) held() bool {
+	return a.rival.holder != "" && a.outage.err == nil && time.Since(a.sent) < retry.Silence
+}
+
 // refused handles a lock that another holder has.
 func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	m := a.mutex
-	a.failures, a.rival = 0, rivalFrom(busy)
+	r := rivalFrom(busy)
 	a.queued = a.req.QueueLease > 0
-	if a.onBusy != nil {
-		a.onBusy(a.rival)
-	}
+	queued := a.turning()
+	var listen bool
+	listen, a.turn = a.leader.refused(r, a.once, m.opts.poll != nil, a.overtakenBy(r))
+	a.outage, a.rival = outage{}, r
+	a.takeTurn()
 	if a.once {
 		return 0, a.rival.contended(a.req.Key, nil)
 	}
@@ -135,19 +190,34 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 			t.Waiting(Waiting{Key: a.req.Key, Kind: m.kind, Holder: busy.Holder, Ahead: busy.Ahead, Left: busy.Left})
 		}
 	}
-	if m.opts.poll != nil {
-		pause := max(m.opts.poll(a.tries), time.Millisecond)
-		if a.queued { // ask again before the queue position expires
-			pause = min(pause, queueLease/2)
-		}
-		return pause, nil
+	if a.turning() && !queued {
+		return 0, nil // queue at once
 	}
-	a.sub.subscribe(m.core, a.req)
+	if m.opts.poll != nil && !listen {
+		return a.poll(), nil
+	}
+	a.sub.subscribe(m.core, a.asHeld()) // all waiters of the key, whoever leads
 	pause := retry.MaxPoll
+	if a.turning() {
+		pause = turnLease / 2
+	}
 	if busy.Left > 0 && busy.Left < pause {
 		pause = busy.Left + time.Millisecond
 	}
 	return max(backoff.Jitter(pause), time.Millisecond), nil
+}
+
+// poll returns the pause that Poll sets. A request on behalf of another
+// goroutine does not count as a try.
+func (a *attempt) poll() time.Duration {
+	if !a.asked || a.polls == 0 {
+		a.polls++
+		a.pollPause = max(a.mutex.opts.poll(a.polls), time.Millisecond)
+	}
+	if a.queued { // ask again before the queue position expires
+		return min(a.pollPause, a.req.QueueLease/2)
+	}
+	return a.pollPause
 }
 
 // giveBack returns a grant that came too late to be useful, and starts over
@@ -159,6 +229,7 @@ func (a *attempt) giveBack(ctx context.Context) error {
 	}
 	a.req, _ = m.newRequest(ctx, a.once)
 	a.queued = false
+	a.takeTurn()
 	if a.direct {
 		a.sub.unsubscribe() // it was made for the old holder id
 	}
@@ -167,8 +238,8 @@ func (a *attempt) giveBack(ctx context.Context) error {
 
 // stopped returns the error of an attempt that was cancelled.
 func (a *attempt) stopped(cause error) error {
-	if a.failures > 0 && a.rival.holder == "" {
-		return a.failure(withCause(a.lastErr, cause))
+	if a.outage.err != nil {
+		return a.failure(withCause(a.outage.err, cause))
 	}
 	if !a.waiting && cause != ErrClosed { //nolint:errorlint // no holder was seen
 		return unanswered(a.req.Key, cause)

@@ -3,7 +3,6 @@ package interlock
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
@@ -80,7 +79,7 @@ var (
 // A ContendedError names the holder of a lock and says when to retry.
 type ContendedError struct {
 	Key        string
-	Holder     string        // the holder id at the engine
+	Holder     string        // the holder id at the engine; the text has a hash of it
 	Self       bool          // the caller's own context holds it
 	RetryAfter time.Duration // until the holder's lease expires, unless it is renewed
 	Ahead      int           // waiters before the caller, if the kind has a queue
@@ -94,7 +93,7 @@ func (e *ContendedError) Error() string {
 	}
 	s := fmt.Sprintf("interlock: %q is held", e.Key)
 	if e.Holder != "" {
-		s += " by " + e.Holder
+		s += " by " + engine.ShortHolder(e.Holder)
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -134,12 +133,4 @@ func unanswered(key string, cause error) error {
 		cause = fmt.Errorf("%w: %w", cause, ErrUnavailable)
 	}
 	return fmt.Errorf("interlock: acquire %q: gave up before the engine answered: %w", key, cause)
-}
-
-// short returns 8 hex digits that identify a holder in logs. The full id is a
-// secret: a reader of the log could act as the holder with it.
-func short(holder string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(holder)) // never fails
-	return fmt.Sprintf("%08x", h.Sum32())
 }

@@ -123,6 +123,8 @@ type core struct {
 	stats        counters
 	warned       warned
 
+	queueRefused atomic.Bool // the engine does not let plain locks queue; see turn
+
 	closing chan struct{}   // closed by Close
 	closed  atomic.Bool     // set before closing is closed
 	tasks   taskgroup.Group // acquisitions, clean-ups and renewals in progress

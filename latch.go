@@ -83,7 +83,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 		}
 		sub.subscribe(l.core, l.req)
 		pause := min(retry.MaxPoll, l.req.Lease/watchdog.RenewalsPerLease) // each look also keeps the latch from expiring
-		if err := l.core.sleep(ctx, backoff.Jitter(pause), sub.wake); err != nil {
+		if _, err := l.core.sleep(ctx, backoff.Jitter(pause), sub.wake, nil); err != nil {
 			return l.closedStill(left, err)
 		}
 	}
@@ -111,7 +111,7 @@ func (l *Latch) ask(ctx context.Context, r engine.Request, limit time.Duration) 
 			return 0, fmt.Errorf("interlock: latch %q: %w", r.Key, err)
 		}
 		r.Retry = true
-		if ended := l.core.sleep(ctx, retry.Delay(tries), nil); ended != nil {
+		if _, ended := l.core.sleep(ctx, retry.Delay(tries), nil, nil); ended != nil {
 			return 0, fmt.Errorf("%w, as far as known: %q: %w: %w", ErrNotOpen, r.Key, ended, err)
 		}
 	}

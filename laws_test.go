@@ -55,6 +55,7 @@ func TestLaws(t *testing.T) {
 	for topic, laws := range map[string][]law{
 		"exclusion": exclusionLaws,
 		"waiting":   waitingLaws,
+		"terms":     termsLaws,
 		"faults":    faultLaws,
 		"loss":      lossLaws,
 		"watchdog":  watchdogLaws,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock"
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/engine/enginetest"
 )
 
@@ -147,6 +148,54 @@ var lineLaws = []law{
 				t.Fatalf("round %d: who had the lock got it again at once", round)
 			}
 			<-order
+		}
+	}},
+	{"a near process does not starve a distant one", func(t *testing.T, w *world) {
+		near := w.on(distant{w.engine, 50 * time.Microsecond}).Mutex("k:1")
+		for _, callers := range []int{1, 8} {
+			ctx, cancel := context.WithCancel(t.Context())
+			var grants, refusedAt atomic.Int64
+			for range callers {
+				go func() {
+					for ctx.Err() == nil {
+						_ = near.Do(ctx, func(context.Context) error { grants.Add(1); return nil })
+					}
+				}()
+			}
+			far := w.on(distant{w.engine, 3 * time.Millisecond}, interlock.WithTrace(&interlock.Trace{
+				Waiting: func(interlock.Waiting) { refusedAt.Store(grants.Load()) },
+			})).Mutex("k:1")
+			late := 0
+			for range 100 {
+				refusedAt.Store(-1)
+				_, hold := lock(t, far)
+				if at := refusedAt.Load(); at >= 0 && grants.Load()-at > 20 { // ten times its share of two
+					late++
+				}
+				unlock(t, hold)
+			}
+			if late > 5 { // until it knows that it is overtaken
+				t.Errorf("%d callers: %d of 100 grants came after more than 20 of the near process", callers, late)
+			}
+			cancel()
+			synctest.Wait()
+		}
+	}},
+	{"a process that may not queue at the engine still gets its locks", func(t *testing.T, w *world) {
+		mine, other := w.on(unqueued{w.engine}), w.another()
+		stop := time.Now().Add(time.Second)
+		counts := make([]atomic.Int64, 2)
+		together(8, func(i int) {
+			m := []*interlock.Client{mine, other}[i%2].Mutex("k:1")
+			for time.Now().Before(stop) {
+				if err := m.Do(t.Context(), func(context.Context) error { time.Sleep(time.Millisecond); return nil }); err != nil {
+					t.Error(err)
+				}
+				counts[i%2].Add(1)
+			}
+		})
+		if counts[0].Load() < 50 || counts[1].Load() < 50 {
+			t.Errorf("%d and %d grants", counts[0].Load(), counts[1].Load())
 		}
 	}},
 	{"a waiter is counted once, in either queue", func(t *testing.T, w *world) {
@@ -293,4 +342,32 @@ var lineLaws = []law{
 		}
 		unlock(t, mine)
 	}},
+}
+
+// distant is an engine whose calls take a while each way.
+type distant struct {
+	engine.Engine
+	way time.Duration
+}
+
+func (d distant) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	time.Sleep(d.way)
+	defer time.Sleep(d.way)
+	return d.Engine.Acquire(ctx, r)
+}
+
+func (d distant) Release(ctx context.Context, r engine.Request) (engine.ReleaseResult, error) {
+	time.Sleep(d.way)
+	defer time.Sleep(d.way)
+	return d.Engine.Release(ctx, r)
+}
+
+// unqueued is an engine whose user has no permission for the queue of fair locks.
+type unqueued struct{ engine.Engine }
+
+func (u unqueued) Acquire(ctx context.Context, r engine.Request) (engine.Grant, error) {
+	if r.Kind == engine.Fair {
+		return engine.Grant{}, errors.New("NOPERM")
+	}
+	return u.Engine.Acquire(ctx, r)
 }

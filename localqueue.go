@@ -63,6 +63,12 @@ func (q *localQueue) acquire(ctx context.Context, m *Mutex, once bool) (grant, e
 	if m.kind != engine.Exclusive || ownerOf(ctx) != "" {
 		return q.acquireDirect(ctx, m, once)
 	}
+	return q.enter(ctx, m, once, time.Time{}, outage{})
+}
+
+// enter is acquire for a caller that came at since, or just now if it is zero,
+// and has seen an outage.
+func (q *localQueue) enter(ctx context.Context, m *Mutex, once bool, since time.Time, o outage) (grant, error) {
 	s := q.shard(m.key)
 	s.mu.Lock()
 	wq := s.queues[m.key]
@@ -71,21 +77,27 @@ func (q *localQueue) acquire(ctx context.Context, m *Mutex, once bool) (grant, e
 		wq = s.open(m.key)
 	case wq.idle:
 		wq.idle = false
+	case wq.passes(m.opts.lease):
+		s.mu.Unlock()
+		return q.acquireDirect(ctx, m, once)
 	case once:
-		return q.follow(ctx, m, s, wq) // unlocks
+		return q.follow(ctx, m, s, wq, since) // unlocks
 	default:
-		w := wq.enqueue(m.opts.terms())
+		w := wq.enqueue(&m.opts)
 		s.mu.Unlock()
 		return q.wait(ctx, m, s, wq, w)
 	}
-	pause := time.Until(wq.notBefore)
+	h := handover{outage: o, turn: wq.nextTurn()}
+	if !wq.notBefore.IsZero() {
+		h.pause = time.Until(wq.notBefore)
+	}
 	s.mu.Unlock()
-	return q.lead(ctx, m, s, wq, pause, once)
+	return q.lead(ctx, m, s, wq, h, once)
 }
 
 // acquireDirect asks the engine without queueing here. Fair locks queue at the
-// engine, readers do not wait for each other, and the holder ahead of a named
-// owner may be the same owner.
+// engine, readers do not wait for each other, the holder ahead of a named owner
+// may be the same owner, and a leader's lease may be too short for the engine.
 func (q *localQueue) acquireDirect(ctx context.Context, m *Mutex, once bool) (grant, error) {
 	var sub subscription
 	defer sub.unsubscribe()
@@ -94,15 +106,21 @@ func (q *localQueue) acquireDirect(ctx context.Context, m *Mutex, once bool) (gr
 }
 
 // follow answers a single attempt with what the leader finds. The leader was
-// first, so if the lock is granted it is not granted to us. It unlocks s.
-func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQueue) (grant, error) {
-	if r := wq.current(); r.holder != "" {
+// first, so if the lock is granted it is not granted to us. A leader that pauses
+// asks at once, because the holder that it has seen may be gone. It unlocks s.
+func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, since time.Time) (grant, error) {
+	if wq.granted {
+		r := wq.current()
 		s.mu.Unlock()
 		return grant{}, r.contended(m.key, nil)
 	}
 	p := wq.joinPending()
+	wq.wakeLeader()
 	s.mu.Unlock()
-	patience := time.NewTimer(retry.BriefOutage)
+	if since.IsZero() {
+		since = time.Now()
+	}
+	patience := time.NewTimer(retry.BriefOutage - time.Since(since))
 	defer patience.Stop()
 	select {
 	case <-p.done:
@@ -111,44 +129,88 @@ func (q *localQueue) follow(ctx context.Context, m *Mutex, s *shard, wq *waitQue
 	case <-ctx.Done():
 		return grant{}, unanswered(m.key, context.Cause(ctx))
 	}
-	switch {
-	case p.err != nil:
-		return grant{}, p.err
-	case p.ended: // the leader gave up, or another goroutine leads now
-		return q.acquire(ctx, m, true)
+	if p.err == nil && !p.ended {
+		return grant{}, p.rival.contended(m.key, nil)
 	}
-	return grant{}, p.rival.contended(m.key, nil)
+	o := p.outage.of(m.opts.lease, since)
+	switch {
+	case o.err != nil && o.lasts(retry.Delay(o.failures), true):
+		return grant{}, unasked(m.key, o.err)
+	case p.err != nil && p.outage.err == nil && p.terms == m.opts.terms():
+		return grant{}, p.err
+	}
+	return q.enter(ctx, m, true, since, o) // the leader failed on terms of its own
 }
 
 // wait waits in the queue until the lock or the lead is handed over.
 func (q *localQueue) wait(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, w *waiter) (grant, error) {
 	waiting := &q.core.stats.waiting
 	waiting.Add(1)
+	served := false
+	defer func() { // also if a Backoff or a Trace of the caller panics
+		waiting.Add(-1)
+		if !served {
+			q.leave(m, s, wq, w)
+		}
+	}()
 	if t := m.opts.trace; t != nil && t.Waiting != nil {
 		s.mu.Lock()
 		r := wq.current()
 		s.mu.Unlock()
 		t.Waiting(Waiting{Key: m.key, Holder: r.holder, Left: r.left()})
 	}
-	var ended error
-	select {
-	case h := <-w.ready:
-		waiting.Add(-1) // an attempt counts the waiters at the engine
-		return q.accept(ctx, m, s, wq, h)
-	case <-ctx.Done():
-		ended = context.Cause(ctx)
-	case <-q.core.closing:
-		ended = ErrClosed
+	h, ended := q.await(ctx, s, wq, w)
+	if ended != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return grant{}, wq.gaveUp(w, m.key, ended)
 	}
-	waiting.Add(-1)
+	served = true
+	waiting.Add(-1) // an attempt counts the waiters at the engine
+	defer waiting.Add(1)
+	return q.accept(ctx, m, s, wq, h)
+}
+
+// await waits for a handover. A waiter with Poll makes the leader ask as often
+// as it would have asked itself.
+func (q *localQueue) await(ctx context.Context, s *shard, wq *waitQueue, w *waiter) (handover, error) {
+	var timer *time.Timer
+	var poll <-chan time.Time
+	if w.poll != nil {
+		timer = time.NewTimer(w.pause(1))
+		defer timer.Stop()
+		poll = timer.C
+	}
+	for tries := 2; ; tries++ {
+		select {
+		case h := <-w.ready:
+			return h, nil
+		case <-ctx.Done():
+			return handover{}, context.Cause(ctx)
+		case <-q.core.closing:
+			return handover{}, ErrClosed
+		case <-poll:
+		}
+		pause := w.pause(tries)
+		s.mu.Lock()
+		if age := time.Since(wq.refused); age < pause { // the leader has asked for another waiter
+			pause -= age
+		} else {
+			wq.wakeLeader()
+		}
+		s.mu.Unlock()
+		timer.Reset(pause)
+	}
+}
+
+// leave takes a waiter out that gives up.
+func (q *localQueue) leave(m *Mutex, s *shard, wq *waitQueue, w *waiter) {
 	s.mu.Lock()
-	r := wq.current()
 	queued := wq.remove(w)
 	s.mu.Unlock()
 	if !queued { // a handover arrived just now: pass it on
 		q.decline(m, s, wq, <-w.ready)
 	}
-	return grant{}, r.gaveUp(m.key, ended)
 }
 
 // accept takes a handover: the lock itself, or the lead.
@@ -158,19 +220,21 @@ func (q *localQueue) accept(ctx context.Context, m *Mutex, s *shard, wq *waitQue
 		return grant{}, h.err
 	case h.granted:
 		return h.grant, nil
+	case h.bypass:
+		return q.acquireDirect(ctx, m, false)
 	}
-	return q.lead(ctx, m, s, wq, h.pause, false)
+	return q.lead(ctx, m, s, wq, h, false)
 }
 
 // decline passes on a handover that came after its waiter gave up.
 func (q *localQueue) decline(m *Mutex, s *shard, wq *waitQueue, h handover) {
-	if h.err != nil {
+	if h.err != nil || h.bypass {
 		return
 	}
 	if !h.granted {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		wq.advance(s, m.key, nil, 0)
+		wq.advance(s, m.key, pending{ended: true}, 0)
 		return
 	}
 	q.core.tasks.Go(func() {
@@ -182,25 +246,20 @@ func (q *localQueue) decline(m *Mutex, s *shard, wq *waitQueue, h handover) {
 
 // lead asks the engine after a pause. If it does not get the lock, the next
 // waiter leads.
-func (q *localQueue) lead(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, pause time.Duration, once bool) (grant, error) {
+func (q *localQueue) lead(ctx context.Context, m *Mutex, s *shard, wq *waitQueue, h handover, once bool) (grant, error) {
 	var failure error // for those who joined the pending request
 	granted := false
 	defer func() { // also if a Backoff or a Trace of the caller panics
 		if !granted {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			wq.advance(s, m.key, failure, 0)
+			wq.leaderFailed(s, m, failure)
 		}
 	}()
-	if err := q.core.sleep(ctx, pause, nil); err != nil {
+	if _, err := q.core.sleep(ctx, h.pause, nil, nil); err != nil {
 		return grant{}, rival{}.gaveUp(m.key, err)
 	}
-	a := attempt{mutex: m, once: once, sub: &wq.sub, onBusy: func(r rival) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		wq.rival = r
-		wq.resolve(pending{rival: r})
-	}}
+	a := attempt{mutex: m, once: once, sub: &wq.sub, leader: &leader{s, wq}, turn: h.turn, outage: h.outage}
 	g, err := a.run(ctx)
 	granted = err == nil
 	if ctx.Err() == nil { // the end of the leader's own context concerns only the leader
@@ -219,7 +278,7 @@ func (q *localQueue) announce(g *grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if wq := s.queues[g.req.Key]; wq != nil {
-		wq.rival = rival{holder: g.req.Holder, until: g.safeUntil}
+		wq.grantedTo(rival{holder: g.req.Holder, until: g.safeUntil})
 		wq.resolve(pending{rival: wq.rival})
 	}
 }
@@ -247,8 +306,10 @@ func (q *localQueue) setHolder(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if wq := s.queues[l.req.Key]; wq != nil {
+		r := rivalOf(l)
 		wq.holder = l
-		wq.resolve(pending{rival: rivalOf(l)})
+		wq.grantedTo(r)
+		wq.resolve(pending{rival: r})
 	}
 }
 
@@ -258,7 +319,8 @@ func (q *localQueue) clearHolder(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if wq := s.queues[l.req.Key]; wq != nil && wq.holder == l {
-		wq.advance(s, l.req.Key, nil, 0)
+		wq.granted, wq.holder, wq.rival = false, nil, rival{}
+		wq.advance(s, l.req.Key, pending{ended: true}, 0)
 	}
 }
 
@@ -277,7 +339,7 @@ func (q *localQueue) release(l *lease) (handedOver bool, outcome engine.Outcome,
 		res, err := q.core.release(l.req)
 		return false, res.Outcome, err
 	}
-	wq.holder, wq.rival = nil, rival{}
+	wq.granted, wq.holder, wq.rival = false, nil, rivalOf(l) // until the engine has released it
 	s.mu.Unlock()
 	g := l.grant
 	g.sent = l.watch.Sent()
@@ -305,7 +367,9 @@ func (q *localQueue) handOver(g grant, t terms, wq *waitQueue, s *shard) (handed
 	res, err := q.core.releaseWithin(ctx, g.req)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wq.advance(s, g.req.Key, nil, wq.yieldDelay(res.Listeners, time.Since(start)))
+	wq.granted, wq.rival = false, rival{}
+	wq.endTurn(&g, res.Listeners)
+	wq.advance(s, g.req.Key, pending{ended: true}, wq.yieldDelay(res.Listeners, time.Since(start), q.core.canQueue()))
 	return false, res.Outcome, err
 }
 

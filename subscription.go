@@ -38,21 +38,23 @@ func (s *subscription) unsubscribe() {
 	}
 }
 
-// sleep waits for d, or until wake receives. It returns an error when ctx is
-// done or the client closes.
-func (c *core) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+// sleep waits for d, or until wake or asked receives. It reports whether asked
+// did. It returns an error when ctx is done or the client closes.
+func (c *core) sleep(ctx context.Context, d time.Duration, wake, asked <-chan struct{}) (bool, error) {
 	if d <= 0 {
-		return nil
+		return false, nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-wake:
+	case <-asked:
+		return true, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	case <-c.closing:
-		return ErrClosed
+		return false, ErrClosed
 	}
-	return nil
+	return false, nil
 }

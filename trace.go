@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/trace"
 )
 
@@ -143,14 +144,14 @@ func (t *Trace) and(u *Trace) *Trace {
 func Log(logger *slog.Logger) *Trace {
 	return &Trace{
 		Waiting: func(e Waiting) {
-			logger.Debug("lock: waiting", "key", e.Key, "held_by", short(e.Holder), "left", e.Left)
+			logger.Debug("lock: waiting", "key", e.Key, "held_by", engine.ShortHolder(e.Holder), "left", e.Left)
 		},
 		Acquired: func(e Acquired) {
-			logger.Debug("lock: acquired", "key", e.Key, "holder", short(e.Holder), "lease", e.Lease,
+			logger.Debug("lock: acquired", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "lease", e.Lease,
 				"fence", e.Fence, "waited", e.Waited, "handed_over", e.HandedOver)
 		},
 		Contended: func(e Contended) {
-			logger.Info("lock: not acquired", "key", e.Key, "held_by", short(e.Holder), "left", e.Left,
+			logger.Info("lock: not acquired", "key", e.Key, "held_by", engine.ShortHolder(e.Holder), "left", e.Left,
 				"waited", e.Waited, "reason", reason(e.Err))
 		},
 		Failed: func(e Failed) {
@@ -158,14 +159,14 @@ func Log(logger *slog.Logger) *Trace {
 		},
 		Renewed: func(e Renewed) { logRenewed(logger, e) },
 		Released: func(e Released) {
-			logger.Debug("lock: released", "key", e.Key, "holder", short(e.Holder), "fence", e.Fence,
+			logger.Debug("lock: released", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "fence", e.Fence,
 				"held", e.Held, "handed_over", e.HandedOver)
 		},
 		ReleaseFailed: func(e ReleaseFailed) {
-			logger.Warn("lock: release failed", "key", e.Key, "holder", short(e.Holder), "held", e.Held, "err", e.Err)
+			logger.Warn("lock: release failed", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "held", e.Held, "err", e.Err)
 		},
 		Lost: func(e Lost) {
-			logger.Error("lock: lost", "key", e.Key, "holder", short(e.Holder), "fence", e.Fence,
+			logger.Error("lock: lost", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "fence", e.Fence,
 				"held", e.Held.Round(time.Millisecond), "err", e.Err)
 		},
 		CleanedUp: func(e CleanedUp) { logCleanedUp(logger, e) },
@@ -175,18 +176,18 @@ func Log(logger *slog.Logger) *Trace {
 
 func logRenewed(logger *slog.Logger, e Renewed) {
 	if e.Err != nil {
-		logger.Warn("lock: renewal failed, retrying", "key", e.Key, "holder", short(e.Holder), "err", e.Err)
+		logger.Warn("lock: renewal failed, retrying", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "err", e.Err)
 		return
 	}
-	logger.Debug("lock: renewed", "key", e.Key, "holder", short(e.Holder))
+	logger.Debug("lock: renewed", "key", e.Key, "holder", engine.ShortHolder(e.Holder))
 }
 
 func logCleanedUp(logger *slog.Logger, e CleanedUp) {
 	if e.Err != nil {
-		logger.Warn("lock: clean-up failed, the lease will expire", "key", e.Key, "holder", short(e.Holder), "err", e.Err)
+		logger.Warn("lock: clean-up failed, the lease will expire", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "err", e.Err)
 		return
 	}
-	logger.Info("lock: cleaned up", "key", e.Key, "holder", short(e.Holder), "was_granted", e.Found)
+	logger.Info("lock: cleaned up", "key", e.Key, "holder", engine.ShortHolder(e.Holder), "was_granted", e.Found)
 }
 
 func reason(err error) string {

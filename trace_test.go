@@ -33,12 +33,12 @@ var traceLaws = []law{
 		_ = hold.Unlock()
 
 		for _, want := range []string{
-			`msg="lock: acquired" key=order:42 holder=[0-9a-f]{8} lease=30s fence=[0-9]+`,
-			`msg="lock: not acquired" key=order:42 held_by=[0-9a-f]{8} left=30s`,
-			`msg="lock: renewed" key=order:42 holder=[0-9a-f]{8}`,
-			`msg="lock: released" key=order:42 holder=[0-9a-f]{8} fence=[0-9]+ held=10.001s`,
-			`level=ERROR msg="lock: lost" key=order:42 holder=[0-9a-f]{8} .*not the holder`,
-			`level=WARN msg="lock: release failed" key=order:42 holder=[0-9a-f]{8} .*unavailable`,
+			`msg="lock: acquired" key=order:42 holder=[0-9a-f]{16} lease=30s fence=[0-9]+`,
+			`msg="lock: not acquired" key=order:42 held_by=[0-9a-f]{16} left=30s`,
+			`msg="lock: renewed" key=order:42 holder=[0-9a-f]{16}`,
+			`msg="lock: released" key=order:42 holder=[0-9a-f]{16} fence=[0-9]+ held=10.001s`,
+			`level=ERROR msg="lock: lost" key=order:42 holder=[0-9a-f]{16} .*not the holder`,
+			`level=WARN msg="lock: release failed" key=order:42 holder=[0-9a-f]{16} .*unavailable`,
 		} {
 			if !regexp.MustCompile(want).Match(out.Bytes()) {
 				t.Errorf("the log has no line like %s", want)

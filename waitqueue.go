@@ -1,30 +1,52 @@
 package interlock
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/engine"
 	"github.com/interlock-go/interlock/internal/backoff"
+	"github.com/interlock-go/interlock/internal/retry"
 )
 
 // A waitQueue holds the goroutines of this process that wait for one key. It
 // exists while one of them holds the lock, asks the engine or releases the lock,
-// and for yieldDelay after that. The mutex of its shard guards it.
+// and for a while after that if
+// other processes wait for the key, too. The mutex of its shard guards it.
 type waitQueue struct {
 	holder      *lease       // the holder in this process
 	rival       rival        // the holder elsewhere, as last seen by the leader
 	first, last *waiter      // goroutines waiting for a handover
+	listeners   int          // of them, those that do not poll
 	sub         subscription // used by the leader
 	pending     *pending     // the leader's request, if others wait for its answer
 	notBefore   time.Time    // the next leader asks no earlier
-	idle        bool         // empty, and kept until notBefore
+	idle        bool         // empty, and kept until keepUntil
+	keepUntil   time.Time
+	expiring    bool // a timer will remove it
+
+	turns       int       // grants in a row of this process while others waited; see turn
+	rivalsUntil time.Time // until then, other processes count as waiting
+	overtakes   int       // changes of the holder while this process waited
+	overtaken   time.Time // until then, requests queue at the engine
+
+	granted  bool          // this process has the lock, and does not release it yet
+	answered bool          // the engine has answered a request of this queue
+	asked    time.Time     // since when the leader has no answer; zero if it has one
+	outage   outage        // the engine fails, as last seen by the leader
+	refused  time.Time     // when the leader was last refused
+	pausing  bool          // the leader was refused, and will ask again
+	polling  bool          // the leader's pause is one of Poll
+	askNow   chan struct{} // cuts the pause of the leader short; holds one
 }
 
 // A waiter waits in the queue for a handover.
 type waiter struct {
 	ready      chan handover // holds one
 	terms      terms
+	poll       Backoff // how often it wants the engine to be asked; may be nil
+	since      time.Time
 	prev, next *waiter
 	queued     bool
 }
@@ -34,16 +56,21 @@ type handover struct {
 	granted bool
 	grant   grant
 	pause   time.Duration // before the new leader asks the engine
-	err     error         // or the engine has failed for too long
+	outage  outage        // the engine fails since before
+	turn    turn
+	bypass  bool  // the waiter asks the engine itself, beside the leader
+	err     error // or the engine has failed for too long
 }
 
 // A pending request is the one that the leader has sent. Goroutines that make a
 // single attempt wait for its answer instead of sending their own.
 type pending struct {
-	done  chan struct{} // closed when the rest is set
-	rival rival         // another holder has the lock
-	err   error         // the engine failed
-	ended bool          // the leader gave up without an answer
+	done   chan struct{} // closed when the rest is set
+	rival  rival         // another holder has the lock
+	err    error         // the leader failed
+	terms  terms         // of the leader that failed
+	outage outage        // during which it failed
+	ended  bool          // the leader gave up without an answer
 }
 
 // A rival is a holder as seen at one moment.
@@ -107,21 +134,43 @@ func (q *waitQueue) joinPending() *pending {
 // resolve gives the answer to the goroutines that joined the pending request.
 func (q *waitQueue) resolve(p pending) {
 	if q.pending != nil {
-		q.pending.rival, q.pending.err, q.pending.ended = p.rival, p.err, p.ended
-		close(q.pending.done)
+		p.done = q.pending.done
+		*q.pending = p
+		close(p.done)
 		q.pending = nil
 	}
 }
 
-// enqueue adds a waiter at the end.
-func (q *waitQueue) enqueue(t terms) *waiter {
-	w := &waiter{ready: make(chan handover, 1), terms: t, prev: q.last, queued: true}
+// pause returns how long a waiter with Poll pauses after the given number of
+// tries.
+func (w *waiter) pause(tries int) time.Duration { return max(w.poll(tries), time.Millisecond) }
+
+// wakeLeader makes a leader that pauses after a refusal ask at once.
+func (q *waitQueue) wakeLeader() {
+	if q.pausing {
+		select {
+		case q.askNow <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// enqueue adds a waiter at the end. A waiter that does not poll wants to be
+// notified, and the leader listens for it.
+func (q *waitQueue) enqueue(o *options) *waiter {
+	w := &waiter{ready: make(chan handover, 1), terms: o.terms(), poll: o.poll, since: time.Now(), prev: q.last, queued: true}
 	if q.last == nil {
 		q.first = w
 	} else {
 		q.last.next = w
 	}
 	q.last = w
+	if w.poll == nil {
+		q.listeners++
+		if q.polling {
+			q.wakeLeader()
+		}
+	}
 	return w
 }
 
@@ -131,6 +180,9 @@ func (q *waitQueue) remove(w *waiter) bool {
 		return false
 	}
 	w.queued = false
+	if w.poll == nil {
+		q.listeners--
+	}
 	if w.prev == nil {
 		q.first = w.next
 	} else {
@@ -145,48 +197,152 @@ func (q *waitQueue) remove(w *waiter) bool {
 	return true
 }
 
-// advance makes the next waiter the leader, after a pause. Without a waiter the
-// queue closes when the pause is over. A temporary engine error fails every
-// waiter: each of them would only find the same outage.
-func (q *waitQueue) advance(s *shard, key string, err error, pause time.Duration) {
-	q.holder, q.rival = nil, rival{}
-	q.resolve(pending{err: err, ended: err == nil})
-	for w := q.first; w != nil && err != nil && engine.Temporary(err); w = q.first {
-		q.remove(w)
-		w.ready <- handover{err: err}
+// gaveUp returns the error of a waiter that stopped waiting. A lock is held only
+// if the engine said so and does not fail.
+func (q *waitQueue) gaveUp(w *waiter, key string, cause error) error {
+	r := q.current()
+	if q.granted || cause == ErrClosed { //nolint:errorlint // identity: this package set it
+		return r.gaveUp(key, cause)
 	}
+	if o := q.outage.of(w.terms.lease, w.since); o.err != nil {
+		return unasked(key, withCause(o.err, cause))
+	}
+	if !q.answered || !q.asked.IsZero() && time.Since(q.asked) > retry.Silence {
+		return unanswered(key, cause)
+	}
+	return r.gaveUp(key, cause)
+}
+
+// grantedTo notes that this process got the lock from the engine.
+func (q *waitQueue) grantedTo(r rival) {
+	q.granted, q.answered = true, true
+	q.rival, q.asked, q.outage = r, time.Time{}, outage{}
+	q.pausing, q.polling = false, false
+}
+
+// leaderFailed makes the next waiter the leader after one that did not get the
+// lock. Err is why, unless the leader's own context ended.
+func (q *waitQueue) leaderFailed(s *shard, m *Mutex, err error) {
+	if err != nil && engine.Temporary(err) {
+		q.failWaiters(m.key)
+	}
+	q.advance(s, m.key, pending{err: err, terms: m.opts.terms(), outage: q.outage, ended: err == nil}, 0)
+}
+
+// failWaiters fails the waiters that have seen as much of an outage as they
+// accept. Each of them would only find the same outage.
+func (q *waitQueue) failWaiters(key string) {
+	pause := retry.Delay(q.outage.failures)
+	for w := q.first; w != nil; {
+		next := w.next
+		if o := q.outage.of(w.terms.lease, w.since); o.err != nil && o.lasts(pause, false) {
+			q.remove(w)
+			w.ready <- handover{err: unasked(key, o.err)}
+		}
+		w = next
+	}
+}
+
+// passes reports whether a caller with a given lease need not wait behind a
+// leader whose lease is too short for the engine.
+func (q *waitQueue) passes(lease time.Duration) bool {
+	return q.outage.lease > 0 && lease > q.outage.lease
+}
+
+// letPass lets the first waiter with a longer lease pass the leader.
+func (q *waitQueue) letPass() {
+	for w := q.first; w != nil; w = w.next {
+		if q.passes(w.terms.lease) {
+			q.remove(w)
+			w.ready <- handover{bypass: true}
+			return
+		}
+	}
+}
+
+// unasked returns the error of a caller that learned of an outage from another
+// goroutine. It has sent nothing, so its own outcome is known.
+func unasked(key string, err error) error {
+	if errors.Is(err, engine.ErrUnknown) {
+		err = fmt.Errorf("%w: an earlier request from this process got no answer: %v", engine.ErrUnavailable, err) //nolint:errorlint // not its outcome
+	}
+	return fmt.Errorf("interlock: acquire %q: %w", key, err)
+}
+
+// advance makes the next waiter the leader, after a pause. Without a waiter the
+// queue closes when the pause is over.
+func (q *waitQueue) advance(s *shard, key string, p pending, pause time.Duration) {
+	q.resolve(p)
+	q.pausing, q.polling = false, false
 	if w := q.first; w != nil {
 		q.remove(w)
-		w.ready <- handover{pause: pause}
+		q.asked = time.Now().Add(pause)
+		w.ready <- handover{pause: pause, outage: q.outage.of(w.terms.lease, w.since), turn: q.nextTurn()}
 		return
 	}
 	q.sub.unsubscribe()
-	if pause <= 0 {
+	now := time.Now()
+	q.notBefore = now.Add(pause)
+	q.keepUntil = q.notBefore
+	if q.turns > 0 || q.overtakes > 0 {
+		q.keepUntil = now.Add(turnMemory)
+	}
+	if q.overtaken.After(q.keepUntil) {
+		q.keepUntil = q.overtaken
+	}
+	if !q.keepUntil.After(now) {
 		s.close(key, q)
 		return
 	}
-	q.idle, q.notBefore = true, time.Now().Add(pause)
-	time.AfterFunc(pause, func() {
+	q.idle = true
+	if !q.expiring {
+		q.expiring = true
+		q.removeAfter(s, key, q.keepUntil.Sub(now))
+	}
+}
+
+// removeAfter removes the queue when it has been idle for long enough.
+func (q *waitQueue) removeAfter(s *shard, key string, d time.Duration) {
+	time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if q.idle && s.queues[key] == q && !time.Now().Before(q.notBefore) {
+		if s.queues[key] != q {
+			return
+		}
+		q.expiring = false
+		if left := time.Until(q.keepUntil); q.idle && left > 0 {
+			q.expiring = true
+			q.removeAfter(s, key, left)
+		} else if q.idle {
 			delete(s.queues, key)
 		}
 	})
 }
 
-const minYieldDelay = 50 * time.Microsecond
+const (
+	minYieldDelay = 50 * time.Microsecond
+	maxYieldDelay = 50 * time.Millisecond
+
+	// maxYieldTurns bounds it where processes take turns: that serves a process
+	// that is further away.
+	maxYieldTurns = 500 * time.Microsecond
+)
 
 // yieldDelay returns how long this process waits before it asks for a lock that
 // it has just released. If another process listens, it waits two round trips and
-// jitter, so that the other process is notified and asks first.
-func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration) time.Duration {
+// jitter, so that the other process is notified and asks first. A process that
+// was overtaken need not wait.
+func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration, turns bool) time.Duration {
 	if q.sub.active() {
 		listeners--
 	}
-	if listeners <= 0 {
+	if listeners <= 0 || turns && time.Now().Before(q.overtaken) {
 		return 0
 	}
-	rt := min(max(roundTrip, minYieldDelay), 50*time.Millisecond)
+	longest := maxYieldDelay
+	if turns {
+		longest = maxYieldTurns
+	}
+	rt := min(max(roundTrip, minYieldDelay), longest)
 	return 2*rt + backoff.Jitter(rt)
 }

@@ -66,5 +66,5 @@ type BusyError struct {
 
 // Error implements error.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("engine: held by %s for another %v", e.Holder, e.Left)
+	return fmt.Sprintf("engine: held by %s for another %v", ShortHolder(e.Holder), e.Left)
 }

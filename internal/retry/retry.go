@@ -20,6 +20,10 @@ const (
 	// BriefOutage is the same for a caller that wanted one attempt, and for guards.
 	BriefOutage = 2 * time.Second
 
+	// Silence is how long a request of a waiter may be unanswered before the
+	// engine counts as unavailable, and its last answer no longer counts.
+	Silence = 250 * time.Millisecond
+
 	// MaxPoll bounds how long a waiter relies on notifications, which may be lost.
 	MaxPoll = time.Second
 

@@ -1,0 +1,118 @@
+package interlock
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/engine"
+)
+
+// A mutex has no order across processes, and a process near the engine would
+// always ask first. So processes take turns, with the queue of fair locks, which
+// are the same locks at the engine. A process queues there
+//
+//   - after it was overtaken: the holder changed while it waited, maxOvertakes
+//     times in a row;
+//   - after maxHandovers+1 grants in a row while other processes waited.
+//
+// Other requests do not look at the queue. So no process is granted a lock more
+// than maxHandovers+1 times while another one is in the queue. The lock is held
+// and released as an ordinary one, so that waiters of other libraries are
+// notified.
+
+const (
+	// maxOvertakes is more than one because every release wakes all processes that
+	// wait without a queue, and all but one of them are overtaken.
+	maxOvertakes = 2
+
+	// turnLease is the QueueLease of such a request. It is what a process that
+	// dies in the queue costs the others.
+	turnLease = time.Second
+
+	// turnMemory is how long a process remembers its grants in a row, that other
+	// processes want the lock, and that it was overtaken.
+	turnMemory = 2 * time.Second
+)
+
+// A turn says how the next leader of a queue asks the engine.
+type turn struct {
+	taken  int  // grants in a row of this process
+	queues bool // the request queues at the engine
+}
+
+// nextTurn returns the turn of the next leader.
+func (q *waitQueue) nextTurn() turn {
+	if q.turns == 0 && q.overtaken.IsZero() {
+		return turn{}
+	}
+	return turn{q.turns, q.turns > maxHandovers || time.Now().Before(q.overtaken)}
+}
+
+// endTurn counts the grants in a row of this process when it releases the lock.
+// A waiter of another process does not listen all the time, so it counts for a
+// while after it was seen.
+func (q *waitQueue) endTurn(g *grant, listeners int) {
+	now := time.Now()
+	if q.sub.active() {
+		listeners--
+	}
+	if listeners > 0 {
+		q.rivalsUntil = now.Add(turnMemory)
+	}
+	q.turns = 0
+	if now.Before(q.rivalsUntil) {
+		q.turns = g.handovers + 1
+	}
+}
+
+// takeTurn makes the request queue at the engine, if it is its turn to. A single
+// attempt does not wait, and Poll asks too rarely to keep a position.
+func (a *attempt) takeTurn() {
+	if a.once || !a.turn.queues || a.mutex.opts.poll != nil || a.req.Kind != engine.Exclusive || !a.mutex.core.canQueue() {
+		return
+	}
+	a.turn.taken = 0 // the others get their chance
+	a.req.Kind, a.req.QueueLease = engine.Fair, turnLease
+}
+
+// turning reports whether the request queues although its lock is not [Fair].
+func (a *attempt) turning() bool {
+	return a.req.Kind == engine.Fair && a.mutex.kind == engine.Exclusive
+}
+
+// asHeld returns the request as the lock is renewed and released with it.
+func (a *attempt) asHeld() engine.Request {
+	r := a.req
+	if a.turning() {
+		r.Kind, r.QueueLease = engine.Exclusive, 0
+	}
+	return r
+}
+
+// overtakenBy reports whether the holder has changed while the attempt waited
+// without a queue.
+func (a *attempt) overtakenBy(r rival) bool {
+	return !a.turning() && a.rival.holder != "" && a.rival.holder != r.holder
+}
+
+// wasRefused notes that another process has the lock. A process that is
+// overtaken again queues for a while, and as long as it is refused.
+func (q *waitQueue) wasRefused(overtaken bool) {
+	q.turns, q.rivalsUntil = 0, q.refused.Add(turnMemory)
+	if overtaken {
+		q.overtakes++
+	}
+	if q.overtakes >= maxOvertakes && (overtaken || q.refused.Before(q.overtaken)) {
+		q.overtaken = q.refused.Add(turnMemory)
+	}
+}
+
+// stopTurning makes the requests of the client ordinary ones for good, because
+// its engine refuses to queue them. A user of Redis may lack the permission.
+func (a *attempt) stopTurning() {
+	a.mutex.core.queueRefused.Store(true)
+	a.req, a.queued = a.asHeld(), false
+}
+
+func (c *core) canQueue() bool {
+	return c.caps.Has(engine.Fair) && !c.queueRefused.Load()
+}
