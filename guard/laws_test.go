@@ -37,6 +37,7 @@ var topics = map[string][]law{
 	"window":      windowLaws,
 	"error":       errorLaws,
 	"unknown":     unknownLaws,
+	"classify":    classifyLaws,
 	"loss":        lossLaws,
 	"down":        downLaws,
 	"local":       localLaws,

@@ -53,6 +53,11 @@ type Policy struct {
 	// OnUnknown is what happens after an unknown outcome. Default: Rerun.
 	OnUnknown OnUnknown
 
+	// Classify classifies the errors of the work that [Classify], the function, does not
+	// know, such as those of a database driver or of gRPC. It is asked first; for "" the
+	// function decides. [NotExecuted] and [OutcomeUnknown] win over both. Default: nil.
+	Classify func(error) ErrorClass
+
 	// OnDown is what happens while the engine is down. Default: Closed.
 	OnDown OnDown
 

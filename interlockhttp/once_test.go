@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -154,6 +155,44 @@ func TestOnce(t *testing.T) {
 		}
 		if interlockhttp.Settle(context.Background(), interlockhttp.Kept) {
 			t.Error("Settle worked without a request")
+		}
+	})
+	t.Run("SettleError settles by the error that the handler got", func(t *testing.T) {
+		errOwn := errors.New("driver: cut off")
+		p := guard.Policy{OnUnknown: guard.Hold, Classify: func(err error) guard.ErrorClass {
+			if errors.Is(err, errOwn) {
+				return guard.ClassUnknown
+			}
+			return ""
+		}}
+		var got error
+		s := open(t, p, func(w http.ResponseWriter, r *http.Request) {
+			if !interlockhttp.SettleError(r.Context(), got) {
+				t.Error("SettleError found no middleware")
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		})
+		for i, c := range []struct {
+			err   error
+			again bool // a repeat runs
+		}{
+			{io.ErrUnexpectedEOF, false},
+			{&net.OpError{Op: "dial", Err: errors.New("refused")}, true},
+			{errOwn, false},
+			{&interlockhttp.GaveUpError{Sent: true, Err: errors.New("no answer")}, false},
+			{&interlockhttp.GaveUpError{Err: errors.New("no time left")}, true},
+		} {
+			got = c.err
+			key := fmt.Sprint("k-", i)
+			s.ask(key, "x").is(502, "")
+			if c.again {
+				s.ask(key, "x").is(502, "")
+			} else {
+				s.ask(key, "x").problem(409, interlockhttp.OutcomeUnknown)
+			}
+		}
+		if interlockhttp.SettleError(context.Background(), io.EOF) {
+			t.Error("SettleError worked without a request")
 		}
 	})
 	t.Run("Settle has no effect after the handler returned", func(t *testing.T) {

@@ -39,6 +39,24 @@ func Settle(ctx context.Context, o Outcome) bool {
 	}
 }
 
+// SettleError sets the outcome of the request that ctx belongs to by an error that the
+// handler got, for instance from a bank: [NotExecuted] if nothing was sent, and [Unknown]
+// if the connection broke afterwards. For other errors the status decides. See
+// [guard.Classify] and [guard.Policy.Classify]. It reports false as [Settle] does.
+func SettleError(ctx context.Context, err error) bool {
+	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
+	if d == nil {
+		return false
+	}
+	switch d.middleware.guard.Classify(err) {
+	case guard.ClassNotSent:
+		return Settle(ctx, NotExecuted)
+	case guard.ClassUnknown:
+		return Settle(ctx, Unknown)
+	}
+	return Settle(ctx, byStatus)
+}
+
 // outcomeClosed replaces the outcome once the handler has returned.
 const outcomeClosed = 1 << 8
 
