@@ -19,6 +19,9 @@ type middleware struct {
 	name    string                      // of the guard
 	close   func(context.Context) error // nil for a lock, which keeps no state
 	stats   func() guard.Stats          // nil for a lock
+
+	// outcome returns the outcome that a status implies; nil for a lock.
+	outcome func(status int) interlockhttp.Outcome
 }
 
 // newMiddleware returns the middleware of a rule. It may only depend on what reuseKey
@@ -82,6 +85,12 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 	if h.Tee {
 		opts = append(opts, interlockhttp.Tee())
 	}
+	if len(h.NotExecuted) > 0 {
+		opts = append(opts, interlockhttp.NotExecutedOn(h.NotExecuted...))
+	}
+	if h.KeepRedirects {
+		opts = append(opts, interlockhttp.KeepRedirects())
+	}
 	if len(s.secrets) > 0 {
 		opts = append(opts, interlockhttp.Secrets(s.secrets[0], s.secrets[1:]...))
 	}
@@ -99,7 +108,7 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 	if err != nil {
 		return nil, err
 	}
-	return &middleware{handler: m.Wrap(http.HandlerFunc(runInner)), name: h.Do.Name, close: m.Close, stats: m.Guard().Stats}, nil
+	return &middleware{handler: m.Wrap(http.HandlerFunc(runInner)), name: h.Do.Name, close: m.Close, stats: m.Guard().Stats, outcome: m.Outcome}, nil
 }
 
 // reuseKey contains everything that a middleware is made of. Rules with equal keys share
@@ -110,6 +119,6 @@ func (h *ruleHandler) reuseKey(namespace string, s *settings) string {
 	// for Print.
 	methods := slices.Clone(r.Match.Methods)
 	slices.Sort(methods)
-	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
-		r.Optional, r.Shadow, r.Tee, h.auth != nil, methods, s.limits.Body, s.limits.Response, s.timeouts.Body, s.secretsHash)
+	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %v %v %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
+		r.Optional, r.Shadow, r.Tee, r.NotExecuted, r.KeepRedirects, h.auth != nil, methods, s.limits.Body, s.limits.Response, s.timeouts.Body, s.secretsHash)
 }

@@ -65,6 +65,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	if inProcess {
 		c.inflight.cacheFor = 0
 	}
+	p.warn(client, caps)
 	c.watchdog.Init(watchdog.Config{Clock: c.clock, Renew: c.renew, Shard: caps.Shard, Spawn: c.tasks.Go})
 	return c, nil
 }

@@ -161,6 +161,7 @@ func (j *job) want(t *testing.T, n int) {
 var (
 	key   = guard.Of("ann", "order-1")
 	order = guard.Policy{Name: "order"}
+	rerun = guard.Policy{Name: "order", OnUnknown: guard.Rerun}
 )
 
 func work(result string, takes time.Duration) *job { return &job{result: result, takes: takes} }

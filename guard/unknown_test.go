@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: guard.DefaultRetain}
+var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: 5 * time.Minute}
 
 // errLost matches the error of a late result.
 var errLost = interlock.ErrLost
@@ -58,9 +58,9 @@ var unknownLaws = []law{
 		time.Sleep(2 * time.Minute)
 		do(t, g, key, j, "a")
 	}},
-	{"by default the next call runs when the lease expires", func(t *testing.T, w *world) {
-		dies(t, w, order, key)
-		g, j := process[string](t, w, order), work("a", 0)
+	{"with Rerun the next call runs when the lease expires", func(t *testing.T, w *world) {
+		dies(t, w, rerun, key)
+		g, j := process[string](t, w, rerun), work("a", 0)
 		do(t, g, key, j, "a")
 		do(t, g, key, j, "a")
 		j.want(t, 1)
@@ -79,9 +79,9 @@ var unknownLaws = []law{
 			}
 		}
 	}},
-	{"by default work with an unknown outcome runs again", func(t *testing.T, w *world) {
+	{"with Rerun work with an unknown outcome runs again", func(t *testing.T, w *world) {
 		for name, way := range ways {
-			g, j, k := process[string](t, w, order), work("a", 0), guard.Of("ann", name)
+			g, j, k := process[string](t, w, rerun), work("a", 0), guard.Of("ann", name)
 			_, _ = g.Do(t.Context(), k, way)
 			do(t, g, k, j, "a")
 		}
@@ -112,19 +112,29 @@ var unknownLaws = []law{
 			t.Error("NotExecuted(nil) or OutcomeUnknown(nil) is not nil")
 		}
 	}},
-	{"by default an unknown outcome is held for a day, and a result kept for five minutes", func(t *testing.T, w *world) {
-		g, j := process[string](t, w, guard.Policy{Name: "pay", OnUnknown: guard.Hold}), work("a", 0)
+	{"by default an unknown outcome is held for a day, and a result is kept as long", func(t *testing.T, w *world) {
+		dies(t, w, guard.Policy{Name: "pay"}, guard.Of("ann", "crash"))
+		g, j := process[string](t, w, guard.Policy{Name: "pay"}), work("a", 0)
+		fails(t, g, guard.Of("ann", "crash"), j, guard.ErrUnknown)
+		for name, way := range ways {
+			_, err := g.Do(t.Context(), guard.Of("ann", name), way)
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			fails(t, g, guard.Of("ann", name), j, guard.ErrUnknown)
+		}
 		_, c := begin(t, g, key)
 		ok(t, c.Abandon())
 		time.Sleep(23 * time.Hour)
 		fails(t, g, key, j, guard.ErrUnknown)
 		time.Sleep(time.Hour)
+		for range 2 {
+			do(t, g, key, j, "a")
+			time.Sleep(23 * time.Hour)
+		}
+		time.Sleep(2 * time.Hour)
 		do(t, g, key, j, "a")
-		again := process[string](t, w, order)
-		do(t, again, key, j, "a")
-		time.Sleep(guard.DefaultRetain)
-		do(t, again, key, j, "a")
-		j.want(t, 3)
+		j.want(t, 2)
 	}},
 	{"every failing resolver call and its caller see the original work's fence and start", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
@@ -195,7 +205,7 @@ var unknownLaws = []law{
 	{"a policy with Rerun runs work again whose outcome is unknown, with a larger fence", func(t *testing.T, w *world) {
 		_, c := begin(t, process[string](t, w, strict), key)
 		ok(t, c.Abandon())
-		_, again := begin(t, process[string](t, w, order), key)
+		_, again := begin(t, process[string](t, w, rerun), key)
 		if again.Fence() <= c.Fence() {
 			t.Errorf("fence %d after %d", again.Fence(), c.Fence())
 		}

@@ -116,11 +116,19 @@ func TestOnce(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a 5xx leaves the outcome unknown", func(t *testing.T) {
-		s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-		s.post("k-1", "x").is(503, "")
-		if p := s.post("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
-			t.Errorf("it says %+v", p)
+	t.Run("a panic and a 502 leave the outcome unknown", func(t *testing.T) {
+		for _, handler := range []http.HandlerFunc{
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		} {
+			s := open(t, kept, handler)
+			func() {
+				defer func() { _ = recover() }()
+				s.ask("k-1", "x").is(502, "")
+			}()
+			if p := s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
+				t.Errorf("it says %+v", p)
+			}
 		}
 	})
 	t.Run("Settle overrides the status", func(t *testing.T) {

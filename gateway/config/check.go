@@ -97,7 +97,7 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	// A lock stores no response, and so has no scope or form to check.
 	if d.Do.Verb == rule.Lock {
 		// Both concern stored responses and tokens, which a lock does not have.
-		for _, name := range []string{"tee", "form"} {
+		for _, name := range []string{"tee", "form", "not-executed", "keep-redirects"} {
 			if d.node.has(name) {
 				r.errorf(at(name), Conflict, "leave it out, or write once", "%s has no effect on a lock", name)
 			}
@@ -106,6 +106,9 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 			r.errorf(verb.at, Conflict, "write once or submit", "a token is valid once, and cannot be the key of a lock")
 		}
 		return
+	}
+	if d.KeepRedirects && d.Do.Verb == rule.Submit {
+		r.errorf(at("keep-redirects"), Conflict, "leave it out, or write once", "keep-redirects has no effect: submit stores no responses")
 	}
 	r.checkScope(d, verb)
 	r.checkForm(c, d, verb)

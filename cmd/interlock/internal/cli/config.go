@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
@@ -117,8 +118,11 @@ func (p *program) validate(file string, asJSON bool) error {
 	if len(errs) > 0 {
 		return p.printMistakes(file, errs)
 	}
-	_, err = fmt.Fprintln(p.stdout, p.say(i18n.ConfigValid, shownAs(file), len(cfg.Rules)))
-	return err
+	if _, err = fmt.Fprintln(p.stdout, p.say(i18n.ConfigValid, shownAs(file), len(cfg.Rules))); err != nil {
+		return err
+	}
+	p.listWarnings(p.stderr, serve.Warnings(cfg))
+	return nil
 }
 
 // A mistakeJSON is a mistake in a file, as JSON. Lines and columns count from 1, as in
