@@ -56,7 +56,7 @@ type Policy struct {
 	// Classify classifies the errors of the work that [Classify], the function, does not
 	// know, such as those of a database driver or of gRPC. It is asked first; for "" the
 	// function decides. [NotExecuted] and [OutcomeUnknown] win over both. Default: nil.
-	Classify func(error) ErrorClass
+	Classify func(error) ErrorClass `json:"-"`
 
 	// OnDown is what happens while the engine is down. Default: Closed.
 	OnDown OnDown
@@ -110,7 +110,7 @@ type OnUnknown string
 
 // The values of OnUnknown.
 const (
-	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice
+	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice; it does not take over what another guard holds
 	Hold    OnUnknown = "hold"    // every call gets an *UnknownError, for Policy.Retain or until Guard.Resolve or Guard.Forget
 	Resolve OnUnknown = "resolve" // the next call calls the [Resolver] first
 )

@@ -202,15 +202,42 @@ var unknownLaws = []law{
 		ok(t, c.Abandon())
 		fails(t, process[string](t, w, strict), key, j, guard.ErrUnknown)
 	}},
-	{"a policy with Rerun runs work again whose outcome is unknown, with a larger fence", func(t *testing.T, w *world) {
+	{"a guard with Rerun does not take over what a guard with Hold holds", func(t *testing.T, w *world) {
 		_, c := begin(t, process[string](t, w, strict), key)
 		ok(t, c.Abandon())
-		_, again := begin(t, process[string](t, w, rerun), key)
-		if again.Fence() <= c.Fence() {
-			t.Errorf("fence %d after %d", again.Fence(), c.Fence())
+		dies(t, w, strict, guard.Of("ann", "crash"))
+		weak := process[string](t, w, rerun)
+		for _, k := range []guard.Key{key, guard.Of("ann", "crash")} {
+			fails(t, weak, k, work("a", 0), guard.ErrUnknown)
+			fails(t, process[string](t, w, strict), k, work("a", 0), guard.ErrUnknown)
+			ok(t, weak.Forget(t.Context(), k))
+			do(t, weak, k, work("a", 0), "a")
 		}
-		ok(t, again.Complete("a"))
-		do(t, process[string](t, w, strict), key, work("b", 0), "a")
+	}},
+	{"two guards of one name on one client have the same OnUnknown", func(t *testing.T, w *world) {
+		client := interlock.New(w.engine)
+		first, err := guard.New[string](client, strict)
+		ok(t, err)
+		_, err = guard.New[string](client, rerun)
+		wantErr(t, err, guard.ErrPolicy)
+		_, err = guard.New[string](client.With(interlock.Wait(time.Second)), rerun) // the same client
+		wantErr(t, err, guard.ErrPolicy)
+		same, err := guard.New[int](client, guard.Charge(strict.Name))
+		ok(t, err)
+		other, err := guard.New[string](client.With(interlock.Prefix("other:")), rerun) // other keys
+		ok(t, err)
+		replacing, err := guard.New[string](client, rerun, guard.Replacing())
+		ok(t, err)
+		ok(t, first.Close(t.Context()))
+		_, err = guard.New[string](client, rerun)
+		wantErr(t, err, guard.ErrPolicy) // the second guard is open
+		ok(t, same.Close(t.Context()))
+		last, err := guard.New[string](client, rerun)
+		ok(t, err)
+		for _, g := range []*guard.Guard[string]{other, replacing, last} {
+			ok(t, g.Close(t.Context()))
+		}
+		ok(t, client.Close(t.Context()))
 	}},
 	{"an unknown outcome is kept for Retain after the last renewal", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Minute, Lease: 10 * time.Second}

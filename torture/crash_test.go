@@ -40,7 +40,7 @@ func TestCrash(t *testing.T) {
 		}
 	})
 	t.Run("rerun: everything is done in the end, some of it twice", func(t *testing.T) {
-		c := newCrash(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond})
+		c := newCrash(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond, OnUnknown: guard.Rerun})
 		c.kill(kills)
 		c.finish()
 		c.report("rerun", floor)

@@ -47,7 +47,7 @@ func TestSeeds(t *testing.T) {
 
 // free is the policy of seed 000: released when it is done.
 func free(lease time.Duration) guard.Policy {
-	return guard.Policy{Name: "submit", After: guard.Free, Lease: lease}
+	return guard.Policy{Name: "submit", After: guard.Free, Lease: lease, OnUnknown: guard.Rerun}
 }
 
 // handle has a handler run that takes some time, here or as another process, and
@@ -170,7 +170,7 @@ func lateRelease(t *testing.T) {
 }
 
 func oneTrip(t *testing.T) {
-	p := newPost(t, guard.Policy{Name: "trip", After: guard.Window, Window: 10 * time.Second})
+	p := newPost(t, guard.Policy{Name: "trip", After: guard.Window, Window: 10 * time.Second, OnUnknown: guard.Rerun})
 	p.know(p.guard)
 	p.know(newGuard(t, p.place.other, guard.Policy{Name: "other"}))
 	before := p.calls("eval")
@@ -267,6 +267,7 @@ func scopes(t *testing.T) {
 		guard.PerRoute: {first: true, {User: "ada", Route: "returns", ID: "1"}: false, {User: "bob", Route: "orders", ID: "1"}: false},
 	} {
 		policy := guard.Policy{Name: "scope", Scope: scope}
+		policy.Retain, policy.OnUnknown = 5*time.Minute, guard.Rerun // as in the seed
 		p := &post{place: place}
 		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, place.other, policy)
 		result := p.do(p.guard, first)
@@ -283,6 +284,7 @@ func leases(t *testing.T) {
 	for want, policy := range map[time.Duration]guard.Policy{
 		30 * time.Second: {Name: "default"}, 10 * time.Second: guard.Short("short"), 5 * time.Minute: guard.Long("long"),
 	} {
+		policy.Retain, policy.OnUnknown = 5*time.Minute, guard.Rerun // as in the seed
 		p := &post{place: place}
 		p.guard, p.other = newGuard(t, p.client, policy), newGuard(t, place.other, policy)
 		_, claim := p.begin(p.guard)
@@ -302,7 +304,7 @@ func prefixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	p.guard = newGuard(t, p.use(e), guard.Policy{Name: "order"})
+	p.guard = newGuard(t, p.use(e), guard.Policy{Name: "order", OnUnknown: guard.Rerun, Retain: 5 * time.Minute})
 	see := func(want string, most time.Duration) {
 		t.Helper()
 		name := p.server.Must("KEYS", "*")
@@ -321,7 +323,7 @@ func prefixed(t *testing.T) {
 }
 
 func tokenLife(t *testing.T) {
-	p := newPost(t, guard.Policy{Name: "token"})
+	p := newPost(t, guard.Policy{Name: "token", Retain: 5 * time.Minute})
 	tokens, err := guard.NewTokens(time.Minute, []byte("a secret that all processes share"))
 	if err != nil {
 		t.Fatal(err)
