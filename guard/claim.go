@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -177,6 +178,14 @@ func (g *Guard[T]) encode(v *T, buf *encodeBuffer) (text []byte, err error) {
 	return text, nil
 }
 
+// unmarshal is the codec's Unmarshal. For [JSON] it spares a look at the type.
+func (g *Guard[T]) unmarshal(text []byte, v *T) error {
+	if _, ok := g.codec.(JSON); ok && !g.holdsAny {
+		return json.Unmarshal(text, v)
+	}
+	return g.codec.Unmarshal(text, v)
+}
+
 // decode returns the result in a record, or why it is not available.
 func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
 	what, text, err := g.open(key, rec.Result)
@@ -192,7 +201,7 @@ func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
 	case what != value:
 		return v, fmt.Errorf("%w: the record has none", ErrNoResult)
 	}
-	if err := g.codec.Unmarshal(text, &v); err != nil {
+	if err := g.unmarshal(text, &v); err != nil {
 		var zero T
 		return zero, fmt.Errorf("the codec cannot decode it: %w", err)
 	}

@@ -13,6 +13,10 @@ import (
 func (c *core) close(ctx context.Context) error {
 	if c.closed.CompareAndSwap(false, true) {
 		close(c.closing)
+		if c.release != nil {
+			c.release()
+			c.release = nil // it refers to the client, which must not be kept
+		}
 	}
 	var err error
 	select {
@@ -25,9 +29,6 @@ func (c *core) close(ctx context.Context) error {
 		if len(claims) > 0 {
 			err = fmt.Errorf("guard: closed with %d claims still running, whose outcome is now unknown: %w", len(claims), context.Cause(ctx))
 		}
-	}
-	if c.release != nil {
-		c.release()
 	}
 	c.inflight.close()
 	c.tasks.Drain(ctx, detach.Timeout)

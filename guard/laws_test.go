@@ -50,6 +50,7 @@ var topics = map[string][]law{
 	"inprocess":   inProcessLaws,
 	"claimdirect": claimDirectLaws,
 	"envelope":    envelopeLaws,
+	"json":        jsonLaws,
 }
 
 // TestLaws checks every law in virtual time, on a remote and on an in-process engine. No
