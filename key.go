@@ -114,6 +114,14 @@ func (c *core) warn(key string, t *Trace) {
 	}
 }
 
+// Warn reports a setting that works but is probably a mistake to [Trace.Warned], once per
+// name and problem. Packages on top of this one call it.
+func (c *Client) Warn(name, problem string) {
+	if t := c.opts.trace; t != nil && t.Warned != nil && c.core.warned.first(name+": "+problem) {
+		t.Warned(Warned{Key: name, Problem: problem})
+	}
+}
+
 func (w *warned) first(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -23,7 +23,7 @@ type Trace struct {
 	ReleaseFailed func(ReleaseFailed) // a release failed; the lease will expire
 	Lost          func(Lost)          // a lock was lost before its release
 	CleanedUp     func(CleanedUp)     // an acquisition without an answer was undone
-	Warned        func(Warned)        // a key works, but is probably a mistake
+	Warned        func(Warned)        // a key or a setting works, but is probably a mistake
 }
 
 // Waiting is reported when a lock is held and the caller begins to wait.
@@ -109,10 +109,10 @@ type CleanedUp struct {
 	Err    error // the clean-up failed; the lease will expire
 }
 
-// Warned is reported for a key that works but is probably a mistake, once per
-// name.
+// Warned is reported for a key or a setting that works but is probably a mistake, once
+// per name.
 type Warned struct {
-	Key     string
+	Key     string // or the name of a guard; empty for a setting of the client
 	Problem string
 }
 

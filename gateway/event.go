@@ -39,9 +39,9 @@ func (s *ruleStep) outcome(h http.Header) string {
 		return "refused"
 	case s.ran.IsZero() && h.Get("Idempotent-Replayed") != "":
 		return "replayed"
-	case s.ran.IsZero(), s.result.outcome == interlockhttp.NotExecuted:
+	case s.ran.IsZero(), s.settled() == interlockhttp.NotExecuted:
 		return "failed"
-	case s.result.outcome == interlockhttp.Unknown, guarded && s.exchange.response.status >= http.StatusInternalServerError:
+	case s.settled() == interlockhttp.Unknown:
 		return "unknown"
 	case s.key == "" && s.rule.Key != nil, h.Get("Interlock-Unguarded") != "":
 		return "unguarded"
@@ -49,6 +49,17 @@ func (s *ruleStep) outcome(h http.Header) string {
 		return "waited"
 	}
 	return "ran"
+}
+
+// settled returns the outcome that the rule settled its claim with. A 4xx is an answer,
+// even if it frees the key.
+func (s *ruleStep) settled() interlockhttp.Outcome {
+	status := s.exchange.response.status
+	refusal := status >= http.StatusBadRequest && status < http.StatusInternalServerError
+	if s.result.outcome != undecided || s.rule.middleware.outcome == nil || refusal {
+		return s.result.outcome
+	}
+	return s.rule.middleware.outcome(status)
 }
 
 // report logs what the rule did, and sends it to Options.Events.

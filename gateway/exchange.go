@@ -40,7 +40,7 @@ type exchange struct {
 
 // A result is what became of a request, as far as the step that returns it knows.
 type result struct {
-	outcome   interlockhttp.Outcome // undecided: the response status tells
+	outcome   interlockhttp.Outcome // as the upstream or the gateway says; undecided: the response status tells
 	code      interlockhttp.Code    // the problem that the client got, or that a shadow rule saw
 	cause     error                 // the error behind code
 	answered  bool                  // the upstream sent a response header

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/interlock-go/interlock/guard"
 	"github.com/interlock-go/interlock/interlockhttp"
 )
 
@@ -38,8 +39,9 @@ func (t *roundTrip) failure(ctx context.Context, err error) *interlockhttp.Probl
 		return interlockhttp.NewProblem(interlockhttp.BodyBroken)
 	}
 	// After ctx is done, the transport's writer goroutine may still send: a count of zero
-	// proves nothing then.
-	if !t.connected || ctx.Err() == nil && !t.wrote() {
+	// proves nothing then. An HTTP/2 server may refuse a stream that it has received.
+	refused := !t.sent && guard.Classify(err) == guard.ClassNotSent
+	if !t.connected || ctx.Err() == nil && (refused || !t.wrote()) {
 		// If the client left while connecting, the target is not to blame.
 		if ctx.Err() == nil {
 			t.target.spared.Store(time.Now().Add(sparedFor).UnixNano())

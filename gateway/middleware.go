@@ -19,6 +19,9 @@ type middleware struct {
 	name    string                      // of the guard
 	close   func(context.Context) error // nil for a lock, which keeps no state
 	stats   func() guard.Stats          // nil for a lock
+
+	// outcome returns the outcome that a status implies; nil for a lock.
+	outcome func(status int) interlockhttp.Outcome
 }
 
 // newMiddleware returns the middleware of a rule. It may only depend on what reuseKey
@@ -73,7 +76,8 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 	if len(methods) == 0 {
 		methods = changing
 	}
-	opts = append(opts, interlockhttp.MaxResponse(s.limits.Response), interlockhttp.Methods(methods...))
+	opts = append(opts, interlockhttp.MaxResponse(s.limits.Response), interlockhttp.Methods(methods...),
+		interlockhttp.Guarding(guard.Replacing())) // during a reload, two guards may have one name
 	// With the scope user+key, the user is a part of the record's key, so one user cannot
 	// replay the response of another.
 	if h.auth != nil {
@@ -84,6 +88,12 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 	}
 	if h.Tee {
 		opts = append(opts, interlockhttp.Tee())
+	}
+	if len(h.NotExecuted) > 0 {
+		opts = append(opts, interlockhttp.NotExecutedOn(h.NotExecuted...))
+	}
+	if h.KeepRedirects {
+		opts = append(opts, interlockhttp.KeepRedirects())
 	}
 	if len(s.secrets) > 0 {
 		opts = append(opts, interlockhttp.Secrets(s.secrets[0], s.secrets[1:]...))
@@ -102,7 +112,7 @@ func newGuard(h *ruleHandler, client *interlock.Client, s *settings, opts []inte
 	if err != nil {
 		return nil, err
 	}
-	return &middleware{handler: m.Wrap(http.HandlerFunc(runInner)), name: h.Do.Name, close: m.Close, stats: m.Guard().Stats}, nil
+	return &middleware{handler: m.Wrap(http.HandlerFunc(runInner)), name: h.Do.Name, close: m.Close, stats: m.Guard().Stats, outcome: m.Outcome}, nil
 }
 
 // reuseKey contains everything that a middleware is made of. Rules with equal keys share
@@ -113,6 +123,6 @@ func (h *ruleHandler) reuseKey(namespace string, s *settings) string {
 	// for Print.
 	methods := slices.Clone(r.Match.Methods)
 	slices.Sort(methods)
-	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %q %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
-		r.Optional, r.Shadow, r.Tee, h.auth != nil, methods, r.FingerprintHeaders, s.limits.Body, s.limits.Response, s.timeouts.Body, s.secretsHash)
+	return fmt.Sprintf("%q %+v %q %+v %v %q %v %v %v %v %v %v %v %q %d %d %v %s", namespace, r.Do, r.Key, r.Policy, r.Message, r.Form,
+		r.Optional, r.Shadow, r.Tee, r.NotExecuted, r.KeepRedirects, h.auth != nil, methods, r.FingerprintHeaders, s.limits.Body, s.limits.Response, s.timeouts.Body, s.secretsHash)
 }

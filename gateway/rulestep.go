@@ -70,7 +70,7 @@ func runInner(w http.ResponseWriter, r *http.Request) {
 	if inner.code == "" { // then what a shadow saw still stands
 		inner.code, inner.cause = s.result.code, s.result.cause
 	}
-	if inner.answered && inner.outcome == undecided {
+	if inner.answered && inner.code != interlockhttp.UpstreamUnknown {
 		// The client left, not the upstream: the status tells what was done.
 		inner.aborted = false
 	}

@@ -140,9 +140,9 @@ func (k *call) request() engine.Claim {
 	if p.After == Window {
 		r.Lease = max(p.Lease, p.Window) // repeats are refused even if this process dies
 	}
-	if p.OnUnknown == Rerun {
-		r.TakeOver = true
-	} else {
+	// A claim with Rerun leaves no mark when it expires. A mark is from a guard that holds
+	// unknown outcomes, so Rerun does not take it over either.
+	if p.OnUnknown != Rerun {
 		r.Retain = r.Lease + k.retain() // counted from the end of the lease
 	}
 	return r

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -75,9 +76,10 @@ func (c *Claim[T]) Complete(v T) error {
 // Fail settles the claim of work that failed and left nothing behind. Depending on
 // [Policy.OnError] the next call runs, or gets the text of err.
 //
-// The work may have had its effect all the same if err is a timeout or was made by
-// [OutcomeUnknown], or if the claim's context has ended. Then Fail is Abandon, unless
-// err was made by [NotExecuted].
+// The work may have had its effect all the same if err is a transport error, such as a
+// timeout or a broken connection, if it was made by [OutcomeUnknown], or if the claim's
+// context has ended. Then Fail is Abandon, unless err was made by [NotExecuted]. See
+// [Classify].
 func (c *Claim[T]) Fail(err error) error {
 	if c.replayed || c.claim.ledger == nil {
 		return c.claim.closeUnguarded()
@@ -85,7 +87,7 @@ func (c *Claim[T]) Fail(err error) error {
 	if err == nil {
 		err = errors.New("the work failed without an error")
 	}
-	if mayHaveHappened(&c.claim, err) {
+	if c.claim.mayHaveHappened(err) {
 		return c.claim.settleUnknown()
 	}
 	return c.claim.fail(err)
@@ -135,18 +137,13 @@ func (c *Claim[T]) run(ctx context.Context, fn func(context.Context) (T, error))
 	return v, err
 }
 
-// mayHaveHappened reports whether work that returned err under ctx may have had its
-// effect all the same.
-func mayHaveHappened(ctx context.Context, err error) bool {
-	var sure *notExecutedError
-	return !errors.As(err, &sure) && (errors.Is(err, ErrUnknown) || timedOut(err) || ctx.Err() != nil)
-}
-
-// timedOut reports whether err is a timeout: of a context, a connection, or any other
-// error with a Timeout method.
-func timedOut(err error) bool {
-	var t interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+// mayHaveHappened reports whether work that returned err may have had its effect all the
+// same. If the claim's context has ended, only a mark proves that it had none.
+func (k *claim) mayHaveHappened(err error) bool {
+	if k.Err() != nil {
+		return markOf(err) != ClassNotSent
+	}
+	return classify(err, k.core.policy.Classify) == ClassUnknown
 }
 
 // withLoss adds to the work's error that the claim was lost, if it was.
@@ -181,6 +178,14 @@ func (g *Guard[T]) encode(v *T, buf *encodeBuffer) (text []byte, err error) {
 	return text, nil
 }
 
+// unmarshal is the codec's Unmarshal. For [JSON] it spares a look at the type.
+func (g *Guard[T]) unmarshal(text []byte, v *T) error {
+	if _, ok := g.codec.(JSON); ok && !g.holdsAny {
+		return json.Unmarshal(text, v)
+	}
+	return g.codec.Unmarshal(text, v)
+}
+
 // decode returns the result in a record, or why it is not available.
 func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
 	what, text, err := g.open(key, rec.Result)
@@ -196,7 +201,7 @@ func (g *Guard[T]) decode(key string, rec engine.Record) (v T, err error) {
 	case what != value:
 		return v, fmt.Errorf("%w: the record has none", ErrNoResult)
 	}
-	if err := g.codec.Unmarshal(text, &v); err != nil {
+	if err := g.unmarshal(text, &v); err != nil {
 		var zero T
 		return zero, fmt.Errorf("the codec cannot decode it: %w", err)
 	}

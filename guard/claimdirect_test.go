@@ -59,7 +59,7 @@ var claimDirectLaws = []law{
 		}
 	}},
 	{"a direct claim adds no entry and leaves nothing behind", func(t *testing.T, w *world) {
-		g := process[string](t, w, order)
+		g := process[string](t, w, rerun)
 		do(t, g, guard.Of("ann", "first"), work("a", 0), "a") // the guard has what it needs
 		synctest.Wait()
 		before := runtime.NumGoroutine()
@@ -95,6 +95,8 @@ var claimDirectLaws = []law{
 		j.want(t, 1)
 	}},
 	{"a settlement wakes its waiters at once, in every process", func(t *testing.T, w *world) {
+		patient := patient
+		patient.OnUnknown = guard.Rerun
 		ends := map[string]func(*guard.Claim[string]) error{
 			"complete": func(c *guard.Claim[string]) error { return c.Complete("a") },
 			"fail":     func(c *guard.Claim[string]) error { return c.Fail(errNo) },
@@ -121,8 +123,8 @@ var claimDirectLaws = []law{
 			}
 		}
 	}},
-	{"a waiter takes over a lost claim when its lease expires", func(t *testing.T, w *world) {
-		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: time.Minute}
+	{"with Rerun a waiter takes over a lost claim when its lease expires", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Rerun, OnDuplicate: guard.Wait, Wait: time.Hour, MaxHold: time.Minute}
 		g, other, j := process[string](t, w, p), process[string](t, w, p), work("a", 0)
 		ctx, c := begin(t, g, key)
 		here, there := begun(t, g, key, j), begun(t, other, key, j)

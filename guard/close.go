@@ -13,6 +13,10 @@ import (
 func (c *core) close(ctx context.Context) error {
 	if c.closed.CompareAndSwap(false, true) {
 		close(c.closing)
+		if c.release != nil {
+			c.release()
+			c.release = nil // it refers to the client, which must not be kept
+		}
 	}
 	var err error
 	select {

@@ -1,6 +1,9 @@
 package guard
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+)
 
 // A Codec turns results into bytes and back. Records outlive a release of the
 // program, so a codec must read what an older one wrote. A record that it cannot
@@ -23,10 +26,18 @@ type appender interface {
 // JSON is the default codec. Like encoding/json it ignores fields that the type lacks,
 // and leaves fields empty that the record lacks. A renamed field is therefore empty in
 // records of an older release: keep the old name in its tag until they expire.
+//
+// A number in a value of type any is decoded as a float64, as by encoding/json. If a
+// float64 would lose digits, such as those of a large int64, it is a json.Number.
 type JSON struct{}
 
 // Marshal implements [Codec].
 func (JSON) Marshal(v any) ([]byte, error) { return json.Marshal(v) }
 
 // Unmarshal implements [Codec].
-func (JSON) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
+func (JSON) Unmarshal(data []byte, v any) error {
+	if !holdsAny(reflect.TypeOf(v), map[reflect.Type]bool{}) {
+		return json.Unmarshal(data, v)
+	}
+	return unmarshalExactly(data, v)
+}

@@ -40,6 +40,7 @@ type core struct {
 	unstored  atomic.Int64 // results not stored yet, or not stored when the guard was closed
 	unguarded atomic.Int64 // running work that has no claim
 
+	release func()        // ends the agreement about OnUnknown; nil without one
 	closing chan struct{} // closed by Close
 	closed  atomic.Bool   // set just before closing is closed
 }
@@ -65,6 +66,14 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	if inProcess {
 		c.inflight.cacheFor = 0
 	}
+	if !s.replacing {
+		release, err := client.Agree("guard "+p.Name, fmt.Sprintf("OnUnknown %q", p.OnUnknown))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
+		}
+		c.release = release
+	}
+	p.warn(client, caps)
 	c.watchdog.Init(watchdog.Config{Clock: c.clock, Renew: c.renew, Shard: caps.Shard, Spawn: c.tasks.Go})
 	return c, nil
 }

@@ -192,8 +192,8 @@ var downLaws = []law{
 		do(t, g, key, j, "a")
 		j.want(t, 2)
 	}},
-	{"with Local, a waiter takes over a lost claim, and not before its lease expires", func(t *testing.T, w *world) {
-		p := guard.Policy{Name: "order", OnDown: guard.Local, OnDuplicate: guard.Wait, Wait: time.Minute, MaxHold: guard.DefaultLease}
+	{"with Local and Rerun, a waiter takes over a lost claim, and not before its lease expires", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Rerun, OnDown: guard.Local, OnDuplicate: guard.Wait, Wait: time.Minute, MaxHold: guard.DefaultLease}
 		for back, k := range map[bool]guard.Key{false: key, true: guard.Of("ann", "2")} {
 			g, j := process[string](t, w, p), work("a", 0)
 			cut(w)

@@ -192,5 +192,8 @@ type notExecutedError struct{ err error }
 func (e *notExecutedError) Error() string { return e.err.Error() }
 func (e *notExecutedError) Unwrap() error { return e.err }
 
+// Is makes the error match [ErrNotExecuted].
+func (e *notExecutedError) Is(target error) bool { return target == ErrNotExecuted }
+
 // isDown reports whether err means that the engine is down.
 func isDown(err error) bool { return engine.Temporary(err) || errors.Is(err, engine.ErrFull) }

@@ -15,7 +15,8 @@ import (
 // make one for each operation, and keep it.
 type Guard[T any] struct {
 	*core
-	resolve func(ctx context.Context, key Key) (T, bool, error)
+	resolve  func(ctx context.Context, key Key) (T, bool, error)
+	holdsAny bool // T may hold a value of type any
 }
 
 // New returns a Guard that stores its records in the client's engine. It fails if
@@ -37,6 +38,12 @@ func New[T any](client *interlock.Client, p Policy, opts ...Option) (*Guard[T], 
 	case p.OnUnknown != Resolve && s.resolver != nil:
 		s.reject("a Resolver is only called with OnUnknown %q: set it in the policy", Resolve)
 	}
+	if _, ok := s.codec.(JSON); ok && (p.After == "" || p.After == Keep) {
+		if loss := LossOf(reflect.TypeFor[T]()); loss != "" {
+			s.reject("a Guard[%v] cannot replay its results: %s; export the field, use another type, or pass a Codec", reflect.TypeFor[T](), loss)
+		}
+	}
+	g.holdsAny = holdsAny(reflect.TypeFor[T](), map[reflect.Type]bool{})
 	if client == nil {
 		return nil, fmt.Errorf("guard: the client is nil: use interlock.New(nil) for an engine in this process")
 	}

@@ -37,6 +37,7 @@ var topics = map[string][]law{
 	"window":      windowLaws,
 	"error":       errorLaws,
 	"unknown":     unknownLaws,
+	"classify":    classifyLaws,
 	"loss":        lossLaws,
 	"down":        downLaws,
 	"local":       localLaws,
@@ -49,6 +50,7 @@ var topics = map[string][]law{
 	"inprocess":   inProcessLaws,
 	"claimdirect": claimDirectLaws,
 	"envelope":    envelopeLaws,
+	"json":        jsonLaws,
 }
 
 // TestLaws checks every law in virtual time, on a remote and on an in-process engine. No
@@ -160,6 +162,7 @@ func (j *job) want(t *testing.T, n int) {
 var (
 	key   = guard.Of("ann", "order-1")
 	order = guard.Policy{Name: "order"}
+	rerun = guard.Policy{Name: "order", OnUnknown: guard.Rerun}
 )
 
 func work(result string, takes time.Duration) *job { return &job{result: result, takes: takes} }

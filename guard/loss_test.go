@@ -14,7 +14,7 @@ import (
 
 var lossLaws = []law{
 	{"a lost claim cancels the work with the cause, before another caller can claim the key", func(t *testing.T, w *world) {
-		g, other := process[string](t, w, order), on[string](t, w, w.memory, order)
+		g, other := process[string](t, w, rerun), on[string](t, w, w.memory, rerun)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Hang})
 		var told time.Time
 		wait := make(chan error, 1)
@@ -41,10 +41,10 @@ var lossLaws = []law{
 		}
 	}},
 	{"a late result is refused and counted, and never overwrites a newer one", func(t *testing.T, w *world) {
-		dies(t, w, order, key) // which completes late
-		g := process[string](t, w, order)
+		dies(t, w, rerun, key) // which completes late
+		g := process[string](t, w, rerun)
 		do(t, g, key, work("a", 0), "a")
-		late := process[string](t, w, order)
+		late := process[string](t, w, rerun)
 		k := guard.Of("ann", "2")
 		_, c := begin(t, late, k)
 		w.memory.Step(time.Hour) // the engine's the lease has expired, unknown to this process
@@ -131,7 +131,7 @@ var lossLaws = []law{
 		fails(t, process[string](t, w, p), key, work("a", 0), guard.ErrUnknown)
 	}},
 	{"a result that never arrived fails if another caller holds the key by then", func(t *testing.T, w *world) {
-		g, other := process[string](t, w, order), on[string](t, w, w.memory, order)
+		g, other := process[string](t, w, rerun), on[string](t, w, w.memory, rerun)
 		_, c := begin(t, g, key)
 		w.memory.Step(time.Hour) // the engine's the lease has expired, unknown to this process
 		do(t, other, key, work("newer", 0), "newer")
@@ -176,7 +176,7 @@ var lossLaws = []law{
 		wantErr(t, c.Complete("a"), errLost)
 	}},
 	{"after a loss the next call in the same process competes like any other", func(t *testing.T, w *world) {
-		g := process[string](t, w, order)
+		g := process[string](t, w, rerun)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})
 		_, c := begin(t, g, key)
 		time.Sleep(guard.DefaultLease)

@@ -19,6 +19,7 @@ type settings struct {
 	trace            *Trace
 	resolver         any // a func(context.Context, Key) (T, bool, error)
 	detached         bool
+	replacing        bool
 	errs             []error
 }
 
@@ -107,6 +108,13 @@ func WithTrace(t *Trace) Option {
 // its own context, and unguarded work ends with its caller's.
 func Detached() Option {
 	return func(s *settings) { s.detached = true }
+}
+
+// Replacing lets the guard have another OnUnknown than a guard of the same name on the
+// same client, which it replaces while that one still ends its work. Without it, [New]
+// fails. An outcome that the older guard holds stays held.
+func Replacing() Option {
+	return func(s *settings) { s.replacing = true }
 }
 
 // Resolver sets the function that finds an unknown outcome, for a policy with OnUnknown

@@ -28,7 +28,7 @@ type Policy struct {
 	Window time.Duration
 
 	// Retain is how long a result or an unknown outcome is kept. Afterwards the work
-	// may run again. Default: 5m, or 24h if OnUnknown is Hold or Resolve.
+	// may run again. Default: 24h.
 	Retain time.Duration
 
 	// Lease is how long a claim outlives a process that dies. While the work runs, it
@@ -50,8 +50,13 @@ type Policy struct {
 	// call runs, or Keep, so that duplicates get the error. Default: Free.
 	OnError After
 
-	// OnUnknown is what happens after an unknown outcome. Default: Rerun.
+	// OnUnknown is what happens after an unknown outcome. Default: Hold.
 	OnUnknown OnUnknown
+
+	// Classify classifies the errors of the work that [Classify], the function, does not
+	// know, such as those of a database driver or of gRPC. It is asked first; for "" the
+	// function decides. [NotExecuted] and [OutcomeUnknown] win over both. Default: nil.
+	Classify func(error) ErrorClass `json:"-"`
 
 	// OnDown is what happens while the engine is down. Default: Closed.
 	OnDown OnDown
@@ -100,12 +105,12 @@ const (
 )
 
 // An OnUnknown is what happens after an unknown outcome: the work panicked, timed out,
-// lost its claim, or died with its process.
+// got a transport error ([Classify]), lost its claim, or died with its process.
 type OnUnknown string
 
 // The values of OnUnknown.
 const (
-	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice
+	Rerun   OnUnknown = "rerun"   // the next call runs: the work may happen twice; it does not take over what another guard holds
 	Hold    OnUnknown = "hold"    // every call gets an *UnknownError, for Policy.Retain or until Guard.Resolve or Guard.Forget
 	Resolve OnUnknown = "resolve" // the next call calls the [Resolver] first
 )
@@ -122,8 +127,7 @@ const (
 
 // The defaults of a [Policy].
 const (
-	DefaultRetain     = 5 * time.Minute
-	DefaultHoldRetain = 24 * time.Hour // Retain with Hold or Resolve
+	DefaultRetain     = 24 * time.Hour
 	DefaultLease      = 30 * time.Second
 	DefaultMaxHold    = 15 * time.Minute
 	DefaultWait       = 3 * time.Second
@@ -141,12 +145,8 @@ var ErrPolicy = errors.New("guard: invalid policy")
 func (p Policy) WithDefaults() Policy {
 	setDefault(&p.Scope, PerUser)
 	setDefault(&p.After, Keep)
-	setDefault(&p.OnUnknown, Rerun)
-	if p.OnUnknown == Rerun {
-		setDefault(&p.Retain, DefaultRetain)
-	} else {
-		setDefault(&p.Retain, DefaultHoldRetain)
-	}
+	setDefault(&p.OnUnknown, Hold)
+	setDefault(&p.Retain, DefaultRetain)
 	setDefault(&p.Lease, DefaultLease)
 	setDefault(&p.MaxHold, max(DefaultMaxHold, p.Lease))
 	setDefault(&p.Wait, DefaultWait)

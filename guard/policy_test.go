@@ -3,21 +3,23 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock"
 	"github.com/interlock-go/interlock/engine"
+	"github.com/interlock-go/interlock/engine/enginetest"
 	"github.com/interlock-go/interlock/engine/memory"
 	"github.com/interlock-go/interlock/guard"
 )
 
 func TestPolicyDefaults(t *testing.T) {
 	p := guard.Policy{Name: "order"}.WithDefaults()
-	if p.Scope != guard.PerUser || p.After != guard.Keep || p.Retain != 5*time.Minute || p.Lease != 30*time.Second ||
+	if p.Scope != guard.PerUser || p.After != guard.Keep || p.Retain != 24*time.Hour || p.Lease != 30*time.Second ||
 		p.MaxHold != 15*time.Minute || p.OnDuplicate != guard.Replay || p.Wait != 3*time.Second || p.OnError != guard.Free ||
-		p.OnUnknown != guard.Rerun || p.OnDown != guard.Closed || p.LocalCache != 500*time.Millisecond || p.Status != 409 {
+		p.OnUnknown != guard.Hold || p.OnDown != guard.Closed || p.LocalCache != 500*time.Millisecond || p.Status != 409 {
 		t.Errorf("the defaults (P3, P4, P6, T10) are %+v", p)
 	}
 	if p := (guard.Policy{Name: "form", After: guard.Free}).WithDefaults(); p.OnDuplicate != guard.Refuse || p.Status != 429 {
@@ -39,9 +41,9 @@ func TestPresets(t *testing.T) {
 		{guard.Payment("x"), 30 * time.Second, 30 * time.Second, guard.Closed, guard.Hold, guard.PerUser},
 		{guard.Charge("x"), 0, 30 * time.Second, guard.Closed, guard.Hold, guard.PerUser},
 		{guard.Export("x"), 300 * time.Second, 30 * time.Second, guard.Open, guard.Rerun, guard.PerUser},
-		{guard.Short("x"), 0, 10 * time.Second, guard.Closed, guard.Rerun, guard.PerUser},
-		{guard.Long("x"), 0, 5 * time.Minute, guard.Closed, guard.Rerun, guard.PerUser},
-		{guard.Import("x"), 0, 30 * time.Second, guard.Open, guard.Rerun, guard.Global},
+		{guard.Short("x"), 0, 10 * time.Second, guard.Closed, guard.Hold, guard.PerUser},
+		{guard.Long("x"), 0, 5 * time.Minute, guard.Closed, guard.Hold, guard.PerUser},
+		{guard.Import("x"), 0, 30 * time.Second, guard.Open, guard.Hold, guard.Global},
 	} {
 		if err := c.p.Check(); err != nil {
 			t.Error(err)
@@ -176,5 +178,31 @@ func TestMessageLanguages(t *testing.T) {
 	}
 	if got := (guard.Message{}).In("fr"); got != "" {
 		t.Errorf("no message is %q", got)
+	}
+}
+
+// TestWeaknesses checks that a weak guard is reported when it is made, each weakness once.
+func TestWeaknesses(t *testing.T) {
+	var warned []string
+	client := interlock.New(memory.New(), interlock.WithTrace(&interlock.Trace{Warned: func(e interlock.Warned) {
+		warned = append(warned, e.Key+": "+e.Problem)
+	}}))
+	remote := interlock.New(enginetest.NewFaulty(memory.New()), interlock.WithTrace(&interlock.Trace{Warned: func(e interlock.Warned) {
+		t.Errorf("a guard with the defaults has the weakness %q", e.Problem)
+	}}))
+	if _, err := guard.New[string](remote, order); err != nil {
+		t.Fatal(err)
+	}
+	weak := guard.Policy{Name: "pay", OnUnknown: guard.Rerun, Retain: 10 * time.Minute}
+	for range 2 {
+		for _, p := range []guard.Policy{weak, guard.Form("form"), guard.Charge("charge")} {
+			if _, err := guard.New[string](client, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := []string{"pay: " + string(guard.WeakRerun), "pay: " + string(guard.WeakRetain), ": " + string(guard.WeakEngine)}
+	if !slices.Equal(warned, want) {
+		t.Errorf("the warnings are %q, want %q", warned, want)
 	}
 }

@@ -131,7 +131,7 @@ func (r *Records) guardFor(key string) (*Guard[json.RawMessage], error) {
 	}
 	return New[json.RawMessage](r.client, Policy{
 		Name: name, Scope: Global, After: Keep, OnError: Keep, OnUnknown: Hold, Retain: time.Second, OnDown: Closed,
-	})
+	}, Replacing())
 }
 
 // record converts a record of the engine.

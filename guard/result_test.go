@@ -92,7 +92,7 @@ var resultLaws = []law{
 		j.want(t, 1)
 	}},
 	{"an error whose Error method panics leaves no claim behind", func(t *testing.T, w *world) {
-		g, j := process[string](t, w, guard.Policy{Name: "order", OnError: guard.Keep}), &job{err: (*brokenError)(nil)}
+		g, j := process[string](t, w, guard.Policy{Name: "order", OnError: guard.Keep, OnUnknown: guard.Rerun}), &job{err: (*brokenError)(nil)}
 		func() {
 			defer func() {
 				if recover() == nil {

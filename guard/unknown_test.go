@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/guard"
 )
 
-var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: guard.DefaultRetain}
+var strict = guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: 5 * time.Minute}
 
 // errLost matches the error of a late result.
 var errLost = interlock.ErrLost
@@ -58,9 +58,9 @@ var unknownLaws = []law{
 		time.Sleep(2 * time.Minute)
 		do(t, g, key, j, "a")
 	}},
-	{"by default the next call runs when the lease expires", func(t *testing.T, w *world) {
-		dies(t, w, order, key)
-		g, j := process[string](t, w, order), work("a", 0)
+	{"with Rerun the next call runs when the lease expires", func(t *testing.T, w *world) {
+		dies(t, w, rerun, key)
+		g, j := process[string](t, w, rerun), work("a", 0)
 		do(t, g, key, j, "a")
 		do(t, g, key, j, "a")
 		j.want(t, 1)
@@ -79,9 +79,9 @@ var unknownLaws = []law{
 			}
 		}
 	}},
-	{"by default work with an unknown outcome runs again", func(t *testing.T, w *world) {
+	{"with Rerun work with an unknown outcome runs again", func(t *testing.T, w *world) {
 		for name, way := range ways {
-			g, j, k := process[string](t, w, order), work("a", 0), guard.Of("ann", name)
+			g, j, k := process[string](t, w, rerun), work("a", 0), guard.Of("ann", name)
 			_, _ = g.Do(t.Context(), k, way)
 			do(t, g, k, j, "a")
 		}
@@ -112,19 +112,29 @@ var unknownLaws = []law{
 			t.Error("NotExecuted(nil) or OutcomeUnknown(nil) is not nil")
 		}
 	}},
-	{"by default an unknown outcome is held for a day, and a result kept for five minutes", func(t *testing.T, w *world) {
-		g, j := process[string](t, w, guard.Policy{Name: "pay", OnUnknown: guard.Hold}), work("a", 0)
+	{"by default an unknown outcome is held for a day, and a result is kept as long", func(t *testing.T, w *world) {
+		dies(t, w, guard.Policy{Name: "pay"}, guard.Of("ann", "crash"))
+		g, j := process[string](t, w, guard.Policy{Name: "pay"}), work("a", 0)
+		fails(t, g, guard.Of("ann", "crash"), j, guard.ErrUnknown)
+		for name, way := range ways {
+			_, err := g.Do(t.Context(), guard.Of("ann", name), way)
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			fails(t, g, guard.Of("ann", name), j, guard.ErrUnknown)
+		}
 		_, c := begin(t, g, key)
 		ok(t, c.Abandon())
 		time.Sleep(23 * time.Hour)
 		fails(t, g, key, j, guard.ErrUnknown)
 		time.Sleep(time.Hour)
+		for range 2 {
+			do(t, g, key, j, "a")
+			time.Sleep(23 * time.Hour)
+		}
+		time.Sleep(2 * time.Hour)
 		do(t, g, key, j, "a")
-		again := process[string](t, w, order)
-		do(t, again, key, j, "a")
-		time.Sleep(guard.DefaultRetain)
-		do(t, again, key, j, "a")
-		j.want(t, 3)
+		j.want(t, 2)
 	}},
 	{"every failing resolver call and its caller see the original work's fence and start", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Resolve}
@@ -192,15 +202,42 @@ var unknownLaws = []law{
 		ok(t, c.Abandon())
 		fails(t, process[string](t, w, strict), key, j, guard.ErrUnknown)
 	}},
-	{"a policy with Rerun runs work again whose outcome is unknown, with a larger fence", func(t *testing.T, w *world) {
+	{"a guard with Rerun does not take over what a guard with Hold holds", func(t *testing.T, w *world) {
 		_, c := begin(t, process[string](t, w, strict), key)
 		ok(t, c.Abandon())
-		_, again := begin(t, process[string](t, w, order), key)
-		if again.Fence() <= c.Fence() {
-			t.Errorf("fence %d after %d", again.Fence(), c.Fence())
+		dies(t, w, strict, guard.Of("ann", "crash"))
+		weak := process[string](t, w, rerun)
+		for _, k := range []guard.Key{key, guard.Of("ann", "crash")} {
+			fails(t, weak, k, work("a", 0), guard.ErrUnknown)
+			fails(t, process[string](t, w, strict), k, work("a", 0), guard.ErrUnknown)
+			ok(t, weak.Forget(t.Context(), k))
+			do(t, weak, k, work("a", 0), "a")
 		}
-		ok(t, again.Complete("a"))
-		do(t, process[string](t, w, strict), key, work("b", 0), "a")
+	}},
+	{"two guards of one name on one client have the same OnUnknown", func(t *testing.T, w *world) {
+		client := interlock.New(w.engine)
+		first, err := guard.New[string](client, strict)
+		ok(t, err)
+		_, err = guard.New[string](client, rerun)
+		wantErr(t, err, guard.ErrPolicy)
+		_, err = guard.New[string](client.With(interlock.Wait(time.Second)), rerun) // the same client
+		wantErr(t, err, guard.ErrPolicy)
+		same, err := guard.New[int](client, guard.Charge(strict.Name))
+		ok(t, err)
+		other, err := guard.New[string](client.With(interlock.Prefix("other:")), rerun) // other keys
+		ok(t, err)
+		replacing, err := guard.New[string](client, rerun, guard.Replacing())
+		ok(t, err)
+		ok(t, first.Close(t.Context()))
+		_, err = guard.New[string](client, rerun)
+		wantErr(t, err, guard.ErrPolicy) // the second guard is open
+		ok(t, same.Close(t.Context()))
+		last, err := guard.New[string](client, rerun)
+		ok(t, err)
+		for _, g := range []*guard.Guard[string]{other, replacing, last} {
+			ok(t, g.Close(t.Context()))
+		}
+		ok(t, client.Close(t.Context()))
 	}},
 	{"an unknown outcome is kept for Retain after the last renewal", func(t *testing.T, w *world) {
 		p := guard.Policy{Name: "order", OnUnknown: guard.Hold, Retain: time.Minute, Lease: 10 * time.Second}

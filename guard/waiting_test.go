@@ -110,8 +110,8 @@ var waitingLaws = []law{
 		}
 		j.want(t, 1)
 	}},
-	{"a waiter takes over from a dead process, and not before its lease expires", func(t *testing.T, w *world) {
-		p := guard.Policy{Name: "order", OnDuplicate: guard.Wait, Wait: time.Minute}
+	{"with Rerun a waiter takes over from a dead process, and not before its lease expires", func(t *testing.T, w *world) {
+		p := guard.Policy{Name: "order", OnUnknown: guard.Rerun, OnDuplicate: guard.Wait, Wait: time.Minute}
 		dead, g, j := remote[string](t, w, p), process[string](t, w, p), work("a", 0)
 		_, c := begin(t, dead, key)
 		w.engine.Inject(enginetest.Fault{Op: enginetest.OpClaimRenew, Do: enginetest.Refuse})

@@ -30,6 +30,7 @@ type capture struct {
 	marker       marker         // sets our own header fields; may be nil
 	headerBefore http.Header    // the header before the handler ran
 	status       int            // zero until the handler sets it
+	said         Outcome        // in the header at that time
 	header       headerSnapshot // at that time
 	length       int64          // the Content-Length that the handler set; -1 without one
 	written      int64          // bytes of the body, including refused ones
@@ -96,6 +97,10 @@ func (c *capture) writeHeader(status int) {
 	}
 	c.status = status
 	h := c.ResponseWriter.Header()
+	if values, ok := h[fieldOutcome]; ok {
+		c.said = ParseOutcome(values)
+		delete(h, fieldOutcome)
+	}
 	c.header.take(h)
 	if values := h["Content-Length"]; len(values) > 0 {
 		n, err := strconv.ParseInt(values[0], 10, 64)

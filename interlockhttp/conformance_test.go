@@ -53,8 +53,8 @@ func openHouse(t *testing.T) *conformanceServer {
 	held := guard.Policy{Name: "acts", OnUnknown: guard.Hold}
 	wraps := map[mode]func(http.Handler) http.Handler{
 		bare:   func(next http.Handler) http.Handler { return next },
-		strict: interlockhttp.Must(interlockhttp.Once(client, held, user, most)).Wrap,
-		tee:    interlockhttp.Must(interlockhttp.Once(client, held, user, most, interlockhttp.Tee())).Wrap,
+		strict: interlockhttp.Must(interlockhttp.Once(client, held, user, most, interlockhttp.KeepRedirects())).Wrap,
+		tee:    interlockhttp.Must(interlockhttp.Once(client, held, user, most, interlockhttp.Tee(), interlockhttp.KeepRedirects())).Wrap,
 		submit: interlockhttp.Must(interlockhttp.Submit(client, guard.Policy{Name: "forms", After: guard.Free}, user)).Wrap,
 	}
 	mux := http.NewServeMux()

@@ -141,7 +141,7 @@ func TestRecords(t *testing.T) {
 	}
 	for name, opt := range map[string]guard.Option{
 		"that is encrypted with an unknown key": guard.Encrypt(key(2)),
-		"that does not decode":                  guard.WithCodec(guard.JSON{}),
+		"that does not decode":                  guard.WithCodec(otherCodec{}),
 	} {
 		t.Run("an answer "+name+" is neither replayed nor done again", func(t *testing.T) {
 			e := memory.New()
@@ -156,3 +156,6 @@ func TestRecords(t *testing.T) {
 		})
 	}
 }
+
+// An otherCodec is not the one that wrote the records.
+type otherCodec struct{ guard.JSON }

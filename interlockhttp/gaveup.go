@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/interlock-go/interlock/guard"
 )
@@ -31,9 +30,14 @@ func (e *GaveUpError) Error() string {
 	return fmt.Sprintf("interlockhttp: no response after %s; %s: %v", times, outcome, e.Err)
 }
 
-// Is makes a GaveUpError match [guard.ErrUnknown] if a try may have reached the server.
-// Guarded work that returns it then has an unknown outcome instead of a failure.
-func (e *GaveUpError) Is(target error) bool { return e.Sent && target == guard.ErrUnknown }
+// Is makes a GaveUpError match [guard.ErrUnknown] if a try may have reached the server,
+// and otherwise [guard.ErrNotExecuted]. Guarded work that returns it has that outcome.
+func (e *GaveUpError) Is(target error) bool {
+	if e.Sent {
+		return target == guard.ErrUnknown
+	}
+	return target == guard.ErrNotExecuted
+}
 
 // Unwrap returns the error of the last try.
 func (e *GaveUpError) Unwrap() error { return e.Err }
@@ -49,11 +53,7 @@ func (c *retrier) gaveUp(err error) error {
 // neverSent reports whether err occurred before anything was sent: there was no
 // connection, or the server's certificate was wrong.
 func neverSent(err error) bool {
-	var op *net.OpError
-	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") {
-		return true
-	}
-	return wrongServer(err)
+	return err != nil && guard.Classify(err) == guard.ClassNotSent || wrongServer(err)
 }
 
 // wrongServer reports whether err means that the server's certificate is wrong. A retry

@@ -13,6 +13,7 @@ const (
 	fieldStored    = "Idempotency-Stored"  // false: a repeat does not get this response
 	fieldExpires   = "Idempotency-Expires" // seconds for which the response is kept
 	fieldUnguarded = "Interlock-Unguarded" // true: the engine was down, and the request ran unguarded
+	fieldOutcome   = "Interlock-Outcome"   // from the handler: what it did; removed
 )
 
 // notKept lists fields that are not stored by default: they concern the connection, this
@@ -25,7 +26,7 @@ var notKept = fields(
 	"X-Csrf-Token", "X-Xsrf-Token", "Csrf-Token",
 	"X-Request-Id", "Request-Id", "X-Correlation-Id", "X-Trace-Id", "X-Amzn-Trace-Id", "X-Cloud-Trace-Context",
 	"Traceparent", "Tracestate", "B3", "Uber-Trace-Id",
-	fieldKey, fieldReplayed, fieldStored, fieldExpires, fieldUnguarded,
+	fieldKey, fieldReplayed, fieldStored, fieldExpires, fieldUnguarded, fieldOutcome,
 )
 
 // notKeptPrefixes lists prefixes of such names.

@@ -168,7 +168,7 @@ func TestAppendingToAFieldDoesNotChangeAnother(t *testing.T) {
 func TestPassThroughReportsWhetherItIsStored(t *testing.T) {
 	status := 0
 	s := open(t, kept, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, interlockhttp.Tee())
-	for want, stored := range map[int]bool{200: true, 303: true, 400: false, 503: false} {
+	for want, stored := range map[int]bool{200: true, 303: false, 400: false, 500: true, 503: false} {
 		status = want
 		key := fmt.Sprint("k-", want)
 		a := s.ask(key, "x").is(want, "")

@@ -200,7 +200,7 @@ func TestSources(t *testing.T) {
 			[]edit{query("a=1&a=1&b=2")}, []edit{query("a=1"), query("b=1")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, guard.Policy{After: guard.Window, Window: guard.DefaultRetain}, nil, interlockhttp.Key(c.source))
+			s := open(t, guard.Policy{After: guard.Window, Window: 5 * time.Minute}, nil, interlockhttp.Key(c.source))
 			if a := s.ask("", "", c.good); a.status != 201 {
 				t.Errorf("got %d %s", a.status, a.body)
 			}

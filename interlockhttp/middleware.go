@@ -22,11 +22,13 @@ type Middleware struct {
 // Once returns a middleware that replays the first response to a request that is
 // repeated with the same key. The policy's After must be [guard.Keep], the default.
 //
-// A 2xx or 3xx response is kept. A 4xx response means that nothing was done, so the next
+// A 2xx response is kept; see [KeepRedirects] for 3xx. A 4xx response means that nothing was done, so the next
 // request runs. With the policy's OnError [guard.Keep] it is kept as well, unless it is
-// about the sender, such as 401, 403 and 429. A 5xx response or a panic leaves the
-// outcome unknown, and the policy's OnUnknown decides. A handler overrides all of this
-// with [Settle].
+// about the sender, such as 401, 403 and 429. A 503 frees the key. A panic, a 502 or a 504
+// leaves the outcome unknown, and the policy's OnUnknown decides. Any other 5xx response
+// is kept, as Stripe does; with OnUnknown [guard.Resolve] or [guard.Rerun] it is an
+// unknown outcome, too. A handler overrides all of this with [Settle] or with the response
+// header Interlock-Outcome, an option with [NotExecutedOn].
 //
 // A guarded handler is not canceled when its client disconnects: the body was read
 // before, and its context ends when the claim is lost or after the policy's MaxHold. An
@@ -46,6 +48,9 @@ func Once(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware
 // Submit returns a middleware that refuses repeats: while the first request runs and,
 // if the policy's After is [guard.Window], until the window ends. Unless [Key] is set,
 // two requests with the same content are duplicates.
+//
+// A 5xx response other than 503, or a panic, leaves the outcome unknown, and the policy's
+// OnUnknown decides. Its default here is [guard.Rerun].
 func Submit(client *interlock.Client, p guard.Policy, opts ...Option) (*Middleware, error) {
 	s := newSettings(opts)
 	switch p.After {
@@ -55,6 +60,9 @@ func Submit(client *interlock.Client, p guard.Policy, opts ...Option) (*Middlewa
 	if s.source == nil {
 		source := Content()
 		s.source = &source
+	}
+	if p.OnUnknown == "" {
+		p.OnUnknown = guard.Rerun
 	}
 	if s.tokens != nil {
 		s.reject("WithTokens: a token replays its response, so it needs Once")
@@ -103,6 +111,9 @@ func newMiddleware(client *interlock.Client, p guard.Policy, s *settings) (*Midd
 		return nil, err
 	}
 	m.guard, m.policy = g, g.Policy()
+	if p.Scope == guard.Global && m.keeps() && s.tokens == nil {
+		client.Warn(p.Name, string(guard.WeakShared))
+	}
 	if m.keeps() {
 		m.expires = []string{seconds(m.policy.Retain)}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -115,11 +116,19 @@ func TestOnce(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a 5xx leaves the outcome unknown", func(t *testing.T) {
-		s := open(t, guard.Policy{OnUnknown: guard.Hold}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-		s.post("k-1", "x").is(503, "")
-		if p := s.post("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
-			t.Errorf("it says %+v", p)
+	t.Run("a panic and a 502 leave the outcome unknown", func(t *testing.T) {
+		for _, handler := range []http.HandlerFunc{
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		} {
+			s := open(t, kept, handler)
+			func() {
+				defer func() { _ = recover() }()
+				s.ask("k-1", "x").is(502, "")
+			}()
+			if p := s.ask("k-1", "x").problem(409, interlockhttp.OutcomeUnknown); p.Retryable || p.FirstSeen.IsZero() {
+				t.Errorf("it says %+v", p)
+			}
 		}
 	})
 	t.Run("Settle overrides the status", func(t *testing.T) {
@@ -154,6 +163,44 @@ func TestOnce(t *testing.T) {
 		}
 		if interlockhttp.Settle(context.Background(), interlockhttp.Kept) {
 			t.Error("Settle worked without a request")
+		}
+	})
+	t.Run("SettleError settles by the error that the handler got", func(t *testing.T) {
+		errOwn := errors.New("driver: cut off")
+		p := guard.Policy{OnUnknown: guard.Hold, Classify: func(err error) guard.ErrorClass {
+			if errors.Is(err, errOwn) {
+				return guard.ClassUnknown
+			}
+			return ""
+		}}
+		var got error
+		s := open(t, p, func(w http.ResponseWriter, r *http.Request) {
+			if !interlockhttp.SettleError(r.Context(), got) {
+				t.Error("SettleError found no middleware")
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		})
+		for i, c := range []struct {
+			err   error
+			again bool // a repeat runs
+		}{
+			{io.ErrUnexpectedEOF, false},
+			{&net.OpError{Op: "dial", Err: errors.New("refused")}, true},
+			{errOwn, false},
+			{&interlockhttp.GaveUpError{Sent: true, Err: errors.New("no answer")}, false},
+			{&interlockhttp.GaveUpError{Err: errors.New("no time left")}, true},
+		} {
+			got = c.err
+			key := fmt.Sprint("k-", i)
+			s.ask(key, "x").is(502, "")
+			if c.again {
+				s.ask(key, "x").is(502, "")
+			} else {
+				s.ask(key, "x").problem(409, interlockhttp.OutcomeUnknown)
+			}
+		}
+		if interlockhttp.SettleError(context.Background(), io.EOF) {
+			t.Error("SettleError worked without a request")
 		}
 	})
 	t.Run("Settle has no effect after the handler returned", func(t *testing.T) {

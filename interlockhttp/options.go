@@ -28,6 +28,8 @@ type settings struct {
 	maxBody       int64
 	bufferFirst   bool // read the body before acquiring a lock
 	maxResponse   int
+	notExecuted   map[int]bool // statuses
+	keepRedirects bool
 	bodyTimeout   time.Duration
 	tee           bool
 	secrets       [][]byte // for fingerprints, newest first
@@ -176,6 +178,28 @@ func MaxResponse(n int) Option {
 		s.maxResponse = n
 	}
 }
+
+// NotExecutedOn lists statuses by which the handler says that it did nothing: they free
+// the key. It adds to 401, 403, 407, 408, 421, 423, 425, 429, 499 and 503, and overrules
+// the policy's OnError.
+func NotExecutedOn(statuses ...int) Option {
+	return func(s *settings) {
+		if s.notExecuted == nil {
+			s.notExecuted = make(map[int]bool)
+		}
+		for _, status := range statuses {
+			if status < 300 || status > 599 {
+				s.reject("NotExecutedOn(%d): must be from 300 to 599", status)
+			}
+			s.notExecuted[status] = true
+		}
+	}
+}
+
+// KeepRedirects keeps 3xx responses, for a handler that redirects to the page of the new
+// order. Default: a 307 or 308 frees the key, and any other 3xx leaves the outcome
+// unknown, because it may lead to the page where users sign in.
+func KeepRedirects() Option { return func(s *settings) { s.keepRedirects = true } }
 
 // BodyTimeout bounds how long reading the body of a request may take. Default: the
 // server's ReadTimeout.

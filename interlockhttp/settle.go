@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/guard"
@@ -19,7 +20,25 @@ const (
 	Private             // done: do not keep the response, since it is only for this caller
 	NotExecuted         // not done: the next request runs, regardless of the status
 	Unknown             // unknown: the policy's OnUnknown decides, regardless of the status
+	Failed              // failed, with nothing left behind: the policy's OnError decides
 )
+
+// outcomes are the values of the response header Interlock-Outcome, by which a handler or
+// a service in any language says what it did.
+var outcomes = map[string]Outcome{"done": Kept, "failed": Failed, "not-executed": NotExecuted, "unknown": Unknown}
+
+// ParseOutcome returns the outcome that the values of the response header
+// Interlock-Outcome state: done, failed, not-executed or unknown. It returns zero without
+// a value, so that the status decides. Any other value is [Unknown].
+func ParseOutcome(values []string) Outcome {
+	if len(values) == 0 {
+		return byStatus
+	}
+	if o, ok := outcomes[strings.ToLower(strings.TrimSpace(values[0]))]; ok && len(values) == 1 {
+		return o
+	}
+	return Unknown
+}
 
 // Settle sets the outcome of the request that ctx belongs to. The last call before the
 // handler returns counts. With several middlewares, the innermost one gets it. Settle
@@ -37,6 +56,24 @@ func Settle(ctx context.Context, o Outcome) bool {
 			return true
 		}
 	}
+}
+
+// SettleError sets the outcome of the request that ctx belongs to by an error that the
+// handler got, for instance from a bank: [NotExecuted] if nothing was sent, and [Unknown]
+// if the connection broke afterwards. For other errors the status decides. See
+// [guard.Classify] and [guard.Policy.Classify]. It reports false as [Settle] does.
+func SettleError(ctx context.Context, err error) bool {
+	d, _ := ctx.Value(outcomeKey{}).(*outcomeContext)
+	if d == nil {
+		return false
+	}
+	switch d.middleware.guard.Classify(err) {
+	case guard.ClassNotSent:
+		return Settle(ctx, NotExecuted)
+	case guard.ClassUnknown:
+		return Settle(ctx, Unknown)
+	}
+	return Settle(ctx, byStatus)
 }
 
 // outcomeClosed replaces the outcome once the handler has returned.
@@ -70,22 +107,67 @@ var aboutCaller = map[int]bool{
 // keepsStatus reports whether a response with that status is kept, as far as the handler
 // has decided.
 func (q *request) keepsStatus(status int) bool {
-	return q.outcome(status, q.outcomeContext.outcome.Load()) == Kept
+	return q.outcome(status, Outcome(q.outcomeContext.outcome.Load())) == Kept //nolint:gosec // not outcomeClosed: the handler runs
 }
 
-// outcome returns the outcome that the handler set, or else the one of its status.
-func (q *request) outcome(status int, said uint32) Outcome {
+// outcome returns the outcome that the handler set with Settle, or else the one of its
+// header, or else the one of its status.
+func (q *request) outcome(status int, said Outcome) Outcome {
+	return q.middleware.outcome(status, cmp.Or(said, q.capture.said))
+}
+
+// Outcome returns the outcome of a response with that status, if the handler does not
+// state another one: [Kept], [NotExecuted] or [Unknown].
+func (m *Middleware) Outcome(status int) Outcome { return m.outcome(status, byStatus) }
+
+func (m *Middleware) outcome(status int, said Outcome) Outcome {
+	if said == byStatus {
+		said = m.statusOutcome(status)
+	}
 	switch {
-	case said != uint32(byStatus):
-		return Outcome(said) //nolint:gosec // converted from an Outcome
-	case status >= 500:
-		return Unknown
-	case status < 400:
-		return Kept
-	case aboutCaller[status] || q.middleware.policy.OnError != guard.Keep:
+	case said != Failed:
+		return said
+	case aboutCaller[status], m.policy.OnError != guard.Keep:
 		return NotExecuted
 	}
 	return Kept
+}
+
+// statusOutcome returns the outcome that a status implies.
+func (m *Middleware) statusOutcome(status int) Outcome {
+	p, s := &m.policy, m.settings
+	switch {
+	case s.notExecuted[status]:
+		return NotExecuted
+	case status < 300:
+		return Kept
+	case status < 400:
+		return s.redirectOutcome(status)
+	case status == http.StatusServiceUnavailable:
+		return NotExecuted
+	case status < 500:
+		return Failed
+	// A proxy behind the handler got no answer: the server may have executed the request.
+	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
+		return Unknown
+	// A client learns more from the handler's 5xx than from a problem that says that the
+	// outcome is unknown. A resolver finds out more.
+	case p.After == guard.Keep && p.OnUnknown == guard.Hold:
+		return Kept
+	}
+	return Unknown
+}
+
+// redirectOutcome returns the outcome of a 3xx. With 307 and 308 the client repeats the
+// request elsewhere. Others may lead to the new order, or to the page where users sign in.
+func (s *settings) redirectOutcome(status int) Outcome {
+	switch {
+	case s.keepRedirects, status == http.StatusNotModified:
+		return Kept
+	case status == http.StatusTemporaryRedirect, status == http.StatusPermanentRedirect:
+		return NotExecuted
+	}
+	return Unknown
 }
 
 // settle settles the claim before the response is sent.
@@ -96,7 +178,7 @@ func (q *request) settle(claim *guard.Claim[*Response]) {
 	if r.headerSize() > maxHeaderBytes {
 		r.Omitted = cmp.Or(r.Omitted, tooLong)
 	}
-	outcome := q.outcome(r.Status, q.outcomeContext.outcome.Swap(outcomeClosed))
+	outcome := q.outcome(r.Status, Outcome(q.outcomeContext.outcome.Swap(outcomeClosed))) //nolint:gosec // closed here only
 	switch outcome {
 	case Kept:
 		err = claim.Complete(r)

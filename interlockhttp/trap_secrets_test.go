@@ -82,7 +82,7 @@ func TestTrapSecrets(t *testing.T) {
 	held := guard.Policy{OnUnknown: guard.Hold}
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Fail") != "" {
-			w.WriteHeader(http.StatusInternalServerError)
+			w.WriteHeader(http.StatusBadGateway)
 		}
 	}
 	byKey := openOn(t, e, held, handler, traced)
@@ -113,7 +113,7 @@ func TestTrapSecrets(t *testing.T) {
 			t.Errorf("answer %d tells it: %s", i, a.body)
 		}
 	}
-	if want := "200 200 422 500 409 400 400 400 200 422 403 403 503 "; statuses != want {
+	if want := "200 200 422 502 409 400 400 400 200 422 403 403 503 "; statuses != want {
 		t.Errorf("the statuses are %s, want %s", statuses, want)
 	}
 	for place, text := range map[string]string{"the engine": e.heard.String(), "the log": log.String()} {

@@ -46,7 +46,7 @@ func (r *Rule) checkAfter(l *list) {
 	if r.OnError == guard.Keep && after == guard.Window {
 		l.add("on-error", "on-error=keep does not go with after=window: there is no result to keep beside the window")
 	}
-	remembers := after == guard.Keep || r.OnError == guard.Keep || r.OnUnknown == guard.Hold
+	remembers := after == guard.Keep || r.OnError == guard.Keep || r.onUnknown() == guard.Hold
 	if r.Retain != 0 && !remembers {
 		l.add("retain", "retain=%s does not go with after=%s, which keeps no result: use window, or after=keep", brief(r.Retain), after)
 	}

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/interlock-go/interlock"
@@ -8,8 +9,9 @@ import (
 )
 
 // Policy returns the policy of a rule with the verb once or submit. Unset fields have
-// the defaults of [guard.Policy], or with submit of [guard.Form]. The scope is the key
-// alone: a directive names the user in its key.
+// the defaults of [guard.Policy], or with submit of [guard.Form]: a window of 5s,
+// OnUnknown Rerun, OnDown Open. The scope is the key alone: a directive names the user in
+// its key.
 func (r Rule) Policy() guard.Policy {
 	p := guard.Policy{
 		Name: r.Name, Scope: r.Scope, After: r.after(), Window: r.Window, Retain: r.Retain,
@@ -22,8 +24,8 @@ func (r Rule) Policy() guard.Policy {
 	if p.After == guard.Window && p.Window == 0 {
 		p.Window = DefaultWindow
 	}
-	if r.Verb == Submit && p.OnDown == "" {
-		p.OnDown = guard.Open
+	if r.Verb == Submit {
+		p.OnDown, p.OnUnknown = cmp.Or(p.OnDown, guard.Open), r.onUnknown()
 	}
 	if p.OnDuplicate == Skip {
 		p.OnDuplicate = guard.Refuse
@@ -78,6 +80,17 @@ func (r *Rule) after() guard.After {
 		return guard.Window
 	}
 	return guard.Keep
+}
+
+// onUnknown returns OnUnknown with its default.
+func (r *Rule) onUnknown() guard.OnUnknown {
+	switch {
+	case r.OnUnknown != "":
+		return r.OnUnknown
+	case r.Verb == Submit:
+		return guard.Rerun
+	}
+	return guard.Hold
 }
 
 // duplicate returns OnDuplicate with its default.

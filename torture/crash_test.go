@@ -39,7 +39,7 @@ func TestCrash(t *testing.T) {
 		}
 	})
 	t.Run("rerun: every key is done in the end, some of them twice", func(t *testing.T) {
-		c := newCrashTest(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond})
+		c := newCrashTest(t, guard.Policy{Name: "crash", Lease: 500 * time.Millisecond, OnUnknown: guard.Rerun})
 		c.kill(kills)
 		c.finishAll()
 		c.report("rerun", floor)

@@ -47,7 +47,7 @@ func TestScenarios(t *testing.T) {
 
 // freePolicy releases the key as soon as the work is done.
 func freePolicy(lease time.Duration) guard.Policy {
-	return guard.Policy{Name: "submit", After: guard.Free, Lease: lease}
+	return guard.Policy{Name: "submit", After: guard.Free, Lease: lease, OnUnknown: guard.Rerun}
 }
 
 // runHandler starts a handler that takes the given time, and returns when it has begun.
@@ -170,7 +170,7 @@ func lateRelease(t *testing.T) {
 }
 
 func oneTrip(t *testing.T) {
-	f := newGuardFixture(t, guard.Policy{Name: "trip", After: guard.Window, Window: 10 * time.Second})
+	f := newGuardFixture(t, guard.Policy{Name: "trip", After: guard.Window, Window: 10 * time.Second, OnUnknown: guard.Rerun})
 	f.warmUp(f.guard)
 	f.warmUp(newGuard(t, f.fixture.other, guard.Policy{Name: "other"}))
 	before := f.commandCount("eval")
@@ -267,6 +267,7 @@ func scopes(t *testing.T) {
 		guard.PerRoute: {first: true, {User: "ada", Route: "returns", ID: "1"}: false, {User: "bob", Route: "orders", ID: "1"}: false},
 	} {
 		policy := guard.Policy{Name: "scope", Scope: scope}
+		policy.Retain, policy.OnUnknown = 5*time.Minute, guard.Rerun // as in the seed
 		f := &guardFixture{fixture: base}
 		f.guard, f.other = newGuard(t, f.client, policy), newGuard(t, base.other, policy)
 		result := f.do(f.guard, first)
@@ -283,6 +284,7 @@ func leases(t *testing.T) {
 	for want, policy := range map[time.Duration]guard.Policy{
 		30 * time.Second: {Name: "default"}, 10 * time.Second: guard.Short("short"), 5 * time.Minute: guard.Long("long"),
 	} {
+		policy.Retain, policy.OnUnknown = 5*time.Minute, guard.Rerun // as in the seed
 		f := &guardFixture{fixture: base}
 		f.guard, f.other = newGuard(t, f.client, policy), newGuard(t, base.other, policy)
 		_, claim := f.begin(f.guard)
@@ -302,7 +304,7 @@ func prefixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	f.guard = newGuard(t, f.newClient(e), guard.Policy{Name: "order"})
+	f.guard = newGuard(t, f.newClient(e), guard.Policy{Name: "order", OnUnknown: guard.Rerun, Retain: 5 * time.Minute})
 	wantKey := func(want string, most time.Duration) {
 		t.Helper()
 		name := f.server.Must("KEYS", "*")
@@ -321,7 +323,7 @@ func prefixed(t *testing.T) {
 }
 
 func tokenLife(t *testing.T) {
-	f := newGuardFixture(t, guard.Policy{Name: "token"})
+	f := newGuardFixture(t, guard.Policy{Name: "token", Retain: 5 * time.Minute})
 	tokens, err := guard.NewTokens(time.Minute, []byte("a secret that all processes share"))
 	if err != nil {
 		t.Fatal(err)

@@ -22,5 +22,5 @@
 // # What is not promised
 //
 // [Once] stores results as JSON. A result type that JSON cannot restore is refused
-// before the function first runs; numbers in a value of type any become float64.
+// before the function first runs. See [guard.JSON] for numbers in a value of type any.
 package woven

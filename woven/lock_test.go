@@ -16,7 +16,11 @@ import (
 
 // site returns a site as the weaver writes it.
 func site(verb, options string) *woven.Site {
-	return &woven.Site{ID: "ilsite/1{" + verb + " example.com/shop.(*Service).Pay}", Pos: "shop/pay.go:26", Name: "pay", Verb: verb, Options: options}
+	name := "pay"
+	if verb == "submit" {
+		name = "submit-pay" // guards of one name have one OnUnknown
+	}
+	return &woven.Site{ID: "ilsite/1{" + verb + " example.com/shop.(*Service).Pay}", Pos: "shop/pay.go:26", Name: name, Verb: verb, Options: options}
 }
 
 // pay is a woven function with a context and an error.

@@ -168,7 +168,7 @@ func (st *state) checkResults(outs []any) error {
 		t := reflect.TypeOf(out).Elem()
 		seen, ok := st.types.Load(t)
 		if !ok {
-			seen, _ = st.types.LoadOrStore(t, lossOf(t))
+			seen, _ = st.types.LoadOrStore(t, guard.LossOf(t))
 		}
 		if loss, bad := seen.(string); bad && loss != "" {
 			return fmt.Errorf("%w: result %d cannot be replayed: %s; use on-duplicate=refuse, or another result type", ErrSite, i+1, loss)

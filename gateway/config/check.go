@@ -114,7 +114,7 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	// A lock stores no response, and so has no scope or form to check.
 	if d.Do.Verb == rule.Lock {
 		// Both concern stored responses and tokens, which a lock does not have.
-		for _, name := range []string{"tee", "form", "fingerprint-headers"} {
+		for _, name := range []string{"tee", "form", "fingerprint-headers", "not-executed", "keep-redirects"} {
 			if d.node.has(name) {
 				r.errorf(at(name), Conflict, "leave it out, or write once", "%s has no effect on a lock", name)
 			}
@@ -131,6 +131,9 @@ func (r *reader) checkRule(c *Config, d *ruleDraft, verb pair) {
 	}
 	if n := d.node.field("retain"); n != nil && d.Policy.Retain < time.Second {
 		r.warnf(n.at, BadValue, "write retain: 24h", "retain: %s is so short that a retry would run again", n.text)
+	}
+	if d.KeepRedirects && d.Do.Verb == rule.Submit {
+		r.errorf(at("keep-redirects"), Conflict, "leave it out, or write once", "keep-redirects has no effect: submit stores no responses")
 	}
 	r.checkScope(d, verb)
 	r.checkForm(c, d, verb)

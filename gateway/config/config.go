@@ -187,11 +187,17 @@ type Rule struct {
 	Continue  bool      // later rules that match apply as well, inside this one; see Last
 	Shadow    bool      // log what the rule would have done, and do nothing
 	Tee       bool      // send the response while it is being stored
-	Upstream  *Upstream // nil: the gateway's
 
 	// FingerprintHeaders are canonical names of fields that distinguish requests with one
 	// key. nil: those that name an account; see interlockhttp.FingerprintHeaders.
 	FingerprintHeaders []string
+
+	// NotExecuted lists statuses of the upstream that mean that nothing was done, besides
+	// 429 and 503. KeepRedirects stores 3xx responses.
+	NotExecuted   []int
+	KeepRedirects bool
+
+	Upstream *Upstream // nil: the gateway's
 }
 
 // A Match is a condition on requests. All of its fields must hold.

@@ -45,6 +45,8 @@ func ruleShape() shape[ruleDraft] {
 		boolField("continue", "Later rules that match apply as well, inside this one.", func(d *ruleDraft) *bool { return &d.Continue }),
 		boolField("shadow", "Log what the rule would have done, and do nothing.", func(d *ruleDraft) *bool { return &d.Shadow }),
 		boolField("tee", "Send the response while it is being stored.", func(d *ruleDraft) *bool { return &d.Tee }),
+		notExecutedField,
+		keepRedirectsField,
 		ruleUpstream,
 	)}
 }
@@ -81,11 +83,11 @@ func policyFields() []field[ruleDraft] {
 		o("max-hold", "The longest time that a lock or claim is renewed.", "15m", d()),
 		o("after", "The record that remains after success.", "keep, or window with submit", enumSchema("free", "window", "keep")),
 		o("window", "How long repeats are refused, from the start of the request.", "5s with submit", d()),
-		o("retain", "How long a response is stored.", "5m, or 24h with on-unknown: hold", d()),
+		o("retain", "How long a response or an unknown outcome is stored.", "24h", d()),
 		o("scope", "The parts that are equal in duplicates.", "user+key, or key with principal: none", enumSchema("key", "user+key", "user+route+key")),
 		o("on-duplicate", "The response to a duplicate.", "replay, or refuse with submit", enumSchema("refuse", "replay", "wait")),
 		o("on-error", "The record that remains after a 4xx response.", "free", enumSchema("free", "keep")),
-		o("on-unknown", "The action if the outcome of the request is unknown.", "rerun", enumSchema("rerun", "hold")),
+		o("on-unknown", "The action if the outcome of the request is unknown.", "hold, or rerun with submit", enumSchema("rerun", "hold")),
 		o("on-down", "The action if the engine does not answer.", "closed, or open with submit", enumSchema("closed", "open", "local")),
 		o("local-cache", "How long this process answers duplicates from its own memory.", "500ms", d()),
 		o("status", "The status of a refusal.", "409, or 429 with submit", &jsonschema.Schema{Type: "integer", Minimum: new(400.0), Maximum: new(599.0)}),

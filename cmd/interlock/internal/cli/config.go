@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/cmd/interlock/internal/i18n"
+	"github.com/interlock-go/interlock/cmd/interlock/internal/serve"
 	"github.com/interlock-go/interlock/gateway/config"
 )
 
@@ -124,8 +125,11 @@ func (p *program) validate(file string, asJSON bool) error {
 	for _, w := range cfg.Warnings() {
 		fmt.Fprintln(p.stderr, p.say(i18n.WarningPrefix)+w.Show())
 	}
-	_, err = fmt.Fprintln(p.stdout, p.say(i18n.ConfigValid, shownAs(file), len(cfg.Rules)))
-	return err
+	if _, err = fmt.Fprintln(p.stdout, p.say(i18n.ConfigValid, shownAs(file), len(cfg.Rules))); err != nil {
+		return err
+	}
+	p.listWarnings(p.stderr, serve.Warnings(cfg))
+	return nil
 }
 
 // A mistakeJSON is a mistake in a file, as JSON. Lines and columns count from 1, as in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -188,17 +189,22 @@ func (p *program) printSummary(s *serve.Server, o serve.Options, f *gatewayFlags
 	if s.Health != "" {
 		row(i18n.RowHealth, s.Health+"/readyz")
 	}
-	if len(warnings)+len(o.Config.Warnings()) > 0 {
-		fmt.Fprintln(&b, p.say(i18n.WarningsTitle))
-	}
-	for _, w := range warnings {
-		fmt.Fprintf(&b, "  - %s\n", p.say(warningTexts[w]))
-	}
+	p.listWarnings(&b, warnings)
 	for _, w := range o.Config.Warnings() {
 		fmt.Fprintf(&b, "  - %s\n", sanitize.Text(w.Error()))
 	}
 	fmt.Fprintln(&b, color.Dim(p.say(i18n.GatewayEnd)))
 	fmt.Fprint(p.stderr, b.String())
+}
+
+// listWarnings writes the warnings about a configuration, one per line.
+func (p *program) listWarnings(w io.Writer, warnings []serve.Warning) {
+	if len(warnings) > 0 {
+		fmt.Fprintln(w, p.say(i18n.WarningsTitle))
+	}
+	for _, warning := range warnings {
+		fmt.Fprintf(w, "  - %s\n", p.say(warningTexts[warning]))
+	}
 }
 
 // rule describes a rule on one line. Paths and keys come from a file, so they are
@@ -234,4 +240,6 @@ var warningTexts = map[serve.Warning]i18n.Text{
 	serve.NoPrincipal: i18n.WarningNoPrincipal,
 	serve.OptionalKey: i18n.WarningOptionalKey,
 	serve.NoRules:     i18n.WarningNoRules,
+	serve.Rerun:       i18n.WarningRerun,
+	serve.ShortRetain: i18n.WarningShortRetain,
 }

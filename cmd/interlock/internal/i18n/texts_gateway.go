@@ -83,6 +83,8 @@ var (
 		"不区分发送者：谁用了别人的键，就得到别人的答复；请说明发送者是谁（principal）",
 	}
 	WarningOptionalKey = Text{"requests without a key are not guarded: remove optional where a key is required", "不带键的请求不受保护：必须带键的地方请去掉 optional"}
+	WarningRerun       = Text{"a rule has on-unknown: rerun: after a broken connection or a crash the request runs again, and may happen twice", "有规则写了 on-unknown: rerun：连接中断或进程崩溃之后，请求会再执行一次，可能重复"}
+	WarningShortRetain = Text{"a rule forgets responses within the hour: a later retry runs again; use retain: 24h", "有规则在一小时内就忘记响应：更晚的重试会再执行一次；请写 retain: 24h"}
 	WarningNoRules     = Text{"there are no rules: no request is guarded", "没有规则：什么都没有保护"}
 	GatewayEnd         = Text{"Ctrl-C answers pending requests and stops the gateway", "按 Ctrl-C：答完在场的请求后结束"}
 )

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/gateway/config"
+	"github.com/interlock-go/interlock/guard"
 )
 
 // A Warning names a setting that is fine for a first try, but not for production.
@@ -16,6 +17,8 @@ const (
 	NoPrincipal Warning = "no-principal" // users share their keys
 	OptionalKey Warning = "optional-key" // requests without a key are not guarded
 	NoRules     Warning = "no-rules"     // nothing is guarded
+	Rerun       Warning = "rerun"        // a request with an unknown outcome runs again
+	ShortRetain Warning = "short-retain" // a late retry runs again
 )
 
 // Warnings returns the warnings about a configuration. The admin API itself warns about
@@ -30,6 +33,8 @@ func Warnings(c *config.Config) (all []Warning) {
 		{Memory, c.Engine.URL == "memory"},
 		// Only guards have a policy with a name; a lock without a principal is fine.
 		{NoPrincipal, some(func(r config.Rule) bool { return r.Policy.Name != "" && r.Principal.None })},
+		{Rerun, some(weak(guard.WeakRerun))},
+		{ShortRetain, some(weak(guard.WeakRetain))},
 		{OptionalKey, some(func(r config.Rule) bool { return r.Optional })},
 	} {
 		if x.is {
@@ -37,6 +42,11 @@ func Warnings(c *config.Config) (all []Warning) {
 		}
 	}
 	return all
+}
+
+// weak returns a condition on rules: they are guards with that weakness.
+func weak(w guard.Weakness) func(config.Rule) bool {
+	return func(r config.Rule) bool { return r.Policy.Name != "" && slices.Contains(r.Policy.Weaknesses(), w) }
 }
 
 // EngineName describes an engine without passwords and parameters.

@@ -1,0 +1,170 @@
+package guard
+
+import (
+	"context"
+	"crypto/tls"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// An ErrorClass is what an error says about the work that returned it.
+type ErrorClass string
+
+// The classes.
+const (
+	ClassFailed  ErrorClass = "failed"   // the work failed; Policy.OnError decides
+	ClassNotSent ErrorClass = "not-sent" // nothing was sent, so nothing happened; Policy.OnError decides
+	ClassUnknown ErrorClass = "unknown"  // the work may have happened; Policy.OnUnknown decides
+)
+
+// Classify returns the class of an error by guard's table, or "" for nil. A transport
+// error is [ClassUnknown], because the request may have arrived: timeouts, io.EOF, a
+// closed or reset connection, a canceled context, driver.ErrBadConn, HTTP/2 and TLS
+// errors. A failed dial or name lookup is [ClassNotSent]. Other errors are [ClassFailed].
+//
+// An error marked by [NotExecuted] or [OutcomeUnknown] has the class of its outermost
+// mark. Of joined errors, the most doubtful one counts. For the errors of other
+// transports, set [Policy.Classify].
+func Classify(err error) ErrorClass { return classify(err, nil) }
+
+// Classify returns the class of an error by the policy's Classify and guard's table.
+func (g *Guard[T]) Classify(err error) ErrorClass { return classify(err, g.policy.Classify) }
+
+// classify asks for a mark first, then own, then the table.
+func classify(err error, own func(error) ErrorClass) ErrorClass {
+	if err == nil {
+		return ""
+	}
+	if c := markOf(err); c != "" {
+		return c
+	}
+	if own != nil {
+		if c := own(err); c != "" {
+			return c
+		}
+	}
+	if c := transportClass(err); c != "" {
+		return c
+	}
+	return ClassFailed
+}
+
+// ErrNotExecuted is matched by every error made by [NotExecuted].
+var ErrNotExecuted = errors.New("guard: not executed")
+
+// markOf returns the class of the outermost mark, or "".
+func markOf(err error) ErrorClass {
+	switch {
+	case isExactly(err, ErrNotExecuted):
+		return ClassNotSent
+	case isExactly(err, ErrUnknown):
+		return ClassUnknown
+	}
+	return classOfWrapped(err, markOf)
+}
+
+// isExactly is errors.Is for err alone, without the errors that it wraps.
+func isExactly(err, target error) bool {
+	x, ok := err.(interface{ Is(error) bool })
+	return err == target || ok && x.Is(target)
+}
+
+// classOfWrapped returns the class of the errors that err wraps: the most doubtful, if
+// there are several.
+func classOfWrapped(err error, classOf func(error) ErrorClass) ErrorClass {
+	var found ErrorClass
+	for _, err := range wrapped(err) {
+		switch c := classOf(err); {
+		case c == ClassUnknown:
+			return c
+		case c != "":
+			found = c
+		}
+	}
+	return found
+}
+
+func wrapped(err error) []error {
+	switch x := err.(type) {
+	case interface{ Unwrap() []error }:
+		return x.Unwrap()
+	case interface{ Unwrap() error }:
+		if err := x.Unwrap(); err != nil {
+			return []error{err}
+		}
+	}
+	return nil
+}
+
+// beforeSending are the operations of a net.OpError that precede the request. Package
+// net/http uses the last two for proxies.
+var beforeSending = []string{"dial", "proxyconnect", "socks connect"}
+
+// afterSending are errors of a connection that was in use.
+var afterSending = []error{
+	io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, context.Canceled, context.DeadlineExceeded,
+	syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
+}
+
+// httpTexts begin the texts of errors that package net/http does not export.
+var httpTexts = []string{"http2: ", "net/http: ", "stream error: ", "http: server closed idle connection"}
+
+// refusedStream is in the error of an HTTP/2 stream that the server did not process.
+const refusedStream = "; REFUSED_STREAM"
+
+// transportClass returns the class of a transport error, or "" for other errors.
+func transportClass(err error) ErrorClass {
+	switch e := err.(type) {
+	case *net.OpError:
+		if slices.Contains(beforeSending, e.Op) {
+			return ClassNotSent
+		}
+		return ClassUnknown
+	case *net.DNSError, *tls.CertificateVerificationError:
+		return ClassNotSent
+	case *url.Error:
+		return urlClass(e)
+	}
+	if slices.ContainsFunc(afterSending, func(target error) bool { return isExactly(err, target) }) {
+		return ClassUnknown
+	}
+	if c := classOfWrapped(err, transportClass); c != "" {
+		return c
+	}
+	if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() {
+		return ClassUnknown
+	}
+	if len(wrapped(err)) == 0 {
+		return httpClass(err.Error())
+	}
+	return ""
+}
+
+// urlClass returns the class of an error of http.Client. An unrecognised one is unknown:
+// the client returns no other error for a response that it has received.
+func urlClass(e *url.Error) ErrorClass {
+	if e.Op == "parse" {
+		return ""
+	}
+	if c := transportClass(e.Err); c != "" {
+		return c
+	}
+	return ClassUnknown
+}
+
+// httpClass recognises an error of package net/http by its text.
+func httpClass(text string) ErrorClass {
+	switch {
+	case !slices.ContainsFunc(httpTexts, func(start string) bool { return strings.HasPrefix(text, start) }):
+		return ""
+	case strings.Contains(text, refusedStream):
+		return ClassNotSent
+	}
+	return ClassUnknown
+}
