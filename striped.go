@@ -60,7 +60,8 @@ func (s *Striped) For(id string) *Mutex {
 func (s *Striped) All() *Multi { return s.all }
 
 // Do calls fn while holding one stripe, whose number it passes. It tries the
-// stripes in random order. If none is free, it waits for one of them, and tries
+// stripes one by one in random order, so each busy stripe costs a round trip: use
+// about twice as many stripes as there are callers at a time. If none is free, it waits for one of them, and tries
 // all again every second. With [Reentrant] it enters a stripe that ctx holds;
 // without, it acquires another.
 func (s *Striped) Do(ctx context.Context, fn func(ctx context.Context, stripe int) error) error {
