@@ -177,7 +177,7 @@ func (a *attempt) refused(busy *engine.BusyError) (time.Duration, error) {
 	a.queued = a.req.QueueLease > 0
 	queued := a.turning()
 	var listen bool
-	listen, a.turn = a.leader.refused(r, a.once, m.opts.poll != nil, a.overtakenBy(r))
+	listen, a.turn = a.leader.refused(r, a.once, m.opts.poll != nil, a.overtakenBy(r), a.tries == 1)
 	a.outage, a.rival = outage{}, r
 	a.takeTurn()
 	if a.once {

@@ -30,7 +30,7 @@ func (l *leader) asks(sent time.Time) {
 // refused notes the holder that keeps the leader from the lock. It reports
 // whether a waiter behind a leader that polls wants to be notified, and the turn
 // of the leader's next request.
-func (l *leader) refused(r rival, once, polls, overtaken bool) (listen bool, next turn) {
+func (l *leader) refused(r rival, once, polls, overtaken, first bool) (listen bool, next turn) {
 	if l == nil {
 		return false, turn{}
 	}
@@ -39,7 +39,7 @@ func (l *leader) refused(r rival, once, polls, overtaken bool) (listen bool, nex
 	q := l.queue
 	q.answered, q.refused = true, time.Now()
 	q.rival, q.asked, q.outage = r, time.Time{}, outage{}
-	q.wasRefused(overtaken)
+	q.wasRefused(overtaken, first)
 	q.resolve(pending{rival: r})
 	if once {
 		return false, turn{}

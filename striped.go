@@ -60,9 +60,10 @@ func (s *Striped) For(id string) *Mutex {
 func (s *Striped) All() *Multi { return s.all }
 
 // Do calls fn while holding one stripe, whose number it passes. It tries the
-// stripes in random order. If none is free, it waits for one of them, and tries
-// all again every second. If ctx already holds a stripe, Do re-enters it with
-// [Reentrant]; otherwise Do acquires a different stripe.
+// stripes one by one in random order, so each busy stripe costs a round trip: use
+// about twice as many stripes as callers. If none is free, it waits for one of
+// them, and tries all again every second. If ctx already holds a stripe, Do
+// re-enters it with [Reentrant]; otherwise Do acquires a different stripe.
 func (s *Striped) Do(ctx context.Context, fn func(ctx context.Context, stripe int) error) error {
 	i, ctx, hold, err := s.any(ctx)
 	if err != nil {

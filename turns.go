@@ -10,8 +10,8 @@ import (
 // always ask first. So processes take turns, with the queue of fair locks, which
 // are the same locks at the engine. A process queues there
 //
-//   - after it was overtaken: the holder changed while it waited, maxOvertakes
-//     times in a row;
+//   - after it was overtaken maxOvertakes times: the holder changed while it
+//     waited, or it was refused again soon after;
 //   - after maxHandovers+1 grants in a row while other processes waited.
 //
 // Other requests do not look at the queue. So no process is granted a lock more
@@ -57,7 +57,9 @@ func (q *waitQueue) endTurn(g *grant, listeners int) {
 	}
 	if listeners > 0 {
 		q.rivalsUntil = now.Add(turnMemory)
+		q.stayQueued(now)
 	}
+	q.unyielded += g.handovers + 1
 	q.turns = 0
 	if now.Before(q.rivalsUntil) {
 		q.turns = g.handovers + 1
@@ -67,10 +69,13 @@ func (q *waitQueue) endTurn(g *grant, listeners int) {
 // takeTurn makes the request queue at the engine, if it is its turn to. A single
 // attempt does not wait, and Poll asks too rarely to keep a position.
 func (a *attempt) takeTurn() {
-	if a.once || !a.turn.queues || a.mutex.opts.poll != nil || a.req.Kind != engine.Exclusive || !a.mutex.core.canQueue() {
+	if !a.turn.queues {
 		return
 	}
-	a.turn.taken = 0 // the others get their chance
+	a.turn.taken = 0 // the others get their chance now
+	if a.once || a.mutex.opts.poll != nil || a.req.Kind != engine.Exclusive || !a.mutex.core.canQueue() {
+		return
+	}
 	a.req.Kind, a.req.QueueLease = engine.Fair, turnLease
 }
 
@@ -95,14 +100,23 @@ func (a *attempt) overtakenBy(r rival) bool {
 }
 
 // wasRefused notes that another process has the lock. A process that is
-// overtaken again queues for a while, and as long as it is refused.
-func (q *waitQueue) wasRefused(overtaken bool) {
-	q.turns, q.rivalsUntil = 0, q.refused.Add(turnMemory)
-	if overtaken {
+// overtaken again, or comes again and is refused again, queues for a while.
+func (q *waitQueue) wasRefused(overtaken, first bool) {
+	if overtaken || first && q.refused.Before(q.rivalsUntil) {
 		q.overtakes++
+		if q.overtakes >= maxOvertakes {
+			q.overtaken = q.refused.Add(turnMemory)
+		}
 	}
-	if q.overtakes >= maxOvertakes && (overtaken || q.refused.Before(q.overtaken)) {
-		q.overtaken = q.refused.Add(turnMemory)
+	q.turns, q.unyielded, q.rivalsUntil = 0, 0, q.refused.Add(turnMemory)
+	q.stayQueued(q.refused)
+}
+
+// stayQueued extends the time for which an overtaken process queues: other
+// processes still want the lock.
+func (q *waitQueue) stayQueued(now time.Time) {
+	if now.Before(q.overtaken) {
+		q.overtaken = now.Add(turnMemory)
 	}
 }
 

@@ -28,6 +28,7 @@ type waitQueue struct {
 
 	turns       int       // grants in a row of this process while others waited; see turn
 	rivalsUntil time.Time // until then, other processes count as waiting
+	unyielded   int       // grants in a row without a yieldDelay
 	overtakes   int       // changes of the holder while this process waited
 	overtaken   time.Time // until then, requests queue at the engine
 
@@ -331,14 +332,16 @@ const (
 // yieldDelay returns how long this process waits before it asks for a lock that
 // it has just released. If another process listens, it waits two round trips and
 // jitter, so that the other process is notified and asks first. A process that
-// was overtaken need not wait.
+// was overtaken waits only after several grants in a row: the other process may
+// be unable to queue at the engine.
 func (q *waitQueue) yieldDelay(listeners int, roundTrip time.Duration, turns bool) time.Duration {
 	if q.sub.active() {
 		listeners--
 	}
-	if listeners <= 0 || turns && time.Now().Before(q.overtaken) {
+	if listeners <= 0 || turns && time.Now().Before(q.overtaken) && q.unyielded <= maxHandovers {
 		return 0
 	}
+	q.unyielded = 0
 	longest := maxYieldDelay
 	if turns {
 		longest = maxYieldTurns

@@ -2,17 +2,25 @@ package memory
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 )
 
-// errFull becomes engine.ErrFull with advice; see Engine.explain.
-var errFull = errors.New("memory: full")
+// errFull and errFullBytes become engine.ErrFull with advice; see Engine.explain.
+var (
+	errFull      = errors.New("memory: full")
+	errFullBytes = fmt.Errorf("%w of results", errFull)
+)
 
-// capacity bounds the entries of all shards together.
+// capacity bounds the entries of all shards together, and the bytes of their results.
 type capacity struct {
-	limit int64
-	used  atomic.Int64
+	limit, maxBytes int64
+	used, bytes     atomic.Int64
 }
+
+// bytesLeft reports whether a new claim may be granted. The results of claims that were
+// granted before are always stored: their work is done.
+func (r *capacity) bytesLeft() bool { return r.bytes.Load() < r.maxBytes }
 
 // take uses capacity for one entry, and reports whether there was any. It adds before it
 // compares, so that two shards cannot both take the last.

@@ -18,6 +18,9 @@ func (s *shard) claim(c *engine.Claim, hash uint64, now int64) (engine.Record, e
 	r, about := s.record(c.Key, hash, now), c.Fingerprint
 	switch {
 	case r == nil:
+		if !s.capacity.bytesLeft() {
+			return engine.Record{}, errFullBytes
+		}
 		if r = s.newRecord(c, hash, now); r == nil {
 			return engine.Record{}, errFull
 		}
@@ -57,6 +60,7 @@ func (s *shard) takeOver(r *record, c *engine.Claim, now int64) {
 // begin starts a claim of r with a new fence. Only now the expiry is known, by which the
 // record is scheduled.
 func (s *shard) begin(r *record, c *engine.Claim, now int64) {
+	s.capacity.bytes.Add(-int64(len(r.result())))
 	r.begin(c, now)
 	r.fence = s.nextFence(0, now)
 	s.store.records.schedule(r, r.expires-now)

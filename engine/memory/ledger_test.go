@@ -40,6 +40,50 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("got %v, want %v and what to do", err, engine.ErrFull)
 		}
 	})
+	t.Run("results are bounded in bytes, and a claim beyond is refused with advice", func(t *testing.T) {
+		e := memory.New(memory.MaxBytes(3 << 10))
+		stored := 0
+		for i := range 10 {
+			key := strconv.Itoa(i)
+			if _, err := e.Capabilities().Ledger.Claim(context.Background(), claim(key, "1")); err != nil {
+				if !errors.Is(err, engine.ErrFull) || !strings.Contains(err.Error(), "memory.MaxBytes") {
+					t.Fatalf("got %v, want %v and what to do", err, engine.ErrFull)
+				}
+				continue
+			}
+			settle(t, e, engine.Settlement{Key: key, Attempt: "1", Outcome: engine.Done, Retain: time.Hour, Result: make([]byte, 1<<10)}, engine.Released)
+			stored++
+		}
+		if stored != 3 {
+			t.Errorf("%d results of 1 KiB were stored, want 3", stored)
+		}
+	})
+	t.Run("the result of a running claim is stored beyond the bytes allowed", func(t *testing.T) {
+		e := memory.New(memory.MaxBytes(1))
+		begin(t, e, claim("one", "1"))
+		begin(t, e, claim("two", "1"))
+		for _, key := range []string{"one", "two"} {
+			settle(t, e, engine.Settlement{Key: key, Attempt: "1", Outcome: engine.Done, Retain: time.Hour, Result: []byte("result")}, engine.Released)
+			if r, err := e.Capabilities().Ledger.Lookup(context.Background(), key); err != nil || string(r.Result) != "result" {
+				t.Errorf("%q has result %q, error %v", key, r.Result, err)
+			}
+		}
+	})
+	t.Run("expired and erased results free bytes", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := memory.New(memory.MaxBytes(1))
+			for i := range 6 {
+				key := strconv.Itoa(i)
+				begin(t, e, claim(key, "1"))
+				settle(t, e, engine.Settlement{Key: key, Attempt: "1", Outcome: engine.Done, Retain: lease, Result: make([]byte, 100)}, engine.Released)
+				if i%2 == 0 {
+					e.Evict(key)
+				} else {
+					time.Sleep(lease)
+				}
+			}
+		})
+	})
 	t.Run("a settlement needs no capacity", func(t *testing.T) {
 		e := memory.New(memory.MaxKeys(1))
 		begin(t, e, claim("one", "1"))

@@ -57,10 +57,22 @@ func MaxKeys(n int) Option {
 	return func(e *Engine) { e.capacity.limit = int64(n) }
 }
 
+// MaxBytes bounds the bytes of stored results. Beyond it the engine refuses new claims
+// with [engine.ErrFull], before their work begins. Results of running claims are always
+// stored, so the sum may exceed MaxBytes by those. The process uses up to twice as much
+// memory. Default: 268,435,456 (256 MiB). MaxBytes panics if n is not above zero.
+func MaxBytes(n int64) Option {
+	if n <= 0 {
+		panic(fmt.Sprintf("memory: MaxBytes(%d): must be above zero; omit it for the default", n))
+	}
+	return func(e *Engine) { e.capacity.maxBytes = n }
+}
+
 // New returns an engine in which every lock is free.
 func New(opts ...Option) *Engine {
 	// The random ID tells a quorum that the locks of an earlier engine are gone.
-	e := &Engine{id: rand.Text(), start: time.Now(), seed: maphash.MakeSeed(), capacity: capacity{limit: 4_000_000}}
+	e := &Engine{id: rand.Text(), start: time.Now(), seed: maphash.MakeSeed()}
+	e.capacity.limit, e.capacity.maxBytes = 4_000_000, 256<<20
 	for _, opt := range opts {
 		opt(e)
 	}
@@ -178,7 +190,11 @@ func (e *Engine) sweepAll() {
 
 // explain turns errFull into an error with advice.
 func (e *Engine) explain(err error) error {
-	if !errors.Is(err, errFull) {
+	switch {
+	case errors.Is(err, errFullBytes):
+		return fmt.Errorf("memory: %w: its results have %d bytes, and %d are allowed; shorten the retention, "+
+			"raise the limit with memory.MaxBytes, or use Redis", engine.ErrFull, e.capacity.bytes.Load(), e.capacity.maxBytes)
+	case !errors.Is(err, errFull):
 		return err
 	}
 	return fmt.Errorf("memory: %w: it has %d holds, queue positions, records and tombstones; "+

@@ -104,6 +104,7 @@ func (s *shard) record(key string, hash uint64, now int64) *record {
 
 // erase deletes r. It may move other records.
 func (s *shard) erase(r *record) {
+	s.capacity.bytes.Add(-int64(len(r.result())))
 	s.store.records.remove(r)
 	s.capacity.free(1)
 	s.removed()

@@ -24,7 +24,7 @@ func (s *shard) settle(r *record, x *engine.Settlement, now int64) engine.Outcom
 	return engine.Released
 }
 
-// recordOutcome replaces the claim by its outcome, which needs no capacity.
+// recordOutcome replaces the claim by its outcome, which needs no free capacity.
 func (s *shard) recordOutcome(r *record, x *engine.Settlement, now int64) {
 	from := now
 	if x.FromStart {
@@ -40,6 +40,7 @@ func (s *shard) recordOutcome(r *record, x *engine.Settlement, now int64) {
 	default:
 		// The result may overwrite the buffer: snapshot returns copies, so no caller
 		// shares it.
+		s.capacity.bytes.Add(int64(len(x.Result) - len(r.result())))
 		r.text = append(r.text[:r.headerLen()], x.Result...)
 		s.store.records.textHint = len(r.text)
 		s.setOutcome(r, x.Outcome, until, now)
