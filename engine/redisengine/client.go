@@ -102,7 +102,7 @@ func (e ReplyError) Code() string {
 }
 
 // scriptError is the text of an error inside a script in Redis 6. It may repeat the place.
-var scriptError = regexp.MustCompile(`^(?:ERR )?Error running script .*@user_script: ?\d+: -?([A-Z]+) `)
+var scriptError = regexp.MustCompile(`^(?:ERR )?(?:Error running script .*)?@user_script: ?\d+: -?([A-Z]+) `)
 
 // NoScript reports whether the server does not know the hash of a script.
 func NoScript(err error) bool {

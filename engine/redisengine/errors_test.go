@@ -72,6 +72,7 @@ func TestErrors(t *testing.T) {
 		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:64: WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
 		{redisengine.ReplyError("Error running script (call to f_9b3f): @user_script:64: WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
 		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:64: @user_script: 64: -OOM command not allowed"), engine.ErrFull, "maxmemory"},
+		{redisengine.ReplyError("@user_script: 219: -OOM command not allowed when used memory > 'maxmemory'."), engine.ErrFull, "maxmemory"},
 		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:5: @user_script: 5: -NOREPLICAS Not enough good replicas"), engine.ErrUnavailable, "min-replicas-to-write"},
 		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:5: @user_script: 5: " +
 			"The user executing the script can't run this command or subcommand"), nil, "docs/redis.md"},

@@ -306,6 +306,7 @@ func TestListener(t *testing.T) {
 
 	t.Run("sharded channels work as well", func(t *testing.T) {
 		t.Parallel()
+		redistest.Needs7(t)
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr()}, redisengine.Publish(redisengine.Sharded))
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: t.Name()})
