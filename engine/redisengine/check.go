@@ -26,7 +26,7 @@ func (e *Engine) checkServer(ctx context.Context, client rueidis.Client, t engin
 	}
 	version, mode := field(info, "redis_version"), field(info, "redis_mode")
 	if mode == "" {
-		mode = field(info, "server_mode") // Valkey 8 and later
+		mode = field(info, "server_mode") // Valkey, seen in 9.1
 	}
 	switch {
 	case mode == "cluster" && t != engine.Cluster:
