@@ -25,6 +25,9 @@ func (e *Engine) checkServer(ctx context.Context, client rueidis.Client, t engin
 		return err
 	}
 	version, mode := field(info, "redis_version"), field(info, "redis_mode")
+	if mode == "" {
+		mode = field(info, "server_mode") // Valkey, seen in 9.1
+	}
 	switch {
 	case mode == "cluster" && t != engine.Cluster:
 		return fmt.Errorf("%w: it is a node of a cluster; use redis+cluster://", errServer)

@@ -3,6 +3,7 @@ package redisengine
 import (
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -90,11 +91,18 @@ type ReplyError string
 // Error implements error.
 func (e ReplyError) Error() string { return string(e) }
 
-// Code returns the first word of the reply, such as NOSCRIPT.
+// Code returns the code of the reply, such as NOSCRIPT. It is the first word. For an error
+// inside a script, Redis 6 puts it after the script's name and line.
 func (e ReplyError) Code() string {
+	if found := scriptError.FindStringSubmatch(string(e)); found != nil {
+		return found[1]
+	}
 	code, _, _ := strings.Cut(string(e), " ")
 	return code
 }
+
+// scriptError is the text of an error inside a script in Redis 6. It may repeat the place.
+var scriptError = regexp.MustCompile(`^(?:ERR )?(?:Error running script .*)?@user_script: ?\d+: -?([A-Z]+) `)
 
 // NoScript reports whether the server does not know the hash of a script.
 func NoScript(err error) bool {

@@ -117,7 +117,7 @@ type replyMeaning struct {
 	hint string // advice
 }
 
-// replyMeanings are by the first word of the error reply.
+// replyMeanings are by the code of the error reply.
 var replyMeanings = map[string]replyMeaning{
 	"WRONGTYPE":   {engine.ErrKind, "use another name, or delete the key if it is not needed"},
 	"OOM":         {engine.ErrFull, "raise maxmemory, and leave maxmemory-policy at noeviction"},
@@ -139,7 +139,8 @@ var replyMeanings = map[string]replyMeaning{
 // phrases are parts of error replies that have no distinctive first word.
 var phrases = map[string]replyMeaning{
 	"max number of clients":             {engine.ErrOverloaded, "raise the server's maxclients, or close unused connections"},
-	"The user executing the script can": replyMeanings["NOPERM"], // Redis 7
+	"The user executing the script can": replyMeanings["NOPERM"], // Redis 6 and 7.0
+	"ACL failure in script":             replyMeanings["NOPERM"], // Redis 7.2 and Valkey
 }
 
 // replyFailure explains an error reply. No script fails after a write, so nothing has

@@ -68,6 +68,16 @@ func TestErrors(t *testing.T) {
 		{redisengine.ReplyError("MISCONF Redis is configured to save RDB snapshots"), engine.ErrUnavailable, "disk"},
 		{redisengine.ReplyError("OOM command not allowed when used memory > 'maxmemory'."), engine.ErrFull, "maxmemory"},
 		{redisengine.ReplyError("WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
+		// Redis 6.2 says where in a script an error was.
+		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:64: WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
+		{redisengine.ReplyError("Error running script (call to f_9b3f): @user_script:64: WRONGTYPE Operation against a key"), engine.ErrKind, "another name"},
+		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:64: @user_script: 64: -OOM command not allowed"), engine.ErrFull, "maxmemory"},
+		{redisengine.ReplyError("@user_script: 219: -OOM command not allowed when used memory > 'maxmemory'."), engine.ErrFull, "maxmemory"},
+		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:5: @user_script: 5: -NOREPLICAS Not enough good replicas"), engine.ErrUnavailable, "min-replicas-to-write"},
+		{redisengine.ReplyError("ERR Error running script (call to f_9b3f): @user_script:5: @user_script: 5: " +
+			"The user executing the script can't run this command or subcommand"), nil, "docs/redis.md"},
+		// Redis 7.2 and Valkey name the user.
+		{redisengine.ReplyError("ERR ACL failure in script: User shop has no permissions to run the 'hset' command"), nil, "docs/redis.md"},
 		{redisengine.ReplyError("ERR max number of clients reached"), engine.ErrOverloaded, "maxclients"},
 		{redisengine.ReplyError("NOAUTH Authentication required."), nil, "redis://:password@host"},
 		{redisengine.ReplyError("WRONGPASS invalid username-password pair"), nil, "%40"},

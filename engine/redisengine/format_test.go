@@ -105,6 +105,7 @@ func TestRedissonFormat(t *testing.T) {
 
 func TestPublishMode(t *testing.T) {
 	t.Parallel()
+	redistest.Needs7(t)
 	s := redistest.Start(t)
 	e := open(t, s, redisengine.Publish(redisengine.Sharded))
 	r := ask(t, ann, "a")

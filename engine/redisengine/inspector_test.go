@@ -211,6 +211,7 @@ end`, "2", relatedKey(t, "redisson_lock_queue:"), relatedKey(t, "redisson_lock_t
 
 	t.Run("subscribers are counted for either command", func(t *testing.T) {
 		t.Parallel()
+		redistest.Needs7(t)
 		for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
 			e := open(t, s, redisengine.Publish(m))
 			wake, stop := e.Notify(ask(t, bob, "b"))
@@ -330,6 +331,7 @@ func TestForceRelease(t *testing.T) {
 
 	t.Run("a forced release is published with the chosen command", func(t *testing.T) {
 		t.Parallel()
+		redistest.Needs7(t)
 		e := open(t, s, redisengine.Publish(redisengine.Sharded))
 		id, _, _ := strings.Cut(ann, ":")
 		wake, stop := e.Watch(id)

@@ -195,6 +195,9 @@ func TestSettlementsArePublishedToSubscribersOnly(t *testing.T) {
 	for _, m := range []redisengine.PublishMode{redisengine.Plain, redisengine.Sharded} {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
+			if m == redisengine.Sharded {
+				redistest.Needs7(t)
+			}
 			s := redistest.Start(t)
 			e := open(t, s, redisengine.Publish(m))
 			published := func() int {

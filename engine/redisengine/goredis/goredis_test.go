@@ -238,7 +238,8 @@ func TestFaults(t *testing.T) {
 		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrFull) {
 			t.Errorf("a full server: %v", err)
 		}
-		s.Must("CONFIG", "SET", "maxmemory", "0", "min-replicas-to-write", "1")
+		s.Must("CONFIG", "SET", "maxmemory", "0")
+		s.Must("CONFIG", "SET", "min-replicas-to-write", "1")
 		if _, err := e.Acquire(context.Background(), r); !errors.Is(err, engine.ErrUnavailable) {
 			t.Errorf("a lonely server: %v", err)
 		}
@@ -306,6 +307,7 @@ func TestListener(t *testing.T) {
 
 	t.Run("sharded channels work as well", func(t *testing.T) {
 		t.Parallel()
+		redistest.Needs7(t)
 		s := redistest.Start(t)
 		e, _ := open(t, &redis.Options{Addr: s.Addr()}, redisengine.Publish(redisengine.Sharded))
 		wake, stop := e.Capabilities().Notifier.Notify(engine.Request{Key: t.Name()})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -18,8 +19,26 @@ func (s *Server) Step(d time.Duration) {
 	if !s.stepped {
 		s.t.Fatal("redistest.Start without redistest.SteppedClock: the clock cannot be moved")
 	}
+	before, known := s.offset()
 	s.step += d
 	s.writeClock()
+	// Valkey reads the wall clock from time to time, and adds monotonic time in between.
+	for end := time.Now().Add(patience); known && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if now, ok := s.offset(); !ok || (now-before-d).Abs() <= d.Abs()/2 {
+			return
+		}
+	}
+}
+
+// offset returns by how much the clock that scripts see is ahead of ours. It reports false
+// if the server does not answer.
+func (s *Server) offset() (time.Duration, bool) {
+	if !s.answers() {
+		return 0, false
+	}
+	reply, err := s.Do("EVAL", "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)", "0")
+	ms, errNumber := strconv.ParseInt(reply, 10, 64)
+	return time.Until(time.UnixMilli(ms)), err == nil && errNumber == nil
 }
 
 // clock returns the environment in which the server sees a clock of ours.

@@ -65,6 +65,9 @@ func (s *Server) start(args []string) {
 	if s.bus > 0 || s.main != "" || slices.Contains(args, "--replicaof") {
 		several(t)
 	}
+	if s.bus > 0 || slices.Contains(args, "--cluster-enabled") {
+		Needs7(t)
+	}
 	s.dir = t.TempDir()
 	for _, a := range args {
 		if a == SteppedClock {
@@ -260,7 +263,8 @@ func library(pattern string) string {
 	return ""
 }
 
-// Version returns the version of the redis-server that [Start] runs.
+// Version returns the version of the redis-server that [Start] runs. That of Valkey
+// begins with its name, as in "valkey 9.1.2".
 func Version(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("redis-server", "--version").Output()
@@ -269,5 +273,17 @@ func Version(t testing.TB) string {
 	}
 	_, after, _ := strings.Cut(string(out), "v=")
 	version, _, _ := strings.Cut(after, " ")
+	if strings.HasPrefix(string(out), "Valkey") {
+		version = "valkey " + version
+	}
 	return version
+}
+
+// Needs7 skips a test of what Redis 6 does not have: sharded channels, and the commands
+// with which a test makes a cluster.
+func Needs7(t testing.TB) {
+	t.Helper()
+	if v := Version(t); strings.HasPrefix(v, "6.") {
+		t.Skipf("needs Redis 7, and this is %s", v)
+	}
 }
