@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,10 @@ import (
 // A core is a guard without the type of its results.
 type core struct {
 	settings
-	policy    Policy
+	policy Policy
+
+	doneMessage Message // for a duplicate of work that is done
+
 	ledger    engine.Ledger
 	lateGrant time.Duration
 	inProcess bool // the engine runs in this process, so a call to it is cheap
@@ -54,6 +58,10 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	if caps.Ledger == nil {
 		return nil, fmt.Errorf("guard: %T stores no records: %w; use another engine", e, errors.ErrUnsupported)
 	}
+	doneMessage := p.Message
+	if doneMessage == nil || maps.Equal(doneMessage, DefaultMessage()) {
+		doneMessage = DoneMessage()
+	}
 	p = p.WithDefaults()
 	// With OnDown Local the fallback decides as well, and the inflight table keeps
 	// the two apart.
@@ -61,7 +69,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 	c := &core{
 		settings: s, policy: p, ledger: caps.Ledger, lateGrant: caps.LateGrant, inProcess: inProcess,
 		keyPrefix: client.Prefix() + interlock.Key(p.Name), id: rand.Text(), inflight: newInflight(p, s), clock: watchdog.NewClock(),
-		closing: make(chan struct{}),
+		doneMessage: doneMessage, closing: make(chan struct{}),
 	}
 	if inProcess {
 		c.inflight.cacheFor = 0

@@ -140,7 +140,7 @@ func (g *Guard[T]) begin(ctx context.Context, k *call, c *Claim[T]) (context.Con
 		if err != nil {
 			return ctx, k.noResult(err)
 		}
-		c.value, c.replayed = v, true
+		c.value, c.replayed, c.keptFor = v, true, a.rec.Left
 		return ctx, nil
 	}
 	c.claim.start(ctx, g.core, a, k.retain())
@@ -194,7 +194,7 @@ func (g *Guard[T]) askResolver(ctx context.Context, k *call, c *Claim[T], before
 	if err := c.Complete(v); err != nil && !errors.Is(err, ErrNotStored) {
 		return ctx, err
 	}
-	c.value, c.replayed = v, true
+	c.value, c.replayed, c.keptFor = v, true, k.retain()
 	return ctx, nil
 }
 

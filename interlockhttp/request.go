@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"time"
 
 	"github.com/interlock-go/interlock/guard"
 )
@@ -51,7 +52,7 @@ func (q *request) serve() {
 		return
 	}
 	if response, ok := claim.Result(); ok {
-		q.replay(response)
+		q.replay(response, claim.Left())
 		return
 	}
 	q.run(ctx, claim)
@@ -210,8 +211,8 @@ func (q *request) mark(h http.Header) {
 
 var notStored, replayed, noStore = []string{"false"}, []string{"true"}, []string{"no-store"}
 
-// replay sends the stored response.
-func (q *request) replay(r *Response) {
+// replay sends the stored response, which is kept for left.
+func (q *request) replay(r *Response, left time.Duration) {
 	switch allow := q.settings.allow; {
 	case allow != nil && !allow(q.Request, r):
 		q.refuse(newProblem(ResultUnavailable))
@@ -224,6 +225,9 @@ func (q *request) replay(r *Response) {
 	}
 	h := q.w.Header()
 	q.mark(h)
+	if q.middleware.keeps() {
+		h[fieldExpires] = []string{wholeSeconds(left)}
+	}
 	r.write(q.w, h)
 }
 
