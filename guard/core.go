@@ -44,9 +44,10 @@ type core struct {
 	unstored  atomic.Int64 // results not stored yet, or not stored when the guard was closed
 	unguarded atomic.Int64 // running work that has no claim
 
-	release func()        // ends the agreement about OnUnknown; nil without one
-	closing chan struct{} // closed by Close
-	closed  atomic.Bool   // set just before closing is closed
+	release func()                           // ends the agreement about OnUnknown; nil without one
+	client  atomic.Pointer[interlock.Client] // gets reports; nil once closed, so that the guard does not keep it
+	closing chan struct{}                    // closed by Close
+	closed  atomic.Bool                      // set just before closing is closed
 }
 
 func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
@@ -81,6 +82,7 @@ func newCore(client *interlock.Client, p Policy, s settings) (*core, error) {
 		}
 		c.release = release
 	}
+	c.client.Store(client)
 	p.warn(client, caps)
 	c.watchdog.Init(watchdog.Config{Clock: c.clock, Renew: c.renew, Shard: caps.Shard, Spawn: c.tasks.Go})
 	return c, nil

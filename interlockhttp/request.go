@@ -26,6 +26,7 @@ type request struct {
 	response       Response // to be stored
 	notStored      bool     // a repeat does not get this response
 	unguarded      bool     // the handler runs without a claim
+	local          bool     // only this process knows of the claim
 }
 
 var errUnguarded = errors.New("interlockhttp: the request has no key and needs none")
@@ -143,7 +144,7 @@ func (q *request) begin(ctx context.Context, key guard.Key) (context.Context, *g
 func (q *request) run(ctx context.Context, claim *guard.Claim[*Response]) {
 	defer claim.Abandon() //nolint:errcheck // the claim is settled by then, unless the handler panicked
 	q.unguarded = claim.Unguarded() != nil
-	q.notStored = q.unguarded
+	q.notStored, q.local = q.unguarded, claim.Local()
 	c := &q.capture
 	c.maxBody, c.keeping = q.settings.maxResponse, q.middleware.keeps()
 	c.passThrough = q.settings.tee || !c.keeping
@@ -198,6 +199,9 @@ func (q *request) mark(h http.Header) {
 	}
 	if q.unguarded { // set late, because a proxy that forwards a 1xx clears the header
 		h.Set(fieldUnguarded, "true")
+	}
+	if q.local {
+		h.Set(fieldLocal, "true")
 	}
 	if !q.middleware.keeps() {
 		return

@@ -3,8 +3,8 @@ package interlockhttp_test
 import (
 	"io"
 	"net/http"
-	"sync"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
